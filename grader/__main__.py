@@ -25,7 +25,9 @@ def main(argv: list[str] | None = None) -> int:
     systems.speak_utf8()
     parser = Parser(prog="python -m grader", description="Judge answers, build labs, look at this machine.")
     commands = parser.add_subparsers(dest="command", required=True, parser_class=Parser)
-    one = commands.add_parser("check", help="judge one answer, given as the source of its cell")
+    one = commands.add_parser(
+        "check", help="judge one answer, given as the source of its cell or in its notebook"
+    )
     one.add_argument("question")
     one.add_argument("answer", help="a file with the cell's source, or - for standard input")
     one.add_argument("--mode", choices=("cpu", "gpu"), default=None)
@@ -47,6 +49,8 @@ def main(argv: list[str] | None = None) -> int:
 
 
 ELSEWHERE = {  # command: (module, what it does)
+    "run": ("tools.run", "try an answer on its public cases; nothing is graded"),
+    "hint": ("tools.hint", "a question's next hint"),
     "doctor": ("tools.doctor", "what this machine can do, what is missing and how to get it"),
     "build": ("notebooks", "text sources -> notebooks -> labs"),
     "reflections": ("notebooks.reflections", "what a good answer to each reflection has, folded"),
@@ -104,7 +108,7 @@ def _check(arguments) -> int:
 
     try:
         question = questions.find(arguments.question)
-        source = _answer(arguments.answer)
+        source = _answer(arguments.answer, question.name)
     except (ValueError, OSError) as error:
         print(f"python -m grader check: {error}", file=sys.stderr)
         return EXIT_USAGE
@@ -114,7 +118,7 @@ def _check(arguments) -> int:
     return record.EXIT[verdict.verdict]
 
 
-def _answer(name: str) -> str:
+def _answer(name: str, cell: str) -> str:
     if name == "-":
         return sys.stdin.read()
     if Path(name).is_dir() or not Path(name).exists():
@@ -122,11 +126,24 @@ def _answer(name: str) -> str:
             f"answer must be a file with the cell's source, or -, got {name!r}; there is no such file"
         )
     if name.endswith(".ipynb"):
-        raise ValueError(
-            f"answer must be the source of one cell, got the notebook {name!r}; run its check there, "
-            "or copy the cell into a file of its own"
-        )
+        return _of_notebook(name, cell)
     return Path(name).read_text(encoding="utf-8")
+
+
+def _of_notebook(name: str, cell: str) -> str:
+    """Return the source of a question's cell in a lab's notebook, as a page of the site or JupyterLab saved it."""
+    try:
+        cells = json.loads(Path(name).read_text(encoding="utf-8"))["cells"]
+        found = [one["source"] for one in cells if one.get("id") == cell]
+    except (ValueError, LookupError, TypeError, AttributeError):
+        raise ValueError(
+            f"answer must be a notebook, got {name!r}, which can't be read as one; save it again"
+        ) from None
+    if len(found) != 1:
+        raise ValueError(
+            f"answer must be a notebook with one cell {cell!r}, got {name!r}, which has {len(found)}; name the lab's notebook"
+        )
+    return "".join(found[0])
 
 
 def _questions(arguments) -> int:

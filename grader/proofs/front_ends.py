@@ -160,12 +160,12 @@ def run(
     say,
     question: str | None = None,
     jobs: int = 1,
-    into: str | None = None,
+    record: Path | None = None,
     answers_each: int | None = None,
 ) -> tuple[list[dict], list[str]]:
-    """(a row for each answer, every broken promise). `into` is a record, which keeps the questions that are done;
+    """(a row for each answer, every broken promise). `record` is a file, which keeps the questions that are done;
     `answers_each` are drawn of each question, always the same ones, where all would take too long."""
-    found, rows = kept(into), []
+    found, rows = kept(record), []
     for one in (one for one in kernel_questions() if question in (None, one.id)):
         names, drawn, mine = list(answers(one)), sampled(one), []
         chosen = drawn if not everything else sample(names, answers_each or len(names))
@@ -176,18 +176,18 @@ def run(
             mine.append(row)
             say(row)
         rows += mine
-        if into and mine:
+        if record and mine:
             found["questions"][one.id] = {**summed(mine), "of": len(names)}
-            Path(into).write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+            record.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     return rows, [f"{row['question']}, {row['answer']}: {row['broken']}" for row in rows if row["broken"]]
 
 
-def kept(into: str | None) -> dict:
+def kept(path: Path | None) -> dict:
     """A record with what was found before by the same versions; an empty one where there is none."""
     fresh = {"date": str(date.today()), "versions": record.versions(), "questions": {}}
-    if not into or not Path(into).exists():
+    if not path or not path.exists():
         return fresh
-    found = json.loads(Path(into).read_text(encoding="utf-8"))
+    found = json.loads(path.read_text(encoding="utf-8"))
     return found if found["versions"] == fresh["versions"] else fresh
 
 

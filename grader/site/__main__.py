@@ -1,4 +1,4 @@
-"""python -m grader.site [--out site]: the labs' pages, into a folder that python -m widgets.site has made."""
+"""python -m grader.site [--out site] [--instructor]: the labs' pages, into a folder that python -m widgets.site has made."""
 
 import argparse
 import sys
@@ -12,7 +12,11 @@ from widgets.site.build import MARK
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m grader.site", description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("site"), help="the folder of the site (site)")
-    out = parser.parse_known_args(argv)[0].out  # what else make passes is for widgets.site
+    parser.add_argument(
+        "--instructor", action="store_true", help="put in solutions, and the functions that draw hidden cases"
+    )
+    asked = parser.parse_known_args(argv)[0]  # what else make passes is for widgets.site
+    out = asked.out
     if not (out / MARK).exists():
         print(
             f"site: out must be a site, got {out}; run python -m widgets.site --out {out} first",
@@ -20,13 +24,13 @@ def main(argv: list[str] | None = None) -> int:
         )
         return 1
     try:
-        size = build.put(out, build.make())
+        build.put(out, build.make(instructor=asked.instructor))
     except (npm.NotFetched, ranged.NotFetched) as problem:
-        print(f"site: the labs have no page of their own: {problem}", file=sys.stderr)
+        print(f"site: the labs have no pages of their own: {problem}", file=sys.stderr)
+        build.pack(out)
         return 1
-    print(
-        f"site: {len(build.LABS)} lab{'s' * (len(build.LABS) != 1)} with the judge, {size / 1e6:.1f} MB more"
-    )
+    size = build.pack(out)
+    print(f"site: {len(build.labs())} labs with the judge; all files are {size / 1e6:.1f} MB as .gz")
     return 0
 
 

@@ -1,5 +1,6 @@
-"""The labs' files of the site: pages, the judge for their Python, and numpy for Pyodide as its own lock names it."""
+"""The labs' files of the site: pages, the judge for their Python, the editor, and numpy as Pyodide's own lock names it."""
 
+import gzip
 import json
 import posixpath
 import re
@@ -8,17 +9,23 @@ from importlib.resources import files
 from pathlib import Path
 
 from grader.places import ROOT
-from grader.site import page, ranged
-from grader.site.bundle import bundle
+from grader.site import bundle, codemirror, ranged
+from grader.site.page import LabPage
 from widgets.site import npm
 from widgets.site.contents import anchor, contents
 from widgets.site.topics import topics
 
-LABS = ("00_roofline/first_kernels",)  # the labs that have a page so far
 CARRIER = "open-webui==0.12.4"  # a wheel that holds Pyodide's numpy, byte for byte
 WITHIN = "open_webui/frontend/pyodide"
 LISTED = "labs.html"
-OWN = ("lab.js", "lab-worker.js", "lab.css")
+OWN = ("lab.js", "lab-editor.js", "lab-store.js", "lab-worker.js", "lab.css")
+PACKED = (".html", ".js", ".mjs", ".css", ".json", ".svg", ".ipynb", ".wasm")  # what gzip makes smaller
+ANSWER = re.compile(r"### (BEGIN|END) SOLUTION\n?")
+
+
+def labs(root: Path = ROOT) -> list[str]:
+    """Return all labs: 00_roofline/concepts, ..."""
+    return [f"{path.parent.name}/{path.stem}" for path in sorted((root / "labs").glob("*/*.ipynb"))]
 
 
 def numpy(cache: Path = npm.CACHE) -> tuple[str, Path]:
@@ -30,54 +37,105 @@ def numpy(cache: Path = npm.CACHE) -> tuple[str, Path]:
     return row["file_name"], ranged.member(CARRIER, f"{WITHIN}/{row['file_name']}", row["sha256"], cache)
 
 
-def make(root: Path = ROOT) -> dict[str, bytes]:
-    """Return every file of the labs by its place in the site, Pyodide itself apart."""
-    found, slugs = topics(root), sorted({lab.split("/")[0].split("_", 1)[1] for lab in LABS})
+def make(
+    root: Path = ROOT, instructor: bool = False, say=print, only: tuple[str, ...] = ()
+) -> dict[str, bytes]:
+    """Return every file of the labs, or of some, by its place in the site, Pyodide itself apart."""
+    found = topics(root)
     name, wheel = numpy()
     own = files("grader.site")
     made = {f"assets/{one}": own.joinpath(one).read_bytes() for one in OWN}
-    made |= {"assets/judge.zip": bundle(slugs, root), f"pyodide/{name}": wheel.read_bytes()}
-    for lab in LABS:
-        address, notebook = f"labs/{lab}.html", root / "labs" / f"{lab}.ipynb"
-        pictures: dict[str, Path] = {}
-        listed = contents(found, "../" * address.count("/"), address)
-        made[address] = page.page(notebook, lead(lab, root, pictures), listed, address).encode()
+    made |= {"assets/judge.zip": bundle.shared(root), f"pyodide/{name}": wheel.read_bytes()}
+    try:
+        made |= codemirror.made()
+    except npm.NotFetched as problem:
+        say(f"site: cells of labs are edited in plain text areas: {problem}")
+    for lab in only or labs(root):
+        notebook, links = root / "labs" / f"{lab}.ipynb", Links(lab, root)
+        address = f"labs/{lab}.html"
+        topic = next((one for one in found if any(lab == one_lab.path for one_lab in one.labs)), None)
+        listed = contents(found, "../" * address.count("/"), address, topic)
+        solutions = solved(lab, root) if instructor else {}
+        page = LabPage(notebook, links.address, links.picture, address, solutions).html(listed)
+        made[address] = page.encode()
         made[f"labs/{lab}.ipynb"] = notebook.read_bytes()
-        made |= {place: path.read_bytes() for place, path in pictures.items()}
+        made[f"labs/{lab}.zip"] = bundle.of_lab(lab, root, instructor)
+        made |= {place: path.read_bytes() for place, path in links.copied.items()}
     return made
 
 
-def lead(lab: str, root: Path, pictures: dict[str, Path]):
-    """Return what turns a lab's links to the site's addresses, and notes the pictures that they show."""
+def solved(lab: str, root: Path) -> dict[str, str]:
+    """Return the answers of a lab by their cells."""
+    notebook = root / "solutions" / f"{lab}.ipynb"
+    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    return {
+        cell["id"]: "".join(line for line in cell["source"] if not ANSWER.match(line.strip()))
+        for cell in cells
+        if cell["metadata"].get("nbgrader", {}).get("solution")
+    }
 
-    def address(href: str) -> str | None:
+
+class Links:
+    """Where links of a lab lead in the site, and which pictures have to be copied for it."""
+
+    def __init__(self, lab: str, root: Path):
+        self.folder, self.root = posixpath.dirname(lab), root
+        self.copied: dict[str, Path] = {}
+
+    def picture(self, href: str) -> Path | None:
+        place = posixpath.normpath(posixpath.join("labs", self.folder, href.partition("#")[0]))
+        path = self.root / place
+        return path if path.suffix in (".svg", ".png") and path.is_file() else None
+
+    def address(self, href: str) -> str | None:
+        """Return the address in the site of a link as written, or None if it leads nowhere."""
         path, _, part = href.partition("#")
-        place = posixpath.normpath(posixpath.join("labs", posixpath.dirname(lab), path))
-        if place.endswith((".svg", ".png")) and (root / place).is_file():
-            there = f"labs/{posixpath.dirname(lab)}/{posixpath.basename(place)}"
-            pictures[there] = root / place
-            return posixpath.basename(place)
+        place, part = (
+            posixpath.normpath(posixpath.join("labs", self.folder, path)),
+            f"#{part}" if part else "",
+        )
+        if picture := self.picture(href):
+            self.copied[f"labs/{self.folder}/{picture.name}"] = picture
+            return picture.name
+        if lab := re.fullmatch(r"(?:labs|work)/([\w/]+)\.ipynb", place):
+            return f"../../labs/{lab[1]}.html{part}"
         if lesson := re.fullmatch(r"course/([\w/]+)\.(?:ipynb|md)", place):
-            return f"../../lessons/{lesson[1]}.html" + (f"#{part}" if part else "")
+            return f"../../lessons/{lesson[1]}.html{part}"
         return None
 
-    return address
 
-
-def linked(listed: str) -> str:
-    """Return the site's list of labs with a link to each that has a page."""
-    for lab in LABS:
+def linked(html: str, address: str, root: Path = ROOT) -> str:
+    """Lead a page's links to a lab in the list of labs to the lab's own page."""
+    up = "../" * address.count("/")
+    for lab in labs(root):
+        if address != LISTED:
+            html = html.replace(f'href="{up}{LISTED}#{anchor(lab)}"', f'href="{up}labs/{lab}.html"')
+            continue
         row = f'<li id="{anchor(lab)}">'
-        at = listed.index("<br>", listed.index(row)) + len("<br>")
-        listed = f'{listed[:at]}<a href="labs/{lab}.html">Open in this browser</a> · {listed[at:]}'
-    return listed
+        if row in html:
+            at = html.index("<br>", html.index(row)) + len("<br>")
+            html = f'{html[:at]}<a href="labs/{lab}.html">Open in this browser</a> · {html[at:]}'
+    return html
 
 
-def put(out: Path, made: dict[str, bytes]) -> int:
-    """Write the labs into a folder that holds the site; their size in bytes."""
-    if (out / LISTED).exists():
-        made = made | {LISTED: linked((out / LISTED).read_text(encoding="utf-8")).encode()}
+def put(out: Path, made: dict[str, bytes], root: Path = ROOT) -> int:
+    """Write the labs into a folder that holds the site, lead its links to them, and pack all files; their size in bytes."""
     for name, content in made.items():
         (out / name).parent.mkdir(parents=True, exist_ok=True)
         (out / name).write_bytes(content)
+    for path in out.rglob("*.html"):
+        html, address = path.read_text(encoding="utf-8"), path.relative_to(out).as_posix()
+        path.write_text(linked(html, address, root), encoding="utf-8")
     return sum(map(len, made.values()))
+
+
+def pack(out: Path) -> int:
+    """Write a .gz next to each file that it makes smaller, for servers that send such files; the bytes of all files, packed."""
+    size = 0
+    for path in sorted(path for path in out.rglob("*") if path.is_file() and path.suffix != ".gz"):
+        content = path.read_bytes()
+        packed = gzip.compress(content, 9, mtime=0) if path.suffix in PACKED else content
+        if len(packed) < len(content):
+            path.with_name(f"{path.name}.gz").write_bytes(packed)
+        size += min(len(packed), len(content))
+    return size

@@ -1,37 +1,131 @@
 """What runs in the tab: a request of the page as JSON in, a report as JSON out. The same judge as in a notebook."""
 
+import importlib
 import json
+import sys
+import threading
 import time
+from types import SimpleNamespace
+from uuid import uuid4
 
+import grader
 from grader import questions, trial
-from grader.judge import answer, parts, referee, report
+from grader.judge import answer, parts, record, referee, report
+from grader.site.cells import Cells
+
+RANKS = "grader.jail.inside.ranks_answer"
+PART = ("name", "state", "points", "asked", "came", "look")  # what the page is told of each part of a verdict
+CELLS = Cells()
 
 
-def reply(request: str) -> str:
-    """Answer {"what": "check" or "run", "question", "source", "case"} with {"html", "verdict", "points", "of", "seconds"}."""
+def reply(request: str, say=None) -> str:
+    """Answer {"what": "check", "case" or "cell", ...} with {"html", "seconds", ...}. `say` is told how far a check is."""
     asked = json.loads(request)
-    ways = {"check": checked, "run": tried}
+    ways = {"check": checked, "case": tried, "cell": ran}
     if asked["what"] not in ways:
         raise ValueError(f"what must be one of {', '.join(ways)}, got {asked['what']!r}")
     started = time.monotonic()
-    found = ways[asked["what"]](questions.find(asked["question"]), asked["source"], asked.get("case", 0))
+    found = ways[asked["what"]](asked, say or (lambda sentence: None))
     return json.dumps({**found, "seconds": round(time.monotonic() - started, 2)})
 
 
-def checked(question, source: str, _case) -> dict:
-    verdict = referee.grade_one(source, question, mode="cpu", eager=False)
-    verdict.hints = list(question.hints)
+def asked_for(question_id: str) -> questions.Question:
+    """Return a question, once this system can judge its kind."""
+    question = questions.find(question_id)
+    if question.kind == "ranks" and sys.platform == "emscripten":
+        without_threads()
+    return question
+
+
+def checked(asked: dict, say) -> dict:
+    verdict = judged(asked["question"], asked["source"], say, asked.get("seed"))
     worth = {"verdict": report.title(verdict)[0], "points": verdict.points, "of": verdict.of}
-    return {"html": report.html(verdict), "text": str(verdict), **worth, "open": verdict.open_points}
+    rows = [{key: getattr(one, key) for key in PART} for one in verdict.parts]
+    return {
+        "html": report.html(verdict),
+        "text": str(verdict),
+        "parts": rows,
+        **worth,
+        "open": verdict.open_points,
+    }
 
 
-def tried(question, source: str, case) -> dict:
+def judged(question_id: str, source: str, say, seed: int | None = None) -> record.Record:
+    """Judge an answer and keep its Record. `seed` makes a check repeatable, for tests."""
+    question = asked_for(question_id)
+    verdict = referee.grade_one(source, question, mode="cpu", seed=seed, eager=False, say=say)
+    record.save(verdict)
+    verdict.hints = list(question.hints)
+    return verdict
+
+
+def tried(asked: dict, say) -> dict:
+    """One public case."""
+    question = asked_for(asked["question"])
     try:
-        source = answer.normalise(source)
+        source = answer.normalise(asked["source"])
         answer.require_parses(source)
     except answer.Refused as trouble:
         found = trial.Trial(error=str(trouble))
     else:
         evidence = parts.gather(question, source, seed=0)
-        found = trial.RUNS[type(evidence)](evidence, case)
+        found = trial.RUNS[type(evidence)](evidence, asked.get("case", 0))
     return {"html": found._repr_html_(), "text": str(found)}
+
+
+def ran(asked: dict, say) -> dict:
+    """A cell of the lab, in the namespace of all cells."""
+    offered(say)
+    if "triton" in str(asked["above"]) + asked["source"]:
+        importlib.import_module("tilescope.lowering")  # puts ours in place of Triton's compiled library
+    shown = CELLS.run(asked["cell"], asked["source"], asked["above"])
+    return {"html": shown.html, "text": "", "failed": shown.failed}
+
+
+def offered(say) -> None:
+    """Give cells what they call in a notebook: check and show need Jupyter there, and a page does without."""
+
+    def check(question_id: str, function) -> record.Record:
+        return judged(question_id, answer.of_object(function), say)
+
+    grader.check = check
+    widgets = importlib.import_module("widgets")
+    widgets.show = still
+
+
+def still(name: str, measured: dict | None = None, predict: bool = False, **inputs):
+    """Draw a simulator as it opens. The lab's own simulators are part of the page and move."""
+    from widgets import static
+    from widgets.registry import find
+    from widgets.site.stills import opening
+
+    declaration = find(name)
+    page = static.page(declaration, opening(declaration, inputs), f"still-{uuid4().hex[:8]}")
+    return SimpleNamespace(_repr_html_=lambda: page)
+
+
+class AtOnce(threading.Thread):
+    """A thread that runs in its caller's place, where a system has no other."""
+
+    def start(self) -> None:
+        try:
+            self.run()
+        except Waits:
+            pass
+
+
+class Waits(BaseException):
+    """A rank waits for ever, so nothing of it runs on."""
+
+
+class Never:
+    def wait(self) -> None:
+        raise Waits
+
+
+def without_threads() -> None:
+    """Let a rank of an answer end where it would wait in a thread of its own, which a tab doesn't have."""
+    for name in ("frames", "printed"):  # as a box finds them on its path
+        sys.modules.setdefault(name, importlib.import_module(f"grader.box.serve.{name}"))
+    ranks = importlib.import_module(RANKS)
+    ranks.threading = SimpleNamespace(Thread=AtOnce, Event=Never, stack_size=lambda many: 0)

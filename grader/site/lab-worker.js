@@ -1,4 +1,4 @@
-// Python and the judge, away from the page: whoever stops it takes another one.
+// Python and the judge, away from the page: whoever stops it takes another one. The page's policy holds here too.
 const here = path => new URL(path, import.meta.url).href;
 
 async function fetched(path) {
@@ -7,25 +7,35 @@ async function fetched(path) {
   return got.arrayBuffer();
 }
 
-async function boot() {
+async function boot({ judge, folder }) {
   const lock = JSON.parse(new TextDecoder().decode(await fetched('../pyodide/pyodide-lock.json')));
-  const [{ loadPyodide }, numpy, judge] = await Promise.all([
+  const [{ loadPyodide }, ...archives] = await Promise.all([
     import(here('../pyodide/pyodide.mjs')), fetched(`../pyodide/${lock.packages.numpy.file_name}`), fetched('judge.zip'),
+    fetched(`../${judge}`),
   ]);
   const core = await loadPyodide({ indexURL: here('../pyodide/') });
-  for (const archive of [numpy, judge]) core.unpackArchive(archive, 'zip', { extractDir: '/judge' });
-  core.runPython("import sys; sys.path.insert(0, '/judge')");
-  const { reply } = core.pyimport('grader.site.inside');
-  return reply;
+  for (const archive of archives) core.unpackArchive(archive, 'zip', { extractDir: '/judge' });
+  core.runPython(`
+import os, sys
+sys.path.insert(0, '/judge')
+os.environ['TILE_RECORDS'] = '/records'
+os.makedirs('/judge/${folder}', exist_ok=True)
+os.chdir('/judge/${folder}')
+`);
+  return core.pyimport('grader.site.inside').reply;
 }
 
-const ready = boot();
-ready.then(() => postMessage({ state: 'live' }), problem => postMessage({ state: 'failed', why: String(problem) }));
+let ready = null;
 
-onmessage = async ({ data: { id, request } }) => {
+onmessage = async ({ data: { id, request, start } }) => {
+  if (start) {
+    ready = boot(start);
+    ready.then(() => postMessage({ state: 'live' }), problem => postMessage({ state: 'failed', why: String(problem) }));
+    return;
+  }
   try {
     const reply = await ready;
-    postMessage({ id, answer: JSON.parse(reply(JSON.stringify(request))) });
+    postMessage({ id, answer: JSON.parse(reply(JSON.stringify(request), sentence => postMessage({ id, at: String(sentence) }))) });
   } catch (problem) {
     postMessage({ id, problem: String(problem) });
   }

@@ -1,39 +1,63 @@
 // A lab's cells: edited here, kept in this browser, judged by Python in a worker. Nothing is sent anywhere.
+import { editor, kind } from './lab-editor.js';
+import { keep, kept, packed, unpacked } from './lab-store.js';
+
 const SAYS = {
   starting: 'Python starts inside this page. The first time takes a while.',
   live: 'Ready. The grader’s own judge runs inside this page, and nothing is sent anywhere.',
   failed: 'Python could not start inside this browser. The lab runs in JupyterLab.',
-  stopped: 'Stopped. Python starts again with the next run.',
+  stopped: 'Stopped. Python starts again with the next run, and runs the cells that a cell needs.',
 };
 const lab = JSON.parse(document.getElementById('lab').textContent);
-const status = document.querySelector('.lab-status');
-const cells = new Map([...document.querySelectorAll('.lab-cell')].map(place => [place.dataset.cell, place]));
-const waiting = new Map();
+const page = document.documentElement, status = document.querySelector('.lab-status');
+const told = document.querySelector('.lab-told'), total = document.querySelector('.lab-total');
+const sections = [...document.querySelectorAll('.lab-cell')];
+const cells = new Map(sections.map(place => [place.dataset.cell, place]));
+const editors = new Map(), results = {}, waiting = new Map();
 let worker = null, last = 0;
 
 function say(state, why = '') {
-  document.documentElement.dataset.judge = state;
+  page.dataset.judge = state;
   status.textContent = SAYS[state];
   status.title = why;
 }
 
+// From a blob the worker inherits the page's policy: no other origin can be reached from Python either.
 function judge() {
   if (worker) return worker;
   say('starting');
-  worker = new Worker(new URL('lab-worker.js', import.meta.url), { type: 'module' });
-  worker.onmessage = ({ data }) => {
+  const whole = new URL('lab-worker.js', import.meta.url).href;
+  const address = URL.createObjectURL(new Blob([`
+    const early = []; onmessage = event => early.push(event);
+    import(${JSON.stringify(whole)}).then(
+      () => { for (const event of early) onmessage(event); },
+      problem => postMessage({ state: 'failed', why: String(problem) }));
+  `], { type: 'text/javascript' }));
+  const own = worker = new Worker(address, { type: 'module' });
+  own.onmessage = ({ data }) => {
+    URL.revokeObjectURL(address);
+    if (own !== worker) return;
+    if (data.state === 'failed') fail(data.why);
     if (data.state) return say(data.state, data.why);
-    waiting.get(data.id)?.(data);
+    const one = waiting.get(data.id);
+    if (data.at) return one?.at(data.at);
     waiting.delete(data.id);
+    one?.resolve(data);
   };
-  worker.onerror = problem => say('failed', problem.message);
-  return worker;
+  own.onerror = problem => { fail(problem.message); say('failed', problem.message); };
+  own.postMessage({ start: { judge: lab.judge, folder: lab.folder } });
+  return own;
 }
 
-function ask(request) {
+function fail(why) {
+  for (const one of waiting.values()) one.resolve({ problem: why });
+  waiting.clear();
+}
+
+function ask(request, at) {
   const id = ++last;
   return new Promise(resolve => {
-    waiting.set(id, resolve);
+    waiting.set(id, { resolve, at });
     judge().postMessage({ id, request });
   });
 }
@@ -41,72 +65,74 @@ function ask(request) {
 function stop() {
   worker?.terminate();
   worker = null;
-  for (const [id, resolve] of waiting) resolve({ id, stopped: true });
+  for (const one of waiting.values()) one.resolve({ stopped: true });
   waiting.clear();
   say('stopped');
 }
 
-// What was written is kept under the lab's name, each cell by its id.
-const database = new Promise((resolve, reject) => {
-  const opening = indexedDB.open('tile-by-tile', 1);
-  opening.onupgradeneeded = () => opening.result.createObjectStore('labs');
-  opening.onsuccess = () => resolve(opening.result);
-  opening.onerror = () => reject(opening.error);
-});
-
-async function kept() {
-  const store = (await database).transaction('labs').objectStore('labs').get(lab.name);
-  return new Promise((resolve, reject) => {
-    store.onsuccess = () => resolve(store.result ?? {});
-    store.onerror = () => reject(store.error);
-  });
+async function write(what, name, value) {
+  try {
+    await keep(lab.name, what, name, value);
+    page.dataset.kept = String(Number(page.dataset.kept ?? 0) + 1);
+  } catch {
+    told.textContent = 'This browser keeps nothing for this page. Save your work as a notebook before you leave.';
+  }
 }
 
-async function keep() {
-  const sources = Object.fromEntries([...cells].map(([id, place]) => [id, place.querySelector('textarea').value]));
-  const writing = (await database).transaction('labs', 'readwrite');
-  writing.objectStore('labs').put(sources, lab.name);
-  await new Promise((resolve, reject) => { writing.oncomplete = resolve; writing.onerror = () => reject(writing.error); });
-  document.documentElement.dataset.kept = String(Number(document.documentElement.dataset.kept ?? 0) + 1);
-}
-
-function fit(area) {
-  area.rows = Math.max(4, area.value.split('\n').length + 1);
+function above(place) {
+  const before = sections.slice(0, sections.indexOf(place)).filter(one => one.dataset.kind !== 'text');
+  return before.map(one => [one.dataset.cell, editors.get(one.dataset.cell).text]);
 }
 
 async function ran(place, what) {
-  const out = place.querySelector('.lab-out'), buttons = place.querySelectorAll('button:not(.stop)');
+  const out = place.querySelector('.lab-out'), buttons = place.querySelectorAll('.run, .check');
+  const name = place.dataset.cell, source = editors.get(name).text, question = place.dataset.question;
   for (const button of buttons) button.disabled = true;
   place.querySelector('.stop').hidden = false;
   out.textContent = 'Python is at work …';
-  const got = await ask({ what, question: place.dataset.question, source: place.querySelector('textarea').value });
+  const request = { what, cell: name, question, source, case: Number(place.querySelector('.case')?.value ?? 0), above: above(place) };
+  const got = await ask(request, sentence => { out.textContent = `${sentence} …`; });
   if (got.stopped) out.textContent = 'Stopped.';
   else if (got.problem) out.textContent = `This is the page’s own trouble: ${got.problem}`;
-  else out.innerHTML = got.answer.html; // escaped by the judge, as in a notebook
+  else out.innerHTML = got.answer.html; // what a cell prints is escaped, and the policy lets no script of it run
   out.dataset.verdict = got.answer?.verdict ?? '';
   out.dataset.seconds = got.answer?.seconds ?? '';
+  out.dataset.failed = String(got.answer?.failed ?? false);
   place.querySelector('.stop').hidden = true;
   for (const button of buttons) button.disabled = false;
+  if (what === 'check' && got.answer) {
+    const { points, of, open } = got.answer;
+    results[question] = { points, of, open };
+    count();
+    await write('result', question, results[question]);
+  }
+}
+
+function count() {
+  const rows = Object.values(results), sum = key => Math.round(10 * rows.reduce((all, row) => all + row[key], 0)) / 10;
+  if (!rows.length) return;
+  const open = sum('open') ? `, ${sum('open')} open` : '';
+  total.textContent = `So far ${sum('points')} of ${lab.points} points in this lab${open}. ` +
+    (open ? 'Open points wait for Triton’s compiler: JupyterLab on Linux or the hand-in judges them.' : '');
 }
 
 function hint(place) {
   const hints = lab.hints[place.dataset.question], given = Number(place.dataset.hints ?? 0);
-  const out = place.querySelector('.lab-hints'), line = document.createElement('li');
   if (given >= hints.length) return;
+  const line = document.createElement('li');
   line.textContent = hints[given];
-  out.append(line);
+  place.querySelector('.lab-hints').append(line);
   place.dataset.hints = given + 1;
   place.querySelector('.hint').disabled = given + 1 === hints.length;
 }
 
 async function notebook() {
-  const got = await fetch(lab.notebook), made = await got.json(), sources = await kept();
-  for (const cell of made.cells) if (sources[cell.id] !== undefined) cell.source = sources[cell.id];
+  const got = await fetch(lab.notebook), made = await got.json();
+  for (const cell of made.cells) if (editors.has(cell.id)) cell.source = editors.get(cell.id).text;
   return new Blob([JSON.stringify(made, null, 1) + '\n'], { type: 'application/x-ipynb+json' });
 }
 
 async function save() {
-  await keep();
   const link = document.createElement('a');
   link.href = URL.createObjectURL(await notebook());
   link.download = lab.notebook.split('/').at(-1);
@@ -115,40 +141,98 @@ async function save() {
 }
 
 async function open(file) {
-  const made = JSON.parse(await file.text());
-  for (const cell of made.cells ?? []) {
-    const area = cells.get(cell.id)?.querySelector('textarea');
-    if (!area) continue;
-    area.value = [].concat(cell.source).join('');
-    fit(area);
+  let made = null;
+  try { made = JSON.parse(await file.text()); } catch { /* said below */ }
+  const ours = (made?.cells ?? []).filter(cell => editors.has(cell.id));
+  const answers = new Set(sections.filter(one => one.dataset.kind === 'answer').map(one => one.dataset.cell));
+  if (!ours.some(cell => answers.has(cell.id))) {
+    told.textContent = `${file.name} must be the notebook of this lab, got ${made ? 'another one' : 'a file that is no notebook'}; nothing was changed.`;
+    return;
   }
-  await keep();
+  for (const cell of ours) editors.get(cell.id).text = [].concat(cell.source).join('');
+  told.textContent = `${ours.length} cells are now as in ${file.name}. Undo in a cell brings its old text back.`;
 }
 
-function indent(event) {
-  if (event.key !== 'Tab' || event.shiftKey || event.altKey || event.ctrlKey) return;
-  if (event.currentTarget.dataset.leave) return;
-  event.preventDefault();
-  event.currentTarget.setRangeText('    ', event.currentTarget.selectionStart, event.currentTarget.selectionEnd, 'end');
+// A link holds a cell's text behind the #, which no browser sends to a server.
+async function link(place) {
+  const name = place.dataset.cell, button = place.querySelector('.link');
+  const own = new URL(location.href);
+  own.hash = `cell=${name}&text=${await packed(editors.get(name).text)}`;
+  try {
+    await navigator.clipboard.writeText(own.href);
+    button.textContent = 'Link copied';
+  } catch {
+    history.replaceState(null, '', own.href);
+    button.textContent = 'The address bar has the link';
+  }
 }
 
-const before = await kept();
-for (const [id, place] of cells) {
-  const area = place.querySelector('textarea');
-  if (before[id] !== undefined) area.value = before[id];
-  fit(area);
-  area.addEventListener('input', () => { fit(area); keep(); });
-  area.addEventListener('keydown', event => {
-    if (event.key === 'Escape') area.dataset.leave = 'yes'; // then Tab leads on, for who has no mouse
-    else if (event.key !== 'Tab') delete area.dataset.leave;
-    indent(event);
-  });
-  place.querySelector('.run').addEventListener('click', () => ran(place, 'run'));
-  place.querySelector('.check').addEventListener('click', () => ran(place, 'check'));
-  place.querySelector('.stop').addEventListener('click', stop);
-  place.querySelector('.hint').addEventListener('click', () => hint(place));
+function offer(place, text) {
+  const box = document.createElement('div'), shown = document.createElement('pre'), name = place.dataset.cell;
+  box.className = 'lab-offer';
+  box.setAttribute('role', 'status');
+  box.append('The link that you opened brings another text for this cell. Read it before you run it.');
+  shown.textContent = text;
+  const doors = document.createElement('div');
+  doors.className = 'doors';
+  for (const [words, does] of [['Use the link’s text', () => { editors.get(name).text = text; }], ['Keep mine', () => {}]]) {
+    const button = document.createElement('button');
+    button.type = 'button';
+    button.textContent = words;
+    button.addEventListener('click', () => {
+      does();
+      box.remove();
+      history.replaceState(null, '', location.pathname);
+      editors.get(name).focus();
+    });
+    doors.append(button);
+  }
+  box.append(shown, doors);
+  place.querySelector('.lab-offer')?.remove();
+  place.prepend(box);
 }
-document.querySelector('.lab-save').addEventListener('click', save);
-document.querySelector('.lab-open').addEventListener('change', event => open(event.target.files[0]));
-document.documentElement.dataset.lab = 'ready';
+
+async function followed() {
+  const asked = new URLSearchParams(location.hash.slice(1)), place = cells.get(asked.get('cell'));
+  if (!place) return;
+  place.scrollIntoView();
+  if (!asked.get('text')) return;
+  try {
+    const text = await unpacked(asked.get('text'));
+    if (text !== editors.get(place.dataset.cell).text) offer(place, text);
+  } catch {
+    told.textContent = 'The link that you opened is damaged: its text could not be read. Ask for it again.';
+  }
+}
+
+function wired(place, before) {
+  const name = place.dataset.cell, area = place.querySelector('textarea'), type = place.dataset.kind;
+  const locked = Boolean(place.querySelector('details textarea'));
+  if (before.text[name] !== undefined && !locked) area.value = before.text[name];
+  const run = type === 'text' ? null : () => { ran(place, type === 'answer' ? 'case' : 'cell'); return true; };
+  const changed = () => write('text', name, editors.get(name).text);
+  editors.set(name, editor(area, { python: type !== 'text', locked, changed, run }));
+  const click = (button, does) => place.querySelector(button)?.addEventListener('click', does);
+  click('.run', run);
+  click('.check', () => ran(place, 'check'));
+  click('.stop', stop);
+  click('.hint', () => hint(place));
+  click('.link', () => link(place));
+  click('.solution', () => { editors.get(name).text = lab.solutions[name]; });
+}
+
+const before = await kept(lab.name).catch(() => ({ text: {}, result: {} }));
 judge();
+for (const place of sections) wired(place, before);
+Object.assign(results, before.result);
+count();
+document.querySelector('.lab-save').addEventListener('click', save);
+document.querySelector('.lab-open').addEventListener('change', event => {
+  if (event.target.files[0]) open(event.target.files[0]);
+  event.target.value = '';
+});
+addEventListener('hashchange', followed);
+globalThis.tileLab = { editors, ask, packed }; // for tests and for the curious
+page.dataset.editor = kind;
+page.dataset.lab = 'ready';
+followed();

@@ -1,89 +1,211 @@
-"""A lab as a page: its text, its answer cells to edit, and buttons where a notebook calls run, check and hint."""
+"""A lab as a page: its text, its simulators, its cells to edit, and buttons where a notebook calls check and hint."""
 
-import ast
 import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
 from html import escape
+from importlib.resources import files
 from pathlib import Path
 
 from grader import questions
+from grader.notebooks import debugger
+from grader.questions import Question
+from widgets.registry import find
 from widgets.site import frame
-from widgets.site.listing import code
+from widgets.site.drawings import inline
+from widgets.site.lesson_page import LAB
+from widgets.site.lessons import Shown, _code
 from widgets.site.prose import Place, markdown
+from widgets.site.stills import simulator
 
-CALLS = ("run", "check", "hint", "last_record")
+SLOW_S = 60  # a check that takes longer in a tab says so
+CSP = f"{frame.POLICY}; worker-src blob:"  # the worker that runs Python, which inherits this policy
 
 
-def page(notebook: Path, lead, contents: str, address: str) -> str:
-    """Return the page of a lab's notebook; `lead` turns the lab's links to the site's addresses."""
-    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
-    slug, name = notebook.parent.name.split("_", 1)[1], notebook.stem
-    root = "../" * address.count("/")
-    answers = {cell["id"]: f"{slug}.{cell['id']}" for cell in cells if is_answer(cell)}
-    place = Place(lead, lambda source, words: picture(lead(source) or source, words))
-    body = [cell_html(cell, answers, place) for cell in cells]
-    title = "".join(cells[0]["source"]).splitlines()[0].lstrip("# ")
-    body.insert(1, tools())
-    facts = {
-        "name": f"{notebook.parent.name}/{name}",
-        "notebook": f"{root}labs/{notebook.parent.name}/{notebook.name}",
-        "hints": {question: list(questions.find(question).hints) for question in answers.values()},
-    }
-    data = json.dumps(facts).replace("<", "\\u003c")
-    body.append(f'<script type="application/json" id="lab">{data}</script>')
-    body.append(f'<link rel="stylesheet" href="{root}assets/lab.css">')
-    body.append(f'<script type="module" src="{root}assets/lab.js"></script>')
-    return frame.html(
-        frame.Page(
-            title=f"{title} · Tile by Tile",
-            description=f"{title}, judged inside this page.",
+@dataclass
+class LabPage:
+    """The page of one lab. `picture` gives a picture's file, `lead` turns the lab's links to the site's addresses."""
+
+    notebook: Path
+    lead: Callable[[str], str | None]
+    picture: Callable[[str], Path | None]
+    address: str
+    solutions: dict[str, str] = field(default_factory=dict)  # cell -> its answer, for instructors
+    drawn: int = 0
+
+    @cached_property
+    def cells(self) -> list[dict]:
+        return json.loads(self.notebook.read_text(encoding="utf-8"))["cells"]
+
+    @property
+    def lab(self) -> str:
+        return f"{self.notebook.parent.name}/{self.notebook.stem}"
+
+    @cached_property
+    def root(self) -> str:
+        return "../" * self.address.count("/")
+
+    @cached_property
+    def title(self) -> str:
+        return "".join(self.cells[0]["source"]).splitlines()[0].lstrip("# ")
+
+    def question(self, cell: dict) -> Question | None:
+        """The question that a code cell answers."""
+        slug = self.notebook.parent.name.partition("_")[2]
+        return questions.load().get(f"{slug}.{cell['id']}") if is_answer(cell) else None
+
+    def html(self, contents: str) -> str:
+        place = Place(self.lead, self._drawing)
+        body = [self._cell(cell, place) for cell in self.cells]
+        body.insert(1, self._tools())
+        data = json.dumps(self._facts()).replace("<", "\\u003c")
+        body += [
+            f'<script type="application/json" id="lab">{data}</script>',
+            f'<link rel="stylesheet" href="{self.root}assets/lab.css">',
+            f'<script type="module" src="{self.root}assets/lab.js"></script>',
+        ]
+        page = frame.Page(
+            title=f"{self.title} · Tile by Tile",
+            description=f"{self.title}, judged inside this page.",
             body=f'<article class="prose">{"".join(body)}</article>',
             contents=contents,
             kind="lesson",
-            root=root,
+            root=self.root,
+            live=any(shown(cell) for cell in self.cells),
         )
-    )
+        return frame.html(page).replace(frame.POLICY, CSP)
 
+    def _facts(self) -> dict:
+        """What lab.js has to know."""
+        asked = {cell["id"]: self.question(cell) for cell in self.cells if self.question(cell)}
+        return {
+            "name": self.lab,
+            "notebook": f"{self.root}labs/{self.lab}.ipynb",
+            "judge": f"labs/{self.lab}.zip",
+            "folder": f"labs/{self.notebook.parent.name}",
+            "points": sum(one.points for one in asked.values() if not one.bonus),
+            "hints": {one.id: list(one.hints) for one in asked.values()},
+            "solutions": self.solutions,
+        }
 
-def picture(source: str, words: str) -> str:
-    return f'<p><img src="{escape(source)}" alt="{escape(words)}"></p>\n'
+    def _drawing(self, source: str, words: str) -> str:
+        """A drawing inside the page, so that its colours follow the theme."""
+        path = self.picture(source)
+        if path is None or path.suffix != ".svg":
+            return f'<p><img src="{escape(self.lead(source) or source)}" alt="{escape(words)}" loading="lazy"></p>\n'
+        self.drawn += 1
+        drawing = inline(path.read_text(encoding="utf-8"), f"drawing-{self.drawn}")
+        return (
+            f'<figure class="drawing"><div class="drawn" tabindex="0" role="group" aria-label="Drawing">{drawing}</div>'
+            f"<figcaption>{escape(words)}</figcaption></figure>\n"
+        )
+
+    def _tools(self) -> str:
+        return (
+            f'<div class="doors"><p><a href="{LAB}/work/{self.lab}.ipynb">Open this lab in your JupyterLab</a> '
+            "(while <code>make lab</code> runs)</p></div>"
+            '<p class="lab-status" role="status"></p><p class="lab-total" role="status"></p><div class="lab-tools">'
+            '<button type="button" class="lab-save">Save as a notebook</button>'
+            '<label>Open a notebook <input type="file" class="lab-open" accept=".ipynb"></label></div>'
+            '<p class="lab-told" role="status">What you write is kept in this browser. A saved notebook opens in '
+            "JupyterLab and is what a class hands in.</p>"
+        )
+
+    def _cell(self, cell: dict, place: Place) -> str:
+        source, name = "".join(cell["source"]), cell["id"]
+        if cell["cell_type"] == "markdown":
+            return written(name, source) if is_answer(cell) else markdown(debugger.without(source), place)
+        if is_check(cell):
+            return ""  # the answer's cell has a button for it
+        if one := shown(cell):
+            self.drawn += 1
+            declaration = find(one.name)
+            return simulator(declaration, one, f"simulator-{self.drawn}", first=False)
+        question = self.question(cell)
+        if question:
+            link = f"{LAB}/work/{self.lab}.ipynb#cell-id={name}"
+            return answer(name, source, question, link, name in self.solutions)
+        return plain(name, source, locked=cell["metadata"].get("nbgrader", {}).get("locked", False))
 
 
 def is_answer(cell: dict) -> bool:
-    return cell["cell_type"] == "code" and cell["metadata"].get("nbgrader", {}).get("solution", False)
+    return cell["metadata"].get("nbgrader", {}).get("solution", False)
 
 
-def tools() -> str:
+def is_check(cell: dict) -> bool:
+    return cell["metadata"].get("nbgrader", {}).get("grade", False)
+
+
+def shown(cell: dict) -> Shown | None:
+    """The simulator that a cell shows, if it does nothing else."""
+    if cell["cell_type"] != "code":
+        return None
+    found = _code("".join(cell["source"]))
+    return found.shown if found.shown and not found.text else None
+
+
+def area(source: str, label: str) -> str:
     return (
-        '<p class="lab-status" role="status"></p><div class="lab-tools">'
-        '<button type="button" class="lab-save">Save as a notebook</button>'
-        '<label>Open a notebook <input type="file" class="lab-open" accept=".ipynb"></label></div>'
-        "<p>What you write is kept in this browser. The notebook opens in JupyterLab and is what a class hands in.</p>"
+        '<textarea spellcheck="false" autocapitalize="off" autocomplete="off" '
+        f'aria-label="{escape(label)}">\n{escape(source)}</textarea>'
     )
 
 
-def cell_html(cell: dict, answers: dict[str, str], place: Place) -> str:
-    source = "".join(cell["source"])
-    if cell["cell_type"] == "markdown":
-        return markdown(source, place)
-    if cell["id"] in answers:
-        return editor(cell["id"], answers[cell["id"]], source)
-    return "" if is_a_button(source) else code(source)
+def button(kind: str, words: str, hidden: bool = False) -> str:
+    return f'<button type="button" class="{kind}"{" hidden" * hidden}>{words}</button>'
 
 
-def is_a_button(source: str) -> bool:
-    """Whether a cell only calls run or check, or prepares a notebook: the page has buttons for that."""
-    calls = [node for node in ast.parse(source).body if not isinstance(node, ast.Import | ast.ImportFrom)]
-    names = [getattr(getattr(node, "value", None), "func", None) for node in calls]
-    return all(getattr(name, "id", "") in (*CALLS, "needs") for name in names)
+OUT = '<div class="lab-out" aria-live="polite"></div>'
 
 
-def editor(name: str, question: str, source: str) -> str:
+def plain(name: str, source: str, locked: bool = False) -> str:
+    """A cell that is run and not judged: a prediction, what prints after it, one's own numbers."""
+    folded = f"<details><summary>The imports</summary>{area(source, 'Imports')}</details>" if locked else ""
     return (
-        f'<section class="lab-cell" data-cell="{escape(name)}" data-question="{escape(question)}">'
-        f'<textarea spellcheck="false" autocapitalize="off" autocomplete="off" aria-label="Your answer: {escape(name)}">'
-        f"\n{escape(source)}</textarea>"
-        '<div class="doors"><button type="button" class="run">Run</button>'
-        '<button type="button" class="check">Check</button><button type="button" class="hint">Hint</button>'
-        '<button type="button" class="stop" hidden>Stop</button></div><ol class="lab-hints"></ol>'
-        '<div class="lab-out" aria-live="polite"></div></section>'
+        f'<section class="lab-cell" data-cell="{escape(name)}" data-kind="plain">'
+        f'{folded or area(source, f"Code cell {name}")}<div class="doors">{button("run", "Run")}'
+        f"{button('stop', 'Stop', hidden=True)}</div>{OUT}</section>"
     )
+
+
+def written(name: str, source: str) -> str:
+    """A text that a person grades."""
+    return (
+        f'<section class="lab-cell" data-cell="{escape(name)}" data-kind="text">{area(source, f"Your text: {name}")}'
+        '<p class="lab-note">A person grades this text when you hand the notebook in.</p></section>'
+    )
+
+
+def answer(name: str, source: str, question: Question, jupyter: str, solved: bool) -> str:
+    """The cell of an answer."""
+    cases = "".join(
+        f'<option value="{i}">case {i}: {escape(c.kind)}</option>' for i, c in enumerate(question.public)
+    )
+    buttons = [
+        button("run", "Run"),
+        f'<select class="case" aria-label="What Run tries">{cases}</select>',
+        button("check", f"Check ({question.points:g} point{'s' * (question.points != 1)})"),
+        button("hint", "Hint") if question.hints else "",
+        button("solution", "Solution") if solved else "",
+        button("stop", "Stop", hidden=True),
+        button("link", "Copy a link to this cell"),
+        f'<a class="in-jupyter" href="{escape(jupyter)}">Open in JupyterLab</a>',
+    ]
+    return (
+        f'<section class="lab-cell" data-cell="{escape(name)}" data-kind="answer" '
+        f'data-question="{escape(question.id)}">{area(source, f"Your answer: {name}")}'
+        f'<div class="doors">{"".join(buttons)}</div>{slow(question)}<ol class="lab-hints"></ol>{OUT}</section>'
+    )
+
+
+def slow(question: Question) -> str:
+    """Say how long a check takes in a tab, where that is long."""
+    rows = json.loads(files("grader.site").joinpath("seconds.json").read_text(encoding="utf-8"))["seconds"]
+    seconds = rows.get(question.id, 0)
+    if seconds < SLOW_S / 4:
+        return ""
+    words = f"A check of a right answer took {seconds:.0f} s in a tab."
+    if seconds > SLOW_S:
+        words += " Run tries one public case and is quicker, and JupyterLab checks this answer in seconds."
+    return f'<p class="lab-note">{words}</p>'

@@ -40,9 +40,9 @@ def _files_of(name: str, root: Path) -> list[Path]:
     return [path for path in both if path.is_file()]
 
 
-def modules(root: Path = ROOT) -> list[Path]:
-    """Every file of ours that the simulators load in a page, as paths from the root."""
-    starts = ["widgets.site.inside", *(f"widgets.{slug}.{name}" for name, slug in places().items())]
+def modules(root: Path = ROOT, more: tuple[str, ...] = ()) -> list[Path]:
+    """Every file of ours that the simulators, and `more` modules, load in a page, as paths from the root."""
+    starts = ["widgets.site.inside", *more, *(f"widgets.{slug}.{name}" for name, slug in places().items())]
     todo, seen = [path for name in starts for path in _files_of(name, root)], set()
     while todo:
         path = todo.pop()

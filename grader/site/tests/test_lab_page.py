@@ -1,188 +1,202 @@
 """A lab in a browser's tab: written, run, checked green and red, kept, and handed out as a notebook, without any server."""
 
 import json
-import os
-import threading
 import time
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from playwright.sync_api import expect
 
 from grader import questions
-from grader.judge import referee, report
+from grader.__main__ import main as grader
+from grader.judge import referee
 from grader.places import ROOT
-from grader.proofs import right
-from grader.site import build, ranged
-from widgets.browser import chromium as chromium_at
-from widgets.site import npm
+from grader.proofs import wrong
+from grader.proofs.right import right
+from grader.site.tests.conftest import tab_on
 
 pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("no_jails_left")]
-START_MS = 240_000  # Python in a page, on a machine that does much else
-PAGE = "labs/00_roofline/first_kernels.html"
+LAB, NUMPY = "00_roofline/first_kernels", "00_roofline/concepts"
 STUB = "raise NotImplementedError"
-FIRST = [
-    one.name for one in questions.load().values() if one.notebook_path == "00_roofline/first_kernels.ipynb"
-]
-LATER = FIRST[1:]
-
-
-class Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, *_):
-        pass
+MOST_BYTES = 15e6  # of a first visit, compressed
+needs_answers = pytest.mark.skipif(
+    not (ROOT / "solutions").exists(), reason="solutions/, which is not handed out"
+)
 
 
 @pytest.fixture(scope="module")
-def base(tmp_path_factory):
-    """The labs' part of the site, with Pyodide and numpy; where they can't be had, not run, and under CI an error."""
-    out = tmp_path_factory.mktemp("site")
-    try:
-        build.put(out, build.make())
-        npm.unpack(out)
-    except (npm.NotFetched, ranged.NotFetched) as problem:
-        if os.environ.get("CI") == "true":
-            raise
-        pytest.skip(f"needs Pyodide and its numpy: {problem}")
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=out))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
+def tab(sample, chromium):
+    with tab_on(chromium, sample[0]) as found:
+        yield found
 
 
-@pytest.fixture(scope="module")
-def page(base, chromium):
-    """The lab's page; whatever it asks of another server is kept from it and told at the end."""
-    elsewhere = []
-
-    def guard(route):
-        ours = route.request.url.startswith((base + "/", "blob:"))
-        if not ours:
-            elsewhere.append(route.request.url)
-        route.continue_() if ours else route.abort()
-
-    with chromium_at(chromium) as browser:
-        context = browser.new_context(accept_downloads=True)
-        context.route("**/*", guard)
-        one = context.new_page()
-        one.goto(f"{base}/{PAGE}")
-        yield one
-        context.close()
-    assert elsewhere == []
-
-
-def answered(page, name: str, source: str, button: str) -> dict:
-    """What the page says once an answer was written and a button pressed."""
-    cell = page.locator(f'.lab-cell[data-cell="{name}"]')
-    cell.locator("textarea").fill(source)
-    cell.locator(f"button.{button}").click()
-    expect(cell.locator(".stop")).to_be_hidden(timeout=START_MS)
-    out = cell.locator(".lab-out")
-    return {
-        "text": out.inner_text(),
-        "verdict": out.get_attribute("data-verdict"),
-        "seconds": out.get_attribute("data-seconds"),
-    }
-
-
-def correct(name: str) -> str:
-    if not (ROOT / "solutions").exists():
-        pytest.skip("solutions/, which is not handed out")
-    return right.right(f"roofline.{name}")
-
-
-def test_python_starts_in_the_page(page, record_property):
-    started = time.monotonic()
-    expect(page.locator("html")).to_have_attribute("data-judge", "live", timeout=START_MS)
-    record_property(
-        "said", f"the judge was ready in the tab {time.monotonic() - started:.0f} s after its page"
-    )
-    assert page.locator(".lab-cell").count() == len(FIRST) == 10
-    assert page.locator("article img").first.evaluate("picture => picture.naturalWidth") > 0
-
-
-def test_the_stub_is_red_and_the_solution_green(page, record_property):
-    stub = page.locator('.lab-cell[data-cell="doubled"] textarea').input_value()
-    assert STUB in stub
-    assert answered(page, "doubled", stub, "check")["verdict"] == "NOT STARTED"
-    green = answered(page, "doubled", correct("doubled"), "check")
+@needs_answers
+def test_a_first_visit_leads_to_a_green_check(tab, sample, record_property):
+    """From an empty cache. What it fetches is bounded, and what it takes is told."""
+    sent, started = sample[1], time.monotonic()
+    tab.open(LAB)
+    green = tab.answered("doubled", right("roofline.doubled"))
+    first, size = time.monotonic() - started, sum(sent.values())
     assert green["verdict"] == "PASS" and "3 of 3 points" in green["text"], green
-    record_property("said", f"roofline.doubled was checked in the tab in {green['seconds']} s")
+    assert 3e6 < size <= MOST_BYTES
+    started = time.monotonic()
+    tab.open(LAB)
+    assert tab.press("doubled", "check")["verdict"] == "PASS"
+    again = time.monotonic() - started
+    record_property(
+        "said",
+        f"the tab's first green check came {first:.0f} s after its page and {size / 1e6:.1f} MB, "
+        f"and {again:.0f} s after the page's second visit",
+    )
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", LATER)
-def test_every_step_is_judged_in_the_tab(page, name, record_property):
-    stub = page.locator(f'.lab-cell[data-cell="{name}"] textarea').input_value()
-    assert answered(page, name, stub, "check")["verdict"] == "NOT STARTED"
-    green = answered(page, name, correct(name), "check")
-    assert green["verdict"] == ("OPEN" if name == "tile_settings" else "PASS"), green
-    record_property("said", f"roofline.{name} was checked in the tab in {green['seconds']} s")
+def test_the_page_holds_the_whole_lab(tab):
+    tab.open(LAB)
+    assert tab.page.locator(".lab-cell[data-kind=answer]").count() == 10
+    assert tab.page.locator("html").get_attribute("data-editor") == "codemirror"
+    assert tab.page.locator("article .drawn svg").count() >= 5
 
 
-def test_a_wrong_answer_is_told_as_in_a_notebook(page):
-    wrong = correct("doubled").replace("2 * x", "3 * x")
-    told = answered(page, "doubled", wrong, "check")
-    verdict = referee.grade_one(wrong, questions.find("roofline.doubled"), seed=3)
-    lost = verdict.parts[0]
-    assert told["verdict"] == report.title(verdict)[0] == "FAIL"
-    assert lost.asked in told["text"] and lost.look in told["text"]
+def test_the_stub_is_red(tab):
+    tab.write("differences", (stub := cell_of(LAB, "differences")))
+    assert STUB in stub and tab.press("differences", "check")["verdict"] == "NOT STARTED"
 
 
-def test_run_shows_a_case(page):
-    assert "y" in answered(page, "doubled", correct("doubled"), "run")["text"]
+def cell_of(lab: str, name: str) -> str:
+    notebook = json.loads((ROOT / "labs" / f"{lab}.ipynb").read_text(encoding="utf-8"))
+    return "".join(next(cell for cell in notebook["cells"] if cell["id"] == name)["source"])
 
 
-def test_hints_come_one_by_one(page):
-    cell = page.locator('.lab-cell[data-cell="doubled"]')
+def told_alike(tab, question_id: str, source: str) -> str:
+    """Assert that the tab says of an answer what a notebook says, sentence by sentence, and return it."""
+    verdict = referee.grade_one(source, questions.find(question_id), seed=28)
+    told = tab.ask(what="check", question=question_id, source=source, seed=28)
+    rows = [(part.name, part.state, part.points, part.asked, part.came, part.look) for part in verdict.parts]
+    here = [
+        tuple(part[key] for key in ("name", "state", "points", "asked", "came", "look"))
+        for part in told["parts"]
+    ]
+    assert here == rows
+    assert verdict.verdict == "FAIL"
+    return rows[0][4]
+
+
+WRONG = [(question, row.name) for question in ("doubled", "differences", "subtracted", "turned", "sum_and_max")
+         for row in list(wrong.table(questions.find(f"roofline.{question}")).values())[:2]]  # fmt: skip
+
+
+@needs_answers
+@pytest.mark.parametrize(
+    ("question", "mistake"), [WRONG[0], *(pytest.param(*row, marks=pytest.mark.slow) for row in WRONG[1:])]
+)
+def test_a_wrong_answer_is_told_as_in_a_notebook(tab, question, mistake):
+    row = questions.find(f"roofline.{question}")
+    tab.open(LAB)
+    assert told_alike(tab, row.id, wrong.source(row, wrong.table(row)[mistake]))
+
+
+@needs_answers
+def test_run_tries_a_case_and_cells_share_their_names(tab):
+    tab.open(LAB)
+    tab.write("doubled", right("roofline.doubled"))
+    assert "every element agrees" in tab.press("doubled", "run")["text"]
+    assert "every element agrees" in tab.press("cell_06", "run")["text"]  # run(launch_doubled, 1)
+    tab.write("cell_09", "my_masked = 28, 29")
+    assert "you said (28, 29)" in tab.press("cell_13", "run")["text"]
+
+
+def test_hints_come_one_by_one(tab):
+    tab.open(LAB)
     hints = questions.find("roofline.doubled").hints
     for many in (1, 2):
-        cell.locator("button.hint").click()
-        assert cell.locator(".lab-hints li").all_inner_texts() == list(hints[:many])
+        tab.cell("doubled").locator("button.hint").click()
+        assert tab.cell("doubled").locator(".lab-hints li").all_inner_texts() == list(hints[:many])
 
 
-def test_work_is_kept_and_handed_out_as_the_notebook(page):
-    area = page.locator('.lab-cell[data-cell="doubled"] textarea')
-    area.fill("# mine\n" + correct("doubled"))
-    page.wait_for_timeout(500)  # what was written last is stored last
-    assert int(page.locator("html").get_attribute("data-kept")) > 0
-    page.reload()
-    expect(page.locator("html")).to_have_attribute("data-lab", "ready")
-    assert area.input_value().startswith("# mine\n")
-    with page.expect_download() as download:
-        page.locator(".lab-save").click()
-    made = json.loads(download.value.path().read_text(encoding="utf-8"))
-    plain = json.loads((ROOT / "labs/00_roofline/first_kernels.ipynb").read_text(encoding="utf-8"))
-    assert [cell["id"] for cell in made["cells"]] == [cell["id"] for cell in plain["cells"]]
-    (mine,) = (cell for cell in made["cells"] if cell["id"] == "doubled")
-    assert mine["source"] == "# mine\n" + correct("doubled")
-    area.fill("# gone")
-    page.locator(".lab-open").set_input_files(download.value.path())
-    expect(area).to_have_value("# mine\n" + correct("doubled"))
+def test_python_reaches_no_other_origin(tab):
+    """The worker is under the page's policy; without it the request would leave and the tab's guard would see it."""
+    tab.open(LAB)
+    tab.live()
+    (worker,) = tab.page.workers
+    assert worker.evaluate("fetch('https://elsewhere.test/').then(() => 'left', () => 'kept')") == "kept"
+    policy = tab.page.locator("meta[http-equiv=Content-Security-Policy]").get_attribute("content")
+    assert "default-src 'none'" in policy and "unsafe-eval" not in policy.replace("wasm-unsafe-eval", "")
+    assert "script-src 'self' 'wasm-unsafe-eval';" in policy
 
 
+def test_work_is_typed_kept_and_found_again(tab):
+    tab.open(LAB)
+    tab.write("doubled", "")
+    tab.cell("doubled").locator(".cm-content").click()
+    tab.page.keyboard.type("def mine():\nreturn 1")  # the editor indents
+    assert tab.text("doubled") == "def mine():\n    return 1"
+    page = tab.page
+    tab.page = page.context.new_page()
+    page.close()
+    tab.open(LAB)
+    assert tab.text("doubled") == "def mine():\n    return 1"
+
+
+@needs_answers
+def test_the_notebook_that_is_saved_gets_the_same_points(tab, tmp_path, capsys):
+    tab.open(NUMPY)
+    plain = json.loads((ROOT / "labs" / f"{NUMPY}.ipynb").read_text(encoding="utf-8"))
+    tab.write("roof", right("roofline.roof"))
+    tab.write("tile_sectors", "def tile_sectors(rows, cols, row_length, elem_bytes):\n    return 1")
+    tab.write("reflect", "My words.")
+    here = {name: tab.press(name, "check") for name in ("roof", "tile_sectors")}
+    assert [row["verdict"] for row in here.values()] == ["PASS", "FAIL"]
+    assert "So far 2 of 12 points" in tab.page.locator(".lab-total").inner_text()
+    with tab.page.expect_download() as download:
+        tab.page.locator(".lab-save").click()
+    saved = tmp_path / "concepts.ipynb"
+    download.value.save_as(saved)
+    made = json.loads(saved.read_text(encoding="utf-8"))
+    assert [cell["metadata"] for cell in made["cells"]] == [cell["metadata"] for cell in plain["cells"]]
+    assert next(cell for cell in made["cells"] if cell["id"] == "reflect")["source"] == "My words."
+    for name in here:
+        grader(["check", f"roofline.{name}", str(saved), "--json"])
+        verdict = json.loads(capsys.readouterr().out)
+        assert f"{verdict['points']:g} of {verdict['of']:g} points" in here[name]["text"]
+    tab.write("roof", "# gone")
+    tab.page.locator(".lab-open").set_input_files(saved)
+    expect(tab.page.locator(".lab-told")).to_contain_text("cells are now as in concepts.ipynb")
+    assert tab.text("roof") == right("roofline.roof")
+
+
+@pytest.mark.parametrize(("text", "said"), [("{}", "another one"), ("no", "a file that is no notebook")])
+def test_a_file_of_another_kind_changes_nothing(tab, tmp_path, text, said):
+    tab.open(NUMPY)
+    before = tab.text("roof")
+    (tmp_path / "other.ipynb").write_text(text)
+    tab.page.locator(".lab-open").set_input_files(tmp_path / "other.ipynb")
+    expect(tab.page.locator(".lab-told")).to_contain_text(f"must be the notebook of this lab, got {said}")
+    assert tab.text("roof") == before
+
+
+def test_a_link_brings_a_text_that_the_reader_may_take(tab):
+    tab.open(NUMPY)
+    tab.write("plan_bytes", "# a friend's é")
+    packed = tab.page.evaluate("text => tileLab.packed(text)", "# a friend's é")
+    tab.write("plan_bytes", "# mine")
+    for button, left in (("Keep mine", "# mine"), ("Use the link’s text", "# a friend's é")):
+        tab.open(NUMPY, f"#cell=plan_bytes&text={packed}")
+        offer = tab.cell("plan_bytes").locator(".lab-offer")
+        expect(offer.locator("pre")).to_have_text("# a friend's é")
+        assert tab.text("plan_bytes") == "# mine"  # nothing is taken unasked
+        offer.get_by_role("button", name=button).click()
+        assert tab.text("plan_bytes") == left
+    tab.open(NUMPY, "#cell=plan_bytes&text=broken")
+    expect(tab.page.locator(".lab-told")).to_contain_text("is damaged")
+
+
+@needs_answers
 @pytest.mark.slow  # Python starts anew
-def test_stop_really_stops(page):
-    cell = page.locator('.lab-cell[data-cell="doubled"]')
-    cell.locator("textarea").fill("while True:\n    pass\n\n\ndef launch_doubled(p):\n    pass")
+def test_stop_really_stops(tab):
+    tab.open(LAB)
+    tab.live()
+    tab.write("doubled", "while True:\n    pass\n\n\ndef launch_doubled(p):\n    pass")
+    cell = tab.cell("doubled")
     cell.locator("button.check").click()
     cell.locator("button.stop").click()
     expect(cell.locator(".lab-out")).to_have_text("Stopped.")
-    assert answered(page, "doubled", correct("doubled"), "check")["verdict"] == "PASS"
-
-
-def test_no_solution_is_in_the_bundle():
-    from io import BytesIO
-    from zipfile import ZipFile
-
-    from grader.site.bundle import bundle
-
-    if not (ROOT / "solutions").exists():
-        pytest.skip("solutions/, which is not handed out")
-    with ZipFile(BytesIO(bundle(["roofline"]))) as file:
-        held = {name: file.read(name).decode() for name in file.namelist() if not name.startswith("triton/")}
-    assert not [
-        name for name in held if "/answers/" in name or "/cells/" in name or name.startswith("solutions")
-    ]
-    lines = {line.strip() for line in correct("doubled").splitlines() if "tl.store" in line}
-    assert lines and not [name for name, text in held.items() if any(line in text for line in lines)]
+    assert tab.answered("doubled", right("roofline.doubled"))["verdict"] == "PASS"

@@ -1,0 +1,124 @@
+"""Run the cells of a lab in one namespace, as a notebook does, and first the cells above that a cell needs."""
+
+import ast
+import builtins
+import contextlib
+import html
+import io
+import linecache
+import traceback
+from dataclasses import dataclass, field
+
+MOST_CHARACTERS = 100_000  # of what a cell prints
+FOLDER = "/lab/cells"  # the file that a cell's functions say they come from
+NOT_WRITTEN = "This cell calls a function that you haven't written yet."
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a cell gave: HTML for the page, and whether it ended with an error."""
+
+    html: str = ""
+    failed: bool = False
+
+
+@dataclass
+class Cells:
+    """The cells that have run since Python started, and the names that they bound."""
+
+    namespace: dict = field(default_factory=lambda: {"__name__": "__main__"})
+    done: dict[str, str] = field(default_factory=dict)  # id -> the text that ran
+
+    def run(self, name: str, source: str, above: list[tuple[str, str]]) -> Shown:
+        """Run a cell. Cells above that bind a name it uses run before it, if they changed since they last ran."""
+        for one, text in needed(source, above):
+            if self.done.get(one) == text:
+                continue
+            before = self._execute(one, text)
+            if before.failed:
+                where = f"<p>A cell above, which this one needs, ended with an error.</p>{before.html}"
+                return Shown(where, failed=True)
+            for later in list(self.done)[list(self.done).index(one) + 1 :] if one in self.done else ():
+                self.done.pop(later)  # what came after it may have used the old text
+            self.done[one] = text
+        shown = self._execute(name, source)
+        if not shown.failed:
+            self.done[name] = source
+        return shown
+
+    def _execute(self, name: str, source: str) -> Shown:
+        file, printed = f"{FOLDER}/{name}.py", io.StringIO()
+        linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
+        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+            try:
+                value = self._value(source, file)
+                last = as_html(value)
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:
+                return Shown(_pre(printed.getvalue()) + _pre(said(error), "lab-error"), failed=True)
+        return Shown(_pre(printed.getvalue()) + last)
+
+    def _value(self, source: str, file: str):
+        """Execute a cell and return the value of its last line, if that is an expression."""
+        tree = ast.parse(source, file)
+        last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+        exec(compile(tree, file, "exec"), self.namespace)
+        return eval(compile(ast.Expression(last.value), file, "eval"), self.namespace) if last else None
+
+
+def as_html(value) -> str:
+    if value is None:
+        return ""
+    drawn = getattr(value, "_repr_html_", None)
+    return drawn() if callable(drawn) else _pre(repr(value))
+
+
+def _pre(text: str, kind: str = "lab-printed") -> str:
+    few = (
+        text
+        if len(text) <= MOST_CHARACTERS
+        else f"{text[:MOST_CHARACTERS]}\n… cut after {MOST_CHARACTERS:,} characters"
+    )
+    return f'<pre class="{kind}">{html.escape(few)}</pre>' if few.strip() else ""
+
+
+def said(error: BaseException) -> str:
+    """An error with the lines of cells that led to it, without the page's own."""
+    if isinstance(error, SyntaxError):
+        return f"line {error.lineno}: {type(error).__name__}: {error.msg}"
+    rows = [row for row in traceback.extract_tb(error.__traceback__) if row.filename.startswith(FOLDER)]
+    lines = [f"{row.filename[len(FOLDER) + 1 : -3]}, line {row.lineno}: {row.line}" for row in rows]
+    words = f"{type(error).__name__}: {error}".removesuffix(": ")
+    if isinstance(error, NotImplementedError):
+        words += f"\n{NOT_WRITTEN}"
+    if isinstance(error, NameError):
+        words += "\nRun the cell that defines this name first."
+    return "\n".join([*lines, words])
+
+
+def needed(source: str, above: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return the cells above that bind what a cell uses, and what those use in turn."""
+    wanted, found, rows = _names(source)[1], set(), [(name, *_names(text)) for name, text in above]
+    while more := {name for name, bound, _ in rows if bound & wanted} - found:
+        found |= more
+        wanted = wanted.union(*(used for name, _, used in rows if name in more))
+    return [(name, text) for name, text in above if name in found]
+
+
+def _names(source: str) -> tuple[set[str], set[str]]:
+    """(names that a cell binds at its top, names that it uses anywhere)."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError):
+        return set(), set()
+    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} - set(dir(builtins))
+    bound = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            bound |= {(one.asname or one.name).split(".")[0] for one in node.names}
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            bound.add(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            bound.add(node.id)
+    return bound, used

@@ -1,0 +1,36 @@
+"""bf16 and fp8 in a tab, where numpy has no ml_dtypes: arrays of their bits that convert and compute as ml_dtypes' do.
+
+The bundle leads each `x.astype(dtype)` of the judge, the questions and the references here, because numpy would take a
+number's bits for the number.
+"""
+
+import numpy as np
+
+from tilescope.machine.narrow import NARROW, converted, widened
+
+
+class Narrow(np.ndarray):
+    """An array of bf16 or fp8. Arithmetic is done in fp32 and rounded once, as ml_dtypes does it."""
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **more):
+        arrays = [x for x in inputs if isinstance(x, np.ndarray) and x.ndim]
+        found = getattr(ufunc, method)(*map(wide, inputs), **more)
+        kinds = {x.dtype for x in arrays}
+        if len(kinds) > 1 or not isinstance(found, np.ndarray | np.floating) or found.dtype != np.float32:
+            return found
+        return narrow(found, kinds.pop())
+
+
+def wide(x):
+    """Return bf16 or fp8 as fp32, and anything else as it is."""
+    return widened(np.asarray(x)) if getattr(x, "dtype", None) in NARROW else x
+
+
+def narrow(x, dtype: np.dtype) -> Narrow:
+    with np.errstate(over="ignore", invalid="ignore"):
+        return converted(np.asarray(x).astype(np.float32), dtype).view(Narrow)
+
+
+def astype(x, dtype, **more):
+    """Convert an array, or one element of it, as `x.astype(dtype)` does where ml_dtypes is installed."""
+    return narrow(wide(x), np.dtype(dtype)) if np.dtype(dtype) in NARROW else wide(x).astype(dtype, **more)

@@ -1,0 +1,33 @@
+"""Every lab in the tab: each question red as it comes and green with its answer, and every other cell runs."""
+
+import pytest
+
+from grader.places import ROOT
+from grader.site import build, times
+from grader.site.bundle import questions_of
+from grader.site.tests.conftest import tab_on
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.slow,
+    pytest.mark.skipif(not (ROOT / "solutions").exists(), reason="solutions/, which is not handed out"),
+]
+
+
+@pytest.fixture(scope="module")
+def tab(whole, chromium):
+    with tab_on(chromium, whole[0]) as found:
+        yield found
+
+
+@pytest.mark.parametrize("lab", build.labs())
+def test_a_lab_is_red_then_green_in_the_tab(tab, lab, record_property):
+    rows = times.of_lab(tab, lab)
+    for question in questions_of(lab):
+        row, compiled = rows[question.id], any(part.cpu == "compiled" for part in question.parts)
+        assert row["stub"] == "NOT STARTED", row
+        assert row["right"] == ("OPEN" if compiled else "PASS"), row
+        record_property("said", f"{question.id} took {row['seconds']:.1f} processor seconds in the tab")
+    for cell in tab.page.locator(".lab-cell[data-kind=plain]").all():
+        tab.press(cell.get_attribute("data-cell"), "run")
+        assert cell.locator(".lab-out").get_attribute("data-failed") == "false", cell.inner_text()
