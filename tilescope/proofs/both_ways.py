@@ -6,6 +6,7 @@ Each way lowers in a process of its own, and runs nothing. Of a kernel whose tex
 inputs, which must give the same bits.
 """
 
+import importlib
 import json
 import os
 import re
@@ -22,6 +23,7 @@ from tilescope.call import Call
 from tilescope.front_end.stand_in import WISH
 from tilescope.machine.read import read
 
+from .imported import imported
 from .rows import difference
 
 ADDRESS = re.compile(r" at 0x[0-9a-f]+")
@@ -90,13 +92,11 @@ def pass_over(package: str, only: str, others: dict | None = None) -> dict:
     """Call every case of a library, each launch lowered alone: {key: row}."""
     import torch
 
-    from . import libraries
-
     torch.set_num_threads(1)
-    libraries.imported(package)
+    imported(package)
     launcher.install()
     with_zeros(torch)
-    cases = libraries.importlib.import_module(f"tilescope.proofs.cases_{package}").cases(only)
+    cases = importlib.import_module(f"tilescope.proofs.cases_{package}").cases(only)
     found = {}
     with lowering_alone(found, others):
         for name, case in cases:
