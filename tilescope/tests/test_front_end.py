@@ -28,6 +28,7 @@ from tilescope.machine import integers  # noqa: F401
 from tilescope.machine.meanings import PURE
 from tilescope.machine.read import read
 from tilescope.machine.tree import Op, Type
+from tilescope.proofs import both_ways
 
 from . import kernels_for_tests, kernels_that_fold
 from .lower_all import ALL, text
@@ -356,3 +357,12 @@ def test_tilescope_runs_a_script_without_the_library(tmp_path):
         command, env={**os.environ, stand_in.WISH: "python"}, capture_output=True, text=True
     )
     assert "[2.0, 2.0, 2.0, 2.0, 2.0, 1.0, 1.0, 1.0]" in done.stdout, done.stderr
+
+
+def test_other_people_s_kernels_are_lowered_alike():
+    """What `python -m tilescope.proofs.libraries liger_kernel fla --front-end FILE` recorded."""
+    path = Path(both_ways.__file__).parent / "records/both_ways.json"
+    for row in json.loads(path.read_text(encoding="utf-8"))["packages"].values():
+        assert row["specialised"] == row[both_ways.SAME] + row[both_ways.SAME_BITS] + row[both_ways.NOT_RUN]
+        assert row[both_ways.SAME] >= row["specialised"] / 2
+        assert [bits for other in row["others"].values() for bits in other["bits"] if bits] == []
