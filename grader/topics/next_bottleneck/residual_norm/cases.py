@@ -16,6 +16,7 @@ from grader.questions.draws import (
     where_finite,
 )
 from grader.questions.side_by_side import side_by_side
+from grader.questions.timed import timed
 from grader.questions.work import work
 from kernels.next_bottleneck import reference
 
@@ -177,6 +178,7 @@ def by_sectors(c: Case) -> list[Budget]:
             )
         ),
         work(WORK, m * n, f"{m} x {n} elements"),
+        timed(64, m * n, "element"),
         side_by_side("store y", "y", "store", math.ceil(m / ROWS), f"one for every {ROWS} of {m} rows"),
     ]
 

@@ -5,6 +5,7 @@ import numpy as np
 from grader.questions import Budget, Case
 from grader.questions.draws import ROUNDING, SMALLEST, between, log_uniform, rounded, spread, where_finite
 from grader.questions.side_by_side import side_by_side
+from grader.questions.timed import timed
 from grader.questions.work import work
 from kernels.next_bottleneck import reference
 
@@ -281,6 +282,7 @@ def flow(c: Case) -> list[Budget]:
             )
         ),
         work(WORK, q + 2 * k, f"{t} x {h + 2 * g} heads of {d}"),
+        timed(80, q + 2 * k, "number of a head"),
         side_by_side("store q", "q", "store", t, f"one for each of {t} rows"),
     ]
 
