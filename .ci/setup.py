@@ -6,6 +6,7 @@ Runs on whatever python3 a fresh machine has: standard library only, and any Pyt
 import ast
 import hashlib
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -20,6 +21,7 @@ PYTHON = VENV / ("Scripts/python.exe" if WINDOWS else "bin/python")
 LOCK = ROOT / "requirements.lock"
 STAMP = VENV / "ready"
 OLDEST = (3, 11)
+OLDEST_MACOS = 14  # of which torch has wheels
 PROBE_SECONDS = 4
 
 
@@ -82,7 +84,7 @@ def make_venv(python):
 
 def pinned(name):
     """The version of one package in requirements.lock."""
-    for line in LOCK.read_text().splitlines():
+    for line in LOCK.read_text(encoding="utf-8").splitlines():
         if line.startswith(name + "=="):
             return line.split("==")[1].split(";")[0].strip()
     return give_up(f"requirements.lock must pin {name}, got nothing; run make lock")
@@ -183,9 +185,27 @@ def install_by_uv():
     return works(uv, "pip", "install", *options, "-r", LOCK, env=env, cwd=os.path.abspath(os.sep))
 
 
+def system_is_known():
+    """Give up where packages of the lock have no wheels: on a Mac with an Intel processor, and before macOS 14."""
+    mac = platform.mac_ver()[0]
+    if not mac:
+        return
+    if platform.machine() == "x86_64" or int(mac.split(".")[0]) < OLDEST_MACOS:
+        found = f"macOS {mac} on {platform.machine()}"
+        give_up(
+            f"the Mac must have macOS {OLDEST_MACOS} and Apple silicon, got {found}; "
+            "on another machine make site builds pages whose labs run in a browser"
+        )
+
+
 def main():
+    system_is_known()
     made_from = stamp()
-    if STAMP.exists() and STAMP.read_text() == made_from and answers(str(PYTHON), "-c", "print(1)"):
+    if (
+        STAMP.exists()
+        and STAMP.read_text(encoding="utf-8") == made_from
+        and answers(str(PYTHON), "-c", "print(1)")
+    ):
         return
     start = time.time()
     if not PYTHON.exists():
@@ -198,7 +218,11 @@ def main():
         run(PYTHON, "-m", "pip", "install", "-r", LOCK)
     say("kernels, widgets, tilescope and grader, from this folder")
     run(PYTHON, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "-e", ROOT)
-    STAMP.write_text(made_from)
+    if not sys.platform.startswith("linux"):
+        say("Triton's Python files, out of its wheel for Linux")
+        if not works(PYTHON, "-m", "tilescope.python_of_triton", cwd=str(ROOT)):
+            say("they are missing, and with them the kernel labs; python -m grader work tries again")
+    STAMP.write_text(made_from, encoding="utf-8")
     say(f"ready after {time.time() - start:.0f} s")
 
 

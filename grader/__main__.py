@@ -5,6 +5,7 @@ import json
 import sys
 from pathlib import Path
 
+from grader.box import systems
 from grader.judge import record
 
 # What reads notebooks imports this where it is there, to know addresses in all alphabets, and no notebook asks for that:
@@ -21,6 +22,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def main(argv: list[str] | None = None) -> int:
+    systems.speak_utf8()
     parser = Parser(prog="python -m grader", description="Judge answers, build labs, look at this machine.")
     commands = parser.add_subparsers(dest="command", required=True, parser_class=Parser)
     one = commands.add_parser(
@@ -47,6 +49,8 @@ def main(argv: list[str] | None = None) -> int:
 
 
 ELSEWHERE = {  # command: (module, what it does)
+    "run": ("tools.run", "try an answer on its public cases; nothing is graded"),
+    "hint": ("tools.hint", "a question's next hint"),
     "doctor": ("tools.doctor", "what this machine can do, what is missing and how to get it"),
     "build": ("notebooks", "text sources -> notebooks -> labs"),
     "reflections": ("notebooks.reflections", "what a good answer to each reflection has, folded"),

@@ -1,15 +1,18 @@
 """run(answer, case): a learner's own try. Goes the way of a check, shows arrays, prints and traffic; grades nothing."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from grader import questions
-from grader.judge import answer, calls, parts, ranks, report, traffic
-from grader.judge.cases import from_error, judge_case
+from grader.judge import answer, calls, parts, ranks, report, traffic, where
+from grader.judge.cases import from_error, in_full, judge_case
 from grader.judge.failed import Failed, Refusal, Unclear
 from grader.judge.kernel_evidence import PUBLIC, KernelEvidence
+from grader.judge.numpy_evidence import written
 from grader.judge.other_launch import launch_to_blame
+from grader.questions import Call, Case
 
 
 class Trial:
@@ -19,6 +22,12 @@ class Trial:
         self.error, self.look, self.printed = error, look, printed
         self.inputs, self.outputs, self.want, self.facts = {}, {}, {}, {}
         self.said: list[str] = []  # what was counted on the way
+        self.record = None  # records the case for tilescope, where it is a kernel's
+
+    @property
+    def recording(self):
+        """What tilescope.show() shows: the case that was tried, line by line. Runs it again."""
+        return self.record() if self.record else None
 
     def lines(self) -> list[str]:
         lines = [f"{name}: shape {a.shape}, {a.dtype}" for name, a in self.outputs.items()] + self.said
@@ -39,12 +48,40 @@ def run(answer_object, case=0, question: str | None = None) -> Trial:
     """Try an answer before checking it. `case` is the number of a public case, or a dict of sizes for a kernel."""
     row = questions.find(question) if question else only_one(answer_object)
     try:
-        source = answer.normalise(answer.of_object(answer_object))
-        answer.require_parses(source)
-    except (answer.Refused, answer.NotFound) as trouble:
+        source = answer.of_object(answer_object)
+    except answer.NotFound as trouble:
         return Trial(error=str(trouble))
-    evidence = parts.gather(row, source, seed=0)
-    return RUNS[type(evidence)](evidence, case)
+    return of_source(row, source, case)
+
+
+def of_source(question, source: str, case=0) -> Trial:
+    """Try the text of an answer's cell."""
+    try:
+        text = answer.normalise(source)
+        answer.require_parses(text)
+    except answer.Refused as trouble:
+        return Trial(error=f"{trouble}" + f" (line {trouble.line})" * bool(trouble.line))
+    evidence = parts.gather(question, text, seed=0)
+    trial = RUNS[type(evidence)](evidence, case)
+    if isinstance(evidence, KernelEvidence):
+        trial.record = partial(recorded, text, question, case)
+    return trial
+
+
+def recorded(*asked):
+    from grader import stepping  # which most tries do without
+
+    return stepping.recorded(*asked)
+
+
+def in_words(question, case) -> str:
+    """Return a public case as a report names it, or the sizes of one of the learner's own."""
+    if isinstance(case, dict):
+        return in_full(with_sizes(question, case))
+    chosen = question.public[case]
+    if isinstance(chosen, Call):
+        return written(question, chosen)
+    return in_full(chosen) if isinstance(chosen, Case) else chosen.kind
 
 
 def number_of(case, row) -> int:
@@ -89,7 +126,7 @@ def run_numpy(evidence, case) -> Trial:
     ((_, wrong),) = calls.compared(question, [call], outcome)
     if wrong:
         known = calls.confirmed_mistake(evidence, wrong.facts.get("seen", {}))
-        trial.error, trial.look = wrong.came, known or wrong.look
+        trial.error, trial.look = wrong.came, known or where.wrong(evidence, call, wrong) or wrong.look
     return trial
 
 

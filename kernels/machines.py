@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 TERA = 1e12
 REGISTER_BYTES = 256 * 2**10  # of a multiprocessor, the same in all of these: 65,536 registers of 4 bytes
 BANK_BYTES_PER_CYCLE = 128  # shared memory of a multiprocessor: 32 banks of 4 bytes
+# lanes' cycles of one operation: of the CUDA programming guide's table of throughputs, compute capabilities 8.0 and 9.0
+CYCLES = {"float": 1, "int": 2, "special": 8, "convert": 8}
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,11 @@ class Machine:
     @property
     def shared_bandwidth(self) -> float:
         return self.sms * BANK_BYTES_PER_CYCLE * self.clock_hz
+
+    def issue_time(self, operations: dict[str, float]) -> float:
+        """Seconds that all multiprocessors take to start these operations on elements, by their kind."""
+        cycles = sum(CYCLES.get(kind, 0) * count for kind, count in operations.items())
+        return cycles / (self.lanes * self.sms * self.clock_hz)
 
     def ridge(self, dtype: str = "fp16") -> float:
         """FLOP per byte above which arithmetic, not memory, is the limit."""
@@ -196,3 +203,43 @@ def machine(name: str) -> Machine:
     if name not in MACHINES:
         raise ValueError(f"machine must be one of {', '.join(MACHINES)}, got {name!r}; pick a listed one")
     return MACHINES[name]
+
+
+# limits of a kernel's time, by what a machine counted of its launches
+MEMORY, ISSUE, MATRIX = "memory", "operations", "tl.dot"
+EXACT = ("fp32:ieee", "fp64")  # dots that the lanes do
+
+
+def times(launches: list[dict], machine: Machine) -> dict[str, float]:
+    """Return seconds by limit: bytes in whole sectors, each once a wave; operations as multiprocessors start them; dots.
+
+    Addresses and masks cost nothing here: a compiler makes them once for several lanes, and steps them from turn to turn."""
+    found = dict.fromkeys((MEMORY, ISSUE, MATRIX), 0.0)
+    for launch in launches:
+        for limit, seconds in of_launch(launch, machine).items():
+            found[limit] += seconds
+    return found
+
+
+def total(launches: list[dict], machine: Machine) -> float:
+    """Return the seconds of all launches, one after the other, each as long as its slowest limit."""
+    return sum(max(of_launch(launch, machine).values()) for launch in launches)
+
+
+def of_launch(launch: dict, machine: Machine) -> dict[str, float]:
+    rows = [row for kinds in launch["tensors"].values() for row in kinds.values()]
+    moved = sum(row["wave"] * row["sectors"] / row["dedup"] for row in rows if row["dedup"])
+    lanes = {"float": sum(flop / 2 for kind, flop in launch["dots"].items() if kind in EXACT)}
+    lanes |= {kind: lanes.get(kind, 0) + count for kind, count in launch["operations"].items()}
+    return {
+        MEMORY: moved / machine.bandwidth,
+        ISSUE: machine.issue_time(lanes),
+        MATRIX: sum(flop / rate(kind, machine) for kind, flop in launch["dots"].items() if kind not in EXACT),
+    }
+
+
+def rate(operands: str, machine: Machine) -> float:
+    """Return the FLOP/s of dots on operands of this type: twice that of 16 bits with 8, half with 32."""
+    fp16 = machine.rate("fp16")
+    narrow = operands.startswith(("fp8", "i8", "u8"))
+    return fp16 * (2 if narrow else 0.5 if operands.startswith("fp32") else 1)

@@ -9,7 +9,7 @@ import numpy as np
 from .births import births
 from .call import Call, Tensors
 from .findings import Finding, of_atomics, of_error, of_mask, of_race
-from .hinted import written_at
+from .hinted import of_arguments, written_at
 from .lines import Lines
 from .machine.order import FLOAT_ADDS
 from .machine.poisoned import reaching
@@ -101,6 +101,7 @@ def check(
         *of_report(call, report),
         *of_races(again, report),
         *of_masks(again, report, lines),
+        *of_arguments(call),
     ]
     if overflow and again.possible(report):
         for row in overflows(call.module, lambda probe: again(probe=probe)):

@@ -26,6 +26,7 @@ SANITIZED = re.compile(r"int\d+ overflow detected")
 KINDS = {
     "OutOfBounds": "bounds",
     "Deadlock": "deadlock",
+    "StoredTwice": "race",
     "FalseHint": "hint",
     "FalseAssume": "hint",
     "Overflow": "overflow",
@@ -96,19 +97,21 @@ def of_error(kernel: str, file: str, error: dict) -> Finding:
     )
 
 
-VERBS = {"read": "reads", "write": "writes", "atomic": "changes atomically"}
+VERBS = {"read": "reads {}", "write": "writes {}", "atomic": "changes {} atomically"}
 
 
 def of_race(kernel: str, file: str, race: dict, other: tuple[list, int] | None, element: str) -> Finding:
     """The finding that a race is; `other` has the ids and the line of the second program, `element` its name."""
     late, _, early = race["how"].split()[:3]
     line, programs = None, [race["program"]]
-    met = f"another program {VERBS[early]} it"
+    met = f"another program {VERBS[early].format('it')}"
     if other is not None:
         program, line = other
         programs.append(program)
-        met = f"program {ids(program)} {VERBS[early]} it at line {line}"
-    message = f"program {ids(race['program'])} {VERBS[late]} {element}, {met}, and nothing orders the two"
+        met = f"program {ids(program)} {VERBS[early].format('it')} at line {line}"
+    message = (
+        f"program {ids(race['program'])} {VERBS[late].format(element)}, {met}, and nothing orders the two"
+    )
     return Finding(
         "race", message, kernel, file, race["line"] or None, race["tensor"], programs, race["element"], line
     )

@@ -2,6 +2,7 @@
 remainder, a shift to the right or a comparison makes of a number counts as a number of its own."""
 
 from collections import defaultdict
+from zlib import crc32
 
 import numpy as np
 
@@ -17,7 +18,7 @@ CARRIES = {  # what hands a number on, to the same value or to a part of a sum
         for name in ("splat", "broadcast", "expand_dims", "reshape", "trans", "addptr", "unsplat")
     ),
 }
-OTHER = 1 << 29  # what a second run adds to a result that overflowed, to see which addresses change
+OTHER = 1 << 29  # the bit that a second run flips in a result that overflowed, to see which addresses change
 
 
 def on_the_way(module: Module) -> set[int]:
@@ -87,8 +88,8 @@ class Overflows:
     def __init__(self, module: Module, changed: int | None = None):
         self.wanted, self.changed = on_the_way(module), changed
         self.found: dict[int, dict] = {}  # line -> what happened there first
-        # what each line asks for, as sums that two runs share only where they reach the same places
-        self.addresses: dict[tuple, list[int]] = {}
+        # a checksum of what each line asks for, lane by lane: lanes may swap their places
+        self.addresses: dict[tuple, int] = {}
 
     def around(self, step) -> None:
         """Puts itself around what performs one operation."""
@@ -108,9 +109,8 @@ class Overflows:
         step.perform, step.bound = watched, True
 
     def asked(self, access, address: np.ndarray) -> None:
-        row = self.addresses.setdefault((access.line, access.kind), [0, 0])
-        row[0] += int(address.sum())
-        row[1] += address.size
+        key = access.line, access.kind
+        self.addresses[key] = crc32(address.tobytes(), self.addresses.get(key, 0))
 
     def note(self, run, op: Op, values, result, bad) -> None:
         if op.line in self.found:

@@ -2,11 +2,14 @@
 
 import os
 
+from tilescope.front_end import stand_in
+
 OLDEST = (3, 6)
 
 
 def hold_triton() -> None:
-    """Raises ImportError with one clear line where Triton is missing or too old."""
+    """Raises ImportError with one clear line where Triton is missing or too old; puts our builder where its library is not."""
+    stand_in.where_needed()
     import triton
 
     found = tuple(int(part) for part in triton.__version__.split(".")[:2])
@@ -22,7 +25,8 @@ def hindrance() -> str:
     try:
         hold_triton()
     except ImportError as error:
-        return f"tilescope needs Triton in this environment ({error})"
+        way = "where pip has no wheel of it, run python -m tilescope.python_of_triton"
+        return f"tilescope needs Triton in this environment ({error}); {way}"
     if os.environ.get("TRITON_INTERPRET", "0") not in ("", "0"):
         return "with TRITON_INTERPRET set, Triton compiles nothing that could be checked; unset it"
     return ""

@@ -10,7 +10,7 @@ from html import escape
 from pathlib import Path
 from textwrap import wrap
 
-from kernels import texts
+from kernels import from_sources, texts
 from widgets import static
 from widgets.declare import Declaration
 from widgets.measured import recorded
@@ -37,7 +37,7 @@ show("{name}")
 GUESS = "Guess before you look."
 ASKED = 'Guess before you look: `show("{name}", predict=True)` asks you for a number first.'
 RECORDED = re.compile(r"""^recorded\(((?:"[^"]*"(?:, )?)+)\)\s*\Z""", re.M)  # at the end of a cell
-START = "course/start.md"
+START, SOURCES = "course/start.md", f"course/{from_sources.PAGE}"
 HEAD = """| | | lesson | the question it answers | simulators | your labs |
 |---|---|---|---|---|---|
 """
@@ -184,13 +184,14 @@ def _start(root: Path, found: list[Topic]) -> str:
 def pages_wanted(root: Path = ROOT) -> dict[str, str]:
     """Every file by its place."""
     found = topics(root)
-    return _pictures(root) | _texts(found) | {START: _start(root, found)}
+    listed = from_sources.page(root / "course", {topic.slug: topic.title for topic in found})
+    return _pictures(root) | _texts(found) | {START: _start(root, found), SOURCES: listed}
 
 
 def differing(root: Path = ROOT) -> list[str]:
     """Return the files that differ from the simulators of today, and those whose simulators are gone."""
-    found = [*(root / PICTURES).glob("*/*.svg"), *(root / TEXTS).glob("*.md"), root / START]
-    there = {path.relative_to(root).as_posix(): path.read_text(encoding="utf-8") for path in found}
+    found = [*(root / PICTURES).glob("*/*.svg"), *(root / TEXTS).glob("*.md"), root / START, root / SOURCES]
+    there = {path.relative_to(root).as_posix(): path.read_text("utf-8") for path in found if path.exists()}
     made = pages_wanted(root)
     return sorted(file for file in made.keys() | there.keys() if made.get(file) != there.get(file))
 

@@ -10,7 +10,7 @@ from math import inf, isfinite
 from pathlib import Path
 from uuid import uuid4
 
-from kernels.machines import MACHINES, Machine
+from kernels.machines import ISSUE, MACHINES, MATRIX, MEMORY, Machine, times
 from widgets import static, units
 from widgets.charts import Box, Part, Scale, axis_x, bars_across, linear, wrap
 from widgets.plots import ROOF_HEIGHT, Point, ranges, roofline
@@ -129,13 +129,27 @@ def _counted(facts: dict, budgets: list[dict], machine: Machine, dtype: str) -> 
     return Scene(
         summary=f"Your kernel asked for {asked.text}; its waves hold {shared.text} of unique bytes, and each byte "
         f"once is {unique.text}.",
-        takeaway=_where(flops, loads, machine, dtype),
+        takeaway=_slowest(facts["launches"], machine) or _where(flops, loads, machine, dtype),
         marks=marks,
         figures=(asked, shared, unique),
         table=table(
             ("bytes", *(Column(name, "B", units.si_bytes) for name in ("at least", "moved", "at most"))), rows
         ),
         height=top + 24 + 28 * len(rows) + 44,
+    )
+
+
+def _slowest(launches: list[dict], machine: Machine) -> str:
+    """Name what starting operations takes where neither bytes nor dots take as long."""
+    if not all("address" in launch.get("operations", ()) for launch in launches):
+        return ""  # a record of before addresses were counted apart
+    taken = times(launches, machine)
+    if taken[ISSUE] <= max(taken[MEMORY], taken[MATRIX]):
+        return ""
+    issue, memory = (units.seconds(taken[limit]) for limit in (ISSUE, MEMORY))
+    return (
+        f"On {machine.name} these operations take {issue} to start and the bytes {memory}: arithmetic outside tl.dot "
+        "would be the limit."
     )
 
 

@@ -14,9 +14,12 @@ from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+from kernels.next_bottleneck import cost
+
 KEPT = Path(find_spec("kernels").origin).parent / "moe_routing/results/decode_step_cpu.json"
 STEPS, WARM_UP = 30, 3
 Event = tuple[str, float, float]
+PARTS = {"routed": "moe.router"} | {one: f"moe.{one}" for one in ("router", "order", "experts", "combine")}
 
 
 @dataclass(frozen=True)
@@ -152,7 +155,14 @@ def profiled(device: str = "", sizes: Sizes | None = None, steps: int = STEPS) -
 
 
 def recorded_step() -> dict:
-    """The step that is kept with the course."""
+    """Return the step that is kept with the course: lesson 07's trace of a GPU, or a CPU's while there is none."""
+    trace = cost.trace("graph")
+    if trace.measured:
+        events = [
+            (PARTS.get(one.slot, one.slot), 1e6 * (one.start_s - trace.launches[0].start_s), 1e6 * one.took_s)
+            for one in trace.launches
+        ]
+        return {"where": trace.where, "case": trace.case, "events": events}
     kept = json.loads(KEPT.read_text(encoding="utf-8"))
     return kept | {"events": [tuple(event) for event in kept["events"]]}
 

@@ -4,6 +4,8 @@ import subprocess
 import sys
 from functools import cache
 
+from grader.box.systems import has_tritons_wheel
+
 OLDEST = 80  # Triton's oldest supported NVIDIA capability
 
 
@@ -25,8 +27,8 @@ def query() -> tuple[str, int] | None:
 
 
 def name() -> str:
-    """The first GPU's name, empty where there is none that the course can use."""
-    found = query()
+    """The first GPU's name, empty where there is none that the course can use: without Triton's compiler there is none."""
+    found = query() if has_tritons_wheel() else None
     return found[0] if found and found[1] >= OLDEST else ""
 
 

@@ -1,6 +1,5 @@
 """The referee's end of the GPU: a builder that makes machine code of IR, and a bench that launches and times it."""
 
-import fcntl
 import json
 import os
 import secrets
@@ -35,7 +34,11 @@ class Broken(Exception):
 @contextmanager
 def gpu_lock():
     """One process at a time makes this machine's GPU work."""
-    with open(Path(tempfile.gettempdir()) / f"tile-by-tile-gpu-{os.getuid()}.lock", "w") as file:
+    import fcntl  # where there is a bench; other systems import this module too
+
+    with open(
+        Path(tempfile.gettempdir()) / f"tile-by-tile-gpu-{os.getuid()}.lock", "w", encoding="ascii"
+    ) as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from grader.box import bubblewrap
 from grader.box.limits import NO_BOX, BoxError, Level
 from grader.box.measure import QUICK, try_attacks
-from grader.box.systems import has_boxes
+from grader.box.systems import cache_folder, has_boxes
 
 
 @cache
@@ -21,8 +21,6 @@ def best_level() -> Level:
     """
     if not has_boxes():
         return NO_BOX
-    if sys.platform != "linux":
-        return Level.LIMITS
     known = _recall()
     if known is not None and (known == Level.LIMITS or not try_attacks(known, tuple(QUICK)).why_not()):
         return known
@@ -45,7 +43,7 @@ def require(level: int, purpose: str) -> Level:
     if best == NO_BOX:
         raise BoxError(
             f"the box must be of level {level} or better for {purpose}, got a system without boxes; "
-            "answers are judged here at one's own pace alone"
+            "answers are judged here at one's own pace alone, and a class is graded on Linux"
         )
     reasons = "; ".join(f"level {int(one)} is out: {why_not(one)}" for one in Level if one >= level)
     asroot = (
@@ -58,20 +56,19 @@ def require(level: int, purpose: str) -> Level:
 
 
 def _cache_file() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME") or (os.environ.get("LOCALAPPDATA") if os.name == "nt" else None)
-    return Path(base or os.path.expanduser("~/.cache")) / "tile-by-tile" / "box.json"
+    return cache_folder() / "box.json"
 
 
 def _key() -> str:
     """What a measurement depends on: this boot, this user, this interpreter, this bubblewrap, this code."""
-    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     code = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.rglob("*.py"))))
     return f"{boot} {os.getuid()} {sys.executable} {bubblewrap.trouble()} {code.hexdigest()[:16]}"
 
 
 def _recall() -> Level | None:
     try:
-        kept = json.loads(_cache_file().read_text())
+        kept = json.loads(_cache_file().read_text(encoding="utf-8"))
         return Level(kept["level"]) if kept["key"] == _key() else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
@@ -80,6 +77,6 @@ def _recall() -> Level | None:
 def _remember(level: Level):
     try:
         _cache_file().parent.mkdir(parents=True, exist_ok=True)
-        _cache_file().write_text(json.dumps({"key": _key(), "level": int(level)}) + "\n")
+        _cache_file().write_text(json.dumps({"key": _key(), "level": int(level)}) + "\n", encoding="utf-8")
     except OSError:
         pass

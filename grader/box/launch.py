@@ -11,7 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from grader.box import bubblewrap, places
+from grader.box import bubblewrap, places, systems
 from grader.box.box import Box
 from grader.box.limits import BoxError, Level, Limits
 
@@ -28,8 +28,8 @@ def spawn(argv, *, level, readonly=(), job_dir=None, limits=Limits(), env=None, 
     working, home and temporary folder. A `job_dir` of the caller's is seen too, read-only, with scratch in
     it; otherwise a private one is made. `pass_fds` keep their numbers. BoxError: the walls cannot be raised.
     """
-    if os.name != "posix":
-        raise BoxError("the system must be Linux or macOS, got Windows; use its Subsystem for Linux")
+    if not systems.has_boxes():
+        raise BoxError(f"the system must be Linux, got {systems.name()}; Windows has its Subsystem for Linux")
     level, own = Level(level), job_dir is None
     folder = os.path.realpath(job_dir or f"{tempfile.gettempdir()}/box-{secrets.token_hex(8)}")
     seen = places.tidy([*places.interpreter(), places.INSIDE, *readonly, *([] if own else [folder])])
@@ -144,8 +144,8 @@ def _inside(level: Level, seen: list[str], folder: str, limits: Limits) -> dict:
 
 def _counted_already(level: Level, root: bool) -> int:
     """RLIMIT_NPROC counts all threads of a user; since Linux 5.14 a user namespace starts from nothing."""
-    if root or sys.platform != "linux":
-        return 0 if root else 1 << 10
+    if root:
+        return 0
     release = tuple(int(part) for part in platform.release().split("-")[0].split(".")[:2])
     if level == Level.BUBBLEWRAP and release >= (5, 14):
         return 2  # bubblewrap's own

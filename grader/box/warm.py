@@ -17,13 +17,15 @@ from grader import box
 from grader.box.in_process import Here
 from grader.box.pipes import read_exactly
 from grader.box.serve import frames
-from grader.box.systems import has_boxes
+from grader.box.systems import has_boxes, has_processes
+from grader.box.unboxed import Process
 from grader.places import ROOT
 
 SERVER = Path(__file__).parent / "serve"
 START_S = 60.0
 GRACE_S = 5.0
 U32 = struct.Struct("<I")
+SIGKILL, SIGXCPU = 9, 24  # Windows knows neither
 ASLEEP = 0.5  # of the wall time: who neither computed nor waited for a processor was waiting on purpose
 
 
@@ -94,7 +96,7 @@ class Program:
     """One warm boxed program. A new one is started when it has died or was killed."""
 
     def __init__(self, worker: Worker, level: int | None = None):
-        self.worker, self.level, self.process = worker, level, None
+        self.worker, self.level, self.process, self.ready = worker, level, None, False
         self.lock = threading.Lock()  # one task at a time; a notebook may check from several threads
         self.cpu_s, self.own_cpu_s = (
             0.0,
@@ -111,6 +113,8 @@ class Program:
             self.own_cpu_s = _seconds(status, "own_cpu_s") or self.own_cpu_s
             if status.get("left_behind"):  # a process or file of this answer's; the next one gets a fresh box
                 self.stop()
+                if not has_boxes():  # it comes up while the referee goes on
+                    self.process, self.ready = self._unboxed(), False
         return _outcome(data, status, nonce, limits)
 
     def _exchange(self, block: bytes, limits: Limits) -> tuple[bytes, dict]:
@@ -122,6 +126,10 @@ class Program:
             self.stop()
             return b"", {"over": f"sent more than {limits.answer_bytes >> 20} MiB"}
         except (OSError, EOFError, TimeoutError, ValueError) as error:
+            if isinstance(self.process, Process):
+                status = self.process.status(error)
+                self.stop()
+                return b"", status
             why = self.process.reason() if self.process else ""
             over = self.process is not None and self.process.over_limit
             self.stop()
@@ -131,29 +139,13 @@ class Program:
             raise JailTrouble(f"the box of {self.worker.module} broke off: {said}") from error
 
     def _start(self) -> None:
-        if self.process and self.process.poll() is None:
+        if not (self.process and self.process.poll() is None):
+            self.process, self.ready = self._boxed() if has_boxes() else self._unboxed(), False
+        if self.ready:
             return
-        threads = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL")}
-        level = box.Level(self.level or box.best_level())
-        shared = {"BOX_SHARED_MEMORY": "/dev/shm"} if level == box.Level.BUBBLEWRAP else {}
-        with _spawning:
-            self.process = box.spawn(
-                [
-                    sys.executable,
-                    "-I",
-                    "-B",
-                    str(SERVER / "main.py"),
-                    str(ROOT),
-                    self.worker.module,
-                    *self.worker.shown,
-                ],
-                level=level,
-                readonly=[SERVER, *(ROOT / path for path in self.worker.shown)],
-                env={**self.worker.environment, **threads, **shared},
-                limits=box.Limits(processes=self.worker.processes),
-            )
         try:
             self._read(time.monotonic() + START_S, len(b"ready\n"))
+            self.ready = True
         except (OSError, EOFError, TimeoutError) as error:
             tail = self.process.stderr_tail()
             self.stop()
@@ -161,11 +153,37 @@ class Program:
                 f"the box of {self.worker.module} did not start: {tail.strip()[-600:] or error}"
             ) from error
 
+    def _boxed(self):
+        level = box.Level(self.level or box.best_level())
+        shared = {"BOX_SHARED_MEMORY": "/dev/shm"} if level == box.Level.BUBBLEWRAP else {}
+        with _spawning:
+            return box.spawn(
+                [sys.executable, *self._program("main.py")],
+                level=level,
+                readonly=[SERVER, *(ROOT / path for path in self.worker.shown)],
+                env={**self._environment(), **shared},
+                limits=box.Limits(processes=self.worker.processes),
+            )
+
+    def _unboxed(self) -> Process:
+        return Process(self._program("one.py"), self._environment())
+
+    def _program(self, name: str) -> list[str]:
+        return ["-I", "-B", str(SERVER / name), str(ROOT), self.worker.module, *self.worker.shown]
+
+    def _environment(self) -> dict:
+        return {
+            **self.worker.environment,
+            **{f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL")},
+        }
+
     def _send(self, data: bytes) -> None:
         self.process.stdin.write(data)
         self.process.stdin.flush()
 
     def _read(self, deadline: float, count: int) -> bytes:
+        if isinstance(self.process, Process):
+            return self.process.read(count, deadline)
         return read_exactly(self.process.stdout.fileno(), count, deadline)
 
     def _receive(self, deadline: float, most: int) -> tuple[bytes, dict]:
@@ -226,10 +244,10 @@ def _how_it_ended(status: dict, limits: Limits) -> tuple[str, str]:
     if status.get("late"):
         still = f"the answer was still running after {limits.wall_s:.0f} s and was stopped"
         return LATE, f"{still}; what does it wait for?"
-    if code == -signal.SIGXCPU:
+    if code == -SIGXCPU:
         still = f"the answer was still running after {limits.cpu_s} s of processor time and was stopped"
         return ENDLESS, f"{still}; is there a loop that never ends?"
-    if code == -signal.SIGKILL:
+    if code == -SIGKILL:
         return KILLED, "the process of the answer was killed, most likely for the memory it used"
     if code < 0:
         return CRASHED, f"the process of the answer crashed ({signal_name(-code)})"
@@ -296,7 +314,7 @@ _alone = threading.Lock()
 def programs(worker: Worker, level: int | None = None) -> Programs:
     """The warm programs of this process for a worker; starting one costs a quarter of a second or two."""
     if (worker, level) not in _programs:
-        _programs[worker, level] = Programs(worker, level) if has_boxes() else Here(worker, Outcome)
+        _programs[worker, level] = Programs(worker, level) if has_processes() else Here(worker, Outcome)
     return _programs[worker, level]
 
 

@@ -53,9 +53,17 @@ def prepare(source: str, entry: str, plans: list, weights: list[dict], level: in
         return forged, [protocol.Made(error=forged.error)] * len(plans)
 
 
-def call(source: str, entry: str, calls: list, arrays: dict, limits=NUMPY_LIMITS, level: int | None = None):
-    """A numpy answer on a list of encoded calls."""
-    request = protocol.CallRequest(source, entry, calls)
+def call(
+    source: str,
+    entry: str,
+    calls: list,
+    arrays: dict,
+    limits=NUMPY_LIMITS,
+    level: int | None = None,
+    watched: bool = False,
+):
+    """A numpy answer on a list of encoded calls; `watched` asks where each of them returned."""
+    request = protocol.CallRequest(source, entry, calls, watched)
     outcome = warm.programs(NUMPY, level).ask(request.task(), arrays, limits)
     if outcome.error:
         return outcome

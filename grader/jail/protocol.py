@@ -152,9 +152,51 @@ class CallRequest:
     source: str
     entry: str
     calls: list[list[dict]]
+    watched: bool = False  # whether the line that returns is asked, and what the function's names hold there
 
     def task(self) -> dict:
         return dict(vars(self))
+
+
+@dataclass(frozen=True)
+class Returned:
+    """Where a call ended: the line of its return, and the numbers that names of the function held there, as text."""
+
+    line: int
+    names: tuple[tuple[str, str], ...] = ()
+
+
+MOST_NAMES, LONGEST_NUMBER = 5, 24
+
+
+def returned(header: dict) -> list[Returned]:
+    """Read where each watched call ended; BadReply where the reply says something else."""
+    found = header.get("returned")
+    need(isinstance(found, list), "a list of where calls ended")
+    rows = []
+    for row in found:
+        need(isinstance(row, dict) and isinstance(row.get("line"), int), "a line for each call that ended")
+        names = row.get("names")
+        need(isinstance(names, list) and len(names) <= MOST_NAMES, "a short list of names")
+        for pair in names:
+            need(
+                isinstance(pair, list) and len(pair) == 2 and all(isinstance(one, str) for one in pair),
+                "names with a number",
+            )
+            need(
+                NAME.fullmatch(pair[0]) and len(pair[1]) <= LONGEST_NUMBER and _is_number(pair[1]),
+                "names with a number",
+            )
+        rows.append(Returned(row["line"], tuple(map(tuple, names))))
+    return rows
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return text in ("True", "False")
+    return True
 
 
 def require_results(request: CallRequest, header: dict, arrays: dict) -> None:

@@ -6,19 +6,18 @@ from functools import partial
 
 import numpy as np
 
-from grader.judge import numpy_evidence, returned, shown
+from grader.judge import numpy_evidence, returned, shown, where
 from grader.judge.cases import from_error
 from grader.judge.compare import Difference
 from grader.judge.failed import Failed
-from grader.judge.numpy_evidence import NumpyEvidence
-from grader.judge.pattern import of_calls
+from grader.judge.numpy_evidence import NumpyEvidence, written
+from grader.judge.pattern import ENOUGH
 from grader.judge.record import PartResult
 from grader.judge.shown import HiddenFailure
 from grader.questions import NO_OUTPUT, Call, Part
 
 TWINS = 2
 MOST_KNOWN = 2  # mistakes that are named where several give the same
-MOST_SHOWN = 8  # entries of a list; of a longer one the ends
 SOME_CASE = "the formula of {}, worked by hand for this case"
 
 
@@ -62,7 +61,7 @@ def judge_public(evidence: NumpyEvidence, public: list[Call]) -> None:
         count = (
             f"{right} of {len(rows)} public cases are right; " if right and len(rows) == len(public) else ""
         )
-        look = confirmed_mistake(evidence, wrong.facts.get("seen", {})) or in_common(evidence.question, rows)
+        look = confirmed_mistake(evidence, wrong.facts.get("seen", {})) or where.wrong(evidence, call, wrong)
         raise Failed(
             f"{count}{written(evidence.question, call)}: {wrong.came}",
             look or wrong.look,
@@ -111,46 +110,35 @@ def as_failed(question, trouble: Difference | str, seen: dict, want, agree: str)
     look = SOME_CASE.format(question.entry)
     if isinstance(trouble, str):
         look = f"what {question.entry} returns" if "must" in trouble else look
-        return Failed(trouble, look, told="values that differ", seen=seen)
-    look = "; ".join(filter(None, (agree, trouble.pattern.sentence()))) or look
-    single = None if isinstance(want, tuple | list | dict) or np.ndim(want) else (trouble.got, trouble.want)
-    return Failed(trouble.sentence(), look, told="values that differ", seen=seen, single=single)
-
-
-def in_common(question, rows: list[tuple[Call, Failed | None]]) -> str:
-    """What single numbers of several calls have in common."""
-    first = next(wrong for _, wrong in rows if wrong)
-    if any(wrong and not wrong.facts.get("single") for _, wrong in rows):
-        right = next((call for call, wrong in rows if not wrong and tells(call)), None)
-        contrast = (
-            f"{written(question, right)} is right: what does the wrong call have that it has not?"
-            if right
-            else ""
+        return Failed(
+            trouble, returned.spelling(trouble) or look, told="values that differ", seen=seen, agree=agree
         )
-        told = "" if first.look == SOME_CASE.format(question.entry) else first.look
-        return "; ".join(filter(None, (told, contrast)))
-    singles = [
-        (call, *(wrong.facts["single"] if wrong else (0.0, 0.0)), bool(wrong))
-        for call, wrong in rows
-        if wrong or tells(call)
-    ]
-    return of_calls([(written(question, call), *rest) for call, *rest in singles])
-
-
-def tells(call: Call) -> bool:
-    """Whether a call that is right says anything: of nothing at all every answer is right."""
-    several = [one for one in call.args if isinstance(one, np.ndarray | list | tuple | dict)]
-    return not several or any(one.size if isinstance(one, np.ndarray) else len(one) for one in several)
+    return Failed(trouble.sentence(), look, told="values that differ", seen=seen, found=trouble, agree=agree)
 
 
 def confirmed_mistake(evidence: NumpyEvidence, seen: dict) -> str:
-    """A mistake that gives what these few calls gave, and what calls like the hidden ones give as well."""
-    question = evidence.question
+    """Return the sentence of a mistake that gives what these calls gave and what calls like the hidden ones give.
+
+    More calls are drawn until eight wrong elements are explained, or until there are no more of them.
+    """
+    question, known = evidence.question, dict(seen)
     if not known_mistake(question, seen):
         return ""
-    more = judged(evidence, shown.drawn(question, 0), True)
-    also = next((wrong.facts["seen"] for _, wrong in more if wrong and "seen" in wrong.facts), {})
-    return known_mistake(question, {**seen, **{f"more {number}": one for number, one in also.items()}})
+    for draw in range(shown.SHOWN_DRAWS):
+        more = judged(evidence, shown.drawn(question, draw), True)
+        also = next((wrong.facts["seen"] for _, wrong in more if wrong and "seen" in wrong.facts), {})
+        known |= {f"{draw}, {number}": one for number, one in also.items()}
+        if explained(question, known) >= ENOUGH:
+            break
+    return known_mistake(question, known)
+
+
+def explained(question, seen: dict) -> int:
+    """Count the wrong elements in these results."""
+    return sum(
+        returned.count_wrong(question, encoded, question.reference(*copy.deepcopy(call.args)), arrays)
+        for call, encoded, arrays in seen.values()
+    )
 
 
 def known_mistake(question, seen: dict) -> str:
@@ -179,6 +167,7 @@ def drawn_anew(evidence: NumpyEvidence, kind: str) -> Failed | None:
     like_it = [one for draw in draws for one in shown.drawn(question, draw) if one.kind == kind]
     for call, wrong in judged(evidence, like_it, True) if like_it else []:  # its prints would be many
         if wrong:
+            wrong.look = where.wrong(evidence, call, wrong) or wrong.look
             wrong.came = f"{written(question, call)}: {wrong.came}"
             return wrong
     return None
@@ -186,21 +175,4 @@ def drawn_anew(evidence: NumpyEvidence, kind: str) -> Failed | None:
 
 def _plain(facts: dict) -> dict:
     """Facts that a record can keep."""
-    return {name: value for name, value in facts.items() if name not in ("seen", "single")}
-
-
-def written(question, call: Call) -> str:
-    """The call as a learner would write it; an array by its shape, a short one in full."""
-    return f"{question.entry}({', '.join(map(_shown, call.args))})"
-
-
-def _shown(value) -> str:
-    if isinstance(value, np.ndarray):
-        return str(value.tolist()) if value.size <= 6 else f"an array of {' x '.join(map(str, value.shape))}"
-    if isinstance(value, list | tuple) and value:
-        inner = [_shown(one) for one in value]
-        if len(inner) > MOST_SHOWN:
-            inner = [*inner[:2], f"... {len(inner) - 3} more ...", inner[-1]]
-        inside = ", ".join(inner)
-        return f"[{inside}]" if isinstance(value, list) else f"({inside}{',' * (len(inner) == 1)})"
-    return f"{value:.6g}" if isinstance(value, float) and len(repr(value)) > 8 else repr(value)
+    return {name: value for name, value in facts.items() if name not in ("seen", "found", "agree")}

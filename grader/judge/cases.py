@@ -5,14 +5,16 @@ from dataclasses import replace
 import numpy as np
 
 from grader.box import warm
+from grader.judge import stored
 from grader.judge.compare import Difference, difference
 from grader.judge.failed import Failed, Refusal, Unclear
 from grader.judge.kernel_evidence import Run
-from grader.judge.pattern import Pattern
+from grader.judge.pattern import ENOUGH, Pattern
 from grader.questions import NO_OUTPUT
 
 UNTOLD = "values that differ"
 HOW = "how that element is computed: which program writes it, and what it reads"
+MOST_KNOWN = 2  # mistakes that are named where several give the same
 EXPLAINED = 0.5  # of the distance to the right values; a mistake's own rounding is never known
 
 
@@ -21,16 +23,16 @@ def judge_case(question, run: Run, others: list[Run] = (), evidence=None) -> Non
     `evidence` can run it again with other lanes where masks have switched some off."""
     poisoned = evidence.poisoned if evidence else lambda run: []
     try:
-        judge_effects(run)
+        judge_effects(run, evidence)
     except Failed as failed:
         known = recognise(question, run, others) if failed.told == RACE else ""
         if known:  # why they meet, where the rest of what came tells
             failed.look, failed.facts["known"] = known, True
         raise
     except Unclear:
-        _judge_values(question, run, others, poisoned)  # wrong in the order that ran is wrong
+        _judge_values(question, run, others, poisoned, evidence)  # wrong in the order that ran is wrong
         raise
-    _judge_values(question, run, others, poisoned)
+    _judge_values(question, run, others, poisoned, evidence)
     if evidence and run.outcome.header.get("masked_lines"):
         judge_lanes(question, run, evidence)
 
@@ -58,22 +60,30 @@ def said_lines(run: Run) -> str:
     return ", ".join(map(str, run.outcome.header["masked_lines"][:4]))
 
 
-def _judge_values(question, run: Run, others: list[Run], poisoned) -> None:
+def _judge_values(question, run: Run, others: list[Run], poisoned, evidence) -> None:
     got = {name: run.output(name) for name in run.want}
     sentence, worst = differs(question, run.inputs, run.case, got, run.want)
     if sentence:
         known = read_too_early(run, worst) or recognise(question, run, others)
-        seen = (masked_lanes(run, worst, poisoned), pattern_of(run, got, worst))
-        look = known or "; ".join(filter(None, seen)) or HOW
+        look = known or "; ".join(filter(None, where(run, got, worst, poisoned, evidence))) or HOW
         raise Failed(f"{describe(run)}: {sentence}", look, told=UNTOLD, known=bool(known))
 
 
-def judge_effects(run: Run) -> None:
+def where(run: Run, got: dict, worst: Difference | None, poisoned, evidence) -> list[str]:
+    """Say what shows of wrong values that no known mistake explains; nothing of a hidden case."""
+    if run.hidden:
+        return []
+    pattern, said = pattern_of(run, got, worst)
+    stored_by = stored.wrong(evidence, run, pattern, worst) if pattern is not None else ""
+    return [masked_lanes(run, worst, poisoned), stored_by, said]
+
+
+def judge_effects(run: Run, evidence=None) -> None:
     """Raises what is wrong before any value is looked at: an error, a race, an element that nobody wrote; Unclear where
-    nothing is wrong that can be seen."""
+    nothing is wrong that can be seen. With `evidence` it looks for the cause."""
     refuse_error(run)
     for sort, trouble in TROUBLES.items():
-        if found := trouble(run):
+        if found := trouble(run, evidence):
             came, look = found
             raise Failed(f"{describe(run)}: {came}", look, told=sort)
     if run.outcome.header.get("undecided"):
@@ -82,7 +92,7 @@ def judge_effects(run: Run) -> None:
 
 def refuse_race(run: Run) -> None:
     """Raises where programs met that no order keeps apart."""
-    if found := _race(run):
+    if found := _race(run, None):
         came, look = found
         raise Failed(f"{describe(run)}: {came}", look, told=RACE)
 
@@ -181,7 +191,7 @@ def from_error(error: dict, where: str) -> Failed:
     return Failed(f"{prefix}{message}", look, told=ERROR_IN_WORDS.get(kind, "an exception"), error=error)
 
 
-def _race(run: Run):
+def _race(run: Run, evidence):
     races = run.outcome.header.get("races") or []
     if not races:
         return None
@@ -194,17 +204,21 @@ def _race(run: Run):
     )
 
 
-def _unwritten(run: Run):
+def _unwritten(run: Run, evidence):
     for placed in run.placed:
         if placed.spec.role != "out":
             continue
         stores = placed.view(run.outcome.arrays[f"stores:{placed.spec.name}"])
         missing = np.argwhere(stores == 0)
         if len(missing):
-            place = ", ".join(map(str, missing[0]))
+            name, place = placed.spec.name, ", ".join(map(str, missing[0]))
+            look = (
+                "" if run.hidden or evidence is None else stored.unwritten(evidence, run, name, stores == 0)
+            )
             return (
-                f"{len(missing):,} of {stores.size:,} elements of {placed.spec.name} were never written, the first is {placed.spec.name}[{place}]",
-                f"{placed.spec.unclaimed}; if that is done, " * bool(placed.spec.unclaimed) + NOT_REACHED,
+                f"{len(missing):,} of {stores.size:,} elements of {name} were never written, the first is {name}[{place}]",
+                f"{placed.spec.unclaimed}; if that is done, " * bool(placed.spec.unclaimed)
+                + (look or NOT_REACHED),
             )
     return None
 
@@ -238,10 +252,8 @@ def masked_lanes(run: Run, worst: Difference | None, poisoned) -> str:
     return UNFILLED.format(said)
 
 
-def pattern_of(run: Run, got: dict, worst: Difference | None) -> str:
-    """What the wrong elements of the first wrong output have in common."""
-    if run.hidden:
-        return ""
+def pattern_of(run: Run, got: dict, worst: Difference | None) -> tuple[Pattern | None, str]:
+    """Return the first wrong output's pattern, and what its wrong elements have in common."""
     patterns = (
         [worst.pattern]
         if worst
@@ -249,9 +261,9 @@ def pattern_of(run: Run, got: dict, worst: Difference | None) -> str:
     )
     given = {name: values for name, values in run.inputs.items() if np.ndim(values) == 1}
     axes = {placed.spec.name: tuple(placed.spec.axes) for placed in run.placed}
-    return next(
-        (said for one in patterns if (said := replace(one, axes=axes.get(one.name, ())).sentence(given))), ""
-    )
+    patterns = [replace(one, axes=axes.get(one.name, ())) for one in patterns if one.wrong.any()]
+    said = next((said for one in patterns if (said := one.sentence(given))), "")
+    return (patterns[0] if patterns else None), said
 
 
 def _picks(name: str, came: np.ndarray, want: np.ndarray) -> Pattern | None:
@@ -262,39 +274,58 @@ def _picks(name: str, came: np.ndarray, want: np.ndarray) -> Pattern | None:
 
 
 def recognise(question, run: Run, others: list[Run]) -> str:
-    """The sentence of a mistake that gives the whole output of this case, and of every other that ran. Where programs race
-    for a tensor, that is anything: the other outputs tell."""
-    whole = [one for one in others if one is not run and not one.outcome.error and one.want]
+    """Return the sentence of a mistake that gives the whole output of this case, and of every other that ran; of two such
+    mistakes both. Where programs race for a tensor, that is anything: the other outputs tell."""
+    runs = [run, *(one for one in others if one is not run and not one.outcome.error and one.want)]
+    known = []
     for mistake in question.mistakes:
-        for output in mistake.outputs:  # with one choice of tiles in all of them
-            if all(_gives(question, output, one) for one in (run, *whole)) and _explains(output, run):
-                return mistake.sentence
-    return ""
+        if len(known) == MOST_KNOWN:
+            break
+        if mistake.sentence in known:
+            continue
+        # with one choice of tiles in all of them
+        if any(
+            all(_gives(question, output, one) for one in runs) and _explains(question, output, runs)
+            for output in mistake.outputs
+        ):
+            known.append(mistake.sentence)
+    return "; or: ".join(known)
 
 
-def _explains(output, run: Run) -> bool:
-    """What came lies nearer to the mistake than to the right values: a mistake that hardly shows here explains nothing."""
-    with np.errstate(all="ignore"):
-        would = output(run.inputs, run.case)
-        to_mistake, to_right = (
-            sum(_distance(run.output(name), values[name]) for name in settled(run) & would.keys())
-            for values in (would, run.want)
-        )
-    return to_mistake < EXPLAINED * to_right
+def _explains(question, output, runs: list[Run]) -> bool:
+    """Return whether at least eight wrong elements, or all where there are fewer, lie far nearer to the mistake than to the
+    right values: a mistake that hardly shows here explains nothing."""
+    explained = wrong = 0
+    for run in runs:
+        with np.errstate(all="ignore"):
+            would = output(run.inputs, run.case)
+            for name in settled(run) & would.keys():
+                came, mistaken, want = (
+                    in_float64(a)
+                    for a in (run.output(name), np.asarray(would[name]), np.asarray(run.want[name]))
+                )
+                bad = _off(question, run, name, came, want)
+                to_mistake, to_right = (
+                    np.where(_alike(came, to), 0.0, np.abs(came - to)) for to in (mistaken, want)
+                )
+                wrong += int(bad.sum())
+                explained += int((bad & ~(to_mistake >= EXPLAINED * to_right)).sum())
+    return wrong > 0 and explained >= min(wrong, ENOUGH)
+
+
+def _alike(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return (a == b) | (np.isnan(a) & np.isnan(b))
+
+
+def _off(question, run: Run, name: str, came: np.ndarray, want: np.ndarray) -> np.ndarray:
+    """Return which elements of an output are wrong."""
+    allowed = 0.0 if question.agree else question.tolerance(run.inputs, run.case, run.want)[name]
+    return ~(_alike(came, want) | (np.abs(came - want) <= allowed))
 
 
 def settled(run: Run) -> set[str]:
     """Outputs for which no programs race."""
     return run.want.keys() - {race["tensor"] for race in run.outcome.header.get("races") or []}
-
-
-def _distance(came: np.ndarray, values: np.ndarray) -> float:
-    came, values = came.astype(np.float64), np.asarray(values, np.float64)
-    finite = np.isfinite(came) & np.isfinite(values)
-    elsewhere = np.where(finite, 0.0, came), np.where(finite, 0.0, values)
-    return (
-        float(np.abs(came - values)[finite].sum()) if np.array_equal(*elsewhere, equal_nan=True) else np.inf
-    )
 
 
 def _rounding_slack(would: np.ndarray) -> np.ndarray:

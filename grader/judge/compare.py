@@ -30,6 +30,14 @@ class Difference:
         within = f" within {self.allowed:.2g}" if self.allowed else ""
         return f"{self.place} is {got}, wanted {want}{within}{share}"
 
+    def first(self) -> str:
+        """Show the first wrong element, where it is not the worst."""
+        index = tuple(int(i) for i in np.argwhere(self.pattern.wrong)[0])
+        if index == self.index:
+            return ""
+        got, want = tell_apart(float(self.pattern.came[index]), float(self.pattern.want[index]))
+        return f"the first wrong one is {self.name}[{', '.join(map(str, index))}], {got} instead of {want}"
+
 
 def tell_apart(got: float, want: float) -> tuple[str, str]:
     """Both numbers with as many digits as it takes to see that they differ."""

@@ -18,12 +18,14 @@ from grader.jail.protocol import Lowered, LowerRequest, Plan, ToldCase, joined, 
 from grader.judge import prepared
 from grader.judge.evidence import Evidence, background_pool
 from grader.machine import host as machine
+from grader.machine.protocol import TOLD_OF_WRITERS
 from grader.questions import Case, KernelQuestion
 from grader.questions.draws import log_uniform
 from grader.questions.memory import Placed, as_placed, place, shape_only
 
 PUBLIC, HIDDEN, METERED, BETWEEN, COMPILED, TIMED = 100, 200, 300, 350, 400, 500
 UNWRITTEN = 902  # the purpose that draws what memory holds before anything is written
+WRITERS_S = 10.0  # of processor time, to find out who stores what
 KNOBS = 1  # the purpose that draws what no case names
 
 
@@ -237,6 +239,16 @@ class KernelEvidence(Evidence):
         purpose = next(p for p, one in self.runs.items() if one is run)
         found = self.interpret(purpose, run.placed, operation="poison", counting="values")
         return [] if found.error else found.header.get("poison", [])
+
+    def writers(self, run: Run, name: str) -> dict[str, np.ndarray]:
+        """Return the program, the line and the launch that stored each element of an output, in its own shape; {} where
+        the run doesn't end."""
+        purpose = next(p for p, one in self.runs.items() if one is run)
+        found = self.interpret(purpose, run.placed, operation="writers", counting="values", seconds=WRITERS_S)
+        if found.error:
+            return {}
+        placed = next(p for p in run.placed if p.spec.name == name)
+        return {what: placed.view(found.arrays[f"{what}:{name}"]) for what in TOLD_OF_WRITERS}
 
     def with_zeros(self, run: Run, **how) -> Run:
         """The same case with zeros in all lanes that a mask switches off, as today's GPUs have them: what comes of a lane

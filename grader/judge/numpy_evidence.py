@@ -9,6 +9,8 @@ from grader.jail import host
 from grader.judge.evidence import Evidence
 from grader.questions import Call
 
+MOST_SHOWN = 8  # entries of a list; of a longer one the ends
+
 
 def named(calls: list[Call]) -> list[dict[int, str]]:
     """For each call the names of its arrays, by their place among the arguments."""
@@ -27,15 +29,33 @@ def call_of(calls: list[Call], arrays: list[str]) -> Call:
     return next(found, calls[0])
 
 
+def written(question, call: Call) -> str:
+    """The call as a learner would write it; an array by its shape, a short one in full."""
+    return f"{question.entry}({', '.join(map(_shown, call.args))})"
+
+
+def _shown(value) -> str:
+    if isinstance(value, np.ndarray):
+        return str(value.tolist()) if value.size <= 6 else f"an array of {' x '.join(map(str, value.shape))}"
+    if isinstance(value, list | tuple) and value:
+        inner = [_shown(one) for one in value]
+        if len(inner) > MOST_SHOWN:
+            inner = [*inner[:2], f"... {len(inner) - 3} more ...", inner[-1]]
+        inside = ", ".join(inner)
+        return f"[{inside}]" if isinstance(value, list) else f"({inside}{',' * (len(inner) == 1)})"
+    return f"{value:.6g}" if isinstance(value, float) and len(repr(value)) > 8 else repr(value)
+
+
 class NumpyEvidence(Evidence):
-    def call(self, calls: list, hidden: bool) -> Outcome:
+    def call(self, calls: list, hidden: bool, watched: bool = False) -> Outcome:
         arrays, encoded = {}, []
         for call, names in zip(calls, named(calls), strict=True):
             arrays |= {name: call.args[place] for place, name in names.items()}
             encoded.append(
                 [{"array": names[i]} if i in names else {"value": value} for i, value in enumerate(call.args)]
             )
-        outcome = self.count(host.call(self.source, self.question.entry, encoded, arrays, level=self.level))
+        asked = {"level": self.level, "watched": watched}
+        outcome = self.count(host.call(self.source, self.question.entry, encoded, arrays, **asked))
         if not hidden:
             self.heard(outcome.header.get("printed"))
         return outcome

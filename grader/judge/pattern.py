@@ -39,7 +39,7 @@ class Pattern:
         """Empty where nothing shows. `given`: numbers that belong to each row, by name."""
         if not self.wrong.any():
             return ""
-        place, relation = self._place(), self._relation()
+        place, relation = self.place(), self._relation()
         owed = self._owed(given or {})
         said = [part for part in (owed or place, relation) if part]
         return "; ".join(said)
@@ -51,7 +51,7 @@ class Pattern:
             return f"{words[axis]} "
         return f"{self.axes[axis]} = " if axis < len(self.axes) else f"index {axis} = "
 
-    def _place(self) -> str:
+    def place(self) -> str:
         """Where the wrong ones lie, if everything else is right."""
         if self.want.ndim == 0 or self.wrong.all():
             return ""
@@ -196,20 +196,6 @@ class Pattern:
         return ""
 
 
-def of_calls(calls: list[tuple[str, float, float, bool]]) -> str:
-    """What wrong single numbers of several calls have in common; (the call, came, want, whether it is wrong)."""
-    wrong = [one for one in calls if one[3]]
-    came, want = (np.array([one[i] for one in wrong], np.float64) for i in (1, 2))
-    said = ""
-    if len(wrong) > 1 and np.isfinite(came).all() and np.isfinite(want).all() and len(np.unique(want)) > 1:
-        every = f"each of the {len(wrong)} wrong calls"
-        same = f"every wrong call gives {_number(came[0])}" if len(np.unique(came)) == 1 else ""
-        said = same or _factor(came, want, every, few=2) or _offset(came, want, every, few=2)
-    right = next((one[0] for one in calls if not one[3]), "")
-    contrast = f"{right} is right and {wrong[0][0]} is not: what tells them apart?" if right and wrong else ""
-    return "; ".join(part for part in (said, contrast) if part)
-
-
 def _factor(came, want, what: str, few: int = FEW) -> str:
     telling = np.abs(want) > 1e-3 * np.abs(want).max(initial=0.0)
     ratio = _ratios(came[telling], want[telling])
@@ -218,11 +204,7 @@ def _factor(came, want, what: str, few: int = FEW) -> str:
     by = float(np.median(ratio))
     if abs(by - 1) < NEARLY:
         return ""
-    return (
-        f"{what} is {_named(by)} what it should be"
-        if "call" not in what
-        else f"{what} gives {_named(by)} what it should"
-    )
+    return f"{what} is {_named(by)} what it should be"
 
 
 def _offset(came, want, what: str, few: int = FEW) -> str:
@@ -234,8 +216,7 @@ def _offset(came, want, what: str, few: int = FEW) -> str:
     ):
         return ""
     middle = float(np.median(by))
-    verb = "gives" if "call" in what else "is"
-    return f"{what} {verb} {_number(abs(middle))} too {'much' if middle > 0 else 'little'}"
+    return f"{what} is {_number(abs(middle))} too {'much' if middle > 0 else 'little'}"
 
 
 def _named(by: float) -> str:

@@ -1,5 +1,7 @@
 """What a numpy answer returned, as it crossed the wall, against what was wanted."""
 
+import re
+
 import numpy as np
 
 from grader.judge.compare import Difference, difference
@@ -72,6 +74,55 @@ def which_agree(question, encoded, want, arrays: dict) -> str:
         )
     places = ", ".join(f"[{place}]" for place, is_right in enumerate(right) if is_right)
     return f"of its {len(right)} results {places} agree{'s' * (right.count(True) == 1)}"
+
+
+def step_to(path: list[tuple[str, str]], encoded, want, arrays: dict) -> tuple:
+    """Follow a path such as [0]['key'] into a result and into the wanted one; (None, None) where either ends before."""
+    for number, key in path:
+        if key:
+            encoded = encoded["dict"].get(key) if isinstance(encoded, dict) and "dict" in encoded else None
+            want = want[key]
+            continue
+        items = items_of(encoded, arrays) if isinstance(encoded, dict) else None
+        if items is None or int(number) >= min(len(items), len(want)):
+            return None, None
+        encoded, want = items[int(number)], want[int(number)]
+    return encoded, want
+
+
+def numbers_at(path: list[tuple[str, str]], encoded, want, arrays: dict) -> tuple[float, float] | None:
+    """Return the single number at a path, and the wanted one; None where either is no number."""
+    encoded, want = step_to(path, encoded, want, arrays)
+    if not isinstance(encoded, dict) or want is None or isinstance(want, str | tuple | list | dict):
+        return None
+    got, want = array_of(encoded, arrays), np.asarray(want)
+    if got is None or np.ndim(got) or want.ndim:
+        return None
+    return float(got), float(want)
+
+
+def count_wrong(question, encoded, want, arrays: dict) -> int:
+    """Count the elements of a result that are wrong; anything else that is wrong counts as one."""
+    if isinstance(want, tuple | list):
+        items = items_of(encoded, arrays) if isinstance(encoded, dict) else None
+        if items is None or len(items) != len(want):
+            return 1
+        return sum(count_wrong(question, item, one, arrays) for item, one in zip(items, want, strict=True))
+    trouble = differs(question, "x", encoded, want, arrays)
+    return trouble.wrong if isinstance(trouble, Difference) else int(bool(trouble))
+
+
+SPELT = re.compile(r" is '([^']*)', wanted '([^']*)'$")
+
+
+def spelling(sentence: str) -> str:
+    """Say that two texts differ in spelling alone, where they do."""
+    found = SPELT.search(sentence)
+    if not found or found[1].strip().lower() != found[2].strip().lower():
+        return ""
+    return (
+        f"the same word in another spelling: capital letters and spaces count, and {found[2]!r} is asked for"
+    )
 
 
 def items_of(encoded, arrays: dict) -> list | None:

@@ -11,6 +11,8 @@ from grader.judge.picture import coarse
 from grader.judge.record import PartResult
 from grader.questions import Budget, Part
 from grader.questions.account import account
+from grader.questions.timed import CHIP
+from kernels import machines
 
 UNITS = {
     "programs": "programs",
@@ -39,7 +41,7 @@ def judge(evidence: KernelEvidence, part: Part, result: PartResult) -> None:
             "fuse the steps of launch(p)",
             told="too many launches",
         )
-    rows = [{**as_row(budget), "spent": spent(run, budget)} for budget in budgets]
+    rows = [{**as_row(budget), **spending(run, budget)} for budget in budgets]
     result.facts["budgets"] = rows
     broken = [b for row, b in zip(rows, budgets, strict=True) if not b.least <= row["spent"] <= b.most]
     if broken:
@@ -50,6 +52,7 @@ def judge(evidence: KernelEvidence, part: Part, result: PartResult) -> None:
         if row["spent"] > budget.most:
             share = f"{row['spent'] / budget.most:.2f} times" if budget.most else "more than"
             came = f"{budget.what}: {amount(row['spent'], budget)}, {share} what the model allows ({amount(budget.most, budget)})"
+            came += f": {limits_of_time(row['limits'], budget)}" if "limits" in row else ""
             told = f"{budget.what}: {share} what the model allows"
             raise Failed(came, look_for(run, budget), told=told, **result.facts)
         if row["spent"] < budget.least:
@@ -66,6 +69,8 @@ def as_row(budget: Budget) -> dict:
 
 
 def amount(value: float, budget: Budget) -> str:
+    if budget.count == "time":
+        return f"{value * 1e6:.3g} µs"
     if budget.count in UNITS:
         return f"{value:,.0f} {UNITS[budget.count]}"
     for size, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
@@ -107,13 +112,31 @@ def rule(budget: Budget) -> str:
 
 def row_in_words(row: dict, budget: Budget) -> str:
     if math.isfinite(budget.most):
-        return f"{budget.what}: {amount(row['spent'], budget)} of {amount(budget.most, budget)}"
+        limits = f" ({limits_of_time(row['limits'], budget)})" if budget.count == "time" else ""
+        return f"{budget.what}: {amount(row['spent'], budget)} of {amount(budget.most, budget)}{limits}"
     return f"{budget.what}: {amount(row['spent'], budget)}, at least {amount(budget.least, budget)}"
+
+
+def spending(run: Run, budget: Budget) -> dict:
+    """What was spent, and of a time what each limit takes."""
+    found = {"spent": spent(run, budget)}
+    return found | ({"limits": machines.times(run.launches, CHIP)} if budget.count == "time" else {})
+
+
+def limits_of_time(limits: dict, budget: Budget) -> str:
+    """What each limit alone takes for one of the numbers, the slowest first."""
+    count, one = budget.per
+    slowest = sorted(limits.items(), key=lambda pair: -pair[1])
+    return (
+        ", ".join(f"{name} {1e12 * seconds / count:.3g} ps" for name, seconds in slowest) + f" for each {one}"
+    )
 
 
 def spent(run: Run, budget: Budget) -> float:
     """What was counted of one budget, over all launches."""
     launches = run.launches
+    if budget.count == "time":
+        return machines.total(launches, CHIP)
     if budget.count == "dot":
         return sum(
             n for launch in launches for kind, n in launch["dots"].items() if kind not in BESIDE_TENSOR_CORES
@@ -167,7 +190,10 @@ def came_of_few(run: Run, budget: Budget) -> str:
     return f"{best['programs']:,}, of which one has {share:.0%} of all: as good as {came}"
 
 
-KINDS = {"operations": ("float", "special"), "integers": ("int",)}  # as the machine counts them
+KINDS = {
+    "operations": ("float", "special"),
+    "integers": ("int", "convert", "address"),
+}  # as the machine counts them
 GOOD_PART = 0.1  # of the bytes of a tensor
 A_DOT = 16  # FLOP in tl.dot take the time of one operation, as the chips' rates stand to one another
 BESIDE_TENSOR_CORES = ("fp32:ieee", "fp64")  # dots that fused multiply-adds do

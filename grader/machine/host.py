@@ -16,9 +16,12 @@ def run_case(texts, plan, tensors, *, values: dict, operation="run", level=None,
     """`tensors` are placed ones, `values` the numbers that arguments stand for by name: (type, value)."""
     request, given = request_of(texts, plan, tensors, values, operation, **how)
     outcome = warm.programs(MACHINE, level).ask(request.task(), given, LIMITS)
-    if operation in ("run", "stores") and not outcome.error:
+    if operation in ("run", "stores", "writers") and not outcome.error:
         try:
-            protocol.run_reply(request, outcome.header, outcome.arrays, dtype_name)
+            if operation == "writers":
+                protocol.writers_reply(request, outcome.arrays, dtype_name)
+            else:
+                protocol.run_reply(request, outcome.header, outcome.arrays, dtype_name)
         except protocol.BadReply as bad:
             raise warm.JailTrouble(f"the machine answered {bad}") from None
     return outcome

@@ -8,6 +8,8 @@ import numpy as np
 
 from tilescope.machine.report import LaunchReport, Report
 
+TOLD_OF_WRITERS = ("program", "line", "launch")  # of each element of an output, -1 where nothing stores it
+
 
 class BadReply(ValueError):
     """The other side answered something else than was asked."""
@@ -44,7 +46,8 @@ class RunRequest:
     poison: int = 0  # 1: lanes that a mask switches off hold 0, as on the GPUs of today
     seconds: float = 20.0
     waves_of: int = 0  # programs a wave, where what each wave writes is asked
-    # or "poison": which masked loads without `other` reach a result; "stores": what no program writes
+    # or "poison": which masked loads without `other` reach a result; "stores": what no program writes;
+    # "writers": who stores each element of an output
     operation: str = "run"
 
     def task(self) -> dict:
@@ -55,6 +58,11 @@ class RunRequest:
         expected = {}
         if self.operation == "stores":
             return expected
+        if self.operation == "writers":
+            outputs = [one for one in self.tensors if one["role"] in ("out", "inout")]
+            return {
+                f"{what}:{one['name']}": ("i64", elements(one)) for one in outputs for what in TOLD_OF_WRITERS
+            }
         if self.programs:
             for tensor in (t for t in self.tensors if t["role"] in ("out", "inout")):
                 expected |= {tensor["name"]: (tensor["dtype"], -1)}
@@ -108,6 +116,16 @@ def run_reply(request: RunRequest, header: dict, arrays: dict[str, np.ndarray], 
     except TypeError as error:
         raise BadReply(f"a launch that is none: {error}") from None
     return Report(**fields)
+
+
+def writers_reply(request: RunRequest, arrays: dict[str, np.ndarray], name_of) -> None:
+    """BadReply where a reply about writers lacks an array, or has one of another size."""
+    expected = request.arrays()
+    if arrays.keys() != expected.keys():
+        raise BadReply("other arrays than were asked for")
+    for name, array in arrays.items():
+        if (name_of(array), array.size) != expected[name]:
+            raise BadReply(f"an array that was not asked for: {name[:40]!r}")
 
 
 def poison_reply(header: dict) -> list[dict]:

@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from numbers import Number
 from pathlib import Path
 
-from . import judged
+from . import debugger, judged
 
 FENCE = re.compile(r"^\s*(`{3,}|~{3,})")
 VALUE = re.compile(r"\{\{(.+?)\}\}")
@@ -49,6 +49,14 @@ def record(topic: str, name: str = "h200") -> Recorded:
     return json.loads(path.read_text(encoding="utf-8"), object_hook=Recorded)
 
 
+def _kept(topic: str, name: str) -> Recorded | None:
+    """Return a recorded run, or nothing where none is kept yet."""
+    try:
+        return record(topic, name)
+    except Unfilled:
+        return None
+
+
 def row(topic: str, case: str, run: str = "h200", **where) -> Recorded:
     """Return the one row of a recorded run with this case, and with these values where cases share a name."""
     rows = record(topic, run).rows
@@ -82,6 +90,7 @@ def names(topic: str) -> dict:
     known = {"about": about, "machine": machine, "math": math, "table": table}
     known["module"] = lambda name, of=topic: importlib.import_module(f"kernels.{of}.{name}")
     known["record"] = lambda name="h200", of=topic: record(of, name)
+    known["kept"] = lambda name, of=topic: _kept(of, name)
     known["row"] = lambda case, run="h200", of=topic, **where: row(of, case, run, **where)
     try:
         known["cost"] = importlib.import_module(f"kernels.{topic}.cost")
@@ -146,12 +155,14 @@ def fill(words: str, topic: str) -> Filled:
                 lines = []
             elif found := judged.MARK.match(line):
                 lines = judged.table(topic, found[1]).rstrip("\n").split("\n")
+            elif found := debugger.MARK.match(line):
+                lines = debugger.paragraph(topic, found[1]).split("\n")
             else:
                 text = VALUE.sub(lambda one: said(one[1], known), line)
                 if "{{" in text:
                     raise Unfilled("{{ must be closed by }} on its line")
                 lines = text.split("\n")
-        except (Unfilled, judged.Unknown) as error:
+        except (Unfilled, judged.Unknown, debugger.Unknown) as error:
             made.complaints.append((number, str(error)))
             lines = [line]
         except StopIteration:

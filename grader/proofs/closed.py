@@ -1,19 +1,27 @@
 """Closed by default, held by a generator: right answers that do too much of one counted quantity lose points.
 
 Each kernel question's right answer is made to spend more in each way of `wasteful`, at every size, at the compiled one alone,
-or at sizes that nobody names. Its results stay right, so only evidence can tell.
+or at sizes that nobody names. Its results stay right, so only evidence can tell. Answers about ranks send too much, and all
+questions get answers that are useless: zeros, the mean, the last case's output, and what is wrong beyond every known size.
+
+A suite goes on where it ended: a record (--record FILE) keeps what was found of each answer, and when.
 """
 
+import json
 import math
+from collections import Counter
 from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
 
 import numpy as np
 
 from grader import questions
 from grader.judge import referee
-from grader.judge.record import FAIL, REFUSED
-from grader.judge.tuned import SLACK
-from grader.proofs import side_by_side
+from grader.judge.record import FAIL, REFUSED, Record
+from grader.judge.tuned import ELSEWHERE as NO_MODEL
+from grader.judge.tuned import FREE_OF_ALL, SLACK
+from grader.proofs import side_by_side, useless, wasteful_ranks
 from grader.proofs.right import kernel_questions, right
 from grader.proofs.wasteful import WAYS, NotMade, cell
 from grader.proofs.wrong import sample, soonest_of_topic
@@ -23,7 +31,17 @@ SEED = 2026
 DRAWS = 40  # of the metered case, to learn between which sizes it is drawn
 EVERYWHERE, COMPILED, ELSEWHERE = "everywhere", "at the compiled size", "where nobody looks"
 BYTES = ("every load twice", "every store twice", "outputs read back", "scratch")  # bounded in every case
+BEYOND = "beyond every known "  # and the name of an axis
+WRONG = tuple(useless.RESULTS)
 LIVES, DIES, NOT_MADE = "lives", "dies", "not made"
+# axes of a fixed set of sizes, and those that no hidden case can take further
+CANNOT_BE_MADE = (
+    "CompilationError",
+    "NotImplementedError",
+    "AttributeError",
+    "BadIR",
+)  # what is done to it is no kernel
+OF_A_SET = {"TILE", "BITS", "D", "G"}
 
 
 def condition(question, where: str) -> str:
@@ -33,6 +51,9 @@ def condition(question, where: str) -> str:
         f"{min(d[name] for d in drawn)} <= p.{name} <= {max(d[name] for d in drawn)}" for name in drawn[0]
     )
     large = question.compile_case
+    if where.startswith(BEYOND):
+        axis = where.removeprefix(BEYOND)
+        return f"p.{axis} > {known(question)[axis]}"
     compiled = " and ".join(f"p.{name} == {size}" for name, size in large.sizes.items()) if large else ""
     return {
         EVERYWHERE: "True",
@@ -41,60 +62,168 @@ def condition(question, where: str) -> str:
     }[where]
 
 
+def known(question) -> dict[str, int]:
+    """Return the largest size along each axis that anybody may know: shown, metered, compiled or timed."""
+    metered = [question.metered(np.random.default_rng(seed)) for seed in range(DRAWS)]
+    timed = question.speed.case if question.speed else None
+    return largest(case for case in (*question.public, *metered, question.compile_case, timed) if case)
+
+
+def largest(cases) -> dict[str, int]:
+    found: dict = {}
+    for case in cases:
+        for axis, size in case.sizes.items():
+            found[axis] = max(found.get(axis, 0), size)
+    return found
+
+
+def beyond(question) -> list[str]:
+    """Return the axes along which a hidden case goes further than all that are known."""
+    drawn, known_ones = largest(question.hidden(np.random.default_rng(SEED))), known(question)
+    return [axis for axis, size in known_ones.items() if axis not in OF_A_SET and drawn.get(axis, 0) > size]
+
+
 def limit(question, way: str, where: str) -> int:
-    """Return the operations, or the FLOP in tl.dot, that an answer may do at a size, and some more."""
+    """Return the operations, the FLOP in tl.dot or the bytes of scratch that an answer may spend at a size, and some more."""
     cases = [question.metered(np.random.default_rng(seed)) for seed in range(DRAWS)]
     if where == COMPILED and question.compile_case:
         cases = [replace(question.compile_case, sm_count=cases[0].sm_count or 32)]
+    more, free = 1.4 * SLACK if where == COMPILED else 1.1, 0
+    if where == ELSEWHERE:
+        cases = [*question.public, *question.hidden(np.random.default_rng(SEED))]
+        cases, more, free = [replace(case, sm_count=32) for case in cases], 1.1 * NO_MODEL, FREE_OF_ALL
+    return math.ceil(more * max(allowed(question, way, case) for case in cases) + free)
+
+
+def allowed(question, way: str, case) -> float:
+    """Return the strictest of the limits of what a way spends; 0 where a way counts nothing."""
+    every = [budget for part in question.budgets for budget in account(question, part, case)]
+    if way == "scratch":
+        found = [b for b in every if b.tensor in ("scratch", "all") and b.access in ("any", "store")]
+        return min((b.most for b in found if b.count == "dedup"), default=0)
     counts = {"dots": ("dot",), "whole numbers": ("work",)}.get(way, ())
-    found = [0.0]
-    for case in cases:  # what is drawn in a check may be any of these
-        every = [budget for part in question.budgets for budget in account(question, part, case)]
-        most = [budget.most for budget in every if budget.count in counts and math.isfinite(budget.most)]
-        if way == "dots" and not most:  # a sixteenth of the FLOP counts with the rest
-            most = [16 * budget.most for budget in every if budget.count == "work"]
-        found.append(min(most, default=0))
-    return math.ceil((1.4 * SLACK if where == COMPILED else 1.1) * max(found))
+    most = [b.most for b in every if b.count in counts and math.isfinite(b.most)]
+    if way == "dots" and not most:  # a sixteenth of the FLOP counts with the rest
+        most = [16 * budget.most for budget in every if budget.count == "work"]
+    return min(most, default=0)
 
 
-def places(way: str) -> tuple[str, ...]:
-    """Return where a way must be caught: bytes in every case, the rest where all is counted."""
-    return (EVERYWHERE, COMPILED, *((ELSEWHERE,) if way in BYTES else ()))
+def places(question, way: str) -> tuple[str, ...]:
+    """Return where a way must be caught: bytes in every case, the rest where all is counted, zeros beyond every size too."""
+    if way in WRONG:
+        axes = beyond(question) if way == useless.ZEROS and question.compiles else ()
+        return (EVERYWHERE, *(BEYOND + axis for axis in axes))
+    return (
+        (EVERYWHERE, COMPILED, *((ELSEWHERE,) if way in BYTES else ()))
+        if question.compiles
+        else (EVERYWHERE,)
+    )
+
+
+def ways(question) -> tuple[str, ...]:
+    """Return all that is done to a question's right answer."""
+    if question.compiles:
+        return (*WAYS, *WRONG)
+    if question.kind == "ranks":
+        return (*wasteful_ranks.SENDING, *wasteful_ranks.conditions(question), *WRONG)
+    return WRONG
+
+
+def made(question, way: str, where: str) -> str:
+    """Return the answer that does too much; raises NotMade."""
+    source = right(question.id)
+    if not question.compiles:
+        if way in WRONG:
+            return useless.function(source, question.entry, way)
+        if way in wasteful_ranks.SENDING:
+            return wasteful_ranks.cell(source, question.entry, way)
+        return wasteful_ranks.beyond(source, question.entry, wasteful_ranks.conditions(question)[way])
+    if not (told := condition(question, where)):
+        raise NotMade("no such place")
+    if way in WRONG:
+        return cell(source, question.entry, useless.OF_KERNELS[way], told)
+    return cell(source, question.entry, WAYS[way], told, limit(question, way, where))
 
 
 def judge(question_id: str, way: str, where: str) -> str:
     """Say whether an answer that does too much lives, dies or cannot be made."""
+    return judged(question_id, way, where)[0]
+
+
+def judged(question_id: str, way: str, where: str, mode: str = "cpu") -> tuple[str, Record | None]:
+    """Return what became of an answer, and its verdict."""
     question = questions.find(question_id)
-    if not (told := condition(question, where)):
-        return NOT_MADE
     try:
-        source = cell(right(question_id), question.entry, way, told, limit(question, way, where))
+        source = made(question, way, where)
     except NotMade:
-        return NOT_MADE
-    verdict = referee.grade_one(source, question, seed=SEED, eager=False)
-    if verdict.verdict == REFUSED or not verdict.parts or verdict.parts[0].state == FAIL:
-        return NOT_MADE  # this answer cannot be changed so and stay right
-    return DIES if verdict.points < verdict.of else LIVES
+        return NOT_MADE, None
+    verdict = referee.grade_one(source, question, seed=SEED, mode=mode, eager=mode == "gpu")
+    wrong = way in WRONG or where.startswith(BEYOND) or not question.compiles
+    if verdict.verdict == REFUSED or not verdict.parts:
+        return NOT_MADE, verdict
+    error = verdict.parts[0].facts.get("error") or {}
+    if verdict.parts[0].state == FAIL and (not wrong or error.get("kind") in CANNOT_BE_MADE):
+        return NOT_MADE, verdict  # this answer cannot be changed so and stay right
+    return (DIES if verdict.points < verdict.of else LIVES), verdict
 
 
 def tasks(everything: bool, question: str | None = None) -> list[tuple[str, str, str]]:
-    chosen = [one for one in kernel_questions() if question in (None, one.id)]
-    every = [(one.id, way, where) for one in chosen for way in WAYS for where in places(way)]
+    chosen = [one for one in questions.load().values() if question in (None, one.id)]
+    every = [(one.id, way, where) for one in chosen for way in ways(one) for where in places(one, way)]
     if everything or question:
         return every
-    quick = {soonest_of_topic(one) for one in chosen}
+    quick = {soonest_of_topic(one) for one in kernel_questions()}
     of_quick = {": ".join(task): task for task in every if task[0] in quick and task[2] == EVERYWHERE}
     return [of_quick[name] for name in sample(list(of_quick), 6)]
 
 
-def run(everything: bool, say, question: str | None = None, jobs: int = 1) -> tuple[list[dict], list[str]]:
-    """(a row for each answer that was made, those that live)."""
-    asked = tasks(everything, question)
-    rows, broken = [], []
+TASK = ("question", "way", "where")
+
+
+def rows_of(record: Path) -> list[dict]:
+    """Return what a record has of answers that are still asked."""
+    if not record.exists():
+        return []
+    found = json.loads(record.read_text(encoding="utf-8"))["rows"]
+    asked = set(tasks(everything=True))
+    return [row for row in found if tuple(row[name] for name in TASK) in asked]
+
+
+def keep(rows: list[dict], record: Path) -> None:
+    """Write all rows, and of each question the share that dies."""
+    shares = {}
+    for name in dict.fromkeys(row["question"] for row in rows):
+        found = Counter(row["found"] for row in rows if row["question"] == name)
+        shares[name] = {"die": found[DIES], "of": found[DIES] + found[LIVES], "not made": found[NOT_MADE]}
+    data = {"date": datetime.now(UTC).isoformat("T", "seconds"), "shares": shares, "rows": rows}
+    record.parent.mkdir(parents=True, exist_ok=True)
+    there = record.with_suffix(".new")
+    there.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+    there.replace(record)
+
+
+def run(
+    everything: bool, say, question: str | None = None, jobs: int = 1, record: Path | None = None
+) -> tuple[list[dict], list[str]]:
+    """(a row for each answer that was made, those that live). What a record has already is not judged again."""
+    before = rows_of(record) if record else []
+    done = {tuple(row[name] for name in TASK) for row in before}
+    asked = [task for task in tasks(everything, question) if task not in done]
+    if record:  # what is there when it ends speaks of all questions
+        of_name = {": ".join(task): task for task in asked}
+        asked = [of_name[name] for name in sample(list(of_name), len(of_name))]
+    rows = list(before)
     for task, found in side_by_side.with_signs_of_life(side_by_side.judged(judge, asked, jobs), asked):
-        rows.append(dict(zip(("question", "way", "where"), task, strict=True), found=found))
-        say(rows[-1])
-        broken += [f"{', '.join(task)}: lives with all its points"] if found == LIVES else []
+        date = datetime.now(UTC).isoformat("T", "seconds")
+        rows.append(dict(zip(TASK, task, strict=True), found=found, date=date))
+        say({name: value for name, value in rows[-1].items() if name != "date"})
+        if record:
+            keep(rows, record)
+    broken = [
+        f"{', '.join(row[name] for name in TASK)}: lives with all its points"
+        for row in rows
+        if row["found"] == LIVES
+    ]
     made = [row for row in rows if row["found"] != NOT_MADE]
     died = sum(row["found"] == DIES for row in made)
     say(

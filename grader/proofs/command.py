@@ -9,6 +9,7 @@ import inspect
 import json
 import sys
 import time
+from pathlib import Path
 
 from grader.box import warm
 from grader.proofs import side_by_side
@@ -34,6 +35,13 @@ def main(argv: list[str]) -> int:
         "--jobs", type=int, default=side_by_side.cores(), metavar="N", help="answers judged at once"
     )
     parser.add_argument("--students", type=int, metavar="N", help="of the class in the suite scale")
+    parser.add_argument(
+        "--record",
+        type=Path,
+        metavar="FILE",
+        help="of the suites closed and front-ends: kept, and gone on with where it ended",
+    )
+    parser.add_argument("--answers-each", type=int, metavar="N", help="of a question, in front-ends --all")
     wants = parser.parse_args(argv)
     if unknown := set(wants.suites) - set(SUITES):
         parser.error(f"SUITE must be one of {', '.join(SUITES)}, got {', '.join(sorted(unknown))}")
@@ -42,7 +50,8 @@ def main(argv: list[str]) -> int:
         started = time.monotonic()
         suite = importlib.import_module(f"grader.proofs.{SUITES[name]}")
         taken = inspect.signature(suite.run).parameters
-        more = {name: getattr(wants, name) for name in ("jobs", "students") if name in taken}
+        given = ("jobs", "students", "record", "answers_each")
+        more = {name: getattr(wants, name) for name in given if name in taken}
         rows, broken = suite.run(wants.all, _say(wants.json, suite), wants.question, **more)
         warm.stop_all()
         found[name] = {"rows": rows, "broken": broken, "seconds": round(time.monotonic() - started, 1)}

@@ -1,25 +1,34 @@
 """Both ways to Triton IR: with Triton's compiled library, and with the builder in Python that stands in where it is missing.
 
-Every answer gets the same verdict, points and sentences both ways, and the machine counts the same for every case.
+Every answer is lowered both ways, for the same cases. Where its plans and texts are the same, so is everything after them: the
+machine runs the same operations on the same inputs. Where a text differs, because one way folds what the other does not, and
+for a sample, the answer is judged both ways: the same verdict, points and sentences, and the same counts for each case.
 """
 
 import hashlib
+import json
 from contextlib import contextmanager
 from dataclasses import asdict, replace
+from datetime import date
+from pathlib import Path
 
 from grader import questions
 from grader.box import warm
 from grader.jail import host as jail
-from grader.judge import kernel_evidence, referee
+from grader.jail.protocol import Lowered, Plan
+from grader.judge import answer, kernel_evidence, parts, record, referee
+from grader.judge.failed import Refusal
 from grader.proofs import honest, side_by_side, wrong
 from grader.proofs.right import kernel_questions
 from grader.proofs.wrong import leads, sample
+from tilescope.proofs import rows as texts
 
 SEED = 2026
 COMPILED = replace(jail.LOWER, environment={})
 IN_PYTHON = replace(jail.LOWER, environment={jail.FRONT_END: "python"})
 OF_THE_DAY = ("versions", "date", "seconds", "level")  # what two verdicts on one answer may differ in
 OF_A_RUN = ("nonce", "seconds")
+SAME_TEXTS, JUDGED = "the same texts", "judged both ways"
 
 
 @contextmanager
@@ -51,8 +60,46 @@ def judged(question, source: str, worker: warm.Worker) -> tuple[dict, list]:
     return {name: value for name, value in asdict(verdict).items() if name not in OF_THE_DAY}, heard
 
 
+def lowered(question, source: str, worker: warm.Worker) -> list:
+    """Each case's plan, with its texts in the place of their numbers, or the error that it met; and what it printed."""
+    with through(worker, []):
+        try:
+            found = parts.gather(question, answer.normalise(source), SEED).lowered()
+        except (answer.Refused, Refusal) as refused:
+            return [str(refused)]
+    if not isinstance(found, Lowered):
+        return [found.error]
+    return [
+        (with_texts(plan, found.texts) if isinstance(plan, Plan) else plan, said)
+        for plan, said in zip(found.plans, found.printed, strict=True)
+    ]
+
+
+def with_texts(plan: Plan, texts: tuple[str, ...]) -> tuple:
+    return replace(plan, steps=tuple(replace(s, text=0) for s in plan.steps)), [
+        texts[s.text] for s in plan.steps
+    ]
+
+
+def texts_apart(question, source: str) -> str:
+    """Where the two ways' plans, texts or sentences part for one answer; "" where the machine gets the same."""
+    one, other = (lowered(question, source, way) for way in (COMPILED, IN_PYTHON))
+    if len(one) != len(other):
+        return apart(one, other, "lowered")
+    return next(filter(None, (_cases_apart(a, b) for a, b in zip(one, other, strict=True))), "")
+
+
+def _cases_apart(one, other) -> str:
+    try:
+        ((plan, mine), said), ((other_plan, theirs), said_too) = one, other
+    except (TypeError, ValueError):  # an error, which has no plan
+        return apart(one, other, "error")
+    found = apart([plan, said], [other_plan, said_too], "plan")
+    return found or next(filter(None, map(texts.difference, mine, theirs)), "")
+
+
 def difference(question_id: str, source: str) -> str:
-    """Where the two ways part for one answer, in a sentence."""
+    """Where the two ways' judgements of one answer part, in a sentence."""
     question = questions.find(question_id)
     (one, heard), (other, heard_too) = (judged(question, source, way) for way in (COMPILED, IN_PYTHON))
     return apart(one, other, "verdict") or apart(heard, heard_too, "runs")
@@ -86,25 +133,65 @@ def sampled(question) -> list[str]:
     ]
 
 
-def judge(question_id: str, name: str) -> dict:
-    """A row: the answer, and where the two ways part."""
+def judge(question_id: str, name: str, in_full: bool = True) -> dict:
+    """A row: the answer, how it was compared, where its texts part, and where its judgements do."""
+    row, source = {"question": question_id, "answer": name, "how": SAME_TEXTS, "texts": "", "broken": ""}, ""
     try:
-        broken = difference(question_id, answers(questions.find(question_id))[name])
+        source = answers(questions.find(question_id))[name]
+        row["texts"] = texts_apart(questions.find(question_id), source)
+        if row["texts"] or in_full:
+            row |= {"how": JUDGED, "broken": difference(question_id, source)}
     except ValueError as error:
-        broken = str(error)
-    return {"question": question_id, "answer": name, "broken": broken}
+        row["broken"] = str(error)
+    return row
 
 
-def run(everything: bool, say, question: str | None = None, jobs: int = 1) -> tuple[list[dict], list[str]]:
-    """(a row for each answer, every broken promise)."""
-    chosen = [one for one in kernel_questions() if question in (None, one.id)]
-    tasks = [(one.id, name) for one in chosen for name in (answers(one) if everything else sampled(one))]
-    rows = []
-    for _, row in side_by_side.with_signs_of_life(side_by_side.judged(judge, tasks, jobs), tasks):
-        rows.append(row)
-        say(row)
+def run(
+    everything: bool,
+    say,
+    question: str | None = None,
+    jobs: int = 1,
+    record: Path | None = None,
+    answers_each: int | None = None,
+) -> tuple[list[dict], list[str]]:
+    """(a row for each answer, every broken promise). `record` is a file, which keeps the questions that are done;
+    `answers_each` are drawn of each question, always the same ones, where all would take too long."""
+    found, rows = kept(record), []
+    for one in (one for one in kernel_questions() if question in (None, one.id)):
+        names, drawn, mine = list(answers(one)), sampled(one), []
+        chosen = drawn if not everything else sample(names, answers_each or len(names))
+        tasks = [(one.id, name, name in drawn) for name in names if name in {*chosen, *drawn}]
+        if found["questions"].get(one.id, {}).get("answers", 0) >= len(tasks):
+            continue
+        for _, row in side_by_side.with_signs_of_life(side_by_side.judged(judge, tasks, jobs), tasks):
+            mine.append(row)
+            say(row)
+        rows += mine
+        if record and mine:
+            found["questions"][one.id] = {**summed(mine), "of": len(names)}
+            record.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     return rows, [f"{row['question']}, {row['answer']}: {row['broken']}" for row in rows if row["broken"]]
 
 
+def kept(path: Path | None) -> dict:
+    """A record with what was found before by the same versions; an empty one where there is none."""
+    fresh = {"date": str(date.today()), "versions": record.versions(), "questions": {}}
+    if not path or not path.exists():
+        return fresh
+    found = json.loads(path.read_text(encoding="utf-8"))
+    return found if found["versions"] == fresh["versions"] else fresh
+
+
+def summed(rows: list[dict]) -> dict:
+    """One question's rows: how many answers have the same texts, and the others by name with what differs."""
+    others = {row["answer"]: row["broken"] or row["texts"][:300] for row in rows if row["how"] == JUDGED}
+    return {
+        "answers": len(rows),
+        SAME_TEXTS: sum(not row["texts"] for row in rows),
+        JUDGED: others,
+        "broken": [row["answer"] for row in rows if row["broken"]],
+    }
+
+
 def words(row: dict) -> list[str]:
-    return [row["question"], row["answer"], "differs" if row["broken"] else "the same"]
+    return [row["question"], row["answer"], row["how"], "differs" if row["broken"] else "the same"]

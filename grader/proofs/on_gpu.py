@@ -1,19 +1,21 @@
 """The same answers in CPU and in GPU mode: solutions, honest forms and wrong answers get the same verdicts.
 
-python -m grader suites-on-gpu [--honest N] [--wrong N] [--question ID] [--json FILE] [--seconds S]
+python -m grader suites-on-gpu [--honest N] [--wrong N] [--closed N] [--question ID] [--json FILE] [--seconds S]
 
 Needs a GPU. Parts whose evidence a GPU changes (the clock instead of counted bytes) are compared by nobody.
+--closed N judges N answers that do too much, or something useless, in GPU mode alone: none may keep all its points.
 """
 
 import argparse
 import json
 import time
 from datetime import UTC, datetime
+from itertools import zip_longest
 from pathlib import Path
 
 from grader.bench import gpu
 from grader.judge import record, referee
-from grader.proofs import honest
+from grader.proofs import closed, honest
 from grader.proofs import wrong as zoo
 from grader.proofs.right import kernel_questions, right
 
@@ -52,6 +54,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--question")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--seconds", type=float, default=3600)
+    parser.add_argument("--closed", type=int, default=0, metavar="N")
     options = parser.parse_args(argv)
     until, rows = time.monotonic() + options.seconds, []
     head = {
@@ -59,6 +62,8 @@ def main(argv: list[str]) -> int:
         "versions": record.versions(),
         "date": datetime.now(UTC).isoformat("T", "seconds"),
     }
+    if options.closed:
+        return closed_alone(options, until, head)
     for question in kernel_questions():
         if options.question not in (None, question.id):
             continue
@@ -77,3 +82,31 @@ def main(argv: list[str]) -> int:
             if options.json:
                 options.json.write_text(json.dumps({**head, "rows": rows}, indent=1) + "\n", encoding="utf-8")
     return 0 if rows and all(row["same"] for row in rows) else 1
+
+
+def closed_alone(options, until: float, head: dict) -> int:
+    """Judge answers of the suite closed here, of every question as many as of any, and in different ways."""
+    rows, tasks = [], spread(options.closed, options.question)
+    for task in tasks:
+        if time.monotonic() > until:
+            break
+        started = time.monotonic()
+        found, verdict = closed.judged(*task, mode="gpu")
+        lost = [part.name for part in verdict.parts if part.state != "PASS"] if verdict else []
+        row = dict(zip(closed.TASK, task, strict=True), found=found, lost=lost)
+        row |= {"verdict": verdict.verdict if verdict else "", "message": verdict.message if verdict else ""}
+        rows.append(row | {"seconds": round(time.monotonic() - started, 1)})
+        print(f"{found:<9}", ", ".join(task), ",".join(lost), f"{rows[-1]['seconds']}s", flush=True)
+        if options.json:
+            options.json.write_text(json.dumps({**head, "rows": rows}, indent=1) + "\n", encoding="utf-8")
+    return 0 if rows and all(row["found"] != closed.LIVES for row in rows) else 1
+
+
+def spread(count: int, question: str | None = None) -> list[tuple[str, str, str]]:
+    """Return so many tasks of kernel questions, one a question at a time, each question beginning with another way."""
+    each = []
+    for place, one in enumerate(kernel_questions()):
+        if question in (None, one.id):
+            mine = [task for task in closed.tasks(True, one.id) if task[2] == closed.EVERYWHERE]
+            each.append([*mine[place % len(mine) :], *mine[: place % len(mine)]])
+    return [task for turn in zip_longest(*each) for task in turn if task][:count]

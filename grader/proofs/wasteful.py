@@ -6,6 +6,7 @@ The copy is launched everywhere, at the compiled size alone, or at sizes that no
 import ast
 import copy
 from collections.abc import Callable
+from functools import partial
 
 LANES = 1024
 A_TURN, A_DOT = 2 * LANES, 2 * 64**3  # operations of a turn below, and FLOP
@@ -34,8 +35,8 @@ class NotMade(ValueError):
     """This right answer has nothing that could be done twice in this way."""
 
 
-def cell(source: str, entry: str, way: str, where: str = "True", limit: int = 0) -> str:
-    """Return the answer whose kernels spend more, `way` one of WAYS, where the condition `where` on `p` holds.
+def cell(source: str, entry: str, way: Callable, where: str = "True", limit: int = 0) -> str:
+    """Return the answer whose kernels spend more, in a way such as those of WAYS, where the condition `where` on `p` holds.
 
     `limit`: the operations that a launch may do, which arithmetic then does once more."""
     tree = ast.parse(source)
@@ -47,9 +48,10 @@ def cell(source: str, entry: str, way: str, where: str = "True", limit: int = 0)
     for node in copies.values():
         Renamed(kernels).visit(node)
         node.name += SUFFIX
-    more = WAYS[way](copies, tops)
+    more = way(copies, tops)
     launch.name = "right_plan"
-    made = [AGAIN, *(ast.unparse(ast.fix_missing_locations(node)) for node in copies.values()), *more.kernels]
+    changed = [ast.unparse(ast.fix_missing_locations(node)) for node in copies.values()]
+    made = [AGAIN, *more.before, *changed, *more.kernels]
     pairs = ", ".join(f"({name}, {name}{SUFFIX})" for name in tops)
     return "\n\n".join(
         [
@@ -80,8 +82,10 @@ def {entry}(p):
 class More:
     """What a way adds beside changed copies: kernels, and what it does to the plan."""
 
-    def __init__(self, plan: str = "        pass", kernels: tuple[str, ...] = ()):
-        self.plan, self.kernels = plan, kernels
+    def __init__(
+        self, plan: str = "        pass", kernels: tuple[str, ...] = (), before: tuple[str, ...] = ()
+    ):
+        self.plan, self.kernels, self.before = plan, kernels, before
 
 
 def jitted(node: ast.FunctionDef) -> bool:
@@ -211,13 +215,28 @@ def masked(node: ast.Expr) -> ast.Expr:
     return node
 
 
+THROUGH_SCRATCH = f"""
+    mine = tl.program_id(0) + tl.num_programs(0) * (tl.program_id(1) + tl.num_programs(1) * tl.program_id(2))
+    for turn in range(TURNS):
+        tl.store(waste_ptr + (mine * TURNS + turn) * {LANES} + tl.arange(0, {LANES}), tl.arange(0, {LANES}))
+"""
+IN_SCRATCH = f"""        room = 0
+        for step in steps:
+            programs = math.prod(step["grid"])
+            turns = 1 + LIMIT // ({4 * LANES} * programs)
+            step["constexprs"] = dict(step.get("constexprs", {{}}), TURNS=turns)
+            room = max(room, programs * turns * {LANES})
+        plan["scratch"] = dict(plan.get("scratch", {{}}), waste=((room,), "int32", 0))"""
+
+
 def through_scratch(copies: dict, tops: list[str]) -> More:
+    """All programs together store `p`'s limit of scratch once more."""
     for name in tops:
         node = copies[name]
         node.args.args.insert(0, ast.arg("waste_ptr"))
-        words = f"if True:\n    tl.store(waste_ptr + tl.arange(0, {LANES}), tl.arange(0, {LANES}))"
-        node.body[0:0] = ast.parse(words).body[0].body
-    return More(f'        plan["scratch"] = dict(plan.get("scratch", {{}}), waste=(({LANES},), "int32", 0))')
+        node.args.args.append(ast.arg("TURNS", ast.parse("tl.constexpr", mode="eval").body))
+        node.body[0:0] = ast.parse(f"if True:\n{THROUGH_SCRATCH}").body[0].body
+    return More(IN_SCRATCH)
 
 
 def launched_again(copies: dict, tops: list[str]) -> More:
@@ -236,8 +255,13 @@ class Placed(ast.NodeTransformer):
         return node
 
 
-def serial(copies: dict, tops: list[str]) -> More:
-    """One program after the other, all by the first."""
+FIRST = """    if tl.program_id(0) + tl.program_id(1) + tl.program_id(2) > 0:
+        return
+"""
+
+
+def serial(copies: dict, tops: list[str], idle: bool = False) -> More:
+    """One program after the other, all by the first; `idle`: and all others are there, and do nothing."""
     found = []
     for name, node in list(copies.items()):
         if name not in tops:
@@ -259,7 +283,7 @@ def serial(copies: dict, tops: list[str]) -> More:
         )
         given = ", ".join([*own, "place_0", "place_1", "place_2", *(f"places_{axis}" for axis in AXES)])
         found.append(
-            f"@triton.jit\ndef {name}{SUFFIX}({said}):\n"
+            f"@triton.jit\ndef {name}{SUFFIX}({said}):\n{FIRST * idle}"
             "    for place_2 in range(places_2):\n        for place_1 in range(places_1):\n"
             f"            for place_0 in range(places_0):\n                {inner}({given})\n"
         )
@@ -267,8 +291,7 @@ def serial(copies: dict, tops: list[str]) -> More:
         "        for step in steps:\n"
         '            grid = (tuple(step["grid"]) + (1, 1))[:3]\n'
         '            step["constexprs"] = dict(step.get("constexprs", {}), places_0=grid[0], places_1=grid[1], places_2=grid[2])\n'
-        '            step["grid"] = (1,)'
-    )
+    ) + ("" if idle else '            step["grid"] = (1,)')
     return More(plan, tuple(found))
 
 
@@ -281,4 +304,5 @@ WAYS = {
     "scratch": through_scratch,
     "launches": launched_again,
     "one program after the other": serial,
+    "idle programs": partial(serial, idle=True),
 }

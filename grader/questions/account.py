@@ -5,16 +5,22 @@ stored once and never loaded, scratch is empty, arithmetic has a limit for each 
 """
 
 import math
+from dataclasses import replace
+
+import numpy as np
 
 from grader.box.serve.frames import DTYPES
 from grader.questions.model import Budget, Case, KernelQuestion, Tensor
 from grader.questions.side_by_side import side_by_side
+from grader.questions.timed import CHIP
 from grader.questions.work import work
 
 SMALL = 0.1  # an input of less than this share of all bytes may be loaded by every program, within this share of them
 A_FEW = 8192  # bytes that a small input may take in any case, as a codebook that every program loads
 EACH = 32  # operations of every kind for each element that is moved
 A_PROGRAM = 65536  # elements of the largest tensor that one program may have to itself
+MOST_LAUNCHES = 4
+MOVED = 3  # times all tensors: waves that share little, and scratch
 WHOLE_SECTORS = 2  # bytes in whole sectors, over the bytes that the budgets allow
 OPEN = "what this tensor is loaded or stored for, and how often: no other limit of this question speaks of it"
 KEPT = "what is stored and loaded again: a block lives in its variable as long as the program needs it"
@@ -27,10 +33,41 @@ BYTES = ("dedup", "sectors", "requested")
 def account(question: KernelQuestion, part: str, case: Case) -> list[Budget]:
     """Return all limits of a part; the first part with budgets closes what all of them leave open."""
     stated = {name: rule(case) for name, rule in question.budgets.items()}
+    own = [with_bytes(budget, question, case) for budget in stated[part]]
     if part != next(iter(stated)):
-        return stated[part]
+        return own
     every = [budget for budgets in stated.values() for budget in budgets]
-    return [*stated[part], *closing(question, case, every)]
+    return [*own, *closing(question, case, every)]
+
+
+def with_bytes(budget: Budget, question: KernelQuestion, case: Case) -> Budget:
+    """Return a budget; one of time is no shorter than all tensors take to move, a few times."""
+    if budget.count != "time":
+        return budget
+    moved = MOVED * sum(size(tensor, case) for tensor in question.tensors)
+    return replace(budget, most=max(budget.most, moved / CHIP.bandwidth))
+
+
+def unbounded(question: KernelQuestion, drawn: int = 3) -> list[str]:
+    """Return the quantities of the metered case that no limit bounds, in words."""
+    case = question.metered(np.random.default_rng(drawn)) if question.metered else None
+    if case is None:
+        return ["all that is counted: there is no metered size, and so everything"]
+    found = [budget for part in question.budgets for budget in account(question, part, case)]
+    kept = []
+    for tensor in question.tensors:
+        access = "load" if tensor.role == "in" else "store"
+        kept.append((f"the {access} of {tensor.name}", any(bounds(b, tensor.name, access) for b in found)))
+    scratch = [b for b in found if b.tensor in ("scratch", "all") and b.access in ("load", "any")]
+    kept.append(("scratch", any(b.count in BYTES and math.isfinite(b.most) for b in scratch)))
+    for count, words in (("work", "operations of every kind"), ("sectors", "whole sectors")):
+        every = [b for b in found if b.count == count and b.tensor == "all"]
+        kept.append((words, any(math.isfinite(b.most) for b in every)))
+    kept.append(("the number of programs", any(b.count == "programs" and b.least > 0 for b in found)))
+    if any(part.gpu == "speed" for part in question.parts):
+        kept.append(("the time without a GPU", any(b.count == "time" for b in found)))
+    kept.append(("the number of launches", 0 < question.most_launches <= MOST_LAUNCHES))
+    return [words for words, bounded in kept if not bounded]
 
 
 def size(tensor: Tensor, case: Case) -> int:

@@ -1,16 +1,32 @@
-"""What a lab says about its judging, built from the question: its parts, their points, and the numbers of its row."""
+"""What a lab says about its judging, built from the question: its parts, their points, the numbers of its row, and all
+limits of its account."""
 
-from grader.questions.model import KernelQuestion, Question
+from dataclasses import replace
+
+import numpy as np
+
+from grader.questions.account import account
+from grader.questions.model import KernelQuestion, Part, Question
 
 
 def table(question: Question) -> str:
     """In Markdown, a row a part; a number that stands in the question is never written twice."""
     points = "bonus points" if question.bonus else "points"
     rows = [
-        f"| {part.name} | {part.points:g} | {part.asks.format(**numbers(question))} |"
+        f"| {part.name} | {part.points:g} | {part.asks.format(**numbers(question))}{counted(question, part)} |"
         for part in question.parts
     ]
     return "\n".join([f"| part | {points} | asks |", "|---|---|---|", *rows])
+
+
+def counted(question: Question, part: Part) -> str:
+    """The names of a part's limits; of a time also how long it may be, which no case changes."""
+    if part.judge != "traffic":
+        return ""
+    case = question.metered(np.random.default_rng(0))
+    found = account(question, part.name, replace(case, sm_count=case.sm_count or 32))
+    names = [b.what + (f" ({b.model})" if b.count == "time" else "") for b in found]
+    return f". Every limit{' without a GPU' * bool(part.gpu)}: {'; '.join(dict.fromkeys(names))}"
 
 
 def numbers(question: Question) -> dict:

@@ -151,6 +151,7 @@ class Budget:
     least: float = 0.0
     model: str = ""  # `most` as a sum that can be read: "9 passes over K + 11%"
     look: str = "which elements each program reads, and how often"
+    per: tuple = ()  # of a time: (how many numbers it is for, one of them called so)
 
 
 COUNTS = {
@@ -164,6 +165,7 @@ COUNTS = {
     "wide dot": "FLOP in tl.dot on operands of 32 bits and more, which tensor cores take at half the rate or not at all",
     "operations": "floating-point operations on elements outside tl.dot",
     "work": "operations of every kind: on floats and whole numbers, special ones, and a sixteenth of the FLOP in tl.dot",
+    "time": "seconds that a chip takes: the larger of memory, operations by their kind, and tl.dot",
     "integers": "operations on whole numbers outside tl.dot, those that make addresses and masks among them",
 }
 

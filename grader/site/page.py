@@ -9,6 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from grader import questions
+from grader.notebooks import debugger
 from grader.questions import Question
 from widgets.registry import find
 from widgets.site import frame
@@ -114,7 +115,7 @@ class LabPage:
     def _cell(self, cell: dict, place: Place) -> str:
         source, name = "".join(cell["source"]), cell["id"]
         if cell["cell_type"] == "markdown":
-            return written(name, source) if is_answer(cell) else markdown(source, place)
+            return written(name, source) if is_answer(cell) else markdown(debugger.without(source), place)
         if is_check(cell):
             return ""  # the answer's cell has a button for it
         if one := shown(cell):

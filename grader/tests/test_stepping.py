@@ -3,6 +3,7 @@
 import pytest
 
 import grader
+import tilescope
 from grader import notebook, questions, stepping
 from tilescope.scenes import opening, scene
 from tilescope.steps import Steps
@@ -80,3 +81,12 @@ def test_a_failed_check_says_how_to_walk_and_walks(monkeypatch):
     assert "_.step()" not in str(passed)
     with pytest.raises(ValueError, match="step needs a kernel that failed"):
         passed.step()
+
+
+def test_what_was_tried_is_shown_right_or_wrong():
+    pytest.importorskip("anywidget")
+    tried = grader.run(CELL, 0, question="roofline.doubled")
+    assert not tried.error and tilescope.show(tried).recording.findings == []
+    tried = grader.run(CELL.replace("FACTOR * x", "FACTOR + x"), {"N": 192}, question="roofline.doubled")
+    recording = tilescope.show(tried).recording
+    assert tried.error and recording.grid[0] == 3 and recording.findings[0]["line"] == 8

@@ -11,18 +11,19 @@ import sys
 from functools import cache
 from pathlib import Path
 
+from grader.box import systems
+
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")
 APPLICATIONS = (
     "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
     "/Applications/Chromium.app/Contents/MacOS/Chromium",
     "C:/Program Files/Google/Chrome/Application/chrome.exe",
 )
-DOWNLOADS = {"linux": ".cache", "darwin": "Library/Caches", "win32": "AppData/Local"}
 
 
 def _downloaded() -> str | None:
     """The newest Chromium that Playwright has fetched."""
-    home = Path.home() / DOWNLOADS.get(sys.platform, ".cache") / "ms-playwright"
+    home = systems.downloads() / "ms-playwright"
     folder = Path(os.environ.get("PLAYWRIGHT_BROWSERS_PATH") or home)
     found = sorted(folder.glob("chromium-*/chrome-*/chrome*")) + sorted(
         folder.glob("chromium-*/*/*.app/Contents/MacOS/*")
@@ -68,7 +69,7 @@ def _is_root() -> bool:
 def install() -> None:
     """Get what is missing, as far as this user may."""
     wanted = [] if chromium() else ["chromium"]
-    wanted += [] if shutil.which("bwrap") or not sys.platform.startswith("linux") else ["bubblewrap"]
+    wanted += [] if shutil.which("bwrap") or not systems.has_boxes() else ["bubblewrap"]
     if wanted and _is_root() and shutil.which("apt-get"):
         print(f"setup: installing {' and '.join(wanted)}", flush=True)
         subprocess.run(["apt-get", "update", "-q"], check=False)
@@ -86,7 +87,7 @@ def missing() -> dict[str, str]:
     ways = {}
     if not chromium():
         ways["chromium"] = "install Chromium or Chrome, or run: python -m playwright install chromium"
-    if sys.platform.startswith("linux") and not bubblewrap():
+    if systems.has_boxes() and not bubblewrap():
         ways["bubblewrap"] = "apt-get install bubblewrap, on a machine that allows user namespaces"
     return ways
 

@@ -98,9 +98,25 @@ def keep(path: Path) -> int:
         folder = KERNELS / slug / "results" / run.get("table", "")
         target = folder / f"{short_name(run['machine']['gpu'])}.json"
         folder.mkdir(parents=True, exist_ok=True)
-        target.write_text(record.dumps(part))
+        kept = json.loads(target.read_text()) if target.exists() else None
+        target.write_text(record.dumps(merged(kept, part) if kept else part))
         print(target.relative_to(KERNELS.parent))
     return 0
+
+
+def merged(kept: dict, new: dict) -> dict:
+    """Return the new run, or the kept one with the new run's rows, dated, where that measured only some of them."""
+    measured_now = {place(row): row for row in new["rows"]}
+    if {place(row) for row in kept["rows"]} <= measured_now.keys():
+        return new
+    dated = {name: new[name] for name in ("date", "versions", "ceilings")}
+    known = [place(row) for row in kept["rows"]]
+    rows = [
+        measured_now[at] | dated if at in measured_now else row
+        for at, row in zip(known, kept["rows"], strict=True)
+    ]
+    added = [row | dated for at, row in measured_now.items() if at not in known]
+    return kept | {"rows": rows + added, "absent": record.absent(rows + added)}
 
 
 def measure_all(options) -> dict:

@@ -16,17 +16,21 @@ from kernels.expert_load_balance.cost_placement import (
     slots_used,
 )
 from kernels.expert_load_balance.cost_search import optimum, searched
+from kernels.expert_load_balance.cost_sends import WAYS, Send, break_even_pairs, places_hit, sends
 from kernels.routing import assignments, capacity_limit, drops, expert_loads, hot_loads, imbalance
 
 __all__ = [
     "DeviceWork",
     "EpStep",
     "Placement",
+    "Send",
+    "WAYS",
     "alltoall_bytes",
     "alltoall_s",
     "assignments",
     "auxiliary_loss",
     "bias_step",
+    "break_even_pairs",
     "capacity_limit",
     "contiguous",
     "device_loads",
@@ -39,9 +43,11 @@ __all__ = [
     "hot_loads",
     "imbalance",
     "optimum",
+    "places_hit",
     "replicate",
     "round_robin",
     "searched",
+    "sends",
     "slots_used",
     "sparse_layer_s",
 ]

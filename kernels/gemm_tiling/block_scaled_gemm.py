@@ -89,7 +89,7 @@ def block_scaled_gemm(a, b, sa, sb, out=None) -> torch.Tensor:
 
 def dispatch(a, b, sa, sb, out):
     if fits_hopper(a, b, sa, sb, out):
-        from kernels.gemm_tiling import hopper_block_scaled as hopper
+        from kernels import hopper_fp8 as hopper
 
         processors = multiprocessors(a)
         config = hopper.pick(a.shape[0], b.shape[1], processors)

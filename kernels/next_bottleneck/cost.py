@@ -147,6 +147,7 @@ from kernels.next_bottleneck.cost_speculation import (
     speculation_at_batch,
     speculation_from_times,
 )
+from kernels.next_bottleneck.cost_trace import Bar, Trace, busy_s, trace
 from kernels.parts import amdahl, share_behind
 
 __all__ = [
@@ -181,6 +182,7 @@ __all__ = [
     "TIERS",
     "WAIT_SHARE",
     "AllReduce",
+    "Bar",
     "Bucket",
     "Case",
     "Check",
@@ -204,6 +206,7 @@ __all__ = [
     "StepParts",
     "Symptoms",
     "SynchronousStep",
+    "Trace",
     "TrainingStep",
     "Transformer",
     "Verdict",
@@ -216,6 +219,7 @@ __all__ = [
     "best_drafts",
     "break_even_acceptance",
     "bucket_timeline",
+    "busy_s",
     "combined_speedup",
     "counters",
     "cure_in_turn",
@@ -279,6 +283,7 @@ __all__ = [
     "synchronous_step",
     "tokens_per_s",
     "trace_bytes",
+    "trace",
     "training_step",
     "usd_per_1k_tokens",
     "waiting_s",

@@ -97,6 +97,7 @@ def rotary(launch: Callable) -> Filling:
                 "v": (v_cache, "phsd"),
             }
             sizes = {"H": shape.q_heads, "G": shape.kv_heads, "D": shape.head_dim, "S": shape.page}
+            sizes |= {"L": table.shape[1], "P": len(k_cache)}
             run(launch, tensors, T=len(qkv), **sizes, eps=shape.eps)
             return q
 

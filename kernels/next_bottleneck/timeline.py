@@ -1,13 +1,12 @@
 """Which slot each launch of a step belongs to, out of a torch.profiler trace: the remainder, launch by launch.
 
-A step that runs eagerly says which slot it is in (annotated). A captured one can't, but launches the same kernels in the
-same order, so the eager run's labels fit its times.
+A step that runs eagerly says which slot it is in (annotated). A captured one can't, but launches nearly the same kernels
+in the same order, so the eager run's labels fit its times. Where the two differ, names are aligned and the difference is
+reported: a graph may drop an empty launch, or fill memory by a node of its own.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-
-from kernels.require import must
 
 MARK = "slot "
 
@@ -20,6 +19,7 @@ class Launch:
     kernel: str
     start_us: float
     us: float
+    stream: int = 0
 
     @property
     def end_us(self) -> float:
@@ -37,10 +37,25 @@ def annotated(name: str, call: Callable) -> Callable:
     return told
 
 
-def _kernels(events: Iterable[dict]) -> list[dict]:
-    """What ran on the GPU, in order; a copy or a fill is a launch too."""
+def kernels_of(events: Iterable[dict]) -> list[dict]:
+    """Return what ran on the GPU, in order; a copy or a fill is a launch too."""
     met = [e for e in events if e.get("cat") in ("kernel", "gpu_memcpy", "gpu_memset")]
     return sorted(met, key=lambda e: e["ts"])
+
+
+def launches_something(event: dict) -> bool:
+    """Say whether an event is the host's call for a kernel, a copy, a fill or a whole graph."""
+    asks = ("Launch", "MemcpyAsync", "MemsetAsync")
+    return event.get("cat") in ("cuda_runtime", "cuda_driver") and any(word in event["name"] for word in asks)
+
+
+def slot_ranges(events: Iterable[dict]) -> list[tuple[float, float, str]]:
+    """Return (start, end, slot) of what annotated calls took on the host, in the trace's µs."""
+    return [
+        (e["ts"], e["ts"] + e["dur"], e["name"].removeprefix(MARK))
+        for e in events
+        if e.get("cat") == "user_annotation" and e["name"].startswith(MARK)
+    ]
 
 
 def labels(events: list[dict]) -> list[tuple[str, str]]:
@@ -48,11 +63,7 @@ def labels(events: list[dict]) -> list[tuple[str, str]]:
 
     A kernel belongs to the innermost range in which its launch was asked for; outside of all it is the loop's own.
     """
-    ranges = [
-        (e["ts"], e["ts"] + e["dur"], e["name"].removeprefix(MARK))
-        for e in events
-        if e.get("cat") == "user_annotation" and e["name"].startswith(MARK)
-    ]
+    ranges = slot_ranges(events)
     asked = {
         e["args"]["correlation"]: e["ts"]
         for e in events
@@ -64,23 +75,68 @@ def labels(events: list[dict]) -> list[tuple[str, str]]:
         met = [one for one in ranges if at is not None and one[0] <= at <= one[1]]
         return min(met, key=lambda one: one[1] - one[0])[2] if met else "loop"
 
-    return [(slot_of(kernel), kernel["name"]) for kernel in _kernels(events)]
+    return [(slot_of(kernel), kernel["name"]) for kernel in kernels_of(events)]
 
 
-def timeline(events: list[dict], told: list[tuple[str, str]]) -> list[Launch]:
-    """Return a captured step's launches with the eager run's labels; refuse another sequence of kernels."""
-    met = _kernels(events)
-    must(
-        len(met) == len(told), "launches", f"{len(told)} as the eager step's", len(met), "trace one step each"
-    )
-    for place, (kernel, (_, name)) in enumerate(zip(met, told, strict=True)):
-        same = kernel["name"] == name
-        must(same, f"launch {place}", name, kernel["name"], "the graph must be of the same step")
+def _matches(told: Sequence[str], met: Sequence[str]) -> list[tuple[int, int]]:
+    """Return the pairs of places of a longest common subsequence.
+
+    difflib takes the longest block first. A step repeats its layers, so that block may be a layer too early.
+    """
+    longest = [[0] * (len(met) + 1) for _ in range(len(told) + 1)]
+    for i in reversed(range(len(told))):
+        for j in reversed(range(len(met))):
+            same = told[i] == met[j]
+            longest[i][j] = 1 + longest[i + 1][j + 1] if same else max(longest[i + 1][j], longest[i][j + 1])
+    i, j, found = 0, 0, []
+    while i < len(told) and j < len(met):
+        if told[i] == met[j]:
+            found.append((i, j))
+            i, j = i + 1, j + 1
+        elif longest[i + 1][j] >= longest[i][j + 1]:
+            i += 1
+        else:
+            j += 1
+    return found
+
+
+def aligned(told: Sequence[tuple[str, str]], met: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the slot of each kernel in `met`, and a sentence for each launch that only one of the two runs has.
+
+    Between two kernels that match, the runs' other launches are taken to replace each other in order. A launch without
+    a partner belongs to the slot before it.
+    """
+    slots, differ, i, j = [], [], 0, 0
+    for at, to in [*_matches([name for _, name in told], met), (len(told), len(met))]:
+        for place in range(max(at - i, to - j)):
+            eager = told[i + place] if i + place < at else None
+            graph = met[j + place] if j + place < to else None
+            before = slots[-1] if slots else "loop"
+            where = f"eager launch {i + place}" if eager else f"graph launch {j + place}"
+            if graph is None:
+                differ.append(f"{where}, {eager[0]}: the graph has no {eager[1]}")
+            elif eager is None:
+                differ.append(f"{where}, after {before}: the eager run has no {graph}")
+                slots.append(before)
+            else:
+                differ.append(f"{where}, {eager[0]}: {eager[1]} is {graph} in the graph")
+                slots.append(eager[0])
+        if at < len(told):
+            slots.append(told[at][0])
+        i, j = at + 1, to + 1
+    return slots, differ
+
+
+def timeline(events: list[dict], told: Sequence[tuple[str, str]]) -> tuple[list[Launch], list[str]]:
+    """Return a captured step's launches with the eager run's labels, and where the two runs' launches differ."""
+    met = kernels_of(events)
+    slots, differ = aligned(told, [kernel["name"] for kernel in met])
     first = met[0]["ts"] if met else 0
-    return [
-        Launch(slot, name, kernel["ts"] - first, kernel["dur"])
-        for kernel, (slot, name) in zip(met, told, strict=True)
+    found = [
+        Launch(slot, one["name"], one["ts"] - first, one["dur"], one["args"].get("stream", 0))
+        for one, slot in zip(met, slots, strict=True)
     ]
+    return found, differ
 
 
 @dataclass(frozen=True)

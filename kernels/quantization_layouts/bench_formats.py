@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from kernels import hopper_fp8
 from kernels.bench.row import Absent, Row
 from kernels.compare import relative_error, spread
 from kernels.quantization_layouts import cost, reference
@@ -77,6 +78,9 @@ def kernel_of(case, tile) -> str:
         return "k-bit, by the dispatcher"
     if case.form == "w8a16" and case.m == 1:
         return "scalar GEMV"
+    if case.form == "fp8" and case.m > 64 and torch.cuda.is_available():
+        c = hopper_fp8.pick(case.m, case.n, multiprocessors(torch.device("cuda")))
+        return f"ring of {c.consumers * c.rows} x {c.block_n}, {c.block_k} columns a step"
     return f"tiles of {tile.rows_n} x {tile.rows_m}, {tile.columns} columns a step"
 
 

@@ -46,6 +46,12 @@ from kernels.quantization_layouts.cost_capacity import (
     paged_gain,
     serving_capacity,
 )
+from kernels.quantization_layouts.cost_fragments import (
+    fragment_element,
+    fragment_owner,
+    nibble_of,
+    unpack_instructions,
+)
 from kernels.quantization_layouts.cost_kbit import (
     Linear,
     best_kernel,
@@ -108,6 +114,8 @@ __all__ = [
     "fastest_families",
     "filled_ratios",
     "first_without_a_win",
+    "fragment_element",
+    "fragment_owner",
     "fragmentation_waste",
     "from_calibration",
     "group_levels",
@@ -124,6 +132,7 @@ __all__ = [
     "measured_m",
     "memory_by_bits",
     "model_us",
+    "nibble_of",
     "normal_codebook",
     "packed_bytes",
     "paged_gain",
@@ -137,6 +146,7 @@ __all__ = [
     "stored_step_s",
     "stream_bytes",
     "two_level_bits",
+    "unpack_instructions",
     "unpack_per_weight",
     "unpack_s",
     "user_ratio",

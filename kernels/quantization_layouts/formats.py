@@ -18,6 +18,7 @@ from kernels.quantization_layouts.packed import Packed, assemble
 from kernels.quantization_layouts.quantize_rows import NUMBERS, quantize_rows
 from kernels.quantization_layouts.reference import DTYPES, E2M1, MX_BLOCK, NV_BLOCK, Scaled
 from kernels.quantization_layouts.ring_launch import multiprocessors
+from kernels.replays import Replays, form
 from kernels.require import must, one_of
 from kernels.tensors import to_torch
 
@@ -88,6 +89,14 @@ def tile_for(form: str, rows: int, outputs: int, processors: int) -> Tile:
         if triton.cdiv(outputs, one.rows_n) * triton.cdiv(rows, one.rows_m) >= least * processors:
             return one
     return FEWEST[form]
+
+
+def by_ring(x, w: Narrow, out) -> bool:
+    """FP8 of many rows on Hopper, by a copy engine that wants 16-byte rows. H200, 2026-11-23: 110 us for 134 at 4096^3."""
+    hopper = x.is_cuda and torch.cuda.get_device_capability(x.device)[0] == 9
+    reached = x.stride(0) % 16 == 0 and w.sides[1] % 16 == 0 and x.data_ptr() % 16 == 0
+    whole = out.stride(1) == 1 and out.stride(0) * out.itemsize % 16 == 0 and out.data_ptr() % 16 == 0
+    return w.form == "fp8" and x.shape[0] > 64 and hopper and reached and whole
 
 
 def pack(q: Scaled, form: str, device="cpu") -> Narrow:
@@ -162,8 +171,30 @@ def linear(x: torch.Tensor, w: Narrow | Layer, out: torch.Tensor | None = None) 
     )
 
 
+REPLAYS = Replays()
+
+
 def product(x, scales, w: Narrow, out: torch.Tensor | None = None, tile: Tile | None = None) -> torch.Tensor:
     """The layer without the quantizing: X's numbers and one scale a row of them, or X in 16 bits and None."""
+    key = form(x), form(scales), form(w.numbers), form(w.scales), form(out), w.form, w.whole, tile
+    ready = REPLAYS.get(key)
+    if not ready:
+        check(x, scales, w, out)
+    if out is None:
+        made = torch.bfloat16 if w.form in NUMBERS else x.dtype
+        out = torch.empty(x.shape[0], w.sides[0], dtype=made, device=x.device)
+    given = [one for one in (x, scales, w.numbers, w.scales, out) if one is not None]
+    if ready and ready(*given):
+        return out
+    if not out.numel():
+        return out
+    if x.stride(1) != 1:
+        return _launch(x.contiguous(), scales, w, out, tile)
+    with REPLAYS.recording(key, *given):
+        return _launch(x, scales, w, out, tile)
+
+
+def check(x, scales, w: Narrow, out) -> None:
     n, k = w.sides
     must(
         x.ndim == 2 and x.shape[1] == k,
@@ -191,15 +222,21 @@ def product(x, scales, w: Narrow, out: torch.Tensor | None = None, tile: Tile | 
         if part is not None:
             must(part.device == x.device, name, f"on x's device {x.device}", part.device, "move it there")
     shape = (x.shape[0], n)
-    if out is None:
-        out = torch.empty(shape, dtype=torch.bfloat16 if stored else x.dtype, device=x.device)
-    must(tuple(out.shape) == shape, "out", str(shape), tuple(out.shape), "leave it out to have it made")
-    if not out.numel():
-        return out
-    x = x if x.stride(1) == 1 else x.contiguous()
+    fits = out is None or tuple(out.shape) == shape
+    must(fits, "out", str(shape), None if out is None else tuple(out.shape), "leave it out to have it made")
+
+
+def _launch(x, scales, w: Narrow, out, tile: Tile | None) -> torch.Tensor:
+    n, k = w.sides
     if w.form == "w8a16" and x.shape[0] == 1 and tile is None:
         int8_row(x, w.numbers, w.scales, out)
         return out
+    if tile is None and by_ring(x, w, out):
+        from kernels import hopper_fp8
+
+        processors = multiprocessors(x.device)
+        config = hopper_fp8.pick(x.shape[0], n, processors)
+        return hopper_fp8.launch(x, w.numbers.t(), scales, w.scales, out, config, processors)
     tile = tile or tile_for(w.form, x.shape[0], n, multiprocessors(x.device))
     tiles_n, tiles_m = triton.cdiv(n, tile.rows_n), triton.cdiv(x.shape[0], tile.rows_m)
     formats_kernel[(tiles_n * tiles_m,)](

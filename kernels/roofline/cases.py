@@ -39,6 +39,9 @@ TIMED = (
     Case(5461, 12288, "bf16", why="12288: the same, and long"),
     Case(4096, 14336, "bf16", why="14336: seven pieces of 2048"),
     Case(65536, 1024, "bf16", why="short rows"),
+    Case(262144, 256, "bf16", why="rows that a program takes four at a time"),
+    Case(2340, 28672, "bf16", why="the longest that registers hold"),
+    Case(1024, 65536, "bf16", why="too long to hold: read twice"),
 )
 
 

@@ -3,10 +3,12 @@
 At full bandwidth an H200 has time for some 32 instructions per element, so they are counted. GELU is the
 exact one, x Phi(x) with Phi the normal distribution function (not the tanh approximation), computed as
 max(x, 0) - |x| Q(|x|), where Q, the upper tail, is 2 to the power of a polynomial fitted to log2 Q: within
-1e-7 of exact for fp32, and for 16 bits within 6e-5, where fp16 itself rounds 1 by 5e-4. That is 19
+1e-7 of exact for fp32, and for 16 bits within 6e-5, where fp16 itself rounds 1 by 5e-4. That is 18
 instructions an element in all, where the library's erf takes 48. Bytes must be on their way meanwhile: a
-program walks rows and asks for the next one before it computes with this one. Long rows are held in pieces, so that
-14,336 columns take seven of 2048 and not one of 16,384, an eighth of it idle.
+program walks rows and asks for the next one as soon as this one's 16 bits are spent, so that both share their
+registers. Long rows are held in pieces: 14,336 columns take seven of 2048 and not one of 16,384, an eighth of
+it idle. Short rows are taken several at a time. A row that no multiprocessor can hold is read twice, the second
+time from the L2.
 """
 
 from dataclasses import dataclass, replace
@@ -17,7 +19,10 @@ import triton.language as tl
 
 from kernels.replays import Replays, form
 
-LONGEST_ROW = 32768  # 32 elements a thread, on the most threads a program may have
+LONGEST_HELD = {
+    2: 28672,
+    4: 16384,
+}  # columns by bytes of an element: what registers hold of a row and of the next
 
 
 @triton.jit
@@ -39,16 +44,28 @@ def gelu(x, SHORT: tl.constexpr):
 
 
 @triton.jit
-def load_row(x_ptr, cols, PIECE: tl.constexpr, PIECES: tl.constexpr, EVEN: tl.constexpr):
-    """A row as a tuple of pieces: what is no power of two wastes less than a piece."""
-    row = ()
+def load_rows(
+    x_ptr,
+    row,
+    rows,
+    stride,
+    cols,
+    PIECE: tl.constexpr,
+    PIECES: tl.constexpr,
+    EVEN: tl.constexpr,
+    KEEP: tl.constexpr,
+):
+    """Load rows (ROWS, 1) as a tuple of pieces: what is no power of two wastes less than a piece.
+
+    The mask by row keeps the compiler from hoisting loads: without it 8192 columns take 247 registers for 168.
+    """
+    pieces = ()
     for i in tl.static_range(PIECES):
-        offs = i * PIECE + tl.arange(0, PIECE)
-        if EVEN:
-            row = row + (tl.load(x_ptr + offs),)  # (PIECE,)
-        else:
-            row = row + (tl.load(x_ptr + offs, mask=offs < cols, other=0.0),)
-    return row
+        offs = i * PIECE + tl.arange(0, PIECE)[None, :]
+        here = (row < rows) & (offs < (PIECE * PIECES if EVEN else cols))
+        at = x_ptr + row * stride + offs  # (ROWS, PIECE)
+        pieces = pieces + (tl.load(at, mask=here, other=0.0, eviction_policy=KEEP),)
+    return pieces
 
 
 @triton.jit
@@ -62,6 +79,7 @@ def layernorm_gelu_kernel(
     stride_x,
     stride_y,
     eps,
+    ROWS: tl.constexpr,
     PIECE: tl.constexpr,
     PIECES: tl.constexpr,
     EVEN: tl.constexpr,
@@ -69,36 +87,78 @@ def layernorm_gelu_kernel(
 ):
     """EVEN: pieces end with the row, said at compile time so that masks vanish. HELD: weights stay in registers."""
     SHORT: tl.constexpr = x_ptr.dtype.element_ty.primitive_bitwidth <= 16
+    zero, lanes = tl.zeros((1, 1), tl.int64), tl.arange(0, ROWS)[:, None]
     if HELD:
-        weight = load_row(weight_ptr, cols, PIECE, PIECES, EVEN)
-        bias = load_row(bias_ptr, cols, PIECE, PIECES, EVEN)
-    first = tl.program_id(0).to(tl.int64)
-    ahead = load_row(x_ptr + first * stride_x, cols, PIECE, PIECES, EVEN)
-    for row in range(first, rows, tl.num_programs(0)):
-        x = ahead
-        after = tl.minimum(row + tl.num_programs(0), rows - 1)
-        ahead = load_row(x_ptr + after * stride_x, cols, PIECE, PIECES, EVEN)
+        weight = load_rows(weight_ptr, zero, 1, 0, cols, PIECE, PIECES, EVEN, "")
+        bias = load_rows(bias_ptr, zero, 1, 0, cols, PIECE, PIECES, EVEN, "")
+    first = tl.program_id(0).to(tl.int64) * ROWS
+    ahead = load_rows(x_ptr, first + lanes, rows, stride_x, cols, PIECE, PIECES, EVEN, "")
+    for start in range(first, rows, tl.num_programs(0) * ROWS):
+        row = start + lanes
         g = ()
-        total = tl.zeros((PIECE,), tl.float32)
+        total = tl.zeros((ROWS, PIECE), tl.float32)
         for i in tl.static_range(PIECES):
-            g = g + (gelu(x[i].to(tl.float32), SHORT),)  # 0 where nothing was loaded
+            g = g + (gelu(ahead[i].to(tl.float32), SHORT),)  # 0 where nothing was loaded
             total += g[i]
-        mean = tl.sum(total, axis=0) / cols
-        total = tl.zeros((PIECE,), tl.float32)
+        ahead = load_rows(
+            x_ptr, row + tl.num_programs(0) * ROWS, rows, stride_x, cols, PIECE, PIECES, EVEN, ""
+        )
+        mean = (tl.sum(total, axis=1) / cols)[:, None]
+        total = tl.zeros((ROWS, PIECE), tl.float32)
         for i in tl.static_range(PIECES):
             centred = g[i] - mean
             if not EVEN:
-                centred = tl.where(i * PIECE + tl.arange(0, PIECE) < cols, centred, 0.0)
+                centred = tl.where(i * PIECE + tl.arange(0, PIECE)[None, :] < cols, centred, 0.0)
             total += centred * centred
-        scale = tl.rsqrt(tl.sum(total, axis=0) / cols + eps)
+        scale = tl.rsqrt((tl.sum(total, axis=1) / cols)[:, None] + eps)
+        shift = -mean * scale
         if not HELD:
-            weight = load_row(weight_ptr, cols, PIECE, PIECES, EVEN)
-            bias = load_row(bias_ptr, cols, PIECE, PIECES, EVEN)
+            weight = load_rows(weight_ptr, zero, 1, 0, cols, PIECE, PIECES, EVEN, "evict_last")
+            bias = load_rows(bias_ptr, zero, 1, 0, cols, PIECE, PIECES, EVEN, "evict_last")
         for i in tl.static_range(PIECES):
-            offs = i * PIECE + tl.arange(0, PIECE)
-            y = (g[i] - mean) * scale * weight[i].to(tl.float32) + bias[i].to(tl.float32)
-            mask = (offs < PIECE * PIECES) if EVEN else (offs < cols)
+            offs = i * PIECE + tl.arange(0, PIECE)[None, :]
+            normal = g[i] * scale + shift if SHORT else (g[i] - mean) * scale  # fp32 keeps what cancels
+            y = normal * weight[i].to(tl.float32) + bias[i].to(tl.float32)
+            mask = (row < rows) & (offs < (PIECE * PIECES if EVEN else cols))
             tl.store(y_ptr + row * stride_y + offs, y.to(y_ptr.dtype.element_ty), mask=mask)
+
+
+@triton.jit
+def _add(a0, a1, b0, b1):
+    return a0 + b0, a1 + b1
+
+
+@triton.jit
+def long_rows_kernel(
+    x_ptr, weight_ptr, bias_ptr, y_ptr, rows, cols, stride_x, stride_y, eps, PIECE: tl.constexpr
+):
+    """Walk a row twice: sums from memory, then the answer from what the L2 still has of it.
+
+    Squares are summed about the first piece's mean, so that a large mean does not cancel them.
+    """
+    SHORT: tl.constexpr = x_ptr.dtype.element_ty.primitive_bitwidth <= 16
+    lanes = tl.arange(0, PIECE)
+    for row in range(tl.program_id(0).to(tl.int64), rows, tl.num_programs(0)):
+        x_row, y_row = x_ptr + row * stride_x, y_ptr + row * stride_y
+        near = tl.sum(gelu(tl.load(x_row + lanes, mask=lanes < cols, other=0.0).to(tl.float32), SHORT))
+        near = near / tl.minimum(cols, PIECE)
+        once, squares = tl.zeros((PIECE,), tl.float32), tl.zeros((PIECE,), tl.float32)
+        for at in range(0, cols, PIECE):
+            here = at + lanes < cols
+            x = tl.load(x_row + at + lanes, mask=here, other=0.0, eviction_policy="evict_last")
+            off = tl.where(here, gelu(x.to(tl.float32), SHORT) - near, 0.0)
+            once += off
+            squares += off * off
+        once, squares = tl.reduce((once, squares), 0, _add)
+        mean = once / cols
+        scale = tl.rsqrt(squares / cols - mean * mean + eps)
+        for at in range(0, cols, PIECE):
+            here = at + lanes < cols
+            x = tl.load(x_row + at + lanes, mask=here, other=0.0, eviction_policy="evict_first")
+            weight = tl.load(weight_ptr + at + lanes, mask=here, other=0.0).to(tl.float32)
+            bias = tl.load(bias_ptr + at + lanes, mask=here, other=0.0).to(tl.float32)
+            y = (gelu(x.to(tl.float32), SHORT) - near - mean) * scale * weight + bias
+            tl.store(y_row + at + lanes, y.to(y_ptr.dtype.element_ty), mask=here, cache_modifier=".cs")
 
 
 @dataclass(frozen=True)
@@ -106,27 +166,38 @@ class Config:
     piece: int  # numbers of a row that are loaded at a time, a power of two
     warps: int
     programs: int  # that one multiprocessor keeps: their registers must fit, 65,536 / (32 * warps * programs) a thread
-    held: bool  # weight and bias stay in registers; else the L1 has them for each row
+    held: bool = False  # weight and bias stay in registers; else the L1 has them for each row
+    rows: int = 1  # that a program takes at a time
 
 
-# What fills the memory's queue is rows on order: programs * cols * 2 bytes, 22 KB or more on an H200.
-# Up to 4096 and 8192 measured on an H200, 2026-11-21; the others by the registers that they compile to.
-CONFIGS = (  # from this many columns on
-    (16385, Config(8192, 32, 1, False)),
-    (14337, Config(4096, 16, 1, False)),
-    (12289, Config(2048, 16, 1, False)),
-    (8193, Config(2048, 8, 2, False)),
-    (7169, Config(4096, 16, 2, False)),
-    (6145, Config(1024, 8, 3, False)),
-    (4097, Config(1024, 8, 4, False)),
-)
+# By the columns up to which each is the fastest of some forty. H200, 2026-11-23, 67 million elements in bf16: 69 to 73 us
+# up to 10,240 columns, 71 to 78 up to 28,672, where a copy takes 65, and 99 where a row is read twice.
+CONFIGS = {
+    256: Config(256, 2, 16, held=True, rows=4),
+    512: Config(512, 1, 32, held=True),
+    1024: Config(1024, 2, 14, held=True),
+    2048: Config(512, 2, 10),
+    3072: Config(1024, 4, 7),
+    4096: Config(1024, 8, 4),
+    5120: Config(512, 4, 4),
+    7168: Config(1024, 8, 3),
+    8192: Config(512, 4, 3),
+    10240: Config(1024, 8, 2),
+    12288: Config(4096, 8, 2),
+    14336: Config(2048, 16, 1),
+    16384: Config(4096, 16, 1),
+    20480: Config(2048, 16, 1),
+    24576: Config(8192, 32, 1),
+    28672: Config(4096, 32, 1),
+}
+LONG = Config(8192, 16, 2)
 
 
 def config_for(cols: int, element_bytes: int = 2) -> Config:
-    block = triton.next_power_of_2(cols)
-    warps = max(1, block // 512)
-    short = Config(block, warps, 24 // warps, True)  # 24 warps of 80 registers a thread fill a multiprocessor
-    config = next((config for least, config in CONFIGS if cols >= least), short)
+    """Choose for rows that registers hold; LONG serves longer ones."""
+    if cols > LONGEST_HELD[max(2, element_bytes)]:
+        return LONG
+    config = CONFIGS[min(most for most in CONFIGS if cols <= most)]
     if element_bytes <= 2:
         return config
     return replace(
@@ -156,16 +227,14 @@ def layernorm_gelu(
 def _launch(x, weight, bias, eps: float, out, config: Config | None) -> None:
     rows, cols = x.shape
     c = config or config_for(cols, x.element_size())
-    layernorm_gelu_kernel[(min(rows, c.programs * multiprocessors(x)),)](
-        x,
-        weight,
-        bias,
-        out,
-        rows,
-        cols,
-        x.stride(0),
-        out.stride(0),
-        eps,
+    programs = (min(triton.cdiv(rows, c.rows), c.programs * multiprocessors(x)),)
+    given = x, weight, bias, out, rows, cols, x.stride(0), out.stride(0), eps
+    if c is LONG:
+        long_rows_kernel[programs](*given, PIECE=c.piece, num_warps=c.warps)
+        return
+    layernorm_gelu_kernel[programs](
+        *given,
+        ROWS=c.rows,
         PIECE=c.piece,
         PIECES=triton.cdiv(cols, c.piece),
         EVEN=cols % c.piece == 0,
@@ -184,10 +253,6 @@ def check(x, weight, bias) -> None:
             f"x must be (rows, cols) with contiguous rows, got {tuple(x.shape)}, strides {x.stride()}"
         )
     cols = x.shape[1]
-    if cols > LONGEST_ROW:
-        raise ValueError(
-            f"x must have at most {LONGEST_ROW} columns, got {cols}; a row must fit in registers"
-        )
     for name, vector in (("weight", weight), ("bias", bias)):
         if tuple(vector.shape) != (cols,) or not vector.is_contiguous():
             raise ValueError(f"{name} must be contiguous of shape ({cols},), got {tuple(vector.shape)}")

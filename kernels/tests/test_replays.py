@@ -267,6 +267,26 @@ def a_scaled_gemm(monkeypatch):
     return draw, lambda *given: g.block_scaled_gemm(*given), lambda: g.REPLAYS
 
 
+def product_of(kind: str):
+    def made(monkeypatch):
+        from kernels.quantization_layouts import formats
+
+        fp8 = lambda *shape: torch.randn(*shape).to(torch.float8_e4m3fn)  # noqa: E731
+        if kind == "fp8":
+            weight = formats.Narrow("fp8", fp8(40, 256), torch.rand(40))
+            draw = lambda: (fp8(3, 256), torch.rand(3))  # noqa: E731
+            call = lambda x, scales: formats.product(x, scales, weight)  # noqa: E731
+        else:
+            weight = formats.Narrow(
+                "w8a16", torch.randint(-127, 127, (40, 256), dtype=torch.int8), torch.rand(40)
+            )
+            draw = lambda: (bf16(3, 256),)  # noqa: E731
+            call = lambda x: formats.product(x, None, weight)  # noqa: E731
+        return draw, call, lambda: formats.REPLAYS
+
+    return made
+
+
 def a_layer(monkeypatch):
     from kernels.quantization_layouts import bench, cases, dispatch
     from kernels.quantization_layouts.candidates import layer
@@ -311,6 +331,8 @@ OPERATIONS = {
     "decode": a_decode,
     "layernorm": a_layernorm,
     "block-scaled": a_scaled_gemm,
+    "fp8 product": product_of("fp8"),
+    "w8a16 product": product_of("w8a16"),
     "a few rows of four bits": a_layer,
     "ring": a_ring,
     "experts, 1 token": experts_of(1, False),

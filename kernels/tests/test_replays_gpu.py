@@ -9,7 +9,7 @@ from kernels.gemm_tiling import block_scaled_gemm, gemm
 from kernels.moe_routing import layer as experts_layer
 from kernels.moe_routing.arguments import Experts
 from kernels.moe_routing.rules import DEEPSEEK_V3, QWEN3, Rule
-from kernels.quantization_layouts import bench, cases, dispatch
+from kernels.quantization_layouts import bench, cases, dispatch, formats
 from kernels.quantization_layouts.candidates import layer
 from kernels.roofline import layernorm_gelu
 
@@ -96,6 +96,10 @@ def others():
     scales = lambda *shape: torch.rand(*shape, device=DEVICE).t()  # noqa: E731
     draw = lambda: (fp8(256, 512), fp8(384, 512).t(), scales(4, 256), scales(3, 4))  # noqa: E731
     yield "block-scaled", block_scaled_gemm.REPLAYS, block_scaled_gemm.block_scaled_gemm, draw
+    weight = formats.Narrow("fp8", fp8(384, 512), torch.rand(384, device=DEVICE))
+    for rows in (3, 200):
+        draw = lambda rows=rows: (fp8(rows, 512), torch.rand(rows, device=DEVICE))  # noqa: E731
+        yield f"fp8, {rows} rows", formats.REPLAYS, lambda x, scales: formats.product(x, scales, weight), draw
 
 
 def bits(found) -> list[torch.Tensor]:

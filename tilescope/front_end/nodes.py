@@ -1,6 +1,6 @@
 """Values, operations, blocks and functions: what Triton's code generator holds in its hands while it builds."""
 
-from .kinds import UNKNOWN
+from .kinds import I1, UNKNOWN
 
 ENDS = {
     "scf.yield",
@@ -12,6 +12,9 @@ ENDS = {
     "tt.scan.return",
     "tt.map_elementwise.return",
 }
+
+
+CONDITIONAL = {"scf.condition", "scf.if", "cf.cond_br"}
 
 
 class value:
@@ -227,6 +230,22 @@ class module(OpState):
 
     def get_function(self, name):
         return self.functions[name]
+
+    def verify(self):
+        """Whether each condition is one truth value, which the front end asks of none; whoever reads the text verifies it."""
+        return all(
+            op.operands[0].flat()[0].type is I1
+            for op in self.every()
+            if op.name in CONDITIONAL and op.operands
+        )
+
+    def every(self):
+        """Yield each operation of its functions, at any depth."""
+        todo = [block for fn in self.functions.values() for block in fn.regions[0].blocks]
+        while todo:
+            for op in todo.pop().ops:
+                yield op
+                todo += [block for region in op.regions for block in region.blocks]
 
     def get_entry_func_name(self):
         return self.entry.symbol

@@ -8,6 +8,7 @@ from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 
 from . import ir
+from .arguments import specialised
 
 NAME = "triton._C.libtriton"
 WISH = "TILESCOPE_FRONT_END"  # "python" asks for this way although the library is there
@@ -42,7 +43,7 @@ def where_needed() -> bool:
 
 def install() -> None:
     os.environ.setdefault("TRITON_BACKENDS_IN_TREE", "1")  # its other way asks the package's metadata
-    package = module("", getenv=os.environ.get, getenv_bool=is_true, native_specialize_impl=ir.missing)
+    package = module("", getenv=os.environ.get, getenv_bool=is_true, native_specialize_impl=specialised)
     package.get_cache_invalidating_env_vars = dict
     above = types.ModuleType("triton._C")  # no wheel of another platform is looked into
     above.__path__, package.__path__, above.libtriton = [], [], package

@@ -4,6 +4,7 @@ import numpy as np
 
 from .errors import KernelError, OverLimit
 from .frame import Frame
+from .hints import hold_carried
 from .numbers_of import integer
 from .program import Ready, Step
 from .tree import BadIR
@@ -15,6 +16,8 @@ DEEPEST_CALL = 64
 def yielded(run, block: Ready, frame: Frame, arguments) -> list[np.ndarray]:
     """One pass through a region: what its terminator hands on."""
     frame.values.update(zip(block.block.arguments, arguments, strict=True))
+    if block.promised:
+        hold_carried(frame, block.promised, arguments)
     end = run.block(block, frame)
     return [frame.get(name) for name in end.operands]
 

@@ -3,7 +3,8 @@
 import numpy as np
 
 from .errors import KernelError, hold
-from .tree import NUMPY, BadIR, Op
+from .frame import Frame
+from .tree import NUMPY, BadIR, Op, Type
 from .values import full
 
 WORDS = {"tt.divisibility": "multiple_of", "tt.contiguity": "max_contiguous", "tt.constancy": "max_constancy"}
@@ -11,37 +12,67 @@ WORDS = {"tt.divisibility": "multiple_of", "tt.contiguity": "max_contiguous", "t
 
 def hints_of(op: Op) -> dict[str, tuple[int, ...]]:
     found = {name: op.attributes[name] for name in WORDS if name in op.attributes}
-    rank = max(1, len(op.result_types[0].shape)) if op.result_types else 0
-    for name, numbers in found.items():
-        if not isinstance(numbers, tuple) or len(numbers) != rank or any(n < 1 for n in numbers):
-            raise BadIR(f"tl.{WORDS[name]} must have one number of at least 1 for each axis", op.line)
+    for numbers in found.values():
+        hold_form(numbers, op.result_types[0] if op.result_types else None, op.line)
     return found
+
+
+def hold_form(numbers, type: Type | None, line: int) -> None:
+    rank = max(1, len(type.shape)) if type else 0
+    if not isinstance(numbers, tuple) or len(numbers) != rank or any(n < 1 for n in numbers):
+        raise BadIR("a hint must have one number of at least 1 for each axis", line)
 
 
 def checked(perform, op: Op, bound: bool):
     """What performs the operation within a run, and holds its result to what was promised of it."""
     hints, type = hints_of(op), op.result_types[0]
-    step = NUMPY[type.element].itemsize if type.element else 1
 
     def run(run, *values):
         found = perform(run, *values) if bound else perform(*values)
         value = found[0] if isinstance(found, tuple) else found
-        value = full(value, type.shape) if type.shape else value.reshape(-1, 1)
-        for name, numbers in hints.items():
-            for axis, number in enumerate(numbers, 1):
-                if number > 1:
-                    compare(run, name, np.moveaxis(value, axis, -1), number)
+        compare(run.frame, hints, value, type, op.line)
         return found
 
-    def compare(run, name, lines, number):
-        bad = broken(name, lines, number, step)
-        if bad.any():
-            first = np.argwhere(bad)[0]
-            program = run.frame.place(int(first[0]) if len(bad) == run.frame.size else 0)
-            text = sentence(name, number, int(lines[tuple(first)]), bool(type.element))
-            hold(KernelError("FalseHint", text, op.line, program=program, word=WORDS[name]))
-
     return run
+
+
+def carried_of(op: Op) -> list[tuple]:
+    """What is promised of the values that a loop carries: the argument's place in the body, its hints, its type, and
+    the loop's line."""
+    found: dict[int, dict] = {}
+    if not op.name.startswith("scf.") or not op.regions or not op.regions[-1]:
+        return []
+    for attribute, numbers in op.attributes.items():
+        name, _, place = attribute.partition("_arg")
+        if name in WORDS and place.isdecimal():
+            found.setdefault(int(place), {})[name] = numbers
+    types = op.regions[-1][0].types
+    for place, hints in found.items():
+        for numbers in hints.values():
+            hold_form(numbers, types[place] if place < len(types) else None, op.line)
+    return [(place, hints, types[place], op.line) for place, hints in found.items()]
+
+
+def hold_carried(frame: Frame, carried: list[tuple], values: list) -> None:
+    for place, hints, type, line in carried:
+        compare(frame, hints, np.asarray(values[place]), type, line)
+
+
+def compare(frame: Frame, hints: dict, value: np.ndarray, type: Type, line: int) -> None:
+    """Holds a value to its hints."""
+    step = NUMPY[type.element].itemsize if type.element else 1
+    value = full(value, type.shape) if type.shape else value.reshape(-1, 1)
+    for name, numbers in hints.items():
+        for axis, number in enumerate(numbers, 1):
+            if number == 1:
+                continue
+            lines = np.moveaxis(value, axis, -1)
+            bad = broken(name, lines, number, step)
+            if bad.any():
+                first = np.argwhere(bad)[0]
+                program = frame.place(int(first[0]) if len(bad) == frame.size else 0)
+                text = sentence(name, number, int(lines[tuple(first)]), bool(type.element))
+                hold(KernelError("FalseHint", text, line, program=program, word=WORDS[name]))
 
 
 def broken(name: str, lines: np.ndarray, number: int, step: int) -> np.ndarray:

@@ -1,7 +1,9 @@
-"""What an operation outside dots counts as: "float", "int", "special" (functions and divisions of floats) or nothing."""
+"""What an operation outside dots counts as: "float", "int", "special" (functions and divisions of floats), "convert"
+(between floats and whole numbers) or nothing. Whole numbers that make addresses alone count as "address" (program.py)."""
 
 from .tree import Op
 
+KINDS = ("float", "int", "special", "convert", "address")
 FREE = frozenset(
     (
         "arith.constant arith.bitcast ub.poison tt.bitcast tt.splat tt.unsplat tt.broadcast tt.trans "
@@ -14,6 +16,7 @@ FREE = frozenset(
 )
 CHEAP = {"math.absf", "math.absi", "math.floor", "math.ceil", "math.fma"}
 SPECIAL = {"arith.divf", "arith.remf", "tt.precise_divf", "tt.precise_sqrt", "tt.extern_elementwise"}
+CONVERT = {"arith.sitofp", "arith.uitofp", "arith.fptosi", "arith.fptoui"}
 INTEGER = {"tt.addptr", "tt.histogram", "tt.gather", "tt.mulhiui", "arith.cmpi"}
 
 
@@ -22,6 +25,8 @@ def kind_of(op: Op) -> str | None:
         return None
     if op.name in SPECIAL or (op.name.startswith("math.") and op.name not in CHEAP):
         return "special"
+    if op.name in CONVERT:
+        return "convert"
     if op.name in INTEGER or not op.operand_types:
         return "int"
     of = op.operand_types[-1]

@@ -32,6 +32,9 @@ class Row:
 
 
 HINTS = {"tt.divisibility": Hint(), "tt.contiguity": Hint(), "tt.constancy": Hint()}
+CARRIED = {
+    f"{name}_arg{number}": Hint() for name in HINTS for number in range(MANY)
+}  # of what a loop carries
 LOOP = {
     "tt.num_stages": Whole(range(0, 65), optional=True),
     "tt.loop_unroll_factor": Whole(range(1, 257), optional=True),
@@ -157,9 +160,9 @@ MEMORY = [
 OPEN = ("tt.func", "tt.map_elementwise")  # their regions may have several blocks
 LOOPS = ("scf.for", "scf.if", "scf.while")
 CONTROL = [
-    Row("scf.for", (3, MANY), (0, MANY), control.loop, extras={**LOOP, **HINTS}, regions=1),
+    Row("scf.for", (3, MANY), (0, MANY), control.loop, extras={**LOOP, **HINTS, **CARRIED}, regions=1),
     Row("scf.if", 1, (0, MANY), control.branch, extras=HINTS, regions=(1, 2)),
-    Row("scf.while", (0, MANY), (0, MANY), control.while_loop, extras=HINTS, regions=2),
+    Row("scf.while", (0, MANY), (0, MANY), control.while_loop, extras={**HINTS, **CARRIED}, regions=2),
     Row("tt.call", (0, MANY), (0, MANY), control.anything, attributes={"callee": Callee()}, extras=HINTS),
 ]
 ENDS = [

@@ -4,10 +4,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .bounds import ids
 from .clocks import MOST_PROGRAMS, Clocks
+from .errors import GOING_ON, KernelError, hold
 from .marks import NOBODY, Marks, rank_type
 from .reach import Lanes
 from .storage import Storage
+from .turns import element_of
 from .values import bits
 
 MOST_RACES = 8
@@ -114,11 +117,23 @@ class Order:
                 self.note(run, tensor, how, element, me, changed & apart, marks, line)
         there[lanes.index] = new
         marks.writer[element] = me
-        met = np.repeat(bits(there[lanes.index]) != bits(new), lanes.wide) & (marks.writer[element] != me)
-        self.note(run, tensor, "write after write", element, me, met, marks, line)
+        lost, mine = np.repeat(bits(there[lanes.index]) != bits(new), lanes.wide), marks.writer[element] == me
+        self.note(run, tensor, "write after write", element, me, lost & ~mine, marks, line)
+        if GOING_ON and (lost & mine).any():
+            lane = int(np.flatnonzero(lost & mine)[0])
+            self.twice(run, tensor, int(element[lane]), int(me[lane]), line)
         if self.clocks is not None:
             marks.wrote_at[element] = self.clocks.epoch(marks.writer[element])
             marks.reads.clear(element[changed])  # what comes after this write comes after them too
+
+    def twice(self, run, tensor, element: int, me: int, line: int) -> None:
+        """Keeps that lanes of one program store different values to one element at once."""
+        program = self.ids(run, me)
+        message = (
+            f"one store of program {ids(program)} writes different values to {element_of(tensor, element)}"
+        )
+        facts = {"tensor": tensor.name, "program": program, "element": element}
+        hold(KernelError("StoredTwice", f"{message}, and nothing says which of them stays", line, **facts))
 
     # ---- atomics
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from math import prod
 
 from . import dot, hints, reduce
+from .addresses import reaching_memory
 from .kinds import kind_of
 from .meanings import BOUND, PURE
 from .numbers_of import integer
@@ -41,6 +42,7 @@ class Ready:
     steps: list[Step] = field(default_factory=list)
     end: Step | None = None
     defines: frozenset = frozenset()
+    promised: list = field(default_factory=list)  # of its arguments, where it is a loop's body
 
 
 @dataclass
@@ -60,7 +62,10 @@ def elements(type: Type) -> int:
 
 def prepare(module: Module) -> Program:
     reduce.with_constants(module)
-    functions = {name: blocks_of(function.blocks) for name, function in module.functions.items()}
+    functions = {
+        name: blocks_of(function.blocks, reaching_memory(function))
+        for name, function in module.functions.items()
+    }
     steps = [step for blocks in functions.values() for step in every(blocks)]
     types = [t for step in steps for t in step.op.result_types]
     peaks = Peaks(module, functions)
@@ -75,8 +80,9 @@ def prepare(module: Module) -> Program:
     )
 
 
-def blocks_of(blocks: list[Block]) -> list[Ready]:
-    ready = [made_ready(block) for block in blocks]
+def blocks_of(blocks: list[Block], stored: set[str]) -> list[Ready]:
+    """`stored`: the values that what is stored is computed from."""
+    ready = [made_ready(block, stored) for block in blocks]
     here = [set(used_in(block)) for block in ready]
     for place, block in enumerate(ready):
         elsewhere = set().union(*(names for other, names in enumerate(here) if other != place))
@@ -84,20 +90,22 @@ def blocks_of(blocks: list[Block]) -> list[Ready]:
     return ready
 
 
-def made_ready(block: Block) -> Ready:
+def made_ready(block: Block, stored: set[str]) -> Ready:
     *ops, end = block.ops or [None]
     if end is None or end.name not in ENDS:
         raise BadIR("a block must end in a terminator", end.line if end else 0)
-    steps = [step_of(op) for op in ops]
+    steps = [step_of(op, stored) for op in ops]
     defines = frozenset([*block.arguments, *(name for op in ops for name in op.results)])
     last = Step(end, end.line, None, False, tuple(end.operands), (), (), 0, [])
     return Ready(block, steps, last, defines)
 
 
-def step_of(op: Op) -> Step:
+def step_of(op: Op, stored: set[str]) -> Step:
     perform, bound, inner = None, False, []
     if op.name in STRUCTURE:
-        inner = [blocks_of(region) if region and region[0].ops else [] for region in op.regions]
+        inner = [blocks_of(region, stored) if region and region[0].ops else [] for region in op.regions]
+        if promised := hints.carried_of(op):
+            inner[-1][0].promised = promised
     elif op.name in PURE:
         perform = PURE[op.name](op)
     elif op.name in BOUND:
@@ -106,7 +114,7 @@ def step_of(op: Op) -> Step:
         raise BadIR(f"the operation {op.name[:60]} is not one of those that a kernel may use here", op.line)
     if perform is not None and op.result_types and any(name in op.attributes for name in hints.WORDS):
         perform, bound = hints.checked(perform, op, bound), True
-    counts = counts_of(op)
+    counts = counts_of(op, stored)
     weight = max(1, sum(n for _, n in counts), *(elements(t) for t in [*op.operand_types, *op.result_types]))
     shares = op.name in WAITING or op.attributes.get("isVolatile") is True
     return Step(
@@ -114,13 +122,15 @@ def step_of(op: Op) -> Step:
     )
 
 
-def counts_of(op: Op) -> tuple[tuple[str, int], ...]:
+def counts_of(op: Op, stored: set[str]) -> tuple[tuple[str, int], ...]:
     if op.name == "tt.dot":
         return ((f"dot {dot.operand_kind(op)}", dot.flop(op)),)
     if op.name in reduce.COMBINING:
         region = reduce.region_weight(op)
         return tuple((kind, n) for inner, n in region if (kind := kind_of(inner)))
     kind = kind_of(op)
+    if kind == "int" and not any(name in stored for name in op.results):
+        kind = "address"
     return ((kind, elements((op.result_types or op.operand_types)[0])),) if kind else ()
 
 

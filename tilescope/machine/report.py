@@ -12,7 +12,7 @@ class LaunchReport:
     tensors: dict[str, dict[str, dict[str, int]]]  # name -> "load", "store", "atomic" -> counts
     flops: int  # of dots
     dots: dict[str, int]  # the same by the operands' type and precision: "fp16", "fp32:tf32"
-    operations: dict[str, int]  # outside dots, on elements: "float", "int", "special"
+    operations: dict[str, int]  # outside dots, on elements, by kinds.KINDS
     atomics: int  # lanes of atomics
 
 

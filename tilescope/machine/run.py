@@ -12,6 +12,7 @@ from .bounds import decoded
 from .dtypes import NAMES
 from .errors import KernelError, Mistakes, OverLimit, going_on
 from .interpreter import Launch
+from .kinds import KINDS
 from .limits import Budget, Limits
 from .memory import Memory, as_plain
 from .order import Order
@@ -244,7 +245,7 @@ class OnePass:
             flops=sum(dots.values()),
             dots=dots,
             atomics=counts["atomic"],
-            operations={kind: counts[kind] for kind in ("float", "int", "special")},
+            operations={kind: counts[kind] for kind in KINDS},
         )
 
     def tell(self, order: Order) -> None:

@@ -1,8 +1,9 @@
 """Runs planted mistakes under tilescope and under other tools, and writes README's table of who finds which.
 
-    python -m tilescope.proofs.comparison [--site FOLDER]
+    python -m tilescope.proofs.comparison [--site FOLDER] [--sanitizer FILE]
 
 FOLDER is where triton-viz is installed with what it needs: pip install --target FOLDER triton-viz
+FILE is what tilescope.proofs.sanitizer wrote on a machine with a GPU; without it the record's last one counts.
 """
 
 import argparse
@@ -11,7 +12,6 @@ import importlib.metadata
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -29,7 +29,6 @@ TOOLS = {
     "tilescope": "tilescope",
     "triton-viz": "triton-viz's sanitizer",
     "interpreter": "TRITON_INTERPRET=1",
-    "compute-sanitizer": "compute-sanitizer",
 }
 CASES = [name for name in BUGS if "numpy" not in name]
 VIZ = "import sys; from triton_viz.wrapper import apply_sanitizer; sys.argv[0] = 'triton-sanitizer'; apply_sanitizer()"
@@ -41,8 +40,14 @@ def main(arguments: list[str] | None = None) -> int:
     made.add_argument(
         "--only", default="", help="the mistakes with this in their name; the record keeps the others"
     )
+    made.add_argument("--sanitizer", type=Path, help="what tilescope.proofs.sanitizer wrote")
+    made.add_argument("--table", action="store_true", help="write the table anew, and run nothing")
     asked = made.parse_args(arguments)
-    cells = json.loads(RECORD.read_text())["cells"] if asked.only else {}
+    known = json.loads(RECORD.read_text()) if RECORD.exists() else {}
+    sanitizer = json.loads(asked.sanitizer.read_text()) if asked.sanitizer else known.get("sanitizer", {})
+    if asked.table:
+        return write({**known, "sanitizer": sanitizer})
+    cells = known["cells"] if asked.only else {}
     with tempfile.TemporaryDirectory() as folder:
         for name in (name for name in CASES if asked.only in name):
             script = Path(folder, "planted.py")
@@ -51,6 +56,11 @@ def main(arguments: list[str] | None = None) -> int:
             print(name, cells[name], file=sys.stderr, flush=True)
     cells = {name: cells[name] for name in CASES if name in cells}
     found = {"date": str(datetime.date.today()), "versions": versions(asked.site), "cells": cells}
+    return write({**found, "sanitizer": sanitizer})
+
+
+def write(found: dict) -> int:
+    """Writes the record, and the table in README."""
     RECORD.parent.mkdir(exist_ok=True)
     RECORD.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     README.write_text(with_table(README.read_text(encoding="utf-8"), found), encoding="utf-8")
@@ -102,19 +112,6 @@ def by_interpreter(script: Path, name: str, site) -> str:
     return "found" if code and "AssertionError" in said else verdict(code, said)
 
 
-def by_compute_sanitizer(script: Path, name: str, site) -> str:
-    if not (shutil.which("compute-sanitizer") and shutil.which("nvidia-smi")):
-        return "not run"
-    found = "not found"
-    for tool in ("memcheck", "racecheck", "initcheck"):
-        command = ["compute-sanitizer", "--tool", tool, "--error-exitcode", "9", sys.executable, str(script)]
-        code, _ = run(*command, PYTORCH_NO_CUDA_MEMORY_CACHING="1", PYTHONPATH=str(ROOT))
-        if code is None:
-            return "hangs"
-        found = "found" if code == 9 else found
-    return found
-
-
 def verdict(code: int | None, said: str) -> str:
     """What an exit code means where a tool names no mistakes."""
     if code is None:
@@ -132,7 +129,6 @@ CALLS = {
     "tilescope": by_tilescope,
     "triton-viz": by_triton_viz,
     "interpreter": by_interpreter,
-    "compute-sanitizer": by_compute_sanitizer,
 }
 
 
@@ -152,11 +148,26 @@ def with_table(text: str, found: dict) -> str:
 
 
 def table(found: dict) -> str:
-    rows = [f"| mistake | {' | '.join(TOOLS.values())} |", f"|---|{'---|' * len(TOOLS)}"]
+    sanitizer = found["sanitizer"]
+    rows = [
+        f"| mistake | {' | '.join(TOOLS.values())} | compute-sanitizer |",
+        f"|---|{'---|' * (len(TOOLS) + 1)}",
+    ]
     for name, cells in found["cells"].items():
-        rows.append(f"| {name} | {' | '.join(cells[tool].split(':')[0] for tool in TOOLS)} |")
-    named = ", ".join(f"{name} {version}" for name, version in found["versions"].items())
-    return "\n".join(rows) + f"\n\nMeasured on {found['date']} with {named}.\n"
+        told = [
+            *(cells[tool].split(":")[0] for tool in TOOLS),
+            sanitizer.get("cells", {}).get(name, "not run"),
+        ]
+        rows.append(f"| {name} | {' | '.join(told)} |")
+    measured = f"Measured on {found['date']} with {listed(found['versions'])}."
+    if sanitizer.get("versions"):
+        own = {"compute-sanitizer": sanitizer["version"], **sanitizer["versions"]}
+        measured += f" On {sanitizer['date']} with {listed(own)}."
+    return "\n".join(rows) + f"\n\n{measured}\n"
+
+
+def listed(versions: dict[str, str]) -> str:
+    return ", ".join(f"{name} {version}" for name, version in versions.items())
 
 
 if __name__ == "__main__":

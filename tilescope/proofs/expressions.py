@@ -3,6 +3,7 @@
 import builtins
 import importlib
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 
 import torch
 
@@ -17,11 +18,20 @@ def cases(table: str, inputs: Callable[[], dict], home: str, only: str) -> Itera
 
 def runner(line: str, inputs: Callable[[], dict], home: str) -> Callable[[], str]:
     def run() -> str:
+        import_parts(line.split("(")[0].split("."), home)
         found = eval(line, {"torch": torch}, Names(inputs(), home))  # noqa: S307
         backward(found)
         return ""
 
     return run
+
+
+def import_parts(path: list[str], home: str) -> None:
+    """Imports the modules on the way to a function, where its package does not: rwkv7.fused_k_update.fused_k_rwkv7."""
+    for root in (home, home.split(".")[0]):
+        for count in range(1, len(path)):
+            with suppress(ModuleNotFoundError):
+                importlib.import_module(".".join([root, *path[:count]]))
 
 
 class Names(dict):

@@ -31,7 +31,12 @@ def main(arguments: list[str] | None = None) -> int:
     made.add_argument("--out", type=Path, help="write the results there, as JSON")
     made.add_argument("--only", default="", help="the cases with this in their name; FILE keeps the others")
     made.add_argument("--seconds", type=float, default=1e9, help="begin no case after so long")
+    made.add_argument(
+        "--front-end", type=Path, metavar="FILE", help="lower both ways instead, and write that"
+    )
     asked = made.parse_args(arguments)
+    if asked.front_end is not None:
+        return both_ways_into(asked.front_end, asked)
     if asked.site is not None:
         sys.path.insert(0, str(asked.site))
     until, found = time.monotonic() + asked.seconds, {"packages": {}}
@@ -42,6 +47,20 @@ def main(arguments: list[str] | None = None) -> int:
     if asked.out is not None:
         asked.out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     print(summary(found))
+    return 0
+
+
+def both_ways_into(file: Path, asked) -> int:
+    """Compare both ways to Triton IR for every kernel that the libraries launch."""
+    from .both_ways import compared
+
+    site = [str(asked.site)] if asked.site else []
+    sys.path[:0] = site
+    found = {"date": str(datetime.date.today()), "versions": versions(), "packages": {}}
+    for package in asked.packages:
+        row = found["packages"][package] = compared(package, asked.only, asked.site)
+        print(f"{package}: { ({name: n for name, n in row.items() if isinstance(n, int)}) }")
+        file.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     return 0
 
 

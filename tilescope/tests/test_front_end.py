@@ -1,5 +1,6 @@
 """The builder in Python against Triton's own: the same operations, constants and sentences."""
 
+import itertools
 import json
 import math
 import os
@@ -10,13 +11,16 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 import triton
 from triton._C.libtriton import ir as native
+from triton._C.libtriton import native_specialize_impl
 
 from tilescope.front_end import floats, folding, ir, stand_in
+from tilescope.front_end.arguments import specialised
 from tilescope.front_end.kinds import I1, type
 from tilescope.front_end.nodes import OpState
 from tilescope.lowering import generic, prepared
@@ -244,3 +248,81 @@ def test_a_truth_value_is_true_where_a_comparison_holds():
     below = OpState("arith.cmpi", [], [I1], {"predicate": "6 : i64"})
     kinds = [type("i32")] * 2
     assert folding.folded(less, kinds, [-1, 1]) == -1 and folding.folded(below, kinds, [-1, 1]) == 0
+
+
+class Pair(NamedTuple):
+    first: int
+    second: object
+
+
+def given() -> dict:
+    """Arguments of every kind that a launch may have."""
+    import torch
+    from triton.tools.tensor_descriptor import TensorDescriptor
+
+    kinds = (
+        "bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 float8_e4m3fn float8_e5m2".split()
+    )
+    tensors = {name: torch.zeros(64, dtype=getattr(torch, name)) for name in kinds}
+    block = torch.zeros(32, 32)
+    numbers = [
+        0,
+        1,
+        -1,
+        2,
+        16,
+        17,
+        -32,
+        2**31 - 1,
+        2**31,
+        -(2**31),
+        -(2**31) - 1,
+        2**63 - 1,
+        2**63,
+        2**64 - 16,
+    ]
+    plain = {repr(one): one for one in [None, True, False, 0.0, 1.0, 2.5, *numbers]}
+    return (
+        tensors
+        | plain
+        | {
+            "off by one": tensors["float32"][1:],
+            "off by four": tensors["float32"][4:],
+            "tuple": (1, 16, tensors["int32"], None, 2.0),
+            "named": Pair(1, (32, tensors["float16"])),
+            "nothing": (),
+            "constant": triton.language.constexpr(3),
+            "function": triton.language.standard.sum,
+            "descriptor": TensorDescriptor.from_tensor(block, [16, 32]),
+        }
+    )
+
+
+@pytest.mark.parametrize("name", given())
+def test_an_argument_is_specialised_as_tritons_library_does(name):
+    backend = prepared(90)[0]
+    for how in itertools.product([False, True], repeat=3):
+        ours, theirs = (way(backend, given()[name], *how) for way in (specialised, native_specialize_impl))
+        assert repr(ours) == repr(theirs), how
+
+
+def test_an_argument_of_no_known_kind_is_refused():
+    with pytest.raises(TypeError, match="got dict"):
+        specialised(prepared(90)[0], {}, False, True, True)
+
+
+def test_tilescope_runs_a_script_without_the_library(tmp_path):
+    """The launcher, not the lowering alone."""
+    script = tmp_path / "one.py"
+    script.write_text(
+        "import torch, triton, triton.language as tl\n"
+        "@triton.jit\ndef twice(x, n, B: tl.constexpr):\n"
+        "    i = tl.arange(0, B)\n    tl.store(x + i, 2 * tl.load(x + i, mask=i < n, other=0), mask=i < n)\n"
+        "x = torch.ones(8)\ntwice[(1,)](x, 5, B=8)\nprint(x.tolist())\n",
+        encoding="utf-8",
+    )
+    command = [sys.executable, "-m", "tilescope", str(script)]
+    done = subprocess.run(
+        command, env={**os.environ, stand_in.WISH: "python"}, capture_output=True, text=True
+    )
+    assert "[2.0, 2.0, 2.0, 2.0, 2.0, 1.0, 1.0, 1.0]" in done.stdout, done.stderr

@@ -54,6 +54,11 @@ def overlapping(x, out, STEP: tl.constexpr, B: tl.constexpr):
     tl.store(out + i, tl.load(x + i) + tl.program_id(0))  # tiles overlap
 
 @triton.jit
+def scattered(x, index, out, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(out + tl.load(index + i), tl.load(x + i))  # scatter
+
+@triton.jit
 def smoothed(x, out, n, B: tl.constexpr):
     i = tl.program_id(0) * B + tl.arange(0, B)
     right = tl.load(x + i + 1, mask=i + 1 < n, other=0.0)  # neighbour read
@@ -119,6 +124,23 @@ def promised(x, out, n, W: tl.constexpr, B: tl.constexpr):
     tl.store(out + tl.program_id(0) * B + tl.arange(0, B), tl.load(x + i))
 
 @triton.jit
+def stepped(x, out, count, by, W: tl.constexpr, B: tl.constexpr):
+    i, sums = tl.arange(0, B), tl.zeros((B,), tl.float32)
+    at = 0
+    for _ in range(count):
+        at = tl.multiple_of(at, W)  # hint in a loop
+        sums += tl.load(x + at + i)
+        at += by
+    tl.store(out + i, sums)
+
+@triton.jit
+def by_rows(x, out, stride, W: tl.constexpr, B: tl.constexpr):
+    stride = tl.multiple_of(stride, W)  # hint of an argument
+    x = tl.multiple_of(x, 16)  # hint of a pointer
+    i = tl.arange(0, B)
+    tl.store(out + tl.program_id(0) * B + i, tl.load(x + tl.program_id(0) * stride + i))
+
+@triton.jit
 def assumed(x, out, n, B: tl.constexpr):
     first = tl.program_id(0) * B
     tl.assume(first + B <= n)  # assumption
@@ -137,6 +159,12 @@ def far(x, out, stride, WIDE: tl.constexpr):
 def wrapping(x, out, stride, B: tl.constexpr):
     at = tl.program_id(0) * stride + tl.arange(0, B)  # wraps to a place inside
     tl.store(out + tl.program_id(0) * B + tl.arange(0, B), tl.load(x + at))
+
+@triton.jit
+def spread(x, out, stride, n, B: tl.constexpr):
+    rows = tl.program_id(0) * B + tl.arange(0, B)
+    at = rows * stride  # overflows in every other direction
+    tl.store(out + rows, tl.load(x + at, mask=rows < n, other=0.0), mask=rows < n)
 
 @triton.jit
 def hashed(x, out, n, B: tl.constexpr):
@@ -189,6 +217,11 @@ BUGS = {
         "",
         ("race", "tiles overlap", "out", None),
     ),
+    "a scatter that meets itself": (
+        "index = arange(64); index[21] = 20; scattered[(4,)](arange(64.0), index, zeros(64), B=16)",
+        "",
+        ("race", "scatter", "out", [[1, 0, 0]]),
+    ),
     "an update in place that reads its neighbour": (
         "x = arange(64.0); smoothed[(4,)](x, x, 64, B=16)",
         "",
@@ -239,6 +272,21 @@ BUGS = {
         "",
         ("hint", "hint", "", [[2, 0, 0]]),
     ),
+    "a hint of what a loop carries that does not hold": (
+        "stepped[(1,)](ones(64), zeros(16), 4, 12, W=16, B=16)",
+        "",
+        ("hint", "hint in a loop", "", [[0, 0, 0]]),
+    ),
+    "a hint of a kernel's argument that does not hold": (
+        "by_rows[(3,)](ones(64), zeros(48), 20, W=16, B=16)",
+        "",
+        ("hint", "hint of an argument", "", [[0, 0, 0]]),
+    ),
+    "a hint of a kernel's pointer that does not hold": (
+        "by_rows[(3,)](ones(65)[1:], zeros(48), 16, W=16, B=16)",
+        "",
+        ("hint", "hint of a pointer", "", [[0, 0, 0]]),
+    ),
     "an assumption that does not hold": (
         "assumed[(4,)](ones(60), zeros(60), 60, B=16)",
         "",
@@ -253,6 +301,11 @@ BUGS = {
         "wrapping[(5,)](ones(64), zeros(80), 1 << 30, B=16)",
         "overflow",
         ("overflow", "wraps to a place inside", "", [[2, 0, 0]]),
+    ),
+    "offsets that overflow in opposite directions": (
+        "spread[(2,)](ones(64), zeros(8), 1 << 29, 8, B=4)",
+        "overflow",
+        ("overflow", "overflows in every other direction", "", [[1, 0, 0]]),
     ),
     "atomic additions of floats": (
         "counted[(5,)](randn(5), zeros(1), ATOMIC=True)",
@@ -274,11 +327,18 @@ RIGHT = {
         "atomics",
     ),
     "tiles side by side": ("overlapping[(4,)](ones(64), zeros(64), STEP=16, B=16)", ""),
+    "a scatter that meets itself with equal values": (
+        "index = arange(64); index[21] = 20; scattered[(4,)](ones(64), index, zeros(64), B=16)",
+        "",
+    ),
+    "a scatter of all places": ("scattered[(4,)](arange(64.0), arange(64).flip(0), zeros(64), B=16)", ""),
     "another tensor for the result": ("smoothed[(4,)](arange(64.0), zeros(64), 64, B=16)", ""),
     "a lock that is freed": ("locked[(4,)](zeros(1, dtype=torch.int32), zeros(1), FREE=True)", ""),
     "a chain": ("chained[(4,)](zeros(4, dtype=torch.int32), zeros(4), 4, BACKWARDS=False)", ""),
     "a sum with other": ("row_sum[(2,)](ones(2, 20), zeros(2), 20, GIVEN=True, B=32)", ""),
     "a hint that holds": ("promised[(3,)](ones(48), zeros(48), 48, W=16, B=16)", ""),
+    "a hint of what a loop carries": ("stepped[(1,)](ones(64), zeros(16), 4, 16, W=16, B=16)", ""),
+    "hints of a kernel's arguments": ("by_rows[(3,)](ones(80)[16:], zeros(48), 16, W=16, B=16)", ""),
     "an int64 offset": ("far[(4,)](ones(64), zeros(4), 1 << 30, WIDE=True)", "overflow"),
     "a hash that is meant to wrap": ("hashed[(1,)](ones(64), zeros(64), 64, B=64)", "overflow"),
     "an assertion without debug": ("asserted[(5,)](ones(5), zeros(5), 4)", ""),

@@ -93,7 +93,7 @@ def test_idle_programs_make_no_wave_longer():
     assert ran.counts("x", "load")["wave"] == 2 * 32 * 4
     assert ran.launch.active == 16 and ran.launch.programs == 64
     assert ran.tensors["x"].loads.tolist() == [8] * 64 and (o.reshape(2, 8, 32) == x.reshape(2, 1, 32)).all()
-    assert ran.counts("o", "store")["unique"] == 16 * 32 * 4 and ran.launch.operations["int"] > 0
+    assert ran.counts("o", "store")["unique"] == 16 * 32 * 4 and ran.launch.operations["address"] > 0
 
 
 @triton.jit

@@ -9,5 +9,6 @@ ORDER = (
     "serving_queue",
     "scaling_tax",
     "efficiency_frontier",
+    "recorded_trace",
     "profiler_detective",
 )

@@ -9,11 +9,20 @@ from pathlib import Path
 
 from widgets import static
 from widgets.site import frame, lesson_page, models, npm, outputs, pages, search
-from widgets.site.contents import GLOSSARY, anchor, contents, page_address, relative, root_of
+from widgets.site.contents import (
+    GLOSSARY,
+    SOURCES,
+    SOURCES_TITLE,
+    anchor,
+    contents,
+    page_address,
+    relative,
+    root_of,
+)
 from widgets.site.figures import Figures
 from widgets.site.frame import ICON, Page
 from widgets.site.lesson_page import Written
-from widgets.site.lessons import Text, glossary
+from widgets.site.lessons import Text, references
 from widgets.site.topics import Topic, topics
 
 ROOT = Path(__file__).parents[2]
@@ -44,6 +53,8 @@ def _lead(root: Path, pictures: set[str], known: set[str]) -> Callable[[Text, st
     def lead(page: Text, href: str) -> str | None:
         path, _, part = href.partition("#")
         place = posixpath.normpath(posixpath.join("course", posixpath.dirname(page.name), path))
+        # JupyterLab's name of a heading keeps its letters and marks, a page's own has neither
+        part = re.sub(r"[^\w]+", "-", part.lower()).strip("-")
         there = address(place, f"#{part}" if part else "")
         return there and relative(there, page_address(page))
 
@@ -84,12 +95,14 @@ def _named(topic: Topic, page: Text) -> str:
 
 
 def _lessons(found: list[Topic], written: dict[str, Written]) -> dict[str, str]:
-    """The chapters, page by page, and as the last of them the glossary."""
+    """The chapters, page by page, and after them the glossary and what the sources hold."""
     every = [(topic, page) for topic in found if topic.lesson for page in topic.lesson.pages]
     chapters = [(page_address(page), _named(topic, page)) for topic, page in every]
-    ways = _ways([*chapters, (GLOSSARY, "Glossary")], ("index.html", "All topics"), ("labs.html", "All labs"))
+    last = [(GLOSSARY, "Glossary"), (SOURCES, SOURCES_TITLE)]
+    ways = _ways([*chapters, *last], ("index.html", "All topics"), ("labs.html", "All labs"))
     pages = {page_address(page): (topic, _title(topic, page), topic.question) for topic, page in every}
     pages[GLOSSARY] = (None, "Glossary", "Every term of the course in a sentence or two.")
+    pages[SOURCES] = (None, SOURCES_TITLE, "Every item of the course's five sources, and its section.")
     return {
         address: frame.html(
             Page(
@@ -174,9 +187,11 @@ def make(root: Path = ROOT, run: bool = True, say=print) -> dict[str, bytes]:
     found = topics(root)
     pictures: set[str] = set()
     read = [topic for topic in found if topic.lesson]
-    lead = _lead(root, pictures, {page.name for topic in read for page in topic.lesson.pages} | {"glossary"})
+    others = references(root / "course")
+    known = {page.name for topic in read for page in topic.lesson.pages} | {page.name for page in others}
+    lead = _lead(root, pictures, known)
     figures = {topic.slug: Figures(str(int(topic.number)), lead) for topic in read}
-    written = {GLOSSARY: lesson_page.write_glossary(glossary(root / "course"), lead)}
+    written = {page_address(page): lesson_page.write_apart(page, lead) for page in others}
     for topic in read:
         written |= lesson_page.write(
             topic, figures[topic.slug], lambda text: _printed(text, say) if run else None

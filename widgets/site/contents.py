@@ -74,6 +74,7 @@ def _inside(topic: Topic, root: str, here: str, prose: str) -> str:
 
 
 GLOSSARY = "lessons/glossary.html"
+SOURCES, SOURCES_TITLE = "lessons/from_the_sources.html", "Where the sources are taught"
 
 
 def contents(topics: list[Topic], root: str, here: str, topic: Topic | None = None, prose: str = "") -> str:
@@ -88,5 +89,6 @@ def contents(topics: list[Topic], root: str, here: str, topic: Topic | None = No
         rows.append(f'<li class="chapter">{_link(topic_address(one), title, root, first)}{inside}</li>')
     sections = _sections(prose) if here == GLOSSARY else ""
     rows.append(f"<li>{_link(GLOSSARY, 'Glossary', root, here)}{sections}</li>")
+    rows.append(f"<li>{_link(SOURCES, SOURCES_TITLE, root, here)}</li>")
     rows.append(f"<li>{_link('labs.html', 'All labs', root, here)}</li>")
     return f'<p class="label">Contents</p><ul class="chapters">{"".join(rows)}</ul>'

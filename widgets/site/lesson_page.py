@@ -65,8 +65,8 @@ def write(topic: Topic, figures: Figures, printed: Callable[[Text], list[str] | 
     return {page_address(page): _referred(one, figures, page) for page, one in made.items()}
 
 
-def write_glossary(page: Text, lead) -> Written:
-    """The page of terms: no chapter, but read like one."""
+def write_apart(page: Text, lead) -> Written:
+    """The page of terms, or of the sources: no chapter, but read like one."""
     figures = Figures("", lead)
     return _referred(_written(page, figures, "Reference", "", None), figures, page)
 

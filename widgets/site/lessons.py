@@ -140,5 +140,6 @@ def built(text: Path) -> Text:
     return Text(notebook)
 
 
-def glossary(course: Path) -> Text:
-    return built(course / "glossary.md")
+def references(course: Path) -> tuple[Text, Text]:
+    """Return the pages that belong to no lesson: the terms, and where the sources are taught."""
+    return built(course / "glossary.md"), built(course / "from_the_sources.md")

@@ -88,6 +88,19 @@ def drawn_well(plot, data) -> list[str]:
     return rules.problems(plot.scene, {*rules.numbers(data), *map(float, derived)})
 
 
+OPERATIONS = {"float": 0, "int": 2**30, "special": 0, "convert": 2**28, "address": 2**34}
+
+
+def test_what_takes_longest_is_named():
+    """Whole numbers and conversions may take longer than bytes do; addresses don't."""
+    row = {"requested": 2**22, "wave": 2**22, "unique": 2**22, "dedup": 2**22, "sectors": 2**22}
+    launch = {"flops": 0, "dots": {}, "tensors": {"w": {"load": row}}, "operations": OPERATIONS}
+    slow = measured.beside_bound(record({**COUNTED, "launches": [launch]}))
+    assert "arithmetic outside tl.dot would be the limit" in repr(slow)
+    quick = {**launch, "operations": {**OPERATIONS, "int": 0, "convert": 0}}
+    assert "arithmetic" not in repr(measured.beside_bound(record({**COUNTED, "launches": [quick]})))
+
+
 def test_counted_bytes_stand_under_the_roof_with_every_budget():
     plot = measured.beside_bound(record(COUNTED))
     assert drawn_well(plot, COUNTED) == []

@@ -1,10 +1,11 @@
 """A step is timed part by part, whole and in order, and the one that is kept is of that form."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from itertools import pairwise
 
 import pytest
 
+from kernels.next_bottleneck import cost_trace
 from widgets import profiled
 
 PARTS = ["norm", "attention", "norm", "moe.router", "moe.order", "moe.experts", "moe.combine"]
@@ -29,13 +30,34 @@ def test_every_part_of_every_block_is_timed_once(found):
     assert all(us >= 0 for _, _, us in found["events"]) and found["events"][0][1] == 0
 
 
-def test_the_kept_step_has_the_same_form():
+@pytest.fixture
+def no_trace(monkeypatch):
+    """While no GPU's trace is kept, the model's stands in its place, and labs read the CPU's step."""
+    monkeypatch.setattr(profiled.cost, "trace", cost_trace.modelled)
+
+
+@pytest.mark.parametrize("slots", [("router", "order"), ("routed", "routed")])
+def test_a_gpus_trace_is_read_with_the_layers_parts_named(monkeypatch, slots):
+    """A trace may have router and order as one slot; both are the layer's."""
+    trace = cost_trace.modelled("graph", layers=2)
+    names = dict(zip(("router", "order"), slots, strict=True))
+    launches = tuple(replace(one, slot=names.get(one.slot, one.slot)) for one in trace.launches)
+    seen = replace(trace, measured=True, where="a GPU", launches=launches)
+    monkeypatch.setattr(profiled.cost, "trace", lambda run: seen)
+    kept = profiled.recorded_step()
+    assert kept["where"] == "a GPU" and in_order(kept["events"]) and kept["events"][0][1] == 0
+    layer = [name for name, _, _ in kept["events"] if name.startswith("moe.")]
+    assert len(layer) == 2 * 5 and layer.count("moe.experts") == 2 * 2 and layer.count("moe.combine") == 2
+    assert len(kept["events"]) == len(trace.launches)
+
+
+def test_the_kept_step_has_the_same_form(no_trace):
     kept = profiled.recorded_step()
     assert kept["sizes"] == asdict(profiled.Sizes()) and in_order(kept["events"])
     assert [name for name, _, _ in kept["events"]] == [*PARTS * kept["sizes"]["blocks"], "logits"]
 
 
-def test_what_is_written_is_read_again(tmp_path, monkeypatch, capsys, found):
+def test_what_is_written_is_read_again(no_trace, tmp_path, monkeypatch, capsys, found):
     monkeypatch.setattr(profiled, "profiled", lambda: found)
     monkeypatch.setattr(profiled, "KEPT", tmp_path / "step.json")
     assert profiled.main([str(profiled.KEPT)]) == 0 and "22 events" in capsys.readouterr().out

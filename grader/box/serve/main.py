@@ -7,23 +7,20 @@ stdin; what a child writes is passed on in chunks that a dying child cannot leav
 closes the answer.
 """
 
-import importlib
-import importlib.util
 import json
 import os
 import resource
 import select
 import signal
-import struct
 import sys
 import time
-import types
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-CHUNK = 1 << 16
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+from tasks import CHUNK, U32, Ready  # noqa: E402
+
 TICK_S = 0.2
 SHARED = "BOX_SHARED_MEMORY"  # names the folder for shared memory, where it is this box's own
-U32 = struct.Struct("<I")
 
 
 def limit(task: dict) -> None:
@@ -31,31 +28,15 @@ def limit(task: dict) -> None:
     cpu = int(limits.get("cpu_s", 60))
     resource.setrlimit(resource.RLIMIT_CPU, (cpu, cpu + 2))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    if limits.get("memory_bytes") and sys.platform == "linux":
-        used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+    if limits.get("memory_bytes"):
+        with open("/proc/self/statm", encoding="ascii") as file:
+            used = int(file.read().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (used + limits["memory_bytes"],) * 2)
 
 
-def report_of(error: BaseException) -> dict:
-    return importlib.import_module("reported").report_of(error)
-
-
-def child(block: bytes, out: int, worker, frames, printed) -> None:
+def child(block: bytes, out: int, ready: Ready) -> None:
     """Runs one task and writes one frame to `out`."""
-    sys.stdout = sys.stderr = printed
-    task, arrays = frames.unpack(block)
-    limit(task)
-    result = {}
-    try:
-        header, result = worker.run(task, arrays)
-    except BaseException as error:
-        header = {"error": report_of(error)}
-    header = {**header, "nonce": task["nonce"], "printed": header.get("printed") or printed.text()}
-    try:
-        data = memoryview(frames.pack(header, result))
-    except MemoryError as error:
-        result.clear()
-        data = memoryview(frames.pack({"error": report_of(error), "nonce": task["nonce"]}, {}))
+    data = ready.done(block, limit)
     while data:
         data = data[os.write(out, data) :]
 
@@ -65,12 +46,11 @@ PR_SET_DUMPABLE, PR_SET_CHILD_SUBREAPER = 4, 36
 
 def stand_apart() -> None:
     """No child may look into this process's memory, and whatever a child leaves behind becomes ours to see."""
-    if sys.platform == "linux":
-        import ctypes
+    import ctypes
 
-        libc = ctypes.CDLL(None, use_errno=True)
-        libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
-        libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
+    libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def left_behind(nice: int) -> bool:
@@ -96,7 +76,7 @@ def priority() -> int:
     return os.getpriority(os.PRIO_PROCESS, 0)
 
 
-def serve_one(block: bytes, task_wall: float, worker, frames, printed, out) -> None:
+def serve_one(block: bytes, task_wall: float, ready: Ready, out) -> None:
     reader, writer = os.pipe()
     started, nice = time.monotonic(), priority()
     pid = os.fork()
@@ -107,7 +87,7 @@ def serve_one(block: bytes, task_wall: float, worker, frames, printed, out) -> N
             null = os.open(os.devnull, os.O_RDWR)
             for fd in (0, 1, 2):
                 os.dup2(null, fd)
-            child(block, writer, worker, frames, printed)
+            child(block, writer, ready)
         finally:
             os._exit(0)
     os.close(writer)
@@ -119,7 +99,7 @@ def serve_one(block: bytes, task_wall: float, worker, frames, printed, out) -> N
 def waited_s(pid: int) -> float | None:
     """Seconds that a process was ready to run and had no processor; None where the system does not tell."""
     try:
-        with open(f"/proc/{pid}/schedstat") as file:
+        with open(f"/proc/{pid}/schedstat", encoding="ascii") as file:
             return int(file.read().split()[1]) / 1e9
     except (OSError, ValueError, IndexError):
         return None
@@ -129,9 +109,9 @@ def children_cpu_s(pid: int) -> float:
     """Processor seconds of the processes that a task started and that still run, and of what they started and waited for:
     orphans are this process's own now. The task's own account tells those that it waited for."""
     parents, seconds, tick = {}, {}, os.sysconf("SC_CLK_TCK")
-    for name in filter(str.isdecimal, os.listdir("/proc") if sys.platform == "linux" else ()):
+    for name in filter(str.isdecimal, os.listdir("/proc")):
         try:
-            with open(f"/proc/{name}/stat") as file:
+            with open(f"/proc/{name}/stat", encoding="utf-8", errors="replace") as file:
                 fields = file.read().rpartition(")")[2].split()
         except OSError:  # it has ended meanwhile
             continue
@@ -180,51 +160,14 @@ def finish(pid: int, late: bool, ended: tuple | None, started: float, nice: int,
     out.flush()
 
 
-def read_exactly(stream, count: int) -> bytes:
-    data = stream.read(count)
-    if len(data) != count:
-        raise EOFError
-    return data
-
-
-def stand_in_for_parents(folder: str, shown: list[str]) -> None:
-    """Make packages above and of what is shown bare names with this checkout's path, whatever else is installed.
-
-    A box may not list what surrounds it, so a module that is shown alone is loaded by its path.
-    """
-    for path in shown:
-        *parts, last = path.split("/")
-        parts += [] if last.endswith(".py") else [last]
-        for depth in range(1, len(parts) + 1):
-            package = types.ModuleType(".".join(parts[:depth]))
-            package.__path__ = [os.path.join(folder, *parts[:depth])]
-            sys.modules.setdefault(package.__name__, package)
-        if last.endswith(".py"):
-            name = ".".join([*parts, last.removesuffix(".py")])
-            spec = importlib.util.spec_from_file_location(name, os.path.join(folder, path))
-            sys.modules[name] = importlib.util.module_from_spec(spec)
-            spec.loader.exec_module(sys.modules[name])
-            setattr(sys.modules[".".join(parts)], last.removesuffix(".py"), sys.modules[name])
-
-
 def main(folder: str, module: str, *shown: str) -> None:
-    sys.path.insert(0, HERE)
-    stand_in_for_parents(folder, list(shown))
-    frames, printed, _ = (importlib.import_module(name) for name in ("frames", "printed", "reported"))
-    worker = importlib.import_module(module)
-    worker.prepare()
+    ready = Ready(folder, module, list(shown))
     stand_apart()
-    stdin, out = sys.stdin.buffer, sys.stdout.buffer
+    out = sys.stdout.buffer
     out.write(b"ready\n")
     out.flush()
-    while True:
-        try:
-            (wall,) = struct.unpack("<d", read_exactly(stdin, 8))
-            (size,) = frames.LENGTH.unpack(read_exactly(stdin, frames.LENGTH.size))
-            block = read_exactly(stdin, size)
-        except EOFError:
-            return
-        serve_one(block, wall, worker, frames, printed.Printed(), out)
+    for wall, block in ready.requests(sys.stdin.buffer):
+        serve_one(block, wall, ready, out)
 
 
 if __name__ == "__main__":

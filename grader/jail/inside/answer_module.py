@@ -1,12 +1,13 @@
 """Loads the source of an answer cell as a module of its own, with its lines kept for tracebacks."""
 
+import ast
 import linecache
 import math
 import sys
 import traceback
 import types
 
-from .front_end_words import said_anew
+from .front_end_words import said_anew, unplaced
 
 NAME = "answer"
 FILE = "<answer>"
@@ -45,7 +46,26 @@ class blame:
         chain = causes(error)
         line = next((found for one in reversed(chain) if (found := line_of(one))), None)
         where = f"kernel {self.kernel}: " if self.kernel else ""
+        if (
+            line is None
+            and self.kernel
+            and GAVE_UP in str(chain[-1])
+            and (found := unplaced(lines_of(self.kernel)))
+        ):
+            line, said = found
+            raise AnswerError(self.stage, f"{where}{said} (in `{code_at(line)}`)", line) from None
         raise AnswerError(self.stage, where + describe(chain, line), line, kind_of(chain, line)) from None
+
+
+GAVE_UP = "error encountered during parsing"  # Triton's words where its IR is refused, without a place
+
+
+def lines_of(kernel: str) -> list[tuple[int, str]]:
+    """The lines of a function of the cell, with their numbers."""
+    lines = linecache.getlines(FILE)
+    tree = ast.parse("".join(lines))
+    found = next((one for one in tree.body if isinstance(one, ast.FunctionDef) and one.name == kernel), None)
+    return [(n, lines[n - 1].strip()) for n in range(found.lineno, found.end_lineno + 1)] if found else []
 
 
 def causes(error: BaseException) -> list[BaseException]:
@@ -94,7 +114,7 @@ def describe(chain: list[BaseException], line: int | None) -> str:
         return f"{type(root).__name__}{SILENT.get(type(root), '')}" + f" (in `{code}`)" * bool(code)
     if not text:
         return f"Triton does not take `{code}`{demand(root)}" if code else type(root).__name__
-    said = said_anew(text)
+    said = said_anew(text, code) if is_triton(chain[0]) or "_semantic" in text else text
     kind = kind if said == text else ""
     return kind + said + (f" (in `{code}`)" if is_triton(chain[0]) and code else "")
 

@@ -14,6 +14,7 @@ from tilescope import lowering  # with the builder that it may need, all of tile
 
 import triton  # isort: skip: where its compiled library is missing, lowering has put ours there
 import triton.language as tl  # isort: skip
+from triton.compiler import code_generator  # isort: skip
 
 from ..protocol import MOST_TEXTS
 from .answer_module import FILE, AnswerError, blame, load
@@ -35,11 +36,16 @@ def in_one_line(message, category, filename, lineno, line=None) -> str:
     return f"line {lineno}: {message}\n" if filename == FILE else f"{message}\n"
 
 
+def no_dump(module) -> None:
+    """Print no module: Triton does so where operations don't fit together, and a learner has no use for it."""
+
+
 def prepare() -> None:
     def run(self, *arguments, **more):
         raise LaunchedByTheAnswer(LAUNCHED_BY_THE_COURSE)
 
     warnings.formatwarning = in_one_line
+    code_generator.print = no_dump
     triton.runtime.JITFunction.run = run
     triton.runtime.JITFunction.__repr__ = lambda self: f"<kernel {self.fn.__name__}>"
     lowering.prepared(90)

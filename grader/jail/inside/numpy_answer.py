@@ -1,9 +1,12 @@
 """Worker "numpy": calls one function of the answer with arrays and plain values, and sends back what it returned."""
 
+import sys
+
 import numpy as np
 from frames import NAMES
 
-from .answer_module import AnswerError, blame, load
+from ..protocol import LONGEST_NUMBER, MOST_NAMES
+from .answer_module import FILE, AnswerError, blame, load
 
 DEEPEST = 60
 
@@ -17,15 +20,55 @@ def run(task: dict, arrays: dict) -> tuple[dict, dict]:
     entry = getattr(module, task["entry"], None)
     if not callable(entry):
         raise AnswerError("load", f"the cell defines no function {task['entry']}", kind="MissingFunction")
-    results, out = [], {}
+    results, out, seen = [], {}, []
+    function = watched(entry, seen) if task.get("watched") else entry
     copies = {name: a.copy() for name, a in arrays.items()}
     for call in task["calls"]:
         arguments = [copies[a["array"]] if "array" in a else a["value"] for a in call]
         with blame("call"):
-            value = entry(*arguments)
+            value = function(*arguments)
             results.append(encode(value, out))
     changed = [name for name, a in arrays.items() if a.tobytes() != copies[name].tobytes()]
-    return {"results": results, "inputs_changed": changed}, out
+    return {
+        "results": results,
+        "inputs_changed": changed,
+        **({"returned": seen} if task.get("watched") else {}),
+    }, out
+
+
+def watched(entry, seen: list):
+    """The function, which notes in `seen` the line that it returned from, and which numbers its names held there."""
+    code = getattr(entry, "__code__", None)
+
+    def of_entry(frame, event, value):
+        if event == "return":
+            arguments = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+            names = [
+                [name, repr(one.item() if isinstance(one, np.generic) else one)]
+                for name, one in frame.f_locals.items()
+                if name not in arguments and name != "_" and isinstance(one, NUMBERS)
+            ]
+            short = [pair for pair in names if len(pair[1]) <= LONGEST_NUMBER]
+            seen.append({"line": frame.f_lineno, "names": short[-MOST_NAMES:]})
+        return of_entry
+
+    def of_any(frame, event, value):
+        if frame.f_code is not code or frame.f_code.co_filename != FILE:
+            return None
+        frame.f_trace_lines = False
+        return of_entry
+
+    def call(*arguments):
+        sys.settrace(of_any)
+        try:
+            return entry(*arguments)
+        finally:
+            sys.settrace(None)
+
+    return call
+
+
+NUMBERS = (int, float, np.number, np.bool_)
 
 
 def encode(value, out: dict, depth: int = DEEPEST):

@@ -4,8 +4,8 @@ import pytest
 
 from grader import questions
 from grader.judge import referee
-from grader.judge.calls import tells
 from grader.judge.record import FAIL
+from grader.judge.where import tells
 from grader.proofs.right import edited, right
 from grader.questions import Call
 

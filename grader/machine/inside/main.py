@@ -23,13 +23,21 @@ from tilescope.machine.words_of_types import spelled
 from tilescope.machine.write import write
 from tilescope.machine.written_by_waves import indices_by_wave
 
+from .writers import Writers
+
 
 def prepare() -> None:
     """Imports are all that a child must find warm."""
 
 
 def run(task: dict, arrays: dict[str, np.ndarray]) -> tuple[dict, dict[str, np.ndarray]]:
-    operations = {"run": run_plan, "stores": find_stores, "poison": find_poison, "print": print_texts}
+    operations = {
+        "run": run_plan,
+        "stores": find_stores,
+        "poison": find_poison,
+        "writers": find_writers,
+        "print": print_texts,
+    }
     if task.get("operation") not in operations:
         raise ValueError(f"operation must be one of {', '.join(operations)}, got {task.get('operation')!r}")
     return operations[task["operation"]](task, arrays)
@@ -102,6 +110,14 @@ def find_poison(task: dict, arrays: dict) -> tuple[dict, dict]:
 
     first, _ = again(())
     return {"poison": reaching(again, first.masked_lines)}, {}
+
+
+def find_writers(task: dict, arrays: dict) -> tuple[dict, dict]:
+    """Find the line, the program and the launch that store each element of the outputs."""
+    modules, tensors = [parsed(text) for text in task["texts"]], tensors_of(task, arrays)
+    writers = Writers(tensors)
+    run_task({**task, "counting": "values"}, modules, tensors, watcher=writers, launch=writers.begin)
+    return {}, writers.arrays()
 
 
 def print_texts(task: dict, arrays: dict) -> tuple[dict, dict]:

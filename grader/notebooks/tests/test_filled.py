@@ -34,6 +34,11 @@ def test_a_number_may_come_from_another_topics_record():
     assert said("{{module('cost', of='gemm_tiling').__name__}}\n") == "kernels.gemm_tiling.cost\n"
 
 
+def test_a_record_that_is_not_kept_yet_is_none():
+    assert said("{{'there' if kept('h200', of='roofline') else 'none'}}\n") == "there\n"
+    assert said("{{'there' if kept('b300') else 'none'}}\n") == "none\n"
+
+
 def test_a_number_comes_from_the_formula():
     assert said("{{cost.launches(cost.naive_chain(1, 128256)):d}} launches") == "13 launches"
     assert said("{{cost.reads_of_nucleus(0.9):.1f}}") == f"{cost.reads_of_nucleus(0.9):.1f}"

@@ -21,7 +21,9 @@ def look() -> list:
         lambda: machine.graphics(found),
         lambda: packages.pinned("numpy", locked, "everything needs it; make setup", needed=True),
         lambda: packages.pinned("torch", locked, "the kernel labs need it; make setup"),
-        lambda: packages.pinned("triton", locked, "the kernel labs need it, on Linux; make setup"),
+        lambda: packages.pinned(
+            "triton", locked, "the kernel labs need it; make setup, or python -m grader work"
+        ),
         lambda: machine.triton_mode(found),
         machine.jail,
         lambda: packages.notebooks(locked),

@@ -4,11 +4,16 @@ import os
 import shutil
 from pathlib import Path
 
+from tilescope.front_end.stand_in import has_library
+
 from .packages import installed
 from .row import ROOT, Row, answer, missing, note, ok
 
 OLDEST_GPU = 8.0  # Triton supports NVIDIA from sm_80 on
 INTERPRETED = "compiled, and interpreted on the CPU"
+LOWERED = "lowered in Python, and interpreted on the CPU"
+HOW_TO_GET = "make setup, or python -m grader work"
+NO_BOX_MEANS = "enough for your own answers, which run with your rights; a class is graded on Linux"
 LEAST_DISK_GIB = 8
 LEAST_MEMORY_GIB = 6
 
@@ -54,10 +59,12 @@ def triton_mode(found: list[dict]) -> Row:
     name, usable = "Triton mode", [gpu for gpu in found if not _is_old(gpu)]
     if installed("triton") is None:
         return note(
-            name, "none", "lessons, simulators and concept labs need no Triton; kernel labs do (Linux)"
+            name, "none", f"lessons, simulators and concept labs need no Triton; kernel labs do: {HOW_TO_GET}"
         )
     if os.environ.get("TRITON_INTERPRET") == "1":
         return note(name, "TRITON_INTERPRET=1", "unset it: with it Triton compiles nothing, and the labs do")
+    if not has_library():
+        return note(name, LOWERED, "parts that Triton's compiler judges stay open until hand-in")
     if not usable:
         return ok(name, INTERPRETED)
     if (installed("torch") or "").endswith("+cpu"):
@@ -71,8 +78,11 @@ def jail() -> Row:
     """How well this machine can keep a stranger's code apart."""
     try:
         from grader import box
-        from grader.box.limits import LEVELS, Level
+        from grader.box import systems
+        from grader.box.limits import LEVELS, NO_BOX, Level
 
+        if box.best_level() == NO_BOX:
+            return note("jail", f"no boxes on {systems.name()}", NO_BOX_MEANS)
         level = Level(box.best_level())
     except Exception as error:  # whatever is wrong with the box is this row's news
         why = f"cannot be measured ({type(error).__name__}: {error})"

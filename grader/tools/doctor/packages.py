@@ -32,7 +32,14 @@ def python() -> Row:
     version = platform.python_version()
     if list(sys.version_info[:2]) < OLDEST_PYTHON:
         return missing("Python", version, "the course needs 3.11 or newer")
-    return ok("Python", f"{version} on {platform.system()} {platform.machine()}")
+    system, chip = platform.system(), platform.machine()
+    if (system, chip) == ("Darwin", "x86_64"):
+        return note(
+            "Python",
+            f"{version} on an Intel Mac",
+            "the lock has no packages for it; use the labs in a browser",
+        )
+    return ok("Python", f"{version} on {system} {chip}")
 
 
 def pinned(package: str, locked: dict[str, str], advice: str, needed: bool = False) -> Row:

@@ -12,7 +12,9 @@ GATES = (
     "words",
     "changes",
     "links",
+    "sources",
     "graded",
+    "bounded",
     "collected",
 )
 

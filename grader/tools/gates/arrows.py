@@ -21,7 +21,7 @@ ALSO = {"kernels/decode_step.py": {"tilescope"}}
 ALSO_BELOW = {
     "grader/site/": {"widgets"}
 }  # the labs' pages: built from the grader's side, since widgets know no grader
-SHARED = ("machines", "texts")  # of kernels/, for widgets too
+SHARED = ("from_sources", "machines", "texts")  # of kernels/, for widgets too
 NOTEBOOK_ROOMS = {"course", "solutions", "labs"}
 HEAVY = {
     "torch",
@@ -56,7 +56,7 @@ BARE = (
 OF_NOTEBOOKS = "tilescope/notebook.py"  # its widget and its magic, which only a notebook loads
 STANDARD = set(sys.stdlib_module_names)
 FLOORS = (  # of the grader, from the doors down; a room of one floor may use another of it
-    ("__init__", "__main__", "notebook", "site", "stepping", "trial"),
+    ("__init__", "__main__", "capstone", "notebook", "site", "stepping", "trial"),
     ("classroom", "notebooks", "proofs", "release", "tools"),
     ("judge",),
     ("topics",),
@@ -101,7 +101,7 @@ def _wrong(parts: tuple[str, ...], name: str, topics: set[str], also: Set[str]) 
         and (other[1:2] or other)[0] not in SHARED
         and not (len(other) > 2 and other[2].partition("_")[0] == "cost")
     ):
-        return "widgets must import only a topic's cost.py, kernels/machines.py and kernels/texts.py"
+        return "widgets must import only a topic's cost.py and kernels/{from_sources,machines,texts}.py"
     return None
 
 

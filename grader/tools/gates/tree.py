@@ -37,7 +37,8 @@ def modules(root: Path, *rooms: str, tests: bool = False) -> list[Path]:
     return [
         path
         for path in found
-        if tests or not ("tests" in path.relative_to(root).parts or path.name == "conftest.py")
+        if not _made(path.relative_to(root).parts)  # pip builds tilescope's wheel within its folder
+        and (tests or not ("tests" in path.relative_to(root).parts or path.name == "conftest.py"))
     ]
 
 

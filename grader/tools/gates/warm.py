@@ -41,7 +41,9 @@ while line.recv(1): pass
 @contextmanager
 def kernels(root: Path) -> Iterator[list[str] | None]:
     """The command of a kernel, as in a kernel's specification; None where a process with threads must not fork."""
-    if not sys.platform.startswith("linux"):
+    from grader.box import systems  # the kernel's side of this file needs no grader
+
+    if not systems.has_boxes():
         yield None
         return
     variables = {key: value for key, value in os.environ.items() if key != "TRITON_INTERPRET"}

@@ -107,21 +107,22 @@ def chosen(rng, tokens, top_k, experts, hot=0.0, shunned=()):
     return order[:, :top_k]
 
 
-def tokens_of(rng, each, experts, top_k, hot=0.0, shunned=()):
+def tokens_of(rng, each, experts, top_k, hot=0.0, shunned=(), columns=HIDDEN_SIZE):
     """(x, chosen, weights) of ranks with so many tokens; weights add up to 1 for no token."""
     found = []
     for tokens in each:
         weights = rng.uniform(0.2, 1.0, (tokens, top_k))
         share = np.where(rng.random((tokens, 1)) < 0.5, rng.uniform(0.3, 0.8), rng.uniform(1.2, 2.0))
         weights = (share * weights / weights.sum(axis=1, keepdims=True)).astype(np.float32)
-        x = rng.standard_normal((tokens, HIDDEN_SIZE)).astype(np.float32)
+        x = rng.standard_normal((tokens, columns)).astype(np.float32)
         found.append((x, chosen(rng, tokens, top_k, experts, hot, shunned), weights))
     return found
 
 
-def weights_of(rng, experts):
+def weights_of(rng, experts, columns=HIDDEN_SIZE):
     """gate, up and down of all experts."""
-    shapes = ((HIDDEN_SIZE, INNER), (HIDDEN_SIZE, INNER), (INNER, HIDDEN_SIZE))
+    inner = INNER + columns - HIDDEN_SIZE  # wider where rows are
+    shapes = ((columns, inner), (columns, inner), (inner, columns))
     return [(rng.standard_normal((experts, *s)) * s[0] ** -0.5).astype(np.float32) for s in shapes]
 
 
@@ -136,6 +137,13 @@ SHAPES = {  # kind -> (tokens of each rank, experts a rank, choices a token, sha
     "all tokens to one rank": lambda rng: ([4, 3, between(rng, 2, 6), 5], 2, 2, 1.0),
     "nobody has a token": lambda rng: ([0, 0, 0], 2, 2, 0.0),
 }
+LONGER = "more of everything than any other case"  # so that no size that is known is the largest
+SHAPES[LONGER] = lambda rng: (
+    [between(rng, 4, 9), between(rng, 90, 130), 5],
+    between(rng, 5, 7),
+    between(rng, 7, 9),
+    0.0,
+)
 IDLE = {"a rank with nothing to do": 1}  # nobody wants its experts, and it has no token
 PUBLIC = ("four ranks", "six of sixteen experts a token", "a rank without tokens")
 HIDDEN = (*SHAPES, "four ranks")
@@ -145,7 +153,8 @@ def tokens(rng, kind):
     """What the ranks have, and how many experts each."""
     each, per, top_k, hot = SHAPES[kind](rng)
     shunned = np.arange(per) + per * IDLE[kind] if kind in IDLE else ()
-    return tokens_of(rng, each, len(each) * per, top_k, hot, shunned), per
+    columns = between(rng, 40, 60) if kind == LONGER else HIDDEN_SIZE
+    return tokens_of(rng, each, len(each) * per, top_k, hot, shunned, columns), per
 
 
 WIDER = "float32 beside int64 in one array makes float64 of both, twice as wide: bring all to one type of four bytes, or send them apart"

@@ -19,6 +19,7 @@ KEPT = "what goes through scratch: the sum lives in registers from its first ste
 DOT = "do the products go through tl.dot, in a dtype and a tile that tensor cores take?"
 LOADED_WIDE = "operands go into tl.dot as they were loaded: widened to fp32 they take twice the registers and run at half the rate"
 ALL_WORK = 0.8  # of every kind, a product; addresses and masks take most of what tl.dot leaves
+CYCLES = 0.4  # of a lane, a product: where sums are scaled every 32 steps it takes some 0.15
 OUTSIDE = 0.25  # operations a product: adding a dot to the sum after every 16 steps takes 1/16
 
 

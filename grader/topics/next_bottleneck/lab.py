@@ -12,4 +12,6 @@ ORDER = (
     "queue_waits",
     "chunked_prompt",
     "goodput",
+    "residual_norm",
+    "rotary_cache",
 )

@@ -8,6 +8,7 @@ ORDER = (
     "quantization_error",
     "layer_bytes",
     "step_times",
+    "repack",
     "w4a16_gemv",
     "w4a16_gemm",
     "dispatch",

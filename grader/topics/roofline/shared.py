@@ -15,7 +15,10 @@ FP32_SUM = 2.0**-18  # of the size of what is summed: any order of an fp32 sum s
 
 CARRIED = "what is stored and loaded again: a block lives in its variable as long as the program needs it"
 OWN = "which elements a program loads and stores, and whether another program does so too"
-PARTS = (Part("values", 2, "values"), Part("traffic", 1, "traffic"))
+PARTS = (
+    Part("values", 2, "values", asks="right for {public} that you can see and more that you can't"),
+    Part("traffic", 1, "traffic", asks="nothing is moved twice, and programs share the work"),
+)
 
 
 def tensor(words: str, role: str) -> Tensor:

@@ -301,6 +301,24 @@ def test_an_unknown_topic_and_one_without_a_ladder_are_refused(wrong, capsys):
     assert "SLUG must be one of" in capsys.readouterr().err
 
 
+def test_a_run_of_some_rows_replaces_those_and_dates_them(tmp_path, monkeypatch):
+    def run_of(date, **us):
+        rows = [
+            {"topic": "alpha", "op": "x", "case": case, "us": one, "peers": {}} for case, one in us.items()
+        ]
+        head = {"machine": {"gpu": "NVIDIA H200"}, "date": date, "versions": {}, "ceilings": {}}
+        return head | {"rows": rows}
+
+    (tmp_path / "kernels/alpha").mkdir(parents=True)
+    monkeypatch.setattr(command, "KERNELS", tmp_path / "kernels")
+    for run in (run_of("2026-01-02", small=1, large=2), run_of("2026-02-03", large=3, huge=4)):
+        (tmp_path / "run.json").write_text(record.dumps(run))
+        assert command.main(["--record", str(tmp_path / "run.json")]) == 0
+    kept = json.loads((tmp_path / "kernels/alpha/results/h200.json").read_text())
+    found = {row["case"]: (row["us"], row.get("date", kept["date"])) for row in kept["rows"]}
+    assert found == {"small": (1, "2026-01-02"), "large": (3, "2026-02-03"), "huge": (4, "2026-02-03")}
+
+
 def test_a_ladder_is_recorded_apart_from_the_tuned_kernels(tmp_path, monkeypatch):
     assert "gemm_tiling" in command.topics("ladder")
     run = {"machine": {"gpu": "NVIDIA H200"}, "table": "ladder", "rows": [{"topic": "alpha", "op": "ladder"}]}

@@ -14,7 +14,7 @@ from triton.experimental.gluon.language.nvidia.hopper import (
     warpgroup_mma_wait,
 )
 
-from kernels.gemm_tiling.hopper_gemm import descriptor, store, tile_of
+from kernels.hopper_tiles import descriptor, store, tile_of
 from kernels.ring_barriers import ring_barriers
 
 CONSUMERS = gl.constexpr(2)

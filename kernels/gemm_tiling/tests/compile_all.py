@@ -5,8 +5,9 @@ from functools import partial
 
 import torch
 
+from kernels import hopper_fp8
 from kernels.gemm_tiling import block_scaled_gemm as scaled
-from kernels.gemm_tiling import gemm, hopper_block_scaled, hopper_gemm
+from kernels.gemm_tiling import gemm, hopper_gemm
 from kernels.gemm_tiling.gemv import gemv
 from kernels.tests.compiled import Found
 
@@ -37,10 +38,11 @@ def main():
         for order, right in (("rows", b), ("columns", b.t())):
             call = partial(hopper_gemm.launch, a, right, out, config, 132)
             found.add(f"hopper {name} {order}", call, 90)
-    for name in ("BLOCKS", "FEW_ROWS", "FEW_TILES"):
-        config = getattr(hopper_block_scaled, name)
-        call = partial(hopper_block_scaled.launch, *fp8, config, 132)
-        found.add(f"hopper block_scaled {name.lower()}", call, 90)
+    by_row = codes, codes.t(), torch.empty(N), torch.empty(N), out
+    for config in hopper_fp8.ROUND_NS:
+        for name, given in (("block_scaled", fp8), ("row_scaled", by_row)):
+            call = partial(hopper_fp8.launch, *given, config, 132)
+            found.add(f"hopper {name} {config.consumers}x{config.block_n}", call, 90)
     print(json.dumps(found))
 
 

@@ -156,7 +156,7 @@ def test_the_pick_is_the_fastest_that_was_raced():
 @pytest.mark.gpu
 @pytest.mark.parametrize("size", [(64, 7168, 512), (100, 320, 1024), (4, 192, 384), (300, 640, 256)])
 def test_hopper_block_scaled_configs(size):
-    from kernels.gemm_tiling import hopper_block_scaled as hopper
+    from kernels import hopper_fp8 as hopper
 
     if torch.cuda.get_device_capability() != (9, 0):
         pytest.skip("needs sm_90")
@@ -164,19 +164,36 @@ def test_hopper_block_scaled_configs(size):
     a, b, x, y = tensors(case)
     sa, sb = cases.scales(case)
     rows, blocks = (laid_out(to_torch(s, DEVICE), "columns") for s in (sa, sb))
-    for config in (hopper.BLOCKS, hopper.FEW_ROWS, hopper.FEW_TILES):
-        out = filled(case.m, case.n, torch.bfloat16)
-        hopper.launch(x, y, rows.t(), blocks.t(), out, config, 132)
-        assert relative_error(to_numpy(out), reference.block_scaled_gemm(a, b, sa, sb)) < ROUNDING["fp8"], (
-            config
-        )
+    by_row = sa[:, 0].copy(), np.resize(sb, case.n)
+    wanted = (
+        reference.block_scaled_gemm(a, b, sa, sb),
+        (a.astype(float) @ b.astype(float)) * np.outer(*by_row),
+    )
+    for config in hopper.ROUND_NS:
+        for scales, want in zip(
+            ((rows.t(), blocks.t()), (to_torch(s, DEVICE) for s in by_row)), wanted, strict=True
+        ):
+            out = filled(case.m, case.n, torch.bfloat16)
+            hopper.launch(x, y, *scales, out, config, 132)
+            assert relative_error(to_numpy(out), want) < ROUNDING["fp8"], config
 
 
-def test_few_rows_get_narrow_tiles_only_where_wide_ones_leave_processors_idle():
-    from kernels.gemm_tiling import hopper_block_scaled as hopper
+@pytest.mark.parametrize(
+    "m, n, consumers, block_n",
+    [
+        (64, 7168, 1, 64),  # 112 tiles in one round
+        (128, 7168, 2, 64),
+        (256, 4096, 2, 64),
+        (1024, 4096, 2, 128),
+        (4096, 4096, 3, 128),
+        (8192, 8192, 3, 128),
+    ],
+)
+def test_fp8_takes_the_tiles_whose_rounds_were_fastest(m, n, consumers, block_n):
+    from kernels import hopper_fp8
 
-    assert hopper.pick(64, 7168, 132) is hopper.FEW_TILES, "56 tiles of 128 columns for 132"
-    assert hopper.pick(64, 28672, 132) is hopper.FEW_ROWS and hopper.pick(129, 7168, 132) is hopper.BLOCKS
+    config = hopper_fp8.pick(m, n, 132)
+    assert (config.consumers, config.block_n) == (consumers, block_n)
 
 
 def test_blocks_of_scales_matter():

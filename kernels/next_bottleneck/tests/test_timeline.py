@@ -2,8 +2,7 @@
 
 import pytest
 
-from kernels.next_bottleneck.timeline import Launch, Share, by_slot, labels, timeline
-from kernels.tests.figures import REFUSAL
+from kernels.next_bottleneck.timeline import Launch, Share, aligned, by_slot, labels, timeline
 
 
 def kernel(name, ts, dur, correlation):
@@ -46,12 +45,44 @@ def test_a_kernel_belongs_to_the_innermost_range_that_asked_for_it():
 
 def test_a_captured_step_has_the_eager_labels_and_its_own_times():
     replay = [kernel(name, 1000 + 4 * i, 3, 7) for i, name in enumerate("abcd")]
-    found = timeline(replay, labels(EAGER))
+    found, differ = timeline(replay, labels(EAGER))
     assert found[1] == Launch("inner", "b", 4, 3) and found[3].end_us == 15
-    with pytest.raises(ValueError, match=REFUSAL):
-        timeline(replay[:3], labels(EAGER))
-    with pytest.raises(ValueError, match=REFUSAL):
-        timeline([*replay[:3], kernel("x", 2000, 1, 1)], labels(EAGER))
+    assert differ == []
+
+
+STEP = [(slot, kernel) for _ in range(3) for slot, kernel in (("norm", "n"), ("qkv", "g"), ("out", "g"))]
+NAMES = [name for _, name in STEP]
+
+
+@pytest.mark.parametrize("place", range(len(STEP) + 1))
+def test_one_launch_more_on_either_side_moves_no_other_label(place):
+    """In a step of like layers, also where the longest common block begins a layer too early."""
+    slots = [slot for slot, _ in STEP]
+    eager = [*STEP[:place], ("sample", "memset"), *STEP[place:]]
+    assert aligned(eager, NAMES) == (slots, [f"eager launch {place}, sample: the graph has no memset"])
+    before = slots[place - 1] if place else "loop"
+    got, (said,) = aligned(STEP, [*NAMES[:place], "fill", *NAMES[place:]])
+    assert got == [*slots[:place], before, *slots[place:]]
+    assert said == f"graph launch {place}, after {before}: the eager run has no fill"
+
+
+def test_a_launch_that_a_graph_replaces_keeps_its_slot():
+    met = [*NAMES[:4], "memset node", *NAMES[5:]]
+    assert aligned(STEP, met) == (
+        [slot for slot, _ in STEP],
+        ["eager launch 4, qkv: g is memset node in the graph"],
+    )
+
+
+def test_runs_that_share_nothing_or_are_empty_are_told_apart_without_a_failure():
+    slots, differ = aligned([("a", "x"), ("b", "y")], ["z"])
+    assert slots == ["a"] and len(differ) == 2
+    assert (
+        aligned([], ["z"])[0] == ["loop"]
+        and aligned([("a", "x")], [])[0] == []
+        and aligned([], []) == ([], [])
+    )
+    assert timeline([], []) == ([], [])
 
 
 def test_shares_sum_to_the_step_also_where_kernels_overlap():

@@ -8,7 +8,7 @@ from kernels.expert_load_balance.cases import DEEPSEEK, MIXTRAL, QWEN
 from kernels.machines import machine
 from kernels.next_bottleneck import cost as links
 from kernels.tiny_model import kept
-from widgets.expert_load_balance import device_load_model
+from widgets.expert_load_balance import device_load_model, dispatch
 from widgets.registry import find
 from widgets.tests.lesson_said import lesson, prose
 
@@ -97,6 +97,14 @@ def by_number(devices):
 def left_once(places):
     """Of the rows that 8 independent picks send out of one of so many places, those left if each place gets a token once."""
     return places * (1 - (1 - 1 / places) ** 8) / 8
+
+
+DISPATCH = dispatch.run(**dispatch.SIMULATOR.inputs({"way": "node"}))
+
+
+def halved(compute, weights, exchange, sms):
+    """Microseconds of a layer in two halves, by the lesson's formula."""
+    return max((compute + weights) / (1 - sms / 132), exchange) + exchange / 2
 
 
 CLAIMS = {  # a sentence of the lesson: (what it speaks of, from, to)
@@ -193,6 +201,19 @@ CLAIMS = {  # a sentence of the lesson: (what it speaks of, from, to)
     "1.03 with the search": (lambda: halves(cost.searched, 0), 1.02, 1.035),
     "the optimum of the first half is at 1.21": (lambda: halves(cost.optimum, 1), 1.2, 1.215),
     "a little worse on the first half, is at 1.15": (lambda: halves(cost.searched, 1), 1.145, 1.155),
+    "The slow link carries little more than a third": (
+        lambda: DISPATCH.node.network_rows / DISPATCH.pair.network_rows,
+        0.34,
+        0.4,
+    ),
+    "so no surplus reaches that": (lambda: cost.break_even_pairs(989e12, 450e9) / 256, 10, 20),
+    "The long prompt gains a sixth with a hook": (lambda: 4500 / halved(3000, 100, 1500, 0), 1.15, 1.18),
+    "an eighth with 5 SMs, and nothing with 24": (lambda: 4500 / halved(3000, 100, 1500, 24), 0.98, 1.01),
+    "overlap loses with 24 SMs and is level with a hook": (
+        lambda: 500 / halved(300, 100, 200, 0),
+        0.99,
+        1.01,
+    ),
 }
 
 

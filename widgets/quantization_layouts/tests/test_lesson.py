@@ -77,9 +77,17 @@ FORMULAS = {  # a sentence of the lesson: (what it speaks of, from, to)
     "8 bits have 17x the levels": (lambda r: 255 / 15, 17, 17),
     "3 instructions per weight": (lambda r: cost.unpack_per_weight("book", 4), 3, 3),
     "four subtractions for eight codes, 1.4 instructions per weight": (lambda r: (4 + 3 + 4) / 8, 1.35, 1.4),
-    "one FMA with 1/16 and −72 turns that into code − 8": (
+    "one FMA with 1/16 and −72 makes weights of them": (
         lambda r: max(abs((1024 + 16 * c) / 16 - 72 - (c - 8)) for c in range(16)), 0, 0),
-    "16 · 15 needs more than 7 bits": (lambda r: 16 * 15, 2**7, 2**10 - 1),
+    "128 + 16 · 15 needs eight bits of mantissa": (lambda r: 16 * 15, 2**7, 2**8 - 1),
+    "Half of the weights still arrive": (lambda r: 128 / 256, 0.5, 0.5),
+    "Whole tiles waste 39% there": (lambda r: 1 - r.tile_rows[2][2], 0.385, 0.395),
+    "stream-K almost nothing": (lambda r: 1 - r.tile_rows[2][4], 0, 0.02),
+    "Both mistakes destroy the layer": (lambda r: min(error for _, error in r.repack_rows[1:]), 0.9, 2),
+    "int8 with a scale per row errs four times as much": (
+        lambda r: r.both_rows[2][1] / r.both_rows[0][1], 3.5, 4.2),
+    "formats err five to seven times as much as FP8": (
+        lambda r: (r.both_rows[3][1] - r.both_rows[4][1]) / r.both_rows[0][1] + 7, 5, 7),
     "the seven shifts and AND-ORs for eight codes": (lambda r: 7 / 8 - cost.unpack_per_weight("int4", 4), -0.05, 0.05),
     "the mantissa trick int4 takes 0.9 integer instructions per weight": (lambda r: cost.unpack_per_weight("int4", 4), 0.9, 0.9),
     "spends at least twice as long on reading as on unpacking, in every row": (
@@ -272,11 +280,11 @@ def test_the_lesson_names_who_was_not_there():
 
 def test_it_promises_as_many_predictions_as_it_asks():
     asked = sum(cell.text.count("**Predict") for cell in LESSON.cells)
-    assert "commit to twenty predictions" in PROSE
-    assert asked + sum(bool(cell.shown and cell.shown.predict) for cell in LESSON.cells) == 20
+    assert "commit to twenty-five predictions" in PROSE
+    assert asked + sum(bool(cell.shown and cell.shown.predict) for cell in LESSON.cells) == 25
 
 
-def test_all_four_simulators_are_asked_in_the_topics_order():
+def test_all_five_simulators_are_asked_in_the_topics_order():
     from widgets.quantization_layouts import ORDER
 
     assert tuple(cell.shown.name for cell in LESSON.cells if cell.shown) == ORDER

@@ -65,7 +65,9 @@ def test_the_list_on_the_left_is_the_courses_order(learner):
     rows = learner.evaluate(ROWS)
     lessons = [name for name in rows if name[:2].isdigit()]
     assert rows[0] == "start.ipynb" and lessons == sorted(lessons) and len(lessons) >= 3
-    assert set(rows) == {"start.ipynb", "simulators", "glossary.ipynb", *lessons}, rows
+    assert set(rows) == {"start.ipynb", "simulators", "glossary.ipynb", "from_the_sources.ipynb", *lessons}, (
+        rows
+    )
     assert all("…" not in name for name in rows)
     folder = next((learner.project / "course").glob("[0-9][0-9]_*/"))
     open_tree(learner, f"course/{folder.name}/review.ipynb")

@@ -103,6 +103,30 @@ FAULTS = (
     ("words", "Makefile", "+INDEX = https://pypi.org/simple", "a registry's address"),
     ("words", "kernels/speaking_model/kept/planted.npz", "x" * 500_001, "bytes; at most 500,000"),
     ("words", "course/planted.svg", "<!--" + "x" * 500_000 + "-->", "bytes; at most"),
+    (
+        "sources",
+        "course/from_the_sources.psv",
+        "+roofline|a new item|||",
+        "a new item has no place: there is no page (empty)",
+    ),
+    (
+        "sources",
+        "course/from_the_sources.psv",
+        "|Patterns| -> |Habits|",
+        "b_profiling has no heading 'Habits'",
+    ),
+    (
+        "sources",
+        "course/07_next_bottleneck/h_fleet.md",
+        "gray failure -> grey illness",
+        "does not say 'gray failure'",
+    ),
+    (
+        "sources",
+        "course/from_the_sources.psv",
+        "+roofline|the energy of a fetch|glossary|#rope|",
+        "must be named once",
+    ),
     ("links", "course/planted.md", "\n\nSee [this](nowhere.ipynb).", "planted.md:3: links nowhere.ipynb"),
     ("links", "course/planted.md", "[lab](../work/99_planted/kernel.ipynb)", "links ../work/99_planted"),
 )
@@ -257,6 +281,23 @@ def test_the_table_of_questions_and_the_notebooks_are_compared(small):
     assert "must check('roofline.ridge')" in graded.check(small, {"roofline.ridge": Asked})[0]
 
 
+def test_tables_of_kernel_questions_are_never_written_by_hand(small, monkeypatch):
+    class Asked:
+        notebook_path, kind, name = "00_roofline/concepts.ipynb", "kernel", "ridge"
+
+    bounded, account = (import_module(m) for m in ("grader.tools.gates.bounded", "grader.questions.account"))
+    monkeypatch.setattr(account, "unbounded", lambda question: [])
+    lab = small / "solutions/00_roofline/concepts.md"
+    lab.write_text("<!-- judged=ridge -->\n")
+    assert bounded.check(small, {"roofline.ridge": Asked}) == []
+    monkeypatch.setattr(account, "unbounded", lambda question: ["scratch"])
+    assert bounded.check(small, {"roofline.ridge": Asked}) == ["roofline.ridge: scratch must have a bound"]
+    lab.write_text("| part | points | asks |\n|---|---|---|\n")
+    monkeypatch.setattr(account, "unbounded", lambda question: [])
+    missing, by_hand = bounded.check(small, {"roofline.ridge": Asked})
+    assert "must come from <!-- judged=ridge -->" in missing and "<!-- judged=NAME -->" in by_hand
+
+
 def test_ruff_has_nothing_to_say():
     for command in (["check"], ["format", "--check"]):
         done = subprocess.run(
@@ -272,3 +313,10 @@ def test_a_copy_without_git_holds_the_same_files(tmp_path):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
     assert {path.relative_to(tmp_path) for path in tree.files(tmp_path)} == kept
+
+
+def test_what_pip_builds_within_a_room_is_no_module_of_it(tmp_path):
+    for name in ("tilescope/notebook.py", "tilescope/__pycache__/build/lib/tilescope/notebook.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    assert tree.modules(tmp_path, "tilescope") == [tmp_path / "tilescope/notebook.py"]

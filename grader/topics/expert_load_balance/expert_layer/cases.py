@@ -16,7 +16,7 @@ from kernels.expert_load_balance import reference
 
 def layered(rng, kind):
     tokens, per = shared.tokens(rng, kind)
-    experts = weights_of(rng, len(tokens) * per)
+    experts = weights_of(rng, len(tokens) * per, tokens[0][0].shape[1])
     found = [(*one, *(w[rank * per : (rank + 1) * per] for w in experts)) for rank, one in enumerate(tokens)]
     return Together(tuple(found), kind)
 

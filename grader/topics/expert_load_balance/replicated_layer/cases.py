@@ -4,7 +4,15 @@ import numpy as np
 
 from grader.questions import Together
 from grader.questions.draws import between
-from grader.topics.expert_load_balance.shared import counts, row_bytes, there_and_back, tokens_of, weights_of
+from grader.topics.expert_load_balance.shared import (
+    HIDDEN_SIZE,
+    LONGER,
+    counts,
+    row_bytes,
+    there_and_back,
+    tokens_of,
+    weights_of,
+)
 from kernels.expert_load_balance import cost, reference
 
 EVEN, MORE = 1.2, 5  # rows of others that a rank may receive, over what copies in turn leave the busiest
@@ -21,17 +29,19 @@ SHAPES = {  # kind -> (tokens of each rank, experts, spare copies, share of toke
     ),
     "a rank without tokens": lambda rng: ([between(rng, 9, 20), 0, between(rng, 9, 20), 7], 8, 4, 0.5),
 }
+SHAPES[LONGER] = lambda rng: ([between(rng, 5, 9), between(rng, 60, 90), 6], between(rng, 20, 24), 3, 0.3)
 PUBLIC = ("four ranks", "a hot expert", "no spare copy")
 HIDDEN = (*SHAPES, "a hot expert", *["nearly all tokens on one rank"] * 3)
 
 
 def drawn(rng, kind):
     tokens, experts, spare, hot = SHAPES[kind](rng)
-    found = tokens_of(rng, tokens, experts, 2, hot)
+    top_k, columns = (between(rng, 3, 5), between(rng, 40, 60)) if kind == LONGER else (2, HIDDEN_SIZE)
+    found = tokens_of(rng, tokens, experts, top_k, hot, columns=columns)
     loads = reference.loads_of(np.concatenate([chosen for _, chosen, _ in found]), experts)
     placement = cost.replicate(loads.tolist(), len(tokens), spare)
     holders = np.array([[rank in copies for rank in range(len(tokens))] for copies in placement])
-    weights = weights_of(rng, experts)
+    weights = weights_of(rng, experts, columns)
     return Together(
         tuple((*one, holders, *(w[holders[:, rank]] for w in weights)) for rank, one in enumerate(found)),
         kind,

@@ -5,6 +5,7 @@ import numpy as np
 from grader.box.serve.frames import DTYPES
 from grader.questions import Budget, Case, Tensor
 from grader.questions.draws import ROUNDING, between, log_uniform, odd, spread
+from grader.questions.timed import timed
 from grader.questions.work import work as every_kind
 from grader.topics.flash_attention.shared import (
     BEYOND_FP16,
@@ -168,6 +169,9 @@ def backward(c: Case) -> list[Budget]:
     ]
 
 
+CYCLES = 100  # of a lane, a pair: twice through the exponential, in tiles that the diagonal cuts
+
+
 def backward_reuse(c: Case) -> list[Budget]:
     """Where there is no clock: the loads of tiles of 64 x 64."""
     most = (
@@ -182,6 +186,7 @@ def backward_reuse(c: Case) -> list[Budget]:
             model="two passes over tiles of 64 x 64, + 10%, and dq in fp32 once more",
         ),
         narrow(),
+        timed(CYCLES, c.sizes["B"] * c.sizes["H"] * cost.pairs(shape_of(c)), "pair that is seen"),
         heads_side_by_side(c, "dk", "N", "keys"),
         heads_side_by_side(c, "dq", "M", "rows"),
     ]

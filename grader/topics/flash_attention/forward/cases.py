@@ -4,6 +4,7 @@ import numpy as np
 
 from grader.questions import Budget, Case
 from grader.questions.draws import between, odd, spread
+from grader.questions.timed import timed
 from grader.topics.flash_attention.shared import (
     LOWEST,
     ROWS,
@@ -71,6 +72,9 @@ def forward(c: Case) -> list[Budget]:
     return [*keys(c, END), *dots(c, most, model, END), *kept(c)]
 
 
+CYCLES = 60  # of a lane, a pair: 16 for each that is computed, 22 where a row is normalised at every step
+
+
 def forward_reuse(c: Case) -> list[Budget]:
     """Where there is no clock: loads of row tiles of 64."""
     tiling = cost.Tiling(64, 256)
@@ -79,6 +83,7 @@ def forward_reuse(c: Case) -> list[Budget]:
     return [
         Budget(what="all loads", most=most, look=ROWS, model=model),
         narrow(),
+        timed(CYCLES, c.sizes["B"] * c.sizes["H"] * cost.pairs(shape_of(c)), "pair that is seen"),
         heads_side_by_side(c, "o", "M", "rows"),
     ]
 

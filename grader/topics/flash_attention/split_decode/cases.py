@@ -6,6 +6,7 @@ import numpy as np
 
 from grader.questions import Budget, Case
 from grader.questions.draws import between, odd, spread
+from grader.questions.timed import timed
 from grader.questions.work import work as every_kind
 from grader.topics.flash_attention.shared import (
     HIGHEST,
@@ -118,6 +119,9 @@ def decode(c: Case) -> list[Budget]:
 CACHED = 24  # operations of every kind for a number of K, with its number of V
 
 
+CYCLES = 250  # of a lane, a pair: a tile of sixteen rows may hold one query alone
+
+
 def decode_moved(c: Case) -> list[Budget]:
     """Where there is no clock: everything that moves, the splits' results out and in among it."""
     most = 1.3 * cost.decode_bytes(decode_of(c))
@@ -126,7 +130,13 @@ def decode_moved(c: Case) -> list[Budget]:
     moved = Budget(what="everything loaded and stored", access="any", most=most, look=look, model=model)
     s = c.sizes
     numbers = s["B"] * s["G"] * s["N"] * s["D"]
-    return [moved, narrow(), every_kind(CACHED, numbers, f"{numbers:,} numbers of K")]
+    pairs = s["B"] * s["H"] * s["N"]
+    return [
+        moved,
+        narrow(),
+        every_kind(CACHED, numbers, f"{numbers:,} numbers of K"),
+        timed(CYCLES, pairs, "pair of a query and a key"),
+    ]
 
 
 LONG_CACHE = decode_case(4, 32, 8, 32768, 128, "bf16", sm_count=132)

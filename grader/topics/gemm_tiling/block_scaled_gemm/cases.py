@@ -6,7 +6,18 @@ import numpy as np
 
 from grader.questions import Budget, Case
 from grader.questions.draws import ROUNDING, between, odd, spread
-from grader.topics.gemm_tiling.shared import KEPT, LOADED, REUSED, STORED, in_dots, mnk, shared_out, sizes
+from grader.questions.timed import timed
+from grader.topics.gemm_tiling.shared import (
+    CYCLES,
+    KEPT,
+    LOADED,
+    REUSED,
+    STORED,
+    in_dots,
+    mnk,
+    shared_out,
+    sizes,
+)
 from kernels.gemm_tiling import cost, reference
 
 SCALE_BLOCK = reference.SCALE_BLOCK
@@ -192,6 +203,7 @@ def scaled_reuse(case: Case) -> list[Budget]:
             model=f"{math.ceil(m / 64)} x {math.ceil(n / 64)} tiles of 64 x 64, their scales, and unfinished tiles of sums",
         ),
         *in_dots(case),
+        timed(CYCLES, m * n * k, "product"),
         shared_out(case),
     ]
 

@@ -6,7 +6,18 @@ import numpy as np
 
 from grader.questions import Budget, Case
 from grader.questions.draws import ROUNDING, SMALLEST, between, odd, rounded, spread, where_finite
-from grader.topics.gemm_tiling.shared import KEPT, LOADED, REUSED, STORED, in_dots, mnk, shared_out, sizes
+from grader.questions.timed import timed
+from grader.topics.gemm_tiling.shared import (
+    CYCLES,
+    KEPT,
+    LOADED,
+    REUSED,
+    STORED,
+    in_dots,
+    mnk,
+    shared_out,
+    sizes,
+)
 from kernels.gemm_tiling import cost, reference
 
 FP32_SUM = 2.0**-16  # of the sum of |a||b|: any order of an fp32 sum stays within, a 16-bit one does not
@@ -192,6 +203,7 @@ def reuse(case: Case) -> list[Budget]:
             model=f"{math.ceil(m / 64)} and {math.ceil(n / 128)} tiles of 64 x 128 each way, and unfinished tiles of sums",
         ),
         *in_dots(case),
+        timed(CYCLES, m * n * k, "product"),
         shared_out(case),
     ]
 

@@ -7,6 +7,7 @@ import numpy as np
 from grader.questions import Budget, Case
 from grader.questions.draws import ROUNDING, SMALLEST, between, odd, rounded, spread, where_finite
 from grader.questions.side_by_side import side_by_side
+from grader.questions.timed import timed
 from grader.questions.work import work
 from grader.topics.moe_routing.shared import (
     INT32,
@@ -198,6 +199,7 @@ def combine_flow(c: Case) -> list[Budget]:
             model=f"{SUMMED} for each of {t} x {k} rows of {lanes} lanes",
         ),
         work(COMBINE_ALL, t * k * lanes, f"{t} x {k} rows of {lanes} lanes"),
+        timed(8, t * k * lanes, "number of a row"),
         side_by_side(
             "read the rows", "rows", "load", math.ceil(t / TOKENS), f"one for every {TOKENS} of {t} tokens"
         ),

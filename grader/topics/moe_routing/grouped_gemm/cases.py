@@ -10,6 +10,7 @@ from grader.box.serve.frames import DTYPES
 from grader.questions import Budget, Case
 from grader.questions.draws import ROUNDING, SMALLEST, between, odd, rounded, spread, where_finite
 from grader.questions.side_by_side import side_by_side
+from grader.questions.timed import timed
 from grader.questions.work import filled, work
 from grader.topics.moe_routing.shared import (
     HALF,
@@ -248,6 +249,7 @@ def gemm_flow(c: Case) -> list[Budget]:
             model=f"4 T K N H = {flop:,.0f} at least; with {tiles} tiles of {TILE} rows, N and H rounded up to 128, at most",
         ),
         work(GEMM_ALL, tiles * TILE * n * h, f"{tiles} x {TILE} x {n} x {h} products"),
+        timed(0.25, tiles * TILE * n * h, "product"),
         Budget(
             what="operations beside tl.dot",
             count="operations",

@@ -8,6 +8,7 @@ from grader.questions import Budget, Case
 from grader.questions.account import whole_sectors
 from grader.questions.draws import between, odd, spread
 from grader.questions.side_by_side import side_by_side
+from grader.questions.timed import timed
 from grader.topics.moe_routing.shared import (
     INT32,
     chosen,
@@ -224,6 +225,7 @@ def side(case: Case) -> list[Budget]:
             look="what is done for every token and every expert, though it concerns one of them",
             model=f"{WORK} for each of {t} x {k} picks and {lanes} lanes of experts",
         ),
+        timed(32, t * k * lanes, "pick and lane of experts"),
     ]
 
 

@@ -4,6 +4,7 @@ import numpy as np
 
 from grader.questions import Budget, Case
 from grader.questions.draws import between, odd, spread
+from grader.questions.timed import timed
 from grader.questions.work import filled, work
 from grader.topics.quantization_layouts.shared import (
     EXACT,
@@ -11,7 +12,6 @@ from grader.topics.quantization_layouts.shared import (
     GEMM_ALL,
     GROUP,
     SCALES,
-    beside_dot,
     flow,
     in_dot,
     nkgm,
@@ -100,7 +100,7 @@ def hidden_gemm(rng: np.random.Generator) -> list[Case]:
     ]
 
 
-GEMM_WORK = 6  # beside tl.dot
+GEMM_CYCLES = 34  # of a lane, a weight: 8 with two codes in an OR, 16 where each is converted
 
 
 def metered_gemm(rng: np.random.Generator) -> Case:
@@ -133,7 +133,7 @@ def gemm_flow(c: Case) -> list[Budget]:
     return [
         *in_dot(useful(c), filled((m, 16)), n, k),
         work(GEMM_ALL, n * k, f"{n} x {k} weights"),
-        beside_dot(GEMM_WORK, n, k),
+        timed(GEMM_CYCLES, n * k, "weight"),
         *flow(c),
     ]
 

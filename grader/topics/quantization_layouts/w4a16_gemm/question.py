@@ -43,7 +43,7 @@ QUESTION = KernelQuestion(
             3,
             "traffic",
             gpu="speed",
-            asks=f"without a GPU: all products in `tl.dot`, at most {cases.GEMM_WORK} operations on floats a weight beside it, words in whole sectors, a program at least for each multiprocessor, no operand of `tl.dot` wider than 16 bits; operations of every kind have a limit too. With one, at {{timed[N]:,}} × {{timed[K]}} with M = {{timed[M]}}: full points up to {{full}} times the time of cuBLAS on the 16-bit weight, none beyond {{none}} times",
+            asks="without a GPU: all products in `tl.dot`, little time for each weight by these counts, words in whole sectors, a program at least for each multiprocessor, no operand of `tl.dot` wider than 16 bits. With one, at {timed[N]:,} × {timed[K]} with M = {timed[M]}: full points up to {full} times the time of cuBLAS on the 16-bit weight, none beyond {none} times",
         ),
     ),
     tensors=(

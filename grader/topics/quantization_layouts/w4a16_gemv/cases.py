@@ -6,6 +6,7 @@ import numpy as np
 
 from grader.questions import Budget, Case
 from grader.questions.draws import between, odd, spread
+from grader.questions.timed import timed
 from grader.questions.work import work
 from grader.topics.quantization_layouts.shared import (
     EXACT,
@@ -13,7 +14,6 @@ from grader.topics.quantization_layouts.shared import (
     GEMV_ALL,
     GROUP,
     ROWS,
-    WORK,
     flow,
     nkgm,
     sizes,
@@ -78,8 +78,8 @@ def hidden_gemv(rng: np.random.Generator) -> list[Case]:
     ]
 
 
-# operations a weight: one takes some 3 to 5, and a last step that K does not fill counts whole
-GEMV_WORK = 12
+# cycles of a lane a weight: 13 where no number is converted, 23 where each is, and a last step that K does not fill counts whole
+GEMV_CYCLES = 34
 
 
 def metered_gemv(rng: np.random.Generator) -> Case:
@@ -111,13 +111,7 @@ def gemv_flow(c: Case) -> list[Budget]:
     return [
         *flow(c),
         work(GEMV_ALL, n * k, f"{n} x {k} weights"),
-        Budget(
-            what="operations",
-            count="operations",
-            most=GEMV_WORK * n * k,
-            look=WORK,
-            model=f"{GEMV_WORK} for each of {n} x {k} weights",
-        ),
+        timed(GEMV_CYCLES, n * k, "weight"),
     ]
 
 

@@ -42,7 +42,7 @@ QUESTION = KernelQuestion(
             3,
             "traffic",
             gpu="speed",
-            asks=f"without a GPU: words in whole sectors of 32 bytes (2% more is allowed), a program at least for each multiprocessor, at most {cases.GEMV_WORK} operations on floats a weight; operations of every kind have a limit too. With one, at {{timed[N]:,}} × {{timed[K]}}: full points from {{full_speed}} of the speed of cuBLAS on the 16-bit weight, none below {{none_speed}}",
+            asks="without a GPU: words in whole sectors of 32 bytes (2% more is allowed), a program at least for each multiprocessor, and little time for each weight by these counts. With one, at {timed[N]:,} × {timed[K]}: full points from {full_speed} of the speed of cuBLAS on the 16-bit weight, none below {none_speed}",
         ),
     ),
     tensors=(WORDS, SCALE_TENSOR, Tensor("x", "k", ("K",)), Tensor("y", "n", ("N",), role="out")),

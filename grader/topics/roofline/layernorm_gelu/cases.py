@@ -7,6 +7,7 @@ import numpy as np
 from grader.questions import Budget, Case
 from grader.questions.draws import ROUNDING, between, log_uniform, odd, rounded, spread, where_finite
 from grader.questions.side_by_side import side_by_side
+from grader.questions.timed import timed
 from grader.questions.work import work
 from kernels.roofline import cost, reference
 
@@ -179,6 +180,7 @@ def by_sectors(c: Case) -> list[Budget]:
             look="what is computed more than once for an element",
         ),
         work(WORK, m * n, f"{m} x {n} elements"),
+        timed(80, m * n, "element"),
         side_by_side("store y", "y", "store", math.ceil(m / ROWS), f"one for every {ROWS} of {m} rows"),
     ]
 

@@ -5,6 +5,7 @@ import numpy as np
 from grader.questions import Budget, Case
 from grader.questions.draws import between, odd, spread
 from grader.questions.side_by_side import side_by_side
+from grader.questions.timed import timed
 from grader.questions.work import work
 from grader.topics.sampling_fusion.shared import (
     ALL_WORK,
@@ -77,6 +78,7 @@ def by_sectors(case: Case) -> list[Budget]:
             model=f"{WORK} for each of {b} x {v} logits",
         ),
         work(ALL_WORK, b * v, f"{b} x {v} logits"),
+        timed(600, b * v, "logit"),
         side_by_side("read the logits", "logits", "load", -(-b // ROWS), f"one for every {ROWS} of {b} rows"),
     ]
 

@@ -5,6 +5,7 @@ import numpy as np
 from grader.box.serve.frames import DTYPES
 from grader.questions import Budget, Case
 from grader.questions.draws import between, odd, spread
+from grader.questions.timed import timed
 from grader.questions.work import work
 from grader.topics.sampling_fusion.shared import ALL_WORK, LEFT, NEIGHBOURS, WORK, compulsory, size, useful
 from grader.topics.sampling_fusion.shared_rows import in_turn, plain_inputs, telling_seeds
@@ -156,6 +157,7 @@ def by_sectors(case: Case) -> list[Budget]:
             model=f"{WORK} for each of {b} x ({v} + {AGAIN}) logits",
         ),
         work(ALL_WORK, b * (v + AGAIN), f"{b} x ({v} + {AGAIN}) logits"),
+        timed(120, b * (v + AGAIN), "logit"),
     ]
 
 

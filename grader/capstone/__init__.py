@@ -1,0 +1,12 @@
+"""The capstone's step: a learner's answers of all labs in the slots of one decode step, counted, timed and made to speak.
+
+`from grader.capstone import Capstone` is all that its notebook needs.
+"""
+
+
+def __getattr__(name: str):
+    if name == "Capstone":
+        from grader.capstone.step import Capstone
+
+        return Capstone
+    raise AttributeError(f"grader.capstone has no {name!r}; it offers Capstone")

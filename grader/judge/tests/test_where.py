@@ -1,0 +1,169 @@
+"""Where an answer is wrong is said: the line, the first wrong element, the programs, what was never stored."""
+
+import numpy as np
+import pytest
+
+from grader import questions
+from grader.judge import parts, referee
+from grader.judge.calls import known_mistake
+from grader.judge.compare import difference
+from grader.judge.stored import programs
+from grader.proofs.right import edited, right
+from grader.questions import Call, Mistake, NumpyQuestion, Part
+
+
+def look(question: str, *edits: tuple[str, str]) -> str:
+    source = edited(right(question), edits)
+    verdict = referee.grade_one(source, questions.find(question), seed=2026, eager=False)
+    return next(one.look for one in verdict.parts if one.state == "FAIL")
+
+
+NUMPY = {
+    "the formula": ("gemm_tiling.gemm_bytes", [("+ m * n)", "+ 2 * m * n)")], "gives m * n * elem_bytes too much"),
+    "the line and names": (
+        "expert_load_balance.least_hot_share",
+        [("(experts // devices - 1)", "(experts // devices)")],
+        "line 5 returns it, where beside = ",
+    ),
+    "the first of several": (
+        "moe_routing.route",
+        [("powers.sum(1, keepdims=True)", "powers.sum(0, keepdims=True)")],
+        "its first result agrees; the first wrong one is route[1][0, 0], ",
+    ),
+    "another spelling": ("roofline.roof", [('"memory"', '"Memory"')], "capital letters and spaces count, and 'memory'"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", NUMPY)
+def test_a_numpy_answer_is_told_where(what):
+    question, edits, said = NUMPY[what]
+    found = look(question, *edits)
+    assert said in found, found
+    assert not {"kernel", "mask", "program", "lane", "block"} & set(found.replace(",", " ").split()), found
+
+
+DIFFERENCES, DOUBLED, TURNED = "roofline.differences", "roofline.doubled", "roofline.turned"
+KERNELS = {
+    "the line and the program": (
+        DIFFERENCES,
+        [("x - before", "x - 1.5 * before")],
+        "line 7 of the cell stores the first wrong one, y[1] (",
+    ),
+    "programs that overlap": (
+        DOUBLED,
+        [("tl.program_id(0) * BLOCK + tl", "tl.program_id(0) + tl")],
+        "all programs together store 256 elements, but only 67 different ones, so they overlap",
+    ),
+    "the last program": (
+        DIFFERENCES,
+        [("x - before, mask", "tl.where(offs // BLOCK == N // BLOCK, 3 * x, x - before), mask")],
+        "only programs with tl.program_id(0) = 1, the last, store wrong ones",
+    ),
+    "a row that is passed over": (
+        "roofline.smoothed",
+        [("range(0, T)", "range(1, T)")],
+        "the programs pass over these: ",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", KERNELS)
+def test_a_kernel_is_told_where(what):
+    question, edits, said = KERNELS[what]
+    found = look(question, *edits)
+    assert said in found, found
+
+
+def test_programs_are_named_if_they_store_all_that_is_wrong():
+    grid, side = (4, 3, 1), 4
+    program = np.kron(np.arange(12).reshape(3, 4), np.ones((side, side), int))
+    stored = {"program": program, "launch": np.zeros_like(program)}
+    x, y = program % 4, program // 4
+    drawn = np.random.default_rng(1).random(program.shape) < 0.7
+    for bad, said in {
+        "only programs with tl.program_id(0) = 3, the last, store wrong ones": x == 3,
+        "only programs with tl.program_id(1) = 0 store wrong ones": y == 0,
+        "all programs store wrong ones but those with tl.program_id(0) = 0": x > 0,
+        "only programs with tl.program_id(0) = 1, 2 store wrong ones": (x == 1) | (x == 2),
+        "only program (2, 1) stores wrong ones": program == 6,
+        "3 of 12 programs store wrong ones": np.isin(program, (0, 5, 10)),
+        "": program >= 0,
+    }.items():
+        assert programs(stored, said & drawn, 0, grid) == bad
+
+
+# ---- recognised mistakes
+
+
+def question_of(*mistakes: Mistake) -> NumpyQuestion:
+    return NumpyQuestion(
+        id="gemm_tiling.made_up",
+        notebook="concepts",
+        entry="f",
+        asks="f(n)",
+        parts=(Part("values", 1, "calls"),),
+        reference=lambda n: n,
+        public=(Call((2,)), Call((3,))),
+        hidden=lambda rng: [Call((int(n),), "other sizes") for n in rng.integers(4, 90, 4)],
+        where="nowhere",
+        mistakes=mistakes,
+    )
+
+
+def judged(question, source: str) -> str:
+    return parts.judge(parts.gather(question, source, 2026), question.parts[0]).look
+
+
+TWICE = Mistake("twice", "this is twice as much", wrong=lambda n: 2 * n)
+SQUARE = Mistake("square", "this is the square", wrong=lambda n: n * n)
+DOUBLE = Mistake("double", "this counts everything two times", wrong=lambda n: n + n)
+
+
+def test_of_two_mistakes_with_one_output_both_are_named():
+    found = judged(question_of(TWICE, SQUARE, DOUBLE), "def f(n):\n    return 2 * n\n")
+    assert found == f"{TWICE.sentence}; or: {DOUBLE.sentence}"
+
+
+def test_a_mistake_that_explains_the_public_calls_alone_is_not_named():
+    found = judged(question_of(SQUARE), "def f(n):\n    return n * n if n < 4 else n + 1\n")
+    assert SQUARE.sentence not in found, found
+
+
+def test_a_mistake_that_leaves_one_wrong_result_unexplained_is_not_named():
+    seen = {
+        n: (Call((n,)), {"array": f"r{n}"}, {f"r{n}": np.asarray(2 * n + (n == 9))}) for n in range(2, 12)
+    }
+    assert known_mistake(question_of(TWICE), seen) == ""
+    seen.pop(9)
+    assert known_mistake(question_of(TWICE), seen) == TWICE.sentence
+
+
+# ---- patterns of drawn faults
+
+FAULTS = {
+    "a row": (lambda want, rng: (np.arange(want.shape[0])[:, None] == 3) & np.ones(want.shape, bool), "at row 3"),
+    "the last columns": (lambda want, rng: np.indices(want.shape)[1] >= 24, "from column 24 on"),
+    "odd columns": (lambda want, rng: np.indices(want.shape)[1] % 2 == 1, "at column 1 and every 2 further"),
+    "above the diagonal": (lambda want, rng: np.indices(want.shape)[1] > np.indices(want.shape)[0], "above the diagonal"),
+    "scattered": (lambda want, rng: rng.random(want.shape) < 0.3, ""),
+}  # fmt: skip
+VALUES = {
+    "zeros": (lambda want: 0 * want, "all that is wrong is 0"),
+    "NaN": (lambda want: want * np.nan, "what is wrong is NaN"),
+    "half": (lambda want: want / 2, "each of them is 1/2 of what it should be"),
+    "moved": (lambda want: want + 5, "each of them is 5 too much"),
+    "anything": (lambda want: np.random.default_rng(want.size).standard_normal(want.shape) * 9, ""),
+}
+
+
+@pytest.mark.parametrize("values", VALUES)
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_drawn_fault_is_told_by_its_pattern(fault, values):
+    (where, place), (change, relation) = FAULTS[fault], VALUES[values]
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        want = rng.standard_normal((12, 32)) + 4
+        wrong = where(want, rng)
+        found = difference("y", np.where(wrong, change(want), want), want, 1e-12).pattern.sentence()
+        assert place in found and relation in found, found
+        assert ("wrong only" in found) == bool(place) and (relation or "each" not in found), found

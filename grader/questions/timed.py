@@ -1,0 +1,20 @@
+"""What stands for the clock where there is none: the time that a chip takes for what was counted."""
+
+from grader.questions.model import Budget
+from kernels.machines import MACHINES
+
+CHIP = MACHINES["H200"]
+LIMITS = "which limit is the larger: bytes, operations by their kind (a conversion takes eight times a sum), or tl.dot?"
+
+
+def timed(each: float, of: float, one: str) -> Budget:
+    """At most `each` cycles of a lane for each of so many numbers, `one` of them called so; or the time that all
+    tensors take to move a few times, where that is longer (account.py)."""
+    return Budget(
+        what=f"time on an {CHIP.name} by these counts",
+        count="time",
+        most=CHIP.issue_time({"float": each * of}),
+        per=(of, one),
+        look=LIMITS,
+        model=f"{each:g} cycles of a lane for each {one}, or all tensors moved a few times",
+    )

@@ -1,0 +1,71 @@
+"""residual norm: what is asked, and what each part is worth."""
+
+from grader.questions import KernelQuestion, Part, Speed, Tensor
+from grader.topics.next_bottleneck.residual_norm import cases
+from grader.topics.next_bottleneck.residual_norm.mistakes import MISTAKES
+from grader.topics.next_bottleneck.shared import LESSON
+
+QUESTION = KernelQuestion(
+    id="next_bottleneck.residual_norm",
+    notebook="capstone",
+    entry="launch_norm",
+    asks="r = r + x in r's own 16 bits, and y = r / sqrt(mean(r * r) + eps) * w, row by row, in one launch",
+    parts=(
+        Part(
+            "values",
+            3,
+            "values",
+            asks="right for {public} that you can see and more that you can't: rows of one number and of more than 9,000, many rows, any strides, numbers small, large and beyond fp16, rows of zeros, a large eps, infinity and NaN; nothing is written but r and y",
+        ),
+        Part(
+            "traffic",
+            3,
+            "traffic",
+            asks="four passes in {launches}: x and r are loaded once, r and y stored once; each row may ask for w once",
+        ),
+        Part(
+            "compiled",
+            1,
+            "compiled",
+            asks="compiles for {targets} at {compiled[M]} × {compiled[N]:,} with {spills}",
+        ),
+        Part(
+            "speed",
+            2,
+            "traffic",
+            gpu="speed",
+            asks=f"without a GPU: whole sectors (2% more is allowed), at most {cases.WORK} operations for each number, a program at least for every {cases.ROWS} rows. With one, at {{timed[M]}} × {{timed[N]:,}}: full points up to {{full}} times the time of PyTorch's addition and norm, none beyond {{none}} times",
+        ),
+    ),
+    tensors=(
+        Tensor("x", "mn", ("M", "N")),
+        Tensor("r", "mn", ("M", "N"), role="inout"),
+        Tensor("w", "n", ("N",)),
+        Tensor("y", "mn", ("M", "N"), role="out"),
+    ),
+    inputs=cases.operands,
+    reference=cases.wanted,
+    tolerance=cases.within,
+    public=(
+        cases.case(4, 64),
+        cases.case(3, 100, kind="a row that fills no block"),
+        cases.case(5, 256, "bf16"),
+        cases.case(
+            6, 40, layout={"r": "padded", "y": "transposed"}, kind="rows with gaps, y column by column"
+        ),
+    ),
+    hidden=cases.hidden,
+    metered=cases.metered,
+    budgets={"traffic": cases.four_passes, "speed": cases.by_sectors},
+    useful=cases.useful,
+    compile_case=cases.case(64, 4096, "bf16", sm_count=132),
+    targets=(90, 80),
+    speed=Speed("added_and_normed", cases.TIMED, full=0.75, none=1.5, bound=cases.bound),
+    where=f'{LESSON}/c_compilers.ipynb, "Reading what it wrote"',
+    hints=(
+        "Which numbers does the norm read that the addition has just computed? They are in registers: does anybody have to ask memory for them?",
+        "One program a row: load the row of x and that of r, add them in fp32, round the sum to r's dtype, store it, and take the norm of those rounded numbers in fp32, from the same block.",
+        "s = (x.to(tl.float32) + r.to(tl.float32)).to(r_ptr.dtype.element_ty); tl.store(at_r, s, mask=mask); wide = s.to(tl.float32); y = wide * tl.rsqrt(tl.sum(wide * wide, 0) / N + eps) * w",
+    ),
+    mistakes=MISTAKES,
+)

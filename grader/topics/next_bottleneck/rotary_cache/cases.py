@@ -1,0 +1,294 @@
+"""rotary cache: the inputs of its cases, and what they may cost."""
+
+import numpy as np
+
+from grader.questions import Budget, Case
+from grader.questions.draws import ROUNDING, SMALLEST, between, log_uniform, rounded, spread, where_finite
+from grader.questions.side_by_side import side_by_side
+from grader.questions.work import work
+from kernels.next_bottleneck import reference
+
+FP32_STEPS = 2.0**-18  # of the two products that a turned number is the sum of
+THETA = 1e4
+
+
+def operands(case: Case, rng: np.random.Generator) -> dict:
+    t, h, g, d, s, columns, pages = (case.sizes[name] for name in "THGDSLP")
+    x = rng.standard_normal((t, (h + 2 * g) * d))
+    if case.values == "heads of all sizes":
+        x *= np.repeat(2.0 ** rng.uniform(-6, 6, (t, h + 2 * g)), d, axis=1)
+    if case.values == "small":
+        x *= 2e-3
+    if case.values == "large":
+        x *= 700
+    if case.values == "beyond fp16":
+        x *= 2.0**20
+    if case.values == "heads of zeros":
+        x[:, : h * d] = 0
+    if case.values == "a NaN and an infinity" and t > 1:
+        x[0, rng.integers(h * d)], x[1, rng.integers(h * d, (h + g) * d)] = np.nan, np.inf
+    lens, table = places(case, rng)
+    turns = reference.turns(columns * s, d, THETA)
+    found = {
+        "x": rounded(x, case.dtype),
+        "lens": lens.astype(np.int32),
+        "table": table.astype(np.int32),
+        "turns": turns.astype(np.float32),
+    }
+    for name in ("wq", "wk"):
+        w = rng.choice([-1, 1], d, p=[0.1, 0.9]) * rng.uniform(0.3, 2, d)
+        found[name] = rounded(w * 2.0**20 if case.values == "beyond fp16" else w, case.dtype)
+    for name in "kv":
+        found[name] = rounded(rng.standard_normal((pages, g, s, d)), case.dtype)
+    return found
+
+
+def places(case: Case, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Return each row's keys with its own (T,), and the pages of its sequence (T, L); page 0 is nobody's."""
+    t, s, columns, pages = (case.sizes[name] for name in "TSLP")
+    drawn = 1 + rng.permutation(pages - 1)
+    if case.values == "one sequence":
+        last = between(rng, t, columns * s)
+        return np.arange(last - t + 1, last + 1), np.tile(drawn[:columns], (t, 1))
+    lens = rng.integers(1, columns * s + 1, t)
+    if t > 1:
+        lens[rng.permutation(t)[:2]] = 1, columns * s
+    table = drawn[: t * columns].reshape(t, columns)
+    return lens, np.where(np.arange(columns) < -(-lens[:, None] // s), table, 0)
+
+
+def heads_of(inputs: dict, case: Case) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return q, k, v by head, (T, heads, D), in float64, as they come."""
+    h, g, d = (case.sizes[name] for name in "HGD")
+    x = inputs["x"].astype(np.float64).reshape(len(inputs["x"]), -1, d)
+    return x[:, :h], x[:, h : h + g], x[:, h + g :]
+
+
+def normed(heads, w, eps: float):
+    """RMSNorm of each head."""
+    return heads / np.sqrt((heads**2).mean(-1, keepdims=True) + eps) * w.astype(np.float64)
+
+
+def turned(heads, turns, at):
+    """Pairs (i, i + D / 2) turned by the angles of position `at`, (T,)."""
+    cos, sin = np.split(turns.astype(np.float64)[at][:, None], 2, axis=-1)
+    a, b = np.split(heads, 2, axis=-1)
+    return np.concatenate([a * cos - b * sin, b * cos + a * sin], axis=-1)
+
+
+def stored(inputs: dict, case: Case, q, k, v, where=None) -> dict:
+    """The three outputs, where keys and values go to (page, token of it); to the right places if none are named."""
+    found = {"q": q, "k": inputs["k"].astype(np.float64), "v": inputs["v"].astype(np.float64)}
+    page, slot = where or reference.place(inputs["lens"], inputs["table"], case.sizes["S"])
+    found["k"][page, :, slot], found["v"][page, :, slot] = k, v
+    return found
+
+
+def wanted(inputs: dict, case: Case) -> dict:
+    with np.errstate(invalid="ignore"):
+        found = reference.rotary(
+            inputs["x"],
+            inputs["lens"],
+            inputs["wq"],
+            inputs["wk"],
+            inputs["turns"].astype(np.float64),
+            case.sizes["G"],
+            case.scalars["eps"],
+        )
+    return stored(inputs, case, *found)
+
+
+def within(inputs: dict, case: Case, want: dict) -> dict:
+    """What was turned is rounded once, after fp32; all else of a cache is copied, or left as it was."""
+    at, eps = inputs["lens"] - 1, case.scalars["eps"]
+    q, k, _ = heads_of(inputs, case)
+    page, slot = reference.place(inputs["lens"], inputs["table"], case.sizes["S"])
+    sizes = {}
+    with np.errstate(invalid="ignore"):
+        for name, heads, w in (("q", q, inputs["wq"]), ("k", k, inputs["wk"])):
+            sizes[name] = turned_sizes(normed(heads, w, eps), inputs["turns"], at)
+        dtype = case.dtypes.get("q", case.dtype)
+        allowed_q = allowed(want["q"], sizes["q"], dtype)
+        allowed_k = np.zeros_like(want["k"])
+        allowed_k[page, :, slot] = allowed(want["k"][page, :, slot], sizes["k"], case.dtype)
+    return {"q": allowed_q, "k": allowed_k, "v": np.zeros_like(want["v"])}
+
+
+def turned_sizes(heads, turns, at):
+    """The magnitudes of both products that make each number."""
+    cos, sin = np.split(np.abs(turns.astype(np.float64))[at][:, None], 2, axis=-1)
+    a, b = np.split(np.abs(heads), 2, axis=-1)
+    return np.concatenate([a * cos + b * sin, b * cos + a * sin], axis=-1)
+
+
+def allowed(want, sizes, dtype: str):
+    computed = FP32_STEPS * sizes
+    return where_finite(ROUNDING[dtype] * (np.abs(want) + computed) + computed + SMALLEST[dtype], want)
+
+
+def case(
+    t: int, h: int, g: int, d: int, s: int = 16, columns: int = 2, dtype: str = "fp16", *, eps=1e-6, **more
+) -> Case:
+    """`columns` pages for each row of T, and two more than they take."""
+    sizes = {"T": t, "H": h, "G": g, "D": d, "S": s, "L": columns, "P": t * columns + 2}
+    return Case({name: int(size) for name, size in sizes.items()}, dtype, scalars={"eps": eps}, **more)
+
+
+def hidden(rng: np.random.Generator) -> list[Case]:
+    def rows() -> int:
+        return between(rng, 4, 9)
+
+    fp32 = {"dtypes": {"q": "fp32"}}
+    names = ("x", "lens", "table", "turns", "q", "k", "v")
+    return [
+        case(rows(), 4, 2, 64, between(rng, 3, 20), 3, "bf16", kind="pages of any size"),
+        case(rows(), 6, 2, 64, **fp32, values="heads of all sizes", kind="heads of all sizes, q in fp32"),
+        case(rows(), 6, 3, 2 * between(rng, 9, 15), 8, 2, **fp32, kind="heads that fill no block"),
+        case(rows(), 4, 4, 32, kind="as many key heads as queries"),
+        case(rows(), 9, 1, 48, 4, 5, "bf16", kind="a single key head"),
+        case(between(rng, 20, 30), 2, 1, 16, 4, 9, values="one sequence", kind="one sequence's prompt"),
+        case(1, 3, 1, 128, 16, 1, **fp32, kind="one row, one page"),
+        case(3, 2, 1, 256, 16, 2, "bf16", kind="wide heads"),
+        case(2, 40, 8, 32, 4, 2, kind="many heads"),
+        case(2, 4, 2, 16, 64, between(rng, 20, 40), **fp32, kind="long sequences"),
+        case(rows(), 4, 2, 2, 5, 2, **fp32, kind="heads of a single pair"),
+        case(rows(), 4, 2, 32, 80, 2, layout=spread(rng, *names), kind="no stride of 1"),
+        case(
+            rows(),
+            4,
+            2,
+            32,
+            8,
+            3,
+            layout={"x": "transposed", "table": "transposed", "k": "padded", "q": "padded"},
+            kind="x and the table column by column",
+        ),
+        case(
+            rows(),
+            4,
+            2,
+            32,
+            8,
+            3,
+            layout={
+                "x": "padded",
+                "turns": "transposed",
+                "v": "transposed",
+                "q": "transposed",
+                "k": "spread 1",
+            },
+            kind="turns, v and q column by column",
+        ),
+        case(
+            rows(), 4, 2, 64, **fp32, values="small", eps=log_uniform(rng, 3e-7, 1e-5), kind="small numbers"
+        ),
+        case(rows(), 4, 2, 64, **fp32, values="large", kind="large numbers"),
+        case(rows(), 4, 2, 64, dtype="bf16", values="beyond fp16", kind="numbers beyond fp16"),
+        case(rows(), 4, 2, 64, **fp32, eps=rng.uniform(0.05, 2), kind="a large eps"),
+        case(rows(), 4, 2, 64, values="heads of zeros", kind="heads of zeros"),
+        case(rows(), 4, 2, 32, values="a NaN and an infinity", kind="a NaN and an infinity"),
+        case(between(rng, 70, 90), 2, 1, 4, 2, 2, "bf16", kind="more rows than any size that is named"),
+    ]
+
+
+ONCE = "what is loaded or stored again: a head lives in registers from its load to its store"
+NEIGHBOURS = "which neighbouring lanes read neighbouring addresses: a sector is 32 bytes, used or not"
+CACHED = "the cache: a step only writes into it, at one place of each row and head"
+HALF, INT32, FP32 = 2, 4, 4  # bytes
+EDGES = 1.02
+WORK = 64  # operations for a number of x, where a kernel as it should be takes some 20
+FLOP = 7.0  # a number of q or k: the square and its sum, the norm, the turn
+
+
+def metered(rng: np.random.Generator) -> Case:
+    """Near 16 rows of 32 query heads and 4 key heads of 128, in pages of 16: the real model's heads."""
+    return case(between(rng, 12, 20), 32, 4, 128, 16, 2, kind="the metered size")
+
+
+def numbers(c: Case) -> tuple[int, int]:
+    """Return how many there are of q, and of k."""
+    t, h, g, d = (c.sizes[name] for name in "THGD")
+    return t * h * d, t * g * d
+
+
+def useful(c: Case) -> float:
+    return FLOP * sum(numbers(c))
+
+
+def exactly(what: str, tensor: str, access: str, most: int, model: str) -> Budget:
+    return Budget(what=what, tensor=tensor, access=access, most=most, least=most, look=ONCE, model=model)
+
+
+def at_most(what: str, tensor: str, most: int, model: str) -> Budget:
+    return Budget(
+        what=what, tensor=tensor, most=most, look=f"how often a head asks for {tensor}", model=model
+    )
+
+
+def in_and_out(c: Case) -> list[Budget]:
+    """Each head is read once and written once; tables and weights may be asked for by each head."""
+    t, h, g, d = (c.sizes[name] for name in "THGD")
+    q, k = numbers(c)
+    heads = f"{t} rows of {h + 2 * g} heads"
+    return [
+        exactly("read of x", "x", "load", HALF * (q + 2 * k), f"{heads} of {d} numbers of 2 bytes, once"),
+        exactly("write of q", "q", "store", HALF * q, f"{t} x {h} x {d} numbers of 2 bytes, once"),
+        *(
+            exactly(f"write of {name}", name, "store", HALF * k, f"{t} x {g} x {d} numbers of 2 bytes, once")
+            for name in "kv"
+        ),
+        at_most("read of lens", "lens", INT32 * t * (h + 2 * g), f"one of 4 bytes for each of {heads}"),
+        at_most("read of the table", "table", INT32 * t * (h + 2 * g), f"one of 4 bytes for each of {heads}"),
+        at_most(
+            "read of turns",
+            "turns",
+            FP32 * t * (h + g) * d,
+            f"{d} of 4 bytes for each of {t} x {h + g} heads of q and k",
+        ),
+        at_most("read of wq", "wq", HALF * q, f"{d} of 2 bytes for each of {t} x {h} heads"),
+        at_most("read of wk", "wk", HALF * k, f"{d} of 2 bytes for each of {t} x {g} heads"),
+        Budget(
+            what="scratch, and outputs or the cache read back",
+            tensor="scratch",
+            access="any",
+            most=0,
+            look=CACHED,
+            model="0 bytes",
+        ),
+    ]
+
+
+def flow(c: Case) -> list[Budget]:
+    """Where there is no clock, what speed comes from: whole sectors, little arithmetic, and rows side by side."""
+    t, h, g, d = (c.sizes[name] for name in "THGD")
+    q, k = numbers(c)
+    return [
+        *(
+            Budget(
+                what=f"sectors of {tensor}",
+                tensor=tensor,
+                access=access,
+                count="sectors",
+                most=EDGES * HALF * count,
+                model="all its bytes in sectors of 32 + 2%",
+                look=NEIGHBOURS,
+            )
+            for tensor, access, count in (
+                ("x", "load", q + 2 * k),
+                ("q", "store", q),
+                ("k", "store", k),
+                ("v", "store", k),
+            )
+        ),
+        work(WORK, q + 2 * k, f"{t} x {h + 2 * g} heads of {d}"),
+        side_by_side("store q", "q", "store", t, f"one for each of {t} rows"),
+    ]
+
+
+COMPILED = case(16, 32, 4, 128, 64, 2, "bf16", sm_count=132)
+TIMED = case(64, 32, 4, 128, 64, 2, "bf16", sm_count=132)
+
+
+def bound(c: Case) -> tuple[float, float]:
+    q, k = numbers(c)
+    return useful(c), 2.0 * HALF * (q + 2 * k)

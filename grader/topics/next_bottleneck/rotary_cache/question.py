@@ -1,0 +1,76 @@
+"""rotary cache: what is asked, and what each part is worth."""
+
+from grader.questions import KernelQuestion, Part, Speed, Tensor
+from grader.topics.next_bottleneck.rotary_cache import cases
+from grader.topics.next_bottleneck.rotary_cache.mistakes import MISTAKES
+from grader.topics.next_bottleneck.shared import LESSON
+
+PAGES = ("P", "G", "S", "D")
+
+QUESTION = KernelQuestion(
+    id="next_bottleneck.rotary_cache",
+    notebook="capstone",
+    entry="launch_rotary",
+    asks="norm the heads of q and k, turn them by their position lens - 1, write q to q, and k and v into their page of the cache, in one launch",
+    parts=(
+        Part(
+            "values",
+            4,
+            "values",
+            asks="right for {public} that you can see and more that you can't: heads of 2 to 256 numbers, one key head and many, pages of any size, one sequence's prompt, long sequences, any strides, numbers small, large and beyond fp16, heads of zeros, a large eps, infinity and NaN; the rest of the cache stays as it was",
+        ),
+        Part(
+            "traffic",
+            3,
+            "traffic",
+            asks="in {launches}, each head is loaded once and stored once; each may ask once for its place, its angles and its weight; nothing of the cache is read",
+        ),
+        Part(
+            "compiled",
+            1,
+            "compiled",
+            asks="compiles for {targets} at {compiled[T]} rows of {compiled[H]} + 2 × {compiled[G]} heads of {compiled[D]} with {spills}",
+        ),
+        Part(
+            "speed",
+            2,
+            "traffic",
+            gpu="speed",
+            asks=f"without a GPU: whole sectors (2% more is allowed), at most {cases.WORK} operations for each number of x, a program at least for each row. With one, at {{timed[T]}} rows: full points up to {{full}} times the time of PyTorch's operations, none beyond {{none}} times",
+        ),
+    ),
+    tensors=(
+        Tensor("x", "tc", lambda s: (s["T"], (s["H"] + 2 * s["G"]) * s["D"])),
+        Tensor("lens", "t", ("T",), "i32"),
+        Tensor("table", "tl", ("T", "L"), "i32"),
+        Tensor("turns", "pd", lambda s: (s["L"] * s["S"], s["D"]), "fp32"),
+        Tensor("wq", "d", ("D",)),
+        Tensor("wk", "d", ("D",)),
+        Tensor("q", "thd", ("T", "H", "D"), role="out"),
+        Tensor("k", "phsd", PAGES, role="inout"),
+        Tensor("v", "phsd", PAGES, role="inout"),
+    ),
+    inputs=cases.operands,
+    reference=cases.wanted,
+    tolerance=cases.within,
+    public=(
+        cases.case(3, 4, 2, 16, 4, 2),
+        cases.case(4, 3, 1, 24, 5, 3, kind="heads that fill no block"),
+        cases.case(5, 4, 2, 64, 16, 2, "bf16"),
+        cases.case(6, 2, 1, 32, 4, 3, values="one sequence", kind="one sequence's prompt"),
+    ),
+    hidden=cases.hidden,
+    metered=cases.metered,
+    budgets={"traffic": cases.in_and_out, "speed": cases.flow},
+    useful=cases.useful,
+    compile_case=cases.COMPILED,
+    targets=(90, 80),
+    speed=Speed("turned_and_kept", cases.TIMED, full=0.25, none=0.5, bound=cases.bound),
+    where=f'{LESSON}/c_compilers.ipynb, "Reading what it wrote"',
+    hints=(
+        "Which heads of x does a program own, and where does each of them end up? A head of q, of k and of v differ in two things only: whether they are turned, and the address of their store.",
+        "A program for a row and a head: load both halves of the head; at = lens - 1; page = table[row, at // S], and its token at % S. For q and k: both halves over the root of their mean square, times the weight, then a * cos - b * sin and b * cos + a * sin.",
+        "scale = tl.rsqrt((tl.sum(a * a, 0) + tl.sum(b * b, 0)) / D + eps); cos = tl.load(turns_ptr + at * stride_turnsp + offs * stride_turnsd, ...), sin HALF further; at_k = k_ptr + page * stride_kp + (head - H) * stride_kh + at % S * stride_ks + offs * stride_kd",
+    ),
+    mistakes=MISTAKES,
+)

@@ -1,0 +1,74 @@
+"""Count the rows that one rank's dispatch sends: once per (token, expert) pair, once per rank, or once per node."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kernels import require
+
+WAYS = ("pair", "rank", "node")
+
+
+@dataclass(frozen=True)
+class Send:
+    """Hold one row that travels. `over` is "network" between nodes and "nvlink" within one."""
+
+    token: int
+    source: int
+    target: int
+    over: str
+    experts: tuple[int, ...]  # those that it serves on the target's rank; none where it is only passed on
+
+
+def sends(
+    chosen: Sequence[Sequence[int]], experts_per_rank: int, ranks_per_node: int, way: str, home: int = 0
+) -> list[Send]:
+    """Return every row that travels when rank `home` dispatches its tokens; chosen[t] lists the experts of token t.
+
+    "node" is two-level dispatch: a row crosses the network once per node, to the rank with the sender's place there, and
+    is passed on over NVLink to the other ranks of that node.
+    """
+    require.one_of(WAYS, way=way)
+    require.count(experts_per_rank=experts_per_rank, ranks_per_node=ranks_per_node)
+    found = []
+    for token, experts in enumerate(chosen):
+        by_rank = {}
+        for expert in experts:
+            by_rank.setdefault(expert // experts_per_rank, []).append(expert)
+        entered = set()
+        for rank, here in by_rank.items():
+            if rank == home:
+                continue
+            node = rank // ranks_per_node
+            source, over = home, "nvlink" if node == home // ranks_per_node else "network"
+            if way == "node" and over == "network":
+                gate = node * ranks_per_node + home % ranks_per_node
+                if node not in entered:
+                    entered.add(node)
+                    found.append(Send(token, home, gate, "network", tuple(by_rank.get(gate, ()))))
+                if rank == gate:
+                    continue
+                source, over = gate, "nvlink"
+            each = [(expert,) for expert in here] if way == "pair" else [tuple(here)]
+            found += [Send(token, source, rank, over, served) for served in each]
+    return found
+
+
+def places_hit(places: int, top_k: int) -> float:
+    """Return in how many of equally likely places `top_k` independent experts are, on average."""
+    require.count(places=places, top_k=top_k)
+    return places * (1 - (1 - 1 / places) ** top_k)
+
+
+def break_even_pairs(
+    rate_flop_s: float, link_byte_s: float, weight_bytes: float = 2.0, helpers: int = 1
+) -> float:
+    """Return the surplus (token, expert) pairs of a hot expert from which on copying its weights in this step pays.
+
+    The copies cost helpers * 3 * hidden * intermediate * weight_bytes over the sender's link. They leave the busy rank
+    1 / (helpers + 1) of the surplus, each pair of which takes 6 * hidden * intermediate FLOP. Both sizes drop out.
+    """
+    require.positive(rate_flop_s=rate_flop_s, link_byte_s=link_byte_s, weight_bytes=weight_bytes)
+    require.count(helpers=helpers)
+    copied_s = helpers * 3 * weight_bytes / link_byte_s
+    saved_s_a_pair = 6 / rate_flop_s * helpers / (helpers + 1)
+    return copied_s / saved_s_a_pair

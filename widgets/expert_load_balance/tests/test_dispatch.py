@@ -1,0 +1,33 @@
+"""The simulator's rows against numbers counted from the same choices."""
+
+import pytest
+
+from widgets.expert_load_balance import dispatch
+
+STATES = [(top_k, tokens, nodes) for top_k in (1, 2, 8) for tokens in (1, 4) for nodes in (2, 3, 4)]
+
+
+@pytest.mark.parametrize("top_k, tokens, nodes", STATES)
+def test_rows_are_counted_from_the_choices(top_k, tokens, nodes):
+    r = dispatch.run("node", top_k, tokens, nodes)
+    ranks = [[e // dispatch.PER_RANK for e in mine] for mine in r.chosen]
+    far = [[one for one in mine if one // dispatch.PER_NODE] for mine in ranks]
+    near = [[one for one in mine if 0 < one < dispatch.PER_NODE] for mine in ranks]
+    assert all(len(set(mine)) == top_k for mine in r.chosen)
+    assert (r.pair.network_rows, r.pair.nvlink_rows) == (sum(map(len, far)), sum(map(len, near)))
+    assert r.rank.network_rows == sum(len(set(mine)) for mine in far)
+    assert r.node.network_rows == sum(len({one // dispatch.PER_NODE for one in mine}) for mine in far)
+    passed_on = sum(len({one for one in mine if one % dispatch.PER_NODE}) for mine in far)
+    assert r.node.nvlink_rows == sum(len(set(mine)) for mine in near) + passed_on
+
+
+def test_more_experts_keep_the_first_choices():
+    few, many = (dispatch.choices(3, top_k, 64) for top_k in (2, 8))
+    assert [mine[:2] for mine in many] == list(few)
+
+
+def test_times_are_bytes_over_links():
+    r = dispatch.run("pair", 8, 3, 4)
+    assert r.pair.network_s == pytest.approx(r.pair.network_rows * 7168 / 50e9)
+    assert r.pair.nvlink_s == pytest.approx(r.pair.nvlink_rows * 7168 / 450e9)
+    assert r.saved_share == 0 < dispatch.run("node", 8, 3, 4).saved_share

@@ -1,0 +1,323 @@
+"""Show the recorded trace of a decode step: host, calls that launch, and streams, to zoom and to pan."""
+
+from dataclasses import dataclass
+
+from kernels.next_bottleneck import cost
+from widgets import units
+from widgets.charts import Box, Scale, axis_x, linear, text_width
+from widgets.controls import select, slider, steps
+from widgets.declare import Declaration, Prediction
+from widgets.scene import WIDE, Column, Scene, about, drag, figure, grid, handle, path, rect, table, text
+
+ROLES = {
+    "attention": "memory",
+    "qkv": "primary",
+    "out": "primary",
+    "head": "primary",
+    "experts": "useful",
+}  # the other slots are small: norms, rotary, routing, sampling
+SLOTS = tuple(dict.fromkeys(one.slot for one in cost.trace("graph").launches))
+ALL = "all"
+ZOOM = steps("zoom", "Zoom", 8, (2, 4, 8, 16, 32, 64), lambda value: f"{value}x")
+MIDDLE = slider("middle", "Middle of the window", 50, 0, 100, unit="%")
+# (the whole step, the window, from row to row, a bar's height, is a row's name above it)
+PLACES = {
+    True: (Box(104, 46, 590, 26), Box(104, 120, 590, 0), 46, 32, False),
+    False: (Box(14, 56, 312, 26), Box(14, 146, 312, 0), 62, 32, True),
+}
+AXIS = 40  # below the last row
+CELLS = 400  # of the whole step
+
+
+@dataclass(frozen=True)
+class Launch:
+    number: int  # in the step, from 1
+    slot: str
+    kernel: str
+    start_s: float
+    took_s: float
+    gap_s: float  # before it, with nothing running
+    stream: int
+
+
+@dataclass(frozen=True)
+class Result:
+    run: str
+    zoom: int
+    slot: str
+    measured: bool
+    where: str
+    case: str
+    step_s: float  # from the host's first call to the end of the last kernel, under the profiler
+    alone_s: float  # without the profiler
+    begin_s: float
+    window_s: float
+    busy_s: float  # of the window
+    works_share: float
+    step_percent: float  # the same of the whole step
+    launches: tuple[Launch, ...]  # in the window
+    count: int
+    gap_s: float  # the longest in the window
+    slot_s: float  # of the chosen slot's kernels, in the whole step
+    slot_share: float  # of all kernels' time
+    host: tuple[cost.Bar, ...]
+    calls: tuple[cost.Bar, ...]
+    whole: tuple[cost.Bar, ...]
+    rows: int
+
+
+def _launches(trace: cost.Trace) -> list[Launch]:
+    found, until = [], trace.launches[0].start_s
+    for number, one in enumerate(trace.launches, 1):
+        gap = max(0.0, one.start_s - until)
+        found.append(Launch(number, one.slot, one.name, one.start_s, one.took_s, gap, one.stream))
+        until = max(until, one.end_s)
+    return found
+
+
+def run(run, zoom, middle, slot) -> Result:
+    trace = cost.trace(run)
+    whole = trace.end_s
+    window = whole / zoom
+    begin = min(max(0.0, whole * middle / 100 - window / 2), whole - window)
+    end = begin + window
+
+    def seen(bars):
+        return tuple(one for one in bars if one.start_s < end and one.start_s + one.took_s > begin)
+
+    busy, met = cost.busy_s(trace.launches, begin, end), seen(_launches(trace))
+    step_busy = cost.busy_s(trace.launches)
+    own = sum(one.took_s for one in trace.launches if one.slot == slot)
+    return Result(
+        run,
+        zoom,
+        slot,
+        trace.measured,
+        trace.where,
+        trace.case,
+        whole,
+        trace.alone_s,
+        begin,
+        window,
+        busy,
+        busy / window,
+        100 * step_busy / whole,
+        met,
+        len(met),
+        max((one.gap_s for one in met), default=0.0),
+        own,
+        own / sum(one.took_s for one in trace.launches),
+        seen(trace.host),
+        seen(trace.calls),
+        trace.launches,
+        2 + max(len(_streams(cost.trace(name).launches)) for name in ("eager", "graph")),
+    )
+
+
+def _streams(launches) -> list[int]:
+    return sorted({one.stream for one in launches})
+
+
+def _role(slot: str, chosen: str) -> str:
+    return "hot" if slot == chosen else ROLES.get(slot, "overhead")
+
+
+def _bar(id: str, x: Scale, y: float, high: float, bar, name: str, role: str, tip: str) -> list[dict]:
+    left, right = x(bar.start_s), x(bar.start_s + bar.took_s)
+    wide = right - left
+    marks = [rect(id, left, y, max(0.8, wide - (0.8 if wide > 3 else 0)), high, role, tip)]
+    if wide > text_width(name, "small") + 10:
+        marks.append(
+            text(f"{id}-name", left + wide / 2, y + high / 2 + 4, name, "inverse", "small", "middle")
+        )
+    return marks
+
+
+def _tip(bar) -> str:
+    return f"{units.seconds(bar.took_s)} from {units.seconds(bar.start_s)}"
+
+
+def _cells(r: Result) -> list[str]:
+    """Return the role that fills the most of each equal part of the step; below a fifth, it is idle."""
+    each = r.step_s / CELLS
+    filled = [{"idle": 0.2 * each} for _ in range(CELLS)]
+    for one in r.whole:
+        role = _role(one.slot, r.slot)
+        for i in range(int(one.start_s / each), min(CELLS, int(one.end_s / each) + 1)):
+            part = min(one.end_s, (i + 1) * each) - max(one.start_s, i * each)
+            filled[i][role] = filled[i].get(role, 0.0) + part
+    return [max(parts, key=parts.get) for parts in filled]
+
+
+def _overview(r: Result, at: Box, panel: Box) -> list[dict]:
+    """The whole step's launches, the window over them, and its two knobs."""
+    x = linear(0, r.step_s, at.x, at.right)
+
+    def middle_of(percent: float) -> float:
+        half = r.window_s / 2
+        return x(min(max(r.step_s * percent / 100, half), r.step_s - half))
+
+    def edge_of(zoom: float) -> float:
+        half = r.step_s / zoom / 2
+        centre = min(max(r.begin_s + r.window_s / 2, half), r.step_s - half)
+        return x(centre + half)
+
+    above = at.x < 50
+    where = (at.x, at.y - 22, "start") if above else (at.x - 8, at.y + 17, "end")
+    marks = [
+        text("whole-name", *where[:2], "whole step", "ink", "small", where[2]),
+    ]
+    roles = ("idle", "memory", "primary", "useful", "overhead", "hot")
+    names = (
+        "idle for four fifths or more",
+        "attention",
+        "linear layers and head",
+        "experts",
+        "other slots",
+        "the chosen slot",
+    )
+    cells = [roles.index(role) for role in _cells(r)]
+    marks.append(
+        grid("all", at.x, at.y, at.w, at.h, CELLS, cells, roles, names, "at {column} of " + str(CELLS))
+    )
+    left, right = x(r.begin_s), x(r.begin_s + r.window_s)
+    marks += about(
+        "zoom",
+        path(
+            "window",
+            [
+                (left, at.y - 3),
+                (right, at.y - 3),
+                (right, at.bottom + 3),
+                (left, at.bottom + 3),
+                (left, at.y - 3),
+            ],
+            "now",
+        ),
+    )
+    low, high = at.bottom + 3, panel.y - 22
+    marks += [
+        path("from-left", [(left, low), (panel.x, high)], "axis"),
+        path("from-right", [(right, low), (panel.right, high)], "axis"),
+        handle("pull-middle", (left + right) / 2, at.bottom + 3, "now", drag(MIDDLE, "x", middle_of)),
+        handle("pull-zoom", right, at.y - 3, "now", drag(ZOOM, "x", edge_of)),
+    ]
+    return marks
+
+
+def _rows(r: Result, at: Box, pitch: float, high: float, above: bool) -> list[dict]:
+    """The window's bars: slots on the host, calls that launch, and a row for each stream."""
+    x = linear(r.begin_s, r.begin_s + r.window_s, at.x, at.right)
+    streams = _streams(r.whole)
+    names = ["host: slots", "host: calls", *(f"GPU: stream {one}" for one in streams)]
+    marks = []
+    for row, name in enumerate(names):
+        y = at.y + row * pitch
+        where = (at.x, y - 8, "start") if above else (at.x - 8, y + high / 2 + 4, "end")
+        marks.append(text(f"row{row}", *where[:2], name, "ink", "small", where[2]))
+        tip = "the host waits, or does something else" if row < 2 else "nothing runs"
+        ground = rect(f"row{row}-ground", at.x, y, at.w, high, "idle", tip)
+        marks += about("works", ground) if row == 2 else [ground]
+    for i, bar in enumerate(r.host):
+        marks += _bar(
+            f"host{i}", x, at.y, high, bar, bar.slot, _role(bar.slot, r.slot), f"{bar.slot}: {_tip(bar)}"
+        )
+    for i, bar in enumerate(r.calls):
+        marks += _bar(f"call{i}", x, at.y + pitch, high, bar, bar.name, "network", f"{bar.name}: {_tip(bar)}")
+    for one in r.launches:
+        y = at.y + (2 + streams.index(one.stream)) * pitch
+        tip = f"launch {one.number}, {one.slot}: {one.kernel}, {_tip(one)}"
+        marks += _bar(f"launch{one.number}", x, y, high, one, one.slot, _role(one.slot, r.slot), tip)
+    return [
+        *marks,
+        *axis_x("time", x, at.y + r.rows * pitch, show=units.seconds, ticks=x.ticks(3 if above else 5)),
+    ]
+
+
+def _takeaway(r: Result) -> str:
+    if r.slot != ALL:
+        return f"Of the kernels' time, {r.slot} takes {units.percent(r.slot_share)}, which bounds what a faster one brings."
+    if r.run == "graph":
+        return "One call launches the whole graph. Now kernels fill the row, and the longest ones decide."
+    if r.works_share > 0.8:
+        return "Here one long kernel keeps the GPU busy, and the host runs ahead of it."
+    return "The grey is a GPU that waits for its host. A faster kernel makes the grey longer."
+
+
+def _summary(r: Result) -> str:
+    what = f"recorded on an {r.where}" if r.measured else f"by a {r.where}, not recorded"
+    way = "eagerly" if r.run == "eager" else "as one graph"
+    chosen = "" if r.slot == ALL else f" Kernels of {r.slot} take {units.seconds(r.slot_s)} of the step."
+    return (
+        f"A decode step of {r.case}, {way}, {what}: {units.seconds(r.step_s)} under the profiler, "
+        f"{units.seconds(r.alone_s)} without. In the window of {units.seconds(r.window_s)} the GPU works "
+        f"{units.percent(r.works_share)} of the time, in {units.counted(r.count, 'launch', 'launches')}.{chosen}"
+    )
+
+
+def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
+    overview, panel, pitch, high, above = PLACES[width == WIDE]
+    rows = _rows(r, panel, pitch, high, above)
+    window, busy = units.seconds(r.window_s), units.seconds(r.busy_s)
+    kernels = [(one.number, one.slot, one.kernel, one.start_s, one.took_s, one.gap_s) for one in r.launches]
+    seconds = [Column(name, "s", units.seconds) for name in ("start", "took", "gap before")]
+    return Scene(
+        summary=_summary(r),
+        takeaway=_takeaway(r),
+        marks=_overview(r, overview, panel) + rows,
+        figures=(
+            figure("the step, under the profiler", r.step_s, units.seconds),
+            figure("without it", r.alone_s, units.seconds),
+            figure("of the window, the GPU works", r.works_share, units.percent, "primary", "works"),
+            figure(f"{'launch' if r.count == 1 else 'launches'} in the window", r.count, units.count),
+        ),
+        table=table(("launch", "slot", "kernel", *seconds), kernels),
+        height=panel.y + r.rows * pitch + AXIS,
+        formula=(
+            (
+                "{works} = time with a kernel / {zoom:window}",
+                f"{{works:{units.percent(r.works_share)}}} = {busy} / {{zoom:{window}}}",
+            ),
+        ),
+        warning=""
+        if r.measured
+        else "No trace is kept yet: these bars are a model's, from bytes and a launch's usual cost.",
+        legend=(
+            ("memory", "attention"),
+            ("primary", "linear layers and head"),
+            ("useful", "experts"),
+            ("overhead", "other slots"),
+            ("network", "calls"),
+            ("hot", "the chosen slot"),
+        ),
+        width=width,
+    )
+
+
+SIMULATOR = Declaration(
+    title="Recorded trace",
+    question="Where does a decode step's time go, launch by launch?",
+    controls=(
+        select("run", "The step runs", "eager", {"eager": "eagerly", "graph": "as one graph"}),
+        ZOOM,
+        MIDDLE,
+        select("slot", "Light up", ALL, {ALL: "no slot", **{slot: slot for slot in SLOTS}}),
+    ),
+    presets={
+        "About one layer, eagerly": {},
+        "About one layer of the graph": {"run": "graph"},
+        "The graph's end": {"run": "graph", "zoom": 2, "middle": 100},
+        "Where attention is": {"run": "graph", "zoom": 4, "slot": "attention"},
+        "A few launches": {"zoom": 32},
+    },
+    run=run,
+    scene=scene,
+    prediction=Prediction(
+        "Eight layers of a 30B mixture of experts decode one token, eagerly: some ninety kernels, launched from Python one by "
+        "one. What percentage of the step does the GPU work?",
+        "step_percent",
+        "%",
+        0.25,
+    ),
+    source="a trace of this course's own decode step",
+)

@@ -1,0 +1,65 @@
+"""The window shows the trace's own bars, wherever it is, and its numbers are theirs."""
+
+import pytest
+
+from kernels.next_bottleneck import cost
+from widgets.next_bottleneck.recorded_trace import CELLS, SLOTS
+from widgets.registry import find
+
+TRACE = find("recorded_trace")
+
+
+def seen(**inputs):
+    return TRACE.run(**TRACE.inputs(inputs))
+
+
+@pytest.mark.parametrize("run", ["eager", "graph"])
+@pytest.mark.parametrize(("zoom", "middle"), [(2, 0), (2, 100), (8, 37), (64, 100)])
+def test_a_window_stays_in_the_step_and_shows_every_launch_that_touches_it(run, zoom, middle):
+    r, trace = seen(run=run, zoom=zoom, middle=middle), cost.trace(run)
+    end = r.begin_s + r.window_s
+    assert r.begin_s >= 0 and end <= r.step_s * (1 + 1e-9) and r.window_s * zoom == pytest.approx(r.step_s)
+    met = [i for i, one in enumerate(trace.launches, 1) if one.start_s < end and one.end_s > r.begin_s]
+    assert [one.number for one in r.launches] == met and r.count == len(met)
+    assert 0 <= r.works_share <= 1 and r.busy_s == pytest.approx(r.works_share * r.window_s)
+    (scene,) = TRACE.scenes(r)
+    assert [row[0] for row in scene.table.rows] == met
+
+
+def test_two_halves_hold_the_whole_steps_busy_time():
+    for run in ("eager", "graph"):
+        halves = [seen(run=run, zoom=2, middle=middle) for middle in (0, 100)]
+        assert sum(half.busy_s for half in halves) == pytest.approx(cost.trace(run).busy_s)
+        assert halves[0].step_percent == pytest.approx(100 * cost.trace(run).busy_s / halves[0].step_s)
+
+
+def test_gaps_and_kernels_make_the_time_from_the_first_kernel_to_the_last_end():
+    trace = cost.trace("eager")
+    both = [seen(zoom=2, middle=middle).launches for middle in (0, 100)]
+    every = {one.number: one for half in both for one in half}.values()
+    assert len(every) == len(trace.launches)
+    total = sum(one.gap_s for one in every) + trace.busy_s
+    assert total == pytest.approx(max(one.end_s for one in trace.launches) - trace.launches[0].start_s)
+
+
+def test_slots_of_the_trace_can_be_lit_and_their_shares_are_the_whole():
+    known = {one.slot for one in cost.trace("graph").launches}
+    assert known == set(SLOTS) and {"attention", "experts", "head"} <= known
+    assert sum(seen(run="graph", slot=slot).slot_share for slot in known) == pytest.approx(1)
+    lit = seen(run="graph", slot="attention")
+    (scene,) = TRACE.scenes(lit)
+    hot = {mark["id"] for mark in scene.marks if mark["role"] == "hot"}
+    assert hot == {f"launch{one.number}" for one in lit.launches if one.slot == "attention"}
+
+
+def test_the_overview_has_a_role_for_each_part_of_the_step():
+    (scene,) = TRACE.scenes(seen(run="graph"))
+    (overview,) = (mark for mark in scene.marks if mark["id"] == "all")
+    lengths = overview["runs"][1::2]
+    assert sum(lengths) == CELLS and len(lengths) > 8, "layers alternate"
+
+
+def test_a_model_says_that_it_is_no_record():
+    (scene,) = TRACE.scenes(seen())
+    measured = cost.trace("eager").measured
+    assert bool(scene.warning) != measured and ("recorded on" in scene.summary) == measured

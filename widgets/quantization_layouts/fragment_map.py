@@ -1,0 +1,342 @@
+"""A tensor core takes each weight from a certain lane and register: pack in another order, and other weights multiply."""
+
+from dataclasses import dataclass
+
+from kernels.quantization_layouts import cost_fragments as fragments
+from widgets import units
+from widgets.charts import text_width
+from widgets.controls import select, slider
+from widgets.declare import Declaration, Prediction
+from widgets.scene import WIDE, Column, Scene, about, drag, figure, grid, handle, line, rect, table, text
+
+SIDE = 16
+LANE = slider("lane", "Lane", 5, 0, 31, help="One of the 32 threads of a warp.")
+NIBBLE = slider("nibble", "Nibble of its word", 1, 0, 7, help="Nibble 0 is the lowest four bits.")
+ORDERS = {
+    "fragment": "as the kernel reads it",
+    "plain": "a0 to a7 in a row",
+    "neighbours": "neighbours swapped",
+    "rows": "eight neighbours of a row",
+    "columns": "columns by group, X as before",
+}
+# Sixteen words; the tile's large codes lead from each to the next, so that the right tile says them in order.
+WORDS = "each lane unpacks its own weights in registers before the tensor core multiplies them by x".split()
+SORTED = (0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15)  # two groups whose columns alternate
+# (the tile's left, top and cell; the word's left, top and nibble's width; the height)
+PLACES = {True: (0, 46, 20, 340, 46, 47, 376), False: (10, 40, 20, 2, 400, 42, 696)}
+
+
+@dataclass(frozen=True)
+class Slot:
+    """Hold one nibble of the lane's word: what the kernel takes it for, and what the packer put there."""
+
+    nibble: int
+    element: int  # i of a_i, by which the kernel multiplies it
+    wanted: tuple[int, int]  # row, column
+    held: tuple[int, int]
+    right: bool
+
+
+@dataclass(frozen=True)
+class Result:
+    lane: int
+    nibble: int
+    order: str
+    slots: tuple[Slot, ...]
+    rows_of_lane: int
+    in_place: int  # of the tile's 256 weights
+    misplaced: int
+    error_share: float
+    same_codes: bool
+    said: tuple[str, ...]
+    meant: tuple[str, ...]
+
+
+def held_in(order: str, lane: int, nibble: int) -> tuple[int, int]:
+    """Return the (row, column) of the weight that a packer of this order puts into a lane's nibble."""
+    element = next(i for i in range(8) if fragments.nibble_of(i) == nibble)
+    if order == "plain":
+        return fragments.fragment_element(lane, nibble)
+    if order == "neighbours":
+        return fragments.fragment_element(lane, element ^ 1)
+    if order == "rows":
+        return lane // 2, 8 * (lane % 2) + nibble
+    row, column = fragments.fragment_element(lane, element)
+    return (row, SORTED[column]) if order == "columns" else (row, column)
+
+
+def codes() -> list[list[int]]:
+    """Return the tile's 4-bit codes, row by row: 15 where a word follows another, below 9 elsewhere."""
+    state, rows = 7, []
+    for row in range(SIDE):
+        rows.append([])
+        for column in range(SIDE):
+            state = (state * 1103515245 + 12345) % 2**31
+            rows[-1].append(15 if row == column + 1 else state // 65536 % 9)
+    return rows
+
+
+def seen_by_the_kernel(order: str) -> list[list[tuple[int, int]]]:
+    """Return, for each element of the tile, the (row, column) of the weight by which the kernel multiplies there."""
+    tile = [[(0, 0)] * SIDE for _ in range(SIDE)]
+    for lane in range(fragments.LANES):
+        for i in range(fragments.PER_LANE):
+            row, column = fragments.fragment_element(lane, i)
+            tile[row][column] = held_in(order, lane, fragments.nibble_of(i))
+    return tile
+
+
+def speak(tile: list[list[int]], count: int = SIDE) -> tuple[str, ...]:
+    """Say words: from each, the one with the largest weight that hasn't been said."""
+    said = [0]
+    while len(said) < count:
+        left = [row for row in range(SIDE) if row not in said]
+        said.append(max(left, key=lambda row: (tile[row][said[-1]], -row)))
+    return tuple(WORDS[word] for word in said)
+
+
+def run(lane, nibble, order):
+    right, moved = codes(), seen_by_the_kernel(order)
+    wrong = [[right[row][column] for row, column in line] for line in moved]
+    there = sum(moved[row][column] == (row, column) for row in range(SIDE) for column in range(SIDE))
+    flat = [[code - 8 for line in one for code in line] for one in (right, wrong)]
+    off, size = (sum(d * d for d in v) for v in ([a - b for a, b in zip(*flat, strict=True)], flat[0]))
+    slots = []
+    for at in range(fragments.PER_LANE):
+        element = next(i for i in range(8) if fragments.nibble_of(i) == at)
+        wanted, held = fragments.fragment_element(lane, element), held_in(order, lane, at)
+        slots.append(Slot(at, element, wanted, held, wanted == held))
+    return Result(
+        lane,
+        nibble,
+        order,
+        tuple(slots),
+        len({slot.wanted[0] for slot in slots}),
+        there,
+        SIDE * SIDE - there,
+        (off / size) ** 0.5,
+        sorted(flat[0]) == sorted(flat[1]),
+        speak(wrong),
+        speak(right),
+    )
+
+
+def _tile(r: Result, left: float, top: float, cell: float) -> list[dict]:
+    """Draw the tile with the lane of each pair, the chosen lane's eight, and the weight that its nibble holds."""
+    slot, size, pair = r.slots[r.nibble], SIDE * cell, 2 * cell
+    own = {(row, column // 2) for row, column in (one.wanted for one in r.slots)}
+    cells = [int((row, column) in own) for row in range(SIDE) for column in range(SIDE // 2)]
+    names = ("needed by another lane", f"needed by lane {r.lane}")
+    marks = [
+        text("tile-title", left, top - 22, "A 16 × 16 tile of W", bold=True),
+        text("tile-sub", left, top - 7, "numbers: the lane that needs the pair", "muted", "small"),
+        *about("lane", grid("tile", left, top, size, size, SIDE // 2, cells, ("idle", "secondary"), names)),
+        line("tile-half-down", left + size / 2, top, left + size / 2, top + size, "axis"),
+        line("tile-half-across", left, top + size / 2, left + size, top + size / 2, "axis"),
+    ]
+    halves = {slot.wanted: ("asked", "primary", "multiplied as this nibble")}
+    if not slot.right:
+        halves[slot.held] = ("stored", "hot", "stored in this nibble")
+    for (row, column), (id, role, tip) in halves.items():
+        place = left + column * cell, top + row * cell
+        marks += about("nibble", rect(id, *place, cell, cell, role, f"row {row}, column {column}: {tip}"))
+    covered = {(row, column // 2) for row, column in halves}
+    for row in range(SIDE):
+        for column in range(SIDE // 2):
+            if (row, column) in covered:
+                continue
+            role, on = ("inverse", "secondary") if (row, column) in own else ("ink", "idle")
+            x, y = left + (column + 0.5) * pair, top + row * cell + cell / 2 + 4
+            owner = fragments.fragment_owner(row, 2 * column)[0]
+            marks.append(text(f"owner-{row}-{column}", x, y, str(owner), role, "small", "middle", on=on))
+    return marks
+
+
+def _place(at: tuple[int, int]) -> str:
+    return f"{at[0]}, {at[1]}"
+
+
+def _word(r: Result, left: float, top: float, wide: float) -> list[dict]:
+    """Draw the lane's word, highest nibble first: the element that the kernel takes, and the weight that is there."""
+
+    def x_of(nibble: float) -> float:
+        return left + (7 - nibble) * wide
+
+    marks = [
+        text("word-title", left, top - 22, f"The word of lane {r.lane}, highest nibble first", bold=True),
+        text(
+            "word-sub",
+            left,
+            top - 7,
+            "the kernel's element, and the weight's row and column",
+            "muted",
+            "small",
+        ),
+    ]
+    for slot in r.slots:
+        x, chosen = x_of(slot.nibble), slot.nibble == r.nibble
+        role = "hot" if not slot.right else "primary" if chosen else "secondary"
+        tip = (
+            f"nibble {slot.nibble}: the kernel multiplies it as a{slot.element}, row and column {_place(slot.wanted)}; "
+            f"it holds the weight of row and column {_place(slot.held)}"
+        )
+        marks += about("nibble", rect(f"nibble-{slot.nibble}", x, top + 10, wide - 2, 44, role, tip))
+        middle = x + (wide - 2) / 2
+        marks += [
+            text(
+                f"element-{slot.nibble}",
+                middle,
+                top + 28,
+                f"a{slot.element}",
+                "inverse",
+                "small",
+                "middle",
+                True,
+                on=role,
+            ),
+            text(
+                f"held-{slot.nibble}",
+                middle,
+                top + 46,
+                _place(slot.held),
+                "inverse",
+                "small",
+                "middle",
+                on=role,
+            ),
+        ]
+    at = x_of(r.nibble) + (wide - 2) / 2
+    marks.append(
+        handle("pull-nibble", at, top + 72, "primary", drag(NIBBLE, "x", lambda n: x_of(n) + (wide - 2) / 2))
+    )
+    return marks
+
+
+def _registers(r: Result, left: float, top: float, wide: float) -> list[dict]:
+    """Draw the four registers that the kernel makes of the word: each takes two nibbles that are 16 bits apart."""
+    marks, box, gap = (
+        [text("reg-title", left, top, "The four registers that it unpacks into", bold=True)],
+        wide * 2,
+        6,
+    )
+    by_element = {slot.element: slot for slot in r.slots}
+    for register in range(4):
+        x = left + register * box
+        for half in (1, 0):
+            slot = by_element[2 * register + half]
+            role = "hot" if not slot.right else "primary" if slot.nibble == r.nibble else "secondary"
+            at = x + (1 - half) * (box - gap) / 2
+            tip = f"register {register}, {'upper' if half else 'lower'} half: a{slot.element} from nibble {slot.nibble}"
+            marks.append(rect(f"half-{slot.element}", at, top + 10, (box - gap) / 2 - 1, 26, role, tip))
+            marks.append(
+                text(
+                    f"half-name-{slot.element}",
+                    at + (box - gap) / 4,
+                    top + 28,
+                    f"a{slot.element}",
+                    "inverse",
+                    "small",
+                    "middle",
+                    on=role,
+                )
+            )
+    return marks
+
+
+def _lines(words: tuple[str, ...], wide: float) -> list[str]:
+    lines = [""]
+    for word in words:
+        longer = f"{lines[-1]} {word}".strip()
+        if text_width(longer, "body") > wide and lines[-1]:
+            lines.append(word)
+        else:
+            lines[-1] = longer
+    return lines
+
+
+def _sentence(r: Result, left: float, top: float, wide: float) -> list[dict]:
+    marks = [text("said-title", left, top, "What a model with this tile says", bold=True)]
+    role = "ink" if r.said == r.meant else "hot"
+    for n, words in enumerate(_lines(r.said, wide)):
+        marks += about("order", text(f"said-{n}", left, top + 22 + 18 * n, words, role))
+    last = top + 22 + 18 * len(_lines(r.said, wide))
+    if r.said != r.meant:
+        marks.append(text("meant-title", left, last + 12, "It should have said", "muted", "small"))
+        for n, words in enumerate(_lines(r.meant, wide)):
+            marks.append(text(f"meant-{n}", left, last + 30 + 17 * n, words, "muted", "small"))
+    return marks
+
+
+def _takeaway(r: Result) -> str:
+    if r.order == "fragment":
+        return (
+            "Each lane's word holds the eight weights that its own registers need. No weight has to travel."
+        )
+    if r.order == "rows":
+        return "Rows in memory order give lanes other lanes' weights. Either they travel, or the answer is nonsense."
+    if r.order == "columns":
+        return "Sorted columns are right only if X is sorted in the same way. No shape tells you."
+    return "Same codes, same shapes, no error, and every output is a real word. Only a test with random weights notices."
+
+
+def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
+    left, top, cell, at, below, wide, height = PLACES[width == WIDE]
+    room = 8 * wide
+    there = figure("weights where they belong", r.in_place, lambda v: f"{units.count(v)} of 256", "primary")
+    error = figure(
+        "error of the outputs", r.error_share, lambda v: units.percent(v, 0), "hot" if r.misplaced else "ink"
+    )
+    rows = figure("rows of W that one lane holds", r.rows_of_lane, units.count)
+    slot = r.slots[r.nibble]
+    return Scene(
+        summary=f"Packed {ORDERS[r.order]}, {there.text} weights of the tile arrive where the kernel multiplies them, and "
+        f"the outputs err by {error.text}. Lane {r.lane} holds {rows.text} rows of W.",
+        takeaway=_takeaway(r),
+        marks=_tile(r, left, top, cell)
+        + _word(r, at, below, wide)
+        + _registers(r, at, below + 112, wide)
+        + _sentence(r, at, below + 182, room),
+        figures=(there, error, rows),
+        table=table(
+            (
+                Column("nibble", show=units.count),
+                "multiplied as",
+                "at row, column",
+                "holds the weight of",
+                "right",
+            ),
+            [(s.nibble, f"a{s.element}", _place(s.wanted), _place(s.held), s.right) for s in r.slots],
+        ),
+        height=height,
+        width=width,
+        formula=(
+            (
+                "a_i of {lane:lane L}: row = L / 4 + 8 (bit 1 of i), column = 2 (L mod 4) + bit 0 + 8 (bit 2)",
+                f"{{nibble:nibble {r.nibble}}} is a{slot.element} of lane {r.lane}: row {slot.wanted[0]}, column {slot.wanted[1]}",
+            ),
+        ),
+    )
+
+
+SIMULATOR = Declaration(
+    title="Fragment map",
+    question="Which lane needs which weight, and what if the packer disagrees?",
+    controls=(select("order", "The packer's order", "fragment", ORDERS), LANE, NIBBLE),
+    presets={
+        "As the kernel reads it": {},
+        "Plain nibbles": {"order": "plain"},
+        "Neighbours swapped": {"order": "neighbours"},
+        "Rows in memory order": {"order": "rows", "nibble": 5},
+        "Act-order, X forgotten": {"order": "columns", "nibble": 4},
+    },
+    run=run,
+    scene=scene,
+    prediction=Prediction(
+        "A warp's 32 lanes hold a 16 × 16 tile of W, eight weights each. In how many rows of W are the eight of one lane?",
+        "rows_of_lane",
+        "rows",
+        0.0,
+        units.count,
+    ),
+    source="PTX ISA, matrix fragments of mma.m16n8k16",
+)

@@ -1,0 +1,56 @@
+"""The simulator's orders against numpy: what a warp multiplies if the packer's order is another than the kernel's."""
+
+import numpy as np
+import pytest
+
+from kernels.quantization_layouts import cost_fragments as fragments
+from widgets.quantization_layouts import fragment_map
+
+
+def multiplied(order: str) -> np.ndarray:
+    """Pack the tile into words in the order, and take it apart as the kernel does: an AND, an OR and a shift for each pair."""
+    codes = np.array(fragment_map.codes(), np.uint32)
+    tile = np.zeros((16, 16), int)
+    for lane in range(32):
+        word = 0
+        for nibble in range(8):
+            word |= int(codes[fragment_map.held_in(order, lane, nibble)]) << 4 * nibble
+        for register in range(4):
+            both = word >> 4 * fragments.nibble_of(2 * register) & 0x000F000F | 0x64006400
+            pair = np.array([both], np.uint32).view(np.float16) - np.float16(1024)
+            for half in (0, 1):
+                tile[fragments.fragment_element(lane, 2 * register + half)] = pair[half]
+    return tile
+
+
+@pytest.mark.parametrize("order", fragment_map.ORDERS)
+def test_the_result_is_what_the_kernels_own_steps_multiply(order):
+    found, codes, got = fragment_map.run(5, 1, order), np.array(fragment_map.codes()), multiplied(order)
+    wanted = codes - 8.0
+    assert found.error_share == pytest.approx(np.linalg.norm(got - codes) / np.linalg.norm(wanted))
+    assert found.same_codes and sorted(got.ravel()) == sorted(codes.ravel())
+    assert found.said == fragment_map.speak(got.tolist())
+    assert found.in_place + found.misplaced == 256
+
+
+def test_the_kernels_own_order_is_right_and_says_the_sentence():
+    found = fragment_map.run(5, 1, "fragment")
+    assert (found.in_place, found.error_share) == (256, 0)
+    assert found.said == found.meant == tuple(fragment_map.WORDS)
+    assert found.rows_of_lane == 2
+
+
+def test_other_orders_move_weights_and_keep_every_word():
+    places = {order: fragment_map.run(5, 1, order).in_place for order in fragment_map.ORDERS}
+    assert places["plain"] == 128, "half of the numbers from 0 to 7 read the same with their bits reversed"
+    assert places["neighbours"] == 0
+    assert places["columns"] == 16 * sum(a == b for a, b in enumerate(fragment_map.SORTED))
+    for order in ("plain", "neighbours", "rows", "columns"):
+        found = fragment_map.run(5, 1, order)
+        assert found.said != found.meant and sorted(found.said) == sorted(found.meant)
+
+
+@pytest.mark.parametrize("order", fragment_map.ORDERS)
+def test_every_weight_is_packed_once(order):
+    places = {fragment_map.held_in(order, lane, nibble) for lane in range(32) for nibble in range(8)}
+    assert len(places) == 256
