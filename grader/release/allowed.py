@@ -28,6 +28,7 @@ ALLOWED = {
         "kernels/parts.py",
         "kernels/require.py",
         "kernels/routing.py",
+        "kernels/from_sources.py",
         "kernels/texts.py",
         "kernels/*/__init__.py",
         "kernels/*/cost.py",
@@ -47,11 +48,22 @@ ALLOWED = {
     ),
     "a decode step in plain PyTorch, with slots for the learner's kernels, and a model that speaks": (
         "kernels/decode_step.py",
+        "kernels/decode_trace.py",
         "kernels/next_bottleneck/counted.py",
         "kernels/torch_grouped.py",
         *(
             f"kernels/next_bottleneck/{name}.py"
-            for name in ("cache", "captured", "learner", "plain", "shapes", "slots", "step", "weights")
+            for name in (
+                "cache",
+                "captured",
+                "learner",
+                "plain",
+                "shapes",
+                "slots",
+                "step",
+                "timeline",
+                "weights",
+            )
         ),
         *(f"kernels/speaking_model/{name}.py" for name in ("__init__", "kept", "tokens")),
         "kernels/speaking_model/kept/*",
@@ -67,6 +79,7 @@ ALLOWED = {
         "grader/*.py",
         "grader/bench/**",
         "grader/box/**",
+        "grader/capstone/**",
         "grader/compiler/**",
         "grader/jail/**",
         "grader/judge/**",
