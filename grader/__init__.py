@@ -8,14 +8,10 @@ __all__ = ["best_record", "check", "hint", "last_record", "needs", "run", "step"
 
 
 def __getattr__(name: str):
-    if name in ("check", "hint", "needs", "step"):
+    if name in ("check", "hint", "needs", "run", "step"):
         from grader import notebook
 
         return getattr(notebook, name)
-    if name == "run":
-        from grader.trial import run
-
-        return run
     if name in ("last_record", "best_record"):
         from grader.judge import record
 

@@ -31,6 +31,15 @@ def check(question_id: str, answer, mode: str | None = None) -> record.Record:
     return verdict
 
 
+def run(answer, case=0, question: str | None = None):
+    """Try an answer before checking it. `case` is the number of a public case, or a dict of sizes for a kernel."""
+    from grader import stepping, trial
+
+    tried = trial.run(answer, case, question)
+    tried.record = stepping.recorded
+    return tried
+
+
 def step(answer, case=None, question: str | None = None, program=None):
     """Walk through a kernel answer line by line: its first failing case, or `case` as run() takes it."""
     from grader import stepping, trial

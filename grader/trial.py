@@ -1,7 +1,6 @@
 """run(answer, case): a learner's own try. Goes the way of a check, shows arrays, prints and traffic; grades nothing."""
 
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 
@@ -22,12 +21,13 @@ class Trial:
         self.error, self.look, self.printed = error, look, printed
         self.inputs, self.outputs, self.want, self.facts = {}, {}, {}, {}
         self.said: list[str] = []  # what was counted on the way
-        self.record = None  # records the case for tilescope, where it is a kernel's
+        self.asked = None  # a kernel's source, question and case
+        self.record = None  # records them for tilescope; a notebook's run brings it
 
     @property
     def recording(self):
         """What tilescope.show() shows: the case that was tried, line by line. Runs it again."""
-        return self.record() if self.record else None
+        return self.record(*self.asked) if self.record and self.asked else None
 
     def lines(self) -> list[str]:
         lines = [f"{name}: shape {a.shape}, {a.dtype}" for name, a in self.outputs.items()] + self.said
@@ -64,14 +64,8 @@ def of_source(question, source: str, case=0) -> Trial:
     evidence = parts.gather(question, text, seed=0)
     trial = RUNS[type(evidence)](evidence, case)
     if isinstance(evidence, KernelEvidence):
-        trial.record = partial(recorded, text, question, case)
+        trial.asked = text, question, case
     return trial
-
-
-def recorded(*asked):
-    from grader import stepping  # which most tries do without
-
-    return stepping.recorded(*asked)
 
 
 def in_words(question, case) -> str:

@@ -118,7 +118,8 @@ def watched(asked, stepping=None):
     if not runs_pytest(asked):
         return watch(*looks, **wanted)
     given = [f"--tilescope-{name.replace('_', '-')}" for name, wants in wanted.items() if wants]
-    asked.args = ["-p", "tilescope.pytest_plugin", "--tilescope", *given, *asked.args]
+    quiet = ["-W", "ignore:Module already imported so cannot be rewritten:pytest.PytestAssertRewriteWarning"]
+    asked.args = ["-p", "tilescope.pytest_plugin", "--tilescope", *quiet, *given, *asked.args]
     return collect(*looks, **wanted)
 
 
