@@ -113,11 +113,10 @@ def places(question, way: str) -> tuple[str, ...]:
     if way in WRONG:
         axes = beyond(question) if way == useless.ZEROS and question.compiles else ()
         return (EVERYWHERE, *(BEYOND + axis for axis in axes))
-    return (
-        (EVERYWHERE, COMPILED, *((ELSEWHERE,) if way in BYTES else ()))
-        if question.compiles
-        else (EVERYWHERE,)
-    )
+    if not question.compiles:
+        return (EVERYWHERE,)
+    large = (COMPILED,) if question.compile_case else ()
+    return (EVERYWHERE, *large, *((ELSEWHERE,) if way in BYTES else ()))
 
 
 def ways(question) -> tuple[str, ...]:

@@ -28,6 +28,7 @@ ALLOWED = {
         "kernels/parts.py",
         "kernels/require.py",
         "kernels/routing.py",
+        "kernels/from_sources.py",
         "kernels/texts.py",
         "kernels/*/__init__.py",
         "kernels/*/cost.py",
