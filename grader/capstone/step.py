@@ -27,7 +27,6 @@ OWN = ("next_bottleneck.residual_norm", "next_bottleneck.rotary_cache")  # answe
 TRIED = Shape(64, 1, 4, 2, 32, experts=4, top_k=2, intermediate=32, vocabulary=96, page=4)
 BOUND = 0.02  # of the logits' spread: what a right answer may differ by
 KEYS = 4096  # of the sequence, where the real shapes are timed
-SHORTEST_S = 2e-6  # of a kernel on a GPU, as a profiler sees it
 WHOSE = {"learner": "yours", "course": "the course's", "plain": "plain PyTorch"}
 
 
@@ -157,7 +156,7 @@ class Capstone:
     def at_best(self, launches: int, moved: float, flop: float) -> float:
         """Seconds of a slot, launched one after the other: its largest limit."""
         work = cost_step.Work(moved, flop, launches)
-        launch_s = self.h200.launch_s if self.device == "cpu" else SHORTEST_S
+        launch_s = self.h200.launch_s if self.device == "cpu" else recorded.SHORTEST_S
         return work.seconds(self.bandwidth, self.h200.rate("fp16"), launch_s)
 
     def predicted(self, by: str = "plain") -> dict[str, Spent]:
