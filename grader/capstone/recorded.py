@@ -53,11 +53,11 @@ class Recorded:
 def recorded(h200) -> Recorded:
     row = next(
         one
-        for one in json.loads((KEPT / "results/h200.json").read_text())["rows"]
+        for one in json.loads((KEPT / "results/h200.json").read_text(encoding="utf-8"))["rows"]
         if one["op"] == "decode step" and one["case"] == CASE
     )
     path = KEPT / "tables/h200_trace.json"
-    trace = json.loads(path.read_text()) if path.exists() else {}
+    trace = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     shares = trace.get("shares", {}) if trace.get("case") == CASE else {}
     works = cost_step.step_work(replace(QWEN3_30B_A3B, layers=8), 1, 4096, linear_bits=LINEAR_BITS)
     works["norm"] += works.pop("last norm")

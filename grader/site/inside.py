@@ -11,6 +11,7 @@ from uuid import uuid4
 import grader
 from grader import questions, trial
 from grader.judge import answer, parts, record, referee, report
+from grader.notebook import Stop
 from grader.site.cells import Cells
 
 RANKS = "grader.jail.inside.ranks_answer"
@@ -88,9 +89,19 @@ def offered(say) -> None:
     def check(question_id: str, function) -> record.Record:
         return judged(question_id, answer.of_object(function), say)
 
-    grader.check = check
+    grader.check, grader.needs = check, needs
     widgets = importlib.import_module("widgets")
     widgets.show = still
+
+
+def needs(package: str) -> None:
+    """Say what a lab's cells lack in a tab."""
+    try:
+        importlib.import_module(package)
+    except ImportError:
+        raise Stop(
+            f"Cells of this lab need {package}, which no browser runs. Its answers are tried and checked here all the same."
+        ) from None
 
 
 def still(name: str, measured: dict | None = None, predict: bool = False, **inputs):

@@ -28,6 +28,8 @@ def test_a_lab_is_red_then_green_in_the_tab(tab, lab, record_property):
         assert row["stub"] == "NOT STARTED", row
         assert row["right"] == ("OPEN" if compiled else "PASS"), row
         record_property("said", f"{question.id} took {row['seconds']:.1f} processor seconds in the tab")
+    if tab.page.get_by_text("which no browser runs").count():
+        return
     for cell in tab.page.locator(".lab-cell[data-kind=plain]").all():
         tab.press(cell.get_attribute("data-cell"), "run")
         assert cell.locator(".lab-out").get_attribute("data-failed") == "false", cell.inner_text()
