@@ -17,7 +17,7 @@ from kernels.machines import machine
 from kernels.next_bottleneck import cost_step, learner, plain
 from kernels.next_bottleneck.cache import PagedCache
 from kernels.next_bottleneck.shapes import QWEN3_30B_A3B, Shape
-from kernels.next_bottleneck.slots import SLOTS
+from kernels.next_bottleneck.slots import SLOTS, Filling
 from kernels.next_bottleneck.step import Sampling, Step, generate
 from kernels.next_bottleneck.weights import drawn
 from kernels.speaking_model import kept
@@ -27,7 +27,6 @@ OWN = ("next_bottleneck.residual_norm", "next_bottleneck.rotary_cache")  # answe
 TRIED = Shape(64, 1, 4, 2, 32, experts=4, top_k=2, intermediate=32, vocabulary=96, page=4)
 BOUND = 0.02  # of the logits' spread: what a right answer may differ by
 KEYS = 4096  # of the sequence, where the real shapes are timed
-SHORTEST_S = 2e-6  # of a kernel on a GPU, as a profiler sees it
 WHOSE = {"learner": "yours", "course": "the course's", "plain": "plain PyTorch"}
 
 
@@ -157,7 +156,7 @@ class Capstone:
     def at_best(self, launches: int, moved: float, flop: float) -> float:
         """Seconds of a slot, launched one after the other: its largest limit."""
         work = cost_step.Work(moved, flop, launches)
-        launch_s = self.h200.launch_s if self.device == "cpu" else SHORTEST_S
+        launch_s = self.h200.launch_s if self.device == "cpu" else recorded.SHORTEST_S
         return work.seconds(self.bandwidth, self.h200.rate("fp16"), launch_s)
 
     def predicted(self, by: str = "plain") -> dict[str, Spent]:
@@ -190,12 +189,14 @@ class Capstone:
         }
 
     def _profiled(self, fillings: dict) -> dict[str, Spent]:
-        from kernels.decode_trace import events_of, marked
-        from kernels.next_bottleneck.timeline import labels
+        from kernels.next_bottleneck.timeline import annotated, labels
 
-        call = self._timed_call(marked(fillings))
+        def telling(name: str, one: Filling) -> Filling:
+            return Filling(lambda weight, shape: annotated(name, one.make(weight, shape)), one.source)
+
+        call = self._timed_call({name: telling(name, one) for name, one in fillings.items()})
         call()
-        events = events_of(call)
+        events = graph.events_of(call)
         ran = [e for e in events if e.get("cat") in ("kernel", "gpu_memcpy", "gpu_memset")]
         ran.sort(key=lambda e: e["ts"])
         bytes_of = {name: work.bytes for name, work in self.works().items()}

@@ -48,7 +48,6 @@ ALLOWED = {
     ),
     "a decode step in plain PyTorch, with slots for the learner's kernels, and a model that speaks": (
         "kernels/decode_step.py",
-        "kernels/decode_trace.py",
         "kernels/next_bottleneck/counted.py",
         "kernels/torch_grouped.py",
         *(

@@ -24,6 +24,8 @@ def run(task: dict, arrays: dict) -> tuple[dict, dict]:
 def variants(task: dict, arrays: dict) -> tuple[dict, dict]:
     """The calls of each source; one that raises anything takes no other with it."""
     rows, out = [], {}
+    if not hasattr(signal, "setitimer"):  # in a browser's tab nothing ends a loop that a change makes endless
+        return {"variants": [None] * len(task["sources"])}, out
     signal.signal(signal.SIGVTALRM, too_long)
     for source in task["sources"]:
         copies = {name: a.copy() for name, a in arrays.items()}

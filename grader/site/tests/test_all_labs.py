@@ -24,7 +24,7 @@ def tab(whole, chromium):
 def test_a_lab_is_red_then_green_in_the_tab(tab, lab, record_property):
     rows = times.of_lab(tab, lab)
     for question in questions_of(lab):
-        row, compiled = rows[question.id], any(part.cpu == "compiled" for part in question.parts)
+        row, compiled = rows[question.id], any(part.judged_by("cpu") == "compiled" for part in question.parts)
         assert row["stub"] == "NOT STARTED", row
         assert row["right"] == ("OPEN" if compiled else "PASS"), row
         record_property("said", f"{question.id} took {row['seconds']:.1f} processor seconds in the tab")
