@@ -6,6 +6,7 @@
 # make canary tilescope's tests with each supported release of Triton
 # make build  start page, texts -> notebooks -> labs  make clean  remove the environment and caches; work/ stays
 # make site   the course as plain pages, in site/, with labs that are judged in the page
+#             (LABS=--instructor: with solutions)
 # LAB="--no-browser --port=8899" goes to JupyterLab, TESTS="kernels -k gemm" to pytest, SITE="--out DIR" to the pages.
 
 ifeq ($(OS),Windows_NT)
@@ -81,7 +82,7 @@ build: setup
 
 site: setup
 	@$(BIN)/python -m widgets.site $(SITE)
-	-@$(BIN)/python -m grader.site $(SITE)
+	-@$(BIN)/python -m grader.site $(SITE) $(LABS)
 
 # uv resolves for all systems at once; it lives only as long as this takes.
 lock:

@@ -49,7 +49,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 ELSEWHERE = {  # command: (module, what it does)
-    "run": ("tools.run", "try an answer on its public cases; nothing is graded"),
+    "run": ("running", "try an answer on its public cases; nothing is graded"),
     "hint": ("tools.hint", "a question's next hint"),
     "doctor": ("tools.doctor", "what this machine can do, what is missing and how to get it"),
     "build": ("notebooks", "text sources -> notebooks -> labs"),

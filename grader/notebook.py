@@ -33,11 +33,18 @@ def check(question_id: str, answer, mode: str | None = None) -> record.Record:
 
 def run(answer, case=0, question: str | None = None):
     """Try an answer before checking it. `case` is the number of a public case, or a dict of sizes for a kernel."""
-    from grader import stepping, trial
+    from grader import trial
 
     tried = trial.run(answer, case, question)
-    tried.record = stepping.recorded
+    tried.record = recorded
     return tried
+
+
+def recorded(*asked):
+    """Record a tried kernel for tilescope, which a lab without kernels can do without."""
+    from grader import stepping
+
+    return stepping.recorded(*asked)
 
 
 def step(answer, case=None, question: str | None = None, program=None):

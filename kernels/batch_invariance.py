@@ -107,7 +107,7 @@ def main(argv: list[str]) -> int:
     for name, by, call in operations(QWEN3_30B_A3B, ROWS, KEYS, device):
         found = {"operation": name, "by": by, **compared(call, ROWS), **microseconds(call, ROWS)}
         run["operations"].append(found)
-        path.write_text(dumps(run))
+        path.write_text(dumps(run), encoding="utf-8")
         print(
             f"{name}, {by}: {found['differ']:.1%} of row 0 differ, {found['alone_us']:.1f} us alone",
             flush=True,

@@ -31,7 +31,7 @@ def events_of(call) -> list[dict]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "trace.json"
         seen.export_chrome_trace(str(path))
-        return json.loads(path.read_text())["traceEvents"]
+        return json.loads(path.read_text(encoding="utf-8"))["traceEvents"]
 
 
 def marked(fillings: dict) -> dict:
@@ -179,7 +179,7 @@ def main(argv=None) -> int:
         print(f"The trace has {len(text)} bytes and may have {MOST_BYTES}; trace fewer layers.")
         return 1
     options.json.parent.mkdir(parents=True, exist_ok=True)
-    options.json.write_text(text)
+    options.json.write_text(text, encoding="utf-8")
     for slot, share in found["shares"].items():
         print(
             f"{slot:<10} {share['launches']:>4} launches {share['busy_us']:>9.1f} us, {share['gap_us']:>8.1f} us before"

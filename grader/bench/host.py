@@ -66,7 +66,9 @@ class _Program:
     def cpu_s(self) -> float:
         """Processor seconds so far; none where the system does not tell."""
         try:
-            fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+            fields = (
+                Path(f"/proc/{self.process.pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+            )
             return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
         except (OSError, ValueError, IndexError):
             return 0.0

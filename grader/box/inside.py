@@ -222,7 +222,7 @@ def seccomp():
 
 def main(spec, program):
     try:
-        with open("/proc/self/oom_score_adj", "w") as file:
+        with open("/proc/self/oom_score_adj", "w", encoding="utf-8") as file:
             file.write("1000")  # when the machine itself runs short, this goes first
     except OSError:
         pass

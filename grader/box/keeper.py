@@ -24,7 +24,7 @@ PR_SET_CHILD_SUBREAPER = 36
 def _fields(pid):
     """What the kernel says of a process after its name, from the state on; None when it has gone."""
     try:
-        with open(f"/proc/{pid}/stat", errors="replace") as file:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
             return file.read().rpartition(")")[2].split()
     except OSError:
         return None
@@ -38,7 +38,7 @@ def _children(pid):
     found = []
     for task in tasks:
         try:
-            with open(f"/proc/{pid}/task/{task}/children") as file:
+            with open(f"/proc/{pid}/task/{task}/children", encoding="utf-8") as file:
                 found += [int(child) for child in file.read().split()]
         except OSError:
             continue
@@ -130,7 +130,7 @@ def usage_of(pids, limit):
 def _proportional(pid):
     """Bytes in use by a process, shared pages divided among their sharers: exact, and far dearer."""
     try:
-        with open(f"/proc/{pid}/smaps_rollup") as file:
+        with open(f"/proc/{pid}/smaps_rollup", encoding="utf-8") as file:
             return sum(int(line.split()[1]) << 10 for line in file if line.startswith("Pss:"))
     except OSError:
         return 0

@@ -163,7 +163,7 @@ def _tasks():
     for name in os.listdir("/proc"):
         if name.isdigit():
             try:
-                with open(f"/proc/{name}/status") as file:
+                with open(f"/proc/{name}/status", encoding="utf-8") as file:
                     fields = dict(line.split(":", 1) for line in file)
                 yield int(fields["Uid"].split()[0]), int(fields["Threads"])
             except (OSError, KeyError):

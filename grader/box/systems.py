@@ -9,6 +9,7 @@ from pathlib import Path
 WISH = "GRADER_BOX"
 WISHES = ("", "none", "here")
 TAB = "emscripten"
+SIGKILL, SIGXCPU = 9, 24  # Windows knows neither
 CACHES = {"darwin": "Library/Caches", "win32": "AppData/Local"}  # below the home folder
 
 

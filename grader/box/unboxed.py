@@ -14,7 +14,8 @@ import tempfile
 import threading
 import time
 
-from grader.box.systems import apart
+from grader.box.serve.one import SPENT
+from grader.box.systems import SIGXCPU, apart
 
 KEPT = 20_000  # characters of stderr
 
@@ -72,9 +73,6 @@ class Process:
 
     def status(self, error: Exception) -> dict | None:
         """How a task ended that sent no status of its own, as that of a box says it."""
-        from grader.box.serve.one import SPENT
-        from grader.box.warm import SIGXCPU
-
         if isinstance(error, TimeoutError):
             return {"late": True}
         code = self.process.poll()

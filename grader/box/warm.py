@@ -17,7 +17,7 @@ from grader import box
 from grader.box.in_process import Here
 from grader.box.pipes import read_exactly
 from grader.box.serve import frames
-from grader.box.systems import has_boxes, has_processes
+from grader.box.systems import SIGKILL, SIGXCPU, has_boxes, has_processes
 from grader.box.unboxed import Process
 from grader.places import ROOT
 
@@ -25,7 +25,6 @@ SERVER = Path(__file__).parent / "serve"
 START_S = 60.0
 GRACE_S = 5.0
 U32 = struct.Struct("<I")
-SIGKILL, SIGXCPU = 9, 24  # Windows knows neither
 ASLEEP = 0.5  # of the wall time: who neither computed nor waited for a processor was waiting on purpose
 
 

@@ -59,18 +59,19 @@ def main(argv: list[str] | None = None) -> int:
         parser.error(f"NOTEBOOK must be a file, got {options.notebook}; give the capstone's .ipynb")
     sources, target = cells(options.notebook), options.json and options.json.resolve()
     os.chdir(options.notebook.parent)
-    names, failed, began = {"__name__": "capstone"}, [], time.monotonic()
+    names, failed, seconds, began = {"__name__": "capstone"}, [], [], time.monotonic()
     for number, source in enumerate(sources, 1):
         try:
             ran(source, f"<capstone cell {number}>", names)
         except Exception as error:  # the numbers of the other cells are still worth keeping
             traceback.print_exc()
             failed.append({"cell": number, "error": f"{type(error).__name__}: {error}"[:300]})
-    found = {"seconds": round(time.monotonic() - began, 1), "failed": failed, **numbers(names)}
-    if target:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    print(f"{len(sources)} cells in {found['seconds']} s, {len(failed)} of them failed")
+        seconds.append(round(time.monotonic() - began, 1))
+        if target:  # after each cell: a run that is stopped keeps what it had
+            target.parent.mkdir(parents=True, exist_ok=True)
+            found = {"seconds_after_each_cell": seconds, "failed": failed, **numbers(names)}
+            target.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    print(f"{len(sources)} cells in {time.monotonic() - began:.1f} s, {len(failed)} of them failed")
     return 1 if failed else 0
 
 

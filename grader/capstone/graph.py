@@ -1,5 +1,8 @@
 """The step as one CUDA graph: which fillings can't be in it, and what a replay saves."""
 
+import json
+import tempfile
+from pathlib import Path
 from statistics import median
 
 import torch
@@ -72,6 +75,19 @@ def captured(capstone) -> dict:
         "plain_graph_s": seconds(timing.capture([plain]).replay),
         "others": sorted(asks),
     }
+
+
+def events_of(call) -> list[dict]:
+    """Return what a profiler saw of one call, on the GPU and around it."""
+    from torch.profiler import ProfilerActivity, profile
+
+    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as seen:
+        call()
+        torch.cuda.synchronize()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "trace.json"
+        seen.export_chrome_trace(str(path))
+        return json.loads(path.read_text(encoding="utf-8"))["traceEvents"]
 
 
 def seconds(call) -> float:

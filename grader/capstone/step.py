@@ -17,7 +17,7 @@ from kernels.machines import machine
 from kernels.next_bottleneck import cost_step, learner, plain
 from kernels.next_bottleneck.cache import PagedCache
 from kernels.next_bottleneck.shapes import QWEN3_30B_A3B, Shape
-from kernels.next_bottleneck.slots import SLOTS
+from kernels.next_bottleneck.slots import SLOTS, Filling
 from kernels.next_bottleneck.step import Sampling, Step, generate
 from kernels.next_bottleneck.weights import drawn
 from kernels.speaking_model import kept
@@ -156,7 +156,8 @@ class Capstone:
     def at_best(self, launches: int, moved: float, flop: float) -> float:
         """Seconds of a slot, launched one after the other: its largest limit."""
         work = cost_step.Work(moved, flop, launches)
-        return work.seconds(self.bandwidth, self.h200.rate("fp16"), self.h200.launch_s)
+        launch_s = self.h200.launch_s if self.device == "cpu" else recorded.SHORTEST_S
+        return work.seconds(self.bandwidth, self.h200.rate("fp16"), launch_s)
 
     def predicted(self, by: str = "plain") -> dict[str, Spent]:
         """Return what the formulas say of each slot."""
@@ -188,12 +189,14 @@ class Capstone:
         }
 
     def _profiled(self, fillings: dict) -> dict[str, Spent]:
-        from kernels.decode_trace import events_of, marked
-        from kernels.next_bottleneck.timeline import labels
+        from kernels.next_bottleneck.timeline import annotated, labels
 
-        call = self._timed_call(marked(fillings))
+        def telling(name: str, one: Filling) -> Filling:
+            return Filling(lambda weight, shape: annotated(name, one.make(weight, shape)), one.source)
+
+        call = self._timed_call({name: telling(name, one) for name, one in fillings.items()})
         call()
-        events = events_of(call)
+        events = graph.events_of(call)
         ran = [e for e in events if e.get("cat") in ("kernel", "gpu_memcpy", "gpu_memset")]
         ran.sort(key=lambda e: e["ts"])
         bytes_of = {name: work.bytes for name, work in self.works().items()}

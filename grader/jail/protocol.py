@@ -159,6 +159,31 @@ class CallRequest:
 
 
 @dataclass(frozen=True)
+class VariantsRequest:
+    """The same calls of several sources."""
+
+    sources: list[str]
+    entry: str
+    calls: list[list[dict]]
+
+    def task(self) -> dict:
+        return dict(vars(self))
+
+
+def variants(request: VariantsRequest, header: dict, arrays: dict) -> list[list | None]:
+    """Read what each source returned, encoded; None where it raised something."""
+    found = header.get("variants")
+    need(isinstance(found, list) and len(found) == len(request.sources), "results for each source")
+    for row in found:
+        need(
+            row is None or isinstance(row, list) and len(row) == len(request.calls), "a result for each call"
+        )
+        for one in row or ():
+            require_encoded(one, arrays)
+    return found
+
+
+@dataclass(frozen=True)
 class Returned:
     """Where a call ended: the line of its return, and the numbers that names of the function held there, as text."""
 

@@ -150,7 +150,7 @@ def coefficient(value: float) -> float | None:
 def binomial(factors: dict, values: np.ndarray) -> list[tuple[float, dict]] | None:
     """Return the two products whose sum gives all values, if just one pair does."""
     names = list(factors)
-    if len(values) < len(names) + MORE_CALLS:
+    if not names or len(values) < len(names) + MORE_CALLS:
         return None
     exponents = [one for one in product((0, 1), repeat=len(names)) if any(one)]
     logs = np.log(np.array([factors[name] for name in names]).reshape(len(names), -1))

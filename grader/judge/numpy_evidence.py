@@ -46,14 +46,20 @@ def _shown(value) -> str:
     return f"{value:.6g}" if isinstance(value, float) and len(repr(value)) > 8 else repr(value)
 
 
+def encoded_calls(calls: list[Call]) -> tuple[list[list[dict]], dict[str, np.ndarray]]:
+    """Return the arguments of each call as the jail takes them, and the arrays among them by name."""
+    arrays, encoded = {}, []
+    for call, names in zip(calls, named(calls), strict=True):
+        arrays |= {name: call.args[place] for place, name in names.items()}
+        encoded.append(
+            [{"array": names[i]} if i in names else {"value": value} for i, value in enumerate(call.args)]
+        )
+    return encoded, arrays
+
+
 class NumpyEvidence(Evidence):
     def call(self, calls: list, hidden: bool, watched: bool = False) -> Outcome:
-        arrays, encoded = {}, []
-        for call, names in zip(calls, named(calls), strict=True):
-            arrays |= {name: call.args[place] for place, name in names.items()}
-            encoded.append(
-                [{"array": names[i]} if i in names else {"value": value} for i, value in enumerate(call.args)]
-            )
+        encoded, arrays = encoded_calls(calls)
         asked = {"level": self.level, "watched": watched}
         outcome = self.count(host.call(self.source, self.question.entry, encoded, arrays, **asked))
         if not hidden:

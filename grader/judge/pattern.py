@@ -191,7 +191,12 @@ class Pattern:
             ill, well = values[bad], values[~bad]
             if len(set(ill.tolist())) == 1 and ill[0] not in well:
                 return f"the wrong rows are those whose {name} is {_number(ill[0])}"
-            if len(set(well.tolist())) == 1 and well[0] not in ill and len(np.unique(self.want[~bad])) > 1:
+            if (
+                len(set(well.tolist())) == 1
+                and well[0] >= 0
+                and well[0] not in ill
+                and len(np.unique(self.want[~bad])) > 1
+            ):
                 return f"the right rows are those whose {name} is {_number(well[0])}"
         return ""
 

@@ -51,7 +51,8 @@ def _whence(question, meeting: Meeting, rank: int, found: Difference | str) -> s
     if rounded := found.pattern.rounding():
         return rounded
     said = question.whence(meeting.case.each, rank, found.index) if question.whence and found.index else ""
-    return said or found.pattern.sentence() or "which rows that rank received, and where it puts them"
+    told = "; ".join(filter(None, (found.first(), found.pattern.sentence(), said)))
+    return told or "which rows that rank received, and where it puts them"
 
 
 def _public(question, meetings: list[Meeting], wrong: list[Failed | None]) -> Failed:

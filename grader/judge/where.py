@@ -8,12 +8,12 @@ import numpy as np
 from grader.box.warm import JailTrouble
 from grader.jail.protocol import BadReply
 from grader.jail.protocol import returned as ended
-from grader.judge import returned, shown
+from grader.judge import repair, returned, shown
 from grader.judge.compare import Difference, tell_apart
 from grader.judge.contrast import Sample, condition, in_common
 from grader.judge.failed import Failed
 from grader.judge.numpy_evidence import NumpyEvidence, written
-from grader.questions import Call
+from grader.questions import NO_OUTPUT, Call
 
 SLOW_S = 4.0  # of processor time: of an answer that took so long, fewer calls are asked again
 STEP = re.compile(r"\[(?:(\d+)|'([^']*)')\]")
@@ -23,13 +23,14 @@ def wrong(evidence: NumpyEvidence, call: Call, failed: Failed) -> str:
     """Say what is known of a wrong call: its first wrong element, a pattern, what wrong calls share, the line."""
     try:
         return _wrong(evidence, call, failed)
-    except (Failed, JailTrouble, BadReply):  # the time is used up, or the answer differs from run to run
+    except (Failed, JailTrouble, BadReply, *NO_OUTPUT):  # no time is left, or it differs from run to run
         return ""
 
 
 def _wrong(evidence: NumpyEvidence, call: Call, failed: Failed) -> str:
     found, agree = failed.facts.get("found"), failed.facts.get("agree", "")
-    error = failed.facts.get("error")
+    if failed.facts.get("error"):
+        return failed.look
     known, samples = several(evidence, found)
     single = found is not None and not found.index
     if single and all(np.isfinite([one.came, one.want]).all() for one in samples):
@@ -37,10 +38,13 @@ def _wrong(evidence: NumpyEvidence, call: Call, failed: Failed) -> str:
     else:
         shared = condition(known)
     pattern = found.pattern.sentence() if found is not None and found.index else ""
+    formula = shared if single else ""
+    if not formula and (changed := repair.sentence(evidence, [call, *calls_to_show(evidence)])):
+        return "; ".join(filter(None, (returned.spelling(failed.came), agree, changed)))
     said = [agree, found.first() if found is not None else "", pattern, shared]
     if single and not shared:
-        said += [not_finite(found) or beside_a_right_one(evidence, found, known, samples)]
-    if error or "must" in failed.came:
+        said += [not_finite(found, samples) or beside_a_right_one(evidence, found, known, samples)]
+    if "must" in failed.came:
         said = [failed.look, shared]
     else:
         said += [line_of(evidence, call)]
@@ -50,10 +54,7 @@ def _wrong(evidence: NumpyEvidence, call: Call, failed: Failed) -> str:
 
 def several(evidence: NumpyEvidence, found: Difference | None) -> tuple[list[Sample], list[Sample]]:
     """Return samples of the public calls and of more that may be shown, and the same of the wrong number alone."""
-    question, names = evidence.question, arguments(evidence)
-    draws = range(1 if evidence.spent_s > SLOW_S else shown.SHOWN_DRAWS)
-    calls = [one for one in question.public if tells(one)]
-    calls += [one for draw in draws for one in shown.drawn(question, draw)]
+    question, names, calls = evidence.question, arguments(evidence), calls_to_show(evidence)
     outcome = evidence.call(calls, True)
     known, samples = [], []
     if outcome.error:
@@ -74,6 +75,13 @@ def several(evidence: NumpyEvidence, found: Difference | None) -> tuple[list[Sam
     return known, samples
 
 
+def calls_to_show(evidence: NumpyEvidence) -> list[Call]:
+    """Return the public calls, and calls like the hidden ones from seeds that are no secret."""
+    draws = range(1 if evidence.spent_s > SLOW_S else shown.SHOWN_DRAWS)
+    more = [one for draw in draws for one in shown.drawn(evidence.question, draw)]
+    return [one for one in evidence.question.public if tells(one)] + more
+
+
 def arguments(evidence: NumpyEvidence) -> list[str]:
     """Return the parameters of the answer's function, as the learner named them."""
     question = evidence.question
@@ -81,7 +89,7 @@ def arguments(evidence: NumpyEvidence) -> list[str]:
     for node in ast.walk(ast.parse(evidence.source)):
         if isinstance(node, ast.FunctionDef) and node.name == question.entry and len(node.args.args) == count:
             return [one.arg for one in node.args.args]
-    return [f"argument {number}" for number in range(1, count + 1)]
+    return [f"argument {place}" for place in range(1, count + 1)]
 
 
 def tells(call: Call) -> bool:
@@ -90,11 +98,11 @@ def tells(call: Call) -> bool:
     return not held or any(one.size if isinstance(one, np.ndarray) else len(one) for one in held)
 
 
-def not_finite(found: Difference) -> str:
+def not_finite(found: Difference, samples: list[Sample]) -> str:
     """Say what usually gives a number that is none."""
     if np.isnan(found.got) and not np.isnan(found.want):
         return "NaN comes from 0 / 0, from infinity - infinity or infinity / infinity: exp() of more than 709 is infinity"
-    if np.isinf(found.got) and np.isfinite(found.want):
+    if np.isinf(found.got) and np.isfinite(found.want) and not any(np.isinf(one.want) for one in samples):
         return "an infinity comes from a division by 0, log(0), or exp() of more than 709"
     return ""
 
@@ -123,4 +131,4 @@ def line_of(evidence: NumpyEvidence, call: Call) -> str:
 
 
 def shortened(text: str) -> str:
-    return f"{float(text):.6g}" if "." in text or "e" in text else text
+    return f"{float(text):.6g}" if "." in text else text

@@ -31,6 +31,7 @@ SEED = 2026
 DRAWS = 40  # of the metered case, to learn between which sizes it is drawn
 EVERYWHERE, COMPILED, ELSEWHERE = "everywhere", "at the compiled size", "where nobody looks"
 BYTES = ("every load twice", "every store twice", "outputs read back", "scratch")  # bounded in every case
+ALONE = ("one program after the other", "idle programs")
 BEYOND = "beyond every known "  # and the name of an axis
 WRONG = tuple(useless.RESULTS)
 LIVES, DIES, NOT_MADE = "lives", "dies", "not made"
@@ -113,11 +114,10 @@ def places(question, way: str) -> tuple[str, ...]:
     if way in WRONG:
         axes = beyond(question) if way == useless.ZEROS and question.compiles else ()
         return (EVERYWHERE, *(BEYOND + axis for axis in axes))
-    return (
-        (EVERYWHERE, COMPILED, *((ELSEWHERE,) if way in BYTES else ()))
-        if question.compiles
-        else (EVERYWHERE,)
-    )
+    if not question.compiles:
+        return (EVERYWHERE,)
+    large = (COMPILED,) if question.compile_case else ()
+    return (EVERYWHERE, *large, *((ELSEWHERE,) if way in BYTES else ()))
 
 
 def ways(question) -> tuple[str, ...]:
@@ -127,6 +127,15 @@ def ways(question) -> tuple[str, ...]:
     if question.kind == "ranks":
         return (*wasteful_ranks.SENDING, *wasteful_ranks.conditions(question), *WRONG)
     return WRONG
+
+
+def many(question, where: str) -> bool:
+    """Whether any limit asks for a second program."""
+    large = where == COMPILED and question.compile_case
+    case = large or question.metered(np.random.default_rng(SEED))
+    case = replace(case, sm_count=case.sm_count or 32)
+    every = [budget for part in question.budgets for budget in account(question, part, case)]
+    return any(budget.count == "programs" and budget.least > 1 for budget in every)
 
 
 def made(question, way: str, where: str) -> str:
@@ -142,6 +151,8 @@ def made(question, way: str, where: str) -> str:
         raise NotMade("no such place")
     if way in WRONG:
         return cell(source, question.entry, useless.OF_KERNELS[way], told)
+    if way in ALONE and not many(question, where):
+        raise NotMade("one program may do it all")
     return cell(source, question.entry, WAYS[way], told, limit(question, way, where))
 
 

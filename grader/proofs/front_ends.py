@@ -98,11 +98,11 @@ def _cases_apart(one, other) -> str:
     return found or next(filter(None, map(texts.difference, mine, theirs)), "")
 
 
-def difference(question_id: str, source: str) -> str:
-    """Where the two ways' judgements of one answer part, in a sentence."""
+def differences(question_id: str, source: str) -> tuple[str, str]:
+    """Where the two ways' verdicts on one answer part, and where its counts do, in a sentence each."""
     question = questions.find(question_id)
     (one, heard), (other, heard_too) = (judged(question, source, way) for way in (COMPILED, IN_PYTHON))
-    return apart(one, other, "verdict") or apart(heard, heard_too, "runs")
+    return apart(one, other, "verdict"), apart(heard, heard_too, "runs")
 
 
 def apart(one, other, where: str) -> str:
@@ -134,13 +134,22 @@ def sampled(question) -> list[str]:
 
 
 def judge(question_id: str, name: str, in_full: bool = True) -> dict:
-    """A row: the answer, how it was compared, where its texts part, and where its judgements do."""
-    row, source = {"question": question_id, "answer": name, "how": SAME_TEXTS, "texts": "", "broken": ""}, ""
+    """A row: the answer, how it was compared, where its texts part, where its counts do, and what must not part and does:
+    the verdict, and counts of the same texts."""
+    row = {
+        "question": question_id,
+        "answer": name,
+        "how": SAME_TEXTS,
+        "texts": "",
+        "counts": "",
+        "broken": "",
+    }
     try:
         source = answers(questions.find(question_id))[name]
         row["texts"] = texts_apart(questions.find(question_id), source)
         if row["texts"] or in_full:
-            row |= {"how": JUDGED, "broken": difference(question_id, source)}
+            verdict, counts = differences(question_id, source)
+            row |= {"how": JUDGED, "counts": counts, "broken": verdict or counts * (not row["texts"])}
     except ValueError as error:
         row["broken"] = str(error)
     return row
@@ -184,7 +193,11 @@ def kept(path: Path | None) -> dict:
 
 def summed(rows: list[dict]) -> dict:
     """One question's rows: how many answers have the same texts, and the others by name with what differs."""
-    others = {row["answer"]: row["broken"] or row["texts"][:300] for row in rows if row["how"] == JUDGED}
+    others = {
+        row["answer"]: (row["broken"] or row["counts"] or row["texts"])[:300]
+        for row in rows
+        if row["how"] == JUDGED
+    }
     return {
         "answers": len(rows),
         SAME_TEXTS: sum(not row["texts"] for row in rows),

@@ -12,11 +12,12 @@ import numpy as np
 from grader.box.serve.frames import DTYPES
 from grader.questions.model import Budget, Case, KernelQuestion, Tensor
 from grader.questions.side_by_side import side_by_side
-from grader.questions.timed import CHIP
+from grader.questions.timed import CHIP, timed
 from grader.questions.work import work
 
 SMALL = 0.1  # an input of less than this share of all bytes may be loaded by every program, within this share of them
 A_FEW = 8192  # bytes that a small input may take in any case, as a codebook that every program loads
+CYCLES = 64  # of a lane, for each element that is moved
 EACH = 32  # operations of every kind for each element that is moved
 A_PROGRAM = 65536  # elements of the largest tensor that one program may have to itself
 MOST_LAUNCHES = 4
@@ -33,11 +34,19 @@ BYTES = ("dedup", "sectors", "requested")
 def account(question: KernelQuestion, part: str, case: Case) -> list[Budget]:
     """Return all limits of a part; the first part with budgets closes what all of them leave open."""
     stated = {name: rule(case) for name, rule in question.budgets.items()}
-    own = [with_bytes(budget, question, case) for budget in stated[part]]
+    own = [with_bytes(b, question, case) for b in [*stated[part], *without_a_clock(question, part, case)]]
     if part != next(iter(stated)):
         return own
     every = [budget for budgets in stated.values() for budget in budgets]
     return [*own, *closing(question, case, every)]
+
+
+def without_a_clock(question: KernelQuestion, part: str, case: Case) -> list[Budget]:
+    """Return the limit of time of a part that a GPU judges by the clock, where the question states none."""
+    by_clock = any(one.name == part and one.gpu == "speed" for one in question.parts)
+    if not by_clock or any(budget.count == "time" for budget in question.budgets[part](case)):
+        return []
+    return [timed(CYCLES, sum(math.prod(t.sizes(case.sizes)) for t in question.tensors), "element")]
 
 
 def with_bytes(budget: Budget, question: KernelQuestion, case: Case) -> Budget:

@@ -29,6 +29,7 @@ ALLOWED = {
         "kernels/parts.py",
         "kernels/require.py",
         "kernels/routing.py",
+        "kernels/from_sources.py",
         "kernels/texts.py",
         "kernels/*/__init__.py",
         "kernels/*/cost.py",
@@ -52,7 +53,17 @@ ALLOWED = {
         "kernels/torch_grouped.py",
         *(
             f"kernels/next_bottleneck/{name}.py"
-            for name in ("cache", "captured", "learner", "plain", "shapes", "slots", "step", "weights")
+            for name in (
+                "cache",
+                "captured",
+                "learner",
+                "plain",
+                "shapes",
+                "slots",
+                "step",
+                "timeline",
+                "weights",
+            )
         ),
         *(f"kernels/speaking_model/{name}.py" for name in ("__init__", "kept", "tokens")),
         "kernels/speaking_model/kept/*",
@@ -68,6 +79,7 @@ ALLOWED = {
         "grader/*.py",
         "grader/bench/**",
         "grader/box/**",
+        "grader/capstone/**",
         "grader/compiler/**",
         "grader/jail/**",
         "grader/judge/**",

@@ -31,7 +31,6 @@ LEFT_OUT = (
     "grader/tests/",
     "grader/tools/",
     "kernels/bench/",
-    "kernels/next_bottleneck/",
     "kernels/speaking_model/",
     "kernels/tiny_model/",
     "tilescope/tests/",

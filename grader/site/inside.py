@@ -10,8 +10,11 @@ from uuid import uuid4
 
 import grader
 from grader import questions, trial
-from grader.judge import answer, parts, record, referee, report
+from grader.box import systems
+from grader.judge import answer, record, referee, report
+from grader.notebook import Stop
 from grader.site.cells import Cells
+from tilescope.front_end import stand_in
 
 RANKS = "grader.jail.inside.ranks_answer"
 PART = ("name", "state", "points", "asked", "came", "look")  # what the page is told of each part of a verdict
@@ -32,7 +35,7 @@ def reply(request: str, say=None) -> str:
 def asked_for(question_id: str) -> questions.Question:
     """Return a question, once this system can judge its kind."""
     question = questions.find(question_id)
-    if question.kind == "ranks" and sys.platform == "emscripten":
+    if question.kind == "ranks" and not systems.has_processes():
         without_threads()
     return question
 
@@ -61,23 +64,13 @@ def judged(question_id: str, source: str, say, seed: int | None = None) -> recor
 
 def tried(asked: dict, say) -> dict:
     """One public case."""
-    question = asked_for(asked["question"])
-    try:
-        source = answer.normalise(asked["source"])
-        answer.require_parses(source)
-    except answer.Refused as trouble:
-        found = trial.Trial(error=str(trouble))
-    else:
-        evidence = parts.gather(question, source, seed=0)
-        found = trial.RUNS[type(evidence)](evidence, asked.get("case", 0))
+    found = trial.of_source(asked_for(asked["question"]), asked["source"], asked.get("case", 0))
     return {"html": found._repr_html_(), "text": str(found)}
 
 
 def ran(asked: dict, say) -> dict:
     """A cell of the lab, in the namespace of all cells."""
     offered(say)
-    if "triton" in str(asked["above"]) + asked["source"]:
-        importlib.import_module("tilescope.lowering")  # puts ours in place of Triton's compiled library
     shown = CELLS.run(asked["cell"], asked["source"], asked["above"])
     return {"html": shown.html, "text": "", "failed": shown.failed}
 
@@ -88,9 +81,20 @@ def offered(say) -> None:
     def check(question_id: str, function) -> record.Record:
         return judged(question_id, answer.of_object(function), say)
 
-    grader.check = check
+    stand_in.where_needed()  # for cells that import triton
+    grader.check, grader.needs, grader.run = check, needs, trial.run
     widgets = importlib.import_module("widgets")
     widgets.show = still
+
+
+def needs(package: str) -> None:
+    """Say what a lab's cells lack in a tab."""
+    try:
+        importlib.import_module(package)
+    except ImportError:
+        raise Stop(
+            f"Cells of this lab need {package}, which no browser runs. Its answers are tried and checked here all the same."
+        ) from None
 
 
 def still(name: str, measured: dict | None = None, predict: bool = False, **inputs):

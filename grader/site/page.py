@@ -20,6 +20,10 @@ from widgets.site.prose import Place, markdown
 from widgets.site.stills import simulator
 
 SLOW_S = 60  # a check that takes longer in a tab says so
+WITHOUT_TORCH = (
+    '<p class="lab-note">Answers of this lab are tried and checked in this page. Its other cells need PyTorch, which no '
+    "browser runs, so they work in JupyterLab alone.</p>"
+)
 CSP = f"{frame.POLICY}; worker-src blob:"  # the worker that runs Python, which inherits this policy
 
 
@@ -101,8 +105,14 @@ class LabPage:
             f"<figcaption>{escape(words)}</figcaption></figure>\n"
         )
 
+    @property
+    def needs_torch(self) -> bool:
+        """Whether cells of this lab need PyTorch, which no tab has."""
+        return any('needs("torch")' in "".join(cell["source"]) for cell in self.cells)
+
     def _tools(self) -> str:
         return (
+            f"{WITHOUT_TORCH if self.needs_torch else ''}"
             f'<div class="doors"><p><a href="{LAB}/work/{self.lab}.ipynb">Open this lab in your JupyterLab</a> '
             "(while <code>make lab</code> runs)</p></div>"
             '<p class="lab-status" role="status"></p><p class="lab-total" role="status"></p><div class="lab-tools">'

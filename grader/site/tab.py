@@ -69,6 +69,11 @@ class Tab:
         self.page.goto(f"{self.base}/labs/{lab}.html{part}")
         self.page.locator("html[data-lab=ready]").wait_for(state="attached", timeout=START_MS)
 
+    def at(self, lab: str) -> None:
+        """Open a lab unless it is open. Python starts anew with each page, which takes seconds."""
+        if not self.page.url.startswith(f"{self.base}/labs/{lab}.html"):
+            self.open(lab)
+
     def live(self) -> None:
         self.page.locator("html[data-judge=live]").wait_for(state="attached", timeout=START_MS)
 

@@ -80,7 +80,7 @@ def before(options, machine: dict) -> list[dict]:
     """Return the rows of the file that this run adds to, or none if they come from another kind of machine."""
     if not options.part or not options.json.exists():
         return []
-    run = json.loads(options.json.read_text())
+    run = json.loads(options.json.read_text(encoding="utf-8"))
     if run["machine"] != machine or run.get("table", "") != options.table:
         there, here = run["machine"]["gpu"], machine["gpu"]
         raise SystemExit(
@@ -93,13 +93,13 @@ def keep(path: Path) -> int:
     """Sort a measured file's rows into the topics' results folders, where the lessons find them."""
     from kernels.bench.machine import short_name
 
-    run = json.loads(path.read_text())
+    run = json.loads(path.read_text(encoding="utf-8"))
     for slug, part in record.by_topic(run).items():
         folder = KERNELS / slug / "results" / run.get("table", "")
         target = folder / f"{short_name(run['machine']['gpu'])}.json"
         folder.mkdir(parents=True, exist_ok=True)
-        kept = json.loads(target.read_text()) if target.exists() else None
-        target.write_text(record.dumps(merged(kept, part) if kept else part))
+        kept = json.loads(target.read_text(encoding="utf-8")) if target.exists() else None
+        target.write_text(record.dumps(merged(kept, part) if kept else part), encoding="utf-8")
         print(target.relative_to(KERNELS.parent))
     return 0
 
@@ -148,7 +148,7 @@ def measure_all(options) -> dict:
         print(record.line(result), flush=True)
         run["absent"] = record.absent(run["rows"])
         if options.json:  # after every row: a run that is cut short keeps what it has
-            options.json.write_text(record.dumps(run))
+            options.json.write_text(record.dumps(run), encoding="utf-8")
     for name, why in run.get("absent", {}).items():
         print(f"absent: {name} ({why})")
     for said in (*record.behind(run["rows"]), *below(options)):

@@ -111,7 +111,9 @@ def main(argv=None) -> int:
         print(f"{name:<30} {us:7.1f} us")
     if options.json:
         run = {"machine": machine.describe(device), "versions": machine.versions(), "date": machine.today()}
-        options.json.write_text(dumps(run | {"rows": [{"op": name, "us": us} for name, us in found.items()]}))
+        options.json.write_text(
+            dumps(run | {"rows": [{"op": name, "us": us} for name, us in found.items()]}), encoding="utf-8"
+        )
     return 0
 
 

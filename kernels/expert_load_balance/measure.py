@@ -172,7 +172,7 @@ def measure(ranks: Ranks, options, run: dict) -> None:
         run["rows"].append(row(setting, results, alone[same], best))
         print(line(run["rows"][-1]), flush=True)
         if options.json:
-            options.json.write_text(record.dumps(run))
+            options.json.write_text(record.dumps(run), encoding="utf-8")
 
 
 def main(argv=None) -> int:
@@ -194,7 +194,7 @@ def main(argv=None) -> int:
         print(f"the run ended because {why}", file=sys.stderr)
     print(*bought(run["rows"]), sep="\n")
     if options.json:
-        options.json.write_text(record.dumps(run))
+        options.json.write_text(record.dumps(run), encoding="utf-8")
     return 1 if "ended" in run or any("wrong" in r for r in run["rows"]) else 0
 
 

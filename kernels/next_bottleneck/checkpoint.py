@@ -90,7 +90,7 @@ class Tensors:
 
 def shape_of(folder: Path, *, page: int = 64, group: int = 128) -> Shape:
     """Return the shape that config.json names; refuse a model that the step does not compute."""
-    config = json.loads((folder / "config.json").read_text())
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     for key, allowed in ONLY.items():
         value = config.get(key)
         must(value in allowed, key, f"one of {allowed}", repr(value), "the step computes no other model")

@@ -273,7 +273,7 @@ def main(argv=None) -> int:
         "rows": [],
     }
     if (options.resume or options.again) and path.exists():
-        run["rows"] = json.loads(path.read_text())["rows"]
+        run["rows"] = json.loads(path.read_text(encoding="utf-8"))["rows"]
     todo = list(plan(options))
     if options.again:
         run["rows"] = others(run["rows"], todo)
@@ -284,7 +284,7 @@ def main(argv=None) -> int:
     for i, case in enumerate(todo):
         row = measure(case, device, options.seconds, options.overlapping)
         run["rows"].append(row)
-        path.write_text(dumps(run))
+        path.write_text(dumps(run), encoding="utf-8")
         sixteen, best = row["us"]["16 bits"], row["us"][row["best"]]
         print(
             f"{i + 1}/{len(todo)} {case.name:<44} {row['best']:<36} {best:8.2f} us, 16 bits {sixteen:8.2f}",

@@ -24,7 +24,7 @@ def calibration(card: str) -> dict:
         raise ValueError(
             f"card must be one of {known}, got {card!r}; measure it: python -m kernels.quantization_layouts.calibrate"
         )
-    return json.loads(path.read_text())
+    return json.loads(path.read_text(encoding="utf-8"))
 
 
 def measured(card: str = tables.MACHINE) -> Table:

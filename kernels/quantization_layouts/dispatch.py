@@ -73,7 +73,7 @@ def table(gpu: str) -> tuple[Choice, ...]:
     """Return the calibration of this GPU ('h200') from all files that begin so, empty if there is none."""
     from kernels.bench.machine import short_name
 
-    runs = [json.loads(path.read_text()) for path in sorted(TABLES.glob(f"{gpu}*.json"))]
+    runs = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(TABLES.glob(f"{gpu}*.json"))]
     return sum((rows_of(run) for run in runs if short_name(run["machine"]["gpu"]) == gpu), ())
 
 

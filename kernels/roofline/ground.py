@@ -226,8 +226,10 @@ def main(argv: list[str]) -> int:
         "power": lambda: power(device),
     }.items():
         run[name] = measure()
-        path.write_text(dumps(run))  # after every part: a run that is cut short keeps what it has
-    print(path.read_text())
+        path.write_text(
+            dumps(run), encoding="utf-8"
+        )  # after every part: a run that is cut short keeps what it has
+    print(path.read_text(encoding="utf-8"))
     return 0
 
 

@@ -151,8 +151,10 @@ def main(argv: list[str]) -> int:
     run = {"machine": about, "versions": machine.versions(), "date": machine.today()}
     for name, measure in {"replays": replays, "latencies": latencies}.items():
         run[name] = measure(device)
-        path.write_text(dumps(run))  # after each part: a run that is cut short keeps what it has
-    print(path.read_text())
+        path.write_text(
+            dumps(run), encoding="utf-8"
+        )  # after each part: a run that is cut short keeps what it has
+    print(path.read_text(encoding="utf-8"))
     return 0
 
 

@@ -12,11 +12,11 @@ KEPT = Path(__file__).parent / "kept"
 
 def about(folder: Path = KEPT) -> dict:
     """Return when and how it was trained, and every source of its text with the licence."""
-    return json.loads((folder / "about.json").read_text())
+    return json.loads((folder / "about.json").read_text(encoding="utf-8"))
 
 
 def tokenizer(folder: Path = KEPT) -> Tokenizer:
-    return Tokenizer(json.loads((folder / "merges.json").read_text()))
+    return Tokenizer(json.loads((folder / "merges.json").read_text(encoding="utf-8")))
 
 
 def weights(folder: Path = KEPT):

@@ -161,8 +161,8 @@ def keep(model: SpeakingModel, merges: np.ndarray, about: dict, folder: Path) ->
         else:
             kept[name] = weight.cpu().half().numpy()
     np.savez_compressed(folder / "weights.npz", **kept)
-    (folder / "merges.json").write_text(json.dumps(merges.tolist()) + "\n")
-    (folder / "about.json").write_text(json.dumps(about, indent=2) + "\n")
+    (folder / "merges.json").write_text(json.dumps(merges.tolist()) + "\n", encoding="utf-8")
+    (folder / "about.json").write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
 
 
 def main(argv=None) -> int:

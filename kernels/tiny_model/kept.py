@@ -9,7 +9,7 @@ KEPT = Path(__file__).parent / "kept"
 
 
 def about() -> dict:
-    return json.loads((KEPT / "about.json").read_text())
+    return json.loads((KEPT / "about.json").read_text(encoding="utf-8"))
 
 
 def traces() -> dict[str, np.ndarray]:

@@ -127,7 +127,7 @@ def _narrow_inputs(block, form: str) -> None:
 
 def rows() -> list[dict]:
     """Return the recorded rows."""
-    return json.loads((KEPT / "quantized.json").read_text())["rows"]
+    return json.loads((KEPT / "quantized.json").read_text(encoding="utf-8"))["rows"]
 
 
 def main() -> None:
@@ -137,7 +137,7 @@ def main() -> None:
         found.append({"form": form, "inputs": 16, **errors, **measured(form)})
     for form, name in BOTH.items():
         found.append({"form": name, "inputs": 8 if "W8" in name else 4, **measured(form, both=True)})
-    (KEPT / "quantized.json").write_text(json.dumps({"rows": found}, indent=1) + "\n")
+    (KEPT / "quantized.json").write_text(json.dumps({"rows": found}, indent=1) + "\n", encoding="utf-8")
     for row in found:
         print(row)
 

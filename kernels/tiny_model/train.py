@@ -111,7 +111,7 @@ def keep(models: dict[str, TinyModel], folder: Path, steps: int) -> dict:
         "bytes_of_text": sum(map(len, lessons())),
         "unseen_nats_a_byte": {way: round(loss, 4) for way, (loss, _) in found.items()},
     }
-    (folder / "about.json").write_text(json.dumps(about, indent=2) + "\n")
+    (folder / "about.json").write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
     return about
 
 

@@ -11,8 +11,9 @@ INVERSE = {0: 1, 1: 0, 2: 5, 3: 4, 4: 3, 5: 2, 6: 9, 7: 8, 8: 7, 9: 6}  # of ari
 
 
 def rewritten(op, known: dict, constant):
-    """Return the operation, over values made before, that gives the same; None where there is none."""
-    for rule in (_sum, _product, _splat, _inverse, _cast):
+    """Return the operation that gives the same, over values made before or of an operation that no block has yet; None where
+    there is none."""
+    for rule in (_sum, _product, _splat, _inverse, _cast, _cut):
         if found := rule(op, known, constant):
             name, operands, attrs = found
             return OpState(name, operands, [op.results[0].type], attrs, loc=op.loc)
@@ -83,6 +84,16 @@ def _cast(op, known, _constant):
         if first != last:
             return ("arith.trunci" if first > last else inner.name), list(inner.operands), {}
     return None
+
+
+def _cut(op, known, _constant):
+    """Shift by as many bits as are cut off then: the sign does not come in, so the shift is unsigned."""
+    if op.name != "arith.trunci" or not (inner := maker(op.operands[0], "arith.shrsi")):
+        return None
+    if known.get(inner.operands[1]) != inner.operands[0].type.bits - op.results[0].type.bits:
+        return None
+    shift = OpState("arith.shrui", inner.operands, [inner.results[0].type], loc=op.loc)
+    return "arith.trunci", [shift.results[0]], {}
 
 
 def _inverse(op, known, _constant):

@@ -37,6 +37,11 @@ def tidied(module) -> list[function]:
     return [done[name] for name in module.functions if name in done]
 
 
+def is_new(v) -> bool:
+    """Whether a rewriting made a value of its own, whose operation no block has yet."""
+    return isinstance(v.owner, OpState) and v.owner.name == "arith.shrui" and v.owner.block is None
+
+
 def in_order(blocks) -> list:
     """Return the blocks that can be reached from the first, each after those that dominate it."""
     seen, found = set(), []
@@ -133,8 +138,9 @@ class Body:
                 self.instead[results[0]] = new
             if not isinstance(new, OpState):
                 return
-            new.block = block
-            block.ops.append(new)
+            for one in (*(v.owner for v in new.operands if is_new(v)), new):
+                one.block = block
+                block.ops.append(one)
         self.instead |= zip(results, new.results, strict=True)
 
     def settled(self, op) -> OpState | value | None:
@@ -312,8 +318,19 @@ class Sweep:
     def __init__(self, effects: dict[str, bool]):
         self.effects, self.needed, self.used = effects, set(), set()
         self.todo: list = []
+        self.dropped: dict = {}  # loop -> what it carries for nobody
 
     def function(self, fn: function) -> None:
+        self.mark(fn)
+        while idle := self.idle(fn):
+            self.dropped |= idle
+            self.mark(fn)
+        for block in fn.regions[0].blocks:
+            self.clear(block)
+
+    def mark(self, fn: function) -> None:
+        """Find what is needed, and which values are used."""
+        self.needed, self.used = set(), set()
         self.todo = [block.ops[-1] for block in fn.regions[0].blocks]
         for op in every(fn):
             if self.effects[op.attrs["callee"][2:-1]] if op.name == "tt.call" else acts(op):
@@ -321,8 +338,24 @@ class Sweep:
         while self.todo:
             one = self.todo.pop()
             (self.use if isinstance(one, value) else self.need)(one)
-        for block in fn.regions[0].blocks:
-            self.clear(block)
+
+    def idle(self, fn: function) -> dict:
+        """Return the loops that carry more for nobody than was known: neither a turn nor what follows uses it."""
+        found = {}
+        for op in every(fn):
+            if op.name == "scf.for" and op in self.needed:
+                pairs = zip(op.get_body(0).args[1:], op.results, strict=True)
+                unused = {i for i, pair in enumerate(pairs) if not self.used & set(pair)}
+                if unused != self.dropped.get(op, set()):
+                    found[op] = unused
+        return found
+
+    def handed(self, op) -> list:
+        """The operands that an operation needs; of what a loop carries, those that somebody uses."""
+        loop, first = (op, 3) if op.name == "scf.for" else (op.block.parent.owner, 0)
+        if op.name not in ("scf.for", "scf.yield") or loop not in self.dropped:
+            return op.operands
+        return [v for i, v in enumerate(op.operands, -first) if i not in self.dropped[loop]]
 
     def need(self, op) -> None:
         if op in self.needed:
@@ -331,7 +364,7 @@ class Sweep:
         if not isinstance(op.block.parent.owner, function):
             self.todo.append(op.block.parent.owner)
         if not (op.name == "scf.yield" and op.block.parent.owner.name == "scf.if"):
-            self.todo += op.operands
+            self.todo += self.handed(op)
         self.todo += [block.ops[-1] for region in op.regions for block in region.blocks]
 
     def use(self, v: value) -> None:
@@ -352,6 +385,15 @@ class Sweep:
             for part in op.regions:
                 for inner in part.blocks:
                     self.clear(inner)
+            if op in self.dropped:
+                (body,), kept = (
+                    op.regions[0].blocks,
+                    [i for i in range(len(op.results)) if i not in self.dropped[op]],
+                )
+                body.ops[-1].operands = self.handed(body.ops[-1])
+                op.operands = self.handed(op)
+                body.args = [body.args[0], *(body.args[1 + i] for i in kept)]
+                op.results = [op.results[i] for i in kept]
             if op.name == "scf.if":
                 kept = [i for i, v in enumerate(op.results) if v in self.used]
                 op.results = [op.results[i] for i in kept]

@@ -6,6 +6,7 @@ Each way lowers in a process of its own, and runs nothing. Of a kernel whose tex
 inputs, which must give the same bits.
 """
 
+import importlib
 import json
 import os
 import re
@@ -22,6 +23,7 @@ from tilescope.call import Call
 from tilescope.front_end.stand_in import WISH
 from tilescope.machine.read import read
 
+from .imported import imported
 from .rows import difference
 
 ADDRESS = re.compile(r" at 0x[0-9a-f]+")
@@ -73,13 +75,16 @@ def runs_apart(name: str, file: str, module, other: str, bound, made_of, grid) -
     """Run a launch with each of two texts, on the same inputs; say in which tensor the bits differ."""
     given = [(n, v, made_of[1][n]) for n, v in bound.items() if made_of[1][n] != "constexpr"]
     call = Call(name, file, module, tuple((*grid, 1, 1)[:3]), given, "", made_of)
-    ends = []
+    tensors, ends = call.tensors(whole=True), []
+    before = [t.elements.copy() for t in tensors.stored]
     for one in (module, read(other, cell=file)):
-        tensors = call.tensors(whole=True)
         report = call.run(tensors, one, counting="values")
+        after = {t.name: t.elements.tobytes() for t in tensors.stored}
+        for tensor, content in zip(tensors.stored, before, strict=True):
+            tensor.elements[...] = content  # a launch writes into the tensors themselves
         if report.error is not None:
             return f"not run: {report.error['message']}"[:200]
-        ends.append({t.name: t.elements.tobytes() for t in tensors.stored})
+        ends.append(after)
     return ", ".join(n for n in ends[0] if ends[0][n] != ends[1][n])
 
 
@@ -87,12 +92,11 @@ def pass_over(package: str, only: str, others: dict | None = None) -> dict:
     """Call every case of a library, each launch lowered alone: {key: row}."""
     import torch
 
-    from . import libraries
-
     torch.set_num_threads(1)
-    libraries.imported(package)
+    imported(package)
     launcher.install()
-    cases = libraries.importlib.import_module(f"tilescope.proofs.cases_{package}").cases(only)
+    with_zeros(torch)
+    cases = importlib.import_module(f"tilescope.proofs.cases_{package}").cases(only)
     found = {}
     with lowering_alone(found, others):
         for name, case in cases:
@@ -101,6 +105,15 @@ def pass_over(package: str, only: str, others: dict | None = None) -> dict:
                 case()
             print(f"{name:44} {len(found):4} kernels lowered", file=sys.stderr, flush=True)
     return found
+
+
+def with_zeros(torch) -> None:
+    """Give fresh tensors zeros: what no kernel has written must not lead the two ways apart."""
+    torch.empty, torch.empty_like = torch.zeros, torch.zeros_like
+    torch.Tensor.new_empty = torch.Tensor.new_zeros
+    torch.empty_strided = lambda size, stride, **more: torch.zeros(
+        1 + sum((n - 1) * step for n, step in zip(size, stride, strict=True)), **more
+    ).as_strided(size, stride)
 
 
 def compared(package: str, only: str, site: Path | None) -> dict:

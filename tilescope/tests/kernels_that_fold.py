@@ -82,5 +82,25 @@ def numbers(x, o, n):
     )
 
 
+@triton.jit
+def shifts(x, o, n):
+    at = tl.arange(0, 16)
+    bits = tl.load(x + at).to(tl.int32, bitcast=True)
+    half, byte, other = (bits >> 16).to(tl.int16), (bits >> 24).to(tl.int8), (bits >> 8).to(tl.int8)
+    tl.store(o + at, half.to(tl.float32) + byte + other + (bits >> 16) + (n >> 16).to(tl.int16))
+
+
+@triton.jit
+def idle(x, o, n):
+    kept, gone, _swapped = tl.load(x), tl.load(x + 1), tl.load(x + 2)
+    for i in range(n):
+        tl.store(o + i, kept)
+        for j in range(n):
+            gone = tl.load(x + 3 + j)
+        kept, gone, _swapped = tl.load(x + i), tl.load(x + 2 * i), gone
+
+
 GIVEN = {"x": "*fp32", "o": "*fp32", "n": "i32"}
-FOLDED = {k.fn.__name__: (k, GIVEN, {}) for k in (unused, carried, branches, turns, masks, numbers)}
+FOLDED = {
+    k.fn.__name__: (k, GIVEN, {}) for k in (unused, carried, branches, turns, masks, numbers, shifts, idle)
+}

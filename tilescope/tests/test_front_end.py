@@ -28,6 +28,7 @@ from tilescope.machine import integers  # noqa: F401
 from tilescope.machine.meanings import PURE
 from tilescope.machine.read import read
 from tilescope.machine.tree import Op, Type
+from tilescope.proofs import both_ways
 
 from . import kernels_for_tests, kernels_that_fold
 from .lower_all import ALL, text
@@ -69,6 +70,12 @@ def in_python(tmp_path_factory) -> dict:
     return found["texts"]
 
 
+def test_a_shift_whose_sign_is_cut_off_is_unsigned_both_ways(in_python):
+    ours, theirs = in_python["shifts"], text("shifts")
+    assert [one.count('"arith.shrui"') for one in (ours, theirs)] == [3, 3]
+    assert [one.count('"arith.shrsi"') for one in (ours, theirs)] == [2, 2]
+
+
 @pytest.mark.parametrize("debug", [False, True], ids=["", "debug"])
 @pytest.mark.parametrize("name", ALL)
 def test_both_ways_give_the_same_operations(in_python, name, debug):
@@ -94,7 +101,16 @@ def acts(op) -> bool:
 def test_nothing_is_there_of_what_folds_away(in_python):
     """The kernels that fold are a test only if something of them goes."""
     loads = {name: in_python[name].count('"tt.load"') for name in kernels_that_fold.FOLDED}
-    assert loads == {"unused": 0, "carried": 2, "branches": 2, "turns": 2, "masks": 2, "numbers": 1}
+    assert loads == {
+        "unused": 0,
+        "carried": 2,
+        "branches": 2,
+        "turns": 2,
+        "masks": 2,
+        "numbers": 1,
+        "shifts": 1,
+        "idle": 2,
+    }
 
 
 def test_triton_without_its_library_is_lowered_in_python(tmp_path, in_python):
@@ -118,6 +134,21 @@ def test_triton_without_its_library_is_lowered_in_python(tmp_path, in_python):
 def test_every_word_of_the_front_end_is_built(name):
     if hasattr(native.builder, name):
         assert name in dir(ir.builder)
+
+
+OF_IR = sorted(
+    {
+        name
+        for path in [*HOME.glob("language/**/*.py"), HOME / "compiler/code_generator.py"]
+        for name in re.findall(r"\b_?ir\.([A-Za-z]\w+)", path.read_text(encoding="utf-8"))
+        if hasattr(native, name)
+    }
+)
+
+
+def test_every_name_of_the_front_end_is_there():
+    assert len(OF_IR) >= 10 and len([name for name in NAMED if hasattr(native.builder, name)]) >= 150
+    assert [name for name in OF_IR if not hasattr(ir, name)] == []
 
 
 def test_a_word_that_is_not_built_is_told():
@@ -326,3 +357,12 @@ def test_tilescope_runs_a_script_without_the_library(tmp_path):
         command, env={**os.environ, stand_in.WISH: "python"}, capture_output=True, text=True
     )
     assert "[2.0, 2.0, 2.0, 2.0, 2.0, 1.0, 1.0, 1.0]" in done.stdout, done.stderr
+
+
+def test_other_people_s_kernels_are_lowered_alike():
+    """What `python -m tilescope.proofs.libraries liger_kernel fla --front-end FILE` recorded."""
+    path = Path(both_ways.__file__).parent / "records/both_ways.json"
+    for row in json.loads(path.read_text(encoding="utf-8"))["packages"].values():
+        assert row["specialised"] == row[both_ways.SAME] + row[both_ways.SAME_BITS] + row[both_ways.NOT_RUN]
+        assert row[both_ways.SAME] >= row["specialised"] / 2
+        assert [bits for other in row["others"].values() for bits in other["bits"] if bits] == []

@@ -228,15 +228,19 @@ def _rows(r: Result, at: Box, pitch: float, high: float, above: bool) -> list[di
         y = at.y + (2 + streams.index(one.stream)) * pitch
         tip = f"launch {one.number}, {one.slot}: {one.kernel}, {_tip(one)}"
         marks += _bar(f"launch{one.number}", x, y, high, one, one.slot, _role(one.slot, r.slot), tip)
+    # a lens: its marks are those of this window, while the axis under the knobs holds still
+    lens = f"time-{r.zoom}-{1e9 * r.begin_s:.0f}"
     return [
         *marks,
-        *axis_x("time", x, at.y + r.rows * pitch, show=units.seconds, ticks=x.ticks(3 if above else 5)),
+        *axis_x(lens, x, at.y + r.rows * pitch, show=units.seconds, ticks=x.ticks(3 if above else 5)),
     ]
 
 
 def _takeaway(r: Result) -> str:
     if r.slot != ALL:
         return f"Of the kernels' time, {r.slot} takes {units.percent(r.slot_share)}, which bounds what a faster one brings."
+    if r.run == "graph" and r.works_share < 0.6:
+        return "The host is gone, and short kernels still leave gaps. Fewer, longer kernels would fill them."
     if r.run == "graph":
         return "One call launches the whole graph. Now kernels fill the row, and the longest ones decide."
     if r.works_share > 0.8:

@@ -70,7 +70,7 @@ def labs(topics: list[Topic]) -> str:
     parts = [
         "<h1>The labs run in JupyterLab</h1>",
         '<p class="lead">In a lab you write the kernel yourself. It is checked against a reference, its bytes are '
-        "counted, and on an NVIDIA GPU it is timed. The labs are notebooks. Some are also pages, judged in your browser.</p>",
+        "counted, and on an NVIDIA GPU it is timed. The labs are notebooks. If a lab below has a link for this browser, it is a page too, and is judged inside it.</p>",
         "<p>In a copy of the project, on a machine with Python 3.11 or newer, git and make:</p>",
         code("make lab", "sh"),
         "<p>It sets everything up and opens the course. The labs lie in <code>work/</code>, and they are yours; "

@@ -2,7 +2,7 @@
 
 1 misleads; 2: the words have to be read for the answer, or something wrong or covered spoils it; 3: the picture answers
 the question, what matters is largest, words and picture agree, what the question is about can be touched; 4: as good as
-the best explainers. A redrawn simulator is rated anew.
+the best explainers. A redrawn simulator is rated anew. "new" is one that waits for its first reader.
 """
 
 import csv
@@ -19,4 +19,4 @@ def test_each_simulator_has_one_rating_and_its_reason():
 
 
 def test_none_is_rated_below_three():
-    assert [row["simulator"] for row in ROWS if int(row["rating"]) < 3] == []
+    assert [row["simulator"] for row in ROWS if row["rating"] != "new" and int(row["rating"]) < 3] == []

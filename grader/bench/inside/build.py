@@ -30,7 +30,9 @@ MEMORY_BYTES = 8 << 30
 
 def build(kernel: Kernel, capability: int, folder: Path) -> None:
     path = folder / "kernel.ttir"
-    path.write_text(stages.compiled_up_to(kernel.ir, capability, kernel.settings, "ttir")[0]["ttir"])
+    path.write_text(
+        stages.compiled_up_to(kernel.ir, capability, kernel.settings, "ttir")[0]["ttir"], encoding="utf-8"
+    )
     built = triton.compile(str(path), target=GPUTarget("cuda", capability, 32), options=kernel.settings)
     with contextlib.suppress(Exception):  # only saves time: what is missing is made at the first launch
         launcher(built)
@@ -53,7 +55,7 @@ def child(kernel: Kernel, capability: int, folder: Path) -> None:
         build(kernel, capability, folder)
         code = 0
     except BaseException as error:
-        (folder / "error").write_text(f"{type(error).__name__}: {error}"[:1500])
+        (folder / "error").write_text(f"{type(error).__name__}: {error}"[:1500], encoding="utf-8")
     finally:
         os._exit(code)
 
@@ -64,7 +66,7 @@ def how(status: int, folder: Path) -> str:
     if code == 0:
         return ""
     if (folder / "error").exists():
-        return (folder / "error").read_text()
+        return (folder / "error").read_text(encoding="utf-8")
     if code == -signal.SIGXCPU:
         return f"the compiler took longer than {CPU_S} s of processor time"
     return f"the compiler ended with {code}"

@@ -21,7 +21,9 @@ def load_kernels(request: RunRequest, folder: Path) -> list:
     major, minor = torch.cuda.get_device_capability()
     for i, kernel in enumerate(step.kernel for step in request.steps):
         path, options = folder / f"step{i}.ttir", kernel.settings
-        path.write_text(stages.compiled_up_to(kernel.ir, 10 * major + minor, options, "ttir")[0]["ttir"])
+        path.write_text(
+            stages.compiled_up_to(kernel.ir, 10 * major + minor, options, "ttir")[0]["ttir"], encoding="utf-8"
+        )
         kernels.append(triton.compile(str(path), options=options))
     return kernels
 

@@ -23,7 +23,7 @@ def place(root: Path, lab: str, student: str, files: dict[str, bytes], time: str
     files = files | {name: there[name] for name in kept}
     if there == files:
         if time and _time(folder) != time:
-            (folder / TIME).write_text(time)
+            (folder / TIME).write_text(time, encoding="utf-8")
             return f"as before, handed in {time}"
         return "as before"
     new = folder.with_name(f".{lab}.{secrets.token_hex(4)}")
@@ -32,7 +32,7 @@ def place(root: Path, lab: str, student: str, files: dict[str, bytes], time: str
         for name, data in files.items():
             (new / name).write_bytes(data)
         if time or there is not None and _time(folder):
-            (new / TIME).write_text(time or _time(folder))
+            (new / TIME).write_text(time or _time(folder), encoding="utf-8")
         if there is not None:
             aside = root / PLACE / "set_aside" / student / f"{lab}-{secrets.token_hex(4)}"
             aside.parent.mkdir(parents=True, exist_ok=True)

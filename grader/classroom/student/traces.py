@@ -64,7 +64,7 @@ def _released(root: Path, folders: list[Path]) -> list[Path]:
     from nbgrader.utils import notebook_hash
 
     secrets = {
-        path.read_text(errors="replace")
+        path.read_text(encoding="utf-8", errors="replace")
         for folder in folders
         if not folder.is_symlink()
         for path in folder.rglob("submission_secret.txt")

@@ -74,7 +74,7 @@ def resources(ptx: str, capability: int) -> dict:
     """Registers and spills as ptxas reports them."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "kernel.ptx")
-        with open(path, "w") as file:
+        with open(path, "w", encoding="utf-8") as file:
             file.write(ptx)
         arch = sm_arch_from_capability(capability)
         command = [assembler(capability), "-v", f"--gpu-name={arch}", "-o", f"{path}.cubin", path]

@@ -20,7 +20,7 @@ class Refused(Exception):
 
 
 def parse(text: str, context):
-    with tempfile.NamedTemporaryFile("w", suffix=".ttir") as file:
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8", suffix=".ttir") as file:
         file.write(text)
         file.flush()
         module = ir.parse_mlir_module(file.name, context)

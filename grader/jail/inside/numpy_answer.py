@@ -1,5 +1,6 @@
 """Worker "numpy": calls one function of the answer with arrays and plain values, and sends back what it returned."""
 
+import signal
 import sys
 
 import numpy as np
@@ -9,6 +10,7 @@ from ..protocol import LONGEST_NUMBER, MOST_NAMES
 from .answer_module import FILE, AnswerError, blame, load
 
 DEEPEST = 60
+VARIANT_S = 0.2  # of processor time for one source among several
 
 
 def prepare() -> None:
@@ -16,6 +18,37 @@ def prepare() -> None:
 
 
 def run(task: dict, arrays: dict) -> tuple[dict, dict]:
+    return variants(task, arrays) if "sources" in task else called(task, arrays)
+
+
+def variants(task: dict, arrays: dict) -> tuple[dict, dict]:
+    """The calls of each source; one that raises anything takes no other with it."""
+    rows, out = [], {}
+    if not hasattr(signal, "setitimer"):  # in a browser's tab nothing ends a loop that a change makes endless
+        return {"variants": [None] * len(task["sources"])}, out
+    signal.signal(signal.SIGVTALRM, too_long)
+    for source in task["sources"]:
+        copies = {name: a.copy() for name, a in arrays.items()}
+        signal.setitimer(signal.ITIMER_VIRTUAL, VARIANT_S)
+        try:
+            entry = getattr(load(source, {"np": np}), task["entry"])
+            rows.append([encode(entry(*arguments_of(call, copies)), out) for call in task["calls"]])
+        except (Exception, SystemExit):  # of a text that was changed, anything may come
+            rows.append(None)
+        finally:
+            signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+    return {"variants": rows}, out
+
+
+def too_long(number, frame):
+    raise TimeoutError("a changed answer takes too long")
+
+
+def arguments_of(call: list[dict], arrays: dict) -> list:
+    return [arrays[a["array"]] if "array" in a else a["value"] for a in call]
+
+
+def called(task: dict, arrays: dict) -> tuple[dict, dict]:
     module = load(task["source"], {"np": np})
     entry = getattr(module, task["entry"], None)
     if not callable(entry):
@@ -24,7 +57,7 @@ def run(task: dict, arrays: dict) -> tuple[dict, dict]:
     function = watched(entry, seen) if task.get("watched") else entry
     copies = {name: a.copy() for name, a in arrays.items()}
     for call in task["calls"]:
-        arguments = [copies[a["array"]] if "array" in a else a["value"] for a in call]
+        arguments = arguments_of(call, copies)
         with blame("call"):
             value = function(*arguments)
             results.append(encode(value, out))

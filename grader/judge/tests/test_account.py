@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from grader import questions
@@ -25,9 +26,17 @@ def test_what_is_open_is_named(monkeypatch):
     question = QUESTIONS["quantization_layouts.w4a16_gemv"]
     monkeypatch.setattr(account, "closing", lambda *arguments: [])
     assert unbounded(question) == ["whole sectors"]
-    timeless = lambda case: [b for b in question.budgets["speed"](case) if b.count != "time"]  # noqa: E731
-    bare = replace(question, budgets={**question.budgets, "speed": timeless}, most_launches=9)
-    assert unbounded(bare) == ["whole sectors", "the time without a GPU", "the number of launches"]
+    assert unbounded(replace(question, most_launches=9)) == ["whole sectors", "the number of launches"]
+
+
+def test_a_part_that_a_gpu_times_has_a_time_without_one():
+    question = QUESTIONS["quantization_layouts.w4a16_gemv"]
+    silent = replace(question, budgets={**question.budgets, "speed": lambda case: []})
+    case = question.metered(np.random.default_rng(3))
+    own, default = (
+        [b for b in account.account(q, "speed", case) if b.count == "time"] for q in (question, silent)
+    )
+    assert len(own) == len(default) == 1 and own[0].most != default[0].most
 
 
 def judge(question: str, *edits):

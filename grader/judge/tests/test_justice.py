@@ -1,5 +1,7 @@
 """What honest answers of plain numpy may return, and what a wrong one is told: nothing of kernels, and no chance."""
 
+import re
+
 import pytest
 
 from grader import questions
@@ -79,3 +81,18 @@ def test_a_grid_that_is_large_enough_is_not_blamed():
     assert "never written" in verdict.parts[0].came and "in place of" not in verdict.parts[0].look, str(
         verdict
     )
+
+
+OF_KERNELS = ("mask", "program", "tile", "lane", "block")
+
+
+@pytest.mark.parametrize(
+    "question", [one for one in questions.load().values() if one.kind != "kernel"], ids=lambda one: one.id
+)
+def test_plain_python_hears_a_kernels_word_only_if_the_question_says_it(question):
+    """A question about tiles speaks of tiles; nothing else does."""
+    own = f"{question.asks} {' '.join(question.hints)}".lower()
+    for mistake in question.mistakes:
+        words = set(re.findall(r"[a-z]+", mistake.sentence.lower()))
+        strange = {word for word in OF_KERNELS if word not in own and {word, f"{word}s", f"{word}ed"} & words}
+        assert not strange, f"{mistake.name}: {mistake.sentence}"

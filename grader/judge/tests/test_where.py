@@ -1,10 +1,12 @@
 """Where an answer is wrong is said: the line, the first wrong element, the programs, what was never stored."""
 
+import ast
+
 import numpy as np
 import pytest
 
 from grader import questions
-from grader.judge import parts, referee
+from grader.judge import parts, referee, repair
 from grader.judge.calls import known_mistake
 from grader.judge.compare import difference
 from grader.judge.stored import programs
@@ -19,15 +21,22 @@ def look(question: str, *edits: tuple[str, str]) -> str:
 
 
 NUMPY = {
+    "a number": ("quantization_layouts.quantize_groups", [("(high - low) / 15", "(high - low) / 16")], "line 6: another number than 16 makes all"),
+    "a function": (
+        "quantization_layouts.quantization_error",
+        [("(w**2).mean()", "(w**2).max()")],
+        "of its 2 results [1] agrees; line 6: another function in `(w**2).max()` makes all",
+    ),
+    "a name": ("gemm_tiling.tile_loads", [("m * k * math", "m * n * math")], "line 3: another name than `n` makes all"),
     "the formula": ("gemm_tiling.gemm_bytes", [("+ m * n)", "+ 2 * m * n)")], "gives m * n * elem_bytes too much"),
     "the line and names": (
         "expert_load_balance.least_hot_share",
-        [("(experts // devices - 1)", "(experts // devices)")],
+        [("(experts // devices - 1)", "(experts // devices)"), ("/ (1 - beside)", "/ (2 - beside)")],
         "line 5 returns it, where beside = ",
     ),
     "the first of several": (
         "moe_routing.route",
-        [("powers.sum(1, keepdims=True)", "powers.sum(0, keepdims=True)")],
+        [("powers.sum(1, keepdims=True)", "powers.sum(0, keepdims=True) * 3")],
         "its first result agrees; the first wrong one is route[1][0, 0], ",
     ),
     "another spelling": ("roofline.roof", [('"memory"', '"Memory"')], "capital letters and spaces count, and 'memory'"),
@@ -40,6 +49,23 @@ def test_a_numpy_answer_is_told_where(what):
     found = look(question, *edits)
     assert said in found, found
     assert not {"kernel", "mask", "program", "lane", "block"} & set(found.replace(",", " ").split()), found
+
+
+def test_a_change_that_does_not_make_all_calls_right_is_not_named():
+    """A loop that a change makes endless costs a fraction of a second, and two mistakes have no one cure."""
+    source = "def reuse(bm, bn):\n    n = 0\n    while n < 3:\n        n = n + 1\n    return bm * bn / (bm - bn + n + 2)\n"
+    verdict = referee.grade_one(source, questions.find("gemm_tiling.reuse"), seed=2026, eager=False)
+    assert "makes all" not in verdict.parts[0].look and verdict.seconds < 60, str(verdict)
+
+
+def test_a_changed_source_is_python_with_its_lines_in_place():
+    source = (
+        "def f(a, b):\n    # a comment\n    x = max(a,\n            b) // 2\n    return x if a < b else -x\n"
+    )
+    found = list(repair.changes(source, "f"))
+    assert len(found) > 30 and len({one.source for one in found}) > 25
+    for one in found:
+        assert ast.parse(one.source) and one.source.count("\n") == source.count("\n") and one.source != source
 
 
 DIFFERENCES, DOUBLED, TURNED = "roofline.differences", "roofline.doubled", "roofline.turned"

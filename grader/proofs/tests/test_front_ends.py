@@ -1,5 +1,7 @@
 """Both ways to Triton IR judge alike: a fixed sample here, one honest form and one wrong answer of each topic in proofs."""
 
+import json
+
 import pytest
 
 from grader import questions
@@ -37,8 +39,8 @@ def test_an_answer_of_which_the_ways_think_differently_is_found(monkeypatch):
         return (verdict | {"points": -1} if way is front_ends.IN_PYTHON else verdict), heard
 
     monkeypatch.setattr(front_ends, "judged", unequal)
-    found = front_ends.difference("roofline.doubled", "def launch(p):\n    raise NotImplementedError")
-    assert found == "verdict/points must be the same both ways, got 0.0 and -1"
+    found = front_ends.differences("roofline.doubled", "def launch(p):\n    raise NotImplementedError")
+    assert found == ("verdict/points must be the same both ways, got 0.0 and -1", "")
 
 
 SAID = [name for name in bad_kernels.BODIES if name in ("a while over a block", "a word that Triton has not")]
@@ -65,3 +67,13 @@ def test_a_worker_can_be_asked_for_python():
     assert (
         front_ends.IN_PYTHON.environment == {jail.FRONT_END: "python"} and not front_ends.COMPILED.environment
     )
+
+
+def test_the_record_holds_what_it_promises():
+    """The last run of `python -m grader suites front-ends --all --into grader/results/front_ends.json`."""
+    found = json.loads((right.ROOT / "grader/results/front_ends.json").read_text(encoding="utf-8"))
+    rows = found["questions"].values()
+    assert set(found["questions"]) <= {one.id for one in QUESTIONS} and found["versions"]["triton"]
+    assert [name for row in rows for name in row["broken"]] == []
+    assert all(row["answers"] == row["of"] or row["answers"] >= 5 for row in rows)
+    assert sum(row["answers"] for row in rows) >= 350

@@ -12,6 +12,7 @@ from grader.judge import referee
 from grader.places import ROOT
 from grader.proofs import wrong
 from grader.proofs.right import right
+from grader.site.tab import processor_s
 from grader.site.tests.conftest import tab_on
 
 pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("no_jails_left")]
@@ -32,10 +33,12 @@ def tab(sample, chromium):
 @needs_answers
 def test_a_first_visit_leads_to_a_green_check(tab, sample, record_property):
     """From an empty cache. What it fetches is bounded, and what it takes is told."""
-    sent, started = sample[1], time.monotonic()
+    browser, sent, started = tab.page.context.browser, sample[1], time.monotonic()
+    computed = processor_s(browser)
     tab.open(LAB)
     green = tab.answered("doubled", right("roofline.doubled"))
     first, size = time.monotonic() - started, sum(sent.values())
+    computed = processor_s(browser) - computed
     assert green["verdict"] == "PASS" and "3 of 3 points" in green["text"], green
     assert 3e6 < size <= MOST_BYTES
     started = time.monotonic()
@@ -44,19 +47,21 @@ def test_a_first_visit_leads_to_a_green_check(tab, sample, record_property):
     again = time.monotonic() - started
     record_property(
         "said",
-        f"the tab's first green check came {first:.0f} s after its page and {size / 1e6:.1f} MB, "
+        f"the tab's first green check came {first:.0f} s after its page, with {size / 1e6:.1f} MB and {computed:.0f} "
+        "processor seconds of the browser, "
         f"and {again:.0f} s after the page's second visit",
     )
 
 
 def test_the_page_holds_the_whole_lab(tab):
-    tab.open(LAB)
+    tab.at(LAB)
     assert tab.page.locator(".lab-cell[data-kind=answer]").count() == 10
     assert tab.page.locator("html").get_attribute("data-editor") == "codemirror"
     assert tab.page.locator("article .drawn svg").count() >= 5
 
 
 def test_the_stub_is_red(tab):
+    tab.at(LAB)
     tab.write("differences", (stub := cell_of(LAB, "differences")))
     assert STUB in stub and tab.press("differences", "check")["verdict"] == "NOT STARTED"
 
@@ -90,13 +95,13 @@ WRONG = [(question, row.name) for question in ("doubled", "differences", "subtra
 )
 def test_a_wrong_answer_is_told_as_in_a_notebook(tab, question, mistake):
     row = questions.find(f"roofline.{question}")
-    tab.open(LAB)
+    tab.at(LAB)
     assert told_alike(tab, row.id, wrong.source(row, wrong.table(row)[mistake]))
 
 
 @needs_answers
 def test_run_tries_a_case_and_cells_share_their_names(tab):
-    tab.open(LAB)
+    tab.at(LAB)
     tab.write("doubled", right("roofline.doubled"))
     assert "every element agrees" in tab.press("doubled", "run")["text"]
     assert "every element agrees" in tab.press("cell_06", "run")["text"]  # run(launch_doubled, 1)
@@ -105,7 +110,7 @@ def test_run_tries_a_case_and_cells_share_their_names(tab):
 
 
 def test_hints_come_one_by_one(tab):
-    tab.open(LAB)
+    tab.at(LAB)
     hints = questions.find("roofline.doubled").hints
     for many in (1, 2):
         tab.cell("doubled").locator("button.hint").click()
@@ -114,7 +119,7 @@ def test_hints_come_one_by_one(tab):
 
 def test_python_reaches_no_other_origin(tab):
     """The worker is under the page's policy; without it the request would leave and the tab's guard would see it."""
-    tab.open(LAB)
+    tab.at(LAB)
     tab.live()
     (worker,) = tab.page.workers
     assert worker.evaluate("fetch('https://elsewhere.test/').then(() => 'left', () => 'kept')") == "kept"
@@ -138,7 +143,7 @@ def test_work_is_typed_kept_and_found_again(tab):
 
 @needs_answers
 def test_the_notebook_that_is_saved_gets_the_same_points(tab, tmp_path, capsys):
-    tab.open(NUMPY)
+    tab.at(NUMPY)
     plain = json.loads((ROOT / "labs" / f"{NUMPY}.ipynb").read_text(encoding="utf-8"))
     tab.write("roof", right("roofline.roof"))
     tab.write("tile_sectors", "def tile_sectors(rows, cols, row_length, elem_bytes):\n    return 1")
@@ -165,7 +170,7 @@ def test_the_notebook_that_is_saved_gets_the_same_points(tab, tmp_path, capsys):
 
 @pytest.mark.parametrize(("text", "said"), [("{}", "another one"), ("no", "a file that is no notebook")])
 def test_a_file_of_another_kind_changes_nothing(tab, tmp_path, text, said):
-    tab.open(NUMPY)
+    tab.at(NUMPY)
     before = tab.text("roof")
     (tmp_path / "other.ipynb").write_text(text)
     tab.page.locator(".lab-open").set_input_files(tmp_path / "other.ipynb")
@@ -174,25 +179,31 @@ def test_a_file_of_another_kind_changes_nothing(tab, tmp_path, text, said):
 
 
 def test_a_link_brings_a_text_that_the_reader_may_take(tab):
-    tab.open(NUMPY)
-    tab.write("plan_bytes", "# a friend's é")
-    packed = tab.page.evaluate("text => tileLab.packed(text)", "# a friend's é")
+    tab.at(NUMPY)
+    cell, theirs = tab.cell("plan_bytes"), "# a friend's é"
+    tab.write("plan_bytes", theirs)
+    cell.locator("button.link").click()
+    expect(cell.locator("button.link")).to_contain_text("ink")
+    packed = tab.page.evaluate("text => tileLab.packed(text)", theirs)
     tab.write("plan_bytes", "# mine")
-    for button, left in (("Keep mine", "# mine"), ("Use the link’s text", "# a friend's é")):
-        tab.open(NUMPY, f"#cell=plan_bytes&text={packed}")
-        offer = tab.cell("plan_bytes").locator(".lab-offer")
-        expect(offer.locator("pre")).to_have_text("# a friend's é")
+    for button, left in (("Keep mine", "# mine"), ("Use the link’s text", theirs)):
+        follow(tab, f"cell=plan_bytes&text={packed}")
+        expect(cell.locator(".lab-offer pre")).to_have_text(theirs)
         assert tab.text("plan_bytes") == "# mine"  # nothing is taken unasked
-        offer.get_by_role("button", name=button).click()
+        cell.get_by_role("button", name=button).click()
         assert tab.text("plan_bytes") == left
-    tab.open(NUMPY, "#cell=plan_bytes&text=broken")
+    follow(tab, "cell=plan_bytes&text=broken")
     expect(tab.page.locator(".lab-told")).to_contain_text("is damaged")
+
+
+def follow(tab, part: str) -> None:
+    tab.page.evaluate("part => { location.hash = part; }", part)
 
 
 @needs_answers
 @pytest.mark.slow  # Python starts anew
 def test_stop_really_stops(tab):
-    tab.open(LAB)
+    tab.at(LAB)
     tab.live()
     tab.write("doubled", "while True:\n    pass\n\n\ndef launch_doubled(p):\n    pass")
     cell = tab.cell("doubled")

@@ -56,7 +56,7 @@ BARE = (
 OF_NOTEBOOKS = "tilescope/notebook.py"  # its widget and its magic, which only a notebook loads
 STANDARD = set(sys.stdlib_module_names)
 FLOORS = (  # of the grader, from the doors down; a room of one floor may use another of it
-    ("__init__", "__main__", "capstone", "notebook", "site", "stepping", "trial"),
+    ("__init__", "__main__", "capstone", "notebook", "running", "site", "stepping", "trial"),
     ("classroom", "notebooks", "proofs", "release", "tools"),
     ("judge",),
     ("topics",),

@@ -40,7 +40,7 @@ def environment(folder: Path, root: Path, plain: bool, tried: bool = False) -> d
     """
     folder.mkdir(parents=True, exist_ok=True)
     first = BLOCKER.format(blocked=BLOCKED if plain else ()) + TRIED * tried
-    (folder / "sitecustomize.py").write_text(first)
+    (folder / "sitecustomize.py").write_text(first, encoding="utf-8")
     paths = [str(folder), str(root), os.environ.get("PYTHONPATH", "")]
     records = {"TILE_RECORDS": str(folder / "records"), "IPYTHONDIR": str(folder / "ipython")}
     kept = {key: value for key, value in os.environ.items() if key != "TRITON_INTERPRET"}

@@ -13,4 +13,5 @@ ORDER = (
     "dispatch_tokens",
     "expert_layer",
     "replicated_layer",
+    "fixed_dispatch",
 )

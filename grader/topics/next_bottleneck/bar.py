@@ -1,4 +1,8 @@
-"""What an answer of this topic is timed against: PyTorch's own operations. Each takes the named tensors of a case."""
+"""What an answer of this topic is timed against: PyTorch's own operations. Each takes the named tensors of a case.
+
+On an H200 the solutions took 0.32 (residual and norm) and 0.05 (rotary and cache) of these times, and rows of a norm in two
+pieces 0.42.
+"""
 
 import torch
 

@@ -54,6 +54,31 @@ def norm(inputs: dict, case: Case) -> dict:
     return {"y": stored(d * rstd * inputs["w"] + inputs["b"], case, "y")}
 
 
+def residual_norm(inputs: dict, case: Case) -> dict:
+    kept = stored(inputs["x"].astype(F) + inputs["r"].astype(F), case, "r").astype(F)
+    mean = (kept * kept).sum(-1, keepdims=True, dtype=F) / F(case.sizes["N"])
+    y = kept * (1 / np.sqrt(mean + F(case.scalars["eps"]))).astype(F) * inputs["w"].astype(F)
+    return {"r": kept.astype(np.float64), "y": stored(y, case, "y")}
+
+
+def rotary_cache(inputs: dict, case: Case) -> dict:
+    h, g, d, s = (case.sizes[name] for name in "HGDS")
+    heads = inputs["x"].astype(F).reshape(len(inputs["x"]), -1, d)
+    at = inputs["lens"] - 1
+    cos, sin = np.split(inputs["turns"][at][:, None], 2, axis=-1)
+
+    def turned(x, w):
+        x = x / np.sqrt((x * x).sum(-1, keepdims=True, dtype=F) / F(d) + F(case.scalars["eps"])) * w.astype(F)
+        a, b = np.split(x, 2, axis=-1)
+        return np.concatenate([a * cos - b * sin, b * cos + a * sin], axis=-1)
+
+    where = inputs["table"][np.arange(len(at)), at // s], slice(None), at % s
+    found = {name: inputs[name].astype(np.float64) for name in "kv"}
+    found["k"][where] = stored(turned(heads[:, h : h + g], inputs["wk"]), case, "k")
+    found["v"][where] = stored(heads[:, h + g :], case, "v")
+    return found | {"q": stored(turned(heads[:, :h], inputs["wq"]), case, "q")}
+
+
 def _scores(q, k, case: Case) -> np.ndarray:
     s = (q.astype(F) @ k.astype(F).swapaxes(-1, -2)) * F(case.scalars["scale"])
     cap = case.scalars.get("softcap")

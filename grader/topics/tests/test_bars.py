@@ -34,10 +34,14 @@ def tensor(placed: Placed) -> torch.Tensor:
     return torch.as_strided(held, placed.shape, placed.strides)
 
 
-@pytest.mark.parametrize("name", ["order", "grouped_gemm", "fused_combine"])
+ASKED = [f"moe_routing.{name}" for name in ("order", "grouped_gemm", "fused_combine")]
+ASKED += [f"next_bottleneck.{name}" for name in ("residual_norm", "rotary_cache")]
+
+
+@pytest.mark.parametrize("name", ASKED)
 def test_a_bar_computes_what_is_asked(name):
-    question = TIMED[f"moe_routing.{name}"]
-    bar = importlib.import_module("grader.topics.moe_routing.bar").BARS[question.speed.bar]
+    question = TIMED[name]
+    bar = importlib.import_module(f"grader.topics.{question.slug}.bar").BARS[question.speed.bar]
     case = question.public[0]
     inputs = question.inputs(case, np.random.default_rng(1))
     there = {p.spec.name: tensor(p) for p in place(question, case, inputs)}

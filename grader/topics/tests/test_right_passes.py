@@ -25,6 +25,8 @@ RIGHT = {
     "flash_attention.backward": (right.gradients,),
     "moe_routing.grouped_gemm": (right.gated, partial(right.gated, block=16)),
     "moe_routing.fused_combine": (right.combined,),
+    "next_bottleneck.residual_norm": (right.residual_norm,),
+    "next_bottleneck.rotary_cache": (right.rotary_cache,),
     **{
         f"sampling_fusion.{name}": (right.draws,)
         for name in ("draw", "masked_draw", "filtered_draw", "grouped_draw")

@@ -13,7 +13,8 @@ from widgets.tests.lesson_said import lesson, prose, run_cells
 
 TOPIC = Path(cost.__file__).parent
 LESSON = lesson("02_quantization_layouts")
-PROSE = prose(LESSON)
+ERRATA = next(page for page in lesson("07_next_bottleneck").pages if page.name.endswith("j_errata"))
+PROSE = prose(LESSON) + " " + prose(ERRATA)  # where sources are corrected against themselves
 RUN, CALIBRATED = (json.loads((TOPIC / folder / "h200.json").read_text()) for folder in ("results", "tables"))
 INT4 = "int4 g128 bf16"
 TABLES, CARD, H200 = cost.kbit_tables, machine("RTX 4090"), machine("H200")

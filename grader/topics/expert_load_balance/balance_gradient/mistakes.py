@@ -46,6 +46,18 @@ MISTAKES = in_cells(
             "this is the gradient by the logits: the router's is x.T times it",
             loss(gradient="g"),
         ),
+        "loss not scaled": (
+            "the gradient is right and the loss is not: both are multiplied by the number of experts",
+            loss(loss="f @ p.mean(0)"),
+        ),
+        "no maximum": (
+            "NaN for large logits: subtract each row's maximum before np.exp, which overflows from 710 on",
+            loss().replace(" - logits.max(1, keepdims=True)", ""),
+        ),
+        "no share of its own": (
+            "the probability itself is missing: the loss moves with p, and p moves with the logits by p * (f - p @ f)",
+            loss(scale="experts / tokens / p"),
+        ),
         "summed": (
             "the mean over tokens divides the gradient by their number too",
             loss(scale="experts"),

@@ -55,6 +55,15 @@ MISTAKES = in_cells(
             'of equal sums the lower expert is chosen: np.argsort keeps equals in their order with kind="stable" alone',
             bias().replace(', kind="stable"', ""),
         ),
+        "loads with the new bias": (
+            "a round's loads are those that its bias was moved for: here they are counted again, after it has moved",
+            bias()
+            .replace("    seen.append(loads)\n", "")
+            .replace(
+                "\nreturn",
+                '\n    after = np.argsort(-(scores + bias), axis=1, kind="stable")[:, :top_k]\n    seen.append(np.bincount(after.reshape(-1), minlength=len(bias)))\nreturn',
+            ),
+        ),
         "last loads": ("the loads of every round are asked for, a row each", bias(result="bias, loads")),
         "scores weighted": (
             "the bias is added to the score, so that it shifts all tokens alike",

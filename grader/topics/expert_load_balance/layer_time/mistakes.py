@@ -37,6 +37,14 @@ MISTAKES = in_cells(
             "imbalance is the busiest over the mean: a device without a token would make it infinite here",
             time(uneven="held.max() / max(held.min(), 1e-30)"),
         ),
+        "over the least, infinite": (
+            "imbalance is the busiest over the mean: a device without a token would make it infinite here",
+            time(uneven="held.max() / held.min()"),
+        ),
+        "waiting beyond the mean": (
+            "this is how much longer the busiest works than the mean: the share that is waited is 1 - mean / busiest",
+            time(waiting="held.max() / held.mean() - 1"),
+        ),
         "upside down": ("the busiest stands above the line", time(uneven="held.mean() / held.max()")),
         "of the busiest": (
             "this is the share that is worked: waiting is the rest",

@@ -22,7 +22,7 @@ if not (ROOT / "solutions").exists():
 pytestmark = pytest.mark.usefixtures("no_jails_left")
 
 ALL = [question for question in questions.load().values() if question.kind == "ranks"]
-DISPATCH, LAYER, REPLICATED = ALL
+DISPATCH, LAYER, REPLICATED, FIXED = ALL
 
 
 def sampled(rows_of, part_of=lambda row: None) -> list:
@@ -75,6 +75,15 @@ def test_budgets_hold_what_must_travel_and_no_wasteful_habit(seed):
             habits = [spends(case.each) for _, spends in question.habits.values()]
             over += np.array([(habit > question.most_bytes(case.each)).any() for habit in habits])
         assert over.all(), question.id
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_fixed_room_is_enough_for_every_token_and_too_little_for_every_pair(seed):
+    for case in FIXED.hidden(np.random.default_rng(seed)):
+        room = case.each[0][3]
+        assert all(len(x) < room for x, *_ in case.each), "no size that is known is the largest"
+        habits = [spends(case.each) for _, spends in FIXED.habits.values()]
+        assert all((habit > FIXED.most_bytes(case.each)).all() for habit in habits)
 
 
 @pytest.mark.parametrize("seed", range(12))

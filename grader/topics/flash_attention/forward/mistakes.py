@@ -40,6 +40,11 @@ def variant(**change):
     return wrong
 
 
+def power_of_two(inputs: dict, c: Case) -> dict:
+    """2 to the scores instead of e to them."""
+    return variant(scale=c.scalars["scale"] * np.log(2))(inputs, c)
+
+
 def first_batch(inputs: dict, c: Case) -> dict:
     return {"o": attended(inputs | {x: np.broadcast_to(inputs[x][:1], inputs[x].shape) for x in "kv"}, c)}
 
@@ -214,6 +219,12 @@ MISTAKES = (
         "the scores are not scaled: multiply q k by p.scale",
         variant(scale=1.0),
         edits=(("(scale * 1.4426950408889634)", "1.4426950408889634"),),
+    ),
+    family(
+        "exp2 without log2 e",
+        "tl.exp2 is a power of 2 and softmax needs one of e: multiply the scores by log2(e) = 1.4427 first, or take tl.exp",
+        power_of_two,
+        edits=(("(scale * 1.4426950408889634)", "scale"),),
     ),
     family(
         "the usual scale",

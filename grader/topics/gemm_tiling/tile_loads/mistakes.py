@@ -21,7 +21,7 @@ MISTAKES = (
     ),
     Mistake(
         "padded tiles",
-        "ragged tiles are counted as full ones: masked lanes load nothing",
+        "ragged tiles are counted as full ones: nothing is loaded from outside the matrices",
         cell="def tile_loads(m, n, k, bm, bn):\n    return -(-m // bm) * -(-n // bn) * k * (bm + bn)",
     ),
 )

@@ -92,6 +92,22 @@ def _no_nan(inputs: dict, case: Case) -> dict:
         }
 
 
+def _first_block_again(name: str, block: int):
+    """Every turn along K loads the first block of A, or of B, again."""
+
+    def wrong(inputs: dict, case: Case) -> dict:
+        total = np.zeros((case.sizes["M"], case.sizes["N"]))
+        for piece in pieces(case, block):
+            own = {"a": inputs["a"][:, piece], "b": inputs["b"][piece]}
+            width = own["b"].shape[0]
+            own[name] = inputs["a"][:, :width] if name == "a" else inputs["b"][:width]
+            with np.errstate(invalid="ignore"):
+                total += reference.gemm(own["a"], own["b"])
+        return {"c": total}
+
+    return wrong
+
+
 def _transposed(inputs: dict, case: Case) -> dict:
     with np.errstate(invalid="ignore"):
         return {"c": reference.gemm(inputs["a"], inputs["b"].T.copy().reshape(inputs["b"].shape))}
@@ -125,6 +141,18 @@ MISTAKES = (
         "NaN where K fills no block: is every load masked along K too, with other=0.0?",
         *map(_nan_in_the_tail, BLOCKS),
         edits=((", other=0.0", ""),),
+    ),
+    family(
+        "A's first block again",
+        "every turn along K loads the first block of A again: its pointers must move on with k, as those of B do",
+        *(_first_block_again("a", b) for b in BLOCKS),
+        edits=(("(offs_k + k)[None, :] * stride_ak", "offs_k[None, :] * stride_ak"),),
+    ),
+    family(
+        "B's first block again",
+        "every turn along K loads the first block of B again: its pointers must move on with k, as those of A do",
+        *(_first_block_again("b", b) for b in BLOCKS),
+        edits=(("(offs_k + k)[:, None] * stride_bk", "offs_k[:, None] * stride_bk"),),
     ),
     family(
         "transposed stride",

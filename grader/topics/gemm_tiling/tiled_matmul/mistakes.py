@@ -37,6 +37,12 @@ MISTAKES = (
         + "def tiled_matmul(a, b, bm, bn, bk):\n    c, acc = np.zeros((len(a), b.shape[1])), 0\n    for i, j in np.ndindex(-(-len(a) // bm), -(-b.shape[1] // bn)):\n        rows, columns = slice(i * bm, i * bm + bm), slice(j * bn, j * bn + bn)\n        acc = acc + a[rows].astype(float) @ b[:, columns]\n        c[rows, columns] = acc\n    return c, counted(a, b, bm, bn, bk)",
     ),
     Mistake(
+        "last step alone",
+        "each step along K adds its product to the tile: here the last step's product stands alone, acc = acc + ...",
+        cell=COUNTED
+        + "def tiled_matmul(a, b, bm, bn, bk):\n    last = (len(b) - 1) // bk * bk\n    return a[:, last:].astype(float) @ b[last:], counted(a, b, bm, bn, bk)",
+    ),
+    Mistake(
         "A alone",
         "a step loads a piece of A and a piece of B",
         cell=COUNTED

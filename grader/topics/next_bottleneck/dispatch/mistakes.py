@@ -39,11 +39,11 @@ MISTAKES = in_cells(
             TABLE.format(**RIGHT | {"low": "request > least", "high": "request < most"}),
         ),
         "no multiples": (
-            "a kernel also asks that each feature is a multiple of its block",
+            "a kernel also asks that each feature is a multiple of its own number for it",
             TABLE.format(**RIGHT | {"block": "True"}),
         ),
         "multiples upside down": (
-            "the request must be a multiple of the kernel's block, not the block of the request",
+            "the request must be a multiple of the kernel's number, not the other way round",
             TABLE.format(**RIGHT | {"block": "multiple % request == 0"}),
         ),
         "no least": (

@@ -16,6 +16,7 @@ from grader.questions.draws import (
     where_finite,
 )
 from grader.questions.side_by_side import side_by_side
+from grader.questions.timed import timed
 from grader.questions.work import work
 from kernels.next_bottleneck import reference
 
@@ -98,6 +99,7 @@ HALF = 2  # bytes of an element
 EDGES = 1.02
 ROWS = 4  # at most as many rows a program: a step has few
 WORK = 40  # operations an element, where a kernel as it should be takes some 12
+CYCLES = 120  # of a lane, an element: four conversions take most of them
 FLOP = 6.0  # an element: the addition, the square and its sum, two products
 
 
@@ -177,6 +179,7 @@ def by_sectors(c: Case) -> list[Budget]:
             )
         ),
         work(WORK, m * n, f"{m} x {n} elements"),
+        timed(CYCLES, m * n, "element"),
         side_by_side("store y", "y", "store", math.ceil(m / ROWS), f"one for every {ROWS} of {m} rows"),
     ]
 

@@ -189,11 +189,6 @@ MISTAKES = (
         ("* tl.rsqrt(tl.sum(wide * wide, 0) / N + eps)", "/ (tl.sqrt(tl.sum(wide * wide, 0) / N) + eps)"),
         told_as="no eps",
     ),
-    family(
-        "rounded before the weight",
-        "close, but off: y is rounded once, after the weight",
-        would(rounded_twice),
-    ),
     edited(
         "a norm rounded before the weight",
         (
@@ -286,6 +281,7 @@ SHORTCUTS = {
     "eps outside the root": computing(normed(lambda s, w, eps: s / (rms(s, 0.0) + eps) * w)),
     "the norm of the unrounded sum": computing(would(normed_unrounded)),
     "squares in 16 bits": computing(would(squares_in_16_bits)),
+    "a norm rounded before the weight": computing(would(rounded_twice)),
     "eps from a table": from_a_table,
     **{f"N up to {most}": within_limit("N", most) for most in (512, 1024, 2048, 8192)},
     **{f"M up to {most}": within_limit("M", most) for most in (64, 256, 1024)},

@@ -60,7 +60,7 @@ QUESTION = KernelQuestion(
     useful=cases.useful,
     compile_case=cases.case(64, 4096, "bf16", sm_count=132),
     targets=(90, 80),
-    speed=Speed("added_and_normed", cases.TIMED, full=0.75, none=1.5, bound=cases.bound),
+    speed=Speed("added_and_normed", cases.TIMED, full=0.55, none=1.1, bound=cases.bound),
     where=f'{LESSON}/c_compilers.ipynb, "Reading what it wrote"',
     hints=(
         "Which numbers does the norm read that the addition has just computed? They are in registers: does anybody have to ask memory for them?",

@@ -5,6 +5,7 @@ import numpy as np
 from grader.questions import Budget, Case
 from grader.questions.draws import ROUNDING, SMALLEST, between, log_uniform, rounded, spread, where_finite
 from grader.questions.side_by_side import side_by_side
+from grader.questions.timed import timed
 from grader.questions.work import work
 from kernels.next_bottleneck import reference
 
@@ -196,7 +197,9 @@ NEIGHBOURS = "which neighbouring lanes read neighbouring addresses: a sector is 
 CACHED = "the cache: a step only writes into it, at one place of each row and head"
 HALF, INT32, FP32 = 2, 4, 4  # bytes
 EDGES = 1.02
+HEADS = 16  # of q, at most as many a program: a step of one row would leave most of a GPU idle
 WORK = 64  # operations for a number of x, where a kernel as it should be takes some 20
+CYCLES = 160  # of a lane, a number of x
 FLOP = 7.0  # a number of q or k: the square and its sum, the norm, the turn
 
 
@@ -281,7 +284,14 @@ def flow(c: Case) -> list[Budget]:
             )
         ),
         work(WORK, q + 2 * k, f"{t} x {h + 2 * g} heads of {d}"),
-        side_by_side("store q", "q", "store", t, f"one for each of {t} rows"),
+        timed(CYCLES, q + 2 * k, "number of x"),
+        side_by_side(
+            "store q",
+            "q",
+            "store",
+            t * -(-h // HEADS),
+            f"one for every {HEADS} of {h} heads in each of {t} rows",
+        ),
     ]
 
 

@@ -383,11 +383,6 @@ MISTAKES = (
         ('"kernel": rotary_cache, ' + GRID, '"kernel": walk, "grid": (triton.cdiv(p.T, 4),)'),
         part="speed",
     ),
-    edited(
-        "more than registers hold",
-        ("block = triton.next_power_of_2(p.D // 2)", "block = 16384"),
-        part="compiled",
-    ),
 )
 
 

@@ -36,7 +36,7 @@ QUESTION = KernelQuestion(
             2,
             "traffic",
             gpu="speed",
-            asks=f"without a GPU: whole sectors (2% more is allowed), at most {cases.WORK} operations for each number of x, a program at least for each row. With one, at {{timed[T]}} rows: full points up to {{full}} times the time of PyTorch's operations, none beyond {{none}} times",
+            asks=f"without a GPU: whole sectors (2% more is allowed), at most {cases.WORK} operations for each number of x, a program at least for every {cases.HEADS} heads of q in a row. With one, at {{timed[T]}} rows: full points up to {{full}} times the time of PyTorch's operations, none beyond {{none}} times",
         ),
     ),
     tensors=(
@@ -65,7 +65,7 @@ QUESTION = KernelQuestion(
     useful=cases.useful,
     compile_case=cases.COMPILED,
     targets=(90, 80),
-    speed=Speed("turned_and_kept", cases.TIMED, full=0.25, none=0.5, bound=cases.bound),
+    speed=Speed("turned_and_kept", cases.TIMED, full=0.15, none=0.4, bound=cases.bound),
     where=f'{LESSON}/c_compilers.ipynb, "Reading what it wrote"',
     hints=(
         "Which heads of x does a program own, and where does each of them end up? A head of q, of k and of v differ in two things only: whether they are turned, and the address of their store.",

@@ -23,6 +23,12 @@ MISTAKES = in_cells(
     "quantization_error",
     "w, codes, scales, zeros, group",
     {
+        "scales in turn": (
+            "the scales follow one after another here: each is for `group` neighbouring columns, so repeat it, np.repeat",
+            error(
+                s="np.tile(scales.astype(float), (1, group))", z="np.repeat(zeros.astype(float), group, 1)"
+            ),
+        ),
         "no zero point": (
             "the zero point is not subtracted: a weight is (code - zero) times its scale",
             error(stands="codes.astype(float) * s"),

@@ -42,6 +42,7 @@ MISTAKES = of_ladder(
         "forward": gives(
             "these are differences to the next number; the one before is asked for",
             lambda t, c: np.diff(t["x"], append=0.0),
+            lambda t, c: -np.diff(t["x"], append=0.0),
             by=[
                 ("x_ptr + offs - 1, mask=(offs > 0) & mask", "x_ptr + offs + 1, mask=offs + 1 < N"),
                 ("x - before", "before - x"),

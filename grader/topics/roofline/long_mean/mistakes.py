@@ -48,6 +48,11 @@ MISTAKES = of_ladder(
             *of_pieces(lambda x, piece, n: x[:, :piece].sum(1)),
             by=[("range(0, N, BLOCK)", "range(0, BLOCK, BLOCK)")],
         ),
+        "by the block": gives(
+            "this divides by BLOCK: a mean divides by the N numbers of the row",
+            *of_pieces(lambda x, piece, n: x.sum(1) * n / piece),
+            by=[("axis=0) / N", "axis=0) / BLOCK")],
+        ),
         "last piece left out": gives(
             "the last piece, which is not full, is left out: range(0, N, BLOCK) reaches it",
             *of_pieces(lambda x, piece, n: x[:, : n // piece * piece].sum(1), (64, 128, 256, 32)),

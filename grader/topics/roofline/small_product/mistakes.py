@@ -44,6 +44,7 @@ MISTAKES = of_ladder(
         "B by columns": gives(
             "this reads B column by column: B[k, n] stands at k * N + n",
             lambda t, c: t["a"] @ t["b"].reshape(t["b"].T.shape).T,
+            lambda t, c: t["a"] @ (t["b"].T if c.sizes["K"] == c.sizes["N"] else t["b"]),
             by=[("b_ptr + down * N + across", "b_ptr + across * K + down")],
         ),
         "C by columns": gives(

@@ -48,6 +48,11 @@ MISTAKES = of_ladder(
             carried(lambda h, x, a: a * x),
             by=[("(1 - alpha) * h + ", "")],
         ),
+        "x itself": gives(
+            "this is x as it was: store h, what the step makes of it",
+            lambda t, c: t["x"],
+            by=[("offs, h, mask", "offs, x, mask")],
+        ),
         "nothing forgotten": gives(
             "the step before keeps its whole weight: it counts (1 - alpha) times",
             carried(lambda h, x, a: h + a * x),

@@ -18,7 +18,7 @@ QUESTION = KernelQuestion(
     id="sampling_fusion.filtered_draw",
     notebook="kernel",
     entry="launch_filtered",
-    asks="the draw among the survivors of top-k (0 is off), top-p and min-p, without sorting the vocabulary (V up to 2048)",
+    asks="the draw among the survivors of top-k (0 is off), top-p and min-p, in one launch (V up to 2048)",
     parts=(
         Part(
             "values",

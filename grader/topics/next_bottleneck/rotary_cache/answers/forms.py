@@ -3,7 +3,7 @@
 from grader.topics.next_bottleneck.rotary_cache.mistakes import GRID, SCALE, TURN
 
 FORMS = {
-        "a row's heads one after another": ((), "rotary_row_by_row"),
+        "a row's heads one after another": (("speed",), "rotary_row_by_row"),
         "all heads of a row in one block": ((), "rotary_all_heads"),
         "the other half loaded again": (("traffic", "speed"), "rotary_partner_again"),
         "a root and a division": ((), [(SCALE, "scale = 1 / tl.sqrt((tl.sum(a * a, 0) + tl.sum(b * b, 0)) / (2 * HALF) + eps)")]),

@@ -9,7 +9,7 @@ from pathlib import Path
 from grader import questions, trial
 from grader.judge import record
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 USAGE = "python -m grader run"
 PLACES = ("work", "labs")  # where a lab's notebook may be, the learner's own first
 

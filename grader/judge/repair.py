@@ -1,0 +1,274 @@
+"""Whether one small change makes a numpy answer right: its line, and what is to be changed there, without the cure itself.
+
+Nothing is guessed: each change runs in the jail, and one is named only if the calls that may be shown are all right with it.
+"""
+
+import ast
+import copy
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from grader.box.warm import JailTrouble
+from grader.jail import host
+from grader.jail.protocol import BadReply
+from grader.judge import returned
+from grader.judge.failed import Failed
+from grader.judge.numpy_evidence import NumpyEvidence, encoded_calls
+from grader.questions import Call
+
+MOST_S = 4.0  # of processor time for all that is tried
+MOST_WALL_S = 20.0
+MOST_CHANGES = 400
+AT_ONCE = 40  # changes a process
+FIRST_CALLS = 3  # that a change has to make right before it is tried on the others
+LONGEST = 60  # characters of code in a sentence
+
+OPERATORS = {
+    ast.Add: (ast.Sub, ast.Mult),
+    ast.Sub: (ast.Add,),
+    ast.Mult: (ast.Div, ast.Add),
+    ast.Div: (ast.Mult, ast.FloorDiv),
+    ast.FloorDiv: (ast.Div, ast.Mod),
+    ast.Mod: (ast.FloorDiv,),
+    ast.Pow: (ast.Mult,),
+    ast.LShift: (ast.RShift,),
+    ast.RShift: (ast.LShift,),
+    ast.BitAnd: (ast.BitOr,),
+    ast.BitOr: (ast.BitAnd,),
+}
+COMPARISONS = {
+    ast.Lt: (ast.LtE, ast.Gt),
+    ast.LtE: (ast.Lt, ast.GtE),
+    ast.Gt: (ast.GtE, ast.Lt),
+    ast.GtE: (ast.Gt, ast.LtE),
+    ast.Eq: (ast.NotEq, ast.LtE, ast.GtE),
+    ast.NotEq: (ast.Eq,),
+}
+FUNCTIONS = (
+    ("min", "max", "sum", "mean", "len"),
+    ("minimum", "maximum"),
+    ("argmin", "argmax"),
+    ("floor", "ceil", "rint", "round", "int"),
+    ("repeat", "tile"),
+    ("any", "all"),
+    ("zeros", "ones"),
+    ("cumsum", "cumprod"),
+    ("startswith", "endswith"),
+)
+
+
+METHODS, BUILTINS = ("mean", "rint", "floor", "ceil"), ("len", "int")  # what has no other form
+
+
+@dataclass(frozen=True)
+class Change:
+    """The answer with one change: the line, the words for it, and the whole source."""
+
+    line: int
+    words: str
+    source: str
+
+
+def sentence(evidence: NumpyEvidence, calls: list[Call]) -> str:
+    """Name the first change that makes all these calls right; an empty text where none does."""
+    try:
+        return _sentence(evidence, calls)
+    except (Failed, JailTrouble, BadReply, SyntaxError, RecursionError):
+        return ""
+
+
+def _sentence(evidence: NumpyEvidence, calls: list[Call]) -> str:
+    began = time.monotonic()
+    found, spent = list(changes(evidence.source, evidence.question.entry))[:MOST_CHANGES], 0.0
+    for start in range(0, len(found), AT_ONCE):
+        some = found[start : start + AT_ONCE]
+        rights, seconds = right(evidence, [one.source for one in some], calls[:FIRST_CALLS])
+        spent += seconds
+        for change in (one for one, is_right in zip(some, rights, strict=True) if is_right):
+            (all_right,), seconds = right(evidence, [change.source], calls)
+            spent += seconds
+            if all_right:
+                return (
+                    f"line {change.line}: {change.words} makes all {len(calls)} calls right that were tried"
+                )
+        if spent > MOST_S or time.monotonic() - began > MOST_WALL_S:
+            break
+    return ""
+
+
+def right(evidence: NumpyEvidence, sources: list[str], calls: list[Call]) -> tuple[list[bool], float]:
+    """Return of each source whether it is right on all calls, and the processor time that this took."""
+    question = evidence.question
+    encoded, arrays = encoded_calls(calls)
+    outcome, rows = host.call_variants(sources, question.entry, encoded, arrays, level=evidence.level)
+    if outcome.error:
+        return [False] * len(sources), outcome.cpu_s
+    wanted = [question.reference(*copy.deepcopy(call.args)) for call in calls]
+    return [
+        row is not None
+        and not any(
+            returned.of_call(question, call.args, one, want, outcome.arrays)
+            for call, one, want in zip(calls, row, wanted, strict=True)
+        )
+        for row in rows
+    ], outcome.cpu_s
+
+
+# ---- all small changes
+
+
+def changes(source: str, entry: str) -> Iterator[Change]:
+    """Yield the answer with one change each, those that explain most first."""
+    tree = ast.parse(source)
+    functions = [one for one in tree.body if isinstance(one, ast.FunctionDef)]
+    nodes = [node for function in functions for node in ast.walk(function)]
+    names = {
+        one.name: [*(a.arg for a in one.args.args), *dict.fromkeys(assigned(one))] for one in functions
+    }.get(entry, [])
+    for maker in (operators, constants, called, signs, operands, order, more, others(names)):
+        for node in nodes:
+            if not hasattr(node, "lineno"):
+                continue
+            for words, new in maker(node):
+                code = ast.get_source_segment(source, node) or ""
+                if text := changed(source, node, new):
+                    yield Change(node.lineno, words.format(shown(code)), text)
+
+
+def assigned(function: ast.FunctionDef) -> Iterator[str]:
+    for node in ast.walk(function):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+
+
+def changed(source: str, node: ast.AST, new: ast.AST) -> str:
+    """Return the source with a node replaced by another; empty where that can't be written."""
+    lines = source.encode().split(b"\n")
+    first, last = node.lineno - 1, node.end_lineno - 1
+    text = ast.unparse(ast.fix_missing_locations(new)).encode()
+    inside = b"(" + text + b")" if isinstance(new, ast.expr) else text
+    after = lines[last][node.end_col_offset :]
+    lines[first : last + 1] = [lines[first][: node.col_offset] + inside + after]
+    return b"\n".join([*lines[: first + 1], *[b""] * (last - first), *lines[first + 1 :]]).decode()
+
+
+def shown(code: str) -> str:
+    line = " ".join(code.split())
+    return line if len(line) <= LONGEST else line[: LONGEST - 2] + " …"
+
+
+def operators(node) -> Iterator[tuple[str, ast.AST]]:
+    if isinstance(node, ast.BinOp):
+        for op in OPERATORS.get(type(node.op), ()):
+            yield "another operator in `{}`", ast.BinOp(node.left, op(), node.right)
+        if isinstance(node.op, ast.FloorDiv | ast.Div):
+            up = ast.UnaryOp(
+                ast.USub(), ast.BinOp(ast.UnaryOp(ast.USub(), node.left), ast.FloorDiv(), node.right)
+            )
+            yield "another rounding of `{}`", up
+    elif isinstance(node, ast.Compare) and len(node.ops) == 1:
+        for op in COMPARISONS.get(type(node.ops[0]), ()):
+            yield "another comparison in `{}`", ast.Compare(node.left, [op()], node.comparators)
+
+
+def order(node) -> Iterator[tuple[str, ast.AST]]:
+    if isinstance(node, ast.BinOp) and not isinstance(node.op, ast.Add | ast.Mult | ast.BitAnd | ast.BitOr):
+        yield "the other order in `{}`", ast.BinOp(node.right, node.op, node.left)
+    elif isinstance(node, ast.IfExp):
+        yield "the other order in `{}`", ast.IfExp(node.test, node.orelse, node.body)
+
+
+def constants(node) -> Iterator[tuple[str, ast.AST]]:
+    if not isinstance(node, ast.Constant):
+        return
+    if isinstance(node.value, bool):
+        yield "another value than {}", ast.Constant(not node.value)
+    elif isinstance(node.value, int | float):
+        for value in dict.fromkeys(
+            [node.value + 1, node.value - 1, 2 * node.value, node.value / 2, -node.value]
+        ):
+            new = int(value) if isinstance(node.value, int) and value == int(value) else value
+            yield (
+                "another number than {}",
+                ast.Constant(new) if new >= 0 else ast.UnaryOp(ast.USub(), ast.Constant(-new)),
+            )
+
+
+def called(node) -> Iterator[tuple[str, ast.AST]]:
+    if not isinstance(node, ast.Call):
+        return
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    for group in FUNCTIONS:
+        for other in group if name in group else ():
+            if other == name or (
+                isinstance(node.func, ast.Name) and other in ("mean", "rint", "floor", "ceil")
+            ):
+                continue
+            function = copy.copy(node.func)
+            if isinstance(function, ast.Attribute):
+                function.attr = other
+            else:
+                function.id = other
+            yield "another function in `{}`", ast.Call(function, node.args, node.keywords)
+    if name in ("int", "floor", "round", "trunc"):
+        ceil = ast.Call(ast.Attribute(ast.Name("math"), "ceil"), node.args, [])
+        yield "another rounding in `{}`", ceil
+    if len(node.args) == 1 and not node.keywords and isinstance(node.func, ast.Name | ast.Attribute):
+        yield "leaving out the function in `{}`", node.args[0]
+
+
+def signs(node) -> Iterator[tuple[str, ast.AST]]:
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.Not | ast.Invert):
+        yield "leaving out the sign in `{}`", node.operand
+    elif (
+        isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice) and node.slice.step is not None
+    ):
+        yield "leaving out the index of `{}`", node.value
+    elif isinstance(node, ast.Call | ast.BinOp):
+        yield "another sign of `{}`", ast.UnaryOp(ast.USub(), node)
+
+
+def operands(node) -> Iterator[tuple[str, ast.AST]]:
+    if isinstance(node, ast.BinOp):
+        yield "leaving out a part of `{}`", node.left
+        yield "leaving out a part of `{}`", node.right
+    elif isinstance(node, ast.BoolOp):
+        for place in range(len(node.values)):
+            rest = [*node.values[:place], *node.values[place + 1 :]]
+            yield "leaving out a part of `{}`", rest[0] if len(rest) == 1 else ast.BoolOp(node.op, rest)
+        yield (
+            "another operator in `{}`",
+            ast.BoolOp(ast.Or() if isinstance(node.op, ast.And) else ast.And(), node.values),
+        )
+    elif isinstance(node, ast.IfExp):
+        yield "leaving out a part of `{}`", node.body
+        yield "leaving out a part of `{}`", node.orelse
+
+
+def more(node) -> Iterator[tuple[str, ast.AST]]:
+    if isinstance(node, ast.BinOp | ast.Call) or (
+        isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+    ):
+        for op, number in ((ast.Mult, 2), (ast.Div, 2), (ast.Add, 1), (ast.Sub, 1)):
+            yield "a number more beside `{}`", ast.BinOp(node, op(), ast.Constant(number))
+    if isinstance(node, ast.BinOp | ast.Call):
+        yield "1 minus `{}`, or the like,", ast.BinOp(ast.Constant(1), ast.Sub(), node)
+        for name in ("ceil", "sqrt"):
+            yield (
+                f"a math.{name}, or the like, round `{{}}`",
+                ast.Call(ast.Attribute(ast.Name("math"), name), [node], []),
+            )
+
+
+def others(names: list[str]) -> Callable:
+    def of_names(node) -> Iterator[tuple[str, ast.AST]]:
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in names:
+            for name in names:
+                if name != node.id:
+                    yield "another name than `{}`", ast.Name(name)
+            for name in names:
+                for op in (ast.Mult, ast.Div):
+                    yield "a factor more beside `{}`", ast.BinOp(node, op(), ast.Name(name))
+
+    return of_names

@@ -1,0 +1,48 @@
+"""fixed dispatch: the inputs of its cases, and what they may cost."""
+
+import numpy as np
+
+from grader.questions import Together
+from grader.questions.draws import between
+from grader.topics.expert_load_balance.shared import tokens
+
+
+def fixed(rng, kind):
+    """Draw tokens, and room for at least as many as any rank has."""
+    found, per = tokens(rng, kind)
+    room = max(len(x) for x, _, _ in found) + between(rng, 1, 5)
+    return Together(tuple((x, chosen, len(found) * per, room) for x, chosen, _ in found), kind)
+
+
+def masked_rows(each, serves=None):
+    """Return (rows, counts) of every rank: each expert's rows first in its room, zeros after them."""
+    ranks, per, room = len(each), each[0][2] // len(each), each[0][3]
+    serves = serves or (lambda chosen, expert: (chosen == expert).any(axis=1))
+    found = []
+    for rank in range(ranks):
+        rows = np.zeros((per, ranks * room, each[0][0].shape[1]), np.float32)
+        counts = np.zeros(per, int)
+        for slot in range(per):
+            mine = np.concatenate([x[serves(chosen, rank * per + slot)] for x, chosen, _, _ in each])
+            rows[slot, : len(mine)], counts[slot] = mine, len(mine)
+        found.append((rows, counts))
+    return found
+
+
+def slot_bytes(each) -> int:
+    """Bytes of one slot: a row of x and its choices, four bytes a number."""
+    x, chosen = each[0][:2]
+    return 4 * (x.shape[1] + chosen.shape[1])
+
+
+def most_of_slots(each, copies: int = 1) -> np.ndarray:
+    """Return what each rank sends when it fills so many times its room for every other rank."""
+    return np.full(len(each), (len(each) - 1) * each[0][3] * copies * slot_bytes(each))
+
+
+def by_pairs(each) -> np.ndarray:
+    return most_of_slots(each, each[0][1].shape[1])
+
+
+def in_float64(each) -> np.ndarray:
+    return 2 * most_of_slots(each)
