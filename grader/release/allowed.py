@@ -24,7 +24,6 @@ ALLOWED = {
     "lessons, labs and simulators": ("course/**", "labs/**", "widgets/**", "view/**"),
     "formulas that lessons and simulators state, and recorded times": (
         "kernels/__init__.py",
-        "kernels/from_sources.py",
         "kernels/machines.py",
         "kernels/parts.py",
         "kernels/require.py",

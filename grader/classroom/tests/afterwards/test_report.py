@@ -99,6 +99,7 @@ def test_one_question_is_shown_across_all_students(graded, monkeypatch, capsys):
         "those who lost points come first"
     )
     assert "Nothing written dee" in seen and "return max(bm, bn)" in seen
+    assert command.main([LAB, "--question", "gemm_tiling.why"]) == 0, "as the list of questions names it"
     assert command.main([LAB, "--question", "why"]) == 0
     seen = words((graded.root / command.PLACE / f"{LAB}.concepts.why.html").read_text())
     assert "dee no points yet" in seen and "Not begun, but I have thought." in seen and "3 of 3" in seen
