@@ -108,6 +108,8 @@ def _settle(submission, handed_in: datetime | None, policy) -> Late:
     late.penalty = _taken_off(submission)
     late.changed = late.penalty != before[1]
     late.said = _said(late, before[1], submission.timestamp)
+    if submission.timestamp is None and submission.duedate is not None:
+        late.said.append(f"{TIME} says no time, so the hand-in is taken for one in time.")
     return late
 
 

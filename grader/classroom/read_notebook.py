@@ -72,15 +72,14 @@ def names(cell: dict) -> list[str]:
 
 
 def odd(cells: list, lab: list[dict], marks: dict[str, dict]) -> dict:
-    """Which cells say other things of themselves than the lab does, or ask for points that the lab knows nothing of."""
-    declared, changed, claims = {}, [], 0
+    """Which cells say other things of themselves than the lab does."""
+    declared, changed = {}, []
     fixed = {one["name"]: one["source"] for one in lab if one["role"] in ("check", "fixed")}
     known = {one["name"] for one in lab}
     for cell in cells:
         mark, own = mark_of(cell), names(cell) if isinstance(cell, dict) else []
         name = next((n for n in own if n in known), None)
         if name is None:
-            claims += any(mark.get(key) for key in ("grade", "solution", "task", "points"))
             continue
         for key in (key for key, value in marks.get(name, {}).items() if key in mark and mark[key] != value):
             declared.setdefault(name, [])
@@ -88,7 +87,7 @@ def odd(cells: list, lab: list[dict], marks: dict[str, dict]) -> dict:
         words = text(cell.get("source"))
         if name in fixed and name not in changed and words is not None and plain(words) != plain(fixed[name]):
             changed.append(name)
-    return {"declared": declared, "changed": changed, "claims": claims}
+    return {"declared": declared, "changed": changed}
 
 
 def plain(words: str) -> str:
@@ -106,9 +105,9 @@ def language(metadata) -> str:
 def read(data: bytes, lab: list[dict], marks: dict) -> dict:
     """All cells under the names of the lab's, what is no cell of the lab's where it stood, and what is odd."""
     whole = notebook(data)
-    return cells_of(whole["cells"], lab) | {
-        "odd": odd(whole["cells"], lab, marks) | {"language": language(whole.get("metadata"))}
-    }
+    cells = cells_of(whole["cells"], lab)
+    more = {"claims": cells.pop("claims"), "language": language(whole.get("metadata"))}
+    return cells | {"odd": odd(whole["cells"], lab, marks) | more}
 
 
 def cells_of(cells: list, lab: list[dict]) -> dict:
@@ -137,6 +136,7 @@ def cells_of(cells: list, lab: list[dict]) -> dict:
         "edited": edited,
         "found_by": found_by,
         "more": max(0, own - MOST_OWN),
+        "claims": sum(one["claims"] for one in mine if one["name"] is None),
     }
 
 
@@ -146,7 +146,9 @@ def mine_of(cell) -> dict | None:
         return None
     kind = "code" if cell.get("cell_type") == "code" else "markdown"
     printed = printed_by(cell.get("outputs")) if kind == "code" else ""
-    return {"kind": kind, "source": source, "names": names(cell), "name": None, "printed": printed}
+    claims = any(mark_of(cell).get(key) for key in ("grade", "solution", "task", "points"))
+    found = {"kind": kind, "source": source, "names": names(cell), "name": None}
+    return found | {"printed": printed, "claims": claims}
 
 
 def shown(one: dict) -> list:

@@ -88,7 +88,7 @@ def grade(
         names = _names(round_, only)
         if anew:
             round_ = _begin_anew(round_, names, anew)
-        say(f"reading {len(names)} submissions")
+        say(f"reading {len(names)} submission{'s' * (len(names) != 1)}")
         came_in = [handed_in(round_, name) for name in names]
         try:
             judge_all(round_, came_in, say, each)
@@ -143,7 +143,10 @@ def judge_all(round_: GradingRound, came_in: list[HandedIn], say: Callable, each
     jobs = list(job.jobs_of(round_, came_in))
     if not jobs:
         return
-    say(f"{len(jobs)} different answers to judge from {len(came_in)} submissions, in {round_.mode} mode")
+    say(
+        f"{len(jobs)} different answer{'s' * (len(jobs) != 1)} to judge from {len(came_in)} "
+        f"submission{'s' * (len(came_in) != 1)}, in {round_.mode} mode"
+    )
     whose, started = {one.key: one.whose for one in jobs}, time.monotonic()
     try:
         for count, verdict in enumerate(each(jobs), 1):

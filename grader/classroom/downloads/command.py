@@ -72,15 +72,17 @@ def collect(
         read = {member: names.PLATFORMS[platform](member) for member in members}
         whose, unknown = _whose(platform, [one for one in read.values() if one], known)
         handed_in = _times(archive, times_from, zone, known, whose)
-        print(f"{download.name}: {len(members)} files of {len(whose)} students, from {platform.capitalize()}")
+        users = len({one.user for one in read.values() if one})
+        print(
+            f"{download.name}: {_count(len(members), 'file')} of {_count(users, 'student')}, from {platform.capitalize()}"
+        )
         for taken in whose.values():
             _choose(taken, wanted)
             files, said = _contents(archive, taken)
             time = handed_in.get(taken.student, "")
             state = place(root, lab, taken.student, files, time) if files else "nothing taken"
-            count = "1 file" if len(files) == 1 else f"{len(files)} files"
             print(
-                f"  {visible(taken.student)}  {count}  {state}{f', handed in {time}' if time not in state else ''}"
+                f"  {visible(taken.student)}  {_count(len(files), 'file')}  {state}{f', handed in {time}' if time not in state else ''}"
             )
             print(
                 *(f"    {visible(words)}" for words in taken.said + said),
@@ -96,6 +98,10 @@ def collect(
     if not times_from and any(one.late for one in read.values() if one):
         print("Canvas marked files as late. A penalty needs their times: run this again with --times FILE.")
     return 1 if unknown or rest else 0
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" + "s" * (number != 1)
 
 
 def _times(

@@ -18,7 +18,7 @@ PLACE = Path("work/grades")  # below the course's root; git does not see it
 MOST_NAMED = 10
 GRADE = "Grade the cells that wait in Formgrader."
 CLASS = "Run python -m grader class {lab}, which enters what is not entered yet."
-UNREADABLE = 'Ask for the notebook, or decide that the hand-in counts as an empty lab: python -m grader class {lab} --as-empty NAME --why "..."'
+UNREADABLE = 'Ask for the notebook, or decide that the hand-in counts as an empty lab: python -m grader class {lab} --as-empty {who} --why "..."'
 GONE = "Put the folder back, or remove what is left of that student: python -m grader student NAME --delete"
 REST = ("Or export the others: --except {names}", "Or export a provisional table: --unfinished")
 
@@ -79,16 +79,17 @@ def unfinished(
     root: Path, lab: str, found: list[Standing], handed_in: dict[str, str]
 ) -> dict[str, tuple[str, str]]:
     """Whose points are not final: why, and what to do about it. `handed_in` are those who are not judged."""
-    said = {}
-    for one in (one for one in found if one.waiting):
+    said = {
+        student: (why, CLASS if why != ledger.NO_NOTEBOOK else UNREADABLE)
+        for student, why in handed_in.items()
+    }
+    for one in (one for one in found if one.waiting and one.student not in handed_in):
         count = "1 cell waits" if len(one.waiting) == 1 else f"{len(one.waiting)} cells wait"
         gone = not (root / "submitted" / one.student / lab).exists()
         said[one.student] = (
             f"{count} for a person ({_few(one.waiting, 3)})" + ", and submitted/ has no folder" * gone,
             GONE if gone else GRADE,
         )
-    for student, why in handed_in.items():
-        said[student] = (why, CLASS if why != ledger.NO_NOTEBOOK else UNREADABLE)
     return said
 
 
@@ -96,11 +97,14 @@ def refusal(lab: str, open_: dict[str, tuple[str, str]]) -> str:
     lines = [f"{lab} is not finished, so nothing was exported. Not final:"]
     lines += [f"  {visible(student)}: {why}" for student, (why, _) in list(open_.items())[:MOST_NAMED]]
     lines += [f"  and {len(open_) - MOST_NAMED} more"] * (len(open_) > MOST_NAMED)
-    todo = list(dict.fromkeys(todo for _, todo in open_.values()))
-    names = " ".join(shlex.quote(visible(student)) for student in open_)
-    return "\n".join(
-        [*lines, "What to do:", *(f"  - {one.format(lab=lab, names=names)}" for one in [*todo, *REST])]
-    )
+    whose = {todo: [name for name, (_, its) in open_.items() if its == todo] for _, todo in open_.values()}
+    todo = [one.format(lab=lab, who=_quoted(names)) for one, names in whose.items()]
+    rest = [one.format(names=_quoted(open_)) for one in REST]
+    return "\n".join([*lines, "What to do:", *(f"  - {one}" for one in [*todo, *rest])])
+
+
+def _quoted(names) -> str:
+    return " ".join(shlex.quote(visible(name)) for name in names)
 
 
 def _remarks(wants, chosen: list[Standing], missing: list[str], open_: dict, known: dict) -> list[str]:

@@ -13,8 +13,8 @@ from grader.classroom import grading_round, ledger, preprocessors
 from grader.classroom.came_in import handed_in
 from grader.classroom.ledger import Standing
 from grader.classroom.report import alike
+from grader.classroom.report import earlier as terms
 from grader.classroom.report.alike import Alike, Written
-from grader.classroom.report.earlier import written as written_earlier
 from grader.classroom.transplant import is_check, mark
 from grader.judge import answer
 from grader.judge.record import FAIL, REFUSED, Record
@@ -68,6 +68,8 @@ def gather(
         raise ValueError(
             f"lab must be one that was judged, got {lab!r}; run python -m grader class LAB first"
         )
+    for folder in earlier:
+        terms.students(folder, lab)  # before anything is read
     round_ = grading_round.open_round(root, lab)
     standings = ledger.standings(root, lab)
     cells, stubs = _released(root, lab)
@@ -88,7 +90,7 @@ def gather(
     before = defaultdict(list)
     for folder in earlier:
         say(f"reading {folder}")
-        for place, one in written_earlier(folder, lab, root / "labs" / lab, partial(_sources, stubs=stubs)):
+        for place, one in terms.written(folder, lab, root / "labs" / lab, partial(_sources, stubs=stubs)):
             before[place].append(one)
     for place, sources in written.items():
         found = cells.get((place[0], f"check_{place[1]}")) or cells.get(place)

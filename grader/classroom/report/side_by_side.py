@@ -13,7 +13,12 @@ ORDER = ("none", "part", "full", "open", "not begun")  # answers that lost point
 
 def find(facts: Facts, name: str) -> Asked:
     """The question, or the cell of one that is graded by hand; ValueError lists those there are."""
-    found = [one for one in facts.asked if name in (one.name, f"{one.notebook}: {one.name}")]
+    topic = facts.lab.partition("_")[
+        2
+    ]  # the list of questions names cells that a person grades as topic.cell
+    found = [
+        one for one in facts.asked if name in (one.name, f"{one.notebook}: {one.name}", f"{topic}.{one.name}")
+    ]
     if len(found) != 1:
         names = [one.name for one in facts.asked]
         full = [

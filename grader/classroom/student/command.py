@@ -68,24 +68,33 @@ def confirmed(found: Traces) -> bool:
     return input(f"Type {found.student} to delete all of this: ").strip() == found.student
 
 
+def _count(number: int, one: str, many: str) -> str:
+    return f"{number} {one if number == 1 else many}"
+
+
 def shown(root: Path, found: Traces) -> str:
     lines = [f"What the class holds of {visible(found.student)}"]
     for folder in found.folders:
         files = [] if folder.is_symlink() else [path for path in folder.rglob("*") if path.is_file()]
         lines.append(
-            f"  {_place(root, folder)}  {'a link' if folder.is_symlink() else f'{len(files)} files'}"
+            f"  {_place(root, folder)}  {'a link' if folder.is_symlink() else _count(len(files), 'file', 'files')}"
         )
     lines += [f"  gradebook  {visible(line)}" for line in found.grades]
     lines += ["  gradebook  the name, without a submission"] * (found.known and not found.grades)
     if found.records:
         lines.append(
-            f"  {len(found.records)} records of answers that nobody else has handed in (they name nobody)"
+            f"  {_count(len(found.records), 'record', 'records')} of answers that nobody else has handed in (they name nobody)"
         )
     if found.shared:
-        lines.append(f"  {found.shared} records of answers that others have handed in, too: these stay")
+        lines.append(
+            f"  {_count(found.shared, 'record', 'records')} of answers that others have handed in, too: these stay"
+        )
     lines += [f"  {_place(root, path)}  feedback in the exchange" for path in found.released]
     lines += [f"  {_place(root, path)}  an entry" for path in found.kept]
-    lines += [f"  {_place(root, path)}  {count} entries of the log" for path, count in found.logs.items()]
+    lines += [
+        f"  {_place(root, path)}  {_count(count, 'entry', 'entries')} of the log"
+        for path, count in found.logs.items()
+    ]
     lines += [f"  {_place(root, path)}  made from the gradebook, to be made again" for path in found.made]
     return "\n".join(lines)
 

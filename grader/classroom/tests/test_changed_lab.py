@@ -33,6 +33,7 @@ def test_a_lab_with_other_cells_is_named_and_both_ways_out_work(course):
     change(course, TEXT.replace("manual=why", "manual=reason"))  # the second: the lab as it is now
     row = course.grade(new_lab=True)["ada"]
     assert row.points == 5 and not row.trouble and "concepts: reason" in row.by_hand
+    assert len(row.said) == 1 and "`reason` has lost its name and was found by its place" in row.said[0]
 
 
 def entered_by_people(course) -> None:

@@ -29,6 +29,8 @@ ELSEWHERE = {  # commands that another test runs
     f"python -m grader class {LAB} --from sqlite:////srv/old/gradebook.db": "grader/classroom/tests/test_changed_lab.py::test_where_no_earlier",
     f"python -m grader collect {LAB} submissions.zip --names names.csv --times times.csv": f"{AFTERWARDS}/test_collect.py::test_a_collected_hand_in",
     f"python -m grader report {LAB} --question gemm_tiling.tile_loads": f"{AFTERWARDS}/test_report.py::test_one_question_is_shown",
+    "python -m grader report 07_next_bottleneck --question next_bottleneck.worklog": f"{AFTERWARDS}/test_report.py::test_one_question_is_shown",
+    "python -m grader.capstone work/07_next_bottleneck/capstone.ipynb --json work/capstone.json": "grader/capstone/tests/test_step.py::test_the_solutions_notebook",
     f"python -m grader report {LAB} --earlier ../spring/submitted ../autumn/submitted": f"{AFTERWARDS}/test_report.py::test_answers_of_an_earlier",
     f'python -m grader class {LAB} --as-empty dan --why "handed in a PDF"': f"{AFTERWARDS}/test_export.py::test_what_cannot_be_entered",
     f"python -m grader export {LAB}": f"{AFTERWARDS}/test_export.py::test_who_handed_in_nothing",

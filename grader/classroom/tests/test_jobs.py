@@ -11,8 +11,9 @@ from types import SimpleNamespace
 import pytest
 
 from grader import questions
+from grader.bench import gpu
 from grader.classroom import came_in, command, grading_round, roll
-from grader.classroom.jobs import farm, job, local, settings, task
+from grader.classroom.jobs import arguments, farm, job, local, settings, task
 from grader.classroom.tests.conftest import LAB, RIGHT, WRONG
 from grader.judge.record import INCONCLUSIVE, PASS, Record
 from grader.proofs import scale
@@ -77,6 +78,51 @@ def test_a_class_on_two_workers_of_which_one_is_killed_and_one_hangs(course):
     assert any("judged 10 of 10" in line for line in came)
     assert all(one.process.poll() is not None for one in here.all)
     assert not any(map(alive, (*killed, *stopped)))
+
+
+FAKE_SMI = """#!/bin/sh
+case "$1" in
+-L) echo "GPU 0: Made-up H100"; echo "GPU 1: Made-up H100" ;;
+*) echo "$CUDA_VISIBLE_DEVICES" >> "$0.asked"; echo "Made-up H100, 9.0" ;;
+esac
+"""
+
+
+@pytest.fixture
+def two_gpus(tmp_path, monkeypatch):
+    """A machine whose driver speaks of two GPUs; answers in numpy need none. Gives the file of who asked."""
+    smi = tmp_path / "driver/nvidia-smi"
+    smi.parent.mkdir()
+    smi.write_text(FAKE_SMI)
+    smi.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{smi.parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    gpu.query.cache_clear()
+    yield smi.with_name("nvidia-smi.asked")
+    gpu.query.cache_clear()
+
+
+@pytest.mark.slow
+def test_forty_answers_on_two_gpus_get_the_records_of_a_serial_run(course, two_gpus):
+    round_ = grading_round.open_round(course.root, LAB, "gpu")
+    jobs = []
+    for number in range(20):
+        for name, answers in (("reuse", RIGHT), ("tile_loads", WRONG if number % 3 else RIGHT)):
+            source, question = f"# {number}\n{answers[name]}", f"gemm_tiling.{name}"
+            key = grading_round.key(round_, questions.find(question), source)
+            seed = round_.seed(question)
+            jobs.append(job.Job(key, f"u{number}", source, question, "gpu", seed, round_.epoch))
+    assert len({one.key for one in jobs}) == 40
+    serial = {one.key: plain(one) for one in job.one_by_one(jobs)}
+    wants, said = SimpleNamespace(jobs=2, scheduler="", keys=""), []
+    with arguments.judges(wants, round_, said.append) as (same, judges):
+        found = {one.key: plain(one) for one in judges(jobs)}
+    assert same == round_ and judges.resources == {"GPU": 1} and found == serial
+    assert {one["verdict"] for one in found.values()} == {"PASS", "FAIL"}
+    assert {one["mode"] for one in found.values()} == {"gpu"}
+    assert judges.counts["handed_out"] == judges.counts["came_back"] == 40
+    asked = set(two_gpus.read_text().split())
+    assert asked == {"0", "1"}, "each worker sees a GPU of its own, and both judged"
 
 
 @contextmanager

@@ -89,6 +89,17 @@ def test_a_clock_that_is_wrong_is_said_and_changes_no_verdict(course):
     assert course.grade()["ada"].points == 5
 
 
+def test_a_hand_in_without_a_time_is_said_once_there_is_a_due_date(course):
+    course.hand_in("ada", RIGHT)
+    (course.place("ada").parent / "timestamp.txt").unlink()
+    assert course.grade()["ada"].said == []
+    due(course, DUE)
+    said = ["timestamp.txt says no time, so the hand-in is taken for one in time."]
+    assert course.grade()["ada"].said == said
+    stamp(course, "ada", "2026-11-20 10:00:00 UTC")
+    assert course.grade()["ada"].said == []
+
+
 @pytest.mark.parametrize(
     "seconds, words",
     [(30, "less than a minute"), (3600, "1 h"), (100_000, "1 d 3 h"), (12_000, "3 h 20 min")],

@@ -16,6 +16,7 @@ PACKAGE_OF = {
     "dateutil": "python-dateutil",
     "websocket": "websocket-client",
     "_pytest": "pytest",
+    "ltiauthenticator": "jupyterhub-ltiauthenticator",
 }
 
 
@@ -50,13 +51,17 @@ def _environment(root: Path) -> list[str]:
 
 
 def _imported(root: Path, locked: dict[str, str]) -> list[str]:
-    """What our modules import as they load is in the lock, or of the standard library, or ours."""
+    """What our modules import as they load is in the lock or their folder's own, or of the standard library, or ours."""
     ours = {*PACKAGES, "conftest"}
     said = []
     for path in modules(root, *PACKAGES, tests=True):
+        own = path.with_name(
+            "requirements.txt"
+        )  # of a folder that runs in an environment with more, as the hub does
+        there = {**locked, **(pins(own)[0] if own.exists() else {})}
         for one in imports(path, root):
             package = PACKAGE_OF.get(one.top, one.top.lower().replace("_", "-"))
-            if one.lazy or one.top in ours or one.top in sys.stdlib_module_names or package in locked:
+            if one.lazy or one.top in ours or one.top in sys.stdlib_module_names or package in there:
                 continue
             if not file_of_bare_name(path, one.top, root):
                 where = f"{path.relative_to(root).as_posix()}:{one.line}"

@@ -48,7 +48,7 @@ def run(*command, **options) -> str:
 
 @dataclass
 class Machine:
-    """Two students and an instructor as users of this machine, and the hub between them; all of it gone at the end."""
+    """Students and an instructor as users of this machine, and the hub between them; all of it gone at the end."""
 
     place: Path
     tag: str = field(default_factory=lambda: secrets.token_hex(2))
@@ -56,6 +56,7 @@ class Machine:
     url: str = ""
     log: Path | None = None
     process: subprocess.Popen | None = None
+    more: dict[str, str] = field(default_factory=dict)  # of the hub's environment
 
     def group(self, kind: str) -> str:
         return f"tbt{self.tag}-{kind}"
@@ -101,6 +102,7 @@ class Machine:
             "TILE_PROXY": proxy(),
             "TILE_STUDENTS": self.group("students"),
             "TILE_INSTRUCTORS": self.group("instructors"),
+            **self.more,
         }
 
     def start(self) -> None:
@@ -122,7 +124,7 @@ class Machine:
         for _ in range(120):
             assert self.process.poll() is None, self.log.read_text()[-3000:]
             try:
-                urllib.request.urlopen(f"{self.url}/hub/login", timeout=5).close()
+                urllib.request.urlopen(f"{self.url}/hub/health", timeout=5).close()
                 return
             except (urllib.error.URLError, OSError):
                 time.sleep(0.5)

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from grader.classroom.hub.tests import machine
-from grader.tools import programs
 
 LAB = "01_gemm_tiling"
 RIGHT = "def reuse(bm, bn):\n    return 2 * bm * bn / (bm + bn)\n"
@@ -24,12 +23,12 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def hub():
-    """A hub with two students and an instructor, in a folder that all may pass through."""
+    """A hub with three students and an instructor, in a folder that all may pass through."""
     place = Path(tempfile.mkdtemp(prefix="hub", dir="/srv"))
     place.chmod(0o755)
     one = machine.Machine(place)
     try:
-        one.make([one.user("ada"), one.user("bob")], one.user("teacher"))
+        one.make([one.user(name) for name in ("ada", "bob", "cleo")], one.user("teacher"))
         one.lay_out(one.user("teacher"))
         one.start()
         yield one
@@ -39,17 +38,6 @@ def hub():
     finally:
         one.end()
         shutil.rmtree(place, ignore_errors=True)
-
-
-@pytest.fixture(scope="module")
-def browser():
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        options = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-        opened = playwright.chromium.launch(executable_path=programs.chromium(), args=options)
-        yield opened
-        opened.close()
 
 
 class Person:
@@ -133,6 +121,7 @@ def test_a_class_goes_all_the_way(hub, browser, tmp_path):
     assert sum(row["points"] for row in again) == 5 and all(row["unchanged"] for row in again), (
         "3 by hand, and kept"
     )
+    hands_in_again(hub, students[bob], teacher)
     hub.by(teacher, "nbgrader", "generate_feedback", LAB)
     hub.by(teacher, "nbgrader", "release_feedback", LAB)
     form = {"course_id": "tile-by-tile", "assignment_id": LAB}
@@ -141,7 +130,50 @@ def test_a_class_goes_all_the_way(hub, browser, tmp_path):
     pages = list((hub.home(bob) / HERE).rglob("feedback/**/concepts.html"))
     assert len(pages) == 1 and "gemm_tiling.reuse" in pages[0].read_text()
 
+    walk_to_the_feedback(students[ada])
+    comes_late(hub, browser, teacher)
     what_nobody_else_may_see(hub, students[bob], ada, teacher)
+
+
+def hands_in_again(hub, person, teacher):
+    """A second hand-in is said before it is collected, then taken, and it counts."""
+    person.write("concepts", {"reuse": WRONG + "\n# again\n"})
+    submit_in_the_browser(person)
+    said = json.loads(hub.by(teacher, "python", "-m", "grader", "class", LAB, "--json"))["students"]
+    (row,) = (one for one in said if one["student"] == person.name)
+    assert any("a newer hand-in of" in words for words in row["said"]), row
+    hub.by(teacher, "nbgrader", "collect", LAB)
+    said = json.loads(hub.by(teacher, "python", "-m", "grader", "class", LAB, "--json"))["students"]
+    (row,) = (one for one in said if one["student"] == person.name)
+    assert not row["unchanged"] and any(words.startswith("handed in 2 times") for words in row["said"]), row
+
+
+def walk_to_the_feedback(person):
+    """From the list of assignments to the page, as a student finds it."""
+    page = person.page
+    page.goto(f"{person.base}/lab")
+    page.get_by_role("menuitem", name="Nbgrader").click()
+    page.get_by_role("menuitem", name="Assignment List").click()
+    page.get_by_role("button", name="Fetch Feedback").click()
+    page.get_by_text(
+        "(view feedback)"
+    ).first.click()  # to whoever asks for roles it is no link: it has no address
+    page.locator(".jp-DirListing-item").get_by_text("concepts.html").wait_for()
+
+
+def comes_late(hub, browser, teacher):
+    """The third student hands in after the due date, when the others have their feedback."""
+    cleo = hub.user("cleo")
+    due = ("nbgrader", "db", "assignment", "add", LAB, "--duedate", "2020-01-01 00:00 UTC")
+    hub.by(teacher, *due)
+    person = Person(hub, browser, cleo)
+    fetch_in_the_browser(person)
+    person.write("concepts", {"reuse": RIGHT})
+    submit_in_the_browser(person)
+    hub.by(teacher, "nbgrader", "collect", LAB)
+    said = json.loads(hub.by(teacher, "python", "-m", "grader", "class", LAB, "--json"))["students"]
+    rows = {row["student"]: row for row in said}
+    assert rows[cleo]["points"] == 2 and rows[cleo]["late_s"] > 0 and len(rows) == 3
 
 
 def fetch_in_the_browser(person):

@@ -79,7 +79,9 @@ def test_what_cannot_be_entered_has_a_way_to_end(graded, export, capsys, monkeyp
     assert "--as-empty fay --why" in said and "2 not started" in said
     code, said = export()
     assert code == EXIT[FAIL] and "fay: handed in, and none of the lab's notebooks is there" in said
-    assert '--as-empty NAME --why "..."' in said and "--except gus fay" in said
+    assert '--as-empty fay --why "..."' in said and "--except fay gus" in said
+    monkeypatch.setattr(command, "MOST_NAMED", 1)
+    assert "fay: handed in" in export()[1], "whom a person has to decide about is not among those cut off"
     code, said = export("--except", "fay", "gus")
     assert code == 0 and "left out by --except: fay, gus" in said and "5 students" in said
     code, said = export("--except", "nobody")

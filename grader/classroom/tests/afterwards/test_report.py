@@ -81,8 +81,10 @@ def test_answers_of_an_earlier_term_are_compared_and_left_alone(
     assert all(any("(" not in name for name in one["students"]) for one in loads["alike"])
     assert len(data["students"]) == 5 and "old1 (spring)" in words(page)
     assert sorted((path, path.stat().st_mtime_ns) for path in term.rglob("*")) == before
+    capsys.readouterr()
     assert command.main([LAB, "--earlier", str(tmp_path / "course")]) == WRONG_USAGE
-    assert f"must be a folder with STUDENT/{LAB} in it" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert f"must be a folder with STUDENT/{LAB} in it" in said and "reading" not in said, "said at once"
 
 
 def test_one_question_is_shown_across_all_students(graded, monkeypatch, capsys):
@@ -97,6 +99,7 @@ def test_one_question_is_shown_across_all_students(graded, monkeypatch, capsys):
         "those who lost points come first"
     )
     assert "Nothing written dee" in seen and "return max(bm, bn)" in seen
+    assert command.main([LAB, "--question", "gemm_tiling.why"]) == 0, "as the list of questions names it"
     assert command.main([LAB, "--question", "why"]) == 0
     seen = words((graded.root / command.PLACE / f"{LAB}.concepts.why.html").read_text())
     assert "dee no points yet" in seen and "Not begun, but I have thought." in seen and "3 of 3" in seen

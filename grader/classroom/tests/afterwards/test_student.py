@@ -80,8 +80,8 @@ def test_all_of_it_is_shown_and_nothing_touched(left_behind, capsys):
         f"{LAB}.entered.jsonl  ",
         "entries of the log",
         "set_aside/bob",
-        "1 records of answers that nobody else",
-        "1 records of answers that others have",
+        "1 record of answers that nobody else",
+        "1 record of answers that others have",
     ):
         assert words in said, words
     assert everything(left_behind.root) == before
