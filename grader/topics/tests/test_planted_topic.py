@@ -41,6 +41,8 @@ def launch(p):
 """
 KERNEL = f"""# Lab 08, kernel
 
+<!-- judged=double_kernel -->
+
 ```python answer=double_kernel
 ### BEGIN SOLUTION
 {KERNEL_CELL.rstrip()}
@@ -88,7 +90,7 @@ QUESTION = KernelQuestion(
     id="doubling.double_kernel",
     notebook="kernel",
     asks="y = 2 x",
-    parts=(Part("values", 2, "values"), Part("traffic", 1, "traffic")),
+    parts=(Part("values", 2, "values", asks="twice x, of any length"), Part("traffic", 1, "traffic", asks="x once, y once")),
     tensors=(Tensor("x", "n", ("N",), "fp32"), Tensor("y", "n", ("N",), "fp32", role="out")),
     inputs=cases.inputs,
     reference=lambda i, c: {"y": reference.doubled(i["x"].astype("float64"))},
