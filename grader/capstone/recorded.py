@@ -37,7 +37,7 @@ class Recorded:
     def words(self) -> str:
         rest = self.step_us - self.bound_us
         said = (
-            f"The recorded step took {self.step_us:.0f} µs as one graph, and plain PyTorch's {self.plain_us:.0f} µs. "
+            f"The recorded step took {self.step_us:.0f} µs as one graph, and plain PyTorch's, a graph as well, {self.plain_us:.0f} µs. "
             f"Its bytes need {self.bound_us:.0f} µs at the rate of a copy. "
             f"The remainder is {rest:.0f} µs over {self.launches} launches, {rest / self.launches:.1f} µs each."
         )
