@@ -187,12 +187,12 @@ function picture(uid, defs, name) {
     tip.style.top = `${y - box.top}px`;
   }
 
-  // A knob's words stand where they hide the least of what it changes: words, and what decides.
+  // A knob's words stand where they hide the least of what it changes: words, what decides, and other knobs.
   function sideOf(label, x, y) {
     const box = stage.getBoundingClientRect(), wide = label.offsetWidth, high = label.offsetHeight, far = 24;
     const sides = { above: [x - wide / 2, y - far - high], below: [x - wide / 2, y + far], right: [x + far, y - high / 2], left: [x - far - wide, y - high / 2] };
     // a mark that decides may be a thin stripe: it weighs more than as many words
-    const seen = [...layer.querySelectorAll(':scope > text, :scope > :is(rect, circle).hot'), ...(label === tip ? [] : stage.querySelectorAll('.tbt-name[data-side]'))]
+    const seen = [...layer.querySelectorAll(':scope > text, :scope > :is(rect, circle).hot, .knob'), ...(label === tip ? [] : stage.querySelectorAll('.tbt-name[data-side]'))]
       .map(node => [node.getBoundingClientRect(), node.tagName === 'text' ? 1 : 10]);
     const meet = (low, high, from, to) => Math.max(0, Math.min(high, to) - Math.max(low, from));
     const hides = ([a, b]) => seen.reduce((sum, [one, weight]) => sum + weight * meet(a, a + wide, one.left, one.right) * meet(b, b + high, one.top, one.bottom), 0);

@@ -188,8 +188,8 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
     place = PLACES[width == WIDE]
     left, wide, at, box, top, bottom, room, height = place
     now = getattr(r, r.way)
-    across = figure("sent over the network", now.network_rows, units.count, "hot", "rows")
-    within = figure("sent over NVLink", now.nvlink_rows, units.count, "secondary")
+    across = figure("rows over the network", now.network_rows, units.count, "hot", "rows")
+    within = figure("rows over NVLink", now.nvlink_rows, units.count, "secondary")
     slow = figure("on the network", now.network_s, units.seconds)
     saved = figure("fewer than once per pair", r.saved_share, lambda v: units.percent(v, 0))
     return Scene(

@@ -128,7 +128,7 @@ def _bar(id: str, x: Scale, y: float, high: float, bar, name: str, role: str, ti
     marks = [rect(id, left, y, max(0.8, wide - (0.8 if wide > 3 else 0)), high, role, tip)]
     if wide > text_width(name, "small") + 10:
         marks.append(
-            text(f"{id}-name", left + wide / 2, y + high / 2 + 4, name, "inverse", "small", "middle")
+            text(f"{id}-name", left + wide / 2, y + high / 2 + 4, name, "inverse", "small", "middle", on=role)
         )
     return marks
 

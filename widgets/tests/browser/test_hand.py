@@ -73,6 +73,24 @@ def test_a_knob_says_its_name_until_the_reader_does_something(bare):
     )
 
 
+@pytest.mark.parametrize("width", [366, 1130])
+def test_a_name_covers_no_other_knob(bare, width):
+    page = bare([(find("recorded_trace"), {})], width=width)
+    expect(page.locator(".tbt-name[data-side]")).to_have_count(2)
+    names, knobs = (
+        [one.bounding_box() for one in page.locator(which).all()] for which in (".tbt-name", ".knob")
+    )
+
+    def meet(a: dict, b: dict) -> bool:
+        return all(
+            a[at] < b[at] + b[size] and b[at] < a[at] + a[size]
+            for at, size in (("x", "width"), ("y", "height"))
+        )
+
+    assert len(knobs) == 2
+    assert not [(name, knob) for name in names for knob in knobs if meet(name, knob)]
+
+
 def scene_marks(name: str) -> list[dict]:
     simulator = find(name)
     result = simulator.run(**simulator.inputs())
