@@ -91,6 +91,20 @@ def test_a_name_covers_no_other_knob(bare, width):
     assert not [(name, knob) for name in names for knob in knobs if meet(name, knob)]
 
 
+@pytest.mark.parametrize(
+    "simulator", ["tile_walk", "moe_forward", "profiler_detective", "backend_dispatcher"]
+)
+def test_names_stay_within_a_phones_picture(bare, simulator):
+    page = bare([(find(simulator), {})], width=366)
+    expect(page.locator(".tbt-name[data-side]")).not_to_have_count(0)
+    stage = page.locator(".tbt-scene").bounding_box()
+    for name in page.locator(".tbt-name").all():
+        box = name.bounding_box()
+        assert box["x"] >= stage["x"] - 1, name.text_content()
+        assert box["x"] + box["width"] <= stage["x"] + stage["width"] + 1, name.text_content()
+        assert box["y"] >= stage["y"] - 1, name.text_content()
+
+
 def scene_marks(name: str) -> list[dict]:
     simulator = find(name)
     result = simulator.run(**simulator.inputs())
