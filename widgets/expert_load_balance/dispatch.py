@@ -192,7 +192,9 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
     place = PLACES[width == WIDE]
     left, wide, at, box, top, bottom, room, height = place
     now = getattr(r, r.way)
-    across = figure(f"{_rows(now.network_rows)} over the network", now.network_rows, units.count, "hot", "rows")
+    across = figure(
+        f"{_rows(now.network_rows)} over the network", now.network_rows, units.count, "hot", "rows"
+    )
     within = figure(f"{_rows(now.nvlink_rows)} over NVLink", now.nvlink_rows, units.count, "secondary")
     slow = figure("on the network", now.network_s, units.seconds)
     saved = figure("fewer than once per pair", r.saved_share, lambda v: units.percent(v, 0))
