@@ -124,6 +124,8 @@ function grips(svg, stage, pool, to, showTip, sideOf) {
       moved(mark);
       const { x, y, width, height } = pool.get(mark.id).querySelector('.knob').getBoundingClientRect();
       label.dataset.side = sideOf(label, x + width / 2, y + height / 2);
+      const box = stage.getBoundingClientRect(), name = label.getBoundingClientRect();  // at the picture's end it moves in
+      label.style.marginLeft = `${Math.max(0, box.left - name.left) + Math.min(0, box.right - name.right)}px`;
     }
   }
   function unname() {

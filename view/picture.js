@@ -69,7 +69,7 @@ function glider(place) {
     return between(from, to, even ? share : share * share * (3 - 2 * share));
   };
   const tick = now => {
-    const share = Math.min(1, (now - began) / lasts);
+    const share = Math.min(1, Math.max(0, now - began) / lasts);  // a frame may bear an earlier time than the move's start
     for (const move of moves) {
       const mark = under(share, move);
       if (mark) set(move[0], mark); else move[0].toggleAttribute('hidden', true);
@@ -187,17 +187,19 @@ function picture(uid, defs, name) {
     tip.style.top = `${y - box.top}px`;
   }
 
-  // A knob's words stand where they hide the least of what it changes: words, and what decides.
+  // A knob's words stand where they hide the least of what it changes: words, what decides, and other knobs.
   function sideOf(label, x, y) {
     const box = stage.getBoundingClientRect(), wide = label.offsetWidth, high = label.offsetHeight, far = 24;
-    const sides = { above: [x - wide / 2, y - far - high], below: [x - wide / 2, y + far], right: [x + far, y - high / 2], left: [x - far - wide, y - high / 2] };
+    const middle = Math.max(box.left, Math.min(box.right - wide, x - wide / 2));
+    const sides = { above: [middle, y - far - high], below: [middle, y + far], right: [x + far, y - high / 2], left: [x - far - wide, y - high / 2] };
     // a mark that decides may be a thin stripe: it weighs more than as many words
-    const seen = [...layer.querySelectorAll(':scope > text, :scope > :is(rect, circle).hot'), ...(label === tip ? [] : stage.querySelectorAll('.tbt-name[data-side]'))]
+    const seen = [...layer.querySelectorAll(':scope > text, :scope > :is(rect, circle).hot, .knob'), ...(label === tip ? [] : stage.querySelectorAll('.tbt-name[data-side]'))]
       .map(node => [node.getBoundingClientRect(), node.tagName === 'text' ? 1 : 10]);
     const meet = (low, high, from, to) => Math.max(0, Math.min(high, to) - Math.max(low, from));
     const hides = ([a, b]) => seen.reduce((sum, [one, weight]) => sum + weight * meet(a, a + wide, one.left, one.right) * meet(b, b + high, one.top, one.bottom), 0);
     const fits = ([a]) => a >= box.left && a + wide <= box.right;
-    const cost = ([name, at]) => hides(at) + (['left', 'right'].includes(name) && !fits(at) ? 1e6 : 0);
+    const leaves = ([, b]) => wide * (Math.max(0, box.top - b) + Math.max(0, b + high - box.bottom));  // over the figures, or the stepper
+    const cost = ([name, at]) => hides(at) + leaves(at) + (['left', 'right'].includes(name) && !fits(at) ? 1e6 : 0);
     return Object.entries(sides).reduce((best, one) => (cost(one) < cost(best) ? one : best))[0];
   }
 

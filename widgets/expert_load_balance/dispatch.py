@@ -174,6 +174,10 @@ def _tokens(r: Result, place) -> list[dict]:
     return marks
 
 
+def _rows(count: int) -> str:
+    return "row" if count == 1 else "rows"
+
+
 def _takeaway(r: Result) -> str:
     if not r.pair.network_rows:
         return "All experts are in the sender's own node, so nothing crosses the network."
@@ -188,8 +192,10 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
     place = PLACES[width == WIDE]
     left, wide, at, box, top, bottom, room, height = place
     now = getattr(r, r.way)
-    across = figure("sent over the network", now.network_rows, units.count, "hot", "rows")
-    within = figure("sent over NVLink", now.nvlink_rows, units.count, "secondary")
+    across = figure(
+        f"{_rows(now.network_rows)} over the network", now.network_rows, units.count, "hot", "rows"
+    )
+    within = figure(f"{_rows(now.nvlink_rows)} over NVLink", now.nvlink_rows, units.count, "secondary")
     slow = figure("on the network", now.network_s, units.seconds)
     saved = figure("fewer than once per pair", r.saved_share, lambda v: units.percent(v, 0))
     return Scene(

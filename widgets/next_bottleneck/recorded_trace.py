@@ -128,7 +128,7 @@ def _bar(id: str, x: Scale, y: float, high: float, bar, name: str, role: str, ti
     marks = [rect(id, left, y, max(0.8, wide - (0.8 if wide > 3 else 0)), high, role, tip)]
     if wide > text_width(name, "small") + 10:
         marks.append(
-            text(f"{id}-name", left + wide / 2, y + high / 2 + 4, name, "inverse", "small", "middle")
+            text(f"{id}-name", left + wide / 2, y + high / 2 + 4, name, "inverse", "small", "middle", on=role)
         )
     return marks
 
@@ -228,11 +228,13 @@ def _rows(r: Result, at: Box, pitch: float, high: float, above: bool) -> list[di
         y = at.y + (2 + streams.index(one.stream)) * pitch
         tip = f"launch {one.number}, {one.slot}: {one.kernel}, {_tip(one)}"
         marks += _bar(f"launch{one.number}", x, y, high, one, one.slot, _role(one.slot, r.slot), tip)
+    room = at.right + at.x / 2 if above else at.right + 24  # a time at the very end has no place
+    ticks = [t for t in x.ticks(3 if above else 5) if x(t) + text_width(units.seconds(t), "small") / 2 < room]
     # a lens: its marks are those of this window, while the axis under the knobs holds still
     lens = f"time-{r.zoom}-{1e9 * r.begin_s:.0f}"
     return [
         *marks,
-        *axis_x(lens, x, at.y + r.rows * pitch, show=units.seconds, ticks=x.ticks(3 if above else 5)),
+        *axis_x(lens, x, at.y + r.rows * pitch, show=units.seconds, ticks=ticks),
     ]
 
 
@@ -264,6 +266,7 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
     rows = _rows(r, panel, pitch, high, above)
     window, busy = units.seconds(r.window_s), units.seconds(r.busy_s)
     kernels = [(one.number, one.slot, one.kernel, one.start_s, one.took_s, one.gap_s) for one in r.launches]
+    kernels = kernels or [(0, "none", "no kernel in this window", r.begin_s, 0.0, r.window_s)]
     seconds = [Column(name, "s", units.seconds) for name in ("start", "took", "gap before")]
     return Scene(
         summary=_summary(r),

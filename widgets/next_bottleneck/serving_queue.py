@@ -15,7 +15,7 @@ MOST_RATE, REQUESTS = 16, 200
 WHOLE = 16384  # more than any prompt has: a step computes one whole prompt
 RATES = tuple(range(2, MOST_RATE + 1))
 LEAST_S, MOST_S, MOST_GAP_S = 0.03, 30.0, 0.2  # ends of the axes, the same in every state
-RATE = slider("rate", "Requests that arrive each second", 10, RATES[0], MOST_RATE)
+RATE = slider("rate", "Requests per second", 10, RATES[0], MOST_RATE)
 CHUNK = steps(
     "chunk",
     "Prompt tokens in a step",

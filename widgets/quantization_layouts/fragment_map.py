@@ -286,11 +286,12 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
     error = figure(
         "error of the outputs", r.error_share, lambda v: units.percent(v, 0), "hot" if r.misplaced else "ink"
     )
-    rows = figure("rows of W that one lane holds", r.rows_of_lane, units.count)
+    rows = figure("rows of W that one lane needs", r.rows_of_lane, units.count)
     slot = r.slots[r.nibble]
     return Scene(
         summary=f"Packed {ORDERS[r.order]}, {there.text} weights of the tile arrive where the kernel multiplies them, and "
-        f"the outputs err by {error.text}. Lane {r.lane} holds {rows.text} rows of W.",
+        f"the outputs err by {error.text}. Lane {r.lane} needs weights of {rows.text} rows of W. Its nibble {r.nibble} is multiplied as row and column "
+        f"{_place(slot.wanted)}, and holds the weight of {_place(slot.held)}.",
         takeaway=_takeaway(r),
         marks=_tile(r, left, top, cell)
         + _word(r, at, below, wide)
@@ -309,9 +310,14 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
         ),
         height=height,
         width=width,
+        legend=(
+            ("secondary", "needed by the lane, and right"),
+            ("primary", "where the chosen nibble is multiplied"),
+            ("hot", "a weight from elsewhere"),
+        ),
         formula=(
             (
-                "a_i of {lane:lane L}: row = L / 4 + 8 (bit 1 of i), column = 2 (L mod 4) + bit 0 + 8 (bit 2)",
+                "a_i of {lane:lane L}: row = ⌊L / 4⌋ + 8 (bit 1 of i), column = 2 (L mod 4) + bit 0 + 8 (bit 2)",
                 f"{{nibble:nibble {r.nibble}}} is a{slot.element} of lane {r.lane}: row {slot.wanted[0]}, column {slot.wanted[1]}",
             ),
         ),

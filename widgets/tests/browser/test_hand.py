@@ -73,6 +73,38 @@ def test_a_knob_says_its_name_until_the_reader_does_something(bare):
     )
 
 
+@pytest.mark.parametrize("width", [366, 1130])
+def test_a_name_covers_no_other_knob(bare, width):
+    page = bare([(find("recorded_trace"), {})], width=width)
+    expect(page.locator(".tbt-name[data-side]")).to_have_count(2)
+    names, knobs = (
+        [one.bounding_box() for one in page.locator(which).all()] for which in (".tbt-name", ".knob")
+    )
+
+    def meet(a: dict, b: dict) -> bool:
+        return all(
+            a[at] < b[at] + b[size] and b[at] < a[at] + a[size]
+            for at, size in (("x", "width"), ("y", "height"))
+        )
+
+    assert len(knobs) == 2
+    assert not [(name, knob) for name in names for knob in knobs if meet(name, knob)]
+
+
+@pytest.mark.parametrize(
+    "simulator", ["tile_walk", "moe_forward", "profiler_detective", "backend_dispatcher"]
+)
+def test_names_stay_within_a_phones_picture(bare, simulator):
+    page = bare([(find(simulator), {})], width=366)
+    expect(page.locator(".tbt-name[data-side]")).not_to_have_count(0)
+    stage = page.locator(".tbt-scene").bounding_box()
+    for name in page.locator(".tbt-name").all():
+        box = name.bounding_box()
+        assert box["x"] >= stage["x"] - 1, name.text_content()
+        assert box["x"] + box["width"] <= stage["x"] + stage["width"] + 1, name.text_content()
+        assert box["y"] >= stage["y"] - 1, name.text_content()
+
+
 def scene_marks(name: str) -> list[dict]:
     simulator = find(name)
     result = simulator.run(**simulator.inputs())

@@ -75,3 +75,17 @@ def test_a_mark_and_its_words_travel_together(moving, name):
             home.setdefault(id, set()).add((round(across, 1), round(down, 1)))
     assert len(home) > 50
     assert {id: places for id, places in home.items() if len(places) > 1} == {}
+
+
+def test_a_frame_that_bears_an_earlier_time_moves_nothing_backwards(bare):
+    """A frame may be stamped before the key that began the move: it must not draw a state before the first."""
+    page = bare([(find("tile_walk"), {})], reduced_motion="no-preference")
+    page.evaluate(
+        "() => { const ask = requestAnimationFrame; window.requestAnimationFrame = call => ask(now => call(now - 400)); }"
+    )
+    wrong = []
+    page.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
+    for preset in ("Decode, M = 1", "Tall tile, groups of 4", "Walk row by row"):
+        page.get_by_role("button", name=preset, exact=True).click()
+        page.wait_for_timeout(150)
+    assert wrong == []

@@ -300,6 +300,18 @@ def test_forced_colours_keep_marks_apart_from_the_ground(bare):
         assert stroke != ground and fill != ground, role
 
 
+def test_forced_colours_keep_the_key_and_the_words_on_textures(bare):
+    """A key's gradient is dropped unless it is kept on purpose, and words in the ground's colour vanish on a texture."""
+    plain = {"start": find("fragment_map").inputs({"order": "plain"})}
+    page = bare([(find("fragment_map"), plain)], forced_colors="active")
+    ground = page.locator(".tbt").evaluate("node => getComputedStyle(node).backgroundColor")
+    for role in ("secondary", "hot"):
+        key = page.locator(f".tbt-keys i.{role}")
+        assert "gradient" in key.evaluate("node => getComputedStyle(node).backgroundImage"), role
+        words = page.locator(f".tbt-scene text.on-{role}").first
+        assert words.evaluate("node => getComputedStyle(node).fill") != ground, role
+
+
 def test_words_of_a_value_carry_the_unit(page):
     size = page.get_by_role("slider", name="Size", exact=True)
     size.press("ArrowRight")
