@@ -135,7 +135,7 @@ def from_canvas(course: Course, give, sent: dict[str, dict[str, bytes]]) -> None
             for number, (name, data) in enumerate(files.items()):
                 archive.writestr(f"{student}_{IDS[student]}_{500 + number}_{name.replace('.', '-1.')}", data)
     code, said = give(f"collect {LAB} {download} --names {course.root}/names.csv")
-    assert code == 0 and f"files of {len(sent)} students, from Canvas" in said, said
+    assert code == 0 and f"files of {len(sent)} student" in said and ", from Canvas" in said, said
 
 
 def judged(give, ends: int) -> tuple[dict[str, dict], list[str]]:

@@ -49,7 +49,7 @@ RIGHT = cell("return honest(comm, x, chosen, experts)")
 def test_a_right_answer_has_all_points_and_says_what_was_counted():
     verdict = judged(RIGHT)
     assert verdict.verdict == PASS and verdict.points == verdict.of == 8, verdict
-    assert "3 public and 10 hidden" in verdict.parts[0].came and "3 exchanges" in verdict.parts[2].came
+    assert "3 public and 11 hidden" in verdict.parts[0].came and "3 exchanges" in verdict.parts[2].came
 
 
 # (the body of the answer, the part that is lost, words of what came, words of where to look)
@@ -420,7 +420,7 @@ def test_a_loop_without_an_end_in_one_case_is_found_by_halves(monkeypatch):
     asked, ask = [], host.turn_of
     monkeypatch.setattr(host, "turn_of", lambda *given: asked.append(len(given[3])) or ask(*given))
     body = ["while comm.ranks == 3:", "    pass", "return honest(comm, x, chosen, experts)"]
-    few = replace(DISPATCH, hidden=lambda rng: DISPATCH.hidden(rng)[-4:])  # each look at it costs seconds
+    few = replace(DISPATCH, hidden=lambda rng: DISPATCH.hidden(rng)[-5:-1])  # each look at it costs seconds
     verdict = judged(cell(*body), few)
     assert "a hidden case (nobody has a token)" in verdict.parts[0].came, verdict
     found = asked[asked.index(4) :]

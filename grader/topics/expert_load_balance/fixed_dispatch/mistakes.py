@@ -32,14 +32,14 @@ def left_in_slots(each):
     """Each expert's rows stay in the slot in which they came."""
     per, room, found = each[0][2] // len(each), each[0][3], []
     for rank, (rows, counts) in enumerate(masked_rows(each)):
-        out = np.zeros_like(rows)
+        held = np.zeros_like(rows)
         for sender, (x, chosen, _, _) in enumerate(each):
             here = np.flatnonzero((chosen // per == rank).any(axis=1))
             for slot, token in enumerate(here):
                 for e in range(per):
                     if rank * per + e in chosen[token]:
-                        out[e, sender * room + slot] = x[token]
-        found.append((out, counts))
+                        held[e, sender * room + slot] = x[token]
+        found.append((held, counts))
     return found
 
 

@@ -38,10 +38,6 @@ MISTAKES = in_cells(
             "a code is rounded to the nearest, np.rint: here the fraction is cut off",
             quantize(rounded="np.floor(blocks * step[..., None])"),
         ),
-        "cut off towards 0": (
-            "a code is rounded to the nearest, np.rint: here the fraction is cut off",
-            quantize(rounded="np.trunc(blocks * step[..., None])"),
-        ),
         "an eighth": (
             "without zero points the codes 1 to 15 stand for -7 to 7 times the scale: the largest magnitude is 7 of them, not 8",
             quantize(symmetric="np.abs(blocks).max(-1) / 8"),
