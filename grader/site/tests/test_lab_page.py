@@ -60,6 +60,7 @@ def test_the_page_holds_the_whole_lab(tab):
     assert tab.page.locator("article .drawn svg").count() >= 5
 
 
+@pytest.mark.slow  # a wrong answer below is red, too
 def test_the_stub_is_red(tab):
     tab.at(LAB)
     tab.write("differences", (stub := cell_of(LAB, "differences")))
@@ -142,6 +143,7 @@ def test_work_is_typed_kept_and_found_again(tab):
 
 
 @needs_answers
+@pytest.mark.slow
 def test_the_notebook_that_is_saved_gets_the_same_points(tab, tmp_path, capsys):
     tab.at(NUMPY)
     plain = json.loads((ROOT / "labs" / f"{NUMPY}.ipynb").read_text(encoding="utf-8"))

@@ -40,7 +40,11 @@ def test_a_notebook_runs(tmp_path, kernel, path):
     assert plain.run(path, plain.environment(tmp_path, ROOT, NOTEBOOKS[path]), kernel) is None
 
 
-@pytest.mark.parametrize("path", LATER, ids=name)
+@pytest.mark.parametrize(
+    "path",
+    [pytest.param(path, marks=pytest.mark.slow) if path.stem == "capstone" else path for path in LATER],
+    ids=name,
+)
 def test_a_lab_of_kernels_runs_with_its_answers_tried(tmp_path, kernel, path):
     assert plain.run(path, plain.environment(tmp_path, ROOT, plain=False, tried=True), kernel) is None
 
