@@ -22,6 +22,7 @@ STUDENTS = 6
 SLOW = "import time\n\ntime.sleep(1.5)\n"  # slept through for the public cases and for the hidden ones
 
 
+@pytest.mark.slow  # two minutes, mostly of waiting for one that hangs
 def test_a_class_on_two_workers_of_which_one_is_killed_and_one_hangs(course):
     """The small form of `python -m grader suites scale --all`."""
     for number in range(STUDENTS):

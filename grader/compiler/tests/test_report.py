@@ -59,6 +59,7 @@ def test_an_instruction_is_seen_by_itself_and_not_in_a_name(target, instruction)
     )
 
 
+@pytest.mark.slow  # 20 s: a kernel that spills takes the assembler long
 def test_spills_in_a_function_of_its_own_count():
     types = {"a_ptr": "*fp32", "c_ptr": "*fp32", "SIDE": "constexpr"}
     kernel = kernel_of(in_a_function_of_its_own, types, side=128, num_warps=1)

@@ -34,7 +34,13 @@ def test_every_cell_is_the_right_answer_or_a_form_of_its_question():
     assert kept and kept <= named
 
 
-@pytest.mark.parametrize("question, name", SAMPLE, ids=[": ".join(row) for row in SAMPLE])
+LONG = {"gemm_tiling.tiled_gemm", "flash_attention.forward"}  # 20 s each
+
+
+@pytest.mark.parametrize(
+    "question, name",
+    [pytest.param(*row, id=": ".join(row), marks=[pytest.mark.slow] * (row[0] in LONG)) for row in SAMPLE],
+)
 def test_an_honest_form_loses_what_it_costs(question, name):
     assert honest.judge(question, name)["broken"] == ""
 
