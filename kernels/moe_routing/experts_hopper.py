@@ -10,7 +10,6 @@ is what few tokens need, and the tensor cores never wait, which is what many nee
 
 from dataclasses import dataclass
 
-import torch
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.hopper import (
@@ -20,8 +19,8 @@ from triton.experimental.gluon.language.nvidia.hopper import (
     warpgroup_mma,
     warpgroup_mma_wait,
 )
-from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
+from kernels.hopper_tiles import columns, descriptor, store, tile_of
 from kernels.moe_routing.routed import Routed
 from kernels.ring_barriers import ring_barriers
 
@@ -38,37 +37,6 @@ class Config:
     buffers: int = 2  # slices on their way out, of each warpgroup
     group: int = 4  # tiles of rows that walk along the columns together
     box: int = 64  # rows fetched at a time, where programs take tiles in turns
-
-
-@gluon.jit
-def tile_of(t, tiles_m, tiles_n, GROUP: gl.constexpr):
-    width = GROUP * tiles_n
-    first = t // width * GROUP
-    rows = gl.minimum(tiles_m - first, GROUP)
-    return first + t % width % rows, t % width // rows
-
-
-@gluon.jit
-def columns(x, PARTS: gl.constexpr):
-    """x as a tuple of PARTS (a power of two) column slices; registers only change their names."""
-    if PARTS == 1:
-        parts = (x,)
-    else:
-        low, high = x.reshape([x.shape[0], 2, x.shape[1] // 2]).permute(0, 2, 1).split()
-        parts = columns(low, PARTS // 2) + columns(high, PARTS // 2)
-    return parts
-
-
-@gluon.jit
-def store(y_desc, buffers, y, row, column, WHICH: gl.constexpr, BUFFERS: gl.constexpr):
-    """y through this warpgroup's buffers in turn: one slice is stored while the next is converted."""
-    slices = columns(y, y.shape[1] // SLICE)
-    for i in gl.static_range(y.shape[1] // SLICE):
-        buffer = buffers.index(WHICH * BUFFERS + i % BUFFERS)
-        tma.store_wait(pendings=BUFFERS - 1)
-        buffer.store(slices[i].to(y_desc.dtype))
-        fence_async_shared()
-        tma.async_copy_shared_to_global(y_desc, [row, column + i * SLICE], buffer)
 
 
 @gluon.jit
@@ -245,12 +213,6 @@ def experts_hopper_kernel(
 
 
 CONFIGS = {128: Config(), 192: Config(consumers=3, stages=3)}  # by rows of a tile
-_GLUON = {torch.bfloat16: gl.bfloat16, torch.float16: gl.float16}
-
-
-def descriptor(matrix, block):
-    layout = gl.NVMMASharedLayout.get_default_for(block, _GLUON[matrix.dtype])
-    return TensorDescriptor.from_tensor(matrix, block, layout)
 
 
 def launch(rows, weight, found: Routed, out, gated: bool, programs: int, config: Config | None = None):

@@ -17,16 +17,8 @@ from triton.experimental.gluon.language.nvidia.hopper import (
 )
 
 from kernels.counters import arrivals
-from kernels.moe_routing.experts_hopper import (
-    HALF,
-    ROWS,
-    SLICE,
-    Config,
-    descriptor,
-    one_tile,
-    tile_of,
-    weight_rows,
-)
+from kernels.hopper_tiles import descriptor, tile_of
+from kernels.moe_routing.experts_hopper import HALF, ROWS, SLICE, Config, one_tile, weight_rows
 from kernels.moe_routing.routed import Routed
 
 # By rows of a tile. Of 192 finer steps, H200, 2026-11-23, DeepSeek-like, T = 4096, both products: 7.16 for 7.60 ms.

@@ -8,6 +8,7 @@ from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
 from kernels.counters import arrivals
+from kernels.hopper_tiles import descriptor
 from kernels.machines import machine
 from kernels.quantization_layouts.arguments import check_layer
 from kernels.quantization_layouts.hopper_unpack import STEP, WORDS
@@ -36,7 +37,6 @@ class Ring:
 
 
 REGISTERS = {2: 240, 4: 112}  # of a thread that multiplies, by warpgroups
-_GLUON = {torch.bfloat16: gl.bfloat16, torch.float16: gl.float16}
 
 
 def takes(w: Packed) -> bool:
@@ -63,7 +63,7 @@ def ring(x, w: Packed, out=None, config: Ring | None = None) -> torch.Tensor:
         _rows(w.words[0], [bricks, WORDS.value]),
         scales,
         scales if w.zeros is None else _rows(w.zeros, [bricks, width]),
-        _swizzled(x, [c.cols, STEP.value]),
+        descriptor(x, [c.cols, STEP.value]),
         out,
         parts,
         arrivals(x.device, tiles * c.consumers * c.pieces if even else 1),
@@ -106,12 +106,6 @@ def _rows(part, block) -> TensorDescriptor:
     matrix = part.view(part.shape[0] * part.shape[1], -1)
     layout = gl.NVMMASharedLayout(0, 8 * part.element_size(), 2)
     return TensorDescriptor.from_tensor(matrix, block, layout)
-
-
-def _swizzled(x, block) -> TensorDescriptor:
-    return TensorDescriptor.from_tensor(
-        x, block, gl.NVMMASharedLayout.get_default_for(block, _GLUON[x.dtype])
-    )
 
 
 @lru_cache
