@@ -45,7 +45,7 @@ SAID = {  # a sentence: its page, what it speaks of, from, to
     "Only 13% of the tokens keep all eight experts": ("a_experts", lambda r: np.mean(r.kept == 8), 0.125, 0.135),
     "only 0.6% of the score is lost": ("a_experts", lambda r: 1 - r.worth[1] / r.worth[0], 0.0055, 0.0065),
     "Four in a hundred of these random tokens": ("a_experts", lambda r: r.other, 0.035, 0.045),
-    "until all are read, at about 64 tokens": (
+    "until at about 64 tokens all experts are read": (
         "a_experts", lambda r: cost.expected_experts(64, 8, 128) / 128, 0.98, 0.99),
     "256 blocks of 16 tokens": (
         "b_order_and_tiles", lambda r: 4096 / cut(4096, 2048, 128, True).block, 256, 256),
@@ -55,40 +55,40 @@ SAID = {  # a sentence: its page, what it speaks of, from, to
     "of tokens 4 and 5 get rows 8 and 9": (
         "b_order_and_tiles", lambda r: (r.order.place[4, 0], r.order.place[5, 1]) == (8, 9), 1, 1),
     "67%, not 100": ("b_order_and_tiles", lambda r: slots(r, DEEPSEEK, 128).useful_share, 0.665, 0.675),
-    "the mean is useful, 128 of 192": (
+    "192 slots, of which 128 are useful": (
         "b_order_and_tiles", lambda r: slots(r, DEEPSEEK, 128).useful_share, 128 / 192 - 0.01, 128 / 192 + 0.01),
     "Tiles of 192 rows hold nearly every expert whole. They": (
         "b_order_and_tiles", lambda r: slots(r, DEEPSEEK, 192).tiles / 256, 1, 1.02),
-    "They need about the same number of slots": (
+    "They take about the same number of slots": (
         "b_order_and_tiles", lambda r: slots(r, DEEPSEEK, 192).slots / slots(r, DEEPSEEK, 128).slots, 0.97, 1.03),
     "but each weight is read once instead of 1.5 times": (
         "b_order_and_tiles", lambda r: slots(r, DEEPSEEK, 128).tiles / 256, 1.45, 1.55),
     "For Qwen's shape 9% of the slots are useful with the shortest tiles": (
         "b_order_and_tiles", lambda r: r.useful[QWEN, 16][16].useful_share, 0.085, 0.095),
     "and 1% with the tallest": ("b_order_and_tiles", lambda r: r.useful[QWEN, 16][192].useful_share, 0.005, 0.015),
-    "19% for Qwen's shape with 4096 tokens and tiles of 128": (
+    "With 4096 tokens of Qwen's shape and tiles of 128 it takes 19% of the slots": (
         "b_order_and_tiles", lambda r: 1 - slots(r, QWEN, 128).useful_share, 0.185, 0.195),
-    "10% if padding costs the same as with 64": (
+    "10% if the kernel skips empty halves of 64 rows": (
         "b_order_and_tiles", lambda r: 1 - slots(r, QWEN, 64).useful_share, 0.095, 0.105),
     "80% at 256 rows, tile 128 (81% drawn)": (
         "b_order_and_tiles", lambda r: slots(r, QWEN, 128).useful_share, 0.805, 0.815),
     "a factor of 1 drops 2.6% by chance alone": ("b_order_and_tiles", lambda r: r.dropped[0.0, 1.0], 0.0255, 0.0265),
     "and 1.25 drops nothing": ("b_order_and_tiles", lambda r: r.dropped[0.0, 1.25], 0, 0),
     "even a factor of 2.0 drops 8%": ("b_order_and_tiles", lambda r: r.dropped[0.5, 2.0], 0.075, 0.085),
-    "About half of them": ("c_kernel_and_combine", lambda r: r.differ["fp32"], 0.45, 0.55),
+    "About half of the sums differ": ("c_kernel_and_combine", lambda r: r.differ["fp32"], 0.45, 0.55),
     "in fp32 as in bf16": ("c_kernel_and_combine", lambda r: r.differ["bf16 throughout"], 0.45, 0.55),
-    "hides all but 50 in a million": (
+    "only 50 in a million still differ": (
         "c_kernel_and_combine", lambda r: 1e6 * r.differ["fp32, rounded to bf16 at the end"], 45, 55),
-    "so some 400 differ": (
+    "so some 400 of them differ": (
         "c_kernel_and_combine", lambda r: 4096 * 2048 * r.differ["fp32, rounded to bf16 at the end"], 380, 420),
-    "the rows move nearly the same bytes as the weights": (
+    "moves nearly as many bytes as reading the weights": (
         "c_kernel_and_combine",
         lambda r: sum(r.steps.values()) / cost.layer_cost(4096, 8, 128, 2048, 768).weight_bytes, 0.9, 1),
     "nearly two thirds of all experts are read": (
         "d_measured", lambda r: cost.expected_experts(16, 8, 128) / 128, 0.63, 0.66),
-    "At 128 users the caches have nearly caught up with the experts": (
+    "At 128 users all experts are read, and the caches are nearly as large as the experts": (
         "d_measured", lambda r: r.layer_bytes(128)[2] / r.layer_bytes(128)[0], 0.85, 0.95),
-    "At 16 users, with": (
+    "The share is largest at 16 users": (
         "d_measured",
         lambda r: max((1, 4, 16, 64, 128), key=lambda n: r.layer_bytes(n)[0] / sum(r.layer_bytes(n))), 16, 16),
     "It saves less than a thousandth of the layer's bytes": (
@@ -117,7 +117,7 @@ def test_words_about_the_run_hold_in_its_rows():
         case: {name: p["ratio"] for name, p in row["peers"].items() if "ratio" in p}
         for case, row in rows.items()
     }
-    assert "No row is slower than its baselines" in PROSE
+    assert "Our layer is faster than both baselines in every row" in PROSE
     assert min(min(one.values()) for one in ratios.values()) > 1
     assert "No other row is further from its limit" in PROSE
     assert min(rows, key=lambda case: rows[case]["share"]) == "Qwen3-like top-8 T = 1"
