@@ -174,7 +174,7 @@ def _enlarged(plot: Box) -> Box:
 def _crowd(r: Result, y: Scale, plot: Box) -> list[dict]:
     """Draw each of very many experts as a small column of its own, in rows, all to one scale."""
     phone = plot.w < 400
-    left = plot.x + (112 if phone else 150)
+    left = plot.x + (128 if phone else 150)
     room = Box(left, plot.y, (plot.right if phone else WIDE) - left, plot.h + 32)
     across = (8 if phone else 16) * (1 if r.expert_count <= 64 else 2)
     wide, high = room.w / across, room.h / -(-r.expert_count // across)
