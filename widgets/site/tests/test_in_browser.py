@@ -78,6 +78,21 @@ def stepped(control) -> tuple[str, float]:
     return ("ArrowLeft" if down else "ArrowRight"), control.default + sign * control.step
 
 
+def test_the_home_page_s_simulator_steps_without_python_and_a_hand_brings_it(opened):
+    page = opened("index.html")
+    root, fetched = page.locator(".tbt[data-revision]"), []
+    page.on("request", lambda request: fetched.append(request.url))
+    before = step(root)
+    root.get_by_role("button", name="Reset").evaluate("button => button.click()")
+    expect(root).to_have_attribute("data-step", "0")
+    assert before > 0 and not [url for url in fetched if "pyodide" in url]
+    control, key = slider(STEPS), stepped(slider(STEPS))
+    root.get_by_role("slider", name=control.label, exact=True).press(key[0])
+    live(page)
+    expect(root).to_have_attribute("data-revision", "1")
+    assert figures(root) == expected(STEPS, {control.name: key[1]}, step(root))
+
+
 @pytest.mark.parametrize(
     "simulator",
     [d if d in OPENED else pytest.param(d, marks=pytest.mark.slow) for d in EVERY],
