@@ -3,7 +3,7 @@ import { mount } from './scene.js';
 
 const here = path => new URL(path, import.meta.url).href;
 const SAYS = {
-  touch: 'Play runs at once. Touch a control, and the course’s own Python (13 MB) starts inside this page.',
+  touch: 'The course’s own Python (13 MB) starts inside this page when you touch the simulator.',
   starting: 'Python starts inside this page. The controls already listen; the picture follows in a moment.',
   live: 'Live: the course’s own Python model answers, inside this page. Nothing is sent anywhere.',
   failed: 'Python could not start inside this browser, so this stays a still picture.',
@@ -100,6 +100,14 @@ function wake(place) {
   stops.push(() => { unmount(); host.remove(); still.hidden = false; });
 }
 
+function asked(place) {
+  const button = document.createElement('button');
+  button.className = 'tool';
+  button.textContent = 'Play with it';
+  button.addEventListener('click', () => { button.remove(); wake(place); }, { once: true });
+  place.prepend(button);
+}
+
 // Python is 13 MB: it is fetched when the first simulator comes near, and on the home page, where it is near at once,
 // when a hand comes to it. Somebody who only reads fetches none.
 const COVER = document.body.matches('.on-cover');
@@ -110,6 +118,7 @@ const near = new IntersectionObserver(seen => {
 }, { rootMargin: '600px' });
 
 for (const place of places) {
+  if (COVER && place.clientWidth < 708) { asked(place); continue; }  // scene.js would ask Python for the narrow layout at once
   wake(place);
   if (!COVER) { near.observe(place); continue; }
   const begin = () => start().catch(giveUp);

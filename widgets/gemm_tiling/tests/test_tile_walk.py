@@ -11,6 +11,7 @@ from kernels.gemm_tiling import cost
 from widgets.gemm_tiling.tile_walk_model import pieces
 from widgets.registry import find
 from widgets.scene import NARROW, WIDE
+from widgets.site.build import ROOT
 
 WALK = find("tile_walk")
 SIZES = st.integers(1, 40)
@@ -117,6 +118,8 @@ def test_it_opens_when_groups_are_done_and_row_by_row_is_not():
     area = sum(m["w"] * m["h"] for m in walked) / (marks["row-c"]["w"] * marks["row-c"]["h"])
     assert area == pytest.approx(r.race[r.finish].row_share, abs=0.01) and 0.35 < area < 0.45
     assert "row-end" not in marks
+    words = " ".join((ROOT / "course/01_gemm_tiling/a_reuse.md").read_text(encoding="utf-8").split())
+    assert f"step={r.finish})" in words and f"then done {r.race[r.finish].row_share:.0%} of it" in words
 
 
 def test_tile_depth_changes_only_the_shared_memory():

@@ -13,6 +13,7 @@ from kernels.tiny_model.kept import KEPT
 from widgets.quantization_layouts.block_scales import COUNT, OUTLIER_AT, TOP, TRAINED, trained_units
 from widgets.registry import find
 from widgets.scene import NARROW, WIDE
+from widgets.site.build import ROOT
 from widgets.tests.rules import covered
 
 SCALES = find("block_scales")
@@ -60,6 +61,13 @@ def test_the_trained_weights_are_the_tiny_model_s():
         expert = found["blocks.0.moe.up"][3]
     assert np.array_equal(np.array(kept["weights"], np.float16), expert.T[kept["units"]])
     assert "blocks.0.moe.up, expert 3" in kept["source"] and len(trained_units()) == 16
+
+
+def test_the_lesson_says_what_the_simulator_finds():
+    r = blocks(numbers="trained", outlier=5)
+    words = " ".join((ROOT / "course/02_quantization_layouts/b_codes.md").read_text(encoding="utf-8").split())
+    found = f"1,024 of them err by {r.here.trained:.1%} where bell-shaped numbers err by {r.here.bell:.1%}."
+    assert found in words
 
 
 def test_trained_weights_stay_as_trained_until_the_outlier_is_pulled():
