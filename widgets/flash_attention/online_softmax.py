@@ -50,8 +50,8 @@ class Panels(NamedTuple):
 
 
 PLACES = {
-    True: Panels(Box(60, 44, 584, 76), Box(60, 190, 584, 104), Box(60, 382, 584, 0), True),
-    False: Panels(Box(20, 44, 264, 76), Box(20, 190, 264, 92), Box(20, 382, 290, 0), False),
+    True: Panels(Box(60, 44, 584, 84), Box(60, 196, 584, 98), Box(60, 382, 584, 0), True),
+    False: Panels(Box(20, 44, 264, 84), Box(20, 196, 264, 86), Box(20, 382, 290, 0), False),
 }
 LARGEST_FP32 = math.log(3.4028234663852886e38)  # a score above this has an exponential beyond fp32
 OUTPUTS = min(chain(*cost.SCENE.values)), max(chain(*cost.SCENE.values))  # a weighted mean stays between
@@ -263,7 +263,7 @@ def _weights(r: Result, step: int, at: Panels) -> list[dict]:
         else "what each key counts; below it, its v"
     )
     marks = [
-        text("weights-title", 0, 162, title, "muted", "small"),
+        text("weights-title", 0, 168, title, "muted", "small"),
         line("weights-axis", at.weights.x, at.weights.bottom, at.weights.right, at.weights.bottom, "axis"),
         text("one", at.weights.x - 8, at.weights.y + 4, "1", "muted", "small", "end"),
         text("v", at.weights.x - 8, at.weights.bottom + 18, "v", "muted", "small", "end"),
@@ -371,7 +371,7 @@ def _tiles(r: Result, at: Panels) -> list[dict]:
                 text(
                     f"tile-{i}",
                     middle,
-                    at.scores.bottom + 24,
+                    at.scores.bottom + 22,
                     f"tile {i}" if at.wide else str(i),
                     "muted",
                     "small",
