@@ -145,6 +145,7 @@ function picture(uid, defs, name) {
         node = drawn(TAG[mark.t] || mark.t);
         node.dataset.kind = mark.t;
         node.dataset.id = mark.id;
+        if (mark.t === 'text') say(node, mark.s);  // before it stands in the picture: one change, not two
         pool.set(mark.id, node);
       }
       if (node === place) place = place.nextSibling;

@@ -1,6 +1,7 @@
 """Show softmax over a row, one tile of keys at a time. A larger maximum scales down all earlier sums."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import NamedTuple
@@ -22,7 +23,6 @@ from widgets.scene import (
     figure,
     handle,
     line,
-    path,
     rect,
     table,
     text,
@@ -33,15 +33,15 @@ PULLED, HIGHEST = 4, 7.0  # the key whose score is pulled, and how far: the axis
 SCORE = slider(
     "score", "One key's score", 5.0, 0.0, HIGHEST, step=0.5, more=True, help="The bar with the knob on it."
 )
-HEIGHT = 416
+HEIGHT = 430
 
 
 class Panels(NamedTuple):
-    """Hold three panels in step, one under the other: scores, the weight of each key, the output."""
+    """Hold what is drawn, from top to bottom: scores, the weight of each key, and the line of the output."""
 
     scores: Box
     weights: Box
-    output: Box
+    output: Box  # its height is nothing: a line of numbers
     wide: bool
 
     @property
@@ -50,10 +50,11 @@ class Panels(NamedTuple):
 
 
 PLACES = {
-    True: Panels(Box(60, 44, 584, 92), Box(60, 188, 584, 76), Box(60, 330, 584, 62), True),
-    False: Panels(Box(20, 44, 264, 92), Box(20, 188, 264, 76), Box(20, 330, 264, 62), False),
+    True: Panels(Box(60, 44, 584, 84), Box(60, 196, 584, 98), Box(60, 382, 584, 0), True),
+    False: Panels(Box(20, 44, 264, 84), Box(20, 196, 264, 86), Box(20, 382, 290, 0), False),
 }
 LARGEST_FP32 = math.log(3.4028234663852886e38)  # a score above this has an exponential beyond fp32
+OUTPUTS = min(chain(*cost.SCENE.values)), max(chain(*cost.SCENE.values))  # a weighted mean stays between
 ORDERS = {"given": "as given", "rising": "smallest first", "falling": "largest first"}
 EXACT, SHORT = units.fixed(3), units.fixed(2)
 ASIDE = [(aside, up) for up in (0, 13, 26, 39) for aside in (0, 5, -5)]
@@ -68,6 +69,9 @@ class Result:
     first_shrink: float  # the first rescale below 1 of something that was there; 1 if none
     output: float
     whole_row_output: float  # the ordinary softmax, which sees all scores first
+    unscaled_outputs: tuple[
+        float, ...
+    ]  # after each tile, if a larger maximum left the earlier sums as they were
     difference: float
     scale: float
     shift: float
@@ -97,11 +101,23 @@ def run(order, tile, score, scale, shift) -> Result:
         shrinks[0] if shrinks else 1.0,
         last,
         whole,
+        _unscaled(states),
         abs(last - whole),
         scale,
         shift,
         next(i for i, key in enumerate(keys) if key is mine),
     )
+
+
+def _unscaled(states: Sequence[cost.State]) -> tuple[float, ...]:
+    """Return the outputs of a kernel that forgets the factor: each tile's sums are added to sums of another scale."""
+    total, weighted, found = 0.0, 0.0, []
+    for before, now in zip([None, *states], states, strict=False):
+        kept = before.l * now.rescale if before else 0.0
+        total += now.l - kept
+        weighted += now.output * now.l - (before.output * kept if before else 0.0)
+        found.append(weighted / total)
+    return tuple(found)
 
 
 def _across(r: Result, key: float, at: Panels) -> float:
@@ -247,7 +263,7 @@ def _weights(r: Result, step: int, at: Panels) -> list[dict]:
         else "what each key counts; below it, its v"
     )
     marks = [
-        text("weights-title", 0, 160, title, "muted", "small"),
+        text("weights-title", 0, 168, title, "muted", "small"),
         line("weights-axis", at.weights.x, at.weights.bottom, at.weights.right, at.weights.bottom, "axis"),
         text("one", at.weights.x - 8, at.weights.y + 4, "1", "muted", "small", "end"),
         text("v", at.weights.x - 8, at.weights.bottom + 18, "v", "muted", "small", "end"),
@@ -275,9 +291,10 @@ def _weights(r: Result, step: int, at: Panels) -> list[dict]:
             text(
                 "rescale",
                 max(middle, 90 if at.wide else 40),
-                at.weights.y - 6,
+                at.weights.y - 10,
                 words,
                 "hot",
+                "big",
                 anchor="middle",
                 bold=True,
             )
@@ -305,67 +322,56 @@ def _sum(r: Result, step: int, at: Panels) -> list[dict]:
 
 
 def _output(r: Result, step: int, at: Panels) -> list[dict]:
-    y = linear(min(r.values), max(r.values), at.output.bottom, at.output.y)
-    whole = y(r.whole_row_output)
-    middles = [_across(r, min((i + 0.5) * r.tile, len(r.scores)), at) for i in range(len(r.states))]
-    points = [(middles[i], y(r.states[i].output)) for i in range(step + 1)]
+    """Draw the output on a line of numbers. It goes to the whole row's, and without the factor somewhere else."""
+    x, y = linear(*OUTPUTS, at.output.x, at.output.right), at.output.y
+    now, whole, wrong = r.states[step].output, r.whole_row_output, r.unscaled_outputs[step]
+    goal, shown = f"softmax over the whole row: {EXACT(whole)}", EXACT(now)
+    place = min(
+        max(x(whole), text_width(goal, "small") / 2 + 4), at.width - text_width(goal, "small") / 2 - 4
+    )
     marks = [
-        text("output-title", 0, 312, "output so far: the weighted mean of v", "muted", "small"),
-        line("whole", at.output.x, whole, at.output.right, whole, "limit", "softmax over the whole row"),
-        text(
-            "whole-name",
-            at.output.right + 6,
-            whole - 2,
-            "whole row" if at.wide else "whole",
-            "muted",
-            "small",
-        ),
-        text("whole-value", at.output.right + 6, whole + 12, EXACT(r.whole_row_output), "muted", "small"),
-        path("walk", points if step else points * 2, "primary"),
+        text("output-title", 0, y - 50, "output so far: the weighted mean of v", "muted", "small"),
+        line("output-axis", x.start, y, x.end, y, "axis"),
+        text("output-low", x.start - 8, y + 4, units.number(x.lo), "muted", "small", "end"),
+        text("output-high", x.end + 8, y + 4, units.number(x.hi), "muted", "small"),
+        line("whole", x(whole), y - 20, x(whole), y + 12, "limit", goal),
+        text("whole-name", place, y - 26, goal, "ink", "small", "middle"),
     ]
-    for i, (x, high) in enumerate(points):
-        tip = f"After tile {i}: output {EXACT(r.states[i].output)}"
-        marks.append(
-            circle(f"dot-{i}", x, high, 6 if i == step else 4, "now" if i == step else "primary", tip)
-        )
-    words = EXACT(r.states[step].output)
-    place = _free(points, whole, text_width(words, bold=True) / 2, at.output)
-    return about("o", marks) + [text("o-name", *place, words, "now", anchor="middle", bold=True)]
-
-
-def _free(points: list[tuple], whole: float, half: float, box: Box) -> tuple[float, float]:
-    """Return the position of the output's number, above or below its dot, off the dot's path and the whole row's line."""
-    x, high = points[-1]
-    x = min(max(x, box.x + half), box.right - 24)
-    way = [
-        (a + (c - a) * k / 16, b + (d - b) * k / 16)
-        for (a, b), (c, d) in zip(points, points[1:], strict=False)
-        for k in range(17)
-    ]
-
-    def struck(y: float) -> tuple[int, float]:
-        on_way = sum(abs(a - x) < half + 5 and y - 15 < b < y + 7 for a, b in way)
-        return on_way + 20 * (y - 11 < whole < y + 4) + 20 * (
-            not box.y - 16 < y - 10 < y < box.bottom + 4
-        ), abs(y - high)
-
-    return x, min((high - 10, high + 22, high - 26, high + 36), key=struck)
+    for i, state in enumerate(r.states[:step]):
+        tip = f"After tile {i}: output {EXACT(state.output)}"
+        marks.append(circle(f"dot-{i}", x(state.output), y, 3.5, "primary", tip))
+    apart = abs(wrong - now) > 5e-4
+    if apart:  # the same mistake as leaving out the multiplication by the factor
+        words = f"without the factor: {EXACT(wrong)}"
+        half = text_width(words, "small", True) / 2
+        middle = min(max(x(wrong), half + 4), at.width - half - 4)
+        tip = f"a kernel that never rescales would say {EXACT(wrong)}"
+        marks += [
+            line("wrong-a", x(wrong) - 5, y - 5, x(wrong) + 5, y + 5, "hot", tip),
+            line("wrong-b", x(wrong) - 5, y + 5, x(wrong) + 5, y - 5, "hot", tip),
+            text("wrong-name", middle, y + 40, words, "hot", "small", "middle", bold=True),
+        ]
+    marks.append(circle("dot", x(now), y, 7, "now", f"After tile {step}: output {shown}"))
+    words = f"{shown}, the same" if step == len(r.states) - 1 else shown
+    half = text_width(words, bold=True) / 2 + 4
+    middle = min(max(x(now), half), at.width - half)
+    return about("o", marks) + [text("o-name", middle, y + 24, words, "now", anchor="middle", bold=True)]
 
 
 def _tiles(r: Result, at: Panels) -> list[dict]:
-    """Draw where one tile ends and the next begins, in all panels, with their names where there is room."""
+    """Draw where one tile ends and the next begins, with their names where there is room."""
     marks = []
     for i in range(len(r.states)):
         x, middle = _across(r, i * r.tile, at), _across(r, (i + 0.5) * r.tile, at)
         if i:
-            panels = enumerate((at.scores, at.weights, at.output))
+            panels = enumerate((at.scores, at.weights))
             marks += [line(f"tile-{i}-{p}", x, box.y - 8, x, box.bottom, "grid") for p, box in panels]
         if r.tile > (1 if at.wide else 2):
             marks.append(
                 text(
                     f"tile-{i}",
                     middle,
-                    at.output.bottom + 16,
+                    at.scores.bottom + 22,
                     f"tile {i}" if at.wide else str(i),
                     "muted",
                     "small",
@@ -390,16 +396,11 @@ def _caption(r: Result, step: int) -> str:
 
 def _formula(r: Result, step: int) -> tuple[tuple[str, str], ...]:
     new, old = r.states[step], r.states[step - 1] if step else None
-    m, top, factor = units.number(new.m, 4), units.number(new.tile_max, 4), EXACT(new.rescale)
+    m, factor = units.number(new.m, 4), EXACT(new.rescale)
     before = units.number(old.m, 4) if old else "−∞"
-    kept, weighted = (old.l * new.rescale, old.output * old.l * new.rescale) if old else (0, 0)
+    weighted = old.output * old.l * new.rescale if old else 0
     return (
-        ("{m:m'} = max(m, {s:tile max})", f"max({before}, {{s:{top}}}) = {{m:{m}}}"),
-        ("{factor} = exp(m − {m:m'})", f"exp({before} − {m}) = {factor}"),
-        (
-            "{l:l'} = l · {factor} + Σ exp({s} − {m:m'})",
-            f"{EXACT(old.l if old else 0)} · {factor} + {EXACT(new.l - kept)} = {EXACT(new.l)}",
-        ),
+        ("{factor} = exp(m − {m:m'})", f"exp({before} − {{m:{m}}}) = {factor}"),
         (
             "{o:O'} = (O · l · {factor} + Σ exp({s} − {m:m'}) · v) / {l:l'}",
             f"({EXACT(weighted)} + {EXACT(new.output * new.l - weighted)}) / {EXACT(new.l)} = {EXACT(new.output)}",

@@ -5,8 +5,8 @@ from widgets import units
 from widgets.controls import powers_of_two, select
 from widgets.declare import Declaration, Prediction, Stepper
 from widgets.gemm_tiling import tile_walk_picture as picture
-from widgets.gemm_tiling.tile_walk_model import ELEM_BYTES, Result, run
-from widgets.scene import WIDE, Column, Scene, beside_model, figure, table, text
+from widgets.gemm_tiling.tile_walk_model import ELEM_BYTES, Result, Stand, run
+from widgets.scene import WIDE, Column, Scene, beside_model, figure, only, table, text
 
 
 def _one_row(r: Result, width: int, at) -> list[dict]:
@@ -29,18 +29,23 @@ def _beside(r: Result, measured: dict) -> tuple[str, ...]:
     )
 
 
-def _formula(r: Result, number: int) -> tuple[tuple[str, str], ...]:
-    wave, bm, bn = r.grouped_walk.waves[number], f"{{bm:{r.bm}}}", f"{{bn:{r.bn}}}"
+def _formula(r: Result, stand: Stand) -> tuple[tuple[str, str], ...]:
+    ended = picture.done(r, stand.grouped)
+    wave, bm, bn = r.grouped_walk.waves[0 if ended else stand.grouped], f"{{bm:{r.bm}}}", f"{{bn:{r.bn}}}"
     stage, reuse = units.binary_bytes(r.stage_bytes), units.number(r.reuse_flop_per_element)
     per_byte = units.number(r.tile_flop_per_byte)
+    words = "{wave} = ({a_grouped:bands of A}·{bm} + {b_grouped:bands of B}·{bn})·{k}·bytes"
     bands = f"({{a_grouped:{wave.a_band_count}}}·{bm} + {{b_grouped:{wave.b_band_count}}}·{bn})"
+    if ended:  # no band is drawn any more: an earlier wave stands for all
+        lit = ("bm", "bn", "k")
+        words, bands = f"first {only(lit, words)}", only(lit, bands)
     return (
         (
             "{tile:reuse} = 2·{bm}·{bn} / ({bm} + {bn})",
             f"2·{bm}·{bn} / ({bm} + {bn}) = {reuse} FLOP per element, {per_byte} per byte",
         ),
         (
-            "{wave} = ({a_grouped:bands of A}·{bm} + {b_grouped:bands of B}·{bn})·{k}·bytes",
+            words,
             f"{bands}·{{k:{r.k}}}·{r.elem_bytes} = {units.si_bytes(wave.bytes_read)}",
         ),
         (
@@ -85,22 +90,39 @@ def _takeaway(r: Result) -> str:
         return "A single row of tiles has only one order. A larger batch or fewer bytes can help."
     if r.group_m == 1:
         return "Row by row, a wave is a thin strip that reads nearly all of B."
-    if r.saving_ratio < 1:
+    if r.total_ratio < 1:
         return "A group this high makes the wave a tall strip, and it reads more than row by row."
-    return f"A wave is one big tile. The squarer it is, the less it reads: {units.times(r.saving_ratio)} less here."
+    return f"A wave is one big tile. The squarer it is, the less it reads: {units.times(r.total_ratio)} less here."
 
 
 def _bands(count: int) -> str:
     return "1 band" if count == 1 else f"{units.count(count)} bands"
 
 
-def _caption(r: Result, number: int) -> str:
-    row, grouped = (walk.waves[number] for walk in (r.row_walk, r.grouped_walk))
+def _caption(r: Result, stand: Stand) -> str:
+    row, grouped = r.row_walk.waves[stand.row], r.grouped_walk.waves[stand.grouped]
     steps = len(r.row_walk.waves)
     shown = f", of which the first {steps} are steps here" if steps < r.wave_count else ""
+    if stand.row == stand.grouped == r.wave_count - 1 and r.wave_count > 1:
+        return f"Both are done with all {units.count(r.wave_count)} waves."
+    if stand.row == stand.grouped:
+        return (
+            f"Wave {stand.row + 1} of {units.count(r.wave_count)}{shown}: row by row it reads "
+            f"{_bands(row.a_band_count)} of A and {row.b_band_count} of B, in groups {grouped.a_band_count} and "
+            f"{grouped.b_band_count}."
+        )
+    ended = [
+        name
+        for name, number in (("Row by row", stand.row), (f"The walk in groups of {r.group_m}", stand.grouped))
+        if picture.done(r, number)
+    ]
+    if ended:
+        other = stand.grouped if stand.row == r.wave_count - 1 else stand.row
+        return f"{ended[0]} is done. With as many bytes the other is at wave {other + 1} of {units.count(r.wave_count)}."
     return (
-        f"Wave {number + 1} of {units.count(r.wave_count)}{shown}: row by row it reads {_bands(row.a_band_count)} of A and "
-        f"{row.b_band_count} of B, in groups {grouped.a_band_count} and {grouped.b_band_count}."
+        f"Row by row is at wave {stand.row + 1} of {units.count(r.wave_count)}{shown}, groups at wave {stand.grouped + 1}: "
+        f"these read {_bands(row.a_band_count)} of A and {row.b_band_count} of B, and {grouped.a_band_count} and "
+        f"{grouped.b_band_count}."
     )
 
 
@@ -114,40 +136,54 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
     )
     edge, shared, known = picture.group_edge(grouped_at, r), _table(r), _beside(r, measured)
     read, ladder = picture.read(r, read_at), picture.ladder(r, measured, ladder_at)
-    reuse = figure("FLOP per element, one tile", r.reuse_flop_per_element, term="tile")
+    least = figure("fewer bytes for the same waves", r.total_ratio, units.times)
     scenes = []
-    for i, saving in enumerate(r.savings):
-        row = figure("row by row, so far", r.row_walk.read_so_far[i], units.si_bytes, "hot", "read_row")
+    for stand in r.race:
+        budget = max(r.row_walk.read_so_far[stand.row], r.grouped_walk.read_so_far[stand.grouped])
+        both = figure("read by each so far, at most", budget, units.si_bytes)
+        row = figure("of C done row by row", stand.row_share, _done, "hot", "read_row")
         grouped = figure(
-            f"groups of {r.group_m}, so far",
-            r.grouped_walk.read_so_far[i],
-            units.si_bytes,
-            "primary",
-            "read_grouped",
+            f"of C done in groups of {r.group_m}", stand.grouped_share, _done, "primary", "read_grouped"
         )
-        ratio = figure("fewer bytes", saving, units.times)
         scenes.append(
             Scene(
-                summary=f"A {r.bm} × {r.bn} tile does {reuse.text} FLOP for each element it loads; after {i + 1} of "
-                f"{units.counted(r.wave_count, 'wave')} of {r.programs} programs, {row.text} are read row by row and "
-                f"{grouped.text} in groups of {r.group_m}, a saving of {ratio.text}.",
+                summary=f"C takes {units.counted(r.wave_count, 'wave')} of {units.counted(r.programs, 'program')}; when each walk has read "
+                f"at most {both.text}, row by row has done {row.text} of C and groups of {r.group_m} have done "
+                f"{grouped.text}; for the same waves row by row reads {least.text} the bytes.",
                 takeaway=_takeaway(r),
                 marks=fixed
-                + picture.panel("row", titles[0], row_at, r.row_walk.waves[i], i, r)
-                + picture.panel("grouped", titles[1], grouped_at, r.grouped_walk.waves[i], i, r)
+                + picture.panel("row", titles[0], "hot", row_at, r.row_walk.waves[stand.row], stand.row, r)
+                + picture.panel(
+                    "grouped",
+                    titles[1],
+                    "primary",
+                    grouped_at,
+                    r.grouped_walk.waves[stand.grouped],
+                    stand.grouped,
+                    r,
+                )
                 + edge
-                + read(i)
-                + ladder(i),
-                figures=(reuse, row, grouped, ratio),
+                + read(stand)
+                + ladder(stand),
+                figures=(row, grouped, both, least),
                 table=shared,
                 height=height,
-                formula=_formula(r, i),
+                formula=_formula(r, stand),
                 beside=known,
-                caption=_caption(r, i),
+                caption=_caption(r, stand),
                 width=width,
             )
         )
     return scenes
+
+
+def start(r: Result) -> int:
+    """Open when one walk is done and the other isn't. Of two that read alike, in the midst."""
+    return r.finish if r.total_ratio != 1 else len(r.race) // 2
+
+
+def _done(share: float) -> str:
+    return units.percent(share, 0 if share == 1 or share > 0.1 else 1)
 
 
 SIMULATOR = Declaration(
@@ -187,7 +223,7 @@ SIMULATOR = Declaration(
         "Batch of 64, tiles of 64 rows": {"m": 64, "bm": 64},
     },
     run=run,
-    stepper=Stepper("wave", frames),
+    stepper=Stepper("wave", frames, start),
     prediction=Prediction(
         "132 programs run at once, each on a 128 × 128 tile of an 8192 square GEMM. Walking in groups of "
         "8 rows of tiles instead of row by row, how many times fewer bytes does this wave read?",

@@ -1,5 +1,6 @@
 """Wave after wave of programs over the tiles of C, and the bands of A and B that each wave reads."""
 
+from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import accumulate
@@ -31,6 +32,17 @@ class Wave:
 class Walk:
     waves: tuple[Wave, ...]
     read_so_far: tuple[int, ...]
+    flop_per_byte_so_far: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Stand:
+    """Hold how far both walks are when they have read the same bytes, or have nothing left to read."""
+
+    row: int  # the last wave that is read whole, from 0
+    grouped: int
+    row_share: float  # of C
+    grouped_share: float
 
 
 @dataclass(frozen=True)
@@ -60,7 +72,9 @@ class Result:
     row: Wave  # the first wave of each
     grouped: Wave
     saving_ratio: float
-    savings: tuple[float, ...]  # after each wave
+    total_ratio: float  # of the bytes of all waves shown
+    race: tuple[Stand, ...]  # after each wave of the walk that reads more
+    finish: int  # when the other one is done
 
 
 def pieces(first: int, last: int, tiles_m: int, tiles_n: int, group_m: int) -> tuple[Piece, ...]:
@@ -111,7 +125,22 @@ def _walk(group: int, m: int, n: int, k: int, bm: int, bn: int, elem: int, sms: 
         )
 
     waves = tuple(wave(first) for first in range(0, tiles, sms)[:SHOWN])
-    return Walk(waves, tuple(accumulate(wave.bytes_read for wave in waves)))
+    read_so_far = tuple(accumulate(wave.bytes_read for wave in waves))
+    flop = accumulate(wave.flop_per_byte * wave.bytes_read for wave in waves)
+    return Walk(waves, read_so_far, tuple(f / b for f, b in zip(flop, read_so_far, strict=True)))
+
+
+def _race(row: Walk, grouped: Walk, programs: int, tiles: int) -> tuple[Stand, ...]:
+    slower = max(row, grouped, key=lambda walk: walk.read_so_far[-1])
+
+    def wave(walk: Walk, budget: int) -> int:
+        return max(0, bisect_right(walk.read_so_far, budget) - 1)
+
+    def share(wave: int) -> float:
+        return min(1.0, (wave + 1) * programs / tiles)
+
+    stands = ((wave(row, budget), wave(grouped, budget)) for budget in slower.read_so_far)
+    return tuple(Stand(i, j, share(i), share(j)) for i, j in stands)
 
 
 def run(m, n, k, bm, bn, bk, group_m, dtype, machine_name) -> Result:
@@ -121,7 +150,8 @@ def run(m, n, k, bm, bn, bk, group_m, dtype, machine_name) -> Result:
     tiles_m, tiles_n = -(-m // bm), -(-n // bn)
     tiles = tiles_m * tiles_n
     row, grouped = (_walk(group, m, n, k, bm, bn, elem, target.sms) for group in (1, group_m))
-    savings = tuple(a / b for a, b in zip(row.read_so_far, grouped.read_so_far, strict=True))
+    programs = min(target.sms, tiles)
+    race, last = _race(row, grouped, programs, tiles), len(row.waves) - 1
     reuse = cost.reuse(bm, bn)
     return Result(
         m,
@@ -137,7 +167,7 @@ def run(m, n, k, bm, bn, bk, group_m, dtype, machine_name) -> Result:
         machine_name,
         tiles_m,
         tiles_n,
-        min(target.sms, tiles),
+        programs,
         -(-tiles // target.sms),
         reuse,
         reuse / elem,
@@ -147,6 +177,8 @@ def run(m, n, k, bm, bn, bk, group_m, dtype, machine_name) -> Result:
         grouped,
         row.waves[0],
         grouped.waves[0],
-        savings[0],
-        savings,
+        row.waves[0].bytes_read / grouped.waves[0].bytes_read,
+        row.read_so_far[-1] / grouped.read_so_far[-1],
+        race,
+        next(i for i, stand in enumerate(race) if last in (stand.row, stand.grouped)),
     )

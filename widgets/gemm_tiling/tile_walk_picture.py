@@ -4,9 +4,9 @@ from collections.abc import Callable
 from functools import cache, lru_cache
 
 from widgets import units
-from widgets.charts import Box, axis_x, limit_up, log
+from widgets.charts import Box, axis_x, limit_up, log, text_width
 from widgets.controls import powers_of_two
-from widgets.gemm_tiling.tile_walk_model import Piece, Result, Wave
+from widgets.gemm_tiling.tile_walk_model import Piece, Result, Stand, Wave
 from widgets.scene import WIDE, about, circle, drag, handle, line, path, rect, text
 
 BM = powers_of_two("bm", "Tile rows (bm)", 128, 16, 256)
@@ -101,20 +101,25 @@ def _read(some: int, of: int, matrix: str) -> str:
     return f"{units.count(some)} of {units.counted(of, 'band')} of {matrix}"
 
 
-def panel(id: str, name: str, at: Box, wave: Wave, number: int, r: Result) -> list[dict]:
-    """One wave on C, and the bands it reads: of A to the left, of B above."""
+def done(r: Result, number: int) -> bool:
+    """Return whether a walk has nothing left of C. An only wave or row of tiles shows its bands."""
+    return number == r.wave_count - 1 > 0 and r.tiles_m > 1
+
+
+def panel(id: str, name: str, role: str, at: Box, wave: Wave, number: int, r: Result) -> list[dict]:
+    """One wave on C, and the bands it reads: of A to the left, of B above. A walk that is done fills C with its colour."""
     box = _box(at, r)
+    if done(r, number):
+        middle = (box.x + box.right) / 2, (box.y + box.bottom) / 2 + 6
+        return [
+            rect(f"{id}-done0", box.x, box.y, box.w, box.h, role, f"{name}: all of C"),
+            text(f"{id}-end", *middle, "done", "inverse", "big", "middle", bold=True, on=role),
+        ]
     tip = f"{name}, wave {number + 1}: {{}}"
+    low = box.bottom + 16
     marks = [
         text(f"{id}-b-name", box.x - 16, box.y - 22, _read(wave.b_band_count, r.tiles_n, "B"), READ, "small"),
-        text(
-            f"{id}-a-name",
-            box.x - 16,
-            box.bottom + 16,
-            _read(wave.a_band_count, r.tiles_m, "A"),
-            READ,
-            "small",
-        ),
+        text(f"{id}-a-name", box.x - 16, low, _read(wave.a_band_count, r.tiles_m, "A"), READ, "small"),
     ]
     marks += _tiles(f"{id}-done", box, r, wave.walked, WALKED, tip.format("walked by the waves before"))
     marks += about(
@@ -158,10 +163,10 @@ def group_edge(at: Box, r: Result) -> list[dict]:
     return [*about("group_m", bracket), handle("pull-group", x, y, "primary", drag(GROUP, "y", place))]
 
 
-def read(r: Result, at: Box) -> Callable[[int], list[dict]]:
-    """Draw the bytes read so far, as bars that grow from wave to wave."""
+def read(r: Result, at: Box) -> Callable[[Stand], list[dict]]:
+    """Draw the bytes read so far, as two bars that grow at one speed in tracks as long as all that each walk reads."""
     most = max(r.row_walk.read_so_far[-1], r.grouped_walk.read_so_far[-1])
-    title = text("read-title", at.x, at.y - 12, "The race: bytes read from HBM", bold=True)
+    title = text("read-title", at.x, at.y - 12, "The race: each reads as many bytes at a step", bold=True)
     rows = []
     for i, (id, name, walk, role) in enumerate(
         (
@@ -171,15 +176,18 @@ def read(r: Result, at: Box) -> Callable[[int], list[dict]]:
     ):
         y, total = at.y + 14 + 46 * i, walk.read_so_far[-1]
         wide, tip = at.w * total / most, f"{name}, after the last wave: {units.si_bytes(total)}"
-        whole = rect(f"read-{id}-all", at.x, y + 4, wide, 22, "idle", tip)
+        whole = [rect(f"read-{id}-all", at.x, y + 4, wide, 22, "idle", tip)]
+        words = f"{units.times(most / total)} fewer in all"
+        if total < most and wide + 8 + text_width(words, bold=True) < at.w:
+            whole.append(text(f"read-{id}-total", at.x + wide + 8, y + 20, words, role, bold=True))
         rows.append(
-            (y, id, name, walk, role, whole, text(f"read-{id}-name", at.x, y - 2, name, role, "small"))
+            (y, id, name, walk, role, *whole, text(f"read-{id}-name", at.x, y - 2, name, role, "small"))
         )
 
-    def after(number: int) -> list[dict]:
+    def after(stand: Stand) -> list[dict]:
         marks = [title]
         for y, id, name, walk, role, *still in rows:
-            so_far = walk.read_so_far[number]
+            so_far = walk.read_so_far[getattr(stand, id)]
             shown = units.si_bytes(so_far)
             bar = rect(f"read-{id}", at.x, y + 4, at.w * so_far / most, 22, role, f"{name}: {shown}")
             value = text(f"read-{id}-value", at.right, y - 2, shown, role, "big", "end", bold=True)
@@ -189,13 +197,13 @@ def read(r: Result, at: Box) -> Callable[[int], list[dict]]:
     return after
 
 
-def ladder(r: Result, measured: dict, at: Box) -> Callable[[int], list[dict]]:
-    """Draw arithmetic per byte read: one tile alone, then the wave as one big tile, next to the ridge of the GPU."""
+def ladder(r: Result, measured: dict, at: Box) -> Callable[[Stand], list[dict]]:
+    """Draw arithmetic per byte read: one tile alone, then the walks with their waves as big tiles, next to the ridge of the GPU."""
     known = [(MEASURED[key], measured[key], "measured") for key in MEASURED if key in measured]
     pitch = RUNG if not known else 90 / (3 + len(known))
     x = log(0.5, 5000, at.x + 84, at.right - 34)
     low = at.y + 90
-    still = axis_x("ladder", x, low, "FLOP per byte read, this wave", top=at.y, ticks=(1, 10, 100, 1000))
+    still = axis_x("ladder", x, low, "FLOP per byte read so far", top=at.y, ticks=(1, 10, 100, 1000))
     need = f"{r.machine} needs {units.number(r.ridge_flop_per_byte)}"
     still += limit_up(
         "ridge", Box(x.start, at.y - 20, x.end - x.start, 110), x(r.ridge_flop_per_byte), need, "end"
@@ -211,8 +219,9 @@ def ladder(r: Result, measured: dict, at: Box) -> Callable[[int], list[dict]]:
             text(f"rung{i}-value", x(value) + 9, y + 4, shown, role, "small", bold=True, on="ground"),
         ]
 
-    def of(number: int) -> list[dict]:
-        row, grouped = (walk.waves[number].flop_per_byte for walk in (r.row_walk, r.grouped_walk))
+    def of(stand: Stand) -> list[dict]:
+        row = r.row_walk.flop_per_byte_so_far[stand.row]
+        grouped = r.grouped_walk.flop_per_byte_so_far[stand.grouped]
         rungs = [
             ("one tile", r.tile_flop_per_byte, TILE),
             ("row by row", row, "hot"),
@@ -228,8 +237,8 @@ def ladder(r: Result, measured: dict, at: Box) -> Callable[[int], list[dict]]:
 PLACES = {
     True: (
         Box(16, 66, 96, 96),
-        Box(206, 66, 195, 195),
-        Box(484, 66, 195, 195),
+        Box(200, 66, 199, 199),
+        Box(478, 66, 199, 199),
         Box(0, 306, 340, 100),
         Box(376, 306, 344, 90),
         430,

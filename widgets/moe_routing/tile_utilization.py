@@ -1,14 +1,13 @@
 """Tokens fall into experts, experts are cut into tiles, and every tile runs whole, however few tokens it holds."""
 
 from dataclasses import dataclass, replace
-from itertools import groupby
 
 from kernels.moe_routing import cost
 from widgets import units
 from widgets.charts import Box, Scale, axis_y, linear, spread, steady, text_width
 from widgets.controls import powers_of_two, slider, steps
 from widgets.declare import Declaration, Prediction, Stepper
-from widgets.scene import WIDE, Column, Scene, about, drag, figure, handle, line, path, rect, table, text
+from widgets.scene import WIDE, Column, Scene, about, drag, figure, handle, line, rect, table, text
 
 TILE = powers_of_two("tile", "Tile rows", 8, 8, 128, help="A tensor core runs the whole tile.")
 # (the experts' columns, sent and run, height)
@@ -17,7 +16,7 @@ PLACES = {
     False: (Box(72, 64, 264, 206), Box(0, 352, 336, 96), 460),
 }
 RULER = 30  # left of the columns: one tile, between them and the axis' numbers
-THIN = 8  # narrower columns lie side by side as one: a hatch of a few units would shimmer
+THIN = 8  # narrower columns become a crowd: one enlarged, and all of them small, in rows
 TOKENS_SEEN, TILES_SEEN = 400, 500  # up to so many are drawn one by one
 ONE_BY_ONE, HANDFULS = 40, 12  # up to so many tokens drop one by one; more come in so many handfuls
 
@@ -163,30 +162,41 @@ def _column(r: Result, e: int, x: float, wide: float, y: Scale, whole: Result) -
     return marks + about("dropped", tokens(f"lost-{e}", *beside, "dropped", lost))
 
 
+def _crowded(r: Result, plot: Box) -> bool:
+    return _wide(r, plot.w / r.expert_count) < THIN
+
+
+def _enlarged(plot: Box) -> Box:
+    """Return where one of very many experts stands enlarged, on the axis. Its lines' names are at its side."""
+    return Box(plot.x, plot.y, 44 if plot.w > 400 else 26, plot.h)
+
+
 def _crowd(r: Result, y: Scale, plot: Box) -> list[dict]:
-    """Draw very many experts side by side: their tiles as one area, and in front of it the tokens that each keeps."""
-    pitch, marks, at = plot.w / r.expert_count, [], 0
-    for n, (slots, run) in enumerate(groupby(expert.slots for expert in r.experts)):
-        count = len(list(run))
-        tip = f"Experts {at} to {at + count - 1}: {units.count(slots)} slots each"
-        area = rect(f"pad-{n}", plot.x + at * pitch, y(slots), count * pitch, y(0) - y(slots), "waste", tip)
-        marks, at = marks + about("padded", area) * bool(slots), at + count
-    if lost := [e for e in r.experts if e.dropped_tokens]:  # the first ones: the experts stand by their load
-        places = [
-            (plot.x + (e + side) * pitch, y(x.routed_tokens)) for e, x in enumerate(lost) for side in (0, 1)
-        ]
-        low = y(r.capacity_tokens)
-        outline = [(plot.x, low), *places, (places[-1][0], low)]
-        tip = f"{units.count(r.dropped_tokens)} tokens above the limit are dropped"
-        marks += about("dropped", path("lost-all", outline, "dropped", tip, closed=True))
+    """Draw each of very many experts as a small column of its own, in rows, all to one scale."""
+    phone = plot.w < 400
+    left = plot.x + (128 if phone else 150)
+    room = Box(left, plot.y, (plot.right if phone else WIDE) - left, plot.h + 32)
+    across = (8 if phone else 16) * (1 if r.expert_count <= 64 else 2)
+    wide, high = room.w / across, room.h / -(-r.expert_count // across)
+    body, reach = wide * (0.62 if r.capacity_tokens else 0.84), high - 3
+    words = f"{units.count(r.expert_count)} experts"
+    marks = [text("crowd-name", room.right, 16 if phone else plot.y - 8, words, "muted", "small", "end")]
     for e, expert in enumerate(r.experts):
+        x, low = room.x + e % across * wide, room.y + (e // across + 1) * high
+        up = reach / y.hi
         tip = (
             f"Expert {e}: {units.count(expert.kept_tokens)} of {units.count(expert.slots)} slots hold a token"
         )
-        high = y(0) - y(expert.kept_tokens)
-        marks += about(
-            "kept", rect(f"kept-{e}", plot.x + e * pitch, y(0) - high, pitch + 0.3, high, "useful", tip)
-        )
+        kept, slots = expert.kept_tokens * up, expert.slots * up
+        marks += about("padded", rect(f"small-pad-{e}", x, low - slots, body, slots - kept, "waste", tip))
+        marks += about("kept", rect(f"small-kept-{e}", x, low - kept, body, kept, "useful", tip))
+        if expert.dropped_tokens:
+            gone, tip = (
+                expert.dropped_tokens * up,
+                f"Expert {e}: {units.count(expert.dropped_tokens)} dropped",
+            )
+            lost = rect(f"small-lost-{e}", x + body + 1, low - kept - gone, wide * 0.26, gone, "dropped", tip)
+            marks += about("dropped", lost)
     return marks
 
 
@@ -195,13 +205,17 @@ def _columns(r: Result, y: Scale, plot: Box, whole: Result, coming: int, drawn: 
     pitch = plot.w / r.expert_count
     wide, named = _wide(r, pitch), text_width(f"E{r.expert_count - 1}", "small") + 8
     every = next(n for n in (1, 2, 4, 8, 16, 32, 64) if n * pitch >= named)
-    marks = _crowd(r, y, plot) if wide < THIN else []
+    if _crowded(r, plot):
+        at = _enlarged(plot)
+        return _column(r, r.busiest, at.x, at.w * (0.74 if r.capacity_tokens else 1), y, whole) + _crowd(
+            r, y, plot
+        )
+    marks = []
     for e, expert in enumerate(r.experts):
         middle = plot.x + (e + 0.5) * pitch
-        if wide >= THIN:
-            if (e, expert.routed_tokens) not in drawn:
-                drawn[e, expert.routed_tokens] = _column(r, e, middle - wide / 2, wide, y, whole)
-            marks += drawn[e, expert.routed_tokens]
+        if (e, expert.routed_tokens) not in drawn:
+            drawn[e, expert.routed_tokens] = _column(r, e, middle - wide / 2, wide, y, whole)
+        marks += drawn[e, expert.routed_tokens]
         if e % every == 0:
             held = units.count(expert.routed_tokens)
             marks.append(text(f"name-{e}", middle, plot.bottom + 16, f"E{e}", "muted", "small", "middle"))
@@ -224,13 +238,14 @@ def _coming(r: Result, e: int, x: float, wide: float, y: Scale) -> dict:
 def _busiest(r: Result, y: Scale, plot: Box) -> list[dict]:
     """Draw the expert for which all others wait: a bar along its column, and its load in words above."""
     expert, pitch = r.experts[r.busiest], plot.w / r.expert_count
-    x = plot.x + (r.busiest + 0.5) * pitch - _wide(r, pitch) / 2
+    crowd = _crowded(r, plot)
+    x = plot.x if crowd else plot.x + (r.busiest + 0.5) * pitch - _wide(r, pitch) / 2
     words = f"busiest: {units.count(expert.kept_tokens)} tokens, {units.times(r.straggler_ratio)} the mean"
     if plot.w < 400:
         words = f"{units.count(expert.kept_tokens)} tokens, {units.times(r.straggler_ratio)} the mean"
     elif expert.dropped_tokens:
         words += f", {units.count(expert.dropped_tokens)} more turned away"
-    top = y(max(expert.slots, expert.routed_tokens))
+    top = plot.y - 2 if crowd else y(max(expert.slots, expert.routed_tokens))
     return [
         line("busiest-line", x - 4, plot.bottom, x - 4, y(expert.kept_tokens), "hot"),
         text("busiest", x, top - 6, words, "hot", "small", bold=True),
@@ -251,12 +266,13 @@ def _levels(r: Result, y: Scale, plot: Box) -> list[dict]:
     named = [("even", r.even_tokens, f"even share: {units.number(r.even_tokens)}")]
     if r.capacity_tokens:
         named.append(("limit", r.capacity_tokens, f"limit: {units.count(r.capacity_tokens)}"))
-    marks = []
+    crowd, marks = _crowded(r, plot), []
+    right = _enlarged(plot).right if crowd else plot.right
     for (id, level, words), at in zip(named, spread([y(level) for _, level, _ in named]), strict=True):
-        marks.append(line(f"{id}-line", plot.x, y(level), plot.right + 4, y(level), "limit", words))
+        marks.append(line(f"{id}-line", plot.x, y(level), right + 4, y(level), "limit", words))
         marks.append(
-            text(f"{id}-name", plot.right + 10, at + 4, words, "muted", "small")
-            if plot.right < 600 and plot.w > 400
+            text(f"{id}-name", right + 8, at + 4, words, "muted", "small")
+            if crowd or plot.w > 400
             # a phone has no margin: on its line's right end, where the columns are lowest
             else text(f"{id}-name", plot.right, at - 4, words, "muted", "small", "end", on="ground")
         )
@@ -374,7 +390,8 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
         warning=_warning(r),
     )
     label = f"slots of each expert, in tiles of {r.tile} rows"
-    fixed = axis_y("slots", y, plot.x - RULER, right=plot.right, ticks=[y.hi * q / 4 for q in range(5)])
+    right = _enlarged(plot).right if _crowded(r, plot) else plot.right
+    fixed = axis_y("slots", y, plot.x - RULER, right=right, ticks=[y.hi * q / 4 for q in range(5)])
     fixed.append(text("slots-label", 0, 16, label, "muted", "small"))
     levels, edge, arrivals = _levels(r, y, plot), _edge(r, y, plot), _arrivals(r)
     count = _steps(r)

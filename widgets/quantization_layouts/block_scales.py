@@ -1,28 +1,43 @@
 """One outlier sets the scale of everything that shares it: smaller blocks keep its damage small."""
 
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
 
 from kernels.quantization_layouts import cost
 from widgets import units
-from widgets.charts import Box, Scale, linear, text_width
+from widgets.charts import Box, Scale, linear, log, text_width
 from widgets.controls import select, slider, steps
 from widgets.declare import Declaration, Prediction
 from widgets.scene import WIDE, Column, Scene, about, circle, drag, figure, handle, line, path, table, text
 
 COUNT = 64
 OUTLIER_AT = 21
+# A slice of a model that was really trained: 16 units of an expert, 64 weights each. The first holds its layer's outlier.
+TRAINED = Path(__file__).parent / "tables/trained_weights.json"
+NUMBERS = {"bell": "bell curve", "trained": "trained weights"}
+GROUPS = (4, 8, 16, 32, 64)
 TOP = 3.2  # up to so many typical sizes all stems have one scale; above it the outlier's is broken
 BREAK, REACH = 24, 52  # units above a panel between which the rest of the outlier's stem may end
-GROUP = steps(
-    "group", "Numbers that share a scale", 16, (4, 8, 16, 32, 64), help="MXFP4 always takes 32, NVFP4 16."
-)
+GROUP = steps("group", "Numbers that share a scale", 16, GROUPS, help="MXFP4 always takes 32, NVFP4 16.")
 OUTLIER = slider(
     "outlier", "Outlier", 20, 1, 30, unit="×", help="Times the typical size; 3 to 20 in large models."
 )
-# (one scale for all, a scale for each block, height)
+
+
+class Places(NamedTuple):
+    one: Box  # one scale for all
+    blocks: Box  # a scale for each block
+    errors: Box  # the error against the block
+    height: int
+
+
 PLACES = {
-    True: (Box(44, 88, 664, 104), Box(44, 300, 664, 104), 428),
-    False: (Box(4, 103, 332, 104), Box(4, 346, 332, 104), 474),
+    True: Places(Box(4, 98, 512, 90), Box(4, 312, 512, 90), Box(570, 60, 140, 264), 430),
+    False: Places(Box(4, 103, 332, 92), Box(4, 326, 332, 92), Box(40, 488, 286, 84), 674),
 }
 MOST_LEVELS = 40  # in view; a finer ladder is a grey wall
 
@@ -52,33 +67,67 @@ class Rival:
     error_share: float
 
 
+class Errors(NamedTuple):
+    """Hold the errors of one block size: of the ordinary numbers drawn, and of many trained and many bell-shaped ones."""
+
+    group: int
+    drawn: float
+    trained: float
+    bell: float
+
+
 @dataclass(frozen=True)
 class Result:
     format: str
+    numbers: str
     group_asked: int
     outlier: float
+    at: int  # where the outlier stands
+    times: float  # of the typical size, as drawn: a trained weight keeps its own
     values: tuple[float, ...]
     size: float  # root mean square of the ordinary numbers
     one: Kept
     blocks: Kept
     gain: float
+    errors: tuple[Errors, ...]  # for each size of a block that the format can have
+    here: Errors
     rivals: tuple[Rival, ...]
+
+
+@cache
+def trained_units() -> tuple[tuple[float, ...], ...]:
+    return tuple(map(tuple, json.loads(TRAINED.read_text(encoding="utf-8"))["weights"]))
+
+
+@cache
+def _many(numbers: str) -> tuple[float, ...]:
+    """Return as many bell-shaped numbers as there are trained weights, or these."""
+    trained = tuple(value for unit in trained_units() for value in unit)
+    return trained if numbers == "trained" else cost.bell_values(len(trained))
+
+
+@cache
+def _many_error(numbers: str, name: str, group: int) -> float:
+    values = _many(numbers)
+    return cost.rms_error(values, cost.quantize(values, name, group).values) / cost.rms(values)
+
+
+def _ordinary(at: int, some: Sequence[int] = range(COUNT)) -> list[int]:
+    return [i for i in some if i != at]
 
 
 def _error(values: tuple[float, ...], packed: cost.Quantized, size: float, chosen: list[int]) -> float:
     return cost.rms([values[i] - packed.values[i] for i in chosen]) / size
 
 
-def _rival(values: tuple[float, ...], size: float, name: str, share: int) -> Rival:
+def _rival(values: tuple[float, ...], at: int, size: float, name: str, share: int) -> Rival:
     packed = cost.quantize(values, name, share)
-    ordinary = [i for i in range(COUNT) if i != OUTLIER_AT]
-    return Rival(name, packed.group, packed.bits_per_weight, _error(values, packed, size, ordinary))
+    return Rival(name, packed.group, packed.bits_per_weight, _error(values, packed, size, _ordinary(at)))
 
 
-def _kept(values: tuple[float, ...], size: float, name: str, share: int) -> Kept:
+def _kept(values: tuple[float, ...], at: int, size: float, name: str, share: int) -> Kept:
     packed = cost.quantize(values, name, share)
     blocks = [range(start, start + packed.group) for start in range(0, COUNT, packed.group)]
-    ordinary = [[i for i in block if i != OUTLIER_AT] for block in blocks]
 
     levels = [
         tuple(
@@ -88,7 +137,7 @@ def _kept(values: tuple[float, ...], size: float, name: str, share: int) -> Kept
         )
         for block, scale in zip(blocks, packed.scales, strict=True)
     ]
-    everyone = [i for block in ordinary for i in block]
+    everyone = _ordinary(at)
     return Kept(
         name,
         packed.group,
@@ -98,26 +147,54 @@ def _kept(values: tuple[float, ...], size: float, name: str, share: int) -> Kept
         _error(values, packed, size, everyone),
         sum(packed.values[i] == 0 for i in everyone),
         sum(abs(packed.values[i] - values[i]) > size / 2 for i in everyone),
-        tuple(_error(values, packed, size, block) for block in ordinary),
+        tuple(_error(values, packed, size, _ordinary(at, block)) for block in blocks),
     )
 
 
-def run(format_name, group, outlier):
-    values = cost.with_outlier(cost.bell_values(COUNT), OUTLIER_AT, outlier)
-    size = cost.rms([v for i, v in enumerate(values) if i != OUTLIER_AT])
+def _drawn(numbers: str, outlier: float) -> tuple[tuple[float, ...], int, float]:
+    """Return the 64 numbers, where the outlier stands, and the size of the others."""
+    if numbers == "bell":
+        values, at = cost.with_outlier(cost.bell_values(COUNT), OUTLIER_AT, outlier), OUTLIER_AT
+        return values, at, cost.rms([values[i] for i in _ordinary(at)])
+    values = trained_units()[0]
+    at = max(range(COUNT), key=lambda i: abs(values[i]))
+    size = cost.rms([values[i] for i in _ordinary(at)])
+    if outlier != round(values[at] / size):  # else it stays as training left it
+        values = (*values[:at], outlier * size, *values[at + 1 :])
+    return values, at, size
+
+
+def run(numbers, format_name, group, outlier):
+    values, at, size = _drawn(numbers, outlier)
+    times = outlier if numbers == "bell" else values[at] / size
     # a format whose block is part of it cannot share one scale: its elements alone can, so that only the scale differs
-    alone = "fp4 e2m1" if cost.BLOCK_FORMATS[format_name].fixed_group else format_name
-    one, blocks = _kept(values, size, alone, COUNT), _kept(values, size, format_name, group)
+    fixed = cost.BLOCK_FORMATS[format_name].fixed_group
+    alone = "fp4 e2m1" if fixed else format_name
+    one, blocks = (_kept(values, at, size, *how) for how in ((alone, COUNT), (format_name, group)))
+    errors = tuple(
+        Errors(
+            some,
+            _rival(values, at, size, format_name, some).error_share,
+            _many_error("trained", format_name, some),
+            _many_error("bell", format_name, some),
+        )
+        for some in ((fixed,) if fixed else GROUPS)
+    )
     return Result(
         format_name,
+        numbers,
         group,
         outlier,
+        at,
+        times,
         values,
         size,
         one,
         blocks,
         one.error_share / blocks.error_share,
-        tuple(_rival(values, size, name, group) for name in cost.BLOCK_FORMATS),
+        errors,
+        next(some for some in errors if some.group == blocks.group),
+        tuple(_rival(values, at, size, name, group) for name in cost.BLOCK_FORMATS),
     )
 
 
@@ -126,7 +203,7 @@ def _panel(id: str, box: Box, kept: Kept, r: Result) -> list[dict]:
     y, pitch = linear(-TOP * r.size, TOP * r.size, box.bottom, box.y), box.w / COUNT
     blocks = COUNT // kept.group
     marks = _ladders(id, box, kept, y)
-    words = "error " if blocks <= 8 * box.w / 664 else ""
+    words = "error " if blocks <= 4 * box.w / 512 else ""
     names = [f"{words}{units.percent(error, 0)}" for error in kept.block_errors]
     widest = max(text_width(name, "small") for name in names)
     each = kept.group * pitch > widest
@@ -135,15 +212,17 @@ def _panel(id: str, box: Box, kept: Kept, r: Result) -> list[dict]:
         low = box.bottom + (22 if each else 4)  # between two errors only where each block has its own
         marks.append(line(f"{id}-edge{b}", at, box.y - 4, at, low, "axis"))
     for i, (value, stays) in enumerate(zip(r.values, kept.values, strict=True)):
-        if i == OUTLIER_AT:
+        if i == r.at:
             continue
         x = box.x + (i + 0.5) * pitch
         tip = f"number {i}: {units.number(value)} kept as {units.number(stays)}"
         marks += [
-            line(f"{id}-stem{i}", x, y(0), x, y(value), "idle"),
-            circle(f"{id}-dot{i}", x, y(stays), _dot(box), "primary" if stays else "hot", tip),
+            line(f"{id}-stem{i}", x, y(0), x, round(y(value), 1), "idle"),
+            circle(f"{id}-dot{i}", x, round(y(stays), 1), _dot(box), "primary" if stays else "hot", tip),
         ]
     marks += _outlier(id, box, y, kept, r)
+    if blocks == 1:  # its error is a figure
+        return marks
     for b, (error, name) in enumerate(zip(kept.block_errors, names, strict=True)):
         x = box.x + (b + 0.5) * kept.group * pitch
         role = "hot" if error > 0.25 else "muted"
@@ -155,42 +234,41 @@ def _panel(id: str, box: Box, kept: Kept, r: Result) -> list[dict]:
 
 
 def _ladders(id: str, box: Box, kept: Kept, y: Scale) -> list[dict]:
+    """Draw the levels of each block as one comb: a mark for each level would be half of the message."""
     marks, wide = [], box.w * kept.group / COUNT
     for b, levels in enumerate(kept.levels):
-        if len(levels) > MOST_LEVELS:
-            continue
-        for n, level in enumerate(levels):
-            at = box.x + b * wide
-            marks.append(line(f"{id}-level{b}-{n}", at + 1, y(level), at + wide - 1, y(level), "grid"))
+        left, right = box.x + b * wide + 1, box.x + (b + 1) * wide - 1
+        rungs = [round(y(level), 1) for level in levels]
+        if 0 < len(levels) <= MOST_LEVELS:
+            points = [(x, high) for high in rungs for x in (left, right, left)]
+            marks.append(path(f"{id}-levels{b}", points, "grid"))
     return marks
 
 
 def _dot(box: Box) -> float:
-    return 3.2 if box.w > 400 else 2.2
+    return 2.9 if box.w > 400 else 2.6
 
 
 def _outlier(id: str, box: Box, y: Scale, kept: Kept, r: Result) -> list[dict]:
     """Draw the outlier's stem on the others' scale as far as they reach, then broken and shorter. The upper one has a knob."""
-    x, unit = box.x + (OUTLIER_AT + 0.5) * box.w / COUNT, r.values[OUTLIER_AT] / r.outlier
+    x, unit = box.x + (r.at + 0.5) * box.w / COUNT, r.values[r.at] / r.times
     beyond = linear(TOP * r.size, OUTLIER.max * unit, box.y - BREAK, box.y - REACH)
 
     def place(value: float) -> float:
         return y(value) if value <= TOP * r.size else beyond(value)
 
-    value, stays = r.values[OUTLIER_AT], kept.values[OUTLIER_AT]
+    value, stays = r.values[r.at], kept.values[r.at]
     end, torn = place(value), ((x, box.y), (x - 6, box.y - 1), (x + 6, box.y - 6), (x, box.y - 7))
-    tip = f"number {OUTLIER_AT}, the outlier: {units.number(value)} kept as {units.number(stays)}"
+    tip = f"number {r.at}, the outlier: {units.number(value)} kept as {units.number(stays)}"
     if value <= TOP * r.size:
         torn = ((x, end),) * len(torn)
-    marks = [path(f"{id}-stem{OUTLIER_AT}", [(x, y(0)), *torn, (x, end)], "now")]
-    marks.append(circle(f"{id}-dot{OUTLIER_AT}", x, place(stays), _dot(box), "now", tip))
+    marks = [path(f"{id}-stem{r.at}", [(x, y(0)), *torn, (x, end)], "now")]
+    marks.append(circle(f"{id}-dot{r.at}", x, place(stays), _dot(box), "now", tip))
     if id == "one":
         marks.append(handle("pull-outlier", x, end, "now", drag(OUTLIER, "y", lambda o: place(o * unit))))
-    if r.outlier > 1:
+    if r.times > 1:
         beside = x + (15 if id == "one" else 9)
-        marks.append(
-            text(f"{id}-outlier", beside, end + 4, units.times(r.outlier), "now", "small", bold=True)
-        )
+        marks.append(text(f"{id}-outlier", beside, end + 4, units.times(r.times), "now", "small", bold=True))
     return marks
 
 
@@ -209,35 +287,64 @@ def _harm(kept: Kept) -> tuple[int, str, str]:
 def _title(id: str, box: Box, kept: Kept) -> list[dict]:
     spent = f"{units.number(kept.bits_per_weight, 4)} bits a weight"
     lost, words, few = _harm(kept)
-    became, role = f"{lost} of {COUNT - 1} {words}", "hot" if lost > 16 else "muted"
-    at = box.y - REACH - (22 if id == "one" else 14)  # above a knob, above a dot
-    if box.w < 400:
-        became = f"{spent}; {lost} of {COUNT - 1} {few}"
-        return [
-            text(f"{id}-title", 0, at - 15, _named(kept), "ink", "small", bold=True),
-            text(f"{id}-zeros", 0, at, became, role, "small", bold=True),
-        ]
-    return [
-        text(f"{id}-title", 0, at, f"{_named(kept)}: {spent}", bold=True),
-        text(f"{id}-zeros", WIDE, at, became, role, "small", "end", bold=True),
+    became, role = f"{lost} of {COUNT - 1} {words if box.w > 400 else few}", "hot" if lost > 16 else "muted"
+    at, size = box.y - REACH - (22 if id == "one" else 14), "body" if box.w > 400 else "small"
+    return [  # above a knob, above a dot
+        text(f"{id}-title", 0, at - 15, _named(kept), "ink", size, bold=True),
+        text(f"{id}-zeros", 0, at + 1, f"{spent}; {became}", role, "small", bold=True),
     ]
 
 
+def _across(box: Box) -> Scale:
+    return log(GROUPS[0], GROUPS[-1], box.x + 14, box.right)
+
+
+def _errors(r: Result, box: Box) -> list[dict]:
+    """Draw the error against the block: these numbers with their outlier, and many that were trained or are a bell's."""
+    x, y = _across(box), linear(0, 1, box.bottom, box.y)
+    marks = [text("errors-title", box.x - 36, box.y - 14, "error of ordinary numbers", "muted", "small")]
+    for share in (0, 0.25, 0.5, 0.75, 1) if box.h > 200 else (0, 0.5, 1):
+        marks.append(line(f"errors-grid{share}", box.x, y(share), box.right, y(share), "grid"))
+        name = units.percent(share, 0)
+        marks.append(text(f"errors-tick{share}", box.x - 6, y(share) + 4, name, "muted", "small", "end"))
+    for group in GROUPS:
+        marks.append(
+            text(f"errors-x{group}", x(group), box.bottom + 26, str(group), "muted", "small", "middle")
+        )
+    marks.append(line("errors-here", x(r.here.group), box.y, x(r.here.group), box.bottom, "axis"))
+    middle = (box.x + 14 + box.right) / 2
+    words = "numbers per scale"
+    marks.append(text("errors-x", middle, box.bottom + 42, words, "muted", "small", "middle"))
+    lines = (
+        ("bell", "limit", f"a bell curve's {units.percent(r.here.bell, 1)}"),
+        ("trained", "secondary", f"trained weights {units.percent(r.here.trained, 1)}"),
+        ("drawn", "hot", f"next to the outlier {units.percent(r.here.drawn, 1)}"),
+    )
+    for n, (id, role, words) in enumerate(lines):
+        points = [(x(some.group), y(getattr(some, id))) for some in r.errors]
+        marks.append(path(f"errors-{id}", points if len(points) > 1 else points * 2, role, words))
+        marks.append(circle(f"errors-{id}-dot", x(r.here.group), y(getattr(r.here, id)), 4.5, role, words))
+        role = "muted" if role == "limit" else role
+        low = box.bottom + 92 - 17 * n
+        marks.append(text(f"errors-{id}-name", box.x - 36, low, words, role, "small", bold=True))
+    return about("error", marks)
+
+
 def _edge(r: Result, box: Box) -> list[dict]:
-    """The right edge of the first block: pulled, every block grows."""
-
-    def place(group: float) -> float:
-        return box.x + group * box.w / COUNT
-
-    return [handle("pull-group", place(r.group_asked), box.y - 2, "primary", drag(GROUP, "x", place))]
+    """The block's size on the axis of the errors: pulled, every block grows."""
+    x = _across(box)
+    return [handle("pull-group", x(r.group_asked), box.bottom, "primary", drag(GROUP, "x", x))]
 
 
 def _takeaway(r: Result) -> str:
+    if r.numbers == "trained" and r.outlier == round(r.times) and r.times != r.outlier:
+        here, bell = units.percent(r.here.trained, 1), units.percent(r.here.bell, 1)
+        return f"These trained weights err like a bell curve, {here} against {bell}. Pull the outlier to see what hurts."
     if r.blocks.group == COUNT:
         return "With one scale, every number pays for the range that the largest one needs."
     if r.gain < 1.3:
         return "Without an outlier a smaller block gains little, and its scales cost bits."
-    own = units.percent(r.blocks.block_errors[OUTLIER_AT // r.blocks.group], 0)
+    own = units.percent(r.blocks.block_errors[r.at // r.blocks.group], 0)
     return f"A smaller block confines the damage but can't undo it: the outlier's block still errs by {own}."
 
 
@@ -253,7 +360,7 @@ def _table(r: Result):
 
 
 def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
-    one_at, blocks_at, height = PLACES[width == WIDE]
+    one_at, blocks_at, errors_at, height = PLACES[width == WIDE]
     one = figure("error with one scale", r.one.error_share, units.percent, "hot")
     blocks = figure(
         f"error with a scale per {r.blocks.group}", r.blocks.error_share, units.percent, "primary"
@@ -263,7 +370,7 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
     form = cost.BLOCK_FORMATS[r.format]
     scale = f"({form.scale_bits} + {form.zero_bits})" if form.zero_bits else f"{form.scale_bits}"
     return Scene(
-        summary=f"With an outlier {units.times(r.outlier)} the typical size, {_named(r.one)}, errs by {one.text} of an "
+        summary=f"With an outlier {units.times(r.times)} the typical size, {_named(r.one)}, errs by {one.text} of an "
         f"ordinary number; {_named(r.blocks)}, by {blocks.text}, which is {gain.text} smaller, at {spent.text} bits a "
         "weight.",
         takeaway=_takeaway(r),
@@ -273,7 +380,7 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
             text(
                 "how",
                 0,
-                one_at.bottom + (18 if width == WIDE else 34),
+                one_at.bottom + 20,
                 "stems: the numbers; dots: as kept; lines: the levels",
                 "muted",
                 "small",
@@ -281,7 +388,8 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
         ]
         + _title("blocks", blocks_at, r.blocks)
         + _panel("blocks", blocks_at, r.blocks, r)
-        + _edge(r, blocks_at),
+        + _errors(r, errors_at)
+        + _edge(r, errors_at),
         figures=(one, blocks, gain, spent),
         table=_table(r),
         height=height,
@@ -298,13 +406,24 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
 SIMULATOR = Declaration(
     title="Formats and block scales",
     question="What does one outlier do to the numbers that share its scale?",
-    controls=(select("format_name", "Format", "int4", list(cost.BLOCK_FORMATS)), GROUP, OUTLIER),
+    controls=(
+        select(
+            "numbers",
+            "Numbers",
+            "bell",
+            NUMBERS,
+            help="Trained: of the course's tiny model. Its outlier is 5×.",
+        ),
+        select("format_name", "Format", "int4", list(cost.BLOCK_FORMATS)),
+        GROUP,
+        OUTLIER,
+    ),
     presets={
         "int4, blocks of 16": {},
+        "Trained weights": {"numbers": "trained", "outlier": 5},
         "No outlier": {"outlier": 1},
         "int8": {"format_name": "int8"},
         "NVFP4": {"format_name": "nvfp4"},
-        "Codebook of 3 bits": {"format_name": "codebook, 3 bits"},
     },
     run=run,
     scene=scene,

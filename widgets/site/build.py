@@ -163,7 +163,12 @@ def _simulators(found: list[Topic], figures: dict[str, Figures]) -> dict[str, st
 
 def _others(found: list[Topic]) -> dict[str, str]:
     cover = Page(
-        "Tile by Tile", pages.TAGLINE, pages.cover(found), contents(found, "", "index.html"), "cover"
+        "Tile by Tile",
+        pages.TAGLINE,
+        pages.cover(found),
+        contents(found, "", "index.html"),
+        "cover",
+        live=True,
     )
     labs = Page(
         "Labs · Tile by Tile",

@@ -10,6 +10,7 @@ from widgets.site.lessons import Text
 from widgets.site.prose import _picture
 
 ELSEWHERE = re.compile(r'<a href="#drawn:([^"]+)">(.*?)</a>', re.S)
+STORY = re.compile(r'<a href="#set/(?:\w+\.)?(\w+)\?[^"]*"[^>]*>.*?</a>', re.S)
 
 
 class Figures:
@@ -73,4 +74,18 @@ class Figures:
                 return f'<a href="{to}#figure-{number}">{words} (figure {self.chapter}.{number})</a>'
             return f'<a href="{self.go(source)}">{words}</a>' if self.go(source) else words
 
-        return ELSEWHERE.sub(found, html)
+        return STORY.sub(self._cited(), ELSEWHERE.sub(found, html))
+
+    def _cited(self) -> Callable[[re.Match], str]:
+        """Return how a sentence that sets a simulator is written: a page's first one says the figure's number."""
+        said = set()
+
+        def cited(match: re.Match) -> str:
+            link, name = match[0], match[1]
+            address, number = self.shown.get(name, ("", 0))
+            if address != self.address or name in said:
+                return link
+            said.add(name)
+            return f'{link} (<a href="#figure-{number}">figure {self.chapter}.{number}</a>)'
+
+        return cited

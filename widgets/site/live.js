@@ -3,6 +3,7 @@ import { mount } from './scene.js';
 
 const here = path => new URL(path, import.meta.url).href;
 const SAYS = {
+  touch: 'The course’s own Python (13 MB) starts inside this page when you touch the simulator.',
   starting: 'Python starts inside this page. The controls already listen; the picture follows in a moment.',
   live: 'Live: the course’s own Python model answers, inside this page. Nothing is sent anywhere.',
   failed: 'Python could not start inside this browser, so this stays a still picture.',
@@ -99,7 +100,17 @@ function wake(place) {
   stops.push(() => { unmount(); host.remove(); still.hidden = false; });
 }
 
-// Python is 13 MB: it is fetched when the first simulator comes near, not by somebody who only reads.
+function asked(place) {
+  const button = document.createElement('button');
+  button.className = 'tool';
+  button.textContent = 'Play with it';
+  button.addEventListener('click', () => { button.remove(); wake(place); }, { once: true });
+  place.prepend(button);
+}
+
+// Python is 13 MB: it is fetched when the first simulator comes near, and on the home page, where it is near at once,
+// when a hand comes to it. Somebody who only reads fetches none.
+const COVER = document.body.matches('.on-cover');
 const near = new IntersectionObserver(seen => {
   if (!seen.some(one => one.isIntersecting)) return;
   near.disconnect();
@@ -107,6 +118,10 @@ const near = new IntersectionObserver(seen => {
 }, { rootMargin: '600px' });
 
 for (const place of places) {
+  if (COVER && place.clientWidth < 708) { asked(place); continue; }  // scene.js would ask Python for the narrow layout at once
   wake(place);
-  near.observe(place);
+  if (!COVER) { near.observe(place); continue; }
+  const begin = () => start().catch(giveUp);
+  for (const sign of ['pointerdown', 'focusin']) place.addEventListener(sign, begin, { once: true });
 }
+if (COVER) say('touch');

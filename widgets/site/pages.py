@@ -3,11 +3,13 @@
 from html import escape
 
 from widgets.declare import Declaration
+from widgets.registry import find
 from widgets.site.contents import NUMBER, anchor, lab_address, topic_address
 from widgets.site.figures import Figures
 from widgets.site.lesson_page import LAB
 from widgets.site.lessons import Shown
 from widgets.site.listing import code
+from widgets.site.shared import COURSE
 from widgets.site.stills import card, simulator
 from widgets.site.topics import Topic
 
@@ -44,11 +46,13 @@ def cover(topics: list[Topic]) -> str:
     begin = f'<p><a class="begin" href="{topic_address(read[0])}">Start reading</a></p>' if read else ""
     hero = (
         f'<section class="hero"><h1>Tile by Tile</h1><p class="lead">{TAGLINE}</p>'
-        '<p class="lead">Every simulator below is live: move a control and the course’s own model answers, inside '
-        f"this browser. Each asks one question; guess before you look.</p>{begin}"
+        '<p class="lead">Press Play, or pull the tallest bar. The course’s own model answers inside this browser, here '
+        f"and in every simulator below. Each asks one question. Guess before you look.</p>{begin}"
         f"{_listed([f'<li>{fact}</li>' for fact in facts], 'facts')}</section>\n"
     )
-    return hero + f'<div id="topics">{"".join(map(_topic, topics))}</div>'
+    one = find(COURSE)  # its steps play before Python is there
+    live = f'<h2 class="tbt-unseen">Try one</h2>{simulator(one, Shown(one.name, {}), "simulator")}'
+    return f'{hero}{live}<div id="topics">{"".join(map(_topic, topics))}</div>'
 
 
 def simulator_page(declaration: Declaration, topic: Topic, figures: Figures | None) -> str:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kernels.flash_attention import cost
 from widgets.registry import find
-from widgets.scene import NARROW, WIDE, extent
+from widgets.scene import NARROW, WIDE
 
 ONLINE = find("online_softmax")
 STATES = st.fixed_dictionaries(
@@ -111,18 +111,41 @@ def test_a_key_pulled_above_all_others_is_the_last_to_rescale():
     assert r.states[3].rescale == 1 and r.states[1].rescale == pytest.approx(math.exp(3 - 7))
 
 
+@given(STATES)
+def test_without_the_factor_the_sums_are_those_of_a_kernel_that_forgets_it(inputs):
+    """Written as such a kernel: one maximum that follows, and sums that are never scaled again."""
+    r = run(**inputs)
+    m, total, weighted = -math.inf, 0.0, 0.0
+    for at, wrong in zip(range(0, len(r.scores), r.tile), r.unscaled_outputs, strict=True):
+        tile = range(at, min(at + r.tile, len(r.scores)))
+        m = max(m, *(r.scores[i] for i in tile))
+        total += sum(math.exp(r.scores[i] - m) for i in tile)
+        weighted += sum(math.exp(r.scores[i] - m) * r.values[i] for i in tile)
+        assert wrong == pytest.approx(weighted / total)
+
+
 @pytest.mark.parametrize("width", [WIDE, NARROW])
-@pytest.mark.parametrize(
-    "inputs", [{}, {"tile": 1}, {"tile": 1, "order": "rising"}, {"tile": 2, "order": "falling"}]
-)
-def test_the_outputs_number_stands_off_its_way_and_off_the_whole_rows_line(inputs, width):
-    for step, scene in enumerate(ONLINE.scenes(run(**inputs), width=width)):
+@pytest.mark.parametrize("inputs", [{}, {"tile": 1, "order": "rising"}, {"order": "falling"}])
+def test_output_whole_row_and_the_answer_without_the_factor_stand_on_one_line_of_numbers(inputs, width):
+    r = run(**inputs)
+    for step, scene in enumerate(ONLINE.scenes(r, width=width)):
         marks = {mark["id"]: mark for mark in scene.marks}
-        left, top, right, low = extent(marks["o-name"])
-        assert not top < marks["whole"]["y"] < low, step
-        dots = [mark for id, mark in marks.items() if id.startswith("dot-")]
-        hidden = [d["id"] for d in dots if left < d["x"] < right and top < d["y"] < low]
-        assert not hidden, (step, hidden)
+        axis, low, high = (
+            marks["output-axis"],
+            float(marks["output-low"]["s"]),
+            float(marks["output-high"]["s"]),
+        )
+
+        def read(x, axis=axis, low=low, high=high):
+            return low + (x - axis["x"]) / (axis["x2"] - axis["x"]) * (high - low)
+
+        assert read(marks["dot"]["x"]) == pytest.approx(r.states[step].output, abs=0.001)
+        assert read(marks["whole"]["x"]) == pytest.approx(r.whole_row_output, abs=0.001)
+        wrong = r.unscaled_outputs[step]
+        assert ("wrong-name" in marks) == (abs(wrong - r.states[step].output) > 5e-4)
+        if "wrong-name" in marks:
+            assert read(marks["wrong-a"]["x"] + 5) == pytest.approx(wrong, abs=0.001)
+        assert ("the same" in marks["o-name"]["s"]) == (step == len(r.states) - 1)
 
 
 @pytest.mark.parametrize("width", [WIDE, NARROW])

@@ -11,6 +11,7 @@ from kernels.gemm_tiling import cost
 from widgets.gemm_tiling.tile_walk_model import pieces
 from widgets.registry import find
 from widgets.scene import NARROW, WIDE
+from widgets.site.build import ROOT
 
 WALK = find("tile_walk")
 SIZES = st.integers(1, 40)
@@ -84,12 +85,41 @@ def test_a_wave_as_rectangles_is_the_wave_tile_by_tile(tiles_m, tiles_n, group_m
 def test_the_walk_goes_on_and_a_group_keeps_its_saving():
     """Over all 32 waves of the 8192 square: row by row reads all of B in nearly each."""
     r = WALK.run(**WALK.inputs())
-    assert r.wave_count == len(r.row_walk.waves) == 32
+    assert r.wave_count == len(r.row_walk.waves) == len(r.race) == 32
     assert r.row_walk.read_so_far[-1] == sum(w.bytes_read for w in r.row_walk.waves)
-    assert 2.2 < r.savings[-1] < 2.8 and r.savings[0] == r.saving_ratio
-    frames = WALK.scenes(r)
-    places = [[(m["x"], m["y"]) for m in f.marks if m["id"].startswith("grouped-now")] for f in frames]
-    assert len({str(p) for p in places}) == 32, "each wave stands elsewhere: the picture walks"
+    assert 2.2 < r.total_ratio < 2.8
+    flop = 2 * r.m * r.n * r.k
+    assert r.grouped_walk.flop_per_byte_so_far[-1] == pytest.approx(flop / r.grouped_walk.read_so_far[-1])
+
+
+@given(
+    st.sampled_from([1, 256, 2048, 8192]),
+    st.sampled_from([16, 128, 256]),
+    st.sampled_from([1, 2, 8, 32]),
+)
+def test_in_the_race_both_walks_read_at_one_speed_until_one_is_done(m, bm, group_m):
+    r = WALK.run(**WALK.inputs({"m": m, "bm": bm, "group_m": group_m}))
+    row, grouped, last = r.row_walk.read_so_far, r.grouped_walk.read_so_far, len(r.row_walk.waves) - 1
+    slow, quick = (row, grouped) if row[-1] >= grouped[-1] else (grouped, row)
+    for i, stand in enumerate(r.race):
+        ahead = stand.grouped if quick is grouped else stand.row
+        assert (stand.row if quick is grouped else stand.grouped) == i
+        assert ahead == last or quick[ahead + 1] > slow[i], "it would have read one more wave"
+        assert quick[ahead] <= slow[i] or ahead == 0
+        assert (last in (stand.row, stand.grouped)) == (i >= r.finish)
+        assert stand.grouped_share == min(1, (stand.grouped + 1) * r.programs / (r.tiles_m * r.tiles_n))
+
+
+def test_it_opens_when_groups_are_done_and_row_by_row_is_not():
+    r = WALK.run(**WALK.inputs())
+    marks = {m["id"]: m for m in WALK.scenes(r)[WALK.stepper.start(r)].marks}
+    assert marks["grouped-done0"]["h"] == marks["grouped-c"]["h"] and marks["grouped-end"]["s"] == "done"
+    walked = [m for id, m in marks.items() if id.startswith(("row-done", "row-now"))]
+    area = sum(m["w"] * m["h"] for m in walked) / (marks["row-c"]["w"] * marks["row-c"]["h"])
+    assert area == pytest.approx(r.race[r.finish].row_share, abs=0.01) and 0.35 < area < 0.45
+    assert "row-end" not in marks
+    words = " ".join((ROOT / "course/01_gemm_tiling/a_reuse.md").read_text(encoding="utf-8").split())
+    assert f"step={r.finish})" in words and f"then done {r.race[r.finish].row_share:.0%} of it" in words
 
 
 def test_tile_depth_changes_only_the_shared_memory():
@@ -132,9 +162,10 @@ def test_the_tiles_knobs_leave_the_tile_free_and_each_other(width):
 
 def test_a_colour_says_one_thing():
     """Blue is the walk in groups alone: operands, tiles and the row walk have other roles."""
-    marks = WALK.scenes(WALK.run(**WALK.inputs({"m": 4096})))[3].marks
+    frames = WALK.scenes(WALK.run(**WALK.inputs({"m": 4096})))
+    marks = frames[1].marks
     blue = {mark["id"] for mark in marks if mark["role"] == "primary"}
-    assert blue == {"group", "pull-group", "read-grouped", "read-grouped-name", "read-grouped-value",
+    assert blue == {"group", "pull-group", "read-grouped", "read-grouped-total", "read-grouped-name", "read-grouped-value",
                     "rung2", "rung2-line", "rung2-value"}  # fmt: skip
     operands = [mark for mark in marks if mark["id"].startswith(("row-a", "row-b", "grouped-a", "grouped-b"))]
     assert {mark["role"] for mark in operands} == {"idle", "secondary"}
@@ -149,4 +180,4 @@ def test_a_tile_s_two_figures_are_tied_and_steps_that_are_not_all_waves_say_so()
     assert small.wave_count > len(frames)
     assert f"the first {len(frames)} are steps here" in frames[0].caption
     one = WALK.scenes(WALK.run(**WALK.inputs({"m": 1})))
-    assert "steps here" not in one[0].caption and "1 of 1 wave " in one[0].summary
+    assert "steps here" not in one[0].caption and "C takes 1 wave of" in one[0].summary

@@ -105,16 +105,26 @@ def test_kept_and_dropped_tokens_stack_to_what_was_sent(capacity, experts, width
 
 
 @pytest.mark.parametrize("width", [WIDE, NARROW])
+@pytest.mark.parametrize("capacity", [0, 1.5])
 @pytest.mark.parametrize("experts", [64, 128, 256])
-def test_many_narrow_columns_of_one_height_are_one_hatched_area(experts, width):
-    r = run(experts=experts, top_k=8, tokens=256, skew=0.5, tile=64)
+def test_very_many_experts_are_small_columns_to_one_scale_and_the_busiest_enlarged(experts, capacity, width):
+    r = run(experts=experts, top_k=8, tokens=256, skew=0.5, tile=64, capacity=capacity)
     *_, scene = TILES.scenes(r, width=width)
-    padded = [m for m in scene.marks if m["id"].startswith("pad-")]
-    assert all(m["t"] == "rect" for m in padded)
-    edges = [(m["x"], m["x"] + m["w"], m["h"]) for m in padded]
-    for (_, right, high), (left, _, other) in zip(edges, edges[1:], strict=False):
-        assert right == pytest.approx(left, abs=0.02) and high != other
-    assert len(padded) == len(set(e.slots for e in r.experts)) <= 5
+    marks = {m["id"]: m for m in scene.marks}
+    kept, padded = ([marks[f"small-{what}-{e}"] for e in range(experts)] for what in ("kept", "pad"))
+    slot = (kept[0]["h"] + padded[0]["h"]) / r.experts[0].slots
+    for e, expert in enumerate(r.experts):
+        assert kept[e]["h"] == pytest.approx(expert.kept_tokens * slot, abs=0.02)
+        assert padded[e]["h"] == pytest.approx(expert.padded_slots * slot, abs=0.02)
+        lost = marks.get(f"small-lost-{e}", {"h": 0})
+        assert lost["h"] == pytest.approx(expert.dropped_tokens * slot, abs=0.02)
+    corners = {(m["x"], m["y"] + m["h"]) for m in kept}
+    assert len(corners) == experts, "each has a place of its own"
+    assert min(m["w"] for m in kept) >= 5 and slot * r.tile >= 3
+    axis = marks["slots-grid0"]["y"] - marks["slots-grid4"]["y"]
+    highest = int(marks["slots-tick4"]["s"].replace(",", ""))
+    busy = sum(m["h"] for m in scene.marks if m["id"].startswith(f"kept-{r.busiest}-"))
+    assert busy / axis * highest == pytest.approx(r.experts[r.busiest].kept_tokens, abs=0.5)
 
 
 def test_a_token_cannot_pick_an_expert_twice():

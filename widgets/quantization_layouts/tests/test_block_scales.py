@@ -1,14 +1,19 @@
 """Block scales as the explorer shows them, against quantizing each block on its own."""
 
+import json
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kernels.quantization_layouts import cost
-from widgets.quantization_layouts.block_scales import COUNT, OUTLIER_AT, TOP
+from kernels.tiny_model.kept import KEPT
+from widgets.quantization_layouts.block_scales import COUNT, OUTLIER_AT, TOP, TRAINED, trained_units
 from widgets.registry import find
 from widgets.scene import NARROW, WIDE
+from widgets.site.build import ROOT
 from widgets.tests.rules import covered
 
 SCALES = find("block_scales")
@@ -50,6 +55,60 @@ def test_dots_lie_on_the_ladder_of_their_block(name):
             assert any(kept == level for level in r.blocks.levels[i // r.blocks.group])
 
 
+def test_the_trained_weights_are_the_tiny_model_s():
+    kept = json.loads(TRAINED.read_text(encoding="utf-8"))
+    with np.load(KEPT / "weights.npz") as found:
+        expert = found["blocks.0.moe.up"][3]
+    assert np.array_equal(np.array(kept["weights"], np.float16), expert.T[kept["units"]])
+    assert "blocks.0.moe.up, expert 3" in kept["source"] and len(trained_units()) == 16
+
+
+def test_the_lesson_says_what_the_simulator_finds():
+    r = blocks(numbers="trained", outlier=5)
+    words = " ".join((ROOT / "course/02_quantization_layouts/b_codes.md").read_text(encoding="utf-8").split())
+    found = f"1,024 of them err by {r.here.trained:.1%} where bell-shaped numbers err by {r.here.bell:.1%}."
+    assert found in words
+
+
+def test_trained_weights_stay_as_trained_until_the_outlier_is_pulled():
+    r = blocks(numbers="trained", outlier=5)
+    assert r.values == trained_units()[0] and r.times == pytest.approx(4.96, abs=0.005)
+    assert r.values[r.at] == max(r.values)
+    pulled = blocks(numbers="trained", outlier=20)
+    assert pulled.values[r.at] == pytest.approx(20 * r.size) and pulled.size == r.size
+    assert [v for i, v in enumerate(pulled.values) if i != r.at] == [
+        v for i, v in enumerate(r.values) if i != r.at
+    ]
+    assert pulled.blocks.error_share > 2 * r.blocks.error_share
+
+
+@pytest.mark.parametrize("group", [4, 16, 64])
+def test_the_errors_of_many_weights_against_numpy(group):
+    r = blocks(group=group)
+    drawn = {"bell": np.array(cost.bell_values(1024)), "trained": np.array(trained_units()).ravel()}
+    for numbers, values in drawn.items():
+        rows = values.reshape(-1, group)
+        scale = (np.abs(rows).max(1, keepdims=True) / 7).astype(np.float16).astype(float)
+        error = np.sqrt(np.mean((np.rint(rows / scale) * scale - rows) ** 2) / np.mean(values**2))
+        assert getattr(r.here, numbers) == pytest.approx(error, rel=0.01)
+    assert r.here.group == group and r.here.drawn == r.blocks.error_share
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+@pytest.mark.parametrize("name", ["int4", "nvfp4"])
+def test_the_errors_are_read_off_their_axis(name, width):
+    r = blocks(format_name=name)
+    (scene,) = SCALES.scenes(r, width=width)
+    marks = {m["id"]: m for m in scene.marks}
+    low, high = marks["errors-grid0"]["y"], marks["errors-grid1"]["y"]
+    for id in ("drawn", "trained", "bell"):
+        share = (low - marks[f"errors-{id}-dot"]["y"]) / (low - high)
+        assert share == pytest.approx(getattr(r.here, id), abs=0.005)
+        assert f"{getattr(r.here, id):.1%}" in marks[f"errors-{id}-name"]["s"]
+    if name == "int4":
+        assert marks["pull-group"]["x"] == marks["errors-drawn-dot"]["x"] == marks["errors-x16"]["x"]
+
+
 def test_one_scale_for_all_is_the_same_as_a_block_of_64():
     r = blocks(group=64)
     assert r.blocks == r.one and r.gain == 1
@@ -69,7 +128,11 @@ def test_what_is_counted_as_lost_is_not_none_where_the_error_is_as_large_as_the_
     marks = {m["id"]: m for m in SCALES.scene(r).marks}
     for id, kept in (("one", r.one), ("blocks", r.blocks)):
         words = marks[f"{id}-zeros"]["s"]
-        assert kept.error_share < 0.7 or int(words.split()[0]) > 8, (id, words, kept.error_share)
+        assert kept.error_share < 0.7 or int(re.search(r"(\d+) of 63", words)[1]) > 8, (
+            id,
+            words,
+            kept.error_share,
+        )
     if name.startswith("codebook"):
         off = np.abs(np.array(r.values) - np.array(r.one.values))[np.arange(COUNT) != OUTLIER_AT]
         assert r.one.far == np.sum(off > r.size / 2)

@@ -83,3 +83,15 @@ def test_numbers_go_on_from_page_to_page_and_links_find_the_page(tmp_path):
     assert figures.shown == {"tile_walk": ("lessons/05_a/b_two.html", 2)}
     link = f'<a href="{figures.lead("../pictures/a.svg")}">A</a>'
     assert figures.refer(link, second) == '<a href="a_one.html#figure-1">A (figure 5.1)</a>'
+
+
+def test_the_first_sentence_of_a_page_that_sets_a_simulator_says_its_figure(figures):
+    figures.simulator("<div></div>", "tile_walk", "Tile walk")
+    one, other = (
+        '<a href="#set/tile_walk?m=1">one row</a>',
+        '<a href="#set/gemm_tiling.tile_walk?m=2">two</a>',
+    )
+    got = figures.refer(f"{one}, {other}", figures.page)
+    assert got == f'{one} (<a href="#figure-1">figure 5.1</a>), {other}'
+    elsewhere = '<a href="#set/roofline?batch=1">not in this lesson</a>'
+    assert figures.refer(elsewhere, figures.page) == elsewhere

@@ -78,6 +78,31 @@ def stepped(control) -> tuple[str, float]:
     return ("ArrowLeft" if down else "ArrowRight"), control.default + sign * control.step
 
 
+def test_the_home_page_s_simulator_steps_without_python_and_a_hand_brings_it(opened):
+    page = opened("index.html")
+    root, fetched = page.locator(".tbt[data-revision]"), []
+    page.on("request", lambda request: fetched.append(request.url))
+    before = step(root)
+    root.get_by_role("button", name="Reset").evaluate("button => button.click()")
+    expect(root).to_have_attribute("data-step", "0")
+    assert before > 0 and not [url for url in fetched if "pyodide" in url]
+    control, key = slider(STEPS), stepped(slider(STEPS))
+    root.get_by_role("slider", name=control.label, exact=True).press(key[0])
+    live(page)
+    expect(root).to_have_attribute("data-revision", "1")
+    assert figures(root) == expected(STEPS, {control.name: key[1]}, step(root))
+
+
+def test_on_a_phone_the_home_page_fetches_python_only_when_asked(opened):
+    page = opened("index.html", viewport={"width": 390, "height": 800})
+    button = page.get_by_role("button", name="Play with it")
+    expect(button).to_be_visible()
+    assert page.locator("html").get_attribute("data-python") == "touch"
+    button.click()
+    live(page)
+    expect(page.locator(".tbt[data-revision]").get_by_role("button", name="Play")).to_be_visible()
+
+
 @pytest.mark.parametrize(
     "simulator",
     [d if d in OPENED else pytest.param(d, marks=pytest.mark.slow) for d in EVERY],
