@@ -4,7 +4,6 @@ Bytecode belongs to one version of Python, so Pyodide makes it, in Node.js, whic
 """
 
 import hashlib
-import io
 import json
 import os
 import shutil
@@ -15,9 +14,9 @@ from importlib.resources import as_file, files
 from pathlib import Path
 
 from widgets.site import npm
+from widgets.site.models import archive, members
 
 SECONDS = 300
-DATE = (1980, 1, 1, 0, 0, 0)  # a zip of the same bytecode is the same zip
 STANDARD = "pyodide/python_stdlib.zip"
 PROGRAMS = ("compile.mjs", "compile_inside.py")
 
@@ -28,8 +27,8 @@ class NotCompiled(Exception):
 
 def compiled(
     site: Path, archives: dict[str, bytes], home: str, start: str, name: str, cache: Path = npm.CACHE
-) -> bytes:
-    """Return a zip of the bytecode of what `start` loads from archives that are unpacked to `home`, for the same place.
+) -> dict[str, bytes]:
+    """Return the bytecode of what `start` loads from archives that are unpacked to `home`, each by its place there.
 
     Python's own modules get theirs in the site's `STANDARD`. `name` is the result's in the cache.
     """
@@ -40,7 +39,7 @@ def compiled(
     held = _held(kept, key) or _made(site, archives, home, start, key, kept)
     (site / STANDARD).write_bytes(_with_bytecode(standard, held))
     ours = {place: code for place, code in held.items() if place.startswith("home/")}
-    return _zipped({_cached(place.removeprefix("home/"), held["tag"]): code for place, code in ours.items()})
+    return {_cached(place.removeprefix("home/"), held["tag"]): code for place, code in ours.items()}
 
 
 def _text(name: str) -> bytes:
@@ -50,8 +49,7 @@ def _text(name: str) -> bytes:
 def _held(kept: Path, key: str) -> dict[str, bytes] | None:
     """Return the cache's bytecode, if it is that of the same inputs."""
     try:
-        with zipfile.ZipFile(kept) as archive:
-            found = {name: archive.read(name) for name in archive.namelist()}
+        found = members(kept.read_bytes())
     except (OSError, zipfile.BadZipFile):
         return None
     return found if found.get("key") == key.encode() else None
@@ -81,34 +79,24 @@ def _made(
             raise NotCompiled(
                 f"Node.js must compile Python for pages, got {said[:200]!r}; see node --version"
             )
-        with zipfile.ZipFile(room / "bytecode.zip") as archive:
-            found = {name: archive.read(name) for name in archive.namelist()}
+        found = members((room / "bytecode.zip").read_bytes())
         found |= {"tag": (room / "tag").read_bytes(), "key": key.encode()}
-    cache = kept.with_name(f"{kept.name}.{os.getpid()}")
-    cache.parent.mkdir(parents=True, exist_ok=True)
-    cache.write_bytes(_zipped(found))
-    cache.replace(kept)  # whole, whoever else builds a site now
+    begun = kept.with_name(f"{kept.name}.{os.getpid()}")
+    begun.parent.mkdir(parents=True, exist_ok=True)
+    begun.write_bytes(archive(found))
+    begun.replace(kept)  # whole, whoever else builds a site now
     return found
 
 
 def _with_bytecode(standard: bytes, held: dict[str, bytes]) -> bytes:
     """Python's own modules, each of which is bytecode or text: zipimport reads either by the module's name."""
-    with zipfile.ZipFile(io.BytesIO(standard)) as archive:
-        found = {name: archive.read(name) for name in archive.namelist()}
+    found = members(standard)
     for name in [name for name in found if f"standard/{name}" in held]:
         del found[name]
         found[f"{name}c"] = held[f"standard/{name}"]
-    return _zipped(found)
+    return archive(found)
 
 
 def _cached(name: str, tag: bytes) -> str:
     folder, _, module = name.rpartition("/")
     return f"{folder}{'/' * bool(folder)}__pycache__/{module.removesuffix('.py')}.{tag.decode()}.pyc"
-
-
-def _zipped(found: dict[str, bytes]) -> bytes:
-    held = io.BytesIO()
-    with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
-        for name in sorted(found):
-            archive.writestr(zipfile.ZipInfo(name, DATE), found[name], zipfile.ZIP_DEFLATED, 9)
-    return held.getvalue()
