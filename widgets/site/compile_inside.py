@@ -45,4 +45,5 @@ def kept(files: dict[str, str]) -> None:
     (ROOM / "tag").write_text(sys.implementation.cache_tag)
 
 
-kept(loaded(json.loads((ROOM / "asked.json").read_text())))
+if __name__ == "__main__":  # which Pyodide calls what it runs
+    kept(loaded(json.loads((ROOM / "asked.json").read_text())))
