@@ -11,6 +11,7 @@ from grader.judge import referee
 from grader.places import ROOT
 from grader.proofs import wrong
 from grader.proofs.right import right
+from grader.site.inside import PART
 from grader.site.tests.conftest import site
 from grader.tools import programs
 from widgets.browser import chromium
@@ -125,8 +126,5 @@ def test_ten_wrong_answers_are_told_as_in_a_notebook(base, page):
             source = wrong.source(question, row)
             told = page.ask(ASK, {"what": "check", "question": question.id, "source": source, "seed": 28})
             verdict = referee.grade_one(source, question, seed=28)
-            keys = ("name", "state", "points", "asked", "came", "look")
-            assert [[part[key] for key in keys] for part in told["parts"]] == [
-                [getattr(part, key) for key in keys] for part in verdict.parts
-            ]
+            assert told["parts"] == [{key: getattr(part, key) for key in PART} for part in verdict.parts]
             assert told["verdict"] == "FAIL"
