@@ -225,7 +225,13 @@ def put(out: Path, made: dict[str, bytes]) -> int:
         (out / name).parent.mkdir(parents=True, exist_ok=True)
         (out / name).write_bytes(content)
     size = sum(map(len, made.values())) + npm.unpack(out)
-    with suppress(compiled.NotCompiled):  # then each page does it
-        code = compiled.compiled(out, {"models.zip": made[MARK]}, "/models", LOADED, "models")
-        (out / MARK).write_bytes(models.archive(models.members(made[MARK]) | code))
+    compile_ahead(out)
     return size
+
+
+def compile_ahead(out: Path) -> None:
+    """Put the bytecode of what every simulator loads into a site, unless it can't be made here: then each page makes it."""
+    texts = (out / MARK).read_bytes()
+    with suppress(compiled.NotCompiled):
+        code = compiled.compiled(out, {"models.zip": texts}, "/models", LOADED, "models")
+        (out / MARK).write_bytes(models.archive(models.members(texts) | code))
