@@ -13,6 +13,7 @@ def loaded(asked: dict) -> dict[str, str]:
     """Return the file of each module that is loaded once `start` has run -> its name in its archive."""
     for archive in asked["archives"]:
         shutil.unpack_archive(ROOM / archive, asked["home"], "zip")
+    sys.dont_write_bytecode = False
     exec(asked["start"], {"__name__": "__main__"})
     found = {getattr(module.__spec__, "origin", None) for module in list(sys.modules.values())}
     roots = (asked["home"], STANDARD)
@@ -26,22 +27,23 @@ def loaded(asked: dict) -> dict[str, str]:
 
 def kept(files: dict[str, str]) -> None:
     """Write the bytecode of these modules, which Python then never compares with the text that it came from."""
-    import py_compile
+    import importlib.util
+    import marshal
     import zipfile
 
     with zipfile.ZipFile(ROOM / "bytecode.zip", "w") as made, zipfile.ZipFile(STANDARD) as standard:
         for file, name in sorted(files.items()):
+            written = Path(importlib.util.cache_from_source(file))  # by Python, when it loaded the module
             source = standard.read(name) if file.startswith(STANDARD) else Path(file).read_bytes()
-            Path("/tmp/source.py").write_bytes(source)
-            py_compile.compile(
-                "/tmp/source.py",
-                "/tmp/bytecode",
-                dfile=file,
-                doraise=True,
-                invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
+            code = (
+                written.read_bytes()[16:]
+                if written.exists()
+                else marshal.dumps(compile(source, file, "exec"))
             )
-            where = "standard" if file.startswith(STANDARD) else "home"
-            made.writestr(f"{where}/{name}", Path("/tmp/bytecode").read_bytes())
+            head = (
+                importlib.util.MAGIC_NUMBER + (1).to_bytes(4, "little") + importlib.util.source_hash(source)
+            )
+            made.writestr(f"{'standard' if file.startswith(STANDARD) else 'home'}/{name}", head + code)
     (ROOM / "tag").write_text(sys.implementation.cache_tag)
 
 
