@@ -175,7 +175,7 @@ def _others(found: list[Topic]) -> dict[str, str]:
     )
     labs = Page(
         "Labs · Tile by Tile",
-        "The labs of the course run in JupyterLab.",
+        "The labs of the course, as pages of this site and as notebooks.",
         pages.labs(found),
         contents(found, "", "labs.html"),
         "labs",
