@@ -189,6 +189,7 @@ function offer(place, text) {
   box.append(shown, doors);
   place.querySelector('.lab-offer')?.remove();
   place.prepend(box);
+  place.scrollIntoView(); // which begins with the offer now
 }
 
 async function followed() {

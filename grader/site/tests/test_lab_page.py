@@ -185,19 +185,20 @@ def test_a_file_of_another_kind_changes_nothing(tab, tmp_path, text, said):
 
 def test_a_link_brings_a_text_that_the_reader_may_take(tab):
     tab.at(NUMPY)
-    cell, theirs = tab.cell("plan_bytes"), "# a friend's é"
-    tab.write("plan_bytes", theirs)
+    cell, theirs = tab.cell("tile_sectors"), "\n".join(8 * ["# a friend's é"])
+    tab.write("tile_sectors", theirs)
     cell.locator("button.link").click()
     expect(cell.locator("button.link")).to_contain_text("ink")
     packed = tab.page.evaluate("text => tileLab.packed(text)", theirs)
-    tab.write("plan_bytes", "# mine")
+    tab.write("tile_sectors", "# mine")
     for button, left in (("Keep mine", "# mine"), ("Use the link’s text", theirs)):
-        follow(tab, f"cell=plan_bytes&text={packed}")
+        follow(tab, f"cell=tile_sectors&text={packed}")
         expect(cell.locator(".lab-offer pre")).to_have_text(theirs)
-        assert tab.text("plan_bytes") == "# mine"  # nothing is taken unasked
+        expect(cell.locator(".lab-offer pre")).to_be_in_viewport(ratio=1)
+        assert tab.text("tile_sectors") == "# mine"  # nothing is taken unasked
         cell.get_by_role("button", name=button).click()
-        assert tab.text("plan_bytes") == left
-    follow(tab, "cell=plan_bytes&text=broken")
+        assert tab.text("tile_sectors") == left
+    follow(tab, "cell=tile_sectors&text=broken")
     expect(tab.page.locator(".lab-told")).to_contain_text("is damaged")
 
 
