@@ -25,6 +25,7 @@ def main(argv: list[str] | None = None) -> int:
         return 1
     try:
         build.put(out, build.make(instructor=asked.instructor))
+        build.compile_ahead(out)
     except (npm.NotFetched, ranged.NotFetched) as problem:
         print(f"site: the labs have no pages of their own: {problem}", file=sys.stderr)
         build.pack(out)

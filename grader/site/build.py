@@ -11,7 +11,7 @@ from pathlib import Path
 from grader.places import ROOT
 from grader.site import bundle, codemirror, ranged
 from grader.site.page import LabPage
-from widgets.site import npm
+from widgets.site import compiled, npm
 from widgets.site.contents import anchor, contents
 from widgets.site.topics import topics
 
@@ -20,6 +20,25 @@ WITHIN = "open_webui/frontend/pyodide"
 LISTED = "labs.html"
 OWN = ("lab.js", "lab-editor.js", "lab-store.js", "lab-worker.js", "lab.css")
 PACKED = (".html", ".js", ".mjs", ".css", ".json", ".svg", ".ipynb", ".wasm")  # what gzip makes smaller
+BYTECODE, FIRST = "assets/bytecode.zip", "00_roofline/first_kernels"
+WRONG = """@triton.jit
+def copied(x_ptr, y_ptr, BLOCK: tl.constexpr):
+    offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y_ptr + offs, tl.load(x_ptr + offs))
+
+
+def launch_doubled(p):
+    return {"steps": [{"kernel": copied, "grid": (p.N // 64,), "constexprs": {"BLOCK": 64}}]}
+"""
+CHECKED = f"""
+import json, os, sys
+sys.path.insert(0, '/judge')
+os.environ['TILE_RECORDS'] = '/records'
+from grader.site.inside import reply
+told = json.loads(reply(json.dumps({{'what': 'check', 'question': 'roofline.doubled', 'source': {WRONG!r}}})))
+assert told['verdict'] == 'FAIL', told['text']
+reply(json.dumps({{'what': 'cell', 'cell': 'one', 'source': '1', 'above': []}}))
+"""
 ANSWER = re.compile(r"### (BEGIN|END) SOLUTION\n?")
 
 
@@ -46,6 +65,7 @@ def make(
     own = files("grader.site")
     made = {f"assets/{one}": own.joinpath(one).read_bytes() for one in OWN}
     made |= {"assets/judge.zip": bundle.shared(root), f"pyodide/{name}": wheel.read_bytes()}
+    made[BYTECODE] = bundle.zipped({})
     try:
         made |= codemirror.made()
     except npm.NotFetched as problem:
@@ -127,6 +147,21 @@ def put(out: Path, made: dict[str, bytes], root: Path = ROOT) -> int:
         html, address = path.read_text(encoding="utf-8"), path.relative_to(out).as_posix()
         path.write_text(linked(html, address, root), encoding="utf-8")
     return sum(map(len, made.values()))
+
+
+def compile_ahead(out: Path, root: Path = ROOT, say=print) -> None:
+    """Compile what a first check in a page loads; where that can't be done here, pages do it themselves, each time."""
+    name, wheel = numpy()
+    archives = {"numpy.zip": wheel.read_bytes(), "judge.zip": (out / "assets/judge.zip").read_bytes()}
+    try:
+        found = compiled.compiled(
+            out, archives | {"lab.zip": bundle.of_lab(FIRST, root)}, "/judge", CHECKED, "judge"
+        )
+    except compiled.NotCompiled as problem:
+        say(f"site: {problem}")
+    else:
+        shared = {place: code for place, code in found.items() if not place.startswith("grader/topics/")}
+        (out / BYTECODE).write_bytes(bundle.zipped(shared))  # labs of one topic have files of the same name
 
 
 def pack(out: Path) -> int:

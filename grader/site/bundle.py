@@ -5,9 +5,7 @@ edition holds. `instructor` puts in the questions' own functions, which draw new
 """
 
 import importlib.util
-import io
 import tempfile
-import zipfile
 from fnmatch import fnmatch
 from functools import cache
 from pathlib import Path
@@ -44,7 +42,6 @@ INSIDE = (
 )
 LAB_CELLS = ("widgets.measured", "widgets.profiled", "widgets.site.stills")  # what cells of labs call
 VIEW = ("view/defs.svg", "view/scene.css")
-DATE = (2026, 1, 1, 0, 0, 0)  # the same bytes from every build
 
 
 def shared(root: Path = ROOT) -> bytes:
@@ -128,8 +125,4 @@ def triton() -> dict[str, bytes]:
 
 
 def zipped(files: dict[str, bytes]) -> bytes:
-    written, files = io.BytesIO(), without_ml_dtypes.rewritten(files)
-    with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as made:
-        for name in sorted(files):
-            made.writestr(zipfile.ZipInfo(name, DATE), files[name], zipfile.ZIP_DEFLATED)
-    return written.getvalue()
+    return models.archive(without_ml_dtypes.rewritten(files))

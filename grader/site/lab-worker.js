@@ -11,7 +11,7 @@ async function boot({ judge, folder }) {
   const lock = JSON.parse(new TextDecoder().decode(await fetched('../pyodide/pyodide-lock.json')));
   const [{ loadPyodide }, ...archives] = await Promise.all([
     import(here('../pyodide/pyodide.mjs')), fetched(`../pyodide/${lock.packages.numpy.file_name}`), fetched('judge.zip'),
-    fetched(`../${judge}`),
+    fetched('bytecode.zip'), fetched(`../${judge}`),
   ]);
   const core = await loadPyodide({ indexURL: here('../pyodide/') });
   for (const archive of archives) core.unpackArchive(archive, 'zip', { extractDir: '/judge' });

@@ -6,7 +6,6 @@ const SAYS = {
   starting: 'Python starts inside this page. The first time takes a while.',
   live: 'Ready. The grader’s own judge runs inside this page, and nothing is sent anywhere.',
   failed: 'Python could not start inside this browser. The lab runs in JupyterLab.',
-  stopped: 'Stopped. Python starts again with the next run, and runs the cells that a cell needs.',
 };
 const lab = JSON.parse(document.getElementById('lab').textContent);
 const page = document.documentElement, status = document.querySelector('.lab-status');
@@ -67,7 +66,7 @@ function stop() {
   worker = null;
   for (const one of waiting.values()) one.resolve({ stopped: true });
   waiting.clear();
-  say('stopped');
+  judge();
 }
 
 async function write(what, name, value) {
@@ -89,10 +88,10 @@ async function ran(place, what) {
   const name = place.dataset.cell, source = editors.get(name).text, question = place.dataset.question;
   for (const button of buttons) button.disabled = true;
   place.querySelector('.stop').hidden = false;
-  out.textContent = 'Python is at work …';
+  out.textContent = page.dataset.judge === 'live' ? 'Python is at work …' : `${SAYS.starting} Then it runs this cell …`;
   const request = { what, cell: name, question, source, case: Number(place.querySelector('.case')?.value ?? 0), above: above(place) };
   const got = await ask(request, sentence => { out.textContent = `${sentence} …`; });
-  if (got.stopped) out.textContent = 'Stopped.';
+  if (got.stopped) out.textContent = 'Stopped. Python starts anew, and runs again what a cell needs of the cells above it.';
   else if (got.problem) out.textContent = `This is the page’s own trouble: ${got.problem}`;
   else out.innerHTML = got.answer.html; // what a cell prints is escaped, and the policy lets no script of it run
   out.dataset.verdict = got.answer?.verdict ?? '';
@@ -190,6 +189,7 @@ function offer(place, text) {
   box.append(shown, doors);
   place.querySelector('.lab-offer')?.remove();
   place.prepend(box);
+  place.scrollIntoView(); // which begins with the offer now
 }
 
 async function followed() {

@@ -117,7 +117,7 @@ class LabPage:
             "(while <code>make lab</code> runs)</p></div>"
             '<p class="lab-status" role="status"></p><p class="lab-total" role="status"></p><div class="lab-tools">'
             '<button type="button" class="lab-save">Save as a notebook</button>'
-            '<label>Open a notebook <input type="file" class="lab-open" accept=".ipynb"></label></div>'
+            '<label>Open a notebook<input type="file" class="lab-open" accept=".ipynb"></label></div>'
             '<p class="lab-told" role="status">What you write is kept in this browser. A saved notebook opens in '
             "JupyterLab and is what a class hands in.</p>"
         )

@@ -44,6 +44,7 @@ def main(labs: list[str]) -> int:
         out = Path(folder)
         build.put(out, build.make(only=tuple(labs)))
         npm.unpack(out)
+        build.compile_ahead(out)
         with served(out) as (base, _), chromium() as browser:
             for lab in labs or build.labs():
                 page = browser.new_page()

@@ -363,6 +363,6 @@ def test_other_people_s_kernels_are_lowered_alike():
     """What `python -m tilescope.proofs.libraries liger_kernel fla --front-end FILE` recorded."""
     path = Path(both_ways.__file__).parent / "records/both_ways.json"
     for row in json.loads(path.read_text(encoding="utf-8"))["packages"].values():
-        assert row["specialised"] == row[both_ways.SAME] + row[both_ways.SAME_BITS] + row[both_ways.NOT_RUN]
+        assert row["specialised"] == row[both_ways.SAME] + row[both_ways.SAME_BITS]  # so none was not run
         assert row[both_ways.SAME] >= row["specialised"] / 2
         assert [bits for other in row["others"].values() for bits in other["bits"] if bits] == []

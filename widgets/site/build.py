@@ -4,11 +4,12 @@ import posixpath
 import re
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
 
 from widgets import static
-from widgets.site import frame, lesson_page, models, npm, outputs, pages, search
+from widgets.site import compiled, frame, lesson_page, models, npm, outputs, pages, search
 from widgets.site.contents import (
     GLOSSARY,
     SOURCES,
@@ -27,6 +28,13 @@ from widgets.site.topics import Topic, topics
 
 ROOT = Path(__file__).parents[2]
 MARK = "assets/models.zip"  # a folder that holds this is one of ours
+LOADED = """
+import sys
+sys.path.insert(0, '/models')
+import widgets.site.inside
+from widgets.registry import find, places
+find(next(iter(places())))
+"""
 OWN = ("page.css", "book.css", "print.css", "theme.js", "book.js", "search.js", "live.js", "moved.js")
 
 
@@ -172,7 +180,7 @@ def _others(found: list[Topic]) -> dict[str, str]:
     )
     labs = Page(
         "Labs · Tile by Tile",
-        "The labs of the course run in JupyterLab.",
+        "The labs of the course, as pages of this site and as notebooks.",
         pages.labs(found),
         contents(found, "", "labs.html"),
         "labs",
@@ -221,4 +229,14 @@ def put(out: Path, made: dict[str, bytes]) -> int:
     for name, content in made.items():
         (out / name).parent.mkdir(parents=True, exist_ok=True)
         (out / name).write_bytes(content)
-    return sum(map(len, made.values())) + npm.unpack(out)
+    size = sum(map(len, made.values())) + npm.unpack(out)
+    compile_ahead(out)
+    return size
+
+
+def compile_ahead(out: Path) -> None:
+    """Put the bytecode of what every simulator loads into a site, unless it can't be made here: then each page makes it."""
+    texts = (out / MARK).read_bytes()
+    with suppress(compiled.NotCompiled):
+        code = compiled.compiled(out, {"models.zip": texts}, "/models", LOADED, "models")
+        (out / MARK).write_bytes(models.archive(models.members(texts) | code))

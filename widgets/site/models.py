@@ -60,8 +60,19 @@ def beside(root: Path = ROOT) -> list[Path]:
 
 
 def zipped(root: Path = ROOT) -> bytes:
+    texts = {path.as_posix(): (root / path).read_bytes() for path in (*modules(root), *beside(root))}
+    return archive(texts)
+
+
+def archive(files: dict[str, bytes]) -> bytes:
+    """Zip files by their names, with the same bytes from every build."""
     held = io.BytesIO()
-    with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive:
-        for path in (*modules(root), *beside(root)):
-            archive.writestr(zipfile.ZipInfo(path.as_posix(), LONG_AGO), (root / path).read_bytes(), 8)
+    with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as made:
+        for name in sorted(files):
+            made.writestr(zipfile.ZipInfo(name, LONG_AGO), files[name], zipfile.ZIP_DEFLATED)
     return held.getvalue()
+
+
+def members(content: bytes) -> dict[str, bytes]:
+    with zipfile.ZipFile(io.BytesIO(content)) as held:
+        return {name: held.read(name) for name in held.namelist()}

@@ -72,13 +72,14 @@ def simulator_page(declaration: Declaration, topic: Topic, figures: Figures | No
 
 def labs(topics: list[Topic]) -> str:
     parts = [
-        "<h1>The labs run in JupyterLab</h1>",
+        "<h1>The labs</h1>",
         '<p class="lead">In a lab you write the kernel yourself. It is checked against a reference, its bytes are '
-        "counted, and on an NVIDIA GPU it is timed. The labs are notebooks. If a lab below has a link for this browser, it is a page too, and is judged inside it.</p>",
-        "<p>In a copy of the project, on a machine with Python 3.11 or newer, git and make:</p>",
+        "counted, and on an NVIDIA GPU it is timed. A lab that has a link for this browser is a page and is judged "
+        "inside it. Each lab is a notebook for JupyterLab, too.</p>",
+        "<p>For JupyterLab you need a copy of the project, on a machine with Python 3.11 or newer, git and make:</p>",
         code("make lab", "sh"),
-        "<p>It sets everything up and opens the course. The labs lie in <code>work/</code>, and they are yours; "
-        "the links below open them while it runs.</p>",
+        "<p>It sets everything up and opens the course. Your labs are in <code>work/</code>. "
+        "The links to JupyterLab below open them while it runs.</p>",
     ]
     for topic in topics:
         rows = "".join(

@@ -20,6 +20,7 @@ def site(folder, labs=()):
     try:
         build.put(folder, lessons._assets() | build.make(only=labs))
         npm.unpack(folder)
+        build.compile_ahead(folder)
     except (npm.NotFetched, ranged.NotFetched) as problem:
         if os.environ.get("CI") == "true":
             raise

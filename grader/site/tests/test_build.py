@@ -42,7 +42,7 @@ def test_a_page_has_a_place_for_every_cell(lab):
     assert sum(kind == "answer" for _, kind in shown) == len(bundle.questions_of(lab)) > 0
     code = [cell for cell in cells if cell["cell_type"] == "code" and not page.is_check(cell)]
     assert len(code) == sum(kind != "text" for _, kind in shown) + html.count('class="simulator"')
-    assert html.count("worker-src blob:") == 1
+    assert html.count("worker-src blob:") == 1 and 'class="solution"' not in html
     assert not re.search(r'(?:src|href)="(?:https?:)?//(?!localhost)', html)
 
 
@@ -52,6 +52,7 @@ def test_no_answer_is_in_a_bundle(lab):
     files = held(bundle.shared() if lab == "judge" else bundle.of_lab(lab))
     ours = {name: text for name, text in files.items() if not name.startswith(("triton/", "kernels/"))}
     names = " ".join(name for name in files if not name.startswith("triton/"))
+    assert not [name for name, text in files.items() if name.startswith("kernels/") and b"triton.jit" in text]
     assert "/answers/" not in names and "/tests/" not in names and "solutions" not in names
     lines = {
         line.strip() for text in ours.values() if text[:2] != b"PK" for line in text.decode().splitlines()

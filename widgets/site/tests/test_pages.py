@@ -219,6 +219,7 @@ def test_a_folder_that_is_not_a_site_is_left_alone(tmp_path):
 def test_an_earlier_site_is_replaced(tmp_path, monkeypatch):
     monkeypatch.setattr(build.npm, "ready", lambda: None)
     monkeypatch.setattr(build.npm, "unpack", lambda out: 100)
+    monkeypatch.setattr(build, "compile_ahead", lambda out: None)
     old, new = {build.MARK: b"1", "old.html": b"old"}, {build.MARK: b"22", "deep/new.html": b"new"}
     build.put(tmp_path / "site", old)
     assert build.put(tmp_path / "site", new) == 105
