@@ -23,7 +23,7 @@ class Listening(TorchFunctionMode):
 
 
 def asking(capstone) -> dict[str, str]:
-    """Return slot -> call, for the learner's slots, out of one step of the speaking model."""
+    """Return slot -> call, for the learner's slots as a graph would hold them, out of one step of the speaking model."""
     ear = Listening()
 
     def told(name: str, one: Filling) -> Filling:
@@ -41,7 +41,8 @@ def asking(capstone) -> dict[str, str]:
 
         return Filling(make, one.source)
 
-    fillings = {**capstone.fillings, **{name: told(name, one) for name, one in capstone.own.items()}}
+    own = {name: told(name, one) for name, one in capstone.own_in_a_graph.items()}
+    fillings = {**capstone.fillings, **own}
     step = capstone._step(fillings)
     step.read(0, capstone.prompt[:-1])
     ear.heard.clear()  # a prompt is read eagerly
@@ -55,7 +56,7 @@ def captured(capstone) -> dict:
     from kernels import timing
 
     asks = capstone.asks_the_host()
-    own = {name: one for name, one in capstone.own.items() if name not in asks}
+    own = {name: one for name, one in capstone.own_in_a_graph.items() if name not in asks}
     fillings = decode_step.fillings("course", **own)
     eager, step, plain = (
         capstone._timed_call(one) for one in (capstone.fillings, fillings, decode_step.fillings("plain"))

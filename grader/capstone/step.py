@@ -55,6 +55,7 @@ class Capstone:
         asked = dict.fromkeys(slot.question for slot in SLOTS if slot.origin == "lab")
         self.answers = {question: answers.found(question, self.labs) for question in asked}
         self.own: dict = {}
+        self.own_in_a_graph: dict = {}
         self.kept: dict = {}  # numbers of this run, by name
         self._use()
 
@@ -78,7 +79,7 @@ class Capstone:
                 if trouble := self._trouble({question: launch}):
                     self.answers[question] = replace(self.answers[question], why=trouble)
             there = {q: one.launch for q, one in self.answers.items() if one.launch and not one.why}
-        self.own = learner.fill(there)
+        self.own, self.own_in_a_graph = (learner.fill(there, in_a_graph=held) for held in (False, True))
         yours = {slot.name: plain.FILLINGS[slot.name] for slot in SLOTS if slot.question in OWN}
         self.fillings = decode_step.fillings("course", **yours | self.own)
 

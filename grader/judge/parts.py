@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from grader.judge import calls, compiled, on_gpu, ranks, speed, traffic, tuned, values
+from grader.judge import calls, compiled, gap, on_gpu, ranks, speed, traffic, tuned, values
 from grader.judge.evidence import Evidence
 from grader.judge.failed import Failed, Unclear, Waits
 from grader.judge.kernel_evidence import KernelEvidence
@@ -25,6 +25,7 @@ JUDGES = {
     "traffic": traffic_everywhere,
     "compiled": compiled.judge,
     "speed": speed.judge,
+    "gap": gap.judge,
     "calls": calls.judge,
     "ranks": ranks.judge_values,
     "bytes sent": ranks.judge_bytes,

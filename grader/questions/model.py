@@ -194,6 +194,16 @@ class Speed:
 
 
 @dataclass(frozen=True)
+class Gap:
+    """Points in proportion to the share of a gap that an answer closes: what a plain version spends, over what must be
+    spent. Both are functions of a case that return (launches, bytes)."""
+
+    plain: Callable
+    least: Callable
+    words: str  # whose the plain version is
+
+
+@dataclass(frozen=True)
 class Prepare:
     """A function of the answer's cell that makes arrays of a case's weights, once, before anything else of it is drawn.
 
@@ -311,6 +321,7 @@ class KernelQuestion(Question):
     most_spills: int = 0
     repeatable: bool = True
     speed: Speed | None = None
+    gap: Gap | None = None  # where a part `gap` is judged, at the metered size
 
     def drawn(self, case: Case, rng: np.random.Generator) -> dict:
         """All that the reference takes of a case: the weights that are prepared, and the kernels' inputs."""

@@ -10,12 +10,13 @@ import triton
 import triton.language as tl
 
 from grader import questions
+from grader.capstone.graph import Listening
 from grader.proofs.right import right
 from kernels import decode_step
 from kernels.next_bottleneck import learner
 from kernels.next_bottleneck.cache import PagedCache
 from kernels.next_bottleneck.shapes import Shape
-from kernels.next_bottleneck.slots import SLOTS
+from kernels.next_bottleneck.slots import BY_NAME, SLOTS, guarded
 from kernels.next_bottleneck.step import Step
 from kernels.next_bottleneck.weights import drawn
 
@@ -84,3 +85,26 @@ def test_4_bit_projections_are_refused_by_the_lab_s_gemm(tmp_path):
     made = learner.fill({"gemm_tiling.tiled_gemm": print})["qkv"].make
     with pytest.raises(ValueError, match="^w must be in 16 bits, got codes; "):
         made(layer.qkv, SHAPE)
+
+
+def test_attention_in_a_graph_asks_for_no_length(tmp_path):
+    """One call serves two lengths of its own tensors, as a replay does, and no tensor is asked for its numbers."""
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    launch = answer("flash_attention.split_decode", tmp_path)
+    mine = learner.fill({"flash_attention.split_decode": launch}, in_a_graph=True)["attention"]
+    want = decode_step.fillings("plain")["attention"]
+    call, plain = (guarded(BY_NAME["attention"], one.make(None, SHAPE), SHAPE) for one in (mine, want))
+    rng = torch.Generator().manual_seed(3)
+    q, *caches = (
+        torch.randn(size, generator=rng).half().to(device) for size in ((2, 4, 32), *[(7, 2, 4, 32)] * 2)
+    )
+    table = torch.tensor([[3, 5, 1], [2, 6, 4]], dtype=torch.int32, device=device)
+    lens = torch.tensor([1, 12], dtype=torch.int32, device=device)
+    for more in (0, 4):
+        lens[0] += more  # at the same address
+        ear = Listening()
+        ear.here = "attention"
+        with ear:
+            got = call(q, *caches, lens, table)
+        assert ear.heard == {}
+        torch.testing.assert_close(got, plain(q, *caches, lens, table), atol=4e-3, rtol=4e-3)

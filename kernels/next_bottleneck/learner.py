@@ -140,6 +140,39 @@ def attention(launch: Callable) -> Filling:
     return Filling(make, "learner")
 
 
+def attention_in_a_graph(launch: Callable) -> Filling:
+    """All rows at once over all pages of the table, which a graph can hold: no shape depends on a length.
+
+    The lab's kernel knows no lengths. So keys beyond a row's end are copies of its last key, with values of zero, which
+    only enlarge the softmax's denominator. A second run, over values of one, returns the share of the real keys in it.
+    The share is at least 1 / keys, because a copy weighs no more than its original.
+    """
+
+    def make(weight, shape):
+        positions = {}  # made before a capture, and at the same address in every replay
+
+        def call(q, k_cache, v_cache, lens, table):
+            most, kind = table.shape[1] * shape.page, (table.shape[1], q.device)
+            if kind not in positions:
+                positions[kind] = torch.arange(most, dtype=torch.int32, device=q.device)
+            at = torch.minimum(positions[kind], lens[:, None] - 1)
+            pages, slots = table.gather(1, (at // shape.page).long()), at % shape.page
+            k, v = (one[pages, :, slots].transpose(1, 2) for one in (k_cache, v_cache))  # (T, G, keys, D)
+            real = (positions[kind] < lens[:, None]).to(v.dtype)[:, None, :, None].expand(v.shape)
+            found = []
+            for values in (v * real, real):
+                y = torch.empty(q.shape, dtype=torch.float32, device=q.device)
+                tensors = {"q": (q, "bhd"), "k": (k, "bhnd"), "v": (values, "bhnd"), "o": (y, "bhd")}
+                sizes = {"B": len(q), "H": shape.q_heads, "G": shape.kv_heads, "N": most, "D": shape.head_dim}
+                run(launch, tensors, **sizes, scale=shape.head_dim**-0.5)
+                found.append(y)
+            return (found[0] / found[1]).to(q.dtype)
+
+        return call
+
+    return Filling(make, "learner")
+
+
 def prompt(launch: Callable) -> Filling:
     def make(weight, shape):
         def call(q, k, v):
@@ -300,12 +333,16 @@ ADAPTERS = {
     "sample": sample,
 }
 
+IN_A_GRAPH = {"attention": attention_in_a_graph}  # which waits for no length
 
-def fill(answers: dict[str, Callable]) -> dict[str, Filling]:
+
+def fill(answers: dict[str, Callable], in_a_graph: bool = False) -> dict[str, Filling]:
     """Return the fillings that answers give, by question: {"gemm_tiling.tiled_gemm": launch, ..}.
 
-    A question may fill several slots. An answer that is missing leaves its slot to others.
+    A question may fill several slots. An answer that is missing leaves its slot to others. For a graph the adapters
+    that would ask for a number from the GPU take their other form.
     """
+    adapters = ADAPTERS | (IN_A_GRAPH if in_a_graph else {})
     questions = {slot.question for name, slot in BY_NAME.items() if name in ADAPTERS}
     for question, answer in answers.items():
         listed = ", ".join(sorted(questions))
@@ -313,6 +350,6 @@ def fill(answers: dict[str, Callable]) -> dict[str, Filling]:
         must(callable(answer), question, "a launch function", type(answer).__name__, "pass launch itself")
     return {
         name: adapter(answers[BY_NAME[name].question])
-        for name, adapter in ADAPTERS.items()
+        for name, adapter in adapters.items()
         if BY_NAME[name].question in answers
     }

@@ -15,4 +15,5 @@ ORDER = (
     "kbit_gemm",
     "grouped_kbit",
     "own_layout",
+    "quantize_blocks",
 )

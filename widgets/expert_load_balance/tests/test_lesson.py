@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kernels.expert_load_balance import cases, cost, reference
+from kernels.expert_load_balance import cases, cost, cost_batches, reference
 from kernels.expert_load_balance.cases import DEEPSEEK, MIXTRAL, QWEN
 from kernels.machines import machine
 from kernels.next_bottleneck import cost as links
@@ -102,9 +102,9 @@ def left_once(places):
 DISPATCH = dispatch.run(**dispatch.SIMULATOR.inputs({"way": "node"}))
 
 
-def halved(compute, weights, exchange, sms):
-    """Microseconds of a layer in two halves, by the lesson's formula."""
-    return max((compute + weights) / (1 - sms / 132), exchange) + exchange / 2
+def two_batches(tokens=32, sms=0, link=50e9):
+    """Return the lesson's layer in one piece and in two halves."""
+    return cost_batches.overlap(cost_batches.Layer(), H200, tokens, 4096, link, sms)
 
 
 CLAIMS = {  # a sentence of the lesson: (what it speaks of, from, to)
@@ -207,13 +207,27 @@ CLAIMS = {  # a sentence of the lesson: (what it speaks of, from, to)
         0.4,
     ),
     "so no surplus reaches that": (lambda: cost.break_even_pairs(989e12, 450e9) / 256, 10, 20),
-    "The long prompt gains a sixth with a hook": (lambda: 4500 / halved(3000, 100, 1500, 0), 1.15, 1.18),
-    "an eighth with 5 SMs, and nothing with 24": (lambda: 4500 / halved(3000, 100, 1500, 24), 0.98, 1.01),
-    "overlap loses with 24 SMs and is level with a hook": (
-        lambda: 500 / halved(300, 100, 200, 0),
-        0.99,
-        1.01,
+    "computing takes 201 µs instead of 116": (lambda: 2e6 * two_batches().half.compute_s, 200.5, 201.5),
+    "because 108 µs of exchange disappear": (lambda: 1e6 * two_batches().whole.exchange_s, 107.5, 108.5),
+    "Both halves read weights for 85 µs": (
+        lambda: 1e6 * (2 * two_batches().half.compute_s - two_batches().whole.compute_s),
+        84.5,
+        85.5,
     ),
+    "The gain turns into a loss": (lambda: two_batches(sms=24).faster, 0.85, 0.95),
+    "over half of it is left": (
+        lambda: (two_batches(sms=6).faster - 1) / (two_batches().faster - 1),
+        0.51,
+        0.7,
+    ),
+    "Halves take 1.5x as long": (lambda: 1 / two_batches(tokens=8).faster, 1.45, 1.52),
+    "less than its 867 µs of exchange": (lambda: 1e6 * two_batches(256).whole.exchange_s, 866.5, 867.5),
+    "the link hardly rests": (
+        lambda: two_batches(256).halves_s / two_batches(256).whole.exchange_s,
+        1.0,
+        1.05,
+    ),
+    "Halves pay from some 150 users on": (lambda: two_batches(152, link=450e9).faster, 1.0, 1.02),
 }
 
 

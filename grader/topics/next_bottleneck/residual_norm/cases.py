@@ -18,7 +18,7 @@ from grader.questions.draws import (
 from grader.questions.side_by_side import side_by_side
 from grader.questions.timed import timed
 from grader.questions.work import work
-from kernels.next_bottleneck import reference
+from kernels.next_bottleneck import cost_step, reference
 
 FP32_STEPS = 2.0**-18  # of a result: an fp32 sum of squares in any order, and a root of it
 
@@ -114,6 +114,16 @@ def size(c: Case) -> int:
 
 def useful(c: Case) -> float:
     return FLOP * c.sizes["M"] * c.sizes["N"]
+
+
+def plain_spends(c: Case) -> tuple[int, float]:
+    """Return launches and bytes of plain.norm, whose operations each read their inputs and write their outputs."""
+    return cost_step.LAUNCHES["norm"]["plain"], 46.0 * c.sizes["M"] * c.sizes["N"]
+
+
+def least_spent(c: Case) -> tuple[int, float]:
+    """Return one launch, four passes, and the weight for each row."""
+    return 1, 5.0 * size(c)
 
 
 def once(what: str, tensor: str, c: Case, access: str = "load") -> Budget:

@@ -1,6 +1,6 @@
 """residual norm: what is asked, and what each part is worth."""
 
-from grader.questions import KernelQuestion, Part, Speed, Tensor
+from grader.questions import Gap, KernelQuestion, Part, Speed, Tensor
 from grader.topics.next_bottleneck.residual_norm import cases
 from grader.topics.next_bottleneck.residual_norm.mistakes import MISTAKES
 from grader.topics.next_bottleneck.shared import LESSON
@@ -19,9 +19,15 @@ QUESTION = KernelQuestion(
         ),
         Part(
             "traffic",
-            3,
+            1,
             "traffic",
             asks="four passes in {launches}: x and r are loaded once, r and y stored once; each row may ask for w once",
+        ),
+        Part(
+            "gap",
+            2,
+            "gap",
+            asks="the share of the slot's gap that you close, from plain PyTorch to what must be spent: launches at 5 µs and bytes at 4.8 TB/s, counted at the metered size with and without a GPU",
         ),
         Part(
             "compiled",
@@ -58,6 +64,7 @@ QUESTION = KernelQuestion(
     metered=cases.metered,
     budgets={"traffic": cases.four_passes, "speed": cases.by_sectors},
     useful=cases.useful,
+    gap=Gap(cases.plain_spends, cases.least_spent, "plain PyTorch"),
     compile_case=cases.case(64, 4096, "bf16", sm_count=132),
     targets=(90, 80),
     speed=Speed("added_and_normed", cases.TIMED, full=0.55, none=1.1, bound=cases.bound),

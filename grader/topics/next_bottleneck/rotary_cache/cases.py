@@ -7,7 +7,7 @@ from grader.questions.draws import ROUNDING, SMALLEST, between, log_uniform, rou
 from grader.questions.side_by_side import side_by_side
 from grader.questions.timed import timed
 from grader.questions.work import work
-from kernels.next_bottleneck import reference
+from kernels.next_bottleneck import cost_step, reference
 
 FP32_STEPS = 2.0**-18  # of the two products that a turned number is the sum of
 THETA = 1e4
@@ -216,6 +216,17 @@ def numbers(c: Case) -> tuple[int, int]:
 
 def useful(c: Case) -> float:
     return FLOP * sum(numbers(c))
+
+
+def plain_spends(c: Case) -> tuple[int, float]:
+    """Return launches and bytes of plain.rotary, whose operations each read their inputs and write their outputs."""
+    q, k = numbers(c)
+    return cost_step.LAUNCHES["rotary"]["plain"], 77.0 * (q + k) + 16.0 * k
+
+
+def least_spent(c: Case) -> tuple[int, float]:
+    """Return one launch, and all that `in_and_out` allows."""
+    return 1, sum(budget.most for budget in in_and_out(c))
 
 
 def exactly(what: str, tensor: str, access: str, most: int, model: str) -> Budget:

@@ -1,6 +1,6 @@
 """rotary cache: what is asked, and what each part is worth."""
 
-from grader.questions import KernelQuestion, Part, Speed, Tensor
+from grader.questions import Gap, KernelQuestion, Part, Speed, Tensor
 from grader.topics.next_bottleneck.rotary_cache import cases
 from grader.topics.next_bottleneck.rotary_cache.mistakes import MISTAKES
 from grader.topics.next_bottleneck.shared import LESSON
@@ -21,9 +21,15 @@ QUESTION = KernelQuestion(
         ),
         Part(
             "traffic",
-            3,
+            1,
             "traffic",
             asks="in {launches}, each head is loaded once and stored once; each may ask once for its place, its angles and its weight; nothing of the cache is read",
+        ),
+        Part(
+            "gap",
+            2,
+            "gap",
+            asks="the share of the slot's gap that you close, from plain PyTorch to what must be spent: launches at 5 µs and bytes at 4.8 TB/s, counted at the metered size with and without a GPU",
         ),
         Part(
             "compiled",
@@ -63,6 +69,7 @@ QUESTION = KernelQuestion(
     metered=cases.metered,
     budgets={"traffic": cases.in_and_out, "speed": cases.flow},
     useful=cases.useful,
+    gap=Gap(cases.plain_spends, cases.least_spent, "plain PyTorch"),
     compile_case=cases.COMPILED,
     targets=(90, 80),
     speed=Speed("turned_and_kept", cases.TIMED, full=0.15, none=0.4, bound=cases.bound),

@@ -10,6 +10,7 @@ from grader.questions.work import filled, work
 from grader.topics.quantization_layouts.shared import (
     EXACT,
     FP32,
+    NEIGHBOURS,
     beside_dot,
     groups_of,
     in_dot,
@@ -57,9 +58,10 @@ def met(case: Case, rng: np.random.Generator) -> dict:
 
 
 def most_packed(case: Case) -> int:
-    """The tuned kernels' own layout, rows and columns padded to whole tiles, and a fifteenth more for words with gaps."""
+    """Return the bytes of the tuned kernels' own layout, rows and columns padded to whole tiles, a fifteenth more for words
+    with gaps, and a word for each row, whose last one may be part full."""
     bits, n, k = (case.sizes[s] for s in ("BITS", "N", "K"))
-    return math.floor(GAPS * cost.packed_bytes(n, k, bits, BLOCK))
+    return math.floor(GAPS * cost.packed_bytes(n, k, bits, BLOCK)) + 4 * n
 
 
 def hidden(rng: np.random.Generator) -> list[Case]:
@@ -132,6 +134,25 @@ def traffic(c: Case) -> list[Budget]:
         read_of_x(m, n, k),
         *written(m, n),
         *in_dot(useful(c), filled((m, 2 * TILE)), n, k),
+    ]
+
+
+def sectors(c: Case) -> list[Budget]:
+    """What a layout is chosen for first: neighbouring lanes load neighbouring words, whose sectors are used whole.
+
+    The third more lets rows begin in the middle of a sector, as words with gaps make them do.
+    """
+    bits, n, k = (c.sizes[s] for s in ("BITS", "N", "K"))
+    whole = cost.linear_cost(1, n, k, bits=bits, group=BLOCK)
+    return [
+        Budget(
+            what="sectors of what pack made",
+            tensor="packed",
+            count="sectors",
+            most=4 / 3 * whole.weight_bytes + 4 * whole.metadata_bytes,
+            look=NEIGHBOURS,
+            model=f"{n} x {k} codes of {bits} bits + a third, and four times a scale of 2 bytes for each {BLOCK}",
+        )
     ]
 
 

@@ -192,6 +192,7 @@ MISTAKES = (
         part="traffic",
     ),
     edited("sixteen rows of W", *tile(16, 256), part="traffic"),
+    edited("a word or two of each row", *tile(32, 32), part="sectors"),
     edited("products without tensor cores", (DOT, DOT_IN_FP32), part="traffic"),
     edited("planes again", *PLANES, part="unpacking"),
     edited(

@@ -17,7 +17,7 @@ QUESTION = KernelQuestion(
             "values",
             2,
             "values",
-            asks="right for {public} that you can see and more that you can't, as in section 8; at most four packed arrays, no larger together than what the course's own layout takes (rows padded to 128, columns to vectors of 16 bytes) and a fifteenth",
+            asks="right for {public} that you can see and more that you can't, as in section 8; at most four packed arrays, no larger together than what the course's own layout takes (rows padded to 128, columns to vectors of 16 bytes) and a fifteenth, and a word for each row",
         ),
         Part(
             "traffic",
@@ -26,8 +26,14 @@ QUESTION = KernelQuestion(
             asks="what `pack` made is loaded once, with a tenth for gaps between codes, scales at most twice; X, Y and scratch as in section 8; all products in `tl.dot`",
         ),
         Part(
+            "sectors",
+            1,
+            "traffic",
+            asks="what `pack` made is loaded in sectors of 32 bytes that are used: a third more than the codes, and four times the scales, at most",
+        ),
+        Part(
             "unpacking",
-            2,
+            1,
             "traffic",
             asks=f"at most {cases.UNPACKING} operations on whole numbers a weight, those for addresses and masks among them, and at most {OPERATIONS} on floats beside `tl.dot`",
         ),
@@ -53,7 +59,7 @@ QUESTION = KernelQuestion(
     ),
     hidden=cases.hidden,
     metered=cases.metered,
-    budgets={"traffic": cases.traffic, "unpacking": cases.unpacking},
+    budgets={"traffic": cases.traffic, "sectors": cases.sectors, "unpacking": cases.unpacking},
     useful=useful,
     most_launches=2,
     compile_case=Case(sizes(5, 512, 1024, 16), "bf16", sm_count=132),

@@ -25,10 +25,19 @@ def made(case, bits_a_code: float, copies: int = 1) -> float:
 
 
 def spent_by(
-    case, bits_a_code: float, rows: int = 32, integers: float = 8.5, scales: int = 1, dots: int = 1
+    case,
+    bits_a_code: float,
+    rows: int = 32,
+    integers: float = 8.5,
+    scales: int = 1,
+    dots: int = 1,
+    used: float = 1.0,
 ) -> dict:
+    """`used` is the share of a sector of codes that a load wants; of a sector of scales it is half."""
     n, k, m = (case.sizes[s] for s in "NKM")
+    codes, of_blocks = math.ceil(n * k * bits_a_code / 8), 2 * n * k // 32
     return {
+        ("packed", "load", "sectors"): codes / used + 2 * of_blocks,
         ("packed", "load", "dedup"): made(case, bits_a_code) + (scales - 1) * 2 * n * k // 32,
         ("x", "load", "dedup"): 2 * m * k * math.ceil(n / rows),
         ("y", "store", "dedup"): 2 * m * n,
@@ -57,6 +66,7 @@ def test_waste_is_over_its_budget():
         assert over(case, "traffic", spent_by(case, 2 * bits)) == ["read of what pack made"], "twice"
         assert over(case, "traffic", spent_by(case, bits, rows=16)) == ["read of X"]
         assert over(case, "traffic", spent_by(case, bits, dots=0)) == ["FLOP in tl.dot"]
+        assert over(case, "sectors", spent_by(case, bits, used=1 / 2)) == ["sectors of what pack made"]
         assert over(case, "unpacking", spent_by(case, bits, integers=4 * bits)) == [
             "operations on whole numbers"
         ]
@@ -68,6 +78,14 @@ def test_wider_codes_and_copies_are_over_the_cap_where_it_is_counted(bits, wide)
         case = Case({**case.sizes, "BITS": bits})
         assert made(case, bits) <= most_packed(case) < made(case, wide), case
         assert most_packed(case) < made(case, bits, copies=2)
+
+
+@pytest.mark.parametrize("bits", (3, 5))
+def test_whole_codes_in_words_fit_at_every_size(bits):
+    """Ten codes of three bits in a word, six of five, and a last word that is part full."""
+    for n, k in ((256, 256), (1, 32), (7, 1056), (129, 96)):
+        words = n * -(-k // (32 // bits))
+        assert 4 * words + 2 * n * k // 32 <= most_packed(Case({"BITS": bits, "N": n, "K": k})), (n, k)
 
 
 def test_codes_are_of_their_bits_and_know_nothing_of_what_they_meet():

@@ -1,0 +1,74 @@
+"""quantize blocks: what is asked, and what each part is worth."""
+
+from grader.questions import KernelQuestion, Part, Tensor
+from grader.topics.quantization_layouts.quantize_blocks import cases
+from grader.topics.quantization_layouts.quantize_blocks.mistakes import MISTAKES
+from grader.topics.quantization_layouts.shared import LESSON
+
+QUESTION = KernelQuestion(
+    id="quantization_layouts.quantize_blocks",
+    notebook="kernel",
+    entry="launch_blocks",
+    bonus=True,
+    asks="h = silu(g) * u in fp32, and its codes q in E4M3 with a scale s for each row and block of 128 columns: s = max|h| / 448, q = h / s",
+    parts=(
+        Part(
+            "values",
+            3,
+            "values",
+            asks="right for {public} that you can see and more that you can't: long rows, many rows, less than a block, one column beyond a block, blocks of zeros, loud columns, numbers small and beyond fp16, any strides",
+        ),
+        Part(
+            "traffic",
+            2,
+            "traffic",
+            asks="g and u are loaded once, codes and scales stored once, and h never: 5 bytes for each element and a scale for each block",
+        ),
+        Part(
+            "flow",
+            1,
+            "traffic",
+            asks=f"whole sectors (2% more is allowed), at most {cases.WORK} operations for each element, a program at least for every {cases.A_PROGRAM:,}",
+        ),
+        Part(
+            "compiled",
+            1,
+            "compiled",
+            asks="compiles for {targets}, the first GPUs with E4M3, at {compiled[M]} × {compiled[K]:,} with {spills}",
+        ),
+    ),
+    tensors=(
+        Tensor("g", "mk", ("M", "K")),
+        Tensor("u", "mk", ("M", "K")),
+        Tensor("q", "mk", ("M", "K"), "fp8e4nv", role="out"),
+        Tensor("s", "mb", lambda s: (s["M"], -(-s["K"] // cases.BLOCK)), "fp32", role="out"),
+    ),
+    inputs=cases.operands,
+    reference=cases.quantized,
+    tolerance=cases.within,
+    public=(
+        cases.case(4, 256),
+        cases.case(3, 200, "fp16", kind="a last block that is part full"),
+        cases.case(4, 256, values="blocks of zeros", kind="blocks of zeros"),
+        cases.case(
+            6,
+            300,
+            layout={"g": "padded", "u": "padded", "q": "padded", "s": "transposed"},
+            values="loud columns",
+            kind="loud columns, rows with gaps, scales block by block",
+        ),
+    ),
+    hidden=cases.hidden,
+    metered=cases.metered,
+    budgets={"traffic": cases.one_pass, "flow": cases.flow},
+    useful=cases.useful,
+    compile_case=cases.case(64, 4096, sm_count=132),
+    targets=(90,),
+    where=f'{LESSON}/g_narrow_both.ipynb, "The kernel before the product"',
+    hints=(
+        "A block's maximum and its codes need the same 128 numbers. How many bytes of h does a program keep if it takes one row and one block, and where?",
+        "Give a program a few rows and one block of 128 columns: load g and u, widen both, make h, take the maximum of |h| along the columns, and divide. A masked lane must not raise the maximum, and a block of zeros must not divide by zero.",
+        "h = g * tl.sigmoid(g) * u; top = tl.max(tl.abs(h), 1, keep_dims=True); inverse = tl.where(top > 0, 448.0 / top, 0.0); codes are (h * inverse).to(q_ptr.dtype.element_ty), the scale top / 448.0",
+    ),
+    mistakes=MISTAKES,
+)

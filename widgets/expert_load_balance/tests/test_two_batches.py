@@ -1,0 +1,34 @@
+"""The simulator's numbers against sums by hand, and what it says of them."""
+
+import pytest
+
+from widgets.expert_load_balance import two_batches
+from widgets.expert_load_balance.two_batches import SIMULATOR, run
+
+
+def test_the_prediction_s_numbers_are_the_state_s():
+    r = run(32, 0, 50, 4096)
+    assert [round(1e6 * one) for one in r.whole] == [70, 36, 46, 72]
+    assert round(1e6 * r.whole_s) == 225
+    weights = (187e6 + 5 * 3 * 7168 * 2048) / 4.8e12
+    assert round(1e6 * weights) == 85
+    assert r.halves_us == pytest.approx(1e6 * (r.whole.compute_s + weights), rel=1e-6), (
+        "all weights once more"
+    )
+    asked = SIMULATOR.prediction.question
+    for words in ("70 µs", "36 of dispatch", "46 of experts", "72 of combine", "225 in all", "85 µs"):
+        assert words in asked
+
+
+def test_sms_that_are_held_make_the_arithmetic_longer():
+    free, held = run(32, 0, 50, 4096), run(32, 24, 50, 4096)
+    assert held.slower == pytest.approx(132 / 108)
+    assert held.halves_s == pytest.approx(free.halves_s * 132 / 108)
+    assert held.faster < 1 < free.faster
+
+
+def test_the_curve_goes_through_the_state():
+    for tokens in two_batches.SIZES:
+        r = run(tokens, 24, 160, 1024)
+        here = r.curve[two_batches.SIZES.index(tokens)]
+        assert (here.tokens, here.faster) == (tokens, r.faster) and here.faster_without_sms >= here.faster

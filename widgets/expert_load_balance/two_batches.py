@@ -1,0 +1,246 @@
+"""Two halves of a decode step's users: one computes while the other's rows travel, and every weight is read twice."""
+
+import math
+from dataclasses import dataclass
+
+from kernels.expert_load_balance import cost_batches as cost
+from kernels.machines import machine
+from widgets import units
+from widgets.charts import Box, axis_x, axis_y, limit_across, linear, log, steady, text_width
+from widgets.controls import steps
+from widgets.declare import Declaration, Prediction
+from widgets.scene import WIDE, Column, Scene, about, drag, figure, handle, path, rect, table, text
+
+SIZES = (8, 16, 32, 64, 128, 256, 512)
+LEAST, MOST = 0.4, 1.6  # times faster: ends of the axis in every state
+FROM, SHOWN = 4, 2  # the first layer that is drawn, so that the start is forgotten, and how many
+TOKENS = steps("tokens", "Tokens per GPU", 32, SIZES)
+SMS = steps(
+    "sms",
+    "SMs that the exchange holds",
+    0,
+    (0, 4, 6, 12, 24, 36),
+    help="0: the network card writes into the buffer, and a hook asks for it. 24 and 4 to 6: DeepEP's two versions.",
+)
+THICK = 24
+SHORT = {"attention": "attn", "dispatch": "disp", "experts": "exp", "combine": "comb"}
+# (lanes, the curve, height)
+PLACES = {
+    True: (Box(112, 20, 590, 154), Box(112, 252, 420, 110), 404),
+    False: (Box(18, 24, 296, 196), Box(40, 306, 186, 104), 452),
+}
+
+
+@dataclass(frozen=True)
+class AtTokens:
+    tokens: int
+    faster: float
+    faster_without_sms: float
+
+
+@dataclass(frozen=True)
+class Result:
+    tokens: int
+    sms: int
+    keys: int
+    link_byte_s: float
+    whole: cost.Pieces
+    half: cost.Pieces
+    whole_s: float
+    halves_s: float
+    halves_us: float
+    faster: float
+    slower: float  # arithmetic next to an exchange
+    again_s: float  # arithmetic of both halves beyond that of one piece
+    sms_idle: float  # share of the time in halves
+    link_idle: float
+    events: tuple[cost.Event, ...]
+    curve: tuple[AtTokens, ...]
+
+
+def run(tokens, sms, link_gb_s, keys) -> Result:
+    layer, gpu, link = cost.Layer(), machine("H200"), link_gb_s * 1e9
+
+    def at(count: int, held: int) -> cost.Overlap:
+        return cost.overlap(layer, gpu, count, keys, link, held)
+
+    now, slower = at(tokens, sms), 1 / (1 - sms / gpu.sms)
+    computing = 2 * now.half.compute_s * slower
+    return Result(
+        tokens,
+        sms,
+        keys,
+        link,
+        now.whole,
+        now.half,
+        now.whole_s,
+        now.halves_s,
+        1e6 * now.halves_s,
+        now.faster,
+        slower,
+        computing - now.whole.compute_s,
+        max(0.0, 1 - computing / now.halves_s),
+        max(0.0, 1 - 2 * now.half.exchange_s / now.halves_s),
+        now.events,
+        tuple(AtTokens(n, at(n, sms).faster, at(n, 0).faster) for n in SIZES),
+    )
+
+
+def _named(id: str, left: float, right: float, y: float, words: tuple[str, ...], role: str) -> list[dict]:
+    """Write the first of the words that fits into a box."""
+    for one in words:
+        if right - left > text_width(one, "small") + 8:
+            return [
+                text(f"{id}-name", (left + right) / 2, y + 16, one, "inverse", "small", "middle", on=role)
+            ]
+    return []
+
+
+def _box(id: str, x, window, event: cost.Event, y: float, role: str, words: tuple[str, ...]) -> list[dict]:
+    """Draw a piece as far as it is within the window."""
+    start, end = max(event.start_s, window[0]), min(event.end_s, window[1])
+    if end <= start:
+        return []
+    left, right = x(start - window[0]), x(end - window[0])
+    tip = f"{words[0]}: {units.seconds(event.end_s - event.start_s)}"
+    bar = rect(id, left, y, max(1, right - left - 1.5), THICK, role, tip)
+    return [
+        *about("whole" if id.startswith("one") else "halves", bar),
+        *_named(id, left, right, y, words, role),
+    ]
+
+
+def _lanes(r: Result, at: Box) -> list[dict]:
+    """Draw two layers on one clock: in one piece, and in halves from the fifth layer on."""
+    wide = at.x > 50
+    end = SHOWN * max(r.whole_s, r.halves_s)
+    x = linear(0, steady("time", end), at.x, at.right)
+    first = min(e.start_s for e in r.events if e.layer == FROM)
+    step = 34 if wide else 48
+    tops = [at.y + n * step + (14 if n > 1 else 0) for n in range(4)]
+    titles = ("one piece: SMs", "one piece: link", "halves: SMs", "halves: link")
+    marks = axis_x("time", x, at.bottom, show=units.seconds, ticks=None if wide else x.ticks(3))
+    for n, (title, y) in enumerate(zip(titles, tops, strict=True)):
+        where = (at.x - 8, y + 16, "end") if wide else (at.x, y - 5, "start")
+        marks.append(text(f"lane-{n}", *where[:2], title, "ink", "small", anchor=where[2]))
+        marks.append(rect(f"idle-{n}", at.x, y, x(end) - at.x, THICK, "idle", "waits"))
+    for event in cost.schedule([r.whole], layers=math.ceil(end / r.whole_s)):
+        link = cost.PIECES[event.piece] == "link"
+        id = f"one-{event.layer}-{event.piece}"
+        marks += _box(id, x, (0, end), event, tops[link], "useful", (event.piece, SHORT[event.piece]))
+    for event in r.events:
+        link = cost.PIECES[event.piece] == "link"
+        half = "AB"[event.batch]
+        words = (f"{event.piece} {half}", f"{SHORT[event.piece]} {half}", half)
+        role = ("primary", "secondary")[event.batch]
+        id = f"half-{event.batch}-{event.layer}-{event.piece}"
+        marks += _box(id, x, (first, first + end), event, tops[2 + link], role, words)
+    return marks
+
+
+def _curve(r: Result, at: Box) -> list[dict]:
+    """Draw how much faster halves are, over the tokens, with a knob at this state."""
+    x, y = log(SIZES[0], SIZES[-1], at.x + 18, at.right), linear(LEAST, MOST, at.bottom, at.y)
+    marks = [text("curve-title", 0, at.y - 18, "Halves are faster by", bold=True)]
+    ticks = (0.5, 1, 1.5)
+    marks += axis_y("faster", y, at.x, show=units.times, right=at.right, ticks=ticks)
+    marks += axis_x(
+        "tokens", x, at.bottom, "tokens per GPU", units.count, ticks=SIZES[:: 2 if at.w < 300 else 1]
+    )
+    marks += limit_across("even", at, y(1), "")[:1]
+    ends = []
+    if r.sms:
+        points = [(x(one.tokens), y(one.faster_without_sms)) for one in r.curve]
+        marks.append(path("without", points, "secondary"))
+        ends.append((points[-1][1], "no SMs held", "secondary"))
+    points = [(x(one.tokens), y(one.faster)) for one in r.curve]
+    marks += about("sms", path("with", points, "primary"))
+    ends.append((points[-1][1], f"{r.sms} SMs held" if r.sms else "no SMs held", "primary"))
+    apart = 0 if len(ends) < 2 or ends[1][0] - ends[0][0] > 16 else 16 - (ends[1][0] - ends[0][0])
+    for n, (place, words, role) in enumerate(ends):
+        shift = apart / 2 * (-1 if n == 0 and len(ends) > 1 else 1 if n else 0)
+        marks.append(text(f"end-{n}", at.right + 20, place + 4 + shift, words, role, "small", bold=True))
+    tip = f"{r.tokens} tokens: {units.times(r.faster)}"
+    return [*marks, handle("pull-tokens", x(r.tokens), y(r.faster), "primary", drag(TOKENS, "x", x), tip=tip)]
+
+
+def _takeaway(r: Result) -> str:
+    if r.faster < 1 and r.curve[SIZES.index(r.tokens)].faster_without_sms > 1:
+        return "The SMs that the exchange holds eat the gain. With a hook that frees them, halves win."
+    if r.faster < 1:
+        return "Each half reads all weights again, and that costs more than the exchange it hides."
+    if r.link_idle < 0.1:
+        return "The link never rests now. Only fewer bytes or a faster link make this layer faster."
+    return "While one half's rows travel the other computes. That hides more than the second read costs."
+
+
+def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
+    lanes_at, curve_at, height = PLACES[width == WIDE]
+    whole = figure("a layer in one piece", r.whole_s, units.seconds, "useful", "whole")
+    halves = figure("in two halves", r.halves_s, units.seconds, "primary", "halves")
+    gain = figure("as fast as in one piece", r.faster, units.times)
+    idle = figure("of the time the SMs wait", r.sms_idle, lambda v: units.percent(v, 0))
+    doubled = f"2 · {units.seconds(r.half.compute_s)} / (1 − {{sms:{r.sms}}} / 132)"
+    travels = units.seconds(2 * r.half.exchange_s)
+    return Scene(
+        summary=f"With {r.tokens} tokens per GPU a layer takes {whole.text} in one piece and {halves.text} in two halves, "
+        f"{gain.text} as fast, with {r.sms} SMs for the exchange; the SMs wait {idle.text} of the time.",
+        takeaway=_takeaway(r),
+        marks=_lanes(r, lanes_at) + _curve(r, curve_at),
+        figures=(whole, halves, gain, idle),
+        table=table(
+            ("piece", Column("all tokens", "s", units.seconds), Column("one half", "s", units.seconds)),
+            [(name, one, half) for name, one, half in zip(cost.PIECES, r.whole, r.half, strict=True)]
+            + [("a layer", r.whole_s, r.halves_s), ("arithmetic again, or slower", 0.0, r.again_s)],
+        ),
+        height=height,
+        width=width,
+        legend=(("primary", "half A"), ("secondary", "half B"), ("useful", "all tokens at once")),
+        formula=(
+            (
+                "{whole:one piece} = attention + dispatch + experts + combine",
+                f"{' + '.join(units.seconds(one) for one in r.whole)} = {{whole:{whole.text}}}",
+            ),
+            (
+                "{halves:two halves} ≥ max(2 · computing of a half / (1 − {sms} / 132), 2 · exchange of a half)",
+                f"max({doubled}, {travels}), here {{halves:{halves.text}}}",
+            ),
+        ),
+    )
+
+
+SIMULATOR = Declaration(
+    title="Two batches in flight",
+    question="When does it pay to compute one half while the other travels?",
+    controls=(
+        TOKENS,
+        SMS,
+        steps(
+            "link_gb_s",
+            "Link, one direction",
+            50,
+            (25, 50, 100, 160, 450),
+            unit="GB/s",
+            help="A network port 50, NVLink of an H800 160, of an H200 450.",
+        ),
+        steps("keys", "Keys of a user", 4096, (512, 1024, 4096, 16384), units.count, more=True),
+    ),
+    presets={
+        "A hook, no SMs held": {},
+        "24 SMs held": {"sms": 24},
+        "Few users": {"tokens": 8},
+        "Many users": {"tokens": 256},
+        "Over NVLink": {"link_gb_s": 450},
+    },
+    run=run,
+    scene=scene,
+    prediction=Prediction(
+        "A decode layer of 32 tokens takes 70 µs of attention, 36 of dispatch, 46 of experts and 72 of combine, 225 in all. "
+        "Attention and experts read weights for 85 µs whatever the number of tokens. In two halves, one computes while the "
+        "other travels, and the exchange holds no SM. How many µs does a layer take?",
+        "halves_us",
+        "µs",
+        0.06,
+    ),
+    source="DeepSeek-V3 Technical Report; DeepEP",
+)
