@@ -2,7 +2,7 @@
 
     python -m tilescope.proofs.canary [RELEASE ...] [-- PYTEST ARGUMENTS]
 
-Everything but Triton comes from the environment that runs this. An environment that is already there is used again.
+Everything but Triton comes from the environment that runs this. An existing environment is used again.
 """
 
 import argparse
@@ -53,7 +53,7 @@ def published() -> list[str]:
 
 
 def environment(release: str) -> Path:
-    """The Python of an environment with this release of Triton, made if it is not there."""
+    """Return the Python of an environment with this release of Triton, made if it is missing."""
     folder = FOLDER / release
     python = folder / "bin" / "python"
     if not (folder / "ready").exists():
@@ -76,7 +76,7 @@ def environment(release: str) -> Path:
             f"triton=={release}",
         ]
         subprocess.run(install, check=True)
-        Path(own, "rest.pth").write_text(sysconfig.get_path("purelib") + "\n")  # behind Triton in the search
+        Path(own, "rest.pth").write_text(sysconfig.get_path("purelib") + "\n")  # searched after Triton
         (folder / "ready").touch()
     return python
 
