@@ -1,4 +1,4 @@
-"""Sentences of Python and of Triton's front end that send a learner the wrong way, said anew with the cure.
+"""Replace sentences of Python and of Triton's front end that mislead a learner, with the cure.
 
 Each row of ANEW is (what the sentence says, what the line holds, the words). Groups of both patterns are filled in. Where
 Triton names no line at all, UNPLACED looks for the line that it can't take.
@@ -86,7 +86,7 @@ ANEW = (
     (r"has no len\(\)", r"", "a block's length is the constexpr that made it, such as BLOCK: len() knows no blocks"),
     (r"float\(\) argument must be", r"", "float() takes one number of Python's: x.to(tl.float32) makes floats of a whole block"),
     (r"int\(\) argument must be", r"", "int() takes one number of Python's: x.to(tl.int32) makes whole numbers of a whole block"),
-    # a block is no array and no list
+    # a block is not an array or a list
     (r"unsupported tensor index: .*slice", r"", "a block can't be sliced: load only the part that is needed, x_ptr + start + tl.arange(0, n), or keep the lanes of a mask with tl.where"),
     (r"unsupported tensor index: constexpr\[(?P<place>-?\d+)\]", r"", "no single element can be read out of a block: load it by its pointer, or take tl.sum(tl.where(lanes == {place}, x, 0), axis=0)"),
     (r"unsupported tensor index", r"", "an index of a block is : or None: x[:, None] is a column, x[None, :] a row"),
@@ -149,7 +149,7 @@ REPR = re.compile(r"^(?P<kind>[A-Z]\w*(?:Error|Exception|Impl))\((?P<text>['\"].
 
 
 def said_anew(text: str, code: str = "") -> str:
-    """The sentence as a learner can use it; any other stays as it is. `code` is the line that it is about."""
+    """Return the sentence as a learner can use it. Any other stays as it is. `code` is its line."""
     text = unwrapped(text)
     for pattern, held, sentence in ANEW:
         found, line = re.search(pattern, text, re.DOTALL), re.search(held, code)
@@ -159,7 +159,7 @@ def said_anew(text: str, code: str = "") -> str:
 
 
 def unplaced(lines: list[tuple[int, str]]) -> tuple[int, str] | None:
-    """Where Triton's parser gives up without a place: the first line of a kernel that it can't take, and why."""
+    """Return the first line of a kernel that Triton's parser refuses without naming a line, and why."""
     for number, code in lines:
         for pattern, sentence in UNPLACED:
             if found := re.search(pattern, code.strip()):
@@ -168,7 +168,7 @@ def unplaced(lines: list[tuple[int, str]]) -> tuple[int, str] | None:
 
 
 def filled(sentence: str, words: dict[str, str]) -> str:
-    """The sentence with its words; empty where the name is none that is known."""
+    """Return the sentence with its words filled in, or an empty text if the name is unknown."""
     words = {name: kind_of(value) for name, value in words.items()}
     if "{numpys}" in sentence:
         words["numpys"] = NUMPYS.get(
@@ -184,7 +184,7 @@ def filled(sentence: str, words: dict[str, str]) -> str:
 
 
 def unwrapped(text: str) -> str:
-    """What stands in NameError('...'): an exception that was shown rather than told."""
+    """Return the text inside NameError('...'), an exception that was printed by repr."""
     found = REPR.match(text.strip())
     if not found:
         return text
@@ -200,7 +200,7 @@ def unwrapped(text: str) -> str:
 
 
 def kind_of(text: str) -> str:
-    """Triton's "<['64', '32'], fp32>" as "a block of 64 x 32 in fp32"; a name stays."""
+    """Return Triton's "<['64', '32'], fp32>" as "a block of 64 x 32 in fp32". A name stays."""
     if found := BLOCK.fullmatch(text.strip()):
         return f"a block of {' x '.join(re.findall(r'[0-9]+', found['sides']))} in {found['kind']}"
     if SHAPE.fullmatch(text.strip()):
