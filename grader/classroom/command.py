@@ -1,4 +1,4 @@
-"""python -m grader class LAB: judges all collected submissions of a lab and fills the gradebook."""
+"""Judge all collected submissions of a lab and fill the gradebook (python -m grader class LAB)."""
 
 import argparse
 import json
@@ -115,9 +115,9 @@ def prepare(
     source: str = "",
     say: Callable = print,
 ) -> GradingRound:
-    """Return the lab's round, once all that judging a class needs is there; ValueError or BoxError otherwise.
+    """Return the lab's round, once all that judging a class needs is there. Raise ValueError or BoxError otherwise.
 
-    `new_lab` goes over to a lab that was changed after it was graded; `source` is an earlier gradebook's address.
+    `new_lab` accepts a lab that was changed after it was graded. `source` is an earlier gradebook's address.
     """
     job.require_box()
     if not grading_round.NAME.fullmatch(lab) or not any((root / "labs" / lab).glob("*.ipynb")):
@@ -156,13 +156,13 @@ def _count(number: int, what: str) -> str:
 
 
 def _state(row) -> str:
-    """Whether a total is a result already, said beside it."""
+    """Return the note next to a total that says whether it is final."""
     cells = "1 cell waits" if row.waits == 1 else f"{row.waits} cells wait"
     return f"not final: {cells} for a person" if row.waits else "final"
 
 
 def text(round_: GradingRound, rows: list) -> str:
-    """A line a student, what was odd below it, and what is left to do."""
+    """Return a line a student, any problems below it, and the remaining tasks."""
     names = {row.student: visible(row.student) for row in rows}
     wide = max(map(len, names.values()))
     lines = [f"{round_.lab}, {round_.mode} mode, {_count(len(rows), 'submission')}"]

@@ -1,4 +1,4 @@
-"""python -m grader export LAB --format canvas: the grades of a lab in a file that a learning platform imports."""
+"""Write the grades of a lab to a file that a learning platform imports (python -m grader export LAB --format canvas)."""
 
 import argparse
 import csv
@@ -14,7 +14,7 @@ from grader.judge.report import visible
 from grader.places import ROOT
 from grader.verdicts import EXIT, FAIL, WRONG_USAGE
 
-PLACE = Path("work/grades")  # below the course's root; git does not see it
+PLACE = Path("work/grades")  # below the course's root, where git ignores it
 MOST_NAMED = 10
 GRADE = "Grade the cells that wait in Formgrader."
 CLASS = "Run python -m grader class {lab}, which enters what is not entered yet."
@@ -78,7 +78,8 @@ def export(root: Path, wants) -> int:
 def unfinished(
     root: Path, lab: str, found: list[Standing], handed_in: dict[str, str]
 ) -> dict[str, tuple[str, str]]:
-    """Whose points are not final: why, and what to do about it. `handed_in` are those who are not judged."""
+    """Return the students whose points are not final, with the reason and the remedy. `handed_in` are those who
+    aren't judged."""
     said = {
         student: (why, CLASS if why != ledger.NO_NOTEBOOK else UNREADABLE)
         for student, why in handed_in.items()
@@ -108,7 +109,7 @@ def _quoted(names) -> str:
 
 
 def _remarks(wants, chosen: list[Standing], missing: list[str], open_: dict, known: dict) -> list[str]:
-    """What an instructor should know before importing the file."""
+    """Return what an instructor should know before importing the file."""
     said = [f"provisional: {len(open_)} students have points that are not final"] * bool(open_)
     if wants.without:
         said.append(f"left out by --except: {_few(sorted(set(wants.without)))}")

@@ -1,4 +1,4 @@
-"""How many processes judge a class, and where: the class command's options, and what becomes of them."""
+"""Choose how many processes judge a class, and where: the class command's options and their effects."""
 
 import argparse
 from collections.abc import Callable, Iterator

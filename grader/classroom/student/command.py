@@ -1,4 +1,4 @@
-"""python -m grader student NAME [--delete]: all that the class holds of a student, or its end."""
+"""Show all that the class holds of a student, or delete it (python -m grader student NAME [--delete])."""
 
 import argparse
 import sys
@@ -62,7 +62,7 @@ BEYOND = (
 
 
 def confirmed(found: Traces) -> bool:
-    """Typed again, by a person: what is deleted here comes back from a backup only."""
+    """Have a person type the name again, because only a backup restores deleted data."""
     if not sys.stdin.isatty():
         raise ValueError("--delete must be confirmed at a terminal, or with --yes")
     return input(f"Type {found.student} to delete all of this: ").strip() == found.student
