@@ -1,4 +1,4 @@
-"""The step as one CUDA graph: which fillings can't be in it, and what a replay saves."""
+"""Capture the step as one CUDA graph: which fillings can't be in it, and how much a replay saves."""
 
 import json
 import tempfile
@@ -78,7 +78,7 @@ def captured(capstone) -> dict:
 
 
 def events_of(call) -> list[dict]:
-    """Return what a profiler saw of one call, on the GPU and around it."""
+    """Return a profiler's events for one call, on the GPU and around it."""
     from torch.profiler import ProfilerActivity, profile
 
     with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as seen:

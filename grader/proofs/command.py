@@ -1,6 +1,6 @@
 """python -m grader suites [SUITE ...] [--all] [--json]
 
-Without --all a fixed sample, as continuous integration runs it. Ends with 1 where the grader did not keep its word.
+Without --all a fixed sample runs, as in continuous integration. Ends with 1 if the grader did not keep its word.
 """
 
 import argparse

@@ -2,8 +2,8 @@
 
     python -m grader necessity [QUESTION ...] [--seeds 3000] [--least 0.999]
 
-In numpy, no kernel runs: a mistake's whole output is computed (`wrong` and its variants), a shortcut (SHORTCUTS of the
-topic) says whether a case gives it away. Public cases don't count: everybody sees them.
+In numpy, no kernel runs: a mistake's whole output is computed (`wrong` and its variants), and a shortcut (SHORTCUTS
+of the topic) says whether a case gives it away. Public cases don't count, because every student sees them.
 """
 
 import argparse
@@ -26,7 +26,7 @@ LEAST = 0.999
 
 @dataclass
 class Row:
-    """One way of being wrong, and the kinds of cases that caught it; "" counts the seeds that let it pass."""
+    """One way of being wrong, and the kinds of cases that caught it. "" counts the seeds that missed it."""
 
     question: str
     name: str
@@ -55,7 +55,7 @@ def ways(question: Question) -> Iterator[tuple[str, Callable, bool]]:
 
 
 def computes(function: Callable) -> bool:
-    """A shortcut that gives outputs says so itself: computes = True."""
+    """Return whether a shortcut gives outputs, which it declares by computes = True."""
     return getattr(function, "computes", False)
 
 

@@ -1,4 +1,4 @@
-"""python -m grader release DIR: the student edition, made from a list of what it may hold."""
+"""Make the student edition from a list of its allowed files (python -m grader release DIR)."""
 
 import argparse
 import sys
