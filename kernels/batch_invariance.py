@@ -77,7 +77,7 @@ def compared(call: Callable, rows: int) -> dict:
 
 
 def microseconds(call: Callable, rows: int) -> dict:
-    """Time one row, and as many as a fixed form would pad it to, each a replayed graph on a cold cache."""
+    """Time one row, and the number a fixed form would pad it to, each a replayed graph on a cold cache."""
     from statistics import median
 
     from kernels import timing

@@ -21,7 +21,7 @@ MOST_BYTES = 300_000
 
 
 def events_of(call) -> list[dict]:
-    """What a profiler saw of one call, on the GPU and around it."""
+    """Return a profiler's events for one call, on the GPU and around it."""
     from torch.profiler import ProfilerActivity, profile
 
     torch.cuda.synchronize()
@@ -91,7 +91,7 @@ def rows_of(events: list[dict], launches: list, slots: Words, kernels: Words) ->
 
 
 def record(eager: list[dict], graph: list[dict]) -> dict:
-    """Return both timelines, each slot's share of the graph's, and where the two differ; out of two traces' events."""
+    """Return both timelines, each slot's share of the graph's, and where the two differ, from two traces' events."""
     from kernels.next_bottleneck import timeline
 
     told = timeline.labels(eager)

@@ -1,4 +1,4 @@
-"""Check numbers once, in the one form of an error: `<name> must be <rule>, got <value>; <what to do>`."""
+"""Check numbers once, with errors of one form: `<name> must be <rule>, got <value>; <what to do>`."""
 
 import math
 from collections.abc import Collection

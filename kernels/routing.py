@@ -14,7 +14,7 @@ def _check(tokens: int, top_k: int, experts: int) -> None:
 def expert_loads(tokens: int, top_k: int, experts: int, skew: float = 0.0) -> tuple[int, ...]:
     """Tokens of each expert: popularity falls as 1 / rank^skew (0 balanced, 1 Zipf).
 
-    No expert sees more than `tokens`. Whole tokens by largest remainder; of equals, the lower expert.
+    No expert gets more than `tokens`. Whole tokens go by largest remainder, among equals to the lower expert.
     """
     _check(tokens, top_k, experts)
     require.not_negative(skew=skew)
@@ -46,7 +46,7 @@ def hot_loads(tokens: int, top_k: int, experts: int, hot_share: float) -> tuple[
     _check(tokens, top_k, experts)
     require.share(hot_share=hot_share)
     if top_k == experts:
-        return (tokens,) * experts  # every token picks every expert, whatever is hot
+        return (tokens,) * experts  # every token picks every expert, whichever is hot
     hot = round(tokens * hot_share)
     base, extra = divmod(tokens * top_k - hot, experts - 1)
     return (hot, *(base + (i < extra) for i in range(experts - 1)))

@@ -68,7 +68,7 @@ class Block(torch.nn.Module):
 
 
 class Stack(torch.nn.Module):
-    """Blocks one after another, in a loop; the graph breaks after the first one if asked to."""
+    """Run blocks one after another, in a loop. The graph breaks after the first one if asked to."""
 
     def __init__(self, broken: bool = False):
         super().__init__()
@@ -83,7 +83,8 @@ class Stack(torch.nn.Module):
 
 
 class Unrolled(torch.nn.Module):
-    """The same blocks without a loop, in which Dynamo can stop and go on; a break after each group of blocks."""
+    """Run the same blocks without a loop, in which Dynamo can stop and go on, with a break after each group of
+    blocks."""
 
     def __init__(self, breaks: int = 0):
         super().__init__()
@@ -142,7 +143,7 @@ def modes(device) -> list[dict]:
 
 @torch.no_grad()
 def breaks(device) -> list[dict]:
-    """Time the same step with graph breaks; the last case has a single one, inside a loop."""
+    """Time the same step with graph breaks. The last case has a single one, inside a loop."""
     x = torch.randn(BATCH, HIDDEN, device=device).bfloat16()
     cases = [(str(n), lambda n=n: Unrolled(n)) for n in (0, 3, 15)] + [("1, in a loop", lambda: Stack(True))]
     return [

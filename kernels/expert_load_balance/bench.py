@@ -1,8 +1,9 @@
 """List the rows of the benchmark: the work of the busiest of several devices between the two exchanges, by placement.
 
-All others wait for it, so its time with the experts is theirs. It holds the experts of its placement and is given the rows
-that eight (or two) ranks would send it; ours are the fused kernels of the topic moe_routing, handed over as a call. The
-exchanges themselves need GPUs that talk to each other, and a command of their own: kernels.expert_load_balance.measure.
+All others wait for it, so its time with the experts is theirs. It holds the experts of its placement and is given the
+rows that eight (or two) ranks would send it. Ours are the fused kernels of the topic moe_routing, handed over as a
+call. The exchanges themselves need GPUs that talk to each other, and a command of their own:
+kernels.expert_load_balance.measure.
 """
 
 import numpy as np

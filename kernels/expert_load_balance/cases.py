@@ -38,7 +38,7 @@ SKEWS = {
     "Zipf": lambda tokens, k, experts: expert_loads(tokens, k, experts, skew=1.0),
     "one hot": lambda tokens, k, experts: hot_loads(tokens, k, experts, 1.0),
     "same few": lambda tokens, k, experts: (tokens,) * k + (0,) * (experts - k),
-}  # the last two: every token picks expert 0; every token picks the same experts, as after a router's collapse
+}  # the last two: every token picks expert 0, or every token picks the same experts, as after a router's collapse
 
 
 # Real ones: what the tiny model's second router chose on unseen text. Its layer has 8 experts, 2 for each token.
@@ -133,7 +133,7 @@ class Setting:
         return place(self.placement, self.loads, self.ranks)
 
 
-# Tokens of each rank in the check of bits; an odd one says why.
+# Tokens of each rank in the check of bits. An odd number says why.
 CHECKED_TOKENS = {
     "alike": lambda ranks: [24] * ranks,
     "one rank has none": lambda ranks: [0] + [17] * (ranks - 1),  # a sender of nothing still takes part
@@ -177,7 +177,7 @@ def _busiest(shape: Shape, ranks: int, tokens: int, skew: str, placements=tuple(
 # Whose busiest device is timed on one GPU, by placement.
 BUSIEST = (
     *_busiest(DEEPSEEK, 8, 4096, "Zipf"),
-    *_busiest(DEEPSEEK, 8, 64, "Zipf"),  # a decode step: weights are the most of it
+    *_busiest(DEEPSEEK, 8, 64, "Zipf"),  # a decode step, which mostly reads weights
     *_busiest(MIXTRAL, 2, 4096, "Zipf"),
     # of 8 experts on 8 devices each is alone: greedy moves them, and the busiest has the same rows
     *_busiest(MIXTRAL, 8, 4096, "traced", ("contiguous", "replicated")),

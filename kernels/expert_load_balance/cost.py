@@ -1,6 +1,6 @@
 """Why one hot expert slows every GPU: loads, placement, replication, the all-to-all, and the busiest device.
 
-A placement gives, for each expert, the devices that hold a copy of it; copies share its tokens evenly.
+A placement gives, for each expert, the devices that hold a copy. Copies share its tokens evenly.
 """
 
 from collections.abc import Sequence
@@ -138,7 +138,7 @@ def alltoall_bytes(
 ) -> float:
     """Return the bytes that one device sends for its `tokens`: a hidden state per (token, expert) pair that leaves.
 
-    Dispatch and combine each send as much; `combine` counts both.
+    Dispatch and combine each send the same bytes, and `combine` counts both.
     """
     require.count(tokens=tokens, top_k=top_k, hidden=hidden, devices=devices)
     require.positive(element_bytes=element_bytes)
@@ -175,7 +175,7 @@ def sparse_layer_s(
 def expert_memory_bytes(
     slots: int, hidden: int, intermediate: int, matrices: int = 3, bits: float = 16
 ) -> float:
-    """Weights of the experts, copies counted: why their number is no free knob."""
+    """Return the bytes of the experts' weights, copies included. That is why more experts aren't free."""
     require.count(slots=slots, hidden=hidden, intermediate=intermediate, matrices=matrices)
     require.positive(bits=bits)
     return slots * matrices * hidden * intermediate * bits / 8
@@ -197,7 +197,7 @@ class DeviceWork:
 def device_work(
     rows: int, read: int, hidden: int, intermediate: int, matrices: int = 3, element_bytes: float = 2
 ) -> DeviceWork:
-    """Count `rows` pairs through experts of which `read` got at least one. The other experts' weights are not read."""
+    """Count `rows` pairs through the `read` experts that got at least one. The other experts' weights are not read."""
     require.count(rows=rows, read=read, hidden=hidden, intermediate=intermediate, matrices=matrices)
     require.at_most(rows, "an expert without a row is not read", read=read)
     require.positive(element_bytes=element_bytes)

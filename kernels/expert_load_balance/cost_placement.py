@@ -41,7 +41,7 @@ def greedy(loads: Sequence[float], devices: int) -> Placement:
 def replicate(loads: Sequence[float], devices: int, spare_slots: int) -> Placement:
     """Give `spare_slots` copies, one by one, to the expert with the most tokens per copy, and then place greedily.
 
-    No expert has two copies on one device; a copy that finds no device is left out.
+    No expert has two copies on one device. A copy that finds no device is left out.
     """
     require.not_empty(loads=loads)
     require.not_negative(**{f"load of expert {i}": load for i, load in enumerate(loads)})

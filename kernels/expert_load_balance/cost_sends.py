@@ -16,7 +16,7 @@ class Send:
     source: int
     target: int
     over: str
-    experts: tuple[int, ...]  # those that it serves on the target's rank; none where it is only passed on
+    experts: tuple[int, ...]  # those served on the target's rank, none if the row is only passed on
 
 
 def sends(

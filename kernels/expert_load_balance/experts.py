@@ -1,8 +1,8 @@
 """Run the experts on rows grouped by expert: a gated MLP each, (silu(x @ gate) * (x @ up)) @ down.
 
 A layer takes any callable `experts(rows, counts)`: of rows (n, hidden) the first counts[0] are for its first expert,
-the next counts[1] for its second, and so on; it returns as many rows. Three are here: in fixed tiles, so that a row's
-bits do not depend on its neighbours; one product an expert; and torch's grouped product.
+the next counts[1] for its second, and so on. It returns the same number of rows. Three are here: fixed tiles, so that
+a row's bits do not depend on its neighbours, one matmul per expert, and torch's grouped matmul.
 """
 
 from collections.abc import Callable, Sequence

@@ -12,11 +12,13 @@ from kernels.expert_load_balance.communicator import Communicator
 from kernels.expert_load_balance.dispatch import Plan, Slots, by_slot, plan
 from kernels.expert_load_balance.experts import Experts
 
-Stage = Callable[..., None]  # told the name of each stage as it begins, and whether it waits for other ranks
+Stage = Callable[
+    ..., None
+]  # called with the name of each stage as it begins, and whether it waits for other ranks
 
 
 def silent(name: str, waits: bool = False) -> None:
-    """Nobody wants to know."""
+    """Report to no listener."""
 
 
 def check(x: torch.Tensor, chosen: torch.Tensor, weights: torch.Tensor, experts: int) -> None:
@@ -68,7 +70,7 @@ def alone(x, chosen, weights, experts: Experts, count: int) -> torch.Tensor:
 
 
 def run_experts(rows: torch.Tensor, got: Sequence[Sequence[int]], experts: Experts) -> torch.Tensor:
-    """Rows as they came, by sender -> their results in the same places. got[sender][slot] counts them."""
+    """Return the results of rows by sender, in the same order. got[sender][slot] counts the rows."""
     order = by_slot(got, rows.device)
     return put_back(experts(rows[order], [sum(column) for column in zip(*got, strict=True)]), order)
 

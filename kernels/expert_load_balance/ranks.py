@@ -3,9 +3,9 @@
     with Ranks(4, "cpu") as ranks:
         results = ranks.run(function, *arguments)  # function(here, *arguments) in each; results by rank
 
-`function` stands at the top of a module; `here` is rank_process.Here. A rank that dies or fails is found at once,
-one that hangs when nobody has moved for `patience_s`. Then every rank that still can says the same sentence on its
-standard error and ends, the others are killed, and the caller gets the sentence as RanksEnded.
+`function` is a module's top-level function, and `here` is rank_process.Here. A dead or failed rank is noticed
+immediately, a hung one after `patience_s` without progress. Every rank that still can prints the same one-sentence
+cause to stderr and ends, the others are killed, and the caller gets the sentence as RanksEnded.
 """
 
 import multiprocessing
@@ -21,8 +21,8 @@ from kernels import require
 from kernels.expert_load_balance import rank_process
 
 START_S = 180.0  # every rank loads torch, and on a GPU NCCL
-TOGETHER_S = 0.5  # a death makes others fail: what comes within this time is looked at as one event
-LEAVE_S = 3.0  # for saying the sentence and ending; then a rank is killed
+TOGETHER_S = 0.5  # a death makes others fail, so failures within this time count as one event
+LEAVE_S = 3.0  # to print the sentence and end, before a rank is killed
 
 
 class RanksEnded(RuntimeError):

@@ -1,7 +1,7 @@
 """Expert load balance in float64, written to be read: the only reference of the topic.
 
-`chosen` (tokens, top_k) names each token's experts, best first; `weights` of the same shape are what their results
-count. A placement gives, for each expert, the ranks that hold a copy of it; copies share its tokens evenly.
+`chosen` (tokens, top_k) names each token's experts, best first. `weights` of the same shape weigh their results. A
+placement gives, for each expert, the ranks that hold a copy. Copies share its tokens evenly.
 """
 
 import numpy as np

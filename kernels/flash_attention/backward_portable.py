@@ -69,7 +69,7 @@ def _weights(
     HAS_RIGHT: tl.constexpr,
     SOFTCAP: tl.constexpr,
 ):
-    """P from raw scores; and d(capped score) / d(raw score). `query` and `key` broadcast against s."""
+    """Return P from raw scores, and d(capped score) / d(raw score). `query` and `key` broadcast against s."""
     q_len, k_len, scale, softcap, left, right = limits
     slope = 1.0
     unit = scale
@@ -93,7 +93,8 @@ def _weights(
 @triton.jit
 def _walk_queries(dk, dv, k, v, at, strides, offs_n, offs_d, mask_d, limits, first, last, BLOCK_M: tl.constexpr,
                   HAS_LEFT: tl.constexpr, HAS_RIGHT: tl.constexpr, SOFTCAP: tl.constexpr):  # fmt: skip
-    """dK and dV of one block of keys from queries first .. last; everything transposed: keys are the rows.
+    """Return dK and dV of one block of keys from queries first .. last. Everything is transposed, so keys are the
+    rows.
 
     One loop, masked throughout where any mask is: two loops would share accumulators, and then ptxas lets
     their matrix products wait for each other.

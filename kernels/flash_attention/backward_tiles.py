@@ -81,7 +81,8 @@ def share(cfg, ds, buffer, c: gl.constexpr, DTYPE: gl.constexpr):
 
 @gluon.jit
 def exchange(ds_full, count):
-    """This warpgroup's half of dS is written. One barrier is enough for two buffers: who is here has read the last."""
+    """Wait for the other half of dS after writing this one. One barrier is enough for two buffers, because a
+    warpgroup here has read the last one."""
     fence_async_shared()
     mbarrier.arrive(ds_full.index(count % 2), count=1)
 
@@ -103,7 +104,7 @@ def add_by_tma(desc, buffer, row, dq):
 
 @gluon.jit
 def add_from_registers(at, dq):
-    """A thread's four numbers lie together in memory, a warp's 128 too: one vector addition each."""
+    """Add a thread's four numbers, adjacent in memory like a warp's 128, with one vector addition each."""
     dq = dq.reshape([4, 2, 8, 8, 4, 2]).permute([3, 0, 2, 4, 1, 5]).reshape([PIECE * PIECE])
     LINE: gl.constexpr = gl.BlockedLayout([4], [32], [4], [0])
     dq = gl.convert_layout(dq, LINE, assert_trivial=True)

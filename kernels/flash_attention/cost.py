@@ -90,7 +90,7 @@ class Tiling:
         require.count(block_m=self.block_m, block_n=self.block_n)
 
 
-# State that lives in HBM, as "Performance Engineering" counts it: full attention, every tensor once.
+# Tensors in HBM, as "Performance Engineering" counts them: full attention, every tensor once.
 
 
 def score_matrix_bytes(s: Shape) -> float:
@@ -129,7 +129,7 @@ def key_range(s: Shape, row: int, rows: int = 1) -> tuple[int, int]:
 
 
 def pairs(s: Shape) -> int:
-    """Query-key pairs that are seen, in one head: length * keys, about half of it when causal."""
+    """Return the visible query-key pairs in one head: length * keys, about half when causal."""
     if s.left is None and s.right is None:
         return s.length * s.keys
     ranges = (key_range(s, row) for row in range(s.length))
@@ -238,7 +238,7 @@ def backward_loads(s: Shape, tiling: Tiling) -> float:
 
 
 def intensity(s: Shape, tiling: Tiling | None = None) -> float:
-    """Return FLOP per byte, of the bytes that must move or of those that this tiling requests."""
+    """Return FLOP per byte, counting the bytes that must move or those that this tiling requests."""
     moved = compulsory_bytes(s) if tiling is None else tiled_traffic(s, tiling).total
     return flops(s) / moved
 

@@ -74,7 +74,7 @@ def combine(
     SPLITS: tl.constexpr,
     BLOCK_S: tl.constexpr,
 ):
-    """Bring all parts to one maximum and add them; nothing is stored before everything is asked for."""
+    """Rescale all parts to one maximum and add them. All loads are issued before the first store."""
     acc_ptr, m_ptr, l_ptr, done_ptr = parts
     unit = tl.program_id(1).to(tl.int64)
     offs_s = tl.arange(0, BLOCK_S)

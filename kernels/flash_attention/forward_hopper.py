@@ -1,10 +1,10 @@
 """Attention forward for Hopper: the softmax of one warpgroup runs under the matmul of another.
 
-One program owns CONSUMERS * 64 query rows. A producer warp streams K and V tiles through shared memory with
-TMA; each consumer warpgroup owns 64 rows and keeps scores and output in registers. Two overlaps make it fast:
-inside a warpgroup the product P V of the last tile runs while this tile's softmax is computed, and the
-warpgroups take turns at the tensor core, so one computes exponentials while another multiplies.
-Key tiles are walked from the last to the first: those that need a mask come first, then none does.
+One program owns CONSUMERS * 64 query rows. A producer warp streams K and V tiles through shared memory with TMA. Each
+consumer warpgroup owns 64 rows and keeps scores and output in registers. Two overlaps make it fast. Inside a
+warpgroup the matmul P V of the last tile runs while this tile's softmax is computed, and the warpgroups take turns at
+the tensor core, so one computes exponentials while another multiplies. Key tiles are walked from the last to the
+first, so those that need a mask come first.
 """
 
 from triton.experimental import gluon
@@ -33,7 +33,7 @@ class Config:
     CONSUMERS: gl.constexpr
     BLOCK_M: gl.constexpr
     BLOCK_N: gl.constexpr
-    TURNS: gl.constexpr  # a warpgroup issues both its products before the next one may
+    TURNS: gl.constexpr  # a warpgroup issues both its matmuls before the next one may
     PIN: gl.constexpr
     LATE: gl.constexpr
     HAS_LEFT: gl.constexpr
@@ -66,7 +66,7 @@ class Config:
 
 @gluon.jit
 def _locate(cfg, t, shape):
-    """Tile number -> its place in the tensors, and the key tiles [low, high) its rows see.
+    """Return a tile's position in the tensors, and the key tiles [low, high) its rows see.
 
     Tiles in [full_low, full_high) need no mask.
     """
@@ -136,7 +136,7 @@ def _produce(cfg, descs, rings, shape, q_per_kv, tiles):
 
 @gluon.jit
 def _scores(cfg, s, consts, where, j, MASKED: gl.constexpr):
-    """Cap and mask one tile of raw scores; -inf marks what must not be seen."""
+    """Cap and mask one tile of raw scores. -inf marks a hidden key."""
     scale, softcap, left, right = consts
     row, q_len, k_len = where
     if cfg.SOFTCAP:  # softcap * tanh(s / softcap), in powers of two
@@ -163,7 +163,7 @@ def _row_max(cfg, s):
 
 @gluon.jit
 def _softmax(cfg, s, m, l, scale, MASKED: gl.constexpr):
-    """One online step: weights of this tile, new maximum, new sum, and the factor for what came before."""
+    """Take one online step: weights of this tile, new maximum, new sum, and the factor for the earlier sum."""
     m_new = gl.maximum(m, _row_max(cfg, s))
     top = m_new * scale
     if MASKED:

@@ -39,8 +39,8 @@ def _tile_range(
     HAS_LEFT: tl.constexpr,
     HAS_RIGHT: tl.constexpr,
 ):
-    """Keys [low, high) that queries row .. row + BLOCK_M see; keys in [full_low, full_high) need no mask."""
-    shift = k_len - q_len  # the last query stands at the last key
+    """Return the keys [low, high) that queries row .. row + BLOCK_M see. Keys in [full_low, full_high) need no mask."""
+    shift = k_len - q_len  # the last query has the last key's position
     high = k_len
     full_high = k_len
     if HAS_RIGHT:
@@ -158,7 +158,7 @@ def _forward(
     if HAS_RIGHT:
         m_block = tl.num_programs(0) - 1 - m_block  # the longest rows first, so that the last wave is short
     batch = tl.program_id(1) // q_heads
-    head = (tl.program_id(1) % q_heads).to(tl.int64)  # times a stride it may leave 32 bits behind
+    head = (tl.program_id(1) % q_heads).to(tl.int64)  # times a stride it may exceed 32 bits
     batch = batch.to(tl.int64)
     if VARLEN:
         q_start = tl.load(cu_q_ptr + batch).to(tl.int64)

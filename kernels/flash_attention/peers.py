@@ -8,7 +8,7 @@ from kernels.bench.row import Absent
 
 
 def _plain(case) -> None:
-    """PyTorch's backends know causal and full, and take the query's place from the left."""
+    """Return PyTorch's own, whose backends know causal and full, and align queries on the left."""
     if case.window or case.softcap or (case.causal and case.length != case.keys):
         raise Absent("this backend takes only full and square causal masks")
 

@@ -1,9 +1,9 @@
 """Attention in float64, written to be read: the only reference of the topic.
 
-Axes: q (batch, heads, length, head_dim), k and v (batch, kv heads, keys, head_dim). Query i stands at key
-i + keys - length, so the last query stands at the last key. `window` = (left, right) limits how many keys to
-each side of its own place a query sees (None: no limit); `causal` is a right side of 0. A row that sees no key
-gives zeros and a log-sum-exp of -inf.
+Axes: q (batch, heads, length, head_dim), k and v (batch, kv heads, keys, head_dim). Query i has the position of key i
++ keys - length, so the last query has the last key's. `window` = (left, right) limits how many keys to each side of
+its own position a query sees (None: no limit). `causal` means a right side of 0. A row that sees no key gives zeros
+and a log-sum-exp of -inf.
 """
 
 import numpy as np
@@ -92,7 +92,7 @@ def gather_pages(pages: np.ndarray, table: np.ndarray) -> np.ndarray:
 
 
 def dequantize(cache: np.ndarray, scale) -> np.ndarray:
-    """A cache of narrow numbers times its scales, which broadcast to the cache's shape without the last axis."""
+    """Multiply a cache of narrow numbers by its scales, which broadcast to the cache's shape without the last axis."""
     return cache.astype(np.float64) * np.broadcast_to(scale, cache.shape[:3])[..., None]
 
 
@@ -101,8 +101,8 @@ def decode(
 ):
     """q (batch, heads, head_dim): one new token a sequence -> output like q, lse (batch, heads).
 
-    The cache is contiguous (batch, kv heads, keys, head_dim), or (pages, kv heads, page size, head_dim) with a
-    table of page numbers; `lens` says how many of its keys each sequence has, the newest being the query's own.
+    The cache is contiguous (batch, kv heads, keys, head_dim), or (pages, kv heads, page size, head_dim) with a table
+    of page numbers. `lens` gives each sequence's number of keys, the newest being the query's own.
     """
     if k_scale is not None:
         k, v = dequantize(k, k_scale), dequantize(v, v_scale)
@@ -119,8 +119,8 @@ def decode(
 def online_softmax(tiles, values=None):
     """One row's softmax in a single pass over tiles of scores: the state after each tile.
 
-    A state is (maximum, rescale factor of what came before, sum, output); output is the weighted mean of
-    `values` so far, or None without values. After the last tile it equals the two-pass result.
+    A state is (maximum, rescale factor of earlier tiles, sum, output). The output is the weighted mean of `values` so
+    far, or None without values. After the last tile it equals the two-pass result.
     """
     m, total, weighted, states = -np.inf, 0.0, 0.0, []
     for i, s in enumerate(np.asarray(t, np.float64) for t in tiles):

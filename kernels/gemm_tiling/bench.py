@@ -125,7 +125,7 @@ def some_rows(x) -> np.ndarray:
 
 
 def check(x, out) -> float:
-    """Check one row of every stretch and all columns, so that every tile is looked at. All of it must be finite."""
+    """Check one row of every stretch and all columns, so that every tile is covered. All values must be finite."""
     if not out.isfinite().all():
         return float("inf")
     if "expected" not in x:

@@ -1,9 +1,8 @@
 """Block-scaled FP8 GEMM: eight-bit codes, a scale for each 128 of them, and an accumulator that stays fp32.
 
-The scales change every 128 steps along K, so a step is 128 wide: its product is taken on its own, scaled,
-and only then added to the running sum. That keeps the sum out of the tensor core's narrow FP8 accumulator
-as well, so one FMA for every 128 products pays for both. On Hopper the warp-specialized kernel takes
-over.
+The scales change every 128 steps along K, so a step is 128 wide. Its product is taken on its own, scaled, and only
+then added to the running sum. That keeps the sum out of the tensor core's narrow FP8 accumulator as well, so one FMA
+for every 128 products pays for both. On Hopper the warp-specialized kernel takes over.
 """
 
 import torch

@@ -47,7 +47,7 @@ def spacing(x: float, bits: int) -> float:
 
 
 def _rounding(bits: int) -> Callable[[float], float]:
-    """round_to_mantissa for a sum that grows slowly: the gap is asked for anew only where it changes."""
+    """Apply round_to_mantissa to a sum that grows slowly. The gap is computed again only where it changes."""
     low = high = gap = 0.0
 
     def rounded(x: float) -> float:
@@ -67,7 +67,7 @@ def running_sums(
 ) -> list[float]:
     """The sum after each term, rounded to `bits` at every addition.
 
-    With promote_every = n, the narrow partial sum is added into a wide one after n terms and starts anew.
+    With promote_every = n, the narrow partial sum is added into a wide one after n terms and starts again.
     """
     wide = narrow = 0.0
     sums, kept, kept_wide = [], _rounding(bits), _rounding(wide_bits)

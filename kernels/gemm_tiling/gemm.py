@@ -10,7 +10,7 @@ from kernels.gemm_tiling.gemv import gemv
 from kernels.gemm_tiling.tiled_gemm import descriptor_gemm_kernel, tiled_gemm_kernel
 from kernels.replays import Replays, form
 
-WORTH_A_COPY = 600**3  # products; H200, 2026-11-21: 1023^3 takes 23 us with copies, 34 through pointers
+WORTH_A_COPY = 600**3  # multiply-adds; H200, 2026-11-21: 1023^3 takes 23 us with copies, 34 through pointers
 FEW = 64  # rows (or columns) below which a GEMM is a stream of the other operand
 
 
@@ -24,7 +24,7 @@ class Tile:
     group_m: int = 8
 
 
-# Pointer tiles by shape; small enough for any GPU from sm_80 on (100 KB of shared memory), but for DEEP.
+# Pointer tiles by shape, small enough for any GPU from sm_80 on (100 KB of shared memory), except DEEP.
 SMALL, LARGE, WIDE = Tile(64, 64, 64, 4, 4), Tile(128, 128, 32, 8, 4), Tile(128, 128, 64, 8, 3)
 THIN = Tile(64, 0, 128, 4, 3, 1)  # block_n follows the few columns
 DEEP = Tile(128, 0, 128, 4, 4, 1)  # the same with up to 192 KB in flight: H200, 2026-11-20

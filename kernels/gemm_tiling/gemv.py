@@ -1,8 +1,8 @@
 """GEMV, y = W x: each weight is used once, so the only thing to be good at is reading.
 
-A program owns BLOCK_N rows of W and walks them in steps of BLOCK_K, adding products element by element in
-fp32; the sum across a row is taken once, at its end. Many loads are in flight at a time, because a step is
-several 16-byte loads per thread and several programs share a multiprocessor.
+A program owns BLOCK_N rows of W and walks them in steps of BLOCK_K, adding products element by element in fp32. The
+sum across a row is taken once, at its end. Many loads are in flight at a time, because a step is several 16-byte
+loads per thread and several programs share an SM.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ class Strip:
     block_k: int
     num_warps: int
     stages: int = 1
-    programs: int = 0  # per multiprocessor; 0: one program a strip
+    programs: int = 0  # per SM; 0 means one program a strip
 
 
 # K contiguous: a program reads along rows. H200, 2026-11-20, cold.

@@ -44,7 +44,7 @@ __all__ = [
 ]
 
 STEPS = ("router", "top-k", "permute", "grouped GEMM", "un-permute", "combine")
-# What one launch runs once the steps are fused: the first and the last of STEPS.
+# The steps that one launch runs once they are fused, by the first and the last of STEPS.
 FUSED_LAUNCHES = {"router and top-k": (0, 1), "permute": (2, 2), "gate and up": (3, 3), "down": (3, 3),
                   "combine": (4, 5)}  # fmt: skip
 
@@ -215,7 +215,8 @@ def layer_cost(
     weight_element_bytes: float = 2,
     element_bytes: float = 2,
 ) -> LayerCost:
-    """Count a layer of gated MLPs (3 matrices), with the weights of `active_experts`, or by default of those expected."""
+    """Count a layer of gated MLPs (3 matrices), with the weights of `active_experts`, or by default of the expected
+    ones."""
     require.count(tokens=tokens, hidden=hidden, intermediate=intermediate, matrices=matrices)
     require.positive(weight_element_bytes=weight_element_bytes, element_bytes=element_bytes)
     if active_experts is None:

@@ -41,7 +41,7 @@ class Config:
 
 @gluon.jit
 def weight_rows(expert, tile_n, outputs, GATED: gl.constexpr):
-    """Where the two halves of a tile's weights begin: gate and the same rows of up, or one after the other."""
+    """Return where the two halves of a tile's weights begin: gate and the same rows of up, or one after the other."""
     if GATED:
         first = expert * 2 * outputs + tile_n * HALF
         second = first + outputs
@@ -66,7 +66,8 @@ def one_tile(
     GATED: gl.constexpr,
     BUFFERS: gl.constexpr,
 ):
-    """A warpgroup's 64 rows of a tile, multiplied and stored; where none is real the ring only turns. The stages gone by, then."""
+    """Multiply and store a warpgroup's 64 rows of a tile. If no row is real, only the ring turns. Return the number
+    of passed stages."""
     x_ring, w_ring, full, empty = rings
     STAGES: gl.constexpr = w_ring.shape[0]
     WIDTH: gl.constexpr = HALF if CONSUMERS == 3 else 2 * HALF  # three warpgroups have fewer registers each

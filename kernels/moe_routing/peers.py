@@ -1,6 +1,6 @@
 """Other people's ways to the same layer, for the benchmark: one factory each, absent where not installed.
 
-All of them route by themselves, scores in fp32, and take the weights as ours do.
+All of them route by themselves, with scores in fp32, and take the weights as ours do.
 """
 
 import torch
@@ -51,7 +51,8 @@ def by_groups(by, rule):
 
 
 def loop(inputs):
-    """A loop over the experts, told beforehand which tokens are whose, which a real one must wait for the GPU to hear."""
+    """Loop over the experts, with the tokens of each known beforehand. A real loop must wait for the GPU to learn
+    them."""
     case, x = inputs["case"], inputs["x"]
     chosen, _ = routed(inputs)
     mine = [torch.nonzero(chosen == e, as_tuple=True) for e in range(len(inputs["down"]))]

@@ -106,10 +106,10 @@ class Order:
     """Hold which (token, expert) pair is in which row once experts come together, in tiles of `tile` rows."""
 
     tile: int
-    loads: np.ndarray  # (experts,) picks of each
+    loads: np.ndarray  # (experts,) pairs of each
     offsets: np.ndarray  # (experts + 1,) the first row of each, and the end: multiples of the tile
-    picks: np.ndarray  # (rows,) the pick in each row, or EMPTY
-    place: np.ndarray  # (tokens, k) the row of each pick
+    picks: np.ndarray  # (rows,) the pair in each row, or EMPTY
+    place: np.ndarray  # (tokens, k) the row of each pair
     tile_expert: np.ndarray  # (tiles,) whose each tile is
 
     @property
@@ -138,7 +138,7 @@ def order(chosen: np.ndarray, experts: int, tile: int = 1) -> Order:
     loads = count(flat, experts)
     offsets = np.concatenate([[0], np.cumsum(padded(loads, tile))])
     by_expert = np.argsort(flat, kind="stable")
-    before = np.concatenate([[0], np.cumsum(loads)])[:-1]  # picks of lower experts
+    before = np.concatenate([[0], np.cumsum(loads)])[:-1]  # pairs of lower experts
     row = offsets[flat[by_expert]] + np.arange(flat.size) - before[flat[by_expert]]
     picks = np.full(offsets[-1], EMPTY)
     picks[row] = by_expert
@@ -194,7 +194,7 @@ def combine_picks(restored: np.ndarray, weights: np.ndarray) -> np.ndarray:
     return np.einsum("tkh,tk->th", restored, _double(weights))
 
 
-# All of it
+# All tokens
 
 
 @dataclass(frozen=True)
@@ -223,7 +223,7 @@ def six_steps(x, router, gate_up, down, rule: Rule, *, bias=None, shared: int = 
 
 
 def direct(x, chosen, weights, gate_up, down) -> np.ndarray:
-    """The same sum token by token, whoever chose: nothing is counted, permuted or padded."""
+    """Compute the same sum token by token, for any choice of experts, without counting, permuting or padding."""
     x, weights = _double(x), _double(weights)
     out = np.zeros((len(x), np.shape(down)[1]))
     for t, picks in enumerate(np.asarray(chosen)):

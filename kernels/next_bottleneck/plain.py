@@ -1,4 +1,4 @@
-"""Every slot in plain PyTorch: what a model's code looks like before anybody writes a kernel.
+"""Write every slot in plain PyTorch, as a model's code looks before any kernel exists.
 
 On a CPU it computes in fp32 and rounds once, so that its answers are those of a GPU's 16-bit products. On a GPU no call
 waits for it, so that a graph may capture the step.

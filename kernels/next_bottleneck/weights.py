@@ -59,7 +59,7 @@ class Codes:
 
 
 def quantize(weight: torch.Tensor, group: int) -> Codes:
-    """Return (experts, N, K) in 4 bits; each group's largest magnitude becomes 7 steps."""
+    """Return (experts, N, K) in 4 bits. Each group's largest magnitude becomes 7 steps."""
     must(weight.ndim == 3, "weight", "3-d: experts, N, K", f"{weight.ndim}-d", "add an axis for one expert")
     whole = weight.shape[2] % group == 0 and group % 2 == 0
     must(whole, "group", f"an even divisor of K = {weight.shape[2]}", group, "pick another")

@@ -82,7 +82,7 @@ def fastest_families(run: Mapping, bits: int) -> dict[int, dict[str, str]]:
 def block_us(
     bits: int, m: int = 1, table: Table = tables.BEST_US, shapes: Collection[str] = tuple(tables.SHAPES)
 ) -> float:
-    """Best kernel of each of the seven shapes (or some of them), summed: one transformer block, each shape once."""
+    """Sum the best kernel of each of the seven shapes (or some): one transformer block, each shape once."""
     require.one_of((*tables.BITS, 16), bits=bits)
     require.one_of(tuple(table), m=m)
     for shape in shapes:
@@ -96,7 +96,7 @@ def block_speedup(bits: int, m: int = 1, table: Table = tables.BEST_US) -> float
 
 
 def measured_m(m: int, table: Table = tables.BEST_US) -> int:
-    """Return the first measured M that is not below `m`. Narrow weights win less there, so it flatters none of them."""
+    """Return the first measured M that is not below `m`. Narrow weights win less there, so it flatters no kernel."""
     require.count(m=m)
     known = sorted(table)
     if not known or m > known[-1]:
@@ -118,7 +118,8 @@ def workload_ratio(bits: int, steps: Mapping[int, float], table: Table = tables.
 def concurrency_ratios(
     bits: int, users: Collection[int], chunk: int, prefill_share: float, table: Table = tables.BEST_US
 ) -> dict[int, float]:
-    """The same by users at once: each step decodes a token for each, and a share of them prefills `chunk` tokens too."""
+    """Return the same by concurrent users: each step decodes a token for each, and a share also prefills `chunk`
+    tokens."""
     require.count(chunk=chunk)
     require.share(prefill_share=prefill_share)
     return {

@@ -135,7 +135,7 @@ def _scaled(block: Sequence[float], form: BlockFormat, tensor_scale: float) -> t
 
 
 def quantize(values: Sequence[float], name: str, group: int | None = None) -> Quantized:
-    """Pack and unpack `values`, one scale for every `group` of them (all of them if None)."""
+    """Pack and unpack `values`, one scale for every `group` values (all if None)."""
     require.not_empty(values=values)
     require.one_of(tuple(BLOCK_FORMATS), format=name)
     form = BLOCK_FORMATS[name]
@@ -198,7 +198,7 @@ def bell_values(count: int, spread: float = 1.0) -> tuple[float, ...]:
 
 
 def with_outlier(values: Sequence[float], position: int, times: float) -> tuple[float, ...]:
-    """The same numbers with one of them made `times` as large as is typical (their root mean square)."""
+    """Return the same numbers with one made `times` the typical size (their root mean square)."""
     require.whole(position=position)
     require.at_most(len(values) - 1, "positions count from 0", position=position)
     require.not_negative(times=times)

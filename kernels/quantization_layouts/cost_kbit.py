@@ -134,7 +134,7 @@ def layer_linears(
 
 
 def linear_us(linear: Linear, bits: int, m: int = 1) -> float:
-    """Time of a matrix, scaled by its number of weights from the measured shape most like it."""
+    """Return the time of a matrix, scaled by its number of weights from the most similar measured shape."""
     _measured(bits, m)
     weights = linear.n * linear.k
     known = tables.MOE if linear.experts else tables.DENSE

@@ -17,7 +17,7 @@ UNPACK = {"int4": 0.9, 2: 1.4, 3: 1.6, 4: 3.0, 5: 5.4}
 
 @dataclass(frozen=True)
 class Moved:
-    """Hold the bytes that the programs of one launch request. X comes from the L2 for all but the first of them."""
+    """Hold the bytes that the programs of one launch request. For all but the first program, X comes from the L2."""
 
     words: float
     scales: float

@@ -1,9 +1,10 @@
-"""A few rows times a packed weight, each lane by itself: what an operand wants of it, it loads, and nothing is exchanged.
+"""Multiply a few rows by a packed weight, each lane by itself. It loads its own operands, and no lane exchanges
+anything.
 
-The same stream as stream.py's, with the same cut among warps, but X and the scales come as the words do: each lane asks
-for the numbers that meet its own weights (the L1 answers, since X is small and neighbours ask for the same). So a step
-has no barrier and no shared memory, warps drift apart as the memory serves them, and the words of the next step are on
-their way while this one's are multiplied. One sum across warps ends it: the same bits at every run.
+The same stream as stream.py's, with the same cut among warps, but X and the scales are loaded like the words: each
+lane requests the numbers that meet its own weights (the L1 answers, since X is small and neighbours request the
+same). So a step has no barrier and no shared memory, warps drift apart as the memory serves them, and the next step's
+words are in flight while this one's are multiplied. One sum across warps ends it, with the same bits at every run.
 """
 
 from dataclasses import dataclass
@@ -31,10 +32,10 @@ class Direct:
     run: int = 256  # columns that a warp takes at a time
     cols: int = 8  # rows of X at a time
     ahead: bool = True  # the next step's words are loaded before this one's are used
-    whole: bool = False  # all that a program wants of the weight is asked for before the first word is used
-    once: bool = True  # words are marked as first to leave the caches: nobody else wants them
+    whole: bool = False  # all that a program needs of the weight is requested before the first word is used
+    once: bool = True  # words are marked as first to leave the caches, because they are read once
     early: bool = False  # see overlap.py
-    registers: int = 0  # of a thread at most, so that more programs fit beside each other; 0: as it comes
+    registers: int = 0  # of a thread at most, so that more programs fit on an SM; 0 sets no limit
 
 
 @triton.jit
@@ -85,7 +86,7 @@ def _of_weight(
     RUN: tl.constexpr,
     POLICY: tl.constexpr,
 ):
-    """What a step needs of the weight, as it lies in memory: words of both fields, scales and zero points."""
+    """Load a step's part of the weight, as stored in memory: words of both fields, scales and zero points."""
     low_ptr, high_ptr, scale_ptr, zero_ptr = ptrs
     low, high = field_words(low_ptr, high_ptr, brick, k, K, 1, 0, RUN, B, W, RUN, BITS, False, POLICY)
     scale = _groups(scale_ptr, at, k, K, GROUP, B, W, RUN)

@@ -32,7 +32,7 @@ class Replay:
 
 
 def capture(layer: Layer, rows: int, name: str | None = None) -> Replay:
-    """One graph for `rows` rows of each expert: a candidate by name, the hybrid unless told, or 'dispatch'."""
+    """Capture one graph for `rows` rows of each expert: a candidate by name, by default the hybrid, or 'dispatch'."""
     w = layer.packed
     must(w.device.type == "cuda", "layer", "on a GPU", w.device, "move it there with packed.to('cuda')")
     must(rows >= 1, "rows", "at least 1", rows, "a graph of nothing is none")

@@ -31,7 +31,7 @@ def int4pack(inputs):
 
 
 def _gptq(inputs) -> torch.Tensor:
-    """int32 (K / 8, N), as GPTQ packs it and vLLM's repacking wants it."""
+    """Return int32 (K / 8, N), as GPTQ packs it and vLLM's repacking needs it."""
     words = packed_words(inputs["codes"][0].cpu().numpy(), GPTQ_ORDER)
     return torch.from_numpy(words).to(inputs["x"].device).t().contiguous()
 
@@ -42,7 +42,7 @@ def _vllm_takes(inputs):
 
 
 def marlin(inputs):
-    """vLLM's Marlin, by the functions with which its GPTQ layers prepare and call it."""
+    """Call vLLM's Marlin, by the functions with which its GPTQ layers prepare and call it."""
     from vllm import _custom_ops as ops
     from vllm.model_executor.layers.quantization.utils import marlin_utils
     from vllm.scalar_type import scalar_types

@@ -1,6 +1,6 @@
 """Activations in eight bits: each row's largest magnitude becomes the format's top, and a scale says how to come back.
 
-W8A8 and FP8 pay this in every step, before the product: one pass over a row that stays in the cache for the second.
+W8A8 and FP8 pay this in every step, before the matmul: one pass over a row that stays in the cache for the second.
 """
 
 import torch

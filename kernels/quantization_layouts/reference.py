@@ -1,7 +1,7 @@
 """Compute quantized layers in float64, and turn weights into codes. This is the only reference of the topic.
 
-A weight is W (N outputs, K inputs) and a layer is Y = X @ W.T. Codes are uint8 in W's shape; scales stand one a group of
-neighbours along K. `values(q)` is what a kernel must multiply by, exactly; rounding happens in the quantizers alone.
+A weight is W (N outputs, K inputs) and a layer is Y = X @ W.T. Codes are uint8 in W's shape, with one scale for each
+group of neighbours along K. `values(q)` are exactly a kernel's factors, and rounding happens only in the quantizers.
 """
 
 from dataclasses import dataclass
@@ -12,13 +12,13 @@ import numpy as np
 from kernels import require
 from kernels.quantization_layouts.cost_blocks import element_values, normal_codebook
 
-DTYPES = {  # of scales and of eight-bit floats; without torch, so that the concept labs can do without it
+DTYPES = {  # of scales and of eight-bit floats, without torch, so that the concept labs can do without it
     "fp16": np.dtype(np.float16),
     "bf16": np.dtype(ml_dtypes.bfloat16),
     "fp8": np.dtype(ml_dtypes.float8_e4m3fn),
 }
 GROUPS = (32, 64, 128)
-MIDDLE = 8  # what a 4-bit code without a zero point stands for zero with
+MIDDLE = 8  # the code for zero of a 4-bit weight without a zero point
 E2M1 = np.array(element_values("e2m1"))
 E4M3_TOP = element_values("e4m3")[-1]
 MX_BLOCK, NV_BLOCK = 32, 16
@@ -161,7 +161,7 @@ def quantize_mxfp4(w: np.ndarray) -> Scaled:
 
 
 def quantize_nvfp4(w: np.ndarray) -> Scaled:
-    """E2M1 under an E4M3 scale for each 16, all of them under one fp32 of the tensor."""
+    """Quantize to E2M1 with an E4M3 scale for each 16, and one fp32 scale for the whole tensor."""
     blocks = in_groups(w, NV_BLOCK, any_group=True)
     largest = np.abs(blocks).max(-1)
     tensor_scale = np.float64(np.float32(largest.max() / (E2M1[-1] * E4M3_TOP)))
@@ -222,7 +222,7 @@ def as_codes(codes: np.ndarray, w: np.ndarray) -> np.ndarray:
 def error_bound(q: Int4 | KBit) -> np.ndarray:
     """The most by which a quantized weight may miss, (N, K): half of the widest step between levels.
 
-    A scale is rounded to 16 bits after the largest magnitude was found, so that one may lie 2^-8 (bf16) outside.
+    A scale is rounded to 16 bits after the largest magnitude was found, so that magnitude may be 2^-8 (bf16) outside.
     """
     step = 1.0 if isinstance(q, Int4) else float(np.diff(q.codebook.astype(np.float64)).max())
     outside = 2.0**-8 * (15 if isinstance(q, Int4) else 1)

@@ -24,9 +24,9 @@ class Ring:
     consumers: int = 4  # warpgroups that unpack and multiply
     pieces: int = 1  # of 64 rows of W, of each
     stages: int = 8
-    # with one piece, and groups as long as a step, sums are scaled in fp32; else weights in 16 bits
+    # with one piece, and groups as long as a step, sums are scaled in fp32, otherwise weights in 16 bits
     late: bool = True
-    # all multiprocessors share out the steps; or as many programs as give each a whole part of one tile
+    # all SMs share out the steps, or each program gets a whole part of one tile
     even: bool = True
     early: bool = False  # see overlap.py
     two: bool = False  # programs on a multiprocessor, of two warpgroups each

@@ -1,6 +1,6 @@
 """Find what limits an operation: bytes, arithmetic or launches (roofline, chip, decode, energy, fusion, launches).
 
-Units are SI and stand in every name: `_s` seconds, `_bytes`, `_byte_s` byte/s, `_flop_s` FLOP/s, `_j`, `_w`.
+Units are SI and part of every name: `_s` seconds, `_bytes`, `_byte_s` byte/s, `_flop_s` FLOP/s, `_j`, `_w`.
 """
 
 from dataclasses import dataclass
@@ -198,7 +198,7 @@ def iron_law(
 
 @dataclass(frozen=True)
 class Operation:
-    """A point on the roofline: the work, and the bytes that must move for it."""
+    """A point on the roofline: the work, and the bytes that it must move."""
 
     name: str
     flops: float
@@ -230,7 +230,7 @@ def attention(
 ) -> Operation:
     """One head: Q, K, V, Y once, and the scores and probabilities each written and read when kept in HBM.
 
-    The source says both 50 to 200 FLOP/byte (at 2048) and near 10 for the naive form; these bytes give 60.
+    The source says both 50 to 200 FLOP/byte (at 2048) and near 10 for the naive form. These bytes give 60.
     """
     require.count(sequence=sequence, head_dim=head_dim)
     require.positive(element_bytes=element_bytes)
@@ -259,7 +259,7 @@ def common_operations(element_bytes: float = 2.0) -> tuple[Operation, ...]:
 
 
 def cost_per_token_ratio(utilization_before: float, utilization_after: float) -> float:
-    """Return how many times cheaper a token gets when the same machine does useful work for more of its time."""
+    """Return the factor by which a token gets cheaper when the same machine does useful work for more of its time."""
     require.positive(utilization_before=utilization_before, utilization_after=utilization_after)
     require.share(utilization_before=utilization_before, utilization_after=utilization_after)
     return utilization_after / utilization_before

@@ -10,7 +10,7 @@ from kernels.machines import REGISTER_BYTES, Machine
 WARP = 32  # lanes that run one instruction together
 SECTOR_BYTES = 32  # what the memory hands over at the least
 REGISTERS_A_THREAD = 255
-REGISTERS_DEALT = 256  # a warp gets its registers in pieces of so many
+REGISTERS_DEALT = 256  # a warp gets its registers in pieces of this size
 
 
 def sectors(addresses: Iterable[int], element_bytes: int = 4) -> int:
@@ -36,13 +36,13 @@ def useful_share(stride: int, element_bytes: int = 4, offset: int = 0) -> float:
 
 
 def waves(programs: int, places: int) -> int:
-    """Return the rounds of a launch where `places` programs run at a time. A round that is not full costs the same."""
+    """Return the rounds of a launch with `places` programs running at a time. A partly filled round costs the same."""
     require.count(programs=programs, places=places)
     return -(-programs // places)
 
 
 def busy_share(programs: int, places: int) -> float:
-    """Of all places in all waves, those that had a program."""
+    """Return the share of all slots in all waves that had a program."""
     return programs / (waves(programs, places) * places)
 
 

@@ -59,7 +59,7 @@ class ChainTraffic:
         return self.unfused_bytes / self.fused_bytes
 
     def ratio_with(self, weights_bytes: float) -> float:
-        """Return how many times fewer bytes move, with weights that are read either way."""
+        """Return the factor of bytes saved, with weights that are read either way."""
         require.not_negative(weights_bytes=weights_bytes)
         return (self.unfused_bytes + weights_bytes) / (self.fused_bytes + weights_bytes)
 

@@ -76,7 +76,7 @@ class CompileDividend:
 def compile_dividend(
     tokens_s: float, shares: Mapping[str, float], cuts: Mapping[str, float]
 ) -> CompileDividend:
-    """A decode rate split into parts, some of which the compiler cuts (0.7 removes 70% of that part)."""
+    """Return a decode rate whose parts the compiler cuts (0.7 removes 70% of a part)."""
     require.positive(tokens_s=tokens_s)
     before_s = parts.split(1 / tokens_s, shares)
     after_s = parts.cut(before_s, cuts)

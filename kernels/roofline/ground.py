@@ -47,7 +47,8 @@ def spin(out_ptr, steps, BLOCK: tl.constexpr):
 def stream(x_ptr, out_ptr, size, BLOCK: tl.constexpr):
     """As many bytes on order as programs x BLOCK: a sum that asks for its next tile only when it has this one.
 
-    A lane loads 16 bytes at once. Of several loads a lane the compiler makes a chain, one on order after the other.
+    A lane loads 16 bytes with one instruction. The compiler chains several loads of a lane, one in flight after the
+    other.
     """
     pid = tl.program_id(0)
     lanes = tl.arange(0, BLOCK // 4) * 4
@@ -155,7 +156,7 @@ def launches(device) -> dict:
 
 
 def power(device) -> dict:
-    """Time a large matmul in the first 20 ms after a rest and after two seconds of it, with clock and watts."""
+    """Time a large matmul in the first 20 ms after a rest and after two seconds of load, with clock and watts."""
     a, b = (torch.randn(PRODUCT, PRODUCT, device=device).bfloat16() for _ in range(2))
     graph = timing.capture([lambda: torch.matmul(a, b)])
     watch = timing.stopwatch(graph)

@@ -46,8 +46,8 @@ def naive_chain(
 ) -> list[Step]:
     """Return every launch of `naive_chain.sample`, with the bytes that it reads and writes. The sort is a radix sort.
 
-    Without top_k, top_p or min_p: the same chain in a server that leaves out what no request asks for. With
-    neither top-k nor top-p nothing is ranked: a row's maximum takes the sort's place, and no token is gathered.
+    Without top_k, top_p or min_p it is the chain of a server that skips unrequested rules. With neither top-k nor
+    top-p nothing is ranked. A row's maximum replaces the sort, and no token is gathered.
     """
     require.count(batch=batch, vocabulary=vocabulary, elem=elem)
     n = batch * vocabulary
@@ -161,8 +161,9 @@ def fused(
 def reads_of_nucleus(top_p: float) -> float:
     """Reads of a row with top-p alone, on average over draws, when no token is large.
 
-    One read draws from everything. Then each read asks whether the draw is kept and draws among those above
-    it: the mass above shrinks by a uniform factor a time, so 1 + ln(1/p) reads on average until it is below p.
+    One read draws from all tokens. Each further read checks whether the draw is kept and draws among those above it.
+    The mass above shrinks by a uniform factor each time, so it takes 1 + ln(1/p) reads on average until it is below
+    p.
     """
     require.positive(top_p=top_p)
     require.at_most(1, "1 keeps everything", top_p=top_p)
@@ -203,7 +204,7 @@ class Fleet:
 
     @property
     def gpus(self) -> float:
-        """Replicas' worth of time that goes into sampling: 1000 of those are 20."""
+        """Return the replicas' worth of time that goes into sampling, 20 for 1000 replicas."""
         return self.share * self.replicas
 
     def saved(self, fused_s: float) -> float:

@@ -1,8 +1,8 @@
-"""The chain as a framework runs it: one small kernel a rule, every one reading and writing all logits.
+"""Run the chain as a framework does: one small kernel a rule, each reading and writing all logits.
 
-Each kernel is right and none is silly; the sort is torch's. What is slow is the number of launches and the
-trips of B * V logits to memory and back, which `cost.naive_chain` counts line by line. It modifies its copy of
-the logits in place, rule after rule. Ties, NaN and empty rows follow reference.py.
+Each kernel is right and none is silly. The sort is torch's. The slow part is the number of launches and the trips of
+B * V logits to memory and back, which `cost.naive_chain` counts line by line. It modifies its copy of the logits in
+place, rule after rule. Ties, NaN and empty rows follow reference.py.
 """
 
 import torch
@@ -83,7 +83,7 @@ def top_k_kernel(weight_ptr, top_k_ptr, numbers_ptr, V, BLOCK: tl.constexpr):
 
 @triton.jit
 def top_p_kernel(weight_ptr, upto_ptr, numbers_ptr, V, BLOCK: tl.constexpr):
-    """`upto` is the running sum of the weights; its last entry is the mass of all."""
+    """`upto` is the running sum of the weights. Its last entry is the mass of all tokens."""
     b, offs = tl.program_id(0).to(tl.int64), tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     top_p = tl.load(numbers_ptr + b * 6 + 1)
     limit = tl.where(top_p < 1, top_p * tl.load(upto_ptr + b * V + V - 1), float("inf"))

@@ -29,7 +29,7 @@ def by_sort(logits, k: int, p: float, m: float):
 
 
 def by_share(logits, k: int, p: float, m: float):
-    """Min-p alone: whoever has a share m of the best's weight stays. Plain sampling is m = 0."""
+    """Apply min-p alone: a token with a share m of the best's weight stays. Plain sampling is m = 0."""
     weight = torch.softmax(logits.float(), -1)
     if m:
         weight = torch.where(weight >= m * weight.amax(-1, keepdim=True), weight, 0.0)

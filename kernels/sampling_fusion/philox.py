@@ -34,7 +34,7 @@ def philox(seed: int, c0, c1, c2, c3=0) -> tuple[np.ndarray, ...]:
 
 
 def uniform(word) -> np.ndarray:
-    """The middle of the 2**-32 wide cell that the word names; never 0 and never 1."""
+    """Return the middle of the 2**-32 wide cell that the word names, never 0 and never 1."""
     return np.minimum((np.asarray(word, np.float64) + 0.5) * 2.0**-32, LARGEST_BELOW_ONE)
 
 
@@ -47,7 +47,7 @@ def token_words(seed: int, position: int, tokens, stream: int) -> np.ndarray:
 
 
 def gumbel(seed: int, position: int, tokens, stream: int = GUMBEL) -> np.ndarray:
-    """-log(exponential) per token; log1p keeps the fine steps where the noise is largest, at u near 0."""
+    """Return -log(exponential) per token. log1p keeps the fine steps where the noise is largest, at u near 0."""
     return -np.log(-np.log1p(-uniform(token_words(seed, position, tokens, stream))))
 
 

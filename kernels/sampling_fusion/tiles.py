@@ -20,7 +20,7 @@ def bit_of(words_ptr, offs, inside):
 
 @triton.jit
 def clean(x):
-    """NaN counts as -inf, +inf as the largest number; -0 becomes 0, its equal."""
+    """Clean logits: NaN counts as -inf, +inf as the largest number, and -0 becomes 0, its equal."""
     x = tl.where(x == x, x.to(tl.float32), float("-inf"))
     x = tl.minimum(x, LARGEST)
     return tl.where(x == 0, 0.0, x)
@@ -34,7 +34,7 @@ def penalise(x, seen, count, presence, frequency, repetition):
 
 @triton.jit
 def raw(row, offs, inside):
-    """The logits at `offs` of a row as they are; -inf where there are none."""
+    """Return the unchanged logits at `offs` of a row, or -inf past its end."""
     b, _, _, stride_b, logits_ptr, _, _, _, _, _, _ = row
     x = tl.load(logits_ptr + b.to(tl.int64) * stride_b + offs, mask=inside, other=float("-inf"))
     return x.to(tl.float32)
@@ -105,7 +105,7 @@ def uniform(word):
 def exponential(word):
     """-log(1 - u), good to a few roundings for the smallest u too, and without the branches of tl.log.
 
-    1 - u = 2**n (1 + f) with f from -1/3 to 1/3; what rounding 1 - u lost is added back to f.
+    1 - u = 2**n (1 + f) with f from -1/3 to 1/3. The rounding error of 1 - u is added back to f.
     """
     u = uniform(word)
     v = 1.0 - u
@@ -166,7 +166,7 @@ def noisy_best(x, top, token, words, inv_t):
 
 @triton.jit
 def best_of(score, token):
-    """The token with the best score, of equals the lowest; NOBODY if all scores are -inf. One reduction."""
+    """Return the token with the best score, the lowest among equals, or NOBODY if all scores are -inf. One reduction."""
     pair = (key_of(score).to(tl.int64) << 32) | (token ^ NOBODY).to(tl.int64)
     most = tl.max(tl.where(score > float("-inf"), pair, -9223372036854775807))
     return tl.where(most == -9223372036854775807, NOBODY, (most & NOBODY).to(tl.int32) ^ NOBODY)

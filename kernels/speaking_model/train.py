@@ -102,7 +102,7 @@ def train(
     require.positive(minutes=minutes)
     require.count(rows=rows)
     require.share(dropout=dropout)
-    torch.set_float32_matmul_precision("high")  # a GPU's tensor cores; on a CPU nothing changes
+    torch.set_float32_matmul_precision("high")  # a GPU's tensor cores; nothing changes on a CPU
     torch.manual_seed(seed)
     rng = torch.Generator().manual_seed(seed)
     model = SpeakingModel(dropout=dropout).to(device)
@@ -135,7 +135,7 @@ def train(
 
 
 def quantized(weight: torch.Tensor, group: int) -> Codes:
-    """Return 4-bit codes with fp16 scales; each group takes the scale, of five, whose squared error is least."""
+    """Return 4-bit codes with fp16 scales. Each group takes the scale, of five, with the least squared error."""
     parts = weight.detach().float().cpu().unflatten(-1, (-1, group))
     top, found = parts.abs().amax(-1), []
     for share in (1.0, 0.95, 0.9, 0.85, 0.8):

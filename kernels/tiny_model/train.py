@@ -27,7 +27,7 @@ TRACED = 32  # rows of unseen text whose routing is kept
 
 
 def lessons() -> list[bytes]:
-    """Return each lesson as its bytes, its pages joined. The kept model was trained once, on the texts of that day."""
+    """Return each lesson as its bytes, its pages joined. The stored model was trained once, on the texts of that day."""
     found = texts.lessons(ROOT / "course").values()
     return [b"".join(page.read_bytes() for page in pages) for pages in found]
 

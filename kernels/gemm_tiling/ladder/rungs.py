@@ -7,7 +7,7 @@ from importlib import import_module
 from kernels.gemm_tiling import cost
 from kernels.gemm_tiling.ladder.setting import Setting
 
-WARP, SECTOR = 32, 32  # lanes of a warp; bytes that one access to memory brings at least
+WARP, SECTOR = 32, 32  # lanes of a warp; bytes of the smallest memory access
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Rung:
     resident: (
         int  # programs that a multiprocessor of an H100 or H200 runs at a time: registers and shared memory
     )
-    # that a warp's load of its lanes' operand touches; None: whole tiles are loaded
+    # sectors that a warp's load of its lanes' operand touches; None means that whole tiles are loaded
     sectors: int | None = None
     hopper: bool = False  # sm_90 only
     size: int = 4096  # M = N = K of what it is timed on
@@ -72,7 +72,7 @@ RUNGS = (
         1,
         hopper=True,
     ),
-    # At 4096 a wave that walks row by row already spans 8 rows of tiles, and groups win nothing; at 8192 it spans 4.
+    # At 4096 a wave that walks row by row already spans 8 rows of tiles, and groups win nothing. At 8192 it spans 4.
     Rung(
         "row by row at 8192",
         "no groups",

@@ -1,7 +1,7 @@
 """Warps with one task each, which plain Triton can't say on Hopper: one warp fetches, two warpgroups multiply.
 
-The fetching warp runs ahead until the ring of STAGES tiles is full; the multiplying ones never issue a copy. A
-program still owns one tile of C and ends with it: nobody fetches while the result is stored.
+The fetching warp runs ahead until the ring of STAGES tiles is full. The multiplying ones never issue a copy. A
+program still owns one tile of C and ends with it, so no warp fetches while the result is stored.
 """
 
 from triton.experimental import gluon
