@@ -1,4 +1,4 @@
-"""python -m widgets.site [--out site]: the whole course as plain pages, for any static web server."""
+"""Build the whole course as plain pages, for any static web server: python -m widgets.site [--out site]"""
 
 import argparse
 import sys
