@@ -16,7 +16,7 @@ from grader.questions import NO_OUTPUT
 UNTOLD = "values that differ"
 HOW = "how that element is computed: which program writes it, and what it reads"
 MOST_KNOWN = 2  # mistakes that are named where several give the same
-EXPLAINED = 0.5  # times the distance to the right values; a mistake's own rounding is never known
+EXPLAINED = 0.5  # of the distance to the right values; a mistake's own rounding is never known
 
 
 def judge_case(question, run: Run, others: list[Run] = (), evidence=None) -> None:
@@ -294,8 +294,8 @@ def recognise(question, run: Run, others: list[Run]) -> str:
 
 
 def _explains(question, output, runs: list[Run]) -> bool:
-    """Return whether at least eight wrong elements (or all, if fewer) are far nearer to the mistake than to the right
-    values. A match with a mistake that barely shows here explains nothing."""
+    """Return whether at least eight wrong elements, or all where there are fewer, lie far nearer to the mistake than to the
+    right values: a mistake that hardly shows here explains nothing."""
     explained = wrong = 0
     for run in runs:
         with np.errstate(all="ignore"):

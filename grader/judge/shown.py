@@ -25,7 +25,7 @@ class HiddenFailure:
 
 
 def drawn(question, draw: int) -> list:
-    """Draw cases like the hidden ones from public seeds."""
+    """Cases like the hidden ones that everybody may see."""
     return list(question.hidden(np.random.Generator(np.random.PCG64([SHOWN_SEED, draw]))))
 
 

@@ -301,7 +301,7 @@ class KernelQuestion(Question):
     tolerance: Callable  # (inputs, case, want) -> {output: largest allowed absolute error, scalar or array}
     # (inputs, case, outputs, want) -> sentence, where equality is not the question
     agree: Callable | None = None
-    # rng -> Case, drawn near a stated size, with budgets for its bytes and operations
+    # rng -> Case, drawn near a stated size: its bytes and operations are budgeted
     metered: Callable | None = None
     budgets: dict = field(default_factory=dict)  # by part: (case) -> [Budget]
     # case -> FLOP that the operation itself needs, the useful work in a picture

@@ -40,7 +40,7 @@ def good_placement(loads: np.ndarray, devices: int, got: np.ndarray) -> str:
     return f"device {device} runs {tokens:g} tokens, at most {most:.5g} are allowed: {why}"
 
 
-COUNTS = 64  # bytes of counts for each other rank, eight numbers
+COUNTS = 64  # bytes of counts for each other rank: eight numbers
 
 
 def to_ranks(chosen: np.ndarray, per: int, ranks: int) -> np.ndarray:
