@@ -1,4 +1,5 @@
-"""python -m kernels.decode_step [PROMPT] [--by course|plain]: the model speaks, on the course's kernels or on PyTorch."""
+"""Let the model speak, on the course's kernels or on PyTorch (python -m kernels.decode_step [PROMPT] [--by
+course|plain])."""
 
 import argparse
 import sys
@@ -33,8 +34,8 @@ def fillings(by: str = "course", **own: Filling) -> dict[str, Filling]:
 def counted(step_of, run) -> dict:
     """Return each slot's launches and bytes, by its name, while run(step) ran on a CPU.
 
-    `step_of(mark)` makes the step: it puts its fillings through mark(). It runs once before, so that nothing counts
-    that only a first call does.
+    `step_of(mark)` makes the step and puts its fillings through mark(). It runs once before, so that costs of a first
+    call don't count.
     """
     from kernels.next_bottleneck.counted import Meter
     from tilescope import launcher

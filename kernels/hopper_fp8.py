@@ -144,7 +144,7 @@ def hopper_fp8_kernel(
     BUFFERS: gl.constexpr,
     BLOCKS: gl.constexpr,
 ):
-    """BLOCKS: scales by blocks of 128, else one a row of A and one a column of B."""
+    """BLOCKS means scales by blocks of 128, otherwise one a row of A and one a column of B."""
     ROWS: gl.constexpr = a_desc.block_type.shape[0]
     BLOCK_K: gl.constexpr = a_desc.block_type.shape[1]
     BLOCK_N: gl.constexpr = b_desc.block_type.shape[0]

@@ -11,7 +11,7 @@ from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
 @dataclass(frozen=True)
 class Config:
-    consumers: int = 2  # warpgroups that multiply: 1, 2, or 3 with fewer registers each
+    consumers: int = 2  # warpgroups that multiply, 1, 2, or 3 with fewer registers each
     rows: int = 64  # of the output tile, per consumer
     block_n: int = 256
     block_k: int = 64

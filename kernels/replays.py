@@ -31,7 +31,7 @@ from kernels import counters
 
 MOST = 4096  # forms; past this number all are forgotten
 ALIGNED = 512  # bytes, PyTorch's own alignment
-DEVICES = () if os.environ.get("TILE_REPLAYS") == "0" else ("cuda",)  # 0: each call goes the whole way
+DEVICES = () if os.environ.get("TILE_REPLAYS") == "0" else ("cuda",)  # 0 makes each call go the whole way
 MAKERS = (
     "aten::empty",
     "aten::empty_like",
@@ -121,7 +121,7 @@ def _watched() -> bool:
 
 
 class Replays(dict):
-    """Keep one function's replays by key: None after the first call, False where a call can't be replayed."""
+    """Keep one function's replays by key, None after the first call, False where a call can't be replayed."""
 
     def __reduce__(self):
         return Replays, ()  # launches belong to this process

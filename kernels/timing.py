@@ -32,7 +32,8 @@ def capture(calls: Sequence[Callable[[], object]]) -> torch.cuda.CUDAGraph:
 class Flush:
     """Push everything else out of the L2, as the reads of another layer would.
 
-    It reads: lines that a flush had written would go back to memory inside the timing, and cost a short kernel 8%.
+    It reads, because lines that a flush had written would go back to memory inside the timing, and cost a short
+    kernel 8%.
     """
 
     def __init__(self, device):

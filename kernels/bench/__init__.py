@@ -1,4 +1,4 @@
-"""Check, then time: every tuned kernel against the peers that are installed here.
+"""Check, then time every tuned kernel against the peers that are installed here.
 
     python -m kernels.bench [SLUG ...] [--json FILE] [--quick] [--ladder] [--rested]
 
@@ -29,7 +29,7 @@ One calibration a run serves all topics: copy bandwidth and matrix rates that th
 `state` is the GPU's state: "sustained" rows are timed after 0.3 s of their own load, when clocks have settled under
 the power cap. With --rested, each round starts after 1.2 idle seconds, as a first request finds the GPU.
 
-With --ladder the rows come from `kernels/<slug>/ladder/bench.py`: kernels on the way to the tuned one.
+With --ladder the rows come from `kernels/<slug>/ladder/bench.py`, kernels on the way to the tuned one.
 
 `mode` says which memory the kernel finds: "cold" flushes the L2, by reading, before every replay of one
 launch; "rotate" replays many launches over copies of the inputs, four L2s of them or more, as a decode loop

@@ -1,4 +1,5 @@
-"""python -m kernels.bench [SLUG ...] [--json FILE] [--part I/N] [--quick]: what the tuned kernels reach here.
+"""Measure what the tuned kernels reach here (python -m kernels.bench [SLUG ...] [--json FILE] [--part I/N]
+[--quick]).
 
 A machine lent for minutes measures a part at a time into one file: --part 1/3, then 2/3 and 3/3 with the same --json.
 Each row keeps its date, its ceilings and the peers' versions. Rows in the file are measured again only with --again.
@@ -147,7 +148,7 @@ def measure_all(options) -> dict:
         run["rows"] = [one for one in run["rows"] if place(one) != place(result)] + [result]
         print(record.line(result), flush=True)
         run["absent"] = record.absent(run["rows"])
-        if options.json:  # after every row: a run that is cut short keeps what it has
+        if options.json:  # after every row, so that an interrupted run keeps its rows
             options.json.write_text(record.dumps(run), encoding="utf-8")
     for name, why in run.get("absent", {}).items():
         print(f"absent: {name} ({why})")

@@ -1,4 +1,4 @@
-"""python -m kernels.bench.compiler [FILE]: measure what lesson 07 says of a compiler, a profiler and two streams.
+"""Measure what lesson 07 says of a compiler, a profiler and two streams (python -m kernels.bench.compiler [FILE]).
 
 Writes FILE, or kernels/next_bottleneck/results/ground/<gpu>.json, and the code that Inductor generates next to it.
 """
@@ -154,7 +154,7 @@ def breaks(device) -> list[dict]:
 
 @torch.no_grad()
 def shapes(device) -> list[dict]:
-    """Seconds of the first call with each batch: compiled, compiled again for any batch, and then not again."""
+    """Time the first call with each batch: compiled, compiled again for any batch, and then not again."""
     torch._dynamo.reset()
     call, found = torch.compile(_ready(Stack(), device)), []
     for batch in (4, 8, 24, 40, 1):

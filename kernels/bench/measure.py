@@ -1,4 +1,4 @@
-"""One row: check ours and every peer, time those that are right, and say how they compare."""
+"""Measure one row: check ours and every peer, time those that are right, and say how they compare."""
 
 import math
 from statistics import median
@@ -84,7 +84,7 @@ def _times(
     watches, keep = {}, []
     for name, factory in contenders.items():
         try:
-            # a capture that fails leaves its own stream current: come back from it
+            # a capture that fails leaves its own stream current, so come back from it
             with torch.cuda.stream(torch.cuda.current_stream()):
                 calls = [factory(one) for one in sets]
                 graph = timing.capture(calls)

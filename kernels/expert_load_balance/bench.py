@@ -17,7 +17,7 @@ from kernels.tensors import to_numpy
 
 DTYPE = torch.bfloat16
 TOLERANCE = 1e-2  # 16-bit rows between the experts' two products
-CHECKED_WEIGHTS = 2e8  # elements that a check turns into float64: a second
+CHECKED_WEIGHTS = 2e8  # elements that a check turns into float64 in a second
 MOST_CHECKED = 16  # rows
 FEW = 256  # tokens of a rank; a quick run has the settings with fewer
 

@@ -19,7 +19,7 @@ from kernels.expert_load_balance.dispatch import Slots, plan
 class Busiest:
     rank: int
     held: tuple[int, ...]  # experts, by slot
-    got: tuple[tuple[int, ...], ...]  # (senders, slots): rows, as they come
+    got: tuple[tuple[int, ...], ...]  # (senders, slots), rows by sender
     imbalance: float  # of the ranks' rows
 
     @property
@@ -33,7 +33,7 @@ class Busiest:
 
     @property
     def slots(self) -> np.ndarray:
-        """(rows,): the slot of each, by sender and then by slot."""
+        """(rows,), the slot of each, by sender and then by slot"""
         senders, width = len(self.got), len(self.held)
         return np.repeat(np.tile(np.arange(width), senders), np.ravel(self.got))
 

@@ -1,4 +1,4 @@
-"""Why one hot expert slows every GPU: loads, placement, replication, the all-to-all, and the busiest device.
+"""Explain why one hot expert slows every GPU: loads, placement, replication, the all-to-all, and the busiest device.
 
 A placement gives, for each expert, the devices that hold a copy. Copies share its tokens evenly.
 """
@@ -149,7 +149,8 @@ def alltoall_bytes(
 def alltoall_s(
     sent_bytes: float, link_byte_s: float, launch_s: float = 0.0, receiver_imbalance: float = 1.0
 ) -> float:
-    """An exchange lasts as long as its busiest receiver: the hot expert's device takes that much more."""
+    """Return the time of an exchange. It lasts as long as its busiest receiver, so the hot expert's device takes that
+    much more."""
     require.not_negative(sent_bytes=sent_bytes, launch_s=launch_s)
     require.positive(link_byte_s=link_byte_s, receiver_imbalance=receiver_imbalance)
     if receiver_imbalance < 1:
@@ -162,7 +163,8 @@ def alltoall_s(
 def sparse_layer_s(
     dense_s: float, active_ratio: float, imbalance: float = 1.0, communication_s: float = 0.0
 ) -> float:
-    """A dense layer made sparse: `active_ratio` of its work, times the imbalance, and the exchange on top.
+    """Return the time of a dense layer made sparse: `active_ratio` of its work, times the imbalance, and the exchange
+    on top.
 
     An 8 times smaller active part still loses where imbalance and exchange exceed what it saves.
     """
@@ -209,7 +211,8 @@ def device_work(
 
 
 def auxiliary_loss(loads: Sequence[float], mean_probabilities: Sequence[float]) -> float:
-    """E x sum of (share of tokens x mean router probability): 1 when even, more when both favour the same."""
+    """Return E x sum of (share of tokens x mean router probability), which is 1 when even, more when both favour the
+    same."""
     require.not_empty(loads=loads)
     require.not_negative(**{f"load of expert {i}": load for i, load in enumerate(loads)})
     require.share(**{f"probability of expert {i}": p for i, p in enumerate(mean_probabilities)})
@@ -223,7 +226,7 @@ def auxiliary_loss(loads: Sequence[float], mean_probabilities: Sequence[float]) 
 
 
 def bias_step(biases: Sequence[float], loads: Sequence[float], rate: float) -> list[float]:
-    """Balancing without a loss: the choice bias of a busy expert falls by `rate`, of an idle one rises."""
+    """Balance without a loss. The choice bias of a busy expert falls by `rate`, of an idle one rises."""
     require.not_empty(biases=biases)
     require.positive(rate=rate)
     if len(biases) != len(loads):

@@ -12,7 +12,7 @@ def _check(experts: int, devices: int) -> None:
 
 
 def contiguous(experts: int, devices: int) -> Placement:
-    """The first experts on the first device, and so on: hot neighbours share one."""
+    """Put the first experts on the first device, and so on, so that hot neighbours share one."""
     _check(experts, devices)
     return tuple((expert * devices // experts,) for expert in range(experts))
 
@@ -57,7 +57,8 @@ def replicate(loads: Sequence[float], devices: int, spare_slots: int) -> Placeme
 
 
 def place_copies(loads: Sequence[float], copies: Sequence[int], devices: int) -> Placement:
-    """So many copies of each expert: the heaviest share first, to the least loaded device with a free slot."""
+    """Place this number of copies of each expert, the heaviest share first, on the least loaded device with a free
+    slot."""
     room = -(-sum(copies) // devices)
     held, count = [0.0] * devices, [0] * devices
     placed: list[tuple[int, ...]] = [()] * len(loads)

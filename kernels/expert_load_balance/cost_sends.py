@@ -24,8 +24,8 @@ def sends(
 ) -> list[Send]:
     """Return every row that travels when rank `home` dispatches its tokens; chosen[t] lists the experts of token t.
 
-    "node" is two-level dispatch: a row crosses the network once per node, to the rank with the sender's place there, and
-    is passed on over NVLink to the other ranks of that node.
+    "node" is two-level dispatch. A row crosses the network once per node, to the rank with the sender's place there,
+    and is passed on over NVLink to the other ranks of that node.
     """
     require.one_of(WAYS, way=way)
     require.count(experts_per_rank=experts_per_rank, ranks_per_node=ranks_per_node)

@@ -61,7 +61,8 @@ def edges(width: int, parts: int) -> list[int]:
 
 
 def plan(chosen: torch.Tensor, slots: Slots, rank: int, home_first: bool = False, parts: int = 1) -> Plan:
-    """`chosen` (tokens, top_k): the experts of this rank's tokens. `parts`: of each rank's slots, one after another.
+    """`chosen` (tokens, top_k) are the experts of this rank's tokens. `parts` are made of each rank's slots, one
+    after another.
 
     The copies of an expert take turns, and each rank starts at another copy. With `home_first` a copy on this very
     rank takes all the rank's own rows. Then nothing is sent, and loads are even only if the ranks' tokens are alike.
@@ -90,7 +91,7 @@ def plan(chosen: torch.Tensor, slots: Slots, rank: int, home_first: bool = False
 def by_slot(counts: list[list[int]], device) -> torch.Tensor:
     """Return the order that sorts received rows, which arrive by sender and then slot, by slot and then sender.
 
-    `counts` (senders, slots) as whole numbers: they are known on the host, for the exchange needed them.
+    `counts` (senders, slots) are whole numbers, known on the host because the exchange needed them.
     """
     slot = torch.arange(len(counts[0]), device=device).repeat(len(counts))
     each = torch.tensor(counts, device=device).reshape(-1)

@@ -1,4 +1,4 @@
-"""An MoE layer's experts on one device, and on many ranks: dispatch, experts, return, combine.
+"""Run an MoE layer's experts on one device, and on many ranks: dispatch, experts, return, combine.
 
 Which experts a token chooses, and with which weights, is the router's business and comes in as `chosen` and
 `weights`, both (tokens, top_k). A rank gives the layer its own tokens and gets their results.
@@ -42,7 +42,7 @@ def check(x: torch.Tensor, chosen: torch.Tensor, weights: torch.Tensor, experts:
 
 
 def weighted_sum(rows: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
-    """(tokens, top_k, hidden) and (tokens, top_k) -> (tokens, hidden): first choice first, always, in fp32.
+    """Combine (tokens, top_k, hidden) and (tokens, top_k) into (tokens, hidden), first choice first, always, in fp32.
 
     Sums taken in the order of arrival would differ from run to run.
     """

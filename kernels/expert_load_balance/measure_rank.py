@@ -31,7 +31,7 @@ FORMS = {  # how the layer is run when its bits are compared
 
 
 class Watch:
-    """When each stage begins: events on a GPU's stream, else the clock. It tells the launcher too."""
+    """Note when each stage begins, by events on a GPU's stream, else the clock. It tells the launcher too."""
 
     def __init__(self, here):
         self.here, self.gpu, self.steps = here, here.device != "cpu", []

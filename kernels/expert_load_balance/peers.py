@@ -1,4 +1,5 @@
-"""Other ways to compute the experts of one device, for the benchmark: one factory each, absent where not installed.
+"""Compute the experts of one device in other ways, for the benchmark, with one factory each, absent where not
+installed.
 
 All take rows by sender, with the slot of each, and leave every result in its row's position.
 """

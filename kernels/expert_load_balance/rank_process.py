@@ -77,7 +77,9 @@ def beat(place: Place) -> None:
 def leave(rank: int, sentence: str) -> None:
     """Say why and end immediately, because the main thread may be stuck where no exception reaches it."""
     try:
-        os.write(2, f"rank {rank}: {sentence}\n".encode())  # in one piece: others speak at the same moment
+        os.write(
+            2, f"rank {rank}: {sentence}\n".encode()
+        )  # in one piece, because others print at the same moment
     finally:
         os._exit(ENDED)
 

@@ -73,7 +73,7 @@ class Watched:
 @dataclass
 class Ranks:
     count: int
-    device: str = "cpu"  # or "cuda": rank r takes GPU r
+    device: str = "cpu"  # or "cuda", where rank r takes GPU r
     patience_s: float = 60.0
     watched: list[Watched] = field(default_factory=list, init=False)
 
@@ -177,6 +177,6 @@ class Ranks:
     def _end_all(self, sentence: str) -> None:
         for one in self.watched:
             one.tell("end", sentence)
-        self._join_or_kill()  # before the pipes close: that would end a rank without the sentence
+        self._join_or_kill()  # before the pipes close, because that would end a rank without the sentence
         self.close()
         raise RanksEnded(sentence)

@@ -24,8 +24,8 @@ from kernels.expert_load_balance.reference import (
 @dataclass(frozen=True)
 class Task:
     centres: np.ndarray  # (clusters, hidden)
-    maps: np.ndarray  # (clusters, hidden, hidden): the right answers
-    common: np.ndarray  # (clusters,): how often each comes
+    maps: np.ndarray  # (clusters, hidden, hidden), the right answers
+    common: np.ndarray  # (clusters,), how often each comes
 
     def draw(self, tokens: int, rng) -> tuple[np.ndarray, np.ndarray]:
         """Return x and the layer's expected output."""
@@ -47,7 +47,7 @@ def task(clusters: int = 24, hidden: int = 16, seed: int = 0) -> Task:
 class Layer:
     router: np.ndarray  # (hidden, experts)
     experts: np.ndarray  # (experts, hidden, hidden)
-    bias: np.ndarray  # (experts,): for choosing only
+    bias: np.ndarray  # (experts,), for choosing only
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def forward(layer: Layer, x: np.ndarray, top_k: int) -> Pass:
 
 
 def gradients(layer: Layer, x: np.ndarray, wanted: np.ndarray, seen: Pass) -> tuple[np.ndarray, np.ndarray]:
-    """Of the mean squared error: by the logits, (tokens, experts), and by the experts' maps."""
+    """Return the gradients of the mean squared error, by the logits, (tokens, experts), and by the experts' maps."""
     error = 2 * (seen.out - wanted) / wanted.size
     by_weight = np.einsum("th,tkh->tk", error, seen.each)
     by_chosen = seen.weights * (by_weight - (seen.weights * by_weight).sum(axis=1, keepdims=True))
@@ -89,7 +89,7 @@ def gradients(layer: Layer, x: np.ndarray, wanted: np.ndarray, seen: Pass) -> tu
 @dataclass(frozen=True)
 class Trained:
     layer: Layer
-    losses: np.ndarray  # (steps,): the task's alone
+    losses: np.ndarray  # (steps,), the task's alone
     loads: np.ndarray  # (steps, experts)
     fresh_loss: float  # on tokens not trained on
     fresh_loads: np.ndarray

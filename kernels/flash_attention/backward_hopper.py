@@ -1,4 +1,4 @@
-"""Attention backward for Hopper: five matrix products for each pair of tiles, each computed once.
+"""Run attention backward on Hopper, with five matmuls for each pair of tiles, each computed once.
 
 One program owns 128 keys and walks over the queries that see them, of all query heads that share the key head. A
 producer warp streams Q, dO and the rows' numbers (log-sum-exp and delta) through shared memory with TMA. Each of two

@@ -1,4 +1,4 @@
-"""Host side of the Hopper backward: one small kernel before (delta, zeros for dQ), one after (dQ in 16 bits)."""
+"""Launch the Hopper backward, with one small kernel before (delta, zeros for dQ) and one after (dQ in 16 bits)."""
 
 import torch
 import triton
@@ -11,7 +11,10 @@ from .backward_hopper import _gradients
 from .backward_tiles import BLOCK_N
 
 L2_SHARE = 24 * 2**20  # bytes of Q, dO and dQ that programs running together may keep in the L2
-BLOCK_M = {64: 128, 128: 64}  # queries of a tile, for each head dim: dQ of a tile is two pieces of 64 x 64
+BLOCK_M = {
+    64: 128,
+    128: 64,
+}  # queries of a tile, for each head dim, where dQ of a tile is two pieces of 64 x 64
 
 
 @triton.jit(do_not_specialize=["heads", "q_len"])

@@ -1,4 +1,4 @@
-"""The queries' side of the Hopper backward as it comes through shared memory: Q, dO and two numbers for each query."""
+"""Stream the queries' side of the Hopper backward through shared memory: Q, dO and two numbers for each query."""
 
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl

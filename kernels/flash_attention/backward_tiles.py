@@ -6,7 +6,7 @@ from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.hopper import fence_async_shared, mbarrier, tma, warpgroup_mma
 from triton.language.core import _aggregate as aggregate
 
-KEYS = gl.constexpr(64)  # of a warpgroup: one wgmma is 64 rows tall
+KEYS = gl.constexpr(64)  # of a warpgroup, because one wgmma is 64 rows tall
 BLOCK_N = gl.constexpr(128)
 PIECE = gl.constexpr(64)  # dQ of a tile of queries falls in two pieces of 64 x 64, one for each warpgroup
 
@@ -44,7 +44,7 @@ def start_product(cfg, a, b):
 
 @gluon.jit
 def _hide(p, first):
-    """Zeros where query < first[key]. Cut by lanes: a thread compares with constants and keeps no column numbers."""
+    """Put zeros where query < first[key]. Lanes cut, so a thread compares with constants and keeps no column numbers."""
     cut = p.reshape([KEYS, PIECE // 8, 4, 2])
     CUT: gl.constexpr = cut.type.layout
     PAIRS: gl.constexpr = gl.SliceLayout(2, gl.SliceLayout(3, CUT))
@@ -73,7 +73,7 @@ def weights(cfg, s, j, i: gl.constexpr, where):
 
 @gluon.jit
 def share(cfg, ds, buffer, c: gl.constexpr, DTYPE: gl.constexpr):
-    """dS in 16 bits, also into shared memory: a 64 x 64 block of the buffer's 128 keys."""
+    """Store dS in 16 bits, also into shared memory, as a 64 x 64 block of the buffer's 128 keys."""
     ds = ds.to(DTYPE)
     buffer.slice(c * KEYS, KEYS).store(ds)
     return gl.convert_layout(ds, cfg.LEFT)

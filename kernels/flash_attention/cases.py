@@ -14,7 +14,7 @@ from kernels.tensors import DTYPES
 
 @dataclass(frozen=True)
 class Case:
-    """One forward (and backward) call. `layout` is the order of axes in memory, or "gaps": room between elements."""
+    """One forward (and backward) call. `layout` is the order of axes in memory, or "gaps" for room between elements."""
 
     batch: int
     q_heads: int
@@ -210,7 +210,7 @@ def decode_grid():
     """FlashInfer's lengths, page sizes, heads, head dims and cap."""
     more = itertools.cycle(
         zip((12, 17, 12, 17, 12, 17, 12), (0, 30, 30, 0, 0, 30, 30), strict=True)
-    )  # seven: it meets every size
+    )  # seven, so that it meets every size
     for keys, page, q_heads, d, cache in itertools.product(
         (54, 97, 512, 2048), (0, 1, 5, 8, 16), (4, 16, 32), (64, 128, 256), ("same", "fp8")
     ):

@@ -1,4 +1,4 @@
-"""One new token against a long cache: the keys are split over programs, the last one to finish adds up.
+"""Decode one new token against a long cache. The keys are split over programs, and the last one to finish adds up.
 
 Decoding reads every cached key and value once and does next to no arithmetic, so it is as fast as the memory, if
 enough programs read at once. A program takes one stretch of one sequence for one key head and serves all query heads
@@ -53,7 +53,8 @@ def _tile_at(base, table_ptr, start, last, strides, BLOCK_N: tl.constexpr, PAGE:
 
 @triton.jit
 def _unpack(x, q, INT8: tl.constexpr):
-    """Codes as numbers of q's dtype. A signed byte next to 0x64 is the fp16 number 1152 + code: no conversion."""
+    """Return codes as numbers of q's dtype. A signed byte next to 0x64 is the fp16 number 1152 + code, without
+    conversion."""
     if INT8:
         return tl.inline_asm_elementwise(
             """{ .reg .b32 t, bias;
@@ -293,7 +294,7 @@ def choose_config(kind: str, block_d: int, units: int, processors: int) -> tuple
 
 
 def _kind(k, k_scale) -> str:
-    """Assembly is for GPUs: elsewhere int8 codes are cast like fp8's."""
+    """Assembly is for GPUs. Elsewhere int8 codes are cast like fp8's."""
     if k_scale is None:
         return "same"
     return "int8" if k.dtype == torch.int8 and k.is_cuda else "codes"

@@ -1,4 +1,4 @@
-"""Attention forward: softmax(scale * Q K^T) V and its log-sum-exp, never storing the score matrix.
+"""Compute attention forward, softmax(scale * Q K^T) V and its log-sum-exp, without storing the score matrix.
 
 `attention` takes a batch of equal lengths, `attention_varlen` packed sequences of any lengths. Both check their
 arguments, then launch the kernel that suits the GPU: forward_hopper where it fits, forward_portable elsewhere.

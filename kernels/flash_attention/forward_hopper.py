@@ -1,4 +1,4 @@
-"""Attention forward for Hopper: the softmax of one warpgroup runs under the matmul of another.
+"""Compute attention forward on Hopper, where the softmax of one warpgroup runs under the matmul of another.
 
 One program owns CONSUMERS * 64 query rows. A producer warp streams K and V tiles through shared memory with TMA. Each
 consumer warpgroup owns 64 rows and keeps scores and output in registers. Two overlaps make it fast. Inside a
@@ -29,7 +29,7 @@ class Config:
     """Hold the constants known when the kernel is compiled."""
 
     COLS: gl.constexpr  # head dim of the tensors
-    HEAD_DIM: gl.constexpr  # of a tile: TMA fills the columns past COLS with zeros
+    HEAD_DIM: gl.constexpr  # of a tile; TMA fills the columns past COLS with zeros
     CONSUMERS: gl.constexpr
     BLOCK_M: gl.constexpr
     BLOCK_N: gl.constexpr
@@ -156,7 +156,7 @@ def _scores(cfg, s, consts, where, j, MASKED: gl.constexpr):
 
 @gluon.jit
 def _row_max(cfg, s):
-    """In two steps: a thread then follows several short chains of maxima instead of one long one."""
+    """Take the maximum in two steps, so that a thread follows several short chains of maxima instead of one long one."""
     parts = gl.max(s.reshape([ROWS, cfg.BLOCK_N // 8, 8]), 1)
     return gl.convert_layout(gl.max(parts, 1), gl.SliceLayout(1, cfg.S_LAYOUT), assert_trivial=True)
 
@@ -188,7 +188,8 @@ def _wipe(cfg, v, rows):
 
 @gluon.jit
 def _pack(p, DTYPE: gl.constexpr):
-    """Neighbouring weights as one 32-bit number: 16-bit values would not keep their register over the loop."""
+    """Pack neighbouring weights into one 32-bit number, because 16-bit values would not keep their register over the
+    loop."""
     even, odd = gl.split(p.reshape([p.shape[0], p.shape[1] // 2, 2]))
     CVT: gl.constexpr = (
         "cvt.rn.bf16x2.f32 $0, $2, $1;" if DTYPE == gl.bfloat16 else "cvt.rn.f16x2.f32 $0, $2, $1;"
@@ -206,7 +207,7 @@ def _unpack(packed, DTYPE: gl.constexpr, LAYOUT: gl.constexpr):
 
 @gluon.jit
 def _step(cfg, q, rings, turns, state, where, consts, j, c: gl.constexpr, MASKED: gl.constexpr):
-    """Tile j: issue S = Q K^T, then O += P V of the tile before, then the softmax of S while O is computed."""
+    """Process tile j. Issue S = Q K^T, then O += P V of the tile before, then the softmax of S while O is computed."""
     k_ring, v_ring = rings
     acc, p, m, l, count, steps = state
     scale = LOG2E if cfg.SOFTCAP else consts[0]

@@ -19,7 +19,7 @@ CONFIGS = {
     128: (128, 64, 8, 3),
     256: (64, 32, 4, 2),
 }
-# fp32 tiles take twice the room: these fit in the 99 KB of an sm_89 too, and spill next to nothing
+# fp32 tiles take twice the room, so these fit in the 99 KB of an sm_89 too, and spill next to nothing
 FP32 = {64: (128, 64, 8, 2), 128: (64, 16, 8, 2), 256: (32, 32, 8, 1)}
 
 
@@ -212,7 +212,7 @@ def _forward(
             state, tensors, limits, full_high, high, BLOCK_N, True, HAS_LEFT, HAS_RIGHT, SOFTCAP, PAD_D
         )
         acc, l, m = state
-        l_safe = tl.where(l == 0.0, 1.0, l)  # rows that saw no key: zeros, and a log-sum-exp of -inf
+        l_safe = tl.where(l == 0.0, 1.0, l)  # rows that saw no key get zeros, and a log-sum-exp of -inf
         unit = 1.0 if SOFTCAP else scale * 0.6931471805599453
         lse = tl.where(l == 0.0, float("-inf"), m * unit + tl.log(l_safe))
         tl.store(lse_ptr + batch * stride_lb + head * stride_lh + offs_m, lse, mask=mask_m)

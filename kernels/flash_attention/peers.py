@@ -1,4 +1,4 @@
-"""Other implementations of the same calls, for the benchmark: one factory each, absent where not installed."""
+"""Call other implementations, for the benchmark, with one factory each, absent where not installed."""
 
 import torch
 import torch.nn.functional as F

@@ -1,4 +1,4 @@
-"""Attention in float64, written to be read: the only reference of the topic.
+"""Compute attention in float64, written to be read, as the only reference of the topic.
 
 Axes: q (batch, heads, length, head_dim), k and v (batch, kv heads, keys, head_dim). Query i has the position of key i
 + keys - length, so the last query has the last key's. `window` = (left, right) limits how many keys to each side of
@@ -10,7 +10,7 @@ import numpy as np
 
 
 def visible(length: int, keys: int, causal: bool = False, window=None) -> np.ndarray:
-    """(length, keys): may query i see key j?"""
+    """Return (length, keys), whether query i may see key j."""
     left, right = window or (None, None)
     if causal:
         right = 0
@@ -35,7 +35,7 @@ def softmax(s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def for_each_query_head(kv: np.ndarray, q_heads: int) -> np.ndarray:
-    """Grouped heads: key head h serves query heads h * group .. (h + 1) * group - 1."""
+    """Repeat grouped heads. Key head h serves query heads h * group .. (h + 1) * group - 1."""
     return np.repeat(kv, q_heads // kv.shape[1], axis=1)
 
 
@@ -68,7 +68,7 @@ def attention_varlen(q, k, v, cu_q, cu_k, **options):
 
 
 def attention_backward(dout, q, k, v, *, causal=False, scale=None, window=None, softcap=0.0):
-    """-> dq, dk, dv: the gradients of sum(dout * output)."""
+    """Return dq, dk, dv, the gradients of sum(dout * output)."""
     dout, q, k, v = (x.astype(np.float64) for x in (dout, q, k, v))
     batch, kv_heads, keys, d = k.shape
     k_all, v_all = (for_each_query_head(x, q.shape[1]) for x in (k, v))
@@ -99,7 +99,7 @@ def dequantize(cache: np.ndarray, scale) -> np.ndarray:
 def decode(
     q, k, v, lens=None, *, table=None, k_scale=None, v_scale=None, scale=None, window=None, softcap=0.0
 ):
-    """q (batch, heads, head_dim): one new token a sequence -> output like q, lse (batch, heads).
+    """Attend with q (batch, heads, head_dim), one new token a sequence. Return an output like q, lse (batch, heads).
 
     The cache is contiguous (batch, kv heads, keys, head_dim), or (pages, kv heads, page size, head_dim) with a table
     of page numbers. `lens` gives each sequence's number of keys, the newest being the query's own.
@@ -117,7 +117,7 @@ def decode(
 
 
 def online_softmax(tiles, values=None):
-    """One row's softmax in a single pass over tiles of scores: the state after each tile.
+    """Compute one row's softmax in a single pass over tiles of scores. Return the state after each tile.
 
     A state is (maximum, rescale factor of earlier tiles, sum, output). The output is the weighted mean of `values` so
     far, or None without values. After the last tile it equals the two-pass result.
@@ -136,7 +136,8 @@ def online_softmax(tiles, values=None):
 
 
 def combine(outs: np.ndarray, lses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Results over disjoint sets of keys -> the result over all: split KV, and ring attention across GPUs.
+    """Merge results over disjoint sets of keys into the result over all, for split KV, and for ring attention across
+    GPUs.
 
     outs (splits, ..., head_dim), lses (splits, ...)."""
     weights, lse = softmax(np.moveaxis(lses, 0, -1))

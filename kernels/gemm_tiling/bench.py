@@ -89,7 +89,9 @@ def cublas_scaled(x):
     from torch.nn.functional import ScalingType, scaled_mm
 
     kinds = ScalingType.BlockWise1x128, ScalingType.BlockWise128x128
-    more = {"output_dtype": torch.bfloat16}  # sa and sb as drawn: A's along M, B's along K, as it wants them
+    more = {
+        "output_dtype": torch.bfloat16
+    }  # sa and sb as drawn, A's along M and B's along K, as it wants them
     return lambda: scaled_mm(x["a"], x["b"], x["sa"], kinds[0], x["sb"], kinds[1], **more)
 
 

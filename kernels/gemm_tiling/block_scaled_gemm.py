@@ -71,9 +71,9 @@ REPLAYS = Replays()
 
 
 def block_scaled_gemm(a, b, sa, sb, out=None) -> torch.Tensor:
-    """(a x sa) @ (b x sb): a (M, K), b (K, N) in fp8, sa (M, K / 128), sb (K / 128, N / 128) in fp32.
+    """Return (a x sa) @ (b x sb) with a (M, K), b (K, N) in fp8, sa (M, K / 128), sb (K / 128, N / 128) in fp32.
 
-    Fastest where a, b and sb are contiguous along K and sa along M: what the copy engine can fetch.
+    It is fastest where a, b and sb are contiguous along K and sa along M, because the copy engine can fetch these.
     """
     key = form(a), form(b), form(sa), form(sb), form(out)
     ready = REPLAYS.get(key)

@@ -1,4 +1,4 @@
-"""Tiled GEMM in plain Triton: every element of a tile of C is made from one visit to a strip of A and of B.
+"""Multiply in tiles in plain Triton. Every element of a tile of C is made from one visit to a strip of A and of B.
 
 Two kernels with one idea. `tiled_gemm_kernel` loads through pointers: any GPU, any strides, any size. Programs walk
 the tiles of C in groups of GROUP_M rows, so that those running at one time share strips of A and B in the L2.

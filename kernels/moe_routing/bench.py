@@ -14,7 +14,7 @@ from kernels.tensors import to_numpy
 
 TORCH = {"bf16": torch.bfloat16, "fp16": torch.float16}
 TOLERANCE = 1e-2  # 16-bit rows between the experts' two products and before the sum
-CHECKED_WEIGHTS = 2e9  # elements that a check turns into float64: seconds
+CHECKED_WEIGHTS = 2e9  # elements that a check turns into float64 in seconds
 MOST_CHECKED = 16  # tokens
 BIAS = 0.01  # small, as that of a balanced router; a larger one would leave experts without a token, and be faster
 

@@ -1,4 +1,5 @@
-"""Grouped GEMM over ragged experts: every tile of rows knows its expert, and multiplies with that expert's weight alone.
+"""Run a grouped GEMM over ragged experts. Every tile of rows knows its expert, and multiplies with that expert's
+weight alone.
 
 Gate and up are two matmuls of the same rows, so SiLU(gate) x up is taken in registers and their sum of 2 x
 intermediate columns is never written. Rows are gathered by address, so a tile of rows reads its tokens in place. Each
@@ -28,7 +29,7 @@ class Config:
 
 @triton.jit
 def tile_of(program, tiles, tiles_n, GROUP: tl.constexpr):
-    """(tile of rows, tile of columns): GROUP tiles of rows, then one column further."""
+    """Return (tile of rows, tile of columns), over GROUP tiles of rows, then one column further."""
     width = GROUP * tiles_n
     first = program // width * GROUP
     rows = tl.minimum(tiles - first, GROUP)

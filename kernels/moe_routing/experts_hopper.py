@@ -1,4 +1,5 @@
-"""Grouped GEMM on Hopper: a warp keeps a ring of tiles full, warpgroups multiply, and no tile waits for another's end.
+"""Run the grouped GEMM on Hopper. A warp keeps a ring of tiles full, warpgroups multiply, and no tile waits for
+another's end.
 
 The grid is persistent and knows from the routing's own tables how many tiles there are. A tile is 128 or 192 rows of one
 expert times 256 rows of its weights: 128 of gate and the same 128 of up, so that one wide product holds both, or 256 of
@@ -31,7 +32,7 @@ SLICE = gl.constexpr(64)  # columns stored at a time
 
 @dataclass(frozen=True)
 class Config:
-    consumers: int = 2  # warpgroups that multiply, 64 rows each: 2 or 3
+    consumers: int = 2  # warpgroups that multiply, 64 rows each, 2 or 3
     block_k: int = 64
     stages: int = 4
     buffers: int = 2  # slices on their way out, of each warpgroup

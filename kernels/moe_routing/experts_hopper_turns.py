@@ -1,4 +1,4 @@
-"""The grouped GEMM for Hopper where products are long: programs take tiles in turns, an expert's side by side.
+"""Run the grouped GEMM for Hopper where products are long. Programs take tiles in turns, an expert's tiles together.
 
 Tiles are unequal, since the last one of an expert has few rows, so a fixed share leaves some programs idle at the
 end. So one more warp draws the next tile from a counter, and looks up its expert, while the ring still fills for this
@@ -22,10 +22,10 @@ from kernels.hopper_tiles import descriptor, tile_of
 from kernels.moe_routing.experts_hopper import HALF, ROWS, SLICE, Config, one_tile, weight_rows
 from kernels.moe_routing.routed import Routed
 
-# By rows of a tile. Of 192 finer steps, H200, 2026-11-23, DeepSeek-like, T = 4096, both products: 7.16 for 7.60 ms.
+# By rows of a tile. Of 192 finer steps, H200, 2026-11-23, DeepSeek-like, T = 4096, both matmuls, 7.16 for 7.60 ms.
 CONFIGS = {128: Config(), 192: Config(consumers=3, block_k=32, stages=5, buffers=2, box=64)}
 TURNS = gl.constexpr(3)  # tiles that are drawn ahead
-FACTS = gl.constexpr(4)  # of a turn: tile of rows, tile of columns, expert, real rows
+FACTS = gl.constexpr(4)  # of a turn, as tile of rows, tile of columns, expert, real rows
 GROUP = gl.constexpr(16)  # tiles of an expert's rows that walk along the columns together
 
 

@@ -1,4 +1,4 @@
-"""The whole layer: route, order, gate and up, down, combine, in three to six launches by the number of tokens.
+"""Run the whole layer: route, order, gate and up, down, combine, in three to six launches by the number of tokens.
 
     tokens      launches
     1           scores | top-k, gate and up | down, which combines as it goes
@@ -32,7 +32,8 @@ LONG = 2048  # columns from which tiles in turns pay; H200, 2026-11-23, T = 4096
 
 
 def layer(x, router, experts: Experts | Narrow, rule: Rule, *, bias=None, out=None) -> torch.Tensor:
-    """out (tokens, hidden) of x (tokens, hidden): router (experts, hidden), and the weights that it chooses from.
+    """Compute out (tokens, hidden) of x (tokens, hidden), with the router (experts, hidden) and the weights that it
+    chooses from.
 
     Shared experts add their own share to every token. Every run gives the same bits, and nothing waits for the GPU.
     """
@@ -77,7 +78,7 @@ def usual_load(tokens: int, top_k: int, experts: int) -> float:
 
 
 def pick_tile(tokens: int, top_k: int, experts: int) -> int:
-    """Rows of a tile: enough for most experts, so that a weight is seldom read twice."""
+    """Choose the rows of a tile, enough for most experts, so that a weight is seldom read twice."""
     usual = usual_load(tokens, top_k, experts)
     return next((tile for tile in (16, 32, 64) if usual <= tile), WIDEST)
 

@@ -1,4 +1,5 @@
-"""One token: nothing to permute. Its k experts are two streams of weights, and the second one combines as it goes.
+"""Run one token, with nothing to permute. Its k experts are two streams of weights, and the second one combines as it
+goes.
 
 Every expert has one row, so a matmul is a row of dot products on the CUDA cores: the router's rows in parts, then
 gate and up of an expert together, then down, whose programs own columns of the output and walk over the experts in

@@ -34,7 +34,7 @@ def counts_of(counts_ptr, block, blocks, EP: tl.constexpr):
 
 @triton.jit
 def slots_of(chosen_ptr, t, T, TOP_K: tl.constexpr, PICKS: tl.constexpr, EP: tl.constexpr):
-    """(tokens, EP): which pick an expert is of its token, or NO_PICK."""
+    """Return (tokens, EP), the index of an expert among its token's choices, or NO_PICK."""
     slots = tl.zeros((t.shape[0], EP), tl.int32) + NO_PICK
     for slot in tl.static_range(TOP_K):
         chosen = tl.load(chosen_ptr + t * PICKS + slot, mask=t < T, other=NO_PICK)
@@ -187,7 +187,7 @@ def order_kernel(
     block, blocks = tl.program_id(0), tl.num_programs(0)
     part, parts = tl.program_id(1), tl.num_programs(1)
     PICKS: tl.constexpr = TOP_K + SHARED
-    place_ptr += part * T * PICKS  # a table of its own: what another program writes it may not read
+    place_ptr += part * T * PICKS  # a table of its own, because a program may not read another's writes
     tables = (offsets_ptr, picks_ptr, place_ptr, tile_expert_ptr, tile_rows_ptr)
     total, before = counts_of(counts_ptr, block * (BLOCK_T // COUNTED_T), tl.cdiv(T, COUNTED_T), EP)
     first, after = first_rows(total, tables, T, tiles, block, blocks, part, E, SHARED, TILE)

@@ -1,4 +1,4 @@
-"""A mixture-of-experts layer in six steps, in float64: the only reference of the topic.
+"""Compute a mixture-of-experts layer in six steps, in float64, as the only reference of the topic.
 
     logits -> 1 route -> 2 count -> 3 permute -> 4 experts -> 5 un-permute -> 6 combine
 
@@ -107,7 +107,7 @@ class Order:
 
     tile: int
     loads: np.ndarray  # (experts,) pairs of each
-    offsets: np.ndarray  # (experts + 1,) the first row of each, and the end: multiples of the tile
+    offsets: np.ndarray  # (experts + 1,) the first row of each, and the end, all multiples of the tile
     picks: np.ndarray  # (rows,) the pair in each row, or EMPTY
     place: np.ndarray  # (tokens, k) the row of each pair
     tile_expert: np.ndarray  # (tiles,) whose each tile is
@@ -173,7 +173,7 @@ def expert(rows, gate_up, down) -> np.ndarray:
 
 
 def grouped(rows, found: Order, gate_up, down) -> np.ndarray:
-    """(rows, hidden): each tile through its expert."""
+    """Return (rows, hidden), each tile through its expert."""
     out = np.zeros((found.rows, np.shape(down)[1]))
     for e in np.flatnonzero(found.loads):
         mine = slice(found.offsets[e], found.offsets[e + 1])
@@ -212,7 +212,7 @@ class Forward:
 
 
 def six_steps(x, router, gate_up, down, rule: Rule, *, bias=None, shared: int = 0, tile: int = 1) -> Forward:
-    """The layer: x (tokens, hidden), router (experts, hidden), weights of experts + shared."""
+    """Run the layer on x (tokens, hidden), router (experts, hidden), weights of experts + shared."""
     logits = _double(x) @ _double(router).T
     chosen, weights = route(logits, rule, bias, shared)
     found = order(chosen, len(gate_up), tile)

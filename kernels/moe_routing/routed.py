@@ -1,4 +1,5 @@
-"""Route and order: from tokens to experts, weights, and each pair's row, in one launch for a few tokens, else in two or three.
+"""Route and order, from tokens to experts, weights, and each pair's row, in one launch for a few tokens, else in two
+or three.
 
 The grid depends on T, k and the number of experts, never on the routing, so nothing waits for the GPU and a call may
 be captured in a graph.
@@ -39,10 +40,10 @@ class Routed:
     weights: torch.Tensor  # fp32 (tokens, picks)
     tile: int
     offsets: torch.Tensor  # int32 (experts + 1,)
-    picks: torch.Tensor  # int32 (tiles * tile,): the pair in each row; padding is anything
-    places: torch.Tensor  # int32 (copies, tokens, k): the row of each pair
-    tile_expert: torch.Tensor  # int32 (tiles,): EMPTY beyond the last tile
-    tile_rows: torch.Tensor  # int32 (tiles,): how many of its rows are real
+    picks: torch.Tensor  # int32 (tiles * tile,), the pair in each row; padding is anything
+    places: torch.Tensor  # int32 (copies, tokens, k), the row of each pair
+    tile_expert: torch.Tensor  # int32 (tiles,), EMPTY beyond the last tile
+    tile_rows: torch.Tensor  # int32 (tiles,), how many of its rows are real
     rows: torch.Tensor | None = None  # (tiles * tile, hidden); padding is anything
 
     @property

@@ -17,7 +17,7 @@ from kernels.next_bottleneck.shapes import QWEN3_30B_A3B
 KEPT = Path(__file__).parent / "tables" / "h200_trace.json"
 RUNS = ("eager", "graph")
 ORDER = ("norm", "qkv", "rotary", "attention", "out", "norm", "router", "order", "experts", "combine")
-HOST_S, GRAPH_S, LEAST_S = 25e-6, 1.1e-6, 2e-6  # modelled: of a call, between a graph's kernels, of a kernel
+HOST_S, GRAPH_S, LEAST_S = 25e-6, 1.1e-6, 2e-6  # modelled, of a call, between a graph's kernels, of a kernel
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,5 @@
-"""The learner's answers of the labs as fillings: their `launch(p)` is run with a slot's tensors, and nothing is copied in by hand.
+"""Fill slots with the learner's answers of the labs. Their `launch(p)` is run with a slot's tensors, and nothing is
+copied in by hand.
 
 ADAPTERS is the table question -> slot's filling. An answer binds its arguments by name, as in its lab, so one runner
 serves all of them. A comment explains anything that an adapter adds to an answer.
@@ -64,7 +65,7 @@ def product(launch: Callable, out_dtype: torch.dtype | None = None) -> Filling:
 
 
 def norm(launch: Callable) -> Filling:
-    """The first norm of a model has no x to add: there it is zeros."""
+    """The first norm of a model has no x to add, so zeros replace it."""
 
     def make(weight, shape):
         def call(x, residual):
@@ -262,7 +263,7 @@ def combine(launch: Callable) -> Filling:
 
 
 def sample(launch: Callable) -> Filling:
-    """The lab's draw knows a seed for each row: here it is another one at every length."""
+    """The lab's draw knows a seed for each row. Here it is another one at every length."""
 
     def make(weight, shape):
         temperature, seed = weight

@@ -85,7 +85,7 @@ def before_experts(x, residual, turn, at, k_cache, v_cache, norms, qkv, out, rou
 
 
 def gathered_experts(y, chosen, weights, gate_up, down):
-    """One row's experts, as gpt-fast writes them: the gather is fused into the product."""
+    """Compute one row's experts, as gpt-fast writes them, with the gather fused into the matmul."""
     gate, up = torch.einsum("h,knh->kn", y[0], gate_up[chosen[0]]).chunk(2, dim=-1)
     z = torch.einsum("kn,khn->kh", F.silu(gate) * up, down[chosen[0]])
     return (z.float() * weights[0, :, None]).sum(0, keepdim=True).to(y.dtype)

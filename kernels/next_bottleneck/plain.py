@@ -130,7 +130,7 @@ def order(weight, shape):
 
 
 def by_row(rows, offsets, gate_up, down):
-    """Every row with a copy of its expert's weights: for few rows, without waiting for a GPU."""
+    """Compute every row with a copy of its expert's weights, which suits few rows, without waiting for a GPU."""
     whose = torch.searchsorted(
         offsets[1:].contiguous(), torch.arange(len(rows), device=rows.device), right=True
     )

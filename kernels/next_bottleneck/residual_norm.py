@@ -1,7 +1,7 @@
 """Fuse residual and RMSNorm in one launch. The row that one would write and the other read again stays in registers.
 
-Apart, the addition moves three rows and the norm two, in two launches. Together they move four at most: x and the
-residual in, the residual and y out. `quantized` writes y as int8 with one scale a row, for a product in 8 bits.
+Apart, the addition moves three rows and the norm two, in two launches. Together they move four at most, x and the
+residual in, the residual and y out. `quantized` writes y as int8 with one scale a row, for a matmul in 8 bits.
 """
 
 import torch

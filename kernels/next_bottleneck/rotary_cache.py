@@ -43,7 +43,7 @@ def rotary_cache_kernel(
     offs = tl.arange(0, BLOCK)
     mask = offs < HALF
     at = qkv_ptr + row * stride_xm + head * (2 * HALF) + offs
-    a = tl.load(at, mask=mask, other=0.0)  # (BLOCK,): a head's first half
+    a = tl.load(at, mask=mask, other=0.0)  # (BLOCK,), a head's first half
     b = tl.load(at + HALF, mask=mask, other=0.0)
     place = tl.load(lens_ptr + row) - 1
     page = tl.load(table_ptr + row * stride_tm + place // PAGE).to(tl.int64)

@@ -45,7 +45,7 @@ def rows(device):
 
 
 def draw(case, seed: int, device) -> dict:
-    """Codes and scales at random, drawn and shuffled on the device: quantizing a large weight would take minutes."""
+    """Draw codes and scales at random, shuffled on the device, because quantizing a large weight would take minutes."""
     rng = torch.Generator(device).manual_seed(seed)
     shape = (case.experts, case.n, case.k)
     groups = (case.experts, case.n, case.k // case.group)

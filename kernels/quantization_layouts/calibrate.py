@@ -55,7 +55,7 @@ COMMON = {  # N x K of served models' layers, gate and up as one; shared ones ar
 SERVED = ("int4",)  # the forms that these are calibrated in
 TOLERANCE = {"fp16": 1e-3, "bf16": 8e-3}
 MOST_COPIES = 64
-HOPELESS = 1.6  # times the best one's time after a glance: no longer look would make it the best
+HOPELESS = 1.6  # times the best one's time after a glance, past which no longer look would make it the best
 SECONDS = 0.015  # for each candidate of a row
 WARM = 0.05
 MOST_JOBS, PARTS = 15, 15
@@ -200,7 +200,8 @@ def hopeful(watches: dict, always: str) -> dict:
 
 
 def shares(todo: list, overlapping: bool = False) -> list[tuple[list, int, bool]]:
-    """Split the candidates for parallel compiling: of each form all shapes, and every `PARTS`-th, so that no two do the same."""
+    """Split the candidates for parallel compiling, of each form all shapes, and every `PARTS`-th, so that no two do
+    the same."""
     by_form: dict = {}
     for case in todo:
         small = replace(case, n=min(case.n, SMALL), experts=min(case.experts, 2))  # neither is compiled for

@@ -40,7 +40,7 @@ class Layer:
 
 
 def layer(packed: Packed, keep_dense: bool = False) -> Layer:
-    """`keep_dense` holds a 16-bit copy too: more memory, and then no M is slower than 16 bits."""
+    """`keep_dense` also holds a 16-bit copy, which takes more memory, and then no M is slower than 16 bits."""
     return Layer(packed, dequantize(packed) if keep_dense else None)
 
 
@@ -138,7 +138,7 @@ def _sixteen(x, layer: Layer, out):
     return by_library(x, layer.dense.mT, out, w.experts, x.shape[0] // w.experts)
 
 
-# H200, 2026-11-22: the fastest ones somewhere. 16 and 32 rows by several pieces, or by 256 of W a warpgroup, never
+# H200, 2026-11-22, the fastest ones somewhere. 16 and 32 rows by several pieces, or by 256 of W a warpgroup, never
 # were
 RINGS = (
     Ring(8, stages=5, even=False),

@@ -191,7 +191,7 @@ def two_level_bits(
     sub_min_bits: float,
     block_scale_bits: float,
 ) -> float:
-    """k-quants: each sub-block has a small scale and minimum, themselves scaled once a super-block."""
+    """Quantize as k-quants do. Each sub-block has a small scale and minimum, themselves scaled once a super-block."""
     require.positive(bits=bits)
     require.count(block=block, sub_block=sub_block)
     require.not_negative(sub_scale_bits=sub_scale_bits, sub_min_bits=sub_min_bits)

@@ -66,7 +66,8 @@ def serving_capacity(
 
 
 def fragmentation_waste(max_tokens: int, mean_tokens: float, page_tokens: int | None = None) -> float:
-    """Share of the reserved cache that holds nothing: whole requests reserved, or pages of `page_tokens`.
+    """Return the share of the reserved cache that holds nothing, for whole requests reserved, or pages of
+    `page_tokens`.
 
     With pages only a request's last one is partly empty, half on average.
     """

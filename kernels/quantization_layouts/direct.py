@@ -42,7 +42,8 @@ class Direct:
 def _pairs_of_x(
     x_ptr, k, K, rows, stride_xm, W: tl.constexpr, RUN: tl.constexpr, TILES: tl.constexpr, EVEN: tl.constexpr
 ):
-    """(TILES RUN / 8 W 32, 2): lane 4 n + p has columns 2 p and 2 p + 1 of every eight of X's row n, or of its last.
+    """Load (TILES RUN / 8 W 32, 2). Lane 4 n + p has columns 2 p and 2 p + 1 of every eight of X's row n, or of its
+    last.
 
     One axis for all but the pair, so that lanes can only be dealt out in this order. What is the same for a whole warp
     is added to the pointer last, and becomes a part of the load.
@@ -59,7 +60,7 @@ def _pairs_of_x(
 
 @triton.jit
 def _groups(at_ptr, at, k, K, GROUP: tl.constexpr, B: tl.constexpr, W: tl.constexpr, RUN: tl.constexpr):
-    """(PARTS, B, 2, W, 32) scales or zero points: lane 4 r + p has those of rows r and r + 8 of each brick."""
+    """Load (PARTS, B, 2, W, 32) scales or zero points. Lane 4 r + p has those of rows r and r + 8 of each brick."""
     PARTS: tl.constexpr = RUN // GROUP
     place = tl.arange(0, PARTS * B * 2 * W * 32)
     half = place // (32 * W) % 2 * 8
@@ -86,7 +87,7 @@ def _of_weight(
     RUN: tl.constexpr,
     POLICY: tl.constexpr,
 ):
-    """Load a step's part of the weight, as stored in memory: words of both fields, scales and zero points."""
+    """Load a step's part of the weight, as stored in memory, with words of both fields, scales and zero points."""
     low_ptr, high_ptr, scale_ptr, zero_ptr = ptrs
     low, high = field_words(low_ptr, high_ptr, brick, k, K, 1, 0, RUN, B, W, RUN, BITS, False, POLICY)
     scale = _groups(scale_ptr, at, k, K, GROUP, B, W, RUN)
@@ -111,7 +112,7 @@ def _products(
     RUN: tl.constexpr,
     COLS: tl.constexpr,
 ):
-    """(W, ROWS, COLS) of a step: unpacked, times X, and scaled in fp32 once a group."""
+    """Return (W, ROWS, COLS) of a step, unpacked, times X, and scaled in fp32 once a group."""
     low, high, scale, zero = fetched
     dtype: tl.constexpr = x.dtype
     MIDDLE: tl.constexpr = 1032.0 if dtype == tl.float16 else 136.0
@@ -128,7 +129,7 @@ def _products(
             w = w - tl.reshape(zero, (B, W, 8, 4, PARTS, 1, 1, 2, 1))
         else:
             w = w - tl.full([], MIDDLE, dtype)
-    # k in the order in which a lane holds its operand: 0 1 8 9, 2 3 10 11, ..
+    # k in the order in which a lane holds its operand, 0 1 8 9, 2 3 10 11, ..
     w = tl.reshape(tl.permute(w, 4, 1, 0, 7, 2, 5, 3, 6, 8), (G, ROWS, GROUP))
     x = tl.reshape(x, (TILES, PARTS, GROUP // 16, 2, W, 8, 4, 2))
     x = tl.reshape(tl.permute(x, 1, 4, 2, 6, 3, 7, 0, 5), (G, GROUP, COLS))

@@ -1,4 +1,4 @@
-"""Experts of 4 bits as one path of two launches: gate and up with SiLU in registers, then down.
+"""Run experts of 4 bits as one path of two launches, gate and up with SiLU in registers, then down.
 
 The sums of gate and up are in one program, because the weight's bricks of sixteen rows alternate between gate's and
 up's. So 2 x intermediate columns are never written, and SiLU needs no launch of its own. The whole path is recorded

@@ -1,4 +1,4 @@
-"""The other formats of the table as layers: multiplied as they are stored (W8A8, FP8), or widened in registers.
+"""Run the other formats of the table as layers, multiplied as they are stored (W8A8, FP8), or widened in registers.
 
 Y = X @ W.T. W8A16, MXFP4 and NVFP4 are widened to X's 16 bits. The two FP4 formats are thus emulated, since only
 Blackwell's tensor cores take them. Two codes share a byte, the first in its low half.
@@ -54,7 +54,7 @@ class Tile:
     stages: int
 
 
-# H200, 2026-11-23, by rows of X: what streams W, what shares it between rows, what keeps the tensor cores busy
+# H200, 2026-11-23, by rows of X; one streams W, one shares it between rows, one keeps the tensor cores busy
 STREAMS, UNPACKS = Tile(64, 16, 256, 4, 4), Tile(64, 16, 128, 4, 3)
 TILES = {
     "w8a8": {16: STREAMS, MANY: Tile(128, 128, 128, 4, 3)},
@@ -92,7 +92,8 @@ def tile_for(form: str, rows: int, outputs: int, processors: int) -> Tile:
 
 
 def by_ring(x, w: Narrow, out) -> bool:
-    """FP8 of many rows on Hopper, by a copy engine that wants 16-byte rows. H200, 2026-11-23: 110 us for 134 at 4096^3."""
+    """Multiply FP8 of many rows on Hopper, by a copy engine that wants 16-byte rows. H200, 2026-11-23, 110 us for 134
+    at 4096^3."""
     hopper = x.is_cuda and torch.cuda.get_device_capability(x.device)[0] == 9
     reached = rows_aligned(x) and rows_aligned(out) and w.sides[1] % 16 == 0
     return w.form == "fp8" and x.shape[0] > 64 and hopper and reached
@@ -122,7 +123,8 @@ def _pack_fp4(q: Scaled, form: str, device) -> Narrow:
 
 
 def by_codebook(w: Narrow) -> Packed:
-    """MXFP4 for the k-bit kernels: sixteen levels, and powers of two as bf16 scales (4.5 bits a weight, not 4.25)."""
+    """Pack MXFP4 for the k-bit kernels, with sixteen levels, and powers of two as bf16 scales (4.5 bits a weight, not
+    4.25)."""
     must(w.form == "mxfp4", "w", "MXFP4, whose blocks are 32", w.form, "a block of 16 is not theirs")
     n, k = w.sides
     code = torch.stack((w.numbers & 15, w.numbers >> 4), -1).view(1, n, k)
@@ -135,7 +137,8 @@ def by_codebook(w: Narrow) -> Packed:
 def prepared(w: Narrow) -> Narrow | Layer:
     """Return the fastest layout: MXFP4 shuffled for the k-bit kernels, the others as they are stored.
 
-    H200, 2026-11-23, 28672 x 8192: 82 us for 109 at M = 1, 105 for 109 at 16, 160 for 174 at 64, with the same error.
+    H200, 2026-11-23, 28672 x 8192, takes 82 us for 109 at M = 1, 105 for 109 at 16, 160 for 174 at 64, with the same
+    error.
     """
     return layer(by_codebook(w)) if w.form == "mxfp4" else w
 
@@ -174,7 +177,7 @@ REPLAYS = Replays()
 
 
 def product(x, scales, w: Narrow, out: torch.Tensor | None = None, tile: Tile | None = None) -> torch.Tensor:
-    """Multiply without quantizing: X's numbers and one scale a row, or X in 16 bits and None."""
+    """Multiply without quantizing. X comes as numbers with one scale a row, or in 16 bits with None."""
     key = form(x), form(scales), form(w.numbers), form(w.scales), form(out), w.form, w.whole, tile
     ready = REPLAYS.get(key)
     if not ready:

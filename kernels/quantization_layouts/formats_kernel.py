@@ -1,4 +1,5 @@
-"""One tiled product for five formats: W is the left side, so what is widened goes from registers into the tensor core."""
+"""Run one tiled matmul for five formats. W is the left side, so widened weights go from registers into the tensor
+core."""
 
 import triton
 import triton.language as tl
@@ -27,7 +28,7 @@ def e2m1(packed, dtype: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr)
 def fp4_weights(
     packed, scale, dtype: tl.constexpr, BLOCK: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr
 ):
-    """Exact in either 16 bits: two significant bits times one (E8M0) or four (E4M3)."""
+    """Return the weights in 16 bits, exactly, because each is two significant bits times one (E8M0) or four (E4M3)."""
     blocks = tl.reshape(e2m1(packed, dtype, ROWS, COLUMNS), (ROWS, COLUMNS // BLOCK, BLOCK))
     return tl.reshape(blocks * scale.to(dtype)[:, :, None], (ROWS, COLUMNS))
 

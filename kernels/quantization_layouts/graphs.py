@@ -1,6 +1,6 @@
-"""The hybrid path as one CUDA graph: unpacking and the library's GEMM are two launches that Python need not make.
+"""Run the hybrid path as one CUDA graph, so that Python need not launch unpacking and the library's GEMM.
 
-A graph fixes addresses: it reads the rows from `x` and leaves the answer in `out`, both made here.
+A graph fixes addresses, so it reads the rows from `x` and leaves the answer in `out`, both made here.
 """
 
 from dataclasses import dataclass

@@ -71,14 +71,14 @@ def _look_up(dtype, LATE):
 
 @gluon.constexpr_function
 def words_layout():
-    """(4, 256), a brick for each warp: a lane has four words in a row, and four more 128 words on."""
+    """Lay out words as (4, 256), a brick for each warp. A lane has four words in a row, and four more 128 words on."""
     lanes = [[0, 4], [0, 8], [0, 16], [0, 32], [0, 64]]
     return gl.DistributedLinearLayout([[0, 1], [0, 2], [0, 128]], lanes, [[1, 0], [2, 0]], [], [4, 256])
 
 
 @gluon.constexpr_function
 def rows_layout(PARTS):
-    """(4, parts x 16) scales or zero points: each lane has those of its rows r and r + 8."""
+    """Lay out scales or zero points as (4, parts x 16). Each lane has those of its rows r and r + 8."""
     lanes = [[0, 0], [0, 0], [0, 1], [0, 2], [0, 4]]
     parts = [[0, 16 << i] for i in range(PARTS.bit_length() - 1)]
     return gl.DistributedLinearLayout([[0, 8], *parts], lanes, [[1, 0], [2, 0]], [], [4, 16 * PARTS])
@@ -183,7 +183,7 @@ def unpack(
 
 @gluon.jit
 def operand(p0, p1, p2, p3, dtype: gl.constexpr, ACC: gl.constexpr):
-    """Those words as (rows, 128) of the left operand: registers only change their names."""
+    """Return the same words as (rows, 128) of the left operand. Registers only change their names."""
     B: gl.constexpr = p0.shape[0]
     pairs = gl.join(gl.join(p0, p1), gl.join(p2, p3))  # .., k / 8, row / 8
     low = pairs.to(gl.int16).to(dtype, bitcast=True)

@@ -1,4 +1,4 @@
-"""W8A16 for one row of X: no tensor core, each weight becomes an fp32 in registers and is multiplied where it is.
+"""Run W8A16 for one row of X without a tensor core. Each weight becomes an fp32 in registers and is multiplied there.
 
 A conversion instruction for each byte would take longer than the byte's way from memory, so its bits go into the
 mantissa of 2^23, and one subtraction takes away what is too much.

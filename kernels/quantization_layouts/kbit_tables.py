@@ -1,4 +1,4 @@
-"""Measured tables of "k-bit deployment": one RTX 4090, CUDA events, microseconds.
+"""Hold measured tables of "k-bit deployment", from one RTX 4090, CUDA events, microseconds.
 
 Bits 16 means fp16. `n` is the output width, `k` the inner width of a weight matrix.
 """
@@ -10,7 +10,7 @@ DENSE = ("gateup", "down", "Q", "O", "KV")
 MOE = ("moe_gu", "moe_dn")  # 8 experts in one grouped launch
 MOE_EXPERTS = 8
 
-SHAPES = {  # name: (n, k)
+SHAPES = {  # name -> (n, k)
     "gateup": (5120, 2048),
     "down": (2048, 5120),
     "Q": (4096, 2048),

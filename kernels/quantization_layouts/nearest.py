@@ -20,7 +20,7 @@ NEAR = 5  # shapes that are considered
 FALL = 4.0  # a shape counts e^-4 times less when N, or K, is e times as large
 OF_GROUP = 0.35  # a group twice as long, in the same measure
 MARGIN = 1.1  # that a candidate must be ahead of 16 bits, which are never far off
-UNMEASURED = 1.6  # times the best: calibration looks no further at what takes longer
+UNMEASURED = 1.6  # times the best; calibration looks no further at slower ones
 
 
 def distance(c, w: Packed) -> float:

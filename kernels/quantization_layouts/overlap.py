@@ -5,7 +5,7 @@ kernel before it writes, and only then waits until the one before has ended and 
 from there, and memory for Y may still be read there, so neither is touched earlier. Launches of a decode loop then
 overlap where one would end with idle SMs and the next begin with waiting for memory.
 
-So a weight must be at rest: written before, and not by the launch just before. Synchronize after changing one in
+So a weight must be at rest, written before, and not by the launch just before. Synchronize after changing one in
 place.
 """
 

@@ -48,7 +48,8 @@ class KBit:
 
 @dataclass(frozen=True)
 class Scaled:
-    """w = number * scale: eight-bit numbers (int8 or fp8) with a scale for each row, or fp4 with one a block."""
+    """Return w = number * scale, for eight-bit numbers (int8 or fp8) with a scale for each row, or fp4 with one a
+    block."""
 
     numbers: np.ndarray  # int8, fp8, or the values of e2m1
     scales: np.ndarray  # fp32, one for each `group` numbers of a row
@@ -107,7 +108,7 @@ def quantize_kbit(w: np.ndarray, bits: int, group: int = 32, dtype: str = "fp16"
 
 
 def bit_planes(codes: np.ndarray, bits: int) -> np.ndarray:
-    """uint32 (N, K / 32, bits): word b holds bit b of 32 neighbours, the first in its lowest bit."""
+    """Return uint32 (N, K / 32, bits). Word b holds bit b of 32 neighbours, the first in its lowest bit."""
     require.one_of((1, 2, 3, 4, 5), bits=bits)
     n, k = codes.shape
     if k % 32:
@@ -126,7 +127,7 @@ def from_bit_planes(planes: np.ndarray) -> np.ndarray:
 
 
 def quantize_int8(w: np.ndarray) -> Scaled:
-    """Symmetric, one fp32 scale a row: weights a channel (W8A16, W8A8), activations a token (W8A8)."""
+    """Quantize symmetrically with one fp32 scale a row, weights a channel (W8A16, W8A8), activations a token (W8A8)."""
     blocks = in_groups(w, w.shape[1], any_group=True)
     scales = (np.abs(blocks).max(-1) / 127).astype(np.float32)
     return Scaled(
@@ -152,7 +153,8 @@ def quantize_fp8(w: np.ndarray, per_row: bool = True) -> Scaled:
 
 
 def quantize_mxfp4(w: np.ndarray) -> Scaled:
-    """E2M1 under one power of two (E8M0) for each 32: the largest magnitude lands in the top binade."""
+    """Quantize to E2M1 under one power of two (E8M0) for each 32, so that the largest magnitude lands in the top
+    binade."""
     blocks = in_groups(w, MX_BLOCK)
     with np.errstate(divide="ignore"):
         exponents = np.floor(np.log2(np.abs(blocks).max(-1))) - 2
@@ -220,7 +222,7 @@ def as_codes(codes: np.ndarray, w: np.ndarray) -> np.ndarray:
 
 
 def error_bound(q: Int4 | KBit) -> np.ndarray:
-    """The most by which a quantized weight may miss, (N, K): half of the widest step between levels.
+    """Return the most by which a quantized weight may miss, (N, K), half of the widest step between levels.
 
     A scale is rounded to 16 bits after the largest magnitude was found, so that magnitude may be 2^-8 (bf16) outside.
     """

@@ -1,4 +1,5 @@
-"""Some rows times a packed weight on Hopper: one warp keeps a ring full, warpgroups unpack in registers and multiply.
+"""Multiply some rows by a packed weight on Hopper. One warp keeps a ring full, warpgroups unpack in registers and
+multiply.
 
 Rows of W are the rows of the product, so an unpacked weight is the tensor cores' operand straight from registers and
 is never written anywhere. The copy engine fetches words, scales and X some steps ahead, without registers for data in

@@ -86,7 +86,7 @@ def pieces(
     PIECES: gl.constexpr,
     HAS_ZEROS: gl.constexpr,
 ):
-    """A step of several times 64 rows. The state: their sums, the last still running, and that one's operand."""
+    """Take a step of several times 64 rows. The state is their sums, the last still running, and that one's operand."""
     words, scales, zeros, xs, full, empty = rings
     before, held = state
     LAST: gl.constexpr = PIECES - 1

@@ -90,7 +90,7 @@ def _multiply(
     COLS: tl.constexpr,
     TENSOR: tl.constexpr,
 ):
-    """Sums with a step's products: unpacked, times X, and scaled in fp32 once a group."""
+    """Return sums with a step's products, unpacked, times X, and scaled in fp32 once a group."""
     low, high, scale, zero = fetched
     dtype: tl.constexpr = x_ptr.dtype.element_ty
     MIDDLE: tl.constexpr = 1032.0 if dtype == tl.float16 else 136.0
@@ -100,7 +100,7 @@ def _multiply(
     code, top = codes_from(low, high, BITS)
     w = numbers(code, top, book, filled, KIND, BITS, dtype)  # (B, W, 32, words, k / 8, row / 8, k % 2)
     w = tl.reshape(w, (B, W, 8, 4, PARTS, GROUP // 32, 2, 2, 2, 2))
-    if TENSOR:  # k in the order in which a lane holds its operand: 0 1 8 9, 2 3 10 11, ..
+    if TENSOR:  # k in the order in which a lane holds its operand, 0 1 8 9, 2 3 10 11, ..
         w = tl.permute(w, 4, 1, 0, 8, 2, 5, 6, 3, 7, 9)
     else:
         w = tl.permute(w, 4, 1, 0, 8, 2, 5, 6, 7, 3, 9)
@@ -192,7 +192,7 @@ def stream_kernel(
     offs_n = tl.arange(0, ROWS)
     offs_m = tl.arange(0, COLS)
     batch = tl.arange(0, W * PARTS)
-    group = (batch % W) * PARTS + batch // W  # of a step: a warp's groups follow each other along K
+    group = (batch % W) * PARTS + batch // W  # of a step, where a warp's groups follow each other along K
     mask_m = first + offs_m < last
     book = book_of(book_ptr, BITS) if KIND == "book" else ((K, K), (K, K))
     ptrs = low_ptr + expert * low_size, high_ptr + expert * high_size, scale_ptr, zero_ptr
@@ -258,7 +258,9 @@ def stream(
     if gated:
         config = replace(config, bricks=max(2, config.bricks), tensor=True)
     cols = config.cols if config.tensor else 1
-    by_row = offsets is not None and x.shape[0] < w.experts  # most experts have no row: no programs for them
+    by_row = (
+        offsets is not None and x.shape[0] < w.experts
+    )  # most experts have no row, so they get no programs
     groups = x.shape[0] if by_row else w.experts
     grid = (triton.cdiv(w.n, 16 * config.bricks), triton.cdiv(each, cols), groups)
     even = w.k % (config.run * config.warps) == 0
@@ -307,7 +309,8 @@ def fitting(config: Stream, w: Packed) -> Stream:
 
 
 def shared_bytes(config: Stream, w: Packed) -> int:
-    """At most: words of 16-row bricks and rows of X for each stage ahead, and sums across warps, coming and going."""
+    """Return the shared bytes at most: words of 16-row bricks and rows of X for each stage ahead, and sums across
+    warps, in and out."""
     columns = config.run * config.warps
     rows, cols = 16 * config.bricks, config.cols if config.tensor else 1
     step = rows * columns * w.bits // 8 + cols * columns * 2
@@ -325,6 +328,6 @@ def pick(w: Packed, rows: int) -> Stream:
     """Choose the fastest one for shapes like this one on an H200. Calibration measures the alternatives."""
     if w.k >= 8192:
         return Stream(2, 4, 256, 16) if rows > 8 else Stream(2, 4, 256, stages=4)
-    if w.kind == "book" and w.k >= 4096:  # its look-ups want registers: shorter runs, fetched ahead
+    if w.kind == "book" and w.k >= 4096:  # its look-ups want registers, so runs are shorter and fetched ahead
         return Stream(1, 4, 256, stages=3)
     return Stream(1, 4, 512)

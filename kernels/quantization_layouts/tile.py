@@ -1,4 +1,5 @@
-"""Many rows times a packed weight: a tiled GEMM whose weights are unpacked in registers, straight into the tensor core.
+"""Multiply many rows by a packed weight, in a tiled GEMM whose weights are unpacked in registers, straight into the
+tensor core.
 
 W is the left operand and stays in registers: each warp loads 16-byte vectors of its own rows, turns them into 16-bit
 numbers, scales them, and multiplies. X comes through shared memory. So an unpacked weight is never written anywhere.
@@ -26,7 +27,7 @@ class Tile:
     stages: int = 4
 
 
-# no 256 rows of X: 8 warps would spill 248 bytes a thread
+# without 256 rows of X, because 8 warps would spill 248 bytes a thread
 NARROW, MIDDLE, WIDE = Tile(4, 32), Tile(4, 64), Tile(8, 128)
 
 

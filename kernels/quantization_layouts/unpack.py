@@ -1,4 +1,4 @@
-"""From words to 16-bit numbers in registers: the part that all kernels share. The layout is packed.py's.
+"""Turn words into 16-bit numbers in registers, the part that all kernels share. The layout is packed.py's.
 
 Four-bit integers: two nibbles of a word are OR-ed into the mantissas of two halves together (1024 + code in fp16, 128
 + code in bf16, both exact), and one subtraction brings zero back to zero, about one instruction a weight. Codebooks:
@@ -98,8 +98,8 @@ def book_of(book_ptr, BITS: tl.constexpr):
 def _table(at_ptr, COUNT: tl.constexpr):
     """Return eight words, (1, 1, 32, 1) each. Missing ones are never read, and cost nothing.
 
-    Each lane reads a copy of its own: a word that is known to be the same for all lands in a uniform register, and
-    every look-up would first move it back.
+    Each lane reads a copy of its own. A word that is known to be the same for all would land in a uniform register,
+    and every look-up would first move it back.
     """
     at_ptr += tl.arange(0, 32)[None, None, :, None]
     a = tl.load(at_ptr)
@@ -130,7 +130,7 @@ def _bytes(table, code, third, fourth, BITS: tl.constexpr):
 def _pairs(book, code, top, filled, BITS: tl.constexpr):
     """Two words of two numbers each, looked up by the four low nibbles."""
     third, fourth = code, code
-    if BITS >= 4:  # byte i of the first word, or where the bit is set of the second: i or i + 4
+    if BITS >= 4:  # byte i of the first word, or of the second where the bit is set, i or i + 4
         third = ((code >> 1) & 0x4444) | filled
     if BITS == 5:
         fourth = ((top << 2) & 0x4444) | filled

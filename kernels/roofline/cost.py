@@ -132,13 +132,13 @@ REPORTED_INTENSITY = {
 
 
 def ridge(peak_flop_s: float, bandwidth_byte_s: float) -> float:
-    """FLOP/byte at which the two roofs meet: below it memory is the limit, above it arithmetic."""
+    """Return the FLOP/byte at which the two roofs meet. Below it memory is the limit, above it arithmetic."""
     require.positive(peak_flop_s=peak_flop_s, bandwidth_byte_s=bandwidth_byte_s)
     return peak_flop_s / bandwidth_byte_s
 
 
 def intensity(flops: float, bytes_moved: float) -> float:
-    """FLOP per byte moved: a property of how the work is written, not of the machine."""
+    """Return the FLOP per byte moved, a property of how the work is written, not of the machine."""
     require.not_negative(flops=flops)
     require.positive(bytes_moved=bytes_moved)
     return flops / bytes_moved
@@ -166,12 +166,12 @@ class IronLaw:
 
     @property
     def serial_s(self) -> float:
-        """Nothing overlaps: the three terms add."""
+        """Return the time without overlap, when the three terms add."""
         return self.memory_s + self.compute_s + self.overhead_s
 
     @property
     def overlapped_s(self) -> float:
-        """Memory and arithmetic overlap perfectly: the slower one shows."""
+        """Return the time when memory and arithmetic overlap perfectly, so the slower one shows."""
         return max(self.memory_s, self.compute_s) + self.overhead_s
 
     @property
@@ -228,7 +228,8 @@ def elementwise(
 def attention(
     sequence: int, head_dim: int, element_bytes: float = 2.0, *, scores_in_hbm: bool, name: str = "attention"
 ) -> Operation:
-    """One head: Q, K, V, Y once, and the scores and probabilities each written and read when kept in HBM.
+    """Count one head. Q, K, V, Y move once, and the scores and probabilities are each written and read when kept in
+    HBM.
 
     The source says both 50 to 200 FLOP/byte (at 2048) and near 10 for the naive form. These bytes give 60.
     """
@@ -241,7 +242,7 @@ def attention(
 def decode_operation(
     batch: int, d_in: int, d_out: int, element_bytes: float = 2.0, name: str = "decode"
 ) -> Operation:
-    """One linear layer of a decode step: a GEMM whose M is the batch."""
+    """Count one linear layer of a decode step, a GEMM whose M is the batch."""
     return gemm(batch, d_out, d_in, element_bytes, name)
 
 

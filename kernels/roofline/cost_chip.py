@@ -58,7 +58,7 @@ class Residence:
 def residence(warps: int, registers: int, shared_bytes: int, on: Machine) -> Residence:
     """For programs of this many warps, registers a thread and bytes of shared memory.
 
-    Left out: what the system keeps of shared memory for itself (1 KiB a block from the A100 on).
+    It leaves out the shared memory that the system keeps for itself (1 KiB a block from the A100 on).
     """
     require.count(warps=warps, registers=registers)
     require.whole(shared_bytes=shared_bytes)
@@ -83,6 +83,7 @@ def bytes_in_flight(bandwidth_byte_s: float, latency_s: float) -> float:
 
 
 def instructions_per_element(elements: float, seconds: float, on: Machine) -> float:
-    """Instructions that all lanes have time for on each element: the roof of work that no matrix unit does."""
+    """Return the instructions that all lanes have time for on each element, the roof of work that no matrix unit
+    does."""
     require.positive(elements=elements, seconds=seconds)
     return on.sms * on.lanes * on.clock_hz * seconds / elements

@@ -1,4 +1,5 @@
-"""python -m kernels.roofline.latency [FILE]: what one fetch takes from each memory, and what a graph's replay costs.
+"""Measure what one fetch takes from each memory, and what a graph's replay costs (python -m kernels.roofline.latency
+[FILE]).
 
 In a pointer chase each load needs the result of the one before, so nothing overlaps and bandwidth plays no part. Two
 lengths are timed, and their difference has no launch in it. Writes FILE, or results/latency/<gpu>.json.

@@ -1,4 +1,4 @@
-"""LayerNorm(GELU(x)): a row is read once, stays in registers, and is written once.
+"""Compute LayerNorm(GELU(x)). A row is read once, stays in registers, and is written once.
 
 At full bandwidth an H200 has time for some 32 instructions per element, so each one counts. GELU is the exact one, x
 Phi(x) with Phi the normal distribution function (not the tanh approximation), computed as max(x, 0) - |x| Q(|x|),
@@ -21,7 +21,7 @@ from kernels.replays import Replays, form
 LONGEST_HELD = {
     2: 28672,
     4: 16384,
-}  # columns by bytes of an element: what registers hold of a row and of the next
+}  # columns by bytes of an element, as registers hold of a row and of the next
 
 
 @triton.jit
@@ -56,7 +56,7 @@ def load_rows(
 ):
     """Load rows (ROWS, 1) as a tuple of pieces. Padding a length to a power of two wastes less than a piece.
 
-    The mask by row keeps the compiler from hoisting loads: without it 8192 columns take 247 registers for 168.
+    The mask by row keeps the compiler from hoisting loads. Without it 8192 columns take 247 registers for 168.
     """
     pieces = ()
     for i in tl.static_range(PIECES):
@@ -84,7 +84,7 @@ def layernorm_gelu_kernel(
     EVEN: tl.constexpr,
     HELD: tl.constexpr,
 ):
-    """EVEN: pieces end with the row, said at compile time so that masks vanish. HELD: weights stay in registers."""
+    """EVEN says at compile time that pieces end with the row, so that masks vanish. HELD keeps weights in registers."""
     SHORT: tl.constexpr = x_ptr.dtype.element_ty.primitive_bitwidth <= 16
     zero, lanes = tl.zeros((1, 1), tl.int64), tl.arange(0, ROWS)[:, None]
     if HELD:
@@ -164,7 +164,7 @@ def long_rows_kernel(
 class Config:
     piece: int  # numbers of a row that are loaded at a time, a power of two
     warps: int
-    programs: int  # that one multiprocessor keeps: their registers must fit, 65,536 / (32 * warps * programs) a thread
+    programs: int  # that one SM keeps, whose registers must fit, 65,536 / (32 * warps * programs) a thread
     held: bool = False  # weight and bias stay in registers, or the L1 has them for each row
     rows: int = 1  # that a program takes at a time
 

@@ -54,7 +54,7 @@ def check(x, tokens) -> float:
 
 
 def check_peer(x, tokens) -> float:
-    """The share of rows whose token the filters should have removed: a peer has noise of its own."""
+    """Return the share of rows whose token the filters should have removed, because a peer has noise of its own."""
     return share_outside(x, tokens, "may come", may_come)
 
 

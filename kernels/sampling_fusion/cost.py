@@ -13,7 +13,7 @@ GROUP = 64  # tokens that share one maximum in the fused kernel
 FP32, INT32, INT64 = 4, 4, 8
 COLUMNS = 6 * FP32 + INT32 + INT64 + INT32  # a request's parameters
 SORT_PASSES = 4  # 32-bit keys, 8 bits a pass of a radix sort
-SCAN_READS = 2  # a running sum over many programs: once for their totals, once for the sums
+SCAN_READS = 2  # a running sum over many programs, once for their totals, once for the sums
 TOKENS = INT32
 
 
@@ -138,7 +138,7 @@ def fused(
 ) -> Fused:
     """Count the fused kernel. k tokens of each row are kept, and `marked` bits are set in a row's masks for bias and history.
 
-    `reads` of the whole row: one with a top-k, `reads_of_nucleus` with top-p alone.
+    Count the fused kernel. `reads` of the whole row are one with a top-k, `reads_of_nucleus` with top-p alone.
     """
     require.count(k=k)
     require.positive(reads=reads)
@@ -199,7 +199,7 @@ class Fleet:
 
     @property
     def share(self) -> float:
-        """Of each replica's time: 200 us at 100 steps a second are 2%."""
+        """Return sampling's share of each replica's time. 200 us at 100 steps a second are 2%."""
         return self.chain_s * self.tokens_s
 
     @property

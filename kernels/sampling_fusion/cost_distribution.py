@@ -63,7 +63,7 @@ def distribution(
 
 
 def draw(ranking: Sequence[Ranked], u: float) -> int:
-    """Inverse CDF: the rank of the last kept token whose predecessors hold at most u."""
+    """Return, by inverse CDF, the rank of the last kept token whose predecessors hold at most u."""
     require.share(u=u)
     before, found = 0.0, 0
     for rank, one in enumerate(ranking):

@@ -75,7 +75,8 @@ def scan(
 
 @triton.jit
 def row_total(maxima, best, inv_t, sums_ptr, groups, G: tl.constexpr):
-    """The row's sum of exp((x - best) / T), from the groups' sums: the same bits however the row was split."""
+    """Return the row's sum of exp((x - best) / T), from the groups' sums, with the same bits however the row was
+    split."""
     g = tl.arange(0, G)
     sums = tl.load(sums_ptr + g, mask=g < groups, other=0.0)
     weight = tl.where(maxima > float("-inf"), sums * tl.exp((maxima - best) * inv_t), 0.0)
@@ -162,7 +163,8 @@ def rank_row(
     BIAS: tl.constexpr,
     PENALTY: tl.constexpr,
 ):
-    """The k best tokens of the row and some more: (how many, logits, tokens, ranks, weight ranked above each)."""
+    """Return the k best tokens of the row and some more, as (how many, logits, tokens, ranks, weight ranked above
+    each)."""
     n = shortlist(
         row,
         key_of(maxima),
@@ -202,7 +204,7 @@ def first_best(
     BIAS: tl.constexpr,
     PENALTY: tl.constexpr,
 ):
-    """Greedy: the lowest id in the first group that has the best logit."""
+    """Choose greedily the lowest id in the first group that has the best logit."""
     group = tl.min(tl.where(maxima == best, tl.arange(0, G), G))
     token = group * GROUP + tl.arange(0, GROUP)
     x = ruled(row, token, token < V, ALLOW, BIAS, PENALTY)

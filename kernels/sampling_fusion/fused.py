@@ -54,7 +54,7 @@ def sample_kernel(
     )
     temperature = tl.load(numbers_ptr + b * 6)
     k = tl.where(temperature == 0, 1, tl.load(top_k_ptr + b))
-    free = (k == 0) | (k > K) | (k > V)  # V: a longer list asked for by a neighbour changes nothing
+    free = (k == 0) | (k > K) | (k > V)  # V, so that a longer list asked for by a neighbour changes nothing
     inv_t = tl.where(temperature == 0, 1.0, tl.minimum(1.0 / temperature, 1e30))
     seed, position = tl.load(seed_ptr + b), tl.load(position_ptr + b)
     maxima_ptr += b * groups
@@ -246,7 +246,8 @@ def sample(
 ) -> Sampled:
     """logits [B, V] fp32, bf16 or fp16 -> one token a row. Graph safe when `workspace` is given.
 
-    A request gets the same bits in any batch and by any config: its noise is its own, and sums are of integers.
+    A request gets the same bits in any batch and by any config, because its noise is its own, and sums are of
+    integers.
     """
     batch, vocabulary = state.batch, state.vocabulary
     _check(logits, state, draw, top)

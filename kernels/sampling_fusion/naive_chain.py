@@ -52,7 +52,7 @@ def repetition_kernel(x_ptr, seen_ptr, numbers_ptr, V, W, BLOCK: tl.constexpr):
 
 @triton.jit
 def counts_kernel(x_ptr, counts_ptr, numbers_ptr, V, BLOCK: tl.constexpr):
-    """Frequency and presence: both gather the same counts."""
+    """Apply frequency and presence, which gather the same counts."""
     b, offs = tl.program_id(0).to(tl.int64), tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     x = tl.load(x_ptr + b * V + offs, mask=offs < V, other=0.0)
     count = tl.load(counts_ptr + b * V + offs, mask=offs < V, other=0)
@@ -63,7 +63,7 @@ def counts_kernel(x_ptr, counts_ptr, numbers_ptr, V, BLOCK: tl.constexpr):
 
 @triton.jit
 def weights_kernel(x_ptr, weight_ptr, numbers_ptr, V, BLOCK: tl.constexpr):
-    """Temperature and the numerator of softmax, of a sorted row: its maximum comes first."""
+    """Compute temperature and the numerator of softmax, of a sorted row, whose maximum comes first."""
     b, offs = tl.program_id(0).to(tl.int64), tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     temperature = tl.load(numbers_ptr + b * 6)
     inv_t = tl.where(temperature == 0, 1.0, tl.minimum(1.0 / temperature, 1e30))
@@ -111,7 +111,7 @@ def gumbel_kernel(weight_ptr, token_ptr, score_ptr, seed_ptr, position_ptr, V, B
 
 @triton.jit
 def inverse_kernel(weight_ptr, upto_ptr, score_ptr, seed_ptr, position_ptr, V, BLOCK: tl.constexpr):
-    """The rank where the running sum passes u: the last one that starts at or before it has the best score."""
+    """Score the ranks so that the best is where the running sum passes u, the last one that starts at or before it."""
     b, offs = tl.program_id(0).to(tl.int64), tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     word, _, _, _ = tl.philox(tl.load(seed_ptr + b), 0, tl.load(position_ptr + b), INVERSE_STREAM, 0)
     target = uniform(word) * tl.load(upto_ptr + b * V + V - 1)

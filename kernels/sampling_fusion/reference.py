@@ -1,4 +1,4 @@
-"""From logits to a token, rule by rule, in float64: the meaning that every kernel here is held to.
+"""Go from logits to a token, rule by rule, in float64, the meaning that every kernel here is checked against.
 
 In this order, each request with its own parameters:
 1. A NaN counts as -inf, +inf as the largest float32. Where the grammar's bit is 0 the logit becomes -inf.

@@ -56,7 +56,7 @@ def narrowed(key, t, count, high, k, MOST: tl.constexpr):
 
 @triton.jit
 def numbered(flag, N: tl.constexpr):
-    """For N flags: how many are set up to each, and how many in all.
+    """Return for N flags how many are set up to each, and how many in all.
 
     The counts of the four quarters ride through one running sum of N / 4 as fields of 16 bits.
     """
@@ -89,13 +89,13 @@ def choose_groups(
     t = first_guess(key, k, SETS, ALL_PAIRS, G)
     upto, n = numbered(key >= t, G)
     if not ALL_PAIRS:
-        if n < k:  # fewer sets than k promise nothing: take every group that is real
+        if n < k:  # fewer sets than k promise nothing, so take every group that is real
             t = tl.full((), FLOOR + 1, tl.int32)
             upto, n = numbered(key >= t, G)
     slot = tl.where(key >= t, upto - 1, -1)
     if n > MOST:
         t, n, above = narrowed(key, t, n, key_of(best).to(tl.int64) + 1, k, MOST)
-        # Only a tie can have left more than MOST: then the first of the tied fill what is free.
+        # Only a tie can have left more than MOST. Then the first of the tied fill the free slots.
         slot, _, _ = slots(key, t, 0, 0, MOST - above, G)
     tl.store(chosen_ptr + slot, tl.arange(0, G), mask=slot >= 0)
     tl.debug_barrier()
@@ -247,7 +247,8 @@ def shortlist(
 
 @triton.jit
 def rank_all(x_ptr, token_ptr, n, best, inv_t, C: tl.constexpr, STEP: tl.constexpr):
-    """Each of n tokens' rank and the weight ranked above it, by comparing all pairs: cheaper here than a sort.
+    """Return each of n tokens' rank and the weight ranked above it, by comparing all pairs, which is cheaper here
+    than a sort.
 
     The list is in order of ids, so among equals the one with the lower index ranks higher.
     """
@@ -268,7 +269,7 @@ def rank_all(x_ptr, token_ptr, n, best, inv_t, C: tl.constexpr, STEP: tl.constex
 
 @triton.jit
 def rank_by_sort(x_ptr, token_ptr, n, best, inv_t, C: tl.constexpr):
-    """The same by sorting, in order of rank: for long lists, where all pairs are too many."""
+    """Do the same by sorting, in order of rank, for long lists, where all pairs are too many."""
     i = tl.arange(0, C)
     x = tl.load(x_ptr + i, mask=i < n, other=float("-inf"))
     token = tl.load(token_ptr + i, mask=i < n, other=NOBODY)

@@ -85,7 +85,7 @@ def verify_kernel(
         p = tl.load(p_ptr + token, mask=token < V, other=0.0).to(tl.float32)
         q = tl.load(q_ptr + token, mask=(token < V) & drafted, other=0.0).to(tl.float32)
         p, q = tl.where(p == p, p, 0.0), tl.where(q == q, q, 0.0)
-        # A race: each token arrives after an exponential time over its weight, and the first one is the draw.
+        # A race. Each token arrives after an exponential time over its weight, and the first one is the draw.
         words = words_of_tile(tile * BLOCK, seed, position, RESAMPLE, BLOCK)
         arrival = -exponential(words) / tl.maximum(p - q, TINY)
         arrival = tl.where(p > q, arrival, float("-inf"))

@@ -4,7 +4,7 @@ import triton
 import triton.language as tl
 
 LARGEST = tl.constexpr(3.4028234663852886e38)
-FLOOR = tl.constexpr(-2139095041)  # the key of -inf: a token with this key takes no part
+FLOOR = tl.constexpr(-2139095041)  # the key of -inf; a token with this key takes no part
 LARGEST_BELOW_ONE = tl.constexpr(0.999999940395355)
 LN2_2_23 = tl.constexpr(8.262958294867817e-08)  # log(2) / 2**23
 NOBODY = tl.constexpr(2147483647)  # where no token can be named
@@ -79,13 +79,14 @@ def value_of(key):
 
 @triton.jit
 def steps(e):
-    """A number from 0 to 1 in whole steps of 2**-23: what adding 1 leaves in the mantissa, at no conversion."""
+    """Return a number from 0 to 1 in whole steps of 2**-23, as adding 1 leaves it in the mantissa, without a
+    conversion."""
     return (1.0 + e).to(tl.int32, bitcast=True) - 0x3F800000
 
 
 @triton.jit
 def units(weight):
-    """A weight of up to a few thousand in whole units of 2**-40: sums of integers know no order."""
+    """Return a weight of up to a few thousand in whole units of 2**-40, because sums of integers know no order."""
     return (weight * UNITS).to(tl.int64)
 
 
@@ -96,7 +97,7 @@ def mass_of(n):
 
 @triton.jit
 def uniform(word):
-    """The same number as philox.uniform, to float32: near 0 its steps stay fine."""
+    """Return the same number as philox.uniform, in float32, with fine steps near 0."""
     u = word.to(tl.float32) * 2.3283064365386963e-10 + 1.1641532182693481e-10
     return tl.minimum(u, LARGEST_BELOW_ONE)
 
@@ -141,7 +142,7 @@ def word_of(token, seed, position, STREAM: tl.constexpr):
 
 @triton.jit
 def words_of_tile(start, seed, position, STREAM: tl.constexpr, N: tl.constexpr):
-    """Random words for the N tokens from `start` on, a multiple of 4: one Philox call for every four."""
+    """Return random words for the N tokens from `start` on, a multiple of 4, with one Philox call for every four."""
     quad = ((start >> 2) + tl.arange(0, N // 4)).to(tl.uint32)
     at = quad * 0 + position.to(tl.uint32)
     a, b, c, d = tl.philox(seed, quad, at, quad * 0 + STREAM, quad * 0)
@@ -150,9 +151,9 @@ def words_of_tile(start, seed, position, STREAM: tl.constexpr, N: tl.constexpr):
 
 @triton.jit
 def noisy_best(x, top, token, words, inv_t):
-    """Of each row of x [R, G], whose best is `top` [R]: the best of x / T + noise, and its token.
+    """Return, for each row of x [R, G], whose best is `top` [R], the best of x / T + noise, and its token.
 
-    The best x / T - log(e) has the least e exp((top - x) / T): one exponential a token, one logarithm a row.
+    Find the best x / T - log(e) by the least e exp((top - x) / T), for one exponential a token, one logarithm a row.
     """
     least_is_best = tl.where(
         x > float("-inf"), exponential(words) * tl.exp((top[:, None] - x) * inv_t), float("inf")

@@ -9,7 +9,7 @@ A question needs the count and weight of what ranks above a token, and only grou
 hold any. The next candidate needs no new noise: each group's best noisy token is known from the first read, and
 only groups whose best does not rank high enough are looked into again, the most promising one first.
 
-Min-p needs no such questions: what it keeps is a logit of at least best + T ln(min_p), known before the first draw.
+Min-p needs no such checks. It keeps logits of at least best + T ln(min_p), known before the first draw.
 """
 
 import triton
@@ -98,7 +98,8 @@ def mass_of_kept(
     BIAS: tl.constexpr,
     PENALTY: tl.constexpr,
 ):
-    """The weight of the k best tokens that are at least `least`: bisection for the k-th, then ties by count."""
+    """Return the weight of the k best tokens that are at least `least`, by bisection for the k-th, then ties by
+    count."""
     low = tl.full((), FLOOR + 1, tl.int64)
     high = key_of(best).to(tl.int64) + 1
     count = V

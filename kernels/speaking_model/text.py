@@ -1,4 +1,4 @@
-"""python -m kernels.speaking_model.text FILE: gather the sentences that the speaking model learns from.
+"""Gather the sentences that the speaking model learns from (python -m kernels.speaking_model.text FILE).
 
 Nothing is downloaded. The sentences are the course's own lessons, and the documentation strings of Python and of
 packages that the course installs anyway. SOURCES names each with its licence.

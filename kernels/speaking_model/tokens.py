@@ -1,4 +1,4 @@
-"""A small byte-pair tokenizer: words are cut into pieces that were frequent in the training text."""
+"""Cut words into pieces that were frequent in the training text, in a small byte-pair tokenizer."""
 
 import re
 from collections import Counter, defaultdict

@@ -1,4 +1,4 @@
-"""python -m kernels.speaking_model.train [--minutes N] [--device cuda]: teach the speaking model its sentences.
+"""Teach the speaking model its sentences (python -m kernels.speaking_model.train [--minutes N] [--device cuda]).
 
 It keeps in kept/ what decoding needs: the experts in 4 bits, the rest in fp16, the tokenizer, and about.json, which
 names every source of the text with its licence. Two minutes on a GPU, or an hour on a CPU, give sentences.
@@ -29,7 +29,7 @@ LENGTH = 256  # tokens of a training row
 UNSEEN = 1 / 100  # of the text's stretches, each of STRETCH tokens
 STRETCH = 2048
 BALANCE = 0.02
-LOOK = 1 / 20  # of the time: how often unseen text is looked at
+LOOK = 1 / 20  # of the time, how often unseen text is looked at
 PEAK, LAST = 3e-3, 1e-4  # learning rates
 
 

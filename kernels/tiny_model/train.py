@@ -1,4 +1,4 @@
-"""python -m kernels.tiny_model.train [--steps N] [--device cpu]: teach the tiny model the course's own lessons.
+"""Teach the tiny model the course's own lessons (python -m kernels.tiny_model.train [--steps N] [--device cpu]).
 
 It trains three models from one start, which differ in how their routers are balanced, and keeps in kept/ the weights
 of one and of each what its routers chose on text that it has not seen.

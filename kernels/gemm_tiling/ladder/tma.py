@@ -1,4 +1,4 @@
-"""Tiles fetched by the copy engine (TMA, from sm_90 on): one thread names a tile, no thread computes addresses.
+"""Fetch tiles by the copy engine (TMA, from sm_90 on). One thread names a tile, and no thread computes addresses.
 
 That frees registers and instructions, which leaves room for a larger tile.
 """
