@@ -173,14 +173,16 @@ def parser(step: bool = False) -> argparse.ArgumentParser:
             "--program", metavar="P", type=program_ids, help="which program: 5, or 1,2 on two axes"
         )
         made.add_argument("--kernel", metavar="NAME", default="", help="of which kernel")
-        made.add_argument("--launch", metavar="N", type=int, help="of which launch; they count from 0")
+        made.add_argument("--launch", metavar="N", type=int, help="of which launch, counted from 0")
         made.add_argument(
             "--source-only", dest="texts", action="store_false", help="leave out Triton IR and PTX"
         )
         made.set_defaults(texts=True)
         add_page(made)
     made.add_argument("--version", action="version", version=f"tilescope {__version__}")
-    made.add_argument("--json", metavar="FILE", help="write the findings there too; - is standard output")
+    made.add_argument(
+        "--json", metavar="FILE", help="also write the findings there, or to standard output with -"
+    )
     made.add_argument("--lines", action="store_true", help="print the bytes that each source line moves")
     for name, what in ON_REQUEST.items():
         made.add_argument(f"--{name.replace('_', '-')}", action="store_true", help=what)

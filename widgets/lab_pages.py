@@ -212,7 +212,7 @@ def write_pages(root: Path = ROOT) -> list[str]:
 
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m widgets.pictures", description=__doc__)
-    parser.add_argument("--check", action="store_true", help="write nothing; fail where a file differs")
+    parser.add_argument("--check", action="store_true", help="write nothing, and fail if a file differs")
     check = parser.parse_args(argv).check
     changed = differing() if check else write_pages()
     for file in changed:

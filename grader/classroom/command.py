@@ -31,22 +31,22 @@ def main(argv: list[str]) -> int:
     parser = Parser(prog="python -m grader class", description=__doc__)
     parser.add_argument("lab", metavar="LAB", help="a folder of labs/, such as 01_gemm_tiling")
     parser.add_argument(
-        "--mode", choices=("cpu", "gpu"), help="kind of evidence; a lab keeps that of its first round"
+        "--mode", choices=("cpu", "gpu"), help="kind of evidence (a lab keeps that of its first round)"
     )
-    parser.add_argument("--student", action="append", default=[], help="only this one; may be given again")
+    parser.add_argument("--student", action="append", default=[], help="only this one (may be given again)")
     parser.add_argument(
         "--anew",
         action="store_true",
         help="new hidden cases, and every answer judged again: of the students named, or of all",
     )
-    parser.add_argument("--why", default="", metavar="REASON", help="why it is judged anew; kept in a log")
+    parser.add_argument("--why", default="", metavar="REASON", help="why it is judged again, kept in a log")
     parser.add_argument("--by", default="", metavar="NAME", help="who wants that, where not this user")
     parser.add_argument(
         "--as-empty",
         nargs="+",
         default=[],
         metavar="NAME",
-        help="students whose hand-in can't be read and counts as an empty lab; --why is kept",
+        help="students whose unreadable hand-in counts as an empty lab, with --why as the reason",
     )
     parser.add_argument(
         "--new-lab",
@@ -96,7 +96,7 @@ def _run(wants: argparse.Namespace, say) -> tuple[GradingRound, list]:
     if (wants.why or wants.by) and not (wants.anew or wants.as_empty):
         raise ValueError("--why and --by must come with --anew or --as-empty, got neither; add one of them")
     if wants.new_lab and alone:
-        raise ValueError("--new-lab must be for everybody, got --student; leave one of them out")
+        raise ValueError("--new-lab must be for the whole class, got --student; leave one of them out")
     fresh = wants.anew and not alone
     round_ = prepare(ROOT, wants.lab, wants.mode, fresh, wants.new_lab, wants.source, say)
     if wants.as_empty:

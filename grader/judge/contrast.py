@@ -257,7 +257,7 @@ def _conditions(given: list[dict]) -> Iterator[tuple[str, str, list]]:
         yield f"{first} {second}", f"{first} is below {second}", a < b
         for one, x, other, y in ((first, a, second, b), (second, b, first, a)):
             if (y > 0).all() and (x == np.rint(x)).all() and (y == np.rint(y)).all():
-                yield f"{first} {second}", f"{one} is no multiple of {other}", x % y != 0
+                yield f"{first} {second}", f"{one} isn't a multiple of {other}", x % y != 0
                 yield f"{first} {second}", f"{one} is a multiple of {other}", x % y == 0
 
 

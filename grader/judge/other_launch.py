@@ -115,7 +115,7 @@ class Trial:
             if [one[:2] for one in right].count((name, old)) == 1 and self.public_too(change):
                 count = len(self.evidence.public)
                 which = f"all {count} public cases are" if count > 1 else "this case is"
-                return f"the constants in {self.entry}: with {name} = {new} in place of {old} {which} right"
+                return f"the constants in {self.entry}: with {name} = {new} instead of {old} {which} right"
         return ""
 
     def public_too(self, change: tuple[str, int, int]) -> bool:
@@ -219,7 +219,7 @@ def said_of_grid(entry: str, step: Kernel, ids: list[int], grid: tuple[int, int,
             f"along axis {lone[0]}; with more of them this case is right"
         )
     return (
-        f"the grid in {entry}: the kernel asks for {asked(ids)}; with {written(grid, ids)} in place of "
+        f"the grid in {entry}: the kernel asks for {asked(ids)}; with {written(grid, ids)} instead of "
         f"{written(step.grid, ids)} this case is right"
     )
 

@@ -160,7 +160,7 @@ def judge_exchanges(evidence: RanksEvidence, part: Part, result: PartResult) -> 
 
 def judge_busiest(evidence: RanksEvidence, part: Part, result: PartResult) -> None:
     result.evidence, question = "counted by the referee", evidence.question
-    result.asked = "the busiest rank receives hardly more than copies that take turns leave it"
+    result.asked = "the busiest rank receives barely more than copies that take turns leave it"
     for meeting in [*evidence.meetings(False), *evidence.meetings(True)]:
         most, came = np.asarray(question.most_received(meeting.case.each)), meeting.received_by
         if (came > most).any():

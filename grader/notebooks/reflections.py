@@ -34,7 +34,7 @@ wrong? Other words and other good choices are fine.</p>
 def main(argv: list[str], root: Path = ROOT) -> int:
     parser = argparse.ArgumentParser(prog="python -m grader reflections", description=__doc__)
     parser.add_argument(
-        "lab", nargs="?", metavar="LAB", help="a folder of labs/, such as 01_gemm_tiling; else all"
+        "lab", nargs="?", metavar="LAB", help="a folder of labs/, such as 01_gemm_tiling, by default all"
     )
     wants = parser.parse_args(argv)
     labs = sorted(path.name for path in root.glob("solutions/*/") if any(path.glob("*.ipynb")))

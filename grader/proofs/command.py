@@ -39,7 +39,7 @@ def main(argv: list[str]) -> int:
         "--record",
         type=Path,
         metavar="FILE",
-        help="of the suites closed and front-ends: kept, and gone on with where it ended",
+        help="of the suites closed and front-ends, kept so that the next run resumes",
     )
     parser.add_argument("--answers-each", type=int, metavar="N", help="of a question, in front-ends --all")
     wants = parser.parse_args(argv)

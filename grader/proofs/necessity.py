@@ -136,7 +136,7 @@ def measured(question: Question, seeds: range, say=lambda row: None, every: int 
 
 def main(words: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m grader necessity", description=__doc__.split("\n")[0])
-    parser.add_argument("question", nargs="*", help="questions, or topics; all of them by default")
+    parser.add_argument("question", nargs="*", help="questions, or topics, by default all")
     parser.add_argument("--seeds", type=int, default=3000, help="checks to draw for each question")
     parser.add_argument("--least", type=float, default=LEAST, help="the share that must be caught")
     asked = parser.parse_args(words)

@@ -24,7 +24,7 @@ TESTS = [f"tilescope/tests/test_{name}.py" for name in USUAL.split()]
 
 def main(arguments: list[str] | None = None) -> int:
     made = argparse.ArgumentParser("canary", description=__doc__.splitlines()[0])
-    made.add_argument("releases", nargs="*", help="releases of Triton; without any, each that is published")
+    made.add_argument("releases", nargs="*", help="releases of Triton, by default every published one")
     made.add_argument("--tests", nargs="+", default=TESTS, help="what to run instead of the usual tests")
     asked = made.parse_args(arguments)
     results = {}

@@ -38,10 +38,10 @@ def main(arguments: list[str] | None = None) -> int:
     made = argparse.ArgumentParser("comparison", description=__doc__.splitlines()[0])
     made.add_argument("--site", type=Path, help="a folder with triton-viz")
     made.add_argument(
-        "--only", default="", help="the mistakes with this in their name; the record keeps the others"
+        "--only", default="", help="the mistakes with this in their name, while the record keeps the others"
     )
     made.add_argument("--sanitizer", type=Path, help="what tilescope.proofs.sanitizer wrote")
-    made.add_argument("--table", action="store_true", help="write the table anew, and run nothing")
+    made.add_argument("--table", action="store_true", help="write the table again, and run nothing")
     asked = made.parse_args(arguments)
     known = json.loads(RECORD.read_text()) if RECORD.exists() else {}
     sanitizer = json.loads(asked.sanitizer.read_text()) if asked.sanitizer else known.get("sanitizer", {})

@@ -33,7 +33,9 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m grader collect", description=__doc__)
     parser.add_argument("lab", metavar="LAB", help="a folder of labs/, such as 01_gemm_tiling")
     parser.add_argument("zip", type=Path, metavar="DOWNLOAD.zip", help="all submissions, as downloaded")
-    parser.add_argument("--names", type=Path, help="a CSV that says who is who; Moodle's downloads need it")
+    parser.add_argument(
+        "--names", type=Path, help="a CSV that says who is who, which Moodle's downloads need"
+    )
     parser.add_argument(
         "--times",
         default="",

@@ -28,7 +28,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("lab", metavar="LAB", help="a folder of labs/, such as 01_gemm_tiling")
     parser.add_argument("--format", choices=sorted(FORMATS), default="csv")
     parser.add_argument("--names", type=Path, help="a CSV that says who a student is on the platform")
-    parser.add_argument("--title", help="of the grade's column; Canvas: 'Lab 1 (4711)' with its number")
+    parser.add_argument("--title", help="of the grade's column, for Canvas 'Lab 1 (4711)' with its number")
     parser.add_argument("--to", type=Path, metavar="FILE", help=f"instead of {PLACE}/LAB.FORMAT.csv")
     parser.add_argument(
         "--unfinished", action="store_true", help="export although a person still has to grade"
@@ -42,7 +42,9 @@ def main(argv: list[str]) -> int:
         help="students to leave out, such as those whose hand-in can't be entered",
     )
     parser.add_argument(
-        "--missing-as-zero", action="store_true", help="0 points for who handed in nothing; else left out"
+        "--missing-as-zero",
+        action="store_true",
+        help="0 points for students who handed in nothing, who are left out otherwise",
     )
     wants = parser.parse_args(argv)
     try:

@@ -20,7 +20,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--keys",
         default="",
         metavar="DIR",
-        help="what `python -m grader farm keys` made; work/class/keys if left out",
+        help="the keys from `python -m grader farm keys`, by default work/class/keys",
     )
 
 

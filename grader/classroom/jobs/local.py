@@ -69,7 +69,7 @@ class Local:
                 if one.process.poll() is None or one.ends > MOST_ENDS:
                     continue
                 one.ends += 1
-                self.say(f"a {one.arguments[0]} ended ({_how(one.process.returncode)}) and is started anew")
+                self.say(f"a {one.arguments[0]} ended ({_how(one.process.returncode)}) and is restarted")
                 _start(one)
 
     def __exit__(self, *_) -> None:

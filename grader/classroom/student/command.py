@@ -18,7 +18,7 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m grader student", description=__doc__)
     parser.add_argument("name", metavar="NAME", help="as the folder below submitted/ is called")
     does = parser.add_mutually_exclusive_group()
-    does.add_argument("--show", action="store_true", help="list it; this is what happens without a flag")
+    does.add_argument("--show", action="store_true", help="list it, as without a flag")
     does.add_argument("--delete", action="store_true", help="delete it, after you have typed the name again")
     parser.add_argument("--yes", action="store_true", help="delete without asking")
     wants = parser.parse_args(argv)

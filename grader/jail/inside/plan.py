@@ -38,7 +38,7 @@ def read(value, kernels: set[str], tuned: set[str] = frozenset(), packs: dict | 
     need("kernel" not in value, 'launch(p) returned a step: put it into a list, {"steps": [step]}')
     need(
         not unknown,
-        f'launch(p) must return {{"steps": [step, ...]}}, with "scratch" beside it where a kernel needs some; got {unknown} as well',
+        f'launch(p) must return {{"steps": [step, ...]}}, with "scratch" too if a kernel needs some; got {unknown} as well',
     )
     scratch, steps = value.get("scratch") or {}, value.get("steps")
     need(
@@ -167,7 +167,7 @@ def _step(row, kernels: set[str], tuned: set[str]) -> dict:
     )
     need(
         name in kernels,
-        f"{name} is no kernel of this cell: "
+        f"{name} isn't a kernel of this cell: "
         + (f"its kernels are {', '.join(sorted(kernels))}" if kernels else "write @triton.jit above its def"),
     )
     grid = row["grid"]
