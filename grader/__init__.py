@@ -1,4 +1,4 @@
-"""The grader: from the source of an answer to a Record. `check`, `run`, `hint` and `step` are all a notebook needs."""
+"""Turn the source of an answer into a Record. A notebook needs only `check`, `run`, `hint` and `step`."""
 
 from grader.places import own_package
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from grader.box import systems
 from grader.judge import record
 
-# What reads notebooks imports this where it is there, to know addresses in all alphabets, and no notebook asks for that:
-# its import builds a parser, which takes 1.4 s of each command.
+# Notebook readers import this if it is installed, to know addresses in all alphabets, which no notebook needs. Its
+# import builds a parser, which takes 1.4 s of each command.
 sys.modules.setdefault("rfc3987_syntax", None)
 
 EXIT_USAGE = record.WRONG_USAGE
@@ -48,7 +48,7 @@ def main(argv: list[str] | None = None) -> int:
     return {"check": _check, "questions": _questions}[arguments.command](arguments)
 
 
-ELSEWHERE = {  # command: (module, what it does)
+ELSEWHERE = {  # command -> (module, its purpose)
     "run": ("running", "try an answer on its public cases; nothing is graded"),
     "hint": ("tools.hint", "a question's next hint"),
     "doctor": ("tools.doctor", "what this machine can do, what is missing and how to get it"),
@@ -78,7 +78,7 @@ TAKES_NOTHING = {"work", "programs", "gates"}
 
 
 def _is_here(module: str) -> bool:
-    """Whether this copy of the course has it: a student edition leaves out what only instructors run."""
+    """Return whether this copy of the course has it. A student edition leaves out commands that only instructors run."""
     stem = Path(__file__).parent.joinpath(*module.split("."))
     return stem.with_suffix(".py").exists() or (stem / "__init__.py").exists()
 

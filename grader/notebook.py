@@ -1,4 +1,4 @@
-"""What a learner calls in a notebook: check, run and hint."""
+"""Offer what a learner calls in a notebook: check, run and hint."""
 
 import functools
 import html
@@ -12,7 +12,8 @@ from grader.judge import record, referee
 
 
 def check(question_id: str, answer, mode: str | None = None) -> record.Record:
-    """Judge the cell that defines `answer`. Runs it in a process of its own; the notebook goes on whatever happens."""
+    """Judge the cell that defines `answer`. It runs in a process of its own, so the notebook goes on whatever
+    happens."""
     question = questions.find(question_id)
     try:
         source = answers.of_object(answer)
@@ -61,7 +62,7 @@ def step(answer, case=None, question: str | None = None, program=None):
 
 
 class Standing:
-    """Says under the cell where a check stands, in one line that gives way to the next and at last to the report."""
+    """Shows a check's progress under the cell, in one line that gives way to the next and at last to the report."""
 
     def __init__(self):
         self.handle, self.last = None, 0.0
@@ -92,7 +93,7 @@ class Standing:
 
 
 class Stop(Exception):
-    """Ends a run of cells with one sentence where a traceback would help nobody."""
+    """Ends a run of cells with one sentence, since a traceback would not help."""
 
     def _render_traceback_(self) -> list[str]:
         return [str(self)]
@@ -118,7 +119,7 @@ class Hint(str):
 
 
 def hint(question_id: str, step: int | None = None) -> Hint:
-    """The next hint: a nudge, then the approach, then almost the line. Asking costs nothing."""
+    """Show the next hint: a nudge, then the approach, then almost the line. Asking costs nothing."""
     question = questions.find(question_id)
     if not question.hints:
         return Hint("There is no hint for this one.")

@@ -1,4 +1,4 @@
-"""Where things lie: the checkout, and what a learner's own checks leave behind. Imports nothing of ours."""
+"""Find the checkout, and the files of a learner's own checks. Imports nothing of ours."""
 
 import importlib.util
 import os
@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def records() -> Path:
-    """Where records are kept: beside the learner's copies of the labs."""
+    """Return the folder of records, next to the learner's copies of the labs."""
     return Path(os.environ.get("TILE_RECORDS") or ROOT / "work" / "records")
 
 

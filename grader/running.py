@@ -1,4 +1,5 @@
-"""python -m grader run: tries an answer on its question's public cases, for those who write it in an editor of their own."""
+"""Try an answer on its question's public cases, for learners who write it in an editor of their own (python -m grader
+run)."""
 
 import argparse
 import ast
@@ -15,7 +16,7 @@ PLACES = ("work", "labs")  # where a lab's notebook may be, the learner's own fi
 
 
 class Unclear(ValueError):
-    """What was typed names no answer, or more than one."""
+    """The typed words name no answer, or more than one."""
 
 
 def main(argv: list[str]) -> int:

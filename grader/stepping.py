@@ -1,7 +1,7 @@
-"""What step(answer) shows: the failing case of a kernel answer, line by line, in tilescope's stepper.
+"""Show step(answer): the failing case of a kernel answer, line by line, in tilescope's stepper.
 
-Public cases come first, then those that a check may show of a hidden kind. The jail lowers the answer as for a check; its
-IR then runs in this process, which is the learner's own.
+Public cases come first, then those that a check may show of a hidden kind. The jail lowers the answer as for a check.
+Its IR then runs in this process, which is the learner's own.
 """
 
 import re
@@ -29,11 +29,11 @@ FILE = "<answer>"  # what the text of an answer calls its cell
 
 
 class NothingToStep(ValueError):
-    """Why there is no step to show."""
+    """There is no step to show, and the message says why."""
 
 
 def recorded(answer_object, question, case=None, program=None) -> Recording:
-    """The recording of a kernel answer's failing case, or of the case that is named; `program` as for tilescope."""
+    """Return the recording of a kernel answer's failing case, or of the named case. `program` is as for tilescope."""
     if not isinstance(question, KernelQuestion):
         raise NothingToStep(f"step needs a kernel's answer, got one for {question.id}; run() tries this one")
     try:
@@ -58,7 +58,7 @@ def recorded(answer_object, question, case=None, program=None) -> Recording:
 
 
 def wrong(evidence: KernelEvidence, purpose: int) -> str:
-    """What a check says of a case; an empty text where nothing is wrong."""
+    """Return a check's sentence about a case, or an empty text if nothing is wrong."""
     try:
         run = evidence.run(purpose)
         run.hidden = False
@@ -73,7 +73,7 @@ def wrong(evidence: KernelEvidence, purpose: int) -> str:
 
 
 def failing(evidence: KernelEvidence) -> tuple[KernelEvidence, int, str]:
-    """The first case that fails, of those that may be shown; the first public one where none does."""
+    """Return the first failing case that may be shown, or the first public one if none fails."""
     for purpose in evidence.public:
         if came := wrong(evidence, purpose):
             return evidence, purpose, came
@@ -89,7 +89,7 @@ def failing(evidence: KernelEvidence) -> tuple[KernelEvidence, int, str]:
 
 
 def record(evidence: KernelEvidence, purpose: int, came: str, program) -> Recording:
-    """Runs a case once more, twice: to see which program is to blame, then with that program recorded."""
+    """Run a case once more, twice: to see which program is to blame, then with that program recorded."""
     plan, run = evidence.plan(purpose), evidence.run(purpose)
     if isinstance(plan, dict):
         raise NothingToStep(plan["message"])
@@ -116,7 +116,7 @@ def record(evidence: KernelEvidence, purpose: int, came: str, program) -> Record
 
 
 def once_more(evidence: KernelEvidence, purpose: int, plan, **more):
-    """A case run in this process: its report, its tensors, and the modules by their text's number."""
+    """Return a case's run in this process: its report, its tensors, and the modules by their text's number."""
     _, placed = evidence.draw(purpose)
     case, texts = evidence.cases[purpose], evidence.lowered().texts
     anything = {
@@ -143,7 +143,7 @@ def worst(evidence: KernelEvidence, run) -> tuple[str, int] | None:
 
 
 def guilty(report, count: int) -> int:
-    """The launch to record: the one that the run ended in, else one that races, else the last."""
+    """Return the launch to record: the one that the run ended in, else one that races, else the last."""
     if report.error:
         return min(len(report.launches), count - 1)
     return report.races[0]["launch"] if report.races else count - 1
@@ -170,7 +170,7 @@ def findings(
 
 
 def chosen(program, found: list[Finding], grid) -> int:
-    """The program's number: the one that was asked for, else the first that a finding names."""
+    """Return the program's number: the requested one, else the first that a finding names."""
     from tilescope.stepping import Wanted
 
     named = next((tuple(f.programs[0]) for f in found if f.programs), 0)

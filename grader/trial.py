@@ -1,4 +1,5 @@
-"""run(answer, case): a learner's own try. Goes the way of a check, shows arrays, prints and traffic; grades nothing."""
+"""Try a learner's own answer (run(answer, case)). It goes the way of a check, shows arrays, prints and traffic, and
+grades nothing."""
 
 from dataclasses import replace
 
@@ -15,18 +16,18 @@ from grader.questions import Call, Case
 
 
 class Trial:
-    """What a run gave: `.outputs`, `.want`, `.inputs` as arrays, `.printed`, `.error` and the traffic."""
+    """The result of a run: `.outputs`, `.want`, `.inputs` as arrays, `.printed`, `.error` and the traffic."""
 
     def __init__(self, error: str = "", look: str = "", printed: str = ""):
         self.error, self.look, self.printed = error, look, printed
         self.inputs, self.outputs, self.want, self.facts = {}, {}, {}, {}
-        self.said: list[str] = []  # what was counted on the way
+        self.said: list[str] = []  # the counts on the way
         self.asked = None  # a kernel's source, question and case
-        self.record = None  # records them for tilescope; a notebook's run brings it
+        self.record = None  # records them for tilescope; a notebook's run sets it
 
     @property
     def recording(self):
-        """What tilescope.show() shows: the case that was tried, line by line. Runs it again."""
+        """Return the recording for tilescope.show(): the tried case, line by line. Runs it again."""
         return self.record(*self.asked) if self.record and self.asked else None
 
     def lines(self) -> list[str]:
@@ -94,7 +95,7 @@ def with_sizes(row, sizes: dict):
 
 
 def only_one(answer_object):
-    """The question a function answers, by its name: the entry of exactly one question."""
+    """Return the question a function answers, by its name, the entry of exactly one question."""
     name = getattr(answer_object, "__name__", "")
     matching = [q for q in questions.load().values() if q.entry == name]
     if len(matching) != 1:

@@ -1,6 +1,8 @@
-"""What a verdict, or one part of it, may be, and the exit codes that say so. Imports nothing of ours."""
+"""Name the verdicts of an answer or one part, and their exit codes. Imports nothing of ours."""
 
 PASS, FAIL, REFUSED, INCONCLUSIVE = "PASS", "FAIL", "REFUSED", "INCONCLUSIVE"
-OPEN = "OPEN"  # all that can be judged here passes; the rest waits for a system that has Triton's compiler
+OPEN = (
+    "OPEN"  # all that can be judged here passes, and the rest waits for a system that has Triton's compiler
+)
 EXIT = {PASS: 0, FAIL: 1, INCONCLUSIVE: 3, OPEN: 3, REFUSED: 4}
 WRONG_USAGE = 64

@@ -1,4 +1,5 @@
-"""python -m kernels.batch_invariance [FILE]: does a token's result have the same bits alone and among others?
+"""Check whether a token's result has the same bits alone and among others (python -m kernels.batch_invariance
+[FILE]).
 
 Each operation computes row 0 by itself and as one of 256 rows. Operations that choose a tile, a split or a kernel by the
 number of rows may add in another order. Rows are padded to 256 for the last column: what one fixed form costs a lone
@@ -46,7 +47,7 @@ def operations(
     yield "RMSNorm", "ours", lambda n: norm(None, x[:n])
     router, order = made("router", layer.router), made("order")
     experts, combine = made("experts", (layer.gate_up, layer.down)), made("combine")
-    picks, shares = router(x)  # the same for all: a router's near tie is another question
+    picks, shares = router(x)  # the same for all, because a router's near tie is another question
 
     def mixture(n):
         rows, offsets, place = order(x[:n], picks[:n].contiguous())
@@ -77,7 +78,7 @@ def compared(call: Callable, rows: int) -> dict:
 
 
 def microseconds(call: Callable, rows: int) -> dict:
-    """Time one row, and as many as a fixed form would pad it to, each a replayed graph on a cold cache."""
+    """Time one row, and the number a fixed form would pad it to, each a replayed graph on a cold cache."""
     from statistics import median
 
     from kernels import timing

@@ -13,7 +13,7 @@ def relative_error(actual, expected) -> float:
 
 
 def spread(count: int, size: int, seed: int = 0) -> np.ndarray:
-    """`count` indices below `size`, one from each equal stretch: no tile of size / count is missed."""
+    """Draw `count` indices below `size`, one from each equal stretch, so that no tile of size / count is missed."""
     if count >= size:
         return np.arange(size)
     edges = np.linspace(0, size, count + 1).astype(np.int64)

@@ -1,9 +1,10 @@
-"""Count the programs that have arrived. A counter is zero before a launch and after it, because the last one resets it.
+"""Count the programs that have arrived. A counter is zero before a launch and after it, because the last program
+resets it.
 
-Launches that may overlap need counters of their own. Launches of one stream follow each other, and share; every launch
-that a graph captures gets its own out of a store that was filled with zeros before, because a graph may be replayed beside
-anything. A launch outside a capture renews a store that is half used up. Where none was made yet, or one capture uses up more
-than there is, the graph fills them itself, which is one more node in it.
+Launches that may overlap need counters of their own. Launches of one stream follow each other, and share. Every
+launch that a graph captures gets its own out of a store that was filled with zeros before, because a graph may be
+replayed while anything else runs. A launch outside a capture renews a store that is half used up. If there is no
+store yet, or one capture uses it up, the graph fills the counters itself, at the cost of one more node.
 """
 
 import threading
@@ -59,7 +60,7 @@ LISTENER = Listener()
 
 def arrivals(device, blocks: int) -> torch.Tensor:
     """Counters for a launch on the current stream."""
-    heard, LISTENER.heard = LISTENER.heard, None  # what the store itself does is nobody's launch
+    heard, LISTENER.heard = LISTENER.heard, None  # the store's own work belongs to no launch
     try:
         given = _arrivals(device, blocks)
     finally:

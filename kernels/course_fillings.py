@@ -1,7 +1,7 @@
 """The course's kernels as fillings of the decode step's slots.
 
-The one module that wires the topics together: no topic imports another, and the step receives its kernels here. Each is
-imported when its slot is filled.
+Wire the topics together, in the only module that may. No topic imports another, and the step receives its kernels
+here. Each is imported when its slot is filled.
 """
 
 import torch
@@ -124,7 +124,7 @@ def sample(weight, shape):
     from kernels.sampling_fusion.state import State
 
     temperature, seed = weight
-    made = {}  # by batch: tables that a captured graph finds again
+    made = {}  # by batch, for tables that a captured graph finds again
 
     def call(logits, lens):
         batch = len(logits)

@@ -1,4 +1,5 @@
-"""python -m kernels.decode_step [PROMPT] [--by course|plain]: the model speaks, on the course's kernels or on PyTorch."""
+"""Let the model speak, on the course's kernels or on PyTorch (python -m kernels.decode_step [PROMPT] [--by
+course|plain])."""
 
 import argparse
 import sys
@@ -16,14 +17,14 @@ WIRING = "kernels.course_fillings"
 
 
 def course() -> dict[str, Filling]:
-    """Return the slots that the course's kernels fill; none where there are no kernels."""
+    """Return the slots that the course's kernels fill, or none without kernels."""
     return import_module(WIRING).COURSE if find_spec(WIRING) else {}
 
 
 def fillings(by: str = "course", **own: Filling) -> dict[str, Filling]:
     """Return a filling for every slot: the course's kernels or plain PyTorch, and `own` ones where given.
 
-    A student edition has no tuned kernels: there plain PyTorch stands in, and a step's `sources` says so.
+    A student edition has no tuned kernels. There plain PyTorch replaces them, and a step's `sources` says so.
     """
     if by not in BY:
         raise ValueError(f"by must be one of {', '.join(BY)}, got {by!r}; pick a listed one")
@@ -31,10 +32,10 @@ def fillings(by: str = "course", **own: Filling) -> dict[str, Filling]:
 
 
 def counted(step_of, run) -> dict:
-    """Return what each slot launched and moved, by its name, while run(step) ran; on a CPU.
+    """Return each slot's launches and bytes, by its name, while run(step) ran on a CPU.
 
-    `step_of(mark)` makes the step: it puts its fillings through mark(). It runs once before, so that nothing counts
-    that only a first call does.
+    `step_of(mark)` makes the step and puts its fillings through mark(). It runs once before, so that costs of a first
+    call don't count.
     """
     from kernels.next_bottleneck.counted import Meter
     from tilescope import launcher

@@ -1,4 +1,5 @@
-"""python -m kernels.decode_trace [--rows N] [--keys N] [--layers N] --json FILE: where a decode step's time goes.
+"""Find where a decode step's time goes (python -m kernels.decode_trace [--rows N] [--keys N] [--layers N] --json
+FILE).
 
 It runs the step at Qwen3-30B-A3B's shapes on a GPU, eagerly and as a graph, under torch.profiler. The file keeps both
 timelines (host, calls that launch, kernels by stream), each slot's bytes and share, where the two runs' launches differ,
@@ -75,7 +76,7 @@ def rows_of(events: list[dict], launches: list, slots: Words, kernels: Words) ->
 
 
 def record(eager: list[dict], graph: list[dict]) -> dict:
-    """Return both timelines, each slot's share of the graph's, and where the two differ; out of two traces' events."""
+    """Return both timelines, each slot's share of the graph's, and where the two differ, from two traces' events."""
     from kernels.next_bottleneck import timeline
 
     told = timeline.labels(eager)

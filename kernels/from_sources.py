@@ -1,4 +1,4 @@
-"""Say where the course teaches each item of its sources: one table, the page made of it, and what is wrong with it.
+"""Say where the course teaches each item of its sources: one table, its page, and its mistakes.
 
 A row of course/from_the_sources.psv names an item, a page, a heading of that page, and words that its section says. In the
 glossary the heading is an entry's anchor, #nope.
@@ -38,7 +38,7 @@ class Item:
 
 
 def items(course: Path) -> list[Item]:
-    """Return the table's rows; refuse a row with too few or too many columns."""
+    """Return the table's rows. Refuse a row with too few or too many columns."""
     rows = list(csv.reader((course / TABLE).read_text(encoding="utf-8").splitlines(), delimiter="|"))
     if tuple(rows[0]) != COLUMNS:
         raise ValueError(f"{TABLE} must begin with {'|'.join(COLUMNS)}, got {'|'.join(rows[0])}; restore it")
@@ -53,13 +53,15 @@ def section(text: str, heading: str) -> str | None:
     if heading.startswith("#"):
         found = re.search(rf'^<a id="{re.escape(heading[1:])}"></a>(.*)$', text, re.M)
         return found and found[1]
-    kept = FENCE.sub(lambda block: re.sub(r"(?m)^#", " #", block[0]), text)  # a comment in code is no heading
+    kept = FENCE.sub(
+        lambda block: re.sub(r"(?m)^#", " #", block[0]), text
+    )  # a comment in code isn't a heading
     found = re.search(rf"^#+ {re.escape(heading)}\s*$(.*?)(?=^#+ |\Z)", kept, re.M | re.S)
     return found and found[1]
 
 
 def complaints(course: Path) -> list[str]:
-    """Return what is wrong: an item twice or without a place, a page, a heading or words that are gone."""
+    """Return the mistakes: an item listed twice or without a page, a missing page, heading or quoted words."""
     said, met = [], set()
     for one in items(course):
         where, path = f"course/{TABLE}:{one.line}: {one.item or 'a row'}", course / f"{one.page}.md"
@@ -76,7 +78,7 @@ def complaints(course: Path) -> list[str]:
 
 
 def page(course: Path, titles: dict[str, str]) -> str:
-    """Return the page's text, item by item in the topics' order; `titles` are the topics' names."""
+    """Return the page's text, item by item in the topics' order. `titles` are the topics' names."""
     parts = [HEAD]
     for topic in dict.fromkeys(one.topic for one in items(course)):
         rows = [

@@ -20,8 +20,8 @@ from triton.experimental.gluon.language.nvidia.hopper import (
 from kernels.hopper_tiles import Config, descriptor, store, tile_of
 from kernels.ring_barriers import ring_barriers
 
-# What a round of tiles, one for each multiprocessor, costs: ns for a column of K. H200, 2026-11-23, from seven shapes
-# between 64 x 7168 and 8192 x 8192; by it the pick was the fastest of eighteen configurations, or within 2%, in all.
+# The cost of a round of tiles, one for each SM, in ns for a column of K. H200, 2026-11-23, from seven shapes between
+# 64 x 7168 and 8192 x 8192. Its choice was the fastest of eighteen configurations, or within 2%, in all.
 ROUND_NS = {
     Config(consumers=3, block_n=128, block_k=128, group_m=11): 5.15,
     Config(block_n=128, block_k=128, stages=5): 3.9,
@@ -144,7 +144,7 @@ def hopper_fp8_kernel(
     BUFFERS: gl.constexpr,
     BLOCKS: gl.constexpr,
 ):
-    """BLOCKS: scales by blocks of 128, else one a row of A and one a column of B."""
+    """BLOCKS means scales by blocks of 128, otherwise one a row of A and one a column of B."""
     ROWS: gl.constexpr = a_desc.block_type.shape[0]
     BLOCK_K: gl.constexpr = a_desc.block_type.shape[1]
     BLOCK_N: gl.constexpr = b_desc.block_type.shape[0]
@@ -154,7 +154,7 @@ def hopper_fp8_kernel(
     if BLOCKS:
         s_ring = gl.allocate_shared_memory(gl.float32, [SLOTS] + s_desc.block_type.shape, s_desc.layout)
     else:
-        s_ring = a_ring  # nobody reads it
+        s_ring = a_ring  # never read
     c_shape: gl.constexpr = [CONSUMERS * BUFFERS] + c_desc.block_type.shape
     buffers = gl.allocate_shared_memory(c_desc.dtype, c_shape, c_desc.layout)
     full, empty = ring_barriers(STAGES, CONSUMERS)

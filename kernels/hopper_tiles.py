@@ -1,4 +1,4 @@
-"""What rings of tiles on Hopper share: their sizes, the walk over the output, descriptors, and the way out."""
+"""Share code among rings of tiles on Hopper: their sizes, the walk over the output, descriptors, and the way out."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
 @dataclass(frozen=True)
 class Config:
-    consumers: int = 2  # warpgroups that multiply: 1, 2, or 3 with fewer registers each
+    consumers: int = 2  # warpgroups that multiply, 1, 2, or 3 with fewer registers each
     rows: int = 64  # of the output tile, per consumer
     block_n: int = 256
     block_k: int = 64
@@ -23,7 +23,7 @@ class Config:
 
 @gluon.jit
 def tile_of(t, tiles_m, tiles_n, GROUP_M: gl.constexpr):
-    """The t-th tile: down GROUP_M tiles, then one to the right; the same walk as cost.program_tile."""
+    """Return the t-th tile: down GROUP_M tiles, then one to the right, the same walk as cost.program_tile."""
     width = GROUP_M * tiles_n
     first = (t // width) * GROUP_M
     rows = gl.minimum(tiles_m - first, GROUP_M)
@@ -32,7 +32,7 @@ def tile_of(t, tiles_m, tiles_n, GROUP_M: gl.constexpr):
 
 @gluon.jit
 def columns(x, PARTS: gl.constexpr):
-    """x as a tuple of PARTS (a power of two) column slices; registers only change their names."""
+    """Return x as a tuple of PARTS (a power of two) column slices. Registers only change their names."""
     if PARTS == 1:
         parts = (x,)
     else:

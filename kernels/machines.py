@@ -1,4 +1,4 @@
-"""The machines that the formulas speak of: datasheet ceilings and sizes, one row each.
+"""List the machines of the formulas, with datasheet ceilings and sizes, one row each.
 
 Peaks, memory, bandwidth, multiprocessors: NVIDIA's datasheets and architecture papers (V100 SXM2, T4, A100 SXM 80 GB,
 RTX 4090, H100 SXM, H200 SXM, B200). Shared memory, warps and blocks: the CUDA programming guide's table of compute
@@ -10,9 +10,10 @@ A measured ceiling (python -m grader calibrate) is another Machine with the same
 from dataclasses import dataclass, field
 
 TERA = 1e12
-REGISTER_BYTES = 256 * 2**10  # of a multiprocessor, the same in all of these: 65,536 registers of 4 bytes
-BANK_BYTES_PER_CYCLE = 128  # shared memory of a multiprocessor: 32 banks of 4 bytes
-# lanes' cycles of one operation: of the CUDA programming guide's table of throughputs, compute capabilities 8.0 and 9.0
+REGISTER_BYTES = 256 * 2**10  # of an SM, the same in all, 65,536 registers of 4 bytes
+BANK_BYTES_PER_CYCLE = 128  # shared memory of an SM has 32 banks of 4 bytes
+# lanes' cycles of one operation, by the CUDA programming guide's table of throughputs, compute capabilities 8.0 and
+# 9.0
 CYCLES = {"float": 1, "int": 2, "special": 8, "convert": 8}
 
 
@@ -29,7 +30,7 @@ class Machine:
     link_bandwidth: float = 0.0  # GPU to GPU, byte/s per direction
     launch_s: float = 5e-6
     note: str = field(default="", compare=False)
-    # of one multiprocessor; 0 where unknown
+    # of one SM, 0 if unknown
     shared_bytes: int = 0  # shared memory, for all its blocks
     warps: int = 0  # kept at a time
     blocks: int = 0  # kept at a time
@@ -74,7 +75,7 @@ class Machine:
         return min(self.rate(dtype), self.bandwidth * intensity)
 
     def time(self, flops: float, bytes_moved: float, dtype: str = "fp16") -> float:
-        """Seconds no kernel can beat: the slower of the two ceilings."""
+        """Return the seconds no kernel can beat, by the slower of the two ceilings."""
         return max(flops / self.rate(dtype), bytes_moved / self.bandwidth)
 
 
@@ -212,9 +213,10 @@ EXACT = ("fp32:ieee", "fp64")  # dots that the lanes do
 
 
 def times(launches: list[dict], machine: Machine) -> dict[str, float]:
-    """Return seconds by limit: bytes in whole sectors, each once a wave; operations as multiprocessors start them; dots.
+    """Return seconds by limit: bytes in whole sectors, each once a wave, operations at the SMs' issue rate, and dots.
 
-    Addresses and masks cost nothing here: a compiler makes them once for several lanes, and steps them from turn to turn."""
+    Addresses and masks cost nothing here, because a compiler makes them once for several lanes, and steps them from
+    iteration to iteration."""
     found = dict.fromkeys((MEMORY, ISSUE, MATRIX), 0.0)
     for launch in launches:
         for limit, seconds in of_launch(launch, machine).items():

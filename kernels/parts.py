@@ -19,7 +19,7 @@ def split(total_s: float, shares: Mapping[str, float]) -> dict[str, float]:
 
 
 def cut(parts_s: Mapping[str, float], cuts: Mapping[str, float]) -> dict[str, float]:
-    """Each part after the share `cuts[part]` of it is removed: 0.7 leaves 30% of that part."""
+    """Return each part after removing the share `cuts[part]`: 0.7 leaves 30% of that part."""
     require.not_negative(**parts_s)
     require.share(**{f"cut of {name}": value for name, value in cuts.items()})
     for name in cuts:
@@ -36,7 +36,7 @@ def shares(parts_s: Mapping[str, float]) -> dict[str, float]:
 
 
 def largest(parts_s: Mapping[str, float], leave_out: Collection[str] = ()) -> str:
-    """Return the part to look at next, of equals the first."""
+    """Return the part to look at next, the first among equals."""
     left = {name: time_s for name, time_s in parts_s.items() if name not in leave_out}
     require.not_empty(parts_s=left)
     require.not_negative(**left)

@@ -1,10 +1,12 @@
-"""Repeat an eager call without Python's part: launches recorded for arguments of a form run again for others of that form.
+"""Repeat an eager call without Python's part. Launches recorded for arguments of a form run again for other arguments
+of that form.
 
-A call checks its arguments, picks a kernel, describes tensors and has Triton look at everything. None of that depends on
-more than the form: shapes, strides, types, device, and whether memory begins on 16 bytes. So the second call of a form is
-recorded (the first may be the only one: a cache that grows has a new form at every step). A recording keeps the launches, with a note where each pointer comes from: from a tensor of the caller, from memory that the call made
-for itself, or from the counters. Whatever else a call may do (an operation of PyTorch's that computes, a value that is
-read) shows up while it is recorded, and such a call is never replayed.
+A call checks its arguments, picks a kernel, describes tensors and has Triton look at everything. None of that depends
+on more than the form: shapes, strides, types, device, and whether memory begins on 16 bytes. So the second call of a
+form is recorded (the first may be the only one: a cache that grows has a new form at every step). A recording keeps
+the launches, with a note on each pointer's source: a tensor of the caller, memory that the call made for itself, or
+the counters. Anything else in a call (an operation of PyTorch's that computes, a value that is read) shows up while
+it is recorded, and such a call is never replayed.
 
     key = form(x), form(out), eps
     ready = REPLAYS.get(key)
@@ -27,9 +29,9 @@ from triton.runtime.jit import JITFunction
 
 from kernels import counters
 
-MOST = 4096  # forms; beyond them all are forgotten
-ALIGNED = 512  # bytes, as PyTorch places what it makes
-DEVICES = () if os.environ.get("TILE_REPLAYS") == "0" else ("cuda",)  # 0: each call goes the whole way
+MOST = 4096  # forms; past this number all are forgotten
+ALIGNED = 512  # bytes, PyTorch's own alignment
+DEVICES = () if os.environ.get("TILE_REPLAYS") == "0" else ("cuda",)  # 0 makes each call go the whole way
 MAKERS = (
     "aten::empty",
     "aten::empty_like",
@@ -42,7 +44,7 @@ MAKERS = (
 def form(tensor: torch.Tensor | None):
     """All that a launch may depend on but numbers and addresses."""
     if not isinstance(tensor, torch.Tensor):
-        return type(tensor)  # None where it was left out; of anything else the checks will speak
+        return type(tensor)  # None if left out; the checks report anything else
     return tensor.shape, tensor.stride(), tensor.dtype, tensor.device, tensor.data_ptr() & 15
 
 
@@ -68,7 +70,7 @@ class _Described:
 
 @dataclass
 class _Step:
-    """One launch: its code, its arguments, and which of them are addresses: (place, source, offset)."""
+    """One launch: its code, its arguments, and the addresses among them as (index, source, offset)."""
 
     run: object
     grid: tuple[int, int, int]
@@ -113,13 +115,13 @@ class Replay:
 
 
 def _watched() -> bool:
-    """Somebody wants to hear of every launch: a profiler."""
+    """Return whether a profiler listens to every launch."""
     runtime = knobs.runtime
     return any(getattr(hook, "calls", hook) for hook in (runtime.launch_enter_hook, runtime.launch_exit_hook))
 
 
 class Replays(dict):
-    """Keep one function's replays by key: None after the first call, False where a call can't be replayed."""
+    """Keep one function's replays by key, None after the first call, False where a call can't be replayed."""
 
     def __reduce__(self):
         return Replays, ()  # launches belong to this process
@@ -132,7 +134,8 @@ class Replays(dict):
             return None
 
     def recording(self, key, *tensors) -> "_Recording | _Plain":
-        """Keep the launches within, unless the key is None or two tensors begin at one address and can't be told apart."""
+        """Keep the launches within, unless the key is None or two tensors begin at one address and can't be told
+        apart."""
         if key is None or not _hashable(key):
             return _PLAIN
         if tensors[0].device.type not in DEVICES or _recording.held is not None:
@@ -184,7 +187,7 @@ class _Recording(TorchDispatchMode):
 
     def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
         result = operation(*args, **(kwargs or {}))
-        if counters.LISTENER.heard is None:  # counters are being made, which every replay asks for anew
+        if counters.LISTENER.heard is None:  # counters are being made, and every replay requests them again
             return result
         schema = operation._schema
         if schema.name in MAKERS:
@@ -252,7 +255,7 @@ class _Recording(TorchDispatchMode):
         return step
 
     def _source(self, tensor, rooms: dict, has_room: bool) -> tuple[int, int] | None:
-        """(which source, bytes behind its beginning), or nothing where that isn't known."""
+        """Return (the source, bytes after its beginning), or nothing if that isn't known."""
         at, memory = tensor.data_ptr(), tensor.untyped_storage().data_ptr()
         for i, one in enumerate(self.tensors):
             if one.data_ptr() == at:

@@ -1,4 +1,4 @@
-"""Check numbers once, in the one form of an error: `<name> must be <rule>, got <value>; <what to do>`."""
+"""Check numbers once, with errors of one form: `<name> must be <rule>, got <value>; <what to do>`."""
 
 import math
 from collections.abc import Collection
@@ -16,7 +16,7 @@ def must(holds: bool, name: str, rule: str, got: object, advice: str) -> None:
 
 
 def _is_number(value) -> bool:
-    if type(value) in (float, int):  # the usual case: asking the abstract class costs ten times as much
+    if type(value) in (float, int):  # the usual case, because asking the abstract class costs ten times more
         return math.isfinite(value)
     return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
 

@@ -7,7 +7,8 @@ from triton.experimental.gluon.language.nvidia.hopper import mbarrier
 
 @gluon.jit
 def ring_barriers(STAGES: gl.constexpr, READERS: gl.constexpr):
-    """Per stage: `full` fires when the copies that it expects have come, `empty` when every reader has let it go."""
+    """Make each stage's barriers. `full` fires when its expected copies have come, `empty` when every reader has let
+    it go."""
     full = gl.allocate_shared_memory(gl.int64, [STAGES, 1], mbarrier.MBarrierLayout())
     empty = gl.allocate_shared_memory(gl.int64, [STAGES, 1], mbarrier.MBarrierLayout())
     for stage in gl.static_range(STAGES):

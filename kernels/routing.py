@@ -12,9 +12,9 @@ def _check(tokens: int, top_k: int, experts: int) -> None:
 
 
 def expert_loads(tokens: int, top_k: int, experts: int, skew: float = 0.0) -> tuple[int, ...]:
-    """Tokens of each expert: popularity falls as 1 / rank^skew (0 balanced, 1 Zipf).
+    """Return the tokens of each expert, whose popularity falls as 1 / rank^skew (0 balanced, 1 Zipf).
 
-    No expert sees more than `tokens`. Whole tokens by largest remainder; of equals, the lower expert.
+    No expert gets more than `tokens`. Whole tokens go by largest remainder, among equals to the lower expert.
     """
     _check(tokens, top_k, experts)
     require.not_negative(skew=skew)
@@ -42,11 +42,11 @@ def expert_loads(tokens: int, top_k: int, experts: int, skew: float = 0.0) -> tu
 
 
 def hot_loads(tokens: int, top_k: int, experts: int, hot_share: float) -> tuple[int, ...]:
-    """Expert 0 takes `hot_share` of the tokens, the others share the rest evenly: the same work in all."""
+    """Give expert 0 `hot_share` of the tokens, while the others share the rest evenly, for the same work in all."""
     _check(tokens, top_k, experts)
     require.share(hot_share=hot_share)
     if top_k == experts:
-        return (tokens,) * experts  # every token picks every expert, whatever is hot
+        return (tokens,) * experts  # every token picks every expert, whichever is hot
     hot = round(tokens * hot_share)
     base, extra = divmod(tokens * top_k - hot, experts - 1)
     return (hot, *(base + (i < extra) for i in range(experts - 1)))
@@ -67,7 +67,7 @@ def assignments(loads: Sequence[int], tokens: int, top_k: int) -> list[tuple[int
 
 
 def capacity_limit(tokens: int, top_k: int, experts: int, factor: float) -> int:
-    """Tokens one expert accepts: `factor` times the balanced share, rounded up."""
+    """Return the tokens one expert accepts, `factor` times the balanced share, rounded up."""
     _check(tokens, top_k, experts)
     require.positive(factor=factor)
     return math.ceil(round(factor * tokens * top_k / experts, 9))
@@ -84,7 +84,7 @@ def drops(loads: Sequence[int], capacity: int | None) -> list[int]:
 
 
 def imbalance(loads: Sequence[float]) -> float:
-    """The busiest over the mean: 1 is even, and the number of members is the worst."""
+    """Return the busiest over the mean, where 1 is even, and the number of members is the worst."""
     require.not_empty(loads=loads)
     require.not_negative(**{f"load {i}": load for i, load in enumerate(loads)})
     require.positive(**{"sum of loads": sum(loads)})

@@ -32,7 +32,8 @@ def capture(calls: Sequence[Callable[[], object]]) -> torch.cuda.CUDAGraph:
 class Flush:
     """Push everything else out of the L2, as the reads of another layer would.
 
-    It reads: lines that a flush had written would go back to memory inside the timing, and cost a short kernel 8%.
+    It reads, because lines that a flush had written would go back to memory inside the timing, and cost a short
+    kernel 8%.
     """
 
     def __init__(self, device):
@@ -69,8 +70,8 @@ def interleave(
 ) -> dict:
     """Return seconds per replay, by name and round. Every round runs all names in random order and back again.
 
-    `warm` seconds of rounds are thrown away first, so that a GPU under its power cap has settled; or each round
-    starts after `rest` idle seconds, at the clock of a GPU that was not under load.
+    `warm` seconds of rounds are thrown away first, so that a GPU under its power cap has settled. Otherwise each
+    round starts after `rest` idle seconds, at the clock of a GPU that was not under load.
     """
     rng = random.Random(seed)
     times = {name: [] for name in watches}
@@ -100,7 +101,7 @@ def _round(watches: dict[str, Callable[[], Pair]], rng: random.Random) -> dict[s
 
 
 def ratio(times: Sequence[float], base: Sequence[float], seed: int = 0) -> tuple[float, float, float]:
-    """Median of times / base over paired rounds, and the bootstrap's 99% interval round it."""
+    """Return the median of times / base over paired rounds, and the bootstrap's 99% interval around it."""
     logs = [math.log(t / b) for t, b in zip(times, base, strict=True)]
     rng = random.Random(seed)
     medians = sorted(median(rng.choices(logs, k=len(logs))) for _ in range(400))

@@ -1,4 +1,4 @@
-"""Call torch's grouped GEMM of rows sorted by expert, by the name that this PyTorch has for it."""
+"""Call torch's grouped GEMM of rows sorted by expert, by this PyTorch's name for it."""
 
 import torch
 import torch.nn.functional as F

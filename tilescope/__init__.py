@@ -1,4 +1,4 @@
-"""Run Triton kernels without a GPU, and see what they do: every access checked, counted and ordered."""
+"""Run Triton kernels without a GPU and see what they do. Every access is checked, counted and ordered."""
 
 from importlib import import_module
 

@@ -1,5 +1,5 @@
-"""torch's tensors and numpy's arrays as one kind: the memory that each is part of, and its place there. torch need not be
-installed."""
+"""Treat torch's tensors and numpy's arrays alike: the memory that each belongs to, and its offset in that
+memory. torch need not be installed."""
 
 import ctypes
 import sys
@@ -38,7 +38,7 @@ class Array(np.ndarray):
 
 
 def for_triton(value):
-    """The same value; a numpy array as one that Triton accepts."""
+    """Return the value itself, or wrap a numpy array so that Triton accepts it."""
     return value.view(Array) if type(value) is np.ndarray else value
 
 
@@ -48,13 +48,13 @@ def is_torch(value) -> bool:
 
 
 def is_tensor(value) -> bool:
-    """Whether a kernel gets a pointer for it."""
+    """Return whether a kernel gets a pointer for this value."""
     return isinstance(value, np.ndarray | TensorDescriptor) or hasattr(value, "data_ptr")
 
 
 @dataclass
 class View:
-    """A tensor as a part of a memory; strides count elements, everything else bytes."""
+    """A tensor as a part of a memory. Strides count elements, everything else counts bytes."""
 
     memory: int  # its address
     size: int
@@ -91,7 +91,7 @@ class View:
         return self.reach == self.all
 
     def content(self, first: int, end: int) -> np.ndarray:
-        """Those bytes of its memory as elements; what is written there is written into the tensor."""
+        """Return those bytes of its memory as elements. Writing to the result writes into the tensor."""
         count = (end - first) // self.dtype.itemsize
         if not count:
             return np.empty(0, self.dtype)
@@ -100,7 +100,7 @@ class View:
 
 
 def view_of(value) -> View:
-    """The view that a tensor is; a descriptor's is that of its base."""
+    """Return the view that a tensor is. A descriptor gets the view of its base."""
     if isinstance(value, TensorDescriptor):
         return view_of(value.base)
     if isinstance(value, np.ndarray):

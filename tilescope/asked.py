@@ -1,4 +1,4 @@
-"""Who watches launches, and which checks they ask for."""
+"""Keep the list of watchers of launches, and the checks that they ask for."""
 
 SEEING: list = []  # each with `take`, `refused`, `looks`, and the names of ON_REQUEST
 ON_REQUEST = {
@@ -10,5 +10,5 @@ ON_REQUEST = {
 
 
 def asked(name: str) -> bool:
-    """Whether one of those who watch asks for a check that is made on request."""
+    """Return whether any watcher asks for a check that is made on request only."""
     return any(getattr(seen, name) for seen in SEEING)

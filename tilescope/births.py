@@ -1,4 +1,4 @@
-"""Where a NaN or an infinity is born: the first operation that makes one of numbers that were none."""
+"""Find where a NaN or an infinity is born: the first operation that makes one from finite numbers."""
 
 from dataclasses import dataclass, replace
 from functools import partial

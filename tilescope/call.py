@@ -1,4 +1,5 @@
-"""One launch with its tensors: their memory as the machine's storages, so that a launch can run several times."""
+"""One launch with its tensors.
+Their memory becomes the machine's storages, so a launch can run several times."""
 
 from dataclasses import dataclass
 
@@ -25,17 +26,17 @@ class Call:
     file: str
     module: Module
     grid: tuple[int, int, int]
-    given: list[tuple]  # (parameter, value, Triton's type) of every argument that is no constant
+    given: list[tuple]  # (parameter, value, Triton's type) of every argument that isn't a constant
     config: str = ""  # of an autotuned kernel
-    lowered: tuple = ()  # the kernel, its signature, constants, attributes and options: to lower it again
+    lowered: tuple = ()  # the kernel, its signature, constants, attributes and options, to lower it again
 
     def tensors(self, whole: bool = False, remembers: bool = False) -> "Tensors":
-        """The tensors as storages; `whole` lets an access reach all of the memory that a view is part of."""
+        """Return the tensors as storages. `whole` lets an access reach all the memory that a view is part of."""
         given = [(name, value) for name, value, _ in self.given if is_tensor(value)]
         return Tensors(given, whole, remembers)
 
     def has_views(self) -> bool:
-        """Whether a tensor's memory holds more than the tensor."""
+        """Return whether a tensor's memory holds more than the tensor."""
         return any(not view_of(value).fills_its_memory for _, value, _ in self.given if is_tensor(value))
 
     def run(self, tensors: "Tensors", module: Module | None = None, **more):
@@ -47,7 +48,7 @@ class Call:
 
 @dataclass
 class Span:
-    """What the arguments of one launch use of one memory, in bytes."""
+    """The range of bytes that one launch's arguments use in one memory."""
 
     first: int
     end: int
@@ -56,7 +57,7 @@ class Span:
 
 
 class Tensors:
-    """The machine's storages for tensors; views of one memory share one storage, and write into it."""
+    """The machine's storages for tensors. Views of one memory share one storage and write into it."""
 
     def __init__(self, given: list[tuple[str, object]], whole: bool = False, remembers: bool = False):
         self.whole, self.remembers, self.spans = whole, remembers, {}
@@ -73,12 +74,12 @@ class Tensors:
         span.parameters.append(parameter)
 
     def store(self, span: Span) -> str:
-        """Keeps a storage under the names of the parameters that use it: x, or x/y."""
+        """Keep a storage under the names of the parameters that use it, x or x/y."""
         view, name = span.views[0], "/".join(span.parameters)
         content = view.content(span.first, span.end)
         shaped = bool(content.size) and min(view.strides, default=1) >= 0
         shaped = shaped and all(view == other for other in span.views)
-        if self.whole:  # a shape says which elements a kernel may reach: here all of them
+        if self.whole:  # a shape limits the elements that a kernel may reach, here to all
             shaped = shaped and view.fills_its_memory
         shape, strides = (view.shape, view.strides) if shaped else ((content.size,), None)
         axes, role = AXES[: len(shape)], "inout" if any(v.writable for v in span.views) else "in"

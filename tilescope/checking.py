@@ -1,4 +1,4 @@
-"""Check one launch: run it, and run it again where a first run left a question open."""
+"""Check one launch. Run it, and run it again if the first run left a question open."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ MOST_OTHERS = 64  # programs noted at one element
 
 @dataclass
 class Checked:
-    """What came of a launch."""
+    """The result of checking a launch."""
 
     report: Report
     tensors: Tensors
@@ -32,12 +32,12 @@ class Checked:
 
 
 class Witness:
-    """Notes which programs reach some elements, at which lines; and which one is the first to load at `line` with lanes
-    that its mask switches off."""
+    """Notes which programs reach some elements, and at which lines.
+    Also finds the first program that loads at `line` with masked-off lanes."""
 
     def __init__(self, places: set[tuple[str, int]], line: int | None = None):
         self.places, self.line, self.first = places, line, None
-        self.seen = defaultdict(dict)  # (tensor, element, kind) -> {(program, line): None}, in order
+        self.seen = defaultdict(dict)  # (tensor, element, kind) -> {(program, line): None}, ordered
 
     def __call__(self, frame, lanes, kind: str, line: int) -> None:
         if line == self.line and kind == "load" and self.first is None and lanes.active is not None:
@@ -83,8 +83,9 @@ def check(
     nan: bool = False,
     looks: Sequence = (),
 ) -> Checked:
-    """Runs a launch to its end, and reports its findings. Where it leaves a view, it runs again with the whole memory in
-    reach: what lies within that is a warning. `looks` may run it again, once all else is known."""
+    """Run a launch to its end and report its findings. If it leaves a view, run it again with the whole
+    memory in reach, so that an access within that memory becomes a warning. `looks` may run it again once
+    everything else is known."""
     lines, tensors = Lines(call.kernel, call.file), call.tensors(False, remembers)
     kept, near = Kept(tensors.stored), []
     how = {"goes_on": True, "repeatable": atomics}
@@ -133,7 +134,7 @@ class Again:
         return report, {tensor.name: tensor.elements.copy() for tensor in self.kept.kept}
 
     def possible(self, report: Report) -> bool:
-        """Whether the launch ran to its end, so that another run says something new."""
+        """Return whether the launch ran to its end, so that another run can add something."""
         return report.error is None and bool(report.launches)
 
     def leave(self) -> None:
@@ -149,7 +150,8 @@ def strays_of(report: Report) -> list[dict]:
 
 
 def neighbours(call: Call, near: list[dict], report: Report) -> list[Finding]:
-    """Accesses that leave a view and stay in its memory; of those that leave both, one finding is enough."""
+    """Return the accesses that leave a view but stay in its memory.
+    An access that leaves both needs only one finding."""
     outside = {stray["line"] for stray in strays_of(report)}
     found = [of_error(call.kernel, call.file, stray) for stray in near if stray["line"] not in outside]
     for finding in found:
@@ -207,6 +209,6 @@ def of_masks(again: Again, report: Report, lines: Lines) -> list[Finding]:
 
 
 def first_apart(one: np.ndarray, other: np.ndarray) -> list[int]:
-    """The first element in which two arrays differ by a bit, where one does."""
+    """Return the first element whose bits differ between two arrays, or None."""
     apart = one.view(np.uint8) != other.view(np.uint8)
     return [int(apart.argmax()) // one.itemsize] if apart.any() else []

@@ -1,4 +1,4 @@
-"""`tilescope script.py args`: run a script or a module with every launch of a Triton kernel checked."""
+"""Run a script or a module with every launch of a Triton kernel checked (`tilescope script.py args`)."""
 
 import argparse
 import contextlib
@@ -18,7 +18,7 @@ from .versions import hindrance as hindrance_here
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs what the command line names; returns 1 where a finding is an error, else the script's own exit code."""
+    """Run what the command line names. Return 1 if a finding is an error, else the script's own exit code."""
     arguments = sys.argv[1:] if arguments is None else arguments
     if arguments[:1] == ["open"]:
         return open_saved(arguments[1:])
@@ -62,7 +62,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def step_through(stepping, asked) -> int:
-    """Shows the program that was recorded; 2 where none was."""
+    """Show the recorded program. Return 2 if none was recorded."""
     from .terminal import show
 
     if stepping.recording is None:
@@ -78,7 +78,7 @@ def step_through(stepping, asked) -> int:
 
 
 def open_saved(arguments: list[str]) -> int:
-    """`tilescope open FILE`: the findings of a saved run, and the steps of its recording."""
+    """Show the findings of a saved run and the steps of its recording (`tilescope open FILE`)."""
     from .terminal import show
 
     made = argparse.ArgumentParser("tilescope open", description="Look at a run that --save kept.")
@@ -100,7 +100,7 @@ def open_saved(arguments: list[str]) -> int:
 
 @dataclass
 class Saved:
-    """What a summary needs of a run."""
+    """The parts of a run that its summary needs."""
 
     launches: int
     findings: list[Finding]
@@ -128,7 +128,7 @@ def runs_pytest(asked) -> bool:
 
 
 def hindrance(asked) -> str:
-    """Says why nothing can be checked; an empty text where it can."""
+    """Return why nothing can be checked here, or an empty text."""
     if wrong := hindrance_here():
         return wrong
     if not asked.module and not Path(asked.target).is_file():
@@ -143,7 +143,7 @@ def hindrance(asked) -> str:
 
 
 def program_ids(text: str) -> int | tuple[int, ...]:
-    """A program as it is typed: 5, or its ids on the grid's axes, 1,2 or 1,2,0."""
+    """Parse a program as typed: 5, or its ids on the grid's axes, 1,2 or 1,2,0."""
     try:
         ids = tuple(int(part) for part in text.strip("() ").split(","))
     except ValueError:
@@ -173,14 +173,16 @@ def parser(step: bool = False) -> argparse.ArgumentParser:
             "--program", metavar="P", type=program_ids, help="which program: 5, or 1,2 on two axes"
         )
         made.add_argument("--kernel", metavar="NAME", default="", help="of which kernel")
-        made.add_argument("--launch", metavar="N", type=int, help="of which launch; they count from 0")
+        made.add_argument("--launch", metavar="N", type=int, help="of which launch, counted from 0")
         made.add_argument(
             "--source-only", dest="texts", action="store_false", help="leave out Triton IR and PTX"
         )
         made.set_defaults(texts=True)
         add_page(made)
     made.add_argument("--version", action="version", version=f"tilescope {__version__}")
-    made.add_argument("--json", metavar="FILE", help="write the findings there too; - is standard output")
+    made.add_argument(
+        "--json", metavar="FILE", help="also write the findings there, or to standard output with -"
+    )
     made.add_argument("--lines", action="store_true", help="print the bytes that each source line moves")
     for name, what in ON_REQUEST.items():
         made.add_argument(f"--{name.replace('_', '-')}", action="store_true", help=what)
@@ -193,7 +195,7 @@ def parser(step: bool = False) -> argparse.ArgumentParser:
 
 
 def run(asked) -> int:
-    """Runs the script as Python would; returns its exit code, and 1 where it raised."""
+    """Run the script as Python would. Return its exit code, or 1 if it raised."""
     kept = sys.argv, sys.path[:]
     sys.argv = [asked.target, *asked.args]
     sys.path.insert(0, "" if asked.module else str(Path(asked.target).resolve().parent))
@@ -213,7 +215,7 @@ def run(asked) -> int:
 
 
 def code_of(end: SystemExit) -> int:
-    """The exit code that Python makes of a SystemExit; a text is printed, and means 1."""
+    """Return the exit code that Python makes of a SystemExit. A text is printed and means 1."""
     if end.code is None:
         return 0
     if isinstance(end.code, int):
@@ -223,7 +225,7 @@ def code_of(end: SystemExit) -> int:
 
 
 def as_dict(seen) -> dict:
-    """What --json writes."""
+    """Return the object that --json writes."""
     return {
         "tilescope": __version__,
         "launches": seen.launches,
@@ -262,7 +264,7 @@ def counted(count: int, one: str, many: str) -> str:
 
 
 def table(lines) -> str:
-    """What each source line moves, with its kernel."""
+    """Return a table of the bytes that each source line moves, with its kernel."""
     rows = [f"{'line':>6} {'':6} {'requested':>14} {'fetched':>14} {'useful':>7} {'masked off':>11}  kernel"]
     for row in lines:
         rows.append(

@@ -1,4 +1,4 @@
-"""What a checked launch did wrong, with the names of the script: parameters, lines, programs."""
+"""Describe the mistakes of a checked launch in the script's own names for parameters, lines and programs."""
 
 import re
 from dataclasses import asdict, dataclass, field
@@ -35,20 +35,20 @@ KINDS = {
 
 @dataclass(eq=False)
 class Finding:
-    """One mistake of one kernel; `times` says in how many launches it was found."""
+    """One mistake of one kernel. `times` counts the launches that made it."""
 
     kind: str  # a key of ERRORS or WARNINGS
     message: str
     kernel: str
     file: str
     line: int | None = None
-    tensor: str = ""  # the parameter's name; x/y where two parameters share memory
+    tensor: str = ""  # the parameter's name, or x/y if two parameters share memory
     programs: list[list[int]] = field(default_factory=list)  # ids on the grid's three axes
     element: int | None = None
-    other_line: int | None = None  # of a race: the line of the second program
-    outputs: list[str] = field(default_factory=list)  # of a mask: the tensors that change
+    other_line: int | None = None  # for a race, the line of the second program
+    outputs: list[str] = field(default_factory=list)  # for a mask, the tensors that change
     times: int = 1
-    lane: list[int] = field(default_factory=list)  # of a birth: the place in the block
+    lane: list[int] = field(default_factory=list)  # for a birth, the index in the block
     operands: list[str] = field(default_factory=list)  # of a birth, in words
 
     @property
@@ -60,7 +60,7 @@ class Finding:
         return f"{self.file}:{self.line}" if self.line else self.file
 
     def same_as(self, other: "Finding") -> bool:
-        """Whether both are one mistake, met in different launches or programs."""
+        """Return whether both are one mistake, met in different launches or programs."""
         return self._key() == other._key()
 
     def _key(self) -> tuple:
@@ -101,7 +101,8 @@ VERBS = {"read": "reads {}", "write": "writes {}", "atomic": "changes {} atomica
 
 
 def of_race(kernel: str, file: str, race: dict, other: tuple[list, int] | None, element: str) -> Finding:
-    """The finding that a race is; `other` has the ids and the line of the second program, `element` its name."""
+    """Return the finding for a race.
+    `other` has the ids and the line of the second program, `element` its name."""
     late, _, early = race["how"].split()[:3]
     line, programs = None, [race["program"]]
     met = f"another program {VERBS[early].format('it')}"

@@ -1,5 +1,5 @@
-"""Where a kernel's text gives a hint: its IR keeps a hint with the operation that made the number, not with the call.
-A hint about the kernel's own argument has no operation and is not in the IR: the text alone tells."""
+"""Find where a kernel's text gives a hint. The IR keeps a hint with the operation that made the number, not
+with the call. A hint about the kernel's own argument has no operation, so only the text shows it."""
 
 import ast
 import linecache
@@ -10,7 +10,8 @@ from .findings import Finding
 
 
 def written_at(file: str, error: dict) -> int | None:
-    """The line of the call that gave a false hint; the operation's own line where the text does not tell."""
+    """Return the line of the call that gave a false hint,
+    or the operation's own line if the text doesn't show it."""
     calls = calls_of(file).get(error.get("word"), [])
     return min((line for line in calls if line >= (error["line"] or 0)), default=error["line"])
 
@@ -88,7 +89,7 @@ def begins(node: ast.FunctionDef) -> int:
 
 
 def promise(node, names: set[str]) -> tuple[int, str, int | str] | None:
-    """What tl.multiple_of(x, 16) promises of a parameter."""
+    """Return the promise that tl.multiple_of(x, 16) makes about a parameter."""
     if (
         not isinstance(node, ast.Call)
         or getattr(node.func, "attr", getattr(node.func, "id", "")) != "multiple_of"

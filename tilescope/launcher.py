@@ -1,7 +1,7 @@
 """`kernel[grid](...)` on torch's CPU tensors and numpy's arrays goes through the machine, without a GPU.
 
-`install()` takes the place of Triton's launch. A mistake of a kernel's (a race, an access outside its tensors) raises
-LaunchError where it was launched, unless somebody in SEEING collects mistakes.
+Replace Triton's launch (`install()`). A kernel's mistake (a race, an access outside its tensors) raises
+LaunchError at the launch, unless a watcher in SEEING collects mistakes.
 """
 
 from dataclasses import dataclass, field
@@ -29,7 +29,7 @@ CAPABILITY = 90  # of the GPU that kernels are lowered for
 
 
 class LaunchError(RuntimeError):
-    """What the machine found wrong with a launch; `report` has it in full."""
+    """The machine found a mistake in a launch. `report` has it in full."""
 
     def __init__(self, message: str, report):
         super().__init__(message)
@@ -38,7 +38,7 @@ class LaunchError(RuntimeError):
 
 @dataclass
 class Moved:
-    """What launches asked for in one tensor's memory, in bytes."""
+    """The bytes that launches asked for in one tensor's memory."""
 
     loaded: int = 0
     stored: int = 0
@@ -60,12 +60,12 @@ WATCHED: dict[int, Moved] = {}  # by memory
 
 
 def watch(tensor) -> Moved:
-    """Counts from here on what launches move in a tensor's memory; WATCHED.clear() ends it."""
+    """Count the bytes that launches move in a tensor's memory from here on. WATCHED.clear() ends it."""
     return WATCHED.setdefault(memory_of(tensor), Moved())
 
 
 class NoDevice:
-    """Stands in for Triton's driver: a GPU to lower for, and none to run on."""
+    """Stand in for Triton's driver, with a GPU to lower for and none to run on."""
 
     def get_current_target(self):
         return GPUTarget("cuda", CAPABILITY, 32)
@@ -91,7 +91,7 @@ def install() -> None:
 
 
 def launch(self, *args, grid, warmup, **kwargs):
-    """Takes the place of JITFunction.run."""
+    """Replace JITFunction.run."""
     kwargs["debug"] = bool(kwargs.get("debug", self.debug) or knobs.runtime.debug)
     args = [for_triton(value) for value in args]
     kwargs = {name: for_triton(value) for name, value in kwargs.items()}
@@ -154,11 +154,11 @@ def count_watched(tensors: Tensors, report) -> None:
         WATCHED[key].add(storage, report.launches[0].tensors[storage.name])
 
 
-METERS: list = []  # those that count every launch: each is told (the kernel's name, Moved)
+METERS: list = []  # watchers that count every launch; each gets (the kernel's name, Moved)
 
 
 def moved_by(report) -> Moved:
-    """What one launch asked for, in all its tensors together."""
+    """Return the bytes that one launch asked for in all its tensors together."""
     moved = Moved()
     for launch in report.launches:
         for counts in launch.tensors.values():
@@ -184,7 +184,7 @@ def lowered(kernel: JITFunction, signature, constants, attributes, options):
         text = text_of(kernel, signature, constants, attributes, target=CAPABILITY, **wanted)
         module = read(text, cell=kernel.fn.__code__.co_filename)
         if not any(type.startswith("tensordesc") for type in signature.values()):
-            verify(module)  # an answer's kernel makes its descriptors itself; ours may be given some
+            verify(module)  # an answer's kernel makes its own descriptors, ours may receive some
         LOWERED[key] = module
     return LOWERED[key]
 

@@ -1,4 +1,4 @@
-"""What each line of a kernel moves."""
+"""Count what each line of a kernel moves."""
 
 from dataclasses import dataclass, field
 from math import prod
@@ -44,7 +44,7 @@ class Line:
 
 
 class Lines:
-    """Counts one launch's accesses by line; called for every access."""
+    """Count one launch's accesses by line. Called for every access."""
 
     def __init__(self, kernel: str, file: str):
         self.kernel, self.file = kernel, file

@@ -18,7 +18,7 @@ TWIN = re.compile(
     r'\n *"tt\.func"\(\) <\{function_type = \(\) -> \(\), sym_name = "\w+", sym_visibility = "private"\}> \(\{'
     r"\n *\}\)[^\n]*"
 )
-# As Triton 3.9 prints them: how an access is cached, which nothing here depends on, and a descriptor's tile.
+# As Triton 3.9 prints them: an access's caching, which nothing here depends on, and a descriptor's tile.
 POLICY = re.compile(r"cachePolicy = #tt\.cache_policy<[^>]*>(?:, )?")
 DESCRIBED = re.compile(r"!tt\.tensordesc<((?:\d+x)+[^<>]+)>")
 
@@ -33,7 +33,7 @@ def prepared(target: int, **wanted):
 
 
 def front_end(source: ASTSource, target: int, **wanted):
-    """Run Triton's front end alone: its module, and the context that owns it."""
+    """Run Triton's front end alone. Return its module and the context that owns the module."""
     backend, options, context = prepared(target, **{**wanted, **source.parse_options()})
     codegen, gpu = backend.get_codegen_implementation(options), GPUTarget("cuda", target, 32)
     return source.make_ir(gpu, options, codegen, backend.get_module_map(), context), context
@@ -42,7 +42,7 @@ def front_end(source: ASTSource, target: int, **wanted):
 def emitted(
     kernel, types: dict, constants: dict | None = None, attributes: dict | None = None, target=90, **wanted
 ):
-    """Lower a kernel and tidy its module; return it with its context and the kernel's name."""
+    """Lower a kernel and tidy its module. Return it with its context and the kernel's name."""
     source = ASTSource(kernel, signature=types, constexprs=constants or {}, attrs=attributes or {})
     module, context = front_end(source, target, **wanted)
     tidy(module, context)
@@ -52,12 +52,13 @@ def emitted(
 def text_of(
     kernel, types: dict, constants: dict | None = None, attributes: dict | None = None, **more
 ) -> str:
-    """Return the kernel's IR as text. `types` maps parameters to Triton's names: {"x_ptr": "*fp32", "n": "i32"}."""
+    """Return the kernel's IR as text.
+    `types` maps parameters to Triton's names: {"x_ptr": "*fp32", "n": "i32"}."""
     return generic(*emitted(kernel, types, constants, attributes, **more))
 
 
 def tidy(module, context) -> None:
-    """Inline functions, rewrite block pointers, fold constants: no pass that would merge two loads."""
+    """Inline functions, rewrite block pointers and fold constants. No pass here merges two loads."""
     if IN_PYTHON:  # it tidies as it prints
         return
     from triton._C.libtriton import passes
@@ -80,5 +81,5 @@ def generic(module, context, kernel: str) -> str:
     module.push_back(
         builder.get_or_insert_function(builder.create_module(), kernel, nothing, "private", True)
     )
-    text = TWIN.sub("", str(module), count=1)  # and the twin goes again: what is left verifies
+    text = TWIN.sub("", str(module), count=1)  # and the twin goes again, so the rest verifies
     return DESCRIBED.sub(r"!tt.tensordesc<tensor<\1>>", POLICY.sub("", text))

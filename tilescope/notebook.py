@@ -1,4 +1,5 @@
-"""tilescope in a notebook: `%load_ext tilescope`, then `%%tilescope` at the head of a cell; and the stepper as a widget."""
+"""Use tilescope in a notebook: `%load_ext tilescope`, then `%%tilescope` at the head of a cell.
+Also shows the stepper as a widget."""
 
 import argparse
 import json
@@ -46,7 +47,8 @@ class Stepper(anywidget.AnyWidget):
         self.observe(self.reply, "request")
 
     def controls(self) -> tuple[list[dict], dict]:
-        """The controls that have something to choose: a row and a column for blocks larger than the view."""
+        """Return the controls that have something to choose,
+        such as a row and a column for blocks larger than the view."""
         down, across = 1, 1
         for value in self.recording.values:
             tall, wide = matrix(value.shape)
@@ -105,7 +107,7 @@ class Stepper(anywidget.AnyWidget):
         self.answer = told | {"view": request.get("view", ""), "revision": request.get("revision", 0)}
 
     def _ipython_display_(self) -> None:
-        """Two outputs: the live view, and a saved step that the view hides as long as it lives."""
+        """Show two outputs: the live view, and a saved step that the view hides while it lives."""
         display(self.live(), raw=True)
         display({"text/html": self.still(), "text/plain": ""}, raw=True)
 
@@ -131,7 +133,7 @@ def show(what) -> Stepper:
 
 
 class Words(argparse.ArgumentParser):
-    """A parser for a magic's line: a wrong word is an error of the cell's, not the end of Python."""
+    """A parser for a magic's line. A wrong word is the cell's error and doesn't end Python."""
 
     def error(self, message: str):
         raise UsageError(f"%%tilescope: {message}")
@@ -151,9 +153,11 @@ def parser() -> argparse.ArgumentParser:
 
 
 def checked_cell(shell, line: str, cell: str) -> None:
-    """`%%tilescope [--step] [--program P] [--texts] [--nan] [--lines] [--save FILE]`: check a cell's launches.
+    """Check a cell's launches: `%%tilescope [--step] [--program P] [--texts] [--nan] [--lines] [--save
+    FILE]`.
 
-    A finding opens the stepper at its program; --step opens it in any case. --texts adds the Triton IR and the PTX.
+    A finding opens the stepper at its program, and --step opens it in any case. --texts adds the Triton IR
+    and the PTX.
     """
     asked = parser().parse_args(shlex.split(line))
     stepping = Stepping(Wanted(asked.program, asked.kernel, asked.launch), texts=asked.texts)

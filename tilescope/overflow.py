@@ -1,5 +1,5 @@
-"""int32 arithmetic that overflows on its way into an address. A hash that is meant to wrap is not on that way: what a
-remainder, a shift to the right or a comparison makes of a number counts as a number of its own."""
+"""Find int32 arithmetic that overflows on its way into an address. A hash that is meant to wrap isn't on that
+way, because the result of a remainder, a right shift or a comparison counts as a new number."""
 
 from collections import defaultdict
 from zlib import crc32
@@ -62,7 +62,7 @@ def edges(block: Block, sources: dict, made_by: dict, wanted: list) -> None:
 
 
 def loop_edges(op: Op, blocks: list[Block], sources: dict) -> None:
-    """What a loop or a branch carries: from its operands into its blocks, and out of them again."""
+    """Return the values that a loop or a branch carries, from its operands into its blocks and out again."""
 
     def join(to: list[str], *handed: list[str]) -> None:
         for names in handed:
@@ -83,12 +83,12 @@ def loop_edges(op: Op, blocks: list[Block], sources: dict) -> None:
 
 
 class Overflows:
-    """Finds in a run which operations overflow; where `changed` names a line, gives other results there."""
+    """Find which operations overflow in a run. If `changed` names a line, give other results there."""
 
     def __init__(self, module: Module, changed: int | None = None):
         self.wanted, self.changed = on_the_way(module), changed
         self.found: dict[int, dict] = {}  # line -> what happened there first
-        # a checksum of what each line asks for, lane by lane: lanes may swap their places
+        # a checksum of each line's addresses, lane by lane, because lanes may swap their order
         self.addresses: dict[tuple, int] = {}
 
     def around(self, step) -> None:
@@ -123,7 +123,7 @@ class Overflows:
 
 
 def overflowed(op: Op, a: np.ndarray, b: np.ndarray, result: np.ndarray) -> np.ndarray:
-    """Where the number that is kept is not the one that was meant."""
+    """Return where the stored number isn't the intended one."""
     if op.name == "arith.addi":
         return ((a ^ result) & (b ^ result)) < 0
     if op.name == "arith.subi":
@@ -133,8 +133,8 @@ def overflowed(op: Op, a: np.ndarray, b: np.ndarray, result: np.ndarray) -> np.n
 
 
 def overflows(module: Module, again) -> list[dict]:
-    """The overflows that an active lane's address is made of: line, program, what. `again(probe)` runs the launch
-    anew."""
+    """Return the overflows that reach an active lane's address: line, program, what.
+    `again(probe)` repeats the launch."""
     first = Overflows(module)
     again(first)
     found = []

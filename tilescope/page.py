@@ -1,4 +1,5 @@
-"""A recording in the simulators' view: what it is given, a page of its own, and a still picture for saved notebooks."""
+"""Show a recording in the simulators' view:
+its data, a page of its own, and a still picture for saved notebooks."""
 
 import json
 from functools import cache
@@ -35,7 +36,8 @@ document.documentElement.dataset.mounted = 'true';
 
 @cache
 def view(*kinds: str) -> str:
-    """The view's files of some kinds, one after the other: from the package, or from the checkout around it."""
+    """Return the view's files of some kinds, one after the other,
+    from the package or from the checkout around it."""
     folder = next((f for f in (HERE / "view", HERE.parent / "view") if (f / "scene.js").exists()), None)
     if folder is None:
         raise FileNotFoundError("tilescope must have its view folder, got none; install it from its checkout")
@@ -49,7 +51,7 @@ def title(recording: Recording) -> str:
 
 
 def spec(recording: Recording, controls: list | None = None, start: dict | None = None) -> dict:
-    """What the view needs once, before any picture."""
+    """Return what the view needs once, before any picture."""
     x, y, z = recording.grid
     return {
         "id": "tilescope.step",
@@ -78,7 +80,7 @@ def code(recording: Recording) -> list[dict]:
 
 
 def answer(steps: Steps, look: Look, values: dict | None = None) -> dict:
-    """All steps as the view takes them: the first whole, then what each changes."""
+    """Return all steps as the view takes them: the first whole, then the changes of each."""
     numbers = chosen_steps(steps)
     frames = [scene(steps, number, look) for number in numbers]
     tallest = max((frame["h"] for frame in frames), default=0)
@@ -96,7 +98,8 @@ def answer(steps: Steps, look: Look, values: dict | None = None) -> dict:
 
 
 def deltas(frames: list[dict]) -> list[dict]:
-    """The first frame whole, then what each changes. A mark is sent where it is new or differs, its order always."""
+    """Return the first frame whole, then the changes of each.
+    A mark is sent when it is new or differs, its order always."""
     found, before, marks = [], {}, {}
     for frame in frames:
         now = {mark["id"]: mark for mark in frame["marks"]}
@@ -119,7 +122,7 @@ def changed(old: dict | None, new: dict) -> dict:
 
 
 def page(recording: Recording) -> str:
-    """A page that needs no network and no Python: the same steps, for whoever opens the file."""
+    """Return a page that needs no network and no Python, with the same steps."""
     steps = Steps(recording)
     wide, narrow = (answer(steps, Look(width=width)) for width in (WIDE, NARROW))
     data = json.dumps({"spec": spec(recording), "wide": wide, "narrow": narrow}, allow_nan=False)
@@ -128,7 +131,8 @@ def page(recording: Recording) -> str:
 
 
 def still(steps: Steps, uid: str = "tilescope") -> str:
-    """The step that a recording opens at, where nothing can be run: its words, its picture and its data."""
+    """Return a still view of the step that a recording opens at, for readers who can't run it:
+    its words, its picture and its data."""
     recording = steps.recording
     if not len(steps):
         return "<p>The program performs no line.</p>"

@@ -1,4 +1,4 @@
-"""`pytest --tilescope`: a test fails for what its launches do wrong, and says it.
+"""Fail a test for the mistakes of its launches, and report them (`pytest --tilescope`).
 
 Nothing is installed before the first test runs, so that libraries are imported as on any machine without a GPU.
 """

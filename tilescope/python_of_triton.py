@@ -1,9 +1,11 @@
-"""Install Triton's Python files where Triton has no wheel, on macOS and Windows: of its wheel for Linux, known by its hash.
+"""Install Triton's Python files where Triton has no wheel, on macOS and Windows. They come from its wheel for
+Linux, known by its hash.
 
     python -m tilescope.python_of_triton
 
-pip gets the wheel (198 MB), as it gets any other. What is installed is 1 MB: a wheel for every system, version "3.7.1+python",
-in whose `triton._C.libtriton` our builder stands in for the compiled library, so `import triton` works in any order.
+pip gets the wheel (198 MB), as it gets any other. Only 1 MB is installed: a wheel for every system, version
+"3.7.1+python". In its `triton._C.libtriton` our builder replaces the compiled library, so `import triton`
+works in any order.
 """
 
 import base64
@@ -51,7 +53,7 @@ def downloaded(folder: Path) -> Path:
 
 
 def run(*command) -> None:
-    """Run pip; NotInstalled with its last word."""
+    """Run pip, or raise NotInstalled with its last line."""
     pip = [sys.executable, "-m", "pip", *map(str, command), "--disable-pip-version-check", "--quiet"]
     done = subprocess.run(pip, capture_output=True, text=True, encoding="utf-8", errors="replace")
     if done.returncode:

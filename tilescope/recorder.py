@@ -1,4 +1,5 @@
-"""Record what one program does: every operation it performs, with the values of each block and the addresses of its lanes."""
+"""Record what one program does:
+every operation, with the values of each block and the addresses of its lanes."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -38,13 +39,14 @@ KINDS = {
 
 @dataclass
 class Value:
-    """A block, or a number: what an operation made for one program. Axes along which all lanes agree may have length 1."""
+    """A block or a number that an operation made for one program.
+    Axes along which all lanes agree may have length 1."""
 
     name: str  # the variable of the source, as far as Triton tells it
     type: str  # "fp32", "i32", "pointer"
     shape: tuple[int, ...]
     kept: np.ndarray
-    made_by: int | None  # the operation's number; None for an argument of the kernel
+    made_by: int | None  # the operation's number, None for an argument of the kernel
 
     @property
     def lanes(self) -> np.ndarray:
@@ -53,13 +55,13 @@ class Value:
 
 @dataclass
 class Access:
-    """Where the lanes of one load, store or atomic go; addresses count from the machine's own bases."""
+    """The addresses of one load's, store's or atomic's lanes, counted from the machine's own bases."""
 
     kind: str  # "load", "store", "atomic"
     size: int  # bytes of one lane
     shape: tuple[int, ...]
     address: np.ndarray
-    active: np.ndarray | None  # None: every lane
+    active: np.ndarray | None  # None for every lane
     moved: int | None  # the number of the value that was loaded or stored
 
 
@@ -71,7 +73,7 @@ class Done:
     line: int
     operands: tuple[int, ...]
     results: tuple[int, ...]
-    turns: tuple[tuple[int, int], ...]  # of each loop around it: its line, and the turn, which counts from 0
+    turns: tuple[tuple[int, int], ...]  # for each loop around it, its line and its iteration from 0 on
     attributes: dict = field(default_factory=dict)
     access: Access | None = None
     error: str = ""  # why the run ended here
@@ -105,7 +107,7 @@ class Recording:
     values: list[Value] = field(default_factory=list)
     done: list[Done] = field(default_factory=list)
     findings: list[dict] = field(default_factory=list)
-    texts: list[dict] = field(default_factory=list)  # the same kernel in other words: label, lines, of
+    texts: list[dict] = field(default_factory=list)  # the same kernel in other texts: label, lines, of
     cut: str = ""  # why the rest is not recorded
 
     @property
@@ -114,7 +116,7 @@ class Recording:
         return [self.program % x, self.program // x % y, self.program // (x * y)]
 
     def place_of(self, address: int) -> tuple[Place, int] | None:
-        """The tensor that an address belongs to, as near as the bytes from its start say; None where there is none."""
+        """Return the tensor that an address belongs to, as near as the bytes from its start say, or None."""
         number = ((address + HALF) >> SPAN) - 1
         if not 0 <= number < len(self.places):
             return None
@@ -133,7 +135,7 @@ class Around:
 
 
 class Recorder:
-    """Fills a recording; `launch` makes the Launch whose program tells what it does."""
+    """Fills a recording. `launch` makes the Launch whose program is recorded."""
 
     def __init__(self, recording: Recording, words: dict[str, str]):
         self.recording, self.words = recording, words
@@ -181,7 +183,7 @@ class Recorder:
         return end
 
     def enter(self, launch: Launch, ready: Ready, frame: Frame) -> None:
-        """Numbers what the block begins with: new values, or those that a loop carries on."""
+        """Number a block's first values: new ones, or those that a loop carries on."""
         known, now = [], self.around[-1] if self.around else None
         block, loop = ready.block, now.step.op.name if now else ""
         if loop == "scf.for" or (loop == "scf.while" and ready is now.step.inner[0][0]):
@@ -248,7 +250,7 @@ class Recorder:
         return numbers
 
     def structure(self, step: Step, launch: Launch, frame: Frame, operands: tuple):
-        """A loop, a branch or a call: what it hands on are values that its blocks made."""
+        """Record a loop, a branch or a call. It hands on values that its blocks made."""
         first = {"scf.for": operands[3:], "scf.while": operands, "tt.call": operands}.get(step.op.name, ())
         around = Around(step, list(first), line=step.line)
         self.around.append(around)
@@ -278,7 +280,7 @@ class Recorder:
 
 
 class Watched(Launch):
-    """A launch of which one program is recorded."""
+    """A launch that records one program."""
 
     def __init__(self, recorder: Recorder, *given):
         super().__init__(*given)
@@ -296,7 +298,7 @@ class Watched(Launch):
 
 
 def plain(op: Op) -> dict:
-    """What a lane's way through an operation depends on."""
+    """Return the facts that decide a lane's way through an operation."""
     return {name: op.attributes[name] for name in ("axis", "order", "predicate") if name in op.attributes}
 
 

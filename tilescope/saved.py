@@ -1,4 +1,5 @@
-"""A run as one file: its findings, its lines, and the recording of one program. The file holds data alone, no code."""
+"""Save a run as one file: its findings, its lines, and the recording of one program.
+The file holds only data, no code."""
 
 import json
 import zipfile
@@ -18,7 +19,7 @@ class BadFile(ValueError):
 
 
 class Arrays:
-    """Arrays one after the other; each is named by its offset, its type and its shape."""
+    """Arrays one after the other. Each is named by its offset, its type and its shape."""
 
     def __init__(self, held: bytes = b""):
         self.held, self.parts, self.size = held, [], 0
@@ -68,7 +69,7 @@ def access_told(access: Access | None, arrays: Arrays) -> dict | None:
 
 
 def load(path: str | Path) -> tuple[dict, Recording | None]:
-    """The run that a file holds, and its recording; BadFile where it holds none."""
+    """Return the saved run and its recording. Raise BadFile if the file has none."""
     try:
         with zipfile.ZipFile(path) as file:
             told, arrays = json.loads(file.read("run.json")), Arrays(file.read("arrays"))

@@ -1,4 +1,5 @@
-"""Steps as scenes: plain data that the simulators' view draws, with marks, words and the same values as a table."""
+"""Turn steps into scenes:
+plain data that the simulators' view draws, with marks, words and the same values as a table."""
 
 from dataclasses import dataclass
 from math import prod
@@ -20,10 +21,10 @@ KEYS = ("useful", "asked for here"), ("idle", "fetched, or masked off"), ("hot",
 
 @dataclass(frozen=True)
 class Look:
-    """What of a step is drawn: which of its blocks, and the window of lanes that begins at a row and a column."""
+    """The drawn part of a step: one of its blocks, and the window of lanes that begins at a row and a column."""
 
     block: int = 0
-    row: int | None = None  # None: where the step's finding is
+    row: int | None = None  # None for the step's finding
     column: int | None = None
     width: int = WIDE
 
@@ -41,7 +42,7 @@ class Window:
 
 
 def matrix(shape: tuple[int, ...]) -> tuple[int, int]:
-    """A block as rows and columns; one of a single axis is written in lines of eight."""
+    """Return a block as rows and columns. A block of one axis is written in lines of eight."""
     if len(shape) < 2:
         count = prod(shape)
         across = min(count, COLUMNS)
@@ -122,7 +123,8 @@ class Drawn:
         return hot
 
     def reached(self, access: Access):
-        """Each tensor that active lanes reach: the byte of every lane in it, and which lanes those are."""
+        """Return each tensor that active lanes reach, with the byte of every lane in it,
+        and which lanes those are."""
         address = access.address
         on = np.ones(access.shape, bool) if access.active is None else access.active
         number = ((address + HALF) >> SPAN) - 1
@@ -132,7 +134,7 @@ class Drawn:
                 yield place, address - place.base, mine
 
     def born(self) -> bool:
-        """Whether the block in view is one in which a finding says that a NaN or an infinity was born."""
+        """Return whether a finding says that a NaN or an infinity was born in the block in view."""
         kinds = {f["kind"] for f in self.findings if f["operands"]}
         if (
             self.value is None
@@ -214,7 +216,8 @@ class Drawn:
         return self.access is None or self.access.active is None or bool(self.access.active[lane])
 
     def told(self, lane: tuple) -> tuple[str, str, list[str]]:
-        """What one lane holds and where it goes: in words, the term of its sector, and as a row of the table."""
+        """Describe what one lane holds and where it goes:
+        in words, as the term of its sector, and as a row of the table."""
         shown, name = self.word(lane), f"lane {lane_name(lane)}"
         said, term, row = f"{name} = {shown}" if shown else name, "", [lane_name(lane), shown]
         if self.access is None:
@@ -241,14 +244,14 @@ class Drawn:
         self.marks.append(word | {"on": "ground" if hot else "idle", "k": term})
 
     def short(self, lane: tuple, shown: str) -> str:
-        """A lane's value as its cell has room for it; of a pointer, the element."""
+        """Return a lane's value as short as its cell needs. A pointer is shown as its element."""
         if self.value is not None and self.value.type == "pointer":
             at = self.recording.place_of(int(self.value.lanes[lane]))
             return str(at[1] // at[0].itemsize) if at else "?"
         return shown if len(shown) <= 5 else shortened(shown)
 
     def pick(self, lane: tuple, said: str) -> list[list[str]]:
-        """What picking a lane tells: itself, then the lines its value came from."""
+        """Return the words for a picked lane: itself, then the lines its value came from."""
         head = [["", said]]
         if self.number < 0:
             return head
@@ -451,7 +454,7 @@ def scene(steps: Steps, at: int, look: Look | None = None) -> dict:
 
 
 def chosen_steps(steps: Steps) -> list[int]:
-    """The steps that an album holds: all, or where they are too many the first and the last."""
+    """Return the steps that an album holds: all, or the first and the last if there are too many."""
     if len(steps) <= MOST_STEPS:
         return list(range(len(steps)))
     half = MOST_STEPS // 2
@@ -459,7 +462,8 @@ def chosen_steps(steps: Steps) -> list[int]:
 
 
 def opening(steps: Steps) -> int:
-    """The step to open at: where it failed, else the first that a finding names, else the first access."""
+    """Return the step to open at:
+    where it failed, else the first that a finding names, else the first access."""
     numbers = chosen_steps(steps)
     failed = next((n for n in numbers if steps.failed(steps[n])), None)
     mine = [f for f in steps.recording.findings if steps.recording.ids in f["programs"]]
@@ -474,7 +478,7 @@ def term_of(tensor: str, sector: int) -> str:
 
 
 def lane_said(steps: Steps, at: int, lane: tuple[int, ...]) -> list[list[str]]:
-    """What picking one lane of a step's block tells: [line, words], itself first."""
+    """Return the words for one picked lane of a step's block as [line, words], itself first."""
     one = Drawn(steps, steps[at], Look())
     return one.pick(lane, one.told(lane)[0])
 

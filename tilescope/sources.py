@@ -9,7 +9,8 @@ from .machine.tree import Block, Function, Op
 
 
 def source_of(file: str, kernel: str, line: int) -> tuple[int, list[str]]:
-    """A kernel's first line and its lines, from its def to its end; no lines where the file can't be read."""
+    """Return a kernel's first line and its lines, from its def to its end,
+    or no lines if the file can't be read."""
     lines = linecache.getlines(file)
     try:
         tree = ast.parse("".join(lines))
@@ -26,8 +27,8 @@ def source_of(file: str, kernel: str, line: int) -> tuple[int, list[str]]:
 
 
 def variables(function: Function, source: list[str]) -> dict[str, str]:
-    """Values by the source's variables. Triton numbers those that share a name, and names each part of an expression
-    after what the whole is assigned to: of one line, the last one is it."""
+    """Return values by the source's variables. Triton numbers variables that share a name, and names each
+    part of an expression after the assigned variable. On one line, the last value is the variable's."""
     known = set(re.findall(r"[A-Za-z_]\w*", "\n".join(source)))
     found, last = {}, {}
     for value, word in function.words.items():

@@ -1,4 +1,4 @@
-"""Record a program of a script's launches: the first that a finding names, or the one that was asked for."""
+"""Record a program of a script's launches: the first that a finding names, or the requested one."""
 
 from dataclasses import dataclass
 from math import prod
@@ -14,7 +14,7 @@ from .texts import texts_of
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which program of which launch to record; what is left open is chosen by the findings."""
+    """The program and launch to record. Findings choose anything left open."""
 
     program: int | tuple[int, ...] | None = None
     kernel: str = ""
@@ -25,7 +25,7 @@ class Wanted:
         return kernel and self.launch in (None, number) and self.number(call.grid) is not None
 
     def number(self, grid: tuple[int, int, int]) -> int | None:
-        """The program's number in a grid; None where the grid lacks it."""
+        """Return the program's number in a grid, or None if the grid lacks it."""
         if self.program is None:
             return 0
         if isinstance(self.program, int):

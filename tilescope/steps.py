@@ -1,4 +1,4 @@
-"""A recording as steps of the source: forward and back, line after line, loops turn after turn."""
+"""Show a recording as steps of the source, forward and back, line after line, loops iteration by iteration."""
 
 from dataclasses import dataclass
 from heapq import heappop, heappush
@@ -11,7 +11,7 @@ from .recorder import Access, Done, Place, Recording, Value
 from .words import number_in_words
 
 SECTOR = 32  # bytes
-Lane = tuple[int | None, ...]  # a place in a block; None along an axis means all of it
+Lane = tuple[int | None, ...]  # an index in a block, where None means the whole axis
 SAME_LINES = ("arith.constant",)  # what belongs to no line of its own
 MIXED = ("tt.histogram", "tt.cat", "tt.split", "tt.reshape", "tt.map_elementwise")  # all lanes count for each
 
@@ -73,12 +73,12 @@ class Steps:
         return max(at - 1, 0)
 
     def next_of(self, line: int, at: int, way: int = 1) -> int | None:
-        """The next step of a line after `at`, or with way -1 the one before it."""
+        """Return the next step of a line after `at`, or with way -1 the one before it."""
         there = range(at + 1, len(self.all)) if way > 0 else range(at - 1, -1, -1)
         return next((number for number in there if self.all[number].line == line), None)
 
     def over(self, at: int) -> int:
-        """The next step outside the loop that a step is in; from outside every loop, the next step."""
+        """Return the next step outside the loop around a step. Outside every loop, return the next step."""
         depth = len(self.all[at].turns)
         there = range(at + 1, len(self.all))
         return next((n for n in there if not depth or len(self.all[n].turns) < depth), len(self.all) - 1)
@@ -86,7 +86,8 @@ class Steps:
     # ---- what a step shows
 
     def blocks(self, step: Step) -> list[tuple[int, Access | None]]:
-        """The values that a step made or stored, the last one first, each with the access that moved it."""
+        """Return the values that a step made or stored, the last one first,
+        each with the access that moved it."""
         found: list[tuple[int, Access | None]] = []
         for done in self.operations(step):
             if done.access is not None and done.access.moved is not None:
@@ -96,7 +97,7 @@ class Steps:
         return found[::-1]
 
     def main(self, step: Step) -> tuple[int, Access | None] | None:
-        """The block that a step is about: what it last moved, else what it last made."""
+        """Return the block that a step is about: the last one moved, else the last one made."""
         blocks = self.blocks(step)
         failed = self.failed(step)
         if failed is not None and failed.access is not None:
@@ -134,8 +135,8 @@ class Steps:
         return place, byte, f"{place.name}[{', '.join(map(str, index))}]"
 
     def origins(self, number: int, lane: Lane) -> list[Origin]:
-        """The lines that one lane's value came from, the newest first, with what each of them gave it. Of a loop's turns
-        the last one counts: those before it are at the same lines."""
+        """Return the lines that one lane's value came from, the newest first, with the value each gave it.
+        Only a loop's last iteration counts, because earlier ones are at the same lines."""
         if (number, lane) not in self.known:
             self.known[number, lane] = self.traced(number, lane)
         return self.known[number, lane]
@@ -157,7 +158,7 @@ class Steps:
                 if value.name:
                     found.setdefault((0, value.name), Origin(0, value.name, self.shown(value, lane)))
                 continue
-            # a line tells what it named, not every part of it
+            # a line shows the named value, not every part of the expression
             if done.line and done.name not in SAME_LINES and (value.name or done.line not in told):
                 told.add(done.line)
                 name = value.name or done.name.split(".")[-1]
@@ -168,7 +169,7 @@ class Steps:
         return list(found.values())
 
     def loaded_from(self, done: Done, lane: Lane) -> str:
-        """The element that a load's lane came from; empty where several lanes are meant, or none was read."""
+        """Return the element that a load's lane came from, empty if several lanes are meant or none was read."""
         access = done.access
         if access is None or access.kind != "load" or None in lane:
             return ""
@@ -220,7 +221,7 @@ class Steps:
         ]
 
     def shown(self, value: Value, lane: Lane) -> str:
-        """A lane's value in words; of several lanes the least and the most."""
+        """Return a lane's value in words, or the least and the most of several lanes."""
         some = (
             value.lanes[tuple(slice(None) if at is None else at for at in lane)]
             if value.shape
@@ -244,7 +245,8 @@ class Steps:
 
 
 def same_lane(value: Value, lane: Lane, shape: tuple[int, ...]) -> Lane | None:
-    """The lane of an operand as large as the result, or that is broadcast to it; None where all of it counts."""
+    """Return the same lane of an operand that is as large as the result or broadcast to it,
+    or None if all lanes count."""
     if len(value.shape) != len(lane):
         return None
     sides = zip(value.shape, shape, lane, strict=True)
@@ -252,7 +254,7 @@ def same_lane(value: Value, lane: Lane, shape: tuple[int, ...]) -> Lane | None:
 
 
 def edges(some: np.ndarray) -> tuple:
-    """The least and the most; NaN where there is one."""
+    """Return the least and the most, or NaN if there is one."""
     if some.dtype.kind == "b":
         return some.min(), some.max()
     flat = some.astype(np.float64) if some.dtype.kind not in "iu" else some

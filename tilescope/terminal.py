@@ -17,7 +17,7 @@ AROUND = 3  # lines of the source above and below the one at work
 
 
 def show(recording: Recording, html: str | None, browse: bool, given=None, out=None) -> None:
-    """Writes the page where one is wanted; then answers keys, or prints the step it opens at where nobody types."""
+    """Write the page if one is wanted. Then answer keys, or print the opening step if there is no keyboard."""
     out = out or sys.stdout
     steps = Steps(recording)
     if html:
@@ -64,7 +64,7 @@ def answered(steps: Steps, at: int, key: str) -> tuple[int, str]:
 
 
 def said(steps: Steps, at: int) -> str:
-    """One step: its lines, its figures and its lanes in view."""
+    """Return one step as text: its lines, its figures and its lanes in view."""
     step, recording = steps[at], steps.recording
     shown = scene(steps, at)
     lines = [f"{title(recording)}: step {at + 1} of {len(steps)}, {shown['caption'].partition(':')[0]}", ""]
@@ -82,7 +82,7 @@ def said(steps: Steps, at: int) -> str:
 
 
 def lane_said(steps: Steps, at: int, typed: str) -> str:
-    """What one lane holds, where it goes, and the lines it came from."""
+    """Say what one lane holds, where it goes, and the lines it came from."""
     main = steps.main(steps[at])
     if main is None:
         return "this line makes no value"

@@ -1,4 +1,5 @@
-"""A kernel in other words: its Triton IR, and the PTX that Triton's compiler makes of it, with the source line of each line."""
+"""Show a kernel in other languages:
+its Triton IR, and the PTX that Triton's compiler makes, with the source line of each line."""
 
 import re
 from pathlib import Path
@@ -18,7 +19,7 @@ STAGES = ("ttir", "ttgir", "llir", "ptx")
 
 
 def texts_of(lowered: tuple, file: str, capability: int) -> list[dict]:
-    """What the view shows next to the source; each text that can be made here."""
+    """Return the texts that the view shows next to the source, as far as they can be made here."""
     if not lowered:
         return []
     found = []
@@ -35,7 +36,7 @@ def texts_of(lowered: tuple, file: str, capability: int) -> list[dict]:
             OSError,
             ImportError,
         ):
-            continue  # a text that can't be made is left out: the compiler may be missing, or refuse the kernel
+            continue  # a text is left out if the compiler is missing or refuses the kernel
         found.append({"label": label, "lines": lines[:MOST_LINES], "of": of[:MOST_LINES]})
     return found
 

@@ -1,4 +1,4 @@
-"""Autotuned kernels where nothing can be timed: the first configuration that compiles runs, or all of them."""
+"""Replace autotuning, since nothing can be timed. The first configuration that compiles runs, or all do."""
 
 from contextlib import contextmanager, suppress
 
@@ -12,8 +12,8 @@ CONFIGS: list[str] = []  # the configuration of the launch that is under way
 
 
 def tuned(self, *args, **kwargs):
-    """Takes the place of Autotuner.run. Where all configurations are asked for, the others run before the first one,
-    each from the memory that it finds."""
+    """Replace Autotuner.run. If all configurations are requested, the others run before the first one, each
+    from the memory that it finds."""
     self.nargs = dict(zip(self.arg_names, args, strict=False))
     named, ruled_out = {**self.nargs, **kwargs}, None
     configs = list(self.prune_configs(kwargs))

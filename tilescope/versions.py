@@ -8,7 +8,8 @@ OLDEST = (3, 6)
 
 
 def hold_triton() -> None:
-    """Raises ImportError with one clear line where Triton is missing or too old; puts our builder where its library is not."""
+    """Raise ImportError with one clear line if Triton is missing or too old.
+    Install our builder if its library is missing."""
     stand_in.where_needed()
     import triton
 
@@ -21,7 +22,7 @@ def hold_triton() -> None:
 
 
 def hindrance() -> str:
-    """Says why no kernel can be checked in this environment; an empty text where it can."""
+    """Return why no kernel can be checked in this environment, or an empty text."""
     try:
         hold_triton()
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""`with tilescope.watch() as seen:` collects what the launches inside do wrong, and what they move."""
+"""Collect the mistakes of the launches inside, and the bytes they move (`with tilescope.watch() as seen:`)."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -61,7 +61,7 @@ class Seen:
 
     @property
     def recording(self):
-        """What one program did, where that was asked for."""
+        """the steps of one program, if requested"""
         return next((one.recording for one in self.looks if hasattr(one, "recording")), None)
 
     @property
@@ -85,7 +85,7 @@ class Seen:
         self.note([Finding("not run", str(error), kernel, file, error.line or None)])
 
     def note(self, findings: list[Finding]) -> None:
-        """Keeps each mistake once; a later launch that makes it too adds to its `times`."""
+        """Keep each mistake once. A later launch that repeats it adds to its `times`."""
         counted = []  # once a launch
         for finding in findings:
             known = next((f for f in self.findings if f.same_as(finding)), None)
@@ -101,8 +101,8 @@ class Seen:
 def watch(*looks, program: int | tuple[int, ...] | None = None, **asked: bool) -> Iterator[Seen]:
     """Checks every launch inside, and collects findings instead of raising them. Installs the launcher for good.
 
-    Checks that are made on request alone: all_configs, overflow, nan, atomics. With `program`, what that program does is
-    kept as `seen.recording`. `looks` are more looks of their kind.
+    Some checks are made only on request: all_configs, overflow, nan, atomics. With `program`, that program's
+    steps are kept as `seen.recording`. `looks` are further checks of this kind.
     """
     launcher.install()
     if program is not None:

@@ -1,4 +1,4 @@
-"""The simulators: pure models, their scenes, and one shared view."""
+"""Offer the simulators: pure models, their scenes, and one shared view."""
 
 
 def show(name: str, measured: dict | None = None, predict: bool = False, **inputs):

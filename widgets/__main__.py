@@ -1,4 +1,4 @@
-"""The simulators without a browser: python -m widgets list | run NAME input=value ..."""
+"""Use the simulators without a browser: python -m widgets list | run NAME input=value ..."""
 
 import argparse
 import json
@@ -99,7 +99,7 @@ def run_command(name: str, pairs: list[str], as_json: bool) -> None:
 
 
 def _flag_last(words: list[str]) -> list[str]:
-    """Move --json to the end, so that inputs may come on either side of it, which argparse doesn't allow."""
+    """Move --json to the end, so that inputs may come before and after it, which argparse doesn't allow."""
     return sorted(words, key=lambda word: word == "--json")
 
 

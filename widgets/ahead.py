@@ -1,6 +1,6 @@
 """Answers to the views of one widget, and to the step that a view's next key may ask for.
 
-A request may name a state (`values`), a step to think of besides (`ahead`: {turn, key, values}), or both.
+A request may name a state (`values`), a step to compute ahead (`ahead`: {turn, key, values}), or both.
 """
 
 import json
@@ -9,7 +9,7 @@ from functools import lru_cache
 from widgets.answer import answer
 from widgets.declare import Declaration
 
-KEPT = 6  # pictures: the one on show, two steps to each side, and one more
+KEPT = 6  # pictures, the one on show, two steps to each side, and one more
 
 
 class Answers:
@@ -23,7 +23,7 @@ class Answers:
         self._picture = picture
 
     def to(self, request: dict) -> dict[str, dict]:
-        """Return `answer`, `ahead` or both, as the request asks. `ahead` says under which key the view files it."""
+        """Return `answer`, `ahead` or both, as the request wants. `ahead` says under which key the view files it."""
         out, step = {}, request.get("ahead")
         if "values" in request or not step:
             out["answer"] = self._answer(request, request.get("values"))

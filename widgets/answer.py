@@ -1,4 +1,4 @@
-"""From a request of the view to its answer: pure, so a notebook's kernel and a static page share it.
+"""Turn a request of the view into its answer. It is pure, so a notebook's kernel and a static page share it.
 
 request {view, revision, values, guess, narrow, axes}  ->  answer {view, revision, values, frames | error, ...}
 """
@@ -92,7 +92,7 @@ def _verdict(declaration: Declaration, start: dict | None, guess) -> dict | None
 
 
 def check_measured(declaration: Declaration, measured: dict | None) -> None:
-    """A measurement that the scene could not show is said, not dropped in silence."""
+    """Report a measurement that the scene could not show, instead of dropping it in silence."""
     if not measured:
         return
     if not declaration.measures:
@@ -139,7 +139,7 @@ def _plain_scene(scene: Scene, table: dict) -> dict:
 def deltas(frames: list[dict]) -> list[dict]:
     """Return the first frame whole, then only the changes of each, so that a long stepper stays a small message.
 
-    Steps that share a mark should share the very same one: then it costs nothing to compare.
+    Steps that share a mark should share the very same one, because then it costs nothing to compare.
     """
     out, before, marks = [], {}, {}
     for frame in frames:
@@ -181,7 +181,7 @@ def _changed(old: dict | None, new: dict) -> dict:
 
 
 def plain_result(result) -> dict:
-    """A result as JSON can hold it."""
+    """Return a result as JSON can hold it."""
     if not is_dataclass(result):
         raise TypeError(f"run must return a frozen dataclass, got {type(result).__name__}; declare one")
     return asdict(result)

@@ -58,7 +58,7 @@ def chromium(path: str | None = None) -> Iterator:
 
 
 class BarePage:
-    """A page without a notebook, that can be given other simulators: a new one costs a second of both cores."""
+    """A page without a notebook, that can be given other simulators, because a new one costs a second of both cores."""
 
     def __init__(self, browser, **context):
         self.page = browser.new_context(**context).new_page()
@@ -82,7 +82,7 @@ class BarePage:
         route.fulfill(content_type=f"{kind}; charset=utf-8", body=body())
 
     def show(self, shown: list[tuple[Declaration, dict]], theme: str, width: int, ahead: bool) -> None:
-        """Loads the page anew, with these simulators as they open."""
+        """Load the page again, with these simulators as they open."""
         self._answers = {declaration.id: Answers(declaration, **given) for declaration, given in shown}
         self._ahead = ahead
         starts = [

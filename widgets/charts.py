@@ -1,4 +1,4 @@
-"""Drawing helpers: scales, axes, bars, lines with their names at the end. Each returns a list of marks."""
+"""Draw scales, axes, bars, and lines with their names at the end. Each helper returns a list of marks."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -28,7 +28,7 @@ class Box:
 
 @dataclass(frozen=True)
 class Scale:
-    """A value's place in the picture. Fix lo and hi over the sliders' range, so that the eye can compare."""
+    """Map values to positions in the picture. Fix lo and hi over the sliders' range, so that the eye can compare."""
 
     lo: float
     hi: float
@@ -37,7 +37,7 @@ class Scale:
     log: bool = False
 
     def __call__(self, value: float) -> float:
-        """The place, held to the ends: a mark never leaves its box."""
+        """Return the position, clamped to the ends, so a mark never leaves its box."""
         if self.log:
             share = math.log(max(value, self.lo) / self.lo) / math.log(self.hi / self.lo)
         else:
@@ -63,7 +63,7 @@ def holding(ends: dict[str, float]) -> Iterator[None]:
 
 
 def steady(axis: str, end: float) -> float:
-    """The end of an axis that depends on the state. While a knob is in the hand, it stays as the hand found it."""
+    """Return the end of an axis that depends on the state. During a drag, it stays as it was at the start."""
     ends = _ENDS.get()
     return end if ends is None else ends.setdefault(axis, end)
 
@@ -101,7 +101,7 @@ def axis_x(
     top: float | None = None,
     ticks: Sequence[float] | None = None,
 ) -> list[dict]:
-    """Draw a horizontal axis at y. With `top`, grid lines reach up to it. It needs 36 units below y."""
+    """Draw a horizontal axis at y. With `top`, grid lines reach up to top. It needs 36 units below y."""
     marks = [line(f"{id}-line", scale.start, y, scale.end, y, "axis")]
     for i, value in enumerate(ticks if ticks is not None else scale.ticks()):
         x = scale(value)
@@ -123,7 +123,7 @@ def axis_y(
     right: float | None = None,
     ticks: Sequence[float] | None = None,
 ) -> list[dict]:
-    """Draw a vertical axis at x, with its name above it. With `right`, grid lines reach over to it."""
+    """Draw a vertical axis at x, with its name above it. With `right`, grid lines reach over to right."""
     marks = []
     for i, value in enumerate(ticks if ticks is not None else scale.ticks()):
         y = scale(value)
@@ -248,7 +248,7 @@ def _bottom(block: list, apart: float) -> float:
 
 
 def limit_across(id: str, box: Box, y: float, name: str) -> list[dict]:
-    """A ceiling: a dashed horizontal line, its name above its right end."""
+    """Draw a ceiling, a dashed horizontal line, with its name above its right end."""
     return [
         line(f"{id}-line", box.x, y, box.right, y, "limit", name),
         text(f"{id}-name", box.right, y - 6, name, "muted", "small", "end"),

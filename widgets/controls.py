@@ -1,7 +1,7 @@
 """Declare controls as data, and check the values that come in through them.
 
-Each constructor takes name, label and default, then its range; `unit=`, `help=` and `more=True`
-(folded away: at most four stand in view) go for all.
+Each constructor takes name, label and default, then its range. All take `unit=`, `help=` and `more=True` (folded
+away, since at most four are in view).
 """
 
 import math
@@ -29,7 +29,7 @@ class Control:
     min: float | None = None
     max: float | None = None
     step: float | None = None
-    stops: tuple = ()  # the options of a select; the only places where a slider halts
+    stops: tuple = ()  # the options of a select, or the only stops of a slider
     texts: tuple[str, ...] = ()  # what the stops are called
     unit: str = ""
     help: str = ""
@@ -83,7 +83,7 @@ def slider(name: str, label: str, default, min, max, step=1, **about) -> Control
 
 
 def number(name: str, label: str, default, min, max, step=1, **about) -> Control:
-    """A field to type into, where the exact value matters more than the feel of moving it."""
+    """Return a field to type into, where the exact value matters more than the feel of moving it."""
     whole = _whole(default, min, max, step)
     return Control("number", name, label, default, min, max, step, whole=whole, **about)
 

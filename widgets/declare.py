@@ -16,17 +16,17 @@ class Prediction:
     question: str
     answer: str  # the field of the result that holds it, 'busiest.load_tokens'
     unit: str = ""
-    tolerance: float = 0.1  # relative: a guess this near counts as right
+    tolerance: float = 0.1  # relative; a guess this near counts as right
     show: Callable[[float], str] = units.number
 
 
 @dataclass(frozen=True)
 class Stepper:
-    """The picture has steps: frames(result, measured=None) gives one Scene each, all sent at once."""
+    """Show a picture with steps. frames(result, measured=None) gives one Scene each, all sent together."""
 
     noun: str  # 'tile', 'round', 'token'
     frames: Callable[..., list[Scene]]  # frames(result, measured=None, width=WIDE)
-    start: Callable[[Any], int] = lambda result: 0  # the step to open at: one that tells the story
+    start: Callable[[Any], int] = lambda result: 0  # the step to open at, one that tells the story
 
 
 @dataclass(frozen=True)
@@ -34,14 +34,16 @@ class Declaration:
     title: str
     question: str
     controls: tuple[Control, ...]
-    presets: dict[str, dict]  # label -> inputs; what is left out takes its default
+    presets: dict[str, dict]  # label -> inputs; missing ones take their default
     run: Callable  # run(**inputs) -> frozen dataclass of plain numbers, units in their names
-    scene: Callable[..., Scene] | None = None  # scene(result, measured=None, width=WIDE); not with a stepper
+    scene: Callable[..., Scene] | None = (
+        None  # scene(result, measured=None, width=WIDE), unless it has a stepper
+    )
     stepper: Stepper | None = None
     prediction: Prediction | None = None
     measures: dict[str, str] = field(default_factory=dict)  # keys of `measured` that it shows -> meaning
     source: str = ""  # the titles its facts come from
-    slug: str = ""  # both set from its place: widgets/<slug>/<name>.py
+    slug: str = ""  # both set from its path, widgets/<slug>/<name>.py
     name: str = ""
 
     @property

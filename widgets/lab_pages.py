@@ -54,7 +54,7 @@ def file(words: list[str]) -> str:
 
 @cache
 def _style() -> str:
-    """Of scene.css what colours a scene's marks: a file of its own has no page to bring it."""
+    """Return the part of scene.css that colours a scene's marks, because a separate file has no page to bring it."""
     css = re.sub(r"/\*.*?\*/", "", static.css(), flags=re.S)
     css = re.sub(r"@[^{;]*\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}", "", css)
     kept = []
@@ -96,7 +96,7 @@ def drawn(title: str, question: str, scene: Scene, uid: str) -> str:
 
 
 def prediction_asked(declaration: Declaration) -> str:
-    """Draw the question of a prediction, with nothing that answers it."""
+    """Draw the question of a prediction, without anything that answers it."""
     lines = [*wrap(declaration.prediction.question, 88), "", "The picture opens with your prediction."]
     words = "".join(
         f'<text x="24" y="{44 + 26 * i}" font-size="15">{escape(t)}</text>' for i, t in enumerate(lines)
@@ -141,7 +141,8 @@ def _pictures(root: Path) -> dict[str, str]:
 
 
 def notebook(topic: Topic, one: Declaration) -> str:
-    """Its text's place: 'course/simulators/01_tile_walk.md', so that a list of files has the topics in their order."""
+    """Return its text's path, 'course/simulators/01_tile_walk.md', so that a list of files has the topics in their
+    order."""
     return f"{TEXTS}/{topic.number}_{one.name}.md"
 
 
@@ -156,7 +157,7 @@ def _texts(found: list[Topic]) -> dict[str, str]:
 
 
 def _picture(topic: Topic) -> str:
-    """The still picture of a topic's first simulator, as the start page links it."""
+    """Return the still picture of a topic's first simulator, as the start page links it."""
     return f"{PICTURES.removeprefix('course/')}/simulators/{file([topic.simulators[0].name])}"
 
 
@@ -182,7 +183,7 @@ def _start(root: Path, found: list[Topic]) -> str:
 
 
 def pages_wanted(root: Path = ROOT) -> dict[str, str]:
-    """Every file by its place."""
+    """Return every file by its path."""
     found = topics(root)
     listed = from_sources.page(root / "course", {topic.slug: topic.title for topic in found})
     return _pictures(root) | _texts(found) | {START: _start(root, found), SOURCES: listed}
@@ -211,7 +212,7 @@ def write_pages(root: Path = ROOT) -> list[str]:
 
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m widgets.pictures", description=__doc__)
-    parser.add_argument("--check", action="store_true", help="write nothing; fail where a file differs")
+    parser.add_argument("--check", action="store_true", help="write nothing, and fail if a file differs")
     check = parser.parse_args(argv).check
     changed = differing() if check else write_pages()
     for file in changed:

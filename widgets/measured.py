@@ -40,7 +40,7 @@ class Plot:
 
 
 def beside_bound(record: dict | None, machine: str = "H200", dtype: str = "bf16") -> Plot:
-    """The newest Record of a kernel question: its time under the roof, or, without a GPU, its counted bytes.
+    """Draw the newest Record of a kernel question: its time under the roof, or, without a GPU, its counted bytes.
 
     `machine` and `dtype` name the roof that counted bytes are held against.
     """
@@ -107,7 +107,7 @@ def _timed(facts: dict, dtype: str) -> Scene:
 
 def _counted(facts: dict, budgets: list[dict], machine: Machine, dtype: str) -> Scene:
     """Draw loads as three intensities under a machine's roof, and every budget with the bytes moved."""
-    flops = facts["work"]["useful_flops"]  # twice the work is no merit
+    flops = facts["work"]["useful_flops"]  # twice the work deserves no credit
     loads = {
         kind: sum(
             t["load"][kind] for launch in facts["launches"] for t in launch["tensors"].values() if "load" in t
@@ -192,7 +192,7 @@ def _best_peer(row: dict) -> tuple[str, dict] | None:
 
 
 def _farthest(rows: list[dict]) -> float:
-    """The largest share that is drawn: a measured limit can be passed, by a peer as well."""
+    """Return the largest share that is drawn, because a peer can pass a measured limit."""
     return max(
         row["limit_us"] / us for row in rows for us in (row["us"], (_best_peer(row) or ("", row))[1]["us"])
     )
@@ -229,7 +229,7 @@ def _bar(i: int, row: dict, scale: Scale, y: float) -> tuple[list[dict], str]:
 
 
 def _share_bars(rows: list[dict], scale: Scale, top: float) -> list[dict]:
-    """Two lines a row: its name and time, and below them the bar."""
+    """Draw two lines a row: its name and time, and below them the bar."""
     marks = []
     for i, row in enumerate(rows):
         y = top + PITCH * i
@@ -243,7 +243,7 @@ def _share_bars(rows: list[dict], scale: Scale, top: float) -> list[dict]:
 
 
 def _narrow_bars(rows: list[dict], scale: Scale, y: float) -> tuple[list[dict], float]:
-    """Draw name, time and bar one below the other, in as many lines as they need, and return where the last one ends."""
+    """Draw name, time and bar one below the other, in as many lines as needed, and return where the last one ends."""
     marks = []
     for i, row in enumerate(rows):
         name = wrap(f"{i + 1}  {_label(row)}", scale.end - scale.start)

@@ -19,7 +19,7 @@ class Point:
     rate: float  # FLOP per second
     role: str
     tip: str = ""
-    label: str = ""  # written beside the point where not every point is named
+    label: str = ""  # written next to the point if not every point is named
 
 
 def _rate(rate: float) -> str:
@@ -31,24 +31,26 @@ def roofline(
 ) -> list[dict]:
     """Draw points under the slope of a bandwidth and a flat roof for each dtype.
 
-    Names hang below the points; in a crowd only those with a label are named.
+    Names hang below the points. In a crowd only those with a label are named.
     """
     x = log(LEAST, MOST, ROOF.x, ROOF.right)
-    points = [p for p in points if p.rate > 0]  # what does no arithmetic has no place under this roof
+    points = [
+        p for p in points if p.rate > 0
+    ]  # an operation without arithmetic has no position under this roof
     slowest = min((p.rate for p in points), default=bandwidth)
     low = min(bandwidth * LEAST / 1.5, slowest / 20)  # room for a label below the lowest point
     y = log(low, 2.2 * max(rate for _, rate in roofs), ROOF.bottom, ROOF.y)
     marks = axis_y("rate", y, ROOF.x, "", _rate, right=ROOF.right)
     marks += axis_x("intensity", x, ROOF.bottom, "FLOP per byte", top=ROOF.y, ticks=(1, 10, 100, 1000, 10000))
     heights = spread([y(rate) for _, rate in roofs])
-    sunk = max(heights) - max(y(rate) for _, rate in roofs)  # below its roof a name would lie on the slope
+    sunk = max(heights) - max(y(rate) for _, rate in roofs)  # below its roof a name would cover the slope
     heights = [height - sunk for height in heights]
     left = x(min(rate for _, rate in roofs) / bandwidth) - 12
     longest = max(text_width(name, "small") for name, _ in roofs)
     beside = [y(p.rate) for p in points if left - longest - 6 < x(p.intensity) < left + 6]
     lifted = (
         max(0.0, max(heights) + 14 - min(beside)) if beside else 0.0
-    )  # above the dots that lie where names end
+    )  # above the dots at the ends of names
     heights = [height - lifted for height in heights]
     for i, (name, rate) in enumerate(roofs):
         corners = [(LEAST, bandwidth * LEAST), (rate / bandwidth, rate), (MOST, rate)]
@@ -102,7 +104,7 @@ def _crowd(points, x, y) -> list[dict]:
 
 
 def ranges(id: str, rows: Sequence[tuple[str, float, float, float]], box: Box) -> list[dict]:
-    """(name, at least, moved, at most) a row: a dot between the bytes that must move and those that may."""
+    """Draw rows of (name, at least, moved, at most): a dot between the bytes that must move and those that may."""
     values = [v for row in rows for v in row[1:] if v > 0]
     x = log(min(values) / 1.3, 1.3 * max(values), box.x, box.right)
     pitch, marks = box.h / len(rows), []

@@ -1,9 +1,11 @@
-"""A decode step of a small mixture-of-experts model in plain PyTorch, timed part by part: recorded, or on one's own GPU.
+"""Time a decode step of a small mixture-of-experts model in plain PyTorch, part by part: recorded, or on your own
+GPU.
 
     python -m widgets.profiled FILE        keep the quickest of thirty steps on this machine
 
-An event is (name, start, how long), in µs; parts of the MoE layer begin with "moe.". On a GPU the times are the GPU's own, by its
-events; else they are one thread's processor time. The layer is written as one writes it first: sort the picks, ask for the counts, loop.
+An event is (name, start, how long), in µs; parts of the MoE layer begin with "moe.". On a GPU the times are the GPU's
+own, by its events, and elsewhere one thread's processor time. The layer is written the obvious way: sort the (token,
+expert) pairs, ask for the counts, loop.
 """
 
 import json
@@ -25,7 +27,7 @@ PARTS = {"routed": "moe.router"} | {one: f"moe.{one}" for one in ("router", "ord
 @dataclass(frozen=True)
 class Sizes:
     tokens: int = 16  # one of each sequence in the batch
-    context: int = 512  # keys that each of them sees
+    context: int = 512  # keys that each sequence sees
     blocks: int = 2
     hidden: int = 512
     heads: int = 8
@@ -134,7 +136,7 @@ class Model:
 
 
 def profiled(device: str = "", sizes: Sizes | None = None, steps: int = STEPS) -> dict:
-    """The quickest of so many steps on a GPU, where there is one, or on this machine's processor."""
+    """Return the quickest of these steps on a GPU, if there is one, or on this machine's processor."""
     import torch
 
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 CHECK = re.compile(r"""\bcheck\(\s*["']([\w.]+)["']""")
-Best = Callable[[str], dict | None]  # a question's id -> the best Record of it as a plain dict, or None
+Best = Callable[[str], dict | None]  # a question's id -> its best Record as a plain dict, or None
 
 
 @dataclass(frozen=True)

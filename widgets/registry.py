@@ -1,4 +1,4 @@
-"""Finds the simulators by looking into the folders: widgets/<slug>/<name>.py with a SIMULATOR in it."""
+"""Find the simulators by looking into the folders for widgets/<slug>/<name>.py with a SIMULATOR."""
 
 import difflib
 from dataclasses import replace
@@ -38,7 +38,7 @@ def find(name: str) -> Declaration:
 
 
 def _met(name: str) -> tuple:
-    """By topic, and there as its ORDER says; what that leaves out comes last."""
+    """Return simulators by topic, and within a topic by its ORDER, with unlisted ones last."""
     slug = places()[name]
     order = getattr(import_module(f"widgets.{slug}"), "ORDER", ())
     return slug, order.index(name) if name in order else len(order), name

@@ -1,6 +1,6 @@
 """Define a scene, the view of a simulator as plain data. No colours, no callbacks, nothing of the browser.
 
-Marks are dicts with a stable id, so that the view patches them in place, and a role: what the mark means.
+Marks are dicts with a stable id, so that the view patches them in place, and a role, the meaning of the mark.
 """
 
 import re
@@ -12,24 +12,24 @@ from itertools import groupby, takewhile
 
 from widgets import units
 
-# Every scene can be laid out for a column and for a phone: so many units wide, which the view then scales.
+# Every scene can be laid out for a column and for a phone, each with a width in units, which the view then scales.
 WIDE, NARROW = 720, 340
 
 # A role is a meaning. scene.css gives each one a colour in light, dark and forced colours.
 TEXT_ROLES = {"ink", "muted", "inverse"}  # inverse: on a solid fill
 RULE_ROLES = {"axis", "grid"}
 GROUND_ROLES = {
-    "ground",  # the page's own: a plate under words
-    "fade",  # the same, solid at its top and gone at its foot: over what goes on above the picture
+    "ground",  # the page's own, a plate under words
+    "fade",  # the same, solid at the top and gone at the foot, over scenery above the picture
 }
 MARK_ROLES = {
     "primary",  # the thing this simulator is about
     "secondary",  # what it is compared with
     "useful",  # work or bytes that serve the answer
-    "waste",  # paid for and thrown away: padding, masked work (hatched)
-    "hot",  # the one that decides: the straggler, the bottleneck, the error
-    "dropped",  # lost: dropped tokens, rejected drafts (cross-hatched)
-    "idle",  # there but unused: an empty slot, a waiting device
+    "waste",  # paid for and thrown away, such as padding or masked work (hatched)
+    "hot",  # the one that decides, such as the straggler, the bottleneck, the error
+    "dropped",  # lost, such as dropped tokens and rejected drafts (cross-hatched)
+    "idle",  # there but unused, such as an empty slot or a waiting device
     "limit",  # a ceiling or a threshold (dashed line)
     "measured",  # what the learner measured
     "now",  # the current step
@@ -39,8 +39,8 @@ MARK_ROLES = {
     "overhead",  # launches, gaps, bookkeeping
 }
 ROLES = TEXT_ROLES | RULE_ROLES | GROUND_ROLES | MARK_ROLES
-HATCHED = {"waste", "dropped"}  # no halo parts words from these: they stand on a plate
-PLATED = HATCHED | {"ground"}  # ground: where a line of the picture passes behind the words
+HATCHED = {"waste", "dropped"}  # no halo separates words from these, so they get a plate
+PLATED = HATCHED | {"ground"}  # ground: where a line of the picture passes under the words
 TEXT_SIZES = {"small": 12, "body": 13, "big": 17}
 
 
@@ -102,8 +102,8 @@ def text(
 ) -> dict:
     """Draw text with its baseline at y. A text in a mark role takes that role's colour, so a label names its line.
 
-    `on`: the role of the fill that it stands on: its halo is that fill's, and a hatched one gets a plate; "ground"
-    is a plate too, where a line passes behind the words.
+    `on` is the role of the fill under it. Its halo is that fill's, and a hatched one gets a plate. "ground" is a
+    plate too, for words over a line.
     """
     if size not in TEXT_SIZES:
         raise ValueError(f"size must be one of {', '.join(TEXT_SIZES)}, got {size!r}")
@@ -204,18 +204,19 @@ def handle(id: str, x: float, y: float, role: str, *drags: dict, tip: str = "") 
 
 
 def about(term: str, *marks: dict | Iterable[dict]) -> list[dict]:
-    """These marks belong to a term of the formula: both light up together. Several terms: "bm tile"."""
+    """Let these marks belong to a term of the formula, so that both light up together. Several terms are written "bm
+    tile"."""
     flat = [mark for some in marks for mark in ([some] if isinstance(some, dict) else some)]
     return [{**mark, "k": f"{mark['k']} {term}" if "k" in mark else term} for mark in flat]
 
 
 def together(first: dict, *rest: dict) -> list[dict]:
-    """Let these marks travel as one: a mark that appears in the step in which `first` moves comes along with it."""
+    """Let these marks travel as one. A mark that appears in the step in which `first` moves comes along."""
     return [first, *({**mark, "by": first["id"]} for mark in rest)]
 
 
 def timed(clock: str, *marks: dict) -> list[dict]:
-    """While the line `clock` glides to its next moment, nothing of these marks is drawn to its right."""
+    """Hide the parts of these marks to the right of the line `clock`, while it glides to its next moment."""
     return [{**mark, "clock": clock} for mark in marks]
 
 
@@ -229,7 +230,7 @@ def only(terms: Iterable[str], words: str) -> str:
 
 
 def plain(words: str) -> str:
-    """A formula without its marks for terms: "{bm:128} · 2" -> "128 · 2"."""
+    """Return a formula without its marks for terms: "{bm:128} · 2" -> "128 · 2"."""
     return TERM.sub(lambda found: found[2] if found[2] is not None else found[1], words)
 
 
@@ -271,7 +272,7 @@ def grid(
 
 
 def _outlines(runs: Sequence[tuple[int, int]], columns: int, x_of: Callable, y_of: Callable) -> dict:
-    """cell -> one path around all of its kind: neighbours in a row are one rectangle, equal rows too."""
+    """Return cell -> one path around all of its kind. Neighbours in a row are one rectangle, equal rows too."""
     parts, at = defaultdict(list), 0
     for cell, length in runs:
         end = at + length
@@ -286,7 +287,7 @@ def _outlines(runs: Sequence[tuple[int, int]], columns: int, x_of: Callable, y_o
 
 
 def _hairlines(box: dict, columns: int, rows: int) -> str:
-    """Cells parted by lines while they are large enough to bear it."""
+    """Part cells by lines while they are large enough."""
     x, y, w, h = box["x"], box["y"], box["w"], box["h"]
     if min(w / columns, h / rows) < 3:
         return ""
@@ -352,7 +353,7 @@ def table(columns: Iterable[Column | str], rows: Iterable[Sequence]) -> Table:
 
 
 def _few_colours(figures: Sequence[Figure]) -> tuple[Figure, ...]:
-    """At most three colours, ink among them: with a colour for each figure none of them means anything."""
+    """Allow at most three colours, including ink, because with a colour for each figure no colour has a meaning."""
     roles = list(dict.fromkeys(one.role for one in figures))
     kept = roles if len(roles) <= 3 else [role for role in roles if role != "ink"][:2]
     return tuple(one if one.role in kept else replace(one, role="ink") for one in figures)
@@ -360,18 +361,20 @@ def _few_colours(figures: Sequence[Figure]) -> tuple[Figure, ...]:
 
 @dataclass(frozen=True)
 class Scene:
-    summary: str  # one sentence with the key figures: what a screen reader hears
+    summary: str  # one sentence with the key figures, which a screen reader hears
     takeaway: str  # the one sentence to keep
     marks: list[dict]
     figures: tuple[Figure, ...]  # two to four
     table: Table
     height: int = 320
-    formula: tuple[tuple[str, str], ...] = ()  # (with symbols, with numbers); {bm} and {bm:128} name a term
+    formula: tuple[
+        tuple[str, str], ...
+    ] = ()  # (with symbols, with numbers), where {bm} and {bm:128} name a term
     warning: str = ""  # when the state is one to stay away from
     beside: tuple[str, ...] = ()  # sentences from beside_model()
     legend: tuple[tuple[str, str], ...] = ()  # (role, meaning), where no label fits on the mark
     caption: str = ""  # the step's own sentence, in a stepper
-    width: int = WIDE  # or NARROW: what its marks were laid out for
+    width: int = WIDE  # WIDE or NARROW, the width its marks were laid out for
 
     def __post_init__(self):
         object.__setattr__(self, "marks", plated(self.marks))

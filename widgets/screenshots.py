@@ -1,4 +1,4 @@
-"""Light and dark pictures of the simulators, at widths: python -m widgets.screenshots [--out DIR] [NAME ...]"""
+"""Take light and dark pictures of the simulators, at widths: python -m widgets.screenshots [--out DIR] [NAME ...]"""
 
 import argparse
 from pathlib import Path
@@ -9,7 +9,7 @@ from widgets.registry import every, find
 
 def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m widgets.screenshots", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", help="which simulators; all if none is named")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="which simulators, by default all")
     parser.add_argument("--out", type=Path, default=Path("screenshots"))
     parser.add_argument(
         "--presets", action="store_true", help="one picture for each preset, not only the first"

@@ -1,4 +1,4 @@
-"""The same scene without a view: an inline SVG and its table, for saved and exported notebooks."""
+"""Draw the same scene without a view: an inline SVG and its table, for saved and exported notebooks."""
 
 import re
 from functools import cache
@@ -11,12 +11,12 @@ from widgets.scene import TEXT_SIZES, Scene, plain
 
 # Roles whose fill has a texture, which tells them apart without colour where two fills meet.
 TEXTURES = ("waste", "dropped", "memory", "secondary", "network", "overhead", "hot")
-VIEW = Path(__file__).parents[1] / "view"  # what draws, in a browser; tilescope ships it too
+VIEW = Path(__file__).parents[1] / "view"  # the drawing code for a browser, which tilescope ships too
 
 
 @cache
 def defs() -> str:
-    """The textures of the roles; {uid} keeps two pictures on a page apart."""
+    """Return the textures of the roles. {uid} keeps two pictures on a page apart."""
     return (VIEW / "defs.svg").read_text(encoding="utf-8").replace("\n", "")
 
 
@@ -25,7 +25,7 @@ def css() -> str:
 
 
 def javascript() -> str:
-    """The parts of the view, one idea each; as one file no page needs a second request."""
+    """Return the parts of the view, one idea each. As one file they need a single request."""
     return "\n".join(part.read_text(encoding="utf-8") for part in sorted(VIEW.glob("*.js")))
 
 
@@ -36,7 +36,8 @@ def palette() -> dict[str, tuple[str, str]]:
 
 
 def svg(scene: Scene, uid: str = "tbt", kind: str = "tbt-scene") -> str:
-    """Return the picture as SVG. Colours are there twice, as classes for scene.css and as light fills for pages without it."""
+    """Return the picture as SVG. Colours are there twice, as classes for scene.css and as light fills for pages
+    without it."""
     colours = {role: light for role, (light, _) in palette().items()} | {"fade": "none"}
     style = ";".join(f"--tbt-fill-{role}:url(#{uid}-{role})" for role in (*TEXTURES, "fade"))
     head = f'<svg class="{kind}" viewBox="0 0 {scene.width} {scene.height}" role="img" style="{style}" '
@@ -112,9 +113,9 @@ def page(
 ) -> str:
     """Return a scene as text/html, or the question alone if the scene waits for a prediction.
 
-    `narrow`: the same for a phone; the style sheet shows the one that fits.
+    `narrow` is the same for a phone, and the style sheet shows the one that fits.
 
-    One that stands in for a live view keeps out of sight for the moment that the view needs to come up.
+    A picture that replaces a live view for a moment stays invisible until the view is up.
     """
     head = f'<h3 class="tbt-question">{escape(declaration.question)}</h3>'
     if scene is None:

@@ -1,4 +1,4 @@
-"""Show rows of numbers in a notebook: HTML with aligned columns, and plain text where there is no HTML."""
+"""Show rows of numbers in a notebook: HTML with aligned columns, and plain text without HTML."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -44,8 +44,8 @@ class Table:
 def table(heads: Sequence[str], rows: Iterable[Sequence], formats: Sequence[str] | None = None) -> Table:
     """Return a table of rows. Put units into the heads, "time (µs)".
 
-    `formats` has a format for the numbers of each column, such as ".1f" or ".0%"; "" writes them as they are,
-    whole numbers with commas and others with four digits.
+    `formats` has a format for the numbers of each column, such as ".1f" or ".0%". "" writes them as they are, whole
+    numbers with commas and others with four digits.
     """
     formats, written = formats or [""] * len(heads), []
     if len(formats) != len(heads):

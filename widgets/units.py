@@ -1,9 +1,9 @@
-"""Numbers as people read them: three significant digits, a unit, a thin gap between the two."""
+"""Write numbers as people read them: three significant digits, a unit, a thin gap between the two."""
 
 import math
 from functools import lru_cache
 
-GAP = "\u202f"  # narrow no-break space: a number never parts from its unit
+GAP = "\u202f"  # narrow no-break space, so a number never parts from its unit
 _SI = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 _BINARY = ((2**40, "Ti"), (2**30, "Gi"), (2**20, "Mi"), (2**10, "Ki"), (1, ""))
 _TIME = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
@@ -13,7 +13,7 @@ _SAID = lru_cache(maxsize=8192)  # a picture says the same few numbers again and
 
 @_SAID
 def number(value: float, digits: int = 3) -> str:
-    """1365.33 -> '1,365', 0.0512 -> '0.0512', 64.0 -> '64': never an exponent."""
+    """Format 1365.33 as '1,365', 0.0512 as '0.0512', 64.0 as '64', never with an exponent."""
     if value == 0:
         return "0"
     places = max(0, digits - 1 - math.floor(math.log10(abs(value))))
@@ -36,7 +36,7 @@ def counted(value: float, noun: str, several: str = "") -> str:
 
 
 def percent(share: float, places: int = 1) -> str:
-    """A share of one: 0.821 -> '82.1%'."""
+    """Format a share of one: 0.821 -> '82.1%'."""
     return f"{100 * share:.{places}f}%"
 
 

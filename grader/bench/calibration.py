@@ -1,4 +1,4 @@
-"""What this machine's GPU reaches on plain work, measured once and kept: the ceilings that verdicts refer to."""
+"""Measure once what this machine's GPU reaches on plain work, and keep it: the ceilings that verdicts refer to."""
 
 import argparse
 import json

@@ -1,4 +1,4 @@
-"""What GPU this machine has, without importing torch."""
+"""Find this machine's GPU without importing torch."""
 
 import subprocess
 import sys
@@ -27,7 +27,7 @@ def query() -> tuple[str, int] | None:
 
 
 def name() -> str:
-    """The first GPU's name, empty where there is none that the course can use: without Triton's compiler there is none."""
+    """Return the first GPU's name, or an empty text if the course can use none, as without Triton's compiler."""
     found = query() if has_tritons_wheel() else None
     return found[0] if found and found[1] >= OLDEST else ""
 

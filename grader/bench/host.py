@@ -1,4 +1,4 @@
-"""The referee's end of the GPU: a builder that makes machine code of IR, and a bench that launches and times it."""
+"""Run the referee's end of the GPU: a builder that makes machine code of IR, and a bench that launches and times it."""
 
 import json
 import os
@@ -22,9 +22,7 @@ from grader.box.warm import JailTrouble, cores
 BUILD_S = 600  # more than the processor time that all kernels of a request may take
 START_S = 240  # to load torch and triton
 BENCH_S = 240
-COMPUTED = (
-    0.5  # of that time: who waits for a GPU computes, who had no processor is not late by its own doing
-)
+COMPUTED = 0.5  # of that time; waiting for a GPU computes, and a starved process isn't late by its own doing
 
 
 class Broken(Exception):
@@ -34,7 +32,7 @@ class Broken(Exception):
 @contextmanager
 def gpu_lock():
     """One process at a time makes this machine's GPU work."""
-    import fcntl  # where there is a bench; other systems import this module too
+    import fcntl  # only with a bench, because other systems import this module too
 
     with open(
         Path(tempfile.gettempdir()) / f"tile-by-tile-gpu-{os.getuid()}.lock", "w", encoding="ascii"
@@ -64,7 +62,7 @@ class _Program:
         return self.errors.read().decode(errors="replace").strip()[-4000:]
 
     def cpu_s(self) -> float:
-        """Processor seconds so far; none where the system does not tell."""
+        """Return the processor seconds so far, or none if the system doesn't tell."""
         try:
             fields = (
                 Path(f"/proc/{self.process.pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
@@ -87,13 +85,13 @@ class _Program:
 
 
 class Builder:
-    """Makes machine code of IR. Nothing of the answer but that text comes here, and none of it meets the GPU yet."""
+    """Makes machine code of IR. It sees nothing of the answer but that text, and nothing meets the GPU yet."""
 
     def __init__(self):
         self.program, self.stopped, self.late = None, False, False
 
     def build(self, kernels: list[Kernel], capability: int, say: Callable[[str], None]) -> dict[int, str]:
-        """For each kernel that has no machine code: its number and the reason."""
+        """Return, for each kernel without machine code, its number and the reason."""
         if self.stopped:
             return {}
         self.program = _Program("grader.bench.inside.build")
@@ -135,7 +133,7 @@ class Builder:
 
 
 class Bench:
-    """Holds the GPU's side of an answer. It may start early: only a request makes the GPU work."""
+    """Holds the GPU's side of an answer. It may start early, because only a request makes the GPU work."""
 
     def __init__(self):
         self.program, self.ready = None, False
@@ -144,7 +142,8 @@ class Bench:
         self.program = self.program or _Program("grader.bench.inside.main")
 
     def ask(self, request: RunRequest, arrays: dict) -> tuple[protocol.Reply, dict]:
-        """One request and its first reply; its trouble is ours, unless it says that the answer could not run."""
+        """Send one request and return its first reply. Trouble is ours, unless the reply says that the answer could
+        not run."""
         with closing(self.stream(request, arrays)) as replies:
             return next(replies)
 
@@ -192,8 +191,8 @@ class Bench:
         return read_exactly(self.program.process.stdout.fileno(), count, deadline)
 
     def _late(self, computed_s: float) -> Exception:
-        """Of a launch that does not end: its host waits for the GPU on its processor. Late by the clock alone is nobody's
-        fault."""
+        """Judge a launch that doesn't end. Its host polls the GPU on a processor. If only the wall clock is exceeded,
+        the answer isn't to blame."""
         if computed_s >= COMPUTED * BENCH_S:
             return Broken(f"was still running on the GPU after {BENCH_S} s and was stopped")
         return JailTrouble(

@@ -1,16 +1,16 @@
-"""What the referee asks the builder and the bench, and what each answers, typed on both sides: named operations, plain
-data in headers, arrays as bytes beside them. Both programs are ours; what they are told of an answer is IR alone."""
+"""Type the messages between referee, builder and bench on both sides: named operations, plain data in headers, arrays
+as bytes after them. Both programs are ours, and all they learn of an answer is IR."""
 
 from dataclasses import dataclass, field, fields
 from typing import ClassVar
 
 
 class BadRequest(ValueError):
-    """The referee asked for something that is no operation."""
+    """The referee sent something that isn't an operation."""
 
 
 class BadReply(ValueError):
-    """The other side answered something else than was asked."""
+    """The other side answered something that wasn't requested."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Kernel:
 
 @dataclass(frozen=True)
 class BuildRequest:
-    """Machine code for these kernels, so many at a time."""
+    """A request for machine code of these kernels, with the number to build in parallel."""
 
     kernels: tuple[Kernel, ...]
     capability: int
@@ -48,7 +48,7 @@ class BuildRequest:
 
 @dataclass(frozen=True)
 class Built:
-    """One kernel of the request by its number; why it has no machine code, or nothing where it has."""
+    """One kernel of the request by its number, with the reason for missing machine code, or nothing."""
 
     number: int
     failed: str = ""
@@ -71,19 +71,19 @@ class Step:
 
 @dataclass(frozen=True)
 class Ran:
-    """What a launch did beside its outputs, and where."""
+    """A launch's side effects outside its outputs, and where."""
 
     gpu: str
     sms: int
     torch: str
     triton: str
-    changed: list[str]  # inputs that were written, and memory beside a tensor
-    repeats: bool | None  # whether the same inputs gave the same bits again; None where that was not asked
+    changed: list[str]  # inputs that were written, and memory around a tensor
+    repeats: bool | None  # whether the same inputs gave the same bits again, None if not requested
 
 
 @dataclass(frozen=True)
 class Timed(Ran):
-    """And its times beside the bar's."""
+    """The same with its times paired with the baseline's."""
 
     quads: list[list[float]]  # two seconds of the answer and two of the bar in each
     sets: int  # of inputs, which push each other out of the L2
@@ -99,7 +99,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Failed:
-    """The answer's own fault: it does not run on this GPU."""
+    """The answer is at fault, because it doesn't run on this GPU."""
 
     why: str
 
@@ -110,14 +110,14 @@ class RunRequest:
 
     operation: ClassVar[str] = "run"
     steps: tuple[Step, ...]
-    numbers: dict[str, int | float]  # what each argument that is no pointer stands for
+    numbers: dict[str, int | float]  # the value of each argument that isn't a pointer
     tensors: tuple[dict, ...]  # name, dtype, shape, strides, axes, role, storage_bytes
     scratch: dict[str, dict] = field(default_factory=dict)  # name -> shape, dtype, fill
     repeat: int = 0  # times that the same inputs must give the same bits again
 
     @property
     def replies(self) -> tuple[type, ...]:
-        """What is answered, one after another."""
+        """Yield the replies, one after another."""
         return (Ran,)
 
     def header(self) -> dict:
@@ -126,7 +126,7 @@ class RunRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class TimeRequest(RunRequest):
-    """And timed beside a bar of the topic's own."""
+    """A request to time it paired with the topic's baseline."""
 
     operation: ClassVar[str] = "time"
     bar: str  # its name
@@ -140,7 +140,7 @@ class TimeRequest(RunRequest):
 
 @dataclass(frozen=True, kw_only=True)
 class CompareRequest(RunRequest):
-    """And timed beside itself, which shows what the clock is worth."""
+    """A request to time it paired with itself, which shows how good the clock is."""
 
     operation: ClassVar[str] = "compare"
     quads: int
@@ -175,7 +175,7 @@ def reply_header(reply: Reply) -> dict:
 
 
 def reply_of(header: dict) -> Reply:
-    """The reply in a header; BadReply where it is none, or has not all of its fields."""
+    """Return the reply in a header. Raise BadReply if it isn't one, or lacks a field."""
     kind = REPLIES.get(header.get("reply"))
     if kind is None:
         raise BadReply(f"no reply: {str(header.get('reply'))[:40]!r}")

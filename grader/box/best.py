@@ -17,7 +17,7 @@ from grader.box.systems import cache_folder, has_boxes
 def best_level() -> Level:
     """The strongest level whose every promise held when it was attacked here.
 
-    The full measurement is kept per boot; a process that finds one there tries the quickest attacks again.
+    The full measurement is kept per boot. A process that finds one tries the quickest attacks again.
     """
     if not has_boxes():
         return NO_BOX
@@ -31,12 +31,12 @@ def best_level() -> Level:
 
 @cache
 def why_not(level: Level) -> str:
-    """What keeps this machine from a level; empty when it has it."""
+    """Return what keeps this machine from a level, or an empty text."""
     return try_attacks(level).why_not()
 
 
 def require(level: int, purpose: str) -> Level:
-    """The best level here; BoxError when that is weaker than `level`."""
+    """Return the best level here. Raise BoxError if that is weaker than `level`."""
     best = best_level()
     if best >= level:
         return best
@@ -60,7 +60,7 @@ def _cache_file() -> Path:
 
 
 def _key() -> str:
-    """What a measurement depends on: this boot, this user, this interpreter, this bubblewrap, this code."""
+    """Return what a measurement depends on: this boot, this user, this interpreter, this bubblewrap, this code."""
     boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     code = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.rglob("*.py"))))
     return f"{boot} {os.getuid()} {sys.executable} {bubblewrap.trouble()} {code.hexdigest()[:16]}"

@@ -1,6 +1,6 @@
-"""A running box, seen from outside: its pipes, its end, and why it came.
+"""Watch a running box from outside: its pipes, its end, and the reason.
 
-End it with kill() or `with`; one that is forgotten ends with this process, when its lifeline closes.
+End it with kill() or `with`. A forgotten box ends with this process, when its lifeline closes.
 """
 
 import json
@@ -15,11 +15,11 @@ from grader.box import keeper
 from grader.box.limits import BoxError, Level, Limits, size_text
 
 RING_BYTES = 1 << 20
-KEEPER_S = 10.0  # the keeper answers within milliseconds; after this it is taken for dead
+KEEPER_S = 10.0  # the keeper answers within milliseconds, and after this it counts as dead
 
 
 class Ring:
-    """Reads a pipe to its end in the background, so its writer never waits; keeps the last mebibyte."""
+    """Reads a pipe to its end in the background, so its writer never waits. Keeps the last mebibyte."""
 
     def __init__(self, pipe):
         self._pipe, self._kept, self.seen = pipe, bytearray(), 0
@@ -70,7 +70,7 @@ class Box:
         self.kill()
 
     def _listen(self, report):
-        """Takes in the keeper's lines; when they end, so has the box."""
+        """Read the keeper's lines. When they end, the box has ended."""
         with report:
             for line in report:
                 self._said.update(json.loads(line))
@@ -87,7 +87,7 @@ class Box:
         self._started.set()
 
     def wait_until_started(self, timeout: float = 30.0):
-        """Returns when the walls stand and the program begins; BoxError when they could not be raised."""
+        """Return when the walls are up and the program begins. Raise BoxError if they could not be raised."""
         self._started.wait(timeout)
         if "ready" not in self._said:
             self.kill()
@@ -96,7 +96,7 @@ class Box:
             )
 
     def wait(self, timeout: float | None = None) -> int | None:
-        """The exit code once all of the box is gone (negative: a signal, or our own kill); None before."""
+        """Return the exit code once all of the box is gone (negative for a signal, or our own kill), or None before."""
         return self._code() if self._ended.wait(timeout) else None
 
     def poll(self) -> int | None:
@@ -104,7 +104,7 @@ class Box:
 
     @property
     def over_limit(self) -> bool:
-        """Whether it ended for using more than it may: its own doing, not ours."""
+        """Return whether it ended for exceeding its limits, by its own doing, not ours."""
         return self.poll() is not None and self._said["why"] in ("memory", "processes", "scratch")
 
     def _code(self) -> int:
@@ -130,7 +130,7 @@ class Box:
             pipe.close()
 
     def read_exactly(self, count: int, timeout: float) -> bytes:
-        """So many bytes of its output: EOFError when it ends before, TimeoutError when they are late."""
+        """Read this many bytes of its output. Raise EOFError if it ends before, TimeoutError if they are late."""
         deadline, parts = time.monotonic() + timeout, []
         self._received += count
         if self._received > self.limits.output_bytes:
@@ -148,12 +148,12 @@ class Box:
         return b"".join(parts)
 
     def stderr_tail(self, count: int = 4000) -> str:
-        """The end of what it wrote to stderr; characters that could steer a terminal are shown as codes."""
+        """Return the end of its stderr. Characters that could steer a terminal are shown as codes."""
         text = self._ring.tail(count).decode("utf-8", "backslashreplace")
         return "".join(c if c in "\n\t" or c.isprintable() else f"\\x{ord(c):02x}" for c in text)
 
     def reason(self) -> str | None:
-        """Why it ended, to follow "the program"; None while it runs."""
+        """Return why it ended, to follow "the program", or None while it runs."""
         if self.poll() is None:
             return None
         limits, why, code = self.limits, self._said["why"], self._code()

@@ -1,4 +1,4 @@
-"""Level 3: the words in which bubblewrap is told what the box holds."""
+"""Write bubblewrap's command line for a box (level 3)."""
 
 import os
 import shutil
@@ -14,7 +14,7 @@ SHARED_MEMORY = 64 << 20
 
 @cache
 def trouble() -> str:
-    """Why bubblewrap cannot be used here; empty when it can be tried."""
+    """Return why bubblewrap cannot be used here, or an empty text if it can be tried."""
     program = shutil.which("bwrap")
     if not program:
         return "bubblewrap is not installed (apt-get install bubblewrap, dnf install bubblewrap)"
@@ -26,8 +26,8 @@ def trouble() -> str:
 
 
 def command(readonly: list[str], job_dir: str, file_bytes: int) -> list[str]:
-    """Everything before the program. As root it runs without a user namespace, so that inside.py can become a
-    user of its own: mapped to "nobody", root would still be root to the limit on processes."""
+    """Return everything before the program. As root it runs without a user namespace, so that inside.py can become a
+    user of its own. Root mapped to "nobody" would still be root to the limit on processes."""
     root = os.geteuid() == 0
     words = [shutil.which("bwrap"), "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts"]
     words += [
@@ -57,7 +57,7 @@ def command(readonly: list[str], job_dir: str, file_bytes: int) -> list[str]:
     shut = places.hidden(readonly)
     for path in readonly:
         words += ["--ro-bind", path, path] if not any(places.within(path, one) for one in shut) else []
-    for one in shut:  # an empty folder over each of ours, then what the box was asked to show of it
+    for one in shut:  # an empty folder over each of ours, then the parts that the box may see
         words += ["--perms", "0755", "--tmpfs", one]
         for path in readonly:
             words += ["--ro-bind", path, path] if places.within(path, one) else []
@@ -65,7 +65,7 @@ def command(readonly: list[str], job_dir: str, file_bytes: int) -> list[str]:
     words += ["--proc", "/proc", "--dev", "/dev"]
     for path, size in (("/dev/shm", min(SHARED_MEMORY, file_bytes)), (f"{job_dir}/scratch", file_bytes)):
         words += ["--perms", "1777", "--size", str(size), "--tmpfs", path]
-    # What holds the mount points is memory without a limit, so nothing may be written there.
+    # The mount points are kept in memory without a limit, so nothing may be written there.
     return [*words, "--remount-ro", "/dev", "--remount-ro", "/", "--"]
 
 

@@ -1,4 +1,5 @@
-"""Tasks in this very process, where no box can be: a browser's tab, which is a box of its own, or a learner's Windows.
+"""Run tasks in this very process where no box is possible: in a browser's tab, which is a box of its own, or on a
+learner's Windows.
 
 Nothing is held back and nothing is stopped here, so that only work at one's own pace is judged this way.
 """
@@ -22,7 +23,7 @@ class Here:
         self.worker, self.outcome, self.module, self.all = worker, outcome, None, []
 
     def ask(self, task: dict, arrays: dict | None = None, limits=None):
-        """Run a task; what crosses is packed and unpacked, as on the way into a box and out of it."""
+        """Run a task. Its messages are packed and unpacked, as on the way into a box and out again."""
         started, cpu = time.monotonic(), time.process_time()
         module, printed = self._loaded(), Printed()
         task, arrays = frames.unpack(frames.pack(task, arrays or {}))
@@ -43,7 +44,7 @@ class Here:
         return self.outcome(header, {name: array.copy() for name, array in result.items()}, **took)
 
     def _loaded(self):
-        """The worker's module, made ready once; what it takes from an answer's sight comes back."""
+        """Return the worker's module, made ready once. Modules that it hides from an answer return afterwards."""
         if self.module is None:
             os.environ.update(self.worker.environment)
             for name in ("frames", "printed"):  # as a box finds them on its path

@@ -1,8 +1,8 @@
-"""What a program does to itself before a stranger's code runs in it: limits, fewer files, fewer system calls.
+"""Bind a program before a stranger's code runs in it: limits, fewer files, fewer system calls.
 
-Standard library only, and nothing of ours is imported: this file runs inside the box, as
-`python -I -S -B inside.py SPEC PROGRAM ...`, and a forked child there may import it (its path is in the
-environment as BOX_INSIDE) to bind itself more tightly still. Everything here can only take rights away.
+Standard library only, and nothing of ours is imported. This file runs inside the box, as `python -I -S -B inside.py
+SPEC PROGRAM ...`, and a forked child there may import it (its path is in the environment as BOX_INSIDE) to bind
+itself more tightly still. Everything here can only take rights away.
 """
 
 import ctypes
@@ -25,10 +25,10 @@ def _prctl(*arguments):
 
 
 def set_limits(cpu_s=None, memory_bytes=None, processes=None, file_bytes=None, open_files=None):
-    """Lowers this process's limits and its children's; None leaves one as it is. No limit is ever raised.
+    """Lower this process's limits and its children's. None leaves one as it is. No limit is ever raised.
 
-    Memory is RLIMIT_DATA: what a program asks to write to. Address space would count every library that is
-    merely mapped, and a CUDA build of torch maps more than a student may use.
+    Memory is RLIMIT_DATA, the bytes that a program asks to write to. Address space would count every mapped library,
+    and a CUDA build of torch maps more than a student may use.
     """
     import resource
 
@@ -39,7 +39,7 @@ def set_limits(cpu_s=None, memory_bytes=None, processes=None, file_bytes=None, o
             fits = (lambda n: n) if top == resource.RLIM_INFINITY else (lambda n: min(n, top))
             resource.setrlimit(which, (fits(soft), fits(soft if hard is None else hard)))
 
-    # SIGXCPU comes first, so that the end can be told from any other; one second later nothing is asked.
+    # SIGXCPU comes first, so that this end can be told from any other. One second later the process is killed.
     lower("RLIMIT_CPU", cpu_s, cpu_s and cpu_s + 1)
     lower("RLIMIT_DATA", memory_bytes)
     lower("RLIMIT_NPROC", processes)
@@ -56,9 +56,10 @@ def die_with_parent():
 
 
 def become(uid, keep_reading=False):
-    """From root to a user that owns nothing. `keep_reading` keeps one right: to read what permissions hide.
+    """Change from root to a user that owns nothing. `keep_reading` keeps one right, to read files despite their
+    permissions.
 
-    That is for an interpreter under /root, and only behind landlock(), which then decides alone what is read.
+    It is meant for an interpreter under /root, and only after landlock(), which then alone decides about reading.
     """
     if keep_reading:
         _prctl(PR_SET_KEEPCAPS, 1)
@@ -92,7 +93,7 @@ def landlock(readonly, writable):
     if version < 1:
         raise OSError(ctypes.get_errno(), "this kernel has no Landlock")
     known = (1 << FILE_RIGHTS[min(version, 5)]) - 1
-    # TCP bind and connect are named and never granted; from version 6 so are signals and abstract sockets.
+    # TCP bind and connect are named and never granted, and from version 6 so are signals and abstract sockets.
     handled = (ctypes.c_uint64 * 3)(known, 3 if version >= 4 else 0, 3 if version >= 6 else 0)
     size = 24 if version >= 6 else 16 if version >= 4 else 8
     ruleset = libc.syscall(444, handled, ctypes.c_size_t(size), ctypes.c_uint32(0))
@@ -119,7 +120,7 @@ def landlock(readonly, writable):
 ARCHITECTURES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1)}  # name -> audit number, table column
 NEWEST = 462  # calls newer than this table is are unknown to it, so they are "not implemented" here
 
-# name: (number on x86_64, number on aarch64); None where the architecture has no such call
+# name -> (number on x86_64, number on aarch64), None if the architecture lacks the call
 REFUSED = {
     # other processes
     "ptrace": (101, 117), "process_vm_readv": (310, 270), "process_vm_writev": (311, 271),
@@ -152,15 +153,17 @@ REFUSED = {
     "utime": (132, None), "utimes": (235, None), "futimesat": (261, None), "utimensat": (280, 88),
     "setxattr": (188, 5), "lsetxattr": (189, 6), "fsetxattr": (190, 7), "removexattr": (197, 14),
     "lremovexattr": (198, 15), "fremovexattr": (199, 16), "truncate": (76, 45),
-    # every network there is: no socket of any family (pipes and socketpair stay)
+    # every network there is, so sockets of no family (pipes and socketpair stay)
     "socket": (41, 198),
 }  # fmt: skip
-NOT_IMPLEMENTED = {"clone3": (435, 435)}  # its flags lie in memory, out of a filter's sight; libc falls back
+NOT_IMPLEMENTED = {
+    "clone3": (435, 435)
+}  # its flags are in memory, out of a filter's sight, and libc falls back
 NAMESPACES = 0x7E020000  # CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET
-# call -> (numbers, which argument, test, value): refused when the test holds
+# call -> (numbers, which argument, test, value), refused when the test holds
 REFUSED_WHEN = [
     ("clone", (56, 220), 0, "any bit of", NAMESPACES),
-    ("socketpair", (53, 199), 0, "is not", 1),  # 1 is AF_UNIX: a pipe between relatives
+    ("socketpair", (53, 199), 0, "is not", 1),  # 1 is AF_UNIX, a pipe between relatives
     ("ioctl", (16, 29), 1, "equals", 0x5412),  # TIOCSTI types into the terminal
     ("ioctl", (16, 29), 1, "equals", 0x541C),  # TIOCLINUX
     ("kill", (62, 129), 0, "equals", 0xFFFFFFFF),  # every process there is
@@ -179,7 +182,7 @@ ALLOW, KILL, EPERM, ENOSYS = 0x7FFF0000, 0x80000000, 0x00050001, 0x00050026
 
 
 def filter_program(machine):
-    """The filter as (code, jump if true, jump if false, value) rows: a chain of tests with answers."""
+    """Return the filter as (code, jump if true, jump if false, value) rows: a chain of tests with answers."""
     audit, column = ARCHITECTURES[machine]
     rows = [(LOAD, 0, 0, 4), (EQUAL, 1, 0, audit), (RETURN, 0, 0, KILL)]
     rows += [(LOAD, 0, 0, 0), (AT_LEAST, 0, 1, NEWEST + 1), (RETURN, 0, 0, ENOSYS)]
@@ -199,7 +202,7 @@ def filter_program(machine):
 
 
 def seccomp():
-    """Refuses, from now on, every system call named above; torch and Triton need none of them."""
+    """Refuse, from now on, every system call named above. Torch and Triton need none of these calls."""
     machine = os.uname().machine
     if sys.platform != "linux" or machine not in ARCHITECTURES:
         raise OSError(f"no system call table for {sys.platform} on {machine}")

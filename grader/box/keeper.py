@@ -1,9 +1,9 @@
-"""The keeper: one small trusted process per box, outside it, that ends it.
+"""Keep one box: a small trusted process outside it that ends it.
 
-Runs as `python -I -S -B keeper.py SPEC PROGRAM ...`; nothing of ours is imported. It starts the program and
-watches clock, memory and scratch folder. It kills all when a limit is passed, when the program ends, or when
-the lifeline (a pipe from the referee) closes: a referee that dies takes its boxes with it. A process and
-not a thread of the referee, because the kernel's "die with parent" means the parent's thread.
+Runs as `python -I -S -B keeper.py SPEC PROGRAM ...`, and imports nothing of ours. It starts the program and watches
+clock, memory and scratch folder. It kills all when a limit is passed, when the program ends, or when the lifeline (a
+pipe from the referee) closes, so a referee that dies takes its boxes with it. It is a process and not a thread of the
+referee, because the kernel's "die with parent" means the parent's thread.
 """
 
 import json
@@ -22,7 +22,7 @@ PR_SET_CHILD_SUBREAPER = 36
 
 
 def _fields(pid):
-    """What the kernel says of a process after its name, from the state on; None when it has gone."""
+    """Return the kernel's fields of a process after its name, from the state on, or None if it is gone."""
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
             return file.read().rpartition(")")[2].split()
@@ -46,7 +46,8 @@ def _children(pid):
 
 
 def descendants(root, session):
-    """Every process below this one; orphans come to us too, their subreaper. Unseen without /proc (macOS)."""
+    """Return every process below this one. Orphans are included, because we are their subreaper. Without /proc
+    (macOS) they are invisible."""
     if not os.path.exists(f"/proc/{root}/task/{root}/children"):
         return members(root, session) if os.path.isdir("/proc/self") else []
     found, todo = [], [root]
@@ -58,7 +59,7 @@ def descendants(root, session):
 
 
 def members(root, session):
-    """The box's processes by a full look: below us, or in the program's session wherever they went."""
+    """Return the box's processes by a full look: below us, or anywhere in the program's session."""
     known = _everyone()
     inside, grew = {root}, True
     while grew:
@@ -69,7 +70,7 @@ def members(root, session):
 
 
 def _everyone():
-    """{process: (parent, session)} of all that live; by `ps` where there is no /proc (macOS)."""
+    """Return {process: (parent, session)} of all that live, by `ps` if there is no /proc (macOS)."""
     if os.path.isdir("/proc/self"):
         found = {int(name): _fields(name) for name in os.listdir("/proc") if name.isdigit()}
         return {p: (int(f[1]), int(f[3])) for p, f in found.items() if f and f[0] not in "ZX"}
@@ -111,7 +112,7 @@ def sweep(root, session, bury=True, seconds=5.0):
 
 
 def _wait():
-    """One child that has ended, as (pid, status); pid 0 when none has."""
+    """Return one child that has ended, as (pid, status), with pid 0 if there is none."""
     try:
         return os.waitpid(-1, os.WNOHANG)
     except ChildProcessError:
@@ -119,7 +120,7 @@ def _wait():
 
 
 def usage_of(pids, limit):
-    """(bytes in use by all, processor seconds of each). Shared pages are told apart only past the limit."""
+    """Return (bytes in use by all, processor seconds of each). Shared pages are divided only past the limit."""
     page, tick = os.sysconf("SC_PAGESIZE"), os.sysconf("SC_CLK_TCK")
     found = [fields for pid in pids if (fields := _fields(pid))]
     total = sum(int(fields[21]) * page for fields in found)
@@ -128,7 +129,8 @@ def usage_of(pids, limit):
 
 
 def _proportional(pid):
-    """Bytes in use by a process, shared pages divided among their sharers: exact, and far dearer."""
+    """Return the bytes in use by a process, with shared pages divided among their sharers: exact, and far more
+    costly."""
     try:
         with open(f"/proc/{pid}/smaps_rollup", encoding="utf-8") as file:
             return sum(int(line.split()[1]) << 10 for line in file if line.startswith("Pss:"))
@@ -158,7 +160,7 @@ def scratch_of(folder, pids, limit):
 
 
 def clear(folder):
-    """Removes a folder that a stranger wrote in: what was shut is opened first, links are never followed."""
+    """Remove a folder that a stranger wrote in. Closed folders are opened first, links are never followed."""
     import shutil
 
     for where, folders, _ in os.walk(folder):
@@ -178,7 +180,7 @@ class Watch:
         self.pause, self.ticks, self.spent, self.cpu_s = TICK_S, 0, 0.0, 0.0
 
     def over(self):
-        """Which limit is passed, or None."""
+        """Return the passed limit, or None."""
         spec = self.spec
         if time.monotonic() >= self.end:
             return "wall"
@@ -190,7 +192,7 @@ class Watch:
             return "processes"
         if memory > spec["memory_bytes"]:
             return "memory"
-        look = spec["scratch"] and self.ticks % 5 == 0  # walking a disk is dearer than reading numbers
+        look = spec["scratch"] and self.ticks % 5 == 0  # walking a disk costs more than reading numbers
         if look and scratch_of(spec["scratch"], pids, spec["scratch_bytes"]) > spec["scratch_bytes"]:
             return "scratch"
         return None
@@ -248,7 +250,7 @@ def _say(spec, words):
     try:
         os.write(spec["report_fd"], json.dumps(words).encode() + b"\n")
     except BrokenPipeError:
-        pass  # the referee is gone; its lifeline says so too
+        pass  # the referee is gone, as its lifeline also shows
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Builds the walls of a level around a program and starts it."""
+"""Build the walls of a level around a program and start it."""
 
 import json
 import os
@@ -22,11 +22,11 @@ DEVICES = ["/dev/null", "/dev/zero", "/dev/random", "/dev/urandom"]
 
 
 def spawn(argv, *, level, readonly=(), job_dir=None, limits=Limits(), env=None, pass_fds=()) -> Box:
-    """Starts a program in a box of this level; returns once the program itself begins.
+    """Start a program in a box of this level. Return once the program itself begins.
 
-    It sees /usr, the interpreter, the virtual environment and `readonly`, and writes to `scratch` alone: its
-    working, home and temporary folder. A `job_dir` of the caller's is seen too, read-only, with scratch in
-    it; otherwise a private one is made. `pass_fds` keep their numbers. BoxError: the walls cannot be raised.
+    It sees /usr, the interpreter, the virtual environment and `readonly`, and writes only to `scratch`: its working,
+    home and temporary folder. It also sees the caller's `job_dir`, read-only, with scratch in it. Without one a
+    private folder is made. `pass_fds` keep their numbers. BoxError means that the walls can't be raised.
     """
     if not systems.has_boxes():
         raise BoxError(f"the system must be Linux, got {systems.name()}; Windows has its Subsystem for Linux")
@@ -47,7 +47,8 @@ def spawn(argv, *, level, readonly=(), job_dir=None, limits=Limits(), env=None, 
 
 
 def _make(folder: str, own: bool, uid: int | None):
-    """The box's folder on this machine; another user may pass through it, and only the box's writes to scratch."""
+    """Make the box's folder on this machine. Another user may pass through it, and only the box's user writes to
+    scratch."""
     if own:
         os.mkdir(folder, 0o700)
     if os.path.exists(f"{folder}/scratch"):
@@ -59,7 +60,7 @@ def _make(folder: str, own: bool, uid: int | None):
 
 
 def _start(watch, walls, inner, argv, pass_fds, env):
-    """The chain of programs, each of which starts the next: keeper, walls, inside, and at last the stranger's."""
+    """Return the chain of programs, each of which starts the next: keeper, walls, inside, and at last the stranger's."""
     life_read, life_write = os.pipe()
     report_read, report_write = os.pipe()
     watch = watch | {"report_fd": report_write, "lifeline_fd": life_read, "pass_fds": list(pass_fds)}
@@ -94,7 +95,7 @@ def _walls(level: Level, seen: list[str], folder: str, limits: Limits) -> list[s
 
 
 def environment(folder: str, extra: dict | None) -> dict:
-    """All that the program knows of the caller's environment: nothing, and what `extra` adds."""
+    """Return the program's environment: nothing of the caller's, and the entries of `extra`."""
     scratch = f"{folder}/scratch"
     clean = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "USER": "student", "LOGNAME": "student"}
     clean |= {"HOME": scratch, "TMPDIR": scratch, "TRITON_CACHE_DIR": f"{scratch}/triton"}
@@ -103,7 +104,7 @@ def environment(folder: str, extra: dict | None) -> dict:
 
 
 def _watch(level: Level, limits: Limits, folder: str, own: bool) -> dict:
-    """What the keeper is told to look at."""
+    """Return what the keeper must watch."""
     scratch = f"{folder}/scratch"
     return {
         "wall_s": limits.wall_s,
@@ -116,7 +117,7 @@ def _watch(level: Level, limits: Limits, folder: str, own: bool) -> dict:
 
 
 def _inside(level: Level, seen: list[str], folder: str, limits: Limits) -> dict:
-    """What inside.py is told to do to itself."""
+    """Return what inside.py must do to itself."""
     scratch, root = f"{folder}/scratch", os.geteuid() == 0
     spec = {
         "cwd": scratch,
@@ -143,7 +144,7 @@ def _inside(level: Level, seen: list[str], folder: str, limits: Limits) -> dict:
 
 
 def _counted_already(level: Level, root: bool) -> int:
-    """RLIMIT_NPROC counts all threads of a user; since Linux 5.14 a user namespace starts from nothing."""
+    """Count the user's threads, which RLIMIT_NPROC limits. Since Linux 5.14 a user namespace starts from zero."""
     if root:
         return 0
     release = tuple(int(part) for part in platform.release().split("-")[0].split(".")[:2])
@@ -153,7 +154,7 @@ def _counted_already(level: Level, root: bool) -> int:
 
 
 def _spare_user() -> int:
-    """A user without processes, so that the limit on processes is this box's own and none can signal it."""
+    """Return a user without processes, so that the limit on processes is this box's own and none can signal it."""
     taken = {uid for uid, _ in _tasks()}
     return random.choice([uid for uid in SPARE_USERS if uid not in taken])
 

@@ -1,4 +1,4 @@
-"""How much a boxed program may use, and the three strengths of box."""
+"""Define how much a boxed program may use, and the three strengths of box."""
 
 from dataclasses import dataclass
 from enum import IntEnum
@@ -10,7 +10,7 @@ class Level(IntEnum):
     BUBBLEWRAP = 3
 
 
-NO_BOX = 0  # answers run in the judge's own process: at one's own pace alone
+NO_BOX = 0  # answers run in the judge's own process, allowed only when you check your own answers
 LEVELS = {
     Level.BUBBLEWRAP: "bubblewrap: files, processes, network and user of its own, fewer system calls",
     Level.LANDLOCK: "Landlock: only the files it needs, fewer system calls, no sockets; sees other processes",
@@ -19,12 +19,12 @@ LEVELS = {
 
 
 class BoxError(Exception):
-    """The box could not be made or is too weak: trouble of ours, never of what should have run in it."""
+    """The box could not be made or is too weak. The trouble is ours, never the program's."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """None is no limit. Memory and scratch are the whole box's; processor time and file size, a process's."""
+    """None means no limit. Memory and scratch count for the whole box, processor time and file size for a process."""
 
     wall_s: float | None = None
     cpu_s: int | None = 600

@@ -1,4 +1,4 @@
-"""Which level this machine really has: the attacks, tried inside each box."""
+"""Measure which level this machine really has: try the attacks inside each box."""
 
 import json
 import os
@@ -20,7 +20,7 @@ PROGRAM = Path(__file__).parent / "attacks"
 WORTH_WRITING = ["/", "/tmp", "/var/tmp", "/dev", "/usr", "/proc"]
 SMALL = Limits(wall_s=15, cpu_s=10, memory_bytes=256 << 20, processes=16, file_bytes=2 << 20)
 
-# attack: (what it is, the lowest level that promises to hold it back)
+# attack -> (its description, the lowest level that promises to hold it back)
 ATTACKS = {
     "network": ("connect to a port of this machine", 2),
     "dns": ("send a datagram", 2),
@@ -48,7 +48,7 @@ ATTACKS = {
     "processes": (
         "start more processes than allowed",
         2,
-    ),  # the last: where only the keeper sees it, it ends all
+    ),  # the last one ends everything where only the keeper sees it
 }
 QUICK = [
     "network",
@@ -64,7 +64,7 @@ QUICK = [
 
 @dataclass(frozen=True)
 class Measured:
-    """What a level held back: attack -> (held, what the attack saw)."""
+    """The result for a level: attack -> (held, the attack's observation)."""
 
     level: Level | None
     rows: dict = field(default_factory=dict)
@@ -82,7 +82,7 @@ class Measured:
 
 
 def try_attacks(level: Level | None, names=tuple(ATTACKS)) -> Measured:
-    """Runs attacks in a box of this level; None runs them in no box at all, to show what they can do."""
+    """Run attacks in a box of this level. With None they run in no box at all, to show what they can do."""
     with _targets() as (facts, victim):
         try:
             rows = _run(level, facts, names)
@@ -95,7 +95,7 @@ def try_attacks(level: Level | None, names=tuple(ATTACKS)) -> Measured:
 
 @contextmanager
 def _targets():
-    """Things made to be attacked, so that nothing else need be: ports, a service, a secret, a process."""
+    """Make targets for attacks, so that nothing else is attacked: ports, a service, a secret, a process."""
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="box-"))
         os.chmod(folder, 0o755)
@@ -168,7 +168,7 @@ def _run(level, facts, names):
 
 
 def _unboxed(program, line, kept) -> bytes:
-    """The attacks as a careless grader would start them: everything inherited."""
+    """Run the attacks as a careless grader would, with everything inherited."""
     os.set_inheritable(kept, True)
     environment = os.environ | {"BOX_INSIDE": str(places.INSIDE)}
     with tempfile.TemporaryDirectory(prefix="box-") as folder:
@@ -178,7 +178,8 @@ def _unboxed(program, line, kept) -> bytes:
 
 
 def overhead_s(level: Level, times: int = 5) -> float:
-    """What a box of this level adds to a run: least against least, since other work here can only add."""
+    """Return the time that a box of this level adds to a run: least against least, since other work here can only
+    add."""
     program = [sys.executable, "-I", "-S", "-c", "pass"]
 
     def seconds(run) -> float:

@@ -1,4 +1,4 @@
-"""Reading a pipe of another process: so many bytes, or an error that says why not."""
+"""Read bytes from another process's pipe, or raise an error that says why not."""
 
 import os
 import select

@@ -1,4 +1,4 @@
-"""What a boxed program has to see: the system's programs, the interpreter, the environment it runs in."""
+"""List what a boxed program has to see: the system's programs, the interpreter, the environment it runs in."""
 
 import os
 import stat
@@ -27,8 +27,8 @@ OURS = (
 def interpreter(executable: str = sys.executable) -> list[str]:
     """The folders and links that this Python is made of, at their own paths.
 
-    A virtual environment's python is a chain of links to an interpreter that pyenv or uv keeps under the home
-    folder; each link on the way has to exist inside, and nothing else of the home folder.
+    A virtual environment's python is a chain of links to an interpreter that pyenv or uv keeps under the home folder.
+    Each link on the way has to exist inside, and nothing else of the home folder.
     """
     places = [sys.prefix, sys.base_prefix, os.path.realpath(sys.prefix), os.path.realpath(sys.base_prefix)]
     link = os.path.abspath(executable)
@@ -42,7 +42,8 @@ def interpreter(executable: str = sys.executable) -> list[str]:
 
 
 def hidden(seen: list[str]) -> list[str]:
-    """Folders of ours that lie within what a box sees: packages installed beside the others, not in a checkout."""
+    """Return our folders inside those that a box sees, where packages are installed next to the others and not in a
+    checkout."""
     found = []
     for path in seen:
         for site in Path(path).glob("lib*/python3*/site-packages"):
@@ -51,7 +52,7 @@ def hidden(seen: list[str]) -> list[str]:
 
 
 def without(path: str, shut: list[str]) -> list[str]:
-    """A folder as the parts of it that may be seen, where some of what lies within may not."""
+    """Return the visible parts of a folder that also contains hidden ones."""
     if path in shut:
         return []
     if not any(within(one, path) for one in shut):
@@ -73,7 +74,7 @@ def tidy(paths) -> list[str]:
 
 
 def homes() -> list[str]:
-    """The home folder, and where it really lies; none for a user without one."""
+    """Return the home folder, and its real location, or none for a user without a home."""
     try:
         home = str(Path.home())
     except RuntimeError:
@@ -86,7 +87,7 @@ def within(path: str, folder: str) -> bool:
 
 
 def anyone_can_read(path: str) -> bool:
-    """Whether a user that owns nothing reaches this path by its permissions."""
+    """Return whether a user that owns nothing reaches this path by its permissions."""
     path = Path(os.path.realpath(path))
     try:
         return bool(path.stat().st_mode & stat.S_IROTH) and all(

@@ -1,4 +1,4 @@
-"""`python -m grader box [--json]`: attacks every level's box and prints what was held back here."""
+"""Attack every level's box and print what was held back here (`python -m grader box [--json]`)."""
 
 import argparse
 import json

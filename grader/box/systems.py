@@ -1,5 +1,6 @@
-"""Which system this is: the one module that asks, so that all that differs between Linux, macOS, Windows and a browser's tab
-is found here. `GRADER_BOX=none` has Linux do as macOS and Windows do, and `GRADER_BOX=here` as a tab does."""
+"""Identify the system. This is the only module that asks, so it gathers everything that differs between Linux, macOS,
+Windows and a browser's tab. `GRADER_BOX=none` makes Linux behave like macOS and Windows, and `GRADER_BOX=here` like a
+tab."""
 
 import os
 import subprocess
@@ -21,28 +22,28 @@ def wish() -> str:
 
 
 def has_boxes() -> bool:
-    """Whether programs can be held in here, and forked: Linux alone has what a box is made of."""
+    """Return whether programs can be contained here, and forked. Only Linux has the parts of a box."""
     return sys.platform == "linux" and not wish()
 
 
 def has_processes() -> bool:
-    """Whether another program can be started at all: not in a browser's tab."""
+    """Return whether another program can be started, which a browser's tab can't do."""
     return sys.platform != TAB and wish() != "here"
 
 
 def has_tritons_wheel() -> bool:
-    """Whether Triton publishes its wheels for this system."""
+    """Return whether Triton publishes its wheels for this system."""
     return sys.platform == "linux" and not wish()
 
 
 def name() -> str:
-    """What a person calls this system."""
+    """Return this system's common name."""
     known = {"linux": "Linux", "darwin": "macOS", "win32": "Windows", TAB: "a browser's tab"}
     return known.get(sys.platform, sys.platform)
 
 
 def apart() -> dict:
-    """How a program is started so that Ctrl-C in a terminal reaches this process alone, as arguments of Popen."""
+    """Return arguments of Popen that keep Ctrl-C in a terminal from the started program."""
     if os.name == "nt":
         return {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW}
     return {"start_new_session": True}
@@ -54,7 +55,7 @@ def cache_folder() -> Path:
 
 
 def downloads() -> Path:
-    """Where programs of this system keep what they fetch."""
+    """Return the folder where this system's programs keep downloads."""
     return Path.home() / CACHES.get(sys.platform, ".cache")
 
 

@@ -1,4 +1,4 @@
-"""A worker's program as a plain process, where no box can be made: on macOS and Windows.
+"""Run a worker's program as a plain process where no box is possible, on macOS and Windows.
 
 It is stopped when its time is over and replaced after each answer. Nothing else is held back, so that only a learner's own
 answers are judged this way.
@@ -21,7 +21,7 @@ KEPT = 20_000  # characters of stderr
 
 
 class Process:
-    """What warm.Program asks of a box, without walls. `argv` is Python's arguments."""
+    """Offers a box's interface to warm.Program, without walls. `argv` is Python's arguments."""
 
     def __init__(self, argv: list, env: dict):
         self.scratch = tempfile.mkdtemp(prefix="answer-")
@@ -55,7 +55,7 @@ class Process:
             del self.said[:-KEPT]
 
     def read(self, count: int, deadline: float) -> bytes:
-        """So many bytes: EOFError where the program ended before, TimeoutError where it was too late."""
+        """Read this many bytes. Raise EOFError if the program ended earlier, TimeoutError if it was too late."""
         while len(self.rest) < count:
             try:
                 data = self.came.get(timeout=max(0.0, deadline - time.monotonic()))
@@ -72,7 +72,7 @@ class Process:
         return self.process.poll()
 
     def status(self, error: Exception) -> dict | None:
-        """How a task ended that sent no status of its own, as that of a box says it."""
+        """Return how a task ended that sent no status of its own, in a box's words."""
         if isinstance(error, TimeoutError):
             return {"late": True}
         code = self.process.poll()

@@ -1,4 +1,4 @@
-"""Warm boxed programs, seen from outside: each takes one task at a time and gives back a header and raw arrays."""
+"""Talk to warm boxed programs from outside. Each takes one task at a time and returns a header and raw arrays."""
 
 import json
 import os
@@ -25,16 +25,19 @@ SERVER = Path(__file__).parent / "serve"
 START_S = 60.0
 GRACE_S = 5.0
 U32 = struct.Struct("<I")
-ASLEEP = 0.5  # of the wall time: who neither computed nor waited for a processor was waiting on purpose
+ASLEEP = (
+    0.5  # of the wall time; a process that neither computed nor waited for a processor was idle on purpose
+)
 
 
 class JailTrouble(Exception):
-    """Trouble of our own (the box would not start, the channel broke): never the answer's fault."""
+    """Trouble of our own (the box would not start, the channel broke), never the answer's fault."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Of one task. Processor time decides, so that a busy machine fails nobody; the wall is for what sleeps."""
+    """The limits of one task. Processor time decides, so that a busy machine fails no answer. The wall limit is for a
+    task that sleeps."""
 
     wall_s: float = 30.0
     cpu_s: int = 30
@@ -47,12 +50,12 @@ class Worker:
     """A module that runs in a box, and the files and folders that are all of ours the box holds."""
 
     module: str  # "grader.jail.inside.lower"
-    shown: tuple[str, ...]  # from the checkout's root: "grader/jail"
+    shown: tuple[str, ...]  # from the checkout's root, "grader/jail"
     environment: dict = field(default_factory=dict, hash=False)
     processes: int = 64  # threads among them
 
 
-# How a task's process ended without an answer: kinds of error, each with a place to look of its own
+# Kinds of error for a task whose process ended without an answer, each with a hint of its own.
 OVERFULL, LATE, ENDLESS, KILLED = "Overfull", "Late", "Endless", "Killed"
 CRASHED, EXITED, FORGED = "Crashed", "Exited", "Forged"
 WROTE = "the answer wrote into the grader's own channel"
@@ -60,13 +63,13 @@ WROTE = "the answer wrote into the grader's own channel"
 
 @dataclass
 class Outcome:
-    """What came back for one task: a header and arrays, or how the child ended without them."""
+    """The result of one task: a header and arrays, or how the child ended without them."""
 
     header: dict = field(default_factory=dict)
     arrays: dict = field(default_factory=dict)
     ended: str = ""  # why there is no answer, as a sentence
     end: str = ""  # which of the kinds above
-    starved: bool = False  # it was late and the machine was busy: nobody's fault
+    starved: bool = False  # it was late on a busy machine, which isn't the answer's fault
     seconds: float = 0.0
     cpu_s: float = 0.0  # processor time of the task's own process
 
@@ -79,7 +82,7 @@ class Outcome:
 
 
 def clean_error(found) -> dict:
-    """An error that a box reports, held to plain text and a line: what wrote it is not to be trusted."""
+    """Return a box's error as plain text and a line, because its writer can't be trusted."""
     found = found if isinstance(found, dict) else {}
     line = found.get("line")
     kept = {name: str(found.get(name) or "")[:2000] for name in ("stage", "kind", "message")}
@@ -96,11 +99,11 @@ class Program:
 
     def __init__(self, worker: Worker, level: int | None = None):
         self.worker, self.level, self.process, self.ready = worker, level, None, False
-        self.lock = threading.Lock()  # one task at a time; a notebook may check from several threads
+        self.lock = threading.Lock()  # one task at a time, because a notebook may check from several threads
         self.cpu_s, self.own_cpu_s = (
             0.0,
             0.0,
-        )  # of tasks and of earlier programs; of the program that runs now
+        )  # of tasks and of earlier programs, and of the present program
 
     def ask(self, task: dict, arrays: dict | None = None, limits: Limits = Limits()) -> Outcome:
         nonce = secrets.token_hex(16)
@@ -110,7 +113,9 @@ class Program:
             data, status = self._exchange(block, limits)
             self.cpu_s += _seconds(status, "cpu_s")
             self.own_cpu_s = _seconds(status, "own_cpu_s") or self.own_cpu_s
-            if status.get("left_behind"):  # a process or file of this answer's; the next one gets a fresh box
+            if status.get(
+                "left_behind"
+            ):  # a process or file of this answer's; the next answer gets a fresh box
                 self.stop()
                 if not has_boxes():  # it comes up while the referee goes on
                     self.process, self.ready = self._unboxed(), False
@@ -228,8 +233,8 @@ def _outcome(data: bytes, status: dict, nonce: str, limits: Limits) -> Outcome:
 
 
 def _starved(status: dict, limits: Limits) -> bool:
-    """Whether a late task wanted to compute and could not: one that slept is late by its own doing, and so is one whose
-    processes had, all together, the processor time that it may have."""
+    """Return whether a late task wanted to compute and could not. A task that slept is late by its own doing, and so
+    is one whose processes together had all the processor time allowed."""
     had = _seconds(status, "cpu_s") + _seconds(status, "children_cpu_s")
     wanted = had + _seconds(status, "waited_s")
     return wanted >= ASLEEP * _seconds(status, "seconds") and had < limits.cpu_s
@@ -262,7 +267,7 @@ def signal_name(number: int) -> str:
 
 
 class Programs:
-    """Up to `width()` programs of one worker, started as they are needed; a task goes to the warmest that is free."""
+    """Up to `width()` programs of one worker, started as needed. A task goes to the warmest free one."""
 
     def __init__(self, worker: Worker, level: int | None = None):
         self.all = [Program(worker, level) for _ in range(width())]
@@ -271,7 +276,7 @@ class Programs:
             self.free.put(one)
 
     def ask(self, task: dict, arrays: dict | None = None, limits: Limits = Limits()) -> Outcome:
-        """One task; what a busy machine kept from its end is tried once more, with nothing of ours beside it."""
+        """Run one task. If a busy machine stopped it, run it once more, with nothing of ours in parallel."""
         outcome = self._ask_one(task, arrays, limits)
         if not outcome.starved:
             return outcome
@@ -297,7 +302,7 @@ class Programs:
 
 @cache
 def width() -> int:
-    """Programs of one worker side by side: jail, machine and compiler share the cores."""
+    """Return how many programs of one worker run in parallel, because jail, machine and compiler share the cores."""
     return max(1, min(8, cores() // 2))
 
 
@@ -306,12 +311,12 @@ def cores() -> int:
 
 
 _programs: dict[tuple, Programs] = {}
-_spawning = threading.Lock()  # a box looks for a user that nobody has; two at a time could find the same
+_spawning = threading.Lock()  # a box looks for an unused user, and two looking together could find the same
 _alone = threading.Lock()
 
 
 def programs(worker: Worker, level: int | None = None) -> Programs:
-    """The warm programs of this process for a worker; starting one costs a quarter of a second or two."""
+    """Return this process's warm programs for a worker. Starting one costs a quarter of a second or two."""
     if (worker, level) not in _programs:
         _programs[worker, level] = Programs(worker, level) if has_processes() else Here(worker, Outcome)
     return _programs[worker, level]

@@ -1,4 +1,5 @@
-"""The capstone's step: a learner's answers of all labs in the slots of one decode step, counted, timed and made to speak.
+"""Run the capstone's step: a learner's answers of all labs in the slots of one decode step, counted, timed and made
+to speak.
 
 `from grader.capstone import Capstone` is all that its notebook needs.
 """

@@ -1,7 +1,8 @@
-"""python -m grader.capstone NOTEBOOK [--json FILE]: run the capstone's cells without Jupyter, and keep its numbers.
+"""Run the capstone's cells without Jupyter, and keep its numbers (python -m grader.capstone NOTEBOOK [--json FILE]).
 
-The cells run in order, in the notebook's folder, in this process. What each prints is shown. FILE gets the numbers: who fills which slot,
-what the step spends before and after, the logits' difference, the graph's times and the sentence.
+The cells run in order, in the notebook's folder, in this process, and their prints are shown. FILE gets the numbers:
+the filler of each slot, the step's costs before and after, the logits' difference, the graph's times and the
+sentence.
 """
 
 import argparse
@@ -23,7 +24,7 @@ def cells(notebook: Path) -> list[str]:
 
 
 def ran(source: str, name: str, names: dict) -> None:
-    """Run one cell, and print what its last expression is, as a notebook shows it.
+    """Run one cell, and print the value of its last expression, as a notebook shows it.
 
     Its text is put where Triton and check() look for it.
     """
@@ -67,7 +68,7 @@ def main(argv: list[str] | None = None) -> int:
             traceback.print_exc()
             failed.append({"cell": number, "error": f"{type(error).__name__}: {error}"[:300]})
         seconds.append(round(time.monotonic() - began, 1))
-        if target:  # after each cell: a run that is stopped keeps what it had
+        if target:  # after each cell, so that a stopped run keeps its numbers
             target.parent.mkdir(parents=True, exist_ok=True)
             found = {"seconds_after_each_cell": seconds, "failed": failed, **numbers(names)}
             target.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")

@@ -53,7 +53,7 @@ def found(question_id: str, labs: Path) -> Answer:
 
 
 def loaded(question_id: str, source: str) -> Callable:
-    """Run an answer's cell as a module of its own, from a file, out of which Triton reads its kernels; return its launch."""
+    """Run an answer's cell as a module of its own, from a file that Triton reads its kernels from. Return its launch."""
     question = questions.find(question_id)
     name = "answer_" + question_id.replace(".", "_")
     path = folder() / f"{name}.py"

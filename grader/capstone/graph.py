@@ -1,4 +1,4 @@
-"""The step as one CUDA graph: which fillings can't be in it, and what a replay saves."""
+"""Capture the step as one CUDA graph: which fillings can't be in it, and how much a replay saves."""
 
 from torch.overrides import TorchFunctionMode
 

@@ -1,4 +1,4 @@
-"""The real model's step on an H200: what the formulas predict of it, slot by slot, and what was recorded."""
+"""Compare the real model's step on an H200, slot by slot, with the formulas' prediction and the record."""
 
 import json
 from dataclasses import dataclass, replace
@@ -11,12 +11,12 @@ KEPT = Path(cost_step.__file__).parent
 CASE = "8 layers, 1 x 4096 keys"
 LINEAR_BITS = 4
 SHORTEST_S = 2e-6  # of a kernel on a GPU, as a profiler sees it; in a graph the host adds little
-TOGETHER = "router, order"  # the course's kernel does both at once
+TOGETHER = "router, order"  # the course's kernel does both in one launch
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """Rows of (slot, MB, launches, predicted µs, µs in kernels, µs of gaps); the last is the sum."""
+    """Rows of (slot, MB, launches, predicted µs, µs in kernels, µs of gaps). The last row is the sum."""
 
     rows: list[tuple]
     step_us: float

@@ -1,7 +1,7 @@
 """One decode step with the learner's kernels in its slots, next to the same step in plain PyTorch.
 
-On a CPU it is the speaking model's step: every launch and every byte is counted by the machine, and seconds are what an
-H200 would need for them at best. On a GPU the step has the real model's shapes, and a profiler times it.
+On a CPU it is the speaking model's step. The machine counts every launch and every byte, and seconds are an H200's
+best time for these. On a GPU the step has the real model's shapes, and a profiler times it.
 """
 
 from collections.abc import Callable
@@ -25,14 +25,14 @@ from kernels.speaking_model.tokens import END
 
 OWN = ("next_bottleneck.residual_norm", "next_bottleneck.rotary_cache")  # answered in the capstone itself
 TRIED = Shape(64, 1, 4, 2, 32, experts=4, top_k=2, intermediate=32, vocabulary=96, page=4)
-BOUND = 0.02  # of the logits' spread: what a right answer may differ by
+BOUND = 0.02  # of the logits' spread, the allowed difference of a right answer
 KEYS = 4096  # of the sequence, where the real shapes are timed
 WHOSE = {"learner": "yours", "course": "the course's", "plain": "plain PyTorch"}
 
 
 @dataclass(frozen=True)
 class Spent:
-    """What a slot spends in one step: launches, bytes, and seconds (at best, or measured)."""
+    """The cost of a slot in one step: launches, bytes, and seconds (at best, or measured)."""
 
     launches: int
     bytes: float
@@ -49,7 +49,7 @@ class Capstone:
             from tilescope import launcher
 
             launcher.install()
-            torch.set_num_threads(1)  # so small a model is no faster on more
+            torch.set_num_threads(1)  # such a small model isn't faster with more threads
         self.h200 = machine("H200")
         self.weights, self.tokenizer = kept.weights().to(self.device), kept.tokenizer()
         asked = dict.fromkeys(slot.question for slot in SLOTS if slot.origin == "lab")
@@ -72,7 +72,7 @@ class Capstone:
     # ---- who fills which slot
 
     def _use(self) -> None:
-        """Fill the slots with all answers that give plain PyTorch's logits; of the others keep the reason."""
+        """Fill the slots with all answers that give plain PyTorch's logits. Keep the reason for each of the others."""
         there = {q: one.launch for q, one in self.answers.items() if one.launch and not one.why}
         if there and self._trouble(there):
             for question, launch in there.items():
@@ -124,7 +124,7 @@ class Capstone:
 
     @property
     def shape(self) -> Shape:
-        """The real model's layers on a GPU, fewer of them where memory is small; the speaking model's on a CPU."""
+        """Return the real model's layers on a GPU, fewer if memory is small, or the speaking model's on a CPU."""
         if self.device == "cpu":
             return self.weights.shape
         large = torch.cuda.get_device_properties(0).total_memory > 60e9
@@ -135,19 +135,19 @@ class Capstone:
         return len(self.prompt) + 1 if self.device == "cpu" else KEYS
 
     def works(self, by: str = "course") -> dict[str, cost_step.Work]:
-        """Return what each slot must move, compute and launch; the last norm counts as one of the norms."""
+        """Return the bytes, operations and launches of each slot. The last norm counts as one of the norms."""
         found = cost_step.step_work(self.shape, 1, self.keys, by=by)
         found["norm"] += found.pop("last norm")
         return found
 
     @property
     def bound_s(self) -> float:
-        """Seconds that no step can beat: all bytes that must move, at the memory's full rate."""
+        """Return seconds that no step can beat, since all bytes must move at no more than the memory's full rate."""
         return cost_step.total(self.works()).bytes / self.bandwidth
 
     @cached_property
     def bandwidth(self) -> float:
-        """Byte/s of an H200's memory on paper, or of this GPU's as a copy finds it."""
+        """Return the byte/s of an H200's memory on paper, or of this GPU's as a copy finds it."""
         if self.device == "cpu":
             return self.h200.bandwidth
         one = torch.empty(2**29, dtype=torch.uint8, device=self.device)
@@ -155,7 +155,7 @@ class Capstone:
         return 2 * len(one) / timing.elapsed(lambda: other.copy_(one))
 
     def at_best(self, launches: int, moved: float, flop: float) -> float:
-        """Seconds of a slot, launched one after the other: its largest limit."""
+        """Return a slot's seconds if launched one after the other, by its largest limit."""
         work = cost_step.Work(moved, flop, launches)
         launch_s = self.h200.launch_s if self.device == "cpu" else recorded.SHORTEST_S
         return work.seconds(self.bandwidth, self.h200.rate("fp16"), launch_s)
@@ -168,7 +168,7 @@ class Capstone:
         }
 
     def measured(self, by: str = "own") -> dict[str, Spent]:
-        """Return what each slot spends: counted on a CPU, profiled on a GPU. `by` is "own" or "plain"."""
+        """Return the cost of each slot, counted on a CPU, profiled on a GPU. `by` is "own" or "plain"."""
         fillings = self.fillings if by == "own" else decode_step.fillings("plain")
         return self._counted(fillings) if self.device == "cpu" else self._profiled(fillings)
 
@@ -218,7 +218,7 @@ class Capstone:
         return drawn(self.shape, device=self.device)
 
     def _timed_call(self, fillings: dict) -> Callable:
-        """One step at the real shapes; the last key is written at every call, and is the same."""
+        """Time one step at the real shapes. The last key is written at every call, always the same."""
         weights, shape = self._real, self.shape
         cache = PagedCache(shape, sequences=1, most=KEYS, dtype=weights.dtype, device=self.device)
         cache.grow(0, KEYS)
@@ -236,7 +236,8 @@ class Capstone:
         return call
 
     def logits_differ(self) -> tuple[float, bool]:
-        """Return (largest difference to plain PyTorch's logits, as a share of their spread; whether the token is the same)."""
+        """Return (largest difference to plain PyTorch's logits, as a share of their spread; whether the token is the
+        same)."""
         found = []
         for fillings in (self.fillings, decode_step.fillings("plain")):
             step = self._step(fillings)
@@ -277,7 +278,7 @@ class Capstone:
         return graph.asking(self)
 
     def captured(self) -> dict:
-        """Return eager and replayed seconds of the step, and which slots had to be others' for it; on a GPU."""
+        """Return eager and replayed seconds of the step on a GPU, and the slots that needed other fillings."""
         self.kept["captured"] = graph.captured(self)
         return self.kept["captured"]
 
@@ -310,5 +311,5 @@ class Capstone:
         return names, times, np.maximum(0.0, 1 - floor / times)
 
     def graph_words(self) -> str:
-        """Say which slots can't be in a graph, and what a replay takes: measured on a GPU, recorded elsewhere."""
+        """Say which slots can't be in a graph, and the time of a replay, measured on a GPU, recorded elsewhere."""
         return graph.words(self)

@@ -1,4 +1,4 @@
-"""A class: from collected submissions to a gradebook. nbgrader keeps the books; the referee decides."""
+"""Take a class from collected submissions to a gradebook. nbgrader keeps the books, and the referee decides."""
 
 
 def main(argv: list[str]) -> int:

@@ -1,4 +1,5 @@
-"""nbgrader without its command line: its configuration, the gradebook's knowledge of a lab, one student at a time."""
+"""Drive nbgrader without its command line: its configuration, the gradebook's knowledge of a lab, one student at a
+time."""
 
 import logging
 import os
@@ -44,14 +45,15 @@ def quiet():
             yield
     finally:
         for engine in engine_of.values():
-            engine.dispose()  # a gradebook that was damaged when it was opened is read anew
+            engine.dispose()  # a gradebook that was damaged when it was opened is read again
 
 
 @cache
 def _quicker() -> dict:
-    """nbgrader opens the gradebook ten times a student, each time compiling its queries anew: a third of all entering.
+    """Speed up nbgrader, which opens the gradebook ten times a student and compiles its queries each time, a third of
+    all entering.
 
-    And for a new gradebook it starts a program, 3 s, to ask for the newest of the files that lie in its own folder.
+    For a new gradebook it also starts a program, 3 s, to ask for the newest of the files in its own folder.
     """
     from alembic.script import ScriptDirectory
     from nbgrader import api, dbutil
@@ -80,7 +82,7 @@ def quiet_course(root: Path, lab: str = "any"):
 
 
 def address(root: Path) -> str:
-    """Where the gradebook is, as SQLAlchemy writes it."""
+    """Return the gradebook's address, as SQLAlchemy writes it."""
     return quiet_course(root).db_url
 
 
@@ -94,7 +96,7 @@ def opened(root: Path, lab: str = "any"):
 
 @contextmanager
 def at(address: str, course_id: str = "tile-by-tile"):
-    """Open a gradebook by its address; ValueError says what to install where its driver is missing."""
+    """Open a gradebook by its address. A missing driver raises ValueError, which says what to install."""
     from nbgrader.api import Gradebook
 
     with quiet():
@@ -109,7 +111,7 @@ def at(address: str, course_id: str = "tile-by-tile"):
 
 
 def copy_aside(root: Path) -> None:
-    """Keeps a copy of a gradebook that is a file, if it is whole: the one to go back to should it be damaged."""
+    """Keep a copy of a gradebook that is a whole file, to go back to if it is ever damaged."""
     import sqlite3
     from contextlib import closing
 
@@ -130,7 +132,8 @@ def copy_aside(root: Path) -> None:
 
 
 class Heard(logging.Handler):
-    """Keeps the last complaint, to be said in one line; one that we have a sentence for counts more than any after it."""
+    """Keeps the last complaint for a one-line message. A complaint that we have a sentence for counts more than any
+    later one."""
 
     def __init__(self):
         super().__init__(logging.ERROR)
@@ -175,7 +178,7 @@ def notebooks(root: Path, lab: str, config) -> dict[str, Path]:
 
 
 def known(gradebook, lab: str) -> dict[str, dict[str, float]]:
-    """What the gradebook holds of a lab: notebook -> graded cell -> points."""
+    """Return the gradebook's content for a lab: notebook -> graded cell -> points."""
     from nbgrader.api import MissingEntry
 
     try:
@@ -192,9 +195,9 @@ def released(root: Path, lab: str) -> dict[str, dict[str, float]]:
 
 
 def register(root: Path, lab: str, lost: Callable = lambda root, lab, wanted: []) -> str:
-    """Enters the lab as released into the gradebook where it is not there yet; says what stands against it.
+    """Enter the lab as released into the gradebook if it isn't there yet. Return what prevents that.
 
-    `lost` tells what a lab that was changed has no place for.
+    `lost` names data that has no counterpart in a changed lab.
     """
     config = settings(root, lab, ".")
     wanted = released(root, lab)
@@ -210,7 +213,7 @@ def register(root: Path, lab: str, lost: Callable = lambda root, lab, wanted: []
 
 
 def _enter(config, log, heard: Heard) -> str:
-    """nbgrader's own generate_assignment, with its labs thrown away: those of the course are built."""
+    """Run nbgrader's own generate_assignment and throw its labs away, because the course builds its own."""
     from nbgrader.converters import GenerateAssignment, NbGraderException
 
     with tempfile.TemporaryDirectory(prefix="labs_") as folder, quiet():
@@ -225,7 +228,7 @@ def _enter(config, log, heard: Heard) -> str:
 
 
 def autograde(root: Path, lab: str, student: str, mode: str, log, heard: Heard) -> str:
-    """One student through nbgrader's autograde; what went wrong, or nothing."""
+    """Put one student through nbgrader's autograde. Return what went wrong, or nothing."""
     from nbgrader.converters import Autograde
 
     config = settings(root, lab, student)
@@ -241,7 +244,7 @@ def autograde(root: Path, lab: str, student: str, mode: str, log, heard: Heard) 
 
 
 def holds(root: Path, lab: str, student: str) -> bool:
-    """Whether the gradebook has a submission of this student."""
+    """Return whether the gradebook has a submission of this student."""
     from nbgrader.api import MissingEntry
 
     with opened(root, lab) as gradebook:
@@ -259,7 +262,7 @@ def grades(root: Path, lab: str, student: str) -> list[tuple]:
 
 
 def entry(root: Path, lab: str, student: str) -> dict | None:
-    """What the gradebook holds of a student's work as plain data; None where it holds nothing."""
+    """Return the gradebook's content for a student's work as plain data, or None."""
     from nbgrader.api import MissingEntry
 
     with opened(root, lab) as gradebook:

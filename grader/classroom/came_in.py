@@ -1,4 +1,4 @@
-"""What came in for a lab: whose it is, the answers in it, and what of it is not looked at, in sentences."""
+"""Find what was handed in for a lab: whose it is, the answers in it, and a sentence for everything that is ignored."""
 
 import os
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ class HandedIn:
 
 
 def students(round_: GradingRound) -> list[str]:
-    """Whoever has handed in something for this lab."""
+    """Return the students who have handed in something for this lab."""
     folder = round_.root / "submitted"
     names = sorted(os.listdir(folder)) if folder.is_dir() else []
     return [name for name in names if os.path.lexists(folder / name / round_.lab)]
@@ -65,14 +65,14 @@ def few(sentences: list[str]) -> list[str]:
 
 
 def clear(round_: GradingRound, student: str) -> list[str]:
-    """Moves out of nbgrader's way what it should not copy or can't name; a sentence for each."""
+    """Move away what nbgrader should not copy or can't name. Return a sentence for each."""
     folder = round_.root / "submitted" / student / round_.lab
     names = [] if folder.is_symlink() else set_aside.set_aside(folder)
     return few([f"{leftovers.shown(name)} was set aside: {set_aside.WHY}." for name in sorted(names)])
 
 
 def cannot_be_entered(round_: GradingRound, one: HandedIn) -> str:
-    """Why nbgrader must not get to see this student's folder; nothing if it may."""
+    """Return why nbgrader must not see this student's folder, or nothing if it may."""
     if not STUDENT.fullmatch(one.student) or not one.student.isprintable():
         return (
             "the name of this student's folder holds characters that nbgrader cannot look for; "

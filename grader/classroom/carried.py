@@ -1,7 +1,7 @@
 """Carry over what people entered for a lab, when the lab changed or the gradebook is a new one.
 
-Due date, extensions, names, points by hand and comments exist nowhere but in a gradebook. They are written to a file first, so a run
-that is killed goes on with them, and the file with all of them stays.
+Due date, extensions, names, points by hand and comments exist only in a gradebook. They are written to a file first,
+so a run that is killed goes on with them, and the file stays.
 """
 
 import hashlib
@@ -47,7 +47,7 @@ def _was_entered(root: Path, lab: str) -> bool:
 
 
 def _earlier(root: Path, lab: str) -> str:
-    """The address of a gradebook of this course that knows the lab: the file, or the copy of it."""
+    """Return the address of a gradebook of this course that knows the lab: the file, or its copy."""
     for path in (root / "gradebook.db", root / PLACE / books.COPY):
         address = f"sqlite:///{path}"
         if path.exists() and address != books.address(root) and _knows(address, lab):
@@ -126,7 +126,7 @@ def _digest(text: list[str] | None) -> str:
 
 
 def lost(root: Path, lab: str, wanted: dict[str, dict[str, float]]) -> list[str]:
-    """What the lab as it is now has no place for, in sentences."""
+    """Return sentences for data that has no counterpart in the present lab."""
     with books.opened(root, lab) as gradebook:
         students = _take(gradebook, root, lab)["students"]
     cells = {f"{notebook}: {cell}" for notebook, inside in wanted.items() for cell in inside}
@@ -156,7 +156,8 @@ def due_and_names(root: Path, lab: str) -> None:
 
 
 def put(root: Path, lab: str, student: str) -> list[str]:
-    """Give one student, who has just been entered, what was kept; sentences for what a person has to see to."""
+    """Give one student, who has just been entered, what was kept. Return sentences for what a person must take care
+    of."""
     path = _open(root, lab)
     if not path.exists():
         return []

@@ -1,4 +1,4 @@
-"""A lab that is not the one in the gradebook: what differs, and what an instructor can do about it."""
+"""Explain a lab that differs from the one in the gradebook: the differences, and what an instructor can do."""
 
 Cells = dict[str, dict[str, float]]  # notebook -> graded cell -> points
 
@@ -10,7 +10,8 @@ TODO = """\
 
 
 def sentence(lab: str, held: Cells, wanted: Cells, said: str = "", lost: list[str] = ()) -> str:
-    """`held` is what the gradebook knows, `wanted` what labs/ has; `said` nbgrader's own words, where the two agree.
+    """Return the sentence. `held` is what the gradebook knows, `wanted` what labs/ has, `said` nbgrader's own words
+    if the two agree.
 
     `lost` names what can't be carried over to the new lab.
     """

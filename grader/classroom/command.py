@@ -1,4 +1,4 @@
-"""python -m grader class LAB: judges all collected submissions of a lab and fills the gradebook."""
+"""Judge all collected submissions of a lab and fill the gradebook (python -m grader class LAB)."""
 
 import argparse
 import json
@@ -31,22 +31,22 @@ def main(argv: list[str]) -> int:
     parser = Parser(prog="python -m grader class", description=__doc__)
     parser.add_argument("lab", metavar="LAB", help="a folder of labs/, such as 01_gemm_tiling")
     parser.add_argument(
-        "--mode", choices=("cpu", "gpu"), help="kind of evidence; a lab keeps that of its first round"
+        "--mode", choices=("cpu", "gpu"), help="kind of evidence (a lab keeps that of its first round)"
     )
-    parser.add_argument("--student", action="append", default=[], help="only this one; may be given again")
+    parser.add_argument("--student", action="append", default=[], help="only this one (may be given again)")
     parser.add_argument(
         "--anew",
         action="store_true",
         help="new hidden cases, and every answer judged again: of the students named, or of all",
     )
-    parser.add_argument("--why", default="", metavar="REASON", help="why it is judged anew; kept in a log")
+    parser.add_argument("--why", default="", metavar="REASON", help="why it is judged again, kept in a log")
     parser.add_argument("--by", default="", metavar="NAME", help="who wants that, where not this user")
     parser.add_argument(
         "--as-empty",
         nargs="+",
         default=[],
         metavar="NAME",
-        help="students whose hand-in can't be read and counts as an empty lab; --why is kept",
+        help="students whose unreadable hand-in counts as an empty lab, with --why as the reason",
     )
     parser.add_argument(
         "--new-lab",
@@ -96,7 +96,7 @@ def _run(wants: argparse.Namespace, say) -> tuple[GradingRound, list]:
     if (wants.why or wants.by) and not (wants.anew or wants.as_empty):
         raise ValueError("--why and --by must come with --anew or --as-empty, got neither; add one of them")
     if wants.new_lab and alone:
-        raise ValueError("--new-lab must be for everybody, got --student; leave one of them out")
+        raise ValueError("--new-lab must be for the whole class, got --student; leave one of them out")
     fresh = wants.anew and not alone
     round_ = prepare(ROOT, wants.lab, wants.mode, fresh, wants.new_lab, wants.source, say)
     if wants.as_empty:
@@ -115,9 +115,9 @@ def prepare(
     source: str = "",
     say: Callable = print,
 ) -> GradingRound:
-    """Return the lab's round, once all that judging a class needs is there; ValueError or BoxError otherwise.
+    """Return the lab's round, once all that judging a class needs is there. Raise ValueError or BoxError otherwise.
 
-    `new_lab` goes over to a lab that was changed after it was graded; `source` is an earlier gradebook's address.
+    `new_lab` accepts a lab that was changed after it was graded. `source` is an earlier gradebook's address.
     """
     job.require_box()
     if not grading_round.NAME.fullmatch(lab) or not any((root / "labs" / lab).glob("*.ipynb")):
@@ -156,13 +156,13 @@ def _count(number: int, what: str) -> str:
 
 
 def _state(row) -> str:
-    """Whether a total is a result already, said beside it."""
+    """Return the note next to a total that says whether it is final."""
     cells = "1 cell waits" if row.waits == 1 else f"{row.waits} cells wait"
     return f"not final: {cells} for a person" if row.waits else "final"
 
 
 def text(round_: GradingRound, rows: list) -> str:
-    """A line a student, what was odd below it, and what is left to do."""
+    """Return a line a student, any problems below it, and the remaining tasks."""
     names = {row.student: visible(row.student) for row in rows}
     wide = max(map(len, names.values()))
     lines = [f"{round_.lab}, {round_.mode} mode, {_count(len(rows), 'submission')}"]

@@ -1,7 +1,7 @@
-"""What a person decided about a hand-in that can't be read: it counts as an empty lab, and the reason is kept.
+"""Keep a person's decision that an unreadable hand-in counts as an empty lab, with the reason.
 
-The lab's own notebooks are put in the place of those that are missing or unreadable, so the student has a row, and points can be
-given by hand like anybody else's. The files that came in are kept.
+The lab's own notebooks replace missing or unreadable ones, so the student has a row and can be given points by hand
+like any other student. The files that the student handed in are kept.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ from grader.judge.report import visible
 
 
 def as_empty(round_: GradingRound, students: list[str], who: str, why: str) -> None:
-    """Put empty notebooks where these students' own can't be read; ValueError where there is nothing to decide."""
+    """Put empty notebooks where these students' own can't be read. Raise ValueError if there is nothing to decide."""
     unknown = sorted(set(students) - set(came_in.students(round_)))
     if unknown:
         names = ", ".join(map(visible, unknown))
@@ -34,7 +34,7 @@ def as_empty(round_: GradingRound, students: list[str], who: str, why: str) -> N
 
 
 def _as_empty(round_: GradingRound, student: str) -> dict[str, str]:
-    """Notebook -> digest of each empty one that was put there."""
+    """Return notebook -> digest of each empty one that was put there."""
     folder = round_.root / "submitted" / student / round_.lab
     if folder.is_symlink() or folder.parent.is_symlink():
         raise ValueError(f"{visible(student)}'s folder must be a folder, got a link; remove it")
@@ -62,13 +62,13 @@ def _as_empty(round_: GradingRound, student: str) -> dict[str, str]:
 
 
 def _pairs(labs: list[Path], notebooks: list, folder: Path):
-    """The lab's notebooks that came in, with what was read of each."""
+    """Return the lab's notebooks that were handed in, each with its parsed content."""
     there = [path for path in labs if os.path.lexists(folder / path.name)]
     return zip(there, notebooks, strict=True)
 
 
 def said(round_: GradingRound, student: str) -> list[str]:
-    """The decision in one sentence, for the student's row; nothing once other notebooks were handed in."""
+    """Return the decision in one sentence for the student's row, or nothing once other notebooks were handed in."""
     one = _read(_path(round_)).get(student)
     folder = round_.root / "submitted" / student / round_.lab
     if one is None or not any(_digest(folder / name) == digest for name, digest in one["empty"].items()):

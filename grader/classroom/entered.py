@@ -1,4 +1,4 @@
-"""What each student's entry in the gradebook stands on, so that the same again is not entered again."""
+"""Keep a stamp of what each student's entry in the gradebook rests on, so that an unchanged entry is not repeated."""
 
 import json
 from pathlib import Path
@@ -7,7 +7,7 @@ from grader.classroom.place import PLACE, write
 
 
 class Entered:
-    """student -> stamp of one lab: a line is added per entry, and the file is written anew once a run."""
+    """Student -> stamp of one lab. A line is added per entry, and the file is rewritten once a run."""
 
     def __init__(self, root: Path, lab: str):
         self.path = root / PLACE / f"{lab}.entered.jsonl"
@@ -30,7 +30,7 @@ class Entered:
         return self.stamps.get(student)
 
     def put(self, student: str, stamp: str) -> None:
-        """An empty stamp fits nothing: this student is entered again."""
+        """Store a stamp. An empty stamp fits nothing, so this student is entered again."""
         self.stamps[student] = stamp
         with open(self.path, "a", encoding="utf-8") as file:
             file.write(_line(student, stamp))
@@ -41,5 +41,5 @@ def _line(student: str, stamp: str) -> str:
 
 
 def _read(path: Path) -> dict[str, str]:
-    """The form of earlier versions: one object."""
+    """Read the file. Earlier versions wrote one object."""
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}

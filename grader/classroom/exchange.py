@@ -1,4 +1,4 @@
-"""Hand-ins in nbgrader's exchange: when each student handed in, and which of them counts."""
+"""Read hand-ins from nbgrader's exchange: when each student handed in, and which hand-in counts."""
 
 from datetime import datetime
 from pathlib import Path
@@ -8,7 +8,7 @@ from grader.classroom.intake import time_in
 
 
 def place(root: Path) -> Path:
-    """The exchange's folder; the course's own default also for a copy of the course."""
+    """Return the exchange's folder, the course's own default even for a copy of the course."""
     found = Path(books.settings(root, "any").Exchange.root)
     inside = found.is_relative_to(books.ROOT)
     return root / found.relative_to(books.ROOT) if inside else found
@@ -25,7 +25,7 @@ def times(root: Path, lab: str) -> dict[str, list[datetime]]:
 
 
 def said(lab: str, handed_in: list[datetime], counts: datetime | None) -> list[str]:
-    """Which of several hand-ins counts, and whether a newer one was not collected yet."""
+    """Say which of several hand-ins counts, and whether a newer one was not collected yet."""
     newer = [one for one in handed_in if counts is None or one > counts]
     words = (
         [f"a newer hand-in of {_at(newer[-1])} is in the exchange: run nbgrader collect {lab}"]

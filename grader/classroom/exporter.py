@@ -1,4 +1,4 @@
-"""The door through which submissions come into nbgrader: it gets the instructor's notebook with answers in it."""
+"""Let submissions into nbgrader: it gets the instructor's notebook with the student's answers in it."""
 
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +13,7 @@ from grader.classroom.intake import IntakeTrouble, Submitted, take_in
 from grader.classroom.jobs import job
 
 TRIES = 3
-NOT_READ = "not_read"  # notebook metadata: why a submission is for a person to read
+NOT_READ = "not_read"  # notebook metadata: why a person must read this submission
 
 
 def required_box(say) -> None:
@@ -62,7 +62,7 @@ class SubmissionExporter(NotebookExporter):
 
 
 def fill(lab, path: Path):
-    """(the lab with the answers of the submission at `path`, what is said about it)."""
+    """Return (the lab with the answers of the submission at `path`, remarks about it)."""
     submitted, trouble = Submitted(), ""
     for _ in range(TRIES):
         try:

@@ -1,4 +1,4 @@
-"""Trouble of the place that grades are kept in, in one sentence each: what happened, what is safe, what to do."""
+"""Explain trouble of the gradebook's storage in one sentence each: what happened, what is safe, what to do."""
 
 import errno
 import re
@@ -34,7 +34,7 @@ FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 class CannotKeep(Exception):
-    """Nothing more can be written; going on would only judge what can't be kept."""
+    """Nothing more can be written. Going on would only judge what can't be kept."""
 
 
 def plain(trouble: object) -> str:
@@ -44,10 +44,10 @@ def plain(trouble: object) -> str:
 
 
 def said(trouble: Exception) -> str:
-    """One line about any trouble: our own sentence, or its kind and first line, without a statement of SQL."""
+    """Return one line about any trouble: our own sentence, or its kind and first line, without a statement of SQL."""
     return plain(trouble) or f"{type(trouble).__name__}: {(str(trouble).splitlines() or [''])[0][:300]}"
 
 
 def ends_the_run(trouble: str) -> bool:
-    """Whether every other student would meet the same."""
+    """Return whether every other student would meet the same trouble."""
     return any(trouble == sentence for _, sentence in SENTENCES)

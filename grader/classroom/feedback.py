@@ -1,4 +1,4 @@
-"""Feedback pages that say what the gradebook says: each bears a fingerprint of the grades that it was made from.
+"""Make feedback pages that agree with the gradebook. Each bears a fingerprint of the grades that it was made from.
 
 nbgrader skips a student who has pages already, whatever happened to the grades since. Here pages whose fingerprint is old are
 removed before nbgrader looks, and the class command makes them again.
@@ -19,7 +19,7 @@ TAIL = 200  # bytes at the end of a page, in which its fingerprint is
 
 
 class FeedbackExporter(HTMLExporter):
-    """nbconvert's pages, each with its fingerprint; old pages go before nbgrader decides whom to skip."""
+    """Writes nbconvert's pages, each with its fingerprint. Old pages go before nbgrader decides whom to skip."""
 
     def __init__(self, **more):
         super().__init__(**more)
@@ -58,7 +58,7 @@ def _folder(root: Path, lab: str, student: str) -> Path:
 
 
 def stale(root: Path, lab: str, students: list[str]) -> list[str]:
-    """Students of these who have pages, of which one is not as the gradebook is now."""
+    """Return the students whose pages exist and differ from the gradebook's present state."""
     from nbgrader.api import MissingEntry
 
     found = []
@@ -77,7 +77,7 @@ def stale(root: Path, lab: str, students: list[str]) -> list[str]:
 
 
 def _borne(page: Path) -> str:
-    """The fingerprint that a page bears; nothing for a page of an earlier version, or none."""
+    """Return the fingerprint that a page bears, or nothing for a missing page or one of an earlier version."""
     try:
         tail = page.read_bytes()[-TAIL:]
     except OSError:
@@ -87,7 +87,7 @@ def _borne(page: Path) -> str:
 
 
 def renew(root: Path, lab: str, students: list[str]) -> list[str]:
-    """Make the pages of these students again where they exist and are old; returns whose."""
+    """Remake the old pages of these students. Return those students."""
     from nbgrader.converters import GenerateFeedback
 
     old = stale(root, lab, students)

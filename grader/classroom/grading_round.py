@@ -1,4 +1,4 @@
-"""What a class keeps beside its gradebook: each lab's mode and secret seeds, and every record, written once."""
+"""Keep a class's files next to its gradebook: each lab's mode and secret seeds, and every record, written once."""
 
 import hashlib
 import hmac
@@ -18,12 +18,12 @@ NAME = re.compile(r"\w[\w.-]*")
 
 
 class OtherMode(ValueError):
-    """A lab was judged in one mode and is asked for in the other."""
+    """A lab was judged in one mode and is now requested in the other."""
 
 
 @dataclass(frozen=True)
 class GradingRound:
-    """One round of judging of one lab: equal answers meet the same hidden cases, which nobody can foresee."""
+    """One round of judging of one lab. Equal answers meet the same hidden cases, which can't be foreseen."""
 
     root: Path
     lab: str
@@ -31,10 +31,10 @@ class GradingRound:
     epoch: str
     secret: str
     machine: str = ""  # the kind of GPU that judges this round, where that is another machine's
-    salts: dict = field(default_factory=dict, compare=False)  # of students who were judged anew on their own
+    salts: dict = field(default_factory=dict, compare=False)  # of students who were judged again on their own
 
     def of(self, student: str) -> "GradingRound":
-        """The round as this student's answers meet it."""
+        """Return the round as this student's answers meet it."""
         if not (salt := self.salts.get(student)):
             return self
         secret = hmac.digest(bytes.fromhex(self.secret), salt.encode(), "sha256").hex()
@@ -49,7 +49,7 @@ class GradingRound:
 
 
 def open_round(root: Path, lab: str, mode: str | None = None, anew: bool = False) -> GradingRound:
-    """The lab's round, begun now if there is none, or if `anew` is wanted."""
+    """Return the lab's round. Begin one if there is none, or if `anew` is set."""
     if not NAME.fullmatch(lab):
         raise ValueError(f"lab must be the name of a folder in labs/, got {lab!r}; such as 01_gemm_tiling")
     path = root / PLACE / f"{lab}.json"
@@ -102,7 +102,7 @@ def find(round_: GradingRound, key: str) -> Record | None:
 
 
 def read(path: Path) -> Record | None:
-    """A record that was kept; None where there is none, or none that is whole."""
+    """Return a stored record, or None if there is none, or none that is whole."""
     try:
         return repointed(Record.from_json(json.loads(path.read_text(encoding="utf-8"))))
     except (OSError, ValueError, TypeError, KeyError):
@@ -110,13 +110,14 @@ def read(path: Path) -> Record | None:
 
 
 def repointed(verdict: Record) -> Record:
-    """The verdict with the points that its question gives now; it was judged once, whatever a part was worth then."""
+    """Return the verdict with the points that its question gives now. It was judged once, whatever a part was worth
+    then."""
     question = questions.load().get(verdict.question)
     if question is None:
         return verdict
     now = {part.name: part.points for part in question.parts}
     if any(part.name not in now for part in verdict.parts):
-        return verdict  # of another version, whose key nobody asks for
+        return verdict  # of another version, whose key is never looked up
     parts = [replace(p, points=_worth(p, now[p.name]), of=now[p.name]) for p in verdict.parts]
     points = sum(part.points for part in parts)
     return replace(verdict, parts=parts, points=points, of=question.points)
@@ -127,7 +128,7 @@ def _worth(part: PartResult, of: float) -> float:
 
 
 def keep(round_: GradingRound, verdict: Record) -> None:
-    """Settled verdicts only: what was our own trouble is judged again next time."""
+    """Keep only settled verdicts. A case of our own trouble is judged again next time."""
     if verdict.key and not verdict.unsettled:
         round_.records().mkdir(parents=True, exist_ok=True)
         path = round_.records() / f"{verdict.key}.json"
@@ -136,7 +137,7 @@ def keep(round_: GradingRound, verdict: Record) -> None:
 
 
 def key(round_: GradingRound, question, source: str) -> str | None:
-    """Under which key the record of an answer lies; None for a text that is refused before it has one."""
+    """Return the key of an answer's record, or None for a text that is refused before it has one."""
     from grader.judge import answer, referee
 
     try:

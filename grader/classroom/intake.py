@@ -1,4 +1,4 @@
-"""What a student handed in, read without trusting a byte of it: no links, no large files, parsed by another process."""
+"""Read a student's hand-in without trusting a byte: no links, no large files, parsed by another process."""
 
 import json
 import os
@@ -14,13 +14,13 @@ from pathlib import Path
 READER = Path(__file__).with_name("read_notebook.py")
 MOST_BYTES = 2_000_000
 STUDENT = re.compile(r"\w[^/*?\[\]\\]*")  # what nbgrader can find again, and a table of grades may hold
-TIME = "timestamp.txt"  # nbgrader's own note beside a submission
-MOST_OF_A_TIME = 200  # bytes of it
-READER_S = 60  # by the wall clock; the reader's own limit is seconds of processor time
+TIME = "timestamp.txt"  # nbgrader's own note in a submission
+MOST_OF_A_TIME = 200  # bytes, of its file
+READER_S = 60  # by the wall clock, while the reader's own limit is seconds of processor time
 
 
 class IntakeTrouble(Exception):
-    """Trouble of our own: the reader did not run. Never the student's fault."""
+    """Trouble of our own, because the reader did not run. Never the student's fault."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Submitted:
-    """The cells of one submitted notebook, by name; `trouble` says why there are none."""
+    """The cells of one submitted notebook, by name. `trouble` says why there are none."""
 
     found: dict[str, list[Cell]] = field(default_factory=dict)
     copies: dict[str, int] = field(default_factory=dict)
@@ -42,15 +42,17 @@ class Submitted:
     )  # a student's own cells, by the cell above them
     edited: dict[str, Cell] = field(
         default_factory=dict
-    )  # cells of the lab that are nobody's answer, changed or run
-    found_by: dict[str, str] = field(default_factory=dict)  # answers without a name: by "function" or "place"
+    )  # cells of the lab that aren't answers, changed or run
+    found_by: dict[str, str] = field(
+        default_factory=dict
+    )  # answers without a name, found by "function" or "place"
     more: int = 0  # own cells beyond those that are shown
     odd: dict = field(default_factory=dict)  # what cells say of themselves that the lab does not
     trouble: str = ""
 
 
 def take_in(path: Path, asked: dict) -> Submitted:
-    """The notebook at .../STUDENT/LAB/NAME.ipynb as plain cells; `asked` says which, as the reader wants it."""
+    """Return the notebook at .../STUDENT/LAB/NAME.ipynb as plain cells. `asked` selects them, as the reader wants it."""
     try:
         data = read_regular(path)
     except Unfit as why:
@@ -79,7 +81,7 @@ class Unfit(Exception):
 
 
 def read_regular(path: Path, most: int = MOST_BYTES) -> bytes:
-    """A plain file of at most so many bytes; no link on the way below the folder of all students."""
+    """Return a plain file of at most this many bytes, with no link on the way below the folder of all students."""
     follow_no_link = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
     opened = [os.open(path.parents[2], os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)]
     try:
@@ -102,7 +104,7 @@ def read_regular(path: Path, most: int = MOST_BYTES) -> bytes:
 
 
 def time_in(data: bytes) -> datetime | None:
-    """What a timestamp.txt says, in UTC; None where nbgrader could not read it."""
+    """Return a timestamp.txt's time in UTC, or None if nbgrader could not read it."""
     from nbgrader.utils import parse_utc
 
     try:
@@ -120,13 +122,13 @@ def _read(fd: int, most: int) -> bytes:
 
 
 def _parse(data: bytes, asked: str) -> dict:
-    """What the reader says of a notebook, and nobody else has changed since."""
+    """Return the reader's result for a notebook that has not changed since."""
     return json.loads(_read_out(data, asked, READER, READER_S))
 
 
 @lru_cache(maxsize=8)  # one student's notebooks are read three times on the way into the gradebook
 def _read_out(data: bytes, asked: str, reader: Path, longest_s: float) -> str:
-    """Runs the reader. Its death by its own limits is the notebook's doing; anything else is ours."""
+    """Run the reader. If its own limits end it, the notebook is to blame. Anything else is our fault."""
     command = [sys.executable, "-I", "-S", "-B", str(reader)]
     try:
         run = subprocess.run(

@@ -1,4 +1,5 @@
-"""Lateness as it is now: timestamp, due date, extension and policy are read at every run and written where they changed."""
+"""Compute lateness as of now. Timestamp, due date, extension and policy are read at every run, and changes are
+written."""
 
 import math
 import os
@@ -17,7 +18,7 @@ SKEW = timedelta(minutes=10)  # by which two honest clocks may differ
 
 
 class Penalty(LateSubmissionPlugin):
-    """nbgrader's methods, and a share of what was reached for each day that has begun."""
+    """nbgrader's methods, and a share of the points reached for each day that has begun."""
 
     percent_a_day = Float(
         0.0, min=0.0, max=100.0, help="percent of a notebook's points that each late day costs"
@@ -32,7 +33,7 @@ class Penalty(LateSubmissionPlugin):
 
 @dataclass
 class Late:
-    """How late one submission is, what that costs, and what of it is new since the last run."""
+    """How late one submission is, its penalty, and which of these is new since the last run."""
 
     seconds: float = 0.0
     penalty: float = 0.0
@@ -42,7 +43,7 @@ class Late:
 
 
 def settle(root: Path, lab: str, students: list[str]) -> dict[str, Late]:
-    """Brings times and penalties of these students' entries up to date, judging nothing."""
+    """Bring times and penalties of these students' entries up to date, without judging."""
     from nbgrader.api import MissingEntry
 
     found, every = {}, exchange.times(root, lab)
@@ -75,7 +76,7 @@ def _copy_time(root: Path, lab: str, student: str) -> None:
 
 
 def _policy(root: Path, lab: str):
-    """nbgrader's plugin for penalties, as the course's configuration names it."""
+    """Return nbgrader's plugin for penalties, as the course's configuration names it."""
     from nbgrader.preprocessors import AssignLatePenalties
 
     step = AssignLatePenalties(config=books.settings(root, lab))
@@ -84,7 +85,7 @@ def _policy(root: Path, lab: str):
 
 
 def _handed_in(root: Path, lab: str, student: str) -> datetime | None:
-    """The time in timestamp.txt, in UTC; None where there is none that can be read."""
+    """Return the time in timestamp.txt, in UTC, or None if there is none that can be read."""
     try:
         return time_in(read_regular(root / "submitted" / student / lab / TIME))
     except (Unfit, OSError):

@@ -1,4 +1,4 @@
-"""What the gradebook holds of a lab, student by student: for exports, reports and a student's own page."""
+"""Read the gradebook's content for a lab, student by student, for exports, reports and a student's own page."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,7 +20,7 @@ class Mark:
     of: float
     bonus: float  # part of points, on top of `of`
     waits: bool  # a person has to look at it
-    checked: bool  # judged by the grader; the others are graded by hand
+    checked: bool  # judged by the grader, while a person grades the others
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Standing:
 
 @contextmanager
 def opened(root: Path):
-    """The gradebook; ValueError in a sentence where there is none, or none that can be read."""
+    """Return the gradebook. ValueError says in a sentence that there is none, or none that can be read."""
     from sqlalchemy.exc import NoSuchModuleError, SQLAlchemyError
 
     url = books.address(root)
@@ -132,7 +132,7 @@ NO_NOTEBOOK = "handed in, and none of the lab's notebooks is there"
 
 
 def not_judged(root: Path, lab: str, found: list[Standing]) -> dict[str, str]:
-    """Students whose newest hand-in the gradebook does not hold yet, and why one can tell."""
+    """Return students whose newest hand-in isn't in the gradebook yet, with the evidence."""
     entered = {one.student for one in found if one.entered}
     said = {}
     for folder in sorted((root / "submitted").glob(f"*/{lab}")):

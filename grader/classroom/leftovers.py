@@ -1,4 +1,4 @@
-"""Everything in submitted/ that no lab asks for, each with what to do about it. It all stays where it is."""
+"""List everything in submitted/ that no lab uses, each with a recommendation. Nothing is moved."""
 
 import difflib
 import os
@@ -27,7 +27,8 @@ def shown(name: str) -> str:
 
 
 def in_lab(folder: Path, wanted: list[str]) -> list[str]:
-    """A sentence for each file and folder of .../STUDENT/LAB that is not read; what is set aside says so itself."""
+    """Return a sentence for each file and folder of .../STUDENT/LAB that is ignored. Files that are set aside name
+    themselves."""
     if folder.is_symlink() or folder.parent.is_symlink() or not folder.is_dir():
         return []
     names = sorted(set(os.listdir(folder)) - set(wanted) - NOISE)
@@ -70,7 +71,7 @@ def _of_folder(path: Path, wanted: list[str]) -> str:
 
 
 def in_class(root: Path) -> list[str]:
-    """The same of what lies in submitted/ beside the labs' folders, and so belongs to no lab's list of students."""
+    """Return the same for entries of submitted/ next to the labs' folders, which belong to no lab's list of students."""
     submitted, labs = root / "submitted", _labs(root)
     said = []
     for name in sorted(set(os.listdir(submitted)) - NOISE) if submitted.is_dir() else ():
@@ -85,7 +86,7 @@ def in_class(root: Path) -> list[str]:
 
 
 def _labs(root: Path) -> list[str]:
-    """Names that a lab's folder may have, of this course and of an nbgrader course beside it."""
+    """Return names that a lab's folder may have, in this course and in an nbgrader course around it."""
     places = (root / "labs", root / "solutions")
     return sorted({path.name for place in places for path in place.glob("*/")})
 

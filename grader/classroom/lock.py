@@ -1,7 +1,8 @@
-"""One grader at a time on a course: records and gradebook have one lock, which the system takes back from the dead.
+"""Lock a course for one grader at a time. Records and gradebook share one lock, which the system releases when a
+process dies.
 
-The lock is the kernel's own on an open file, so a process that was killed holds nothing; what stands in the file is only
-for people: who holds it, where and since when.
+The lock is the kernel's own on an open file, so a process that was killed holds nothing. The file's text is only for
+people: who holds it, where and since when.
 """
 
 import errno
@@ -35,7 +36,8 @@ def me() -> str:
 
 @contextmanager
 def held(root: Path, what: str, say: Callable[[str], None] = lambda line: None) -> Iterator[None]:
-    """Holds the course's lock; Busy with who, where and since when if another process does. Holding it twice is fine."""
+    """Hold the course's lock. If another process holds it, raise Busy with who, where and since when. Holding it
+    twice is fine."""
     path = (root / PLACE / FILE).resolve()
     if path in _held:
         _held[path][1] += 1
@@ -107,5 +109,5 @@ def _sentence(holder: dict) -> str:
 
 
 def command_line() -> str:
-    """What this process was started as, for people."""
+    """Return this process's command line, for people."""
     return " ".join(["python -m grader class", *sys.argv[2:]]) if sys.argv[1:2] == ["class"] else "a grader"

@@ -1,4 +1,5 @@
-"""Pages that people read of a submission, feedback and formgrader's: pictures inside them, tables with room, no total before its time."""
+"""Make a submission's pages, feedback and formgrader's: pictures embedded, tables with room, no total before its
+time."""
 
 import base64
 import re
@@ -18,7 +19,7 @@ ROOMS = ("course", "labs")  # whose pictures a page may hold
 
 @pass_context
 def markdown(context, source: str) -> str:
-    """The template's filter for prose, in place of nbconvert's."""
+    """Filter a template's prose instead of nbconvert's filter."""
     path = context.get("resources", {}).get("metadata", {}).get("path", "")
     attachments = context.get("cell", {}).get("attachments", {})
     html = MarkdownWithMath(renderer=IPythonRenderer(escape=False, attachments=attachments)).render(source)
@@ -27,7 +28,7 @@ def markdown(context, source: str) -> str:
 
 
 def with_pictures(html: str, root: Path, lab: str) -> str:
-    """Links to the course's pictures, as a notebook in labs/LAB has them, with the pictures in their place."""
+    """Replace links to the course's pictures, as a notebook in labs/LAB has them, by the pictures themselves."""
 
     def embedded(match: re.Match) -> str:
         data = picture(root, lab, match[2])
@@ -80,7 +81,7 @@ OF_A_CELL = re.compile(rf'(<span class="pull-right">\s*){NUMBERS}( <a href="#top
 
 
 def in_one_form(page: str) -> str:
-    """A feedback page with nbgrader's 'Score: 2.0 / 3.0' written as everywhere else, 2 of 3."""
+    """Rewrite nbgrader's 'Score: 2.0 / 3.0' in a feedback page as everywhere else, 2 of 3."""
     page = HEADING.sub(r"\1\4", page)
     page = IN_A_LIST.sub(lambda m: f"{m[1]} ({_of(m[2], m[3])}){m[4]}", page)
     return OF_A_CELL.sub(lambda m: f"{m[1]}{_of(m[2], m[3])}{m[4]}", page)

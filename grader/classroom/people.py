@@ -1,4 +1,4 @@
-"""Who a student is elsewhere: a small CSV from nbgrader's names to those of Canvas or Moodle."""
+"""Map nbgrader's student names to those of Canvas or Moodle, by a small CSV."""
 
 import csv
 from dataclasses import dataclass, fields
@@ -7,11 +7,11 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Person:
-    """One row. What a learning platform does not ask for may be left out."""
+    """One row. Columns that a learning platform doesn't need may be left out."""
 
     student: str  # the folder's name below submitted/
     name: str = ""  # as the platform shows it
-    id: str = ""  # Canvas: its own number for the user, which stands in the names of downloads
+    id: str = ""  # Canvas: its own number for the user, which is part of the names of downloads
     sis_user_id: str = ""
     login: str = ""  # Canvas: SIS Login ID
     section: str = ""
@@ -19,14 +19,16 @@ class Person:
     idnumber: str = ""  # Moodle: ID number in the profile
     email: str = ""
     lti: str = ""  # the platform's number of the user in an LTI launch (its claim sub)
-    identifier: str = ""  # Moodle: number of the participant in this assignment, in the names of downloads
+    identifier: str = (
+        ""  # Moodle: number of the participant in this assignment, part of the names of downloads
+    )
 
 
 COLUMNS = tuple(field.name for field in fields(Person))
 
 
 def read(path: Path) -> dict[str, Person]:
-    """student -> Person; ValueError says which line is wrong and how."""
+    """Return student -> Person. ValueError says which line is wrong and how."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
@@ -56,7 +58,7 @@ def read(path: Path) -> dict[str, Person]:
 
 
 def by(column: str, people: dict[str, Person]) -> dict[str, str]:
-    """value of one column -> student; a value that two share stands for nobody and is refused."""
+    """Return value of one column -> student. A value that two students share is refused."""
     found = {}
     for person in people.values():
         value = getattr(person, column)

@@ -1,14 +1,14 @@
-"""Where a class keeps its secrets, records and logs, and how a file is written there: whole or not at all."""
+"""Store a class's secrets, records and logs, and write each file whole or not at all."""
 
 import os
 import secrets
 from pathlib import Path
 
-PLACE = Path("work/class")  # below the course's root; git does not see it
+PLACE = Path("work/class")  # below the course's root, where git ignores it
 
 
 def write(path: Path, text: str, replace: bool = False) -> None:
-    """On the disk before it has its name; the first to write wins unless `replace`."""
+    """Write the file to disk before it has its name. The first to write wins unless `replace`."""
     new = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
         descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -27,7 +27,7 @@ def write(path: Path, text: str, replace: bool = False) -> None:
 
 
 def sweep(root: Path) -> None:
-    """Removes what writers that were killed left half written; only who holds the course's lock may."""
+    """Remove files that killed writers left half written. Only the holder of the course's lock may do so."""
     for folder in (root / PLACE, root / PLACE / "records"):
         for left in folder.glob(".*.json*.????????"):
             left.unlink(missing_ok=True)

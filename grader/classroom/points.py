@@ -1,11 +1,11 @@
-"""Points in one form, wherever people read them: the total, then what it is made of."""
+"""Format points in one way wherever people read them: the total, then its parts."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Points:
-    """A student's points in one lab; `got` includes bonus points and excludes nothing."""
+    """A student's points in one lab. `got` includes bonus points and excludes nothing."""
 
     got: float
     of: float
@@ -18,7 +18,7 @@ class Points:
         return max(0.0, self.got - self.penalty)
 
     def __str__(self) -> str:
-        """Such as '34.2 of 38, 6 of them bonus, 3.8 taken off for 18 h late'."""
+        """Return such as '34.2 of 38, 6 of them bonus, 3.8 taken off for 18 h late'."""
         words = [f"{number(self.total)} of {number(self.of)}"]
         words += [f"{number(self.bonus)} of them bonus"] * bool(self.bonus)
         words += [self.lateness()] * (self.late_s > 0 or self.penalty > 0)
@@ -30,7 +30,7 @@ class Points:
 
 
 def number(value: float) -> str:
-    """At most four places and no trailing zeros, with a point whatever the machine's language."""
+    """Return at most four digits after the point and no trailing zeros, with a point whatever the machine's language."""
     return f"{value:.4f}".rstrip("0").rstrip(".")
 
 

@@ -1,4 +1,4 @@
-"""In nbgrader's autograde chain: Judge stands where cells were executed, SaveGrades writes what it found."""
+"""Extend nbgrader's autograde chain: Judge replaces the execution of cells, SaveGrades writes its results."""
 
 import math
 import re
@@ -36,7 +36,7 @@ def answers_to_checks(notebook) -> dict[str, tuple[str, str | None]]:
 
 
 class Judge(NbGraderPreprocessor):
-    """Asks the referee for every graded cell; runs nothing of the notebook itself."""
+    """Asks the referee for every graded cell, and runs nothing of the notebook itself."""
 
     mode = Enum(("", "cpu", "gpu"), "", help="cpu or gpu; empty: as in the lab's first round").tag(
         config=True
@@ -77,13 +77,13 @@ class Judge(NbGraderPreprocessor):
 
 
 def score(verdict: Record, most: float) -> float:
-    """The cell's points, whatever the notebook's version makes a question worth; always a number nbgrader takes."""
+    """Return the cell's points, always a number nbgrader takes, even if the notebook gives a question other points."""
     share = verdict.points / verdict.of if verdict.of else 0.0
     return min(max(share * most, 0.0), most) if math.isfinite(share) else 0.0
 
 
 def output(verdict: Record, most: float):
-    """What nbgrader reads as partial credit, and beside it what a person reads."""
+    """Return nbgrader's partial credit together with the output for people."""
     shown = verdict.for_feedback()
     html = (FOR_A_PERSON if verdict.unsettled else "") + report.html(shown)
     return new_output(
@@ -94,13 +94,13 @@ def output(verdict: Record, most: float):
 
 
 def waits(why: str):
-    """Where a notebook could not be read: no points are given or lost before somebody has looked."""
+    """Make the output for a notebook that can't be read: no points are given or lost before a person has looked."""
     html = f"<p><b>A person will look at this.</b> {report.escaped(why)}.</p>"
     return new_output("execute_result", {"text/plain": "0.0", "text/html": html}, execution_count=None)
 
 
 class SaveGrades(SaveAutoGrades):
-    """Points into the gradebook; what is not settled stays open for a person, and bonus points come on top."""
+    """Writes points into the gradebook. Unsettled cells stay open for a person, and bonus points come on top."""
 
     def _add_score(self, cell, resources):
         super()._add_score(cell, resources)

@@ -1,4 +1,4 @@
-"""How far a class has come: one line with a bar on a terminal, a line for each step elsewhere."""
+"""Show the progress of a class: one line with a bar on a terminal, a line for each step elsewhere."""
 
 import sys
 
@@ -17,11 +17,11 @@ class Step(str):
 
 
 class Bar:
-    """Say a sentence with it; a Step gives way to the next on a terminal, any other sentence stays."""
+    """Say a sentence with it. On a terminal a Step gives way to the next, and any other sentence stays."""
 
     def __init__(self, stream=None):
         self.stream = stream or sys.stderr
-        self.open = False  # whether a bar stands in the last line
+        self.open = False  # whether the last line shows a bar
 
     def __call__(self, sentence: str) -> None:
         if not self.stream.isatty():

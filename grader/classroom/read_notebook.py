@@ -67,12 +67,13 @@ def mark_of(cell) -> dict:
 
 
 def names(cell: dict) -> list[str]:
-    """What a cell may be known by: nbgrader's name for it, and its own id, which the build makes the same."""
+    """Return the names that may identify a cell: nbgrader's name for it, and its own id, which the build makes the
+    same."""
     return [name for name in (mark_of(cell).get("grade_id"), cell.get("id")) if isinstance(name, str)]
 
 
 def odd(cells: list, lab: list[dict], marks: dict[str, dict]) -> dict:
-    """Which cells say other things of themselves than the lab does."""
+    """Return the cells whose metadata differs from the lab's."""
     declared, changed = {}, []
     fixed = {one["name"]: one["source"] for one in lab if one["role"] in ("check", "fixed")}
     known = {one["name"] for one in lab}
@@ -103,7 +104,7 @@ def language(metadata) -> str:
 
 
 def read(data: bytes, lab: list[dict], marks: dict) -> dict:
-    """All cells under the names of the lab's, what is no cell of the lab's where it stood, and what is odd."""
+    """Return all cells under the names of the lab's, the student's own cells at their positions, and any oddities."""
     whole = notebook(data)
     cells = cells_of(whole["cells"], lab)
     more = {"claims": cells.pop("claims"), "language": language(whole.get("metadata"))}
@@ -161,7 +162,7 @@ def shown(one: dict) -> list:
 
 
 def printed_by(outputs) -> str:
-    """What a cell printed where it was run last, words alone."""
+    """Return the words that a cell printed in its last run."""
     found = []
     for output in outputs if isinstance(outputs, list) else ():
         data = output.get("data") if isinstance(output, dict) else None
@@ -175,7 +176,8 @@ def printed_by(outputs) -> str:
 
 
 def given_names(mine: list[dict], lab: list[dict]) -> dict[str, str]:
-    """Gives each cell the name of the lab's cell that it is; says which answers it knows by their function or their place."""
+    """Give each cell the name of the matching cell of the lab. Return the answers recognised by their function or
+    their position."""
     known = {one["name"]: one for one in lab}
     for one in mine:
         one["name"] = next((name for name in one["names"] if name in known), None)
@@ -216,7 +218,7 @@ def by_its_functions(mine: list[dict], functions: list[str]) -> list[dict]:
 
 
 def by_its_place(mine: list[dict], lab: list[dict], wanted: dict) -> list[dict]:
-    """The nameless cell that stands right below the cell that the lab has above it."""
+    """Return the nameless cell right below the cell that precedes the answer in the lab."""
     names_ = [one["name"] for one in lab]
     place = names_.index(wanted["name"])
     above = names_[place - 1] if place else None

@@ -1,4 +1,4 @@
-"""Who had something judged anew, when and why, before and after: a log that is only ever added to.
+"""Log who had something judged again, when and why, with points before and after. The log only grows.
 
     python -m grader regrades [LAB] [--student NAME] [--json]
 
@@ -23,7 +23,7 @@ from grader.places import ROOT
 FILE = "regrades.jsonl"
 FIRST = "0" * 16
 BEGUN, DONE = "begun", "done"
-GONE = ""  # the name of a student whose data was deleted: numbers stay, all that was said of them goes
+GONE = ""  # the name of a student whose data was deleted; numbers stay, all remarks about the student go
 
 
 class Damaged(ValueError):
@@ -31,7 +31,8 @@ class Damaged(ValueError):
 
 
 def read(root: Path) -> list[dict]:
-    """Every line of the log; Damaged where one does not follow from the one before it. A torn last line is no line."""
+    """Return every line of the log. Raise Damaged if a line doesn't follow from its predecessor. A torn last line is
+    dropped."""
     path = root / PLACE / FILE
     if not path.exists():
         return []
@@ -81,7 +82,7 @@ def _add(root: Path, rows: list[dict]) -> None:
 
 
 def forget(root: Path, student: str) -> None:
-    """The log without what it says of a student, chained anew."""
+    """Return the log without its words about a student, rechained."""
     rows = read(root)
     theirs = {row["number"] for row in rows if row.get("student") == student}
     emptied = {"student": GONE, "why": "", "before": None, "salt": ""}
@@ -101,7 +102,7 @@ def forget(root: Path, student: str) -> None:
 def begin(round_, before: dict[str, dict | None], who: str, why: str, alone: bool) -> None:
     """From now on these students' answers meet hidden cases of their own (`alone`), or the new ones of all.
 
-    `before`: student -> what the gradebook holds of them.
+    `before`: student -> the gradebook's content for that student.
     """
     first = sum(row["state"] == BEGUN for row in read(round_.root)) + 1
     same = {"state": BEGUN, "lab": round_.lab, "epoch": round_.epoch, "who": who, "why": why}
@@ -119,12 +120,12 @@ def begin(round_, before: dict[str, dict | None], who: str, why: str, alone: boo
 
 
 def finish(root: Path, after: dict[int, dict]) -> None:
-    """`after`: number of a regrade -> what the gradebook holds now."""
+    """Write the end of a regrade. `after`: number of a regrade -> the gradebook's content now."""
     _add(root, [{"state": DONE, "number": number, "after": held} for number, held in after.items()])
 
 
 def all_of(root: Path, lab: str | None = None, student: str | None = None) -> list[dict]:
-    """Every regrade with its before and after, oldest first; `after` is None while it is not done."""
+    """Return every regrade with its before and after, oldest first. `after` is None until it is finished."""
     rows = read(root)
     after = {row["number"]: row for row in rows if row["state"] == DONE}
     found = []
@@ -150,7 +151,7 @@ def words(row: dict) -> str:
 
 
 def changed(row: dict) -> bool:
-    """Whether any cell has other points than before."""
+    """Return whether any cell has other points than before."""
     before, after = row["before"] or {}, row["after"] or {}
     return before.get("points") != after.get("points") or before.get("scores") != after.get("scores")
 

@@ -1,4 +1,4 @@
-"""All submissions of a lab: every answer judged once, then every student entered into the gradebook."""
+"""Grade all submissions of a lab: judge every answer once, then enter every student into the gradebook."""
 
 import hashlib
 import json
@@ -34,7 +34,7 @@ from grader.judge.report import visible
 
 @dataclass
 class Row:
-    """What became of one student's submission, as the gradebook has it."""
+    """The result of one student's submission, as the gradebook has it."""
 
     student: str
     points: float = 0.0
@@ -43,17 +43,17 @@ class Row:
     verdicts: dict[str, str] = field(default_factory=dict)  # question -> verdict
     not_started: list[str] = field(default_factory=list)  # questions whose cell is as it was handed out
     by_hand: list[str] = field(default_factory=list)  # cells that wait for a person, as they should
-    unsettled: list[str] = field(default_factory=list)  # questions that wait for a person: our trouble
+    unsettled: list[str] = field(default_factory=list)  # questions that wait for a person, by our fault
     why: dict[str, str] = field(default_factory=dict)  # what that trouble was, by question
-    said: list[str] = field(default_factory=list)  # what was odd about what came in
+    said: list[str] = field(default_factory=list)  # problems with the hand-in
     trouble: str = ""  # why nothing could be entered
     decide: bool = False  # whether that is for a person to decide, and no trouble of ours
     unchanged: bool = False  # entered before, just so
     late_s: float = 0.0  # seconds after the due date, any extension included
-    penalty: float = 0.0  # points that this takes off, by the policy as it stands
+    penalty: float = 0.0  # points that lateness takes off, by the present policy
     regraded: list[str] = field(
         default_factory=list
-    )  # who had it judged anew, when and why, before and after
+    )  # who had it judged again, when and why, before and after
     waits: int = 0  # graded cells that a person has still to look at
 
     @property
@@ -62,13 +62,13 @@ class Row:
 
     @property
     def final(self) -> bool:
-        """Whether these points may be told as a result."""
+        """Return whether these points may be shown as a result."""
         return not (self.waits or self.trouble or self.unsettled)
 
 
 @dataclass(frozen=True)
 class Anew:
-    """A wish to judge again; `alone` where it is about single students, who then meet hidden cases of their own."""
+    """A request to judge again. `alone` limits it to single students, who then meet hidden cases of their own."""
 
     who: str
     why: str
@@ -139,7 +139,7 @@ def _enter_all(round_: GradingRound, came_in: list[HandedIn], say: Callable) -> 
 
 
 def judge_all(round_: GradingRound, came_in: list[HandedIn], say: Callable, each: Callable) -> None:
-    """Every answer that has no record yet, once however many handed it in; records are kept as they come."""
+    """Judge every answer without a record, once for all students who share it. Records are kept as they arrive."""
     jobs = list(job.jobs_of(round_, came_in))
     if not jobs:
         return
@@ -156,7 +156,7 @@ def judge_all(round_: GradingRound, came_in: list[HandedIn], say: Callable, each
             say(Step(f"judged {count} of {len(jobs)}: {words}{left}", count, len(jobs)))
     except faults.CannotKeep:
         raise
-    except Exception as error:  # the map's own trouble: what it did not bring is judged as it is entered
+    except Exception as error:  # the map's own trouble; whatever is missing is judged as it is entered
         say(f"judging broke off ({faults.said(error)}) and goes on one by one")
 
 
@@ -211,7 +211,7 @@ CHANGED_ONCE = "The submission was changed while it was graded: it is graded as 
 def _enter(
     round_: GradingRound, one: HandedIn, row: Row, log: logging.Logger, heard: books.Heard
 ) -> HandedIn:
-    """Enters what lies there; once more if that was changed meanwhile. Gives back what the entry stands on."""
+    """Enter the present files, once more if they were changed meanwhile. Return the stamp of the entry."""
     before = by_hand.graded(round_.root, round_.lab, one.student)
     for sentence in (CHANGED_ONCE, CHANGED):
         row.said = row.said + clear(round_, one.student)
@@ -227,7 +227,7 @@ def _enter(
 
 
 def _add_times(round_: GradingRound, rows: list[Row]) -> None:
-    """Lateness as it stands now, also for those whose entry is as before."""
+    """Add the present lateness, also for students whose entry is unchanged."""
     found = late.settle(round_.root, round_.lab, [row.student for row in rows if not row.trouble])
     for row in rows:
         if one := found.get(row.student):
@@ -237,7 +237,7 @@ def _add_times(round_: GradingRound, rows: list[Row]) -> None:
 
 
 def _add_regrades(round_: GradingRound, rows: list[Row]) -> None:
-    """Closes what this run has judged anew, and says in each row what was ever judged anew."""
+    """Close this run's regrades, and list in each row everything that was ever judged again."""
     settled = {row.student: row for row in rows if not row.trouble and not row.unsettled}
     after = {}
     for one in regrades.all_of(round_.root, round_.lab):
@@ -248,7 +248,7 @@ def _add_regrades(round_: GradingRound, rows: list[Row]) -> None:
         regrades.finish(round_.root, after)
     said = {}
     for one in regrades.all_of(round_.root, round_.lab):
-        if one["salt"] or regrades.changed(one):  # of a whole class judged anew, only what changed
+        if one["salt"] or regrades.changed(one):  # when a whole class is judged again, only the changes
             said.setdefault(one["student"], []).append(regrades.words(one))
     for row in rows:
         row.regraded = said.get(row.student, [])
@@ -263,15 +263,16 @@ def _renew_feedback(round_: GradingRound, rows: list[Row], say: Callable) -> Non
 
 
 def _is_entered(round_: GradingRound, one: HandedIn) -> bool:
-    """In both of nbgrader's places: the gradebook may have been moved, or begun anew."""
+    """Check both of nbgrader's stores, because the gradebook may have been moved or begun again."""
     folder = round_.root / "autograded" / one.student / round_.lab
     return folder.is_dir() and books.holds(round_.root, round_.lab, one.student)
 
 
 def _stamp(round_: GradingRound, one: HandedIn) -> str:
-    """What a student's entry stands on: the same again needs no new entry, and a person's grades stay untouched.
+    """Return a stamp of what a student's entry rests on. An unchanged stamp needs no new entry, and a person's grades
+    stay untouched.
 
-    Times are not in it: they are read and written at every run, which enters nobody anew.
+    Times aren't in it. They are read and written at every run, without entering any student again.
     """
     keys = [grading_round.key(round_, questions.find(name), source) for name, source in one.answers()]
     text = json.dumps([round_.epoch, keys, one.said + one.unused, _work(one)])
@@ -283,7 +284,7 @@ def _work(one: HandedIn) -> list[str]:
 
 
 def _why(verdict: Record | None) -> str:
-    """What stood in the way of a verdict, in one line."""
+    """Say in one line what prevented a verdict."""
     if verdict is None:
         return "no record of it is left; work/class/*.log may say more"
     open_ = [part.came for part in verdict.parts if part.state == INCONCLUSIVE]
@@ -291,7 +292,7 @@ def _why(verdict: Record | None) -> str:
 
 
 def _read_back(round_: GradingRound, one: HandedIn, row: Row) -> None:
-    """What the gradebook holds now, so that a row is never rosier than the book."""
+    """Return the gradebook's present content, so that a row is never rosier than the book."""
     for name, source in one.answers():
         key = grading_round.key(round_, questions.find(name), source)
         verdict = grading_round.find(round_, key) if key else None

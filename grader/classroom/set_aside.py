@@ -1,4 +1,4 @@
-"""Before nbgrader copies a submission's other files: whatever is no plain, small file is moved out of its way."""
+"""Move everything that isn't a plain, small file out of a submission, before nbgrader copies its other files."""
 
 import os
 import secrets
@@ -13,13 +13,14 @@ WHY = f"only plain files with plain names, of at most {MOST_BYTES / 1e6:g} MB an
 
 
 def hook(assignment: str, student: str, notebooks: list[str]) -> None:
-    """nbgrader's pre_convert_hook; called for each submission with its notebooks."""
+    """Run as nbgrader's pre_convert_hook, called for each submission with its notebooks."""
     for folder in sorted({Path(notebook).parent for notebook in notebooks}):
         set_aside(folder)
 
 
 def set_aside(folder: Path) -> list[str]:
-    """Moves links, devices, pipes, large or countless files and bad time stamps of .../STUDENT/LAB away; names them."""
+    """Move links, devices, pipes, large or countless files and bad time stamps of .../STUDENT/LAB away. Return their
+    names."""
     root = folder.parents[2]
     place = root / PLACE / "set_aside" / folder.parent.name / f"{folder.name}-{secrets.token_hex(4)}"
     if folder.is_symlink():
@@ -28,7 +29,8 @@ def set_aside(folder: Path) -> list[str]:
 
 
 def odd(folder: Path) -> list[Path]:
-    """What is no plain small file, or has a name that no log can hold. Notebooks stay: they are read with care."""
+    """Return what isn't a plain small file, or has a name that no log can hold. Notebooks stay, because they are read
+    with care."""
     found, seen = [], 0
     for place, folders, files in os.walk(folder):
         away = [name for name in folders if not name.isprintable() or (Path(place) / name).is_symlink()]

@@ -1,4 +1,4 @@
-"""The instructor's own notebook with a student's answers in it; what else came in is shown where it stood, and counts not."""
+"""Copy a student's answers into a clean lab notebook. Everything else they wrote is shown in place, ungraded."""
 
 import ast
 import re
@@ -11,7 +11,7 @@ from grader.judge import answer
 from grader.judge.report import visible
 
 DECLARED = ("points", "grade", "solution", "locked", "task")
-SAID = "said_at_intake"  # the id of the cell that tells a student what was wrong with what came in
+SAID = "said_at_intake"  # the id of the cell that tells a student what was wrong with the hand-in
 OWN = "*Handed in here, outside the answers; nothing of it is run or counts by itself:*"
 PRINTED = "*What it printed there:*"
 CUT = "\n\n... (it goes on in submitted/)"
@@ -48,7 +48,8 @@ def name_of(cell) -> str:
 
 
 def role(cell) -> str:
-    """An answer is the student's; a check, a task and what is fixed are the course's; plain cells are whose they may be."""
+    """Return whose a cell is. Answers are the student's. Checks, tasks and fixed cells are the course's. Plain cells
+    may be either's."""
     said = mark(cell)
     kinds = {
         "answer": said.get("solution"),
@@ -74,7 +75,7 @@ def is_check(cell) -> bool:
 
 
 def transplant(lab, submitted: Submitted):
-    """(notebook, what is said about the submission). `lab` is left as it is."""
+    """Return (notebook, remarks about the submission). `lab` stays unchanged."""
     notebook, said = deepcopy(lab), [f"{submitted.trouble}."] if submitted.trouble else []
     cells = _own_cells(submitted.after.get("", []), "top")
     for cell in notebook["cells"]:
@@ -95,7 +96,7 @@ def transplant(lab, submitted: Submitted):
 
 
 def _as_handed_in(cell, name: str, edited: Cell) -> list[dict]:
-    """A cell of the lab that is no answer, such as a prediction: its code as it came, and what it printed there."""
+    """Return a cell of the lab that isn't an answer, such as a prediction, with the student's code and its output."""
     if cell["cell_type"] != "code":
         return _own_cells([edited], f"{name}_edited")
     cell["source"] = edited.source
@@ -103,7 +104,7 @@ def _as_handed_in(cell, name: str, edited: Cell) -> list[dict]:
 
 
 def _own_cells(own: list[Cell], name: str) -> list[dict]:
-    """A student's own cells, to be read; nothing in them is run or counts."""
+    """Return a student's own cells, for reading only. They aren't run and don't count."""
     found = [_markdown(f"own_{name}", OWN)] if own else []
     for number, one in enumerate(own, 1):
         found += [_own_cell(one, f"own_{number}_{name}"), *_printed(one, f"{number}_{name}")]
@@ -119,7 +120,7 @@ def _printed(one: Cell, name: str) -> list[dict]:
 
 
 def _fill(cell, name: str, submitted: Submitted) -> list[str]:
-    """Puts the student's text into one cell; says what was odd about it."""
+    """Put the student's text into one cell. Return its oddities."""
     copies, said = submitted.found.get(name, []), []
     if not copies:
         return [
@@ -144,7 +145,7 @@ def _fill(cell, name: str, submitted: Submitted) -> list[str]:
 
 
 def _odd(declared: dict, changed: list, claims: int, language: str) -> list[str]:
-    """What came in and does not count, so that nobody wonders where it went."""
+    """List the parts of a hand-in that don't count, so that their absence surprises no reader."""
     said = [
         f"The cell `{name}` declares other {' and '.join(keys)} than the course does, "
         "as an older copy of the lab would: the course's count."
@@ -172,9 +173,9 @@ def _differs(mine: str, stub: str) -> bool:
 
 
 def plain(text: str) -> str:
-    """Markdown of a stranger, so that it can be shown to a grader: no tags, no links, no hidden characters.
+    """Return a stranger's Markdown in a form that is safe to show: no tags, no links, no hidden characters.
 
-    A space is set into whatever would begin a tag, a link, a picture or a door of MathJax; it reads the same.
+    A space breaks whatever would begin a tag, a link, a picture or a MathJax command. It reads the same.
     """
     kept = (c for c in text if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cf", "Cs"))
     text = re.sub(r"<(?=[A-Za-z/!?])", "< ", "".join(kept))

@@ -1,4 +1,4 @@
-"""A lone zip archive in a submission: the lab's notebooks are taken out of it, under their own names, and nothing else."""
+"""Unpack a lone zip archive in a submission: only the lab's notebooks, under their own names."""
 
 import io
 import os
@@ -11,7 +11,7 @@ from grader.classroom.intake import MOST_BYTES, Unfit, read_regular
 
 MOST_ARCHIVE = 5 * MOST_BYTES
 MOST_MEMBERS = 1000
-ENTRY = b"PK\x01\x02"  # with which each member stands in an archive's list
+ENTRY = b"PK\x01\x02"  # the mark of each member in an archive's list
 PLAIN = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
@@ -20,7 +20,7 @@ def archives(folder: Path) -> list[str]:
 
 
 def lone(folder: Path, wanted: list[str]) -> list[str]:
-    """Takes what is wanted and missing out of the one archive in .../STUDENT/LAB; what is said of it, the same each time."""
+    """Take the missing notebooks out of the one archive in .../STUDENT/LAB. Return the same remarks each time."""
     if folder.is_symlink() or folder.parent.is_symlink() or not folder.is_dir():
         return []
     found = archives(folder)
@@ -43,7 +43,8 @@ def lone(folder: Path, wanted: list[str]) -> list[str]:
 
 
 def again_named(folder: Path, wanted: list[str]) -> list[str]:
-    """Copy a browser's second download, `concepts (1).ipynb`, to the name that the lab has; the highest number counts."""
+    """Copy a browser's second download, `concepts (1).ipynb`, to the name that the lab has. The highest number
+    counts."""
     if folder.is_symlink() or folder.parent.is_symlink() or not folder.is_dir():
         return []
     found: dict[str, list[str]] = {}
@@ -61,7 +62,7 @@ def again_named(folder: Path, wanted: list[str]) -> list[str]:
 
 
 def held(data: bytes, wanted: list[str]) -> dict[str, bytes]:
-    """The wanted notebooks in an archive, wherever in it they lie; Unfit where it must not be unpacked."""
+    """Return the wanted notebooks in an archive, from any folder in it. Raise Unfit if it must not be unpacked."""
     if data.count(ENTRY) > MOST_MEMBERS:
         raise Unfit(f"holds more than {MOST_MEMBERS} files")
     try:
@@ -89,7 +90,7 @@ def unfit(one: zipfile.ZipInfo) -> str:
 
 
 def read(archive: zipfile.ZipFile, name: str, one: zipfile.ZipInfo) -> bytes:
-    """At most as many bytes as a notebook may have, whatever the archive says of itself."""
+    """Read no more bytes than a notebook may have, whatever size the archive states."""
     with archive.open(one) as file:
         data = file.read(MOST_BYTES + 1)
     if len(data) > MOST_BYTES:
@@ -98,7 +99,8 @@ def read(archive: zipfile.ZipFile, name: str, one: zipfile.ZipInfo) -> bytes:
 
 
 def put(folder: Path, name: str, data: bytes) -> bool:
-    """Whether the notebook now lies there; nothing is ever overwritten. True again as long as it is the archive's own."""
+    """Return whether the notebook is now there. Existing files are never overwritten. Stays True while the file is
+    the archive's own."""
     path = folder / name
     try:
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644)

@@ -1,4 +1,4 @@
-"""One answer -> one Record, for nbgrader's own autograde: the record that is kept, or a fresh one."""
+"""Return one Record for an answer, kept or fresh, for nbgrader's own autograde."""
 
 from grader import questions
 from grader.classroom import grading_round
@@ -20,5 +20,5 @@ def verdict_of(source: str, question_id: str, round_: GradingRound) -> Record:
 
 
 def no_verdict(question_id: str, mode: str, reason: str) -> Record:
-    """Where there is nothing to judge with: for a person."""
+    """Leave a cell to a person, because there is nothing to judge with."""
     return record.Record(question_id, INCONCLUSIVE, 0.0, 0.0, mode, message=reason)

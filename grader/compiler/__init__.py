@@ -1,1 +1,2 @@
-"""The compiler: Triton's own, boxed, on text that the machine printed; says what a kernel takes on a GPU that is not here."""
+"""Compile the text that the machine printed with Triton's own compiler, boxed. It tells what a kernel costs on a GPU
+that isn't here."""

@@ -12,7 +12,7 @@ LIMITS = warm.Limits(wall_s=240.0, cpu_s=90, memory_bytes=6 << 30, answer_bytes=
 
 @cache
 def is_here() -> bool:
-    """Whether this system has Triton's compiler: its library, and a box to run it in."""
+    """Return whether this system has Triton's compiler: its library, and a box to run it in."""
     from tilescope.front_end.stand_in import has_library
 
     return has_boxes() and has_library()

@@ -1,4 +1,4 @@
-"""What is said to the compiler, and the rows that come back."""
+"""Define the messages to the compiler and the rows that it returns."""
 
 from dataclasses import dataclass
 
@@ -23,7 +23,7 @@ class Compiled:
     registers: int
     spilled_bytes: int
     shared_bytes: int
-    instructions: dict  # name -> how often it stands in the PTX
+    instructions: dict  # name -> how often it occurs in the PTX
 
     @classmethod
     def from_row(cls, row: dict) -> "Compiled":

@@ -1,1 +1,1 @@
-"""The jail: where a student's Python runs. It is told sizes and never sees a tensor of a kernel question."""
+"""Run a student's Python in the jail. It learns sizes and never sees a tensor of a kernel question."""

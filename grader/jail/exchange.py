@@ -1,7 +1,7 @@
-"""What ranks say to the referee and what is believed of it: each rank's next exchange, or its result, as plain data.
+"""Check what ranks say to the referee: each rank's next exchange, or its result, as plain data.
 
-A rank is run from its start for each of its exchanges, knowing what it received in those before; then it stands still.
-So it never runs beside another rank, and waits for none: who would wait for ever is known from what all of them ask.
+A rank is run from its start for each of its exchanges, knowing what it received earlier, and then it stops. So it
+never runs while another rank does, and waits for none. A rank that would wait for ever shows in what all ranks ask.
 """
 
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ COUNTS, ROWS = "exchange_counts", "send_rows"
 
 
 class Mismatch(Exception):
-    """Exchanges of several ranks that do not fit together, as a sentence with a place to look."""
+    """Exchanges of several ranks that don't fit together, as a sentence with a hint where to look."""
 
     def __init__(self, came: str, look: str):
         super().__init__(came)
@@ -38,16 +38,16 @@ class Ask:
 
 @dataclass(frozen=True)
 class Turn:
-    """Where a rank stands in one case: at an exchange, at its end, or at an error."""
+    """The state of a rank in one case: at an exchange, at its end, or at an error."""
 
     ask: Ask | None = None
     result: dict | None = None  # encoded, as numpy answers return
     error: dict | None = None
-    before: tuple[str, ...] = ()  # digests of all that it asked, the last of them this ask
+    before: tuple[str, ...] = ()  # digests of all its asks, the last one for this ask
     arrays: dict = field(default_factory=dict)
 
     def of_result(self) -> dict:
-        """The arrays of the result by name, of those that came for all cases."""
+        """Return the arrays of the result by name, out of those for all cases."""
         return {name: self.arrays[name] for name in _names(self.result)}
 
 
@@ -60,11 +60,11 @@ def _names(encoded) -> list[str]:
 
 @dataclass(frozen=True)
 class RankCase:
-    """What one rank is told of a case. An argument is {"array": name} or {"value": plain}; a reply is an array's name."""
+    """One rank's view of a case. An argument is {"array": name} or {"value": plain}, and a reply is an array's name."""
 
     ranks: int
     arguments: list[dict]
-    replies: list[dict]  # what each earlier exchange gave it
+    replies: list[dict]  # the result of each earlier exchange
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class TurnRequest:
 def request(
     source: str, entry: str, rank: int, cases: list[tuple[int, tuple, list]]
 ) -> tuple[TurnRequest, dict]:
-    """(request, its arrays). A case is (ranks, arguments, what each earlier exchange gave)."""
+    """Return (request, its arrays). A case is (ranks, arguments, the result of each earlier exchange)."""
     rows, arrays = [], {}
 
     def named(array: np.ndarray) -> dict:
@@ -97,7 +97,7 @@ def request(
 
 
 def turns(header: dict, arrays: dict, ranks: list[int], clean_error) -> list[Turn]:
-    """The reply to a request of so many cases, each of so many ranks; every field is held to what it may be."""
+    """Read the reply to a request of these cases, each of these ranks. Every field is checked."""
     rows = header.get("turns")
     need(isinstance(rows, list) and len(rows) == len(ranks), "a turn for each case")
     return [_turn(row, arrays, count, clean_error) for row, count in zip(rows, ranks, strict=True)]
@@ -138,7 +138,7 @@ def _split(value, ranks: int) -> tuple[int, ...]:
 
 
 def route(asks: list[Ask]) -> tuple[list[np.ndarray], np.ndarray]:
-    """(what each rank gets, bytes from rank to rank); what a rank sends to itself crosses nothing."""
+    """Return (what each rank gets, bytes from rank to rank). Rows that a rank sends to itself count nothing."""
     _same_call(asks)
     ranks = range(len(asks))
     if asks[0].call == COUNTS:

@@ -22,7 +22,7 @@ RANKS_LIMITS = warm.Limits(wall_s=20.0, cpu_s=5, memory_bytes=4 << 30, answer_by
 
 
 def lower(request: protocol.LowerRequest, level: int | None = None, limits=LOWER_LIMITS):
-    """(Outcome, Lowered or None): the plans and texts of all cases, asked once."""
+    """Return (Outcome, Lowered or None), the plans and texts of all cases, requested once."""
     outcome = warm.programs(LOWER, level).ask(request.task(), {}, limits)
     if outcome.error:
         return outcome, None
@@ -33,7 +33,7 @@ def lower(request: protocol.LowerRequest, level: int | None = None, limits=LOWER
 
 
 def prepare(source: str, entry: str, plans: list, weights: list[dict], level: int | None = None):
-    """(Outcome, a Made for each plan): the answer's own function on weights."""
+    """Return (Outcome, a Made for each plan) from the answer's own function on weights."""
     arrays, cases = {}, []
     for plan, given in zip(plans, weights, strict=True):
         arguments = []
@@ -63,7 +63,7 @@ def call(
     level: int | None = None,
     watched: bool = False,
 ):
-    """A numpy answer on a list of encoded calls; `watched` asks where each of them returned."""
+    """Call a numpy answer on a list of encoded calls. `watched` also reports where each call returned."""
     request = protocol.CallRequest(source, entry, calls, watched)
     outcome = warm.programs(NUMPY, level).ask(request.task(), arrays, limits)
     if outcome.error:
@@ -76,7 +76,7 @@ def call(
 
 
 def call_variants(sources: list[str], entry: str, calls: list, arrays: dict, level: int | None = None):
-    """(Outcome, what each source returned or None): the same calls of several sources, in one process."""
+    """Run the same calls of several sources in one process. Return (Outcome, what each source returned or None)."""
     request = protocol.VariantsRequest(sources, entry, calls)
     outcome = warm.programs(NUMPY, level).ask(request.task(), arrays, VARIANTS_LIMITS)
     if outcome.error:
@@ -88,7 +88,7 @@ def call_variants(sources: list[str], entry: str, calls: list, arrays: dict, lev
 
 
 def turn_of(source: str, entry: str, rank: int, cases: list, level: int | None = None, limits=RANKS_LIMITS):
-    """(Outcome, a Turn for each case): one rank of an answer, run up to its next exchange in each."""
+    """Return (Outcome, a Turn for each case), one rank of an answer run up to its next exchange in each."""
     request, arrays = exchange.request(source, entry, rank, cases)
     outcome = warm.programs(RANKS, level).ask(request.task(), arrays, limits)
     if outcome.error:

@@ -1,4 +1,4 @@
-"""What is said to the jail and what is believed of its answer: plain data of known kinds, and nothing else."""
+"""Define the messages to the jail and the checks of its replies: plain data of known kinds, and nothing else."""
 
 import math
 import re
@@ -13,7 +13,7 @@ FILL = re.compile(r"-?(?:inf|\d+(?:\.\d+)?(?:e[+-]?\d+)?)")
 
 
 class BadReply(ValueError):
-    """The jail's answer is not of the agreed form; what runs in there wrote it."""
+    """The jail's answer doesn't have the agreed form, and untrusted code wrote it."""
 
 
 @dataclass(frozen=True)
@@ -35,12 +35,12 @@ class Plan:
     steps: tuple[Kernel, ...]
     packed: dict = field(
         default_factory=dict
-    )  # name -> {"shape", "dtype"}: what the answer prepares of weights
+    )  # name -> {"shape", "dtype"} of arrays that the answer prepares from weights
 
 
 @dataclass(frozen=True)
 class Lowered:
-    """Every case's plan or the error that it met, and each distinct kernel's text; from here on nothing changes them."""
+    """Every case's plan or error, and each distinct kernel's text. From here on nothing changes them."""
 
     plans: tuple  # of Plan or, where it went wrong, of an error as a dict
     printed: tuple[str, ...]
@@ -49,7 +49,7 @@ class Lowered:
 
 @dataclass(frozen=True)
 class Made:
-    """What the answer's own function made of one case's weights: arrays as its plan names them, or the error it met."""
+    """What the answer's own function made of one case's weights: arrays as its plan names them, or an error."""
 
     arrays: dict = field(default_factory=dict)
     error: dict | None = None
@@ -70,13 +70,14 @@ def _moved(plan, of: tuple[str, ...], texts: tuple[str, ...]):
 
 
 def nothing(outcome, cases: list) -> Lowered:
-    """What a request that went wrong as a whole says of each of its cases."""
+    """Return the failure of a whole request, repeated for each of its cases."""
     return Lowered((outcome.error,) * len(cases), ("",) * len(cases), ())
 
 
 @dataclass(frozen=True)
 class Packs:
-    """What an answer may make of weights: by which function of its cell, how many arrays, in how many bytes."""
+    """The limits of what an answer may make of weights: by which function of its cell, how many arrays, in how many
+    bytes."""
 
     entry: str
     most_arrays: int
@@ -85,7 +86,7 @@ class Packs:
 
 @dataclass(frozen=True, kw_only=True)
 class ToldCase:
-    """All that an answer learns of a case: sizes, and of tensors how they lie."""
+    """All that an answer learns of a case: sizes, and the memory layout of tensors."""
 
     sizes: dict[str, int]
     scalars: dict[str, tuple[str, float]]  # name -> (type, value)
@@ -100,7 +101,7 @@ class ToldCase:
 
 @dataclass(frozen=True)
 class LowerRequest:
-    """An answer's plan and texts for each of these cases."""
+    """A request for an answer's plan and texts for each of these cases."""
 
     source: str
     entry: str
@@ -113,7 +114,7 @@ class LowerRequest:
 
 @dataclass(frozen=True)
 class PackCase:
-    """Weights as arguments, {"array": name} or {"value": plain}, and what the plan says will be made of them."""
+    """Weights as arguments, {"array": name} or {"value": plain}, and the arrays that the plan announces."""
 
     arguments: list[dict]
     packed: dict  # name -> {"shape", "dtype"}
@@ -121,7 +122,7 @@ class PackCase:
 
 @dataclass(frozen=True)
 class PackRequest:
-    """What the cell's own function makes of each case's weights, once its texts are fixed."""
+    """A request to the cell's own function for its arrays of each case's weights, once its texts are fixed."""
 
     source: str
     entry: str
@@ -132,7 +133,7 @@ class PackRequest:
 
 
 def lowered(header: dict, cases: list[ToldCase], dtypes: dict) -> Lowered:
-    """The reply to a LowerRequest, every field held to what it may be. `dtypes`: name -> numpy dtype."""
+    """Read the reply to a LowerRequest and check every field. `dtypes`: name -> numpy dtype."""
     rows, texts = header.get("cases"), header.get("texts")
     need(isinstance(rows, list) and len(rows) == len(cases), "a row for each case")
     need(isinstance(texts, list) and len(texts) <= MOST_TEXTS, "a list of texts")
@@ -152,7 +153,9 @@ class CallRequest:
     source: str
     entry: str
     calls: list[list[dict]]
-    watched: bool = False  # whether the line that returns is asked, and what the function's names hold there
+    watched: bool = (
+        False  # whether to report the line that returns, and the values of the function's names there
+    )
 
     def task(self) -> dict:
         return dict(vars(self))
@@ -171,7 +174,7 @@ class VariantsRequest:
 
 
 def variants(request: VariantsRequest, header: dict, arrays: dict) -> list[list | None]:
-    """Read what each source returned, encoded; None where it raised something."""
+    """Read what each source returned, encoded, or None if it raised."""
     found = header.get("variants")
     need(isinstance(found, list) and len(found) == len(request.sources), "results for each source")
     for row in found:
@@ -195,7 +198,7 @@ MOST_NAMES, LONGEST_NUMBER = 5, 24
 
 
 def returned(header: dict) -> list[Returned]:
-    """Read where each watched call ended; BadReply where the reply says something else."""
+    """Read where each watched call ended. Raise BadReply if the reply says something else."""
     found = header.get("returned")
     need(isinstance(found, list), "a list of where calls ended")
     rows = []
@@ -225,7 +228,7 @@ def _is_number(text: str) -> bool:
 
 
 def require_results(request: CallRequest, header: dict, arrays: dict) -> None:
-    """What each call returned, encoded; every part of it is of a known kind, and its arrays are there."""
+    """Read what each call returned, encoded. Every part must be of a known kind, and its arrays present."""
     found = header.get("results")
     need(isinstance(found, list) and len(found) == len(request.calls), "a result for each call")
     changed = header.get("inputs_changed")
@@ -297,7 +300,7 @@ def _plan_or_error(row, case: ToldCase, texts: int, dtypes: dict):
 
 
 def _packed(plan: dict, case: ToldCase, dtypes: dict) -> dict:
-    """What a plan says its own function makes, within the bytes of this case; nothing where the question asks for none."""
+    """Read the arrays that a plan makes, within the bytes of this case, or nothing if the question allows none."""
     rows, packs = plan.get("packed") or {}, case.packs
     need(isinstance(rows, dict) and bool(rows) == bool(packs), "packed arrays where they are asked for")
     if not packs:
@@ -352,7 +355,7 @@ def _scratch(rows, dtypes: dict) -> dict:
 
 
 def known_names(case: ToldCase, scratch: dict) -> set[str]:
-    """The arguments that a kernel of this case may take: pointers, sizes, scalars and strides."""
+    """Return the arguments that a kernel of this case may take: pointers, sizes, scalars and strides."""
     axes = {t["name"]: t["axes"] for t in case.tensors}
     axes |= {key: "0123456789"[: len(row["shape"])] for key, row in scratch.items()}
     found = {f"{key}_ptr" for key in axes} | {f"stride_{key}{axis}" for key in axes for axis in axes[key]}

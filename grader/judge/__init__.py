@@ -1,1 +1,1 @@
-"""How an answer becomes a Record: what is gathered, who judges it, what a person reads of it."""
+"""Turn an answer into a Record: gather evidence, judge it, and write the report that a person reads."""

@@ -1,4 +1,4 @@
-"""The answer: the text of one cell. Found, normalised and, for kernels, held to what such a cell may hold."""
+"""Find the answer, the text of one cell, and normalise it. For kernels, check what such a cell may hold."""
 
 import ast
 import hashlib
@@ -10,7 +10,7 @@ MARKERS = ("### BEGIN SOLUTION", "### END SOLUTION")
 
 
 class Refused(Exception):
-    """The cell holds something an answer may not hold. Costs nothing; says what may stand there."""
+    """The cell holds something an answer may not hold. Costs nothing, and says what is allowed."""
 
     def __init__(self, message: str, line: int | None = None):
         super().__init__(message)
@@ -41,7 +41,7 @@ def digest(source: str) -> str:
 
 
 def of_object(answer) -> str:
-    """The source of the cell that defines `answer`: a function, a jit function, a path, or the text itself."""
+    """Return the source of the cell that defines `answer`: a function, a jit function, a path, or the text itself."""
     if isinstance(answer, Path):
         return answer.read_text(encoding="utf-8")
     if isinstance(answer, str):

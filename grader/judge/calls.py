@@ -1,4 +1,4 @@
-"""The judge of numpy questions: what the function returned against the topic's reference."""
+"""Judge numpy questions by comparing the function's results with the topic's reference."""
 
 import copy
 from collections.abc import Iterator
@@ -119,7 +119,7 @@ def as_failed(question, trouble: Difference | str, seen: dict, want, agree: str)
 def confirmed_mistake(evidence: NumpyEvidence, seen: dict) -> str:
     """Return the sentence of a mistake that gives what these calls gave and what calls like the hidden ones give.
 
-    More calls are drawn until eight wrong elements are explained, or until there are no more of them.
+    More calls are drawn until eight wrong elements are explained, or until there are no more calls.
     """
     question, known = evidence.question, dict(seen)
     if not known_mistake(question, seen):
@@ -142,8 +142,8 @@ def explained(question, seen: dict) -> int:
 
 
 def known_mistake(question, seen: dict) -> str:
-    """The sentence of a mistake that gives every one of these results, and shows in at least one; of two such mistakes
-    both sentences."""
+    """Return the sentence of a mistake that gives every one of these results and shows in at least one. If two
+    mistakes do, return both sentences."""
     known = [
         mistake.sentence
         for mistake in question.mistakes
@@ -162,7 +162,7 @@ def _gives(question, mistake, call: Call, encoded, arrays: dict) -> bool:
 
 
 def drawn_anew(evidence: NumpyEvidence, kind: str) -> Failed | None:
-    """How a call of this kind fails, from seeds that are no secret."""
+    """Return how a call of this kind fails with public seeds."""
     question, draws = evidence.question, range(shown.SHOWN_DRAWS)
     like_it = [one for draw in draws for one in shown.drawn(question, draw) if one.kind == kind]
     for call, wrong in judged(evidence, like_it, True) if like_it else []:  # its prints would be many

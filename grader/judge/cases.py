@@ -1,4 +1,5 @@
-"""One case of a kernel answer against the reference: what went wrong first, as a Failed, and which mistake explains it."""
+"""Compare one case of a kernel answer with the reference. A Failed says what went wrong first, and which mistake
+explains it."""
 
 from dataclasses import replace
 
@@ -19,14 +20,14 @@ EXPLAINED = 0.5  # of the distance to the right values; a mistake's own rounding
 
 
 def judge_case(question, run: Run, others: list[Run] = (), evidence=None) -> None:
-    """Raises what is wrong with a case that ran whole. `others` are runs that a diagnosis has to explain as well;
-    `evidence` can run it again with other lanes where masks have switched some off."""
+    """Raise what is wrong with a case that ran to its end. A diagnosis must also explain the runs in `others`.
+    `evidence` can run the case again with other values in masked-off lanes."""
     poisoned = evidence.poisoned if evidence else lambda run: []
     try:
         judge_effects(run, evidence)
     except Failed as failed:
         known = recognise(question, run, others) if failed.told == RACE else ""
-        if known:  # why they meet, where the rest of what came tells
+        if known:  # why they meet, if the other outputs tell
             failed.look, failed.facts["known"] = known, True
         raise
     except Unclear:
@@ -70,7 +71,7 @@ def _judge_values(question, run: Run, others: list[Run], poisoned, evidence) -> 
 
 
 def where(run: Run, got: dict, worst: Difference | None, poisoned, evidence) -> list[str]:
-    """Say what shows of wrong values that no known mistake explains; nothing of a hidden case."""
+    """Describe wrong values that no known mistake explains. Say nothing about a hidden case."""
     if run.hidden:
         return []
     pattern, said = pattern_of(run, got, worst)
@@ -79,8 +80,8 @@ def where(run: Run, got: dict, worst: Difference | None, poisoned, evidence) -> 
 
 
 def judge_effects(run: Run, evidence=None) -> None:
-    """Raises what is wrong before any value is looked at: an error, a race, an element that nobody wrote; Unclear where
-    nothing is wrong that can be seen. With `evidence` it looks for the cause."""
+    """Raise what is wrong before any value is looked at: an error, a race, or an unwritten element. Raise Unclear if
+    nothing visible is wrong. With `evidence`, look for the cause."""
     refuse_error(run)
     for sort, trouble in TROUBLES.items():
         if found := trouble(run, evidence):
@@ -107,7 +108,7 @@ def refuse_error(run: Run) -> None:
 
 
 def differs(question, inputs, case, got: dict, want: dict) -> tuple[str, Difference | None]:
-    """("", None) where every output is what it should be; else a sentence and the worst element."""
+    """Return ("", None) if every output is right, else a sentence and the worst element."""
     if question.agree:
         return question.agree(inputs, case, got, want), None
     allowed = question.tolerance(inputs, case, want)
@@ -119,13 +120,13 @@ def differs(question, inputs, case, got: dict, want: dict) -> tuple[str, Differe
 
 
 def in_float64(array: np.ndarray) -> np.ndarray:
-    """Memory that nobody wrote may hold a NaN of a kind that numpy warns of."""
+    """Convert to float64. Unwritten memory may hold a NaN that numpy warns of."""
     with np.errstate(invalid="ignore"):
         return array.astype(np.float64)
 
 
 def describe(run: Run) -> str:
-    """A public case in full; a hidden one by its kind alone."""
+    """Describe a public case in full, a hidden one only by its kind."""
     return f"a hidden case ({run.case.kind})" if run.hidden else in_full(run.case)
 
 
@@ -228,7 +229,7 @@ TROUBLES = {RACE: _race, UNWRITTEN: _unwritten}
 
 
 def read_too_early(run: Run, worst: Difference | None) -> str:
-    """Where an output was read, or added to, before anything had been written there: the lines."""
+    """Return the lines that read an output, or added to it, before anything was written there."""
     rows = run.outcome.header.get("read_unwritten") or []
     early = [row for row in rows if worst is None or row["tensor"] == worst.name]
     if not early:
@@ -242,7 +243,7 @@ def read_too_early(run: Run, worst: Difference | None) -> str:
 
 
 def masked_lanes(run: Run, worst: Difference | None, poisoned) -> str:
-    """Where a masked load without other= may have reached the output: the line to change."""
+    """Return the line to change if a masked load without other= may have reached the output."""
     if worst is None or not run.outcome.header.get("masked_lines"):
         return ""
     lines = [row["line"] for row in poisoned(run) if worst.name in row["outputs"]]
@@ -267,15 +268,15 @@ def pattern_of(run: Run, got: dict, worst: Difference | None) -> tuple[Pattern |
 
 
 def _picks(name: str, came: np.ndarray, want: np.ndarray) -> Pattern | None:
-    """Of numbers that name something, tokens say: those that are others."""
+    """Return the pattern of wrong whole numbers, which name something such as a token, or None."""
     if came.dtype.kind not in "iu" or came.shape != want.shape:
         return None
     return Pattern(name, came.astype(np.float64), np.asarray(want, np.float64), came != want)
 
 
 def recognise(question, run: Run, others: list[Run]) -> str:
-    """Return the sentence of a mistake that gives the whole output of this case, and of every other that ran; of two such
-    mistakes both. Where programs race for a tensor, that is anything: the other outputs tell."""
+    """Return the sentence of a mistake that gives the whole output of this case and of every other run. If two
+    mistakes do, return both. A tensor that programs race for can hold anything, so only the other outputs count."""
     runs = [run, *(one for one in others if one is not run and not one.outcome.error and one.want)]
     known = []
     for mistake in question.mistakes:
@@ -283,7 +284,7 @@ def recognise(question, run: Run, others: list[Run]) -> str:
             break
         if mistake.sentence in known:
             continue
-        # with one choice of tiles in all of them
+        # with the same choice of tiles in all cases
         if any(
             all(_gives(question, output, one) for one in runs) and _explains(question, output, runs)
             for output in mistake.outputs
@@ -329,7 +330,8 @@ def settled(run: Run) -> set[str]:
 
 
 def _rounding_slack(would: np.ndarray) -> np.ndarray:
-    """A mistake is recomputed in float64, and the answer rounded on its own way to it: near its size, or the largest's."""
+    """Return the rounding that a match may differ by. A mistake is recomputed in float64 while the answer rounded on
+    its way, near the mistake's size or the largest element's."""
     largest = np.abs(would[np.isfinite(would)]).max(initial=0.0)
     return np.where(np.isfinite(would), 1e-2 * np.abs(would) + 3e-3 * largest, 0.0)
 

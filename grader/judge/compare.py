@@ -1,4 +1,4 @@
-"""Compares what came with what was wanted, in float64, and finds the worst element."""
+"""Compare results with expected values in float64, and find the worst element."""
 
 from dataclasses import dataclass, field
 
@@ -40,7 +40,7 @@ class Difference:
 
 
 def tell_apart(got: float, want: float) -> tuple[str, str]:
-    """Both numbers with as many digits as it takes to see that they differ."""
+    """Write both numbers with enough digits to see that they differ."""
     for digits in range(6, 18):
         texts = tuple(number(value, digits) for value in (got, want))
         if texts[0] != texts[1]:
@@ -49,7 +49,8 @@ def tell_apart(got: float, want: float) -> tuple[str, str]:
 
 
 def difference(name: str, got, want, allowed) -> Difference | None:
-    """None where every element is within `allowed`; written so that a NaN can never pass for a number."""
+    """Return None if every element is within `allowed`. The comparison is written so that a NaN never passes for a
+    number."""
     got, want = np.asarray(got, np.float64), np.asarray(want, np.float64)
     allowed = np.broadcast_to(np.asarray(allowed, np.float64), want.shape)
     with np.errstate(invalid="ignore"):
@@ -60,7 +61,7 @@ def difference(name: str, got, want, allowed) -> Difference | None:
         return None
     with np.errstate(
         over="ignore", invalid="ignore"
-    ):  # a large error where none is allowed: as bad as can be
+    ):  # a large error where none is allowed is as bad as can be
         badness = np.where(
             ok, -1.0, np.where(np.isfinite(error), error / np.maximum(allowed, 1e-300), np.inf)
         )

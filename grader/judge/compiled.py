@@ -1,4 +1,4 @@
-"""The judge of what the compiler makes of a kernel for real GPUs: spills, shared bytes, the unit the lesson is about."""
+"""Judge the compiler's result of a kernel for real GPUs: spills, shared bytes, the unit the lesson is about."""
 
 from grader.compiler import host as compiler
 from grader.judge.cases import from_error, in_full
@@ -28,9 +28,7 @@ def judge(evidence: KernelEvidence, part: Part, result: PartResult) -> None:
         raise from_error({**error, "message": f"does not compile {where}: {error['message']}"}, "")
     result.facts = {"compiled": [vars(row) for row in rows]}
     large = evidence.at_full_size(rows)
-    for (
-        row
-    ) in rows:  # odd sizes and strides cost registers of their own: spills count at the size that is named
+    for row in rows:  # odd sizes and strides cost registers of their own, so spills count at the named size
         if found := badly(question, row, row in large):
             raise Failed(
                 f"{row.kernel} for sm_{row.target}: {found[0]}", found[1], told=found[0], **result.facts

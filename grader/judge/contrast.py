@@ -1,6 +1,7 @@
-"""What wrong results of many calls have in common: one formula, or one condition that no right call meets.
+"""Find what wrong results of many calls have in common: one formula, or one condition that no right call meets.
 
-A sentence is returned only if it explains every wrong call, and if so many calls can hardly agree by chance.
+A sentence is returned only if it explains every wrong call, and if the agreement of these calls is unlikely by
+chance.
 """
 
 from collections.abc import Iterator
@@ -10,8 +11,8 @@ from math import comb
 
 import numpy as np
 
-EXACT = 1e-9  # relative: formulas of a few numbers, computed in fp64
-CHANCE = 10  # a condition is named if this many times as many ways to be wrong as conditions were tried
+EXACT = 1e-9  # relative, for formulas of a few numbers, computed in fp64
+CHANCE = 10  # a condition is named if the ways to be wrong exceed the tried conditions by this factor
 ENOUGH, FEW = 8, 3
 MORE_CALLS = 3  # than a formula has exponents
 MOST_FACTORS = 6
@@ -22,7 +23,7 @@ COEFFICIENTS = sorted(
 
 @dataclass(frozen=True)
 class Sample:
-    """One call: its arguments by name, the number that it gave, the number wanted, and whether that is wrong."""
+    """One call: its arguments by name, its result, the expected result, and whether it is wrong."""
 
     arguments: dict
     came: float
@@ -32,7 +33,7 @@ class Sample:
 
 
 def in_common(samples: list[Sample]) -> str:
-    """Say what all wrong samples share; an empty text where nothing is sure."""
+    """Say what all wrong samples share, or return an empty text if nothing is sure."""
     wrong = [one for one in samples if one.wrong]
     if not wrong or not all(np.isfinite([one.came, one.want]).all() for one in wrong):
         return condition(samples)
@@ -82,7 +83,8 @@ def formula(wrong: list[Sample]) -> str:
 
 
 def alike(came: np.ndarray, want: np.ndarray) -> str:
-    """Say what any number of arguments does not change: one result for all, 1 minus the right one, 1 divided by it."""
+    """Say a relation for any number of arguments: one result for all, 1 minus the right one, or 1 divided by the
+    right one."""
     if len(np.unique(want)) < FEW:
         return ""
     if len(np.unique(came)) == 1:
@@ -118,9 +120,9 @@ def numbers_in(name: str, value) -> Iterator[tuple[str, float]]:
 
 
 def monomial(factors: dict, values: np.ndarray, constant: bool = False) -> tuple[float, dict] | None:
-    """Return (coefficient, exponents) of the simplest product that gives all values; None where none or several do.
+    """Return (coefficient, exponents) of the simplest product that gives all values, or None if none or several do.
 
-    A ratio without any factor has words of its own: it may be any number, and the pattern says it.
+    A ratio without any factor has words of its own. It may be any number, and the pattern says which.
     """
     if (values <= 0).any():
         return None
@@ -169,7 +171,7 @@ def binomial(factors: dict, values: np.ndarray) -> list[tuple[float, dict]] | No
 
 
 def written(number: float, powers: dict) -> str:
-    """2 * m * n / k, as a learner writes it."""
+    """Write 2 * m * n / k, as a learner would."""
     whole = number if number >= 1 or number == 0 else 1
     above = [raised(name, power) for name, power in powers.items() if power > 0]
     below = [raised(name, -power) for name, power in powers.items() if power < 0]
@@ -209,7 +211,8 @@ def condition(samples: list[Sample]) -> str:
 
 
 def ways(samples: list[Sample]) -> int:
-    """Count the ways in which so many calls may be wrong. Calls of one kind that are all wrong or all right count as one."""
+    """Count the ways in which this number of calls may be wrong. Calls of one kind that are all wrong or all right
+    count as one."""
     sides = {}
     for one in samples:
         sides.setdefault(one.kind, []).append(one.wrong)
@@ -254,7 +257,7 @@ def _conditions(given: list[dict]) -> Iterator[tuple[str, str, list]]:
         yield f"{first} {second}", f"{first} is below {second}", a < b
         for one, x, other, y in ((first, a, second, b), (second, b, first, a)):
             if (y > 0).all() and (x == np.rint(x)).all() and (y == np.rint(y)).all():
-                yield f"{first} {second}", f"{one} is no multiple of {other}", x % y != 0
+                yield f"{first} {second}", f"{one} isn't a multiple of {other}", x % y != 0
                 yield f"{first} {second}", f"{one} is a multiple of {other}", x % y == 0
 
 

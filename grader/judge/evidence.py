@@ -1,4 +1,4 @@
-"""What every kind of question gathers alike: the answer's text, its secret seed, who is told where it stands."""
+"""Gather what every kind of question needs: the answer's text, its secret seed, and a listener for progress."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -18,12 +18,12 @@ MOST_CPU_S = 150.0  # of all that one check runs of an answer
 
 @cache
 def background_pool() -> ThreadPoolExecutor:
-    """For what goes on beside the judge: compiling, the GPU's side, and cases where there are cores for them."""
+    """Return the pool for background work: compiling, the GPU's side, and cases if there are cores for them."""
     return ThreadPoolExecutor(3 + width(), "beside")
 
 
 def say_nothing(sentence: str) -> None:
-    """Where nobody watches."""
+    """Report nothing, because there is no listener."""
 
 
 @dataclass
@@ -33,9 +33,9 @@ class Evidence:
     seed: int
     mode: str = "cpu"
     level: int | None = None
-    eager: bool = False  # work ahead on other cores; a wrong answer then wastes some
-    say: Callable[[str], None] = say_nothing  # where it stands, for who waits; never part of a record
-    printed: str = ""  # by public cases alone: what an answer prints of a hidden one would give it away
+    eager: bool = False  # work ahead on other cores, which a wrong answer partly wastes
+    say: Callable[[str], None] = say_nothing  # progress for the person who waits, never part of a record
+    printed: str = ""  # from public cases only, because an answer's prints could give a hidden one away
     spent_s: float = 0.0
     facts: dict = field(default_factory=dict)  # what a whole report shows once
 
@@ -46,10 +46,10 @@ class Evidence:
         return list(self.question.hidden(self.rng(0)))
 
     def begin(self) -> None:
-        """Starts what can go on beside the judges."""
+        """Start the work that can go on while the judges run."""
 
     def end(self) -> None:
-        """Nobody waits for what has not been done yet."""
+        """Drop work that hasn't begun, because its result is no longer needed."""
 
     def count(self, outcome: Outcome) -> Outcome:
         """One deadline for all of a check, in processor seconds, so that many slow cases add up to one failure."""
@@ -62,6 +62,6 @@ class Evidence:
         return outcome
 
     def heard(self, text, left_out: int = 0) -> None:
-        """What a shown case printed, and how many lines of it were left out already."""
+        """Return what a shown case printed, and how many of its lines were already left out."""
         if not self.printed:
             self.printed = shortened(str(text or "").strip("\n"), MOST_PRINTED, left_out)

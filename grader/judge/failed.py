@@ -1,8 +1,8 @@
-"""How a judge says that an answer failed, or that nobody can tell: by raising it where it is seen."""
+"""Say that an answer failed, or that no judge can tell, by raising an exception where it is seen."""
 
 
 class Failed(Exception):
-    """The answer's fault: what came, where to look, and for a hidden case what feedback may say of it."""
+    """The answer failed. Holds the observed result, where to look, and what feedback may reveal about a hidden case."""
 
     def __init__(self, came: str, look: str = "", *, told: str = "", points: float = 0.0, **facts):
         super().__init__(came)
@@ -18,8 +18,9 @@ class Refusal(Exception):
 
 
 class Unclear(Exception):
-    """Nobody's fault: the part stays open until it is judged again or a person has looked."""
+    """The judge can't tell, and the answer isn't to blame. The part stays open until it is judged again or a person
+    has looked."""
 
 
 class Waits(Exception):
-    """A part that this system cannot judge: neither passed nor failed."""
+    """A part that this system cannot judge, so it has neither passed nor failed."""

@@ -1,7 +1,7 @@
-"""The fingerprint of what decides a question's grade: the judge, the question's folder, and every file that it imports.
+"""Hash what decides a question's grade: the judge, the question's folder, and every file that it imports.
 
-A hint, a sentence or another question's folder decides nothing here; a budget, a case or a formula does. A part's points are left
-out too: they weigh a verdict and don't change it.
+A hint, a sentence or another question's folder doesn't count. A budget, a case or a formula does. A part's points
+don't count either, because they weigh a verdict without changing it.
 """
 
 import ast
@@ -19,8 +19,8 @@ TELLS = {
     "mistakes",
     "bonus",
     "notebook",
-}  # words of a row: told to people, not judged
-OF_THE_REPORT = ("mistakes.py", "shared_mistakes")  # in a topic: how wrong answers are told
+}  # words of a row for people, not judged
+OF_THE_REPORT = ("mistakes.py", "shared_mistakes")  # in a topic, the sentences about wrong answers
 SHARED = (
     *(
         f"grader/{room}"
@@ -35,7 +35,7 @@ SHOWN = {"report.py", "picture.py", "record.py", "fingerprint.py"}  # how a verd
 
 @cache
 def code_of(question_id: str) -> str:
-    """Hash everything that can change this question's grade; the same in every process."""
+    """Hash everything that can change this question's grade. Every process gets the same hash."""
     found = {path.relative_to(ROOT).as_posix(): what_decides(path) for path in files_of(question_id)}
     return _hash([shared_code(), *(part for pair in sorted(found.items()) for part in pair)])
 
@@ -79,7 +79,7 @@ def imported(path: Path) -> list[Path]:
 
 
 def what_decides(path: Path) -> str:
-    """Return a file's code without docstrings, comments and, of a question, the words that are told to people."""
+    """Return a file's code without docstrings and comments, and a question's without its words for people."""
     tree = ast.parse(read(path))
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):

@@ -1,4 +1,4 @@
-"""A kernel answer: lowered to IR once for all its cases, then run by the machine and compiled by the compiler.
+"""Lower a kernel answer to IR once for all its cases. Then the machine runs it and the compiler compiles it.
 
 The jail that ran the answer's Python is asked before any input is drawn and never again.
 """
@@ -31,7 +31,7 @@ KNOBS = 1  # the purpose that draws what no case names
 
 @dataclass
 class Run:
-    """One case as the machine ran it; inputs and reference never left the referee's side and the machine's."""
+    """One case as the machine ran it. Inputs and reference never left the referee's side and the machine's."""
 
     case: Case
     hidden: bool
@@ -46,7 +46,7 @@ class Run:
         return placed.view(self.outcome.arrays[name].view(placed.storage.dtype))
 
     def written(self, name: str) -> tuple[np.ndarray, np.ndarray]:
-        """Of programs drawn from a large grid: the indices that they wrote, a row each, and the values there."""
+        """for programs drawn from a large grid, the indices that they wrote, a row each, and the values there"""
         placed = next(p for p in self.placed if p.spec.name == name)
         return placed.indices(self.outcome.arrays[f"at:{name}"]), self.outcome.arrays[name].astype(np.float64)
 
@@ -65,14 +65,14 @@ def is_hidden(purpose: int) -> bool:
 
 
 def between(small: Case, large: Case, rng: np.random.Generator) -> Case:
-    """A case whose every size lies between those of two others, each factor as likely as the next."""
+    """Return a case whose sizes are between those of two others, every factor equally likely."""
     ends = {name: sorted((size, large.sizes[name])) for name, size in small.sizes.items()}
     sizes = {name: round(log_uniform(rng, *pair)) for name, pair in ends.items()}
     return replace(small, sizes=sizes, kind="a size between the metered and the compiled one")
 
 
 def print_line(row: dict) -> str:
-    """What tl.device_print said, and in which program."""
+    """Return the text of tl.device_print with its program."""
     program = ", ".join(map(str, row["program"]))
     return f"program ({program}), line {row['line']}: {row['text']}"
 
@@ -82,7 +82,7 @@ class KernelEvidence(Evidence):
     cases: dict[int, Case] = field(default_factory=dict)  # by purpose
     runs: dict[int, Run] = field(default_factory=dict)
     ahead: dict[int, Future] = field(default_factory=dict)
-    places: Outcome | None = None  # where all programs of the compiled case store, once that was asked
+    places: Outcome | None = None  # the stores of all programs of the compiled case, once requested
     compiling: Future | None = None
     on_gpu: object = None  # in gpu mode the answer's way there
     doubt: Exception | None = None  # what the machine could not decide, where nothing else is wrong
@@ -92,7 +92,7 @@ class KernelEvidence(Evidence):
         self.lock = threading.RLock()
         self._lowered: Lowered | None = None
         self.weights: dict[int, dict] = {}  # by purpose, where the answer prepares some
-        self.made: dict[int, dict] = {}  # and the arrays that it made of them
+        self.made: dict[int, dict] = {}  # and the arrays that it made from them
         self._printed: list[dict] | None = None
         drawn = self.rng(KNOBS)
         cases = {PUBLIC + i: case for i, case in enumerate(question.public)}
@@ -104,7 +104,9 @@ class KernelEvidence(Evidence):
         if question.speed and self.mode == "gpu":
             cases[TIMED] = question.speed.case
         metered = cases[METERED].sm_count if METERED in cases else 0
-        number = metered or int(drawn.integers(9, 64))  # the same for all: it tells no case from another
+        number = metered or int(
+            drawn.integers(9, 64)
+        )  # the same for every case, so it tells no case from another
         for purpose, case in cases.items():
             own = purpose in range(HIDDEN, METERED) and case.sm_count
             self.cases[purpose] = replace(case, sm_count=own or number)
@@ -115,7 +117,7 @@ class KernelEvidence(Evidence):
             self.cases[BETWEEN] = between(small, large, self.rng(BETWEEN))
 
     def budgets_waves(self) -> bool:
-        """Whether the question asks for programs that are grouped."""
+        """Return whether the question limits waves, which asks for grouped programs."""
         rules = self.question.budgets.values()
         return any(budget.count == "wave" for rule in rules for budget in rule(self.cases[METERED]))
 
@@ -134,7 +136,8 @@ class KernelEvidence(Evidence):
     # ---- from the jail: plans and texts
 
     def lowered(self) -> Lowered | Outcome:
-        """What crossed of all cases, in no order that tells which is which; an Outcome where none did."""
+        """Return what the jail sent for all cases, in an order that gives no case away, or an Outcome if nothing
+        crossed."""
         with self.lock:
             if self._lowered is None:
                 found = self._lower()
@@ -143,7 +146,8 @@ class KernelEvidence(Evidence):
         return self._lowered
 
     def _lower(self) -> Lowered | Outcome:
-        """Cases that are shown first, in a process that never hears of the others: it can print none of their sizes."""
+        """Lower the shown cases first, in a process that never hears of the others and so can print none of their
+        sizes."""
         purposes = [list(self.cases)[i] for i in self.rng(KNOBS + 1).permutation(len(self.cases))]
         shown = [purpose for purpose in purposes if not is_hidden(purpose)]
         hidden = [purpose for purpose in purposes if is_hidden(purpose)]
@@ -171,7 +175,7 @@ class KernelEvidence(Evidence):
         )
 
     def _prepared(self, found: Lowered) -> Lowered:
-        """With the arrays that the answer makes of weights: of shown cases first, in a process of their own."""
+        """Add the arrays that the answer makes of weights, those of shown cases first, in a process of their own."""
         for hidden in (False, True):
             purposes = [purpose for purpose in self.order if is_hidden(purpose) == hidden]
             found = prepared.prepare(self, found, purposes)
@@ -187,7 +191,8 @@ class KernelEvidence(Evidence):
     # ---- from the machine: values and counts
 
     def draw(self, purpose: int) -> tuple[dict, list[Placed]]:
-        """What the reference takes, and every tensor of the launches where it lies, prepared ones among them."""
+        """Return what the reference takes, and every tensor of the launches as placed in memory, prepared ones
+        included."""
         case = self.cases[purpose]
         if self.question.prepare:
             self.lowered()
@@ -196,7 +201,7 @@ class KernelEvidence(Evidence):
         return self.weights.get(purpose, {}) | inputs, [*place(self.question, case, inputs), *made]
 
     def run(self, purpose: int, **how) -> Run:
-        """One case on the machine, metered; each runs once."""
+        """Run one case on the machine, metered. Each runs once."""
         if purpose not in self.runs:
             started = self.ahead.pop(purpose, None)
             self.runs[purpose] = started.result() if started else self._run(purpose, **how)
@@ -211,7 +216,7 @@ class KernelEvidence(Evidence):
         return "\n".join(filter(None, [said.strip(), *map(print_line, run.outcome.header.get("prints", []))]))
 
     def run_ahead(self, purposes: list[int]) -> None:
-        """Start cases side by side, where there are cores and boxes for it."""
+        """Start cases in parallel, if there are cores and boxes for it."""
         if self.eager and width() > 1:
             self.ahead |= {p: background_pool().submit(self._run, p) for p in purposes if p not in self.runs}
 
@@ -235,14 +240,14 @@ class KernelEvidence(Evidence):
         return machine.run_case(texts, plan, placed, values=values, level=self.level, **settings)
 
     def poisoned(self, run: Run) -> list[dict]:
-        """Which masked loads without other= reach a result of this case, by line, and which outputs."""
+        """Return the masked loads without other= that reach a result of this case, by line, and the affected outputs."""
         purpose = next(p for p, one in self.runs.items() if one is run)
         found = self.interpret(purpose, run.placed, operation="poison", counting="values")
         return [] if found.error else found.header.get("poison", [])
 
     def writers(self, run: Run, name: str) -> dict[str, np.ndarray]:
-        """Return the program, the line and the launch that stored each element of an output, in its own shape; {} where
-        the run doesn't end."""
+        """Return the program, the line and the launch that stored each element of an output, in the output's shape.
+        Return {} if the run doesn't end."""
         purpose = next(p for p, one in self.runs.items() if one is run)
         found = self.interpret(purpose, run.placed, operation="writers", counting="values", seconds=WRITERS_S)
         if found.error:
@@ -251,14 +256,14 @@ class KernelEvidence(Evidence):
         return {what: placed.view(found.arrays[f"{what}:{name}"]) for what in TOLD_OF_WRITERS}
 
     def with_zeros(self, run: Run, **how) -> Run:
-        """The same case with zeros in all lanes that a mask switches off, as today's GPUs have them: what comes of a lane
-        without other= must not depend on it."""
+        """Run the same case with zeros in all masked-off lanes, as today's GPUs have them. The result must not depend
+        on a lane without other=."""
         purpose = next(p for p, one in self.runs.items() if one is run)
         outcome = self.interpret(purpose, run.placed, poison=1, counting="values", **how)
         return replace(run, outcome=self.count(outcome))
 
     def printed_texts(self) -> list[dict]:
-        """Every text as the machine prints it: what the compiler and the bench get. {"text"} or {"error"} each."""
+        """Return every text as the machine prints it, for the compiler and the bench. Each is {"text"} or {"error"}."""
         with self.lock:
             if self._printed is None:
                 self._printed = machine.print_texts(self._lowered.texts, self.level)
@@ -267,7 +272,7 @@ class KernelEvidence(Evidence):
     # ---- from the compiler
 
     def begin(self) -> None:
-        """Compile beside the machine: with two cores a check takes as long as the slower of the two."""
+        """Compile while the machine runs. With two cores a check takes as long as the slower job."""
         if COMPILED in self.cases and compiler.is_here():
             self.compiling = self.compiling or background_pool().submit(self._compile, [COMPILED, METERED])
         if self.on_gpu is not None:
@@ -280,7 +285,7 @@ class KernelEvidence(Evidence):
         return outcome, rows
 
     def _compile(self, purposes: list[int]) -> tuple[Outcome, list[Compiled]]:
-        """Each distinct kernel of these cases, for every target of the question."""
+        """Compile each distinct kernel of these cases for every target of the question."""
         known = {}
         for purpose in purposes:
             plan = self.plan(purpose) if purpose in self.cases else None
@@ -302,13 +307,13 @@ class KernelEvidence(Evidence):
         return step.name, self.printed_texts()[step.text].get("text"), step.num_warps, step.num_stages
 
     def at_full_size(self, rows: list[Compiled]) -> list[Compiled]:
-        """The kernels of the compiled case alone: they stand before the metered one's for each target."""
+        """Return only the kernels of the compiled case. They come before the metered case's kernels for each target."""
         count = len({self._settings(step) for step in self.plan(COMPILED).steps})
         of_each = len(rows) // len(self.question.targets)
         return [row for place, row in enumerate(rows) if place % of_each < count]
 
     def settle(self) -> None:
-        """Nothing of this answer computes beside the clock."""
+        """Wait for this answer's own work, so that nothing computes during timing."""
         for future in filter(None, (self.compiling, *self.ahead.values())):
             future.exception()
 

@@ -1,4 +1,4 @@
-"""A numpy answer: ordinary Python in the jail, judged by the values that it returns alone."""
+"""Judge a numpy answer: ordinary Python in the jail, checked only by the values that it returns."""
 
 from itertools import count
 
@@ -9,11 +9,11 @@ from grader.jail import host
 from grader.judge.evidence import Evidence
 from grader.questions import Call
 
-MOST_SHOWN = 8  # entries of a list; of a longer one the ends
+MOST_SHOWN = 8  # entries of a list; a longer one shows its ends
 
 
 def named(calls: list[Call]) -> list[dict[int, str]]:
-    """For each call the names of its arrays, by their place among the arguments."""
+    """Return the names of each call's arrays, by argument index."""
     numbers = count()
     return [
         {place: f"a{next(numbers)}" for place, one in enumerate(call.args) if isinstance(one, np.ndarray)}
@@ -22,7 +22,7 @@ def named(calls: list[Call]) -> list[dict[int, str]]:
 
 
 def call_of(calls: list[Call], arrays: list[str]) -> Call:
-    """The first call that was given one of these arrays."""
+    """Return the first call that received one of these arrays."""
     found = (
         call for call, names in zip(calls, named(calls), strict=True) if set(arrays) & set(names.values())
     )
@@ -30,7 +30,7 @@ def call_of(calls: list[Call], arrays: list[str]) -> Call:
 
 
 def written(question, call: Call) -> str:
-    """The call as a learner would write it; an array by its shape, a short one in full."""
+    """Return the call as a learner would write it. An array is shown by its shape, a short one in full."""
     return f"{question.entry}({', '.join(map(_shown, call.args))})"
 
 

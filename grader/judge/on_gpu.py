@@ -1,4 +1,4 @@
-"""An answer on the GPU: built from what the machine printed, launched by the bench, compared by the referee."""
+"""Run an answer on the GPU. It is built from the machine's print, launched by the bench and compared by the referee."""
 
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -18,7 +18,8 @@ TILES = "the sizes of its tiles, num_warps and num_stages"
 
 @dataclass
 class OnGpu:
-    """All that an answer will launch. Everything is built before anything runs, so that no compiler runs beside the clock."""
+    """All that an answer will launch. Everything is built before anything runs, so that no compiler runs during
+    timing."""
 
     evidence: KernelEvidence
     bench: Bench = field(default_factory=Bench)
@@ -55,7 +56,7 @@ class OnGpu:
         return {key: failed[number] for number, key in enumerate(known) if number in failed}
 
     def request(self, kind: type[RunRequest], purpose: int, placed: list, **more) -> tuple[RunRequest, dict]:
-        """One case as the bench wants it: IR, numbers and input bytes. Broken where it has no code."""
+        """Return one case as the bench wants it: IR, numbers and input bytes. Raise Broken if it has no code."""
         self.begin()
         evidence, case = self.evidence, self.evidence.cases[purpose]
         failed, plan, target = self.building.result(), evidence.plan(purpose), f"sm_{gpu.first_gpu()[0]}"
@@ -86,7 +87,7 @@ class OnGpu:
         return self.bench.stream(*self.request(kind, purpose, placed, **more))
 
     def end(self) -> None:
-        """Nothing of this answer goes on beside the next one."""
+        """Stop this answer's work before the next answer begins."""
         for future in filter(None, (self.building, self.drawing)):
             if not future.cancel():
                 self.builder.stop()
@@ -99,7 +100,7 @@ def _key(step) -> tuple:
 
 
 def judge_runs(evidence: KernelEvidence, runs: list, result: PartResult) -> None:
-    """Every case that the machine ran, once more on the GPU; raises what went wrong there."""
+    """Run every case of the machine once more on the GPU. Raise what goes wrong there."""
     result.evidence += f" and on {gpu.name()}"
     purposes = [*evidence.public, *evidence.hidden]
     for number, (purpose, run) in enumerate(zip(purposes, runs, strict=True)):
@@ -126,7 +127,7 @@ def _without_hidden_numbers(run, trouble: str) -> str:
 
 
 def misbehaves(ran: Ran, question) -> str:
-    """What a launch did beside its outputs, as a sentence."""
+    """Return a sentence about side effects of a launch outside its outputs."""
     if ran.changed:
         return f"{ran.changed[0]} was written"
     if ran.repeats is False and question.repeatable:

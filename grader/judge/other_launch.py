@@ -1,6 +1,6 @@
-"""Whether what is wrong stands in launch(p): the same kernels on another grid, or with another constant, on the same case.
+"""Find mistakes in launch(p): run the same kernels on another grid, or with another constant, on the same case.
 
-Nothing is guessed: the other launch runs, and is named only where the case that failed is right with it.
+Nothing is guessed. The other launch runs, and is named only if it makes the failed case right.
 """
 
 from collections.abc import Iterator
@@ -22,11 +22,11 @@ MOST_GRIDS = 24  # of one step
 MOST_STEPS = 4
 FACTORS = (2.0, 0.5, 4.0, 0.25)
 SMALLEST_BLOCK = 8  # a smaller constant is a switch or a count, and no side of a block
-WIDER = (2, 3, 4, 8, 16)  # times as many programs along an axis
+WIDER = (2, 3, 4, 8, 16)  # factors of programs along an axis
 
 
 def launch_to_blame(evidence: KernelEvidence, purpose: int, failed: Failed) -> str:
-    """A sentence where another launch makes this case right; else which axis of its grid a kernel never asks for."""
+    """Return a sentence if another launch makes this case right, else name the grid axis that a kernel never reads."""
     run = evidence.runs[purpose]
     read = run.outcome.header.get("ids_read") or []
     if failed.facts.get("known") or run.plan is None or below(run):
@@ -43,8 +43,8 @@ def launch_to_blame(evidence: KernelEvidence, purpose: int, failed: Failed) -> s
 
 
 def enough(run: Run) -> bool:
-    """Whether each output has programs for all of it, were each to store as much as the busiest: then it is the places that
-    they make of their numbers."""
+    """Return whether each output would be filled if every program stored as much as the busiest. Then the indices
+    that programs make of their numbers are wrong."""
     for placed in run.placed:
         if placed.spec.role == "in":
             continue
@@ -60,7 +60,8 @@ def enough(run: Run) -> bool:
 
 
 def below(run: Run) -> bool:
-    """Whether a kernel reached an index below 0: a program's number never is, so no other grid is the remedy."""
+    """Return whether a kernel reached an index below 0. A program's number is never negative, so another grid can't
+    cure it."""
     error = run.outcome.header.get("error")
     index = error.get("index") if isinstance(error, dict) else None
     return isinstance(index, int) and index < 0
@@ -97,8 +98,9 @@ class Trial:
         return ""
 
     def of_constants(self) -> str:
-        """The one other value of a constant with which this case is right, and every public one. Where several are right it
-        is no cause: a block large enough to end a loop after one turn hides what is wrong with the second."""
+        """Return the one other value of a constant that makes this case and every public one right. If several values
+        do, none is the cause: a block large enough to end a loop after one iteration hides what is wrong with the
+        second."""
         known = dict.fromkeys(pair for step in self.run.plan.steps for pair in step.constexprs)
         changes = [(name, old, new) for name, value in known for old, new in others(value)]
         right = [
@@ -113,7 +115,7 @@ class Trial:
             if [one[:2] for one in right].count((name, old)) == 1 and self.public_too(change):
                 count = len(self.evidence.public)
                 which = f"all {count} public cases are" if count > 1 else "this case is"
-                return f"the constants in {self.entry}: with {name} = {new} in place of {old} {which} right"
+                return f"the constants in {self.entry}: with {name} = {new} instead of {old} {which} right"
         return ""
 
     def public_too(self, change: tuple[str, int, int]) -> bool:
@@ -126,7 +128,8 @@ class Trial:
         )
 
     def lowered(self, wanted: list[tuple[int, tuple[str, int, int]]]) -> list[tuple[tuple, Plan | None]]:
-        """(texts, plan) of each case with its change, asked at once; of those that don't compile no plan."""
+        """Return (texts, plan) of each case with its change, lowered together. A case that doesn't compile has no
+        plan."""
         if not wanted:
             return []
         evidence = self.evidence
@@ -173,8 +176,8 @@ def others(value: str) -> Iterator[tuple[int, int]]:
 
 
 def other_grids(grid: tuple[int, int, int], ids: list[int]) -> Iterator[tuple[int, int, int]]:
-    """What may have been meant, the likeliest first: the same programs on the axes that the kernel asks for, then one
-    more or fewer along an axis, then several times as many."""
+    """Yield the grids that may have been meant, the likeliest first: the same programs on the axes that the kernel
+    reads, then one more or fewer along an axis, then several times the number."""
     sizes = [size for size in grid if size > 1]
     moved = [on_axes(sizes, axes) for axes in product(ids, repeat=len(sizes))]
     split = [
@@ -197,7 +200,7 @@ def along(grid: tuple[int, int, int], axis: int, size: int) -> tuple[int, int, i
 
 
 def unread(step: Kernel, ids: list[int]) -> str:
-    """Which axis of the grid has several programs that the kernel can't tell from one another."""
+    """Return a grid axis with several programs that the kernel can't tell apart."""
     axis = next((axis for axis, size in enumerate(step.grid) if size > 1 and axis not in ids), None)
     if axis is None:
         return ""
@@ -216,7 +219,7 @@ def said_of_grid(entry: str, step: Kernel, ids: list[int], grid: tuple[int, int,
             f"along axis {lone[0]}; with more of them this case is right"
         )
     return (
-        f"the grid in {entry}: the kernel asks for {asked(ids)}; with {written(grid, ids)} in place of "
+        f"the grid in {entry}: the kernel asks for {asked(ids)}; with {written(grid, ids)} instead of "
         f"{written(step.grid, ids)} this case is right"
     )
 
@@ -229,7 +232,7 @@ def asked(ids: list[int]) -> str:
 
 
 def written(grid: tuple[int, int, int], ids: list[int]) -> str:
-    """As launch(p) would say it: with the axes that have several programs or are asked for."""
+    """Write a grid as launch(p) would, with the axes that have several programs or are read."""
     last = max([*ids, *(axis for axis, size in enumerate(grid) if size > 1), 0])
     sizes = ", ".join(map(str, grid[: last + 1]))
     return f"({sizes},)" if last == 0 else f"({sizes})"

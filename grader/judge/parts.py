@@ -1,4 +1,4 @@
-"""Which judge looks at a part; what it raises becomes the part's result."""
+"""Choose the judge of each part. What it raises becomes the part's result."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -32,12 +32,12 @@ JUDGES = {
     "exchanges": ranks.judge_exchanges,
     "busiest": ranks.judge_busiest,
 }
-OF_VALUES = ("values", "calls", "ranks")  # once one of these is lost, nothing after it is worth looking at
+OF_VALUES = ("values", "calls", "ranks")  # once one of these is lost, the later parts aren't judged
 
 
 @dataclass(frozen=True)
 class Kind:
-    """What a kind of question brings: how its evidence is gathered, and what a GPU adds."""
+    """A kind of question: how its evidence is gathered, and what a GPU adds."""
 
     evidence: type[Evidence]
     on_gpu: Callable | None = None

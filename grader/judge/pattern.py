@@ -1,4 +1,4 @@
-"""What wrong elements have in common: where they lie, and how they relate to the right ones, as one short sentence."""
+"""Describe wrong elements in one short sentence: their positions, and their relation to the right ones."""
 
 from dataclasses import dataclass
 
@@ -16,12 +16,12 @@ FACTORS = {
 }
 ALIKE = 1e-3  # how far a factor may vary in fp32
 ALIKE_HALF = 1e-2  # and in 16 bits
-LISTED = 4  # places told one by one
+LISTED = 4  # positions listed one by one
 MOSTLY = 0.8  # of a side of the diagonal
-NEARLY = 0.02  # of the largest: rounding, not another number
+NEARLY = 0.02  # of the largest; a smaller difference is rounding, not another number
 EMPTY = 2**31 - 1
 FEW = 3  # fewer agree by chance
-ENOUGH = 8  # elements that a guess about their places has to explain
+ENOUGH = 8  # elements that a guess about positions has to explain
 WHOLE_ROW = 0.9  # of its elements are wrong, where the row itself is
 
 
@@ -36,7 +36,8 @@ class Pattern:
     axes: tuple[str, ...] = ()
 
     def sentence(self, given: dict | None = None) -> str:
-        """Empty where nothing shows. `given`: numbers that belong to each row, by name."""
+        """Return the sentence, or an empty text if no pattern shows. `given` holds numbers that belong to each row,
+        by name."""
         if not self.wrong.any():
             return ""
         place, relation = self.place(), self._relation()
@@ -45,14 +46,14 @@ class Pattern:
         return "; ".join(said)
 
     def _word(self, axis: int) -> str:
-        """How a place along an axis is spoken of: "row ", "column ", "m = "."""
+        """Return the words before an index along an axis: "row ", "column ", "m = "."""
         words = WORDS.get(self.want.ndim)
         if words:
             return f"{words[axis]} "
         return f"{self.axes[axis]} = " if axis < len(self.axes) else f"index {axis} = "
 
     def place(self) -> str:
-        """Where the wrong ones lie, if everything else is right."""
+        """Say which elements are wrong, if everything else is right."""
         if self.want.ndim == 0 or self.wrong.all():
             return ""
         side = self._side()
@@ -60,7 +61,7 @@ class Pattern:
         return f"{self.name} is wrong only {side or ', '.join(parts)}" if side or parts else ""
 
     def _side(self) -> str:
-        """Which side of the diagonal is wrong, where one is and the other is not."""
+        """Say which side of the diagonal is wrong, if the other is right."""
         if self.want.ndim < 2 or min(self.want.shape[-2:]) < FEW:
             return ""
         row, column = np.indices(self.want.shape)[-2:]
@@ -112,7 +113,7 @@ class Pattern:
         )
 
     def _elsewhere(self) -> str:
-        """The right numbers in other places."""
+        """Find the right numbers at other positions."""
         came, want = self.came, self.want
         if (
             want.ndim == 0
@@ -162,7 +163,7 @@ class Pattern:
         return ""
 
     def rounding(self) -> str:
-        """What is said where all that is wrong is nearly right."""
+        """Return the sentence for errors that are all small."""
         came, want = self.came[self.wrong], self.want[self.wrong]
         return self._rounded(came, want) if np.isfinite(came).all() and np.isfinite(want).all() else ""
 
@@ -242,7 +243,7 @@ def _ratios(came, want):
 
 
 def _steady(values, axis=None, relative=True, largest=1.0) -> bool:
-    """Whether all are one number, but for rounding."""
+    """Return whether all are one number, except for rounding."""
     middle = np.median(values, axis=axis, keepdims=axis is not None)
     spread = np.abs(values - middle)
     room = ALIKE_HALF * np.abs(middle) + (0 if relative else ALIKE * largest * 0.1)
@@ -254,13 +255,13 @@ def _steady(values, axis=None, relative=True, largest=1.0) -> bool:
 
 
 def _near(a, b) -> bool:
-    """Whether all numbers are alike but for rounding; beside an infinity not every number is small."""
+    """Return whether all numbers are alike except for rounding. Next to an infinity not every number is small."""
     largest = np.abs(b[np.isfinite(b)]).max(initial=0.0)
     return a.shape == b.shape and bool(np.allclose(a, b, rtol=ALIKE_HALF, atol=ALIKE * largest))
 
 
 def _shifted(size: int, by: int) -> tuple[np.ndarray, np.ndarray]:
-    """Places, and the places whose values they hold when everything has moved by `by`."""
+    """Return positions, and the positions whose values they hold when everything has moved by `by`."""
     here = np.arange(max(0, -by), size - max(0, by))
     return here, here + by
 
@@ -272,6 +273,6 @@ def number(value: float, digits: int) -> str:
 
 
 def _number(value: float) -> str:
-    """As it stands in a sentence: few digits, thousands apart."""
+    """Return a number as a sentence writes it, with few digits and separated thousands."""
     whole = np.isfinite(value) and value == int(value) and abs(value) < 1e15
     return f"{int(value):,}" if whole else number(value, 4)

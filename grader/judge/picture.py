@@ -1,4 +1,4 @@
-"""Small pictures of counted traffic: how often each element of an operand was touched, on one scale for all."""
+"""Draw small pictures of counted traffic: how often each element of an operand was touched, on one scale for all."""
 
 import html
 import itertools
@@ -8,7 +8,7 @@ import numpy as np
 
 CELLS = 64
 LONGEST, THINNEST = 220, 14  # pixels of a picture's sides
-STEPS = (1, 2, 4, 8, 16, 32, 64)  # the legend's: what is read this often has this shade, in every report
+STEPS = (1, 2, 4, 8, 16, 32, 64)  # the legend's; a count has the same shade in every report
 
 
 def coarse(counts: np.ndarray) -> dict:
@@ -32,14 +32,15 @@ def svgs(touched: dict) -> list[str]:
 
 
 def sides(shape: list[int]) -> tuple[float, float]:
-    """Width and height in pixels: the operand's own proportions, as far as a thin one can still be seen."""
+    """Return width and height in pixels, the operand's own proportions as far as a thin one can still be seen."""
     rows, cols = math.prod(shape[:-1]) or 1, shape[-1] if shape else 1
     longest = max(rows, cols)
     return max(THINNEST, LONGEST * cols / longest), max(THINNEST, LONGEST * rows / longest)
 
 
 def svg(name: str, kind: str, picture: dict) -> str:
-    """One operand as a grid; stronger is touched more often, empty never. The numbers stand beneath it."""
+    """Draw one operand as a grid. A stronger shade means more touches, and untouched stays empty. The numbers are
+    printed below."""
     cells, (wide, tall) = picture["cells"], sides(picture["shape"])
     across, down = wide / len(cells[0]), tall / len(cells)
     said = f"{name}: {'read' if kind == 'loads' else 'written'} {span(picture)} an element"
@@ -73,12 +74,12 @@ def legend() -> str:
 
 
 def opacity(value: float) -> float:
-    """The same number has the same shade in every report; light and dark pages show through alike."""
+    """Return the shade of a number, the same in every report. Light and dark pages both show through."""
     return min(1.0, 0.16 + 0.84 * math.log2(1 + value) / math.log2(1 + STEPS[-1]))
 
 
 def blocks(cells: list[list[float]]):
-    """The grid as few rectangles: equal neighbours in a row together, equal rows below one another together."""
+    """Return the grid as few rectangles: equal neighbours in a row joined, then equal adjacent rows."""
     top = 0
     for row, same in itertools.groupby(cells):
         tall, left = len(list(same)), 0

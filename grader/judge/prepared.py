@@ -1,7 +1,7 @@
-"""What an answer makes of weights before anything else of a case is drawn: asked of the jail, once, with every text fixed.
+"""Let an answer prepare weights before the rest of a case is drawn. The jail runs it once, after every text is fixed.
 
-The processes that run it lower nothing, hear of no activation, and are gone before one is drawn. What they give back is
-arrays of the shapes that the plans had named, in the bytes that the question allows.
+The processes that run it lower nothing, hear of no activation, and are gone before one is drawn. They return arrays
+of the shapes that the plans had named, in the bytes that the question allows.
 """
 
 from dataclasses import replace
@@ -11,18 +11,18 @@ from grader.jail.protocol import Lowered, Packs, Plan
 from grader.questions import Case
 from grader.questions.model import Prepare
 
-WEIGHTS = 10_000  # and a case's purpose: weights are drawn apart from all that will meet them
+WEIGHTS = 10_000  # and a case's purpose, because weights are drawn apart from their activations
 
 
 def caps(prepare: Prepare | None, case: Case) -> Packs | None:
-    """What an answer is told of the arrays that it may make; None where it makes none."""
+    """Return the limits of the arrays that an answer may make, or None if it makes none."""
     if prepare is None:
         return None
     return Packs(prepare.entry, prepare.most_arrays, int(prepare.most_bytes(case)))
 
 
 def prepare(evidence, found: Lowered, purposes: list[int]) -> Lowered:
-    """Arrays for those of these cases that have a plan; a plan that its arrays do not fit becomes an error."""
+    """Prepare the arrays of the cases that have a plan. If the arrays don't fit a plan, it becomes an error."""
     asks, order = evidence.question.prepare, evidence.order
     plans, printed = list(found.plans), list(found.printed)
     places = [order.index(one) for one in purposes]

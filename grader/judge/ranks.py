@@ -1,4 +1,4 @@
-"""The judges of ranks questions: what every rank returned, the bytes that it sent to others, and how often all met."""
+"""Judge ranks questions: every rank's result, the bytes that it sent to others, and the number of exchanges."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -29,7 +29,7 @@ def judge_values(evidence: RanksEvidence, part: Part, result: PartResult) -> Non
 
 
 def trouble(question, meeting: Meeting) -> Failed | None:
-    """What is wrong with what the ranks of a case returned: the first rank of which anything is."""
+    """Return what is wrong with the results of a case's ranks, for the first rank that has a fault."""
     if meeting.failed:
         return meeting.failed
     wanted = question.reference(meeting.case.each)
@@ -96,7 +96,7 @@ def hidden_failures(evidence: RanksEvidence, hidden: list[Meeting]) -> Iterator[
 
 
 def drawn_anew(evidence: RanksEvidence, kind: str) -> Failed | None:
-    """How a case of this kind fails, from seeds that are no secret."""
+    """Return how a case of this kind fails with public seeds."""
     for draw in range(shown.SHOWN_DRAWS):
         like_it = next(one for one in shown.drawn(evidence.question, draw) if one.kind == kind)
         (meeting,) = evidence.meet([like_it], True)
@@ -119,7 +119,7 @@ def judge_bytes(evidence: RanksEvidence, part: Part, result: PartResult) -> None
 
 
 def habit(question, meetings: list[Meeting]) -> str:
-    """The sentence of a habit that sends just these rows in every one of these cases."""
+    """Return the sentence of a habit that sends exactly these rows in every one of these cases."""
     for sentence, spends in question.habits.values():
         if all(np.array_equal(spends(one.case.each), one.rows_sent_by) for one in meetings):
             return sentence
@@ -160,7 +160,7 @@ def judge_exchanges(evidence: RanksEvidence, part: Part, result: PartResult) -> 
 
 def judge_busiest(evidence: RanksEvidence, part: Part, result: PartResult) -> None:
     result.evidence, question = "counted by the referee", evidence.question
-    result.asked = "the busiest rank receives hardly more than copies that take turns leave it"
+    result.asked = "the busiest rank receives barely more than copies that take turns leave it"
     for meeting in [*evidence.meetings(False), *evidence.meetings(True)]:
         most, came = np.asarray(question.most_received(meeting.case.each)), meeting.received_by
         if (came > most).any():

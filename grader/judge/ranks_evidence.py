@@ -1,7 +1,8 @@
-"""Several ranks of one answer: each runs alone in the jail up to its next exchange, and the referee carries what they send.
+"""Run several ranks of one answer. Each runs alone in the jail up to its next exchange, and the referee carries what
+they send.
 
-No rank ever runs beside another, so none can look at another, talk to it by the side, or wait for it: a rank that would wait
-for ever is one whose next exchange the others do not enter.
+No two ranks run at the same time, so none can look at another, talk to it by a side channel, or wait for it. A rank
+that would wait for ever is one whose next exchange the others don't enter.
 """
 
 from dataclasses import dataclass, field, replace
@@ -21,7 +22,7 @@ MOST_CASE_BYTES = 16 << 20
 MOST_ASLEEP_S, HURRIED_S = (
     90.0,
     2.0,
-)  # of one check: who lets so much pass has this long for each turn that is left
+)  # of one check; past this, each remaining turn gets this long
 ORDINALS = ("1st", "2nd", "3rd")
 AGAIN = (
     "each rank runs from its start for each exchange, with what it received: what it draws must come from a seed that is set, "
@@ -34,7 +35,7 @@ def ordinal(number: int) -> str:
 
 
 def of_all(printed: dict[int, str]) -> tuple[str, int]:
-    """(what all ranks printed, lines of theirs that are left out already)."""
+    """Return (what all ranks printed, the number of lines already left out)."""
     said = {rank: parted(printed[rank].strip("\n")) for rank in sorted(printed)}
     lines = [f"rank {rank}: {line}" for rank, (lines, _) in said.items() for line in lines]
     return "\n".join(lines), sum(left_out for _, left_out in said.values())
@@ -50,7 +51,7 @@ def in_a_row(words: list) -> str:
 
 
 def awaited(call: str, ranks: list[int], gone: list[int], turns: list[Turn]) -> str:
-    """What each of these ranks would get from those that are gone."""
+    """Return what each of these ranks would receive from ranks that have ended."""
     if call == exchange.COUNTS:
         return "the counts"
     rows = [sum(turns[rank].ask.receive[one] for one in gone) for rank in ranks]
@@ -59,11 +60,11 @@ def awaited(call: str, ranks: list[int], gone: list[int], turns: list[Turn]) -> 
 
 @dataclass
 class Meeting:
-    """One case: what its ranks have exchanged so far, and how it ended."""
+    """One case: the exchanges of its ranks so far, and how it ended."""
 
     case: Together
     hidden: bool
-    replies: list[list] = field(default_factory=list)  # by rank, what each exchange gave it
+    replies: list[list] = field(default_factory=list)  # by rank, the result of each exchange
     asked: list[tuple] = field(default_factory=list)  # by rank, digests of what it asked
     sent: list[np.ndarray] = field(default_factory=list)  # by exchange, bytes from rank to rank
     calls: list[str] = field(default_factory=list)
@@ -99,7 +100,7 @@ class Meeting:
         return sum((table.sum(axis=1) for table in rows), np.zeros(self.ranks, np.int64))
 
     def lines(self) -> list[str]:
-        """What crossed, an exchange a line."""
+        """Return the exchanges, a line each."""
         return [
             f"exchange {number}, {call}: "
             + ", ".join(f"rank {r} sent {n:,} bytes" for r, n in enumerate(table.sum(axis=1)))
@@ -110,13 +111,13 @@ class Meeting:
         self.failed = Failed(came, look, told=told, **facts)
 
     def where(self, rank: int) -> str:
-        """Which rank, and how far it had come."""
+        """Say which rank it is, and how far it got."""
         done = len(self.replies[rank])
         after = f" after its {ordinal(done)} exchange ({self.calls[-1]})" if done else ""
         return f"rank {rank} of {self.ranks}{after}"
 
     def settle(self, turns: list[Turn]) -> None:
-        """All ranks have had their turn: one exchange more, the end, or what went wrong."""
+        """Settle a round after all ranks had their turn: one more exchange, the end, or a fault."""
         for rank, turn in enumerate(turns):
             if self.open:
                 self._look_at(rank, turn)
@@ -193,12 +194,13 @@ class RanksEvidence(Evidence):
         return super().count(outcome)
 
     def limits(self) -> Limits:
-        """A rank that sleeps a little in every turn is stopped in the end; on a busy machine the wall alone fails nobody."""
+        """Return the limits. A rank that sleeps a little in every turn is stopped in the end, but on a busy machine
+        the wall clock alone fails no answer."""
         usual = host.RANKS_LIMITS
         return replace(usual, wall_s=HURRIED_S) if self.asleep_s > MOST_ASLEEP_S else usual
 
     def meetings(self, hidden: bool) -> list[Meeting]:
-        """Every public case, or every hidden one, run to its end; once."""
+        """Run every public case, or every hidden one, to its end, once."""
         if hidden not in self.met:
             cases = self.hidden_cases() if hidden else list(self.question.public)
             self.met[hidden] = self.meet(cases, hidden)
@@ -222,7 +224,8 @@ class RanksEvidence(Evidence):
         return found
 
     def turn(self, rank: int, meetings: list[Meeting], printed: dict) -> list[Turn]:
-        """One rank's turn in each; where its process ends without a word, the case that it ended in is found by halves."""
+        """Run one rank's turn in each case. If its process ends without a word, find the case that ended it by
+        halving."""
         if not meetings:
             return []
         given = [(one.ranks, one.case.each[rank], one.replies[rank]) for one in meetings]

@@ -1,4 +1,4 @@
-"""The Record: everything that is known about one verdict, as plain data, written once."""
+"""Keep the Record: everything known about one verdict, as plain data, written once."""
 
 import hashlib
 import json
@@ -12,12 +12,12 @@ from pathlib import Path
 from grader import places
 from grader.verdicts import EXIT, FAIL, INCONCLUSIVE, OPEN, PASS, REFUSED, WRONG_USAGE  # noqa: F401  who reads a record reads these
 
-STUB = {"kind": "NotImplementedError"}  # what a cell raises that nobody has begun
+STUB = {"kind": "NotImplementedError"}  # raised by a cell that isn't begun
 
 
 @dataclass
 class PartResult:
-    """One part of a question: its points, and in three lines what was asked, what came and where to look."""
+    """One part of a question: its points, and three lines for what was asked, the result, and where to look."""
 
     name: str
     points: float
@@ -53,10 +53,10 @@ class Record:
     date: str = ""
     seconds: float = 0.0
 
-    walk = None  # opens the stepper on the case that failed; a notebook's check brings it
+    walk = None  # opens the stepper on the failed case; a notebook's check sets it
 
     def step(self, program=None):
-        """Walk through the case that failed, line by line; `program` chooses which of its programs."""
+        """Walk through the failed case, line by line. `program` chooses one of its programs."""
         if self.walk is None:
             raise ValueError(
                 "step needs a kernel that failed its check in this notebook, got none; run its check again"
@@ -69,18 +69,19 @@ class Record:
 
     @property
     def open_points(self) -> float:
-        """What the parts are worth that this system cannot judge."""
+        """Return the points of the parts that this system cannot judge."""
         return sum(part.of for part in self.parts if part.state == OPEN)
 
     @property
     def not_started(self) -> bool:
-        """Whether the cell is still the stub that the lab came with."""
+        """Return whether the cell is still the lab's stub."""
         errors = (part.facts.get("error") or {} for part in self.parts)
         return any(error.get("kind") == STUB["kind"] for error in errors)
 
     @property
     def unsettled(self) -> bool:
-        """Whether any of it is still open: such points are nobody's fault and need a person or another run."""
+        """Return whether any part is still open. Open points aren't the answer's fault and need a person or another
+        run."""
         return INCONCLUSIVE in (self.verdict, *(part.state for part in self.parts))
 
     def for_feedback(self) -> "Record":
@@ -113,7 +114,7 @@ class Record:
 
 
 def versions() -> dict:
-    """What the evidence was made with, as it was when this process first asked."""
+    """Return the versions that made the evidence, as first read in this process."""
     return dict(_installed())
 
 
@@ -138,7 +139,7 @@ def key(answer: str, specification: str, mode: str, machine: str, epoch: str) ->
 
 
 def save(record: Record) -> Path | None:
-    """Writes the record under a name of its own; a disk that refuses costs the learner nothing."""
+    """Write the record under a name of its own. If the disk refuses, the learner loses nothing."""
     try:
         place = places.records() / record.question
         place.mkdir(parents=True, exist_ok=True)
@@ -153,12 +154,13 @@ def save(record: Record) -> Path | None:
 
 
 def last(question: str) -> dict | None:
-    """The learner's newest Record of a question as a plain dict, for a simulator to show beside its model."""
+    """Return the learner's newest Record of a question as a plain dict, for a simulator to show next to its model."""
     return next(kept(question), None)
 
 
 def best(question: str) -> dict | None:
-    """The one with the most points, of equals the newest: who breaks an answer to see it fail loses nothing."""
+    """Return the record with the most points, the newest among equals. Breaking an answer to see it fail loses
+    nothing."""
     return max(kept(question), key=lambda record: float(record.get("points") or 0), default=None)
 
 

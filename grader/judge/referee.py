@@ -1,4 +1,4 @@
-"""grade_one: from (answer, question, mode, seed) to a Record. Everything that gives a grade comes through here."""
+"""Turn (answer, question, mode, seed) into a Record (grade_one). Every grade comes through here."""
 
 import hashlib
 import os
@@ -32,7 +32,7 @@ def grade_one(
 ) -> Record:
     """Judge one answer. A wrong answer fails, a forbidden one is refused, trouble of our own is inconclusive.
 
-    `eager` compiles beside the machine, which is quicker where the answer is right. `say` is told where it stands.
+    `eager` compiles while the machine runs, which is quicker if the answer is right. `say` receives progress.
     """
     if mode not in MODES:
         raise ValueError(f"mode must be cpu or gpu, got {mode!r}")
@@ -67,7 +67,7 @@ def grade_one(
 
 
 def salted(seed: int, digest: str) -> int:
-    """The seed of one answer in a round: equal answers meet the same hidden cases, others their own."""
+    """Return the seed of one answer in a round. Equal answers meet the same hidden cases, others their own."""
     drawn = hashlib.sha256(f"{seed:032x} {digest}".encode()).digest()
     return int.from_bytes(drawn[:16], "big")
 
@@ -99,7 +99,7 @@ def _part_by_part(verdict: Record, evidence: Evidence) -> None:
 
 
 def specification(question: Question) -> str:
-    """What of a question decides a verdict: its parts without their points, and all code that judges it."""
+    """Return what decides a question's verdict: its parts without their points, and all code that judges it."""
     parts = tuple(replace(part, points=0) for part in question.parts)
     return repr((question.id, parts, fingerprint.code_of(question.id)))
 

@@ -1,6 +1,7 @@
-"""Whether one small change makes a numpy answer right: its line, and what is to be changed there, without the cure itself.
+"""Find one small change that makes a numpy answer right. Name its line and what to change there, but not the cure
+itself.
 
-Nothing is guessed: each change runs in the jail, and one is named only if the calls that may be shown are all right with it.
+Nothing is guessed. Each change runs in the jail, and one is named only if it makes all public calls right.
 """
 
 import ast
@@ -71,7 +72,7 @@ class Change:
 
 
 def sentence(evidence: NumpyEvidence, calls: list[Call]) -> str:
-    """Name the first change that makes all these calls right; an empty text where none does."""
+    """Name the first change that makes all these calls right, or return an empty text."""
     try:
         return _sentence(evidence, calls)
     except (Failed, JailTrouble, BadReply, SyntaxError, RecursionError):
@@ -143,7 +144,7 @@ def assigned(function: ast.FunctionDef) -> Iterator[str]:
 
 
 def changed(source: str, node: ast.AST, new: ast.AST) -> str:
-    """Return the source with a node replaced by another; empty where that can't be written."""
+    """Return the source with one node replaced by another, or an empty text if that can't be written."""
     lines = source.encode().split(b"\n")
     first, last = node.lineno - 1, node.end_lineno - 1
     text = ast.unparse(ast.fix_missing_locations(new)).encode()

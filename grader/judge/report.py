@@ -1,4 +1,4 @@
-"""A Record as a person reads it: three lines a part, a table of bytes, a picture of what was touched."""
+"""Show a Record to a person: three lines a part, a table of bytes, a picture of what was touched."""
 
 import html as _html
 
@@ -21,13 +21,13 @@ def points(value: float) -> str:
 
 
 def worth(record) -> str:
-    """What a verdict is worth: 11 of 13 points, 2 open."""
+    """Return the worth of a verdict: 11 of 13 points, 2 open."""
     waits = record.open_points
     return f"{points(record.points)} of {points(record.of)} points" + f", {points(waits)} open" * bool(waits)
 
 
 def title(record) -> tuple[str, str]:
-    """The word and the colour of a verdict; what nobody has begun is no failure to look at."""
+    """Return the word and the colour of a verdict. An answer that isn't begun doesn't look like a failure."""
     return ("NOT STARTED", GREY) if record.not_started else (record.verdict, COLOURS[record.verdict])
 
 
@@ -61,7 +61,7 @@ def shown(line: str) -> str:
 
 
 def visible(words: str) -> str:
-    """Words of an answer in a terminal: characters that could steer it are shown as codes."""
+    """Make an answer's words safe for a terminal. Characters that could steer it are shown as codes."""
     return "".join(c if c in "\n\t" or c.isprintable() else f"\\x{ord(c):02x}" for c in words)
 
 
@@ -70,7 +70,7 @@ def escaped(value) -> str:
 
 
 def html(record) -> str:
-    """For a notebook's output: plain tags and inline styles, so that it also reads in a saved page."""
+    """Return a notebook's output: plain tags and inline styles, so that it also reads in a saved page."""
     word, colour = title(record)
     head = (
         f'<div style="font-size:15px">{badge(word, colour)} <b>{escaped(record.question)}</b> '
@@ -100,7 +100,7 @@ def badge(word: str, colour: str) -> str:
 
 
 def hints_html(hints: list[str], step: int = 0) -> str:
-    """Hints in steps, each folded into the one before: asking is one click and free."""
+    """Return hints in steps, each folded into the one before. The next hint is one click away and free."""
     if step == len(hints):
         return ""
     name = STEPS[step] if step < len(STEPS) else "more"

@@ -1,4 +1,4 @@
-"""What a numpy answer returned, as it crossed the wall, against what was wanted."""
+"""Compare what a numpy answer returned, as it crossed the wall, with the expected result."""
 
 import re
 
@@ -9,7 +9,7 @@ from grader.questions.draws import where_finite
 
 
 def compare(question, name: str, encoded, want, arrays: dict) -> str:
-    """Empty where the encoded result equals the wanted one; otherwise what differs."""
+    """Return an empty text if the encoded result equals the expected one, else what differs."""
     trouble = differs(question, name, encoded, want, arrays)
     return trouble.sentence() if isinstance(trouble, Difference) else trouble
 
@@ -45,7 +45,7 @@ def _sequence(question, name: str, encoded, want, arrays: dict) -> Difference | 
 
 
 def of_call(question, args: tuple, encoded, want, arrays: dict) -> Difference | str:
-    """What is wrong with one call's result: by the question's own rule where it has one."""
+    """Return what is wrong with one call's result, by the question's own rule if it has one."""
     if question.agree is None:
         return differs(question, question.entry, encoded, want, arrays)
     want, got = np.asarray(want), None
@@ -59,7 +59,7 @@ def of_call(question, args: tuple, encoded, want, arrays: dict) -> Difference | 
 
 
 def which_agree(question, encoded, want, arrays: dict) -> str:
-    """Of several results, which are right: empty where none is, or there is only one."""
+    """Return which of several results are right, or an empty text if none is, or if there is only one."""
     items = (
         items_of(encoded, arrays) if isinstance(encoded, dict) and isinstance(want, tuple | list) else None
     )
@@ -77,7 +77,8 @@ def which_agree(question, encoded, want, arrays: dict) -> str:
 
 
 def step_to(path: list[tuple[str, str]], encoded, want, arrays: dict) -> tuple:
-    """Follow a path such as [0]['key'] into a result and into the wanted one; (None, None) where either ends before."""
+    """Follow a path such as [0]['key'] into a result and into the expected one. Return (None, None) if either ends
+    earlier."""
     for number, key in path:
         if key:
             encoded = encoded["dict"].get(key) if isinstance(encoded, dict) and "dict" in encoded else None
@@ -91,7 +92,7 @@ def step_to(path: list[tuple[str, str]], encoded, want, arrays: dict) -> tuple:
 
 
 def numbers_at(path: list[tuple[str, str]], encoded, want, arrays: dict) -> tuple[float, float] | None:
-    """Return the single number at a path, and the wanted one; None where either is no number."""
+    """Return the single number at a path, and the expected one, or None if either isn't a number."""
     encoded, want = step_to(path, encoded, want, arrays)
     if not isinstance(encoded, dict) or want is None or isinstance(want, str | tuple | list | dict):
         return None
@@ -102,7 +103,7 @@ def numbers_at(path: list[tuple[str, str]], encoded, want, arrays: dict) -> tupl
 
 
 def count_wrong(question, encoded, want, arrays: dict) -> int:
-    """Count the elements of a result that are wrong; anything else that is wrong counts as one."""
+    """Count the wrong elements of a result. Anything else that is wrong counts as one."""
     if isinstance(want, tuple | list):
         items = items_of(encoded, arrays) if isinstance(encoded, dict) else None
         if items is None or len(items) != len(want):
@@ -148,7 +149,7 @@ def _dict(question, name: str, encoded, want: dict, arrays: dict) -> Difference 
 
 
 MOST_NAMED = 8
-WORD = 4  # bytes; words of bits are whole numbers, where a code or a count may well be a float
+WORD = 4  # bytes; words of bits are whole numbers, but a code or a count may well be a float
 
 
 def few(names: list[str]) -> str:
@@ -181,7 +182,7 @@ def _array(question, name: str, encoded, want: np.ndarray, arrays: dict) -> Diff
 
 
 def stacked(items: list, depth: int, arrays: dict) -> np.ndarray | None:
-    """A list of rows, or of lists of them, as the array that it stands for; at most `depth` lists deep."""
+    """Return a list of rows, or of lists of rows, as an array. Lists may nest at most `depth` deep."""
     rows = [_row(item, depth - 1, arrays) if isinstance(item, dict) else None for item in items]
     if not rows or any(row is None for row in rows) or len({row.shape for row in rows}) > 1:
         return None
@@ -202,7 +203,7 @@ def kind_of(want) -> str:
 
 
 def came_in_words(encoded, arrays: dict) -> str:
-    """What came, in words that a learner has met."""
+    """Describe a result in words that a learner has met."""
     if "list" in encoded:
         return f"a sequence of {len(encoded['list'])}"
     if "dict" in encoded:

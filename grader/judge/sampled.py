@@ -1,4 +1,4 @@
-"""Values of the compiled case: whole where that is cheap, else of drawn programs on its full-size inputs."""
+"""Judge values of the compiled case: the whole case if that is cheap, else drawn programs on its full-size inputs."""
 
 import math
 from dataclasses import replace
@@ -19,13 +19,13 @@ from grader.judge.cases import (
 from grader.judge.failed import Failed, Unclear
 from grader.judge.kernel_evidence import COMPILED, METERED, KernelEvidence, Run
 
-PROGRAMS = 24  # drawn ones, beside the corners of the grid
+PROGRAMS = 24  # drawn ones, in addition to the corners of the grid
 FEWEST, SHARE = 3, 8  # but of a small grid no more than an eighth, since each then has much of the work
 WHOLE_S = 90  # of processor time, where programs depend on one another and all must run
 DRAWN = 901  # the purpose of the drawing
 AT_COMPILED = "at the size that is compiled"
 STORED = "the grid and the mask of the store at this size: which programs store nothing, or only a part?"
-SURE = 4  # standard errors: a grid with idle programs may be drawn unluckily
+SURE = 4  # margin in standard errors, because the drawn programs may happen to be the idle ones
 
 
 def judge_compiled_case(evidence: KernelEvidence) -> None:
@@ -62,13 +62,13 @@ def judge_lanes(evidence: KernelEvidence, run: Run, whole: bool) -> None:
 
 
 def uses_atomics(evidence: KernelEvidence) -> bool:
-    """As the machine's own print says: what came from the jail is nobody's to search."""
+    """Search the machine's own print for atomics, because the jail's text can't be trusted."""
     printed = (evidence.printed_texts()[step.text].get("text", "") for step in evidence.plan(COMPILED).steps)
     return any(word in text for text in printed for word in ("tt.atomic", "tt.descriptor_reduce"))
 
 
 def wave(evidence: KernelEvidence) -> int:
-    """Programs that count as one wave: as many as at the metered size, so that both are held to one measure."""
+    """Return the number of programs in one wave, the same as at the metered size, so that both have one measure."""
     return evidence.cases.get(METERED, evidence.cases[COMPILED]).sm_count
 
 
@@ -77,7 +77,7 @@ def chosen(evidence: KernelEvidence) -> list[int]:
 
 
 def programs(grid: tuple[int, int, int], rng: np.random.Generator) -> list[int]:
-    """Linear numbers of the grid's corners and of programs drawn from all of it."""
+    """Return linear numbers of the grid's corners and of programs drawn from the whole grid."""
     x, y, z = grid
     count = min(PROGRAMS, max(FEWEST, math.prod(grid) // SHARE))
     corners = {i + x * (j + y * k) for i in (0, x - 1) for j in (0, y - 1) for k in (0, z - 1)}
@@ -98,15 +98,15 @@ def judge_share(run: Run, placed, programs: list[int]) -> None:
 
 
 def too_little(wrote: np.ndarray, grid: int, all_of_it: int) -> bool:
-    """Whether `wrote`, by program, can't be what a grid writes that fills everything."""
-    if wrote.max() * grid <= all_of_it:  # then every single one must write as much as the most
+    """Return whether `wrote`, by program, is too little for a grid that fills everything."""
+    if wrote.max() * grid <= all_of_it:  # then every single one must write the busiest program's number
         return bool(wrote.min() * grid < all_of_it)
     spread = wrote.std() / math.sqrt(len(wrote))
     return bool((wrote.mean() + SURE * spread) * grid < all_of_it)
 
 
 def stores(evidence: KernelEvidence, run: Run) -> Outcome:
-    """All programs of a case: nothing of what they store is computed, but where."""
+    """Return the stores of all programs of a case, addresses only, without computing any value."""
     how = {"operation": "stores", "seconds": WHOLE_S, "waves_of": wave(evidence)}
     outcome = evidence.count(evidence.launch(run.case, run.plan, evidence.lowered().texts, run.placed, **how))
     refuse_error(replace(run, outcome=outcome))
@@ -131,7 +131,7 @@ def judge_places(evidence: KernelEvidence, run: Run) -> None:
 
 
 def judge_met(evidence: KernelEvidence, run: Run, pairs: list) -> None:
-    """Programs that store to the same element, run beside one another: they must store the same value."""
+    """Run programs that store to the same element next to one another, and check that they store the same value."""
     programs = sorted({program for pair in pairs for program in pair})
     outcome = evidence.interpret(COMPILED, run.placed, programs=[programs], counting="values")
     met = replace(run, outcome=evidence.count(outcome))
@@ -141,7 +141,7 @@ def judge_met(evidence: KernelEvidence, run: Run, pairs: list) -> None:
 
 
 def judge_written(evidence: KernelEvidence, run: Run, whole: bool) -> None:
-    """What the programs wrote, compared in rows drawn from it."""
+    """Compare the programs' output in rows drawn from it."""
     question, case, where = evidence.question, run.case, describe(run)
     got, there = {}, {}
     for placed in run.placed:
@@ -168,7 +168,7 @@ def dense(run: Run, placed) -> tuple[np.ndarray, np.ndarray]:
 
 
 def sparse(run: Run, placed) -> tuple[np.ndarray, np.ndarray]:
-    """An output of which only some was written, and where that is."""
+    """Return an output that was only partly written, and its written elements."""
     at, values = run.written(placed.spec.name)
     got, there = np.zeros(placed.shape, np.float32), np.zeros(placed.shape, bool)
     got[tuple(at.T)], there[tuple(at.T)] = values, True

@@ -1,4 +1,5 @@
-"""What is told where a hidden case fails: its kind alone, and the numbers of one like it from a seed that is no secret."""
+"""Report a failed hidden case without giving it away: its kind alone, and the numbers of a similar case from a public
+seed."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -14,8 +15,8 @@ NOTHING_SHOWN = "what this kind of case changes, compared with the public ones"
 
 @dataclass(frozen=True)
 class HiddenFailure:
-    """A hidden case that failed. `anew` gives the failure of a case of its kind that may be shown, if one fails;
-    `known` is the sentence of a mistake that explains it."""
+    """A hidden case that failed. `anew` returns the failure of a public case of its kind, if one fails. `known` is
+    the sentence of a mistake that explains it."""
 
     kind: str
     failed: Failed
@@ -29,8 +30,8 @@ def drawn(question, draw: int) -> list:
 
 
 def raise_what_can_be_shown(failures: Iterable[HiddenFailure]) -> None:
-    """The first failure of which something may be said; a kind that fails with rare numbers alone is told where no other
-    kind fails."""
+    """Raise the first failure that may be described. A kind that fails only with rare numbers is named only if no
+    other kind fails."""
     silent = None
     for failure in failures:
         told, speaks = in_words(failure)
@@ -42,7 +43,7 @@ def raise_what_can_be_shown(failures: Iterable[HiddenFailure]) -> None:
 
 
 def in_words(failure: HiddenFailure) -> tuple[Failed, bool]:
-    """(what the learner is told, whether it is more than the kind)."""
+    """Return (the text for the learner, whether it says more than the kind)."""
     came, again = f"a hidden case ({failure.kind}): {failure.failed.told or 'it fails'}", failure.anew()
     if again:
         came += f". A case of that kind, drawn anew for you to see: {again.came}"

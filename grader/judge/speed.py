@@ -1,4 +1,4 @@
-"""Speed on a GPU: paired against the bar, in a process that only ever sees IR."""
+"""Judge speed on a GPU, paired with the baseline, in a process that only ever sees IR."""
 
 import time
 
@@ -78,7 +78,8 @@ def sampled(evidence: KernelEvidence, inputs: dict, got: dict) -> str:
 
 
 def _score(part: Part, bar, rounds: list, result: PartResult) -> None:
-    """Too slow only where two rounds agree, then by the better one's median; a border in the interval is no loss."""
+    """Score a speed. It is too slow only if two rounds agree, by the better round's median. A limit inside the
+    interval loses no points."""
     slow = [(m, known) for m, known in rounds if m.low > bar.full]
     if not rounds or len(slow) == len(rounds) < AGREE:
         raise Unclear("this GPU was too unsteady to time on; run the check again")
@@ -131,7 +132,7 @@ def measurement(timed: Timed, measured, bar) -> dict:
 
 
 def fastest_possible(name: str, dtype: str, flops: float, moved: float) -> tuple[float, str]:
-    """Seconds that nothing can beat: by the datasheet where it is known, else by what calibration reached."""
+    """Return a time in seconds that nothing can beat, from the datasheet if the chip is known, else from calibration."""
     known = next((m for m in MACHINES.values() if m.name in name and dtype in m.flops), None)
     if known:
         return known.time(flops, moved, dtype), f"{known.name}'s datasheet"

@@ -1,4 +1,4 @@
-"""Decides from paired times: a median ratio, its 99% interval, and a verdict only when the interval is clear."""
+"""Decide from paired times: a median ratio, its 99% interval, and a verdict only when the interval is clear."""
 
 import math
 import random
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 QUADS = 40
 BOOTSTRAPS = 2000
 TAIL = 0.005  # 99% interval
-BLOCK = 4  # quads that lie beside each other share their noise
+BLOCK = 4  # adjacent quads share their noise
 UNSTEADY = 0.20  # a quad whose two bar samples differ by more is dropped
 MOST_DROPPED = 0.30
 
@@ -48,9 +48,10 @@ def ratio(rows: list[list[float]], seed: int = 0) -> Ratio:
 def share_of_points(
     measured: float, full: float, none: float, steps: tuple[tuple[float, float], ...] = ()
 ) -> float:
-    """1 at or below `full`, 0 at or above `none`, straight in the logarithm between: a ramp, not a cliff.
+    """Return 1 at or below `full`, 0 at or above `none`, and a straight line in the logarithm between: a ramp, not a
+    cliff.
 
-    `steps` are a ladder instead: the share of the first (limit, share) that holds.
+    `steps` make a ladder instead: the share of the first (limit, share) that holds.
     """
     if measured <= full:
         return 1.0
@@ -62,7 +63,7 @@ def share_of_points(
 
 
 def upper_bound(failures: int, trials: int, confidence: float = 0.95) -> float:
-    """The largest failure rate that `trials` with so many failures do not rule out (exact binomial)."""
+    """Return the largest failure rate that is consistent with this number of failures in `trials` (exact binomial)."""
     if trials <= 0:
         return 1.0
     low, high = failures / trials, 1.0

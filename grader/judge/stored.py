@@ -1,4 +1,5 @@
-"""Where a kernel goes wrong, if no known mistake explains it: the line that stores, the programs, what was never stored."""
+"""Find where a kernel goes wrong when no known mistake explains it: the line that stores, the programs, and the
+unwritten elements."""
 
 import numpy as np
 
@@ -25,7 +26,7 @@ def wrong(evidence, run, pattern: Pattern, worst: Difference | None) -> str:
 
 
 def writers(evidence, run, name: str) -> dict[str, np.ndarray]:
-    """Return who stores each element of an output; {} where that can't be found out."""
+    """Return which program stores each element of an output, or {} if that can't be found out."""
     if evidence is None or run.hidden:
         return {}
     try:
@@ -45,7 +46,7 @@ def shown(pattern: Pattern, index: tuple[int, ...]) -> str:
 
 
 def ids(program: int, grid: tuple[int, ...]) -> str:
-    """Write a program as its kernel knows it: a number, or one number an axis."""
+    """Write a program as its kernel knows it, a number, or one number per axis."""
     x, y, _ = grid
     each = (program % x, program // x % y, program // (x * y))
     used = max((axis + 1 for axis, size in enumerate(grid) if size > 1), default=1)
@@ -80,11 +81,11 @@ def programs(stored: dict, bad: np.ndarray, launch: int, grid: tuple[int, ...]) 
     return f"{len(guilty)} of {len(everyone)} programs store wrong ones"
 
 
-# ---- what was never stored
+# ---- elements that were never stored
 
 
 def unwritten(evidence, run, name: str, missing: np.ndarray) -> str:
-    """Say which elements no program stores, by which line others are stored, and what in the counts explains it."""
+    """Say which elements no program stores, which line stores the others, and what in the counts explains it."""
     stored = writers(evidence, run, name)
     lines = np.unique(stored["line"][stored["line"] > 0]) if stored else []
     found = Pattern(name, missing.astype(float), np.zeros(missing.shape), missing, axes_of(run, name))
@@ -98,7 +99,7 @@ def axes_of(run, name: str) -> tuple[str, ...]:
 
 
 def counted(run, name: str, missing: np.ndarray) -> str:
-    """Explain missing elements by how many the programs store: none, too few, or the same ones twice."""
+    """Explain missing elements by the number that programs store: none, too few, or the same ones twice."""
     size = missing.size
     itemsize = next(placed.storage.itemsize for placed in run.placed if placed.spec.name == name)
     rows = [(one, one["tensors"].get(name, {}).get("store")) for one in run.launches]

@@ -1,4 +1,4 @@
-"""The judge of what a kernel spends: bytes and operations counted by the machine, against the topic's cost model."""
+"""Judge a kernel's costs: bytes and operations counted by the machine, against the topic's cost model."""
 
 import math
 from dataclasses import replace
@@ -63,7 +63,7 @@ def judge(evidence: KernelEvidence, part: Part, result: PartResult) -> None:
 
 
 def as_row(budget: Budget) -> dict:
-    """Plain data that JSON can hold: a bound that is not there is left out."""
+    """Return plain data that JSON can hold. A missing bound is left out."""
     row = {name: getattr(budget, name) for name in ("what", "count", "tensor", "access", "model")}
     return row | {k: getattr(budget, k) for k in ("most", "least") if math.isfinite(getattr(budget, k))}
 
@@ -96,7 +96,7 @@ def limit_openly(budget: Budget) -> str:
 
 
 def look_for(run: Run, budget: Budget) -> str:
-    """The budget's own; but sectors that are all used are no matter of neighbours."""
+    """Return the budget's own hint, unless all sectors are fully used, since then neighbours aren't the problem."""
     if budget.count == "sectors" and spent(run, replace(budget, count="dedup")) > budget.most:
         return f"every sector is used, but {budget.tensor} is moved more than once: which of its loads or stores is spare?"
     return budget.look
@@ -118,13 +118,13 @@ def row_in_words(row: dict, budget: Budget) -> str:
 
 
 def spending(run: Run, budget: Budget) -> dict:
-    """What was spent, and of a time what each limit takes."""
+    """Return the cost, and for a time the time of each limit."""
     found = {"spent": spent(run, budget)}
     return found | ({"limits": machines.times(run.launches, CHIP)} if budget.count == "time" else {})
 
 
 def limits_of_time(limits: dict, budget: Budget) -> str:
-    """What each limit alone takes for one of the numbers, the slowest first."""
+    """Return the time of each limit per number, the slowest first."""
     count, one = budget.per
     slowest = sorted(limits.items(), key=lambda pair: -pair[1])
     return (
@@ -133,7 +133,7 @@ def limits_of_time(limits: dict, budget: Budget) -> str:
 
 
 def spent(run: Run, budget: Budget) -> float:
-    """What was counted of one budget, over all launches."""
+    """Return the count of one budget, over all launches."""
     launches = run.launches
     if budget.count == "time":
         return machines.total(launches, CHIP)
@@ -157,13 +157,13 @@ def spent(run: Run, budget: Budget) -> float:
 
 
 def working(rows: list[dict]) -> list[dict]:
-    """Of several launches those that do a good part of the work: an idle one with many programs buys nothing."""
+    """Return the launches that do a good part of the work, so that an idle one with many programs earns nothing."""
     whole = sum(row["dedup"] for row in rows)
     return [row for row in rows if row["dedup"] >= GOOD_PART * whole]
 
 
 def counted(run: Run, budget: Budget) -> list[dict]:
-    """What the machine counted of every access that matters, launch by launch."""
+    """Return the machine's count of every access that matters, launch by launch."""
     return [
         row
         for launch in run.launches
@@ -173,12 +173,13 @@ def counted(run: Run, budget: Budget) -> list[dict]:
 
 
 def taking_part(row: dict) -> int:
-    """Programs that share the work: a thousand of which one has half of it all are as good as two."""
+    """Return the programs that share the work. A thousand programs count as two if one does half the work."""
     return math.ceil(row["dedup"] / row["busiest"]) if row.get("busiest") else row.get("programs", 0)
 
 
 def came_of_few(run: Run, budget: Budget) -> str:
-    """What was less than it takes; of programs also how uneven they are, where that is what is wrong."""
+    """Describe a count below its minimum. For programs, also say how unevenly the work was split, if that is the
+    fault."""
     came = amount(spent(run, budget), budget)
     if budget.count != "programs":
         return came
@@ -195,13 +196,14 @@ KINDS = {
     "integers": ("int", "convert", "address"),
 }  # as the machine counts them
 GOOD_PART = 0.1  # of the bytes of a tensor
-A_DOT = 16  # FLOP in tl.dot take the time of one operation, as the chips' rates stand to one another
+A_DOT = 16  # FLOP in tl.dot that take the time of one operation, by the ratio of the chips' rates
 BESIDE_TENSOR_CORES = ("fp32:ieee", "fp64")  # dots that fused multiply-adds do
-WIDE = ("fp32", "fp64")  # an operand's dtype, with whatever precision behind it
+WIDE = ("fp32", "fp64")  # an operand's dtype, with any precision after it
 
 
 def accesses(run: Run, budget: Budget) -> list[tuple[str, str]]:
-    """What counts. An atomic on an output is a store of it, and an output that is read back serves as scratch."""
+    """Return the counted accesses. An atomic on an output is a store, and an output that is read back counts as
+    scratch."""
     outputs = [p.spec.name for p in run.placed if p.spec.role != "in"]
     kinds = ("load", "store", "atomic") if budget.access == "any" else (budget.access,)
     found = [(name, kind) for name in names_of(run, budget) for kind in kinds]
@@ -219,7 +221,7 @@ def names_of(run: Run, budget: Budget) -> list[str]:
 
 
 def work(question, run: Run) -> dict:
-    """Useful FLOP by the operation itself and all bytes: twice the work is no merit in a picture."""
+    """Return the operation's useful FLOP and all bytes, since doing twice the work deserves no credit in a picture."""
     moved = sum(c["dedup"] for launch in run.launches for t in launch["tensors"].values() for c in t.values())
     ran = sum(launch["flops"] for launch in run.launches)
     useful = float(question.useful(run.case)) if question.useful else float(ran)
@@ -227,7 +229,7 @@ def work(question, run: Run) -> dict:
 
 
 def touched(run: Run) -> dict:
-    """How often each element of each tensor was touched, coarse enough to draw."""
+    """Return how often each element of each tensor was touched, coarse enough to draw."""
     found = {}
     for placed in run.placed:
         for kind in ("loads", "stores"):

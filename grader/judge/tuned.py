@@ -1,4 +1,4 @@
-"""What programs spend at other sizes than the metered one: no kernel may be thrifty or grouped there alone."""
+"""Check the budgets again at other sizes, so that an answer can't be efficient or grouped only where it is measured."""
 
 import math
 from dataclasses import replace
@@ -17,8 +17,8 @@ FREE, FREE_OF_ALL = (
     20_000,
     65_536,
 )  # loaded bytes of a tensor, and of all or scratch, that are too few to look at
-SLACK = 1.5  # drawn programs are not all alike: rows of causal attention see more keys or fewer
-# counts of which every program has its share; where all ran, programs that share the work count too
+SLACK = 1.5  # drawn programs are not all alike, because rows of causal attention see more keys or fewer
+# counts of which every program has its share; if all ran, programs that share the work count too
 SHARED_OUT = ("dedup", "sectors", "dot", "wide dot", "operations", "integers", "work")
 WHOLE = (*SHARED_OUT, "requested", "unique", "programs")
 COUNTED = ("dedup", "sectors")  # of drawn programs in a second run, where lanes alone are too many
@@ -26,8 +26,8 @@ AT_LEAST = ("dot", "programs")
 
 
 def judge(evidence: KernelEvidence, part: Part) -> None:
-    """The part's budgets at the compiled size: all of them where it ran whole, else what falls to the share of the output
-    that the drawn programs wrote."""
+    """Check the part's budgets at the compiled size: all of them if it ran whole, else the share for the output that
+    the drawn programs wrote."""
     question, run = evidence.question, evidence.runs.get(COMPILED)
     if run is None or run.outcome.error:
         return
@@ -58,7 +58,7 @@ def judge(evidence: KernelEvidence, part: Part) -> None:
 
 
 def judge_other_cases(evidence: KernelEvidence, part: Part) -> None:
-    """Bytes in every case that ran: no answer may be thrifty at the sizes that are metered alone."""
+    """Check bytes in every case that ran, so that no answer saves only at the metered sizes."""
     tensors = {tensor.name: tensor for tensor in evidence.question.tensors}
     for purpose in (*evidence.public, *evidence.hidden):
         run = evidence.runs.get(purpose)
@@ -92,13 +92,13 @@ def judge_programs(run: Run, places: Outcome | None, budget: Budget) -> None:
 
 
 def ran_whole(run: Run) -> bool:
-    """Whether all programs ran, with all their counts."""
+    """Return whether all programs ran, with all their counts."""
     outputs = (p.spec.name for p in run.placed if p.spec.role != "in")
     return any(f"stores:{name}" in run.outcome.arrays for name in outputs)
 
 
 def judge_between(evidence: KernelEvidence, part: Part) -> None:
-    """The waves of a size that nobody names, between the metered and the compiled one."""
+    """Check the waves of a secret size, between the metered and the compiled one."""
     case, plan = evidence.cases[BETWEEN], evidence.plan(BETWEEN)
     if isinstance(plan, dict):
         raise from_error(plan, f"a hidden case ({case.kind})")
@@ -110,7 +110,7 @@ def judge_between(evidence: KernelEvidence, part: Part) -> None:
 
 
 def judge_waves(run: Run, budgets: list[Budget], most_launches: int, where: str) -> None:
-    """What the waves of a case must read, by where its programs store."""
+    """Return the reads that the waves of a case need, from its programs' stores."""
     at = f"{where} ({in_full(run.case)})"
     if len(run.plan.steps) > most_launches:
         came = f"{at}: {len(run.plan.steps)} launches, allowed {most_launches}"
@@ -127,8 +127,8 @@ def judge_waves(run: Run, budgets: list[Budget], most_launches: int, where: str)
 
 
 def needed(run: Run, by_waves: dict[str, list[int]]) -> int:
-    """The least that waves must read of inputs that share one axis with an output: of that, all indices that they write,
-    and of the other axes everything, which the result is summed over."""
+    """Return the least that waves must read of inputs that share one axis with an output: all the indices that they
+    write along this axis, and everything along the other axes, which the result is summed over."""
     inputs = [placed for placed in run.placed if placed.spec.role == "in"]
     total = 0
     for name, indices in by_waves.items():
@@ -144,7 +144,7 @@ def needed(run: Run, by_waves: dict[str, list[int]]) -> int:
 
 
 def written(run: Run) -> float:
-    """Which share of its outputs a run wrote."""
+    """Return which share of its outputs a run wrote."""
     outputs = [placed for placed in run.placed if placed.spec.role != "in"]
     all_of_it = sum(math.prod(placed.shape) for placed in outputs)
     there = [run.outcome.arrays.get(f"at:{placed.spec.name}") for placed in outputs]
@@ -152,8 +152,8 @@ def written(run: Run) -> float:
 
 
 def lanes(run: Run, budget: Budget) -> float:
-    """The most that a budget may have cost, from a run without bytes: lanes ask for each byte at least once, but of sectors
-    they tell nothing."""
+    """Return the highest cost for a budget from a run without bytes. Lanes ask for each byte at least once, but say
+    nothing about sectors."""
     if budget.count == "sectors":
         return math.inf
     return traffic.spent(run, replace(budget, count="requested") if budget.count == "dedup" else budget)

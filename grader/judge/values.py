@@ -1,4 +1,4 @@
-"""The judge of a kernel's values: public cases, hidden ones, and the cases that are metered and compiled as well."""
+"""Judge a kernel's values: public cases, hidden ones, and the metered and compiled cases as well."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -54,7 +54,7 @@ def hidden_failures(evidence: KernelEvidence, runs: list[Run]) -> Iterator[Hidde
 
 
 def judge_public(evidence: KernelEvidence, public: list[int]) -> list[Run]:
-    """All of them run, so that a failure can say how many are right already."""
+    """Run all public cases, so that a failure can say how many are already right."""
     evidence.run_ahead(public)
     runs, first, right = [], None, 0
     for number, purpose in enumerate(public):
@@ -79,7 +79,7 @@ def judge_public(evidence: KernelEvidence, public: list[int]) -> list[Run]:
 
 
 def drawn_anew(evidence: KernelEvidence, purpose: int, public: list[Run]) -> Failed | None:
-    """How a case like this one fails, from a seed that is no secret; what is said of it must hold for the public ones too."""
+    """Return how a case like this one fails with a public seed. The sentence must hold for the public cases too."""
     kind = evidence.cases[purpose].kind
     for seed in range(shown.SHOWN_SEED, shown.SHOWN_SEED + shown.SHOWN_DRAWS):
         again = KernelEvidence(evidence.question, evidence.source, seed, level=evidence.level)

@@ -1,4 +1,5 @@
-"""Where a numpy answer goes wrong, if no known mistake explains it: which elements, which calls, and the line that returns."""
+"""Find where a numpy answer goes wrong, if no known mistake explains it: which elements, which calls, and the line
+that returns."""
 
 import ast
 import re
@@ -15,12 +16,12 @@ from grader.judge.failed import Failed
 from grader.judge.numpy_evidence import NumpyEvidence, written
 from grader.questions import NO_OUTPUT, Call
 
-SLOW_S = 4.0  # of processor time: of an answer that took so long, fewer calls are asked again
+SLOW_S = 4.0  # of processor time; after a slower answer fewer calls are repeated
 STEP = re.compile(r"\[(?:(\d+)|'([^']*)')\]")
 
 
 def wrong(evidence: NumpyEvidence, call: Call, failed: Failed) -> str:
-    """Say what is known of a wrong call: its first wrong element, a pattern, what wrong calls share, the line."""
+    """Describe a wrong call: its first wrong element, a pattern, what wrong calls share, the line."""
     try:
         return _wrong(evidence, call, failed)
     except (Failed, JailTrouble, BadReply, *NO_OUTPUT):  # no time is left, or it differs from run to run
@@ -76,7 +77,7 @@ def several(evidence: NumpyEvidence, found: Difference | None) -> tuple[list[Sam
 
 
 def calls_to_show(evidence: NumpyEvidence) -> list[Call]:
-    """Return the public calls, and calls like the hidden ones from seeds that are no secret."""
+    """Return the public calls, and calls like the hidden ones from public seeds."""
     draws = range(1 if evidence.spent_s > SLOW_S else shown.SHOWN_DRAWS)
     more = [one for draw in draws for one in shown.drawn(evidence.question, draw)]
     return [one for one in evidence.question.public if tells(one)] + more
@@ -93,7 +94,7 @@ def arguments(evidence: NumpyEvidence) -> list[str]:
 
 
 def tells(call: Call) -> bool:
-    """Return whether a right call says anything: of nothing at all every answer is right."""
+    """Return whether a right call says anything. On empty arguments every answer is right."""
     held = [one for one in call.args if isinstance(one, np.ndarray | list | tuple | dict)]
     return not held or any(one.size if isinstance(one, np.ndarray) else len(one) for one in held)
 
@@ -108,7 +109,7 @@ def not_finite(found: Difference, samples: list[Sample]) -> str:
 
 
 def beside_a_right_one(evidence: NumpyEvidence, found: Difference, known: list, samples: list[Sample]) -> str:
-    """Show another call with both of its numbers: a right one where there is any, else a second wrong one."""
+    """Show another call with both of its numbers, a right one if there is any, else a second wrong one."""
     rows = [one for one in samples if np.isfinite([one.came, one.want]).all()]
     rows = [one for one in rows if (one.came, one.want) != (found.got, found.want)]
     chosen = next((one for one in rows if not one.wrong), None) or next(iter(rows), None)
@@ -122,7 +123,7 @@ def beside_a_right_one(evidence: NumpyEvidence, found: Difference, known: list, 
 
 
 def line_of(evidence: NumpyEvidence, call: Call) -> str:
-    """Name the line that returns the wrong result, with the numbers that the function's names hold there."""
+    """Name the line that returns the wrong result, with the values of the function's names there."""
     outcome = evidence.call([call], True, watched=True)
     if outcome.error or not (rows := ended(outcome.header)):
         return ""

@@ -1,1 +1,1 @@
-"""The machine: interprets the Triton IR of an answer in numpy, the whole grid at once, and counts what it moves."""
+"""Interpret the Triton IR of an answer in numpy, the whole grid together, and count what it moves."""

@@ -1,4 +1,4 @@
-"""The referee's end of the machine: one case's texts and inputs go in, values and counts come out."""
+"""Run the referee's end of the machine: one case's texts and inputs go in, values and counts come out."""
 
 import numpy as np
 
@@ -6,14 +6,14 @@ from grader.box import warm
 from grader.box.serve.frames import dtype_name
 from grader.machine import protocol
 
-# programs that wait for each other are a thread each, up to 512 of them
+# programs that wait for each other are threads, up to 512 in number
 MACHINE = warm.Worker("grader.machine.inside.main", ("grader/machine", "tilescope/machine"), processes=600)
 LIMITS = warm.Limits(wall_s=120.0, cpu_s=100, memory_bytes=6 << 30, answer_bytes=1 << 30)
 SECONDS = 40.0  # of processor time for one case
 
 
 def run_case(texts, plan, tensors, *, values: dict, operation="run", level=None, **how) -> warm.Outcome:
-    """`tensors` are placed ones, `values` the numbers that arguments stand for by name: (type, value)."""
+    """Run a case. `tensors` are placed ones, `values` the numbers behind arguments by name: (type, value)."""
     request, given = request_of(texts, plan, tensors, values, operation, **how)
     outcome = warm.programs(MACHINE, level).ask(request.task(), given, LIMITS)
     if operation in ("run", "stores", "writers") and not outcome.error:
@@ -30,7 +30,7 @@ def run_case(texts, plan, tensors, *, values: dict, operation="run", level=None,
 def request_of(
     texts, plan, tensors, values: dict, operation="run", **how
 ) -> tuple[protocol.RunRequest, dict]:
-    """What the machine is asked, and the arrays that go with it."""
+    """Return the request to the machine, and the arrays that go with it."""
     used = sorted({step.text for step in plan.steps})
     request = protocol.RunRequest(
         texts=[texts[number] for number in used],
@@ -52,7 +52,7 @@ def arguments(step, values: dict) -> list:
 
 
 def print_texts(texts: list[str], level: int | None = None) -> list[dict]:
-    """Each text as the machine prints it from its own tree: {"text"}, or {"error"} where no answer may hold it."""
+    """Return each text as the machine prints it from its own tree: {"text"}, or {"error"} if no answer may hold it."""
     request = protocol.PrintRequest(list(texts))
     outcome = warm.programs(MACHINE, level).ask(request.task(), {}, LIMITS)
     if outcome.error:
@@ -64,7 +64,7 @@ def print_texts(texts: list[str], level: int | None = None) -> list[dict]:
 
 
 def numbers(case, plan, tensors) -> dict:
-    """What each argument that is no pointer stands for: sizes, scalars and strides, scratch's among them."""
+    """Return the value of each argument that isn't a pointer: sizes, scalars and strides, scratch's among them."""
     found = {name: integer_argument(v) for name, v in case.sizes.items()}
     found |= {
         n: ("fp32", float(v)) if isinstance(v, float) else integer_argument(v)

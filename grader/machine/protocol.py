@@ -1,5 +1,5 @@
-"""What the referee asks the machine and what it is told, typed on both sides. Nothing is pickled: a header of plain data,
-and arrays of a size that the asking side knows beforehand."""
+"""Type the messages between referee and machine on both sides. Nothing is pickled: a header of plain data, and arrays
+whose size the asking side knows beforehand."""
 
 from dataclasses import dataclass, field
 from math import prod
@@ -12,12 +12,12 @@ TOLD_OF_WRITERS = ("program", "line", "launch")  # of each element of an output,
 
 
 class BadReply(ValueError):
-    """The other side answered something else than was asked."""
+    """The other side answered something that wasn't requested."""
 
 
 @dataclass(frozen=True)
 class Step:
-    text: int  # place among the request's texts
+    text: int  # index among the request's texts
     grid: tuple[int, int, int]
     arguments: list  # ["tensor", name] or [type, value]
 
@@ -42,19 +42,20 @@ class RunRequest:
     programs: list | None = None  # for each step the ones to run, where not all
     counting: str = "full"
     seed: int = 0
-    fill: int = 0  # seeds what memory holds that nobody has written
-    poison: int = 0  # 1: lanes that a mask switches off hold 0, as on the GPUs of today
+    fill: int = 0  # seeds the content of unwritten memory
+    poison: int = 0  # 1: masked-off lanes hold 0, as on the GPUs of today
     seconds: float = 20.0
-    waves_of: int = 0  # programs a wave, where what each wave writes is asked
-    # or "poison": which masked loads without `other` reach a result; "stores": what no program writes;
-    # "writers": who stores each element of an output
+    waves_of: int = 0  # programs a wave, if the written part of each wave is requested
+    # or "poison": which masked loads without `other` reach a result; "stores": what no program writes; "writers": who
+    # stores each element of an output
     operation: str = "run"
 
     def task(self) -> dict:
         return {**vars(self), "steps": [step.plain() for step in self.steps]}
 
     def arrays(self) -> dict[str, tuple[str, int]]:
-        """(dtype, elements) of every array that a reply may hold; -1 elements: as many as the programs wrote."""
+        """Return (dtype, elements) of every array that a reply may hold. -1 elements means the number that the
+        programs wrote."""
         expected = {}
         if self.operation == "stores":
             return expected
@@ -80,7 +81,7 @@ class RunRequest:
 @dataclass(frozen=True)
 class PrintRequest:
     texts: list[str]
-    num_warps: list[int] = field(default_factory=list)  # for each text, where a hopeless tile shall be told
+    num_warps: list[int] = field(default_factory=list)  # for each text, to report a hopeless tile
 
     def task(self) -> dict:
         return {"operation": "print", **vars(self)}
@@ -95,7 +96,7 @@ def elements(tensor: dict) -> int:
 
 
 def run_reply(request: RunRequest, header: dict, arrays: dict[str, np.ndarray], name_of) -> Report:
-    """The report in a reply; BadReply where it is none, or where an array is not of the size asked for.
+    """Return the report in a reply. Raise BadReply if it isn't one, or if an array doesn't have the expected size.
 
     `name_of` gives an array's dtype its name.
     """
@@ -138,7 +139,7 @@ def poison_reply(header: dict) -> list[dict]:
 
 
 def print_reply(request: PrintRequest, header: dict) -> tuple[list, list]:
-    """For each text its print, or {"error": ...}; and the facts of each."""
+    """Return for each text its print, or {"error": ...}, and the facts of each."""
     texts, facts = header.get("texts"), header.get("facts", [])
     if (
         not isinstance(texts, list)

@@ -1,4 +1,4 @@
-"""Text notebooks -> notebooks -> labs; how authors write them is in README.md beside this file."""
+"""Turn text notebooks into notebooks and labs. README.md in this folder says how authors write them."""
 
 
 def main(argv: list[str]) -> int:

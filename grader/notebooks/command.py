@@ -13,8 +13,12 @@ ROOT = Path(__file__).parents[2]
 
 def _options(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m grader build", description=__doc__)
-    parser.add_argument("topics", nargs="*", metavar="TOPIC", help="a slug such as gemm_tiling; else all")
-    parser.add_argument("--check", action="store_true", help="write nothing; fail on any byte of difference")
+    parser.add_argument(
+        "topics", nargs="*", metavar="TOPIC", help="a slug such as gemm_tiling, by default all"
+    )
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing, and fail on any byte of difference"
+    )
     return parser.parse_args(argv)
 
 

@@ -12,7 +12,7 @@ case that you choose, right or wrong: `tried = {run}`, then `tilescope.show(trie
 
 
 class Unknown(Exception):
-    """A mark leads to no question; the message says why."""
+    """A mark leads to no question. The message says why."""
 
 
 def paragraph(topic: str, name: str) -> str:

@@ -1,4 +1,4 @@
-"""What the build made, against what is on disk."""
+"""Compare the build with the files on disk."""
 
 from pathlib import Path
 
@@ -8,7 +8,8 @@ from .make import SKIPPED, Build
 
 
 def strays(root: Path, build: Build) -> list[str]:
-    """Notebooks without a text, and anything in labs/ that no solution makes; nothing of labs/ where no solution is."""
+    """Return notebooks without a text, and anything in labs/ that no solution makes, but nothing of labs/ without
+    solutions."""
     labs = root.glob("labs/**/*") if any(root.glob("solutions/*/*.md")) else ()
     found = [*root.glob("course/**/*.ipynb"), *root.glob("solutions/*/*.ipynb"), *labs]
     paths = (path.relative_to(root) for path in found if path.is_file())
@@ -17,13 +18,13 @@ def strays(root: Path, build: Build) -> list[str]:
 
 
 def _difference(name: str, old: bytes, new: bytes) -> str:
-    """Where a file on disk first departs from what its text makes."""
+    """Return where a file on disk first departs from its text's notebook."""
     if not name.endswith(".ipynb"):
         return "differs from its solution"
     try:
         was, now = (nbformat.reader.reads(data.decode()) for data in (old, new))
         cells = list(zip(was.cells, now.cells, strict=False))
-    except Exception:  # whatever stands there is no notebook
+    except Exception:  # the file isn't a notebook
         return "is not a notebook"
     for number, (cell, built) in enumerate(cells, 1):
         if cell.get("outputs") != built.get("outputs") or cell.get("execution_count"):
@@ -58,7 +59,7 @@ def put(root: Path, build: Build) -> list[str]:
 
 
 def clear(root: Path, build: Build) -> list[str]:
-    """Remove from labs/, which is only ever built, what is no longer made; a lab whose solutions are not here stays."""
+    """Remove from labs/, which is only ever built, what is no longer made. A lab whose solutions aren't here stays."""
     gone = [
         name
         for name in strays(root, build)

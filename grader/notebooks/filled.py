@@ -1,4 +1,5 @@
-"""Fill in what a text leaves to the build: {{row("greedy").us:.0f}} becomes a number, <!-- judged=forward --> a table."""
+"""Fill in values that a text leaves to the build: {{row("greedy").us:.0f}} becomes a number, <!-- judged=forward -->
+a table."""
 
 import ast
 import importlib
@@ -18,7 +19,7 @@ LET = "<!-- let"
 
 
 class Unfilled(Exception):
-    """A value can't be written into its sentence; the message says why."""
+    """A value can't be written into its sentence. The message says why."""
 
 
 class Recorded(dict):
@@ -74,7 +75,7 @@ def about(value: float, digits: int = 1) -> str:
 
 
 def table(heads: list[str], rows: list[list[str]]) -> str:
-    """Return a table in Markdown; its cells are words, numbers already written as they are to be read."""
+    """Return a table in Markdown. Its cells are words, with numbers already formatted."""
     if wrong := [cell for row in rows for cell in row if not isinstance(cell, str)]:
         raise Unfilled(f"a table's cells must be words, got {wrong[0]!r}; write f'{{{wrong[0]!r}:.1f}}'")
     if any(len(row) != len(heads) for row in rows):
@@ -107,7 +108,7 @@ def _why(error: Exception) -> str:
 
 
 def said(words: str, known: dict) -> str:
-    """Return what stands between {{ and }} as it is printed: an expression and how its number is written."""
+    """Return the printed form of the text between {{ and }}: an expression and its number format."""
     try:
         (part,) = ast.parse("f'''{" + words + "}'''", mode="eval").body.values
         value = eval(compile(ast.Expression(part.value), words, "eval"), known)
@@ -136,7 +137,7 @@ def _assign(block: str, known: dict) -> None:
 
 
 def fill(words: str, topic: str) -> Filled:
-    """Return the text of a topic with its values and tables; code is left as it is."""
+    """Fill in the values and tables of a topic's text. Code is left as it is."""
     made, out = Filled(""), []
     known = names(topic) if "{{" in words or LET in words else {}
     source, at, fence = words.split("\n"), 0, ""

@@ -1,4 +1,4 @@
-"""<!-- judged=tiled_gemm --> in a text becomes the table of what is judged there, as the question itself says it."""
+"""Replace <!-- judged=tiled_gemm --> in a text by the table of its parts, as the question itself gives it."""
 
 import re
 
@@ -7,11 +7,11 @@ TABLE = re.compile(r"^\| part \| (?:bonus )?points \| asks \|\n(?:\|.*\n)+", re.
 
 
 class Unknown(Exception):
-    """A mark leads to no table; the message says why."""
+    """A mark leads to no table. The message says why."""
 
 
 def table(topic: str, name: str) -> str:
-    """Return the table of a question's parts, their points and what each asks."""
+    """Return the table of a question's parts, with their points and their wording."""
     from grader.questions import judging, load
 
     question = load().get(f"{topic}.{name}")

@@ -22,7 +22,7 @@ def _config(root: Path):
 
 
 def stubs(root: Path) -> set[str]:
-    """The lines that stand in for a removed solution."""
+    """Return the lines that replace a removed solution."""
     from nbgrader.preprocessors import ClearSolutions
 
     clear = ClearSolutions(config=_config(root))
@@ -32,7 +32,7 @@ def stubs(root: Path) -> set[str]:
 
 
 class NotReleased(Exception):
-    """nbgrader would not make a lab; its own words."""
+    """nbgrader refused to make a lab, in its own words."""
 
 
 class _Last(logging.Handler):
@@ -47,7 +47,7 @@ class _Last(logging.Handler):
 
 
 def release(root: Path) -> None:
-    """Make root/labs from root/solutions; nothing to do where there are no solutions."""
+    """Make root/labs from root/solutions. Without solutions, do nothing."""
     if not any((root / "solutions").glob("*/*.ipynb")):
         return
     with warnings.catch_warnings():

@@ -1,4 +1,4 @@
-"""Everything the build makes, held in memory: what is on disk is not touched here."""
+"""Make everything of the build in memory. The disk isn't touched here."""
 
 import shutil
 import tempfile
@@ -17,7 +17,7 @@ SKIPPED = {".ipynb_checkpoints", "__pycache__"}
 
 @dataclass
 class Build:
-    """What was made, by path from the root; what was refused, and what therefore stays as it is."""
+    """The notebooks made, by path from the root, the refused ones, and the files that therefore stay."""
 
     files: dict[str, bytes] = field(default_factory=dict)
     refused: list[str] = field(default_factory=list)
@@ -39,7 +39,7 @@ class Build:
 
 
 def _points(topic: str, notebook: str) -> text.Points:
-    """How many points the table of questions gives a name of this notebook."""
+    """Return the points that the table of questions gives a name of this notebook."""
     try:
         from grader import questions
     except ImportError:
@@ -50,7 +50,7 @@ def _points(topic: str, notebook: str) -> text.Points:
         question = table.get(f"{topic}.{name}")
         if not question or question.notebook != notebook:
             return None
-        return 0 if question.bonus else question.points  # a bonus comes on top: it is no part of the whole
+        return 0 if question.bonus else question.points  # a bonus comes on top and isn't part of the total
 
     return points
 
@@ -75,7 +75,7 @@ def sources(root: Path, topics: list[str]) -> list[Path]:
 
 
 def _convert(root: Path, path: Path, build: Build, references: set[str]):
-    """One text -> one notebook, with everything said that is wrong in it."""
+    """Convert one text to one notebook, with every complaint about it."""
     made = filled.fill((root / path).read_text(encoding="utf-8"), topic(path))
     unknown = list(made.complaints)
     if texts.in_folder(path):
@@ -130,7 +130,7 @@ def _take(path: Path, name: str, solutions: dict, stubs: set[str], build: Build)
 
 
 def make(root: Path, topics: list[str]) -> Build:
-    """Build some topics, or all; what is refused is left out together with the lab it belongs to."""
+    """Build some topics, or all. A refused notebook is left out together with its lab."""
     build, paths, references = Build(), sources(root, topics), _references(root)
     made = {path.with_suffix(".ipynb").as_posix(): _convert(root, path, build, references) for path in paths}
     _release(root, {name: nb for name, nb in made.items() if name.startswith("solutions/")}, build)

@@ -1,16 +1,16 @@
-"""What a lesson opens with: under each simulator's cell its still picture, and code that nobody reads folded away."""
+"""Open a lesson well: a still picture under each simulator's cell, and setup code folded away."""
 
 import ast
 
 import nbformat
 
 FOLDED = "folded"  # the tag of a cell that formats and explains nothing
-FOLDER = "pictures"  # in course/; `python -m widgets.lab_pages` draws them
+FOLDER = "pictures"  # in course/, drawn by `python -m widgets.lab_pages`
 NOTE = "Run this cell (Shift+Enter) and it comes alive. What you run in a lesson is not kept when you save."
 
 
 def _call(source: str) -> tuple[str, list, dict] | None:
-    """(function, arguments, keywords) of the call that ends a cell, if all that it is given stands in the text."""
+    """Return (function, arguments, keywords) of the call that ends a cell, if the text holds all its arguments."""
     try:
         body = ast.parse(source).body
         call = body[-1].value if body and isinstance(body[-1], ast.Expr) else None
@@ -23,7 +23,7 @@ def _call(source: str) -> tuple[str, list, dict] | None:
 
 
 def picture(source: str) -> str | None:
-    """The file that shows what a cell opens with: 'simulators/tile_walk-asked.svg', 'recorded/gemm_tiling.svg'."""
+    """Return the file of a cell's opening picture: 'simulators/tile_walk-asked.svg', 'recorded/gemm_tiling.svg'."""
     function, words, given = _call(source) or ("", [], {})
     function = function.removeprefix("widgets.").removeprefix("measured.")
     if function == "show" and len(words) == 1:
@@ -36,7 +36,7 @@ def picture(source: str) -> str | None:
 
 
 def file(words: list[str]) -> str:
-    """Its name; widgets/lab_pages.py says the same."""
+    """Return its name, as widgets/lab_pages.py makes it."""
     return "-".join(words).replace(" ", "_").replace("/", "_") + ".svg"
 
 
@@ -61,7 +61,7 @@ def is_setup(source: str) -> bool:
 
 
 def fold(cell) -> None:
-    """Fold a code cell of a lesson that sets up, or that its author tagged; its output stays in sight."""
+    """Fold a code cell of a lesson that sets up, or that its author tagged. Its output stays visible."""
     if is_setup(cell["source"]) or FOLDED in cell["metadata"].get("tags", ()):
         cell["metadata"]["jupyter"] = {"source_hidden": True}
 

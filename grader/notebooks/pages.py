@@ -1,4 +1,4 @@
-"""What the build adds to a page of a lesson: where it is and how long it takes above it, the way on below it."""
+"""Add to a lesson's page its position and reading time above, and the way on below."""
 
 import math
 import re
@@ -40,7 +40,7 @@ def complaints(path: Path, words: str) -> list[tuple[int, str]]:
 
 
 def add_way(notebook, root: Path, path: Path, words: str) -> None:
-    """Put a page's place and reading time above it and a link to the next page below it."""
+    """Put a page's position and reading time above it and a link to the next page below it."""
     pages = texts.pages((root / path).parent)
     at, number = [page.name for page in pages].index(path.name), path.parent.name[:2]
     place = f"Lesson {number}, page {at + 1} of {len(pages)}"

@@ -1,4 +1,5 @@
-"""python -m grader reflections [LAB]: what a good answer to each reflection has, folded, for those who learn alone.
+"""Show what a good answer to each reflection has, folded, for those who learn alone (python -m grader reflections
+[LAB]).
 
 The answers are those of solutions/, so a student edition has none. In a class a person grades reflections.
 """
@@ -14,7 +15,7 @@ from markdown_it import MarkdownIt
 from grader.places import ROOT
 from grader.verdicts import WRONG_USAGE
 
-PLACE = Path("work/reflections")  # below the course's root; git does not see it
+PLACE = Path("work/reflections")  # below the course's root, where git ignores it
 PAGE = """<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
@@ -33,7 +34,7 @@ wrong? Other words and other good choices are fine.</p>
 def main(argv: list[str], root: Path = ROOT) -> int:
     parser = argparse.ArgumentParser(prog="python -m grader reflections", description=__doc__)
     parser.add_argument(
-        "lab", nargs="?", metavar="LAB", help="a folder of labs/, such as 01_gemm_tiling; else all"
+        "lab", nargs="?", metavar="LAB", help="a folder of labs/, such as 01_gemm_tiling, by default all"
     )
     wants = parser.parse_args(argv)
     labs = sorted(path.name for path in root.glob("solutions/*/") if any(path.glob("*.ipynb")))
@@ -56,7 +57,7 @@ def main(argv: list[str], root: Path = ROOT) -> int:
 
 
 def of(book: Path) -> list[tuple[str, str, str]]:
-    """(notebook, what is asked, a good answer) of each answer in prose that a person grades."""
+    """Return (notebook, question, a good answer) for each answer in prose that a person grades."""
     found, asked = [], ""
     for cell in nbformat.read(book, as_version=4).cells:
         mark = cell.metadata.get("nbgrader", {})

@@ -1,4 +1,4 @@
-"""What a notebook of this course may not hold, one small rule each."""
+"""List what a notebook of this course may not hold, one small rule each."""
 
 import ast
 import re
@@ -35,7 +35,7 @@ def _tree(source: str) -> ast.Module:
 
 
 def _imports(tree: ast.Module) -> Iterator[str]:
-    """Every imported name with its module: 'kernels.gemm_tiling.cost'."""
+    """Return every imported name with its module: 'kernels.gemm_tiling.cost'."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -57,7 +57,7 @@ def _bad_import(name: str) -> str | None:
 
 
 def _statements(tree: ast.Module) -> int:
-    """How much a reader has to read: imports and docstrings cost nothing."""
+    """Return how much a reader has to read. Imports and docstrings cost nothing."""
     free = (ast.Import, ast.ImportFrom)
     nodes = [node for node in ast.walk(tree) if isinstance(node, ast.stmt) and not isinstance(node, free)]
     texts = [n for n in nodes if isinstance(n, ast.Expr) and isinstance(n.value, ast.Constant)]
@@ -105,7 +105,7 @@ def in_cell(cell, references: set[str] = frozenset()) -> Iterator[str]:
 
 
 def in_order(notebook) -> Iterator[tuple[object, str]]:
-    """(cell, complaint): ids are unique and each answer is followed by its check."""
+    """Return (cell, complaint): ids must be unique and each answer followed by its check."""
     seen = set()
     graded = [cell for cell in notebook.cells if nbgrader(cell)]
     for cell, after in pairwise([*graded, None]):

@@ -1,6 +1,6 @@
-"""What JupyterLab may save into a built notebook: its cells and opening pictures, and nothing that running them left.
+"""Let JupyterLab save only a built notebook's cells and opening pictures, without the results of running them.
 
-So lessons can be opened and run where they lie, and an update of the course finds them as it left them.
+So lessons can be opened and run in place, and an update of the course finds them unchanged.
 """
 
 from .opening import fold, stored
@@ -11,7 +11,8 @@ KEPT = ("nbgrader", "tags", "deletable", "editable")
 
 
 def keep_built(path: str, model: dict, **_) -> None:
-    """A pre_save_hook of Jupyter's contents manager; work/ is the learner's and is saved as it is."""
+    """Clean a notebook as a pre_save_hook of Jupyter's contents manager. work/ belongs to the learner and is saved as
+    it is."""
     room = path.strip("/").partition("/")[0]
     if model["type"] != "notebook" or room not in BUILT:
         return

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import nbformat
 
-# What one word on a fence or region says, spelled out as nbgrader wants it.
+# The meaning of each word on a fence or region, spelled out as nbgrader wants it.
 KINDS = {
     "answer": {"grade": False, "solution": True, "locked": False, "task": False},
     "check": {"grade": True, "solution": False, "locked": True, "task": False},
@@ -32,7 +32,7 @@ class BadCell(ValueError):
 
 
 def _words(metadata: dict) -> dict:
-    """The key=value pairs of a fence; jupytext hands over unquoted ones unread."""
+    """Return the key=value pairs of a fence. jupytext hands over unquoted ones unread."""
     found = {key: value for key, value in metadata.items() if not key.startswith("lines_to_")}
     for word in shlex.split(found.pop("incorrectly_encoded_metadata", "")):
         key, equals, value = word.partition("=")
@@ -44,7 +44,7 @@ def _words(metadata: dict) -> dict:
 
 
 def _points(kind: str, name: str, words: dict, points: Points) -> dict:
-    """The cell's points: the table of questions decides where it knows the question."""
+    """Return the cell's points. The table of questions decides if it knows the question."""
     if kind not in SCORED:
         if "points" in words:
             raise BadCell(f"points must stand on the check, got points on {kind}={name}; move them")
@@ -94,7 +94,7 @@ def _finish(cell, position: int, points: Points) -> None:
 
 
 def read(text: str, points: Points = lambda name: None):
-    """(notebook, [(cell, complaint)]): the notebook is whole even where a cell is refused."""
+    """Return (notebook, [(cell, complaint)]). The notebook is whole even if a cell is refused."""
     import jupytext
 
     notebook = jupytext.reads(text, fmt="md")
@@ -112,7 +112,7 @@ def read(text: str, points: Points = lambda name: None):
 
 
 def write(notebook) -> bytes:
-    """The one spelling of a notebook on disk; nbgrader writes the same."""
+    """Return the one spelling of a notebook on disk, the same as nbgrader's."""
     return (nbformat.writes(notebook).rstrip("\n") + "\n").encode()
 
 

@@ -1,5 +1,5 @@
-"""labs/ -> work/: the learner's own copy. A file once there is never overwritten. Where Triton has no wheel, on macOS and
-Windows, its Python files are fetched too, since the kernel labs import them."""
+"""Copy labs/ to work/, the learner's own copy. An existing file is never overwritten. If Triton has no wheel, on
+macOS and Windows, its Python files are fetched too, since the kernel labs import them."""
 
 import hashlib
 import importlib.util
@@ -19,7 +19,7 @@ def _hash(path: Path) -> str:
 
 
 def copy(root: Path) -> list[str]:
-    """Copy what is not there yet; say which labs have changed since they were copied."""
+    """Copy missing files. Return the labs that have changed since they were copied."""
     labs, work = root / "labs", root / "work"
     work.mkdir(exist_ok=True)
     (work / "exchange").mkdir(exist_ok=True)
@@ -48,7 +48,7 @@ def _newer(name: str, untouched: bool) -> str:
 
 
 def with_triton() -> list[str]:
-    """Get Triton's Python files where they are missing and no wheel brings them; say how that went."""
+    """Get Triton's Python files if they are missing and no wheel brings them. Return how that went."""
     if systems.has_tritons_wheel() or importlib.util.find_spec("triton"):
         return []
     from tilescope import python_of_triton

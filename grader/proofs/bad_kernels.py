@@ -1,4 +1,5 @@
-"""Kernels as learners first write them, of which Triton's front end says what is wrong: name -> the body of `doubled`.
+"""List kernels as learners first write them, with mistakes that Triton's front end reports: name -> the body of
+`doubled`.
 
 Both ways to Triton IR must say it alike, with the same line. OFFS, X and STORE are the right lines.
 """

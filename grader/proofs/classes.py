@@ -1,7 +1,7 @@
-"""A class of 100, ten of them hostile: the ninety honest grades are the same as without the ten.
+"""Grade a class of 100, ten of them hostile, and check that the ninety honest grades are the same as without the ten.
 
-The class is graded twice, without and with hostile students, by the class command itself in two temporary copies of the
-course, with the same secret seeds; then everything that either left behind is compared.
+The class is graded twice, without and with hostile students, by the class command itself in two temporary copies of
+the course, with the same secret seeds. Then everything that either left is compared.
 """
 
 import random
@@ -25,7 +25,7 @@ EVERY_S = 10  # between two lines of progress
 
 @dataclass(frozen=True)
 class Cohort:
-    """Who hands in what. `few`: only cheap kernel answers, for the sample."""
+    """The students and their hand-ins. `few` limits the sample to cheap kernel answers."""
 
     labs: list[str]
     honest: int
@@ -38,7 +38,8 @@ class Cohort:
         return [name for i, name in enumerate(self.names()) if (turn - i) % count < self.labs_each]
 
     def themes_of(self, lab: str) -> list[str]:
-        """All ten in a course of few labs; in one of many each hands in some, for its limits cost time."""
+        """Return all ten themes in a course of few labs. In a course of many labs each hands in some, because its
+        limits cost time."""
         turn, count = self.labs.index(lab), len(self.labs)
         return [theme for i, theme in enumerate(self.themes) if (turn - i) % count < MOST_LABS]
 
@@ -75,7 +76,8 @@ def run(everything: bool, say, question: str | None = None, jobs: int = 2) -> tu
 def prove(
     folder: Path, wanted: Cohort, say, jobs: int = 2, walls: dict[str, str] | None = None
 ) -> tuple[list[dict], list[str]]:
-    """(rows of the table, what did not hold). `walls`: module -> code that takes a wall of the grader's away, to see it missed."""
+    """Return (rows of the table, violations). `walls` maps a module to code that removes one of the grader's walls,
+    to see it missed."""
     folder.chmod(0o755)  # boxes have users of their own, who pass through
     alone, mixed = (Course(folder / name, wanted.labs).make() for name in ("without", "with"))
     enemies = hand_in(wanted, alone, mixed)
@@ -138,7 +140,7 @@ def _grade(course: Course, name: str) -> dict[str, tuple[Said, Said]]:
 
 
 def _lab(wanted, lab, alone, mixed, said, enemies, say, broken) -> list[dict]:
-    """Compares one lab's outcome; a row for the honest, and one for each hostile student."""
+    """Compare one lab's outcome. Return a row for the honest, and one for each hostile student."""
     (quiet, quiet_pages), (loud, loud_pages) = said
     for one, what in ((quiet, "without"), (loud, "with")):
         broken += promises.quiet(one, f"{lab} {what}")

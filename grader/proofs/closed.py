@@ -1,10 +1,12 @@
-"""Closed by default, held by a generator: right answers that do too much of one counted quantity lose points.
+"""Generate right answers that spend too much of one counted quantity, and check that they lose points, because
+whatever isn't allowed is closed.
 
-Each kernel question's right answer is made to spend more in each way of `wasteful`, at every size, at the compiled one alone,
-or at sizes that nobody names. Its results stay right, so only evidence can tell. Answers about ranks send too much, and all
-questions get answers that are useless: zeros, the mean, the last case's output, and what is wrong beyond every known size.
+Each kernel question's right answer is made to spend more in each way of `wasteful`, at every size, at the compiled
+one alone, or at secret sizes. Its results stay right, so only evidence can tell. Answers about ranks send too much,
+and all questions get useless answers: zeros, the mean, the last case's output, and output that is wrong beyond every
+known size.
 
-A suite goes on where it ended: a record (--record FILE) keeps what was found of each answer, and when.
+A suite resumes where it ended, because a record (--record FILE) keeps each answer's result, and when.
 """
 
 import json
@@ -41,12 +43,12 @@ CANNOT_BE_MADE = (
     "NotImplementedError",
     "AttributeError",
     "BadIR",
-)  # what is done to it is no kernel
+)  # the changed cell isn't a kernel
 OF_A_SET = {"TILE", "BITS", "D", "G"}
 
 
 def condition(question, where: str) -> str:
-    """Return where an answer does more, as an expression of `p`; "" where the question has no such place."""
+    """Return where an answer does more, as an expression of `p`, or "" if the question has no such case."""
     drawn = [question.metered(np.random.default_rng(seed)).sizes for seed in range(DRAWS)]
     near = " and ".join(
         f"{min(d[name] for d in drawn)} <= p.{name} <= {max(d[name] for d in drawn)}" for name in drawn[0]
@@ -64,7 +66,7 @@ def condition(question, where: str) -> str:
 
 
 def known(question) -> dict[str, int]:
-    """Return the largest size along each axis that anybody may know: shown, metered, compiled or timed."""
+    """Return the largest public size along each axis: shown, metered, compiled or timed."""
     metered = [question.metered(np.random.default_rng(seed)) for seed in range(DRAWS)]
     timed = question.speed.case if question.speed else None
     return largest(case for case in (*question.public, *metered, question.compile_case, timed) if case)
@@ -97,7 +99,7 @@ def limit(question, way: str, where: str) -> int:
 
 
 def allowed(question, way: str, case) -> float:
-    """Return the strictest of the limits of what a way spends; 0 where a way counts nothing."""
+    """Return the strictest limit of a way's quantity, or 0 if the way counts nothing."""
     every = [budget for part in question.budgets for budget in account(question, part, case)]
     if way == "scratch":
         found = [b for b in every if b.tensor in ("scratch", "all") and b.access in ("any", "store")]
@@ -110,7 +112,8 @@ def allowed(question, way: str, case) -> float:
 
 
 def places(question, way: str) -> tuple[str, ...]:
-    """Return where a way must be caught: bytes in every case, the rest where all is counted, zeros beyond every size too."""
+    """Return where a way must be caught: bytes in every case, the rest where all is counted, zeros beyond every size
+    too."""
     if way in WRONG:
         axes = beyond(question) if way == useless.ZEROS and question.compiles else ()
         return (EVERYWHERE, *(BEYOND + axis for axis in axes))
@@ -130,7 +133,7 @@ def ways(question) -> tuple[str, ...]:
 
 
 def many(question, where: str) -> bool:
-    """Whether any limit asks for a second program."""
+    """Return whether any limit asks for a second program."""
     large = where == COMPILED and question.compile_case
     case = large or question.metered(np.random.default_rng(SEED))
     case = replace(case, sm_count=case.sm_count or 32)
@@ -139,7 +142,7 @@ def many(question, where: str) -> bool:
 
 
 def made(question, way: str, where: str) -> str:
-    """Return the answer that does too much; raises NotMade."""
+    """Return the answer that does too much. Raises NotMade."""
     source = right(question.id)
     if not question.compiles:
         if way in WRONG:
@@ -216,7 +219,7 @@ def keep(rows: list[dict], record: Path) -> None:
 def run(
     everything: bool, say, question: str | None = None, jobs: int = 1, record: Path | None = None
 ) -> tuple[list[dict], list[str]]:
-    """(a row for each answer that was made, those that live). What a record has already is not judged again."""
+    """Return (a row for each answer that was made, the survivors). Answers already in a record aren't judged again."""
     before = rows_of(record) if record else []
     done = {tuple(row[name] for name in TASK) for row in before}
     asked = [task for task in tasks(everything, question) if task not in done]

@@ -1,6 +1,6 @@
 """python -m grader suites [SUITE ...] [--all] [--json]
 
-Without --all a fixed sample, as continuous integration runs it. Ends with 1 where the grader did not keep its word.
+Without --all a fixed sample runs, as in continuous integration. Ends with 1 if the grader did not keep its word.
 """
 
 import argparse
@@ -39,7 +39,7 @@ def main(argv: list[str]) -> int:
         "--record",
         type=Path,
         metavar="FILE",
-        help="of the suites closed and front-ends: kept, and gone on with where it ended",
+        help="of the suites closed and front-ends, kept so that the next run resumes",
     )
     parser.add_argument("--answers-each", type=int, metavar="N", help="of a question, in front-ends --all")
     wants = parser.parse_args(argv)

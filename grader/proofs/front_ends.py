@@ -1,8 +1,10 @@
-"""Both ways to Triton IR: with Triton's compiled library, and with the builder in Python that stands in where it is missing.
+"""Compare both ways to Triton IR: Triton's compiled library, and the builder in Python that replaces it where it is
+missing.
 
-Every answer is lowered both ways, for the same cases. Where its plans and texts are the same, so is everything after them: the
-machine runs the same operations on the same inputs. Where a text differs, because one way folds what the other does not, and
-for a sample, the answer is judged both ways: the same verdict, points and sentences, and the same counts for each case.
+Every answer is lowered both ways, for the same cases. If its plans and texts are the same, so is everything after
+them, because the machine runs the same operations on the same inputs. If a text differs, because one way folds more
+than the other, and for a sample, the answer is judged both ways: the same verdict, points and sentences, and the same
+counts for each case.
 """
 
 import hashlib
@@ -61,7 +63,7 @@ def judged(question, source: str, worker: warm.Worker) -> tuple[dict, list]:
 
 
 def lowered(question, source: str, worker: warm.Worker) -> list:
-    """Each case's plan, with its texts in the place of their numbers, or the error that it met; and what it printed."""
+    """Return each case's plan, with its texts instead of their numbers, or its error, and its prints."""
     with through(worker, []):
         try:
             found = parts.gather(question, answer.normalise(source), SEED).lowered()
@@ -82,7 +84,7 @@ def with_texts(plan: Plan, texts: tuple[str, ...]) -> tuple:
 
 
 def texts_apart(question, source: str) -> str:
-    """Where the two ways' plans, texts or sentences part for one answer; "" where the machine gets the same."""
+    """Return where the two ways' plans, texts or sentences differ for one answer, or "" if the machine gets the same."""
     one, other = (lowered(question, source, way) for way in (COMPILED, IN_PYTHON))
     if len(one) != len(other):
         return apart(one, other, "lowered")
@@ -99,14 +101,14 @@ def _cases_apart(one, other) -> str:
 
 
 def differences(question_id: str, source: str) -> tuple[str, str]:
-    """Where the two ways' verdicts on one answer part, and where its counts do, in a sentence each."""
+    """Return where the two ways' verdicts on one answer differ, and where its counts do, in a sentence each."""
     question = questions.find(question_id)
     (one, heard), (other, heard_too) = (judged(question, source, way) for way in (COMPILED, IN_PYTHON))
     return apart(one, other, "verdict"), apart(heard, heard_too, "runs")
 
 
 def apart(one, other, where: str) -> str:
-    """Name the first place in which two values as plain data differ."""
+    """Name the first position in which two values as plain data differ."""
     if type(one) is type(other) and isinstance(one, list | tuple) and len(one) == len(other):
         rows = zip(range(len(one)), one, other, strict=True)
     elif isinstance(one, dict) and isinstance(other, dict) and one.keys() == other.keys():
@@ -117,7 +119,7 @@ def apart(one, other, where: str) -> str:
 
 
 def answers(question) -> dict[str, str]:
-    """Every answer of the proofs: the right one, its honest forms and its wrong ones."""
+    """Return every answer of the proofs: the right one, its other forms and its wrong ones."""
     found = {f"honest: {name}": honest.source(question, name) for name in honest.forms(question)}
     rows = wrong.table(question).items()
     return found | {f"wrong: {name}": wrong.source(question, row) for name, row in rows}
@@ -134,8 +136,8 @@ def sampled(question) -> list[str]:
 
 
 def judge(question_id: str, name: str, in_full: bool = True) -> dict:
-    """A row: the answer, how it was compared, where its texts part, where its counts do, and what must not part and does:
-    the verdict, and counts of the same texts."""
+    """Return a row: the answer, how it was compared, where its texts differ, where its counts do, and any forbidden
+    difference: the verdict, and counts of the same texts."""
     row = {
         "question": question_id,
         "answer": name,
@@ -163,8 +165,8 @@ def run(
     record: Path | None = None,
     answers_each: int | None = None,
 ) -> tuple[list[dict], list[str]]:
-    """(a row for each answer, every broken promise). `record` is a file, which keeps the questions that are done;
-    `answers_each` are drawn of each question, always the same ones, where all would take too long."""
+    """Return (a row for each answer, every broken promise). `record` is a file, which keeps the finished questions.
+    `answers_each` answers are drawn of each question, always the same ones, if all would take too long."""
     found, rows = kept(record), []
     for one in (one for one in kernel_questions() if question in (None, one.id)):
         names, drawn, mine = list(answers(one)), sampled(one), []
@@ -183,7 +185,7 @@ def run(
 
 
 def kept(path: Path | None) -> dict:
-    """A record with what was found before by the same versions; an empty one where there is none."""
+    """Return a record with the earlier results of the same versions, or an empty one."""
     fresh = {"date": str(date.today()), "versions": record.versions(), "questions": {}}
     if not path or not path.exists():
         return fresh
@@ -192,7 +194,8 @@ def kept(path: Path | None) -> dict:
 
 
 def summed(rows: list[dict]) -> dict:
-    """One question's rows: how many answers have the same texts, and the others by name with what differs."""
+    """Sum up one question's rows: how many answers have the same texts, and the others by name with their
+    differences."""
     others = {
         row["answer"]: (row["broken"] or row["counts"] or row["texts"])[:300]
         for row in rows

@@ -1,4 +1,4 @@
-"""The honest corpus: unusual right answers get full points, or lose exactly what they honestly cost."""
+"""Check unusual right answers: they get full points, or lose exactly their honest costs."""
 
 import ast
 
@@ -15,13 +15,13 @@ AS_IT_STANDS = "as it stands"
 
 
 def forms(question) -> dict:
-    """Return name -> (parts lost, edits or cell), the right answer as it stands first."""
+    """Return name -> (parts lost, edits or cell), the plain right answer first."""
     return {AS_IT_STANDS: ((), ()), **unusual(question)}
 
 
 def unusual(question) -> dict:
-    """Return the right answers that a question's folder holds: of kernels as in `forms`, in numpy name -> cell, of ranks
-    name -> edits."""
+    """Return the right answers in a question's folder: of kernels as in `forms`, in numpy name -> cell, of ranks name
+    -> edits."""
     if not (questions.folder(question.id) / "answers/forms.py").exists():
         return {}
     return questions.part_of(question.id, "answers.forms").FORMS
@@ -35,7 +35,7 @@ def source(question, name: str) -> str:
 
 
 def judge(question_id: str, name: str) -> dict:
-    """A row: the verdict, and what of the promise it breaks."""
+    """Return a row: the verdict, and the broken parts of the promise."""
     question = questions.find(question_id)
     try:
         verdict = referee.grade_one(source(question, name), question, seed=SEED, eager=False)
@@ -78,7 +78,7 @@ def run(everything: bool, say, question: str | None = None, jobs: int = 1) -> tu
 
 
 def sampled(question) -> list[str]:
-    """What continuous integration judges: one form a topic, since a right answer is judged to its last part."""
+    """Return the sample of continuous integration: one form a topic, since a right answer is judged to its last part."""
     return sample([name for name in forms(question) if name != AS_IT_STANDS], 1) if leads(question) else []
 
 
@@ -87,7 +87,7 @@ def words(row: dict) -> list[str]:
 
 
 def misfits(question) -> list[str]:
-    """What is wrong with a question's forms, found without judging anything."""
+    """Return what is wrong with a question's forms, found without judging anything."""
     found = [trouble for name in forms(question) for trouble in _misfits_of_form(question, name)]
     if len(forms(question)) - 1 < LEAST:
         found.append(f"must have {LEAST} honest forms or more, got {len(forms(question)) - 1}")

@@ -1,4 +1,4 @@
-"""Wrong answers made from a right one: each a single small change of its syntax tree."""
+"""Make wrong answers from a right one: each a single small change of its syntax tree."""
 
 import ast
 import copy
@@ -41,12 +41,12 @@ RENAMED = {
 }
 DROPPED = ("mask", "other", "axis", "bitcast")
 BODIES = (ast.FunctionDef, ast.For, ast.While)
-OPTIONS = ("num_warps", "num_stages")  # of a step; they change no value and are for the clock to judge
+OPTIONS = ("num_warps", "num_stages")  # of a step; they change no value, so only the clock can judge them
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """`name` says what became of which words, and stays the same while the cell around them changes."""
+    """`name` says which words changed and how, and stays the same while the cell around them changes."""
 
     name: str
     line: int
@@ -92,7 +92,7 @@ def _options(tree: ast.AST) -> set[int]:
 
 
 def _changes(node: ast.AST) -> Iterator[tuple[str, Callable]]:
-    """(what, change in place) for one node."""
+    """Return (description, change in place) for one node."""
     if isinstance(node, ast.Compare) and type(node.ops[0]) in COMPARED:
         other = COMPARED[type(node.ops[0])]
         yield "comparison", lambda n: n.ops.__setitem__(0, other())
@@ -124,7 +124,7 @@ def _binary(node: ast.BinOp) -> Iterator[tuple[str, Callable]]:
 
 
 def _neutral(op: ast.operator) -> ast.AST:
-    """What leaves the other side as it is."""
+    """Return the value that leaves the other side as it is."""
     value = -1 if isinstance(op, ast.BitAnd) else 1 if isinstance(op, ast.Mult | ast.Div) else 0
     return ast.Constant(True) if isinstance(op, ast.BitAnd) else ast.Constant(value)
 
@@ -171,7 +171,7 @@ def _rounded_down(node: ast.Call) -> None:
 
 
 def _statements(node: ast.AST, again: set[str]) -> Iterator[tuple[str, Callable]]:
-    """Statements left out: calls, and assignments to a name that has a value without them."""
+    """Leave out statements: calls, and assignments to a name that has a value without them."""
     for position, statement in enumerate(node.body):
         called = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call)
         if called or isinstance(statement, ast.AugAssign) or _targets(statement) & again:

@@ -2,8 +2,8 @@
 
     python -m grader necessity [QUESTION ...] [--seeds 3000] [--least 0.999]
 
-In numpy, no kernel runs: a mistake's whole output is computed (`wrong` and its variants), a shortcut (SHORTCUTS of the
-topic) says whether a case gives it away. Public cases don't count: everybody sees them.
+In numpy, no kernel runs: a mistake's whole output is computed (`wrong` and its variants), and a shortcut (SHORTCUTS
+of the topic) says whether a case gives it away. Public cases don't count, because every student sees them.
 """
 
 import argparse
@@ -26,7 +26,7 @@ LEAST = 0.999
 
 @dataclass
 class Row:
-    """One way of being wrong, and the kinds of cases that caught it; "" counts the seeds that let it pass."""
+    """One way of being wrong, and the kinds of cases that caught it. "" counts the seeds that missed it."""
 
     question: str
     name: str
@@ -55,7 +55,7 @@ def ways(question: Question) -> Iterator[tuple[str, Callable, bool]]:
 
 
 def computes(function: Callable) -> bool:
-    """A shortcut that gives outputs says so itself: computes = True."""
+    """Return whether a shortcut gives outputs, which it declares by computes = True."""
     return getattr(function, "computes", False)
 
 
@@ -136,7 +136,7 @@ def measured(question: Question, seeds: range, say=lambda row: None, every: int 
 
 def main(words: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m grader necessity", description=__doc__.split("\n")[0])
-    parser.add_argument("question", nargs="*", help="questions, or topics; all of them by default")
+    parser.add_argument("question", nargs="*", help="questions, or topics, by default all")
     parser.add_argument("--seeds", type=int, default=3000, help="checks to draw for each question")
     parser.add_argument("--least", type=float, default=LEAST, help="the share that must be caught")
     asked = parser.parse_args(words)

@@ -1,9 +1,9 @@
-"""The same answers in CPU and in GPU mode: solutions, honest forms and wrong answers get the same verdicts.
+"""Compare answers in CPU and in GPU mode: solutions, honest forms and wrong answers get the same verdicts.
 
 python -m grader suites-on-gpu [--honest N] [--wrong N] [--closed N] [--question ID] [--json FILE] [--seconds S]
 
-Needs a GPU. Parts whose evidence a GPU changes (the clock instead of counted bytes) are compared by nobody.
---closed N judges N answers that do too much, or something useless, in GPU mode alone: none may keep all its points.
+Needs a GPU. Parts whose evidence a GPU changes (the clock instead of counted bytes) aren't compared. --closed N
+judges N wasteful or useless answers, in GPU mode alone: none may keep all its points.
 """
 
 import argparse
@@ -23,7 +23,7 @@ SEED = 2026
 
 
 def answers(question, forms: int, wrongs: int) -> dict[str, str]:
-    """name -> cell: the solution, then honest forms and wrong answers, spread over all there are."""
+    """Return name -> cell: the solution, then honest forms and wrong answers, spread over all there are."""
     found = {"solution": right(question.id)}
     for name in honest.sample([n for n in honest.forms(question) if n != honest.AS_IT_STANDS], forms):
         found[f"honest: {name}"] = honest.source(question, name)
@@ -85,7 +85,7 @@ def main(argv: list[str]) -> int:
 
 
 def closed_alone(options, until: float, head: dict) -> int:
-    """Judge answers of the suite closed here, of every question as many as of any, and in different ways."""
+    """Judge answers of the suite closed here, equally many for every question, in different ways."""
     rows, tasks = [], spread(options.closed, options.question)
     for task in tasks:
         if time.monotonic() > until:
@@ -103,7 +103,8 @@ def closed_alone(options, until: float, head: dict) -> int:
 
 
 def spread(count: int, question: str | None = None) -> list[tuple[str, str, str]]:
-    """Return so many tasks of kernel questions, one a question at a time, each question beginning with another way."""
+    """Return this number of kernel questions' tasks, one question at a time, each question beginning with another
+    way."""
     each = []
     for place, one in enumerate(kernel_questions()):
         if question in (None, one.id):

@@ -1,4 +1,4 @@
-"""The right answer of a kernel question, from which wrong ones are made: a cell of the tests, or of its solution."""
+"""Return the right answer of a kernel question, the base of wrong ones: a cell of the tests, or of its solution."""
 
 import re
 from functools import cache

@@ -1,8 +1,8 @@
-"""A class of hundreds on several workers, of which some are killed, as is the scheduler, as is the class command itself.
+"""Grade a class of hundreds on several workers, killing some workers, the scheduler, and the class command itself.
 
-The same submissions are graded twice by the class command: serially, and with --jobs while processes are killed. Every
-record must be there once, with the same verdict, and every grade the same; the rows say what it cost, and what 10,000
-submissions would.
+The same submissions are graded twice by the class command: serially, and with --jobs while processes are killed.
+Every record must be there once, with the same verdict, and every grade the same. The rows give the cost, and the
+estimate for 10,000 submissions.
 """
 
 import os
@@ -30,7 +30,7 @@ EVERY_S = 10
 
 @dataclass
 class Plan:
-    """Who is killed, and at which share of the answers."""
+    """The processes to kill, and at which share of the answers."""
 
     students: int
     jobs: int
@@ -83,7 +83,7 @@ def prove(folder: Path, wanted: Plan) -> tuple[dict, list[str]]:
 
 
 class Runs:
-    """The class command with --jobs, killed and started again; kills others on its way."""
+    """The class command with --jobs, killed and started again. It kills others on its way."""
 
     def __init__(self, course: Course, wanted: Plan):
         self.course, self.wanted, self.said, self.killed = course, wanted, [], []
@@ -129,7 +129,7 @@ def find(root: Path, what: str) -> int | None:
 
 
 def compare(serial: Course, farm: Course, alone, runs: Runs, wanted: Plan) -> list[str]:
-    """What does not hold."""
+    """Return the violations."""
     broken = [
         f"the {n} run must end with 0, got {s.code}: {s.lines[-3:]}"
         for n, s in (("serial", alone), ("farm's", runs.said[-1]))
@@ -170,7 +170,7 @@ def compare(serial: Course, farm: Course, alone, runs: Runs, wanted: Plan) -> li
 
 
 def report(serial: Course, farm: Course, alone, runs: Runs, wanted: Plan) -> dict:
-    """What it cost, in seconds of this machine, and what more would."""
+    """Report the cost in seconds of this machine, and the estimate for more."""
     took = outcome.seconds(farm)
     kinds = scale_plan.by_kind(took)
     measured = scale_plan.measured(runs.said, wanted)

@@ -1,4 +1,4 @@
-"""What a class of another size would cost, worked out of one that was measured; every number says what it stands on."""
+"""Estimate the cost of a class of another size from a measured one. Every number names its basis."""
 
 import re
 
@@ -49,7 +49,8 @@ def measured(said: list, wanted) -> dict:
 
 
 def plan(size: int, students: int, kinds: dict[str, dict], cost: dict) -> dict:
-    """For `size` submissions of the same make: numpy answers grow with the class, kernels' texts too, at worst."""
+    """Estimate for `size` submissions of the same kind. Numpy answers grow with the class, and at worst kernels'
+    texts too."""
     grown = size / students
     checks = {kind: round(row["answers"] * grown) for kind, row in kinds.items()}
     work_s = sum(checks[kind] * kinds[kind]["mean_s"] for kind in checks)

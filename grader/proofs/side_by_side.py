@@ -1,4 +1,4 @@
-"""Many answers judged at once: several processes, each with jails of its own, results in the order of the tasks."""
+"""Judge many answers in parallel: several processes, each with jails of its own, results in the order of the tasks."""
 
 import atexit
 import multiprocessing
@@ -18,7 +18,7 @@ def cores() -> int:
 
 
 def judged(judge: Callable, tasks: list[tuple], jobs: int) -> Iterator:
-    """judge(*task) for each task. With more than one job `judge` must stand at the top of a module."""
+    """Yield judge(*task) for each task. With more than one job `judge` must be a top-level function of a module."""
     if jobs <= 1 or len(tasks) < 2:
         yield from (judge(*task) for task in tasks)
         return
@@ -34,7 +34,7 @@ def _begin() -> None:
 
 
 def with_signs_of_life(results: Iterator, tasks: list[tuple]) -> Iterator[tuple]:
-    """(task, result) as they come; on stderr now and then where it stands."""
+    """Yield (task, result) as they come. From time to time, print progress on stderr."""
     last = time.monotonic()
     for number, (task, result) in enumerate(zip(tasks, results, strict=True), 1):
         if time.monotonic() - last > EVERY_S:

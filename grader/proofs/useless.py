@@ -1,6 +1,6 @@
-"""Answers that return what was not asked, made from a right one: zeros, the mean, or the output of the case before.
+"""Make useless answers from a right one: zeros, the mean, or the output of the case before.
 
-A kernel's copy does so everywhere, or beyond the largest size that anybody knows. Of a function its results are replaced.
+A kernel's copy does so everywhere, or beyond the largest public size. For a function, its results are replaced.
 """
 
 import ast

@@ -1,6 +1,6 @@
-"""Answers that do too much, made from a right one: a copy of its kernels spends more of one counted quantity.
+"""Make wasteful answers from a right one: a copy of its kernels spends more of one counted quantity.
 
-The copy is launched everywhere, at the compiled size alone, or at sizes that nobody names. Its results are the same.
+The copy is launched everywhere, at the compiled size alone, or at secret sizes. Its results are the same.
 """
 
 import ast
@@ -38,7 +38,7 @@ class NotMade(ValueError):
 def cell(source: str, entry: str, way: Callable, where: str = "True", limit: int = 0) -> str:
     """Return the answer whose kernels spend more, in a way such as those of WAYS, where the condition `where` on `p` holds.
 
-    `limit`: the operations that a launch may do, which arithmetic then does once more."""
+    `limit` is the number of operations that a launch may do, which arithmetic then does once more."""
     tree = ast.parse(source)
     kernels = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef) and jitted(node)}
     launch = next(node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == entry)
@@ -80,7 +80,7 @@ def {entry}(p):
 
 
 class More:
-    """What a way adds beside changed copies: kernels, and what it does to the plan."""
+    """A way's additions besides changed copies: kernels, and its change of the plan."""
 
     def __init__(
         self, plan: str = "        pass", kernels: tuple[str, ...] = (), before: tuple[str, ...] = ()
@@ -154,7 +154,7 @@ def every_store(copies: dict, tops: list[str]) -> More:
 
 
 def read_back(copies: dict, tops: list[str]) -> More:
-    """What was stored is loaded and stored again."""
+    """Load every stored value and store it again."""
 
     def change(node: ast.Expr) -> list[ast.Expr]:
         pointer, _, *more = node.value.args
@@ -181,7 +181,7 @@ def made(count: int, **more) -> More:
 
 
 def spending(words: str, a_turn: int) -> Callable:
-    """Work whose result each store of the kernel waits for: all programs together do `p`'s limit again."""
+    """Add work whose result each store of the kernel waits for. All programs together do `p`'s limit again."""
 
     def way(copies: dict, tops: list[str]) -> More:
         count = 0
@@ -261,7 +261,7 @@ FIRST = """    if tl.program_id(0) + tl.program_id(1) + tl.program_id(2) > 0:
 
 
 def serial(copies: dict, tops: list[str], idle: bool = False) -> More:
-    """One program after the other, all by the first; `idle`: and all others are there, and do nothing."""
+    """Run one program after the other, all work in the first. With `idle`, all others are launched and do nothing."""
     found = []
     for name, node in list(copies.items()):
         if name not in tops:

@@ -1,4 +1,4 @@
-"""Answers about ranks that send too much, or are wrong beyond a size: a right one that is given another communicator."""
+"""Make wasteful answers about ranks, or ones that are wrong beyond a size: a right answer gets another communicator."""
 
 import numpy as np
 
@@ -62,7 +62,8 @@ def beyond(source: str, entry: str, condition: str) -> str:
 
 
 def conditions(question) -> dict[str, str]:
-    """Return for each axis of a rank's arrays that hidden cases lengthen: its name, and where it is longer than any known one."""
+    """Return for each axis of a rank's arrays that hidden cases lengthen: its name, and where it is longer than any
+    known one."""
     known = longest(question.public)
     drawn = longest(question.hidden(np.random.default_rng(0)))
     found = {}

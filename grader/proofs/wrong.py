@@ -1,4 +1,4 @@
-"""The zoo: wrong answers lose what they should, and of the mutants of a right one only the equivalent live."""
+"""Check the zoo: wrong answers lose the right parts, and only the equivalent mutants of a right one survive."""
 
 import ast
 import hashlib
@@ -33,7 +33,7 @@ def source(question, row: Mistake) -> str:
 
 
 def sentence(question, row: Mistake) -> str:
-    """Return what the report must say of a mistake; "" where it has no words of its own."""
+    """Return the report's required words for a mistake, or "" if it has no words of its own."""
     told = {m.name: m.sentence for m in question.mistakes if m.sentence}
     told |= {name: said for name, (said, _) in getattr(question, "habits", {}).items()}
     return told[row.told_as] if row.told_as else row.sentence
@@ -41,7 +41,7 @@ def sentence(question, row: Mistake) -> str:
 
 @cache
 def survivors() -> dict[str, dict[str, str]]:
-    """Return the mutants that compute what the right answer does: question -> mutant -> why."""
+    """Return the mutants equivalent to the right answer: question -> mutant -> why."""
     found = json.loads(SURVIVORS.read_text(encoding="utf-8"))
     return {
         question: {mutant: why for why, mutants in reasons.items() for mutant in mutants}
@@ -64,7 +64,7 @@ def judged(question, source: str) -> Record:
 
 
 def wrong(question, name: str) -> str:
-    """What of the promise a wrong answer breaks, with its report."""
+    """Return the promises that a wrong answer breaks, with its report."""
     row = table(question)[name]
     try:
         verdict = judged(question, source(question, row))
@@ -93,7 +93,7 @@ def lives(question, mutant: Mutant) -> bool:
 
 
 def judge(question_id: str, kind: str, name: str) -> tuple[str | bool, float]:
-    """(what a wrong answer breaks, or whether a mutant lives; seconds)."""
+    """Return (the promises that a wrong answer breaks, or whether a mutant lives; seconds)."""
     started, question = time.monotonic(), questions.find(question_id)
     found = wrong(question, name) if kind == "wrong" else lives(question, changed(question_id)[name])
     return found, time.monotonic() - started
@@ -105,18 +105,20 @@ def sample(names: list[str], count: int) -> list[str]:
 
 
 def leads(question) -> bool:
-    """The kernel question with the most parts, the first of equals, stands for its topic where judging is slow."""
+    """Return whether a kernel question represents its topic where judging is slow: the one with the most parts, the
+    first among equals."""
     of_topic = [one for one in kernel_questions() if one.slug == question.slug]
     return question.id == max(of_topic, key=lambda one: len(one.parts)).id
 
 
 def smallest(questions: list) -> str:
-    """The first of those with the fewest parts, the soonest judged."""
+    """Return the first of those with the fewest parts, the soonest judged."""
     return min(questions, key=lambda one: len(one.parts)).id
 
 
 def costs(question) -> dict[str, list[str]]:
-    """How a part beside the values is judged, the bar for the time apart -> wrong answers that lose such a part."""
+    """Return judge of a part other than the values -> wrong answers that lose such a part. A timed part counts as
+    "speed"."""
     found, judges = {}, {part.name: part.judge for part in question.parts}
     for name, row in table(question).items():
         if row.part != "values":
@@ -125,7 +127,7 @@ def costs(question) -> dict[str, list[str]]:
 
 
 def sampled(question) -> dict[str, list[str]]:
-    """What continuous integration judges of a question."""
+    """Return the sample of a question that continuous integration judges."""
     return {"wrong": sampled_wrong(question), "mutant": sampled_mutants(question)}
 
 
@@ -167,7 +169,7 @@ def _tasks(one, everything: bool) -> list[tuple[str, str, str]]:
 
 
 def _row(one, found: list[tuple], broken: list[str]) -> dict:
-    """What became of one question's wrong answers and mutants; adds to the broken promises."""
+    """Return the result of one question's wrong answers and mutants, and add to the broken promises."""
     seconds, same = sum(took for _, (_, took) in found), equivalent(one)
     said = {name: why for (_, kind, name), (why, _) in found if kind == "wrong"}
     alive = {name: it for (_, kind, name), (it, _) in found if kind == "mutant"}
@@ -203,7 +205,7 @@ def words(row: dict) -> list[str]:
 
 
 def misfits(question) -> list[str]:
-    """What is wrong with a question's tables, found without judging anything."""
+    """Return what is wrong with a question's tables, found without judging anything."""
     rows, same = table(question), equivalent(question)
     found = [trouble for name in rows for trouble in _misfits_of_row(question, name)]
     if len(rows) < LEAST:
@@ -225,7 +227,7 @@ def misfits(question) -> list[str]:
 
 
 def named_twice(question) -> list[str]:
-    """Find names that stand for two sentences, or for two wrong answers."""
+    """Find names that denote two sentences, or two wrong answers."""
     found = []
     for rows in ([m for m in question.mistakes if m.sentence], [m for m in question.mistakes if m.made]):
         names = [row.name for row in rows]
@@ -234,7 +236,7 @@ def named_twice(question) -> list[str]:
 
 
 def of_no_question() -> list[str]:
-    """Questions that the survivors' file speaks of and nobody asks."""
+    """Return questions that the survivors' file names and the course doesn't ask."""
     return sorted(survivors().keys() - questions.load().keys())
 
 
@@ -254,7 +256,7 @@ def _misfits_of_row(question, name: str) -> list[str]:
 
 
 def told(question_id: str, name: str) -> str:
-    """Return what a numpy question's wrong answer is told."""
+    """Return the hint for a numpy question's wrong answer."""
     question = questions.find(question_id)
     verdict = judged(question, source(question, table(question)[name]))
     return verdict.parts[0].look if verdict.parts else ""

@@ -1,4 +1,5 @@
-"""What is asked: the model of a question, how its cases are placed in memory, and the catalogue of all topics."""
+"""Describe what is asked: the model of a question, how its cases are placed in memory, and the catalogue of all
+topics."""
 
 from grader.questions.catalog import find, folder, load, part_of
 from grader.questions.model import (

@@ -1,7 +1,8 @@
-"""The account of a kernel question: every quantity that the machine counts has a bound, whether its author named it or not.
+"""Close the account of a kernel question: every quantity that the machine counts has a bound, whether its author
+named it or not.
 
-A question states budgets, by part. What they leave open is closed here, strictly: an input is loaded once, an output is
-stored once and never loaded, scratch is empty, arithmetic has a limit for each element, and no program does all the work.
+A question states budgets, by part. This module closes the rest strictly: an input is loaded once, an output is stored
+once and never loaded, scratch is empty, arithmetic has a limit for each element, and no program does all the work.
 """
 
 import math
@@ -15,13 +16,13 @@ from grader.questions.side_by_side import side_by_side
 from grader.questions.timed import CHIP, timed
 from grader.questions.work import work
 
-SMALL = 0.1  # an input of less than this share of all bytes may be loaded by every program, within this share of them
+SMALL = 0.1  # every program may load an input of less than this share of all bytes, within this share
 A_FEW = 8192  # bytes that a small input may take in any case, as a codebook that every program loads
 CYCLES = 64  # of a lane, for each element that is moved
 EACH = 32  # operations of every kind for each element that is moved
 A_PROGRAM = 65536  # elements of the largest tensor that one program may have to itself
 MOST_LAUNCHES = 4
-MOVED = 3  # times all tensors: waves that share little, and scratch
+MOVED = 3  # times all tensors, for waves that share little, and scratch
 WHOLE_SECTORS = 2  # bytes in whole sectors, over the bytes that the budgets allow
 OPEN = "what this tensor is loaded or stored for, and how often: no other limit of this question speaks of it"
 KEPT = "what is stored and loaded again: a block lives in its variable as long as the program needs it"
@@ -32,7 +33,7 @@ BYTES = ("dedup", "sectors", "requested")
 
 
 def account(question: KernelQuestion, part: str, case: Case) -> list[Budget]:
-    """Return all limits of a part; the first part with budgets closes what all of them leave open."""
+    """Return all limits of a part. The first part with budgets closes what all budgets leave open."""
     stated = {name: rule(case) for name, rule in question.budgets.items()}
     own = [with_bytes(b, question, case) for b in [*stated[part], *without_a_clock(question, part, case)]]
     if part != next(iter(stated)):
@@ -50,7 +51,7 @@ def without_a_clock(question: KernelQuestion, part: str, case: Case) -> list[Bud
 
 
 def with_bytes(budget: Budget, question: KernelQuestion, case: Case) -> Budget:
-    """Return a budget; one of time is no shorter than all tensors take to move, a few times."""
+    """Return a budget. One of time is no shorter than moving all tensors a few times."""
     if budget.count != "time":
         return budget
     moved = MOVED * sum(size(tensor, case) for tensor in question.tensors)
@@ -85,7 +86,7 @@ def size(tensor: Tensor, case: Case) -> int:
 
 
 def bounds(budget: Budget, tensor: str, access: str) -> bool:
-    """Whether a budget limits the bytes of this access from above, at each of its accesses."""
+    """Return whether a budget limits the bytes of this access from above, at each of its accesses."""
     names = budget.tensor in (tensor, "all")
     return names and budget.access in (access, "any") and budget.count in BYTES and math.isfinite(budget.most)
 
@@ -127,7 +128,7 @@ def closing(question: KernelQuestion, case: Case, stated: list[Budget]) -> list[
 
 
 def whole_sectors(times: float, allowed: float) -> Budget:
-    """Return the bound of the sectors that all accesses touch, as so many times the bytes that they are allowed."""
+    """Return the bound of the sectors that all accesses touch, as a factor of their allowed bytes."""
     return Budget(
         what="whole sectors of all tensors",
         count="sectors",
@@ -167,7 +168,7 @@ def shared_out(question: KernelQuestion, case: Case) -> Budget:
 
 
 def allowance(tensor: Tensor, case: Case, budgets: list[Budget]) -> float:
-    """Return the bytes of a tensor that its own budgets allow, or those of all tensors at once."""
+    """Return the bytes of a tensor that its own budgets allow, or those of all tensors together."""
     accesses = ("load",) if tensor.role == "in" else ("store",)
     found = 0.0
     for access in accesses:

@@ -1,4 +1,4 @@
-"""What a person grades in the labs: the graded cells that no check judges."""
+"""List the graded cells of the labs that no check judges, for a person to grade."""
 
 import json
 
@@ -8,7 +8,7 @@ KIND = "hand"
 
 
 def is_there(notebook: str) -> bool:
-    """Whether a lab has it: 01_gemm_tiling/kernel.ipynb"""
+    """Return whether a lab has it, for example 01_gemm_tiling/kernel.ipynb."""
     return (ROOT / "labs" / notebook).exists()
 
 

@@ -1,4 +1,4 @@
-"""What every topic draws its cases with: odd sizes, knobs from whole ranges, and a memory layout for each tensor alone."""
+"""Draw cases for every topic: odd sizes, knobs from whole ranges, and a separate memory layout for each tensor."""
 
 import math
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from grader.box.serve.frames import DTYPES
 
-# Half the gap between neighbours, relative to the number: what one rounding of a right result may cost.
+# Half the gap between neighbours, relative to the number. One rounding of a right result may cost that.
 ROUNDING = {"fp16": 2.0**-11, "bf16": 2.0**-8, "fp32": 2.0**-24}
 SMALLEST = {"fp16": 2.0**-24, "bf16": 1e-30, "fp32": 1e-30}  # fp16's smallest steps are absolute
 
@@ -26,7 +26,7 @@ def log_uniform(rng: np.random.Generator, low: float, high: float) -> float:
 
 
 def spread(rng: np.random.Generator, *names: str) -> dict:
-    """A layout for each tensor alone: no stride is 1, and no two tensors share their strides."""
+    """Draw a layout for each tensor. No stride is 1, and no two tensors share their strides."""
     chosen = rng.permutation(np.arange(2, 3 + len(names)))
     return {name: f"spread {n}" for name, n in zip(names, chosen, strict=False)}
 
@@ -36,5 +36,5 @@ def rounded(values: np.ndarray, dtype: str) -> np.ndarray:
 
 
 def where_finite(allowed: np.ndarray, want: np.ndarray) -> np.ndarray:
-    """Beside an infinity or a NaN that is wanted nothing is close."""
+    """Keep the tolerance where the expected value is finite. Nothing is close to an infinity or a NaN."""
     return np.where(np.isfinite(want), np.nan_to_num(allowed, nan=0.0, posinf=0.0), 0.0)

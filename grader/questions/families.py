@@ -1,4 +1,4 @@
-"""A family of wrong answers: one mistake, whatever tiles it is made with, and the shortcuts that some sizes alone give away."""
+"""A family of wrong answers: one mistake with any tiles, and the shortcuts that only some sizes reveal."""
 
 from collections.abc import Callable
 
@@ -17,7 +17,7 @@ def computing(output: Callable) -> Callable:
     return output
 
 
-# Shortcuts: (question, case) -> whether that case gives another answer than the right one.
+# Shortcuts: (question, case) -> whether that case gives a wrong answer.
 
 
 def within_limit(size: str, most: int) -> Callable:

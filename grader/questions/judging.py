@@ -1,5 +1,5 @@
-"""What a lab says about its judging, built from the question: its parts, their points, the numbers of its row, and all
-limits of its account."""
+"""Describe a question's judging for its lab: its parts, their points, the numbers of its row, and all limits of its
+account."""
 
 from dataclasses import replace
 
@@ -10,7 +10,7 @@ from grader.questions.model import KernelQuestion, Part, Question
 
 
 def table(question: Question) -> str:
-    """In Markdown, a row a part; a number that stands in the question is never written twice."""
+    """Return a Markdown table with a row per part. A number of the question is never written twice."""
     points = "bonus points" if question.bonus else "points"
     rows = [
         f"| {part.name} | {part.points:g} | {part.asks.format(**numbers(question))}{counted(question, part)} |"
@@ -20,7 +20,7 @@ def table(question: Question) -> str:
 
 
 def counted(question: Question, part: Part) -> str:
-    """The names of a part's limits; of a time also how long it may be, which no case changes."""
+    """Return the names of a part's limits. A limit of time also says its length, which no case changes."""
     if part.judge != "traffic":
         return ""
     case = question.metered(np.random.default_rng(0))
@@ -30,7 +30,7 @@ def counted(question: Question, part: Part) -> str:
 
 
 def numbers(question: Question) -> dict:
-    """What the words of a part may name in braces."""
+    """Return the names that a part's words may use in braces."""
     found = {"public": cases(len(question.public))}
     if not isinstance(question, KernelQuestion):
         return found

@@ -1,4 +1,4 @@
-"""Tensors as they lie in memory: strided, with poison in the gaps, so that reading or writing there shows."""
+"""Place tensors in memory: strided, with poison in the gaps, so that reading or writing there shows."""
 
 from dataclasses import dataclass
 
@@ -27,7 +27,8 @@ class Placed:
         return np.lib.stride_tricks.as_strided(flat, self.shape, steps)
 
     def indices(self, offsets: np.ndarray) -> np.ndarray:
-        """Elements of the storage as indices by axis, a row each; what lies in a gap between rows is left out."""
+        """Return elements of the storage as indices by axis, a row each. An element in a gap between rows is left
+        out."""
         found, left = np.zeros((len(offsets), len(self.shape)), np.int64), np.asarray(offsets, np.int64)
         for axis in sorted(range(len(self.shape)), key=lambda a: -self.strides[a]):
             found[:, axis] = np.minimum(left // max(1, self.strides[axis]), self.shape[axis] - 1)
@@ -46,7 +47,8 @@ class Placed:
 
 
 def strides(shape: tuple[int, ...], layout: str) -> tuple[int, ...]:
-    """Elements from one index to the next, by axis. "spread 3": neighbours 3 apart, and no other stride a multiple of it."""
+    """Return the distance in elements from one index to the next, by axis. "spread 3" puts neighbours 3 apart, and no
+    other stride is a multiple of 3."""
     if layout == "transposed" and len(shape) >= 2:
         inner = strides((*shape[:-2], shape[-1], shape[-2]), "")
         return (*inner[:-2], inner[-1], inner[-2])
@@ -76,7 +78,8 @@ def place(question: KernelQuestion, case: Case, values: dict[str, np.ndarray]) -
 
 
 def as_placed(name: str, array: np.ndarray) -> Placed:
-    """An array that an answer made of weights, as an input of its kernels; its axes are numbered, as scratch's are."""
+    """Return an array that an answer made of weights, as an input of its kernels. Its axes are numbered, as scratch's
+    are."""
     spec = Tensor(name, "0123456789"[: array.ndim], array.shape, dtype_name(array))
     return Placed(spec, spec.dtype, array.shape, strides(array.shape, ""), array.reshape(-1).copy())
 

@@ -1,5 +1,5 @@
-"""A graded question as one row of data. Rows drive everything that grades: `check`, the command line, the notebooks'
-points, the suites and nbgrader."""
+"""Describe a graded question as one row of data. Rows drive everything that grades: `check`, the command line, the
+notebooks' points, the suites and nbgrader."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Part:
-    """What is judged and what it is worth. `judge` names a function of grader/judge/parts.py; where a GPU changes
-    the evidence, `gpu` names the one used there."""
+    """One judged part and its points. `judge` names a function of grader/judge/parts.py. If a GPU changes the
+    evidence, `gpu` names the function used there."""
 
     name: str
     points: float
@@ -25,7 +25,7 @@ class Part:
     gpu: str = ""
     asks: str = field(
         default="", repr=False
-    )  # for the lab's table; {public}, {spills} and the like: judging.py
+    )  # for the lab's table; judging.py fills {public}, {spills} and the like
 
     def judged_by(self, mode: str) -> str:
         return self.gpu if mode == "gpu" and self.gpu else self.judge
@@ -36,12 +36,12 @@ class Tensor:
     """One tensor argument. Kernels take it as <name>_ptr and its strides as stride_<name><axis>."""
 
     name: str
-    axes: str  # one letter a dimension: "mk"
-    shape: tuple  # sizes by name or number: ("M", "K"); a callable takes the case's sizes
-    dtype: str = ""  # fixed dtype; empty: the case's own
+    axes: str  # one letter a dimension, such as "mk"
+    shape: tuple  # sizes by name or number, ("M", "K"); a callable takes the case's sizes
+    dtype: str = ""  # fixed dtype; empty means the case's own
     role: str = "in"  # in, out or inout
     unclaimed: str = (
-        ""  # what an output holds where no input leads, as a sentence for whoever leaves that unwritten
+        ""  # the content of an output without inputs, as a sentence for answers that leave it unwritten
     )
 
     def sizes(self, sizes: dict) -> tuple[int, ...]:
@@ -51,7 +51,7 @@ class Tensor:
 
 @dataclass(frozen=True)
 class Case:
-    """One setting of sizes, dtypes and layout. An odd one carries its why; hidden ones are told by `kind` alone."""
+    """One setting of sizes, dtypes and layout. An unusual one carries its why. Hidden ones are named only by `kind`."""
 
     sizes: dict
     dtype: str = "fp16"
@@ -60,7 +60,7 @@ class Case:
     scalars: dict = field(default_factory=dict)
     values: str = "normal"  # how inputs are drawn; the question's own `inputs` reads it
     kind: str = "a plain size"
-    sm_count: int = 0  # multiprocessors: what all cases of a check are told is the metered one's, or drawn
+    sm_count: int = 0  # SMs: every case of a check gets the metered case's number, or a drawn one
 
     def dtype_of(self, tensor: Tensor) -> str:
         return tensor.dtype or self.dtypes.get(tensor.name, self.dtype)
@@ -76,14 +76,14 @@ class Call:
 
 @dataclass(frozen=True)
 class Together:
-    """One call of a ranks question: what each rank's function is given after its communicator."""
+    """One call of a ranks question: the arguments of each rank's function after its communicator."""
 
     each: tuple[tuple, ...]
     kind: str = "a plain case"
 
     @property
     def args(self) -> tuple:
-        """What the reference takes."""
+        """Return what the reference takes."""
         return (self.each,)
 
 
@@ -91,10 +91,10 @@ class Together:
 class Mistake:
     """One way to go wrong, for the report and for the suites.
 
-    For the report: `sentence`, and `wrong`, which computes the whole output from what the reference is given. `variants`
-    compute it for other tiles than `wrong`'s: the diagnosis speaks where one of them is all that came.
-    For the suites: `cell`, a whole wrong answer in numpy, or `edits` of the right answer; the `part` that it loses, and
-    `told_as`, the mistake that the report then names where it is another. A student edition has neither cells nor edits."""
+    The report uses `sentence`, and `wrong`, which computes the whole output from the reference's arguments. `variants`
+    compute it for other tiles than `wrong`'s, and the diagnosis speaks if one of them matches the whole output.
+    The suites use `cell`, a whole wrong answer in numpy, or `edits` of the right answer. `part` is the part that it loses,
+    and `told_as` the mistake that the report names if it isn't this one. A student edition has no cells and no edits."""
 
     name: str
     sentence: str = ""
@@ -112,7 +112,7 @@ class Mistake:
 
     @property
     def made(self) -> bool:
-        """Whether the suites can make it."""
+        """Return whether the suites can make it."""
         return bool(self.edits or self.cell)
 
     @property
@@ -121,7 +121,7 @@ class Mistake:
 
 
 def computed_by(cell: str) -> Callable:
-    """Return the last function that a cell defines; the cell runs when it is first called."""
+    """Return the last function that a cell defines. The cell runs when the function is first called."""
 
     @cache
     def made() -> Callable:
@@ -140,18 +140,19 @@ NO_OUTPUT = (ArithmeticError, LookupError, TypeError, ValueError)
 
 @dataclass(frozen=True, kw_only=True)
 class Budget:
-    """What a launch may spend, from the topic's cost model for the case that was drawn; never from the answer's grid."""
+    """A limit on what a launch may spend, from the topic's cost model for the drawn case, never from the answer's
+    grid."""
 
     what: str  # "read of A"
     count: str = "dedup"  # one of COUNTS
-    # an operand, "scratch", or "all": every operand and all scratch; of no use to operations
+    # an operand, "scratch", or "all" for every operand and all scratch; unused for operations
     tensor: str = "all"
     access: str = "load"  # load, store, atomic or any
     most: float = math.inf
     least: float = 0.0
-    model: str = ""  # `most` as a sum that can be read: "9 passes over K + 11%"
+    model: str = ""  # `most` as a readable sum: "9 passes over K + 11%"
     look: str = "which elements each program reads, and how often"
-    per: tuple = ()  # of a time: (how many numbers it is for, one of them called so)
+    per: tuple = ()  # for a time, (the number of its units, the name of one unit)
 
 
 COUNTS = {
@@ -178,10 +179,11 @@ class Speed:
     case: Case
     full: float
     none: float
-    bound: Callable = None  # (case) -> (flops, bytes): for the physics veto
+    bound: Callable = None  # (case) -> (flops, bytes), for the physics veto
     # one of grader/questions/samples.py, where the whole timed case is too much for float64
     sampled: Callable = None
-    # a ladder instead of the ramp between full and none: (times the bar's time, share of the points), quickest first
+    # a ladder instead of the ramp between full and none: (times the baseline's time, share of the points), quickest
+    # first
     steps: tuple[tuple[float, float], ...] = ()
 
     def __post_init__(self):
@@ -205,9 +207,10 @@ class Gap:
 
 @dataclass(frozen=True)
 class Prepare:
-    """A function of the answer's cell that makes arrays of a case's weights, once, before anything else of it is drawn.
+    """A function of the answer's cell that makes arrays of a case's weights, once, before the rest of the case is
+    drawn.
 
-    launch(p) names the arrays, and kernels take them as inputs; the weights themselves reach no kernel.
+    launch(p) names the arrays, and kernels take them as inputs. No kernel gets the weights themselves.
     """
 
     entry: str
@@ -220,7 +223,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def shelf(slug: str) -> str:
-    """The folder of a topic's labs, with the number that it carries on the shelf: "05_flash_attention"."""
+    """Return the folder of a topic's labs, with its number in the course: "05_flash_attention"."""
     rooms = (ROOT / room for room in ("labs", "solutions", "course"))
     found = sorted({path.name.split(".")[0] for room in rooms for path in room.glob(f"[0-9][0-9]_{slug}*")})
     return found[0] if found else slug
@@ -228,8 +231,8 @@ def shelf(slug: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """What every kind has. A kind says of itself what `kind` it is called for people, and whether an answer `compiles`:
-    such a check takes seconds, and its cell holds kernels; any other is plain Python, judged by what it returns."""
+    """The fields of every kind of question. `kind` is a kind's name for people. If an answer `compiles`, its check
+    takes seconds and its cell holds kernels. Any other answer is plain Python, judged by what it returns."""
 
     id: str
     notebook: str
@@ -263,20 +266,20 @@ class Question:
 
 @dataclass(frozen=True, kw_only=True)
 class NumpyQuestion(Question):
-    """A function of numpy arrays and plain values; `reference` takes the same arguments."""
+    """A function of numpy arrays and plain values. `reference` takes the same arguments."""
 
     kind = "numpy"
     compiles = False
     rtol: float = 1e-9
     atol: float = 1e-12
-    # (*arguments, array that came) -> sentence, where more than one result is right; a module's own function
+    # (*arguments, result) -> sentence, if more than one result is right; a module's own function
     agree: Callable | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class RanksQuestion(Question):
-    """A function of a communicator and of what one rank has; `reference` takes what all of them have, and gives a
-    result for each. All functions of `each` see a tuple with the arguments of each rank."""
+    """A function of a communicator and of one rank's data. `reference` takes all ranks' data and gives a result for
+    each. All functions of `each` see a tuple with the arguments of each rank."""
 
     kind = "ranks"
     compiles = False
@@ -288,7 +291,8 @@ class RanksQuestion(Question):
     most_exchanges: int
     # each -> bytes that each rank may receive of the others, where that is judged
     most_received: Callable | None = None
-    # name -> (sentence, each -> the bytes of rows that each rank sends by that habit): why a rank sends too much
+    # name -> (sentence, each -> the bytes of rows that each rank sends by that habit), to explain why a rank sends
+    # too much
     habits: dict = field(default_factory=dict)
     # (each, rank, index of a wrong element) -> where its row comes from, in words
     whence: Callable | None = None
@@ -296,7 +300,7 @@ class RanksQuestion(Question):
 
 @dataclass(frozen=True, kw_only=True)
 class KernelQuestion(Question):
-    """@triton.jit functions and a launch(p); reference(inputs, case) gives {output: float64 array}."""
+    """@triton.jit functions and a launch(p). reference(inputs, case) gives {output: float64 array}."""
 
     kind = "kernel"
     compiles = True
@@ -310,7 +314,7 @@ class KernelQuestion(Question):
     # rng -> Case, drawn near a stated size: its bytes and operations are budgeted
     metered: Callable | None = None
     budgets: dict = field(default_factory=dict)  # by part: (case) -> [Budget]
-    # case -> FLOP that the operation itself needs: what a picture may show as merit
+    # case -> FLOP that the operation itself needs, the useful work in a picture
     useful: Callable | None = None
     most_launches: int = 1
     compile_case: Case | None = None  # compiled for the targets; its values are judged too
@@ -324,6 +328,6 @@ class KernelQuestion(Question):
     gap: Gap | None = None  # where a part `gap` is judged, at the metered size
 
     def drawn(self, case: Case, rng: np.random.Generator) -> dict:
-        """All that the reference takes of a case: the weights that are prepared, and the kernels' inputs."""
+        """Return all that the reference takes of a case: the weights for preparation, and the kernels' inputs."""
         weights = self.prepare.weights(case, rng) if self.prepare else {}
         return weights | self.inputs(case, rng)

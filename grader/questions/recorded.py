@@ -1,5 +1,6 @@
-"""Questions in numpy as a student edition holds them: recorded calls with what is wanted of each, and no function that
-computes it. `python -m grader release` writes them; a class is judged by the functions themselves, on calls that are new."""
+"""Judge questions in numpy in a student edition: recorded calls with the expected result of each, and no function
+that computes it. `python -m grader release` writes them. A class is judged by the functions themselves, on new calls.
+"""
 
 import hashlib
 import json
@@ -10,16 +11,16 @@ import numpy as np
 
 from grader.questions.model import Call, Mistake
 
-FOLDER = "recorded"  # beside the topic's questions
-RAISED = "raised"  # stands for what a mistake gave where it gave nothing
+FOLDER = "recorded"  # next to the topic's questions
+RAISED = "raised"  # marks a mistake that gave no result
 
 
 class NotRecorded(ValueError):
-    """A call that nobody wrote down."""
+    """A call that isn't in the record."""
 
 
 class Bytes:
-    """What arrays hold, one behind the other, and each content once."""
+    """The content of arrays, one after the other, each distinct content once."""
 
     def __init__(self):
         self.all = bytearray()
@@ -34,7 +35,7 @@ class Bytes:
 
 
 def pack(value, data: Bytes):
-    """Plain values, tuples, lists and arrays as JSON; what the arrays hold goes to `data`."""
+    """Pack plain values, tuples, lists and arrays as JSON. The arrays' content goes to `data`."""
     if isinstance(value, np.generic):
         value = np.asarray(value) if value.dtype.kind not in "biuf" else value.item()
     if isinstance(value, np.ndarray):
@@ -67,7 +68,7 @@ def digest(args: tuple) -> str:
 
 
 def write(path: Path, rows: dict) -> None:
-    """`rows`: anything that `pack` takes under names; the same rows give the same bytes."""
+    """Write `rows`, anything that `pack` takes, by name. The same rows give the same bytes."""
     data = Bytes()
     packed = json.dumps({name: pack(row, data) for name, row in rows.items()})
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -82,7 +83,7 @@ def read(path: Path) -> dict:
 
 
 def cases(module: str, name: str) -> dict:
-    """The fields of a question that are recorded, for a module that stands beside the folder of records."""
+    """Return the recorded fields of a question, for a module next to the folder of records."""
     rows = read(Path(module).with_name(FOLDER) / f"{name}.npz")
     calls = [Call(args, kind) for args, kind in rows["calls"]]
     keys = [digest(call.args) for call in calls]

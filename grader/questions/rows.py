@@ -1,4 +1,4 @@
-"""Rows of a question's mistakes.py: what an answer does wrong, how the suites make it, what the report says of it."""
+"""Make rows of a question's mistakes.py: the answer's mistake, how the suites make it, and what the report says."""
 
 import textwrap
 from collections.abc import Callable, Iterable
@@ -8,7 +8,8 @@ from grader.questions.model import Mistake
 
 
 def edited(name: str, *edits: tuple[str, str], part: str = "values", told_as: str = "") -> Mistake:
-    """Make a row of edits (before, after) of the right answer: the part that they lose, and the row that the report names."""
+    """Make a row of edits (before, after) of the right answer, with the part that they lose and the row that the
+    report names."""
     return Mistake(name, edits=edits, part=part, told_as=told_as)
 
 
@@ -23,7 +24,7 @@ def of_table(table: dict[str, Callable[[str], Mistake]]) -> tuple[Mistake, ...]:
 
 
 def in_cells(name: str, arguments: str, table: dict[str, tuple[str, str]]) -> tuple[Mistake, ...]:
-    """Make a row of each (sentence, body): a cell that defines the function `name` of these arguments."""
+    """Make a row of each (sentence, body), a cell that defines the function `name` of these arguments."""
     return tuple(
         Mistake(mistake, sentence, cell=f"def {name}({arguments}):\n{textwrap.indent(body, '    ')}\n")
         for mistake, (sentence, body) in table.items()
@@ -31,7 +32,7 @@ def in_cells(name: str, arguments: str, table: dict[str, tuple[str, str]]) -> tu
 
 
 def with_cells(rows: Iterable[Mistake], cells: dict[str, str]) -> tuple[Mistake, ...]:
-    """Give each row the cell that stands under its name."""
+    """Give each row the cell of the same name."""
     rows = tuple(rows)
     if unlike := {row.name for row in rows} ^ cells.keys():
         raise KeyError(f"each row must have a cell and each cell a row, got {sorted(unlike)} without")

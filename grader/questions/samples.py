@@ -1,7 +1,8 @@
-"""Which rows of a large case are compared with the float64 reference, where all of them would take minutes.
+"""Choose rows of a large case to compare with the float64 reference, if all rows would take minutes.
 
-Each sample is a smaller problem of the same kind: its inputs, its case, and where its outputs lie in the whole.
-The rows are drawn after the answer is fixed; `written` (a mask for each output) keeps to what some programs wrote.
+Each sample is a smaller problem of the same kind: its inputs, its case, and the position of its outputs in the whole.
+The rows are drawn after the answer is fixed. `written` (a mask for each output) limits them to the output of some
+programs.
 """
 
 from collections.abc import Callable, Iterator
@@ -20,7 +21,7 @@ def whole(question: KernelQuestion, inputs: dict, case: Case, rng, written=None)
 
 
 def rows(size: str) -> Callable:
-    """Rows along a size whose parts have nothing to do with one another; the first and the last among them.
+    """Draw rows along a size whose parts are independent, always with the first and the last.
 
     The size "M" is the axis "m" of every tensor that has one."""
 
@@ -50,7 +51,7 @@ def _written_along(question: KernelQuestion, size: str, written: dict) -> np.nda
 
 
 def causal_rows(question: KernelQuestion, inputs: dict, case: Case, rng, written=None) -> Iterator[Sample]:
-    """Single queries, each with the keys that it sees: the last of them all, and others."""
+    """Draw single queries, each with the keys that it sees, always with the last query."""
     b, h, g, m, n = (case.sizes[name] for name in "BHGMN")
     if written is None:
         places = [
@@ -70,7 +71,7 @@ def causal_rows(question: KernelQuestion, inputs: dict, case: Case, rng, written
 
 
 def heads(question: KernelQuestion, inputs: dict, case: Case, rng, written=None) -> Iterator[Sample]:
-    """One whole head, drawn: where every row depends on all others of its head and on nothing else."""
+    """Draw one whole head, for outputs whose rows depend on all others of their head and on nothing else."""
     batch, head = int(rng.integers(case.sizes["B"])), int(rng.integers(case.sizes["H"]))
     spot = (slice(batch, batch + 1), slice(head, head + 1))
     part = replace(case, sizes={**case.sizes, "B": 1, "H": 1, "G": 1}, layout={})

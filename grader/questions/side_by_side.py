@@ -1,4 +1,5 @@
-"""A GPU is quick because programs run side by side: where there is no clock, at least so many must take part."""
+"""Require a minimum number of programs that share the work: on a CPU this replaces a clock that would show how
+parallel a kernel is."""
 
 from grader.questions.model import Budget
 

@@ -1,4 +1,4 @@
-"""What stands for the clock where there is none: the time that a chip takes for what was counted."""
+"""Replace the clock where there is none by the time that a chip takes for what was counted."""
 
 from grader.questions.model import Budget
 from kernels.machines import MACHINES
@@ -8,8 +8,8 @@ LIMITS = "which limit is the larger: bytes, operations by their kind (a conversi
 
 
 def timed(each: float, of: float, one: str) -> Budget:
-    """At most `each` cycles of a lane for each of so many numbers, `one` of them called so; or the time that all
-    tensors take to move a few times, where that is longer (account.py)."""
+    """Allow at most `each` cycles of a lane for each of these numbers, `one` of them named so. If moving all tensors
+    a few times takes longer, allow that (account.py)."""
     return Budget(
         what=f"time on an {CHIP.name} by these counts",
         count="time",

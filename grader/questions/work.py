@@ -1,4 +1,4 @@
-"""What arithmetic a question allows of every kind together, so that none is free where another is counted."""
+"""Limit a question's arithmetic of every kind together, so that no kind is free while another is counted."""
 
 import math
 
@@ -19,5 +19,5 @@ def work(each: float, of: float, words: str) -> Budget:
 
 
 def filled(*sides: tuple[int, int]) -> int:
-    """How many numbers a block has whose sides are rounded up: (size, multiple) each."""
+    """Return the size of a block whose sides are rounded up, (size, multiple) each."""
     return math.prod(math.ceil(size / by) * by for size, by in sides)

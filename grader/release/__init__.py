@@ -1,4 +1,4 @@
-"""The student edition: all that a learner needs to run, play and check, and nothing that answers a question."""
+"""Make the student edition: all that a learner needs to run, play and check, and nothing that answers a question."""
 
 
 def main(argv: list[str]) -> int:

@@ -1,4 +1,4 @@
-"""What a student edition holds, by pattern; a file that no pattern names stays with the instructor."""
+"""List a student edition's files by pattern. A file that no pattern names stays with the instructor."""
 
 from fnmatch import fnmatch
 
@@ -119,7 +119,7 @@ NEVER = (
 
 
 def allowed(name: str) -> bool:
-    """Whether the file with this path, as posix, belongs to a student edition as it stands."""
+    """Return whether the file with this path, as posix, belongs unchanged to a student edition."""
     if name in ALLOWED["its own test"]:
         return True
     if any(fnmatch(name, pattern) for pattern in NEVER):
@@ -128,7 +128,7 @@ def allowed(name: str) -> bool:
 
 
 def matches(name: str, pattern: str) -> bool:
-    """Whether a path fits a pattern; one star stays within a folder, two cross folders."""
+    """Return whether a path fits a pattern. One star stays within a folder, two cross folders."""
     if "**" in pattern:
         return fnmatch(name, pattern.replace("**", "*"))
     return name.count("/") == pattern.count("/") and fnmatch(name, pattern)

@@ -1,4 +1,4 @@
-"""python -m grader release DIR: the student edition, made from a list of what it may hold."""
+"""Make the student edition from a list of its allowed files (python -m grader release DIR)."""
 
 import argparse
 import sys
@@ -27,7 +27,7 @@ def main(argv: list[str], root: Path = ROOT) -> int:
         "--try",
         dest="tries",
         action="store_true",
-        help="set a copy of it up by make lab and make test; some minutes and 2 GB, which go again",
+        help="set a copy of it up by make lab and make test (some minutes and 2 GB, removed afterwards)",
     )
     wants = parser.parse_args(argv)
     target = wants.folder.absolute()

@@ -1,4 +1,4 @@
-"""Makes a student edition, in memory first; what would not run there is refused before a byte is written."""
+"""Make a student edition, in memory first. A file that would not run there is refused before a byte is written."""
 
 import os
 import shutil
@@ -57,7 +57,7 @@ def make(root: Path, say: Callable[[str], None] = lambda line: None) -> dict[str
 
 
 def left_behind(folder: Path) -> list[str]:
-    """What modules of the edition import, at their top or later, and the edition has not."""
+    """Return modules that the edition imports, at the top or later, and doesn't have."""
     said = []
     for path in tree.modules(folder, *tree.PACKAGES):
         for one in tree.imports(path, folder):
@@ -81,7 +81,7 @@ def _says(path: Path) -> str:
 
 
 def put(files: dict[str, bytes], target: Path) -> None:
-    """Writes them all or nothing; `target` is new or empty."""
+    """Write them all or nothing. `target` is new or empty."""
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise Refused(f"DIR must be new or empty, got {target}, which holds something; name another folder")
     target.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""The mistakes of a topic as a student edition may hold them: what comes out and what is said of it, never how it is made.
+"""Strip the edits from a topic's wrong answers, for the student edition: keep output and sentence.
 
 An edit quotes a line of the right answer, and so may a helper that writes edits. So whatever the recogniser does not
 reach from MISTAKES goes too.
@@ -54,7 +54,7 @@ def _defined(node: ast.stmt) -> set[str]:
 
 
 def _reached(trees: dict[str, ast.Module]) -> dict[str, set[str]]:
-    """Return of each module the names that are reached from a table of mistakes, whoever asks for them."""
+    """Return, for each module, the names reached from a table of mistakes by any user."""
     found = {name: set() for name in trees}
     waiting = [(name, KEPT) for name in trees]
     while waiting:

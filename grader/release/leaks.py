@@ -12,7 +12,7 @@ from grader.release.allowed import STATED, matches
 SOLUTION = re.compile(r"### BEGIN SOLUTION\n(.*?)### END SOLUTION", re.S)
 MARK = re.compile(r"^\s*### (BEGIN|END) SOLUTION", re.M)
 LONG = 29  # characters that make a line say which solution it is from
-WHOLE = 3  # long lines from which on a solution is given away where all of them are
+WHOLE = 3  # long lines, the number that gives a solution away if all are in one file
 
 
 def leaks(root: Path, built: Build, files: dict[str, bytes]) -> list[str]:
@@ -53,7 +53,7 @@ def _not_built(root: Path, built: Build, names: list[str]) -> dict[str, str]:
 
 
 def _untracked(root: Path, names: list[str]) -> dict[str, str]:
-    """Files that git does not keep; none where there is no git."""
+    """Return files that git doesn't track, or none without git."""
     if not (root / ".git").exists():
         return {}
     command = ["git", "-C", str(root), "ls-files", "-z", "--cached"]
@@ -74,10 +74,10 @@ def _solution(name: str) -> bool:
 
 
 def _holds(name: str, data: bytes, is_built: bool, answers: list[list[str]], shown: set[str]) -> str:
-    """What of a solution is in one file; nothing if it holds none, or only what students may read there."""
+    """Return the part of a solution that one file holds, or nothing if students may read all of it there."""
     try:
         lines = set(_lines(data, name.endswith(".ipynb")))
-    except ValueError:  # a picture or another file that is no text
+    except ValueError:  # a picture or another file that isn't text
         return ""
     if any(MARK.match(line) for line in lines):
         return "holds the mark of a solution, ### BEGIN SOLUTION; move it out of the course"
@@ -91,7 +91,7 @@ def _holds(name: str, data: bytes, is_built: bool, answers: list[list[str]], sho
 
 
 def _lines(data: bytes, notebook: bool) -> list[str]:
-    """The stripped lines of a text, or of the cells of a notebook; ValueError for anything else."""
+    """Return the stripped lines of a text, or of the cells of a notebook. Raise ValueError for anything else."""
     text = data.decode()
     if notebook:
         cells = json.loads(text)["cells"]

@@ -1,4 +1,4 @@
-"""README.md of a student edition: its own words, and the course's table of topics without the rooms that stay behind."""
+"""Write a student edition's README.md: its own words, and the course's table of topics without the folders left out."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A module of numpy questions -> the same rows without a function that answers them, and what they are compared with."""
+"""Record a module of numpy questions: the same rows without a function that answers them, and their expected results."""
 
 import ast
 import copy
@@ -12,7 +12,7 @@ from grader.places import ROOT
 from grader.questions import NumpyQuestion, Question, recorded
 
 SETS = 8  # of hidden calls that a learner's check may meet
-DRAWN = {"reference", "public", "hidden", "mistakes"}  # of a row: what is recorded
+DRAWN = {"reference", "public", "hidden", "mistakes"}  # the recorded fields of a row
 TOP = '''"""{title}
 
 As recorded: what is compared with is data, so that no function of this copy answers a question. A class is judged on
@@ -33,7 +33,7 @@ def numpy_questions() -> dict[str, Question]:
 
 
 def module(source: str, question: NumpyQuestion) -> str:
-    """Return question.py as a student edition holds it."""
+    """Return question.py for a student edition."""
     title = (ast.get_docstring(ast.parse(source)) or "").partition("\n")[0]
     rule = question.agree.__module__ if question.agree else ""
     imports = f"from {rule.rpartition('.')[0]} import {rule.rpartition('.')[2]}\n" if rule else ""
@@ -47,12 +47,12 @@ def _row(question: NumpyQuestion) -> str:
 
 
 def _written(value) -> str:
-    """Plain values, and a function by the name that its module gives it."""
+    """Return plain values, and a function by the name that its module gives it."""
     return f"{value.__module__.rpartition('.')[2]}.{value.__name__}" if callable(value) else repr(value)
 
 
 def record(question: NumpyQuestion) -> dict:
-    """Calls, public and hidden, with what is wanted of each and what each mistake gives."""
+    """Record calls, public and hidden, with the expected result and each mistake's result."""
     calls, places = [], {}
 
     def number(call) -> int:
@@ -83,11 +83,11 @@ def record(question: NumpyQuestion) -> dict:
 
 
 def _gives(wrong, args: tuple):
-    """What a mistake gives; a word of its own where it gives nothing that can be written down."""
+    """Return a mistake's result, or a special word if it can't be written down."""
     try:
         with np.errstate(all="ignore"):
             found = wrong(*copy.deepcopy(args))
         recorded.pack(found, recorded.Bytes())
         return found
-    except Exception:  # a mistake may break in any way, and then is not what came
+    except Exception:  # a mistake may break in any way, and then can't match an answer
         return recorded.RAISED

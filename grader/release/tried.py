@@ -1,4 +1,4 @@
-"""Whether a student edition sets itself up: in a folder of its own, by the two commands that its README names."""
+"""Try whether a student edition sets itself up: in a folder of its own, by the two commands that its README names."""
 
 import os
 import shutil
@@ -15,7 +15,7 @@ from pathlib import Path
 
 from grader.tools.ports import free_ports
 
-LONGEST_S = 3600  # of one command: the first downloads about 2 GB
+LONGEST_S = 3600  # of one command; the first downloads about 2 GB
 LOOK_S = 0.5
 ASKED = (
     "lab/tree/course/start.ipynb",
@@ -36,7 +36,7 @@ OF_THIS_COPY = (
 
 
 def tried(edition: Path, say: Callable[[str], None]) -> str:
-    """What did not go well in a copy of the edition, of which nothing stays; nothing where all went well."""
+    """Return what failed in a copy of the edition, which is removed afterwards, or nothing."""
     with tempfile.TemporaryDirectory(prefix=".tried_", dir=edition.parent) as folder:
         copy = Path(folder) / "course"
         shutil.copytree(edition, copy)
@@ -79,7 +79,7 @@ def _tests(copy: Path) -> str:
 
 @contextmanager
 def _started(copy: Path, *words: str):
-    """make, as in a terminal that knows of no other copy of the course; what it says goes to stderr as it comes."""
+    """Run make, as in a terminal that knows of no other copy of the course. Its output goes to stderr as it comes."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(OF_THIS_COPY)}
     own = os.path.join(sys.prefix, "bin")
     kept["PATH"] = os.pathsep.join(one for one in os.environ["PATH"].split(os.pathsep) if one != own)
@@ -98,7 +98,7 @@ def _started(copy: Path, *words: str):
 
 
 def _answers(url: str, wait: bool = False) -> bool:
-    """Whether there is such a page; `wait`: whether anybody answers at all."""
+    """Return whether there is such a page. With `wait`, whether any server answers."""
     try:
         urllib.request.urlopen(url, timeout=10).close()
         return True

@@ -16,7 +16,7 @@ NOT_WRITTEN = "This cell calls a function that you haven't written yet."
 
 @dataclass(frozen=True)
 class Shown:
-    """What a cell gave: HTML for the page, and whether it ended with an error."""
+    """A cell's output: HTML for the page, and whether it ended with an error."""
 
     html: str = ""
     failed: bool = False
@@ -39,7 +39,7 @@ class Cells:
                 where = f"<p>A cell above, which this one needs, ended with an error.</p>{before.html}"
                 return Shown(where, failed=True)
             for later in list(self.done)[list(self.done).index(one) + 1 :] if one in self.done else ():
-                self.done.pop(later)  # what came after it may have used the old text
+                self.done.pop(later)  # later cells may have used the old text
             self.done[one] = text
         shown = self._execute(name, source)
         if not shown.failed:

@@ -23,7 +23,7 @@ def module(name: str) -> str:
 
 
 def made(cache: Path = npm.CACHE) -> dict[str, bytes]:
-    """Return the editor's files by their place in the site. npm.NotFetched says which package is missing."""
+    """Return the editor's files by their path in the site. npm.NotFetched says which package is missing."""
     found, licences, known = {}, [], {one.name for one in packages()}
     for one in packages():
         with tarfile.open(one.kept(cache)) as archive:

@@ -1,4 +1,4 @@
-"""What runs in the tab: a request of the page as JSON in, a report as JSON out. The same judge as in a notebook."""
+"""Run in the tab: a request of the page as JSON in, a report as JSON out. The same judge as in a notebook."""
 
 import importlib
 import json
@@ -17,12 +17,13 @@ from grader.site.cells import Cells
 from tilescope.front_end import stand_in
 
 RANKS = "grader.jail.inside.ranks_answer"
-PART = ("name", "state", "points", "asked", "came", "look")  # what the page is told of each part of a verdict
+PART = ("name", "state", "points", "asked", "came", "look")  # the page's data on each part of a verdict
 CELLS = Cells()
 
 
 def reply(request: str, say=None) -> str:
-    """Answer {"what": "check", "case" or "cell", ...} with {"html", "seconds", ...}. `say` is told how far a check is."""
+    """Answer {"what": "check", "case" or "cell", ...} with {"html", "seconds", ...}. `say` receives a check's
+    progress."""
     asked = json.loads(request)
     ways = {"check": checked, "case": tried, "cell": ran}
     if asked["what"] not in ways:
@@ -76,7 +77,7 @@ def ran(asked: dict, say) -> dict:
 
 
 def offered(say) -> None:
-    """Give cells what they call in a notebook: check and show need Jupyter there, and a page does without."""
+    """Give cells what they call in a notebook. check and show need Jupyter there, and a page does without."""
 
     def check(question_id: str, function) -> record.Record:
         return judged(question_id, answer.of_object(function), say)
@@ -109,7 +110,7 @@ def still(name: str, measured: dict | None = None, predict: bool = False, **inpu
 
 
 class AtOnce(threading.Thread):
-    """A thread that runs in its caller's place, where a system has no other."""
+    """A thread that runs in its caller, for systems without threads."""
 
     def start(self) -> None:
         try:
@@ -119,7 +120,7 @@ class AtOnce(threading.Thread):
 
 
 class Waits(BaseException):
-    """A rank waits for ever, so nothing of it runs on."""
+    """A rank waits for ever, so it goes no further."""
 
 
 class Never:

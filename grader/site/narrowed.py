@@ -1,4 +1,4 @@
-"""bf16 and fp8 in a tab, where numpy has no ml_dtypes: arrays of their bits that convert and compute as ml_dtypes' do.
+"""Replace ml_dtypes' bf16 and fp8 in a tab's numpy: arrays of their bits that convert and compute as ml_dtypes' do.
 
 The bundle leads each `x.astype(dtype)` of the judge, the questions and the references here, because numpy would take a
 number's bits for the number.

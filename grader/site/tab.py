@@ -1,4 +1,4 @@
-"""Serve a site and drive its labs in Chromium: for the tests, and for times.py."""
+"""Serve a site and drive its labs in Chromium, for the tests and for times.py."""
 
 import threading
 from collections.abc import Iterator
@@ -38,7 +38,7 @@ class Handler(SimpleHTTPRequestHandler):
 
 @contextmanager
 def served(folder: Path) -> Iterator[tuple[str, dict[str, int]]]:
-    """Serve a folder: (its address, the bytes of each file that was sent)."""
+    """Serve a folder. Yield (its address, the bytes of each file that was sent)."""
     sent: dict[str, int] = {}
     handler = type("Counting", (Handler,), {"sent": sent})
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(handler, directory=folder))
@@ -49,7 +49,7 @@ def served(folder: Path) -> Iterator[tuple[str, dict[str, int]]]:
 
 
 def processor_s(browser) -> float:
-    """Return the seconds that all processes of a Chromium have computed: the same on a busy machine and an idle one."""
+    """Return the seconds that all processes of a Chromium have computed, the same on a busy machine and an idle one."""
     session = browser.new_browser_cdp_session()
     try:
         rows = session.send("SystemInfo.getProcessInfo")["processInfo"]
@@ -70,7 +70,7 @@ class Tab:
         self.page.locator("html[data-lab=ready]").wait_for(state="attached", timeout=START_MS)
 
     def at(self, lab: str) -> None:
-        """Open a lab unless it is open. Python starts anew with each page, which takes seconds."""
+        """Open a lab unless it is open. Python restarts with each page, which takes seconds."""
         if not self.page.url.startswith(f"{self.base}/labs/{lab}.html"):
             self.open(lab)
 

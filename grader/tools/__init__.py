@@ -1,1 +1,1 @@
-"""What an instructor and a builder use: the doctor, the gates, timings, progress, programs that no package brings."""
+"""Help instructors and builders: the doctor, the gates, timings, progress, programs that no package brings."""

@@ -1,9 +1,9 @@
-"""What a check of each question's right answer costs: seconds on the clock, processor seconds, and its steps.
+"""Measure a check of each question's right answer: seconds on the clock, processor seconds, and its steps.
 
     python -m grader times [QUESTION ...] [--mode gpu] [--json FILE]
 
 Each question is judged twice in a process of its own: cold, as on the command line, and warm, as in a notebook that
-has checked before. Processor seconds are those of the referee and the jails; on a busy machine they say more.
+has checked before. Processor seconds are those of the referee and the jails. On a busy machine they say more.
 """
 
 import argparse
@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def answer(question) -> str:
-    """The solution's cell; the tests' own where no solution is there yet."""
+    """Return the solution's cell, or the tests' own if there is no solution yet."""
     path = (ROOT / "solutions" / question.notebook_path).with_suffix(".md")
     cells = dict(CELL.findall(path.read_text(encoding="utf-8"))) if path.exists() else {}
     return cells.get(question.name) or right(question.id)

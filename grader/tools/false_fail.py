@@ -1,4 +1,4 @@
-"""How often would a kernel fail against itself? Measures A against A and states the bound that its trials support.
+"""Measure how often a kernel would fail against itself. Time A against A and state the bound that the trials support.
 
     python -m grader false-fail --trials 3000 --json results.json
 
@@ -48,7 +48,7 @@ SAME = (
 def series(
     question_id: str, source: str, trials: int, load: bool, say=lambda sentence: None
 ) -> Iterator[tuple[Timed, list]]:
-    """The bench's first reply and one trial's quads, for each of so many comparisons of one kernel with itself."""
+    """Return the bench's first reply and one trial's quads, for each comparison of one kernel with itself."""
     question = questions.find(question_id)
     evidence = parts.gather(question, source, seed=0, mode="gpu", say=say)
     evidence.cases, side = {TIMED: evidence.cases[TIMED]}, evidence.on_gpu
@@ -69,7 +69,7 @@ def series(
 
 
 class Tally:
-    """What the trials so far say; as a plain dict it is the result."""
+    """The trials' result so far, as a plain dict."""
 
     def __init__(self, kept: dict | None = None):
         self.ratios = list(kept["ratios"]) if kept else []
@@ -122,7 +122,7 @@ def write(path: Path | None, rows: list) -> None:
 
 
 def measure(options, source: str, say) -> dict:
-    """The whole series, kept as it goes; what there is, where it is interrupted."""
+    """Measure the whole series, saved as it goes. If interrupted, return the part measured."""
     found, others, tally, saved = {}, [], None, 0.0
     started = time.monotonic()
     trials = series(options.question, source, options.trials, options.load, say)

@@ -1,4 +1,5 @@
-"""python -m grader hint: a question's hints one at a time, for those who write their answer in an editor of their own."""
+"""Show a question's hints one at a time, for learners who write their answer in an editor of their own (python -m
+grader hint)."""
 
 import argparse
 import sys
@@ -35,7 +36,7 @@ def main(argv: list[str]) -> int:
 
 
 def chosen(question, step: int | None) -> int:
-    """Return the number of the hint to show, and keep it for the next time; 0 where there is none."""
+    """Return the number of the hint to show, and keep it for the next time, or return 0 if there is none."""
     if not question.hints:
         return 0
     if step is not None and not 1 <= step <= len(question.hints):
@@ -54,7 +55,7 @@ def kept(question_id: str) -> int:
 
 
 def keep(question_id: str, number: int) -> None:
-    """Note the hint that was shown; a disk that refuses costs the learner nothing."""
+    """Note the hint that was shown. If the disk refuses, the learner loses nothing."""
     try:
         folder = places.records() / question_id
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
-"""Programs that no package brings: Chromium for browser tests, bubblewrap for the jail.
+"""Find programs that no package brings: Chromium for browser tests, bubblewrap for the jail.
 
-`python -m grader programs` gets what is missing: from the package manager where we are root, else (Chromium
-only) by Playwright's own download. What is still missing is said; the tests that need it do not run then.
+`python -m grader programs` gets missing ones: from the package manager as root, else (Chromium only) by Playwright's
+own download. It names the programs still missing. The tests that need one don't run then.
 """
 
 import os
@@ -37,13 +37,13 @@ def _downloaded() -> str | None:
 
 
 def chromium() -> str | None:
-    """A Chromium that Playwright can drive: CHROMIUM from the environment, PATH, applications, downloads."""
+    """Return a Chromium that Playwright can drive: CHROMIUM from the environment, PATH, applications, downloads."""
     names = filter(None, (os.environ.get("CHROMIUM"), *CHROMIUM_NAMES, *APPLICATIONS))
     return next(filter(None, map(shutil.which, names)), None) or _downloaded()
 
 
 def firefox() -> str | None:
-    """Nothing of the course needs one; where there is one, the site is tried in it too."""
+    """Return a Firefox, if there is one, to try the site in it too. Nothing of the course needs it."""
     return shutil.which("firefox-esr") or shutil.which("firefox")
 
 
@@ -82,7 +82,7 @@ def install() -> None:
 
 
 def missing() -> dict[str, str]:
-    """What tests will miss: program -> how to get it."""
+    """Return the programs that tests will miss: program -> how to get it."""
     bubblewrap.cache_clear()
     ways = {}
     if not chromium():

@@ -1,4 +1,5 @@
-"""Says where a long piece of work stands: one line of a terminal that gives way to the next, or lines with seconds."""
+"""Show the progress of a long piece of work: one line of a terminal that gives way to the next, or lines with
+seconds."""
 
 import shutil
 import sys
@@ -7,17 +8,17 @@ import time
 
 
 def over(stream, text: str = "") -> None:
-    """In a terminal: the line that stands there gives way to this one, cut to its width."""
+    """Write over the terminal's present line, cut to its width."""
     stream.write(f"\r\x1b[K{text[: shutil.get_terminal_size().columns - 1]}")
     stream.flush()
 
 
 class Progress:
-    """Call it with a sentence, from any thread. Writes to stderr, and nothing where nobody watches."""
+    """Call it with a sentence, from any thread. It writes to stderr, and nothing without a terminal or listener."""
 
     def __init__(self, lines: bool = False, every: float = 0.0, stream=None):
         self.stream, self.lines = stream or sys.stderr, lines
-        self.every, self.last = every, float("-inf")  # at most one line in so many seconds
+        self.every, self.last = every, float("-inf")  # at most one line in this many seconds
         self.shown = lines or self.stream.isatty()
         self.started, self.lock = time.monotonic(), threading.Lock()
 

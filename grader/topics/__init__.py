@@ -1,1 +1,2 @@
-"""All that is asked of a student, one folder a topic: questions, cases, budgets, mistakes, wrong and honest answers, bars, tests."""
+"""Ask everything that a student is graded on, one folder a topic: questions, cases, budgets, mistakes, wrong and
+right answers, baselines, tests."""

@@ -1,4 +1,4 @@
-"""Check, then time: every tuned kernel against the peers that are installed here.
+"""Check, then time every tuned kernel against the peers that are installed here.
 
     python -m kernels.bench [SLUG ...] [--json FILE] [--quick] [--ladder] [--rested]
 
@@ -26,10 +26,10 @@ A topic that is measured with another's kernels gets them as keywords of `rows`,
 measure than a single GPU can show may have `below(gpus)`: a line under the table, or "".
 
 One calibration a run serves all topics: copy bandwidth and matrix rates that this GPU sustains, timed as rows are.
-`state` says how the GPU stands: "sustained" rows are timed after 0.3 s of their own load, when clocks have settled
-under the power cap; with --rested, each round starts after 1.2 idle seconds, as a first request finds the GPU.
+`state` is the GPU's state: "sustained" rows are timed after 0.3 s of their own load, when clocks have settled under
+the power cap. With --rested, each round starts after 1.2 idle seconds, as a first request finds the GPU.
 
-With --ladder the rows come from `kernels/<slug>/ladder/bench.py`: kernels on the way to the tuned one.
+With --ladder the rows come from `kernels/<slug>/ladder/bench.py`, kernels on the way to the tuned one.
 
 `mode` says which memory the kernel finds: "cold" flushes the L2, by reading, before every replay of one
 launch; "rotate" replays many launches over copies of the inputs, four L2s of them or more, as a decode loop
@@ -37,7 +37,7 @@ sees its weights.
 `bytes` is what must move once (compulsory), `flops` what must be computed; with the copy bandwidth and the
 matrix rate of the calibration they give the limit, and a row's share of it.
 
-Ours is checked before anything is timed, and again after. A kernel that is not right gets no time. A peer is
-held to a check too. All contenders of a row are timed in one loop in random, mirrored order (A B C C B A),
-so drift of clocks and heat falls on all alike; a ratio is the median over rounds, with its 99% interval.
+Ours is checked before anything is timed, and again after. A wrong kernel gets no time. Peers are checked too. All
+contenders of a row are timed in one loop in random, mirrored order (A B C C B A), so drift of clocks and heat affects
+all alike. A ratio is the median over rounds, with its 99% interval.
 """

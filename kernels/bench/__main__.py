@@ -1,7 +1,8 @@
-"""python -m kernels.bench [SLUG ...] [--json FILE] [--part I/N] [--quick]: what the tuned kernels reach here.
+"""Measure what the tuned kernels reach here (python -m kernels.bench [SLUG ...] [--json FILE] [--part I/N]
+[--quick]).
 
-A machine lent for minutes measures a part at a time into one file: --part 1/3, then 2/3 and 3/3 with the same --json. Each
-row keeps its date, its ceilings and the peers' versions; what the file has is not measured again unless --again asks so.
+A machine lent for minutes measures a part at a time into one file: --part 1/3, then 2/3 and 3/3 with the same --json.
+Each row keeps its date, its ceilings and the peers' versions. Rows in the file are measured again only with --again.
 """
 
 import argparse
@@ -105,7 +106,7 @@ def keep(path: Path) -> int:
 
 
 def merged(kept: dict, new: dict) -> dict:
-    """Return the new run, or the kept one with the new run's rows, dated, where that measured only some of them."""
+    """Return the new run, or, if it measured only some rows, the old run updated with these rows, dated."""
     measured_now = {place(row): row for row in new["rows"]}
     if {place(row) for row in kept["rows"]} <= measured_now.keys():
         return new
@@ -147,7 +148,7 @@ def measure_all(options) -> dict:
         run["rows"] = [one for one in run["rows"] if place(one) != place(result)] + [result]
         print(record.line(result), flush=True)
         run["absent"] = record.absent(run["rows"])
-        if options.json:  # after every row: a run that is cut short keeps what it has
+        if options.json:  # after every row, so that an interrupted run keeps its rows
             options.json.write_text(record.dumps(run), encoding="utf-8")
     for name, why in run.get("absent", {}).items():
         print(f"absent: {name} ({why})")
@@ -170,7 +171,7 @@ def below(options) -> list[str]:
 
 
 def chosen(options, device):
-    """Yield (topic, row) for every row that was asked for, or every n-th if a part is asked for."""
+    """Yield (topic, row) for every requested row, or for every n-th if a part is requested."""
     i, n = options.part or (1, 1)
     count = 0
     for slug in options.slugs:

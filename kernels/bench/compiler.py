@@ -1,4 +1,4 @@
-"""python -m kernels.bench.compiler [FILE]: measure what lesson 07 says of a compiler, a profiler and two streams.
+"""Measure what lesson 07 says of a compiler, a profiler and two streams (python -m kernels.bench.compiler [FILE]).
 
 Writes FILE, or kernels/next_bottleneck/results/ground/<gpu>.json, and the code that Inductor generates next to it.
 """
@@ -67,7 +67,7 @@ class Block(torch.nn.Module):
 
 
 class Stack(torch.nn.Module):
-    """Blocks one after another, in a loop; the graph breaks after the first one if asked to."""
+    """Run blocks one after another, in a loop. The graph breaks after the first one if asked to."""
 
     def __init__(self, broken: bool = False):
         super().__init__()
@@ -82,7 +82,8 @@ class Stack(torch.nn.Module):
 
 
 class Unrolled(torch.nn.Module):
-    """The same blocks without a loop, in which Dynamo can stop and go on; a break after each group of blocks."""
+    """Run the same blocks without a loop, in which Dynamo can stop and go on, with a break after each group of
+    blocks."""
 
     def __init__(self, breaks: int = 0):
         super().__init__()
@@ -141,7 +142,7 @@ def modes(device) -> list[dict]:
 
 @torch.no_grad()
 def breaks(device) -> list[dict]:
-    """Time the same step with graph breaks; the last case has a single one, inside a loop."""
+    """Time the same step with graph breaks. The last case has a single one, inside a loop."""
     x = torch.randn(BATCH, HIDDEN, device=device).bfloat16()
     cases = [(str(n), lambda n=n: Unrolled(n)) for n in (0, 3, 15)] + [("1, in a loop", lambda: Stack(True))]
     return [
@@ -153,7 +154,7 @@ def breaks(device) -> list[dict]:
 
 @torch.no_grad()
 def shapes(device) -> list[dict]:
-    """Seconds of the first call with each batch: compiled, compiled again for any batch, and then not again."""
+    """Time the first call with each batch: compiled, compiled again for any batch, and then not again."""
     torch._dynamo.reset()
     call, found = torch.compile(_ready(Stack(), device)), []
     for batch in (4, 8, 24, 40, 1):

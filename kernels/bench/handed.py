@@ -1,6 +1,6 @@
 """Kernels of one topic that another topic's rows are measured with.
 
-Topics import nothing from each other; here, one level up, a kernel is handed over as a plain call.
+Topics import nothing from each other. Here, one level up, a kernel is handed over as a plain call.
 """
 
 from collections.abc import Callable

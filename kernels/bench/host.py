@@ -1,4 +1,5 @@
-"""[TILE_REPLAYS=0] python -m kernels.bench.host [--json FILE]: what an eager call costs Python, ours and PyTorch's own in turns.
+"""Time what an eager call costs Python, ours and PyTorch's own in turns ([TILE_REPLAYS=0] python -m
+kernels.bench.host [--json FILE]).
 
 Shapes are small, so that the GPU is done before Python asks for more. A call's first two forms are not counted: the first
 compiles, the second is recorded unless TILE_REPLAYS is 0 (kernels/replays.py).

@@ -1,4 +1,4 @@
-"""Keep a run's measurements as one JSON file, written after each: a run that is cut short keeps what it has."""
+"""Keep a run's measurements as one JSON file, written after each, so that an interrupted run keeps them."""
 
 import json
 from pathlib import Path
@@ -40,7 +40,8 @@ class Kept:
 
 
 def begin(argv: list[str], folder: Path) -> Kept | None:
-    """Return the file to keep measurements in: the one that argv names, else the GPU's in the folder. Without a GPU, say so."""
+    """Return the file to keep measurements in, the one that argv names, else the GPU's in the folder. Without a GPU,
+    say so."""
     if torch.cuda.is_available():
         return Kept(Path(argv[0]) if argv else None, folder)
     print("PyTorch finds no NVIDIA GPU here, so nothing was measured; run this where there is one.")

@@ -1,4 +1,4 @@
-"""Name this GPU and measure its ceilings on plain work. Shares are taken of these ceilings."""
+"""Name this GPU and measure its ceilings on plain work, for the shares of every row."""
 
 import datetime
 import functools
@@ -26,15 +26,15 @@ PACKAGES = (
     "bitsandbytes",
     "gemlite",
 )
-WARM = 1.0  # seconds under load before a ceiling is read: a power cap sets in after 0.1
-SIZES = (4096, 8192)  # of the square products; a small one may keep a higher clock, a large one wastes less
+WARM = 1.0  # seconds under load before a ceiling is read, because a power cap sets in after 0.1
+SIZES = (4096, 8192)  # of the square matmuls; a small one may keep a higher clock, a large one wastes less
 
 
 def describe(device) -> dict:
     p = torch.cuda.get_device_properties(device)
     return {
         "gpu": p.name,
-        "gpus": torch.cuda.device_count(),  # of the machine: a second one adds 1.4 us to a timed replay
+        "gpus": torch.cuda.device_count(),  # of the machine, because a second one adds 1.4 us to a timed replay
         "capability": f"{p.major}.{p.minor}",
         "sms": p.multi_processor_count,
         "l2_mb": round(p.L2_cache_size / 2**20),
@@ -57,7 +57,7 @@ def today() -> str:
 
 
 def short_name(gpu: str) -> str:
-    """'NVIDIA H200' -> 'h200', 'NVIDIA GeForce RTX 4090' -> 'rtx_4090': the name of the file of results."""
+    """Return the name of the file of results: 'NVIDIA H200' -> 'h200', 'NVIDIA GeForce RTX 4090' -> 'rtx_4090'."""
     words = re.sub(r"nvidia|geforce", "", gpu.lower()).strip()
     return re.sub(r"[^a-z0-9]+", "_", words).strip("_")
 
@@ -90,19 +90,19 @@ def under_load(device) -> dict:
     """Return clock and power while the tensor cores are busy, or nothing where the driver's library can't be asked."""
     n = SIZES[-1]
     x = torch.randn(n, n, device=device).bfloat16()
-    for _ in range(600):  # a second's work on the fastest: what is read is read in the midst of it
+    for _ in range(600):  # a second's work on the fastest; its clock is read in the middle
         torch.matmul(x, x)
     time.sleep(0.4)
     try:
         found = {"clock_mhz": torch.cuda.clock_rate(device), "watts": torch.cuda.power_draw(device) / 1e3}
-    except Exception:  # the library may be missing, or refuse in ways of its own: the times are what matters
+    except Exception:  # the library may be missing, or refuse in ways of its own, and only the times matter
         found = {}
     torch.cuda.synchronize()
     return found
 
 
 def _matrix_products(sizes, device) -> dict[str, dict]:
-    """Calls by dtype and size, on random numbers: zeros would draw less power and run faster."""
+    """Return calls by dtype and size, on random numbers, because zeros would draw less power and run faster."""
     drawn = {n: [torch.randn(n, n, device=device) for _ in range(2)] for n in sizes}
     products = {}
     for name, dtype in (("bf16", torch.bfloat16), ("fp16", torch.float16)):

@@ -1,4 +1,4 @@
-"""One row: check ours and every peer, time those that are right, and say how they compare."""
+"""Measure one row: check ours and every peer, time those that are right, and say how they compare."""
 
 import math
 from statistics import median
@@ -11,8 +11,8 @@ from kernels.bench.row import Absent, Factory, Row
 
 SEED = 0
 MOST_COPIES = 256
-# How a GPU stands when it is timed: settled under this row's load (an H200 at its power cap falls from 1980 to some
-# 1450 MHz within 0.1 s), or after idling, which only the first 20 ms of a load ever see.
+# The GPU's state when it is timed: settled under this row's load (an H200 at its power cap falls from 1980 to about
+# 1450 MHz within 0.1 s), or after idling, a state that lasts only for the first 20 ms of a load.
 STATES = {"sustained": {"warm": 0.3}, "rested": {"rest": 1.2}}
 
 
@@ -84,7 +84,7 @@ def _times(
     watches, keep = {}, []
     for name, factory in contenders.items():
         try:
-            # a capture that fails leaves its own stream current: come back from it
+            # a capture that fails leaves its own stream current, so come back from it
             with torch.cuda.stream(torch.cuda.current_stream()):
                 calls = [factory(one) for one in sets]
                 graph = timing.capture(calls)

@@ -4,7 +4,7 @@ import json
 
 
 def _rounded(value):
-    """Four significant digits: more would differ from run to run without meaning anything."""
+    """Round to four significant digits. More would differ from run to run without meaning anything."""
     if isinstance(value, float):
         return float(f"{value:.4g}")
     if isinstance(value, dict):
@@ -43,7 +43,8 @@ TIE = 0.98
 
 
 def behind(rows: list[dict]) -> list[str]:
-    """A line for each row with a peer that is certainly faster: the whole interval of its ratio below a tie."""
+    """Return a line for each row with a peer that is certainly faster, with the whole interval of its ratio below a
+    tie."""
     said = []
     for row in rows:
         timed = {name: peer for name, peer in row.get("peers", {}).items() if "interval" in peer}

@@ -18,7 +18,7 @@ class Absent(Exception):
 class Row:
     op: str
     case: str
-    dtype: str  # the matrix rate that limits it: a key of the measured ceilings ("bf16", "fp16", "fp8")
+    dtype: str  # the matrix rate that limits it, a key of the measured ceilings ("bf16", "fp16", "fp8")
     flops: float
     bytes: float
     inputs: Callable[[int], Any]
@@ -30,7 +30,7 @@ class Row:
     quick: bool = False  # part of --quick too
     # where peers may rightly give other answers than ours
     check_peer: Callable[[Any, Any], float] | None = None
-    facts: dict = field(default_factory=dict)  # more to record: JSON-ready
+    facts: dict = field(default_factory=dict)  # more to record, JSON-ready
 
     def __post_init__(self):
         if self.mode not in MODES:

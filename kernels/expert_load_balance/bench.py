@@ -1,8 +1,9 @@
 """List the rows of the benchmark: the work of the busiest of several devices between the two exchanges, by placement.
 
-All others wait for it, so its time with the experts is theirs. It holds the experts of its placement and is given the rows
-that eight (or two) ranks would send it; ours are the fused kernels of the topic moe_routing, handed over as a call. The
-exchanges themselves need GPUs that talk to each other, and a command of their own: kernels.expert_load_balance.measure.
+All others wait for it, so its time with the experts is theirs. It holds the experts of its placement and is given the
+rows that eight (or two) ranks would send it. Ours are the fused kernels of the topic moe_routing, handed over as a
+call. The exchanges themselves need GPUs that talk to each other, and a command of their own:
+kernels.expert_load_balance.measure.
 """
 
 import numpy as np
@@ -16,7 +17,7 @@ from kernels.tensors import to_numpy
 
 DTYPE = torch.bfloat16
 TOLERANCE = 1e-2  # 16-bit rows between the experts' two products
-CHECKED_WEIGHTS = 2e8  # elements that a check turns into float64: a second
+CHECKED_WEIGHTS = 2e8  # elements that a check turns into float64 in a second
 MOST_CHECKED = 16  # rows
 FEW = 256  # tokens of a rank; a quick run has the settings with fewer
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from kernels.expert_load_balance import cost
 
 NEAR = 0.15
-FEWEST = 16  # tokens: a step of hardly any
+FEWEST = 16  # tokens, for a step with almost none
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,8 @@ class Measured:
         return [r for r in self.run["rows"] if r["skew"] != "even" and str(r["parts"]) == "1"]
 
     def predicted_us(self, r: dict) -> float:
-        """Predict a step: a fixed part, that of a step with hardly any token, and a time per pair of the busiest device."""
+        """Predict a step: a fixed part, taken from a step with almost no tokens, and a time per pair of the busiest
+        device."""
         fixed = self.found(r["shape"], FEWEST)["us"]
         for_picks = max(
             self.even(r)["us"] - fixed, 1e-3

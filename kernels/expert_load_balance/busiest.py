@@ -1,7 +1,8 @@
 """Build the work of a placement's busiest device: the experts that it holds, and the rows that reach it, in order.
 
-Every rank plans its own dispatch, as in the layer, so counts and order are those of a real exchange; only the numbers in
-the rows are drawn. One GPU can play this device: what all others wait for lies between the two exchanges.
+Every rank plans its own dispatch, as in the layer, so counts and order are those of a real exchange, and only the
+numbers in the rows are drawn. One GPU can play this device, because all others wait for its work between the two
+exchanges.
 """
 
 import functools
@@ -18,7 +19,7 @@ from kernels.expert_load_balance.dispatch import Slots, plan
 class Busiest:
     rank: int
     held: tuple[int, ...]  # experts, by slot
-    got: tuple[tuple[int, ...], ...]  # (senders, slots): rows, as they come
+    got: tuple[tuple[int, ...], ...]  # (senders, slots), rows by sender
     imbalance: float  # of the ranks' rows
 
     @property
@@ -32,14 +33,14 @@ class Busiest:
 
     @property
     def slots(self) -> np.ndarray:
-        """(rows,): the slot of each, by sender and then by slot."""
+        """(rows,), the slot of each, by sender and then by slot"""
         senders, width = len(self.got), len(self.held)
         return np.repeat(np.tile(np.arange(width), senders), np.ravel(self.got))
 
 
 @functools.cache
 def busiest(setting: cases.Setting) -> Busiest:
-    """Of equals, the first."""
+    """Return the busiest device, the first among equals."""
     shape, total = setting.shape, setting.ranks * setting.tokens
     chosen, _ = cases.routing(setting.skew, total, shape.top_k, shape.experts, seed=total)
     slots = Slots(setting.placed, setting.ranks)

@@ -23,7 +23,7 @@ class Shape:
 
     @property
     def pick_flops(self) -> int:
-        """Of one token with one expert: three products."""
+        """Count one token with one expert, which takes three matmuls."""
         return 6 * self.hidden * self.intermediate
 
 
@@ -38,22 +38,22 @@ SKEWS = {
     "Zipf": lambda tokens, k, experts: expert_loads(tokens, k, experts, skew=1.0),
     "one hot": lambda tokens, k, experts: hot_loads(tokens, k, experts, 1.0),
     "same few": lambda tokens, k, experts: (tokens,) * k + (0,) * (experts - k),
-}  # the last two: every token picks expert 0; every token picks the same experts, as after a router's collapse
+}  # the last two: every token picks expert 0, or every token picks the same experts, as after a router's collapse
 
 
-# Real ones: what the tiny model's second router chose on unseen text. Its layer has 8 experts, 2 for each token.
+# Real ones, which the tiny model's second router chose on unseen text. Its layer has 8 experts, 2 for each token.
 TRACED = {"traced": "none", "traced, balanced": "bias"}
 
 
 @functools.cache
 def traced(way: str) -> np.ndarray:
-    """(tokens, 2): token after token of running text, by how the router was balanced."""
+    """Return (tokens, 2), token after token of running text, by how the router was balanced."""
     return kept.traces()[way][1].astype(np.int64)
 
 
 @functools.cache
 def learned(way: str) -> toy_router.Trained:
-    """The toy router balanced this way, trained here and now: a second of numpy."""
+    """Train the toy router balanced this way, here and now, in a second of numpy."""
     return toy_router.train(way)
 
 
@@ -97,7 +97,7 @@ PLACEMENTS = {
     "contiguous": lambda loads, ranks: contiguous(len(loads), ranks),
     "greedy": greedy,
     "replicated": lambda loads, ranks: replicate(loads, ranks, spare_slots=ranks),
-}  # replicated: one slot more on every rank
+}  # replicated, with one slot more on every rank
 
 
 def place(how: str, loads, ranks: int) -> Placement:
@@ -112,15 +112,15 @@ def recorded(run: dict) -> Measured:
 
 @dataclass(frozen=True)
 class Setting:
-    """One measured step: `tokens` on each of `ranks`."""
+    """One measured step, with `tokens` on each of `ranks`."""
 
     shape: Shape
     ranks: int
     tokens: int
     skew: str = "even"
     placement: str = "contiguous"
-    parts: int = 1  # more than 1: exchanges overlapped with the experts
-    split: str = "experts"  # what the parts are of: overlap.SPLITS
+    parts: int = 1  # more than 1 overlaps exchanges with the experts
+    split: str = "experts"  # the unit of the parts, one of overlap.SPLITS
     home_first: bool = False
     dtype: str = "bf16"
 
@@ -133,7 +133,7 @@ class Setting:
         return place(self.placement, self.loads, self.ranks)
 
 
-# Tokens of each rank in the check of bits; an odd one says why.
+# Tokens of each rank in the check of bits. An odd number says why.
 CHECKED_TOKENS = {
     "alike": lambda ranks: [24] * ranks,
     "one rank has none": lambda ranks: [0] + [17] * (ranks - 1),  # a sender of nothing still takes part
@@ -146,7 +146,7 @@ SKEWED = ("Zipf", "one hot", "same few")
 
 
 def settings(ranks: int, device: str, quick: bool = False) -> list[Setting]:
-    """All that is measured, those of one shape together: its weights are drawn once."""
+    """List all measured settings, those of one shape together, because its weights are drawn once."""
     shapes = TIMED[device]
     found = []
     for shape in shapes if not quick else list(shapes)[:1]:
@@ -177,9 +177,9 @@ def _busiest(shape: Shape, ranks: int, tokens: int, skew: str, placements=tuple(
 # Whose busiest device is timed on one GPU, by placement.
 BUSIEST = (
     *_busiest(DEEPSEEK, 8, 4096, "Zipf"),
-    *_busiest(DEEPSEEK, 8, 64, "Zipf"),  # a decode step: weights are the most of it
+    *_busiest(DEEPSEEK, 8, 64, "Zipf"),  # a decode step, which mostly reads weights
     *_busiest(MIXTRAL, 2, 4096, "Zipf"),
-    # of 8 experts on 8 devices each is alone: greedy moves them, and the busiest has the same rows
+    # of 8 experts on 8 devices each is alone, so greedy only moves them, and the busiest has the same rows
     *_busiest(MIXTRAL, 8, 4096, "traced", ("contiguous", "replicated")),
     *_busiest(QWEN, 8, 4096, "Zipf"),
 )

@@ -1,6 +1,6 @@
-"""The two exchanges of an expert-parallel layer over torch.distributed: counts first, then rows by those counts.
+"""Run the two exchanges of an expert-parallel layer over torch.distributed: counts first, then rows by those counts.
 
-Bytes are counted as they are handed over, without those that a rank sends to itself: they cross no link.
+Bytes are counted as they are handed over, without those that a rank sends to itself, which cross no link.
 """
 
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ class Communicator:
     def exchange_counts(self, counts: torch.Tensor) -> tuple[list, list]:
         """Send `counts` (ranks, ...) to each rank, and return the sent counts and those of each rank, as nested lists.
 
-        The splits of an all-to-all are numbers of the host, so here the host waits for the GPU: once a layer.
+        The splits of an all-to-all are numbers of the host, so the host waits for the GPU here, once a layer.
         """
         counts = counts.contiguous()
         got = torch.empty_like(counts)
@@ -57,5 +57,5 @@ class Communicator:
         source = rows.contiguous()
         work = dist.all_to_all_single(
             came.view(torch.uint8), source.view(torch.uint8), list(receive), list(send), self.group, True
-        )  # as bytes: not every backend knows every dtype
+        )  # as bytes, because not every backend knows every dtype
         return Arriving(came, work, source)

@@ -1,6 +1,6 @@
-"""Why one hot expert slows every GPU: loads, placement, replication, the all-to-all, and the busiest device.
+"""Explain why one hot expert slows every GPU: loads, placement, replication, the all-to-all, and the busiest device.
 
-A placement gives, for each expert, the devices that hold a copy of it; copies share its tokens evenly.
+A placement gives, for each expert, the devices that hold a copy. Copies share its tokens evenly.
 """
 
 from collections.abc import Sequence
@@ -138,7 +138,7 @@ def alltoall_bytes(
 ) -> float:
     """Return the bytes that one device sends for its `tokens`: a hidden state per (token, expert) pair that leaves.
 
-    Dispatch and combine each send as much; `combine` counts both.
+    Dispatch and combine each send the same bytes, and `combine` counts both.
     """
     require.count(tokens=tokens, top_k=top_k, hidden=hidden, devices=devices)
     require.positive(element_bytes=element_bytes)
@@ -149,7 +149,8 @@ def alltoall_bytes(
 def alltoall_s(
     sent_bytes: float, link_byte_s: float, launch_s: float = 0.0, receiver_imbalance: float = 1.0
 ) -> float:
-    """An exchange lasts as long as its busiest receiver: the hot expert's device takes that much more."""
+    """Return the time of an exchange. It lasts as long as its busiest receiver, so the hot expert's device takes that
+    much more."""
     require.not_negative(sent_bytes=sent_bytes, launch_s=launch_s)
     require.positive(link_byte_s=link_byte_s, receiver_imbalance=receiver_imbalance)
     if receiver_imbalance < 1:
@@ -162,7 +163,8 @@ def alltoall_s(
 def sparse_layer_s(
     dense_s: float, active_ratio: float, imbalance: float = 1.0, communication_s: float = 0.0
 ) -> float:
-    """A dense layer made sparse: `active_ratio` of its work, times the imbalance, and the exchange on top.
+    """Return the time of a dense layer made sparse: `active_ratio` of its work, times the imbalance, and the exchange
+    on top.
 
     An 8 times smaller active part still loses where imbalance and exchange exceed what it saves.
     """
@@ -175,7 +177,7 @@ def sparse_layer_s(
 def expert_memory_bytes(
     slots: int, hidden: int, intermediate: int, matrices: int = 3, bits: float = 16
 ) -> float:
-    """Weights of the experts, copies counted: why their number is no free knob."""
+    """Return the bytes of the experts' weights, copies included. That is why more experts aren't free."""
     require.count(slots=slots, hidden=hidden, intermediate=intermediate, matrices=matrices)
     require.positive(bits=bits)
     return slots * matrices * hidden * intermediate * bits / 8
@@ -197,7 +199,7 @@ class DeviceWork:
 def device_work(
     rows: int, read: int, hidden: int, intermediate: int, matrices: int = 3, element_bytes: float = 2
 ) -> DeviceWork:
-    """Count `rows` pairs through experts of which `read` got at least one. The other experts' weights are not read."""
+    """Count `rows` pairs through the `read` experts that got at least one. The other experts' weights are not read."""
     require.count(rows=rows, read=read, hidden=hidden, intermediate=intermediate, matrices=matrices)
     require.at_most(rows, "an expert without a row is not read", read=read)
     require.positive(element_bytes=element_bytes)
@@ -209,7 +211,8 @@ def device_work(
 
 
 def auxiliary_loss(loads: Sequence[float], mean_probabilities: Sequence[float]) -> float:
-    """E x sum of (share of tokens x mean router probability): 1 when even, more when both favour the same."""
+    """Return E x sum of (share of tokens x mean router probability), which is 1 when even, more when both favour the
+    same."""
     require.not_empty(loads=loads)
     require.not_negative(**{f"load of expert {i}": load for i, load in enumerate(loads)})
     require.share(**{f"probability of expert {i}": p for i, p in enumerate(mean_probabilities)})
@@ -223,7 +226,7 @@ def auxiliary_loss(loads: Sequence[float], mean_probabilities: Sequence[float]) 
 
 
 def bias_step(biases: Sequence[float], loads: Sequence[float], rate: float) -> list[float]:
-    """Balancing without a loss: the choice bias of a busy expert falls by `rate`, of an idle one rises."""
+    """Balance without a loss. The choice bias of a busy expert falls by `rate`, of an idle one rises."""
     require.not_empty(biases=biases)
     require.positive(rate=rate)
     if len(biases) != len(loads):

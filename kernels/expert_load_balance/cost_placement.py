@@ -12,7 +12,7 @@ def _check(experts: int, devices: int) -> None:
 
 
 def contiguous(experts: int, devices: int) -> Placement:
-    """The first experts on the first device, and so on: hot neighbours share one."""
+    """Put the first experts on the first device, and so on, so that hot neighbours share one."""
     _check(experts, devices)
     return tuple((expert * devices // experts,) for expert in range(experts))
 
@@ -41,7 +41,7 @@ def greedy(loads: Sequence[float], devices: int) -> Placement:
 def replicate(loads: Sequence[float], devices: int, spare_slots: int) -> Placement:
     """Give `spare_slots` copies, one by one, to the expert with the most tokens per copy, and then place greedily.
 
-    No expert has two copies on one device; a copy that finds no device is left out.
+    No expert has two copies on one device. A copy that finds no device is left out.
     """
     require.not_empty(loads=loads)
     require.not_negative(**{f"load of expert {i}": load for i, load in enumerate(loads)})
@@ -57,7 +57,8 @@ def replicate(loads: Sequence[float], devices: int, spare_slots: int) -> Placeme
 
 
 def place_copies(loads: Sequence[float], copies: Sequence[int], devices: int) -> Placement:
-    """So many copies of each expert: the heaviest share first, to the least loaded device with a free slot."""
+    """Place this number of copies of each expert, the heaviest share first, on the least loaded device with a free
+    slot."""
     room = -(-sum(copies) // devices)
     held, count = [0.0] * devices, [0] * devices
     placed: list[tuple[int, ...]] = [()] * len(loads)

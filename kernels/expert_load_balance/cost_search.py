@@ -1,4 +1,4 @@
-"""Better placements than greedy: a search from where greedy ends, and the best there is, for small cases.
+"""Find better placements than greedy, by a search from where greedy ends, and the best one for small cases.
 
 Both keep to greedy's rules: equal room on all devices, no expert twice on one, copies share an expert's tokens evenly.
 """
@@ -16,7 +16,7 @@ Held = list[set[int]]  # for each device, the experts it holds
 
 
 def searched(loads: Sequence[float], devices: int, spare_slots: int = 0) -> Placement:
-    """Greedy, improved: single changes, and a copy given to another expert, as long as the busiest device gains."""
+    """Improve greedy by single changes, and a copy given to another expert, as long as the busiest device gains."""
     best = _settled(replicate(loads, devices, spare_slots), loads, devices)
     while max(_loads(best, loads)) > GOOD * sum(loads) / devices:
         copies = [sum(e in here for here in best) for e in range(len(loads))]
@@ -31,8 +31,8 @@ def searched(loads: Sequence[float], devices: int, spare_slots: int = 0) -> Plac
 
 
 def _settled(start: Placement, loads: Sequence[float], devices: int) -> Held:
-    """The best single change, again and again: one of the busiest device's experts moves to a free slot elsewhere,
-    or is swapped for another device's."""
+    """Make the best single change repeatedly. One of the busiest device's experts moves to a free slot elsewhere, or
+    is swapped for another device's."""
     held = [{e for e, copies in enumerate(start) if d in copies} for d in range(devices)]
     room = -(-slots_used(start) // devices)
     while max(now := _loads(held, loads)) > GOOD * sum(now) / devices:
@@ -53,7 +53,7 @@ def _given_on(copies: list[int], loads: Sequence[float], devices: int) -> Iterat
 
 
 def optimum(loads: Sequence[float], devices: int, spare_slots: int = 0) -> Placement:
-    """The placement whose busiest device has the least, found by branch and bound: for 12 slots and fewer."""
+    """Return the placement whose busiest device has the least, found by branch and bound, for 12 slots and fewer."""
     start = searched(loads, devices, spare_slots)  # refuses what greedy refuses
     require.at_most(
         MOST_SLOTS,

@@ -16,7 +16,7 @@ class Send:
     source: int
     target: int
     over: str
-    experts: tuple[int, ...]  # those that it serves on the target's rank; none where it is only passed on
+    experts: tuple[int, ...]  # those served on the target's rank, none if the row is only passed on
 
 
 def sends(
@@ -24,8 +24,8 @@ def sends(
 ) -> list[Send]:
     """Return every row that travels when rank `home` dispatches its tokens; chosen[t] lists the experts of token t.
 
-    "node" is two-level dispatch: a row crosses the network once per node, to the rank with the sender's place there, and
-    is passed on over NVLink to the other ranks of that node.
+    "node" is two-level dispatch. A row crosses the network once per node, to the rank with the sender's place there,
+    and is passed on over NVLink to the other ranks of that node.
     """
     require.one_of(WAYS, way=way)
     require.count(experts_per_rank=experts_per_rank, ranks_per_node=ranks_per_node)

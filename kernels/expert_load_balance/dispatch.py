@@ -11,8 +11,8 @@ from kernels.expert_load_balance.cost_placement import Placement
 class Slots:
     """Hold where the copies of each expert are: on which rank, and in which of that rank's slots.
 
-    `held[rank]` names the experts of a rank's slots, by rising number. All ranks speak of `width` slots, so that
-    counts form a table; what a rank has fewer of stays empty.
+    `held[rank]` names the experts of a rank's slots, in rising order. All ranks count `width` slots, so that counts
+    form a table, and missing slots stay empty.
     """
 
     def __init__(self, placement: Placement, ranks: int, device="cpu"):
@@ -61,10 +61,11 @@ def edges(width: int, parts: int) -> list[int]:
 
 
 def plan(chosen: torch.Tensor, slots: Slots, rank: int, home_first: bool = False, parts: int = 1) -> Plan:
-    """`chosen` (tokens, top_k): the experts of this rank's tokens. `parts`: of each rank's slots, one after another.
+    """`chosen` (tokens, top_k) are the experts of this rank's tokens. `parts` are made of each rank's slots, one
+    after another.
 
-    The copies of an expert take turns; each rank starts at another one. With `home_first` a copy on this very
-    rank takes all of the rank's own rows: nothing is sent, and loads are even only where the ranks' tokens are alike.
+    The copies of an expert take turns, and each rank starts at another copy. With `home_first` a copy on this very
+    rank takes all the rank's own rows. Then nothing is sent, and loads are even only if the ranks' tokens are alike.
     """
     expert = chosen.reshape(-1)
     places = slots.places[expert]  # (picks, copies)
@@ -90,7 +91,7 @@ def plan(chosen: torch.Tensor, slots: Slots, rank: int, home_first: bool = False
 def by_slot(counts: list[list[int]], device) -> torch.Tensor:
     """Return the order that sorts received rows, which arrive by sender and then slot, by slot and then sender.
 
-    `counts` (senders, slots) as whole numbers: they are known on the host, for the exchange needed them.
+    `counts` (senders, slots) are whole numbers, known on the host because the exchange needed them.
     """
     slot = torch.arange(len(counts[0]), device=device).repeat(len(counts))
     each = torch.tensor(counts, device=device).reshape(-1)

@@ -1,8 +1,8 @@
 """Run the experts on rows grouped by expert: a gated MLP each, (silu(x @ gate) * (x @ up)) @ down.
 
 A layer takes any callable `experts(rows, counts)`: of rows (n, hidden) the first counts[0] are for its first expert,
-the next counts[1] for its second, and so on; it returns as many rows. Three are here: in fixed tiles, so that a row's
-bits do not depend on its neighbours; one product an expert; and torch's grouped product.
+the next counts[1] for its second, and so on. It returns the same number of rows. Three are here: fixed tiles, so that
+a row's bits do not depend on its neighbours, one matmul per expert, and torch's grouped matmul.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,7 +36,7 @@ def draw(experts: int, hidden: int, intermediate: int, *, dtype, device, seed: i
     sizes = [(hidden, intermediate), (hidden, intermediate), (intermediate, hidden)]
     stacks = [torch.empty(experts, *size, dtype=dtype, device=device) for size in sizes]
     for stack in stacks:
-        for one in stack:  # one expert at a time: a float32 copy of all would not fit
+        for one in stack:  # one expert at a time, because a float32 copy of all would not fit
             one.copy_(torch.randn(one.shape, generator=rng, device=device) * one.shape[0] ** -0.5)
     return Weights(*stacks)
 
@@ -55,7 +55,8 @@ def spans(counts: Sequence[int]):
 
 
 def in_fixed_tiles(weights: Weights, tile: int = TILE) -> Experts:
-    """Every product has `tile` rows, padded with zeros: the same row gives the same bits in whatever company.
+    """Run every matmul on `tile` rows, padded with zeros, so that the same row gives the same bits in whatever
+    company.
 
     That is what lets a layer on many ranks equal the layer on one, bit for bit. It promises this in fp32 for widths
     that are multiples of 64, where no element falls to the tail of a vector loop.
@@ -88,7 +89,7 @@ def one_by_one(weights: Weights) -> Experts:
 
 
 def grouped(weights: Weights) -> Experts:
-    """Three products in all: torch's grouped one takes every expert's rows in one launch."""
+    """Run three matmuls in all, because torch's grouped one takes every expert's rows in one launch."""
     product = torch_grouped.product()
 
     def run(rows, counts):

@@ -1,4 +1,4 @@
-"""An MoE layer's experts on one device, and on many ranks: dispatch, experts, return, combine.
+"""Run an MoE layer's experts on one device, and on many ranks: dispatch, experts, return, combine.
 
 Which experts a token chooses, and with which weights, is the router's business and comes in as `chosen` and
 `weights`, both (tokens, top_k). A rank gives the layer its own tokens and gets their results.
@@ -12,11 +12,13 @@ from kernels.expert_load_balance.communicator import Communicator
 from kernels.expert_load_balance.dispatch import Plan, Slots, by_slot, plan
 from kernels.expert_load_balance.experts import Experts
 
-Stage = Callable[..., None]  # told the name of each stage as it begins, and whether it waits for other ranks
+Stage = Callable[
+    ..., None
+]  # called with the name of each stage as it begins, and whether it waits for other ranks
 
 
 def silent(name: str, waits: bool = False) -> None:
-    """Nobody wants to know."""
+    """Report to no listener."""
 
 
 def check(x: torch.Tensor, chosen: torch.Tensor, weights: torch.Tensor, experts: int) -> None:
@@ -40,7 +42,7 @@ def check(x: torch.Tensor, chosen: torch.Tensor, weights: torch.Tensor, experts:
 
 
 def weighted_sum(rows: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
-    """(tokens, top_k, hidden) and (tokens, top_k) -> (tokens, hidden): first choice first, always, in fp32.
+    """Combine (tokens, top_k, hidden) and (tokens, top_k) into (tokens, hidden), first choice first, always, in fp32.
 
     Sums taken in the order of arrival would differ from run to run.
     """
@@ -68,7 +70,7 @@ def alone(x, chosen, weights, experts: Experts, count: int) -> torch.Tensor:
 
 
 def run_experts(rows: torch.Tensor, got: Sequence[Sequence[int]], experts: Experts) -> torch.Tensor:
-    """Rows as they came, by sender -> their results in the same places. got[sender][slot] counts them."""
+    """Return the results of rows by sender, in the same order. got[sender][slot] counts the rows."""
     order = by_slot(got, rows.device)
     return put_back(experts(rows[order], [sum(column) for column in zip(*got, strict=True)]), order)
 

@@ -1,7 +1,8 @@
-"""python -m kernels.expert_load_balance.measure --ranks N [--json FILE] [--quick]: what expert parallelism costs here.
+"""Measure what expert parallelism costs here (python -m kernels.expert_load_balance.measure --ranks N [--json FILE]
+[--quick]).
 
-It starts a process for each rank, compares the layer with one device's bit for bit, and then times it by tokens, skew,
-placement and overlap, beside the bare link and beside one device that does all of it.
+It starts a process for each rank, compares the layer with one device's bit for bit, and then times it by tokens,
+skew, placement and overlap, against the bare link and against one device that does all the work.
 """
 
 import argparse

@@ -1,6 +1,6 @@
 """Measure the layer on one rank: compare it with one device's, time it, and time the bare link.
 
-Every function is called with the rank's `here` and returns plain numbers; the command puts the ranks' together.
+Every function is called with the rank's `here` and returns plain numbers. The command joins those of all ranks.
 """
 
 import functools
@@ -31,7 +31,7 @@ FORMS = {  # how the layer is run when its bits are compared
 
 
 class Watch:
-    """When each stage begins: events on a GPU's stream, else the clock. It tells the launcher too."""
+    """Note when each stage begins, by events on a GPU's stream, else the clock. It tells the launcher too."""
 
     def __init__(self, here):
         self.here, self.gpu, self.steps = here, here.device != "cpu", []
@@ -172,7 +172,7 @@ def timed(here, setting, steps: int) -> dict:
 
 
 def one_device(here, setting, steps: int) -> list[float]:
-    """Seconds of all ranks' tokens on this rank's device alone, with every expert on it."""
+    """Return the seconds of all ranks' tokens on this rank's device alone, with every expert on it."""
     here.stage("one device does it all")
     make = best_experts(here, setting)
     everyone, _ = tokens_of(here, setting, [setting.tokens] * here.ranks)

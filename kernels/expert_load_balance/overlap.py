@@ -1,4 +1,4 @@
-"""The same layer with its exchanges hidden: while the experts work on one part, the next part is on its way.
+"""Hide the layer's exchanges. While the experts work on one part, the next part is in flight.
 
     dispatch 0
     dispatch 1                 experts 0
@@ -6,12 +6,12 @@
     return 1                   experts 2
     return 2
 
-What is a part? Some of every rank's experts, so that each expert's weights are read once and its product stays whole;
-or some of the tokens, as where tokens come in batches anyway: then every part reads all weights again, and where
+What is a part? Some of every rank's experts, so that each expert's weights are read once and its matmul stays whole.
+Or some of the tokens, as when tokens arrive in batches anyway. Then every part reads all weights again, and if
 reading them is most of the work, two parts cost twice as much as one.
 
 The counts of all parts travel together, so the host waits once a layer. NCCL exchanges on a stream of its own, gloo
-in a thread of its own; both take them one after the other.
+in a thread of its own, both one after the other.
 """
 
 from collections.abc import Callable, Sequence
@@ -34,7 +34,7 @@ def _pipeline(
     experts: Experts,
     to: Communicator,
 ) -> list[torch.Tensor]:
-    """Run part after part: send rows_of(p) by sent[p], compute the rows that arrive by got[p], and send them back."""
+    """Run part after part. Send rows_of(p) by sent[p], compute the rows that arrive by got[p], and send them back."""
     send, receive = ([[sum(line) for line in part] for part in table] for table in (sent, got))
     arriving, returning = to.send_rows(rows_of(0), send[0], receive[0]), []
     for p in range(len(sent)):
@@ -73,7 +73,7 @@ def overlapped_by_experts(
             for a, b in zip(cut, cut[1:], strict=False)
         ]
         for table in (sent, got)
-    )  # a part's table keeps its width: the others' slots have no rows in it
+    )  # a part's table keeps its width, because the others' slots have no rows in it
     pieces = rows.split([sum(map(sum, part)) for part in sent])
     back = _pipeline(pieces.__getitem__, sent, got, experts, to)
     out = finish(torch.cat(back), one, weights)

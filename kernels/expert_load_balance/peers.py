@@ -1,6 +1,7 @@
-"""Other ways to compute the experts of one device, for the benchmark: one factory each, absent where not installed.
+"""Compute the experts of one device in other ways, for the benchmark, with one factory each, absent where not
+installed.
 
-All take rows as they came, with the slot of each, and leave every result where its row lay.
+All take rows by sender, with the slot of each, and leave every result in its row's position.
 """
 
 import torch
@@ -11,7 +12,7 @@ from kernels.bench.row import Absent
 
 
 def loop(inputs):
-    """A loop over the experts, told beforehand which rows are whose."""
+    """Loop over the experts, with the rows of each known beforehand."""
     x, gate_up, down = inputs["x"], inputs["gate_up"], inputs["down"]
     mine = [torch.nonzero(inputs["slots"][:, 0] == e)[:, 0] for e in range(len(down))]
     mine = [(e, rows) for e, rows in enumerate(mine) if len(rows)]

@@ -1,6 +1,6 @@
 """Run one rank's process. It does the launcher's jobs, shows its stage, and ends on request.
 
-Two threads stand beside the work. One shows that the process lives; the other listens, so that a rank that waits for
+Two threads run next to the work. One shows that the process lives. The other listens, so that a rank that waits for
 others, in gloo or for a GPU, still hears the launcher and leaves.
 """
 
@@ -16,15 +16,15 @@ import threading
 import time
 
 BEAT_S = 0.1
-ENDED = 3  # exit code of a rank that was told to end
+ENDED = 3  # exit code of a rank that was asked to end
 BACKENDS = {"cpu": "gloo", "cuda": "nccl"}
-BACKSTOP = datetime.timedelta(minutes=30)  # of the backend; the launcher's patience ends sooner
+BACKSTOP = datetime.timedelta(minutes=30)  # of the backend, longer than the launcher's patience
 LOOPBACK = "lo0" if sys.platform == "darwin" else "lo"
 ONE_MACHINE = {
     "GLOO_SOCKET_IFNAME": LOOPBACK,
     "NCCL_SOCKET_IFNAME": LOOPBACK,
 }  # unless the user says otherwise
-# NVLink multicast: an all-to-all has no use for it, and a host whose GPUs others share may not stand it.
+# NVLink multicast is useless for an all-to-all, and a host that shares its GPUs may not allow it.
 MULTICAST_OFF = {
     "NCCL_NVLS_ENABLE": "0",
     "TORCH_SYMM_MEM_DISABLE_MULTICAST": "1",
@@ -75,9 +75,11 @@ def beat(place: Place) -> None:
 
 
 def leave(rank: int, sentence: str) -> None:
-    """Say why and end at once: the main thread may be held up where no exception reaches it."""
+    """Say why and end immediately, because the main thread may be stuck where no exception reaches it."""
     try:
-        os.write(2, f"rank {rank}: {sentence}\n".encode())  # in one piece: others speak at the same moment
+        os.write(
+            2, f"rank {rank}: {sentence}\n".encode()
+        )  # in one piece, because others print at the same moment
     finally:
         os._exit(ENDED)
 
@@ -94,7 +96,7 @@ def listen(here: Here, jobs: queue.Queue) -> None:
 
 
 def start(here: Here, store: str) -> None:
-    """Join the others. torch is loaded here, so that a rank can be told to end while it loads."""
+    """Join the others. torch is loaded here, so that a rank can be stopped while it loads."""
     import torch
     import torch.distributed as dist
 
@@ -124,7 +126,9 @@ def serve(rank: int, ranks: int, device: str, store: str, pipe, place: Place) ->
     for name, value in ONE_MACHINE.items():
         os.environ.setdefault(name, value)
     os.environ.update(MULTICAST_OFF)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all of a terminal's; the launcher ends us
+    signal.signal(
+        signal.SIGINT, signal.SIG_IGN
+    )  # Ctrl-C reaches a terminal's processes; the launcher ends us
     here, jobs = Here(rank, ranks, device, pipe, place), queue.Queue()
     here.stage("its start")
     threading.Thread(target=beat, args=(place,), daemon=True).start()

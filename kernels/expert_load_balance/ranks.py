@@ -3,9 +3,9 @@
     with Ranks(4, "cpu") as ranks:
         results = ranks.run(function, *arguments)  # function(here, *arguments) in each; results by rank
 
-`function` stands at the top of a module; `here` is rank_process.Here. A rank that dies or fails is found at once,
-one that hangs when nobody has moved for `patience_s`. Then every rank that still can says the same sentence on its
-standard error and ends, the others are killed, and the caller gets the sentence as RanksEnded.
+`function` is a module's top-level function, and `here` is rank_process.Here. A dead or failed rank is noticed
+immediately, a hung one after `patience_s` without progress. Every rank that still can prints the same one-sentence
+cause to stderr and ends, the others are killed, and the caller gets the sentence as RanksEnded.
 """
 
 import multiprocessing
@@ -21,8 +21,8 @@ from kernels import require
 from kernels.expert_load_balance import rank_process
 
 START_S = 180.0  # every rank loads torch, and on a GPU NCCL
-TOGETHER_S = 0.5  # a death makes others fail: what comes within this time is looked at as one event
-LEAVE_S = 3.0  # for saying the sentence and ending; then a rank is killed
+TOGETHER_S = 0.5  # a death makes others fail, so failures within this time count as one event
+LEAVE_S = 3.0  # to print the sentence and end, before a rank is killed
 
 
 class RanksEnded(RuntimeError):
@@ -73,7 +73,7 @@ class Watched:
 @dataclass
 class Ranks:
     count: int
-    device: str = "cpu"  # or "cuda": rank r takes GPU r
+    device: str = "cpu"  # or "cuda", where rank r takes GPU r
     patience_s: float = 60.0
     watched: list[Watched] = field(default_factory=list, init=False)
 
@@ -177,6 +177,6 @@ class Ranks:
     def _end_all(self, sentence: str) -> None:
         for one in self.watched:
             one.tell("end", sentence)
-        self._join_or_kill()  # before the pipes close: that would end a rank without the sentence
+        self._join_or_kill()  # before the pipes close, because that would end a rank without the sentence
         self.close()
         raise RanksEnded(sentence)

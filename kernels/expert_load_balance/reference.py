@@ -1,24 +1,24 @@
-"""Expert load balance in float64, written to be read: the only reference of the topic.
+"""Define expert load balance in float64, written to be read, as the only reference of the topic.
 
-`chosen` (tokens, top_k) names each token's experts, best first; `weights` of the same shape are what their results
-count. A placement gives, for each expert, the ranks that hold a copy of it; copies share its tokens evenly.
+`chosen` (tokens, top_k) names each token's experts, best first. `weights` of the same shape weigh their results. A
+placement gives, for each expert, the ranks that hold a copy. Copies share its tokens evenly.
 """
 
 import numpy as np
 
 
 def loads_of(chosen: np.ndarray, experts: int) -> np.ndarray:
-    """(experts,): how many tokens each is given."""
+    """Return (experts,), how many tokens each is given."""
     return np.bincount(np.asarray(chosen).reshape(-1), minlength=experts)
 
 
 def imbalance(loads: np.ndarray) -> float:
-    """The busiest over the mean: 1 is even, and the number of members is the worst."""
+    """Return the busiest over the mean, where 1 is even, and the number of members is the worst."""
     return float(np.max(loads) / np.mean(loads))
 
 
 def rank_loads(loads: np.ndarray, placement, ranks: int) -> np.ndarray:
-    """(ranks,): the rows each computes."""
+    """Return (ranks,), the rows each computes."""
     held = np.zeros(ranks)
     for load, copies in zip(loads, placement, strict=True):
         held[list(copies)] += load / len(copies)
@@ -26,12 +26,14 @@ def rank_loads(loads: np.ndarray, placement, ranks: int) -> np.ndarray:
 
 
 def step_time(loads: np.ndarray, placement, ranks: int, row_s: float, exchange_s: float = 0.0) -> float:
-    """The layer is over when its busiest rank is: at equal total work, one hot expert makes all wait."""
+    """Return the time of the layer, which is over when its busiest rank is. At equal total work, one hot expert makes
+    all wait."""
     return float(rank_loads(loads, placement, ranks).max() * row_s + exchange_s)
 
 
 def kept_by_capacity(chosen: np.ndarray, experts: int, capacity: int) -> np.ndarray:
-    """(tokens, top_k), True: the expert still has room. First choices come before second ones, then earlier tokens."""
+    """Return (tokens, top_k), True where the expert still has room. First choices come before second ones, then
+    earlier tokens."""
     kept, taken = np.zeros(chosen.shape, bool), np.zeros(experts, int)
     for j in range(chosen.shape[1]):
         for t in range(chosen.shape[0]):
@@ -42,7 +44,7 @@ def kept_by_capacity(chosen: np.ndarray, experts: int, capacity: int) -> np.ndar
 
 
 def moe_of_experts(x, chosen, weights, gate, up, down, kept=None) -> np.ndarray:
-    """Every token through its experts, one by one: sum of weight x ((silu(x @ gate) * (x @ up)) @ down).
+    """Run every token through its experts, one by one: sum of weight x ((silu(x @ gate) * (x @ up)) @ down).
 
     gate and up (experts, hidden, intermediate), down (experts, intermediate, hidden). A dropped choice adds nothing.
     """
@@ -64,8 +66,8 @@ def probabilities(logits: np.ndarray) -> np.ndarray:
 def auxiliary_loss(logits: np.ndarray, chosen: np.ndarray) -> tuple[float, np.ndarray]:
     """Return experts x sum of (share of pairs x mean probability), and its gradient by the logits.
 
-    1 when both are even. Shares are counts and have no gradient: the loss pushes down the probability of whatever
-    is busy, in proportion to how busy it is.
+    Return 1 when both are even. Shares are counts and have no gradient, so the loss pushes down the probability of
+    whatever is busy, in proportion to how busy it is.
     """
     tokens, experts = logits.shape
     share = loads_of(chosen, experts) / chosen.size
@@ -82,5 +84,5 @@ def choose(scores: np.ndarray, top_k: int, bias: np.ndarray | None = None) -> np
 
 
 def bias_update(bias: np.ndarray, loads: np.ndarray, rate: float) -> np.ndarray:
-    """Balancing without a loss: down by `rate` where a load is above the mean, up where it is below."""
+    """Balance without a loss, down by `rate` where a load is above the mean, up where it is below."""
     return bias + rate * np.sign(np.mean(loads) - loads)

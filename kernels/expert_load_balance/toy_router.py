@@ -1,8 +1,8 @@
 """Train a small router in a second of numpy, to see the effect of three ways of balancing.
 
-Tokens come from clusters, some common and most rare; each cluster has its own right answer, a linear map. The experts
+Tokens come from clusters, some common and most rare. Each cluster has its own right answer, a linear map. The experts
 are linear maps too, so the layer learns which expert serves which clusters. Nothing in the task asks for even loads,
-and an expert that is chosen early learns more and is chosen more: without balancing a few experts do all the work.
+and an expert that is chosen early learns more and is chosen more. Without balancing a few experts do all the work.
 """
 
 from collections.abc import Callable
@@ -24,8 +24,8 @@ from kernels.expert_load_balance.reference import (
 @dataclass(frozen=True)
 class Task:
     centres: np.ndarray  # (clusters, hidden)
-    maps: np.ndarray  # (clusters, hidden, hidden): the right answers
-    common: np.ndarray  # (clusters,): how often each comes
+    maps: np.ndarray  # (clusters, hidden, hidden), the right answers
+    common: np.ndarray  # (clusters,), how often each comes
 
     def draw(self, tokens: int, rng) -> tuple[np.ndarray, np.ndarray]:
         """Return x and the layer's expected output."""
@@ -47,7 +47,7 @@ def task(clusters: int = 24, hidden: int = 16, seed: int = 0) -> Task:
 class Layer:
     router: np.ndarray  # (hidden, experts)
     experts: np.ndarray  # (experts, hidden, hidden)
-    bias: np.ndarray  # (experts,): for choosing only
+    bias: np.ndarray  # (experts,), for choosing only
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Pass:
     logits: np.ndarray
     chosen: np.ndarray
     weights: np.ndarray  # softmax over the chosen
-    each: np.ndarray  # (tokens, top_k, hidden): what each chosen expert said
+    each: np.ndarray  # (tokens, top_k, hidden), the output of each chosen expert
     out: np.ndarray
 
 
@@ -73,7 +73,7 @@ def forward(layer: Layer, x: np.ndarray, top_k: int) -> Pass:
 
 
 def gradients(layer: Layer, x: np.ndarray, wanted: np.ndarray, seen: Pass) -> tuple[np.ndarray, np.ndarray]:
-    """Of the mean squared error: by the logits, (tokens, experts), and by the experts' maps."""
+    """Return the gradients of the mean squared error, by the logits, (tokens, experts), and by the experts' maps."""
     error = 2 * (seen.out - wanted) / wanted.size
     by_weight = np.einsum("th,tkh->tk", error, seen.each)
     by_chosen = seen.weights * (by_weight - (seen.weights * by_weight).sum(axis=1, keepdims=True))
@@ -89,7 +89,7 @@ def gradients(layer: Layer, x: np.ndarray, wanted: np.ndarray, seen: Pass) -> tu
 @dataclass(frozen=True)
 class Trained:
     layer: Layer
-    losses: np.ndarray  # (steps,): the task's alone
+    losses: np.ndarray  # (steps,), the task's alone
     loads: np.ndarray  # (steps, experts)
     fresh_loss: float  # on tokens not trained on
     fresh_loads: np.ndarray
@@ -100,7 +100,7 @@ class Trained:
 
 
 class Adam:
-    """Steps of a size that hardly depends on the gradient's: each number has its own mean and spread."""
+    """Take steps whose size barely depends on the gradient's, since each number has its own mean and spread."""
 
     def __init__(self, rate: float):
         self.rate, self.kept, self.steps = rate, {}, 0
@@ -122,7 +122,7 @@ def train(
     top_k: int = 2,
     steps: int = 400,
     tokens: int = 512,
-    strength: float = 0.3,  # of the auxiliary loss, beside the mean squared error
+    strength: float = 0.3,  # of the auxiliary loss, added to the mean squared error
     rate: float = 0.001,  # of the bias, a step
     seed: int = 0,
     say: Callable[[int, float, np.ndarray], None] = lambda step, loss, loads: None,

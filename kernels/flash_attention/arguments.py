@@ -150,7 +150,7 @@ def cap(softcap: float) -> float:
 
 
 def visible(causal: bool, window) -> tuple[int | None, int | None]:
-    """Return (keys to the left, keys to the right) that a query may see from its own position. None is no limit."""
+    """Return (keys to the left, keys to the right) that a query may see from its own position. None means no limit."""
     sides = (None, None) if window is None else window
     pair = isinstance(sides, tuple | list) and len(sides) == 2
     must(pair, "window", "None or (left, right)", window, "None on a side means no limit there")

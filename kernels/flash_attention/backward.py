@@ -1,7 +1,7 @@
 """Gradients of attention, recomputing the weights tile by tile from the saved log-sum-exp.
 
-With P = exp(S - lse) and delta_i = sum_d dO_id O_id:  dV = P^T dO,  dS = P * (dO V^T - delta),  dQ = scale dS K,
-dK = scale dS^T Q. Arguments are checked here; then the kernel that suits the GPU runs.
+With P = exp(S - lse) and delta_i = sum_d dO_id O_id:  dV = P^T dO,  dS = P * (dO V^T - delta),  dQ = scale dS K, dK =
+scale dS^T Q. Arguments are checked here. Then the kernel that suits the GPU runs.
 """
 
 import torch
@@ -34,10 +34,10 @@ def attention_backward(
     """dout, q, out (batch, heads, length, head_dim), k and v (batch, kv heads, keys, head_dim), lse from `attention`
     -> dq, dk, dv, each contiguous and of its tensor's dtype.
 
-    Where backward_hopper serves (Hopper, 16 bits, head dim 64 or 128, no window and no cap), it is the faster one;
-    dQ is then a sum of atomic additions, in fp32, in an order that changes from run to run, and so do its last bits.
-    `deterministic` asks for the same bits every time, and takes the portable kernels everywhere; so does
-    `config`, a dict of their kv_config and q_config.
+    Where backward_hopper serves (Hopper, 16 bits, head dim 64 or 128, no window and no cap), it is the faster one.
+    Its dQ is a sum of atomic additions, in fp32, whose order and last bits change from run to run. `deterministic`
+    asks for the same bits every time, and takes the portable kernels everywhere. So does `config`, a dict of their
+    kv_config and q_config.
     """
     given, key = (dout, q, k, v, out, lse), None
     if config is None and (window is None or type(window) is tuple):

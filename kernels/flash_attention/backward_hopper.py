@@ -1,15 +1,15 @@
-"""Attention backward for Hopper: five matrix products for each pair of tiles, each computed once.
+"""Run attention backward on Hopper, with five matmuls for each pair of tiles, each computed once.
 
 One program owns 128 keys and walks over the queries that see them, of all query heads that share the key head. A
 producer warp streams Q, dO and the rows' numbers (log-sum-exp and delta) through shared memory with TMA. Each of two
-warpgroups owns 64 keys and works on transposed tiles, keys x queries: P^T and dS^T then lie in registers just as the
-tensor core takes its left operand, so dV += P^T dO and dK += dS^T Q start from registers. dS also goes through
+warpgroups owns 64 keys and works on transposed tiles, keys x queries. P^T and dS^T are then in registers exactly as
+the tensor core takes its left operand, so dV += P^T dO and dK += dS^T Q start from registers. dS also goes through
 shared memory, where both warpgroups find it for dQ = dS K, each for one half of the output. dQ collects a part from
-every program: fp32 sums in memory by atomic additions. Their order is not fixed, so neither are dQ's last bits.
+every program, as fp32 sums in memory by atomic additions. Their order is not fixed, so neither are dQ's last bits.
 
-Registers decide the form. dK and dV of head dim 128 leave room for 64 queries at a time, and dQ leaves by TMA; head
-dim 64 has room for 128, so that products run under exponentials, and dQ leaves from registers. On an H200 (2026-11-20,
-Triton 3.6, bf16, 1024 to 16384 tokens) both are 1.02 to 1.11 times as fast as cuDNN's backward.
+Registers decide the shape. dK and dV of head dim 128 leave room for 64 queries at a time, and dQ leaves by TMA. Head
+dim 64 has room for 128, so that matmuls overlap exponentials, and dQ leaves from registers. On an H200 (2026-11-20,
+Triton 3.6, bf16, 1024 to 16384 tokens) both are 1.02x to 1.11x faster than cuDNN's backward.
 """
 
 from triton.experimental import gluon
@@ -34,7 +34,7 @@ from .hopper_pipeline import new_ring
 
 @gluon.jit
 def _locate(cfg, shape):
-    """This program's keys, and the query tiles [low, high) that see them; those from `full` on need no mask."""
+    """Return this program's keys, and the query tiles [low, high) that see them. Those from `full` on need no mask."""
     kv_heads, n_blocks, head_group, batch_heads, q_len, k_len, group = shape
     t = gl.program_id(0)
     group_tiles = head_group * n_blocks
@@ -75,7 +75,7 @@ def _produce(cfg, descs, held, shape):
 
 @gluon.jit
 def _step(cfg, operands, ds_held, sums, state, at, where, scale, c: gl.constexpr):
-    """One tile of 64 queries; of dQ a warpgroup computes one half of the head dim."""
+    """Compute one tile of 64 queries. Each warpgroup computes one half of dQ's head dim."""
     stream, k, v, k_all = operands
     shared_ds, ds_full = ds_held
     sums_desc, shared_dq = sums
@@ -106,8 +106,8 @@ def _step(cfg, operands, ds_held, sums, state, at, where, scale, c: gl.constexpr
 
 @gluon.jit
 def _step_of_two(cfg, operands, ds_held, sums, state, at, where, scale, c: gl.constexpr):
-    """128 queries in two blocks: the second one's products run under the first one's exponentials; of dQ a
-    warpgroup computes one block."""
+    """Compute 128 queries in two blocks. The second one's matmuls overlap the first one's exponentials. Each
+    warpgroup computes one block of dQ."""
     stream, k, v, k_all = operands
     shared_ds, ds_full = ds_held
     dk, dv, count = state

@@ -1,4 +1,4 @@
-"""Host side of the Hopper backward: one small kernel before (delta, zeros for dQ), one after (dQ in 16 bits)."""
+"""Launch the Hopper backward, with one small kernel before (delta, zeros for dQ) and one after (dQ in 16 bits)."""
 
 import torch
 import triton
@@ -11,7 +11,10 @@ from .backward_hopper import _gradients
 from .backward_tiles import BLOCK_N
 
 L2_SHARE = 24 * 2**20  # bytes of Q, dO and dQ that programs running together may keep in the L2
-BLOCK_M = {64: 128, 128: 64}  # queries of a tile, for each head dim: dQ of a tile is two pieces of 64 x 64
+BLOCK_M = {
+    64: 128,
+    128: 64,
+}  # queries of a tile, for each head dim, where dQ of a tile is two pieces of 64 x 64
 
 
 @triton.jit(do_not_specialize=["heads", "q_len"])
@@ -33,7 +36,8 @@ def _prepare(
     HEAD_DIM: tl.constexpr,
     BLOCK_M: tl.constexpr,
 ):
-    """For each tile of queries a line of BLOCK_M scaled log-sum-exps and one of deltas; and zeros where dQ collects.
+    """Write, for each tile of queries, a line of BLOCK_M scaled log-sum-exps and one of deltas, and zeros where dQ
+    collects.
 
     Rows past the end and rows that see nothing get infinity: their weights exp2(s - infinity) are zero.
     """
@@ -63,7 +67,7 @@ def _collect_dq(sums_ptr, dq_ptr, q_len, scale, HEAD_DIM: tl.constexpr):
     tile = tl.program_id(1).to(tl.int64) * (tl.num_programs(0) // 2) + tl.program_id(0) // 2
     piece = tl.program_id(0) % 2
     dq = tl.load(sums_ptr + (tile * 2 + piece) * 4096 + tl.arange(0, 4096)) * scale
-    if HEAD_DIM == 64:  # these lie as the tensor core's registers held them
+    if HEAD_DIM == 64:  # these are in the order of the tensor core's registers
         dq = tl.permute(tl.reshape(dq, [8, 4, 8, 4, 2, 2]), [1, 4, 2, 0, 3, 5])
         row, col = tl.program_id(0) * 64, 0
     else:

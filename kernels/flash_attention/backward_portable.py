@@ -27,7 +27,7 @@ Q_CONFIGS = {
     128: (128, 64, 8, 3),
     256: (64, 32, 8, 1),
 }
-# fp32 tiles take twice the room: these fit in the 99 KB of an sm_89 too, and spill next to nothing
+# fp32 tiles take twice the room, so these fit in the 99 KB of an sm_89 too, and spill next to nothing
 FP32_KV = {64: (32, 64, 4, 2), 128: (32, 32, 4, 2), 256: (16, 16, 8, 1)}
 FP32_Q = {64: (64, 32, 4, 2), 128: (32, 32, 4, 2), 256: (16, 16, 8, 1)}
 
@@ -41,7 +41,7 @@ def choose_configs(block_d: int, itemsize: int) -> tuple:
 @triton.jit(do_not_specialize=["heads", "q_len"])
 def _delta(out_ptr, do_ptr, delta_ptr, stride_ob, stride_oh, stride_om, stride_od, stride_dob, stride_doh, stride_dom,
            stride_dod, heads, q_len, HEAD_DIM: tl.constexpr, BLOCK_D: tl.constexpr, BLOCK_M: tl.constexpr):  # fmt: skip
-    """D_i = sum_d dO_id O_id: what the normalisation of softmax gives back."""
+    """Return D_i = sum_d dO_id O_id, which the normalisation of softmax gives back."""
     offs_m = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
     batch = (tl.program_id(1) // heads).to(tl.int64)
     head = (tl.program_id(1) % heads).to(tl.int64)
@@ -69,7 +69,7 @@ def _weights(
     HAS_RIGHT: tl.constexpr,
     SOFTCAP: tl.constexpr,
 ):
-    """P from raw scores; and d(capped score) / d(raw score). `query` and `key` broadcast against s."""
+    """Return P from raw scores, and d(capped score) / d(raw score). `query` and `key` broadcast against s."""
     q_len, k_len, scale, softcap, left, right = limits
     slope = 1.0
     unit = scale
@@ -93,10 +93,11 @@ def _weights(
 @triton.jit
 def _walk_queries(dk, dv, k, v, at, strides, offs_n, offs_d, mask_d, limits, first, last, BLOCK_M: tl.constexpr,
                   HAS_LEFT: tl.constexpr, HAS_RIGHT: tl.constexpr, SOFTCAP: tl.constexpr):  # fmt: skip
-    """dK and dV of one block of keys from queries first .. last; everything transposed: keys are the rows.
+    """Return dK and dV of one block of keys from queries first .. last. Everything is transposed, so keys are the
+    rows.
 
-    One loop, masked throughout where any mask is: two loops would share accumulators, and then ptxas lets
-    their matrix products wait for each other.
+    One loop, masked throughout where any mask is, because two loops would share accumulators, and then ptxas lets
+    their matmuls wait for each other.
     """
     q_at, do_at, lse_at, delta_at = at
     stride_qm, stride_qd, stride_dom, stride_dod = strides

@@ -1,4 +1,4 @@
-"""The queries' side of the Hopper backward as it comes through shared memory: Q, dO and two numbers for each query."""
+"""Stream the queries' side of the Hopper backward through shared memory: Q, dO and two numbers for each query."""
 
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
@@ -12,7 +12,8 @@ SLOTS = gl.constexpr(2)
 
 @aggregate
 class Stream:
-    """A tile of queries has a slot: two barriers say what is there, one that both warpgroups have used all of it."""
+    """A tile of queries has a slot with two barriers: one says that the tile has arrived, the other that both
+    warpgroups have used it."""
 
     q: gl.shared_memory_descriptor
     do: gl.shared_memory_descriptor
@@ -55,7 +56,8 @@ class Stream:
 
     @gluon.jit
     def numbers(self, cfg, count, i: gl.constexpr):
-        """One for each of 64 queries; they came with Q, which was waited for. First the log-sum-exps, then the deltas."""
+        """Return one number for each of 64 queries, the log-sum-exps first, then the deltas. They arrived with Q,
+        which was waited for."""
         line = self.rows.index(count % SLOTS).reshape([self.rows.shape[2]])
         return line.slice(i * PIECE, PIECE).load(gl.SliceLayout(0, cfg.TILE))[None, :]
 

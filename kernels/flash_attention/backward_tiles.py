@@ -6,7 +6,7 @@ from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.hopper import fence_async_shared, mbarrier, tma, warpgroup_mma
 from triton.language.core import _aggregate as aggregate
 
-KEYS = gl.constexpr(64)  # of a warpgroup: one wgmma is 64 rows tall
+KEYS = gl.constexpr(64)  # of a warpgroup, because one wgmma is 64 rows tall
 BLOCK_N = gl.constexpr(128)
 PIECE = gl.constexpr(64)  # dQ of a tile of queries falls in two pieces of 64 x 64, one for each warpgroup
 
@@ -44,7 +44,7 @@ def start_product(cfg, a, b):
 
 @gluon.jit
 def _hide(p, first):
-    """Zeros where query < first[key]. Cut by lanes: a thread compares with constants and keeps no column numbers."""
+    """Put zeros where query < first[key]. Lanes cut, so a thread compares with constants and keeps no column numbers."""
     cut = p.reshape([KEYS, PIECE // 8, 4, 2])
     CUT: gl.constexpr = cut.type.layout
     PAIRS: gl.constexpr = gl.SliceLayout(2, gl.SliceLayout(3, CUT))
@@ -73,7 +73,7 @@ def weights(cfg, s, j, i: gl.constexpr, where):
 
 @gluon.jit
 def share(cfg, ds, buffer, c: gl.constexpr, DTYPE: gl.constexpr):
-    """dS in 16 bits, also into shared memory: a 64 x 64 block of the buffer's 128 keys."""
+    """Store dS in 16 bits, also into shared memory, as a 64 x 64 block of the buffer's 128 keys."""
     ds = ds.to(DTYPE)
     buffer.slice(c * KEYS, KEYS).store(ds)
     return gl.convert_layout(ds, cfg.LEFT)
@@ -81,7 +81,8 @@ def share(cfg, ds, buffer, c: gl.constexpr, DTYPE: gl.constexpr):
 
 @gluon.jit
 def exchange(ds_full, count):
-    """This warpgroup's half of dS is written. One barrier is enough for two buffers: who is here has read the last."""
+    """Wait for the other half of dS after writing this one. One barrier is enough for two buffers, because a
+    warpgroup here has read the last one."""
     fence_async_shared()
     mbarrier.arrive(ds_full.index(count % 2), count=1)
 
@@ -103,7 +104,7 @@ def add_by_tma(desc, buffer, row, dq):
 
 @gluon.jit
 def add_from_registers(at, dq):
-    """A thread's four numbers lie together in memory, a warp's 128 too: one vector addition each."""
+    """Add a thread's four numbers, adjacent in memory like a warp's 128, with one vector addition each."""
     dq = dq.reshape([4, 2, 8, 8, 4, 2]).permute([3, 0, 2, 4, 1, 5]).reshape([PIECE * PIECE])
     LINE: gl.constexpr = gl.BlockedLayout([4], [32], [4], [0])
     dq = gl.convert_layout(dq, LINE, assert_trivial=True)

@@ -80,7 +80,7 @@ def ours(inputs):
 
 
 def check(inputs, out) -> float:
-    """Some rows of some heads: a row's keys are cut out, and then nothing of it is masked."""
+    """Check some rows of some heads. A row's keys are cut out, so nothing in them is masked."""
     case = inputs["case"]
     got, expected = [], []
     for unit in spread(CHECKED_HEADS, case.batch * case.q_heads):

@@ -14,7 +14,7 @@ from kernels.tensors import DTYPES
 
 @dataclass(frozen=True)
 class Case:
-    """One forward (and backward) call. `layout` is the order of axes in memory, or "gaps": room between elements."""
+    """One forward (and backward) call. `layout` is the order of axes in memory, or "gaps" for room between elements."""
 
     batch: int
     q_heads: int
@@ -61,7 +61,7 @@ class Case:
 
 
 def operands(case: Case, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return q, k, v in the case's dtype. With a cap, scores are large enough to feel it."""
+    """Return q, k, v in the case's dtype. With a cap, scores are large enough to be capped."""
     rng = np.random.default_rng(seed)
     sizes = [(case.q_heads, case.length), (case.kv_heads, case.keys), (case.kv_heads, case.keys)]
     drawn = [rng.standard_normal((case.batch, *size, case.head_dim)) for size in sizes]
@@ -151,7 +151,7 @@ class DecodeCase:
     dtype: str = "bf16"
     cache: str = "same"  # or fp8, int8
     page_size: int = 0
-    lens: tuple[int, ...] = ()  # of the keys, how many each sequence has; () is all
+    lens: tuple[int, ...] = ()  # of the keys, the number each sequence has; () is all
     window: int | None = None
     softcap: float = 0.0
     splits: int | None = None
@@ -210,7 +210,7 @@ def decode_grid():
     """FlashInfer's lengths, page sizes, heads, head dims and cap."""
     more = itertools.cycle(
         zip((12, 17, 12, 17, 12, 17, 12), (0, 30, 30, 0, 0, 30, 30), strict=True)
-    )  # seven: it meets every size
+    )  # seven, so that it meets every size
     for keys, page, q_heads, d, cache in itertools.product(
         (54, 97, 512, 2048), (0, 1, 5, 8, 16), (4, 16, 32), (64, 128, 256), ("same", "fp8")
     ):

@@ -90,7 +90,7 @@ class Tiling:
         require.count(block_m=self.block_m, block_n=self.block_n)
 
 
-# State that lives in HBM, as "Performance Engineering" counts it: full attention, every tensor once.
+# Tensors in HBM, as "Performance Engineering" counts them: full attention, every tensor once.
 
 
 def score_matrix_bytes(s: Shape) -> float:
@@ -129,7 +129,7 @@ def key_range(s: Shape, row: int, rows: int = 1) -> tuple[int, int]:
 
 
 def pairs(s: Shape) -> int:
-    """Query-key pairs that are seen, in one head: length * keys, about half of it when causal."""
+    """Return the visible query-key pairs in one head: length * keys, about half when causal."""
     if s.left is None and s.right is None:
         return s.length * s.keys
     ranges = (key_range(s, row) for row in range(s.length))
@@ -142,14 +142,14 @@ def flops(s: Shape) -> float:
 
 
 def backward_flops(s: Shape) -> float:
-    """Five products instead of two: the scores again, dV, dP, dQ, dK."""
+    """Count five matmuls instead of two: the scores again, dV, dP, dQ, dK."""
     return 2.5 * flops(s)
 
 
 def exp_share(head_dim: int, matrix_flop_per_cycle: float = 4096, exp_per_cycle: float = 16) -> float:
     """Return cycles for a tile's exponentials over cycles for its matmuls, per SM. The defaults are Hopper's.
 
-    0.5 at head dim 128, 1 at 64: this is why the softmax must run under the matmul.
+    Return 0.5 at head dim 128, 1 at 64, which is why the softmax must run under the matmul.
     """
     require.count(head_dim=head_dim)
     require.positive(matrix_flop_per_cycle=matrix_flop_per_cycle, exp_per_cycle=exp_per_cycle)
@@ -170,7 +170,8 @@ def tile_counts(s: Shape, tiling: Tiling) -> tuple[int, int]:
 
 
 def keys_loaded(s: Shape, tiling: Tiling, row: int) -> int:
-    """Keys that the program of rows row .. loads: whole tiles from the first seen key's to the last one's."""
+    """Return the keys that the program of rows row .. loads, in whole tiles from the first seen key's to the last
+    one's."""
     low, high = key_range(s, row, tiling.block_m)
     first = low // tiling.block_n * tiling.block_n
     if high <= first:
@@ -202,7 +203,7 @@ class Traffic:
 
 
 def tiled_traffic(s: Shape, tiling: Tiling) -> Traffic:
-    """One program a row tile and query head: Q once, K and V again for each, as a traffic meter counts them."""
+    """Count one program a row tile and query head. Each loads Q once, K and V again, as a traffic meter counts them."""
     loaded = sum(keys_loaded(s, tiling, row) for row in range(0, s.length, tiling.block_m))
     programs = s.batch * s.q_heads
     q = programs * s.length * s.head_dim * s.elem_bytes
@@ -211,7 +212,7 @@ def tiled_traffic(s: Shape, tiling: Tiling) -> Traffic:
 
 
 def tiled_pairs(s: Shape, tiling: Tiling) -> int:
-    """Pairs that one head's tiles compute: whole tiles, of rows and keys that are not there too."""
+    """Return the pairs that one head's tiles compute, in whole tiles, including missing rows and keys."""
     starts = range(0, s.length, tiling.block_m)
     return sum(tiling.block_m * _visited(s, tiling, row) * tiling.block_n for row in starts)
 
@@ -228,7 +229,8 @@ def tiled_flops(s: Shape, tiling: Tiling) -> float:
 
 
 def backward_loads(s: Shape, tiling: Tiling) -> float:
-    """Bytes that two passes ask for: Q and dO for each tile of keys, K and V for each tile of rows, and each's own once."""
+    """Return the bytes that two passes request: Q and dO for each tile of keys, K and V for each tile of rows, and
+    each's own once."""
     own = 2 * s.batch * s.head_dim * s.elem_bytes * (s.q_heads * s.length + s.kv_heads * s.keys)
     walked = 2 * tiled_traffic(s, tiling).k + 2 * tiled_traffic(s, Tiling(tiling.block_n, tiling.block_m)).k
     delta = 2 * s.batch * s.q_heads * s.length * s.head_dim * s.elem_bytes
@@ -238,13 +240,13 @@ def backward_loads(s: Shape, tiling: Tiling) -> float:
 
 
 def intensity(s: Shape, tiling: Tiling | None = None) -> float:
-    """Return FLOP per byte, of the bytes that must move or of those that this tiling requests."""
+    """Return FLOP per byte, counting the bytes that must move or those that this tiling requests."""
     moved = compulsory_bytes(s) if tiling is None else tiled_traffic(s, tiling).total
     return flops(s) / moved
 
 
 def sram_bytes(tiling: Tiling, head_dim: int, elem_bytes: int = 2, stages: int = 1) -> float:
-    """A tile of Q, and `stages` tiles of K and of V: 98.3 KB at 128 x 128 x 128 in 16 bits."""
+    """Return the size of a tile of Q, and `stages` tiles of K and of V, 98.3 KB at 128 x 128 x 128 in 16 bits."""
     require.count(head_dim=head_dim, stages=stages)
     return (tiling.block_m + 2 * stages * tiling.block_n) * head_dim * elem_bytes
 

@@ -1,4 +1,4 @@
-"""Decoding one token a sequence: every cached key and value is read once, and there is little else to do."""
+"""Count decoding one token a sequence, where every cached key and value is read once, and little else happens."""
 
 from dataclasses import dataclass
 
@@ -13,9 +13,9 @@ class Decode:
     q_heads: int
     kv_heads: int
     head_dim: int
-    cache_bytes: float = 2  # of one cached number: 2 for 16 bits, 1 for fp8 and int8
+    cache_bytes: float = 2  # of one cached number, 2 for 16 bits, 1 for fp8 and int8
     elem_bytes: int = 2  # of queries and outputs
-    scale_bytes: int = 0  # of one scale, for each key and each value of a head (0: none, or one a head)
+    scale_bytes: int = 0  # of one scale, for each key and each value of a head (0 for none, or one a head)
     page_size: int = 0  # keys a page, 0 for a contiguous cache
 
     def __post_init__(self):

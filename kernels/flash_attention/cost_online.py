@@ -1,4 +1,4 @@
-"""The online softmax, one row and one number a key: the trace that the stepper shows."""
+"""Trace the online softmax, one row and one number a key, for the stepper."""
 
 import math
 from collections.abc import Sequence

@@ -1,10 +1,10 @@
-"""One new token against a long cache: the keys are split over programs, the last one to finish adds up.
+"""Decode one new token against a long cache. The keys are split over programs, and the last one to finish adds up.
 
-Decoding reads every cached key and value once and does next to no arithmetic, so it is as fast as the memory,
-if enough programs read at once. A program takes one stretch of one sequence for one key head and serves all
-query heads that share it (they are the rows of its matrix product: grouped heads cost no extra bytes). Each
-leaves an unnormalised output, a maximum and a sum; the program that finishes last combines them, in the same
-launch. The cache may be paged (a table says where each page lies) and may hold fp8 or int8 with scales.
+Decoding reads every cached key and value once and does next to no arithmetic, so it is as fast as the memory, if
+enough programs read at once. A program takes one stretch of one sequence for one key head and serves all query heads
+that share it (they are the rows of its matmul, so grouped heads cost no extra bytes). Each leaves an unnormalised
+output, a maximum and a sum. The program that finishes last combines them, in the same launch. The cache may be paged
+(a table gives each page's position) and may hold fp8 or int8 with scales.
 """
 
 import torch
@@ -38,7 +38,8 @@ MANY = {("plain", 128): (64, 4, 2, 4), ("paged", 128): (64, 4, 4, 2), ("narrow",
 
 @triton.jit
 def _tile_at(base, table_ptr, start, last, strides, BLOCK_N: tl.constexpr, PAGE: tl.constexpr):
-    """Where the keys start .. start + BLOCK_N of one head lie: element offsets from the cache's first, and a mask."""
+    """Return the addresses of the keys start .. start + BLOCK_N of one head, as element offsets from the cache's
+    first, and a mask."""
     stride_b, stride_h, stride_n = strides
     batch, kv_head = base
     key = start + tl.arange(0, BLOCK_N)
@@ -52,7 +53,8 @@ def _tile_at(base, table_ptr, start, last, strides, BLOCK_N: tl.constexpr, PAGE:
 
 @triton.jit
 def _unpack(x, q, INT8: tl.constexpr):
-    """Codes as numbers of q's dtype. A signed byte next to 0x64 is the fp16 number 1152 + code: no conversion."""
+    """Return codes as numbers of q's dtype. A signed byte next to 0x64 is the fp16 number 1152 + code, without
+    conversion."""
     if INT8:
         return tl.inline_asm_elementwise(
             """{ .reg .b32 t, bias;
@@ -91,8 +93,8 @@ def _step(
 ):
     """One tile of keys. `unit` brings products q k to powers of two (with a cap: to true scores).
 
-    The scale of a single value goes into the exponent of its weight, so that weights stay within 0 .. 1; the
-    output then has a maximum of its own, top, beside the sum's m.
+    The scale of a single value goes into the exponent of its weight, so that weights stay within 0 .. 1. The output
+    then has a maximum of its own, top, in addition to the sum's m.
     """
     acc, l, m, top = state
     INT8: tl.constexpr = CACHE == "int8"
@@ -154,7 +156,7 @@ def _decode(
     unit = tl.full([BLOCK_G], 1.0, tl.float32) * scale
     if (
         CACHE != "same"
-    ):  # fp16 holds every code exactly, and is cheap to unpack to; q is brought into its range
+    ):  # fp16 holds every code exactly and is cheap to unpack to, so q is brought into its range
         q_top = tl.maximum(tl.max(tl.abs(q.to(tl.float32)), 1), 1e-30)
         q = (q.to(tl.float32) / q_top[:, None]).to(tl.float16)
         unit = unit * q_top
@@ -228,12 +230,11 @@ def decode(
 ):
     """q (batch, heads, head_dim) against a cache -> out like q, lse (batch, heads).
 
-    Contiguous cache: k and v (batch, kv heads, keys, head_dim), `lens` (batch) of them valid, all if left out.
-    Paged cache: k and v (pages, kv heads, page size, head_dim) and `table` (batch, pages of a sequence) with int32
-    page numbers; transposed views are welcome. An fp8 or int8 cache comes with k_scale and v_scale, shaped like k
-    without its last axis or broadcastable to that. `window` keys before the newest are seen; None is all.
-    Scales are not negative. `check_values` looks at lens and table and so waits for the GPU; turn it off inside a
-    captured graph.
+    Contiguous cache: k and v (batch, kv heads, keys, head_dim), `lens` (batch) of them valid, all if left out. Paged
+    cache: k and v (pages, kv heads, page size, head_dim) and `table` (batch, pages of a sequence) with int32 page
+    numbers; transposed views are welcome. An fp8 or int8 cache comes with k_scale and v_scale, shaped like k without
+    its last axis or broadcastable to that. `window` keys before the newest are seen, or all with None. Scales are not
+    negative. `check_values` looks at lens and table and so waits for the GPU. Turn it off inside a captured graph.
     """
     out = torch.empty_like(q)
     lse = q.new_empty(q.shape[:2], dtype=torch.float32)
@@ -293,7 +294,7 @@ def choose_config(kind: str, block_d: int, units: int, processors: int) -> tuple
 
 
 def _kind(k, k_scale) -> str:
-    """Assembly is for GPUs: elsewhere int8 codes are cast like fp8's."""
+    """Assembly is for GPUs. Elsewhere int8 codes are cast like fp8's."""
     if k_scale is None:
         return "same"
     return "int8" if k.dtype == torch.int8 and k.is_cuda else "codes"

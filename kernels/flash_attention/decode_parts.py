@@ -1,4 +1,4 @@
-"""Split KV: how many splits, where they leave their parts, and how the last one adds them up."""
+"""Split KV: choose how many splits, where they leave their parts, and how the last one adds them up."""
 
 import torch
 import triton
@@ -8,7 +8,8 @@ MAX_SPLITS = 128
 
 
 def choose_splits(units: int, longest: int, block_n: int, slots: int) -> int:
-    """Splits that keep `slots` programs busy to the end: least time, counted in rounds of key tiles."""
+    """Return the splits that keep `slots` programs busy to the end, for the least time, counted in rounds of key
+    tiles."""
     tiles = max(1, -(-longest // block_n))
     fixed = 2.0  # tiles' worth of time that a program spends outside its loop
 
@@ -74,7 +75,7 @@ def combine(
     SPLITS: tl.constexpr,
     BLOCK_S: tl.constexpr,
 ):
-    """Bring all parts to one maximum and add them; nothing is stored before everything is asked for."""
+    """Rescale all parts to one maximum and add them. All loads are issued before the first store."""
     acc_ptr, m_ptr, l_ptr, done_ptr = parts
     unit = tl.program_id(1).to(tl.int64)
     offs_s = tl.arange(0, BLOCK_S)

@@ -1,4 +1,4 @@
-"""Attention forward: softmax(scale * Q K^T) V and its log-sum-exp, never storing the score matrix.
+"""Compute attention forward, softmax(scale * Q K^T) V and its log-sum-exp, without storing the score matrix.
 
 `attention` takes a batch of equal lengths, `attention_varlen` packed sequences of any lengths. Both check their
 arguments, then launch the kernel that suits the GPU: forward_hopper where it fits, forward_portable elsewhere.
@@ -38,8 +38,9 @@ REPLAYS = Replays()
 def attention(q, k, v, *, causal=False, scale=None, window=None, softcap=0.0, config=None):
     """q (batch, heads, length, head_dim), k and v (batch, kv heads, keys, head_dim) -> out like q, lse (batch, heads, length).
 
-    Query i stands at key i + keys - length. `window` = (left, right) limits how many keys to each side of its own
-    place a query sees; `causal` is a right side of 0. A row that sees no key gives zeros and a log-sum-exp of -inf.
+    Query i has the position of key i + keys - length. `window` = (left, right) limits how many keys to each side of
+    its own position a query sees. `causal` means a right side of 0. A row that sees no key gives zeros and a
+    log-sum-exp of -inf.
     """
     key = None
     if config is None and (window is None or type(window) is tuple):
@@ -78,7 +79,7 @@ def attention_varlen(
     """Packed q (tokens, heads, head_dim), k and v (keys, kv heads, head_dim) -> out like q, lse (heads, tokens).
 
     Sequence b has rows cu_q[b] .. cu_q[b + 1] of q and cu_k[b] .. cu_k[b + 1] of k; `max_q` is the longest query
-    length. `check_values` looks at the totals and so waits for the GPU; turn it off where nothing may wait.
+    length. `check_values` looks at the totals and so waits for the GPU. Turn it off where nothing may wait.
     """
     q_per_kv, block_d = arguments.qkv(q, k, v, rank=3)
     batch = arguments.totals(q, k, cu_q, cu_k, int(max_q), check_values)

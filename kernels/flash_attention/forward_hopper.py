@@ -1,10 +1,10 @@
-"""Attention forward for Hopper: the softmax of one warpgroup runs under the matmul of another.
+"""Compute attention forward on Hopper, where the softmax of one warpgroup runs under the matmul of another.
 
-One program owns CONSUMERS * 64 query rows. A producer warp streams K and V tiles through shared memory with
-TMA; each consumer warpgroup owns 64 rows and keeps scores and output in registers. Two overlaps make it fast:
-inside a warpgroup the product P V of the last tile runs while this tile's softmax is computed, and the
-warpgroups take turns at the tensor core, so one computes exponentials while another multiplies.
-Key tiles are walked from the last to the first: those that need a mask come first, then none does.
+One program owns CONSUMERS * 64 query rows. A producer warp streams K and V tiles through shared memory with TMA. Each
+consumer warpgroup owns 64 rows and keeps scores and output in registers. Two overlaps make it fast. Inside a
+warpgroup the matmul P V of the last tile runs while this tile's softmax is computed, and the warpgroups take turns at
+the tensor core, so one computes exponentials while another multiplies. Key tiles are walked from the last to the
+first, so those that need a mask come first.
 """
 
 from triton.experimental import gluon
@@ -29,11 +29,11 @@ class Config:
     """Hold the constants known when the kernel is compiled."""
 
     COLS: gl.constexpr  # head dim of the tensors
-    HEAD_DIM: gl.constexpr  # of a tile: TMA fills the columns past COLS with zeros
+    HEAD_DIM: gl.constexpr  # of a tile; TMA fills the columns past COLS with zeros
     CONSUMERS: gl.constexpr
     BLOCK_M: gl.constexpr
     BLOCK_N: gl.constexpr
-    TURNS: gl.constexpr  # a warpgroup issues both its products before the next one may
+    TURNS: gl.constexpr  # a warpgroup issues both its matmuls before the next one may
     PIN: gl.constexpr
     LATE: gl.constexpr
     HAS_LEFT: gl.constexpr
@@ -66,7 +66,7 @@ class Config:
 
 @gluon.jit
 def _locate(cfg, t, shape):
-    """Tile number -> its place in the tensors, and the key tiles [low, high) its rows see.
+    """Return a tile's position in the tensors, and the key tiles [low, high) its rows see.
 
     Tiles in [full_low, full_high) need no mask.
     """
@@ -136,7 +136,7 @@ def _produce(cfg, descs, rings, shape, q_per_kv, tiles):
 
 @gluon.jit
 def _scores(cfg, s, consts, where, j, MASKED: gl.constexpr):
-    """Cap and mask one tile of raw scores; -inf marks what must not be seen."""
+    """Cap and mask one tile of raw scores. -inf marks a hidden key."""
     scale, softcap, left, right = consts
     row, q_len, k_len = where
     if cfg.SOFTCAP:  # softcap * tanh(s / softcap), in powers of two
@@ -156,14 +156,14 @@ def _scores(cfg, s, consts, where, j, MASKED: gl.constexpr):
 
 @gluon.jit
 def _row_max(cfg, s):
-    """In two steps: a thread then follows several short chains of maxima instead of one long one."""
+    """Take the maximum in two steps, so that a thread follows several short chains of maxima instead of one long one."""
     parts = gl.max(s.reshape([ROWS, cfg.BLOCK_N // 8, 8]), 1)
     return gl.convert_layout(gl.max(parts, 1), gl.SliceLayout(1, cfg.S_LAYOUT), assert_trivial=True)
 
 
 @gluon.jit
 def _softmax(cfg, s, m, l, scale, MASKED: gl.constexpr):
-    """One online step: weights of this tile, new maximum, new sum, and the factor for what came before."""
+    """Take one online step: weights of this tile, new maximum, new sum, and the factor for the earlier sum."""
     m_new = gl.maximum(m, _row_max(cfg, s))
     top = m_new * scale
     if MASKED:
@@ -188,7 +188,8 @@ def _wipe(cfg, v, rows):
 
 @gluon.jit
 def _pack(p, DTYPE: gl.constexpr):
-    """Neighbouring weights as one 32-bit number: 16-bit values would not keep their register over the loop."""
+    """Pack neighbouring weights into one 32-bit number, because 16-bit values would not keep their register over the
+    loop."""
     even, odd = gl.split(p.reshape([p.shape[0], p.shape[1] // 2, 2]))
     CVT: gl.constexpr = (
         "cvt.rn.bf16x2.f32 $0, $2, $1;" if DTYPE == gl.bfloat16 else "cvt.rn.f16x2.f32 $0, $2, $1;"
@@ -206,7 +207,7 @@ def _unpack(packed, DTYPE: gl.constexpr, LAYOUT: gl.constexpr):
 
 @gluon.jit
 def _step(cfg, q, rings, turns, state, where, consts, j, c: gl.constexpr, MASKED: gl.constexpr):
-    """Tile j: issue S = Q K^T, then O += P V of the tile before, then the softmax of S while O is computed."""
+    """Process tile j. Issue S = Q K^T, then O += P V of the tile before, then the softmax of S while O is computed."""
     k_ring, v_ring = rings
     acc, p, m, l, count, steps = state
     scale = LOG2E if cfg.SOFTCAP else consts[0]

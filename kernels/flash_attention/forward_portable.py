@@ -19,7 +19,7 @@ CONFIGS = {
     128: (128, 64, 8, 3),
     256: (64, 32, 4, 2),
 }
-# fp32 tiles take twice the room: these fit in the 99 KB of an sm_89 too, and spill next to nothing
+# fp32 tiles take twice the room, so these fit in the 99 KB of an sm_89 too, and spill next to nothing
 FP32 = {64: (128, 64, 8, 2), 128: (64, 16, 8, 2), 256: (32, 32, 8, 1)}
 
 
@@ -39,8 +39,8 @@ def _tile_range(
     HAS_LEFT: tl.constexpr,
     HAS_RIGHT: tl.constexpr,
 ):
-    """Keys [low, high) that queries row .. row + BLOCK_M see; keys in [full_low, full_high) need no mask."""
-    shift = k_len - q_len  # the last query stands at the last key
+    """Return the keys [low, high) that queries row .. row + BLOCK_M see. Keys in [full_low, full_high) need no mask."""
+    shift = k_len - q_len  # the last query has the last key's position
     high = k_len
     full_high = k_len
     if HAS_RIGHT:
@@ -158,7 +158,7 @@ def _forward(
     if HAS_RIGHT:
         m_block = tl.num_programs(0) - 1 - m_block  # the longest rows first, so that the last wave is short
     batch = tl.program_id(1) // q_heads
-    head = (tl.program_id(1) % q_heads).to(tl.int64)  # times a stride it may leave 32 bits behind
+    head = (tl.program_id(1) % q_heads).to(tl.int64)  # times a stride it may exceed 32 bits
     batch = batch.to(tl.int64)
     if VARLEN:
         q_start = tl.load(cu_q_ptr + batch).to(tl.int64)
@@ -212,7 +212,7 @@ def _forward(
             state, tensors, limits, full_high, high, BLOCK_N, True, HAS_LEFT, HAS_RIGHT, SOFTCAP, PAD_D
         )
         acc, l, m = state
-        l_safe = tl.where(l == 0.0, 1.0, l)  # rows that saw no key: zeros, and a log-sum-exp of -inf
+        l_safe = tl.where(l == 0.0, 1.0, l)  # rows that saw no key get zeros, and a log-sum-exp of -inf
         unit = 1.0 if SOFTCAP else scale * 0.6931471805599453
         lse = tl.where(l == 0.0, float("-inf"), m * unit + tl.log(l_safe))
         tl.store(lse_ptr + batch * stride_lb + head * stride_lh + offs_m, lse, mask=mask_m)

@@ -52,7 +52,7 @@ def new_ring(desc, SLOTS: gl.constexpr, READERS: gl.constexpr):
 
 @gluon.jit
 def wait_turn(turns, count, c: gl.constexpr):
-    """The first warpgroup goes first: it waits for one pass less than the others."""
+    """Wait for this warpgroup's turn. The first one goes first, because it waits for one pass less than the others."""
     FIRST: gl.constexpr = 1 if c == 0 else 0
     mbarrier.wait(turns.index(c), (count + FIRST) & 1)
 
@@ -64,7 +64,7 @@ def pass_turn(turns, c: gl.constexpr):
 
 @gluon.jit
 def keep_wait_below(x):
-    """Keeps the wait that follows below the work on x: an event that never fires, which ptxas does not reorder."""
+    """Keep the following wait below the work on x, by an event that never fires, which ptxas does not reorder."""
     return gl.inline_asm_elementwise(
         "{ .reg .pred p; setp.lt.f32 p, $1, 0f00000000; @p pmevent 0; mov.b32 $0, $1; }",
         "=f,f",

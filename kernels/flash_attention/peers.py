@@ -1,4 +1,4 @@
-"""Other implementations of the same calls, for the benchmark: one factory each, absent where not installed."""
+"""Call other implementations, for the benchmark, with one factory each, absent where not installed."""
 
 import torch
 import torch.nn.functional as F
@@ -8,7 +8,7 @@ from kernels.bench.row import Absent
 
 
 def _plain(case) -> None:
-    """PyTorch's backends know causal and full, and take the query's place from the left."""
+    """Return PyTorch's own, whose backends know causal and full, and align queries on the left."""
     if case.window or case.softcap or (case.causal and case.length != case.keys):
         raise Absent("this backend takes only full and square causal masks")
 

@@ -1,16 +1,16 @@
-"""Attention in float64, written to be read: the only reference of the topic.
+"""Compute attention in float64, written to be read, as the only reference of the topic.
 
-Axes: q (batch, heads, length, head_dim), k and v (batch, kv heads, keys, head_dim). Query i stands at key
-i + keys - length, so the last query stands at the last key. `window` = (left, right) limits how many keys to
-each side of its own place a query sees (None: no limit); `causal` is a right side of 0. A row that sees no key
-gives zeros and a log-sum-exp of -inf.
+Axes: q (batch, heads, length, head_dim), k and v (batch, kv heads, keys, head_dim). Query i has the position of key i
++ keys - length, so the last query has the last key's. `window` = (left, right) limits how many keys to each side of
+its own position a query sees (None: no limit). `causal` means a right side of 0. A row that sees no key gives zeros
+and a log-sum-exp of -inf.
 """
 
 import numpy as np
 
 
 def visible(length: int, keys: int, causal: bool = False, window=None) -> np.ndarray:
-    """(length, keys): may query i see key j?"""
+    """Return (length, keys), whether query i may see key j."""
     left, right = window or (None, None)
     if causal:
         right = 0
@@ -35,7 +35,7 @@ def softmax(s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def for_each_query_head(kv: np.ndarray, q_heads: int) -> np.ndarray:
-    """Grouped heads: key head h serves query heads h * group .. (h + 1) * group - 1."""
+    """Repeat grouped heads. Key head h serves query heads h * group .. (h + 1) * group - 1."""
     return np.repeat(kv, q_heads // kv.shape[1], axis=1)
 
 
@@ -68,7 +68,7 @@ def attention_varlen(q, k, v, cu_q, cu_k, **options):
 
 
 def attention_backward(dout, q, k, v, *, causal=False, scale=None, window=None, softcap=0.0):
-    """-> dq, dk, dv: the gradients of sum(dout * output)."""
+    """Return dq, dk, dv, the gradients of sum(dout * output)."""
     dout, q, k, v = (x.astype(np.float64) for x in (dout, q, k, v))
     batch, kv_heads, keys, d = k.shape
     k_all, v_all = (for_each_query_head(x, q.shape[1]) for x in (k, v))
@@ -92,17 +92,17 @@ def gather_pages(pages: np.ndarray, table: np.ndarray) -> np.ndarray:
 
 
 def dequantize(cache: np.ndarray, scale) -> np.ndarray:
-    """A cache of narrow numbers times its scales, which broadcast to the cache's shape without the last axis."""
+    """Multiply a cache of narrow numbers by its scales, which broadcast to the cache's shape without the last axis."""
     return cache.astype(np.float64) * np.broadcast_to(scale, cache.shape[:3])[..., None]
 
 
 def decode(
     q, k, v, lens=None, *, table=None, k_scale=None, v_scale=None, scale=None, window=None, softcap=0.0
 ):
-    """q (batch, heads, head_dim): one new token a sequence -> output like q, lse (batch, heads).
+    """Attend with q (batch, heads, head_dim), one new token a sequence. Return an output like q, lse (batch, heads).
 
-    The cache is contiguous (batch, kv heads, keys, head_dim), or (pages, kv heads, page size, head_dim) with a
-    table of page numbers; `lens` says how many of its keys each sequence has, the newest being the query's own.
+    The cache is contiguous (batch, kv heads, keys, head_dim), or (pages, kv heads, page size, head_dim) with a table
+    of page numbers. `lens` gives each sequence's number of keys, the newest being the query's own.
     """
     if k_scale is not None:
         k, v = dequantize(k, k_scale), dequantize(v, v_scale)
@@ -117,10 +117,10 @@ def decode(
 
 
 def online_softmax(tiles, values=None):
-    """One row's softmax in a single pass over tiles of scores: the state after each tile.
+    """Compute one row's softmax in a single pass over tiles of scores. Return the state after each tile.
 
-    A state is (maximum, rescale factor of what came before, sum, output); output is the weighted mean of
-    `values` so far, or None without values. After the last tile it equals the two-pass result.
+    A state is (maximum, rescale factor of earlier tiles, sum, output). The output is the weighted mean of `values` so
+    far, or None without values. After the last tile it equals the two-pass result.
     """
     m, total, weighted, states = -np.inf, 0.0, 0.0, []
     for i, s in enumerate(np.asarray(t, np.float64) for t in tiles):
@@ -136,7 +136,8 @@ def online_softmax(tiles, values=None):
 
 
 def combine(outs: np.ndarray, lses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Results over disjoint sets of keys -> the result over all: split KV, and ring attention across GPUs.
+    """Merge results over disjoint sets of keys into the result over all, for split KV, and for ring attention across
+    GPUs.
 
     outs (splits, ..., head_dim), lses (splits, ...)."""
     weights, lse = softmax(np.moveaxis(lses, 0, -1))

@@ -89,7 +89,9 @@ def cublas_scaled(x):
     from torch.nn.functional import ScalingType, scaled_mm
 
     kinds = ScalingType.BlockWise1x128, ScalingType.BlockWise128x128
-    more = {"output_dtype": torch.bfloat16}  # sa and sb as drawn: A's along M, B's along K, as it wants them
+    more = {
+        "output_dtype": torch.bfloat16
+    }  # sa and sb as drawn, A's along M and B's along K, as it wants them
     return lambda: scaled_mm(x["a"], x["b"], x["sa"], kinds[0], x["sb"], kinds[1], **more)
 
 
@@ -125,7 +127,7 @@ def some_rows(x) -> np.ndarray:
 
 
 def check(x, out) -> float:
-    """Check one row of every stretch and all columns, so that every tile is looked at. All of it must be finite."""
+    """Check one row of every stretch and all columns, so that every tile is covered. All values must be finite."""
     if not out.isfinite().all():
         return float("inf")
     if "expected" not in x:

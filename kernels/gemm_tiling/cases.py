@@ -16,7 +16,7 @@ class Case:
     n: int
     k: int
     dtype: str = "fp16"
-    a: str = "rows"  # how it lies in memory: see kernels.tensors.laid_out
+    a: str = "rows"  # its memory layout, see kernels.tensors.laid_out
     b: str = "rows"
     why: str = ""
 

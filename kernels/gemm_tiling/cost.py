@@ -5,12 +5,12 @@ from collections.abc import Callable, Collection, Sequence
 
 
 def reuse(bm: float, bn: float) -> float:
-    """FLOP per element a bm x bn tile loads: the harmonic mean of its sides, below 2 when one side is 1."""
+    """Return the FLOP per element a bm x bn tile loads, the harmonic mean of its sides, below 2 when one side is 1."""
     return 2 * bm * bn / (bm + bn)
 
 
 def tile_bytes(bm: int, bn: int, bk: int, elem_bytes: int) -> int:
-    """One step along K: a bm x bk piece of A and a bk x bn piece of B."""
+    """Return the elements of one step along K, a bm x bk piece of A and a bk x bn piece of B."""
     return (bm + bn) * bk * elem_bytes
 
 
@@ -47,7 +47,7 @@ def spacing(x: float, bits: int) -> float:
 
 
 def _rounding(bits: int) -> Callable[[float], float]:
-    """round_to_mantissa for a sum that grows slowly: the gap is asked for anew only where it changes."""
+    """Apply round_to_mantissa to a sum that grows slowly. The gap is computed again only where it changes."""
     low = high = gap = 0.0
 
     def rounded(x: float) -> float:
@@ -67,7 +67,7 @@ def running_sums(
 ) -> list[float]:
     """The sum after each term, rounded to `bits` at every addition.
 
-    With promote_every = n, the narrow partial sum is added into a wide one after n terms and starts anew.
+    With promote_every = n, the narrow partial sum is added into a wide one after n terms and starts again.
     """
     wide = narrow = 0.0
     sums, kept, kept_wide = [], _rounding(bits), _rounding(wide_bits)
@@ -80,12 +80,12 @@ def running_sums(
 
 
 def tile_loads(m: int, n: int, k: int, bm: int, bn: int) -> int:
-    """Elements that all tiles of C load: A once for each column of tiles, B once for each row of tiles."""
+    """Return the elements that all tiles of C load, A once for each column of tiles, B once for each row of tiles."""
     return m * k * math.ceil(n / bn) + k * n * math.ceil(m / bm)
 
 
 def gemm_bytes(m: int, n: int, k: int, bm: int, bn: int, elem_bytes: int) -> int:
-    """Bytes a whole tiled GEMM moves: the tiles' loads, and C written once."""
+    """Return the bytes a whole tiled GEMM moves, with the tiles' loads, and C written once."""
     return (tile_loads(m, n, k, bm, bn) + m * n) * elem_bytes
 
 
@@ -100,7 +100,7 @@ def compulsory_bytes(m: int, n: int, k: int, elem_bytes: float = 2, out_bytes: f
 
 
 def block_scaled_bytes(m: int, n: int, k: int, block: int = 128, out_bytes: float = 2) -> float:
-    """The same for fp8 codes and their fp32 scales: one for 1 x block of A, one for block x block of B."""
+    """Return the same for fp8 codes and their fp32 scales, one for 1 x block of A, one for block x block of B."""
     steps = math.ceil(k / block)
     scales = m * steps + steps * math.ceil(n / block)
     return compulsory_bytes(m, n, k, 1, out_bytes) + 4 * scales
@@ -120,13 +120,14 @@ def unique_bytes_per_wave(
 
 
 def last_wave_share(m: int, n: int, bm: int, bn: int, sms: int) -> float:
-    """Share of the multiprocessors' time that tiles fill: the last wave is rarely full."""
+    """Return the share of the SMs' time that tiles fill, since the last wave is rarely full."""
     tiles = math.ceil(m / bm) * math.ceil(n / bn)
     return tiles / (math.ceil(tiles / sms) * sms)
 
 
 def seconds(m: int, n: int, k: int, machine, dtype: str = "bf16", elem_bytes: float = 2) -> float:
-    """The time no GEMM can beat on a machine: each matrix once or all FLOPs, whichever is slower."""
+    """Return the time no GEMM can beat on a machine, for moving each matrix once or for all FLOPs, whichever is
+    slower."""
     return machine.time(flops(m, n, k), compulsory_bytes(m, n, k, elem_bytes), dtype)
 
 
@@ -141,6 +142,6 @@ def partial_tile_bytes(programs: int, bm: int = 128, bn: int = 128, sum_bytes: i
 
 
 def scale_loads(m: int, n: int, k: int, bm: int, bn: int, block: int = 128) -> tuple[int, int]:
-    """Scales of A and of B that all tiles load: one a row, one a column at most, for each block of K."""
+    """Return the scales of A and of B that all tiles load, one a row, one a column at most, for each block of K."""
     steps = math.ceil(k / block)
     return m * steps * math.ceil(n / bn), n * steps * math.ceil(m / bm)

@@ -11,7 +11,9 @@ from kernels.gemm_tiling.tiled_gemm import descriptor_gemm_kernel, tiled_gemm_ke
 from kernels.replays import Replays, form
 from kernels.tensors import rows_aligned
 
-WORTH_A_COPY = 600**3  # products; H200, 2026-11-21: 1023^3 takes 23 us with copies, 34 through pointers
+WORTH_A_COPY = (
+    600**3
+)  # multiply-adds; H200, 2026-11-21, where 1023^3 takes 23 us with copies, 34 through pointers
 FEW = 64  # rows (or columns) below which a GEMM is a stream of the other operand
 
 
@@ -25,10 +27,10 @@ class Tile:
     group_m: int = 8
 
 
-# Pointer tiles by shape; small enough for any GPU from sm_80 on (100 KB of shared memory), but for DEEP.
+# Pointer tiles by shape, small enough for any GPU from sm_80 on (100 KB of shared memory), except DEEP.
 SMALL, LARGE, WIDE = Tile(64, 64, 64, 4, 4), Tile(128, 128, 32, 8, 4), Tile(128, 128, 64, 8, 3)
 THIN = Tile(64, 0, 128, 4, 3, 1)  # block_n follows the few columns
-DEEP = Tile(128, 0, 128, 4, 4, 1)  # the same with up to 192 KB in flight: H200, 2026-11-20
+DEEP = Tile(128, 0, 128, 4, 4, 1)  # the same with up to 192 KB in flight, H200, 2026-11-20
 DESCRIPTORS = Tile(128, 256, 64, 8, 3)
 
 
@@ -111,7 +113,7 @@ def pointers(a, b, out, tile: Tile):
 
 
 def thin(a, b, out, tile: Tile):
-    """Few rows or columns: the long operand streams through as the tile's rows, the other one stays."""
+    """Multiply few rows or columns. The long operand streams through as the tile's rows, and the other one stays."""
     if b.shape[1] > a.shape[0]:
         a, b, out = b.t(), a.t(), out.t()
     block_n = max(16, triton.next_power_of_2(b.shape[1]))
@@ -119,13 +121,14 @@ def thin(a, b, out, tile: Tile):
 
 
 def fetched(a, b, out):
-    """By the copy engine: rows (of the matrix or its transpose) that start on 16 bytes."""
+    """Let the copy engine fetch rows (of the matrix or its transpose), which must start on 16 bytes."""
     is_hopper = a.is_cuda and torch.cuda.get_device_capability(a.device)[0] == 9
     (hopper if is_hopper else descriptors)(a, b, out)
 
 
 def realigned(a, b, out):
-    """Odd rows: a copy moves n^2 elements to let n^3 products run at the copy engine's pace."""
+    """Copy odd rows to aligned memory. A copy moves n^2 elements to let n^3 multiply-adds run at the copy engine's
+    pace."""
     a, b = (x if aligned(x) else widened(x).copy_(x) for x in (a, b))
     if rows_aligned(out):
         return fetched(a, b, out)

@@ -1,8 +1,8 @@
-"""GEMV, y = W x: each weight is used once, so the only thing to be good at is reading.
+"""Compute GEMV, y = W x. Each weight is used once, so the only thing to be good at is reading.
 
-A program owns BLOCK_N rows of W and walks them in steps of BLOCK_K, adding products element by element in
-fp32; the sum across a row is taken once, at its end. Many loads are in flight at a time, because a step is
-several 16-byte loads per thread and several programs share a multiprocessor.
+A program owns BLOCK_N rows of W and walks them in steps of BLOCK_K, adding products element by element in fp32. The
+sum across a row is taken once, at its end. Many loads are in flight at a time, because a step is several 16-byte
+loads per thread and several programs share an SM.
 """
 
 from dataclasses import dataclass
@@ -18,14 +18,14 @@ class Strip:
     block_k: int
     num_warps: int
     stages: int = 1
-    programs: int = 0  # per multiprocessor; 0: one program a strip
+    programs: int = 0  # per SM; 0 means one program a strip
 
 
-# K contiguous: a program reads along rows. H200, 2026-11-20, cold.
+# K contiguous, so a program reads along rows. H200, 2026-11-20, cold.
 ROWS = Strip(4, 1024, 4, 3)  # 28672 x 8192 in 116.5 us
 LONG_ROWS = Strip(4, 2048, 8, 4)  # 8192 x 28672 in 116.8 us
-FEW_WEIGHTS = Strip(1, 1024, 4)  # 4096 x 4096 in 14.6 us: more programs rather than more stages
-COLUMNS = Strip(64, 64, 4, 3)  # N contiguous: a program reads 64 neighbours of every row of W's transpose
+FEW_WEIGHTS = Strip(1, 1024, 4)  # 4096 x 4096 in 14.6 us, by more programs rather than more stages
+COLUMNS = Strip(64, 64, 4, 3)  # N contiguous, so a program reads 64 neighbours of every row of W's transpose
 
 
 def pick(w: torch.Tensor) -> Strip:

@@ -1,10 +1,9 @@
 """Multiply on Hopper: one warp moves tiles, one to three warpgroups multiply, and neither waits for the other.
 
-A producer warp keeps a ring of STAGES tiles of A and B full with TMA; each consumer warpgroup owns ROWS
-rows of the output tile and feeds the tensor core from shared memory, one wgmma always in flight. The grid
-is persistent: while the consumers turn a finished tile into 16 bits and store it slice by slice, the
-producer has already filled the ring for the next one. Tiles are walked in groups of GROUP_M rows, so that
-the L2 serves most of them.
+A producer warp keeps a ring of STAGES tiles of A and B full with TMA. Each consumer warpgroup owns ROWS rows of the
+output tile and feeds the tensor core from shared memory, one wgmma always in flight. The grid is persistent. While
+the consumers turn a finished tile into 16 bits and store it slice by slice, the producer has already filled the ring
+for the next one. Tiles are walked in groups of GROUP_M rows, so that the L2 serves most of them.
 """
 
 from triton.experimental import gluon
@@ -162,8 +161,8 @@ CONFIGS = {
     "huge": Config(),  # 8192^3 in 1407 us; groups of 16, 1440
     "three consumers": Config(consumers=3, stages=3),  # fewer bytes from the L2, 9% slower where it keeps up
 }
-# What a round of tiles, one for each multiprocessor, costs: ns for a column of K. H200, 2026-11-23, median of twelve
-# shapes from 128 x 4096 to 4096 x 6144; by it the pick is within 1% of the best of twenty configurations in all twelve.
+# The cost of a round of tiles, one for each SM, in ns for a column of K. H200, 2026-11-23, median of twelve shapes
+# from 128 x 4096 to 4096 x 6144. Its choice is within 1% of the best of twenty configurations in all twelve.
 ROUND_NS = {"big": 10.9, "square": 6.0, "small": 4.3, "narrow": 3.2, "few": 2.6}
 ONE_CONSUMER = (
     "narrow",

@@ -11,7 +11,7 @@ def gemm(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def block_scaled_gemm(a: np.ndarray, b: np.ndarray, sa: np.ndarray, sb: np.ndarray) -> np.ndarray:
-    """(A x sa) @ (B x sb): one scale for each 1 x 128 piece of A and each 128 x 128 block of B."""
+    """Return (A x sa) @ (B x sb), with one scale for each 1 x 128 piece of A and each 128 x 128 block of B."""
     k, n = b.shape
     rows = np.repeat(sa.astype(np.float64), SCALE_BLOCK, axis=1)[:, :k]
     blocks = np.repeat(np.repeat(sb.astype(np.float64), SCALE_BLOCK, axis=0)[:k], SCALE_BLOCK, axis=1)[:, :n]

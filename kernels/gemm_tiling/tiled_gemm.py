@@ -1,10 +1,9 @@
-"""Tiled GEMM in plain Triton: every element of a tile of C is made from one visit to a strip of A and of B.
+"""Multiply in tiles in plain Triton. Every element of a tile of C is made from one visit to a strip of A and of B.
 
-Two kernels with one idea. `tiled_gemm_kernel` loads through pointers: any GPU, any strides, any size;
-programs walk the tiles of C in groups of GROUP_M rows, so that those running at one time share strips of
-A and B in the L2. `descriptor_gemm_kernel` lets the copy engine (TMA, from sm_90 on) fetch the tiles: no
-address arithmetic, no masks, one resident program per multiprocessor, and the result leaves in halves so
-that a further stage fits.
+Two kernels with one idea. `tiled_gemm_kernel` loads through pointers: any GPU, any strides, any size. Programs walk
+the tiles of C in groups of GROUP_M rows, so that those running at one time share strips of A and B in the L2.
+`descriptor_gemm_kernel` lets the copy engine (TMA, from sm_90 on) fetch the tiles: no address arithmetic, no masks,
+one resident program per SM, and the result leaves in halves so that a further stage fits.
 """
 
 import triton
@@ -13,7 +12,7 @@ import triton.language as tl
 
 @triton.jit
 def tile_of(t, tiles_m, tiles_n, GROUP_M: tl.constexpr):
-    """The t-th tile: down GROUP_M tiles, then one to the right; the same walk as cost.program_tile."""
+    """Return the t-th tile: down GROUP_M tiles, then one to the right, the same walk as cost.program_tile."""
     width = GROUP_M * tiles_n
     first = (t // width) * GROUP_M
     rows = min(tiles_m - first, GROUP_M)

@@ -18,7 +18,7 @@ MOST_EXPERTS = 512  # a block's logits stay in registers
 class Experts:
     """Hold the weights of all experts in the layout of linear layers. Shared experts, which every token visits, are last."""
 
-    gate_up: torch.Tensor  # (experts, 2 * intermediate, hidden): the rows of gate, then those of up
+    gate_up: torch.Tensor  # (experts, 2 * intermediate, hidden), the rows of gate, then those of up
     down: torch.Tensor  # (experts, hidden, intermediate)
     shared: int = 0
 

@@ -14,9 +14,9 @@ from kernels.tensors import to_numpy
 
 TORCH = {"bf16": torch.bfloat16, "fp16": torch.float16}
 TOLERANCE = 1e-2  # 16-bit rows between the experts' two products and before the sum
-CHECKED_WEIGHTS = 2e9  # elements that a check turns into float64: seconds
+CHECKED_WEIGHTS = 2e9  # elements that a check turns into float64 in seconds
 MOST_CHECKED = 16  # tokens
-BIAS = 0.01  # small, as that of a balanced router: a larger one would leave experts without a token, and be faster
+BIAS = 0.01  # small, as that of a balanced router; a larger one would leave experts without a token, and be faster
 
 
 def rows(device):
@@ -50,7 +50,7 @@ def layer_cost(case) -> cost.LayerCost:
 
 
 def draw(case, seed: int, device) -> dict:
-    """Drawn on the device, in 16 bits from the start: the weights of some layers fill a quarter of it."""
+    """Draw on the device, in 16 bits from the start, because the weights of some layers fill a quarter of its memory."""
     rng, dtype = torch.Generator(device).manual_seed(seed), TORCH[case.dtype]
 
     def normal(*shape, scale=1.0):
@@ -76,7 +76,7 @@ def ours(inputs):
 
 
 def check(inputs, out) -> float:
-    """Check some tokens, from every stretch. All of it must be finite and of the right shape."""
+    """Check some tokens from every stretch. The whole result must be finite and of the right shape."""
     case = inputs["case"]
     if out.shape != inputs["x"].shape or not out.isfinite().all():
         return float("inf")
@@ -98,7 +98,7 @@ def expected(inputs, tokens):
 
 
 class Fetched:
-    """A stack of matrices on a device, one of which is fetched when it is asked for."""
+    """A stack of matrices on a device. Each is fetched on request."""
 
     def __init__(self, stack: torch.Tensor):
         self.stack, self.shape = stack, tuple(stack.shape)

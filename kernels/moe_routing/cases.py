@@ -10,7 +10,7 @@ from kernels.tensors import DTYPES
 
 @dataclass(frozen=True)
 class Case:
-    """One call of the layer. `leaning` adds to some experts' scores: the more, the more tokens they draw."""
+    """One call of the layer. `leaning` adds to some experts' scores, and the more it adds, the more tokens they draw."""
 
     tokens: int
     experts: int  # that the router chooses from

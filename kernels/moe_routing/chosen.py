@@ -1,7 +1,7 @@
 """Run the layer without a router, on rows that come with the experts chosen for them.
 
-That is what a rank of an expert-parallel layer does with the rows that have reached it, one pick each, of weight 1. One
-launch counts the picks in the router's place; order, grouped products and combine are the layer's own:
+A rank of an expert-parallel layer does this with the rows that have reached it, one pair each, of weight 1. One
+launch counts the pairs instead of the router. Order, grouped matmuls and combine are the layer's own:
 
     count | order | gate and up | down | combine
 """
@@ -17,7 +17,7 @@ from kernels.moe_routing.routed import order_of
 def layer_of_chosen(x, chosen, experts: Experts, *, weights=None, out=None) -> torch.Tensor:
     """Return out (tokens, hidden) of x (tokens, hidden), with chosen int32 (tokens, k) and weights fp32 alike, 1 by default.
 
-    A token names an expert once at most. The same bits come out at every run; nothing waits for the GPU.
+    A token names an expert once at most. Every run gives the same bits, and nothing waits for the GPU.
     """
     check_chosen(x, chosen, weights, experts, out)
     if out is None:

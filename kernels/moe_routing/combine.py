@@ -1,7 +1,7 @@
-"""Un-permute and combine in one pass: each token fetches its k rows and adds them in the order of its slots.
+"""Un-permute and combine in one pass. Each token fetches its k rows and adds them in the order of its slots.
 
-The sum is a loop in one program, in fp32, so the same bits come out at every run; scattering with atomic additions would
-write as much and add in whatever order the experts finish.
+The sum is a loop in one program, in fp32, so every run gives the same bits. Scattering with atomic additions would
+write the same bytes and add in whatever order the experts finish.
 """
 
 import torch
@@ -35,7 +35,7 @@ def combine_kernel(
 
 
 def combine(rows, found: Routed, out=None) -> torch.Tensor:
-    """out (tokens, hidden): the weighted sum of each token's rows (rows, hidden)."""
+    """Return out (tokens, hidden), the weighted sum of each token's rows (rows, hidden)."""
     (tokens, picks), hidden = found.chosen.shape, rows.shape[1]
     if out is None:
         out = torch.empty(tokens, hidden, dtype=rows.dtype, device=rows.device)

@@ -44,7 +44,7 @@ __all__ = [
 ]
 
 STEPS = ("router", "top-k", "permute", "grouped GEMM", "un-permute", "combine")
-# What one launch runs once the steps are fused: the first and the last of STEPS.
+# The steps that one launch runs once they are fused, by the first and the last of STEPS.
 FUSED_LAUNCHES = {"router and top-k": (0, 1), "permute": (2, 2), "gate and up": (3, 3), "down": (3, 3),
                   "combine": (4, 5)}  # fmt: skip
 
@@ -119,7 +119,8 @@ class TileUtilization:
 
     @property
     def straggler(self) -> float:
-        """The busiest expert's kept tokens over the mean: how long all wait when each has its own unit."""
+        """Return the busiest expert's kept tokens over the mean, which is how long all wait when each has its own
+        unit."""
         return imbalance([one.kept for one in self.experts])
 
     @property
@@ -161,7 +162,7 @@ def expected_experts(tokens: int, top_k: int, experts: int) -> float:
 def moe_parameters(
     experts: int, top_k: int, hidden: int, intermediate: int, matrices: int = 3
 ) -> tuple[int, int]:
-    """Parameters of the experts of a layer: held, and used by one token."""
+    """Return the parameters of the experts of a layer, held, and used by one token."""
     require.count(experts=experts, top_k=top_k, hidden=hidden, intermediate=intermediate, matrices=matrices)
     require.at_most(experts, "a token picks different experts", top_k=top_k)
     one = matrices * hidden * intermediate
@@ -169,20 +170,21 @@ def moe_parameters(
 
 
 def step_launches(active_experts: int, matrices: int = 3) -> tuple[int, ...]:
-    """Kernels of each of STEPS by itself: gather, GEMMs with their activation, and scatter run for each expert."""
+    """Count the kernels of each of STEPS by itself, where gather, GEMMs with their activation, and scatter run for
+    each expert."""
     require.count(active_experts=active_experts, matrices=matrices)
     return 1, 1, active_experts, active_experts * (matrices + 1), active_experts, 1
 
 
 def launches(active_experts: int, matrices: int = 3, *, fused: bool) -> int:
-    """Kernels of a layer: each step by itself, or fused."""
+    """Count the kernels of a layer, each step by itself, or fused."""
     separate = sum(step_launches(active_experts, matrices))
     return len(FUSED_LAUNCHES) if fused else separate
 
 
 @dataclass(frozen=True)
 class LayerCost:
-    """One MoE layer, each byte once: the experts' weights, the router's, the tokens in and out."""
+    """Count one MoE layer, each byte once: the experts' weights, the router's, the tokens in and out."""
 
     router_flops: float
     expert_flops: float
@@ -215,7 +217,8 @@ def layer_cost(
     weight_element_bytes: float = 2,
     element_bytes: float = 2,
 ) -> LayerCost:
-    """Count a layer of gated MLPs (3 matrices), with the weights of `active_experts`, or by default of those expected."""
+    """Count a layer of gated MLPs (3 matrices), with the weights of `active_experts`, or by default of the expected
+    ones."""
     require.count(tokens=tokens, hidden=hidden, intermediate=intermediate, matrices=matrices)
     require.positive(weight_element_bytes=weight_element_bytes, element_bytes=element_bytes)
     if active_experts is None:

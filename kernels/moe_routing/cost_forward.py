@@ -1,4 +1,4 @@
-"""An MoE forward on numbers small enough to read: router, top-k, permute, experts, un-permute, combine."""
+"""Run an MoE forward on numbers small enough to read: router, top-k, permute, experts, un-permute, combine."""
 
 import math
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ Matrix = Sequence[Sequence[float]]
 
 @dataclass(frozen=True)
 class Expert:
-    """A gated MLP: (silu(x @ gate) * (x @ up)) @ down."""
+    """Apply a gated MLP, (silu(x @ gate) * (x @ up)) @ down."""
 
     gate: Matrix  # hidden x intermediate
     up: Matrix
@@ -24,7 +24,7 @@ class MoeForward:
 
     logits: list[list[float]]  # tokens x experts
     chosen: list[list[int]]  # tokens x top_k, best first
-    weights: list[list[float]]  # tokens x top_k: softmax over the chosen
+    weights: list[list[float]]  # tokens x top_k, the softmax over the chosen
     loads: list[int]  # tokens of each expert
     offsets: list[int]  # where each expert's rows begin
     order: list[tuple[int, int]]  # permuted row -> (token, slot)
@@ -74,7 +74,7 @@ def _weighted(rows: Matrix, weights: Sequence[float]) -> list[float]:
 def moe_forward(x: Matrix, router: Matrix, experts: Sequence[Expert], top_k: int) -> MoeForward:
     logits, chosen, weights = _route(x, router, experts, top_k)
     picks = [(expert, token, slot) for token, best in enumerate(chosen) for slot, expert in enumerate(best)]
-    picks.sort(key=lambda pick: pick[0])  # stable: tokens keep their order within an expert
+    picks.sort(key=lambda pick: pick[0])  # stable, so tokens keep their order within an expert
     loads = [sum(pick[0] == expert for pick in picks) for expert in range(len(experts))]
     offsets = [sum(loads[:expert]) for expert in range(len(experts))]
     permuted = [list(x[token]) for _, token, _ in picks]
@@ -104,7 +104,7 @@ def _small(rows: int, columns: int, seed: int) -> list[list[float]]:
 
 
 def example(tokens: int = 6, experts: int = 4, hidden: int = 3, intermediate: int = 2):
-    """(x, router, experts): small fixed numbers, so that every step can be followed by hand."""
+    """Return (x, router, experts), small fixed numbers, so that every step can be followed by hand."""
     require.count(tokens=tokens, experts=experts, hidden=hidden, intermediate=intermediate)
     mlps = tuple(
         Expert(

@@ -44,7 +44,7 @@ def grouped_traffic(
     """Count a grouped GEMM of `tiles` tiles of rows with n columns each. A program reads a strip of rows, padding included,
     and a strip of one expert's weights (two strips where gate and up are taken together). Only real rows are written.
 
-    Each program is told its expert and how many rows are real; where rows are gathered (gated), also whose they are.
+    Each program gets its expert and the number of real rows. If rows are gathered (gated), it also gets their tokens.
     """
     require.whole(tiles=tiles, real_rows=real_rows)
     require.count(n=n, k=k, tile=tile, block_n=block_n, element_bytes=element_bytes)
@@ -59,7 +59,8 @@ def grouped_traffic(
 
 
 def combine_traffic(tokens: int, picks: int, hidden: int, *, block_h: int, element_bytes: int = 2) -> Traffic:
-    """Each token's rows once, with a place and a weight for each in every program that sums some of its columns."""
+    """Return the bytes of each token's rows once, with a row index and a weight for each in every program that sums
+    some of its columns."""
     require.whole(tokens=tokens)
     require.count(picks=picks, hidden=hidden, block_h=block_h, element_bytes=element_bytes)
     one = tokens * hidden * element_bytes

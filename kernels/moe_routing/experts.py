@@ -1,10 +1,11 @@
-"""Grouped GEMM over ragged experts: every tile of rows knows its expert, and multiplies with that expert's weight alone.
+"""Run a grouped GEMM over ragged experts. Every tile of rows knows its expert, and multiplies with that expert's
+weight alone.
 
-Gate and up are two products of the same rows, so SiLU(gate) x up is taken in registers and their sum of 2 x intermediate
-columns is never written. Rows are gathered by address: a tile of rows reads its tokens where they lie. Each tile's
-weights stream through shared memory several steps ahead, which is all that matters while an expert has few tokens;
-tiles of one expert stand side by side in the grid, so that what one of them fetched the L2 still has for the next.
-The grid is the bound of any routing: a program whose tile is nobody's ends at once.
+Gate and up are two matmuls of the same rows, so SiLU(gate) x up is taken in registers and their sum of 2 x
+intermediate columns is never written. Rows are gathered by address, so a tile of rows reads its tokens in place. Each
+tile's weights stream through shared memory several steps ahead, which is all that matters while an expert has few
+tokens. Tiles of one expert are adjacent in the grid, so that the L2 still has one tile's weights for the next. The
+grid is the bound of any routing, and a program without a tile exits immediately.
 """
 
 from dataclasses import dataclass, replace
@@ -19,7 +20,7 @@ from kernels.moe_routing.routed import Routed
 
 @dataclass(frozen=True)
 class Config:
-    block_n: int  # columns of the output; gate and up read twice as many rows of weights
+    block_n: int  # columns of the output; gate and up read twice the rows of weights
     block_k: int
     warps: int
     stages: int
@@ -28,7 +29,7 @@ class Config:
 
 @triton.jit
 def tile_of(program, tiles, tiles_n, GROUP: tl.constexpr):
-    """(tile of rows, tile of columns): GROUP tiles of rows, then one column further."""
+    """Return (tile of rows, tile of columns), over GROUP tiles of rows, then one column further."""
     width = GROUP * tiles_n
     first = program // width * GROUP
     rows = tl.minimum(tiles - first, GROUP)
@@ -70,7 +71,7 @@ def experts_kernel(
     if GATHER:
         row = (
             tl.load(picks_ptr + offs_m, mask=mask_m, other=0) // PICKS
-        )  # padding multiplies token 0, for nobody
+        )  # padding multiplies token 0, and the result is dropped
     row_w = offs_n
     if not EVEN_N:
         row_w = tl.minimum(offs_n, N - 1)
@@ -115,7 +116,7 @@ PLAIN = {
     64: Config(256, 64, 8, 4),
     128: Config(256, 64, 8, 4),
 }
-# Before Hopper sums stay in the registers of the warps that load: half as many of them, and fewer steps under way.
+# Before Hopper sums stay in the registers of the warps that load, so half the rows, and fewer steps in flight.
 SMALLER, SMALL_ROOM = {64: 64, 128: 64}, 200 * 1024
 LEAST_STAGES = 2  # sm_86 and sm_89 have 99 KB of shared memory
 

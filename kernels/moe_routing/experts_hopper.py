@@ -1,4 +1,5 @@
-"""Grouped GEMM on Hopper: a warp keeps a ring of tiles full, warpgroups multiply, and no tile waits for another's end.
+"""Run the grouped GEMM on Hopper. A warp keeps a ring of tiles full, warpgroups multiply, and no tile waits for
+another's end.
 
 The grid is persistent and knows from the routing's own tables how many tiles there are. A tile is 128 or 192 rows of one
 expert times 256 rows of its weights: 128 of gate and the same 128 of up, so that one wide product holds both, or 256 of
@@ -31,7 +32,7 @@ SLICE = gl.constexpr(64)  # columns stored at a time
 
 @dataclass(frozen=True)
 class Config:
-    consumers: int = 2  # warpgroups that multiply, 64 rows each: 2 or 3
+    consumers: int = 2  # warpgroups that multiply, 64 rows each, 2 or 3
     block_k: int = 64
     stages: int = 4
     buffers: int = 2  # slices on their way out, of each warpgroup
@@ -41,7 +42,7 @@ class Config:
 
 @gluon.jit
 def weight_rows(expert, tile_n, outputs, GATED: gl.constexpr):
-    """Where the two halves of a tile's weights begin: gate and the same rows of up, or one after the other."""
+    """Return where the two halves of a tile's weights begin: gate and the same rows of up, or one after the other."""
     if GATED:
         first = expert * 2 * outputs + tile_n * HALF
         second = first + outputs
@@ -66,7 +67,8 @@ def one_tile(
     GATED: gl.constexpr,
     BUFFERS: gl.constexpr,
 ):
-    """A warpgroup's 64 rows of a tile, multiplied and stored; where none is real the ring only turns. The stages gone by, then."""
+    """Multiply and store a warpgroup's 64 rows of a tile. If no row is real, only the ring turns. Return the number
+    of passed stages."""
     x_ring, w_ring, full, empty = rings
     STAGES: gl.constexpr = w_ring.shape[0]
     WIDTH: gl.constexpr = HALF if CONSUMERS == 3 else 2 * HALF  # three warpgroups have fewer registers each

@@ -1,10 +1,11 @@
-"""The grouped GEMM for Hopper where products are long: programs take tiles in turns, an expert's side by side.
+"""Run the grouped GEMM for Hopper where products are long. Programs take tiles in turns, an expert's tiles together.
 
-Tiles are unequal, since the last one of an expert has few rows; a fixed share of them leaves some programs idle at the end.
-So one more warp draws the next tile from a counter, and looks up whose it is, while the ring still fills for this one.
-Weights and rows are fetched by a warp each, so that neither waits for the other to be asked for.
-Tiles of one expert follow each other, down its rows and then along the columns: its weights come from memory once. That
-pays where a tile multiplies long, and costs more than it gives where K is short (`experts_hopper` shares them out there).
+Tiles are unequal, since the last one of an expert has few rows, so a fixed share leaves some programs idle at the
+end. So one more warp draws the next tile from a counter, and looks up its expert, while the ring still fills for this
+one. Weights and rows are fetched by a warp each, so that neither waits for the other to be asked for. Tiles of one
+expert follow each other, down its rows and then along the columns, so its weights are read from memory once. That
+pays where a tile multiplies long, and costs more than it gives where K is short (`experts_hopper` shares them out
+there).
 """
 
 import torch
@@ -21,16 +22,16 @@ from kernels.hopper_tiles import descriptor, tile_of
 from kernels.moe_routing.experts_hopper import HALF, ROWS, SLICE, Config, one_tile, weight_rows
 from kernels.moe_routing.routed import Routed
 
-# By rows of a tile. Of 192 finer steps, H200, 2026-11-23, DeepSeek-like, T = 4096, both products: 7.16 for 7.60 ms.
+# By rows of a tile. Of 192 finer steps, H200, 2026-11-23, DeepSeek-like, T = 4096, both matmuls, 7.16 for 7.60 ms.
 CONFIGS = {128: Config(), 192: Config(consumers=3, block_k=32, stages=5, buffers=2, box=64)}
 TURNS = gl.constexpr(3)  # tiles that are drawn ahead
-FACTS = gl.constexpr(4)  # of a turn: tile of rows, tile of columns, expert, real rows
+FACTS = gl.constexpr(4)  # of a turn, as tile of rows, tile of columns, expert, real rows
 GROUP = gl.constexpr(16)  # tiles of an expert's rows that walk along the columns together
 
 
 @gluon.jit
 def _draw(turns, counter_ptr, tables, sizes, TILE: gl.constexpr):
-    """Tiles from the counter until there are none; whoever draws last of all programs puts it back to zero."""
+    """Draw tiles from the counter until there are none. The last program to draw resets it to zero."""
     slots, given, taken = turns
     offsets_ptr, tile_expert_ptr, tile_rows_ptr = tables
     tiles_m, tiles_n, steps, outputs = sizes
@@ -71,7 +72,7 @@ def _fact(slots, at, WARPS: gl.constexpr):
 
 @gluon.jit
 def _take(turns, turn, WARPS: gl.constexpr):
-    """(tile, tile_n, expert, rows) of a turn; there is none where tile is below zero."""
+    """Return (tile, tile_n, expert, rows) of a turn, or a negative tile at the end."""
     slots, given, taken = turns
     slot = turn % TURNS
     mbarrier.wait(given.index(slot), turn // TURNS & 1)
@@ -200,7 +201,9 @@ def experts_hopper_turns_kernel(
         mbarrier.init(empty.index(i), count=CONSUMERS)  # every warpgroup has let it go
     for i in gl.static_range(TURNS):
         mbarrier.init(given.index(i), count=1)
-        mbarrier.init(taken.index(i), count=CONSUMERS + 2)  # the warpgroups and who fetches for them know it
+        mbarrier.init(
+            taken.index(i), count=CONSUMERS + 2
+        )  # both the warpgroups and the fetching warps know it
     fence_async_shared()
     rings = (x_ring, w_ring, full, empty)
     turns = (slots, given, taken)

@@ -1,13 +1,13 @@
-"""The whole layer: route, order, gate and up, down, combine, in three to six launches by the number of tokens.
+"""Run the whole layer: route, order, gate and up, down, combine, in three to six launches by the number of tokens.
 
     tokens      launches
     1           scores | top-k, gate and up | down, which combines as it goes
     2 to 16     router, which orders too | gate and up | down | combine
     more        router | order | gate and up | down | combine
 
-Of more than 1024 tokens with more than 64 experts the router multiplies in one launch and chooses in the next. Where an
+Of more than 1024 tokens with more than 64 experts the router multiplies in one launch and chooses in the next. If an
 expert usually gets more than 32 rows and the GPU is a Hopper, the order brings the rows of x along, so that the copy
-engine can fetch whole tiles of them; else the experts' kernel gathers them by itself.
+engine can fetch whole tiles. Otherwise the experts' kernel gathers them by itself.
 
 What didn't pay on an H200, 2026-11-23: launches that begin before the one ahead has ended (T = 1, Qwen3-like: 38 for 34 us;
 T = 256: 316 for 320; 4096: 864 for 797), and asking the L2 for weights while the router chooses (T = 256: 323 for 320).
@@ -32,9 +32,10 @@ LONG = 2048  # columns from which tiles in turns pay; H200, 2026-11-23, T = 4096
 
 
 def layer(x, router, experts: Experts | Narrow, rule: Rule, *, bias=None, out=None) -> torch.Tensor:
-    """out (tokens, hidden) of x (tokens, hidden): router (experts, hidden), and the weights that it chooses from.
+    """Compute out (tokens, hidden) of x (tokens, hidden), with the router (experts, hidden) and the weights that it
+    chooses from.
 
-    Shared experts add their own share to every token. The same bits come out at every run; nothing waits for the GPU.
+    Shared experts add their own share to every token. Every run gives the same bits, and nothing waits for the GPU.
     """
     key = form(x), form(router), form(bias), form(out), rule
     whole = isinstance(experts, Experts)
@@ -77,7 +78,7 @@ def usual_load(tokens: int, top_k: int, experts: int) -> float:
 
 
 def pick_tile(tokens: int, top_k: int, experts: int) -> int:
-    """Rows of a tile: enough for most experts, so that a weight is seldom read twice."""
+    """Choose the rows of a tile, enough for most experts, so that a weight is seldom read twice."""
     usual = usual_load(tokens, top_k, experts)
     return next((tile for tile in (16, 32, 64) if usual <= tile), WIDEST)
 

@@ -1,8 +1,8 @@
-"""Experts whose weights are not 16-bit matrices: two calls multiply, and the layer does the rest.
+"""Support experts whose weights are not 16-bit matrices: two calls multiply, and the layer does the rest.
 
-A call is told rows that stand expert by expert without padding, where each expert's rows begin, and the most rows that
-one can have: `call(rows, offsets=offsets, most=most)` returns (rows, outputs). The grouped kernels of 4-bit weights take
-just that (their weight bound, as functools.partial does).
+A call gets rows in expert order without padding, each expert's first row, and the most rows that one expert can have:
+`call(rows, offsets=offsets, most=most)` returns (rows, outputs). The grouped kernels of 4-bit weights take exactly
+these (their weight bound, as functools.partial does).
 """
 
 from collections.abc import Callable

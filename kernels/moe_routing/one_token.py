@@ -1,9 +1,11 @@
-"""One token: nothing to permute. Its k experts are two streams of weights, and the second one combines as it goes.
+"""Run one token, with nothing to permute. Its k experts are two streams of weights, and the second one combines as it
+goes.
 
-Every expert has one row, so a matrix product is a row of dot products on the plain arithmetic units: the router's rows in
-parts; gate and up of an expert side by side; then down, whose programs own columns of the output and walk over the experts
-in the order of the picks. Each program of gate and up adds the router's parts and chooses for itself, always alike: to hear
-of it from another program would take longer. Weights are read once, h stays in the L2, and nothing but the answer is left.
+Every expert has one row, so a matmul is a row of dot products on the CUDA cores: the router's rows in parts, then
+gate and up of an expert together, then down, whose programs own columns of the output and walk over the experts in
+the order of the pairs. Each program of gate and up adds the router's parts and makes the same choice itself, because
+waiting for another program would take longer. Weights are read once, h stays in the L2, and only the answer is
+written.
 """
 
 from dataclasses import dataclass

@@ -1,10 +1,10 @@
 """Order (token, expert) pairs into rows by histogram, scan and permutation, the same at every run, without the host.
 
-A pick's row is where its expert begins, plus how many tokens before it picked that expert: in earlier blocks of tokens,
-which their histograms tell, and in its own, which a scan down the block tells for all experts at once. So tokens keep
-their order within an expert, and no atomic decides a place. Shared experts see every token: their rows need no counting.
-Every table is sized by a bound that T, k and the number of experts give; the tiles that a routing does not need are
-marked as nobody's.
+A pair's row is its expert's first row, plus the number of earlier tokens that picked that expert: in earlier blocks
+of tokens, from their histograms, and in its own, from a scan down the block for all experts together. So tokens keep
+their order within an expert, and no atomic decides a row. Shared experts see every token, so their rows need no
+counting. Every table is sized by a bound that T, k and the number of experts give. Tiles that a routing does not need
+are marked as empty.
 """
 
 import triton
@@ -19,7 +19,7 @@ COUNTED = tl.constexpr(32)  # blocks' histograms at a time
 
 @triton.jit
 def counts_of(counts_ptr, block, blocks, EP: tl.constexpr):
-    """(all picks of each expert, those of the blocks of tokens before this one)."""
+    """Return (all pairs of each expert, those of the blocks of tokens before this one)."""
     offs_e = tl.arange(0, EP)
     total = tl.zeros((COUNTED, EP), tl.int32)
     before = tl.zeros((COUNTED, EP), tl.int32)
@@ -34,7 +34,7 @@ def counts_of(counts_ptr, block, blocks, EP: tl.constexpr):
 
 @triton.jit
 def slots_of(chosen_ptr, t, T, TOP_K: tl.constexpr, PICKS: tl.constexpr, EP: tl.constexpr):
-    """(tokens, EP): which pick an expert is of its token, or NO_PICK."""
+    """Return (tokens, EP), the index of an expert among its token's choices, or NO_PICK."""
     slots = tl.zeros((t.shape[0], EP), tl.int32) + NO_PICK
     for slot in tl.static_range(TOP_K):
         chosen = tl.load(chosen_ptr + t * PICKS + slot, mask=t < T, other=NO_PICK)
@@ -44,7 +44,7 @@ def slots_of(chosen_ptr, t, T, TOP_K: tl.constexpr, PICKS: tl.constexpr, EP: tl.
 
 @triton.jit(do_not_specialize=["T"])
 def count_kernel(chosen_ptr, counts_ptr, T, TOP_K: tl.constexpr, BLOCK_T: tl.constexpr, EP: tl.constexpr):
-    """How often each expert is picked in each block of tokens, where no router has counted."""
+    """Count how often each expert is picked in each block of tokens, if no router has counted."""
     block = tl.program_id(0)
     slots = slots_of(chosen_ptr, block * BLOCK_T + tl.arange(0, BLOCK_T), T, TOP_K, TOP_K, EP)
     counts = tl.sum((slots != NO_PICK).to(tl.int32), 0)  # (EP,)
@@ -55,7 +55,8 @@ def count_kernel(chosen_ptr, counts_ptr, T, TOP_K: tl.constexpr, BLOCK_T: tl.con
 def write_tiles(
     first, total, tables, T, tiles, block, blocks, E: tl.constexpr, SHARED: tl.constexpr, TILE: tl.constexpr
 ):
-    """Where experts begin, whose each tile is, and how many of its rows are real; programs take turns at the tiles."""
+    """Write each expert's first row, each tile's expert, and its number of real rows. Programs take turns at the
+    tiles."""
     offsets_ptr, _, _, tile_expert_ptr, tile_rows_ptr = tables
     offs_e = tl.arange(0, first.shape[0])
     after = tl.sum((total + TILE - 1) // TILE * TILE, 0)
@@ -92,7 +93,7 @@ def first_rows(
     SHARED: tl.constexpr,
     TILE: tl.constexpr,
 ):
-    """(where each expert begins, where the shared ones do); of the programs of a block, part 0 writes down the tiles."""
+    """Return (each expert's first row, the shared ones' first row). Part 0 of a block's programs writes the tiles."""
     whole = (total + TILE - 1) // TILE * TILE
     first = tl.cumsum(whole, 0) - whole
     if part == 0:
@@ -113,7 +114,7 @@ def place_picks(
     TOP_K: tl.constexpr,
     TILE: tl.constexpr,
 ):
-    """Rows of the tokens t, of which `slots` are the picks and `begin` each expert's next row."""
+    """Give rows to the pairs `slots` of the tokens t, from each expert's next row `begin` on."""
     PICKS: tl.constexpr = TOP_K + SHARED
     _, picks_ptr, place_ptr, _, _ = tables
     picked = slots != NO_PICK
@@ -143,7 +144,7 @@ def copy_rows(
     TOKENS: tl.constexpr,
     COLUMNS: tl.constexpr,
 ):
-    """Some columns of the tokens first .. last to their rows: each is read once and written for every pick."""
+    """Copy some columns of the tokens first .. last to their rows. Each is read once and written for every pair."""
     offs_h = tl.arange(0, COLUMNS)
     for at in range(first, last, TOKENS):
         t = at + tl.arange(0, TOKENS)
@@ -186,7 +187,7 @@ def order_kernel(
     block, blocks = tl.program_id(0), tl.num_programs(0)
     part, parts = tl.program_id(1), tl.num_programs(1)
     PICKS: tl.constexpr = TOP_K + SHARED
-    place_ptr += part * T * PICKS  # a table of its own: what another program writes it may not read
+    place_ptr += part * T * PICKS  # a table of its own, because a program may not read another's writes
     tables = (offsets_ptr, picks_ptr, place_ptr, tile_expert_ptr, tile_rows_ptr)
     total, before = counts_of(counts_ptr, block * (BLOCK_T // COUNTED_T), tl.cdiv(T, COUNTED_T), EP)
     first, after = first_rows(total, tables, T, tiles, block, blocks, part, E, SHARED, TILE)
@@ -197,7 +198,7 @@ def order_kernel(
         place_picks(slots, begin, after, tables, T, t, part, SHARED, TOP_K, TILE)
         begin += tl.sum((slots != NO_PICK).to(tl.int32), 0)
     if COPY:
-        tl.debug_barrier()  # what was written is looked up by other threads
+        tl.debug_barrier()  # other threads look it up after the write
         last = tl.minimum(block * BLOCK_T + BLOCK_T, T)
         copy_rows(
             x_ptr,

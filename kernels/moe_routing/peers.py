@@ -1,6 +1,6 @@
-"""Other people's ways to the same layer, for the benchmark: one factory each, absent where not installed.
+"""Call other people's ways to the same layer, for the benchmark, with one factory each, absent where not installed.
 
-All of them route by themselves, scores in fp32, and take the weights as ours do.
+All of them route by themselves, with scores in fp32, and take the weights as ours do.
 """
 
 import torch
@@ -34,7 +34,7 @@ def routed(inputs):
 
 
 def scores(x, router):
-    """fp32: in 16 bits experts would tie that do not."""
+    """Return scores in fp32, because in 16 bits different experts would tie."""
     try:
         return torch.mm(x, router.t(), out_dtype=torch.float32)
     except (TypeError, RuntimeError):  # a PyTorch that lacks it
@@ -51,7 +51,8 @@ def by_groups(by, rule):
 
 
 def loop(inputs):
-    """A loop over the experts, told beforehand which tokens are whose, which a real one must wait for the GPU to hear."""
+    """Loop over the experts, with the tokens of each known beforehand. A real loop must wait for the GPU to learn
+    them."""
     case, x = inputs["case"], inputs["x"]
     chosen, _ = routed(inputs)
     mine = [torch.nonzero(chosen == e, as_tuple=True) for e in range(len(inputs["down"]))]
@@ -111,7 +112,7 @@ def vllm(inputs):
 
 
 def triton_kernels(inputs):
-    """Triton's own matmul_ogs, SiLU by PyTorch: its fused activation is another function."""
+    """Run Triton's own matmul_ogs, with SiLU by PyTorch, because its fused activation is another function."""
     from triton_kernels.matmul_ogs import matmul_ogs
     from triton_kernels.routing import routing
 

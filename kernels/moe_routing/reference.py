@@ -1,4 +1,4 @@
-"""A mixture-of-experts layer in six steps, in float64: the only reference of the topic.
+"""Compute a mixture-of-experts layer in six steps, in float64, as the only reference of the topic.
 
     logits -> 1 route -> 2 count -> 3 permute -> 4 experts -> 5 un-permute -> 6 combine
 
@@ -106,10 +106,10 @@ class Order:
     """Hold which (token, expert) pair is in which row once experts come together, in tiles of `tile` rows."""
 
     tile: int
-    loads: np.ndarray  # (experts,) picks of each
-    offsets: np.ndarray  # (experts + 1,) the first row of each, and the end: multiples of the tile
-    picks: np.ndarray  # (rows,) the pick in each row, or EMPTY
-    place: np.ndarray  # (tokens, k) the row of each pick
+    loads: np.ndarray  # (experts,) pairs of each
+    offsets: np.ndarray  # (experts + 1,) the first row of each, and the end, all multiples of the tile
+    picks: np.ndarray  # (rows,) the pair in each row, or EMPTY
+    place: np.ndarray  # (tokens, k) the row of each pair
     tile_expert: np.ndarray  # (tiles,) whose each tile is
 
     @property
@@ -138,7 +138,7 @@ def order(chosen: np.ndarray, experts: int, tile: int = 1) -> Order:
     loads = count(flat, experts)
     offsets = np.concatenate([[0], np.cumsum(padded(loads, tile))])
     by_expert = np.argsort(flat, kind="stable")
-    before = np.concatenate([[0], np.cumsum(loads)])[:-1]  # picks of lower experts
+    before = np.concatenate([[0], np.cumsum(loads)])[:-1]  # pairs of lower experts
     row = offsets[flat[by_expert]] + np.arange(flat.size) - before[flat[by_expert]]
     picks = np.full(offsets[-1], EMPTY)
     picks[row] = by_expert
@@ -173,7 +173,7 @@ def expert(rows, gate_up, down) -> np.ndarray:
 
 
 def grouped(rows, found: Order, gate_up, down) -> np.ndarray:
-    """(rows, hidden): each tile through its expert."""
+    """Return (rows, hidden), each tile through its expert."""
     out = np.zeros((found.rows, np.shape(down)[1]))
     for e in np.flatnonzero(found.loads):
         mine = slice(found.offsets[e], found.offsets[e + 1])
@@ -194,7 +194,7 @@ def combine_picks(restored: np.ndarray, weights: np.ndarray) -> np.ndarray:
     return np.einsum("tkh,tk->th", restored, _double(weights))
 
 
-# All of it
+# All tokens
 
 
 @dataclass(frozen=True)
@@ -212,7 +212,7 @@ class Forward:
 
 
 def six_steps(x, router, gate_up, down, rule: Rule, *, bias=None, shared: int = 0, tile: int = 1) -> Forward:
-    """The layer: x (tokens, hidden), router (experts, hidden), weights of experts + shared."""
+    """Run the layer on x (tokens, hidden), router (experts, hidden), weights of experts + shared."""
     logits = _double(x) @ _double(router).T
     chosen, weights = route(logits, rule, bias, shared)
     found = order(chosen, len(gate_up), tile)
@@ -223,7 +223,7 @@ def six_steps(x, router, gate_up, down, rule: Rule, *, bias=None, shared: int = 
 
 
 def direct(x, chosen, weights, gate_up, down) -> np.ndarray:
-    """The same sum token by token, whoever chose: nothing is counted, permuted or padded."""
+    """Compute the same sum token by token, for any choice of experts, without counting, permuting or padding."""
     x, weights = _double(x), _double(weights)
     out = np.zeros((len(x), np.shape(down)[1]))
     for t, picks in enumerate(np.asarray(chosen)):

@@ -1,7 +1,8 @@
-"""Route and order: from tokens to experts, weights, and each pair's row, in one launch for a few tokens, else in two or three.
+"""Route and order, from tokens to experts, weights, and each pair's row, in one launch for a few tokens, else in two
+or three.
 
-The grid is told T, k and the number of experts, never what the routing came to, so nothing waits for the GPU and a call
-may be captured in a graph.
+The grid depends on T, k and the number of experts, never on the routing, so nothing waits for the GPU and a call may
+be captured in a graph.
 """
 
 from dataclasses import dataclass
@@ -20,7 +21,8 @@ from kernels.moe_routing.top_k import constants
 
 MANY = 132  # programs that fill a GPU
 STEP = 128  # columns that the router multiplies at a time
-# Beyond as many tokens and experts, multiplying and choosing are two launches. H200, T = 4096: 97 us for 195 of 256 experts.
+# Beyond this number of tokens and experts, multiplying and choosing are two launches. H200, T = 4096: 97 us for 195
+# of 256 experts.
 TOKENS_TOGETHER, EXPERTS_TOGETHER = 1024, 64
 TOKENS_APART, EXPERTS_APART = 64, 128  # of a program that only multiplies
 TOKENS_CHOSEN = 16  # of one that only chooses
@@ -31,17 +33,17 @@ COPIED = 512  # columns that a program copies at a time
 class Routed:
     """Hold a reference.Order on the device, with room for the worst case.
 
-    `places` has a copy for each program that shares a block of tokens, and `rows` is x by row, where it was asked for.
+    `places` has a copy for each program that shares a block of tokens, and `rows` is x by row, if requested.
     """
 
     chosen: torch.Tensor  # int32 (tokens, picks)
     weights: torch.Tensor  # fp32 (tokens, picks)
     tile: int
     offsets: torch.Tensor  # int32 (experts + 1,)
-    picks: torch.Tensor  # int32 (tiles * tile,): the pick in each row; padding is anything
-    places: torch.Tensor  # int32 (copies, tokens, picks): the row of each pick
-    tile_expert: torch.Tensor  # int32 (tiles,): EMPTY beyond the last tile
-    tile_rows: torch.Tensor  # int32 (tiles,): how many of its rows are real
+    picks: torch.Tensor  # int32 (tiles * tile,), the pair in each row; padding is anything
+    places: torch.Tensor  # int32 (copies, tokens, k), the row of each pair
+    tile_expert: torch.Tensor  # int32 (tiles,), EMPTY beyond the last tile
+    tile_rows: torch.Tensor  # int32 (tiles,), how many of its rows are real
     rows: torch.Tensor | None = None  # (tiles * tile, hidden); padding is anything
 
     @property
@@ -61,8 +63,8 @@ class Cut:
 
     block: int  # tokens that a program chooses for
     blocks: int
-    ordered: int  # tokens whose picks a program gives their rows: as many, or several blocks of them
-    block_x: int  # tokens that a program multiplies; more than it chooses for where these are two launches
+    ordered: int  # tokens whose pairs get rows from one program: one block, or several blocks
+    block_x: int  # tokens that a program multiplies; more than it chooses for if these are two launches
     block_e: int  # experts that a program of the router multiplies with
     splits: int  # of the hidden axis
     parts: int  # programs that share the columns of a block when its rows are copied
@@ -82,7 +84,7 @@ def cut(tokens: int, hidden: int, experts: int, copy: bool) -> Cut:
 
 
 def block_experts(tokens: int, experts: int) -> int:
-    """One block of tokens is shared among as many programs as there may be; more blocks read x less often."""
+    """Share one block of tokens among as many programs as possible. More blocks read x less often."""
     if tokens <= 16:
         return 16
     return min(128 if tokens <= 512 else 64, max(16, triton.next_power_of_2(experts) // 2))

@@ -1,9 +1,10 @@
 """Compute router scores, top-k and the block's histogram in one launch, and for a few tokens the whole order.
 
-Programs share a block of tokens, each multiplying some columns of it with some experts' rows of the router. Who arrives
-last chooses for the block: it adds what the splits of the columns left, always in one order, counts the picks, and, where
-there is but one block, gives every pick its row at once. Of many tokens the products want large tiles, which read the
-router seldom, and the choice small blocks, whose logits stay in registers: there each is a launch of its own.
+Programs share a block of tokens, each multiplying some columns of it with some experts' rows of the router. The last
+to arrive chooses for the block. It adds the partial sums of the column splits, always in one order, counts the pairs,
+and, if there is only one block, also gives every pair its row. With many tokens the matmul needs large tiles, which
+read the router seldom, and the choice needs small blocks, whose logits stay in registers, so each is a launch of its
+own.
 """
 
 import triton
@@ -26,7 +27,7 @@ def scores_of(
     BLOCK_E: tl.constexpr,
     BLOCK_H: tl.constexpr,
 ):
-    """(BLOCK_T, BLOCK_E) of this split's columns of x times the router's, whose rows lie one behind the other."""
+    """Return (BLOCK_T, BLOCK_E) of this split's columns of x times the router's, whose rows are contiguous."""
     offs_t = tl.program_id(0) * BLOCK_T + tl.arange(0, BLOCK_T)
     offs_e = tl.program_id(1) * BLOCK_E + tl.arange(0, BLOCK_E)
     offs_h = tl.arange(0, BLOCK_H)
@@ -87,7 +88,8 @@ def choose_block(
     KP: tl.constexpr,
     GP: tl.constexpr,
 ):
-    """Experts and weights of a block of tokens, written; and (slots, how often each expert was picked)."""
+    """Choose and write the experts and weights of a block of tokens. Return (slots, how often each expert was
+    picked)."""
     PICKS: tl.constexpr = TOP_K + SHARED
     offs_t = block * BLOCK_T + tl.arange(0, BLOCK_T)
     mask_t = (offs_t < T)[:, None]
@@ -217,7 +219,7 @@ def router_kernel(
     acc = scores_of(x_ptr, router_ptr, T, H, stride_xm, E, SPLITS, BLOCK_T, BLOCK_E, BLOCK_H)
     store_scores(acc, logits_ptr, T, E, SPLITS, BLOCK_T, BLOCK_E)
     last = tl.num_programs(1) * SPLITS - 1
-    tl.debug_barrier()  # all threads have written before one of them says so
+    tl.debug_barrier()  # all threads have written before one of them reports it
     if tl.atomic_add(arrived_ptr + block, 1, sem="acq_rel") != last:
         return
     tl.store(arrived_ptr + block, 0)  # ready for the next launch

@@ -11,10 +11,10 @@ SCORES = ("softmax of all", "softmax of chosen", "sigmoid")
 class Rule:
     """The k best experts of a token and their weights.
 
-    "softmax of all" weighs with a softmax over every expert, taken before the choice; "softmax of chosen" with one over
-    the k that were chosen; "sigmoid" with each score by itself. A bias, where one is given, moves the choice alone,
-    never the weights. With groups, only experts of the best `groups_kept` groups can be chosen; a group is worth the sum
-    of its two best. Of equals the lower index comes first, for groups as for experts.
+    "softmax of all" weighs with a softmax over every expert, taken before the choice; "softmax of chosen" with one
+    over the k that were chosen; "sigmoid" with each score by itself. A bias, if given, moves the choice alone, never
+    the weights. With groups, only experts of the best `groups_kept` groups can be chosen. A group is worth the sum of
+    its two best. Among equals the lower index comes first, for groups as for experts.
     """
 
     top_k: int

@@ -1,7 +1,8 @@
 """The choice inside the router's kernel: k best experts of each row of logits, and their weights.
 
-A score and its expert make one 64-bit key that sorts like the score and, of equals, puts the lower expert first. So a
-maximum is also its place, no tie is left to chance, and any bits at all, NaN too, choose k different experts that exist.
+A score and its expert make one 64-bit key that sorts like the score and, among equals, puts the lower expert first.
+So a maximum also gives its index, no tie is left to chance, and any bits at all, NaN too, choose k different experts
+that exist.
 """
 
 import triton
@@ -15,7 +16,7 @@ NO_PICK = tl.constexpr(-1)
 
 
 def constants(rule: Rule) -> dict:
-    """What `choose` is told of a rule."""
+    """Return the constants of `choose` for a rule."""
     return {
         "SCORES": rule.scores,
         "RENORMALISE": rule.renormalise,
@@ -70,7 +71,7 @@ def worth_of_groups(key, offs_e, GROUPS: tl.constexpr, EACH: tl.constexpr, GP: t
 def in_best_groups(
     key, offs_e, GROUPS: tl.constexpr, KEPT: tl.constexpr, EACH: tl.constexpr, GP: tl.constexpr
 ):
-    """Which experts stand in the KEPT groups whose two best scores have the largest sums."""
+    """Return the experts in the KEPT groups whose two best scores have the largest sums."""
     worth = worth_of_groups(key, offs_e, GROUPS, EACH, GP)
     kept = key < NOTHING
     for _ in range(KEPT):
@@ -139,6 +140,6 @@ def choose(
 
 @triton.jit
 def with_shared(chosen, weights, offs_k, E: tl.constexpr, TOP_K: tl.constexpr):
-    """The same pair with the shared experts behind the chosen ones: the last of all, with weight 1."""
+    """Return the same pair with the shared experts appended to the chosen ones, with weight 1."""
     is_routed = offs_k < TOP_K
     return tl.where(is_routed, chosen, E - TOP_K + offs_k), tl.where(is_routed, weights, 1.0)

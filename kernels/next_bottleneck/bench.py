@@ -1,9 +1,9 @@
 """Rows of the benchmark: a decode step at the shapes of Qwen3-30B-A3B, next to PyTorch's own, each captured as one graph.
 
-Eight of the 48 layers are timed, with the head: all layers are alike, and a rival's 48 layers in 16 bits would leave no
-room for the cache. "head and sampler" times what is there once, so that 6 x (step - head) + head is the whole step. The
-whole model runs too, without rivals. The bound counts the bytes of cost_step.py. Weights and cache are drawn: of 128
-experts each row picks its own eight, as even as a router can be.
+Eight of the 48 layers are timed, with the head, because all layers are alike, and a rival's 48 layers in 16 bits
+would leave no room for the cache. "head and sampler" times the parts that exist once, so that 6 x (step - head) +
+head is the whole step. The whole model runs too, without rivals. The bound counts the bytes of cost_step.py. Weights
+and cache are drawn, and each row picks its own eight of 128 experts, as even as a router can be.
 """
 
 from dataclasses import dataclass, replace
@@ -25,7 +25,7 @@ TIMED = 8  # of the layers
 # Of the logits, which eight layers in bf16 leave: a router's near tie may pick another eighth expert. Roundings add up
 # as a random walk does, so deeper models get the square root of their depth.
 TOLERANCE = 0.1
-LINEAR_BITS = 4  # of qkv and out, ours and the 4-bit rival's alike; the router and the head have 16
+LINEAR_BITS = 4  # of qkv and out, the same for ours and the 4-bit rival's; the router and the head have 16
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def row(op: str, case: Case, works: dict, draw, ours, check, rivals, device) -> 
 
 @cache
 def weights_of(layers: int, device) -> Weights:
-    """One set serves all batches; the last one asked for is kept."""
+    """Return the weights. One set serves all batches, and the last one used is kept."""
     weights_of.cache_clear()
     found = drawn(replace(QWEN3_30B_A3B, layers=layers), device=device)
     group = found.shape.group
@@ -112,7 +112,7 @@ def draw(case: Case, seed: int, device) -> dict:
 
 
 def step_of(inputs, fillings):
-    """Logits and the tokens that they draw; the last key is written at every call, and is the same."""
+    """Return logits and the tokens that they draw. The last key is written at every call, always the same."""
     step = Step(inputs["weights"], inputs["cache"], fillings)
     table = inputs["cache"].table.contiguous()
 
@@ -128,7 +128,7 @@ def ours(fillings):
 
 
 def check(inputs, found) -> float:
-    """How far logits are from plain PyTorch's slots, and whether each token is its row's largest logit."""
+    """Return how far logits are from plain PyTorch's slots, and whether each token is its row's largest logit."""
     logits, tokens = found
     if "expected" not in inputs:
         inputs["expected"] = to_numpy(step_of(inputs, plain.FILLINGS)()[0])

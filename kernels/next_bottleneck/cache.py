@@ -8,9 +8,9 @@ from kernels.require import must
 
 
 class PagedCache:
-    """Room for `sequences` of at most `most` tokens each, out of `pages` pages that all of them share.
+    """Hold `sequences` of at most `most` tokens each, in `pages` pages shared by all.
 
-    Page 0 is nobody's: rows that a batch is padded with write there.
+    Page 0 belongs to no sequence. Rows that only pad a batch write there.
     """
 
     def __init__(self, shape: Shape, *, sequences: int, most: int, pages: int = 0, dtype, device="cpu"):
@@ -34,7 +34,7 @@ class PagedCache:
         return len(self.lens)
 
     def grow(self, sequence: int, tokens: int) -> None:
-        """Give a sequence the pages for so many more tokens; refuse more than there are, and change nothing then."""
+        """Give a sequence the pages for this many more tokens. If there are too few, refuse and change nothing."""
         must(
             0 <= sequence < self.sequences,
             "sequence",
@@ -61,7 +61,7 @@ class PagedCache:
         self.lens[sequence] = length
 
     def release(self, sequence: int) -> None:
-        """Take a sequence's pages back; what is in them stays until somebody writes."""
+        """Take a sequence's pages back. Their content stays until the next write."""
         self.free += reversed(self.owned[sequence])
         self.owned[sequence] = []
         self.lens[sequence] = 0

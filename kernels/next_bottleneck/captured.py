@@ -17,7 +17,7 @@ WARM = 3  # calls before a capture: kernels compile, and workspaces are made
 
 @dataclass
 class Loop:
-    """Sequences 0 .. batch - 1 of the step's cache; `tokens` is what each one takes next."""
+    """Decode sequences 0 .. batch - 1 of the step's cache. `tokens` holds each one's next token."""
 
     step: Step
     tokens: torch.Tensor  # int32 (batch,)
@@ -34,13 +34,13 @@ class Loop:
         self.table = cache.table[:batch].contiguous()
 
     def once(self) -> None:
-        """Take each sequence's token, and leave the next one in its place."""
+        """Take each sequence's token, and replace it by the next one."""
         said = self.step.sample(self.step.logits(self.tokens, self.lens, self.table), self.lens)
         self.tokens.copy_(said)
         self.lens.add_(1)
 
     def capture(self) -> None:
-        """Record one step as a graph; where the sequences are stays as it was."""
+        """Record one step as a graph, without advancing the sequences."""
         must(self.tokens.is_cuda, "tokens", "on a GPU", self.tokens.device, "without one, run eagerly")
         before = self.tokens.clone(), self.lens.clone()
         self._grow(1)
@@ -58,7 +58,7 @@ class Loop:
         self.graph = graph
         self._put(before)
         for sequence in range(len(self.tokens)):
-            self.step.cache.lens[sequence] -= 1  # the warm-up's token was nobody's
+            self.step.cache.lens[sequence] -= 1  # the warm-up's token belongs to no sequence
 
     def _put(self, state) -> None:
         self.tokens.copy_(state[0])

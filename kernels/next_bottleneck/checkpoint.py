@@ -1,8 +1,8 @@
 """Load a Qwen3-MoE checkpoint as its folder comes: config.json, and safetensors in one file or in many.
 
-Nothing is imported for it: a safetensors file is a length, a table in JSON and the tensors' bytes, which are mapped and
-read where they are wanted. Experts become 4-bit codes as they are read, round to nearest in groups, so that the whole
-of Qwen3-30B-A3B needs some 20 GB and never its 61 at once.
+It needs no package, because a safetensors file is a length, a table in JSON and the tensors' bytes, which are mapped
+and read on demand. Experts become 4-bit codes as they are read, round to nearest in groups, so that the whole of
+Qwen3-30B-A3B needs some 20 GB and never its whole 61 GB.
 """
 
 import json
@@ -32,7 +32,7 @@ KEYS = {
     "eps": "rms_norm_eps",
     "tied": "tie_word_embeddings",
 }
-# What the step computes, and a checkpoint may ask otherwise: key -> the values that it may have.
+# The step computes only these, and a checkpoint may ask otherwise: key -> the values that it may have.
 ONLY = {
     "norm_topk_prob": (True,),
     "decoder_sparse_step": (1, None),
@@ -45,7 +45,7 @@ ONLY = {
 
 
 class Tensors:
-    """The tensors of a folder's safetensors files, by name; each is read when it is asked for."""
+    """The tensors of a folder's safetensors files, by name. Each is read on request."""
 
     def __init__(self, folder: Path):
         self.place: dict[str, tuple[Path, torch.dtype, tuple[int, ...], int]] = {}
@@ -84,12 +84,14 @@ class Tensors:
         path, dtype, shape, at = self.place[name]
         if path not in self.maps:
             self.maps[path] = torch.from_file(str(path), size=path.stat().st_size, dtype=torch.uint8)
-        held = self.maps[path][at : at + prod(shape) * dtype.itemsize].clone()  # the clone lies on 16 bytes
+        held = self.maps[path][
+            at : at + prod(shape) * dtype.itemsize
+        ].clone()  # the clone is aligned to 16 bytes
         return held.view(dtype).view(shape)
 
 
 def shape_of(folder: Path, *, page: int = 64, group: int = 128) -> Shape:
-    """Return the shape that config.json names; refuse a model that the step does not compute."""
+    """Return the shape that config.json names. Refuse a model that the step does not compute."""
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     for key, allowed in ONLY.items():
         value = config.get(key)

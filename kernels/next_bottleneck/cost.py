@@ -1,7 +1,7 @@
 """I made one thing faster: what now? The decode chain and everything that decides its next bottleneck.
 
-One idea a sibling module, one door here. Units are SI and stand in every name: `_s` seconds, `_bytes`,
-`_byte_s` byte/s, `_flop_s` FLOP/s; shares are parts of 1.
+One idea a sibling module, one door here. Units are SI and part of every name: `_s` seconds, `_bytes`, `_byte_s`
+byte/s, `_flop_s` FLOP/s. Shares are parts of 1.
 """
 
 from kernels.next_bottleneck.cost_chain import (

@@ -42,12 +42,12 @@ class Transformer:
 
     @property
     def parameters(self) -> int:
-        """With the embedding table, of which a step reads one row a token."""
+        """Return the parameters with the embedding table, of which a step reads one row a token."""
         return self.linear_parameters + self.vocabulary * self.hidden
 
     @property
     def cached_per_token(self) -> int:
-        """Numbers that a token leaves behind: a key and a value in each layer."""
+        """Return the numbers that a token leaves in the cache: a key and a value in each layer."""
         return 2 * self.layers * self.kv_heads * self.head_dim
 
 
@@ -72,7 +72,7 @@ def decode_chain(
 ) -> dict[str, float]:
     """Seconds of each part of one decode step, at the machine's ceilings, nothing overlapped.
 
-    `elementwise_passes` are reads or writes of a hidden state a layer; a graph pays one launch for all.
+    `elementwise_passes` are reads or writes of a hidden state a layer. A graph pays one launch for all.
     """
     require.count(batch=batch, context=context, devices=devices, kernels_per_layer=kernels_per_layer)
     require.positive(weight_bits=weight_bits, kv_bits=kv_bits)

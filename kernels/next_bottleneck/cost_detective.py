@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from kernels import parts, require
 from kernels.next_bottleneck.cost_metrics import NEAR_ROOF
 
-# launch gaps above this call for action, says the source; the other waits take the same bar
+# the source's limit for launch gaps that call for action, applied here to the other waits too
 WAIT_SHARE = 0.10
 SKEW = 1.05
 
@@ -37,7 +37,7 @@ PATTERNS = (  # seen in a trace, likely cause, first thing to try, trade-off to 
 
 @dataclass(frozen=True)
 class Symptoms:
-    """Shares of the wall clock, and of the roofs for the rest of it."""
+    """Hold shares of the wall clock, and of the roofs for the rest of the time."""
 
     input_wait_share: float = 0.0
     launch_gap_share: float = 0.0
@@ -114,7 +114,7 @@ def counters(
 @dataclass(frozen=True)
 class Case:
     name: str
-    title: str  # what may be said of it before it is solved
+    title: str  # the known facts before it is solved
     story: str
     seen: Symptoms
     answer: str

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from kernels import require
 
-# "Performance Engineering": production MFU lies 10 to 20% under a hero run's, and 30 days become 35 to 40.
-# By arithmetic 10 to 20% make 33 to 37.5 days; 40 days are a tax of 25%.
+# "Performance Engineering": production MFU is 10 to 20% below a hero run's, and 30 days become 35 to 40. By
+# arithmetic 10 to 20% make 33 to 37.5 days. 40 days are a tax of 25%.
 REPORTED_REALITY_TAX = (0.10, 0.20)
 REPORTED_PRODUCTION_DAYS = (35, 40)
 

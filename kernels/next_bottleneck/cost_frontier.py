@@ -35,7 +35,7 @@ class Configuration:
         return self.users / self.between_tokens_s
 
 
-# B is reported at 4,000 tokens/s an H100, 16,000 on four; 64 users at 120 ms a token are 533 in all.
+# B is reported at 4,000 tokens/s an H100, 16,000 on four. 64 users at 120 ms a token are 533 in all.
 LATENCY = Configuration("A: latency", 8, 1, 0.020, "fp16", True, 50, 0.12)
 THROUGHPUT = Configuration("B: throughput", 4, 64, 0.120, "int4", False, 4 * 4000, 0.002)
 
@@ -45,7 +45,7 @@ class Fastest:
     """The least time between two tokens of every user, at the ceilings of all GPUs, links and launches left out."""
 
     weights_s: float  # every weight read once, or multiplied for all users, whichever is slower
-    caches_s: float  # what each user has said so far, read once a token
+    caches_s: float  # each user's tokens so far, read once a token
 
     @property
     def between_tokens_s(self) -> float:
@@ -78,7 +78,7 @@ def usd_per_1k_tokens(gpus: int, usd_per_gpu_hour: float, tokens_s: float) -> fl
 
 
 def implied_usd_per_gpu_hour(gpus: int, usd_per_1k: float, tokens_s: float) -> float:
-    """The price of a GPU hour behind a price of tokens: A's $0.12 is $2.70."""
+    """Return the price of a GPU hour behind a price of tokens. A's $0.12 is $2.70."""
     require.count(gpus=gpus)
     require.positive(usd_per_1k=usd_per_1k, tokens_s=tokens_s)
     return usd_per_1k / 1000 * tokens_s * 3600 / gpus

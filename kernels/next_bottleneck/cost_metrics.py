@@ -6,15 +6,15 @@ from dataclasses import dataclass
 
 from kernels import require
 
-NEAR_ROOF = 0.7  # a kernel above this share of its roof is doing well; below, look at how it is written
+NEAR_ROOF = 0.7  # a kernel above this share of its roof is doing well; below it, check how it is written
 
 TARGETS = {  # seconds; "Performance Engineering"
     "time to first token": {"acceptable": 0.5, "feels responsive": 0.2},
     "between tokens": {"comfortable reading": 0.05, "real-time speech": 0.025},
 }
 
-# Pairs that the source gives for batch-1 decode on an H100 (arithmetic share, bandwidth share). At 1 FLOP/byte
-# 85% of the bandwidth is 0.3% of the arithmetic; 2% would take about 7 requests, 8% about 27.
+# Pairs that the source gives for batch-1 decode on an H100 (arithmetic share, bandwidth share). At 1 FLOP/byte 85% of
+# the bandwidth is 0.3% of the arithmetic. 2% would take about 7 requests, 8% about 27.
 REPORTED_DECODE_PAIRS = ((0.02, 0.85), (0.08, 0.88))
 
 
@@ -109,7 +109,7 @@ def tokens_per_s(requests: float, between_tokens_s: float) -> float:
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """The smallest value that at least `share` of them do not exceed: P99 is 0.99."""
+    """Return the smallest value that at least `share` of them do not exceed. P99 is 0.99."""
     require.not_empty(values=values)
     require.share(share=share)
     return sorted(values)[max(0, math.ceil(round(share * len(values), 9)) - 1)]

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from kernels import require
 
-# "Performance Engineering": share of a step that is useful, by GPUs; its bars are compute 100 plus what shows.
+# "Performance Engineering": share of a step that is useful, by GPUs. Its bars are compute 100 plus the exposed part.
 REPORTED_OVERLAP_EFFICIENCY = {8: 0.90, 1024: 0.18}
 REPORTED_GRADIENT_PARAMETERS = 8.03e9  # "a 7B model" with 16.1 GB of fp16 gradients has 8.03e9 parameters
 
@@ -145,8 +145,8 @@ def bucket_timeline(
     link_byte_s: float,
     launch_s: float = 5e-6,
 ) -> list[Bucket]:
-    """Buckets fill evenly over the backward pass and leave one after another: small ones pay launches,
-    large ones start late. What ends after `backward_s` shows.
+    """Buckets fill evenly over the backward pass and leave one after another. Small ones pay launches, large ones
+    start late. Time after `backward_s` is exposed.
     """
     require.positive(gradient_bytes=gradient_bytes, bucket_bytes=bucket_bytes, backward_s=backward_s)
     count = math.ceil(gradient_bytes / bucket_bytes)

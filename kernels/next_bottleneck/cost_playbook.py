@@ -1,8 +1,8 @@
 """Follow the 70B playbook round by round: the source's reported times, and those that its own shares and cuts give.
 
-Round 1 does not add up: a 38% share made 45% shorter turns 85 ms into 70, not 48, which even a GEMM of no time
-at all (53 ms) would miss. Rounds 2 and 3 follow from the reported round before. The baseline's 280 tokens/s at
-85 ms are 24 requests in flight, where the largest batch is said to be 4.
+Round 1 does not add up: a 38% share made 45% shorter turns 85 ms into 70, not 48, which even a GEMM of no time at all
+(53 ms) would miss. Rounds 2 and 3 follow from the reported round before. The baseline's 280 tokens/s at 85 ms are 24
+requests in flight, although the largest batch is stated as 4.
 """
 
 from collections.abc import Mapping, Sequence
@@ -64,7 +64,7 @@ class RoundResult:
 
     @property
     def implied_requests(self) -> float | None:
-        """Requests in flight behind the reported rate and interval (Little's law)."""
+        """Return the requests in flight implied by the reported rate and interval (Little's law)."""
         if self.round.reported_tokens_s is None:
             return None
         return self.round.reported_tokens_s * self.round.reported_between_tokens_s
@@ -115,7 +115,7 @@ def _rescaled(parts_s: Mapping[str, float], total_s: float) -> dict[str, float]:
 
 
 def best_case_s(baseline_s: float, shares: Mapping[str, float], part: str) -> float:
-    """The step if a part took no time: no cut of that part alone can beat it."""
+    """Return the step if a part took no time. No cut of that part alone can beat it."""
     now = parts.split(baseline_s, shares)
     require.one_of(tuple(now), part=part)
     return sum(parts.cut(now, {part: 1.0}).values())

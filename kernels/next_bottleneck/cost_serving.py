@@ -37,7 +37,7 @@ def waiting_s(load: float, service_s: float, variation: float = 1.0) -> float:
 
 @dataclass(frozen=True)
 class Server:
-    """What a replica spends on a step: it reads the weights while it computes, then reads the caches."""
+    """Hold a replica's costs for a step. It reads the weights while it computes, then reads the caches."""
 
     weights_s: float  # to read every weight once
     token_s: float  # to multiply one token by every weight
@@ -62,7 +62,7 @@ def server(
     kv_bits: float = 16,
     reached: float = 0.6,
 ) -> Server:
-    """Return a replica's times at a share of its machines' ceilings; links, launches and scores are left out."""
+    """Return a replica's times at a share of its machines' ceilings. Links, launches and scores are left out."""
     require.count(devices=devices)
     require.positive(weight_bits=weight_bits, kv_bits=kv_bits, reached=reached)
     require.share(reached=reached)
@@ -83,7 +83,7 @@ class Request:
 
 @lru_cache(maxsize=64)
 def requests(count: int, prompt: int, output: int, seed: int = 0) -> tuple[Request, ...]:
-    """Draw requests that arrive at random, one a second; lengths scatter by a factor of two round their mean."""
+    """Draw requests that arrive at random, one a second. Lengths scatter by a factor of two around their mean."""
     require.count(count=count, prompt=prompt, output=output)
     rng, now, drawn = random.Random(seed), 0.0, []
     for _ in range(count):
@@ -141,10 +141,10 @@ class Run:
 def serve(
     replica: Server, drawn: Sequence[Request], *, rate: float = 1.0, batch: int = 64, chunk: int = 0
 ) -> Run:
-    """Serve requests in the order in which they come, `rate` of them a second, with continuous batching.
+    """Serve requests in order of arrival, `rate` requests a second, with continuous batching.
 
-    A step gives each running request a token and computes `chunk` tokens of the prompts that wait; with chunk 0 the
-    whole next prompt. At most `batch` requests are in work.
+    A step gives each running request a token and computes `chunk` tokens of the waiting prompts, or, with chunk 0,
+    the whole next prompt. At most `batch` requests run.
     """
     require.not_empty(drawn=drawn)
     require.positive(rate=rate)
@@ -199,11 +199,11 @@ class Limit:
 
 
 def limit(replica: Server, *, prompt: int, output: int, batch: int, chunk: int = 0) -> Limit:
-    """Return the rate beyond which a queue never ends: a full batch, or as many prompts as the chunks admit."""
+    """Return the rate beyond which a queue never ends: a full batch, or all prompts that the chunks admit."""
     require.count(prompt=prompt, output=output, batch=batch)
     require.whole(chunk=chunk)
     piece = chunk or prompt
-    each = min(batch / output, piece / prompt)  # requests that end in a step, and as many begin
+    each = min(batch / output, piece / prompt)  # requests that end in a step, replaced by the same number
     running = each * output
     cached = running * (prompt + output / 2)
     with_piece = each * prompt / piece  # share of the steps that compute a piece of a prompt
@@ -231,7 +231,7 @@ class Handover:
 def handover(
     model: Transformer, replica: Server, *, prompt: int, link_byte_s: float, kv_bits: float = 16
 ) -> Handover:
-    """Return what it costs to compute a prompt here and decode it there."""
+    """Return the cost of computing a prompt here and decoding it there."""
     require.count(prompt=prompt)
     require.positive(link_byte_s=link_byte_s, kv_bits=kv_bits)
     cache_bytes = model.cached_per_token * prompt * kv_bits / 8

@@ -1,7 +1,8 @@
-"""What one decode step of a Qwen3-MoE-style transformer must move and compute, slot by slot, and in how many launches.
+"""Compute what one decode step of a Qwen3-MoE-style transformer must move and compute, slot by slot, and in how many
+launches.
 
-Bytes are those that no kernel can avoid: weights of the experts that are expected to be picked, once; keys and values of
-every row, once; what a slot takes and gives, once. A time is the largest of a slot's limits: bytes, arithmetic, launches.
+Bytes are those that no kernel can avoid: weights of the expected experts, keys and values of every row, and a slot's
+inputs and outputs, each once. A time is the largest of a slot's limits: bytes, arithmetic, launches.
 """
 
 from collections.abc import Mapping
@@ -11,8 +12,8 @@ from kernels import require
 from kernels.next_bottleneck.shapes import Shape
 
 SIXTEEN, INT32, FP32 = 2.0, 4.0, 4.0  # bytes
-# Launches of a slot: the course's kernels as decode_step.py wires them, and PyTorch's operations as plain.py writes them,
-# of which one may be several launches.
+# Launches of a slot: the course's kernels as decode_step.py wires them, and PyTorch's operations as plain.py writes
+# them, where one operation may be several launches.
 LAUNCHES = {
     "embed": {"course": 1, "plain": 1},
     "norm": {"course": 1, "plain": 10},
@@ -45,14 +46,14 @@ class Work:
         return Work(self.bytes * count, self.flop * count, self.launches * count)
 
     def seconds(self, byte_s: float, flop_s: float, launch_s: float) -> float:
-        """The time that no filling of as many launches can beat."""
+        """Return the time that no filling with this number of launches can beat."""
         require.positive(byte_s=byte_s, flop_s=flop_s)
         require.not_negative(launch_s=launch_s)
         return max(self.bytes / byte_s, self.flop / flop_s, self.launches * launch_s)
 
 
 def expected_experts(rows: int, top_k: int, experts: int) -> float:
-    """How many experts at least one row picks, if none is preferred."""
+    """Return how many experts at least one row picks, if none is preferred."""
     require.count(rows=rows, top_k=top_k, experts=experts)
     require.at_most(experts, "a row picks different experts", top_k=top_k)
     return experts * (1 - (1 - top_k / experts) ** rows)
@@ -135,13 +136,13 @@ def total(works: Mapping[str, Work]) -> Work:
 def waterfall(
     works: Mapping[str, Work], *, byte_s: float, flop_s: float, launch_s: float
 ) -> dict[str, float]:
-    """Return each slot's seconds, as its largest limit predicts them; one slot runs after the other."""
+    """Return each slot's seconds, as its largest limit predicts them. Slots run one after the other."""
     require.not_empty(works=works)
     return {name: work.seconds(byte_s, flop_s, launch_s) for name, work in works.items()}
 
 
 def gap_closed(plain_s: float, own_s: float, bound_s: float) -> float:
-    """Return which share of the gap between the plain step and its bound is closed; below 0 it has grown."""
+    """Return which share of the gap between the plain step and its bound is closed. Below 0 it has grown."""
     require.positive(plain_s=plain_s, own_s=own_s, bound_s=bound_s)
     require.must(
         bound_s < plain_s,

@@ -17,7 +17,7 @@ from kernels.next_bottleneck.shapes import QWEN3_30B_A3B
 KEPT = Path(__file__).parent / "tables" / "h200_trace.json"
 RUNS = ("eager", "graph")
 ORDER = ("norm", "qkv", "rotary", "attention", "out", "norm", "router", "order", "experts", "combine")
-HOST_S, GRAPH_S, LEAST_S = 25e-6, 1.1e-6, 2e-6  # modelled: of a call, between a graph's kernels, of a kernel
+HOST_S, GRAPH_S, LEAST_S = 25e-6, 1.1e-6, 2e-6  # modelled, of a call, between a graph's kernels, of a kernel
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Trace:
 
 
 def busy_s(launches, begin: float = 0.0, end: float = float("inf")) -> float:
-    """Return the time between two moments in which at least one launch runs; overlapped time counts once."""
+    """Return the time between two moments in which at least one launch runs. Overlapped time counts once."""
     found, until = 0.0, begin
     for one in sorted(launches, key=lambda one: one.start_s):
         first, last = max(one.start_s, until), min(one.end_s, end)
@@ -88,7 +88,7 @@ def of_record(kept: dict, run: str) -> Trace:
 
 
 def modelled(run: str, layers: int = 8, keys: int = 4096) -> Trace:
-    """Return the step as its bytes predict it: no measurement, and it says so."""
+    """Return the step as its bytes predict it, labelled as a model and not a measurement."""
     gpu = machine("H200")
     works = step_work(replace(QWEN3_30B_A3B, layers=layers), 1, keys, linear_bits=4)
     host, calls, launches, at, free = [], [], [], 0.0, 0.0

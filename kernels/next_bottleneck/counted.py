@@ -1,7 +1,7 @@
-"""Count what each slot of a step launches and moves, where there is no GPU to measure: the waterfall's other half.
+"""Count each slot's launches and bytes in a step, without a GPU to measure: the waterfall's other half.
 
-A Triton kernel's bytes are counted by the machine that runs it. An operation of PyTorch counts as one launch that reads
-its inputs and writes its outputs, which is what it does on a GPU when nothing is fused.
+A Triton kernel's bytes are counted by the machine that runs it. An operation of PyTorch counts as one launch that
+reads its inputs and writes its outputs, as on a GPU when nothing is fused.
 """
 
 from collections.abc import Callable
@@ -27,7 +27,7 @@ class Counted:
 
 @dataclass
 class Meter:
-    """By slot; what no slot does is under "loop"."""
+    """Counts by slot. Anything outside the slots is under "loop"."""
 
     slots: dict[str, Counted] = field(default_factory=dict)
     here: str = "loop"
@@ -91,7 +91,7 @@ PICKING = (
     "index",
     "gather",
     "index_select",
-)  # of their first argument they read what is asked for
+)  # of their first argument they read only the indexed part
 PLACING = ("index_put", "index_put_")
 
 

@@ -1,7 +1,7 @@
 """List which backend may run what, as a small matrix of the kind that serving engines keep (simplified, autumn 2026).
 
-Order within an operation is preference: a faster kernel stands before a slower one that does the same.
-Group 0 means one scale a channel.
+Order within an operation is preference: a faster kernel precedes a slower one that does the same. Group 0 means one
+scale a channel.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,8 @@
-"""The learner's answers of the labs as fillings: their `launch(p)` is run with a slot's tensors, and nothing is copied in by hand.
+"""Fill slots with the learner's answers of the labs. Their `launch(p)` is run with a slot's tensors, and nothing is
+copied in by hand.
 
 ADAPTERS is the table question -> slot's filling. An answer binds its arguments by name, as in its lab, so one runner
-serves all of them; what an adapter adds to an answer is said where it is added.
+serves all of them. A comment explains anything that an adapter adds to an answer.
 """
 
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from kernels.require import must
 
 NAMES = {torch.float16: "fp16", torch.bfloat16: "bf16", torch.float32: "fp32", torch.int32: "i32"}
 TORCH = {name: dtype for dtype, name in NAMES.items()} | {"i8": torch.int8}
-SM_COUNT = 16  # of the machine that stands in for a GPU
+SM_COUNT = 16  # of the machine that replaces a GPU
 
 
 def run(launch: Callable, tensors: dict[str, tuple[torch.Tensor, str]], **numbers) -> None:
@@ -47,7 +48,7 @@ def run(launch: Callable, tensors: dict[str, tuple[torch.Tensor, str]], **number
 
 
 def product(launch: Callable, out_dtype: torch.dtype | None = None) -> Filling:
-    """y = x @ w.T, as C = A B with B the weight's transpose where it lies."""
+    """Compute y = x @ w.T, as C = A B with B the weight's transpose in place."""
 
     def make(weight, shape):
         must(isinstance(weight, torch.Tensor), "w", "in 16 bits", "codes", "the lab's GEMM unpacks nothing")
@@ -64,7 +65,7 @@ def product(launch: Callable, out_dtype: torch.dtype | None = None) -> Filling:
 
 
 def norm(launch: Callable) -> Filling:
-    """The first norm of a model has no x to add: there it is zeros."""
+    """The first norm of a model has no x to add, so zeros replace it."""
 
     def make(weight, shape):
         def call(x, residual):
@@ -107,7 +108,7 @@ def rotary(launch: Callable) -> Filling:
 
 
 def attention(launch: Callable) -> Filling:
-    """A sequence at a time; its pages are gathered first, because the lab's cache is contiguous."""
+    """Attend to one sequence at a time. Its pages are gathered first, because the lab's cache is contiguous."""
 
     def make(weight, shape):
         def call(q, k_cache, v_cache, lens, table):
@@ -201,7 +202,7 @@ def prompt(launch: Callable) -> Filling:
 
 
 def order(launch: Callable) -> Filling:
-    """The lab's four tables with tiles of one row; the rows are gathered by PyTorch."""
+    """Build the lab's four tables with tiles of one row. PyTorch gathers the rows."""
 
     def make(weight, shape):
         def call(x, chosen):
@@ -232,7 +233,7 @@ def order(launch: Callable) -> Filling:
 
 
 def experts(launch: Callable) -> Filling:
-    """The lab's grouped product twice, on the codes as four bit planes; PyTorch takes SiLU in between."""
+    """Run the lab's grouped matmul twice, on the codes as four bit planes. PyTorch computes SiLU in between."""
 
     def make(weight, shape):
         held = [(planes(part.codes()), part.scales) for part in weight]
@@ -295,7 +296,7 @@ def combine(launch: Callable) -> Filling:
 
 
 def sample(launch: Callable) -> Filling:
-    """The lab's draw knows a seed for each row: here it is another one at every length."""
+    """The lab's draw knows a seed for each row. Here it is another one at every length."""
 
     def make(weight, shape):
         temperature, seed = weight

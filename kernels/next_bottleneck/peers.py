@@ -1,9 +1,9 @@
-"""The decode step as PyTorch offers it: torch.compile in 16 bits, and in 4 bits through int4pack.
+"""Time the decode step as PyTorch offers it: torch.compile in 16 bits, and in 4 bits through int4pack.
 
-Both get what suits them: a contiguous cache of exactly the keys that there are, so that SDPA needs no mask, and a layer
-that is compiled once and called for each. The benchmark captures each step as one CUDA graph, as it captures ours.
-PyTorch has no grouped 4-bit product. One row's picks run one by one on weights that are selected on the GPU; of more
-rows every expert multiplies all, since no host knows who has been chosen.
+Both get their best conditions: a contiguous cache of exactly the existing keys, so that SDPA needs no mask, and a
+layer that is compiled once and called for each. The benchmark captures each step as one CUDA graph, as it captures
+ours. PyTorch has no grouped 4-bit matmul. One row's experts run one by one on weights that are selected on the GPU.
+With more rows every expert multiplies all, since the host doesn't know the chosen ones.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from kernels import torch_grouped
 from kernels.next_bottleneck.plain import dense_of, gathered
 from kernels.next_bottleneck.weights import Codes, Layer, Weights
 
-INNER_TILES = 8  # of int4pack's layout; it wants K in whole multiples of 16 times as many
+INNER_TILES = 8  # of int4pack's layout, which needs K in whole multiples of 16 times this
 
 
 def rms(x, weight, eps: float):
@@ -31,7 +31,7 @@ def turned(x, cos, sin):
 
 @dataclass(frozen=True)
 class Int4:
-    """A stack of experts' matrices as int4pack reads them; a dense layer is one expert."""
+    """A stack of experts' matrices as int4pack reads them. A dense layer is one expert."""
 
     words: torch.Tensor
     scales_and_zeros: torch.Tensor
@@ -56,7 +56,7 @@ def int4(weight: Codes) -> Int4:
 
 
 def product(x, w):
-    """x @ w.T of a 16-bit matrix, or of one as int4pack reads it."""
+    """Compute x @ w.T of a 16-bit matrix, or of one as int4pack reads it."""
     if isinstance(w, tuple):
         words, scales_and_zeros, group = w
         return torch._weight_int4pack_mm(x, words, group, scales_and_zeros)
@@ -64,9 +64,9 @@ def product(x, w):
 
 
 def before_experts(x, residual, turn, at, k_cache, v_cache, norms, qkv, out, router, sizes):
-    """Return (y, residual, each pick's expert and weight): all of a layer up to its experts.
+    """Return (y, residual, each pair's expert and weight): all of a layer up to its experts.
 
-    Everything that differs from layer to layer is a tensor, so that what was compiled for one serves them all.
+    Everything that differs from layer to layer is a tensor, so that the code compiled for one serves them all.
     """
     input_norm, q_norm, k_norm, post_norm = norms
     q_heads, kv_heads, head_dim, top_k, eps = sizes
@@ -75,7 +75,7 @@ def before_experts(x, residual, turn, at, k_cache, v_cache, norms, qkv, out, rou
     q, k, v = heads.split((q_heads, kv_heads, kv_heads), dim=1)
     cos, sin = turn.chunk(2, dim=-1)
     q, k = (turned(rms(one, w, eps), cos, sin) for one, w in ((q, q_norm), (k, k_norm)))
-    k_cache[:, :, at] = k[:, :, None]  # as gpt-fast writes it: the compiler does this in place
+    k_cache[:, :, at] = k[:, :, None]  # as gpt-fast writes it, which the compiler does in place
     v_cache[:, :, at] = v[:, :, None]
     y = F.scaled_dot_product_attention(q[:, :, None], k_cache, v_cache, enable_gqa=True)
     residual = residual + product(y.flatten(1), out)
@@ -85,7 +85,7 @@ def before_experts(x, residual, turn, at, k_cache, v_cache, norms, qkv, out, rou
 
 
 def gathered_experts(y, chosen, weights, gate_up, down):
-    """One row's experts, as gpt-fast writes them: the gather is fused into the product."""
+    """Compute one row's experts, as gpt-fast writes them, with the gather fused into the matmul."""
     gate, up = torch.einsum("h,knh->kn", y[0], gate_up[chosen[0]]).chunk(2, dim=-1)
     z = torch.einsum("kn,khn->kh", F.silu(gate) * up, down[chosen[0]])
     return (z.float() * weights[0, :, None]).sum(0, keepdim=True).to(y.dtype)
@@ -125,7 +125,7 @@ def compiled(function):
 
 
 class Rival:
-    """The whole step; `bits` of its linear layers and experts are 16 or 4."""
+    """Run the whole step. `bits` of its linear layers and experts are 16 or 4."""
 
     def __init__(self, weights: Weights, cache, lens, table, turns, bits: int):
         self.weights, self.bits, self.rows = weights, bits, len(lens)

@@ -1,4 +1,4 @@
-"""Every slot in plain PyTorch: what a model's code looks like before anybody writes a kernel.
+"""Write every slot in plain PyTorch, as a model's code looks before any kernel exists.
 
 On a CPU it computes in fp32 and rounds once, so that its answers are those of a GPU's 16-bit products. On a GPU no call
 waits for it, so that a graph may capture the step.
@@ -130,7 +130,7 @@ def order(weight, shape):
 
 
 def by_row(rows, offsets, gate_up, down):
-    """Every row with a copy of its expert's weights: for few rows, without waiting for a GPU."""
+    """Compute every row with a copy of its expert's weights, which suits few rows, without waiting for a GPU."""
     whose = torch.searchsorted(
         offsets[1:].contiguous(), torch.arange(len(rows), device=rows.device), right=True
     )

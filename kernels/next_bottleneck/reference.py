@@ -1,4 +1,4 @@
-"""What the decode step's own operations compute, in float64 and written to be read: the only reference of the topic."""
+"""Compute the decode step's own operations in float64, written to be read: the only reference of the topic."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ def residual_norm(x, residual, weight, eps: float) -> tuple[np.ndarray, np.ndarr
 
 
 def quantized_rows(y) -> tuple[np.ndarray, np.ndarray]:
-    """Return int8 codes and a scale for each row, its largest magnitude being 127 steps; a row of zeros has scale 1."""
+    """Return int8 codes and a scale for each row, its largest magnitude being 127 steps. A row of zeros has scale 1."""
     top = np.abs(y).max(-1)
     scale = np.where(top == 0, 1.0, top / 127)
     return np.rint(y / scale[:, None]).astype(np.int8), scale

@@ -1,7 +1,7 @@
-"""Residual and RMSNorm in one launch: the row that one would write and the other read again stays in registers.
+"""Fuse residual and RMSNorm in one launch. The row that one would write and the other read again stays in registers.
 
-Apart, the addition moves three rows and the norm two, in two launches. Together they move four at most: x and the
-residual in, the residual and y out. `quantized` writes y as int8 with one scale a row, for a product in 8 bits.
+Apart, the addition moves three rows and the norm two, in two launches. Together they move four at most, x and the
+residual in, the residual and y out. `quantized` writes y as int8 with one scale a row, for a matmul in 8 bits.
 """
 
 import torch
@@ -52,7 +52,7 @@ def residual_norm_kernel(
 
 
 def residual_norm(x, residual, weight, eps: float, *, quantized: bool = False):
-    """Return y (rows, N), or int8 codes and fp32 scales (rows,) if quantized; `residual` takes x up where it lies."""
+    """Return y (rows, N), or int8 codes and fp32 scales (rows,) if quantized. `residual` takes x up in place."""
     must(
         residual.ndim == 2 and residual.stride(1) == 1,
         "residual",

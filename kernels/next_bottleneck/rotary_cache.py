@@ -1,8 +1,8 @@
-"""QK-norm, rotary and the cache's write in one launch: a program takes one head of one row from qkv to its place.
+"""Fuse QK-norm, rotary and the cache's write in one launch. A program takes one head of one row from qkv to its page.
 
-Apart they are some ten launches, each of which reads and writes every head. Together each head is read once and written
-once: a query's to q, a key's and a value's straight into their page. The table of cosines and sines is shared by all
-layers, so its row is in the L2 after the first.
+Apart they are some ten launches, each of which reads and writes every head. Together each head is read once and
+written once, a query's to q, a key's and a value's straight into their page. The table of cosines and sines is shared
+by all layers, so its row is in the L2 after the first.
 """
 
 import torch
@@ -43,7 +43,7 @@ def rotary_cache_kernel(
     offs = tl.arange(0, BLOCK)
     mask = offs < HALF
     at = qkv_ptr + row * stride_xm + head * (2 * HALF) + offs
-    a = tl.load(at, mask=mask, other=0.0)  # (BLOCK,): a head's first half
+    a = tl.load(at, mask=mask, other=0.0)  # (BLOCK,), a head's first half
     b = tl.load(at + HALF, mask=mask, other=0.0)
     place = tl.load(lens_ptr + row) - 1
     page = tl.load(table_ptr + row * stride_tm + place // PAGE).to(tl.int64)
@@ -84,7 +84,7 @@ def rotary_cache_kernel(
 
 
 def rotary_cache(qkv, lens, table, k_cache, v_cache, q_norm, k_norm, turns, eps: float) -> torch.Tensor:
-    """Return q (rows, q heads, head dim), normed and turned; keys and values go into their pages.
+    """Return q (rows, q heads, head dim), normed and rotated. Keys and values go into their pages.
 
     qkv (rows, all heads x head dim), lens int32 (rows,): keys of a row with its own, table int32 (rows, pages of a
     sequence), caches (pages, kv heads, page, head dim), turns fp32 (positions, head dim): cosines, then sines.

@@ -1,4 +1,4 @@
-"""Sizes of the transformers that the decode step runs: one that speaks on a laptop, and one that people serve."""
+"""List sizes of the transformers that the decode step runs, one that speaks on a laptop, and one that people serve."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,5 @@
-"""The operations of one decode step as slots: what each takes and gives, which question fills it, and who may stand in.
+"""Define the operations of one decode step as slots: inputs and outputs, the question that fills each, and its
+substitutes.
 
 A slot is filled by a call of the course, by plain PyTorch, or by the learner's own. Its contract names every argument
 with its axes, its dtype and whether the call writes it, so that a wrong filling is refused with a sentence and not
@@ -27,7 +28,7 @@ DTYPES = {
 
 @dataclass(frozen=True)
 class Arg:
-    """One tensor of a contract; `axes` of letters, as in the module's table. Weights are in the filling's own form."""
+    """One tensor of a contract. `axes` are letters of the module's table. Weights are in the filling's own form."""
 
     name: str
     axes: str
@@ -42,7 +43,9 @@ class Slot:
     asks: str
     takes: tuple[Arg, ...]
     gives: tuple[Arg, ...]
-    question: str | None  # of the labs or of this topic's capstone; None: the course's kernel fills it
+    question: (
+        str | None
+    )  # of the labs or of this topic's capstone; None means that the course's kernel fills it
     origin: str  # "lab", "capstone" or "course"
     weight: str | None = None  # the weight that is bound before the first call
     why: str = ""  # why no lab fills it, or what the adapter adds
@@ -188,7 +191,7 @@ SLOTS = (
         "sampling",
     ),
 )
-# Calls that do the work of several slots at once; a step uses one where it is filled, and else the slots.
+# Calls that do the work of several slots together. A step uses one where it is filled, and otherwise the slots.
 FUSIONS = (
     Slot(
         "routed",
@@ -211,7 +214,7 @@ BY_NAME = {slot.name: slot for slot in (*SLOTS, *FUSIONS)}
 
 @dataclass(frozen=True)
 class Filling:
-    """What runs in a slot: `make(weight, shape)` is called once for each layer, and returns the call.
+    """A slot's code: `make(weight, shape)` is called once for each layer, and returns the call.
 
     The call gets the slot's arguments in their order. `weight` is what weights.py holds for the slot, or None.
     """
@@ -228,7 +231,7 @@ class Filling:
 def filled(base: dict[str, Filling], **own: Filling) -> dict[str, Filling]:
     """Return fillings of every slot: `own` where given, those of `base` elsewhere.
 
-    A fusion of the base makes room for whoever fills one of its slots alone.
+    A fusion of the base makes room for a filling of one of its slots alone.
     """
     for name, one in own.items():
         must(name in BY_NAME, "slot", f"one of {', '.join(BY_NAME)}", repr(name), "pick a listed one")
@@ -243,7 +246,7 @@ def filled(base: dict[str, Filling], **own: Filling) -> dict[str, Filling]:
 
 
 def sizes_of(shape: Shape) -> dict[str, int]:
-    """Return the letters that a shape fixes; T, R, P, L, S and B come with the call."""
+    """Return the letters that a shape fixes. T, R, P, L, S and B come with the call."""
     return {
         "H": shape.hidden,
         "V": shape.vocabulary,
@@ -259,7 +262,7 @@ def sizes_of(shape: Shape) -> dict[str, int]:
 
 
 def check(slot: Slot, what: str, args: tuple[Arg, ...], values: tuple, sizes: dict[str, int]) -> None:
-    """Refuse values that are not as the contract says; letters that it meets first are written into `sizes`."""
+    """Refuse values that break the contract. Letters met for the first time are written into `sizes`."""
     given = len(values)
     must(given == len(args), f"{slot.name}: {what}", f"{len(args)} in number", given, "see the contract")
     for arg, value in zip(args, values, strict=True):

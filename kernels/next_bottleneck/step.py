@@ -1,6 +1,7 @@
-"""One step of the model over its slots: a batch of rows in, one token for each sequence out; a prompt takes the same way.
+"""Run one step of the model over its slots: a batch of rows in, one token for each sequence out. A prompt takes the
+same way.
 
-The step knows no kernel. Whoever fills a slot is handed its arguments, and what it returns goes on to the next.
+The step knows no kernel. It hands each slot's filling its arguments, and passes the result on.
 """
 
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ MOST_ROWS = 64  # sequences of a batch
 
 @dataclass(frozen=True)
 class Sampling:
-    """How every sequence draws: temperature 0 takes the likeliest token."""
+    """How every sequence draws. Temperature 0 takes the likeliest token."""
 
     temperature: float = 0.0
     seed: int = 0
@@ -110,8 +111,8 @@ class Step:
     def logits(self, tokens, lens, table, prompt_of: tuple[int, int] | None = None) -> torch.Tensor:
         """Return fp32 logits: of every row, or of the last one where the rows are one sequence's prompt.
 
-        tokens int32 (T,), lens int32 (T,): a row's keys with its own; table int32 (T, pages of a sequence). `prompt_of`
-        is (sequence, its keys): then the rows are its newest tokens, and attention reads them together.
+        tokens int32 (T,), lens int32 (T,): a row's keys with its own, and table int32 (T, pages of a sequence). With
+        `prompt_of` = (sequence, its keys) the rows are its newest tokens, and attention reads them together.
         """
         residual, x = self.embed(tokens), None
         for i, layer in enumerate(self.layers):
@@ -137,7 +138,7 @@ class Step:
         return tuple(one[pages].transpose(0, 1).flatten(1, 2)[:, :keys] for one in caches)
 
     def read(self, sequence: int, tokens: list[int]) -> torch.Tensor:
-        """Take a prompt (or more of one) into the cache; return the logits (1, V) of what comes next."""
+        """Take a prompt (or more of one) into the cache. Return the logits (1, V) of the next token."""
         self._check_tokens(tokens)
         self.cache.grow(sequence, len(tokens))
         keys, device = self.cache.lens[sequence], self.weights.device
@@ -147,7 +148,7 @@ class Step:
         return self.logits(given, lens, table, (sequence, keys))
 
     def decode(self, sequences: list[int], tokens: list[int]) -> torch.Tensor:
-        """Take one more token of each sequence; return the logits (T, V) of what comes next."""
+        """Take one more token of each sequence. Return the logits (T, V) of the next tokens."""
         must(
             0 < len(sequences) <= MOST_ROWS and len(set(sequences)) == len(sequences),
             "sequences",
@@ -179,7 +180,7 @@ class Step:
 
 
 def generate(step: Step, prompts: list[list[int]], most: int, end: int | None = None) -> list[list[int]]:
-    """Return up to `most` tokens after each prompt, all prompts decoded as one batch; `end` stops a sequence.
+    """Return up to `most` tokens after each prompt, all prompts decoded as one batch. `end` stops a sequence.
 
     The cache's sequences 0, 1, .. are used, and must be free. They are given back.
     """

@@ -1,4 +1,4 @@
-"""Which slot each launch of a step belongs to, out of a torch.profiler trace: the remainder, launch by launch.
+"""Assign each launch of a step to its slot, from a torch.profiler trace: the remainder, launch by launch.
 
 A step that runs eagerly says which slot it is in (annotated). A captured one can't, but launches nearly the same kernels
 in the same order, so the eager run's labels fit its times. Where the two differ, names are aligned and the difference is
@@ -16,7 +16,7 @@ MARK = "slot "
 
 @dataclass(frozen=True)
 class Launch:
-    """One kernel on the GPU; times in microseconds from the step's first kernel."""
+    """One kernel on the GPU, with times in microseconds from the step's first kernel."""
 
     slot: str
     kernel: str
@@ -56,7 +56,7 @@ def events_of(call) -> list[dict]:
 
 
 def kernels_of(events: Iterable[dict]) -> list[dict]:
-    """Return what ran on the GPU, in order; a copy or a fill is a launch too."""
+    """Return the GPU's launches, in order. A copy or a fill counts too."""
     met = [e for e in events if e.get("cat") in ("kernel", "gpu_memcpy", "gpu_memset")]
     return sorted(met, key=lambda e: e["ts"])
 
@@ -79,7 +79,7 @@ def slot_ranges(events: Iterable[dict]) -> list[tuple[float, float, str]]:
 def labels(events: list[dict]) -> list[tuple[str, str]]:
     """Return (slot, kernel) of each launch in the GPU's order, out of an eager trace's "traceEvents".
 
-    A kernel belongs to the innermost range in which its launch was asked for; outside of all it is the loop's own.
+    A kernel belongs to the innermost range of its launch, or to the loop if there is no range.
     """
     ranges = slot_ranges(events)
     asked = {
@@ -97,7 +97,7 @@ def labels(events: list[dict]) -> list[tuple[str, str]]:
 
 
 def _matches(told: Sequence[str], met: Sequence[str]) -> list[tuple[int, int]]:
-    """Return the pairs of places of a longest common subsequence.
+    """Return the index pairs of a longest common subsequence.
 
     difflib takes the longest block first. A step repeats its layers, so that block may be a layer too early.
     """
@@ -159,7 +159,7 @@ def timeline(events: list[dict], told: Sequence[tuple[str, str]]) -> tuple[list[
 
 @dataclass(frozen=True)
 class Share:
-    """A slot's part of a step: in kernels, and in the gap before each of them."""
+    """A slot's part of a step, in kernels and in the gap before each kernel."""
 
     launches: int
     busy_us: float
@@ -167,7 +167,7 @@ class Share:
 
 
 def by_slot(launches: list[Launch]) -> dict[str, Share]:
-    """Return each slot's launches, time in kernels and time before them with nothing running; sums are the step."""
+    """Return each slot's launches, time in kernels and idle time before them. Their sums are the step."""
     found, end = {}, 0.0
     for one in launches:
         old = found.get(one.slot, Share(0, 0.0, 0.0))

@@ -1,4 +1,4 @@
-"""A model's weights, layer by layer, in a form that belongs to no kernel: 16-bit tensors and 4-bit codes."""
+"""Hold a model's weights, layer by layer, in a form that belongs to no kernel: 16-bit tensors and 4-bit codes."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
@@ -13,7 +13,7 @@ MIDDLE = 8  # the code of zero
 
 @dataclass(frozen=True)
 class Codes:
-    """Matrices in 4 bits: w = (code - 8) * scale, two codes in a byte, the even column in its low half."""
+    """Hold matrices in 4 bits, w = (code - 8) * scale, two codes in a byte, the even column in its low half."""
 
     packed: torch.Tensor  # uint8 (experts, N, K / 2)
     scales: torch.Tensor  # 16 bits (experts, N, K / group)
@@ -59,7 +59,7 @@ class Codes:
 
 
 def quantize(weight: torch.Tensor, group: int) -> Codes:
-    """Return (experts, N, K) in 4 bits; each group's largest magnitude becomes 7 steps."""
+    """Return (experts, N, K) in 4 bits. Each group's largest magnitude becomes 7 steps."""
     must(weight.ndim == 3, "weight", "3-d: experts, N, K", f"{weight.ndim}-d", "add an axis for one expert")
     whole = weight.shape[2] % group == 0 and group % 2 == 0
     must(whole, "group", f"an even divisor of K = {weight.shape[2]}", group, "pick another")
@@ -79,7 +79,7 @@ class Layer:
     out: torch.Tensor | Codes  # (H, O)
     post_norm: torch.Tensor  # (H,)
     router: torch.Tensor  # (E, H)
-    gate_up: Codes  # (E, 2 * intermediate, H): the rows of gate, then those of up
+    gate_up: Codes  # (E, 2 * intermediate, H), the rows of gate, then those of up
     down: Codes  # (E, H, intermediate)
 
     def to(self, device) -> "Layer":
@@ -163,7 +163,7 @@ def drawn(shape: Shape, *, dtype=torch.bfloat16, device="cpu", seed: int = 0) ->
     def coded(experts, n, k):
         codes = torch.randint(256, (experts, n, k // 2), device=device, dtype=torch.uint8, generator=rng)
         spread = 0.8 + 0.4 * torch.rand(experts, n, k // shape.group, device=device, generator=rng)
-        return Codes(codes, (spread * k**-0.5 / 4.6).to(dtype))  # 4.6: the deviation of 16 equal codes
+        return Codes(codes, (spread * k**-0.5 / 4.6).to(dtype))  # 4.6 is the deviation of 16 equal codes
 
     def near_one(size):
         return (1 + 0.1 * torch.randn(size, device=device, generator=rng)).to(dtype)

@@ -1,8 +1,8 @@
 """List the rows of the benchmark: packed weights by the dispatched kernel, against 16-bit cuBLAS and other 4-bit kernels.
 
-Integer rows find a cold cache; k-bit rows rotate over copies of the weight, as a decode loop does. The bound counts the
-packed weight, its scales, X and Y once. Calibrate first (python -m kernels.quantization_layouts.calibrate): without a
-table the dispatcher follows a rule.
+Integer rows find a cold cache. K-bit rows rotate over copies of the weight, as a decode loop does. The bound counts
+the packed weight, its scales, X and Y once. Calibrate first (python -m kernels.quantization_layouts.calibrate),
+because without a table the dispatcher follows a rule.
 """
 
 import numpy as np
@@ -45,7 +45,7 @@ def rows(device):
 
 
 def draw(case, seed: int, device) -> dict:
-    """Codes and scales at random, drawn and shuffled on the device: quantizing a large weight would take minutes."""
+    """Draw codes and scales at random, shuffled on the device, because quantizing a large weight would take minutes."""
     rng = torch.Generator(device).manual_seed(seed)
     shape = (case.experts, case.n, case.k)
     groups = (case.experts, case.n, case.k // case.group)
@@ -90,7 +90,8 @@ def stand_in(case):
 
 
 def check(inputs, out) -> float:
-    """Check some rows of X and columns of Y from every stretch. All of it must be finite and of the right shape."""
+    """Check some rows of X and columns of Y from every stretch. The whole result must be finite and of the right
+    shape."""
     case = inputs["case"]
     if tuple(out.shape) != (case.experts * case.m, case.n) or not out.isfinite().all():
         return float("inf")

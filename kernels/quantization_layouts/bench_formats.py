@@ -1,6 +1,6 @@
 """List the rows of the benchmark for W8A8, FP8, W8A16, MXFP4 and NVFP4, against cuBLAS and torch's own kernels.
 
-Where activations are narrow, they are given quantized to all: what is timed is the product, as torch times its own.
+If activations are narrow, all contenders get them quantized, so only the matmul is timed, as torch times its own.
 """
 
 from dataclasses import dataclass
@@ -50,7 +50,7 @@ TIMED = (
     *(Timed(form, m, *DECODE, quick=m == 1) for form in (*NUMBERS, "w8a16", *BLOCKS) for m in (1, 16, 64)),
     *(
         Timed(form, m, 4096, 4096) for form in NUMBERS for m in (64, 256, 4096)
-    ),  # the others only store narrowly: beyond 64 rows that is no gain
+    ),  # the others only store narrowly, which is no gain beyond 64 rows
 )
 
 
@@ -137,7 +137,8 @@ def values(w: Narrow, at: np.ndarray) -> np.ndarray:
 
 
 def check(inputs, out) -> float:
-    """Check some rows of X and columns of Y from every stretch. All of it must be finite and of the right shape."""
+    """Check some rows of X and columns of Y from every stretch. The whole result must be finite and of the right
+    shape."""
     x, w = inputs["x"], inputs["w"]
     if tuple(out.shape) != (x.shape[0], w.sides[0]) or not out.isfinite().all():
         return float("inf")

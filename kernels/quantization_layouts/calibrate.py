@@ -1,8 +1,8 @@
 """python -m kernels.quantization_layouts.calibrate [--quick] [--resume] [--again] [--forms ..] [--shapes ..] [--rows ..] [--group G]: the dispatcher's table for the GPU found here.
 
-For each shape, form and M every candidate is held to the reference product, then all are timed in turns over rotating
-copies of the weight, sustained, as a decode loop sees them. A candidate wins against 16 bits only where the 99% interval
-of its ratio lies below 1. The table is written after every row; a run that is cut short goes on with --resume.
+For each shape, form and M every candidate is checked against the reference matmul, then all are timed in turns over
+rotating copies of the weight, sustained, as a decode loop sees them. A candidate wins against 16 bits only if the 99%
+interval of its ratio is below 1. The table is written after every row, and an interrupted run goes on with --resume.
 """
 
 import argparse
@@ -28,7 +28,7 @@ ROWS = {  # of X, by form; those that most weights are packed in more finely
 }
 FORMS = tuple(ROWS)
 LARGE = {"big": (28672, 8192), "square": (4096, 4096)}
-COMMON = {  # N x K of served models' layers, gate and up as one; what several have stands once
+COMMON = {  # N x K of served models' layers, gate and up as one; shared ones are listed once
     "5120x5120": (5120, 5120),
     "llama 8b qkv": (6144, 4096),
     "llama 8b gate": (14336, 4096),
@@ -55,7 +55,7 @@ COMMON = {  # N x K of served models' layers, gate and up as one; what several h
 SERVED = ("int4",)  # the forms that these are calibrated in
 TOLERANCE = {"fp16": 1e-3, "bf16": 8e-3}
 MOST_COPIES = 64
-HOPELESS = 1.6  # times the best one's time after a glance: no longer look would make it the best
+HOPELESS = 1.6  # times the best one's time after a glance, past which no longer look would make it the best
 SECONDS = 0.015  # for each candidate of a row
 WARM = 0.05
 MOST_JOBS, PARTS = 15, 15
@@ -200,7 +200,8 @@ def hopeful(watches: dict, always: str) -> dict:
 
 
 def shares(todo: list, overlapping: bool = False) -> list[tuple[list, int, bool]]:
-    """Split the candidates for parallel compiling: of each form all shapes, and every `PARTS`-th, so that no two do the same."""
+    """Split the candidates for parallel compiling, of each form all shapes, and every `PARTS`-th, so that no two do
+    the same."""
     by_form: dict = {}
     for case in todo:
         small = replace(case, n=min(case.n, SMALL), experts=min(case.experts, 2))  # neither is compiled for

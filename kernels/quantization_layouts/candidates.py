@@ -40,7 +40,7 @@ class Layer:
 
 
 def layer(packed: Packed, keep_dense: bool = False) -> Layer:
-    """`keep_dense` holds a 16-bit copy too: more memory, and then no M is slower than 16 bits."""
+    """`keep_dense` also holds a 16-bit copy, which takes more memory, and then no M is slower than 16 bits."""
     return Layer(packed, dequantize(packed) if keep_dense else None)
 
 
@@ -52,7 +52,7 @@ class Candidate:
     most: int = 2**31  # rows of an expert for which it is worth timing
     least: int = 1
     config: Stream | Direct | Ring | None = None
-    takes: Callable[[Packed], bool] = lambda w: True  # weights that it can run, where they lie
+    takes: Callable[[Packed], bool] = lambda w: True  # weights that it can run, in place
     ragged: bool = True  # experts may differ in rows
 
     @property
@@ -68,12 +68,12 @@ def _beside(config: Stream | Direct) -> str:
 
 
 MOST_STEPS = (
-    8  # that a program may ask for at once: more want more registers than there are, and minutes to compile
+    8  # that a program may request together; more would need too many registers, and minutes to compile
 )
 
 
 def _holds(config: Stream | Direct, w: Packed) -> bool:
-    """Whether all that a program wants of the weight may be under way at once, where it is to be."""
+    """Return whether all that a program needs of the weight may be in flight together, if it is to be."""
     run, warps = w.cut(config.run, config.warps)
     return not config.whole or -(-w.k // (run * warps)) <= MOST_STEPS
 
@@ -138,7 +138,8 @@ def _sixteen(x, layer: Layer, out):
     return by_library(x, layer.dense.mT, out, w.experts, x.shape[0] // w.experts)
 
 
-# H200, 2026-11-22: what was fastest somewhere; 16 and 32 rows by several pieces, or by 256 of W a warpgroup, never were
+# H200, 2026-11-22, the fastest ones somewhere. 16 and 32 rows by several pieces, or by 256 of W a warpgroup, never
+# were
 RINGS = (
     Ring(8, stages=5, even=False),
     Ring(8, 2, stages=8, even=False),
@@ -227,7 +228,7 @@ CANDIDATES = {
 }
 
 
-# What a short run holds against launches that overlap.
+# A short run's reasons against launches that overlap.
 PLAIN = (
     "scalar GEMV 16 rows, 8 x 256",
     "MMA 16 rows, 4 x 512, 8 cols",
@@ -238,7 +239,8 @@ PLAIN = (
 
 
 def worth(rows: int, w: Packed | None = None, overlapping: bool = False) -> list[Candidate]:
-    """Return the candidates that may be the fastest at this many rows of that weight. 16 bits is always among them."""
+    """Return the candidates that may be the fastest for this number of rows of that weight. 16 bits is always
+    included."""
     able = (one for one in CANDIDATES.values() if w is None or one.takes(w))
     able = (one for one in able if not overlapping or one.early or one.name in PLAIN)
     return [one for one in able if one.least <= rows <= one.most]

@@ -39,7 +39,7 @@ class Case:
 
 
 def usual_group(form) -> int:
-    """Of a form, where nothing else is said: integers without zero points are mostly packed so."""
+    """Return a form's usual group. Most integers without zero points are packed so."""
     return 128 if form == "int4" else 32
 
 

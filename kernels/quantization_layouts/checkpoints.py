@@ -1,7 +1,8 @@
 """Read 4-bit checkpoints into codes, in two layouts on disk: GPTQ's along K, AWQ's interleaved along N.
 
-Both keep eight codes in an int32 and scales (K / group, N). GPTQ packs eight neighbours along K and stores a zero point
-less one (0 as 15); AWQ packs eight neighbours along N in the order 0 2 4 6 1 3 5 7 and stores zero points as they are.
+Both keep eight codes in an int32 and scales (K / group, N). GPTQ packs eight neighbours along K and stores a zero
+point less one (0 as 15). AWQ packs eight neighbours along N in the order 0 2 4 6 1 3 5 7 and stores zero points as
+they are.
 """
 
 import numpy as np

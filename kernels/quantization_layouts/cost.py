@@ -1,7 +1,7 @@
 """Count what fewer bits cost and save: bits per weight, bytes of a model, bytes and FLOPs of one linear layer.
 
-Units are SI and stand in every name: `_s` seconds, `_bytes`, `_byte_s` byte/s, `_flop_s` FLOP/s; the k-bit
-tables keep the microseconds (`_us`) they were reported in.
+Units are SI and part of every name: `_s` seconds, `_bytes`, `_byte_s` byte/s, `_flop_s` FLOP/s. The k-bit tables keep
+the microseconds (`_us`) they were reported in.
 """
 
 import math
@@ -156,8 +156,8 @@ __all__ = [
     "workload_ratio",
 ]
 
-# "k-bit deployment" on a 70B model: bits -> RTX 4090 cards (24 GB) said to hold it. 35 GB need two and
-# 140 GB need six: the source's "comfortably on one" and "four" do not add up.
+# "k-bit deployment" on a 70B model: bits -> RTX 4090 cards (24 GB) that hold it, according to the source. 35 GB need
+# two and 140 GB need six, so the source's "comfortably on one" and "four" do not add up.
 REPORTED_DEVICES_4090 = {4: 1, 16: 4}
 
 
@@ -191,7 +191,7 @@ def two_level_bits(
     sub_min_bits: float,
     block_scale_bits: float,
 ) -> float:
-    """k-quants: each sub-block has a small scale and minimum, themselves scaled once a super-block."""
+    """Quantize as k-quants do. Each sub-block has a small scale and minimum, themselves scaled once a super-block."""
     require.positive(bits=bits)
     require.count(block=block, sub_block=sub_block)
     require.not_negative(sub_scale_bits=sub_scale_bits, sub_min_bits=sub_min_bits)
@@ -248,7 +248,7 @@ def model_bytes(parameters: float, bits_per_weight: float = 16) -> float:
 
 
 def compression(bits_per_weight: float, from_bits: float = 16) -> float:
-    """Return how many times smaller the weights are than with `from_bits`."""
+    """Return the compression factor of the weights against `from_bits`."""
     require.positive(bits_per_weight=bits_per_weight, from_bits=from_bits)
     return from_bits / bits_per_weight
 

@@ -1,6 +1,8 @@
-"""From measured kernels to a model: a block's seven shapes, a workload's mix of M, and the memory that k bits take.
+"""Go from measured kernels to a model: a block's seven shapes, a workload's mix of M, and the memory that k bits
+take.
 
-A table is M -> shape -> bits -> microseconds, 16 bits for fp16: the source's of the RTX 4090, or one made of a calibration.
+A table is M -> shape -> bits -> microseconds, 16 bits for fp16, either the source's of the RTX 4090, or one made of a
+calibration.
 """
 
 import json
@@ -33,7 +35,7 @@ def measured(card: str = tables.MACHINE) -> Table:
 
 
 def _rows(run: Mapping) -> Iterator[tuple[int, str, int, Mapping]]:
-    """The rows of k bits on the seven shapes: M, shape, bits, and the row itself."""
+    """Yield the rows of k bits on the seven shapes, as M, shape, bits, and the row itself."""
     names = {(n, k, name in tables.MOE): name for name, (n, k) in tables.SHAPES.items()}
     for row in run["rows"]:
         name = names.get((row["n"], row["k"], row["experts"] > 1))
@@ -44,7 +46,7 @@ def _rows(run: Mapping) -> Iterator[tuple[int, str, int, Mapping]]:
 def from_calibration(run: Mapping, packed_only: bool = True) -> Table:
     """Return a calibration's rows of the seven shapes for which all four k were measured, with the best kernel of each.
 
-    `packed_only` leaves 16-bit kernels to the 16-bit column: what k bits take where no 16-bit copy is kept.
+    `packed_only` leaves 16-bit kernels to the 16-bit column, as k bits take where no 16-bit copy is kept.
     """
     found: dict[int, dict[str, dict[int, float]]] = {}
     for m, name, bits, row in _rows(run):
@@ -60,7 +62,7 @@ def from_calibration(run: Mapping, packed_only: bool = True) -> Table:
 
 
 def kernel_family(name: str) -> str:
-    """A calibrated kernel's name begins with its family: 'MMA ring 4 x 64 rows, 16 cols' is one of MMA."""
+    """A calibrated kernel's name begins with its family, so 'MMA ring 4 x 64 rows, 16 cols' is one of MMA."""
     for family in FAMILIES:
         if name.startswith(family):
             return family
@@ -82,7 +84,7 @@ def fastest_families(run: Mapping, bits: int) -> dict[int, dict[str, str]]:
 def block_us(
     bits: int, m: int = 1, table: Table = tables.BEST_US, shapes: Collection[str] = tuple(tables.SHAPES)
 ) -> float:
-    """Best kernel of each of the seven shapes (or some of them), summed: one transformer block, each shape once."""
+    """Sum the best kernel of each of the seven shapes (or some): one transformer block, each shape once."""
     require.one_of((*tables.BITS, 16), bits=bits)
     require.one_of(tuple(table), m=m)
     for shape in shapes:
@@ -96,7 +98,7 @@ def block_speedup(bits: int, m: int = 1, table: Table = tables.BEST_US) -> float
 
 
 def measured_m(m: int, table: Table = tables.BEST_US) -> int:
-    """Return the first measured M that is not below `m`. Narrow weights win less there, so it flatters none of them."""
+    """Return the first measured M that is not below `m`. Narrow weights win less there, so it flatters no kernel."""
     require.count(m=m)
     known = sorted(table)
     if not known or m > known[-1]:
@@ -106,7 +108,8 @@ def measured_m(m: int, table: Table = tables.BEST_US) -> int:
 
 
 def workload_ratio(bits: int, steps: Mapping[int, float], table: Table = tables.BEST_US) -> float:
-    """k-bit time over fp16 time of a whole workload: rows of a step (M) -> how many such steps, or their share."""
+    """Return the k-bit time over fp16 time of a whole workload, given rows of a step (M) -> how many such steps, or
+    their share."""
     require.not_empty(steps=steps)
     require.not_negative(**{f"steps of M = {m}": count for m, count in steps.items()})
     require.positive(**{"number of steps": sum(steps.values())})
@@ -118,7 +121,8 @@ def workload_ratio(bits: int, steps: Mapping[int, float], table: Table = tables.
 def concurrency_ratios(
     bits: int, users: Collection[int], chunk: int, prefill_share: float, table: Table = tables.BEST_US
 ) -> dict[int, float]:
-    """The same by users at once: each step decodes a token for each, and a share of them prefills `chunk` tokens too."""
+    """Return the same by concurrent users: each step decodes a token for each, and a share also prefills `chunk`
+    tokens."""
     require.count(chunk=chunk)
     require.share(prefill_share=prefill_share)
     return {
@@ -132,7 +136,8 @@ def concurrency_ratios(
 def filled_ratios(
     bits: int, users: Collection[int], prompt_share: float, table: Table = tables.BEST_US
 ) -> dict[int, float]:
-    """The same where prompts come in pieces: a share of the steps is filled up to the most rows that the table has."""
+    """Return the same where prompts come in pieces, so that a share of the steps is filled up to the most rows that
+    the table has."""
     require.share(prompt_share=prompt_share)
     most = max(table, default=0)
     counted = {u: measured_m(u, table) for u in users}

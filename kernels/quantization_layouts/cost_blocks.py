@@ -22,7 +22,7 @@ def _minifloat(exponent_bits: int, mantissa_bits: int, top: float) -> tuple[floa
 
 @cache
 def element_values(name: str) -> tuple[float, ...]:
-    """Non-negative values of a small float: 'e4m3' (to 448), 'e5m2' (to 57344), 'e2m1' (to 6)."""
+    """Return the non-negative values of a small float, 'e4m3' (to 448), 'e5m2' (to 57344) or 'e2m1' (to 6)."""
     known = {"e4m3": (4, 3, 448.0), "e5m2": (5, 2, 57344.0), "e2m1": (2, 1, 6.0)}
     require.one_of(tuple(known), name=name)
     return _minifloat(*known[name])
@@ -119,7 +119,7 @@ def _scale(form: BlockFormat, largest: float, top: float, tensor_scale: float) -
 
 
 def _scaled(block: Sequence[float], form: BlockFormat, tensor_scale: float) -> tuple[list[float], float]:
-    """One scale a group: the largest magnitude lands on the format's largest level."""
+    """Quantize with one scale a group, so that the largest magnitude lands on the format's largest level."""
     if form.levels == "symmetric":
         levels = (2 ** (form.bits - 1) - 1,)
     else:
@@ -135,7 +135,7 @@ def _scaled(block: Sequence[float], form: BlockFormat, tensor_scale: float) -> t
 
 
 def quantize(values: Sequence[float], name: str, group: int | None = None) -> Quantized:
-    """Pack and unpack `values`, one scale for every `group` of them (all of them if None)."""
+    """Pack and unpack `values`, one scale for every `group` values (all if None)."""
     require.not_empty(values=values)
     require.one_of(tuple(BLOCK_FORMATS), format=name)
     form = BLOCK_FORMATS[name]
@@ -190,7 +190,7 @@ def rms_error(values: Sequence[float], unpacked: Sequence[float], leave_out: Seq
 
 
 def bell_values(count: int, spread: float = 1.0) -> tuple[float, ...]:
-    """Bell-shaped numbers without a random generator: the quantiles, in a fixed shuffled order."""
+    """Return bell-shaped numbers without a random generator, the quantiles in a fixed shuffled order."""
     require.count(count=count)
     require.positive(spread=spread)
     stride = next(s for s in range(int(count * 0.618) + 1, 2 * count + 2) if math.gcd(s, count) == 1)
@@ -198,7 +198,7 @@ def bell_values(count: int, spread: float = 1.0) -> tuple[float, ...]:
 
 
 def with_outlier(values: Sequence[float], position: int, times: float) -> tuple[float, ...]:
-    """The same numbers with one of them made `times` as large as is typical (their root mean square)."""
+    """Return the same numbers with one made `times` the typical size (their root mean square)."""
     require.whole(position=position)
     require.at_most(len(values) - 1, "positions count from 0", position=position)
     require.not_negative(times=times)

@@ -35,7 +35,7 @@ class Capacity:
 
     @property
     def requests(self) -> int:
-        """Requests of full length at once, over the whole group."""
+        """Return how many requests of full length fit, over the whole group."""
         return max(0, math.floor(self.free_bytes / self.request_bytes))
 
     @property
@@ -66,9 +66,10 @@ def serving_capacity(
 
 
 def fragmentation_waste(max_tokens: int, mean_tokens: float, page_tokens: int | None = None) -> float:
-    """Share of the reserved cache that holds nothing: whole requests reserved, or pages of `page_tokens`.
+    """Return the share of the reserved cache that holds nothing, for whole requests reserved, or pages of
+    `page_tokens`.
 
-    With pages only the last one of a request is partly empty, half of it on average.
+    With pages only a request's last one is partly empty, half on average.
     """
     require.count(max_tokens=max_tokens)
     require.positive(mean_tokens=mean_tokens)
@@ -80,7 +81,7 @@ def fragmentation_waste(max_tokens: int, mean_tokens: float, page_tokens: int | 
 
 
 def paged_gain(max_tokens: int, mean_tokens: float, page_tokens: int = 16, kv_ratio: float = 1.0) -> float:
-    """Return how many times more requests fit with pages, times `kv_ratio` for a cache smaller by that factor."""
+    """Return the factor of requests that fit with pages, times `kv_ratio` for a cache smaller by that factor."""
     require.positive(kv_ratio=kv_ratio)
     before = 1 - fragmentation_waste(max_tokens, mean_tokens)
     return kv_ratio * (1 - fragmentation_waste(max_tokens, mean_tokens, page_tokens)) / before

@@ -1,7 +1,7 @@
 """Map the operand W of `mma.m16n8k16` to lanes, as the PTX ISA defines it, and to the nibbles of this course's words.
 
-A warp holds a 16 x 16 tile of W in 16-bit numbers. Lane `lane` holds eight of them, a0 to a7, two a register. A word of
-the packed layout holds the same eight elements as 4-bit codes.
+A warp holds a 16 x 16 tile of W in 16-bit numbers. Lane `lane` holds eight numbers, a0 to a7, two a register. A word
+of the packed layout holds the same eight elements as 4-bit codes.
 """
 
 from kernels import require
@@ -17,7 +17,7 @@ def fragment_element(lane: int, i: int) -> tuple[int, int]:
 
 
 def fragment_owner(row: int, column: int) -> tuple[int, int]:
-    """Return (lane, i): the lane that holds an element of the tile, and its number there."""
+    """Return (lane, i): the lane that holds an element of the tile, and the element's number in it."""
     require.must(0 <= row < ROWS, "row", f"from 0 to {ROWS - 1}", row, "the tile is 16 x 16")
     require.must(0 <= column < COLUMNS, "column", f"from 0 to {COLUMNS - 1}", column, "the tile is 16 x 16")
     return 4 * (row % 8) + column % 8 // 2, column % 2 + 2 * (row // 8) + 4 * (column // 8)
@@ -26,7 +26,7 @@ def fragment_owner(row: int, column: int) -> tuple[int, int]:
 def nibble_of(i: int) -> int:
     """Return the nibble of a lane's word that holds a_i: i with its three bits in reverse.
 
-    So a register's two elements, a_2r and a_2r+1, are 16 bits apart, where one AND and one OR reach both.
+    So a register's two elements, a_2r and a_2r+1, are 16 bits apart, and one AND and one OR reach both.
     """
     require.must(0 <= i < PER_LANE, "i", f"from 0 to {PER_LANE - 1}", i, "a word holds eight nibbles")
     return (i & 1) << 2 | i & 2 | i >> 2
@@ -35,8 +35,9 @@ def nibble_of(i: int) -> int:
 def unpack_instructions(dtype: str) -> dict[str, int]:
     """Count the instructions that turn a word of eight codes into four registers of two numbers each.
 
-    `lop3` is an AND and an OR at once. In fp16 the upper nibbles can stay where they are, as 1024 + 16 code, since 16 * 15
-    fits into ten mantissa bits. An FMA by 1/16 brings them down. bf16 has seven bits, so every pair is shifted down first.
+    `lop3` combines an AND and an OR. In fp16 the upper nibbles can stay where they are, as 1024 + 16 code, since 16 *
+    15 fits into ten mantissa bits. An FMA by 1/16 brings them down. bf16 has seven bits, so every pair is shifted
+    down first.
     """
     require.one_of(("fp16", "bf16"), dtype=dtype)
     if dtype == "fp16":

@@ -29,7 +29,7 @@ def candidates(layer: str, m: int) -> tuple[str, ...]:
 
 
 def best_kernel(shape: str, m: int) -> tuple[str, float, float]:
-    """At k = 4: the fastest measured family, its microseconds, and its speed over fp16 (below 1: slower)."""
+    """Return, at k = 4, the fastest measured family, its microseconds, and its speed over fp16 (below 1 is slower)."""
     timed = tables.GROUPED_US.get((shape, m)) or tables.LARGE_M_US.get((shape, m))
     if timed:
         family = min((name for name in timed if name != "fp16"), key=timed.__getitem__)
@@ -79,7 +79,7 @@ def session_m(users: int, chunk: int) -> tuple[int, int]:
 
 
 def weighted_ratio(parts: list[tuple[float, float]]) -> float:
-    """k-bit time over fp16 time of a session: (share of the fp16 time, ratio) for each size of M."""
+    """Return the k-bit time over fp16 time of a session, from (share of the fp16 time, ratio) for each size of M."""
     require.not_empty(parts=parts)
     for share, ratio in parts:
         require.share(share=share)
@@ -134,7 +134,7 @@ def layer_linears(
 
 
 def linear_us(linear: Linear, bits: int, m: int = 1) -> float:
-    """Time of a matrix, scaled by its number of weights from the measured shape most like it."""
+    """Return the time of a matrix, scaled by its number of weights from the most similar measured shape."""
     _measured(bits, m)
     weights = linear.n * linear.k
     known = tables.MOE if linear.experts else tables.DENSE
@@ -150,7 +150,8 @@ def linear_us(linear: Linear, bits: int, m: int = 1) -> float:
 
 
 def model_us(layers: list[tuple[int, tuple[Linear, ...]]], bits: int, m: int = 1) -> float:
-    """Weight matmuls of a forward pass: (number of layers, the linears of one) for each kind of layer."""
+    """Return the time of a forward pass's weight matmuls, given (number of layers, the linears of one) for each kind
+    of layer."""
     require.not_empty(layers=layers)
     for number, linears in layers:
         require.count(layers=number)
@@ -161,7 +162,8 @@ def model_us(layers: list[tuple[int, tuple[Linear, ...]]], bits: int, m: int = 1
 def dequant_floor_s(
     elements: int, bits: float, bandwidth_byte_s: float, bandwidth_share: float = 1.0
 ) -> float:
-    """A separate unpacking kernel reads packed weights and writes 16-bit ones: it cannot be faster."""
+    """Return the time of a separate unpacking kernel, which reads packed weights and writes 16-bit ones, and can't be
+    faster."""
     require.count(elements=elements)
     require.positive(bits=bits, bandwidth_byte_s=bandwidth_byte_s, bandwidth_share=bandwidth_share)
     require.share(bandwidth_share=bandwidth_share)

@@ -17,7 +17,7 @@ UNPACK = {"int4": 0.9, 2: 1.4, 3: 1.6, 4: 3.0, 5: 5.4}
 
 @dataclass(frozen=True)
 class Moved:
-    """Hold the bytes that the programs of one launch request. X comes from the L2 for all but the first of them."""
+    """Hold the bytes that the programs of one launch request. For all but the first program, X comes from the L2."""
 
     words: float
     scales: float
@@ -46,7 +46,8 @@ def packed_bytes(
 
 
 def stream_bytes(m: int, n: int, k: int, bits: int, group: int, *, bricks: int = 1, cols: int = 8) -> Moved:
-    """A launch of the streaming kernel for one expert: a program reads 16 rows (or more bricks) of W, and its rows of X."""
+    """Count a launch of the streaming kernel for one expert. A program reads 16 rows (or more bricks) of W, and its
+    rows of X."""
     require.count(m=m, n=n, k=k, group=group, bricks=bricks, cols=cols)
     require.one_of(tuple(SPANS), bits=bits)
     tiles, passes = math.ceil(n / (BRICK_ROWS * bricks)), math.ceil(m / cols)
@@ -66,7 +67,7 @@ def unpack_per_weight(kind: str, bits: int) -> float:
 
 
 def unpack_s(weights: float, per_weight: float, sms: int, clock_hz: float, lanes: int = 64) -> float:
-    """Seconds of unpacking on all multiprocessors: 64 lanes of integer arithmetic each from sm_80 on."""
+    """Return the seconds of unpacking on all SMs, with 64 lanes of integer arithmetic each from sm_80 on."""
     require.positive(weights=weights, sms=sms, clock_hz=clock_hz, lanes=lanes)
     require.not_negative(per_weight=per_weight)
     return weights * per_weight / (sms * lanes * clock_hz)

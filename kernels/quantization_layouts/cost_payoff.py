@@ -1,4 +1,4 @@
-"""The payoff of narrow weights: seconds of bandwidth saved against seconds of unpacking added."""
+"""Compute the payoff of narrow weights, seconds of bandwidth saved against seconds of unpacking added."""
 
 import math
 from dataclasses import dataclass
@@ -158,6 +158,7 @@ def break_even_batch(dense_step_s: float, *, limit: int = 1024, **given) -> int 
 
 
 def stored_step_s(paid: Payoff, rate_ratio: float = 1.0) -> float:
-    """The step of weights that are multiplied as they are stored: nothing to unpack, `rate_ratio` the FLOP/s."""
+    """Return the step of weights that are multiplied as they are stored, with nothing to unpack and `rate_ratio`
+    times the FLOP/s."""
     require.positive(rate_ratio=rate_ratio)
     return max(paid.quant_memory_s, paid.compute_s / rate_ratio) + paid.other_s

@@ -1,7 +1,7 @@
-"""Packed weights as 16-bit numbers, for a library to multiply: one pass that reads bits / 8 and writes 2 bytes a weight.
+"""Turn packed weights into 16-bit numbers for a library, in one pass that reads bits / 8 and writes 2 bytes a weight.
 
-`dequantize(w)` writes (N, K) as a linear layer keeps its weight; with `transposed` it writes (K, N) in the same pass,
-which a library that wants it so would otherwise make by a second kernel and another two passes over the memory.
+`dequantize(w)` writes (N, K) as a linear layer keeps its weight; with `transposed` it writes (K, N) in the same pass.
+A library that needs (K, N) would otherwise run a second kernel and another two passes over the memory.
 """
 
 import torch

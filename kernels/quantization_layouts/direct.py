@@ -1,9 +1,10 @@
-"""A few rows times a packed weight, each lane by itself: what an operand wants of it, it loads, and nothing is exchanged.
+"""Multiply a few rows by a packed weight, each lane by itself. It loads its own operands, and no lane exchanges
+anything.
 
-The same stream as stream.py's, with the same cut among warps, but X and the scales come as the words do: each lane asks
-for the numbers that meet its own weights (the L1 answers, since X is small and neighbours ask for the same). So a step
-has no barrier and no shared memory, warps drift apart as the memory serves them, and the words of the next step are on
-their way while this one's are multiplied. One sum across warps ends it: the same bits at every run.
+The same stream as stream.py's, with the same cut among warps, but X and the scales are loaded like the words: each
+lane requests the numbers that meet its own weights (the L1 answers, since X is small and neighbours request the
+same). So a step has no barrier and no shared memory, warps drift apart as the memory serves them, and the next step's
+words are in flight while this one's are multiplied. One sum across warps ends it, with the same bits at every run.
 """
 
 from dataclasses import dataclass
@@ -31,17 +32,18 @@ class Direct:
     run: int = 256  # columns that a warp takes at a time
     cols: int = 8  # rows of X at a time
     ahead: bool = True  # the next step's words are loaded before this one's are used
-    whole: bool = False  # all that a program wants of the weight is asked for before the first word is used
-    once: bool = True  # words are marked as first to leave the caches: nobody else wants them
+    whole: bool = False  # all that a program needs of the weight is requested before the first word is used
+    once: bool = True  # words are marked as first to leave the caches, because they are read once
     early: bool = False  # see overlap.py
-    registers: int = 0  # of a thread at most, so that more programs fit beside each other; 0: as it comes
+    registers: int = 0  # of a thread at most, so that more programs fit on an SM; 0 sets no limit
 
 
 @triton.jit
 def _pairs_of_x(
     x_ptr, k, K, rows, stride_xm, W: tl.constexpr, RUN: tl.constexpr, TILES: tl.constexpr, EVEN: tl.constexpr
 ):
-    """(TILES RUN / 8 W 32, 2): lane 4 n + p has columns 2 p and 2 p + 1 of every eight of X's row n, or of its last.
+    """Load (TILES RUN / 8 W 32, 2). Lane 4 n + p has columns 2 p and 2 p + 1 of every eight of X's row n, or of its
+    last.
 
     One axis for all but the pair, so that lanes can only be dealt out in this order. What is the same for a whole warp
     is added to the pointer last, and becomes a part of the load.
@@ -58,7 +60,7 @@ def _pairs_of_x(
 
 @triton.jit
 def _groups(at_ptr, at, k, K, GROUP: tl.constexpr, B: tl.constexpr, W: tl.constexpr, RUN: tl.constexpr):
-    """(PARTS, B, 2, W, 32) scales or zero points: lane 4 r + p has those of rows r and r + 8 of each brick."""
+    """Load (PARTS, B, 2, W, 32) scales or zero points. Lane 4 r + p has those of rows r and r + 8 of each brick."""
     PARTS: tl.constexpr = RUN // GROUP
     place = tl.arange(0, PARTS * B * 2 * W * 32)
     half = place // (32 * W) % 2 * 8
@@ -85,7 +87,7 @@ def _of_weight(
     RUN: tl.constexpr,
     POLICY: tl.constexpr,
 ):
-    """What a step needs of the weight, as it lies in memory: words of both fields, scales and zero points."""
+    """Load a step's part of the weight, as stored in memory, with words of both fields, scales and zero points."""
     low_ptr, high_ptr, scale_ptr, zero_ptr = ptrs
     low, high = field_words(low_ptr, high_ptr, brick, k, K, 1, 0, RUN, B, W, RUN, BITS, False, POLICY)
     scale = _groups(scale_ptr, at, k, K, GROUP, B, W, RUN)
@@ -110,7 +112,7 @@ def _products(
     RUN: tl.constexpr,
     COLS: tl.constexpr,
 ):
-    """(W, ROWS, COLS) of a step: unpacked, times X, and scaled in fp32 once a group."""
+    """Return (W, ROWS, COLS) of a step, unpacked, times X, and scaled in fp32 once a group."""
     low, high, scale, zero = fetched
     dtype: tl.constexpr = x.dtype
     MIDDLE: tl.constexpr = 1032.0 if dtype == tl.float16 else 136.0
@@ -127,7 +129,7 @@ def _products(
             w = w - tl.reshape(zero, (B, W, 8, 4, PARTS, 1, 1, 2, 1))
         else:
             w = w - tl.full([], MIDDLE, dtype)
-    # k in the order in which a lane holds its operand: 0 1 8 9, 2 3 10 11, ..
+    # k in the order in which a lane holds its operand, 0 1 8 9, 2 3 10 11, ..
     w = tl.reshape(tl.permute(w, 4, 1, 0, 7, 2, 5, 3, 6, 8), (G, ROWS, GROUP))
     x = tl.reshape(x, (TILES, PARTS, GROUP // 16, 2, W, 8, 4, 2))
     x = tl.reshape(tl.permute(x, 1, 4, 2, 6, 3, 7, 0, 5), (G, GROUP, COLS))

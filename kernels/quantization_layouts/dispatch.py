@@ -1,9 +1,9 @@
 """Choose the kernel that runs a quantized layer by a table that calibration measured on this GPU, or else by a rule.
 
-A table has a row for each measured (shape, form, group, M): the fastest candidate that is certain to be no slower than 16
-bits, which is itself a candidate. So a layer that also keeps its 16-bit weight loses at no measured M, and between two of
-them the larger one's answer holds, where narrow weights have less to win. For a shape or a group that was not measured
-the nearest ones speak (nearest.py).
+A table has a row for each measured (shape, form, group, M): the fastest candidate that is certain to be no slower
+than 16 bits, which is itself a candidate. So a layer that also keeps its 16-bit weight loses at no measured M.
+Between two values the larger one's answer holds, since narrow weights win less there. For an unmeasured shape or
+group the nearest ones decide (nearest.py).
 """
 
 import json
@@ -119,15 +119,15 @@ def choose(layer: Layer, rows: int, choices: tuple[Choice, ...] = ()) -> str:
     return SIXTEEN if layer.dense is not None else LIBRARY
 
 
-# With the configuration that the kernel picks for the shape.
+# With the configuration that the kernel chooses for the shape.
 OWN_PICK = {"stream": stream, "tile": tile, "ring": ring}
 
 
 def linear(x, layer: Layer, out=None, offsets=None, most=None, choices=None) -> torch.Tensor:
     """out (rows, N) = x (rows, K) times the layer's weight, by the fastest kernel known for these rows here.
 
-    Rows of several experts stand expert by expert; with `offsets` they may differ in number, and then the library,
-    which wants as many rows of each, is left out. Nothing waits for the GPU: a call may be captured in a graph.
+    Rows of several experts are in expert order. With `offsets` they may differ in number, and then the library, which
+    needs equal numbers, is left out. Nothing waits for the GPU, so a call may be captured in a graph.
     """
     must(
         isinstance(layer, Layer), "layer", "a Layer", type(layer).__name__, "make one with candidates.layer()"
@@ -152,7 +152,7 @@ def linear(x, layer: Layer, out=None, offsets=None, most=None, choices=None) -> 
     if not out.numel() or not each:
         return out
     name = choose(layer, each, table_of_device(x.device.index or 0) if x.is_cuda else ())
-    if rows is not x:  # a copy, since x does not lie as kernels want it
+    if rows is not x:  # a copy, since x doesn't have the kernels' layout
         return _run(name, rows, layer, out, offsets, most)
     with w.replays.recording(key, x, out, *given):
         _run(name, x, layer, out, offsets, most)

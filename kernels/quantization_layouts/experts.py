@@ -1,8 +1,8 @@
-"""Experts of 4 bits as one path of two launches: gate and up with SiLU in registers, then down.
+"""Run experts of 4 bits as one path of two launches, gate and up with SiLU in registers, then down.
 
-The sums of gate and up are in one program, because the weight's bricks of sixteen rows take turns: gate's, then up's. So
-2 x intermediate columns are never written, and SiLU is no launch of its own. The whole path is recorded as one call
-(kernels/replays.py).
+The sums of gate and up are in one program, because the weight's bricks of sixteen rows alternate between gate's and
+up's. So 2 x intermediate columns are never written, and SiLU needs no launch of its own. The whole path is recorded
+as one call (kernels/replays.py).
 """
 
 from dataclasses import dataclass
@@ -34,9 +34,9 @@ class Experts:
 def experts(
     rows, offsets, held: Experts, *, most: int | None = None, out=None, config: Stream | None = None
 ) -> torch.Tensor:
-    """Return (rows, hidden): down(SiLU(gate) * up) of rows that stand expert by expert, as int32 `offsets` says.
+    """Return (rows, hidden): down(SiLU(gate) * up) of rows in expert order, as int32 `offsets` says.
 
-    `most` bounds the rows of an expert; without it all may be one's.
+    `most` bounds the rows of an expert. Without it one expert may have all rows.
     """
     key = None if config is not None else (form(rows), form(offsets), form(out), most, type(most))
     if out is None:

@@ -1,7 +1,7 @@
-"""The other formats of the table as layers: multiplied as they are stored (W8A8, FP8), or widened in registers.
+"""Run the other formats of the table as layers, multiplied as they are stored (W8A8, FP8), or widened in registers.
 
-Y = X @ W.T. W8A16, MXFP4 and NVFP4 are widened to X's 16 bits; the two FP4 are so emulated, since only Blackwell's
-tensor cores take them. Two codes lie in a byte, the first in its low half.
+Y = X @ W.T. W8A16, MXFP4 and NVFP4 are widened to X's 16 bits. The two FP4 formats are thus emulated, since only
+Blackwell's tensor cores take them. Two codes share a byte, the first in its low half.
 """
 
 from dataclasses import dataclass, replace
@@ -32,9 +32,9 @@ MANY = 2**62
 @dataclass(frozen=True)
 class Narrow:
     form: str
-    numbers: torch.Tensor  # (N, K) int8 or fp8; of FP4 the codes, uint8 (N, K / 2)
-    scales: torch.Tensor  # fp32, one a row; of MXFP4 exponents, uint8 (N, K / 32); of NVFP4 fp8 (N, K / 16)
-    whole: float = 1.0  # what all scales of an NVFP4 tensor share
+    numbers: torch.Tensor  # (N, K) int8 or fp8, or FP4 codes, uint8 (N, K / 2)
+    scales: torch.Tensor  # fp32, one a row; MXFP4 has exponents, uint8 (N, K / 32), NVFP4 fp8 (N, K / 16)
+    whole: float = 1.0  # shared by all scales of an NVFP4 tensor
 
     @property
     def sides(self) -> tuple[int, int]:
@@ -54,7 +54,7 @@ class Tile:
     stages: int
 
 
-# H200, 2026-11-23, by rows of X: what streams W, what shares it between rows, what keeps the tensor cores busy
+# H200, 2026-11-23, by rows of X; one streams W, one shares it between rows, one keeps the tensor cores busy
 STREAMS, UNPACKS = Tile(64, 16, 256, 4, 4), Tile(64, 16, 128, 4, 3)
 TILES = {
     "w8a8": {16: STREAMS, MANY: Tile(128, 128, 128, 4, 3)},
@@ -65,10 +65,10 @@ TILES = {
 }
 
 
-# Between a few rows and many of a format that is multiplied as it is stored: the first tile of which there are as many
-# for each multiprocessor. H200, 2026-11-23, 256 x 4096 x 4096 in fp8: 17.3 us, 38 by the tile for many rows.
+# Between a few rows and many of a format that is multiplied as it is stored: the first tile with this many per SM.
+# H200, 2026-11-23, 256 x 4096 x 4096 in fp8: 17.3 us, 38 by the tile for many rows.
 AS_STORED = (
-    (2.0, Tile(64, 64, 128, 4, 3)),  # many of them, in turns: room for four on a multiprocessor
+    (2.0, Tile(64, 64, 128, 4, 3)),  # many tiles, in turns, room for four on an SM
     (0.75, Tile(64, 64, 128, 4, 5)),
 )
 FEWEST = {
@@ -76,7 +76,7 @@ FEWEST = {
     "fp8": Tile(64, 64, 128, 4, 5),
 }  # fp8 adds no more than 128 imprecisely
 SHARED = (1.0, Tile(64, 128, 128, 4, 4))  # from 65 rows on, where the tile for many does not fill the GPU
-FILLED = {"w8a8": 1.5, "fp8": 0.75}  # which is so from as many of it for each multiprocessor
+FILLED = {"w8a8": 1.5, "fp8": 0.75}  # true from this many tiles per SM on
 
 
 def tile_for(form: str, rows: int, outputs: int, processors: int) -> Tile:
@@ -92,7 +92,8 @@ def tile_for(form: str, rows: int, outputs: int, processors: int) -> Tile:
 
 
 def by_ring(x, w: Narrow, out) -> bool:
-    """FP8 of many rows on Hopper, by a copy engine that wants 16-byte rows. H200, 2026-11-23: 110 us for 134 at 4096^3."""
+    """Multiply FP8 of many rows on Hopper, by a copy engine that wants 16-byte rows. H200, 2026-11-23, 110 us for 134
+    at 4096^3."""
     hopper = x.is_cuda and torch.cuda.get_device_capability(x.device)[0] == 9
     reached = rows_aligned(x) and rows_aligned(out) and w.sides[1] % 16 == 0
     return w.form == "fp8" and x.shape[0] > 64 and hopper and reached
@@ -122,7 +123,8 @@ def _pack_fp4(q: Scaled, form: str, device) -> Narrow:
 
 
 def by_codebook(w: Narrow) -> Packed:
-    """MXFP4 for the k-bit kernels: sixteen levels, and powers of two as bf16 scales (4.5 bits a weight, not 4.25)."""
+    """Pack MXFP4 for the k-bit kernels, with sixteen levels, and powers of two as bf16 scales (4.5 bits a weight, not
+    4.25)."""
     must(w.form == "mxfp4", "w", "MXFP4, whose blocks are 32", w.form, "a block of 16 is not theirs")
     n, k = w.sides
     code = torch.stack((w.numbers & 15, w.numbers >> 4), -1).view(1, n, k)
@@ -135,7 +137,8 @@ def by_codebook(w: Narrow) -> Packed:
 def prepared(w: Narrow) -> Narrow | Layer:
     """Return the fastest layout: MXFP4 shuffled for the k-bit kernels, the others as they are stored.
 
-    H200, 2026-11-23, 28672 x 8192: 82 us for 109 at M = 1, 105 for 109 at 16, 160 for 174 at 64, with the same error.
+    H200, 2026-11-23, 28672 x 8192, takes 82 us for 109 at M = 1, 105 for 109 at 16, 160 for 174 at 64, with the same
+    error.
     """
     return layer(by_codebook(w)) if w.form == "mxfp4" else w
 
@@ -174,7 +177,7 @@ REPLAYS = Replays()
 
 
 def product(x, scales, w: Narrow, out: torch.Tensor | None = None, tile: Tile | None = None) -> torch.Tensor:
-    """The layer without the quantizing: X's numbers and one scale a row of them, or X in 16 bits and None."""
+    """Multiply without quantizing. X comes as numbers with one scale a row, or in 16 bits with None."""
     key = form(x), form(scales), form(w.numbers), form(w.scales), form(out), w.form, w.whole, tile
     ready = REPLAYS.get(key)
     if not ready:

@@ -1,4 +1,5 @@
-"""One tiled product for five formats: W is the left side, so what is widened goes from registers into the tensor core."""
+"""Run one tiled matmul for five formats. W is the left side, so widened weights go from registers into the tensor
+core."""
 
 import triton
 import triton.language as tl
@@ -8,9 +9,11 @@ GROUP = tl.constexpr(8)  # tiles of W that share a tile of X while it is in the 
 
 @triton.jit
 def e2m1(packed, dtype: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
-    """(ROWS, COLUMNS) numbers from two codes a byte: as low bits of an exponent and the top bit of what follows it.
+    """Return (ROWS, COLUMNS) numbers from two codes a byte: as low bits of an exponent and the top bit of the
+    mantissa.
 
-    So they are powers of two too small, half of one among the subnormals; one exact product brings them back.
+    So they are powers of two too small, and half of one among the subnormals. One exact multiplication brings them
+    back.
     """
     LEFT: tl.constexpr = 9 if dtype == tl.float16 else 6
     BACK: tl.constexpr = 2.0**14 if dtype == tl.float16 else 2.0**126
@@ -25,14 +28,14 @@ def e2m1(packed, dtype: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr)
 def fp4_weights(
     packed, scale, dtype: tl.constexpr, BLOCK: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr
 ):
-    """Exact in either 16 bits: two significant bits times one (E8M0) or four (E4M3)."""
+    """Return the weights in 16 bits, exactly, because each is two significant bits times one (E8M0) or four (E4M3)."""
     blocks = tl.reshape(e2m1(packed, dtype, ROWS, COLUMNS), (ROWS, COLUMNS // BLOCK, BLOCK))
     return tl.reshape(blocks * scale.to(dtype)[:, :, None], (ROWS, COLUMNS))
 
 
 @triton.jit
 def int8_weights(w, dtype: tl.constexpr):
-    """A byte's bits OR-ed into a mantissa, and what they stand for too much taken away: no conversion instruction."""
+    """OR a byte's bits into a mantissa, and subtract the excess, without a conversion instruction."""
     wide = w.to(tl.int16) & 255
     if dtype == tl.float16:
         w = (wide ^ 0x6480).to(tl.float16, bitcast=True) - tl.full((1, 1), 1152.0, tl.float16)
@@ -73,7 +76,7 @@ def formats_kernel(
     offs_n = tile_n * ROWS_N + tl.arange(0, ROWS_N)
     offs_m = tile_m * ROWS_M + tl.arange(0, ROWS_M)
     here_n, here_m = offs_n < N, offs_m < M
-    row_n = tl.minimum(offs_n, N - 1).to(tl.int64)  # beyond the last row stands its copy, which nobody stores
+    row_n = tl.minimum(offs_n, N - 1).to(tl.int64)  # a copy of the last row follows it, and is never stored
     stored, columns = tl.arange(0, COLUMNS // A_BYTE), tl.arange(0, COLUMNS)
     groups = tl.arange(0, COLUMNS // BLOCK)
     w_at = w_ptr + row_n[:, None] * (K // A_BYTE) + stored[None, :]

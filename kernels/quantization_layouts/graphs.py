@@ -1,6 +1,6 @@
-"""The hybrid path as one CUDA graph: unpacking and the library's GEMM are two launches that Python need not make.
+"""Run the hybrid path as one CUDA graph, so that Python need not launch unpacking and the library's GEMM.
 
-A graph fixes addresses: it reads the rows from `x` and leaves the answer in `out`, both made here.
+A graph fixes addresses, so it reads the rows from `x` and leaves the answer in `out`, both made here.
 """
 
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class Replay:
 
 
 def capture(layer: Layer, rows: int, name: str | None = None) -> Replay:
-    """One graph for `rows` rows of each expert: a candidate by name, the hybrid unless told, or 'dispatch'."""
+    """Capture one graph for `rows` rows of each expert: a candidate by name, by default the hybrid, or 'dispatch'."""
     w = layer.packed
     must(w.device.type == "cuda", "layer", "on a GPU", w.device, "move it there with packed.to('cuda')")
     must(rows >= 1, "rows", "at least 1", rows, "a graph of nothing is none")

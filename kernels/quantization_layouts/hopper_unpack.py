@@ -1,10 +1,10 @@
 """Turn words in shared memory into the left operand of a Hopper matmul, in registers. The layout is packed.py's.
 
-A word holds eight codes of one lane: rows r and r + 8, two runs of columns 8 apart, two neighbours each. That is what a
-lane holds of a 16 x 16 piece of wgmma's left operand, so unpacking only ever looks at a lane's own words. It is written
-in the machine's terms because every instruction counts: four words of two numbers cost four OR-ed masks, three shifts,
-four subtractions and, where weights are scaled rather than sums, four products. A codebook of four bits is looked up as in
-unpack.py, with the choice of all eight codes made at once.
+A word holds eight codes of one lane: rows r and r + 8, two runs of columns 8 apart, two neighbours each. A lane holds
+exactly these of a 16 x 16 piece of wgmma's left operand, so unpacking only ever looks at a lane's own words. It is
+written in the machine's terms because every instruction counts. Four words of two numbers cost four OR-ed masks,
+three shifts, four subtractions and, where weights are scaled rather than sums, four products. A codebook of four bits
+is looked up as in unpack.py, with one choice for all eight codes.
 """
 
 from triton.experimental import gluon
@@ -12,7 +12,7 @@ from triton.experimental.gluon import language as gl
 
 STEP = gl.constexpr(128)  # columns of W at a time
 BRICKS = gl.constexpr(4)  # of 16 rows, one for each warp of a warpgroup
-VECTORS = gl.constexpr(2)  # of 16 bytes, that each lane has of them
+VECTORS = gl.constexpr(2)  # of 16 bytes, each lane's share
 WORDS = gl.constexpr(256)  # of a brick of 16 rows in a step
 
 _UNPACK = """{
@@ -71,14 +71,14 @@ def _look_up(dtype, LATE):
 
 @gluon.constexpr_function
 def words_layout():
-    """(4, 256), a brick for each warp: a lane has four words in a row, and four more 128 words on."""
+    """Lay out words as (4, 256), a brick for each warp. A lane has four words in a row, and four more 128 words on."""
     lanes = [[0, 4], [0, 8], [0, 16], [0, 32], [0, 64]]
     return gl.DistributedLinearLayout([[0, 1], [0, 2], [0, 128]], lanes, [[1, 0], [2, 0]], [], [4, 256])
 
 
 @gluon.constexpr_function
 def rows_layout(PARTS):
-    """(4, parts x 16) scales or zero points: each lane has those of its rows r and r + 8."""
+    """Lay out scales or zero points as (4, parts x 16). Each lane has those of its rows r and r + 8."""
     lanes = [[0, 0], [0, 0], [0, 1], [0, 2], [0, 4]]
     parts = [[0, 16 << i] for i in range(PARTS.bit_length() - 1)]
     return gl.DistributedLinearLayout([[0, 8], *parts], lanes, [[1, 0], [2, 0]], [], [4, 16 * PARTS])
@@ -92,7 +92,7 @@ def _beside(layout):
 
 @gluon.jit
 def _of_rows(pairs, LAYOUT: gl.constexpr, PV: gl.constexpr, PW: gl.constexpr):
-    """(bricks, parts x 16) -> of rows r and of rows r + 8, each beside the words that it is for."""
+    """Turn (bricks, parts x 16) into rows r and rows r + 8, each aligned with its words."""
     both = pairs.reshape([pairs.shape[0], PV, PW, 2, 8]).permute(0, 1, 4, 2, 3)
     first, second = both.split()
     first = gl.convert_layout(first, _beside(LAYOUT), assert_trivial=True)
@@ -127,7 +127,7 @@ def _of_lanes(layout):
 
 @gluon.jit
 def book_of(book_ptr, PARTS: gl.constexpr):
-    """Sixteen levels in registers, beside the words: four words of low bytes, then four of high ones.
+    """Return sixteen levels in registers, aligned with the words: four words of low bytes, then four of high ones.
 
     Each lane reads a copy of its own, so that no word ends in a uniform register.
     """
@@ -147,7 +147,8 @@ def book_of(book_ptr, PARTS: gl.constexpr):
 def unpack(
     words, scale, zero, filled, book, dtype: gl.constexpr, LATE: gl.constexpr, HAS_ZEROS: gl.constexpr
 ):
-    """Words (bricks, 256) -> four words of two weights for each, by row / 8 and k / 8; scaled, unless sums are later."""
+    """Turn words (bricks, 256) into four words of two weights each, by row / 8 and k / 8, scaled unless sums are
+    scaled later."""
     PARTS: gl.constexpr = scale.shape[1] // 16
     PV: gl.constexpr = min(PARTS, VECTORS)
     PW: gl.constexpr = PARTS // PV
@@ -182,7 +183,7 @@ def unpack(
 
 @gluon.jit
 def operand(p0, p1, p2, p3, dtype: gl.constexpr, ACC: gl.constexpr):
-    """Those words as (rows, 128) of the left operand: registers only change their names."""
+    """Return the same words as (rows, 128) of the left operand. Registers only change their names."""
     B: gl.constexpr = p0.shape[0]
     pairs = gl.join(gl.join(p0, p1), gl.join(p2, p3))  # .., k / 8, row / 8
     low = pairs.to(gl.int16).to(dtype, bitcast=True)

@@ -1,4 +1,4 @@
-"""W8A16 for one row of X: no tensor core, each weight becomes an fp32 in registers and is multiplied where it is.
+"""Run W8A16 for one row of X without a tensor core. Each weight becomes an fp32 in registers and is multiplied there.
 
 A conversion instruction for each byte would take longer than the byte's way from memory, so its bits go into the
 mantissa of 2^23, and one subtraction takes away what is too much.
@@ -24,7 +24,7 @@ def int8_row_kernel(
     EVEN: tl.constexpr,
 ):
     offs_n = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
-    row_n = tl.minimum(offs_n, N - 1).to(tl.int64)  # beyond the last row stands its copy, which nobody stores
+    row_n = tl.minimum(offs_n, N - 1).to(tl.int64)  # a copy of the last row follows it, and is never stored
     columns = tl.arange(0, COLUMNS)
     total = tl.zeros((ROWS, COLUMNS), tl.float32)
     for first in range(0, K, COLUMNS):

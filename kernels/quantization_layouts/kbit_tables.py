@@ -1,6 +1,6 @@
-"""Measured tables of "k-bit deployment": one RTX 4090, CUDA events, microseconds.
+"""Hold measured tables of "k-bit deployment", from one RTX 4090, CUDA events, microseconds.
 
-Bits 16 stands for fp16. `n` is the output width, `k` the inner width of a weight matrix.
+Bits 16 means fp16. `n` is the output width, `k` the inner width of a weight matrix.
 """
 
 SOURCE = "k-bit deployment"
@@ -10,7 +10,7 @@ DENSE = ("gateup", "down", "Q", "O", "KV")
 MOE = ("moe_gu", "moe_dn")  # 8 experts in one grouped launch
 MOE_EXPERTS = 8
 
-SHAPES = {  # name: (n, k)
+SHAPES = {  # name -> (n, k)
     "gateup": (5120, 2048),
     "down": (2048, 5120),
     "Q": (4096, 2048),
@@ -82,9 +82,9 @@ GROUPED_US = {  # k = 4: (shape, M) -> family -> microseconds
     ("moe_dn", 4): {"grouped scalar GEMV": 38.3, "grouped MMA": 12.1, "fp16": 12.1},
 }
 
-# k = 4 over whole sessions: users -> (k-bit time over fp16 time, the kernels that dominate).
-# The 0.57 of one user is better than 0.68, the best ratio of any M measured above, so no weighting of the
-# tables can give it; the source calls it "43% faster", which is 43% less time, or 1.75x.
+# k = 4 over whole sessions: users -> (k-bit time over fp16 time, the kernels that dominate). The 0.57 of one user is
+# better than 0.68, the best ratio of any M measured above, so no weighting of the tables can give it. The source
+# calls it "43% faster", which is 43% less time, or 1.75x.
 USERS = {
     1: (0.57, "scalar GEMV (87%)"),
     4: (0.76, "scalar GEMV (59%) and dequant + library (41%)"),
@@ -99,8 +99,8 @@ REPORTED_BLOCK_US = {  # M -> bits -> microseconds; sums of the rows above agree
     4: {2: 69.2, 3: 77.7, 4: 86.4, 5: 94.7, 16: 126.6},
 }
 
-# k = 4 in the source's summary: "34-74% faster" for 1 to 4 users; its blocks give 34% (M = 1) and 47% (M = 4),
-# and 74% is k = 2. Large M: "0.47-0.73x of fp16"; its own gateup at M = 64 is 0.34.
+# k = 4 in the source's summary: "34-74% faster" for 1 to 4 users. Its blocks give 34% (M = 1) and 47% (M = 4), and
+# 74% is k = 2. Large M: "0.47-0.73x of fp16". Its own gateup at M = 64 is 0.34.
 REPORTED_K4_FASTER = (0.34, 0.74)
 REPORTED_LARGE_M_SPEED = (0.47, 0.73)
 
@@ -109,5 +109,5 @@ REPORTED_DEQUANT_US = 29  # at 89% of the bandwidth, says the source; 2.5 bytes 
 DEQUANT_BANDWIDTH_SHARE = 0.89
 INSTRUCTION_RATIO = 39  # unpacking instructions for each matrix multiply instruction on Ada
 
-# Grouped MMA, M = 512: the text says 113 us now and 35 in theory; the table above has 262 and 301.
+# Grouped MMA, M = 512: the text says 113 us now and 35 in theory, the table above has 262 and 301.
 REPORTED_GROUPED_MMA_512_US = {"now": 113, "asynchronous": 35}

@@ -1,9 +1,9 @@
-"""Guess the fastest candidate of an unmeasured shape from the measured shapes near it.
+"""Guess the fastest candidate of an unmeasured shape from the nearest measured shapes.
 
-Every candidate's time on a near shape, over the best one's there, is what it cost to take it. Two things of that carry over
-badly, and are put right first: K that ends within a candidate's step, and rounds of programs of which the last is not full.
-Of all shapes the nearest count most. H200, 2026-11-23, int4, each of 33 shapes by the others, M up to 64: what is taken
-needs 1.044 of the best one's time on average; what was best on the nearest shape, 1.064.
+Every candidate's time on a near shape, over the best one's there, is the cost of choosing it. Two effects carry over
+badly and are corrected first: K that ends within a candidate's step, and a last round of programs that isn't full.
+The nearest shapes count most. H200, 2026-11-23, int4, each of 33 shapes by the others, M up to 64: the choice takes
+4.4% longer than the best on average, and the best one of the nearest shape 6.4%.
 """
 
 import math
@@ -16,11 +16,11 @@ from kernels.quantization_layouts.packed import Packed
 from kernels.quantization_layouts.ring_launch import Ring, multiprocessors, shares
 from kernels.quantization_layouts.stream import Stream
 
-NEAR = 5  # shapes that are asked
-FALL = 4.0  # a shape counts e^-4 as much when N, or K, is e times as large
+NEAR = 5  # shapes that are considered
+FALL = 4.0  # a shape counts e^-4 times less when N, or K, is e times as large
 OF_GROUP = 0.35  # a group twice as long, in the same measure
 MARGIN = 1.1  # that a candidate must be ahead of 16 bits, which are never far off
-UNMEASURED = 1.6  # times the best: calibration looks no further at what takes longer
+UNMEASURED = 1.6  # times the best; calibration looks no further at slower ones
 
 
 def distance(c, w: Packed) -> float:

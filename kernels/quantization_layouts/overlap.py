@@ -1,11 +1,12 @@
 """A launch that begins while the one before it in the stream still runs (programmatic dependent launch, Hopper and later).
 
-A kernel lets the next one begin as soon as all its own programs have begun. The next one fetches what no kernel before it
-writes, which is the weight, and only then waits: until the one before has ended, and all that it wrote can be seen. X may
-come from there, and memory for Y may still be read there, so neither is touched earlier. Launches of a decode loop
-then overlap where one of them would end with idle multiprocessors and the next begin with waiting for memory.
+A kernel lets the next one begin as soon as all its own programs have begun. The next one fetches the weight, which no
+kernel before it writes, and only then waits until the one before has ended and its writes are visible. X may come
+from there, and memory for Y may still be read there, so neither is touched earlier. Launches of a decode loop then
+overlap where one would end with idle SMs and the next begin with waiting for memory.
 
-So a weight must be at rest: written before, and not by the launch just before. Who changes one in place synchronizes.
+So a weight must be at rest, written before, and not by the launch just before. Synchronize after changing one in
+place.
 """
 
 import torch
@@ -44,10 +45,11 @@ def at_rest(w) -> None:
 
 
 def overlapped(early: bool) -> dict:
-    """What the launch itself must be told."""
+    """Return the launch's own option."""
     return {"launch_pdl": True} if early else {}
 
 
 def capped(registers: int) -> dict:
-    """The same of a thread's registers; fewer make room for the next launch's programs beside this one's."""
+    """Return the same with a limit on a thread's registers. Fewer make room for the next launch's programs next to
+    this one's."""
     return {"maxnreg": registers} if registers else {}

@@ -1,9 +1,10 @@
-"""Weights as the kernels read them: shuffled offline, so that a lane's 16-byte load is already its part of an operand.
+"""Shuffle weights offline as the kernels read them, so that a lane's 16-byte load is already its part of an operand.
 
-A brick is 16 rows by 32 columns of W. The lane 4 (row % 8) + (k / 2) % 4 owns what a tensor core wants of it in that
-lane's registers: rows r and r + 8, k's pairs 8 apart. Eight codes of one lane make a word of nibbles; a code of more or
-fewer bits than four is cut into fields of 4, 2 and 1 bits, each with words of its own, and four words of a lane are one
-vector. Vectors of a lane's neighbours follow each other, so a warp reads 512 bytes in a row. Nothing is exchanged later.
+A brick is 16 rows by 32 columns of W. The lane 4 (row % 8) + (k / 2) % 4 owns the elements that a tensor core needs
+in that lane's registers: rows r and r + 8, k's pairs 8 apart. Eight codes of one lane make a word of nibbles. A code
+of more or fewer bits than four is cut into fields of 4, 2 and 1 bits, each with words of its own, and four words of a
+lane are one vector. Vectors of a lane's neighbours follow each other, so a warp reads 512 bytes in a row. Nothing is
+exchanged later.
 """
 
 from dataclasses import dataclass, replace
@@ -29,8 +30,8 @@ class Packed:
 
     words: tuple[torch.Tensor, ...]  # for each field int32 (experts, N / 16, K / span, 32 lanes, 4 words)
     scales: torch.Tensor  # 16 bits (experts, N / 16, K / group, 16)
-    zeros: torch.Tensor | None  # uint8, as the scales; None: 8 for int4, and a codebook has none
-    book: torch.Tensor | None  # int32 (words, 32 lanes): the levels' low bytes, then the high ones
+    zeros: torch.Tensor | None  # uint8, in the scales' shape; None means 8 for int4, and a codebook has none
+    book: torch.Tensor | None  # int32 (words, 32 lanes), the levels' low bytes, then the high ones
     bits: int
     group: int
     experts: int
@@ -51,9 +52,10 @@ class Packed:
 
     @property
     def filled(self) -> int:
-        """What unpacking ORs its codes into. An argument, since two constants would make it two instructions."""
+        """Return the bits that unpacking ORs its codes into. It is an argument, since two constants would make it two
+        instructions."""
         if self.kind == "book":
-            return 0x32103210  # the bytes of a word, each in its place; for four codes, and four more
+            return 0x32103210  # the bytes of a word, in order, for four codes, and four more
         return 0x64006400 if self.dtype == torch.float16 else 0x43004300  # two times 1024, or two times 128
 
     @property
@@ -98,7 +100,8 @@ class Packed:
         return sum(part.nbytes for part in self.parts)
 
     def cut(self, run: int, warps: int) -> tuple[int, int]:
-        """Columns that a warp takes at a time, and warps: no longer than K has, no shorter than a vector covers."""
+        """Return the columns that a warp takes at a time, and warps, no longer than K has, no shorter than a vector
+        covers."""
         least = max(self.group, *(SPAN[field] for field in FIELDS[self.bits]))
         run = max(run, least)
         while run > least and run * warps > self.k:
@@ -139,7 +142,7 @@ def pack(q: reference.Int4 | reference.KBit | list, device="cpu") -> Packed:
 
 
 def assemble(codes, scales, zeros, levels, bits: int, group: int) -> Packed:
-    """Build the same from tensors in place: codes (experts, N, K), scales (experts, N, K / group)."""
+    """Build the same from existing tensors: codes (experts, N, K), scales (experts, N, K / group)."""
     experts, n, k = codes.shape
     return Packed(
         words=tuple(shuffle(codes, bits, pairs_adjacent=levels is not None)),
@@ -204,8 +207,8 @@ def check_parts(q) -> None:
 def shuffle(codes: torch.Tensor, bits: int, pairs_adjacent: bool):
     """Return the words of each field, from codes uint8 (experts, N, K).
 
-    A codebook looks up four neighbouring nibbles at a time, so the two codes of a pair are neighbours; int4 turns two
-    nibbles at one place of a word's halves into two numbers at once, so they lie 16 bits apart.
+    A codebook looks up four neighbouring nibbles at a time, so the two codes of a pair are neighbours. int4 turns two
+    nibbles at one position of a word's halves into two numbers together, so they are 16 bits apart.
     """
     for at, field in fields(bits):
         span = SPAN[field]
@@ -213,7 +216,9 @@ def shuffle(codes: torch.Tensor, bits: int, pairs_adjacent: bool):
         e, n, k = part.shape
         # (e, brick, row / 8, row % 8, vector, k / 32 of the span, k / 16, k / 8, pair, k % 2)
         part = part.view(e, n // 16, 2, 8, k // span, span // 32, 2, 2, 4, 2)
-        lanes = part.permute(0, 1, 4, 3, 8, 5, 6, 2, 7, 9)  # .., lane, word, nibble: (row / 8, k / 8, k % 2)
+        lanes = part.permute(
+            0, 1, 4, 3, 8, 5, 6, 2, 7, 9
+        )  # .., lane, word, nibble, which is (row / 8, k / 8, k % 2)
         if not pairs_adjacent:
             lanes = lanes.movedim(9, 7)
         nibbles = lanes.reshape(e, n // 16, k // span, LANES, WORDS, 4 // field, 8)
@@ -238,7 +243,7 @@ def padded(x: torch.Tensor, span: int) -> torch.Tensor:
 
 
 def by_bricks(of_groups: torch.Tensor) -> torch.Tensor:
-    """(experts, N, groups) -> (experts, N / 16, groups, 16): sixteen rows' scales are one stretch."""
+    """Turn (experts, N, groups) into (experts, N / 16, groups, 16), so that sixteen rows' scales are one stretch."""
     whole = torch.nn.functional.pad(of_groups, (0, 0, 0, -of_groups.shape[1] % ROW_STEP))
     e, n, groups = whole.shape
     return whole.view(e, n // BRICK_ROWS, BRICK_ROWS, groups).transpose(2, 3).contiguous()
@@ -255,7 +260,8 @@ def gated_rows(of_rows: torch.Tensor) -> torch.Tensor:
 
 
 def book_words(levels: torch.Tensor) -> torch.Tensor:
-    """Levels of 16 bits as bytes to choose from, the low ones first, four a word: (words, lanes), alike for all."""
+    """Return levels of 16 bits as bytes to choose from, the low ones first, four a word, (words, lanes), alike for
+    all."""
     each = levels.view(torch.uint8).view(-1, 2)
     words = torch.cat((each[:, 0], each[:, 1])).contiguous().view(torch.int32)
     return words[:, None].expand(-1, LANES).contiguous()

@@ -1,4 +1,5 @@
-"""Other people's kernels for the same weight, for the benchmark: one factory each, from the codes that ours are given."""
+"""Call other people's kernels for the same weight, for the benchmark, with one factory each, from the same codes as
+ours."""
 
 import torch
 
@@ -16,7 +17,7 @@ def cublas(inputs):
 
 
 def int4pack(inputs):
-    """torch's own 4-bit GEMM (tinygemm): bf16 alone, and zero points moved into the scales' tensor."""
+    """Call torch's own 4-bit GEMM (tinygemm), for bf16 alone, with zero points moved into the scales' tensor."""
     case, x = inputs["case"], inputs["x"]
     if x.dtype != torch.bfloat16:
         raise Absent("takes bf16 alone")
@@ -31,7 +32,7 @@ def int4pack(inputs):
 
 
 def _gptq(inputs) -> torch.Tensor:
-    """int32 (K / 8, N), as GPTQ packs it and vLLM's repacking wants it."""
+    """Return int32 (K / 8, N), as GPTQ packs it and vLLM's repacking needs it."""
     words = packed_words(inputs["codes"][0].cpu().numpy(), GPTQ_ORDER)
     return torch.from_numpy(words).to(inputs["x"].device).t().contiguous()
 
@@ -42,7 +43,7 @@ def _vllm_takes(inputs):
 
 
 def marlin(inputs):
-    """vLLM's Marlin, by the functions with which its GPTQ layers prepare and call it."""
+    """Call vLLM's Marlin, by the functions with which its GPTQ layers prepare and call it."""
     from vllm import _custom_ops as ops
     from vllm.model_executor.layers.quantization.utils import marlin_utils
     from vllm.scalar_type import scalar_types
@@ -75,7 +76,7 @@ def machete(inputs):
 
 
 def bitsandbytes(inputs):
-    """Its 4-bit GEMV with our levels for its codebook: one row, blocks of its sizes."""
+    """Call its 4-bit GEMV with our levels for its codebook, for one row and blocks of its sizes."""
     from bitsandbytes import functional
 
     case, x = inputs["case"], inputs["x"]

@@ -1,6 +1,6 @@
-"""Activations in eight bits: each row's largest magnitude becomes the format's top, and a scale says how to come back.
+"""Quantize activations to eight bits. Each row's largest magnitude becomes the format's top, and a scale undoes it.
 
-W8A8 and FP8 pay this in every step, before the product: one pass over a row that stays in the cache for the second.
+W8A8 and FP8 pay this in every step, before the matmul: one pass over a row that stays in the cache for the second.
 """
 
 import torch
@@ -13,9 +13,7 @@ NUMBERS = {"w8a8": torch.int8, "fp8": torch.float8_e4m3fn}
 TOP = {"w8a8": 127.0, "fp8": 448.0}
 FLOATS = (torch.float16, torch.bfloat16, torch.float32)
 MOST = 4096  # columns at a time
-ROUNDING = tl.constexpr(
-    12582912.0
-)  # 1.5 * 2^23: added and taken away, all below one falls off, halves to even
+ROUNDING = tl.constexpr(12582912.0)  # 1.5 * 2^23 added and taken away removes all below one, halves to even
 
 
 @triton.jit

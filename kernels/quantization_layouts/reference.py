@@ -1,7 +1,7 @@
 """Compute quantized layers in float64, and turn weights into codes. This is the only reference of the topic.
 
-A weight is W (N outputs, K inputs) and a layer is Y = X @ W.T. Codes are uint8 in W's shape; scales stand one a group of
-neighbours along K. `values(q)` is what a kernel must multiply by, exactly; rounding happens in the quantizers alone.
+A weight is W (N outputs, K inputs) and a layer is Y = X @ W.T. Codes are uint8 in W's shape, with one scale for each
+group of neighbours along K. `values(q)` are exactly a kernel's factors, and rounding happens only in the quantizers.
 """
 
 from dataclasses import dataclass
@@ -12,13 +12,13 @@ import numpy as np
 from kernels import require
 from kernels.quantization_layouts.cost_blocks import element_values, normal_codebook
 
-DTYPES = {  # of scales and of eight-bit floats; without torch, so that the concept labs can do without it
+DTYPES = {  # of scales and of eight-bit floats, without torch, so that the concept labs can do without it
     "fp16": np.dtype(np.float16),
     "bf16": np.dtype(ml_dtypes.bfloat16),
     "fp8": np.dtype(ml_dtypes.float8_e4m3fn),
 }
 GROUPS = (32, 64, 128)
-MIDDLE = 8  # what a 4-bit code without a zero point stands for zero with
+MIDDLE = 8  # the code for zero of a 4-bit weight without a zero point
 E2M1 = np.array(element_values("e2m1"))
 E4M3_TOP = element_values("e4m3")[-1]
 MX_BLOCK, NV_BLOCK = 32, 16
@@ -48,7 +48,8 @@ class KBit:
 
 @dataclass(frozen=True)
 class Scaled:
-    """w = number * scale: eight-bit numbers (int8 or fp8) with a scale for each row, or fp4 with one a block."""
+    """Return w = number * scale, for eight-bit numbers (int8 or fp8) with a scale for each row, or fp4 with one a
+    block."""
 
     numbers: np.ndarray  # int8, fp8, or the values of e2m1
     scales: np.ndarray  # fp32, one for each `group` numbers of a row
@@ -107,7 +108,7 @@ def quantize_kbit(w: np.ndarray, bits: int, group: int = 32, dtype: str = "fp16"
 
 
 def bit_planes(codes: np.ndarray, bits: int) -> np.ndarray:
-    """uint32 (N, K / 32, bits): word b holds bit b of 32 neighbours, the first in its lowest bit."""
+    """Return uint32 (N, K / 32, bits). Word b holds bit b of 32 neighbours, the first in its lowest bit."""
     require.one_of((1, 2, 3, 4, 5), bits=bits)
     n, k = codes.shape
     if k % 32:
@@ -126,7 +127,7 @@ def from_bit_planes(planes: np.ndarray) -> np.ndarray:
 
 
 def quantize_int8(w: np.ndarray) -> Scaled:
-    """Symmetric, one fp32 scale a row: weights a channel (W8A16, W8A8), activations a token (W8A8)."""
+    """Quantize symmetrically with one fp32 scale a row, weights a channel (W8A16, W8A8), activations a token (W8A8)."""
     blocks = in_groups(w, w.shape[1], any_group=True)
     scales = (np.abs(blocks).max(-1) / 127).astype(np.float32)
     return Scaled(
@@ -152,7 +153,8 @@ def quantize_fp8(w: np.ndarray, per_row: bool = True) -> Scaled:
 
 
 def quantize_mxfp4(w: np.ndarray) -> Scaled:
-    """E2M1 under one power of two (E8M0) for each 32: the largest magnitude lands in the top binade."""
+    """Quantize to E2M1 under one power of two (E8M0) for each 32, so that the largest magnitude lands in the top
+    binade."""
     blocks = in_groups(w, MX_BLOCK)
     with np.errstate(divide="ignore"):
         exponents = np.floor(np.log2(np.abs(blocks).max(-1))) - 2
@@ -161,7 +163,7 @@ def quantize_mxfp4(w: np.ndarray) -> Scaled:
 
 
 def quantize_nvfp4(w: np.ndarray) -> Scaled:
-    """E2M1 under an E4M3 scale for each 16, all of them under one fp32 of the tensor."""
+    """Quantize to E2M1 with an E4M3 scale for each 16, and one fp32 scale for the whole tensor."""
     blocks = in_groups(w, NV_BLOCK, any_group=True)
     largest = np.abs(blocks).max(-1)
     tensor_scale = np.float64(np.float32(largest.max() / (E2M1[-1] * E4M3_TOP)))
@@ -220,9 +222,9 @@ def as_codes(codes: np.ndarray, w: np.ndarray) -> np.ndarray:
 
 
 def error_bound(q: Int4 | KBit) -> np.ndarray:
-    """The most by which a quantized weight may miss, (N, K): half of the widest step between levels.
+    """Return the most by which a quantized weight may miss, (N, K), half of the widest step between levels.
 
-    A scale is rounded to 16 bits after the largest magnitude was found, so that one may lie 2^-8 (bf16) outside.
+    A scale is rounded to 16 bits after the largest magnitude was found, so that magnitude may be 2^-8 (bf16) outside.
     """
     step = 1.0 if isinstance(q, Int4) else float(np.diff(q.codebook.astype(np.float64)).max())
     outside = 2.0**-8 * (15 if isinstance(q, Int4) else 1)

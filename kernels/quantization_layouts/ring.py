@@ -1,10 +1,11 @@
-"""Some rows times a packed weight on Hopper: one warp keeps a ring full, warpgroups unpack in registers and multiply.
+"""Multiply some rows by a packed weight on Hopper. One warp keeps a ring full, warpgroups unpack in registers and
+multiply.
 
-Rows of W are the rows of the product, so an unpacked weight is the tensor cores' operand straight from registers and is
-never written anywhere. Words, scales and X come by the copy engine some steps ahead, which takes no registers for what
-is on its way. Each warpgroup owns one or several times 64 rows and walks along K at a pace of its own (ring_steps.py).
-All programs get the same share of all steps, cut where it falls. Programs that share a tile leave their sums in fp32, and
-whoever comes last adds them in the order of K: the same bits at every run, and nobody waits for anybody.
+Rows of W are the rows of the product, so an unpacked weight is the tensor cores' operand straight from registers and
+is never written anywhere. The copy engine fetches words, scales and X some steps ahead, without registers for data in
+flight. Each warpgroup owns one or several times 64 rows and walks along K at a pace of its own (ring_steps.py). All
+programs get the same share of all steps, cut where it falls. Programs that share a tile leave their sums in fp32, and
+the last program adds them in the order of K. Every run gives the same bits, and no program waits for another.
 """
 
 from triton.experimental import gluon
@@ -25,7 +26,8 @@ barrier = getattr(gl, "barrier", None) or gl.thread_barrier  # Triton 3.7, or 3.
 
 @gluon.jit
 def _share(sizes, EVEN: gl.constexpr):
-    """This program's first step, counted through all tiles, and the one behind its last: a fair share, or whole tiles."""
+    """Return this program's first step, counted through all tiles, and the one after its last: a fair share, or whole
+    tiles."""
     tiles, steps = sizes[0], sizes[1]
     c = gl.program_id(0)
     if EVEN:
@@ -45,14 +47,14 @@ def _owner(step, sizes):
 
 @gluon.jit
 def _place(tile, sizes):
-    """A tile's expert, and which tile it is along the rows of W and of X; those of X follow each other."""
+    """Return a tile's expert, and its indices along the rows of W and of X. Tiles along X follow each other."""
     tiles_n, tiles_m = sizes[2], sizes[3]
     return tile // (tiles_n * tiles_m), tile // tiles_m % tiles_n, tile % tiles_m
 
 
 @gluon.jit
 def _fetch_weights(u, first, descs, rings, sizes, HAS_ZEROS: gl.constexpr):
-    """A step's words, scales and zero points, into a stage that is told to expect its rows of X too."""
+    """Fetch a step's words, scales and zero points into a stage that also expects its rows of X."""
     w_desc, s_desc, z_desc, x_desc = descs
     words, scales, zeros, xs, full, empty = rings
     steps, bricks_each = sizes[1], sizes[6]
@@ -89,7 +91,7 @@ def _fetch_x(u, first, descs, rings, sizes):
 def _produce(descs, rings, sizes, HAS_ZEROS: gl.constexpr, EVEN: gl.constexpr, EARLY: gl.constexpr):
     first, last = _share(sizes, EVEN)
     ahead = first
-    if EARLY:  # the whole ring, of what no launch before this one writes
+    if EARLY:  # the whole ring, for data that no launch before this one writes
         ahead = gl.minimum(last, first + rings[0].shape[0])
         for u in range(first, ahead):
             _fetch_weights(u, first, descs, rings, sizes, HAS_ZEROS)
@@ -103,7 +105,7 @@ def _produce(descs, rings, sizes, HAS_ZEROS: gl.constexpr, EVEN: gl.constexpr, E
 
 @gluon.jit
 def _finish(acc, out, sums, sizes, first, last, PIECE: gl.constexpr, PIECES: gl.constexpr):
-    """Store 64 rows of a tile; or leave this part and, where all others are there, add them up and store."""
+    """Store 64 rows of a tile. If other programs share it, leave this part, and the last one adds them up and stores."""
     y_ptr, stride_ym = out
     part_ptr, done_ptr = sums
     steps, M, N = sizes[1], sizes[4], sizes[5]
@@ -118,7 +120,7 @@ def _finish(acc, out, sums, sizes, first, last, PIECE: gl.constexpr, PIECES: gl.
     last_here = True
     if last - first < steps:
         at = part_ptr + PIECE * ROWS * COLS + rows[:, None] * COLS + cols[None, :]
-        # a program has at most one tile that begins before its share, and one that ends behind it
+        # a program has at most one tile that begins before its share, and one that ends after it
         slot = 2 * gl.program_id(0) + (first == begin).to(gl.int32)
         gl.store(at + slot.to(gl.int64) * SIZE, acc)
         barrier()  # every thread's sums are written before one thread counts

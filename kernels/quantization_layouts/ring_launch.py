@@ -1,4 +1,4 @@
-"""Host side of the ring: descriptors, how the work is shared out, and the configurations tuned on an H200."""
+"""Launch the ring, with descriptors, the shares of work, and the configurations tuned on an H200."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -24,9 +24,9 @@ class Ring:
     consumers: int = 4  # warpgroups that unpack and multiply
     pieces: int = 1  # of 64 rows of W, of each
     stages: int = 8
-    # with one piece, and groups as long as a step, sums are scaled in fp32; else weights in 16 bits
+    # with one piece, and groups as long as a step, sums are scaled in fp32, otherwise weights in 16 bits
     late: bool = True
-    # all multiprocessors share out the steps; or as many programs as give each a whole part of one tile
+    # all SMs share out the steps, or each program gets a whole part of one tile
     even: bool = True
     early: bool = False  # see overlap.py
     two: bool = False  # programs on a multiprocessor, of two warpgroups each
@@ -102,7 +102,7 @@ def shares(config: Ring, tiles: int, steps: int, multiprocessors: int) -> tuple[
 
 
 def _rows(part, block) -> TensorDescriptor:
-    """(experts, bricks, ..): a brick's numbers are one row, and rows of all experts follow each other."""
+    """Return (experts, bricks, ..). A brick's numbers are one row, and rows of all experts follow each other."""
     matrix = part.view(part.shape[0] * part.shape[1], -1)
     layout = gl.NVMMASharedLayout(0, 8 * part.element_size(), 2)
     return TensorDescriptor.from_tensor(matrix, block, layout)
@@ -116,7 +116,7 @@ def multiprocessors(device: torch.device) -> int:
     return torch.cuda.get_device_properties(device).multi_processor_count
 
 
-# H200, 2026-11-22, of a large weight: deeper rings are slower, and to cut tiles pays from 16 rows of X on
+# H200, 2026-11-22, of a large weight; deeper rings are slower, and to cut tiles pays from 16 rows of X on
 PICKS = {
     8: Ring(8, stages=5, even=False),
     16: Ring(16, stages=6),

@@ -56,7 +56,7 @@ def _weights(rings, stage, filled, book, PIECE: gl.constexpr, LATE: gl.constexpr
 def one_piece(
     rings, acc, nothing, count, filled, book, WHICH: gl.constexpr, LATE: gl.constexpr, HAS_ZEROS: gl.constexpr
 ):
-    """A step of 64 rows: their product is waited for, and with LATE scaled when it is there."""
+    """Take a step of 64 rows. Their product is waited for, and with LATE scaled on arrival."""
     words, scales, zeros, xs, full, empty = rings
     ACC: gl.constexpr = acc.type.layout
     stage = _full(rings, count)
@@ -86,7 +86,7 @@ def pieces(
     PIECES: gl.constexpr,
     HAS_ZEROS: gl.constexpr,
 ):
-    """A step of several times 64 rows. The state: their sums, the last still running, and that one's operand."""
+    """Take a step of several times 64 rows. The state is their sums, the last still running, and that one's operand."""
     words, scales, zeros, xs, full, empty = rings
     before, held = state
     LAST: gl.constexpr = PIECES - 1
@@ -113,7 +113,7 @@ def pieces(
 
 @gluon.jit
 def settle(rings, state, count, PIECES: gl.constexpr):
-    """The sums, once the last product is there too; its stage is let go."""
+    """Return the sums after the last product. Its stage is released."""
     words, scales, zeros, xs, full, empty = rings
     sums, held = state
     LAST: gl.constexpr = PIECES - 1

@@ -1,10 +1,10 @@
 """Multiply a few rows with a packed weight, which streams through once. The tensor cores hide the unpacking.
 
 A program owns 16 to 64 rows of W and all of K. Its warps cut K among them (a batched product whose batch axis is the
-scale group), so each reads a stretch of memory of its own, multiplies with m16n8k16 and scales its sums once a group, in
-fp32; one sum across warps ends it. No second kernel, no atomics, and the same bits at every run. `tensor=False` is the
-same stream on the plain arithmetic units: one multiply-add for each weight and row of X.
-Experts are a third axis of the grid: rows of X stand expert by expert, as many for each, or as `offsets` says.
+scale group), so each reads a stretch of memory of its own, multiplies with m16n8k16 and scales its sums once a group,
+in fp32. One sum across warps ends it. No second kernel, no atomics, and the same bits at every run. `tensor=False` is
+the same stream on the CUDA cores: one multiply-add for each weight and row of X. Experts are a third axis of the
+grid. Rows of X are in expert order, equally many for each, or as `offsets` says.
 """
 
 from dataclasses import dataclass, replace
@@ -34,9 +34,9 @@ class Stream:
     cols: int = 8  # rows of X at a time
     tensor: bool = True
     stages: int = 1
-    whole: bool = False  # all words of a program are asked for before the first is used
+    whole: bool = False  # all words of a program are requested before the first is used
     early: bool = False  # see overlap.py
-    registers: int = 0  # of a thread at most, so that more programs fit beside each other; 0: as it comes
+    registers: int = 0  # of a thread at most, so that more programs fit on an SM; 0 sets no limit
 
 
 @triton.jit
@@ -55,7 +55,7 @@ def _fetch(
     W: tl.constexpr,
     RUN: tl.constexpr,
 ):
-    """What a step needs of the weight: words of both fields as they lie in memory, scales and zero points (G, ROWS)."""
+    """Load a step's part of the weight: words of both fields as stored in memory, scales and zero points (G, ROWS)."""
     low_ptr, high_ptr, scale_ptr, zero_ptr = ptrs
     at = k // GROUP + group
     mask = (at < K // GROUP)[:, None]
@@ -90,7 +90,7 @@ def _multiply(
     COLS: tl.constexpr,
     TENSOR: tl.constexpr,
 ):
-    """Sums with a step's products: unpacked, times X, and scaled in fp32 once a group."""
+    """Return sums with a step's products, unpacked, times X, and scaled in fp32 once a group."""
     low, high, scale, zero = fetched
     dtype: tl.constexpr = x_ptr.dtype.element_ty
     MIDDLE: tl.constexpr = 1032.0 if dtype == tl.float16 else 136.0
@@ -100,7 +100,7 @@ def _multiply(
     code, top = codes_from(low, high, BITS)
     w = numbers(code, top, book, filled, KIND, BITS, dtype)  # (B, W, 32, words, k / 8, row / 8, k % 2)
     w = tl.reshape(w, (B, W, 8, 4, PARTS, GROUP // 32, 2, 2, 2, 2))
-    if TENSOR:  # k in the order in which a lane holds its operand: 0 1 8 9, 2 3 10 11, ..
+    if TENSOR:  # k in the order in which a lane holds its operand, 0 1 8 9, 2 3 10 11, ..
         w = tl.permute(w, 4, 1, 0, 8, 2, 5, 6, 3, 7, 9)
     else:
         w = tl.permute(w, 4, 1, 0, 8, 2, 5, 6, 7, 3, 9)
@@ -173,7 +173,7 @@ def stream_kernel(
         if not LATE:
             wait_for_last()
     expert = tl.program_id(2).to(tl.int64)
-    if BY_ROW:  # fewer rows than experts: a program is an expert's whose first row it has, or nobody's
+    if BY_ROW:  # fewer rows than experts, so a program serves the expert whose first row it has, or none
         ends = tl.load(
             offsets_ptr + 1 + tl.arange(0, BY_ROW), mask=tl.arange(0, BY_ROW) < EXPERTS, other=2147483647
         )
@@ -192,7 +192,7 @@ def stream_kernel(
     offs_n = tl.arange(0, ROWS)
     offs_m = tl.arange(0, COLS)
     batch = tl.arange(0, W * PARTS)
-    group = (batch % W) * PARTS + batch // W  # of a step: a warp's groups follow each other along K
+    group = (batch % W) * PARTS + batch // W  # of a step, where a warp's groups follow each other along K
     mask_m = first + offs_m < last
     book = book_of(book_ptr, BITS) if KIND == "book" else ((K, K), (K, K))
     ptrs = low_ptr + expert * low_size, high_ptr + expert * high_size, scale_ptr, zero_ptr
@@ -227,7 +227,7 @@ def stream_kernel(
     offs_n += brick * 16
     mask_n = offs_n < N
     y_ptr += first * stride_ym
-    if GATED:  # a brick of gate's rows, then one of up's: half as many rows come out, and the sums go nowhere
+    if GATED:  # bricks of gate's and up's rows alternate, so half the rows come out
         both = tl.permute(tl.reshape(tl.sum(acc, 0), (B // 2, 2, 16, COLS)), 0, 2, 3, 1)
         gate, up = tl.split(both)
         h = tl.reshape(gate / (1.0 + tl.exp(-gate)) * up, (ROWS // 2, COLS)).to(y_ptr.dtype.element_ty)
@@ -247,9 +247,9 @@ def stream(
 ) -> torch.Tensor:
     """Compute out (rows, N) = x (rows, K) times the packed weight, rows of several experts in the order of experts.
 
-    `offsets` (experts + 1) in int32 says where each expert's rows begin; without it all have as many. `most` bounds the
-    rows of an expert where offsets are given: a grid is sized by it, and all rows are assumed unless it is told.
-    `gated` takes a weight of gated_rows() and gives SiLU(gate) * up, (rows, N / 2).
+    `offsets` (experts + 1) in int32 says where each expert's rows begin. Without it all experts have equally many.
+    `most` bounds the rows of an expert with offsets and sizes the grid. By default it is all rows. `gated` takes a
+    weight of gated_rows() and gives SiLU(gate) * up, (rows, N / 2).
     """
     x, out, each = check_layer(x, w, out, offsets, most, gated)
     if not out.numel():
@@ -258,7 +258,9 @@ def stream(
     if gated:
         config = replace(config, bricks=max(2, config.bricks), tensor=True)
     cols = config.cols if config.tensor else 1
-    by_row = offsets is not None and x.shape[0] < w.experts  # most experts have no row: no programs for them
+    by_row = (
+        offsets is not None and x.shape[0] < w.experts
+    )  # most experts have no row, so they get no programs
     groups = x.shape[0] if by_row else w.experts
     grid = (triton.cdiv(w.n, 16 * config.bricks), triton.cdiv(each, cols), groups)
     even = w.k % (config.run * config.warps) == 0
@@ -307,7 +309,8 @@ def fitting(config: Stream, w: Packed) -> Stream:
 
 
 def shared_bytes(config: Stream, w: Packed) -> int:
-    """At most: words of 16-row bricks and rows of X for each stage ahead, and sums across warps, coming and going."""
+    """Return the shared bytes at most: words of 16-row bricks and rows of X for each stage ahead, and sums across
+    warps, in and out."""
     columns = config.run * config.warps
     rows, cols = 16 * config.bricks, config.cols if config.tensor else 1
     step = rows * columns * w.bits // 8 + cols * columns * 2
@@ -322,9 +325,9 @@ def shared_limit(device: torch.device) -> int:
 
 
 def pick(w: Packed, rows: int) -> Stream:
-    """Choose what was fastest for shapes like this one on an H200. Calibration measures the alternatives."""
+    """Choose the fastest one for shapes like this one on an H200. Calibration measures the alternatives."""
     if w.k >= 8192:
         return Stream(2, 4, 256, 16) if rows > 8 else Stream(2, 4, 256, stages=4)
-    if w.kind == "book" and w.k >= 4096:  # its look-ups want registers: shorter runs, fetched ahead
+    if w.kind == "book" and w.k >= 4096:  # its look-ups want registers, so runs are shorter and fetched ahead
         return Stream(1, 4, 256, stages=3)
     return Stream(1, 4, 512)

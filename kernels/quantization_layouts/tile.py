@@ -1,9 +1,10 @@
-"""Many rows times a packed weight: a tiled GEMM whose weights are unpacked in registers, straight into the tensor core.
+"""Multiply many rows by a packed weight, in a tiled GEMM whose weights are unpacked in registers, straight into the
+tensor core.
 
 W is the left operand and stays in registers: each warp loads 16-byte vectors of its own rows, turns them into 16-bit
-numbers, scales them, and multiplies; X comes through shared memory. So an unpacked weight is never written anywhere.
-Unpacking costs the same for 8 rows of X as for 256, which is why a wide tile pays it less often; beyond some M the
-library on weights unpacked once is faster, and dispatch.py knows where that is. Experts are a further axis of the grid.
+numbers, scales them, and multiplies. X comes through shared memory. So an unpacked weight is never written anywhere.
+Unpacking costs the same for 8 rows of X as for 256, which is why a wide tile pays it less often. Beyond some M the
+library on weights unpacked once is faster, and dispatch.py knows this M. Experts are a further axis of the grid.
 """
 
 from dataclasses import dataclass
@@ -26,7 +27,7 @@ class Tile:
     stages: int = 4
 
 
-# no 256 rows of X: 8 warps would spill 248 bytes a thread
+# without 256 rows of X, because 8 warps would spill 248 bytes a thread
 NARROW, MIDDLE, WIDE = Tile(4, 32), Tile(4, 64), Tile(8, 128)
 
 

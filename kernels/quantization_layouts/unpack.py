@@ -1,9 +1,9 @@
-"""From words to 16-bit numbers in registers: the part that all kernels share. The layout is packed.py's.
+"""Turn words into 16-bit numbers in registers, the part that all kernels share. The layout is packed.py's.
 
-Four-bit integers: two nibbles of a word are OR-ed into the mantissas of two halves at once (1024 + code in fp16,
-128 + code in bf16, both exact), and one subtraction brings zero back to zero: about one instruction a weight.
-Codebooks: `byte_perm` looks four nibbles up in eight bytes, so a table of eight levels costs two look-ups (low bytes, high
-bytes) and two interleavings for four weights; of longer tables it takes the byte that the next bit of the code chooses.
+Four-bit integers: two nibbles of a word are OR-ed into the mantissas of two halves together (1024 + code in fp16, 128
++ code in bf16, both exact), and one subtraction brings zero back to zero, about one instruction a weight. Codebooks:
+`byte_perm` looks four nibbles up in eight bytes, so a table of eight levels costs two look-ups (low bytes, high
+bytes) and two interleavings for four weights. In longer tables the next bit of the code chooses the byte.
 """
 
 import triton
@@ -13,7 +13,7 @@ from triton.language.extra import libdevice
 
 @triton.jit
 def rows_of(expert, offsets_ptr, M, RAGGED: tl.constexpr):
-    """Where an expert's rows of X begin and end."""
+    """Return where an expert's rows of X begin and end."""
     first, last = expert * M, expert * M + M
     if RAGGED:
         first = tl.load(offsets_ptr + expert).to(tl.int64)
@@ -37,9 +37,11 @@ def words_of(
     EVEN: tl.constexpr,
     POLICY: tl.constexpr,
 ):
-    """(B, W, 32, words) of one field for RUN columns in B x W places; a lane takes 16 bytes at a time, or all it needs.
+    """(B, W, 32, words) of one field for RUN columns at B x W positions. A lane takes 16 bytes at a time, or all it
+    needs.
 
-    From one place of B to the next there are `stride_b` bricks of rows; of W, `stride_w` bricks or `step` columns.
+    From one position of B to the next there are `stride_b` bricks of rows, and along W `stride_w` bricks or `step`
+    columns.
     """
     SPAN: tl.constexpr = 256 // FIELD
     V: tl.constexpr = max(1, RUN // SPAN)
@@ -69,7 +71,7 @@ def words_of(
 
 @triton.jit
 def nibbles(words, FIELD: tl.constexpr):
-    """Words of eight nibbles; a field of two bits gives two of them a word, one bit gives four."""
+    """Return words of eight nibbles. A field of two bits gives two a word, one bit gives four."""
     B: tl.constexpr = words.shape[0]
     W: tl.constexpr = words.shape[1]
     COUNT: tl.constexpr = words.shape[3] * (4 // FIELD)
@@ -94,10 +96,10 @@ def book_of(book_ptr, BITS: tl.constexpr):
 
 @triton.jit
 def _table(at_ptr, COUNT: tl.constexpr):
-    """Eight words, (1, 1, 32, 1) each; those that are not there are never looked at, and cost nothing.
+    """Return eight words, (1, 1, 32, 1) each. Missing ones are never read, and cost nothing.
 
-    Each lane reads a copy of its own: a word that is known to be the same for all lands in a uniform register, and
-    every look-up would first move it back.
+    Each lane reads a copy of its own. A word that is known to be the same for all would land in a uniform register,
+    and every look-up would first move it back.
     """
     at_ptr += tl.arange(0, 32)[None, None, :, None]
     a = tl.load(at_ptr)
@@ -113,7 +115,7 @@ def _table(at_ptr, COUNT: tl.constexpr):
 
 @triton.jit
 def _bytes(table, code, third, fourth, BITS: tl.constexpr):
-    """Four bytes of a table by the four low nibbles of `code`; `third` and `fourth` choose between its eights."""
+    """Return four bytes of a table by the four low nibbles of `code`. `third` and `fourth` choose between its eights."""
     found = libdevice.byte_perm(table[0], table[1], code)
     if BITS >= 4:
         found = libdevice.byte_perm(found, libdevice.byte_perm(table[2], table[3], code), third)
@@ -128,7 +130,7 @@ def _bytes(table, code, third, fourth, BITS: tl.constexpr):
 def _pairs(book, code, top, filled, BITS: tl.constexpr):
     """Two words of two numbers each, looked up by the four low nibbles."""
     third, fourth = code, code
-    if BITS >= 4:  # byte i of the first word, or where the bit is set of the second: i or i + 4
+    if BITS >= 4:  # byte i of the first word, or of the second where the bit is set, i or i + 4
         third = ((code >> 1) & 0x4444) | filled
     if BITS == 5:
         fourth = ((top << 2) & 0x4444) | filled
@@ -146,7 +148,8 @@ def _halves(pairs, dtype: tl.constexpr):
 
 @triton.jit
 def numbers(code, top, book, filled, KIND: tl.constexpr, BITS: tl.constexpr, dtype: tl.constexpr):
-    """(.., words) -> (.., words, k / 8, row / 8, k % 2); of int4 1024 (fp16) or 128 (bf16) is still to be taken away."""
+    """Turn (.., words) into (.., words, k / 8, row / 8, k % 2). For int4, 1024 (fp16) or 128 (bf16) must still be
+    subtracted."""
     if KIND == "int4":
         p0 = (code & 0x000F000F) | filled
         p1 = ((code >> 4) & 0x000F000F) | filled
@@ -174,7 +177,7 @@ def codes_of(
     BITS: tl.constexpr,
     EVEN: tl.constexpr,
 ):
-    """Words of nibbles, (B, W, 32, RUN / 16), and those of the fifth bit (or the same again); see words_of."""
+    """Return words of nibbles, (B, W, 32, RUN / 16), and those of the fifth bit (or the same again). See words_of."""
     low, high = field_words(
         low_ptr, high_ptr, brick, column, columns, stride_b, stride_w, step, B, W, RUN, BITS, EVEN, ""
     )
@@ -198,7 +201,7 @@ def field_words(
     EVEN: tl.constexpr,
     POLICY: tl.constexpr,
 ):
-    """Words of both fields as they lie in memory: what is not looked at yet need not have come yet."""
+    """Return words of both fields as stored in memory. Words that aren't used yet may still be in flight."""
     FIRST: tl.constexpr = 4 if BITS >= 4 else 2
     low = words_of(low_ptr, brick, column, columns, stride_b, stride_w, step, B, W, RUN, FIRST, EVEN, POLICY)
     high = low
@@ -223,9 +226,9 @@ def codes_from(low, high, BITS: tl.constexpr):
 
 @triton.jit
 def of_groups(at_ptr, offs, first, groups, GROUP: tl.constexpr, RUN: tl.constexpr):
-    """(rows, RUN) scales or zero points, each over its group's columns; 0 beyond the last group.
+    """Return (rows, RUN) scales or zero points, each repeated over its group's columns, 0 beyond the last group.
 
-    Each group is a load of its own, which lands where a row's weights are; one load of two would cross lanes.
+    Each group is a load of its own, which arrives in its row's lanes. One load of two would cross lanes.
     """
     found = tl.load(at_ptr + offs + first * 16, mask=(first < groups) & (offs >= 0), other=0)[
         :, None

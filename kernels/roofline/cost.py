@@ -1,6 +1,6 @@
 """Find what limits an operation: bytes, arithmetic or launches (roofline, chip, decode, energy, fusion, launches).
 
-Units are SI and stand in every name: `_s` seconds, `_bytes`, `_byte_s` byte/s, `_flop_s` FLOP/s, `_j`, `_w`.
+Units are SI and part of every name: `_s` seconds, `_bytes`, `_byte_s` byte/s, `_flop_s` FLOP/s, `_j`, `_w`.
 """
 
 from dataclasses import dataclass
@@ -132,13 +132,13 @@ REPORTED_INTENSITY = {
 
 
 def ridge(peak_flop_s: float, bandwidth_byte_s: float) -> float:
-    """FLOP/byte at which the two roofs meet: below it memory is the limit, above it arithmetic."""
+    """Return the FLOP/byte at which the two roofs meet. Below it memory is the limit, above it arithmetic."""
     require.positive(peak_flop_s=peak_flop_s, bandwidth_byte_s=bandwidth_byte_s)
     return peak_flop_s / bandwidth_byte_s
 
 
 def intensity(flops: float, bytes_moved: float) -> float:
-    """FLOP per byte moved: a property of how the work is written, not of the machine."""
+    """Return the FLOP per byte moved, a property of how the work is written, not of the machine."""
     require.not_negative(flops=flops)
     require.positive(bytes_moved=bytes_moved)
     return flops / bytes_moved
@@ -166,12 +166,12 @@ class IronLaw:
 
     @property
     def serial_s(self) -> float:
-        """Nothing overlaps: the three terms add."""
+        """Return the time without overlap, when the three terms add."""
         return self.memory_s + self.compute_s + self.overhead_s
 
     @property
     def overlapped_s(self) -> float:
-        """Memory and arithmetic overlap perfectly: the slower one shows."""
+        """Return the time when memory and arithmetic overlap perfectly, so the slower one shows."""
         return max(self.memory_s, self.compute_s) + self.overhead_s
 
     @property
@@ -198,7 +198,7 @@ def iron_law(
 
 @dataclass(frozen=True)
 class Operation:
-    """A point on the roofline: the work, and the bytes that must move for it."""
+    """A point on the roofline: the work, and the bytes that it must move."""
 
     name: str
     flops: float
@@ -228,9 +228,10 @@ def elementwise(
 def attention(
     sequence: int, head_dim: int, element_bytes: float = 2.0, *, scores_in_hbm: bool, name: str = "attention"
 ) -> Operation:
-    """One head: Q, K, V, Y once, and the scores and probabilities each written and read when kept in HBM.
+    """Count one head. Q, K, V, Y move once, and the scores and probabilities are each written and read when kept in
+    HBM.
 
-    The source says both 50 to 200 FLOP/byte (at 2048) and near 10 for the naive form; these bytes give 60.
+    The source says both 50 to 200 FLOP/byte (at 2048) and near 10 for the naive form. These bytes give 60.
     """
     require.count(sequence=sequence, head_dim=head_dim)
     require.positive(element_bytes=element_bytes)
@@ -241,7 +242,7 @@ def attention(
 def decode_operation(
     batch: int, d_in: int, d_out: int, element_bytes: float = 2.0, name: str = "decode"
 ) -> Operation:
-    """One linear layer of a decode step: a GEMM whose M is the batch."""
+    """Count one linear layer of a decode step, a GEMM whose M is the batch."""
     return gemm(batch, d_out, d_in, element_bytes, name)
 
 
@@ -259,7 +260,7 @@ def common_operations(element_bytes: float = 2.0) -> tuple[Operation, ...]:
 
 
 def cost_per_token_ratio(utilization_before: float, utilization_after: float) -> float:
-    """Return how many times cheaper a token gets when the same machine does useful work for more of its time."""
+    """Return the factor by which a token gets cheaper when the same machine does useful work for more of its time."""
     require.positive(utilization_before=utilization_before, utilization_after=utilization_after)
     require.share(utilization_before=utilization_before, utilization_after=utilization_after)
     return utilization_after / utilization_before

@@ -10,7 +10,7 @@ from kernels.machines import REGISTER_BYTES, Machine
 WARP = 32  # lanes that run one instruction together
 SECTOR_BYTES = 32  # what the memory hands over at the least
 REGISTERS_A_THREAD = 255
-REGISTERS_DEALT = 256  # a warp gets its registers in pieces of so many
+REGISTERS_DEALT = 256  # a warp gets its registers in pieces of this size
 
 
 def sectors(addresses: Iterable[int], element_bytes: int = 4) -> int:
@@ -36,13 +36,13 @@ def useful_share(stride: int, element_bytes: int = 4, offset: int = 0) -> float:
 
 
 def waves(programs: int, places: int) -> int:
-    """Return the rounds of a launch where `places` programs run at a time. A round that is not full costs the same."""
+    """Return the rounds of a launch with `places` programs running at a time. A partly filled round costs the same."""
     require.count(programs=programs, places=places)
     return -(-programs // places)
 
 
 def busy_share(programs: int, places: int) -> float:
-    """Of all places in all waves, those that had a program."""
+    """Return the share of all slots in all waves that had a program."""
     return programs / (waves(programs, places) * places)
 
 
@@ -58,7 +58,7 @@ class Residence:
 def residence(warps: int, registers: int, shared_bytes: int, on: Machine) -> Residence:
     """For programs of this many warps, registers a thread and bytes of shared memory.
 
-    Left out: what the system keeps of shared memory for itself (1 KiB a block from the A100 on).
+    It leaves out the shared memory that the system keeps for itself (1 KiB a block from the A100 on).
     """
     require.count(warps=warps, registers=registers)
     require.whole(shared_bytes=shared_bytes)
@@ -83,6 +83,7 @@ def bytes_in_flight(bandwidth_byte_s: float, latency_s: float) -> float:
 
 
 def instructions_per_element(elements: float, seconds: float, on: Machine) -> float:
-    """Instructions that all lanes have time for on each element: the roof of work that no matrix unit does."""
+    """Return the instructions that all lanes have time for on each element, the roof of work that no matrix unit
+    does."""
     require.positive(elements=elements, seconds=seconds)
     return on.sms * on.lanes * on.clock_hz * seconds / elements

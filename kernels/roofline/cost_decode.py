@@ -1,4 +1,4 @@
-"""Decoding and prefill on the roofline: every weight is read once a step, whatever the batch."""
+"""Put decoding and prefill on the roofline. Every weight is read once a step, whatever the batch."""
 
 from dataclasses import dataclass
 
@@ -8,14 +8,15 @@ from kernels import require
 def decode_intensity(
     batch: int, parameters: float, d_model: int, param_bytes: float = 2.0, element_bytes: float = 2.0
 ) -> float:
-    """I(B) = 2PB / (P b_param + B d b_elem) in FLOP/byte: nearly linear in the batch."""
+    """Return I(B) = 2PB / (P b_param + B d b_elem) in FLOP/byte, nearly linear in the batch."""
     require.count(batch=batch, d_model=d_model)
     require.positive(parameters=parameters, param_bytes=param_bytes, element_bytes=element_bytes)
     return 2 * parameters * batch / (parameters * param_bytes + batch * d_model * element_bytes)
 
 
 def tokens_intensity(tokens: int, param_bytes: float = 2.0) -> float:
-    """Prefill, counting the weights alone: 2 FLOP a weight and token, over the bytes of the weight."""
+    """Return the intensity of prefill, counting the weights alone, as 2 FLOP a weight and token, over the bytes of
+    the weight."""
     require.count(tokens=tokens)
     require.positive(param_bytes=param_bytes)
     return 2 * tokens / param_bytes
@@ -59,7 +60,7 @@ class DecodeStep:
 
     @property
     def tokens_s(self) -> float:
-        """Of the whole group: its devices share one model, so they do not multiply."""
+        """Return the tokens per second of the whole group. Its devices share one model, so they do not multiply."""
         return self.batch / self.time_s
 
     @property
@@ -83,7 +84,8 @@ def decode_step(
     kv_bytes: float = 0.0,
     overhead_s: float = 0.0,
 ) -> DecodeStep:
-    """Ideal decode step: the weights (and `kv_bytes` of cache a device) once, 2 FLOP a weight and request."""
+    """Return the ideal decode step, with the weights (and `kv_bytes` of cache a device) once, 2 FLOP a weight and
+    request."""
     require.positive(peak_flop_s=peak_flop_s, bandwidth_byte_s=bandwidth_byte_s)
     require.count(batch=batch)
     require.not_negative(kv_bytes=kv_bytes, overhead_s=overhead_s)

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from kernels import require
 
 PICO = 1e-12
-# "Performance Engineering" calls HBM 200 to 600 times slower than on-chip SRAM; its own table of latencies,
-# 300 ns against 20, makes it 15 times.
+# "Performance Engineering" calls HBM 200 to 600 times slower than on-chip SRAM. Its own table of latencies, 300 ns
+# against 20, makes it 15 times.
 REPORTED_HBM_OVER_SRAM = (200, 600)
 SECONDS_A_YEAR = 365 * 24 * 3600
 
@@ -21,7 +21,7 @@ class Level:
     name: str
     bytes_on_h100: float
     latency_s: float
-    energy_j: float | None  # per access; None where the source gives no figure
+    energy_j: float | None  # per access, None if the source gives no figure
 
 
 LEVELS = {
@@ -36,7 +36,7 @@ LEVELS = {
 
 
 def energy_per_access_j(share_by_level: Mapping[str, float]) -> float:
-    """Mean energy of an access when this share of them is served by each level."""
+    """Return the mean energy of an access, given the share that each level serves."""
     require.not_empty(share_by_level=share_by_level)
     require.share(**share_by_level)
     whole = sum(share_by_level.values())
@@ -75,12 +75,12 @@ def annual_energy_j(power_w: float) -> float:
 
 
 def latency_ratio(far: str = "HBM", near: str = "shared memory") -> float:
-    """Return how many times longer a far access takes."""
+    """Return the factor by which a far access takes longer."""
     require.one_of(tuple(LEVELS), far=far, near=near)
     return LEVELS[far].latency_s / LEVELS[near].latency_s
 
 
 def read_all_s(memory_bytes: float, bandwidth_byte_s: float) -> float:
-    """Time to read a whole memory once: the floor of a decode step whose model fills it."""
+    """Return the time to read a whole memory once, the floor of a decode step whose model fills it."""
     require.positive(memory_bytes=memory_bytes, bandwidth_byte_s=bandwidth_byte_s)
     return memory_bytes / bandwidth_byte_s

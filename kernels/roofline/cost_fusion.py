@@ -12,7 +12,7 @@ def tensor_bytes(rows: int, width: int, element_bytes: float = 2.0) -> float:
 
 
 def gemm_weights_bytes(width: int, element_bytes: float = 2.0, layers: int = 1) -> float:
-    """The square matrix of the product at a chain's head, of all layers: read once, fused or not."""
+    """Return the bytes of the square matrix of the matmul at a chain's head, of all layers, read once, fused or not."""
     require.count(layers=layers)
     return tensor_bytes(width, width, element_bytes) * layers
 
@@ -51,7 +51,7 @@ class ChainTraffic:
 
     @property
     def round_trips(self) -> tuple[int, int]:
-        """Passes of a layer over memory: unfused, fused."""
+        """Return the passes of a layer over memory, unfused and fused."""
         return 2 * self.operations, 2
 
     @property
@@ -59,12 +59,12 @@ class ChainTraffic:
         return self.unfused_bytes / self.fused_bytes
 
     def ratio_with(self, weights_bytes: float) -> float:
-        """Return how many times fewer bytes move, with weights that are read either way."""
+        """Return the factor of bytes saved, with weights that are read either way."""
         require.not_negative(weights_bytes=weights_bytes)
         return (self.unfused_bytes + weights_bytes) / (self.fused_bytes + weights_bytes)
 
     def time_saved_s(self, bandwidth_byte_s: float) -> float:
-        """At best: fusing saves nothing that was hidden under arithmetic."""
+        """Return the time saved at best, since fusing saves nothing that was hidden under arithmetic."""
         require.positive(bandwidth_byte_s=bandwidth_byte_s)
         return self.intermediate_traffic_bytes / bandwidth_byte_s
 

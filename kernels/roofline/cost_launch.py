@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from kernels import parts, require
 
-GRAPH_FIRST_SHARE = 0.10  # launch gaps above this share of the time: try CUDA Graphs before anything else
+GRAPH_FIRST_SHARE = 0.10  # launch gaps above this share of the time call for CUDA Graphs before anything else
 COMPILE_CUTS = {"element-wise": 0.70, "launches": 0.80}  # the worked example of "Performance Engineering"
 
 
@@ -45,7 +45,7 @@ def graph_pass_s(replay_s: float = 10e-6, graphs: int = 1) -> float:
 
 
 def graphs_first(overhead_s: float, total_s: float) -> bool:
-    """The rule of thumb: launch gaps above 10% of the time call for a graph first."""
+    """Return whether launch gaps exceed 10% of the time, which by rule of thumb calls for a graph first."""
     require.not_negative(overhead_s=overhead_s)
     require.positive(total_s=total_s)
     return overhead_s / total_s > GRAPH_FIRST_SHARE
@@ -76,7 +76,7 @@ class CompileDividend:
 def compile_dividend(
     tokens_s: float, shares: Mapping[str, float], cuts: Mapping[str, float]
 ) -> CompileDividend:
-    """A decode rate split into parts, some of which the compiler cuts (0.7 removes 70% of that part)."""
+    """Return a decode rate whose parts the compiler cuts (0.7 removes 70% of a part)."""
     require.positive(tokens_s=tokens_s)
     before_s = parts.split(1 / tokens_s, shares)
     after_s = parts.cut(before_s, cuts)

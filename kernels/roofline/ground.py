@@ -17,9 +17,11 @@ from kernels.bench import kept
 from kernels.roofline.layernorm_gelu import layernorm_gelu
 
 HERE = Path(__file__).parent / "results" / "ground"
-GATHERED = 2**24  # numbers that each stride gathers: 64 MiB of fp32
+GATHERED = 2**24  # numbers that each stride gathers, 64 MiB of fp32
 STRIDES = (1, 2, 4, 8, 16, 32)
-TILE = 512  # fp32 numbers a program of `stream` asks for at a time: 2 KiB, 16 bytes for each of its 128 lanes
+TILE = (
+    512  # fp32 numbers a program of `stream` asks for at a time, 2 KiB or 16 bytes for each of its 128 lanes
+)
 SMALL, MANY = 1024, 50  # numbers and kernels of the launch measurement
 PRODUCT = 8192
 SECONDS = 0.2
@@ -44,9 +46,10 @@ def spin(out_ptr, steps, BLOCK: tl.constexpr):
 
 @triton.jit
 def stream(x_ptr, out_ptr, size, BLOCK: tl.constexpr):
-    """As many bytes on order as programs x BLOCK: a sum that asks for its next tile only when it has this one.
+    """Sum with programs x BLOCK bytes in flight. The sum asks for its next tile only when it has this one.
 
-    A lane loads 16 bytes at once. Of several loads a lane the compiler makes a chain, one on order after the other.
+    A lane loads 16 bytes with one instruction. The compiler chains several loads of a lane, one in flight after the
+    other.
     """
     pid = tl.program_id(0)
     lanes = tl.arange(0, BLOCK // 4) * 4
@@ -54,7 +57,7 @@ def stream(x_ptr, out_ptr, size, BLOCK: tl.constexpr):
     for start in tl.range(pid * BLOCK, size, tl.num_programs(0) * BLOCK, num_stages=1):
         x = tl.load(x_ptr + start + lanes[:, None] + tl.arange(0, 4)[None, :])  # (BLOCK // 4, 4)
         odd = tl.sum((x != x).to(tl.int32), axis=1)
-        lanes += 4 * odd  # adds 0, which the compiler can't know: no load runs ahead
+        lanes += 4 * odd  # adds 0, which the compiler can't know, so no load runs ahead
         total += x
     tl.store(out_ptr + pid, tl.sum(total))
 
@@ -154,7 +157,7 @@ def launches(device) -> dict:
 
 
 def power(device) -> dict:
-    """Time a large matmul in the first 20 ms after a rest and after two seconds of it, with clock and watts."""
+    """Time a large matmul in the first 20 ms after a rest and after two seconds of load, with clock and watts."""
     a, b = (torch.randn(PRODUCT, PRODUCT, device=device).bfloat16() for _ in range(2))
     graph = timing.capture([lambda: torch.matmul(a, b)])
     watch = timing.stopwatch(graph)

@@ -1,6 +1,7 @@
-"""python -m kernels.roofline.latency [FILE]: what one fetch takes from each memory, and what a graph's replay costs.
+"""Measure what one fetch takes from each memory, and what a graph's replay costs (python -m kernels.roofline.latency
+[FILE]).
 
-A pointer chase: each load needs the result of the one before, so nothing overlaps and bandwidth plays no part. Two
+In a pointer chase each load needs the result of the one before, so nothing overlaps and bandwidth plays no part. Two
 lengths are timed, and their difference has no launch in it. Writes FILE, or results/latency/<gpu>.json.
 """
 
@@ -50,7 +51,7 @@ SHARED_ASM = tl.constexpr(SHARED)
 
 @triton.jit
 def chase(x_ptr, at_ptr, steps, CACHE: tl.constexpr):
-    """Go from at to x[at], so many times, and leave the last place in at."""
+    """Go from at to x[at] this number of times, and leave the last index in at."""
     at = tl.load(at_ptr)
     for _ in range(steps):
         at = tl.load(x_ptr + at, cache_modifier=CACHE)
@@ -59,7 +60,8 @@ def chase(x_ptr, at_ptr, steps, CACHE: tl.constexpr):
 
 @triton.jit
 def chase_shared(out_ptr, steps):
-    """Read a word of shared memory that holds its own address, so many times; Triton has no name for such a load."""
+    """Read a word of shared memory that holds its own address, this number of times. Triton has no name for such a
+    load."""
     lanes = tl.arange(0, 32)
     at = tl.inline_asm_elementwise(
         SHARED_ASM, "=r,r", [lanes * 0 + steps], dtype=tl.int32, is_pure=False, pack=1
@@ -78,7 +80,7 @@ def ring(size: int, spacing: int, device, seed: int = 0) -> torch.Tensor:
 
 
 def fetch_ns(launch) -> float:
-    """Return the nanoseconds of one fetch of launch(steps), which fetches so many."""
+    """Return the nanoseconds of one fetch of launch(steps), which makes `steps` fetches."""
     launch(STEPS[1])  # what fits a cache is in it
     short, long = (timing.elapsed(lambda n=n: launch(n), ROUNDS) for n in STEPS)
     return 1e9 * (long - short) / (STEPS[1] - STEPS[0])
@@ -106,7 +108,7 @@ def latencies(device) -> list[dict]:
 
 
 def replays(device) -> list[dict]:
-    """Return what replaying a graph of so many tiny kernels takes of the host, and of the GPU in a row of replays."""
+    """Return the host's time to replay a graph of this number of tiny kernels, and the GPU's in a row of replays."""
     x, found = torch.zeros(1024, device=device), []
     for kernels in GRAPHS:
         graph = timing.capture([lambda: x.add_(1.0)] * kernels)

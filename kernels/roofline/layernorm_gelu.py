@@ -1,14 +1,13 @@
-"""LayerNorm(GELU(x)): a row is read once, stays in registers, and is written once.
+"""Compute LayerNorm(GELU(x)). A row is read once, stays in registers, and is written once.
 
-At full bandwidth an H200 has time for some 32 instructions per element, so they are counted. GELU is the
-exact one, x Phi(x) with Phi the normal distribution function (not the tanh approximation), computed as
-max(x, 0) - |x| Q(|x|), where Q, the upper tail, is 2 to the power of a polynomial fitted to log2 Q: within
-1e-7 of exact for fp32, and for 16 bits within 6e-5, where fp16 itself rounds 1 by 5e-4. That is 18
-instructions an element in all, where the library's erf takes 48. Bytes must be on their way meanwhile: a
-program walks rows and asks for the next one as soon as this one's 16 bits are spent, so that both share their
-registers. Long rows are held in pieces: 14,336 columns take seven of 2048 and not one of 16,384, an eighth of
-it idle. Short rows are taken several at a time. A row that no multiprocessor can hold is read twice, the second
-time from the L2.
+At full bandwidth an H200 has time for some 32 instructions per element, so each one counts. GELU is the exact one, x
+Phi(x) with Phi the normal distribution function (not the tanh approximation), computed as max(x, 0) - |x| Q(|x|),
+where Q, the upper tail, is 2 to the power of a polynomial fitted to log2 Q, within 1e-7 of exact for fp32, and for 16
+bits within 6e-5, where fp16 itself rounds 1 by 5e-4. That is 18 instructions an element in all, where the library's
+erf takes 48. Bytes must be in flight meanwhile. A program walks rows and requests the next one as soon as this one's
+16 bits are spent, so that both share their registers. Long rows are held in pieces, so 14,336 columns take seven of
+2048 and not one of 16,384, an eighth of it idle. Short rows are taken several at a time. A row that no SM can hold is
+read twice, the second time from the L2.
 """
 
 from dataclasses import dataclass, replace
@@ -22,7 +21,7 @@ from kernels.replays import Replays, form
 LONGEST_HELD = {
     2: 28672,
     4: 16384,
-}  # columns by bytes of an element: what registers hold of a row and of the next
+}  # columns by bytes of an element, as registers hold of a row and of the next
 
 
 @triton.jit
@@ -33,7 +32,7 @@ def gelu(x, SHORT: tl.constexpr):
         p = p * z - 1.12924562
         p = p * z - 1.00353182
     else:
-        z = tl.minimum(z, 10.0)  # the tail is 0 long before; this polynomial is fitted up to 5.5
+        z = tl.minimum(z, 10.0)  # the tail reaches 0 long before; this polynomial is fitted up to 5.5
         p = 3.309294334e-05 * z - 0.0007692207582
         p = p * z + 0.00808071997
         p = p * z - 0.05341210961
@@ -55,9 +54,9 @@ def load_rows(
     EVEN: tl.constexpr,
     KEEP: tl.constexpr,
 ):
-    """Load rows (ROWS, 1) as a tuple of pieces: what is no power of two wastes less than a piece.
+    """Load rows (ROWS, 1) as a tuple of pieces. Padding a length to a power of two wastes less than a piece.
 
-    The mask by row keeps the compiler from hoisting loads: without it 8192 columns take 247 registers for 168.
+    The mask by row keeps the compiler from hoisting loads. Without it 8192 columns take 247 registers for 168.
     """
     pieces = ()
     for i in tl.static_range(PIECES):
@@ -85,7 +84,7 @@ def layernorm_gelu_kernel(
     EVEN: tl.constexpr,
     HELD: tl.constexpr,
 ):
-    """EVEN: pieces end with the row, said at compile time so that masks vanish. HELD: weights stay in registers."""
+    """EVEN says at compile time that pieces end with the row, so that masks vanish. HELD keeps weights in registers."""
     SHORT: tl.constexpr = x_ptr.dtype.element_ty.primitive_bitwidth <= 16
     zero, lanes = tl.zeros((1, 1), tl.int64), tl.arange(0, ROWS)[:, None]
     if HELD:
@@ -132,7 +131,7 @@ def _add(a0, a1, b0, b1):
 def long_rows_kernel(
     x_ptr, weight_ptr, bias_ptr, y_ptr, rows, cols, stride_x, stride_y, eps, PIECE: tl.constexpr
 ):
-    """Walk a row twice: sums from memory, then the answer from what the L2 still has of it.
+    """Walk a row twice: sums from memory, then the answer from the L2's remains.
 
     Squares are summed about the first piece's mean, so that a large mean does not cancel them.
     """
@@ -165,8 +164,8 @@ def long_rows_kernel(
 class Config:
     piece: int  # numbers of a row that are loaded at a time, a power of two
     warps: int
-    programs: int  # that one multiprocessor keeps: their registers must fit, 65,536 / (32 * warps * programs) a thread
-    held: bool = False  # weight and bias stay in registers; else the L1 has them for each row
+    programs: int  # that one SM keeps, whose registers must fit, 65,536 / (32 * warps * programs) a thread
+    held: bool = False  # weight and bias stay in registers, or the L1 has them for each row
     rows: int = 1  # that a program takes at a time
 
 
@@ -194,7 +193,7 @@ LONG = Config(8192, 16, 2)
 
 
 def config_for(cols: int, element_bytes: int = 2) -> Config:
-    """Choose for rows that registers hold; LONG serves longer ones."""
+    """Choose for rows that fit in registers. LONG serves longer ones."""
     if cols > LONGEST_HELD[max(2, element_bytes)]:
         return LONG
     config = CONFIGS[min(most for most in CONFIGS if cols <= most)]

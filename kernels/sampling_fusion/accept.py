@@ -1,6 +1,6 @@
 """Is a float32 kernel's token right? It may differ from the reference only where rounding may decide.
 
-Borders move by `slack`: a token near the k-th value, near the mass p or near the best noisy score may fall on
+Borders move by `slack`, so a token near the k-th value, near the mass p or near the best noisy score may fall on
 either side. `acceptable` returns every token that some placing of the doubtful ones would draw.
 """
 
@@ -11,7 +11,7 @@ from kernels.sampling_fusion.reference import LARGEST, Ranking, is_greedy, kept,
 from kernels.sampling_fusion.requests import Requests
 from kernels.sampling_fusion.rules import OURS, Rules
 
-SLACK = 2e-5  # of a logit's size and of a mass: some 200 roundings of float32
+SLACK = 2e-5  # of a logit's size and of a mass, for some 200 roundings of float32
 
 
 def bounds(ranking: Ranking, requests: Requests, i: int, rules: Rules, slack: float):
@@ -28,7 +28,7 @@ def bounds(ranking: Ranking, requests: Requests, i: int, rules: Rules, slack: fl
     if 0 < k < n:
         last = ranking.x[k - 1]
         near = np.abs(ranking.x - last) <= slack * max(1.0, abs(last))
-        # Exactly equal logits have no rounding between them: their order is part of the meaning.
+        # Exactly equal logits have no rounding between them, so their order is part of the meaning.
         if np.ptp(ranking.x[near]) > 0:
             sure, possible = sure & ~near, possible | near
     return sure, possible

@@ -12,7 +12,7 @@ from kernels.sampling_fusion.reference import Ranking, is_greedy, kept, processe
 from kernels.sampling_fusion.requests import Requests
 from kernels.sampling_fusion.state import State
 
-SLACK = 1e-4  # of p: on which side of the border a token lies that stands on it is rounding
+SLACK = 1e-4  # of p; rounding decides the side of a token exactly at the border
 TORCH = {"fp32": torch.float32, "bf16": torch.bfloat16}
 
 
@@ -54,7 +54,7 @@ def check(x, tokens) -> float:
 
 
 def check_peer(x, tokens) -> float:
-    """The share of rows whose token the filters should have removed: a peer has noise of its own."""
+    """Return the share of rows whose token the filters should have removed, because a peer has noise of its own."""
     return share_outside(x, tokens, "may come", may_come)
 
 

@@ -18,14 +18,14 @@ EVERYTHING = {
     "frequency": 0.3,
     "repetition": 1.2,
 }
-MIXED = {  # neighbours that ask for different things: greedy, plain, ranked, nucleus alone, all at once
+MIXED = {  # neighbours with different requests: greedy, plain, ranked, nucleus alone, all together
     "temperature": (0.0, 1.0, 0.7, 1.3, 0.9),
     "top_k": (0, 0, 50, 0, 7),
     "top_p": (1.0, 1.0, 0.9, 0.8, 0.95),
     "min_p": (0.0, 0.0, 0.0, 0.0, 0.1),
 }
 
-BORDERS = {  # each filter alone and together, ranked and not, where most of the weight lies close to a border
+BORDERS = {  # each filter alone and together, ranked and not, with most of the weight close to a border
     "top_k": (100, 0, 100, 0, 40, 100, 0),
     "top_p": (1.0, 1.0, 0.6, 0.6, 1.0, 0.5, 0.5),
     "min_p": (0.1, 0.1, 0.0, 0.0, 0.0, 0.1, 0.1),
@@ -173,7 +173,7 @@ CASES = (
     ),
 )
 
-# On a GPU, beside CASES: real vocabularies, real batches.
+# On a GPU, in addition to CASES: real vocabularies, real batches.
 LARGE = tuple(
     Case(f"{name} B{batch} V{vocabulary} {dtype}", batch, vocabulary, dtype, ask=ask, top=top, tables=tables)
     for vocabulary, dtype in (

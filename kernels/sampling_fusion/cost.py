@@ -13,7 +13,7 @@ GROUP = 64  # tokens that share one maximum in the fused kernel
 FP32, INT32, INT64 = 4, 4, 8
 COLUMNS = 6 * FP32 + INT32 + INT64 + INT32  # a request's parameters
 SORT_PASSES = 4  # 32-bit keys, 8 bits a pass of a radix sort
-SCAN_READS = 2  # a running sum over many programs: once for their totals, once for the sums
+SCAN_READS = 2  # a running sum over many programs, once for their totals, once for the sums
 TOKENS = INT32
 
 
@@ -46,8 +46,8 @@ def naive_chain(
 ) -> list[Step]:
     """Return every launch of `naive_chain.sample`, with the bytes that it reads and writes. The sort is a radix sort.
 
-    Without top_k, top_p or min_p: the same chain in a server that leaves out what no request asks for. With
-    neither top-k nor top-p nothing is ranked: a row's maximum takes the sort's place, and no token is gathered.
+    Without top_k, top_p or min_p it is the chain of a server that skips unrequested rules. With neither top-k nor
+    top-p nothing is ranked. A row's maximum replaces the sort, and no token is gathered.
     """
     require.count(batch=batch, vocabulary=vocabulary, elem=elem)
     n = batch * vocabulary
@@ -138,7 +138,7 @@ def fused(
 ) -> Fused:
     """Count the fused kernel. k tokens of each row are kept, and `marked` bits are set in a row's masks for bias and history.
 
-    `reads` of the whole row: one with a top-k, `reads_of_nucleus` with top-p alone.
+    Count the fused kernel. `reads` of the whole row are one with a top-k, `reads_of_nucleus` with top-p alone.
     """
     require.count(k=k)
     require.positive(reads=reads)
@@ -161,8 +161,9 @@ def fused(
 def reads_of_nucleus(top_p: float) -> float:
     """Reads of a row with top-p alone, on average over draws, when no token is large.
 
-    One read draws from everything. Then each read asks whether the draw is kept and draws among those above
-    it: the mass above shrinks by a uniform factor a time, so 1 + ln(1/p) reads on average until it is below p.
+    One read draws from all tokens. Each further read checks whether the draw is kept and draws among those above it.
+    The mass above shrinks by a uniform factor each time, so it takes 1 + ln(1/p) reads on average until it is below
+    p.
     """
     require.positive(top_p=top_p)
     require.at_most(1, "1 keeps everything", top_p=top_p)
@@ -198,12 +199,12 @@ class Fleet:
 
     @property
     def share(self) -> float:
-        """Of each replica's time: 200 us at 100 steps a second are 2%."""
+        """Return sampling's share of each replica's time. 200 us at 100 steps a second are 2%."""
         return self.chain_s * self.tokens_s
 
     @property
     def gpus(self) -> float:
-        """Replicas' worth of time that goes into sampling: 1000 of those are 20."""
+        """Return the replicas' worth of time that goes into sampling, 20 for 1000 replicas."""
         return self.share * self.replicas
 
     def saved(self, fused_s: float) -> float:

@@ -15,7 +15,7 @@ class Ranked:
     logit: float
     plain: float  # its probability at temperature 1, before any rule
     tempered: float  # at this temperature, before any filter
-    cut_by: str  # "greedy", "top-k", "top-p", "min-p": the first rule that drops it; "" if it is kept
+    cut_by: str  # the first rule that drops it, "greedy", "top-k", "top-p" or "min-p", or "" if it is kept
     final: float  # the probability that it is drawn with
 
 
@@ -63,7 +63,7 @@ def distribution(
 
 
 def draw(ranking: Sequence[Ranked], u: float) -> int:
-    """Inverse CDF: the rank of the last kept token whose predecessors hold at most u."""
+    """Return, by inverse CDF, the rank of the last kept token whose predecessors hold at most u."""
     require.share(u=u)
     before, found = 0.0, 0
     for rank, one in enumerate(ranking):

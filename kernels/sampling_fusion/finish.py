@@ -48,13 +48,14 @@ def scan(
     BIAS: tl.constexpr,
     PENALTY: tl.constexpr,
 ):
-    """Read this program's tile, leave a maximum per group; a sum of weights and a best noisy token if asked."""
+    """Read this program's tile and leave a maximum per group, plus a sum of weights and a best noisy token if
+    requested."""
     N: tl.constexpr = ROWS * GROUP
     r = tl.arange(0, ROWS)
     token = tile * N + r[:, None] * GROUP + tl.arange(0, GROUP)[None, :]  # [ROWS, GROUP]
     group = tile * ROWS + r
     BARE: tl.constexpr = not (ALLOW or BIAS or PENALTY or SUMS or FREE)
-    if BARE:  # a maximum passes NaN over, so only what is left of a group needs cleaning
+    if BARE:  # a maximum ignores NaN, so only the rest of a group needs cleaning
         top = clean(tl.max(raw(row, token, token < V), axis=1))
     else:
         x = ruled(row, token, token < V, ALLOW, BIAS, PENALTY)
@@ -74,7 +75,8 @@ def scan(
 
 @triton.jit
 def row_total(maxima, best, inv_t, sums_ptr, groups, G: tl.constexpr):
-    """The row's sum of exp((x - best) / T), from the groups' sums: the same bits however the row was split."""
+    """Return the row's sum of exp((x - best) / T), from the groups' sums, with the same bits however the row was
+    split."""
     g = tl.arange(0, G)
     sums = tl.load(sums_ptr + g, mask=g < groups, other=0.0)
     weight = tl.where(maxima > float("-inf"), sums * tl.exp((maxima - best) * inv_t), 0.0)
@@ -101,9 +103,9 @@ def draw(
     MIN_P_FIRST: tl.constexpr,
     OF_ALL: tl.constexpr,
 ):
-    """Top-p, min-p and the draw on a ranked short list; returns the token.
+    """Apply top-p and min-p and draw from a ranked short list. Return the token.
 
-    What the list holds beside the k best differs by the launch's shape: no sum here counts it.
+    The list's length beyond the k best depends on the launch's shape, so no sum here includes the excess.
     """
     listed = tl.arange(0, C) < n
     from_best = (x - best) * inv_t
@@ -128,7 +130,7 @@ def draw(
 def store_top(
     x, token, rank, n, best, total, inv_t, token_ptr, logprob_ptr, C: tl.constexpr, TOP: tl.constexpr
 ):
-    """The TOP best with their log-probabilities, each to the place of its rank; -1 where the row has fewer."""
+    """Store the TOP best with their log-probabilities, each at its rank, and -1 where the row has fewer."""
     i = tl.arange(0, C)
     listed = (i < n) & (rank < TOP)
     tl.store(token_ptr + rank, token, mask=listed)
@@ -161,7 +163,8 @@ def rank_row(
     BIAS: tl.constexpr,
     PENALTY: tl.constexpr,
 ):
-    """The k best tokens of the row and some more: (how many, logits, tokens, ranks, weight ranked above each)."""
+    """Return the k best tokens of the row and some more, as (how many, logits, tokens, ranks, weight ranked above
+    each)."""
     n = shortlist(
         row,
         key_of(maxima),
@@ -201,7 +204,7 @@ def first_best(
     BIAS: tl.constexpr,
     PENALTY: tl.constexpr,
 ):
-    """Greedy: the lowest id in the first group that has the best logit."""
+    """Choose greedily the lowest id in the first group that has the best logit."""
     group = tl.min(tl.where(maxima == best, tl.arange(0, G), G))
     token = group * GROUP + tl.arange(0, GROUP)
     x = ruled(row, token, token < V, ALLOW, BIAS, PENALTY)

@@ -1,12 +1,12 @@
 """From logits to a token in one launch and, for top-k up to 1024, one read of the logits.
 
-Every program reads a stretch of one row once, applies mask, bias and penalties in registers, and leaves
-behind one maximum for each group of 64 tokens. The last program of a row to arrive has all its maxima: it
-picks the k best groups, reads those again (k * 256 bytes; see select.py), ranks a short list by comparing all
-pairs, and there top-p, min-p and the draw are a few sums. No sort, no second launch, no trip to the host.
+Every program reads a stretch of one row once, applies mask, bias and penalties in registers, and leaves one maximum
+for each group of 64 tokens. The last program of a row to arrive has all its maxima. It takes the k best groups, reads
+those again (k * 256 bytes; see select.py), ranks a short list by comparing all pairs, on which top-p, min-p and the
+draw are a few sums. No sort, no second launch, no trip to the host.
 
-A row without top-k carries its noise through the read instead: the best noisy score of all tokens is the draw,
-if the filters keep it. If they do not, everything they keep ranks above it: unranked.py reads again.
+A row without top-k carries its noise through the read instead. The best noisy score of all tokens is the draw, if the
+filters keep it. Otherwise everything they keep ranks above it, and unranked.py reads again.
 """
 
 from dataclasses import dataclass
@@ -54,7 +54,7 @@ def sample_kernel(
     )
     temperature = tl.load(numbers_ptr + b * 6)
     k = tl.where(temperature == 0, 1, tl.load(top_k_ptr + b))
-    free = (k == 0) | (k > K) | (k > V)  # V: a longer list asked for by a neighbour changes nothing
+    free = (k == 0) | (k > K) | (k > V)  # V, so that a longer list asked for by a neighbour changes nothing
     inv_t = tl.where(temperature == 0, 1.0, tl.minimum(1.0 / temperature, 1e30))
     seed, position = tl.load(seed_ptr + b), tl.load(position_ptr + b)
     maxima_ptr += b * groups
@@ -89,7 +89,7 @@ def sample_kernel(
     last = tl.num_programs(0) - 1
     arrived = last
     if SCAN:
-        tl.debug_barrier()  # all threads have written before one of them says so
+        tl.debug_barrier()  # all threads have written before one of them reports it
         arrived = tl.atomic_add(arrived_ptr + b, 1, sem="acq_rel")
     if arrived == last:
         if SCAN:
@@ -207,7 +207,7 @@ class Workspace:
 
 @dataclass(frozen=True)
 class Sampled:
-    tokens: torch.Tensor  # int32 [B]; -1 where a row has nothing left to draw
+    tokens: torch.Tensor  # int32 [B], -1 for a row without candidates
     logprobs: torch.Tensor | None  # fp32 [B]
     top_tokens: torch.Tensor | None  # int32 [B, top]
     top_logprobs: torch.Tensor | None
@@ -246,7 +246,8 @@ def sample(
 ) -> Sampled:
     """logits [B, V] fp32, bf16 or fp16 -> one token a row. Graph safe when `workspace` is given.
 
-    A request gets the same bits in any batch and by any config: its noise is its own, and sums are of integers.
+    A request gets the same bits in any batch and by any config, because its noise is its own, and sums are of
+    integers.
     """
     batch, vocabulary = state.batch, state.vocabulary
     _check(logits, state, draw, top)

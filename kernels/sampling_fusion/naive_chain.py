@@ -1,8 +1,8 @@
-"""The chain as a framework runs it: one small kernel a rule, every one reading and writing all logits.
+"""Run the chain as a framework does: one small kernel a rule, each reading and writing all logits.
 
-Each kernel is right and none is silly; the sort is torch's. What is slow is the number of launches and the
-trips of B * V logits to memory and back, which `cost.naive_chain` counts line by line. It modifies its copy of
-the logits in place, rule after rule. Ties, NaN and empty rows follow reference.py.
+Each kernel is right and none is silly. The sort is torch's. The slow part is the number of launches and the trips of
+B * V logits to memory and back, which `cost.naive_chain` counts line by line. It modifies its copy of the logits in
+place, rule after rule. Ties, NaN and empty rows follow reference.py.
 """
 
 import torch
@@ -52,7 +52,7 @@ def repetition_kernel(x_ptr, seen_ptr, numbers_ptr, V, W, BLOCK: tl.constexpr):
 
 @triton.jit
 def counts_kernel(x_ptr, counts_ptr, numbers_ptr, V, BLOCK: tl.constexpr):
-    """Frequency and presence: both gather the same counts."""
+    """Apply frequency and presence, which gather the same counts."""
     b, offs = tl.program_id(0).to(tl.int64), tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     x = tl.load(x_ptr + b * V + offs, mask=offs < V, other=0.0)
     count = tl.load(counts_ptr + b * V + offs, mask=offs < V, other=0)
@@ -63,7 +63,7 @@ def counts_kernel(x_ptr, counts_ptr, numbers_ptr, V, BLOCK: tl.constexpr):
 
 @triton.jit
 def weights_kernel(x_ptr, weight_ptr, numbers_ptr, V, BLOCK: tl.constexpr):
-    """Temperature and the numerator of softmax, of a sorted row: its maximum comes first."""
+    """Compute temperature and the numerator of softmax, of a sorted row, whose maximum comes first."""
     b, offs = tl.program_id(0).to(tl.int64), tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     temperature = tl.load(numbers_ptr + b * 6)
     inv_t = tl.where(temperature == 0, 1.0, tl.minimum(1.0 / temperature, 1e30))
@@ -83,7 +83,7 @@ def top_k_kernel(weight_ptr, top_k_ptr, numbers_ptr, V, BLOCK: tl.constexpr):
 
 @triton.jit
 def top_p_kernel(weight_ptr, upto_ptr, numbers_ptr, V, BLOCK: tl.constexpr):
-    """`upto` is the running sum of the weights; its last entry is the mass of all."""
+    """`upto` is the running sum of the weights. Its last entry is the mass of all tokens."""
     b, offs = tl.program_id(0).to(tl.int64), tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     top_p = tl.load(numbers_ptr + b * 6 + 1)
     limit = tl.where(top_p < 1, top_p * tl.load(upto_ptr + b * V + V - 1), float("inf"))
@@ -111,7 +111,7 @@ def gumbel_kernel(weight_ptr, token_ptr, score_ptr, seed_ptr, position_ptr, V, B
 
 @triton.jit
 def inverse_kernel(weight_ptr, upto_ptr, score_ptr, seed_ptr, position_ptr, V, BLOCK: tl.constexpr):
-    """The rank where the running sum passes u: the last one that starts at or before it has the best score."""
+    """Score the ranks so that the best is where the running sum passes u, the last one that starts at or before it."""
     b, offs = tl.program_id(0).to(tl.int64), tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     word, _, _, _ = tl.philox(tl.load(seed_ptr + b), 0, tl.load(position_ptr + b), INVERSE_STREAM, 0)
     target = uniform(word) * tl.load(upto_ptr + b * V + V - 1)

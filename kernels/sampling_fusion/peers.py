@@ -1,4 +1,4 @@
-"""Other ways to sample, for the benchmark: torch's chains, one launch a rule, FlashInfer. One factory each."""
+"""Sample in other ways, for the benchmark: torch's chains, one launch a rule, FlashInfer. One factory each."""
 
 import torch
 
@@ -19,7 +19,7 @@ def by_topk(logits, k: int, p: float, m: float):
 
 
 def by_sort(logits, k: int, p: float, m: float):
-    """The chain for any k and p: sort, cut, running sum, cut, draw."""
+    """Run the chain for any k and p: sort, cut, running sum, cut, draw."""
     x, token = logits.float().sort(dim=-1, descending=True)
     if k:
         x[:, k:] = float("-inf")
@@ -29,7 +29,7 @@ def by_sort(logits, k: int, p: float, m: float):
 
 
 def by_share(logits, k: int, p: float, m: float):
-    """Min-p alone: whoever has a share m of the best's weight stays. Plain sampling is m = 0."""
+    """Apply min-p alone: a token with a share m of the best's weight stays. Plain sampling is m = 0."""
     weight = torch.softmax(logits.float(), -1)
     if m:
         weight = torch.where(weight >= m * weight.amax(-1, keepdim=True), weight, 0.0)

@@ -1,4 +1,5 @@
-"""Random numbers without state: Philox4x32-10 turns (seed, counter) into four 32-bit words (Salmon et al., 2011).
+"""Make random numbers without state. Philox4x32-10 turns (seed, counter) into four 32-bit words (Salmon et al.,
+2011).
 
 One draw depends on the request's seed, its position and the token alone, so it is the same in any batch,
 on any grid and on any number of GPUs. The kernels use Triton's Philox, which gives the same bits.
@@ -11,7 +12,7 @@ KEY_STEPS = (0x9E3779B9, 0xBB67AE85)
 ROUNDS = 10
 LARGEST_BELOW_ONE = 1 - 2.0**-24  # in float32, so that log1p(-u) stays finite there too
 
-# The last counter words but one: which of a position's independent streams a number belongs to.
+# The last counter words but one, which of a position's independent streams a number belongs to.
 GUMBEL, INVERSE, ACCEPT, RESAMPLE = range(4)
 
 
@@ -34,12 +35,12 @@ def philox(seed: int, c0, c1, c2, c3=0) -> tuple[np.ndarray, ...]:
 
 
 def uniform(word) -> np.ndarray:
-    """The middle of the 2**-32 wide cell that the word names; never 0 and never 1."""
+    """Return the middle of the 2**-32 wide cell that the word names, never 0 and never 1."""
     return np.minimum((np.asarray(word, np.float64) + 0.5) * 2.0**-32, LARGEST_BELOW_ONE)
 
 
 def token_words(seed: int, position: int, tokens, stream: int) -> np.ndarray:
-    """One word a token: four neighbouring tokens share one Philox call."""
+    """Return one word a token. Four neighbouring tokens share one Philox call."""
     tokens = np.asarray(tokens)
     quad, inverse = np.unique(tokens >> 2, return_inverse=True)
     four = np.stack(philox(seed, quad, position, stream), axis=-1)
@@ -47,7 +48,7 @@ def token_words(seed: int, position: int, tokens, stream: int) -> np.ndarray:
 
 
 def gumbel(seed: int, position: int, tokens, stream: int = GUMBEL) -> np.ndarray:
-    """-log(exponential) per token; log1p keeps the fine steps where the noise is largest, at u near 0."""
+    """Return -log(exponential) per token. log1p keeps the fine steps where the noise is largest, at u near 0."""
     return -np.log(-np.log1p(-uniform(token_words(seed, position, tokens, stream))))
 
 

@@ -1,4 +1,4 @@
-"""From logits to a token, rule by rule, in float64: the meaning that every kernel here is held to.
+"""Go from logits to a token, rule by rule, in float64, the meaning that every kernel here is checked against.
 
 In this order, each request with its own parameters:
 1. A NaN counts as -inf, +inf as the largest float32. Where the grammar's bit is 0 the logit becomes -inf.
@@ -157,9 +157,9 @@ def sample(logits, requests: Requests, rules: Rules = OURS, draw: str = "gumbel"
 def verify(draft, target, guess, seed, position) -> tuple[np.ndarray, np.ndarray]:
     """Speculative decoding's rule. draft [B, n], target [B, n + 1, V], guess [B, n, V] -> tokens [B, n + 1], accepted.
 
-    Draft i stays while u_i q_i(d_i) < p_i(d_i). The first that goes is replaced by a draw from max(p_i - q_i, 0),
-    and all after it are dropped (-1); if all stay, one more is drawn from p_{n+1}. An id outside the vocabulary is no
-    draft: it never stays, and p_i alone replaces it. A NaN never accepts and counts as 0 in the difference.
+    Draft i stays while u_i q_i(d_i) < p_i(d_i). The first rejected one is replaced by a draw from max(p_i - q_i, 0),
+    and all after it are dropped (-1). If all stay, one more is drawn from p_{n+1}. An id outside the vocabulary isn't
+    a draft. It never stays, and p_i alone replaces it. A NaN never accepts and counts as 0 in the difference.
     """
     draft, target, guess = np.asarray(draft), np.asarray(target, float), np.asarray(guess, float)
     batch, n = draft.shape

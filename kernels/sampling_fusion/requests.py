@@ -62,12 +62,14 @@ class Requests:
     repetition: np.ndarray
     top_k: np.ndarray  # 0 is off
     seed: np.ndarray  # uint64
-    position: np.ndarray  # how many tokens this request has drawn: a fresh counter for every draw
+    position: np.ndarray  # how many tokens this request has drawn, a fresh counter for every draw
     prompts: list[np.ndarray] = field(repr=False)
     outputs: list[np.ndarray] = field(repr=False)
     bias: list[dict[int, float]] = field(repr=False)
     banned: list[np.ndarray] = field(repr=False)
-    allowed: np.ndarray | None = field(repr=False, default=None)  # int32 [B, ceil(V / 32)], bit set: may come
+    allowed: np.ndarray | None = field(
+        repr=False, default=None
+    )  # int32 [B, ceil(V / 32)], a set bit allows a token
 
     @classmethod
     def of(cls, batch: int, vocabulary: int, *, allowed=None, bias=None, **columns) -> "Requests":
@@ -155,7 +157,7 @@ def _words(allowed, batch: int, vocabulary: int) -> np.ndarray:
 
 
 def pack_bits(flags) -> np.ndarray:
-    """bool [B, V] -> int32 [B, ceil(V / 32)]: token t is bit t % 32 of word t // 32."""
+    """Turn bool [B, V] into int32 [B, ceil(V / 32)], with token t as bit t % 32 of word t // 32."""
     flags = np.asarray(flags, bool)
     padded = np.zeros((len(flags), -(-flags.shape[1] // 32) * 32), np.uint8)
     padded[:, : flags.shape[1]] = flags

@@ -14,7 +14,7 @@ class Rules:
     greedy_below: float = 0.0  # a temperature of at most this is greedy
     top_k_ties: str = "index"  # equal to the k-th: the lowest ids fill up to exactly k, or "value": all stay
     top_p_ties: str = "index"  # equal at the border: the lowest ids first, or "value": all stay or go
-    logprobs: str = "processed"  # of penalised, masked, tempered logits; or of the "raw" ones
+    logprobs: str = "processed"  # of penalised, masked, tempered logits, or of the "raw" ones
 
     def __post_init__(self):
         require.one_of(("kept", "all"), top_p_of=self.top_p_of)
@@ -41,7 +41,7 @@ LIBRARIES = {
 
 @dataclass(frozen=True)
 class Difference:
-    switch: str  # a field of Rules; "" where ours offers no switch
+    switch: str  # a field of Rules, or "" if ours offers no switch
     question: str
     answers: dict[str, str]
 

@@ -1,8 +1,8 @@
-"""The k best of a long row without sorting it: find a key that few reach, then pack those few together.
+"""Find the k best of a long row without sorting it: find a key that few reach, then pack those few together.
 
-A row is cut into groups of neighbours, and each group is known by its maximum. The k best tokens lie in the k
-groups with the best maxima (of equals the first), because each of those groups holds at least one token that
-ranks above everything in any other group. So only k groups are looked into, whatever the data are.
+A row is cut into groups of neighbours, and each group is known by its maximum. The k best tokens are in the k groups
+with the best maxima (the first among equals), because each of these groups holds at least one token that ranks above
+everything in any other group. So only k groups are read, for any data.
 """
 
 import triton
@@ -13,10 +13,10 @@ from kernels.sampling_fusion.tiles import FLOOR, NOBODY, key_of, mass_of, ruled,
 
 @triton.jit
 def first_guess(key, k, SETS: tl.constexpr, ALL_PAIRS: tl.constexpr, N: tl.constexpr):
-    """A key that at least k keys reach, if so many are real: from the best of each of SETS sets.
+    """Return a key that at least k keys reach, if there are k real ones: from the best of each of SETS sets.
 
-    Each set that reaches it holds a key that does. The k-th best of many sets' best is reached by few keys more
-    than k, but costs SETS * SETS comparisons; the least of k sets' best costs none.
+    Each set that reaches it holds a key that does. The k-th best of many sets' best is reached by few keys more than
+    k, but costs SETS * SETS comparisons. The least of k sets' best costs none.
     """
     best = tl.max(tl.max(tl.reshape(key, [4, SETS, N // 4 // SETS]), axis=0), axis=1)
     if ALL_PAIRS:
@@ -31,7 +31,7 @@ def first_guess(key, k, SETS: tl.constexpr, ALL_PAIRS: tl.constexpr, N: tl.const
 def narrowed(key, t, count, high, k, MOST: tl.constexpr):
     """From a key that `count` keys reach, at least k, to one that at most MOST do, unless that one is tied.
 
-    Returns it and, if it is tied, how many lie above. Bisection over the integers that order as floats do, three
+    Returns it and, if it is tied, how many are above. Bisection over the integers that order as floats do, three
     pivots a round counted in one sum.
     """
     low = t.to(tl.int64)
@@ -56,7 +56,7 @@ def narrowed(key, t, count, high, k, MOST: tl.constexpr):
 
 @triton.jit
 def numbered(flag, N: tl.constexpr):
-    """For N flags: how many are set up to each, and how many in all.
+    """Return for N flags how many are set up to each, and how many in all.
 
     The counts of the four quarters ride through one running sum of N / 4 as fields of 16 bits.
     """
@@ -70,7 +70,7 @@ def numbered(flag, N: tl.constexpr):
 
 @triton.jit
 def slots(key, t, above, tied, cap, N: tl.constexpr):
-    """Where each of N keys goes when those above t, and the first `cap` equal to t, are packed in order.
+    """Return the index of each of N keys when those above t, and the first `cap` equal to t, are packed in order.
 
     `above` and `tied` count what earlier tiles held. Returns (slot or -1, new above, new tied).
     """
@@ -85,17 +85,17 @@ def slots(key, t, above, tied, cap, N: tl.constexpr):
 def choose_groups(
     key, best, chosen_ptr, k, G: tl.constexpr, SETS: tl.constexpr, ALL_PAIRS: tl.constexpr, MOST: tl.constexpr
 ):
-    """Write the ids of at most MOST groups that hold the k best tokens; return how many, and the key they reach."""
+    """Write the ids of at most MOST groups that hold the k best tokens. Return their number, and the key they reach."""
     t = first_guess(key, k, SETS, ALL_PAIRS, G)
     upto, n = numbered(key >= t, G)
     if not ALL_PAIRS:
-        if n < k:  # fewer sets than k promise nothing: take every group that is real
+        if n < k:  # fewer sets than k promise nothing, so take every group that is real
             t = tl.full((), FLOOR + 1, tl.int32)
             upto, n = numbered(key >= t, G)
     slot = tl.where(key >= t, upto - 1, -1)
     if n > MOST:
         t, n, above = narrowed(key, t, n, key_of(best).to(tl.int64) + 1, k, MOST)
-        # Only a tie can have left more than MOST: then the first of the tied fill what is free.
+        # Only a tie can have left more than MOST. Then the first of the tied fill the free slots.
         slot, _, _ = slots(key, t, 0, 0, MOST - above, G)
     tl.store(chosen_ptr + slot, tl.arange(0, G), mask=slot >= 0)
     tl.debug_barrier()
@@ -117,8 +117,8 @@ def tokens_of(
 ):
     """(tokens, logits) of AT_ONCE chosen groups.
 
-    `& (GROUP - 1)` rather than `%` hides from the compiler that neighbours lie side by side: whole vectors a thread
-    would then go through shared memory, with 64-bit addresses, to the packed stores.
+    `& (GROUP - 1)` rather than `%` hides from the compiler that neighbours are adjacent. Otherwise whole vectors a
+    thread would go through shared memory, with 64-bit addresses, to the packed stores.
     """
     e = tl.arange(0, AT_ONCE * GROUP)
     at = first + e // GROUP
@@ -143,7 +143,7 @@ def pack(
     BIAS: tl.constexpr,
     PENALTY: tl.constexpr,
 ):
-    """Pack the first C of the chosen groups' tokens that reach t, in order; return how many reach it."""
+    """Pack the first C of the chosen groups' tokens that reach t, in order. Return how many reach it."""
     n = 0
     for first in range(0, n_groups, AT_ONCE):
         token, x = tokens_of(row, chosen_ptr, first, n_groups, V, GROUP, AT_ONCE, ALLOW, BIAS, PENALTY)
@@ -175,7 +175,7 @@ def pack_tied(
     BIAS: tl.constexpr,
     PENALTY: tl.constexpr,
 ):
-    """The same with at most `cap` of those that equal t."""
+    """Do the same with at most `cap` tokens equal to t."""
     above = 0
     tied = 0
     for first in range(0, n_groups, AT_ONCE):
@@ -209,7 +209,7 @@ def shortlist(
     BIAS: tl.constexpr,
     PENALTY: tl.constexpr,
 ):
-    """Write at most C tokens, the k best among them, in order of their ids; return how many.
+    """Write at most C tokens, including the k best, in order of their ids. Return their number.
 
     The groups' key is nearly always enough. Where good tokens crowd into few groups it is raised by bisection.
     """
@@ -247,9 +247,10 @@ def shortlist(
 
 @triton.jit
 def rank_all(x_ptr, token_ptr, n, best, inv_t, C: tl.constexpr, STEP: tl.constexpr):
-    """Each of n tokens' rank and the weight ranked above it, by comparing all pairs: cheaper here than a sort.
+    """Return each of n tokens' rank and the weight ranked above it, by comparing all pairs, which is cheaper here
+    than a sort.
 
-    The list is in order of ids, so of equals the one with the lower place ranks higher.
+    The list is in order of ids, so among equals the one with the lower index ranks higher.
     """
     i = tl.arange(0, C)
     x = tl.load(x_ptr + i, mask=i < n, other=float("-inf"))
@@ -268,7 +269,7 @@ def rank_all(x_ptr, token_ptr, n, best, inv_t, C: tl.constexpr, STEP: tl.constex
 
 @triton.jit
 def rank_by_sort(x_ptr, token_ptr, n, best, inv_t, C: tl.constexpr):
-    """The same by sorting, in order of rank: for long lists, where all pairs are too many."""
+    """Do the same by sorting, in order of rank, for long lists, where all pairs are too many."""
     i = tl.arange(0, C)
     x = tl.load(x_ptr + i, mask=i < n, other=float("-inf"))
     token = tl.load(token_ptr + i, mask=i < n, other=NOBODY)

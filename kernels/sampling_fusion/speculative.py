@@ -1,14 +1,14 @@
 """Accept and resample in one launch, after the target model has seen the drafts.
 
-For drafts d_1 .. d_n drawn from the draft's distributions q_1 .. q_n, and the target's p_1 .. p_{n+1}: draft i
-is accepted when u_i < p_i(d_i) / q_i(d_i). At the first refusal a token is drawn from max(p_i - q_i, 0), and the
-rest is dropped; when all are accepted, one more is drawn from p_{n+1}. What comes out is distributed exactly as
-if the target had sampled alone (Leviathan et al., 2023; Chen et al., 2023), whatever q was.
+For drafts d_1 .. d_n drawn from the draft's distributions q_1 .. q_n, and the target's p_1 .. p_{n+1}: draft i is
+accepted when u_i < p_i(d_i) / q_i(d_i). At the first rejection a token is drawn from max(p_i - q_i, 0), and the rest
+is dropped. When all are accepted, one more is drawn from p_{n+1}. The result is distributed exactly as if the target
+had sampled alone (Leviathan et al., 2023; Chen et al., 2023), whatever q was.
 
-One launch: every program finds the first refusal for itself (n comparisons), then reads its stretch of that one
+In one launch every program finds the first rejection for itself (n comparisons), then reads its stretch of that one
 row of p and of q. So 2 V numbers a request are read, not 2 n V. The draw is an exponential race over the residual
-(the same draw as Gumbel-max), and the last program of a request to arrive takes the first of all. Probabilities, not logits: both distributions must
-have gone through the same filters before.
+(the same draw as Gumbel-max), and the last program of a request to arrive takes the first of all. It takes
+probabilities, not logits, because both distributions must have gone through the same filters before.
 """
 
 from dataclasses import dataclass
@@ -23,14 +23,14 @@ from kernels.sampling_fusion.tiles import NOBODY, best_of, exponential, uniform,
 ACCEPT, RESAMPLE = tl.constexpr(philox.ACCEPT), tl.constexpr(philox.RESAMPLE)
 TINY = tl.constexpr(1.2e-38)
 BLOCK = 1024
-PROGRAMS = 2048  # enough for any machine; more would only wait
+PROGRAMS = 2048  # enough for any machine, and more would only wait
 
 
 @triton.jit
 def accepted_drafts(
     draft_ptr, target_ptr, guess_ptr, seed, position, V, DRAFTS: tl.constexpr, N: tl.constexpr
 ):
-    """How many of the DRAFTS come before the first refusal, and whether that one is a draft at all.
+    """Return how many of the DRAFTS come before the first rejection, and whether the rejected id is a draft at all.
 
     `u q < p` accepts, so q = 0 needs no division, and a NaN accepts nothing.
     """
@@ -85,7 +85,7 @@ def verify_kernel(
         p = tl.load(p_ptr + token, mask=token < V, other=0.0).to(tl.float32)
         q = tl.load(q_ptr + token, mask=(token < V) & drafted, other=0.0).to(tl.float32)
         p, q = tl.where(p == p, p, 0.0), tl.where(q == q, q, 0.0)
-        # A race: each token arrives after an exponential time over its weight, and the first one is the draw.
+        # A race. Each token arrives after an exponential time over its weight, and the first one is the draw.
         words = words_of_tile(tile * BLOCK, seed, position, RESAMPLE, BLOCK)
         arrival = -exponential(words) / tl.maximum(p - q, TINY)
         arrival = tl.where(p > q, arrival, float("-inf"))
@@ -109,7 +109,7 @@ def verify_kernel(
 
 @dataclass(frozen=True)
 class Verified:
-    tokens: torch.Tensor  # int32 [B, n + 1]: the accepted drafts, then one of the target's own; -1 behind
+    tokens: torch.Tensor  # int32 [B, n + 1]: the accepted drafts, then one of the target's own, then -1
     accepted: torch.Tensor  # int32 [B], 0 .. n
 
 
@@ -160,8 +160,8 @@ def _check(draft, target, guess, seed, position):
 def verify(draft, target, guess, seed, position, workspace: Workspace | None = None) -> Verified:
     """draft int32 [B, n], target and guess probabilities of any float type, seed int64 [B], position int32 [B].
 
-    A draft outside 0 .. V - 1 (say -1, where a request has fewer) is never accepted; the target alone replaces it.
-    A row of the target below the draft's everywhere is no distribution: it gives -1 where it should be drawn from.
+    A draft outside 0 .. V - 1 (say -1, where a request has fewer) is never accepted, and the target alone replaces
+    it. A target row below the draft's everywhere isn't a distribution, and a draw from it gives -1.
     """
     _check(draft, target, guess, seed, position)
     batch, n = draft.shape

@@ -1,4 +1,4 @@
-"""Requests as tensors on a device: small columns, and tables that a bit mask makes sparse to read."""
+"""Hold requests as tensors on a device, in small columns, and tables that a bit mask makes sparse to read."""
 
 from dataclasses import dataclass
 
@@ -21,14 +21,14 @@ class State:
     seed: torch.Tensor  # int64 [B], the bits of a uint64
     position: torch.Tensor  # int32 [B]
     allowed: torch.Tensor | None  # int32 [B, W]
-    biased: torch.Tensor | None  # int32 [B, W]: where bias holds something
+    biased: torch.Tensor | None  # int32 [B, W], set where bias holds something
     bias: torch.Tensor | None  # fp32 [B, V]
-    seen: torch.Tensor | None  # int32 [B, W]: in prompt or output
-    counts: torch.Tensor | None  # int32 [B, V]: times in the output
+    seen: torch.Tensor | None  # int32 [B, W], in prompt or output
+    counts: torch.Tensor | None  # int32 [B, V], times in the output
     largest_k: int  # what the host knows, so that it need not ask the device
     ranked: bool  # some request is greedy or has a top-k
     free: bool  # some request that is not greedy has no top-k
-    filtered: bool  # one of those has a top-p or min-p
+    filtered: bool  # one of these rows has a top-p or min-p
     rules: Rules
 
     @classmethod

@@ -4,7 +4,7 @@ import triton
 import triton.language as tl
 
 LARGEST = tl.constexpr(3.4028234663852886e38)
-FLOOR = tl.constexpr(-2139095041)  # the key of -inf: a token with this key takes no part
+FLOOR = tl.constexpr(-2139095041)  # the key of -inf; a token with this key takes no part
 LARGEST_BELOW_ONE = tl.constexpr(0.999999940395355)
 LN2_2_23 = tl.constexpr(8.262958294867817e-08)  # log(2) / 2**23
 NOBODY = tl.constexpr(2147483647)  # where no token can be named
@@ -20,7 +20,7 @@ def bit_of(words_ptr, offs, inside):
 
 @triton.jit
 def clean(x):
-    """NaN counts as -inf, +inf as the largest number; -0 becomes 0, its equal."""
+    """Clean logits: NaN counts as -inf, +inf as the largest number, and -0 becomes 0, its equal."""
     x = tl.where(x == x, x.to(tl.float32), float("-inf"))
     x = tl.minimum(x, LARGEST)
     return tl.where(x == 0, 0.0, x)
@@ -34,7 +34,7 @@ def penalise(x, seen, count, presence, frequency, repetition):
 
 @triton.jit
 def raw(row, offs, inside):
-    """The logits at `offs` of a row as they are; -inf where there are none."""
+    """Return the unchanged logits at `offs` of a row, or -inf past its end."""
     b, _, _, stride_b, logits_ptr, _, _, _, _, _, _ = row
     x = tl.load(logits_ptr + b.to(tl.int64) * stride_b + offs, mask=inside, other=float("-inf"))
     return x.to(tl.float32)
@@ -79,13 +79,14 @@ def value_of(key):
 
 @triton.jit
 def steps(e):
-    """A number from 0 to 1 in whole steps of 2**-23: what adding 1 leaves in the mantissa, at no conversion."""
+    """Return a number from 0 to 1 in whole steps of 2**-23, as adding 1 leaves it in the mantissa, without a
+    conversion."""
     return (1.0 + e).to(tl.int32, bitcast=True) - 0x3F800000
 
 
 @triton.jit
 def units(weight):
-    """A weight of up to a few thousand in whole units of 2**-40: sums of integers know no order."""
+    """Return a weight of up to a few thousand in whole units of 2**-40, because sums of integers know no order."""
     return (weight * UNITS).to(tl.int64)
 
 
@@ -96,7 +97,7 @@ def mass_of(n):
 
 @triton.jit
 def uniform(word):
-    """The same number as philox.uniform, to float32: near 0 its steps stay fine."""
+    """Return the same number as philox.uniform, in float32, with fine steps near 0."""
     u = word.to(tl.float32) * 2.3283064365386963e-10 + 1.1641532182693481e-10
     return tl.minimum(u, LARGEST_BELOW_ONE)
 
@@ -105,7 +106,7 @@ def uniform(word):
 def exponential(word):
     """-log(1 - u), good to a few roundings for the smallest u too, and without the branches of tl.log.
 
-    1 - u = 2**n (1 + f) with f from -1/3 to 1/3; what rounding 1 - u lost is added back to f.
+    1 - u = 2**n (1 + f) with f from -1/3 to 1/3. The rounding error of 1 - u is added back to f.
     """
     u = uniform(word)
     v = 1.0 - u
@@ -141,7 +142,7 @@ def word_of(token, seed, position, STREAM: tl.constexpr):
 
 @triton.jit
 def words_of_tile(start, seed, position, STREAM: tl.constexpr, N: tl.constexpr):
-    """Random words for the N tokens from `start` on, a multiple of 4: one Philox call for every four."""
+    """Return random words for the N tokens from `start` on, a multiple of 4, with one Philox call for every four."""
     quad = ((start >> 2) + tl.arange(0, N // 4)).to(tl.uint32)
     at = quad * 0 + position.to(tl.uint32)
     a, b, c, d = tl.philox(seed, quad, at, quad * 0 + STREAM, quad * 0)
@@ -150,9 +151,9 @@ def words_of_tile(start, seed, position, STREAM: tl.constexpr, N: tl.constexpr):
 
 @triton.jit
 def noisy_best(x, top, token, words, inv_t):
-    """Of each row of x [R, G], whose best is `top` [R]: the best of x / T + noise, and its token.
+    """Return, for each row of x [R, G], whose best is `top` [R], the best of x / T + noise, and its token.
 
-    The best x / T - log(e) has the least e exp((top - x) / T): one exponential a token, one logarithm a row.
+    Find the best x / T - log(e) by the least e exp((top - x) / T), for one exponential a token, one logarithm a row.
     """
     least_is_best = tl.where(
         x > float("-inf"), exponential(words) * tl.exp((top[:, None] - x) * inv_t), float("inf")
@@ -166,7 +167,7 @@ def noisy_best(x, top, token, words, inv_t):
 
 @triton.jit
 def best_of(score, token):
-    """The token with the best score, of equals the lowest; NOBODY if all scores are -inf. One reduction."""
+    """Return the token with the best score, the lowest among equals, or NOBODY if all scores are -inf. One reduction."""
     pair = (key_of(score).to(tl.int64) << 32) | (token ^ NOBODY).to(tl.int64)
     most = tl.max(tl.where(score > float("-inf"), pair, -9223372036854775807))
     return tl.where(most == -9223372036854775807, NOBODY, (most & NOBODY).to(tl.int32) ^ NOBODY)

@@ -1,14 +1,15 @@
-"""Rows without a top-k of at most 1024: draw from everything first, then ask whether the filters keep it.
+"""Draw in rows without a top-k of at most 1024: draw from all tokens first, then check whether the filters keep the
+draw.
 
-The Gumbel-max draw over the kept tokens is the best noisy score among them. If the best of all tokens is kept,
-it is that. If not, the kept ones all rank above it, and the best noisy one of those is asked about next: the
-answer is the one a sort would have given. With top-p alone a question is answered yes with a chance of p.
+The Gumbel-max draw over the kept tokens is the best noisy score among them. If the best of all tokens is kept, it is
+the draw. If not, the kept ones all rank above it, and the best noisy one above is checked next. The result equals a
+sort's. With top-p alone a check succeeds with a chance of p.
 
 A question needs the count and weight of what ranks above a token, and only groups whose maximum reaches it can
 hold any. The next candidate needs no new noise: each group's best noisy token is known from the first read, and
 only groups whose best does not rank high enough are looked into again, the most promising one first.
 
-Min-p needs no such questions: what it keeps is a logit of at least best + T ln(min_p), known before the first draw.
+Min-p needs no such checks. It keeps logits of at least best + T ln(min_p), known before the first draw.
 """
 
 import triton
@@ -97,7 +98,8 @@ def mass_of_kept(
     BIAS: tl.constexpr,
     PENALTY: tl.constexpr,
 ):
-    """The weight of the k best tokens that are at least `least`: bisection for the k-th, then ties by count."""
+    """Return the weight of the k best tokens that are at least `least`, by bisection for the k-th, then ties by
+    count."""
     low = tl.full((), FLOOR + 1, tl.int64)
     high = key_of(best).to(tl.int64) + 1
     count = V
@@ -137,7 +139,7 @@ def look_again(
     BIAS: tl.constexpr,
     PENALTY: tl.constexpr,
 ):
-    """Replace a group's best noisy token by its best of those ranked above (x0, token0)."""
+    """Replace a group's best noisy token by the group's best among those ranked above (x0, token0)."""
     token = group * GROUP + tl.arange(0, GROUP)
     x = ruled(row, token, token < V, ALLOW, BIAS, PENALTY)
     x = tl.where(ranked_above(x, token, x0, token0), x, float("-inf"))[None, :]
@@ -167,7 +169,7 @@ def next_noisy(
     BIAS: tl.constexpr,
     PENALTY: tl.constexpr,
 ):
-    """The best noisy token of those ranked above (x0, token0)."""
+    """Return the best noisy token among those ranked above (x0, token0)."""
     g = tl.arange(0, G)
     winner = NOBODY
     found = 0
@@ -201,7 +203,7 @@ def strike_out(maxima, least, score_ptr, groups, G: tl.constexpr):
     """Groups without a logit of at least `least` have no best noisy token any more."""
     g = tl.arange(0, G)
     score = tl.load(score_ptr + g, mask=g < groups, other=float("-inf"))
-    tl.debug_barrier()  # all have read before one writes
+    tl.debug_barrier()  # all threads have read before one writes
     tl.store(score_ptr + g, tl.where(maxima >= least, score, float("-inf")), mask=g < groups)
     tl.debug_barrier()
 

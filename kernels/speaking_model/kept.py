@@ -1,4 +1,5 @@
-"""What training left behind: the speaking model's weights as the decode step takes them, its tokenizer and its story."""
+"""Load the results of training: the speaking model's weights as the decode step takes them, its tokenizer and its
+story."""
 
 import json
 from pathlib import Path
@@ -20,7 +21,7 @@ def tokenizer(folder: Path = KEPT) -> Tokenizer:
 
 
 def weights(folder: Path = KEPT):
-    """Return Weights in fp16 with 4-bit experts; torch is loaded here."""
+    """Return Weights in fp16 with 4-bit experts. torch is loaded here."""
     import torch
 
     from kernels.next_bottleneck.shapes import SPEAKING

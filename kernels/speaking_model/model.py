@@ -1,4 +1,4 @@
-"""The speaking model as training sees it: plain PyTorch over whole rows of text, no cache and no kernels.
+"""Define the speaking model for training: plain PyTorch over whole rows of text, no cache and no kernels.
 
 Names of weights are those of a Qwen3-MoE checkpoint, so that one loader reads both.
 """
@@ -11,7 +11,7 @@ from kernels.next_bottleneck.shapes import SPEAKING, Shape
 
 
 def rotated(x: torch.Tensor, theta: float) -> torch.Tensor:
-    """Turn (batch, heads, length, head_dim) by angles that grow with the position; halves are the pairs."""
+    """Rotate (batch, heads, length, head_dim) by angles that grow with the position. Halves are the pairs."""
     length, half = x.shape[2], x.shape[3] // 2
     speed = theta ** (-torch.arange(half, device=x.device, dtype=torch.float32) / half)
     angle = torch.arange(length, device=x.device)[:, None] * speed
@@ -42,7 +42,7 @@ class Attention(nn.Module):
 
 
 class Moe(nn.Module):
-    """Send each token through its `top_k` experts; `balance` is the auxiliary loss of the last batch."""
+    """Send each token through its `top_k` experts. `balance` is the auxiliary loss of the last batch."""
 
     def __init__(self, shape: Shape):
         super().__init__()

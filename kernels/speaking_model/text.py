@@ -1,4 +1,4 @@
-"""python -m kernels.speaking_model.text FILE: gather the sentences that the speaking model learns from.
+"""Gather the sentences that the speaking model learns from (python -m kernels.speaking_model.text FILE).
 
 Nothing is downloaded. The sentences are the course's own lessons, and the documentation strings of Python and of
 packages that the course installs anyway. SOURCES names each with its licence.
@@ -35,7 +35,7 @@ SOURCES = {
 }
 TOLD_TWICE = "the course's lessons"  # the model is to speak of kernels
 SENTENCE = re.compile(r"[A-Z][A-Za-z0-9 ,;:'()\"/+%-]{20,300}[.!?:]")
-LEAST_WORDS, MOST_MARKS = 6, 0.08  # a sentence has words, and hardly anything else
+LEAST_WORDS, MOST_MARKS = 6, 0.08  # a sentence has words, and almost nothing else
 
 
 def plain(text: str) -> str:
@@ -74,7 +74,7 @@ def docstrings(files: list[Path]) -> Iterator[str]:
 
 
 def of_source(name: str) -> Iterator[str]:
-    """Yield the paragraphs of one source; of a package that is not installed, none."""
+    """Yield the paragraphs of one source, or none if its package isn't installed."""
     if name == "the course's lessons":
         for pages in texts.lessons(COURSE).values():
             yield from (page.read_text(encoding="utf-8") for page in pages)

@@ -1,4 +1,4 @@
-"""A small byte-pair tokenizer: words are cut into pieces that were frequent in the training text."""
+"""Cut words into pieces that were frequent in the training text, in a small byte-pair tokenizer."""
 
 import re
 from collections import Counter, defaultdict
@@ -38,12 +38,12 @@ class Tokenizer:
         return tuple(parts)
 
     def encode(self, text: str) -> list[int]:
-        """Return the pieces of a text; what the alphabet does not have is left out."""
+        """Return the pieces of a text. Characters outside the alphabet are left out."""
         known = "".join(c for c in text if c in self.letter)
         return [piece for word in WORD.findall(known) for piece in self.word(word)]
 
     def decode(self, numbers) -> str:
-        """Return the text of pieces; a number that is no piece is refused."""
+        """Return the text of pieces. A number that isn't a piece is refused."""
         for number in (numbers := [int(n) for n in numbers]):
             if not 0 <= number < len(self.pieces):
                 raise ValueError(
@@ -65,7 +65,7 @@ def joined(parts: list[int], pair: tuple[int, int], new: int) -> list[int]:
 
 
 def learn(text: str, size: int) -> Tokenizer:
-    """Merge the most frequent pair until there are `size` pieces; of equals the first pair in order."""
+    """Merge the most frequent pair until there are `size` pieces, the first pair in order among equals."""
     if size < len(ALPHABET):
         raise ValueError(f"size must be at least {len(ALPHABET)}, got {size}; each character is a piece")
     letter = {c: i for i, c in enumerate(ALPHABET)}

@@ -1,4 +1,4 @@
-"""python -m kernels.speaking_model.train [--minutes N] [--device cuda]: teach the speaking model its sentences.
+"""Teach the speaking model its sentences (python -m kernels.speaking_model.train [--minutes N] [--device cuda]).
 
 It keeps in kept/ what decoding needs: the experts in 4 bits, the rest in fp16, the tokenizer, and about.json, which
 names every source of the text with its licence. Two minutes on a GPU, or an hour on a CPU, give sentences.
@@ -29,7 +29,7 @@ LENGTH = 256  # tokens of a training row
 UNSEEN = 1 / 100  # of the text's stretches, each of STRETCH tokens
 STRETCH = 2048
 BALANCE = 0.02
-LOOK = 1 / 20  # of the time: how often unseen text is looked at
+LOOK = 1 / 20  # of the time, how often unseen text is looked at
 PEAK, LAST = 3e-3, 1e-4  # learning rates
 
 
@@ -102,7 +102,7 @@ def train(
     require.positive(minutes=minutes)
     require.count(rows=rows)
     require.share(dropout=dropout)
-    torch.set_float32_matmul_precision("high")  # a GPU's tensor cores; on a CPU nothing changes
+    torch.set_float32_matmul_precision("high")  # a GPU's tensor cores; nothing changes on a CPU
     torch.manual_seed(seed)
     rng = torch.Generator().manual_seed(seed)
     model = SpeakingModel(dropout=dropout).to(device)
@@ -135,7 +135,7 @@ def train(
 
 
 def quantized(weight: torch.Tensor, group: int) -> Codes:
-    """Return 4-bit codes with fp16 scales; each group takes the scale, of five, whose squared error is least."""
+    """Return 4-bit codes with fp16 scales. Each group takes the scale, of five, with the least squared error."""
     parts = weight.detach().float().cpu().unflatten(-1, (-1, group))
     top, found = parts.abs().amax(-1), []
     for share in (1.0, 0.95, 0.9, 0.85, 0.8):

@@ -13,7 +13,7 @@ def about() -> dict:
 
 
 def traces() -> dict[str, np.ndarray]:
-    """By way of balancing: (blocks, tokens, top_k), the experts that each token chose, best first."""
+    """Return, by way of balancing, (blocks, tokens, top_k), the experts that each token chose, best first."""
     with np.load(KEPT / "traces.npz") as found:
         return {way: found[way] for way in found.files}
 

@@ -1,4 +1,4 @@
-"""A language model with a mixture of experts, small enough for a laptop: it reads bytes and says the next one.
+"""Define a language model with a mixture of experts, small enough for a laptop. It reads bytes and says the next one.
 
 Two blocks of attention with grouped heads and an MoE MLP. Norms are RMS, positions are rotary, embedding and output
 share their weights: the parts of the large models, at a hundred-thousandth of their size.
@@ -29,7 +29,7 @@ class Config:
 
 
 def rotated(x: torch.Tensor) -> torch.Tensor:
-    """(batch, heads, length, head_dim): pairs of numbers turned by an angle that grows with the position."""
+    """Rotate (batch, heads, length, head_dim), pairs of numbers turned by an angle that grows with the position."""
     length, half = x.shape[2], x.shape[3] // 2
     speed = 1e4 ** (-torch.arange(half, device=x.device) / half)
     angle = torch.arange(length, device=x.device)[:, None] * speed
@@ -100,7 +100,7 @@ class TinyModel(nn.Module):
         self.norm = nn.RMSNorm(config.hidden)
 
     def forward(self, tokens):
-        """(batch, length) of bytes -> (batch, length, vocabulary): the logits of each next one."""
+        """Return the logits of each next byte, (batch, length) of bytes -> (batch, length, vocabulary)."""
         x = self.embedding(tokens)
         for block in self.blocks:
             x = block(x)

@@ -21,7 +21,8 @@ def _int4(group: int):
 
 
 def _fp8_blocks(w: np.ndarray) -> reference.Scaled:
-    """E4M3 under one fp32 scale for each 32 of a row: the form of DeepSeek-V3's 128, cut to this model's width."""
+    """Quantize to E4M3 under one fp32 scale for each 32 of a row, the form of DeepSeek-V3's 128, cut to this model's
+    width."""
     blocks = w.reshape(-1, 32)
     return reference.Scaled(
         (q := reference.quantize_fp8(blocks)).numbers.reshape(w.shape),

@@ -1,4 +1,4 @@
-"""python -m kernels.tiny_model.train [--steps N] [--device cpu]: teach the tiny model the course's own lessons.
+"""Teach the tiny model the course's own lessons (python -m kernels.tiny_model.train [--steps N] [--device cpu]).
 
 It trains three models from one start, which differ in how their routers are balanced, and keeps in kept/ the weights
 of one and of each what its routers chose on text that it has not seen.
@@ -27,7 +27,7 @@ TRACED = 32  # rows of unseen text whose routing is kept
 
 
 def lessons() -> list[bytes]:
-    """Return each lesson as its bytes, its pages joined. The kept model was trained once, on the texts of that day."""
+    """Return each lesson as its bytes, its pages joined. The stored model was trained once, on the texts of that day."""
     found = texts.lessons(ROOT / "course").values()
     return [b"".join(page.read_bytes() for page in pages) for pages in found]
 

@@ -1,4 +1,5 @@
-"""Lower kernels with Triton's own Python where its compiled library is missing: our `ir.builder` stands in its place.
+"""Lower kernels with Triton's own Python where its compiled library is missing. Our `ir.builder` replaces
+that library.
 
 Imports the standard library alone, because a jail is shown this folder.
 """

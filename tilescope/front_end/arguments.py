@@ -1,4 +1,5 @@
-"""What of a launch's argument is frozen into the code: its type, and 1 or a multiple of 16. Triton's library does so in C++."""
+"""Decide what the code freezes of a launch's argument: its type, and 1 or a multiple of 16.
+Triton's library does so in C++."""
 
 
 def specialised(backend, value, is_const: bool, specialise: bool, align: bool) -> tuple:

@@ -43,7 +43,7 @@ TYPES = {
 
 
 def bf16_text(v: float) -> str:
-    """Spell a number in bf16 from six decimals of it: that is what Triton's own builder converts."""
+    """Spell a number in bf16 from six of its decimals, because Triton's own builder converts that text."""
     v = floats.number_of(floats.text_of(v, "f32"), "f32")
     return floats.text_of(float(f"{v:.6f}"), "bf16")
 

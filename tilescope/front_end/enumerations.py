@@ -1,4 +1,4 @@
-"""What Triton's front end names its choices by, with the compiled library's numbers."""
+"""Name the choices of Triton's front end, with the compiled library's numbers."""
 
 from enum import IntEnum
 

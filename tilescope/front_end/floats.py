@@ -1,4 +1,4 @@
-"""Floating-point constants by their bits: what arithmetic on them gives, rounded once, as the operation would."""
+"""Compute with floating-point constants by their bits. Each result is rounded once, as the operation would."""
 
 import math
 import struct
@@ -13,11 +13,12 @@ ORDERED = {
     5: lambda a, b: a <= b,
     6: lambda a, b: a != b,
 }
-UNORDERED = {8: 1, 9: 2, 10: 3, 11: 4, 12: 5, 13: 6}  # which of those, or either is NaN
+UNORDERED = {8: 1, 9: 2, 10: 3, 11: 4, 12: 5, 13: 6}  # which of the two, or whether either is NaN
 
 
 def bits_of(v: float, kind: str) -> int:
-    """Return the bits of the nearest number of a kind, ties to even; too large is infinite, NaN the canonical one."""
+    """Return the bits of the nearest number of a kind, ties to even.
+    Too large gives infinity, and NaN the canonical one."""
     if v != v:
         return NAN[kind]
     form, size = FORMS[kind]
@@ -34,7 +35,7 @@ def text_of(v: float, kind: str) -> str:
 
 
 def number_of(text: str, kind: str) -> float:
-    """Return the number that a constant's text stands for."""
+    """Return the number that a constant's text means."""
     if not text.startswith("0x"):
         return float(text)
     form, size = FORMS[kind]
@@ -69,7 +70,7 @@ EITHER_SIDE = {"arith.addf", "arith.mulf"}
 
 
 def folded(op, kinds: list[str], known: list, out: str) -> int | str | None:
-    """Return what an operation on constants gives: a text, or an integer, or None where that is left for later."""
+    """Return the result of an operation on constants as a text or an integer, or None to leave it for later."""
     if op.name in ("arith.sitofp", "arith.uitofp") and isinstance(known[0], int) and out in FORMS:
         number = known[0] if op.name == "arith.sitofp" else known[0] % (1 << int(kinds[0][1:]))
         return text_of(-float(abs(number)) if number < 0 else float(number), out)
@@ -94,7 +95,7 @@ def folded(op, kinds: list[str], known: list, out: str) -> int | str | None:
 
 
 def passes_on(op, operands: list, known: list):
-    """Return the operand that the result is: x + -0, x - 0, x * 1, x / 1, and the larger of x and x."""
+    """Return the operand that equals the result: x + -0, x - 0, x * 1, x / 1, and the larger of x and x."""
     if len(operands) != 2 or op.name not in TWO:
         return None
     a, b = operands

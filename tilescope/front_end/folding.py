@@ -1,4 +1,4 @@
-"""What operations give where their operands are known: Triton's canonicaliser folds these, so we do."""
+"""Fold operations with known operands, as Triton's canonicaliser does."""
 
 from . import floats
 from .kinds import type
@@ -115,7 +115,8 @@ TRUE_OF_EQUALS = {0, 3, 5, 7, 9}
 
 
 def passes_on(op, operands: list, known: list):
-    """Return the operand that the result is, or a number, or None: x + 0, x * 0, x - x, select(true, x, y)."""
+    """Return the operand that equals the result, or a number, or None:
+    x + 0, x * 0, x - x, select(true, x, y)."""
     name = op.name
     if name == "arith.select":
         if isinstance(known[0], int):
@@ -147,7 +148,7 @@ def passes_on(op, operands: list, known: list):
 
 
 def _undone(opposite: str, a, b, either: bool):
-    """Return x where this adds and that takes away the same: (x - b) + b, (x + b) - b, (a + x) - a."""
+    """Return x if one operation adds what the other takes away: (x - b) + b, (x + b) - b, (a + x) - a."""
     for whole, part in ((a, b), (b, a))[: 2 if either else 1]:
         maker = whole.owner
         if getattr(maker, "name", "") == opposite:
@@ -160,6 +161,6 @@ def _undone(opposite: str, a, b, either: bool):
 
 
 def _is(known, number: int, other) -> bool:
-    """Whether a known operand is `number`; the one truth value that is not 0 is -1 and counts as all ones."""
+    """Return whether a known operand is `number`. The truth value -1 counts as all ones."""
     one_bit = number == 1 and other.type.is_whole and other.type.bits == 1
     return isinstance(known, int) and known == (-1 if one_bit else number)

@@ -66,7 +66,8 @@ def load_dialects(_context):
 
 
 class missing:
-    """Stand for what only the compiled library has: named in annotations, and a sentence where it is used."""
+    """Stand in for names that only the compiled library has.
+    Annotations may use them, and any other use raises a clear sentence."""
 
     def __init__(self, *_arguments, **_more):
         raise NotImplementedError(

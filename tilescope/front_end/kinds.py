@@ -1,8 +1,9 @@
-"""The types, attributes and locations of a module that is being built, each spelled as MLIR's generic form spells it."""
+"""Types, attributes and locations of a module under construction,
+each spelled as MLIR's generic form spells it."""
 
 
 class type:
-    """One type; the same text is the same object."""
+    """One type. The same text gives the same object."""
 
     known, parts = {}, ()
 
@@ -23,7 +24,7 @@ class type:
 
     @property
     def is_whole(self) -> bool:
-        """Whether its elements are integers."""
+        """Return whether its elements are integers."""
         return self.scalar.text in ("i1", "i8", "i16", "i32", "i64")
 
     def is_integer(self, width: int) -> bool:
@@ -61,7 +62,7 @@ def descriptor_of(block: type, signed: bool) -> type:
 
 
 def flat_types(types) -> list[type]:
-    """Return the types that values of these types travel as."""
+    """Return the flat types that carry values of these types."""
     return [part for one in types for part in (one.parts or [one])]
 
 
@@ -76,7 +77,7 @@ class function_type:
 
 
 class attribute(str):
-    """An attribute's text; "unit" is one that is there or not."""
+    """An attribute's text. "unit" is present or absent."""
 
 
 integer_attr = bool_attr = unit_attr = attribute

@@ -72,7 +72,7 @@ class Memory:
     def create_descriptor_scatter(self, descriptor, v, rows, column):
         self.op("tt.descriptor_scatter", [descriptor, rows, column, v])
 
-    # block pointers: opened where they are used, as a pass of Triton's does
+    # Block pointers are opened at their uses, as one of Triton's passes does.
 
     def create_make_block_ptr(self, base, shape, strides, offsets, block, order):
         type = kinds.pointer_to(tensor_of(base.type.to, block))
@@ -100,7 +100,8 @@ class Memory:
         self.create_masked_store(at, v, mask, cache, evict)
 
     def _lanes(self, p, checked):
-        """Return the pointers that a block pointer means, and a mask of those within its shape along `checked`."""
+        """Return the pointers that a block pointer means,
+        and a mask of those inside its shape along `checked`."""
         block, parts = p.type.to, p.final().parts
         n, checked = len(block.shape), set(map(number_of, checked))
         shape, strides, offsets = (parts[1 + i * n : 1 + (i + 1) * n] for i in range(3))

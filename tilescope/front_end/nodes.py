@@ -1,4 +1,4 @@
-"""Values, operations, blocks and functions: what Triton's code generator holds in its hands while it builds."""
+"""Values, operations, blocks and functions that Triton's code generator handles while it builds."""
 
 from .kinds import I1, UNKNOWN
 
@@ -60,7 +60,8 @@ class block_argument(value):
     __slots__ = ()
 
     def set_attr(self, name, attr):
-        """Keep a hint with the loop that the argument belongs to, as MLIR does; a function's argument keeps none."""
+        """Keep a hint with the loop that the argument belongs to, as MLIR does.
+        A function's argument keeps none."""
         region = self.owner.parent
         if not isinstance(region.owner, function) and region.blocks[0] is self.owner:
             region.owner.extras[f"{name}_arg{self.owner.args.index(self)}"] = attr
@@ -72,7 +73,7 @@ op_result = value
 class OpState:
     def __init__(self, name, operands=(), outs=(), attrs=None, regions=0, loc=UNKNOWN, successors=()):
         self.name, self.operands, self.attrs, self.loc = name, list(operands), dict(attrs or {}), loc
-        self.extras = {}  # attributes that no operation of this name must have: hints
+        self.extras = {}  # attributes that no operation of this name must have, hints
         self.results = [value(type, self, loc) for type in outs]
         self.regions = [region(self) for _ in range(regions)]
         self.successors, self.block = list(successors), None
@@ -99,7 +100,7 @@ class OpState:
         return self
 
     def verify(self):
-        """Say yes: whoever reads the text verifies it."""
+        """Say yes, since the reader of the text verifies it."""
         return True
 
 
@@ -232,7 +233,8 @@ class module(OpState):
         return self.functions[name]
 
     def verify(self):
-        """Whether each condition is one truth value, which the front end asks of none; whoever reads the text verifies it."""
+        """Return whether each condition is one truth value, which the front end never checks.
+        The reader of the text verifies the rest."""
         return all(
             op.operands[0].flat()[0].type is I1
             for op in self.every()

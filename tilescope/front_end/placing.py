@@ -1,4 +1,4 @@
-"""Where the next operation goes, and the operations that hold others: functions, loops, branches."""
+"""Track where the next operation goes, and build the operations that hold others: functions, loops, branches."""
 
 from . import nodes
 from .kinds import UNKNOWN, attribute, function_type, location

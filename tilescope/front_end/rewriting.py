@@ -1,4 +1,5 @@
-"""One operation for two: constants that meet, and splats of another shape. Triton's canonicaliser does the same.
+"""Replace one operation by a simpler one where constants meet or splats change shape. Triton's canonicaliser
+does the same.
 
 It lets constants meet in single numbers alone, not in blocks.
 """
@@ -11,8 +12,8 @@ INVERSE = {0: 1, 1: 0, 2: 5, 3: 4, 4: 3, 5: 2, 6: 9, 7: 8, 8: 7, 9: 6}  # of ari
 
 
 def rewritten(op, known: dict, constant):
-    """Return the operation that gives the same, over values made before or of an operation that no block has yet; None where
-    there is none."""
+    """Return an operation with the same result, over earlier values or over one new operation outside any
+    block. Return None if there is none."""
     for rule in (_sum, _product, _splat, _inverse, _cast, _cut):
         if found := rule(op, known, constant):
             name, operands, attrs = found
@@ -21,7 +22,7 @@ def rewritten(op, known: dict, constant):
 
 
 def maker(v, *names: str):
-    """Return the operation that makes a value, where it has one of these names."""
+    """Return the operation that makes a value, if it has one of these names."""
     return v.owner if isinstance(v.owner, OpState) and v.owner.name in names else None
 
 
@@ -87,7 +88,8 @@ def _cast(op, known, _constant):
 
 
 def _cut(op, known, _constant):
-    """Shift by as many bits as are cut off then: the sign does not come in, so the shift is unsigned."""
+    """Shift by the number of bits that a later step cuts off.
+    The sign never enters, so the shift is unsigned."""
     if op.name != "arith.trunci" or not (inner := maker(op.operands[0], "arith.shrsi")):
         return None
     if known.get(inner.operands[1]) != inner.operands[0].type.bits - op.results[0].type.bits:

@@ -17,7 +17,7 @@ EMPTY = ("interpreter", "passes", "llvm", "nvidia", "amd", "proton", "gluon_ir",
 
 
 def is_needed() -> bool:
-    """Whether Triton's compiled library is missing here, or was not wanted."""
+    """Return whether Triton's compiled library is missing here or was not wanted."""
     wish = os.environ.get(WISH, "")
     if wish not in ("", "python"):
         raise ValueError(f"{WISH} must be python or nothing, got {wish!r}")
@@ -32,7 +32,7 @@ def has_library() -> bool:
 
 
 def where_needed() -> bool:
-    """Install the stand-in where the library is missing; say whether it is there now."""
+    """Install the stand-in where the library is missing. Return whether it is installed now."""
     if NAME not in sys.modules and is_needed():
         install()
     ours = getattr(sys.modules.get(NAME), "ir", None) is ir
@@ -60,7 +60,7 @@ def is_true(name: str, default: bool = False) -> bool:
 
 
 def module(name: str, **names) -> types.ModuleType:
-    """Make a module that names anything: what only a compiler would call says so when it is called."""
+    """Make a module that has any name. A name that only a compiler would call says so when called."""
     made = sys.modules[NAME + name] = types.ModuleType(NAME + name)
     vars(made).update(names, __getattr__=anything)
     return made

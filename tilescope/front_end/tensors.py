@@ -1,4 +1,4 @@
-"""Shapes, products, reductions, scans, and what a kernel says: prints, assertions, assumptions."""
+"""Build shapes, products, reductions, scans, and a kernel's prints, assertions and assumptions."""
 
 from .kinds import I32, number_of, quoted, tensor_of
 

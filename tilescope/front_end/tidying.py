@@ -1,4 +1,4 @@
-"""A built module made ready to print: calls in line, block pointers opened, what is known folded, what nobody needs gone.
+"""Tidy a built module for printing: inline calls, open block pointers, fold known values, drop unused ones.
 
 No pass here merges two loads. Triton's own way inlines, rewrites block pointers and canonicalises.
 """
@@ -8,7 +8,7 @@ from .kinds import location
 from .nodes import OpState, block_argument, function, region, value
 from .rewriting import rewritten
 
-PURE_UNLESS = {  # operations that stay although nobody uses what they give
+PURE_UNLESS = {  # operations that stay even if their results are unused
     "tt.store",
     "tt.atomic_rmw",
     "tt.atomic_cas",
@@ -23,7 +23,7 @@ PURE_UNLESS = {  # operations that stay although nobody uses what they give
 
 
 def tidied(module) -> list[function]:
-    """Return the functions to print: the kernel and what it calls."""
+    """Return the functions to print, which are the kernel and its callees."""
     todo, done = [module.entry], {}
     while todo:
         old = todo.pop()
@@ -38,12 +38,12 @@ def tidied(module) -> list[function]:
 
 
 def is_new(v) -> bool:
-    """Whether a rewriting made a value of its own, whose operation no block has yet."""
+    """Return whether a rewriting made a new value whose operation is in no block yet."""
     return isinstance(v.owner, OpState) and v.owner.name == "arith.shrui" and v.owner.block is None
 
 
 def in_order(blocks) -> list:
-    """Return the blocks that can be reached from the first, each after those that dominate it."""
+    """Return the blocks that the first one reaches, each after its dominators."""
     seen, found = set(), []
 
     def visit(block):
@@ -66,12 +66,12 @@ def flat_operands(op) -> list:
 
 
 class Body:
-    """One function, written anew."""
+    """One function, rewritten."""
 
     def __init__(self, module, old: function, called: list):
         self.module, self.called = module, called
         self.instead: dict[value, value] = {}  # old values to new ones
-        self.known: dict[value, int | str] = {}  # new values of which every element is one number
+        self.known: dict[value, int | str] = {}  # new values whose elements are all one number
         self.constants: dict[tuple, value] = {}
         self.blocks: dict = {}
         self.new = function(old.symbol, old.type, old.visibility, old.noinline, old.loc)
@@ -144,7 +144,8 @@ class Body:
         self.instead |= zip(results, new.results, strict=True)
 
     def settled(self, op) -> OpState | value | None:
-        """Return an operation in its simplest form, or the value that there is already; None where nothing is done."""
+        """Return an operation in its simplest form, or the existing value that equals it,
+        or None if nothing changes."""
         while True:
             known = [self.known.get(v) for v in op.operands]
             if op.name in ("tt.load", "tt.store"):
@@ -189,7 +190,7 @@ class Body:
         return True
 
     def call(self, op, operands, block, where: str) -> bool:
-        """Put a function of one block in line; any other stays a call."""
+        """Inline a function of one block. Any other stays a call."""
         callee = self.module.functions[op.attrs["callee"][2:-1]]
         blocks = in_order(callee.regions[0].blocks)
         if len(blocks) > 1 or callee.noinline:
@@ -201,7 +202,7 @@ class Body:
         return True
 
     def in_line(self, op, body, arguments, block, where: str) -> None:
-        """Write a block's operations here, with these arguments; what it hands on becomes the results."""
+        """Write a block's operations here with these arguments. Its terminator's operands become the results."""
         self.instead |= zip(flat_arguments(body), arguments, strict=True)
         self.ops(body.ops[:-1], block, where)
         results = [part for one in op.results for part in (one.parts or [one])]
@@ -218,7 +219,8 @@ class Body:
         return True
 
     def loop(self, op, operands, block, where: str) -> bool:
-        """Write a loop: one that turns once in line, and none that never turns. What no turn changes is not carried."""
+        """Write a loop. A loop of one iteration goes inline, and a loop of none disappears.
+        Values that no iteration changes aren't carried."""
         bounds, init = operands[:3], operands[3:]
         body = op.regions[0].blocks[0]
         index, *arguments = flat_arguments(body)
@@ -241,7 +243,7 @@ class Body:
         return True
 
     def turned(self, op, bounds, index, carried, block, where: str) -> list:
-        """Write a loop that carries these rows; return those of which each turn hands on what it got."""
+        """Write a loop that carries these rows. Return the rows that each iteration hands on unchanged."""
         starts = [row[1] for row in carried]
         new = self.put(block, op, op.name, op.attrs, (), [*bounds, *starts], [v.type for v in starts], where)
         made = new.regions[0].add([index.type, *(v.type for v in starts)])
@@ -255,7 +257,7 @@ class Body:
         return [row for row, v, argument in inside if v is argument or v is row[1]]
 
     def turns(self, bounds) -> int | None:
-        """Return 0 or 1 where a loop is known to turn as often as that."""
+        """Return 0 or 1 if a loop is known to iterate that often."""
         low, high, step = (self.known.get(v) for v in bounds)
         if bounds[0] is bounds[1]:
             return 0
@@ -268,7 +270,8 @@ class Body:
 
 
 def masked(op, known: list):
-    """Return a load or store without a mask that is always true; what is always masked off is `other`, or nothing."""
+    """Return a load or store, without its mask if that is always true.
+    An access that is always masked off becomes `other`, or nothing."""
     mask = {"tt.load": 1, "tt.store": 2}[op.name]
     if len(known) <= mask or not isinstance(known[mask], int):
         return op
@@ -296,7 +299,7 @@ def every(fn: function):
 
 
 def has_effect(functions: dict, name: str, effects: dict) -> bool:
-    """Whether a function does more than compute what it returns."""
+    """Return whether a function does more than compute its result."""
     if name not in effects:
         effects[name] = False
         effects[name] = any(
@@ -313,12 +316,12 @@ def acts(op) -> bool:
 
 
 class Sweep:
-    """Takes away the operations of which nothing that acts needs a result."""
+    """Remove operations whose results never reach an effect."""
 
     def __init__(self, effects: dict[str, bool]):
         self.effects, self.needed, self.used = effects, set(), set()
         self.todo: list = []
-        self.dropped: dict = {}  # loop -> what it carries for nobody
+        self.dropped: dict = {}  # loop -> carried values that are never used
 
     def function(self, fn: function) -> None:
         self.mark(fn)
@@ -340,7 +343,8 @@ class Sweep:
             (self.use if isinstance(one, value) else self.need)(one)
 
     def idle(self, fn: function) -> dict:
-        """Return the loops that carry more for nobody than was known: neither a turn nor what follows uses it."""
+        """Return the loops with newly found unused carried values:
+        neither an iteration nor later code uses them."""
         found = {}
         for op in every(fn):
             if op.name == "scf.for" and op in self.needed:
@@ -351,7 +355,8 @@ class Sweep:
         return found
 
     def handed(self, op) -> list:
-        """The operands that an operation needs; of what a loop carries, those that somebody uses."""
+        """Return the operands that an operation needs.
+        For carried values of a loop, return only the used ones."""
         loop, first = (op, 3) if op.name == "scf.for" else (op.block.parent.owner, 0)
         if op.name not in ("scf.for", "scf.yield") or loop not in self.dropped:
             return op.operands
@@ -368,7 +373,7 @@ class Sweep:
         self.todo += [block.ops[-1] for region in op.regions for block in region.blocks]
 
     def use(self, v: value) -> None:
-        """Need what makes a value; an `if` hands on only what is used of it."""
+        """Mark a value's operation as needed. An `if` hands on only its used results."""
         if v in self.used:
             return
         self.used.add(v)

@@ -1,4 +1,4 @@
-"""Interpret Triton IR in numpy: the whole grid at once, every access checked, counted and ordered.
+"""Interpret Triton IR in numpy, the whole grid together. Every access is checked, counted and ordered.
 
 Needs numpy alone, no torch and no Triton.
 """

@@ -1,4 +1,5 @@
-"""Which values of a function reach what it stores: all whole numbers besides make addresses, masks and turns of loops."""
+"""Find the values of a function that reach its stored data.
+All other whole numbers make addresses, masks and loop counts."""
 
 from .tree import Block, Function, Op
 
@@ -16,7 +17,7 @@ HANDED_ON = {
     "cf.br",
     "cf.cond_br",
     "scf.condition",
-}  # what becomes of it is not looked at
+}  # its result is not followed
 LOADS = {
     "tt.load": 2,
     "tt.descriptor_load": 0,
@@ -51,13 +52,13 @@ def _look(block: Block, found: set[str]) -> None:
 
 
 def _fills(op: Op) -> bool:
-    """Whether a load has an operand that fills its masked lanes."""
+    """Return whether a load has an operand that fills its masked lanes."""
     segments = op.attributes.get("operandSegmentSizes")
     return segments is not None and len(segments) > 2 and segments[2] > 0
 
 
 def _into(op: Op, found: set[str]) -> None:
-    """A loop or branch: what it hands on, place by place where that is known."""
+    """Return what a loop or branch hands on, operand by operand where that is known."""
     carried = op.operands[3:] if op.name == "scf.for" else []
     for block in (one for region in op.regions for one in region):
         end = block.ops[-1] if block.ops else None

@@ -1,4 +1,5 @@
-"""Atomics of scalars and tensors: lane after lane where what a lane gets back is used, all at once where it is not."""
+"""Perform atomics of scalars and tensors.
+Lanes run one after the other if their old values are used, all together otherwise."""
 
 import numpy as np
 
@@ -64,7 +65,8 @@ def atomic_rmw(op: Op):
 def combined(
     there: np.ndarray, index: np.ndarray, new: np.ndarray, kind: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """What each lane finds, and whether it changes it; lanes at one element follow each other."""
+    """Return the value that each lane finds, and whether the lane changes it.
+    Lanes at one element follow each other."""
     old, changed = np.empty_like(new), np.zeros(len(index), bool)
     for lanes in rounds(index):
         at, given = index[lanes], new[lanes]
@@ -80,7 +82,7 @@ def combined(
 
 
 def rounds(index: np.ndarray) -> list:
-    """Lanes in sets that have no element twice: the first of every element, the second, and so on."""
+    """Split lanes into sets without a repeated element: the first of every element, the second, and so on."""
     if (index[1:] > index[:-1]).all():
         return [slice(None)]
     by_element = np.argsort(index, kind="stable")

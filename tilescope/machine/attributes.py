@@ -1,4 +1,4 @@
-"""What an attribute may be: each kind tells whether a value is one of its own, and prints it as Triton's parser takes it."""
+"""Check attributes. Each kind knows its own values and prints them as Triton's parser takes them."""
 
 import re
 from dataclasses import dataclass
@@ -60,7 +60,7 @@ class Flag:
 
 @dataclass(frozen=True)
 class Wholes:
-    """A list of whole numbers, each from a range: `array<i32: 1, 0>`."""
+    """A list of whole numbers, each within a range: `array<i32: 1, 0>`."""
 
     legal: range
     most: int = 256
@@ -101,7 +101,7 @@ class Hint:
 
 @dataclass(frozen=True)
 class Named:
-    """The one word that a dialect's own attribute may say: `#arith.fastmath<none>`."""
+    """The one word of a dialect's own attribute: `#arith.fastmath<none>`."""
 
     dialect: str
     word: str = "none"
@@ -120,7 +120,8 @@ class Named:
 
 @dataclass(frozen=True)
 class Unhoisted:
-    """What tl.range(disable_licm=True) leaves on its loop: MLIR's parser takes it whole, its printer splits it."""
+    """The mark that tl.range(disable_licm=True) leaves on its loop.
+    MLIR's parser takes it whole, its printer splits it."""
 
     wanted: str = "as tl.range(disable_licm=True) leaves it"
     optional: bool = True
@@ -134,7 +135,7 @@ class Unhoisted:
 
 @dataclass(frozen=True)
 class Words:
-    """What a learner wrote to be printed. A GPU's printf reads a format in it, so `%` may be left out."""
+    """Words that a learner wanted printed. A GPU's printf reads them as a format, so `%` may be left out."""
 
     without: str = ""
     optional: bool = False
@@ -188,7 +189,7 @@ class Callee:
 
 @dataclass(frozen=True)
 class Value:
-    """A constant's own, of its result's type; write.py prints it."""
+    """A constant's own value, of its result's type. write.py prints it."""
 
     wanted: str = "a number or a tensor of numbers"
     optional: bool = False

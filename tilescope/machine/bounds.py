@@ -1,4 +1,4 @@
-"""Says where an access went, by axis and index: "row k = 63 of b, which has 50"."""
+"""Say where an access went, by axis and index: "row k = 63 of b, which has 50"."""
 
 import numpy as np
 
@@ -23,8 +23,9 @@ def decoded(tensor: Storage, element: int) -> dict[int, int]:
 
 
 def beyond(tensor: Storage, element: int, steps: set[int]) -> tuple[int, int] | None:
-    """The axis along which an access left the tensor, and how far it came: the widest along which its tile moves in
-    `steps`, standing at the end of those wider still; without any, the widest of all."""
+    """Return the axis along which an access left the tensor, and how far it went. Take the widest axis that
+    its tile moves along in `steps`, at the end of any wider axis. Without such an axis, take the widest of
+    all."""
     axes = coarse_to_fine(tensor)
     if not axes:
         return None
@@ -46,7 +47,7 @@ def place_of(tensor: Storage, axis: int, index: int, of: str = "") -> str:
 
 
 def steps_of(tensor: Storage, pointer: np.ndarray) -> dict[int, int]:
-    """How far apart, in elements, neighbours of one program's tile lie, by the tile's axis."""
+    """Return the distance in elements between neighbours in one program's tile, by the tile's axis."""
     found = {}
     for axis, side in enumerate(pointer.shape):
         if side > 1:
@@ -56,8 +57,8 @@ def steps_of(tensor: Storage, pointer: np.ndarray) -> dict[int, int]:
 
 
 def by_place_in_tile(tensor: Storage, corner: dict, lane: tuple, steps: dict) -> tuple[int, int] | None:
-    """The axis and index of one lane, counted from its tile's corner; nothing where that lies outside, or a step is no
-    stride of the tensor."""
+    """Return the axis and index of one lane, counted from its tile's corner. Return nothing if the corner is
+    outside, or a step isn't a stride of the tensor."""
     at = dict(corner)
     for axis, step in steps.items():
         along = next((a for a in at if tensor.strides[a] == step), None)
@@ -68,8 +69,8 @@ def by_place_in_tile(tensor: Storage, corner: dict, lane: tuple, steps: dict) ->
 
 
 def otherwise(tensor: Storage, element: int, axis: int, index: int, corner: dict, moved: set[int]) -> str:
-    """One number past the end is also a place past the end of the last row. Which was meant is known only where the
-    tile moves along that axis too, from a corner that lies within a row."""
+    """Name the other reading of an address: one element past the end is also the element after the last row.
+    Which one was meant is known only if the tile moves along that axis too, from a corner within a row."""
     finer = [a for a in coarse_to_fine(tensor) if tensor.strides[a] < tensor.strides[axis]]
     if (
         index != tensor.shape[axis]
@@ -83,8 +84,9 @@ def otherwise(tensor: Storage, element: int, axis: int, index: int, corner: dict
 
 
 def outside(kind: str, tensor: Storage, address: np.ndarray, bad: np.ndarray, row_of, where, tile, line: int):
-    """The error of an access whose lanes `bad` are not in the tensor; `row_of` says which program's a lane is,
-    `where(row)` gives its ids and `tile(row)` all its pointers. A tile wholly outside moved there along the widest axis.
+    """Return the error of an access whose lanes `bad` are outside the tensor. `row_of` maps a lane to its
+    program, `where(row)` gives its ids and `tile(row)` all its pointers. A tile wholly outside got there
+    along the widest axis.
     """
     lane = int(np.flatnonzero(bad)[0])
     row = int(row_of[lane])

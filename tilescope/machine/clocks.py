@@ -1,35 +1,36 @@
-"""Happens-before among the programs of a launch: vector clocks that atomics release and acquire."""
+"""Track happens-before among a launch's programs with vector clocks that atomics release and acquire."""
 
 import numpy as np
 
 MOST_PROGRAMS = 2048  # whose clocks are kept
-MOST_BYTES = 64 << 20  # of clocks that atomics left behind
-ACQUIRES, RELEASES = {2, 4}, {3, 4}  # of an atomic's `sem`: 1 relaxed, 2 acquire, 3 release, 4 both
+MOST_BYTES = 64 << 20  # number of clocks that atomics released
+ACQUIRES, RELEASES = {2, 4}, {3, 4}  # an atomic's `sem`: 1 relaxed, 2 acquire, 3 release, 4 both
 
 
 class Clocks:
-    """`now[p, q]`: up to which of q's epochs everything that q did lies before what p does next; programs from 1 on."""
+    """`now[p, q]` is the last epoch of q that happened before p's next action. Programs count from 1 on."""
 
     def __init__(self, programs: int):
         self.now = np.eye(programs + 1, dtype=np.int32)
-        self.left = [np.zeros(programs + 1, np.int32)]  # what releases left, by number; 0 is nothing
+        self.left = [np.zeros(programs + 1, np.int32)]  # released clocks by number; 0 is the empty one
         self.spare: list[int] = []
 
     def epoch(self, me: np.ndarray) -> np.ndarray:
         return self.now[me, me]
 
     def after(self, me: np.ndarray, other: np.ndarray, epoch: np.ndarray) -> np.ndarray:
-        """Whether what `other` did in `epoch` lies before what `me` does next."""
+        """Return whether the action of `other` in `epoch` happened before the next action of `me`."""
         return self.now[me, other] >= epoch
 
     def meet(self, me: int, marks: np.ndarray, sem: int) -> np.ndarray:
-        """An atomic of `me` where the releases `marks` lie: acquires them, and returns what lies there now."""
+        """Perform an atomic of `me` on elements with the releases `marks`.
+        Acquire them, and return the new ones."""
         numbers, place = np.unique(marks, return_inverse=True)
         if sem in ACQUIRES:
             for number in numbers:
                 np.maximum(self.now[me], self.left[number], out=self.now[me])
         if sem not in RELEASES:
-            return marks  # a read-modify-write carries on what was released before it
+            return marks  # a read-modify-write carries on the earlier releases
         if sem in ACQUIRES:
             after = np.full(len(numbers), self.keep(self.now[me].copy()))
         else:
@@ -37,7 +38,7 @@ class Clocks:
         return after[place.reshape(-1)]
 
     def tick(self, me: int, sem: int) -> None:
-        """What comes after a release lies in another epoch than what it covers."""
+        """Begin a new epoch, because actions after a release are not covered by it."""
         self.now[me, me] += sem in RELEASES
 
     def keep(self, vector: np.ndarray) -> int:
@@ -53,7 +54,7 @@ class Clocks:
         return (len(self.left) - len(self.spare)) * self.left[0].nbytes > MOST_BYTES
 
     def forget(self, used: set[int]) -> None:
-        """Numbers that lie nowhere any more may be used again."""
+        """Let numbers that no element holds any more be used again."""
         self.spare = [number for number in range(1, len(self.left)) if number not in used]
         for number in self.spare:
             self.left[number] = self.left[0]

@@ -1,4 +1,5 @@
-"""The value of an arith.constant: an array without axes where all elements agree, else one of its type's shape."""
+"""Read the value of an arith.constant:
+an array without axes if all elements agree, else one of its type's shape."""
 
 import re
 
@@ -19,7 +20,7 @@ DEEPEST, MOST_LISTED = 20, 1 << 15
 
 
 def read_value(scanner: Scanner) -> tuple[np.ndarray, Type]:
-    """`64 : i32`, `true`, `dense<0.0> : tensor<...>`."""
+    """Read `64 : i32`, `true` or `dense<0.0> : tensor<...>`."""
     if scanner.take("dense<"):
         elements = _elements(scanner)
         scanner.need(">")
@@ -34,7 +35,7 @@ def read_value(scanner: Scanner) -> tuple[np.ndarray, Type]:
 
 
 def _elements(scanner: Scanner, depth: int = 0):
-    """A number's text, a blob's bytes or a list of such."""
+    """Read a number's text, a blob's bytes or a list of such."""
     if depth > DEEPEST:
         scanner.bad(f"lists nested {DEEPEST} deep at most")
     if scanner.take("["):

@@ -1,4 +1,5 @@
-"""Loops, branches, calls and blocks. Programs that take different ways are gathered: each way runs with its own rows."""
+"""Run loops, branches, calls and blocks.
+When programs take different ways, each way runs with its own rows only."""
 
 import numpy as np
 
@@ -14,7 +15,7 @@ DEEPEST_CALL = 64
 
 
 def yielded(run, block: Ready, frame: Frame, arguments) -> list[np.ndarray]:
-    """One pass through a region: what its terminator hands on."""
+    """Run a region once and return its terminator's operands."""
     frame.values.update(zip(block.block.arguments, arguments, strict=True))
     if block.promised:
         hold_carried(frame, block.promised, arguments)
@@ -29,7 +30,8 @@ def only_block(region: list[Ready], line: int) -> Ready:
 
 
 def parting(run, frame: Frame, values: list, stays, turn) -> list[np.ndarray]:
-    """A loop that programs leave at different times: those that stay are gathered, those that leave laid by."""
+    """Run a loop that programs leave at different times.
+    Rows that stay are gathered, and rows that leave are put aside."""
     rows, left, count, inner = np.arange(frame.size), [], 0, frame
     while True:
         stay = stays(rows, count)
@@ -120,7 +122,8 @@ def call(run, step: Step, frame: Frame) -> list[np.ndarray]:
 
 
 def map_lanes(run, step: Step, frame: Frame) -> list[np.ndarray]:
-    """tl.map_elementwise: every `pack` lanes go through the region by themselves, as programs go through a kernel."""
+    """Perform tl.map_elementwise.
+    Every `pack` lanes go through the region by themselves, as programs go through a kernel."""
     pack, shape = integer(step.op, "pack"), step.op.operand_types[0].shape
     groups = [full(frame.get(name), shape, frame.size).reshape(-1, pack) for name in step.operands]
     count = len(groups[0])
@@ -185,7 +188,7 @@ def ways(end: Step, frame: Frame, count: int):
 
 
 def lay(frame: Frame, name: str, rows: np.ndarray, value: np.ndarray) -> None:
-    """Puts some programs' value beside what the others have."""
+    """Join some programs' value with those of the others."""
     if len(rows) == frame.size:
         frame.values[name] = value
         return

@@ -1,6 +1,6 @@
-"""Tensor descriptors: tiles of a described tensor, read with a padding and written with a mask where they hang over.
+"""Read and write tiles of a tensor descriptor, with a padding or a mask where they overhang.
 
-A descriptor's value is a row of numbers a program: base, sides, strides in elements, padding.
+A descriptor's value is one row of numbers per program: base, sides, strides in elements, padding.
 """
 
 from math import prod
@@ -37,7 +37,7 @@ def make_descriptor(op: Op):
 
 
 def hold_alignment(op: Op, base, strides, size: int) -> None:
-    """What a GPU's tensor memory accelerator asks for."""
+    """Check the alignment that a GPU's tensor memory accelerator requires."""
     if (base % ALIGNED_BYTES).any():
         hold(
             KernelError(
@@ -56,7 +56,7 @@ def hold_alignment(op: Op, base, strides, size: int) -> None:
 
 
 class Tile:
-    """Where the lanes of a tile lie, and which of them are inside the tensor."""
+    """The addresses of a tile's lanes, and which lanes are inside the tensor."""
 
     def __init__(self, descriptor: Type):
         self.axes, self.shape, self.size = (
@@ -66,7 +66,7 @@ class Tile:
         )
 
     def reach(self, row: np.ndarray, offsets) -> tuple[np.ndarray, np.ndarray]:
-        """Pointers and mask; `offsets` are, for each axis, where its lanes lie."""
+        """Return pointers and mask. `offsets` holds the lanes' indices for each axis."""
         pointer, mask = row[:, 0].reshape(-1, *(1,) * self.axes), np.ones((1,) * (1 + self.axes), bool)
         for axis, at in enumerate(offsets):
             side = row[:, 1 + axis].reshape(-1, *(1,) * self.axes)

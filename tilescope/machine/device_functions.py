@@ -1,5 +1,5 @@
-"""Values of CUDA's device functions (tl.extra.libdevice): computed in the operands' type or wider, so within the error
-that CUDA documents for each. Which symbols there are, and on which types, is libdevice.py's table."""
+"""Compute CUDA's device functions (tl.extra.libdevice) in the operands' type or wider, so within the error
+that CUDA documents for each. libdevice.py's table lists the symbols and their types."""
 
 import math
 
@@ -17,7 +17,7 @@ UP, DOWN = np.inf, -np.inf
 
 
 def in_fp64(function):
-    """For what numpy lacks: one number at a time; infinite where it overflows, NaN where it has no value."""
+    """Compute what numpy lacks, one number at a time. Overflow gives infinity, and a missing value NaN."""
 
     def one(*x):
         try:
@@ -46,7 +46,8 @@ def half_away(x):
 
 
 def divided(toward):
-    """A quotient rounded in one direction: the nearest one, or its neighbour where that lies on the wrong side."""
+    """Return a quotient rounded in one direction:
+    the nearest number, or its neighbour if that is on the wrong side."""
 
     def run(a, b):
         near = np.divide(a, b)
@@ -61,7 +62,7 @@ def divided(toward):
 
 
 def remainder_sign(a, b, near) -> np.ndarray:
-    """Whether the true quotient lies above (1), below (-1) or at `near`."""
+    """Return whether the true quotient is above (1), below (-1) or at `near`."""
     wide = np.longdouble if a.dtype == np.float64 else np.float64
     left = a.astype(wide) - near.astype(wide) * b.astype(wide)
     return np.where(np.isfinite(near), np.nan_to_num(np.sign(left) * np.sign(b)), 0)
@@ -100,7 +101,7 @@ def reversed_bits(x):
 
 
 def chosen_bytes(a, b, selector):
-    """Four of the eight bytes of a (0 to 3) and b (4 to 7): byte i is the one that the selector's i-th nibble names."""
+    """Pick four of the eight bytes of a (0 to 3) and b (4 to 7): the selector's i-th nibble names byte i."""
     from_a, from_b, which = unsigned(a), unsigned(b), unsigned(selector)
     found = np.zeros(np.broadcast_shapes(a.shape, b.shape, selector.shape), np.uint32)
     for byte in range(4):
@@ -167,7 +168,7 @@ FUNCTIONS = {name: getattr(np, name) for name in NUMPYS_OWN.split()} | {
 
 
 def fused(a, b, c):
-    """One rounding: fp64 holds the product of two fp32, longdouble nearly that of two fp64."""
+    """Round once: fp64 holds the product of two fp32, longdouble nearly that of two fp64."""
     wide = np.longdouble if a.dtype == np.float64 else np.float64
     return a.astype(wide) * b.astype(wide) + c.astype(wide)
 

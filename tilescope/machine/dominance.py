@@ -1,4 +1,4 @@
-"""The blocks of a region in an order in which each follows those that come before it on every way to it."""
+"""Order the blocks of a region so that each follows the blocks that lead to it on every way."""
 
 from collections.abc import Iterator
 
@@ -6,7 +6,7 @@ from .tree import BadIR, Block
 
 
 def walked(blocks: list[Block]) -> Iterator[tuple[bool, Block]]:
-    """(True, block) where one is entered, (False, block) where all that it dominates is behind: a walk of a tree."""
+    """Walk a tree. Yield (True, block) on entering a block, (False, block) after all the blocks it dominates."""
     if len(blocks) == 1:
         yield from ((True, blocks[0]), (False, blocks[0]))
         return
@@ -34,7 +34,7 @@ def _predecessors(blocks: list[Block]) -> list[set[int]]:
 
 
 def _dominators(before: list[set[int]]) -> list[int]:
-    """For each block the bits of itself and of what dominates it."""
+    """Return a bit set for each block, of itself and its dominators."""
     masks: list[int] = [1] + [0] * (len(before) - 1)  # 0 until it is reached
     changed = True
     while changed:

@@ -1,4 +1,5 @@
-"""tl.dot: operands as tensor cores take them, products summed in fp32 (fp64, int32) and added to what is there."""
+"""Perform tl.dot. Operands are rounded as tensor cores take them, products are summed in fp32 (fp64, int32)
+and added to the accumulator."""
 
 from math import prod
 
@@ -40,7 +41,7 @@ def split_product(a: np.ndarray, b: np.ndarray, precision: int) -> np.ndarray:
 
 
 def integer_product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Of int8: fp64 holds every sum exactly, and numpy multiplies it far quicker."""
+    """Multiply int8 in fp64, which holds every sum exactly and is far quicker in numpy."""
     return np.matmul(a.astype(np.float64), b.astype(np.float64)).astype(np.int64).astype(np.int32)
 
 

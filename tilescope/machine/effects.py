@@ -1,4 +1,4 @@
-"""What a kernel says about itself while it runs: where it is, what it prints, asserts and assumes."""
+"""Report on a running kernel: its ids, prints, asserts and assumptions."""
 
 import numpy as np
 
@@ -70,5 +70,5 @@ def assume(op: Op):
 
 @bound("gpu.barrier", "ttg.barrier")
 def barrier(op: Op):
-    """All threads of one program wait for each other; here they never part."""
+    """Do nothing, because the threads of one program never part here."""
     return lambda run: ()

@@ -1,4 +1,5 @@
-"""Floats lane by lane: arithmetic, comparisons, functions; and what chooses or reinterprets lanes of any type."""
+"""Compute floats lane by lane: arithmetic, comparisons, functions.
+Also select or reinterpret lanes of any type."""
 
 import math
 
@@ -62,7 +63,7 @@ def function_of_floats(op: Op):
 @pure("math.fma")
 @in_fp32
 def fused(op: Op):
-    """One rounding: fp64 holds the product of two fp32, longdouble nearly that of two fp64."""
+    """Round once: fp64 holds the product of two fp32, longdouble nearly that of two fp64."""
     to = op.result_types[0].dtype
     wide = np.longdouble if to == np.float64 else np.float64
     return lambda a, b, c: (a.astype(wide) * b.astype(wide) + c.astype(wide)).astype(to)
@@ -71,7 +72,7 @@ def fused(op: Op):
 @pure("tt.clampf")
 @in_fp32
 def clamp(op: Op):
-    """tl.clamp: NaN is dropped, or kept where the operation says so."""
+    """Perform tl.clamp. NaN is dropped, or kept if the operation says so."""
     keeps_nan = integer(op, "propagateNan", 0) != 0
     if keeps_nan:
         return lambda x, low, high: np.minimum(np.maximum(x, low), high)
@@ -88,7 +89,8 @@ def _neither(a, b):
 @pure("arith.cmpf")
 @in_fp32
 def compare(op: Op):
-    """Predicates 1 to 6 are false beside a NaN, 8 to 13 true (oeq ogt oge olt ole one; ueq ugt uge ult ule une)."""
+    """Compare. With a NaN, predicates 1 to 6 are false and 8 to 13 true (oeq ogt oge olt ole one, then ueq
+    ugt uge ult ule une)."""
     predicate = integer(op, "predicate")
     if predicate in (0, 15):
         return lambda a, b: np.full(np.broadcast_shapes(a.shape, b.shape), predicate == 15)

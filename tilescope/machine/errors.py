@@ -1,11 +1,11 @@
-"""How a run ends early: by what the answer did, or by what it would have used up. A run that goes on after mistakes
-keeps them here."""
+"""End a run early, for the answer's mistake or for its use of resources.
+A run that goes on after mistakes keeps them here."""
 
 from contextlib import contextmanager
 
 
 class KernelError(Exception):
-    """What the answer did wrong; `facts` says where: tensor, program, axis, index."""
+    """The answer made a mistake. `facts` says where: tensor, program, axis, index."""
 
     def __init__(self, kind: str, message: str, line: int = 0, **facts):
         super().__init__(f"{message} (line {line})" if line else message)
@@ -22,7 +22,7 @@ class KernelError(Exception):
 
 
 class Mistakes:
-    """What a run went on after: the first mistake of each kind at one line and tensor."""
+    """Mistakes that a run survived: the first of each kind at one line and tensor."""
 
     def __init__(self):
         self.kept: dict[tuple, dict] = {}
@@ -35,7 +35,7 @@ class Mistakes:
             self.told_again.discard(key)
 
     def tell_again(self) -> None:
-        """From here on a mistake that is met again replaces what is known of it, once."""
+        """Let a mistake that is met again replace the known one, once."""
         self.told_again = set(self.kept)
 
 
@@ -44,7 +44,7 @@ GOING_ON: list[Mistakes] = []  # of the run that is under way, where it goes on 
 
 @contextmanager
 def going_on(mistakes: Mistakes | None):
-    """Lets what runs inside go on after mistakes; with None the first one ends it."""
+    """Let the code inside go on after mistakes. With None the first one ends it."""
     if mistakes is None:
         yield
         return

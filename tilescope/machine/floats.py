@@ -1,4 +1,4 @@
-"""Numbers from one type to another as a GPU converts them: rounding, saturation, and what becomes of NaN."""
+"""Convert numbers between types as a GPU does: rounding, saturation and NaN."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ TOWARD_ZERO = 0  # of tt.fp_to_fp's rounding
 
 
 def rounded(x: np.ndarray, to: np.dtype) -> np.ndarray:
-    """To the nearest, ties to even; fp8 saturates, infinities too (cvt.rn.satfinite)."""
+    """Round to nearest, ties to even. fp8 saturates, infinities too (cvt.rn.satfinite)."""
     if x.dtype == to:
         return x
     x = widened(x)
@@ -24,7 +24,7 @@ def rounded(x: np.ndarray, to: np.dtype) -> np.ndarray:
 
 
 def cut(x: np.ndarray, to: np.dtype) -> np.ndarray:
-    """Toward zero: what was rounded away from it goes one step back."""
+    """Truncate toward zero. A value that was rounded away from zero goes one step back."""
     near = rounded(x, to)
     wide = widened(x).astype(np.float64)
     beyond = np.abs(widened(near).astype(np.float64)) > np.abs(wide)
@@ -42,9 +42,10 @@ def tf32(x: np.ndarray) -> np.ndarray:
 
 
 def to_integer(x: np.ndarray, to: np.dtype, signed: bool) -> np.ndarray:
-    """As PTX converts: toward zero, held to the range. NaN is 0, the top bit where fp64 or 64 bits take part.
+    """Convert as PTX does, toward zero and clamped to the range. NaN gives 0, or the top bit if fp64 or 64
+    bits take part.
 
-    There are no conversions to fewer than 32 bits; those keep the low bits of one to 32.
+    PTX has no conversions to fewer than 32 bits, so those keep the low bits of a conversion to 32.
     """
     width = max(32, 8 * to.itemsize)
     kind = np.dtype(f"{'i' if signed else 'u'}{width // 8}")

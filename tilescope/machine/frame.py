@@ -6,7 +6,7 @@ from .tree import BadIR
 
 
 class Frame:
-    """A scope; values of the one around it are cut down to this set's programs when first used."""
+    """A scope. Values of the enclosing scope are cut to this set's programs at first use."""
 
     __slots__ = ("programs", "grid", "outer", "rows", "values", "size")
 

@@ -1,4 +1,4 @@
-"""tl.multiple_of, tl.max_contiguous, tl.max_constancy: promises to the compiler, compared with the values."""
+"""Compare the promises tl.multiple_of, tl.max_contiguous and tl.max_constancy with the values."""
 
 import numpy as np
 
@@ -24,7 +24,7 @@ def hold_form(numbers, type: Type | None, line: int) -> None:
 
 
 def checked(perform, op: Op, bound: bool):
-    """What performs the operation within a run, and holds its result to what was promised of it."""
+    """Return a function that performs the operation within a run and checks the result against its promises."""
     hints, type = hints_of(op), op.result_types[0]
 
     def run(run, *values):
@@ -37,8 +37,8 @@ def checked(perform, op: Op, bound: bool):
 
 
 def carried_of(op: Op) -> list[tuple]:
-    """What is promised of the values that a loop carries: the argument's place in the body, its hints, its type, and
-    the loop's line."""
+    """Return the promises about the values that a loop carries:
+    the argument's index in the body, its hints, its type, and the loop's line."""
     found: dict[int, dict] = {}
     if not op.name.startswith("scf.") or not op.regions or not op.regions[-1]:
         return []
@@ -76,7 +76,7 @@ def compare(frame: Frame, hints: dict, value: np.ndarray, type: Type, line: int)
 
 
 def broken(name: str, lines: np.ndarray, number: int, step: int) -> np.ndarray:
-    """Where the values, along their last axis, are not as promised."""
+    """Return where the values, along their last axis, break the promise."""
     places = np.arange(lines.shape[-1])
     steps = np.zeros(lines.shape, bool)  # whether a value follows the one before it
     steps[..., 1:] = lines[..., 1:] == lines[..., :-1] + step
@@ -99,7 +99,7 @@ def sentence(name: str, number: int, got: int, pointer: bool) -> str:
 
 
 def hold_arguments(attributes: list[dict], values: list, line: int) -> None:
-    """What a kernel's text takes for granted of its arguments."""
+    """Check the assumptions that a kernel's text makes about its arguments."""
     for number, (promised, value) in enumerate(zip(attributes, values, strict=True)):
         divisor = promised.get("tt.divisibility", 1)
         if isinstance(divisor, int) and divisor > 1 and isinstance(value, int) and value % divisor:

@@ -1,4 +1,5 @@
-"""Whole numbers: two's complement, shifts past the width, high halves, carries; a scalar division by zero is told."""
+"""Compute whole numbers: two's complement, shifts past the width, high halves, carries.
+A scalar division by zero is reported."""
 
 import numpy as np
 
@@ -28,7 +29,7 @@ for names, factory in {
     pure(*names)(factory)
 
 
-OF_TRUTHS = {  # of one bit: a quotient by one is itself, by none all ones; a shift by one leaves the sign alone
+OF_TRUTHS = {  # one bit: a quotient by one is itself, by none all ones; a shift by one leaves only the sign
     "arith.divsi": lambda a, b: a | ~b,
     "arith.divui": lambda a, b: a | ~b,
     "arith.remsi": lambda a, b: ~b & (a | ~a),
@@ -48,7 +49,7 @@ pure("arith.minui")(over_unsigned(np.minimum))
 
 
 def toward_zero(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """As C divides; the one overflow (the least by -1) wraps, as on a GPU."""
+    """Divide as C does. The one overflow (the least number by -1) wraps, as on a GPU."""
     if a.size and b.size and a.min() >= 0 and b.min() > 0:
         return a // b
     return (a - np.fmod(a, b)) // b
@@ -64,7 +65,8 @@ DIVISIONS = {
 
 @pure(*DIVISIONS)
 def division(op: Op):
-    """By zero a lane holds all ones, as GPUs give; for a scalar it is the answer's mistake, since every lane means it."""
+    """Divide. By zero a lane holds all ones, as on GPUs.
+    A scalar division by zero is the answer's mistake, since every lane uses it."""
     if op.result_types[0].scalar == "i1":
         return OF_TRUTHS[op.name]
     compute, of_unsigned, scalar = DIVISIONS[op.name], op.name.endswith("ui"), not op.result_types[0].shape
@@ -86,7 +88,7 @@ def division(op: Op):
 
 
 def shift(compute, beyond):
-    """A shift by the width or more has no value in LLVM; GPUs hold it at the width."""
+    """Shift. A shift by the width or more has no value in LLVM, and GPUs clamp it at the width."""
 
     def factory(op: Op):
         if op.result_types[0].scalar == "i1":
@@ -115,7 +117,7 @@ def compare(op: Op):
     if predicate >= 6:
         of_unsigned = COMPARE[predicate - 4]
         return lambda a, b: of_unsigned(unsigned(a), unsigned(b))
-    if predicate >= 2 and op.operand_types[0].scalar == "i1":  # signed: true is -1
+    if predicate >= 2 and op.operand_types[0].scalar == "i1":  # signed, so true is -1
         function = COMPARE[predicate]
         return lambda a, b: function(b, a)
     return COMPARE[predicate]

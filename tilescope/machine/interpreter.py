@@ -1,5 +1,5 @@
-"""Runs the programs of one launch, many at a time. Where programs part ways each side goes on with its own rows alone,
-so that no operation ever meets a program that is not there."""
+"""Run the programs of one launch, many at a time. Where programs diverge, each side goes on with its own rows
+only, so no operation ever includes an absent program."""
 
 from collections import Counter
 from math import prod
@@ -12,7 +12,7 @@ from .limits import LOOK_EVERY, Budget
 from .narrow import NARROW, converted
 from .program import Program, Ready, Step
 
-CHUNK_ELEMENTS = 1 << 19  # programs at once: as many as keep the largest value at this size
+CHUNK_ELEMENTS = 1 << 19  # programs run together, limited so that the largest value stays within this size
 CALLED = {  # of arithmetic a line says more
     f"tt.{name}": f"tl.{name}"
     for name in ("load", "store", "dot", "dot_scaled", "gather", "histogram", "atomic_cas")
@@ -21,7 +21,7 @@ CHUNK_BYTES = 1 << 29  # and all values of theirs at this
 
 
 class Launch:
-    """One launch: the program, its grid, what it works on and what it used."""
+    """One launch: the program, its grid, its tensors and the resources it used."""
 
     def __init__(
         self, number: int, program: Program, grid: tuple, memory, budget: Budget, printed, poison_of
@@ -30,11 +30,11 @@ class Launch:
         self.budget, self.printed, self.poison_of = budget, printed, poison_of
         self.counts = Counter()  # how many of each kind of operation ran
         self.frame: Frame | None = None  # of the operation that runs
-        self.turns: turns.Turns | None = None  # where programs wait for each other, who is next
+        self.turns: turns.Turns | None = None  # chooses the next program where programs wait for each other
         self.depth = 0  # of calls
 
     def run(self, arguments: list, programs: np.ndarray, wave: int, seed: int) -> None:
-        """The programs in the order given; `arguments` as the kernel's parameters stand."""
+        """Run the programs in the order given. `arguments` are in the order of the kernel's parameters."""
         kernel = self.program.kernel
         self.budget.hold_bytes(self.program.peak_bytes, kernel.line)
         hints.hold_arguments(kernel.argument_attributes, arguments, kernel.line)
@@ -68,7 +68,7 @@ class Launch:
         return [part[i : i + count] for part in waves for i in range(0, len(part), count)]
 
     def block(self, block: Ready, frame: Frame) -> Step:
-        """Performs a block's operations; returns its terminator."""
+        """Perform a block's operations and return its terminator."""
         outer, self.frame = self.frame, frame
         values, size, budget, counts = frame.values, frame.size, self.budget, self.counts
         try:
@@ -99,13 +99,13 @@ class Launch:
         return block.end
 
     def turn(self, step: Step) -> None:
-        """One turn of a loop, which costs time though nothing else be in it."""
+        """Charge one iteration of a loop, which costs time even if it is empty."""
         self.budget.ticks += 1
         if self.budget.ticks % LOOK_EVERY == 0:
             self.budget.look(step.line, lambda: self.doing(step))
 
     def doing(self, step: Step) -> str:
-        """What runs, for who has to be told that it takes too long."""
+        """Name the running kernel, for the report that it takes too long."""
         count, called = prod(self.grid), CALLED.get(step.op.name, "")
         programs = f"{count:,} program{'s' * (count > 1)}"
         return f"{self.program.kernel.name}, launched as {programs}, was stopped" + f" in {called}" * bool(
@@ -114,7 +114,7 @@ class Launch:
 
 
 def argument(value, dtype: np.dtype) -> np.ndarray:
-    """One of the kernel's arguments; a number too large for its type keeps its low bits."""
+    """Return one of the kernel's arguments. A number too large for its type keeps its low bits."""
     if dtype.kind != "i" or isinstance(value, list):  # a list is a descriptor's row
         return np.array([value], dtype) if dtype not in NARROW else converted(np.array([value]), dtype)
     return np.array([int(value) & ((1 << 8 * dtype.itemsize) - 1)], f"u{dtype.itemsize}").view(dtype)

@@ -1,5 +1,6 @@
-"""What an operation outside dots counts as: "float", "int", "special" (functions and divisions of floats), "convert"
-(between floats and whole numbers) or nothing. Whole numbers that make addresses alone count as "address" (program.py)."""
+"""Class each operation outside dots for the count: "float", "int", "special" (functions and divisions of
+floats), "convert" (between floats and whole numbers) or nothing. Whole numbers that only make addresses count
+as "address" (program.py)."""
 
 from .tree import Op
 

@@ -1,17 +1,18 @@
-"""The functions of NVIDIA's libdevice that a kernel may call: what each computes and on which types."""
+"""List the functions of NVIDIA's libdevice that a kernel may call, with their types and what each computes."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Symbol:
-    function: str  # what it computes; the name of numpy's function where numpy has one
+    function: str  # the function that computes it, or the name of numpy's
     operands: tuple[str, ...]
     result: str
 
 
 def alike(names: str) -> dict[str, str]:
-    """Rows of the functions that libdevice names by what they compute, with an f behind for fp32."""
+    """Return rows of the functions that libdevice names after what they compute,
+    with an f at the end for fp32."""
     return {name: f"{name}f {name}" for name in names.split()}
 
 
@@ -49,7 +50,7 @@ TO_INT = {
     "ilogb": "ilogbf ilogb",
 }
 WITH_INT = {"power_int": "powif powi", "ldexp": "ldexpf ldexp", "scalbn": "scalbnf scalbn"}
-# on fp32 alone: less exact, and quick
+# on fp32 only, less exact and quick
 FAST = {
     **{f"fast_{name}": (f"fast_{name}f", 1) for name in "sin cos tan exp exp10 log log2 log10".split()},
     "fast_divide": ("fast_fdividef", 2),
@@ -82,7 +83,7 @@ INTEGERS = {
 
 
 def _pairs(rows: dict, operands: str, result: str = "{0}") -> dict[str, Symbol]:
-    """A symbol for fp32 and one for fp64 of each row; {0} stands for the type."""
+    """Return a symbol for fp32 and one for fp64 of each row. {0} is replaced by the type."""
     return {
         f"__nv_{name}": Symbol(function, tuple(operands.format(type).split()), result.format(type))
         for function, names in rows.items()

@@ -1,4 +1,4 @@
-"""What one run may use up: processor time, operations on elements, bytes of values, and what it may print."""
+"""Limit what one run may use: processor time, operations on elements, bytes of values, and printed text."""
 
 import time
 from collections.abc import Callable
@@ -18,7 +18,7 @@ class Limits:
 
 
 class Budget:
-    """Counts what a run uses; raises OverLimit where it is used up."""
+    """Count what a run uses. Raise OverLimit when it is used up."""
 
     def __init__(self, limits: Limits):
         self.limits, self.until = limits, time.process_time() + limits.seconds

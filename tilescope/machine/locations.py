@@ -1,14 +1,16 @@
-"""Which line of the answer's cell an operation comes from: the innermost one of a chain of calls."""
+"""Find the line of the answer's cell that an operation comes from, the innermost of a chain of calls."""
 
 import re
 
 from .tree import BadIR
 
 ALIAS = re.compile(r"#(loc\d*) = loc\((.*)\)\s*")
-# a quoted string is passed over in one go, closed or not, or a hostile one would be read again from each of its quotes
+# a quoted string is passed over in one go, closed or not, or a hostile one would be read again from each of
+# its quotes
 WORD = re.compile(r'"((?:[^"\\\n]|\\.)*+)"?(?::(\d{1,9}):\d)?|#(loc\d*)')
 DEEPEST = 64
-# the other names that Triton gives, for tl.range(disable_licm=True); an operation that has it says #loop_annotation
+# the other names that Triton gives, for tl.range(disable_licm=True). An operation that has it says
+# #loop_annotation
 UNHOISTED = (
     "#loop_licm = #llvm.loop_licm<disable = true, versioningDisable = true>",
     "#loop_annotation = #llvm.loop_annotation<licm = #loop_licm>",
@@ -37,7 +39,8 @@ class Locations:
         self.known: dict[str, int] = {}
 
     def line(self, location: str, depth: int = 0) -> int:
-        """The first line of the cell that a location names, itself or by what it refers to; 0 where there is none."""
+        """Return the first line of the cell that a location names, directly or through its references,
+        or 0 if there is none."""
         for file, line, alias in WORD.findall(location):
             if line and file == self.cell:
                 return int(line)

@@ -1,5 +1,5 @@
-"""What is remembered of every element that programs share. Programs are known by their rank in the launch, from 1 on:
-memory that is still zero says nobody, and costs nothing until it is touched."""
+"""Remember what happened to each element that programs share. Programs are known by their rank in the launch,
+from 1 on, so zeroed memory means no program yet and costs nothing until it is touched."""
 
 import numpy as np
 
@@ -11,8 +11,8 @@ FEW_PROGRAMS = (1 << 16) - 1  # whose ranks fit into two bytes
 
 
 class Epochs:
-    """When each element was touched. Until a program has released something all of its epochs are the first, and
-    nothing needs to be kept of them."""
+    """The epoch of each element's last touch.
+    Until a program has released something all its epochs are the first, and nothing is stored."""
 
     def __init__(self, extent: int):
         self.extent, self.past_first = extent, None  # epochs after the first one
@@ -29,8 +29,8 @@ class Epochs:
 
 
 class LastTouch:
-    """Who did one kind of thing to each element: the last one and when; where several did it and nothing orders them,
-    every one of them."""
+    """The last program to do one kind of thing to each element, and when.
+    If several unordered programs did it, remember them all."""
 
     def __init__(self, extent: int, rank: type):
         self.last, self.at = np.zeros(extent, rank), Epochs(extent)
@@ -68,7 +68,7 @@ class LastTouch:
         self.last[element], self.many[element] = NOBODY, False
 
     def apart(self, element: np.ndarray, me: np.ndarray, clocks: Clocks | None) -> np.ndarray:
-        """Where somebody else did it and nothing says that this lies before what `me` does now."""
+        """Return where another program did it and nothing orders that before the next action of `me`."""
         last = self.last[element]
         found = (last != NOBODY) & (last != me)
         if clocks is None:
@@ -93,16 +93,16 @@ class LastTouch:
 
 
 def rank_type(programs: int) -> type:
-    """The type that holds the rank of every one of so many programs."""
+    """Return the type that holds the ranks of this number of programs."""
     return np.uint16 if programs <= FEW_PROGRAMS else np.int32
 
 
 class Marks:
-    """Everything remembered of one tensor during one launch of so many programs."""
+    """Everything remembered of one tensor during one launch of a number of programs."""
 
     def __init__(self, extent: int, programs: int):
         rank = rank_type(programs)
         self.writer, self.wrote_at = np.zeros(extent, rank), Epochs(extent)
         self.reads, self.atomics = LastTouch(extent, rank), LastTouch(extent, rank)
         self.adder = np.zeros(extent, rank)  # of floats, atomically
-        self.release = np.zeros(extent, np.int32)  # number of what was released there
+        self.release = np.zeros(extent, np.int32)  # number of the clock released there

@@ -1,4 +1,4 @@
-"""Where each operation's meaning is found: `pure` ones know their operands alone, `bound` ones the run they are part of.
+"""Find each operation's meaning. `pure` ones know only their operands, `bound` ones the run they are part of.
 
 A factory takes the operation from the tree, reads its attributes once, and returns what is called for every execution.
 """

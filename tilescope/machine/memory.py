@@ -1,4 +1,4 @@
-"""How the programs of one run reach memory: loads and stores, each counted and held to its bounds and its order."""
+"""Load and store for the programs of one run. Each access is counted and checked for bounds and order."""
 
 from dataclasses import asdict
 from math import prod
@@ -26,11 +26,11 @@ class Memory:
         self.order: Order | None = None
         self.read_unwritten: list[dict] = []
         self.masked: set[int] = set()  # lines of loads with masked lanes and no `other`
-        self.stored_twice: list[list[int]] = []  # pairs of programs, where places alone are noted
+        self.stored_twice: list[list[int]] = []  # pairs of programs, where only elements are noted
         self.executed: dict[int, np.ndarray] = {}  # store -> how often each program has come by
-        self.places_alone = False  # whether stores are noted by their places, and change nothing
-        self.watcher = None  # called for every access that is counted: (frame, lanes, kind, line)
-        self.probe = None  # whose `asked` gets the addresses of every access: (access, addresses)
+        self.places_alone = False  # whether stores note only their elements and change nothing
+        self.watcher = None  # called for every counted access with (frame, lanes, kind, line)
+        self.probe = None  # whose `asked` gets the addresses of every access as (access, addresses)
         self.changes = 0  # how often memory changed, for programs that wait for it
         self.left_out = 0  # how often lanes were left out of an access, where a run goes on after mistakes
 
@@ -79,7 +79,7 @@ class Memory:
                 self.read_unwritten.append({"tensor": tensor.name, "element": element, "line": line})
 
     def stored(self, run, lanes: Lanes, new: np.ndarray, line: int, place: int) -> None:
-        """`place` tells one store of the kernel from all others."""
+        """Note a store. `place` tells one store of the kernel from all others."""
         if lanes.tensor.written is not None:
             lanes.tensor.written[lanes.element] = True
         if self.places_alone:
@@ -148,7 +148,7 @@ def left_out_of(parts: list[Lanes], pointer: np.ndarray, mask: np.ndarray | None
 
 
 def place(found: np.ndarray, lanes: Lanes, values: np.ndarray) -> None:
-    """Puts the active lanes' values where they belong; `other` may have more lanes than the pointers."""
+    """Write the active lanes' values to their addresses. `other` may have more lanes than the pointers."""
     if found.shape == lanes.shape:
         found[lanes.active] = values
         return

@@ -1,4 +1,4 @@
-"""What a compiler must know of a module before LLVM sees it: how much there is, and what loops carry round."""
+"""Measure a module before LLVM compiles it: its amount of code, and the values that loops carry round."""
 
 from collections.abc import Iterator
 from math import prod
@@ -8,7 +8,7 @@ from .rules_of_numbers import bits
 from .tree import Block, Module, Op, Type
 
 THREADS = 32  # of a warp
-HOPELESS_REGISTERS = 512  # of 32 bits for one value; a thread has 255, and LLVM would spend minutes on it
+HOPELESS_REGISTERS = 512  # 32-bit registers for one value. A thread has 255, and LLVM would spend minutes
 
 
 class ModuleSize(NamedTuple):
@@ -45,7 +45,7 @@ def registers(type: Type, num_warps: int) -> int:
 
 
 def hopeless(module: Module, num_warps: int) -> str:
-    """What is wrong where a running tile could not fit in registers by far; nothing where all may."""
+    """Return a complaint if a running tile could not nearly fit in registers, else nothing."""
     found = module_size(module)
     needed = found.registers(num_warps)
     if needed <= HOPELESS_REGISTERS:

@@ -1,6 +1,6 @@
-"""Names of a module made its own: none that the answer chose remains but the kernel's, where that is a plain word.
+"""Rename everything in a module. Of the answer's names only the kernel's remains, if it is a plain word.
 
-MLIR lets two regions side by side use one name for two values; here a name means one value of its function.
+MLIR lets two adjacent regions use one name for two values. Here a name means one value of its function.
 """
 
 import re
@@ -69,7 +69,7 @@ def _function(op: Op, chosen: dict[str, str]) -> Function:
 class Renamer:
     def __init__(self, functions: dict[str, str]):
         self.functions = functions
-        self.values: dict[str, str] = {}  # of all regions around the place where it stands
+        self.values: dict[str, str] = {}  # of all regions around it
         self.words: dict[str, str] = {}
         self.numbers, self.labels = count(), count()
 

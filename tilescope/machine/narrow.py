@@ -1,6 +1,7 @@
-"""bf16 and fp8, which numpy lacks: what their bits mean in fp32, and fp32 rounded to them.
+"""Handle bf16 and fp8, which numpy lacks: their bits as fp32, and fp32 rounded to them.
 
-Where ml_dtypes is installed arrays carry its types, so that others can read them; no arithmetic of its own is used.
+Where ml_dtypes is installed arrays carry its types, so that other libraries can read them. Its arithmetic is
+never used.
 """
 
 from dataclasses import replace
@@ -11,7 +12,7 @@ try:
     import ml_dtypes
 
     BF16, E4M3, E5M2 = map(np.dtype, (ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2))
-except ImportError:  # a browser tab: the same bits under names of our own
+except ImportError:  # in a browser tab, the same bits under names of our own
     BF16, E4M3, E5M2 = (np.dtype([(n, f"<u{size}")]) for n, size in (("bf16", 2), ("e4m3", 1), ("e5m2", 1)))
 
 NARROW = frozenset({BF16, E4M3, E5M2})
@@ -22,7 +23,7 @@ SIGN, QUIET_NAN = 0x80, np.uint32(0x7FC00000)
 
 
 def meant(bits: int, to: np.dtype) -> float:
-    """Return what a pattern without its sign stands for."""
+    """Return the number that a pattern without its sign means."""
     mantissa = MANTISSA[to]
     bias = (1 << 6 - mantissa) - 1
     if bits > int(np.float32(LARGEST_FP8[to]).view(np.uint32) >> 23 - mantissa) - (127 - bias << mantissa):
@@ -34,7 +35,7 @@ def meant(bits: int, to: np.dtype) -> float:
 
 
 def table(to: np.dtype) -> np.ndarray:
-    """Return the fp32 of every pattern; a NaN keeps its sign."""
+    """Return the fp32 number of every pattern. A NaN keeps its sign."""
     half = np.array([meant(bits, to) for bits in range(SIGN)], np.float32)
     both = np.concatenate([half, -half])
     raw = both.view(np.uint32).copy()
@@ -47,7 +48,7 @@ WIDE = {to: table(to) for to in MANTISSA}
 
 
 def widened(x: np.ndarray) -> np.ndarray:
-    """Return bf16 or fp8 as fp32, exactly; anything else as it is."""
+    """Return bf16 or fp8 as fp32, exactly, and anything else unchanged."""
     if x.dtype not in NARROW:
         return x
     raw = x.view(f"u{x.dtype.itemsize}")
@@ -57,7 +58,8 @@ def widened(x: np.ndarray) -> np.ndarray:
 
 
 def converted(x: np.ndarray, to: np.dtype) -> np.ndarray:
-    """Return numbers as another type, rounded to the nearest, ties to even; past fp8's largest is infinite or NaN."""
+    """Return numbers as another type, rounded to the nearest, ties to even.
+    Past fp8's largest is infinite or NaN."""
     x = widened(np.asarray(x))
     if to not in NARROW:
         return x.astype(to, copy=False)
@@ -90,7 +92,7 @@ def to_fp8(wide: np.ndarray, to: np.dtype) -> np.ndarray:
 
 
 def in_fp32(factory):
-    """Let a factory of operations on floats see bf16 as fp32: the result is rounded once."""
+    """Let a factory of operations on floats see bf16 as fp32. The result is rounded once."""
 
     def made(op):
         kinds = [type.dtype for type in (*op.operand_types, *op.result_types)]

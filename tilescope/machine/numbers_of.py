@@ -1,4 +1,4 @@
-"""Reads the attributes of an operation as the numbers they stand for."""
+"""Read an operation's attributes as numbers."""
 
 import numpy as np
 

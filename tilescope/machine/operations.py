@@ -1,4 +1,4 @@
-"""The operations that a kernel may use, one list for every machine: a row says all that one may hold."""
+"""List the operations that a kernel may use, one list for every machine. A row says all that one may hold."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -23,12 +23,12 @@ class Row:
     results: int | tuple[int, int]
     rule: Callable[[Op], str]  # what is wrong with the types, or nothing
     attributes: dict = field(default_factory=dict)  # Triton's "properties", printed within <{ }>
-    extras: dict = field(default_factory=dict)  # what it may carry beside, printed within { }
+    extras: dict = field(default_factory=dict)  # attributes it may also carry, printed within { }
     regions: int | tuple[int, int] = 0
     successors: int = 0
     ends_block: bool = False
-    within: tuple[str, ...] = ()  # the operations that it must stand in, where it matters
-    combines: bool = False  # may stand in the region of a reduction or a scan
+    within: tuple[str, ...] = ()  # the operations that must enclose it, if that matters
+    combines: bool = False  # whether the region of a reduction or a scan may contain it
 
 
 HINTS = {"tt.divisibility": Hint(), "tt.contiguity": Hint(), "tt.constancy": Hint()}
@@ -82,12 +82,12 @@ def rows(names: str, *columns, **more) -> list[Row]:
 
 
 def outside(names: str, *columns, **more) -> list[Row]:
-    """Rows of what may not stand in the region of a reduction or a scan."""
+    """Return rows of operations that the region of a reduction or a scan may not contain."""
     return rows(names, *columns, combines=False, **more)
 
 
 def ending(name: str, within: tuple[str, ...], rule=control.anything, **more) -> Row:
-    """What ends a block and hands on any values: what they must be is for what it stands in to say."""
+    """Return a row that ends a block and hands on any values. The enclosing operation checks them."""
     return Row(name, (0, MANY), 0, rule, ends_block=True, within=within, **more)
 
 

@@ -1,4 +1,5 @@
-"""Races within one launch: an element that one program writes and another reads or writes, unless atomics order them."""
+"""Find races within one launch:
+one program writes an element that another reads or writes, and no atomic orders them."""
 
 from dataclasses import dataclass
 
@@ -34,7 +35,7 @@ class Race:
 
 
 class Order:
-    """Of one launch; `rank` turns a program into its place among those that run."""
+    """Of one launch. `rank` maps a program to its rank among those that run."""
 
     def __init__(
         self,
@@ -96,7 +97,7 @@ class Order:
             marks.reads.note(element, me, self.clocks)
 
     def unwritten_before(self, marks: Marks, element, me) -> np.ndarray:
-        """Where another program wrote, and not before."""
+        """Return where another program wrote, not ordered before."""
         writer = marks.writer[element]
         foreign = (writer != NOBODY) & (writer != me)
         if self.clocks is not None and foreign.any():
@@ -104,7 +105,7 @@ class Order:
         return foreign
 
     def write(self, run, lanes: Lanes, there: np.ndarray, new: np.ndarray, line: int) -> None:
-        """Puts the values into memory; the same value written twice races with nobody."""
+        """Put the values into memory. Writing the value that is already there is never a race."""
         tensor, marks = lanes.tensor, self.marks[lanes.tensor.name]
         element, me = lanes.element, self.me(run.frame, lanes)
         changed = np.repeat(bits(there[lanes.index]) != bits(new), lanes.wide)
@@ -124,10 +125,10 @@ class Order:
             self.twice(run, tensor, int(element[lane]), int(me[lane]), line)
         if self.clocks is not None:
             marks.wrote_at[element] = self.clocks.epoch(marks.writer[element])
-            marks.reads.clear(element[changed])  # what comes after this write comes after them too
+            marks.reads.clear(element[changed])  # what follows this write also follows them
 
     def twice(self, run, tensor, element: int, me: int, line: int) -> None:
-        """Keeps that lanes of one program store different values to one element at once."""
+        """Forbid that lanes of one program store different values to one element together."""
         program = self.ids(run, me)
         message = (
             f"one store of program {ids(program)} writes different values to {element_of(tensor, element)}"
@@ -138,7 +139,8 @@ class Order:
     # ---- atomics
 
     def atomic(self, run, lanes: Lanes, changed: np.ndarray, sem: int, adds_floats: bool, line: int) -> None:
-        """One access; program after program in the order of its rows. `changed`: lanes that altered memory."""
+        """Perform one access, program after program in the order of its rows.
+        `changed` marks lanes that altered memory."""
         tensor, marks = lanes.tensor, self.marks[lanes.tensor.name]
         element, me = lanes.element, self.me(run.frame, lanes)
         changed = np.repeat(changed, lanes.wide)

@@ -1,5 +1,5 @@
-"""Which masked loads without `other` reach a result: a second run gives their lanes another content, and what changes
-tells it."""
+"""Find masked loads without `other` that reach a result.
+A second run fills their lanes differently, and any change in the outputs gives them away."""
 
 from collections.abc import Callable
 
@@ -13,8 +13,8 @@ MOST_LINES = 16
 def reaching(
     again: Callable[[tuple[int, ...]], tuple[Report, dict[str, np.ndarray]]], lines: list[int]
 ) -> list[dict]:
-    """For each line that matters: the outputs that changed, or the error that came or went. `again(lines)` runs anew
-    with other content in the masked lanes of these lines."""
+    """Return, for each line that matters, the outputs that changed, or the error that appeared or vanished.
+    `again(lines)` runs again with other content in the masked lanes of these lines."""
     if not lines:
         return []
     base, other = again(()), again(tuple(lines))
@@ -23,7 +23,8 @@ def reaching(
         return []
     found = []
     for line in lines[:MOST_LINES]:
-        # A product of two NaNs stays one when one of them goes: so each line also stays as it was, alone.
+        # A product of two NaNs stays NaN when one is replaced, so each line also keeps its content once while
+        # the others change.
         rest = tuple(one for one in lines if one != line)
         changed = difference(base, again((line,))) or (rest and difference(other, again(rest)))
         if changed:

@@ -1,4 +1,4 @@
-"""What kernels print (tl.device_print), with the program and the line it came from, up to a limit."""
+"""Collect what kernels print (tl.device_print), with the program and its line, up to a limit."""
 
 from dataclasses import dataclass
 

@@ -1,5 +1,5 @@
-"""A module made ready to run: every operation with the function that performs it, what it counts as, and which values
-nobody needs after it."""
+"""Make a module ready to run.
+Each operation gets its function, its class for counting, and the values that it is the last to need."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -31,12 +31,12 @@ class Step:
     weight: int  # elements a program works on
     inner: list[list["Ready"]]
     frees: tuple[str, ...] = ()
-    shares: bool = False  # an atomic or volatile access: where programs take turns, the next may come
+    shares: bool = False  # an atomic or volatile access, where programs that take turns may switch
 
 
 @dataclass(slots=True)
 class Ready:
-    """A block made ready; `steps` without its terminator."""
+    """A block made ready, its `steps` without the terminator."""
 
     block: Block
     steps: list[Step] = field(default_factory=list)
@@ -53,7 +53,7 @@ class Program:
     peak_bytes: int  # most that the values of one program can take at a time
     waits: bool  # whether a program may wait in a loop for what another does
     atomics: bool
-    ids_read: tuple[int, ...]  # axes of the grid that programs ask their place on
+    ids_read: tuple[int, ...]  # axes of the grid on which programs ask their index
 
 
 def elements(type: Type) -> int:
@@ -81,7 +81,7 @@ def prepare(module: Module) -> Program:
 
 
 def blocks_of(blocks: list[Block], stored: set[str]) -> list[Ready]:
-    """`stored`: the values that what is stored is computed from."""
+    """Return the blocks made ready. `stored` holds the values that stored data is computed from."""
     ready = [made_ready(block, stored) for block in blocks]
     here = [set(used_in(block)) for block in ready]
     for place, block in enumerate(ready):
@@ -151,7 +151,8 @@ def used_in(block: Ready):
 
 
 def free_at_last_use(block: Ready, elsewhere: set) -> None:
-    """Every step learns which of this block's own values it is the last to use; unused results go at once."""
+    """Tell every step which of this block's own values it is the last to use.
+    Unused results are freed immediately."""
     needed = elsewhere | set(block.end.operands)
     for step in reversed(block.steps):
         used = {*step.operands, *(n for region in step.inner for inner in region for n in used_in(inner))}
@@ -160,7 +161,7 @@ def free_at_last_use(block: Ready, elsewhere: set) -> None:
 
 
 def waits(functions: dict, blocks: list[Ready], inside: bool, callers: tuple) -> bool:
-    """Whether a loop without a known number of turns holds an atomic or volatile access."""
+    """Return whether a loop with an unknown number of iterations holds an atomic or volatile access."""
     for block in blocks:
         for step in block.steps:
             if inside and step.shares:
@@ -179,7 +180,7 @@ def waits(functions: dict, blocks: list[Ready], inside: bool, callers: tuple) ->
 
 
 class Peaks:
-    """The most bytes that one program's values take at a time, as their types say; broadcasts count in full."""
+    """The most bytes that one program's values take at a time, by their types. Broadcasts count in full."""
 
     def __init__(self, module: Module, functions: dict):
         self.module, self.functions, self.done = module, functions, {}

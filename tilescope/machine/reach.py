@@ -1,4 +1,4 @@
-"""Which lanes of an access reach which tensor, and whether they may."""
+"""Find which lanes of an access reach which tensor, and whether they may."""
 
 from dataclasses import dataclass
 from math import prod
@@ -38,7 +38,7 @@ class Lanes:
         return covered(self.offset // self.tensor.itemsize, self.wide)
 
     def per_element(self, of_rows: np.ndarray) -> np.ndarray:
-        """What the program of each of those elements has."""
+        """Return the value of each element's program."""
         if self.rows == 1:
             return np.full(self.offset.size * self.wide, of_rows[0])
         return np.repeat(of_rows, self.counts * self.wide)
@@ -50,7 +50,7 @@ def covered(first: np.ndarray, wide: int) -> np.ndarray:
 
 @dataclass(slots=True)
 class Access:
-    """What the tree says of one access, for all its executions."""
+    """The facts of one access in the tree, shared by all its executions."""
 
     kind: str  # "load", "store", "atomic"
     size: int
@@ -59,7 +59,8 @@ class Access:
 
 
 def reach(run, access: Access, pointer: np.ndarray, mask: np.ndarray | None) -> list[Lanes]:
-    """The lanes of an access, tensor by tensor; one that leaves its tensor is a mistake, and is left out."""
+    """Return the lanes of an access, tensor by tensor.
+    A lane that leaves its tensor is a mistake and is left out."""
     shape = np.broadcast_shapes(pointer.shape, mask.shape) if mask is not None else pointer.shape
     address, active = np.broadcast_to(pointer, shape), None
     if mask is not None and not mask.all():
@@ -128,7 +129,8 @@ def misaligned(run, access: Access, tensor: Storage, bad: np.ndarray, counts) ->
 
 
 def may_write(run, access: Access, lanes: Lanes) -> bool:
-    """Whether a kernel may write there: inputs are not for it to write, nor the gaps between rows, and it is told so."""
+    """Check that a kernel may write there.
+    Inputs and the gaps between rows are read-only, and the error says so."""
     tensor = lanes.tensor
     tensor.keep()
     if tensor.role == "in":

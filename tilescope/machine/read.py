@@ -1,7 +1,8 @@
-"""Reads Triton IR in MLIR's generic form: one grammar for every operation, so nothing here knows what one means.
+"""Read Triton IR in MLIR's generic form. One grammar covers every operation, so nothing here knows what one
+means.
 
-The text is hostile. Every pattern is linear, depth and counts are capped, and whatever is wrong ends in BadIR.
-What an operation may carry and whether its types agree is for verify.py to say.
+The text is hostile. Every pattern is linear, depth and counts are capped, and any fault ends in BadIR.
+verify.py decides what an operation may carry and whether its types agree.
 """
 
 import re
@@ -33,7 +34,7 @@ OF_DIALECT = re.compile(r"#[a-z_]+\.[a-z_]+(?:<([\w, ]{0,80})>)?")
 
 
 def read(text: str, cell: str = "<answer>") -> Module:
-    """The module that a text holds; lines are those of `cell`. BadIR where it holds none."""
+    """Return the module of a text, with lines of `cell`. Raise BadIR if it isn't one."""
     if len(text) > MOST_CHARACTERS:
         raise BadIR(f"Triton IR must be {MOST_CHARACTERS >> 20} MiB at most, got {len(text) >> 20} MiB")
     places, rest = locations.split(text)
@@ -116,7 +117,7 @@ class Reader(Scanner):
         return operands, self.many(self.type, ")") if self.take("(") else [self.type()]
 
     def line(self) -> int:
-        """The line of a location, where one stands here."""
+        """Return the line of a location, if the text has one here."""
         if short := ALIAS_OF_LOCATION.match(self.text, self.at):
             self.at = short.end()
             self.skip()
@@ -169,7 +170,7 @@ class Reader(Scanner):
             attributes[name] = value
 
     def entry(self, depth: int):
-        """A name and what it stands for; only a constant's value has a type that matters."""
+        """Read a name and its value. Only a constant's value has a type that matters."""
         name = unquoted(self.match(QUOTED, "a name")[1]) if self.peek('"') else self.match(NAME, "a name")[0]
         if not self.take("="):
             return name, True
@@ -215,7 +216,7 @@ class Reader(Scanner):
         return int(self.match(INTEGER, "a whole number")[0])
 
     def hint(self) -> tuple[int, ...]:
-        """`dense<[16, 1]> : tensor<2xi32>`: one number for each axis."""
+        """Read one whole number for each axis: `dense<[16, 1]> : tensor<2xi32>`."""
         value, type = read_value(self)
         if len(type.shape) != 1 or type.shape[0] > 32 or type.scalar not in ("i32", "i64"):
             raise BadIR("a list of whole numbers must have one axis and 32 numbers at most, got another one")

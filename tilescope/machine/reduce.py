@@ -45,7 +45,8 @@ def region_of(op: Op) -> Block:
 
 
 def with_constants(module: Module) -> None:
-    """Puts constants into the combining regions that use them: MLIR moves them out, in front of the operation."""
+    """Put constants into the combining regions that use them, because MLIR moves them out,
+    in front of the operation."""
     for function in module.functions.values():
         ops = list(all_ops(function.blocks))
         constants = {op.results[0]: op for op in ops if op.name == "arith.constant"}
@@ -70,7 +71,7 @@ def all_ops(blocks: list[Block]):
 
 
 def combiner(op: Op):
-    """What the region computes from whole arrays."""
+    """Return the function that computes the region on whole arrays."""
     block = region_of(op)
     *ops, end = needed_ops(block)
     if any(inner.name not in PURE for inner in ops):
@@ -102,7 +103,7 @@ def keeping_type(fold, x: np.ndarray) -> dict:
 
 
 def in_turn(fold, x: np.ndarray, axis: int) -> list[np.ndarray]:
-    """Fold bf16 along an axis, rounded after each step; all that comes on the way."""
+    """Fold bf16 along an axis, rounded after each step. Return all intermediate results."""
     found = [x.take(0, axis)]
     for at in range(1, x.shape[axis]):
         found.append(converted(fold(widened(found[-1]), widened(x.take(at, axis))), x.dtype))
@@ -121,7 +122,7 @@ def reduce(op: Op):
         return (fold.reduce(x, axis=axis, **keeping_type(fold, x)),)
 
     def halved(*xs):
-        """Halves onto each other, whatever the region computes; its sides are powers of two."""
+        """Fold halves onto each other, whatever the region computes. Its sides are powers of two."""
         xs = aligned(xs, op.operand_types)
         while xs[0].shape[axis] > 1:
             half = xs[0].shape[axis] // 2
@@ -164,7 +165,8 @@ def scan(op: Op):
 
 
 def region_weight(op: Op) -> list[tuple[Op, int]]:
-    """The operations of the region and how often each runs, for the count of operations: n lanes become one in n - 1."""
+    """Return the region's operations and how often each runs, for the count.
+    n lanes become one in n - 1 steps."""
     elements = prod(op.operand_types[0].shape)
     if op.name == "tt.reduce":
         elements -= prod(op.result_types[0].shape)

@@ -1,4 +1,4 @@
-"""What a run tells: plain data, made for the other side of a wall."""
+"""Report a run as plain data, for the other side of the jail's wall."""
 
 from dataclasses import dataclass, field
 
@@ -28,18 +28,18 @@ class Report:
     )  # output -> how many elements, and the first's index
     written_by_waves: dict[str, list[int]] = field(
         default_factory=dict
-    )  # where it was asked: output -> by axis, the indices that each wave wrote, summed
+    )  # if requested, output -> by axis, the indices that each wave wrote, summed
     shares: dict[str, list[int]] = field(
         default_factory=dict
-    )  # where places alone were asked: output -> elements that were written, and those of the busiest program
+    )  # if only elements were requested, output -> written elements, and those of the busiest program
     stored_twice: list[list[int]] = field(
         default_factory=list
-    )  # where places alone were asked: pairs of programs that store to one element
+    )  # if only elements were requested, pairs of programs that store to one element
     read_unwritten: list[dict] = field(default_factory=list)
     masked_lines: list[int] = field(default_factory=list)  # of loads that had masked lanes and no `other`
     ids_read: list[list[int]] = field(
         default_factory=list
-    )  # of each step: the axes of its grid that the kernel asks for
-    mistakes: list[dict] = field(default_factory=list)  # that a run went on after, each place once
+    )  # for each step, the axes of its grid that the kernel uses
+    mistakes: list[dict] = field(default_factory=list)  # mistakes that a run survived, each location once
     error: dict | None = None
     seconds: float = 0.0  # of processor time

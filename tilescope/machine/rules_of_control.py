@@ -1,4 +1,4 @@
-"""How the types of loops, branches, folds and words agree, with those of their regions."""
+"""Check that the types of loops, branches, folds and words agree with those of their regions."""
 
 from math import prod
 
@@ -7,7 +7,7 @@ from .tree import Op, Type
 
 
 def folds(op: Op) -> str:
-    """A reduction or a scan: its region says how two become one."""
+    """Check a reduction or a scan, whose region combines two elements into one."""
     shape, axis = op.operand_types[0].shape, op.attributes["axis"]
     if any(type.shape != shape or type.scalar == "desc" for type in op.operand_types) or axis >= len(shape):
         return "must have tensors of one shape with its axis"
@@ -56,7 +56,7 @@ def loop(op: Op) -> str:
 
 
 def branch(op: Op) -> str:
-    """scf.if: a second region without operations is one that is not there."""
+    """Check scf.if. A second region without operations counts as absent."""
     then, *other = op.regions
     if op.operand_types != [I1]:
         return "must ask one truth value"

@@ -1,4 +1,4 @@
-"""How the types of an operation on memory agree."""
+"""Check that the types of an operation on memory agree."""
 
 from .rules_of_numbers import COUNTS, FLOATS, bits, either
 from .tree import Op, Type
@@ -74,7 +74,7 @@ def descriptor_store(op: Op) -> str:
 
 
 def descriptor_rows(op: Op) -> str:
-    """Rows gathered or scattered: the descriptor's tile has one, the indices say which."""
+    """Check rows gathered or scattered. The descriptor's tile has one row, the indices select it."""
     what, rows, column, *tiles = op.operand_types
     tile = (tiles or op.result_types)[0]
     if what.scalar != "desc" or len(what.shape) != 2 or what.shape[0] != 1 or column != I32:

@@ -1,4 +1,4 @@
-"""How the types of an operation on numbers agree: a rule says what is wrong with one, or nothing.
+"""Check that the types of an operation on numbers agree. A rule returns the fault, or nothing.
 
 A rule runs where the number of operands and results and the attributes are right already.
 """
@@ -23,7 +23,7 @@ def either(kinds: frozenset) -> str:
 
 
 def alike(kinds: frozenset):
-    """Operands and results are all of one type, a number of `kinds` or a tensor of it."""
+    """Require one type for operands and results: a number of `kinds` or a tensor of that number."""
 
     def rule(op: Op) -> str:
         types = op.operand_types + op.result_types
@@ -35,7 +35,7 @@ def alike(kinds: frozenset):
 
 
 def converts(source: frozenset, result: frozenset, sizes="any"):
-    """One number (or a tensor of it) becomes another: `sizes` is wider, narrower, same or any."""
+    """Convert one number (or tensor) to another type. `sizes` is wider, narrower, same or any."""
 
     def rule(op: Op) -> str:
         old, new = op.operand_types[0], op.result_types[0]

@@ -1,4 +1,4 @@
-"""How the types of an operation that moves or multiplies whole tensors agree."""
+"""Check that the types of an operation that moves or multiplies whole tensors agree."""
 
 from math import prod
 

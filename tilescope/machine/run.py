@@ -1,4 +1,4 @@
-"""The one entry: every step of a plan, one after the other, on the same tensors."""
+"""Run a plan, the one entry: every step, one after the other, on the same tensors."""
 
 import time
 from collections.abc import Callable
@@ -31,11 +31,11 @@ OURS = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError,
 
 @dataclass(frozen=True)
 class Launching:
-    """One step of a plan: its kernel, its grid and its arguments in the order of the parameters."""
+    """One step of a plan: its kernel, its grid, and its arguments in the order of the parameters."""
 
     module: Module
     grid: tuple[int, int, int]
-    arguments: list[tuple[str, object]]  # ("tensor", name) or (type, value): ("i32", 5), ("fp32", 0.5)
+    arguments: list[tuple[str, object]]  # ("tensor", name) or (type, value) like ("i32", 5) or ("fp32", 0.5)
 
 
 def run(
@@ -55,13 +55,13 @@ def run(
     goes_on: bool = False,
     probe=None,
 ) -> Report:
-    """`programs`: for each step the ones to run, where not all. `counting`: "full", "values" without traffic, or "places":
-    where anything is written, and nothing else.
-    Lines of `poisoned_lines` fill masked lanes with the other poison. `watcher` is called for every access:
-    (frame, lanes, kind, line). `launch` makes what runs the pass that counts, where another than Launch shall.
-    A run that `goes_on` keeps mistakes in its report, and does the rest of what it can:
-    lanes outside their tensor are left out, and loads give 0 there. `probe.around` is shown every step before it runs, and
-    may put something around what performs it; `probe.asked` gets the addresses of every access."""
+    """Run a plan. `programs` selects programs for each step if not all run. `counting` is "full", "values"
+    without traffic, or "places", which notes only written elements. Lines of `poisoned_lines` fill masked
+    lanes with the other poison. `watcher` is called for every access with (frame, lanes, kind, line).
+    `launch` replaces Launch in the pass that counts. A run that `goes_on` keeps mistakes in its report and
+    does the rest of its work: lanes outside their tensor are left out, and loads give 0 there. `probe.around`
+    is shown every step before it runs and may wrap the function that performs it. `probe.asked` gets the
+    addresses of every access."""
     if counting not in COUNTING:
         raise ValueError(f"counting must be one of {', '.join(COUNTING)}, got {counting!r}")
     limits = limits or Limits()
@@ -127,7 +127,7 @@ class Run:
         go = OnePass(self, number, program, grid, arguments)
         before = Kept(self.tensors) if self.runs_twice(program, everyone, count) else None
         try:
-            if program.atomics:  # who comes first matters: a race may show in one order alone
+            if program.atomics:  # order matters: some races show up in one schedule only
                 go(everyone[::-1], self.seed + 1, quietly=True, full=False)
                 before.back()
                 if self.mistakes is not None:
@@ -142,7 +142,7 @@ class Run:
         self.report.launches.append(launch)
 
     def prepared(self, module: Module) -> Program:
-        """Prepare a module once: for all runs, or where a probe stands around each operation for this run alone."""
+        """Prepare a module once for all runs. If a probe wraps each operation, prepare it for this run only."""
         if self.probe is None:
             if module.prepared is None:
                 module.prepared = prepare(module)
@@ -158,7 +158,7 @@ class Run:
         return program.atomics or (self.full and everyone.size == count > self.wave)
 
     def count_again(self, go, launch: LaunchReport, everyone, idle, before: Kept) -> None:
-        """Programs that do nothing make no wave longer: those that do something stand together."""
+        """Count again with the busy programs adjacent, because idle programs don't make a wave longer."""
         busy, after = np.setdiff1d(everyone, idle), before.now()
         before.back()
         again = go(np.concatenate([busy, idle]), self.seed, quietly=True, full=True)
@@ -178,7 +178,7 @@ class Run:
         ]
 
     def argument(self, number: int, type: Type, kind: str, value):
-        """What the kernel gets: a number, or the place of a tensor."""
+        """Return the kernel's argument, a number or the address of a tensor."""
         if kind == "tensor":
             tensor = self.named(value)
             fits = type.scalar == "ptr" and same_but_for_sign(tensor.elements.dtype, NUMPY[type.element])
@@ -256,7 +256,7 @@ class OnePass:
 
 
 def same_but_for_sign(stored: np.dtype, read: np.dtype) -> bool:
-    """A tensor's type as IR spells it: without the sign of whole numbers."""
+    """Return a tensor's type as the IR spells it, without the sign of whole numbers."""
     return stored == read or (stored.kind == "u" and read.kind == "i" and stored.itemsize == read.itemsize)
 
 

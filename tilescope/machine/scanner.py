@@ -1,4 +1,4 @@
-"""A place in a text, moved over what is expected there: no pattern here takes more than time linear in the text."""
+"""A position in a text that moves past expected text. Each pattern here takes time linear in the text."""
 
 import re
 
@@ -45,7 +45,7 @@ class Scanner:
         return found
 
     def many(self, one, end: str, most: int = MOST) -> list:
-        """What `one` reads, with commas between, up to `end`."""
+        """Read what `one` reads, with commas between, up to `end`."""
         found = []
         if self.take(end):
             return found

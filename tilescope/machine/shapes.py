@@ -1,4 +1,4 @@
-"""Tensors turned, joined, cut and indexed; no arithmetic on their elements."""
+"""Turn, join, cut and index tensors, with no arithmetic on their elements."""
 
 import numpy as np
 

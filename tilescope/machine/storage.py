@@ -1,5 +1,5 @@
-"""Tensors as a launch sees them. No address is real: a tensor's number stands in the high bits of its pointers, so an
-access outside it is seen by its offset and reaches nothing."""
+"""Tensors as a launch sees them. Addresses aren't real. The high bits of a pointer hold its tensor's number,
+so an access outside it is seen by its offset and reaches nothing."""
 
 from math import prod
 
@@ -11,8 +11,8 @@ ROLES = ("in", "out", "inout", "scratch")
 
 
 class Storage:
-    """One tensor: flat elements from the first it owns to the last, and, where it `remembers`, what happened to each over
-    all launches."""
+    """One tensor: flat elements from the first it owns to the last. If it `remembers`, it also keeps the
+    history of each element over all launches."""
 
     def __init__(
         self,
@@ -34,9 +34,9 @@ class Storage:
         self.strides = tuple(strides) if strides is not None else contiguous(self.shape)
         self.axes = axes if len(axes) == len(self.shape) else "0123456789"[: len(self.shape)]
         self.bytes = self.elements.view(np.uint8)
-        self.shared = role != "in"  # nobody may write an input: who reads it needs no record
+        self.shared = role != "in"  # inputs are never written, so their readers need no record
         self.loads, self.stores = (np.zeros(self.extent if remembers else 0, np.uint32) for _ in range(2))
-        self.remembers, self.keepers = remembers, []  # keepers: of what it holds, told before it is written
+        self.remembers, self.keepers = remembers, []  # copies of its content, notified before a write
         self.written = np.zeros(self.extent, bool) if role == "out" else None
         # the last program to write each element
         self.writer = np.full(self.extent, -1, np.int32) if self.shared and remembers else None
@@ -44,7 +44,7 @@ class Storage:
         self.owned = self._owned()
 
     def _owned(self) -> np.ndarray | None:
-        """True where an element of the tensor lies; None where there are no gaps."""
+        """Return True where the tensor owns an element, or None if it has no gaps."""
         if prod(self.shape) >= self.extent:
             return None
         owned = np.zeros(self.extent, bool)
@@ -81,7 +81,7 @@ class Storage:
 
 
 class Kept:
-    """What tensors held when this began, as far as they were written since."""
+    """The earlier content of tensors written since this began."""
 
     def __init__(self, tensors: list[Storage]):
         self.tensors: list[Storage] = tensors
@@ -94,11 +94,11 @@ class Kept:
         return tensor.elements.copy(), None if tensor.written is None else tensor.written.copy()
 
     def now(self) -> dict[Storage, tuple]:
-        """What the written tensors hold now."""
+        """Return the present content of the written tensors."""
         return {tensor: self.copy(tensor) for tensor in self.kept}
 
     def back(self, to: dict[Storage, tuple] | None = None) -> None:
-        """Puts them back to where this began, or to what they held at another time."""
+        """Restore the content from the start, or from another time."""
         for tensor, (elements, written) in (self.kept if to is None else to).items():
             tensor.elements[...] = elements
             if written is not None:

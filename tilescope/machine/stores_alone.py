@@ -1,5 +1,5 @@
-"""A module that stores where its kernel stores, and computes nothing of what it stores: so all programs of a large grid
-can show where they write."""
+"""Slice a module to its stores. It stores where its kernel does but computes no stored value, so all programs
+of a large grid can show where they write."""
 
 from dataclasses import replace
 
@@ -58,7 +58,7 @@ def _stays(op: Op, needed: set[str], acting: set[str]) -> bool:
 
 
 def _need(block: Block, needed: set[str], acting: set[str]) -> None:
-    """Adds what the operations that stay work on; of one with regions, all that these hand on."""
+    """Mark what the needed operations work on. For one with regions, mark all that these hand on."""
     for op in reversed(block.ops):
         if op.name in SAID or not _stays(op, needed, acting):
             continue
@@ -69,7 +69,7 @@ def _need(block: Block, needed: set[str], acting: set[str]) -> None:
 
 
 def _value(op: Op) -> int | None:
-    """The operand that is stored, where a constant may stand for it."""
+    """Return the stored operand, if a constant may replace it."""
     place = STORED.get(op.name)
     return place if place is not None and not op.operand_types[place].element else None
 

@@ -1,4 +1,4 @@
-"""Strings as MLIR quotes them: \\22 for a byte, UTF-8 between."""
+"""Read and write strings as MLIR quotes them, \\22 for a byte and UTF-8 between."""
 
 import re
 

@@ -1,5 +1,5 @@
-"""What one launch moves: for every tensor and kind of access the bytes asked for, without duplicates inside an access,
-in 32-byte sectors, unique within a wave of programs, unique over the launch."""
+"""Count what one launch moves, for every tensor and kind of access: the bytes asked for, without duplicates
+inside an access, in 32-byte sectors, unique within a wave of programs, and unique over the launch."""
 
 from dataclasses import dataclass, field
 
@@ -11,7 +11,7 @@ from .storage import SPAN
 KINDS = ("load", "store", "atomic")
 SECTOR_SHIFT = 5  # 32 bytes
 MOST_MARKS = 1 << 26  # elements times waves that are marked at a time
-MANY_MARKS = 1 << 20  # from here on what was touched is listed, not marked
+MANY_MARKS = 1 << 20  # from here on, touched sectors are listed instead of marked
 MOST_LISTED = 1 << 22  # before what is listed twice goes
 
 
@@ -34,12 +34,12 @@ class Touches:
     counts: Counts = field(default_factory=Counts)
     programs: np.ndarray | None = None  # which programs touched it
     moved: np.ndarray | None = None  # bytes of each program, without duplicates inside an access
-    seen: dict[int, np.ndarray] = field(default_factory=dict)  # by turn: (wave, element) of the present chunk
+    seen: dict[int, np.ndarray] = field(default_factory=dict)  # by turn, (wave, element) of the present chunk
     listed: dict[int, "Listed"] = field(default_factory=dict)  # the same, where there are many
 
 
 class Listed:
-    """Distinct numbers, of which many are possible and few are met."""
+    """Distinct numbers, of which many are possible and few occur."""
 
     def __init__(self):
         self.parts, self.count, self.most = [], 0, MOST_LISTED
@@ -58,16 +58,17 @@ class Listed:
 
 
 class Traffic:
-    """The counts of one launch. `rank` says which place a program has among those that the waves are made of."""
+    """The counts of one launch. `rank` gives a program's index in the order that fills the waves."""
 
     def __init__(self, tensors, wave: int, programs: int, rank: np.ndarray, full: bool, touching: bool):
         self.tensors, self.wave, self.rank = tensors, wave, rank
         self.full, self.touching = (
             full,
             touching,
-        )  # whether bytes are counted; whether touches of elements are
+        )  # whether bytes are counted, whether touches of elements are
         self.active = np.zeros(programs, bool)
-        # A program that stores and loads again takes another turn: a wave has one turn of each of its programs.
+        # A program that stores and loads again takes another turn. A wave has one turn from each of its
+        # programs.
         self.turn, self.stored = np.zeros(programs, np.int32), np.zeros(programs, bool)
         self.rows = {(t.name, kind): Touches() for t in tensors for kind in KINDS}
         self.ever: dict[
@@ -145,9 +146,7 @@ class Traffic:
     def mark(self, frame, row: Touches, lanes: Lanes, key: np.ndarray, element: np.ndarray) -> None:
         """Notes which wave touched which element."""
         extent, turn = lanes.tensor.extent, self.turn[frame.programs]
-        most = (
-            max(1, MOST_MARKS // max(1, self.waves * extent)) - 1
-        )  # what follows counts with the last of them
+        most = max(1, MOST_MARKS // max(1, self.waves * extent)) - 1  # later programs count with the last one
         turn = np.minimum(turn, most)
         wave_of = self.rank[frame.programs] // self.wave - self.first[0]
         many = self.waves * extent > MANY_MARKS
@@ -175,7 +174,7 @@ class Traffic:
                     seen[wave * extent + element] = True
 
     def take_turns(self, programs: np.ndarray, kind: str) -> None:
-        """Notes which programs have stored, and of these which go on to load."""
+        """Note which programs have stored, and which then go on to load."""
         if kind != "load":
             self.stored[programs] = True
         elif self.stored[programs].any():
@@ -184,7 +183,7 @@ class Traffic:
 
 
 def having(flags: np.ndarray, bit: int) -> int:
-    """How many elements have a flag; a part at a time, because flags may be many."""
+    """Count the elements that have a flag, part by part, because there may be many flags."""
     parts = range(0, flags.size, MANY_MARKS)
     return sum(int(np.count_nonzero(flags[first : first + MANY_MARKS] & bit)) for first in parts)
 
@@ -203,7 +202,7 @@ def distinct(lanes: Lanes) -> np.ndarray:
 
 
 def of_each_row(key: np.ndarray, lanes: Lanes) -> np.ndarray | int:
-    """How many of these sorted keys each row has."""
+    """Count these sorted keys by row."""
     if lanes.rows == 1:
         return key.size
     return np.diff(np.searchsorted(key, np.arange(lanes.rows + 1, dtype=np.int64) << SPAN))

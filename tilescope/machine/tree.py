@@ -1,4 +1,4 @@
-"""Triton IR as a tree: what the reader makes of a text, the interpreter runs and the writer prints."""
+"""Triton IR as a tree. The reader makes it from a text, the interpreter runs it and the writer prints it."""
 
 from dataclasses import dataclass, field
 
@@ -23,7 +23,7 @@ NUMPY = {
 
 
 class BadIR(ValueError):
-    """The text is not IR that an answer may hold; `line` is the line of the answer's cell, 0 where unknown."""
+    """The text isn't IR that an answer may hold. `line` is the line of the answer's cell, 0 if unknown."""
 
     def __init__(self, message: str, line: int = 0):
         super().__init__(message)
@@ -36,8 +36,8 @@ class Type:
 
     scalar: str  # a key of NUMPY, "ptr" or "desc"
     shape: tuple[int, ...] = ()
-    element: str = ""  # of a pointer or a descriptor: a key of NUMPY
-    sign: str = ""  # of a descriptor of integers: "s" or "u" where its text says so
+    element: str = ""  # of a pointer or a descriptor, a key of NUMPY
+    sign: str = ""  # of a descriptor of integers, "s" or "u" if its text says so
 
     @property
     def dtype(self) -> np.dtype:
@@ -49,7 +49,9 @@ class Op:
     name: str  # "tt.load"
     results: list[str]  # names of values, unique within their function
     operands: list[str]
-    attributes: dict  # name -> int, bool, str or tuple of ints; of a constant "value" -> array, shape () where all are one
+    attributes: (
+        dict  # name -> int, bool, str, tuple of ints; a constant has "value" -> array, () if all are one
+    )
     regions: list[list["Block"]]
     operand_types: list[Type]
     result_types: list[Type]
@@ -73,7 +75,7 @@ class Function:
     result_types: list[Type]
     argument_attributes: list[dict]  # one for each argument: {"tt.divisibility": 16}
     line: int = 0
-    attributes: dict = field(default_factory=dict)  # what else the writer must print again: noinline
+    attributes: dict = field(default_factory=dict)  # attributes that the writer must print again: noinline
     words: dict[str, str] = field(default_factory=dict)  # value -> the name that its text gave it
 
     @property
@@ -86,11 +88,11 @@ class Module:
     functions: dict[str, Function]
     prepared: object = field(
         default=None, compare=False, repr=False
-    )  # run.py's: none once functions are changed
+    )  # set by run.py, and dropped once functions are changed
 
     @property
     def kernel(self) -> Function:
-        """The one public function: what is launched."""
+        """Return the one public function, which is launched."""
         public = [function for function in self.functions.values() if function.public]
         if len(public) != 1:
             raise BadIR(f"a text must hold one public function, got {len(public)}")

@@ -1,5 +1,6 @@
-"""Programs of one launch in turns, for kernels in which one waits for another. Each is a thread, one of them at a time
-goes on, and at every atomic chance says who is next; another seed is another order."""
+"""Run one launch's programs in turns, for kernels in which one program waits for another. Each program is a
+thread, and only one runs at a time. Every atomic may switch to another by chance, and another seed gives
+another order."""
 
 import copy
 import random
@@ -13,7 +14,7 @@ from .errors import KernelError, OverLimit
 
 STACK_BYTES = 1 << 20
 MOST_PROGRAMS = 512  # threads
-MOST_NAMED = 4  # programs that wait alike, and places where some wait
+MOST_NAMED = 4  # programs waiting in the same way, and the elements that some wait for
 
 
 class Undecided(Exception):
@@ -54,8 +55,8 @@ class Turns:
             self.waiting[self.chance.choice(list(self.waiting))].release()
 
     def waited(self, me: int, seen: int, before: list, after: list, line: int) -> None:
-        """One turn of a loop is over. It was fruitless where neither memory nor the loop's own values changed; once
-        every program's last turn was, nothing will ever change."""
+        """Note the end of one loop iteration. It was fruitless if neither memory nor the loop's own values
+        changed. Once every program's last iteration was fruitless, nothing will ever change."""
         same = seen == self.version and all(map(np.array_equal, before, after))
         if not same:
             self.idle.pop(me, None)
@@ -80,7 +81,8 @@ class Turns:
         return {"programs": [program for program, _ in waiting], "tensor": "/".join(tensors)}
 
     def all_wait(self) -> str:
-        """Who waits, and what for: programs that look at the same place are named together."""
+        """Name the waiting programs and what they wait for.
+        Programs that watch the same element are named together."""
         count, groups = len(self.waiting), {}
         for program in sorted(self.waiting):
             name, what = self.at.get(program, (str(program), "a loop"))

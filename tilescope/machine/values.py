@@ -1,11 +1,11 @@
-"""How a value lies in numpy: a leading axis of programs (1 where all agree), then one axis for each axis of its tensor,
-1 where the tensor is the same all along it. So splat, broadcast and expand_dims cost nothing."""
+"""Lay out a value in numpy: a leading axis of programs (1 if all agree), then one axis for each axis of its
+tensor, 1 if the tensor is constant along it. So splat, broadcast and expand_dims cost nothing."""
 
 import numpy as np
 
 
 def full(value: np.ndarray, shape: tuple, programs: int = 0) -> np.ndarray:
-    """The value with every lane of its tensor, for `programs` programs (as many as it has, where 0)."""
+    """Return the value with every lane of its tensor, for `programs` programs (its own number if 0)."""
     return np.broadcast_to(value, (programs or len(value), *shape))
 
 
@@ -24,7 +24,7 @@ def rows_of(value: np.ndarray, rows) -> np.ndarray:
 
 
 def merged(pieces, count: int) -> np.ndarray:
-    """Rows from several sets of programs put together; earlier pieces win where rows overlap."""
+    """Join rows from several sets of programs. Earlier pieces win where rows overlap."""
     pieces = [(rows, value) for rows, value in pieces if len(rows)]
     if len(pieces) == 1 and len(pieces[0][0]) == count:
         return pieces[0][1]
@@ -36,14 +36,15 @@ def merged(pieces, count: int) -> np.ndarray:
 
 
 def bits(x: np.ndarray) -> np.ndarray:
-    """The same memory as plain unsigned numbers: NaNs compare, and -0 differs from 0."""
+    """View the same memory as plain unsigned numbers. NaNs compare, and -0 differs from 0."""
     return x.view(f"u{x.dtype.itemsize}")
 
 
 def poison(shape: tuple, dtype: np.dtype, kind: int = 0) -> np.ndarray:
-    """What lanes hold that were masked without `other`: NaN and, in every second one, a large number; or 0 (kind 1).
+    """Fill lanes that were masked without `other`: NaN and, in every second one, a large number, or 0 (kind
+    1).
 
-    Of whole numbers -1, a large one and 0 take turns: one reads as nobody's, another as somebody's."""
+    Whole numbers alternate between -1, a large one and 0. One reads as unowned, another as owned."""
     if kind:
         return np.zeros(shape, dtype)
     if dtype.kind == "b":

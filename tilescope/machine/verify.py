@@ -1,4 +1,4 @@
-"""Holds a module to its own types before anything runs: then nothing is ever larger than its type says."""
+"""Check a module against its own types before it runs. Then no value is ever larger than its type says."""
 
 from .dominance import walked
 from .operations import ARGUMENT, FUNCTION, OPEN, OPERATIONS, Row, refusal
@@ -25,11 +25,11 @@ def wrong(op: Op, sentence: str):
 
 
 class _Body:
-    """One function: what is defined where, and what each operation makes of it."""
+    """One function: where each value is defined, and which type each operation gives it."""
 
     def __init__(self, module: Module, function: Function):
         self.module, self.function = module, function
-        self.types: dict[str, Type] = {}  # of the values that may be used where it stands
+        self.types: dict[str, Type] = {}  # the values that may be used here
 
     def check(self) -> None:
         function = self.function
@@ -49,7 +49,7 @@ class _Body:
         self.region(function.blocks, "tt.func")
 
     def region(self, blocks: list[Block], around: str) -> None:
-        """Blocks with what encloses them; what they define is forgotten behind them."""
+        """Check blocks with what encloses them. Their definitions are forgotten afterwards."""
         if len(blocks) > (MOST_BLOCKS if around in OPEN else 1):
             raise BadIR(
                 f"a region of {around} must have {MOST_BLOCKS if around in OPEN else 1} blocks at most"
@@ -131,7 +131,8 @@ def _attributes(op: Op, row: Row) -> None:
 
 
 def _branches(op: Op, blocks: list[Block]) -> None:
-    """Each successor takes what is handed on to it; the first block of a region is entered from outside alone."""
+    """Check that each successor takes its operands,
+    and that the first block of a region is entered only from outside."""
     taken, given = 0, op.operand_types
     if op.name == "cf.cond_br":
         taken, (_, yes, no) = 1, op.attributes["operandSegmentSizes"]

@@ -1,4 +1,4 @@
-"""Types as Triton IR spells them: from a text and back."""
+"""Convert types from Triton IR's spelling and back."""
 
 import re
 
@@ -14,7 +14,7 @@ SPELLED = re.compile(
 
 
 def type_of(text: str) -> Type:
-    """The type that a text names; it must be one whole type as SPELLED finds it."""
+    """Return the type that a text names. It must be one whole type as SPELLED finds it."""
     if text in NUMPY:
         return Type(text)
     if pointer := POINTER.fullmatch(text):
@@ -53,5 +53,5 @@ def spelled(type: Type) -> str:
 
 
 def spelled_all(types: list[Type]) -> str:
-    """A list of results: one stands alone, none or several in parentheses."""
+    """Spell a list of results. One needs no parentheses, none or several do."""
     return spelled(types[0]) if len(types) == 1 else f"({', '.join(map(spelled, types))})"

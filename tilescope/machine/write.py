@@ -1,4 +1,5 @@
-"""Prints a module as Triton's own parser takes it: names, order and spelling are ours, whatever text it came from."""
+"""Print a module as Triton's own parser takes it.
+Names, order and spelling are ours, whatever text it came from."""
 
 from .attributes import Value
 from .constants import value_text
@@ -77,5 +78,5 @@ def _braces(carried: dict, legal: dict, results: list[Type] = ()) -> str:
 
 
 def _place(line: int) -> str:
-    """Line 0 is that of no line; LLVM takes no call without one."""
+    """Return a location. Line 0 means no line, because LLVM accepts no call without one."""
     return f'loc("{CELL}":{line}:1)'

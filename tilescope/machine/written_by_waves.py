@@ -1,15 +1,15 @@
-"""Which part of an output each wave of programs writes: what a wave must read follows from it, however large the sizes."""
+"""Find which part of an output each wave of programs writes. That tells what a wave must read at any size."""
 
 import numpy as np
 
 from .storage import Storage
 
-MOST_TURNS = 1 << 24  # of all programs; later ones count with the last
+MOST_TURNS = 1 << 24  # number for all programs; later ones count with the last
 
 
 def in_turns(tensor: Storage) -> np.ndarray:
-    """Who wrote each element, as a number: first what every program writes in its first turn, then in its second. A program
-    that walks over tiles makes a wave no longer than one that has a single tile."""
+    """Return a number for each element's writer: first what every program writes in its first turn, then in
+    its second. A program that walks over tiles makes a wave no longer than a program with a single tile."""
     if tensor.turn is None:
         return tensor.writer
     count = int(tensor.writer.max()) + 1
@@ -23,7 +23,7 @@ def indices_by_wave(tensor: Storage, wave: int) -> list[int]:
         return [0] * len(tensor.shape)
     order = in_turns(tensor)
     who = order[order >= 0]
-    writes = np.zeros(int(who.max()) + 2, bool)  # one more: nobody, who is -1
+    writes = np.zeros(int(who.max()) + 2, bool)  # one more for -1, which means unwritten
     writes[who] = True
     wave_of = np.cumsum(writes) - 1  # programs that write nothing make no wave longer
     wave_of = np.where(writes, wave_of // wave, -1).astype(np.int32)
@@ -33,7 +33,7 @@ def indices_by_wave(tensor: Storage, wave: int) -> list[int]:
     reached = [np.zeros((waves + 1, size), bool) for size in tensor.shape]
     for first, part in enumerate(
         writer
-    ):  # a slice at a time: indices of all elements at once would take gigabytes
+    ):  # a slice at a time, because indices of all elements together would take gigabytes
         here = wave_of[part]
         reached[0][here, first] = True
         for axis, size in enumerate(part.shape):

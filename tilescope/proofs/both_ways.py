@@ -16,7 +16,7 @@ import tempfile
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from tilescope.lowering import text_of  # isort: skip: before Triton, whose library our builder may stand in for
+from tilescope.lowering import text_of  # isort: skip: before Triton, whose library our builder may replace
 
 from tilescope import launcher
 from tilescope.call import Call
@@ -32,7 +32,7 @@ SAME, SAME_BITS, NOT_RUN = "same text", "same bits", "texts differ, not run"
 
 
 def key_of(made_of: tuple) -> str:
-    """Name a kernel as it is specialised; two processes give it the same name."""
+    """Name a kernel as it is specialised. Two processes give it the same name."""
     kernel, signature, constants, attributes, options = made_of
     named = [kernel.fn.__module__, kernel.__name__, signature, constants, attributes, options.num_warps]
     return ADDRESS.sub("", repr(named))
@@ -40,7 +40,7 @@ def key_of(made_of: tuple) -> str:
 
 @contextmanager
 def lowering_alone(found: dict, others: dict | None = None):
-    """Lower every launch inside and note its text; run none, but those that `others` has another text of."""
+    """Lower every launch inside and note its text. Run only those whose text differs in `others`."""
     original = launcher.JITFunction.run, launcher.text_of
     last = []
 
@@ -72,7 +72,7 @@ def lowering_alone(found: dict, others: dict | None = None):
 
 
 def runs_apart(name: str, file: str, module, other: str, bound, made_of, grid) -> str:
-    """Run a launch with each of two texts, on the same inputs; say in which tensor the bits differ."""
+    """Run a launch with each of two texts on the same inputs. Return the tensor whose bits differ."""
     given = [(n, v, made_of[1][n]) for n, v in bound.items() if made_of[1][n] != "constexpr"]
     call = Call(name, file, module, tuple((*grid, 1, 1)[:3]), given, "", made_of)
     tensors, ends = call.tensors(whole=True), []
@@ -89,7 +89,7 @@ def runs_apart(name: str, file: str, module, other: str, bound, made_of, grid) -
 
 
 def pass_over(package: str, only: str, others: dict | None = None) -> dict:
-    """Call every case of a library, each launch lowered alone: {key: row}."""
+    """Call every case of a library, lowering each launch without running it: {key: row}."""
     import torch
 
     torch.set_num_threads(1)
@@ -108,7 +108,7 @@ def pass_over(package: str, only: str, others: dict | None = None) -> dict:
 
 
 def with_zeros(torch) -> None:
-    """Give fresh tensors zeros: what no kernel has written must not lead the two ways apart."""
+    """Give fresh tensors zeros, so that unwritten elements can't make the two ways differ."""
     torch.empty, torch.empty_like = torch.zeros, torch.zeros_like
     torch.Tensor.new_empty = torch.Tensor.new_zeros
     torch.empty_strided = lambda size, stride, **more: torch.zeros(

@@ -2,7 +2,7 @@
 
     python -m tilescope.proofs.canary [RELEASE ...] [-- PYTEST ARGUMENTS]
 
-Everything but Triton comes from the environment that runs this. An environment that is already there is used again.
+Everything but Triton comes from the environment that runs this. An existing environment is used again.
 """
 
 import argparse
@@ -24,7 +24,7 @@ TESTS = [f"tilescope/tests/test_{name}.py" for name in USUAL.split()]
 
 def main(arguments: list[str] | None = None) -> int:
     made = argparse.ArgumentParser("canary", description=__doc__.splitlines()[0])
-    made.add_argument("releases", nargs="*", help="releases of Triton; without any, each that is published")
+    made.add_argument("releases", nargs="*", help="releases of Triton, by default every published one")
     made.add_argument("--tests", nargs="+", default=TESTS, help="what to run instead of the usual tests")
     asked = made.parse_args(arguments)
     results = {}
@@ -53,7 +53,7 @@ def published() -> list[str]:
 
 
 def environment(release: str) -> Path:
-    """The Python of an environment with this release of Triton, made if it is not there."""
+    """Return the Python of an environment with this release of Triton, made if it is missing."""
     folder = FOLDER / release
     python = folder / "bin" / "python"
     if not (folder / "ready").exists():
@@ -76,7 +76,7 @@ def environment(release: str) -> Path:
             f"triton=={release}",
         ]
         subprocess.run(install, check=True)
-        Path(own, "rest.pth").write_text(sysconfig.get_path("purelib") + "\n")  # behind Triton in the search
+        Path(own, "rest.pth").write_text(sysconfig.get_path("purelib") + "\n")  # searched after Triton
         (folder / "ready").touch()
     return python
 

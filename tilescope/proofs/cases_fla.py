@@ -1,4 +1,4 @@
-"""Cases of fla: every public operator, forward and backward, on small inputs."""
+"""List cases of fla: every public operator, forward and backward, on small inputs."""
 
 import torch
 import torch.nn.functional as F
@@ -162,7 +162,7 @@ def inputs() -> dict:
 
 
 def mesa_against_its_definition() -> str:
-    """Compares one operator with the library's slow form of it, where Triton's interpreter makes infinities."""
+    """Compare one operator with the library's slow form, where Triton's interpreter makes infinities."""
     from fla.ops.mesa_net import chunk_mesa_net, naive_mesa_net_exact
 
     known = inputs()

@@ -1,4 +1,4 @@
-"""Cases of flag_gems: torch's own samples of each operator, computed by flag_gems and by torch."""
+"""List cases of flag_gems: torch's own samples of each operator, computed by flag_gems and by torch."""
 
 from itertools import islice
 
@@ -59,7 +59,7 @@ def case(op, sample):
 
 
 def same(wanted, got) -> str:
-    """Whether all tensors of two results are close."""
+    """Return whether all tensors of two results are close."""
     one, other = tree_flatten(wanted)[0], tree_flatten(got)[0]
     pairs = [(a, b) for a, b in zip(one, other, strict=True) if isinstance(a, torch.Tensor)]
     close = all(

@@ -1,4 +1,4 @@
-"""Cases of liger_kernel: its autograd functions, forward and backward, on small inputs."""
+"""List cases of liger_kernel: its autograd functions, forward and backward, on small inputs."""
 
 import torch
 

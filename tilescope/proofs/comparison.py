@@ -1,9 +1,9 @@
-"""Runs planted mistakes under tilescope and under other tools, and writes README's table of who finds which.
+"""Run planted mistakes under tilescope and under other tools, and write README's table of who finds which.
 
     python -m tilescope.proofs.comparison [--site FOLDER] [--sanitizer FILE]
 
 FOLDER is where triton-viz is installed with what it needs: pip install --target FOLDER triton-viz
-FILE is what tilescope.proofs.sanitizer wrote on a machine with a GPU; without it the record's last one counts.
+FILE is what tilescope.proofs.sanitizer wrote on a machine with a GPU. Without it the record's last one counts.
 """
 
 import argparse
@@ -38,10 +38,10 @@ def main(arguments: list[str] | None = None) -> int:
     made = argparse.ArgumentParser("comparison", description=__doc__.splitlines()[0])
     made.add_argument("--site", type=Path, help="a folder with triton-viz")
     made.add_argument(
-        "--only", default="", help="the mistakes with this in their name; the record keeps the others"
+        "--only", default="", help="the mistakes with this in their name, while the record keeps the others"
     )
     made.add_argument("--sanitizer", type=Path, help="what tilescope.proofs.sanitizer wrote")
-    made.add_argument("--table", action="store_true", help="write the table anew, and run nothing")
+    made.add_argument("--table", action="store_true", help="write the table again, and run nothing")
     asked = made.parse_args(arguments)
     known = json.loads(RECORD.read_text()) if RECORD.exists() else {}
     sanitizer = json.loads(asked.sanitizer.read_text()) if asked.sanitizer else known.get("sanitizer", {})
@@ -68,7 +68,7 @@ def write(found: dict) -> int:
 
 
 def script_of(name: str) -> str:
-    """A script that makes one launch with a planted mistake; on a GPU where there is one."""
+    """Return a script that makes one launch with a planted mistake, on a GPU if there is one."""
     kernels = KERNELS.replace("import tilescope\n", "")
     return (
         f"{kernels}\nif torch.cuda.is_available():\n    torch.set_default_device('cuda')\n{BUGS[name][0]}\n"
@@ -113,7 +113,7 @@ def by_interpreter(script: Path, name: str, site) -> str:
 
 
 def verdict(code: int | None, said: str) -> str:
-    """What an exit code means where a tool names no mistakes."""
+    """Return what an exit code means for a tool that names no mistakes."""
     if code is None:
         return "hangs"
     if code == 0:

@@ -1,4 +1,4 @@
-"""Cases written as expressions: each is computed with fresh inputs, and so are its gradients."""
+"""List cases as expressions. Each is computed with fresh inputs, and so are its gradients."""
 
 import builtins
 import importlib
@@ -9,7 +9,8 @@ import torch
 
 
 def cases(table: str, inputs: Callable[[], dict], home: str, only: str) -> Iterator[tuple[str, Callable]]:
-    """(name, what runs it) of every line of a table; a name that `inputs` lacks is a module of `home`."""
+    """Return (name, what runs it) for every line of a table.
+    A name that `inputs` lacks is a module of `home`."""
     for line in table.strip().splitlines():
         line = line.strip()
         if line and not line.startswith("#") and only in line:
@@ -27,7 +28,8 @@ def runner(line: str, inputs: Callable[[], dict], home: str) -> Callable[[], str
 
 
 def import_parts(path: list[str], home: str) -> None:
-    """Imports the modules on the way to a function, where its package does not: rwkv7.fused_k_update.fused_k_rwkv7."""
+    """Import the modules on the way to a function, where its package does not:
+    rwkv7.fused_k_update.fused_k_rwkv7."""
     for root in (home, home.split(".")[0]):
         for count in range(1, len(path)):
             with suppress(ModuleNotFoundError):

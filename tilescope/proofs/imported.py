@@ -1,4 +1,4 @@
-"""Import other people's Triton libraries where there is no GPU, as each of them wants it."""
+"""Import other people's Triton libraries without a GPU, as each of them needs."""
 
 import importlib
 import os
@@ -6,8 +6,8 @@ from contextlib import nullcontext
 
 
 def imported(package: str) -> None:
-    """Imports a library that looks for a GPU while it is imported: flag_gems asks torch, and fla and liger ask Triton,
-    which must not be told of one yet."""
+    """Import a library that looks for a GPU on import.
+    flag_gems asks torch, while fla and liger ask Triton, which mustn't see one yet."""
     import torch
 
     if package == "flag_gems":
@@ -22,7 +22,8 @@ def imported(package: str) -> None:
 
 
 def launch_plainly() -> None:
-    """flag_gems keeps compiled kernels and times configurations by itself: here each launch goes through Triton."""
+    """Send each launch through Triton,
+    since flag_gems itself keeps compiled kernels and times configurations."""
     from flag_gems.utils.libentry import LibEntry, LibTuner
 
     from tilescope.tuning import tuned
@@ -32,7 +33,7 @@ def launch_plainly() -> None:
 
 
 def stub_cuda(torch) -> None:
-    """What flag_gems asks torch.cuda, answered as on an H200, without a GPU."""
+    """Answer flag_gems's questions to torch.cuda as an H200 would, without a GPU."""
 
     class Properties:
         name, major, minor, multi_processor_count = "none", 9, 0, 132

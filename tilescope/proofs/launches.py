@@ -22,14 +22,12 @@ RANKS = ("wrong", "refused", "close", "equal")
 
 @dataclass
 class Kernel:
-    """What came of one kernel's launches."""
+    """The outcome of one kernel's launches."""
 
     package: str
     launches: int = 0
-    against: Counter = field(default_factory=Counter)  # Triton's interpreter: equal, close, apart, unable
-    results: Counter = field(
-        default_factory=Counter
-    )  # of the calls it was part of, against torch: right, wrong
+    against: Counter = field(default_factory=Counter)  # by Triton's interpreter: equal, close, apart, unable
+    results: Counter = field(default_factory=Counter)  # of its callers, against torch: right, wrong
     notes: list[str] = field(default_factory=list)
     findings: list[str] = field(default_factory=list)
 
@@ -39,7 +37,8 @@ class Kernel:
 
     @property
     def verdict(self) -> str:
-        """How it went, at its worst; torch decides where both had a say, because Triton's interpreter is wrong at times."""
+        """Return the worst outcome.
+        If both judged, torch decides, because Triton's interpreter is sometimes wrong."""
         if self.against["refused"]:
             return "refused"
         if self.results["right"] and not self.results["wrong"]:
@@ -65,7 +64,7 @@ class Launches:
 
     @property
     def met_undefined(self) -> bool:
-        """Whether a kernel of the present case lets undefined lanes reach a result."""
+        """Return whether a kernel of the present case lets undefined lanes reach a result."""
         return any(f.startswith("mask:") for name in self.seen for f in self.kernels[name].findings)
 
     @contextmanager
@@ -134,8 +133,8 @@ class Launches:
 
 
 def difference(ours: list[np.ndarray], theirs: list[np.ndarray]) -> tuple[str, float]:
-    """Whether two results are equal bit for bit, close, or apart; and the largest difference, as a share of the
-    largest value."""
+    """Return whether two results are equal bit for bit, close, or apart,
+    and the largest difference as a share of the largest value."""
     if all(a.tobytes() == b.tobytes() for a, b in zip(ours, theirs, strict=True)):
         return "equal", 0.0
     most, close = 0.0, True

@@ -29,7 +29,9 @@ def main(arguments: list[str] | None = None) -> int:
     made.add_argument("packages", nargs="+", choices=PACKAGES)
     made.add_argument("--site", type=Path, help="a folder with the packages")
     made.add_argument("--out", type=Path, help="write the results there, as JSON")
-    made.add_argument("--only", default="", help="the cases with this in their name; FILE keeps the others")
+    made.add_argument(
+        "--only", default="", help="the cases with this in their name, while FILE keeps the others"
+    )
     made.add_argument("--seconds", type=float, default=1e9, help="begin no case after so long")
     made.add_argument(
         "--front-end", type=Path, metavar="FILE", help="lower both ways instead, and write that"

@@ -88,7 +88,7 @@ def main(arguments: list[str] | None = None) -> int:
     made.add_argument("--seconds", type=int, default=60, help="of one case")
     made.add_argument("--total", type=int, default=100_000, help="seconds for all of them")
     made.add_argument(
-        "--files", nargs="*", help="of the source package; without any, all of test/transformers and test/ops"
+        "--files", nargs="*", help="of the source package, by default all of test/transformers and test/ops"
     )
     asked = made.parse_args(arguments)
     out = asked.out.absolute() if asked.out else None

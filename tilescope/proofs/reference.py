@@ -1,5 +1,5 @@
-"""What Triton's own interpreter makes of a launch, in a child process of its own: it patches Triton while it runs, and may
-take for ever."""
+"""Run a launch in Triton's own interpreter, in a child process,
+because it patches Triton while it runs and may never end."""
 
 import ast
 import os
@@ -18,7 +18,7 @@ class Unable(Exception):
 
 
 def interpreted(kernel, grid, args: list, kwargs: dict, memories: list[np.ndarray]) -> list[np.ndarray]:
-    """What the memories hold after Triton's interpreter ran the launch; here they are left as they are."""
+    """Return the memories after Triton's interpreter ran the launch. The originals are left as they are."""
     with tempfile.TemporaryDirectory() as folder:
         result = Path(folder, "memories")
         child = os.fork()
@@ -99,7 +99,7 @@ def with_counters() -> None:
 
 
 def with_libdevice(function) -> None:
-    """Triton's interpreter has none of libdevice's functions: those that kernels use most, by numpy."""
+    """Give Triton's interpreter the libdevice functions that kernels use most, in numpy, because it has none."""
     import triton.language as tl
     from triton.runtime.interpreter import TensorHandle
 

@@ -1,4 +1,4 @@
-"""A text of Triton IR as rows that two ways to it can be compared by: nothing of names, or of where constants are."""
+"""Turn a text of Triton IR into rows that compare two lowerings, without names or the position of constants."""
 
 from itertools import count
 
@@ -15,7 +15,7 @@ SAYS_NOTHING = ("overflowFlags", "none"), ("fastmath", "none")
 
 
 def difference(one: str, other: str, cell: str = "<answer>", lines: bool = True) -> str:
-    """Name the first operation in which two texts differ; "" where they run alike, line by line."""
+    """Name the first operation in which two texts differ. Return "" if they run alike, line by line."""
     if one == other:
         return ""
     one, other = (rows_of(text, cell, lines) for text in (one, other))
@@ -26,7 +26,8 @@ def difference(one: str, other: str, cell: str = "<answer>", lines: bool = True)
 
 
 def rows_of(text: str, cell: str = "<answer>", lines: bool = True) -> list[tuple]:
-    """Return a row for each block and operation: its name, line, operands by number or as the constant they are, and more."""
+    """Return a row for each block and operation:
+    its name, line, operands by number or as the constant they are, and more."""
     found = read(text, cell)
     return [row for _, one in sorted(found.functions.items()) for row in Rows(lines).of(one.blocks)]
 

@@ -1,4 +1,4 @@
-"""Runs the planted mistakes under NVIDIA's compute-sanitizer on a GPU, and says which of them it finds.
+"""Run the planted mistakes under NVIDIA's compute-sanitizer on a GPU, and say which it finds.
 
     python -m tilescope.proofs.sanitizer --out FILE
 
@@ -66,7 +66,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def site_places() -> list[str]:
-    """Where NVIDIA's Python packages put the program."""
+    """Return the folders where NVIDIA's Python packages put the program."""
     return [f"{folder}/nvidia/**/compute-sanitizer" for folder in sys.path if folder.endswith("-packages")]
 
 
@@ -99,7 +99,7 @@ def everything(program: str) -> dict:
 
 
 def versions() -> dict[str, str]:
-    """The GPU, and what runs on it."""
+    """Return the GPU and its software versions."""
     try:
         import torch
         import triton
@@ -126,7 +126,7 @@ def written(folder: Path) -> None:
 
 
 def run(program: str, folder: str, tool: str, names: list[str]) -> tuple[int | None, str]:
-    """The exit code, None where it hangs, and what was printed."""
+    """Return the exit code, None if it hangs, and the printed text."""
     command = [program, "--tool", tool, "--destroy-on-device-error", "kernel", "--print-limit", "2000"]
     command += [sys.executable, str(Path(folder, "main.py")), *map(module_of, names)]
     env = {**os.environ, "PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}
@@ -142,7 +142,7 @@ def run(program: str, folder: str, tool: str, names: list[str]) -> tuple[int | N
 
 
 def verdict(name: str, said: dict) -> str:
-    """Whether the tool for a mistake of its kind names its kernel."""
+    """Return whether the tool names the kernel of such a mistake."""
     kind = BUGS[name][2][0]
     code, text = said[name] if name in said else said.get(TOOLS.get(kind, ""), (0, ""))
     if any(module_of(name) in line for line in text.splitlines() if line.startswith("=========")):

@@ -74,7 +74,7 @@ def _experts(r: Result, at: Box) -> list[dict]:
 
 
 def _pulled(r: Result, at: Box, y: Scale, x: float) -> list[dict]:
-    """The hot expert's bar, or the first of a long tail: its height is pulled."""
+    """Return the hot expert's bar, or the first of a long tail, whose height is pulled."""
     if r.pattern == "hot":
 
         def top(share: float) -> float:  # never down on the expert's name
@@ -92,7 +92,7 @@ def _pulled(r: Result, at: Box, y: Scale, x: float) -> list[dict]:
 
 
 def _column(r: Result, d: int, x: float, wide: float, y: Scale) -> list[dict]:
-    """One device: the exchange, its experts one on another, and the wait for the busiest."""
+    """Draw one device: the exchange, its experts one on another, and the wait for the busiest."""
     device, done, marks = r.devices[d], r.exchange_s, []
     tip = f"Device {d}: exchange {units.seconds(r.exchange_s)}, until its busiest receiver has all"
     marks += about("links", rect(f"exchange-{d}", x, y(done), wide, y(0) - y(done), "network", tip))
@@ -126,7 +126,7 @@ def _column(r: Result, d: int, x: float, wide: float, y: Scale) -> list[dict]:
 
 
 def _devices(r: Result, at: Box) -> list[dict]:
-    """The effect: each device's time, and where all of them are done."""
+    """Draw the effect: each device's time, and when all are done."""
     micro = 1e-6 * _top(r.longest_step_s * 1e6)
     y = linear(0, micro, at.bottom, at.y)
     pitch = at.w / len(r.devices)

@@ -1,4 +1,4 @@
-"""The step of an expert-parallel layer, device by device: loads, placement, exchange, and the wait."""
+"""Compute the step of an expert-parallel layer, device by device: loads, placement, exchange, and the wait."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -6,7 +6,7 @@ from functools import lru_cache
 from kernels.expert_load_balance import cost
 from kernels.machines import machine
 
-HIDDEN, INTERMEDIATE, ELEM_BYTES = 7168, 2048, 2  # one expert: three matrices of this size in 16 bits
+HIDDEN, INTERMEDIATE, ELEM_BYTES = 7168, 2048, 2  # one expert, three matrices of this size in 16 bits
 MOST_SKEW, PULLS = 2.0, 20  # the halts of both knobs
 
 
@@ -54,7 +54,7 @@ class Result:
     weight_bytes: float
     most_routed: int  # to one expert, wherever the knob of this pattern is pulled
     longest_step_s: float
-    ridge_tokens: float  # below so many tokens an expert's weights take longer to read than to use
+    ridge_tokens: float  # below this number of tokens an expert's weights take longer to read than to use
 
 
 def _loads(pattern: str, tokens: int, top_k: int, experts: int, hot_share: float, skew: float):

@@ -1,4 +1,5 @@
-"""A dispatch sends a token's row once per pair, once per rank or once per node: the network is where it counts."""
+"""Show a dispatch: it sends a token's row once per pair, once per rank or once per node, and the network is where it
+counts."""
 
 from dataclasses import dataclass
 
@@ -26,7 +27,7 @@ ROW_BYTES, NETWORK_BYTE_S, NVLINK_BYTE_S = (
     7168,
     50e9,
     450e9,
-)  # a row in FP8; 400 Gbit/s a GPU; an H200's links
+)  # a row in FP8, 400 Gbit/s a GPU, an H200's links
 WAYS = {"pair": "once per pair", "rank": "once per rank", "node": "once per node, then NVLink"}
 TOP_K = slider("top_k", "Experts per token", 8, 1, 8)
 TOKENS = slider("tokens", "Tokens", 3, 1, 4)
@@ -87,7 +88,7 @@ def run(way, top_k, tokens, nodes):
 
 
 def _rank_y(rank: int, r: Result, top: float, bottom: float) -> float:
-    """Return the middle of a rank's box; nodes are apart by half a box."""
+    """Return the middle of a rank's box. Nodes are apart by half a box."""
     pitch = (bottom - top) / (4 * PER_NODE + 2.4)
     return top + pitch * (0.5 + rank + 0.8 * (rank // PER_NODE))
 
@@ -97,7 +98,7 @@ def _token_y(token: int, top: float, bottom: float) -> float:
 
 
 def _lines(r: Result, place) -> list[dict]:
-    """Draw every row that travels: from its token to a rank, or from a rank to a neighbour of its node."""
+    """Draw every row that travels, from its token to a rank, or from a rank to a neighbour of its node."""
     left, wide, at, box, top, bottom, room, _ = place
     marks, found, taken, passed = [], getattr(r, r.way).sends, {}, {}
     for send in found:

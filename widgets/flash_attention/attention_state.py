@@ -55,14 +55,14 @@ class Result:
     elem_bytes: int
     machine: str
     score_matrix_bytes: float  # one head
-    scores_layer_bytes: float  # all heads at once
-    persistent_head_bytes: float  # Q, K, V, output of one head that shares its keys with nobody
+    scores_layer_bytes: float  # all heads together
+    persistent_head_bytes: float  # Q, K, V, output of one head that shares its keys with no other
     naive_head_bytes: float
     naive_bytes: float
     tiled_bytes: float
     state_ratio: float
     q_bytes: float
-    kv_bytes: float  # K, and V as much again
+    kv_bytes: float  # K, and V of the same size
     statistics_bytes: float
     tile_bytes: float
     tiles_across: int
@@ -130,7 +130,7 @@ def _shared(r: Result, strip: str) -> str:
 
 
 def _to_scale(r: Result, at: Box) -> list[dict]:
-    """One head: the score matrix with Q, K, V and the output at its sides, all lengths to one scale."""
+    """Draw one head to scale: the score matrix with Q, K, V and the output at its sides."""
     gap = 3
     unit = (at.w - 2 * gap) / (r.length + 2 * r.head_dim)
     thin, side = r.head_dim * unit, r.length * unit
@@ -213,7 +213,7 @@ def _curve(r: Result, measured: dict, at: Box) -> list[dict]:
     words, size = units.times(r.state_ratio), "body" if at.w > 230 else "small"
     middle, across = (naive + tiled) / 2, min(here + 8 + text_width(words, size, True), at.right) - here
     doublings = across / at.w * (len(LENGTHS) - 1)
-    # between the curves where the lower one, which rises below it, leaves it room; else beside the knob
+    # between the curves if the lower one, which rises below it, leaves room, otherwise next to the knob
     between = y(r.tiled_bytes * 2**doublings) > middle + 11
     place = (here + 8, middle + 5) if between else (here + 22, at.y)
     marks.append(text("ratio", *place, words, "now", size, bold=True))

@@ -28,7 +28,7 @@ from widgets.scene import (
     text,
 )
 
-GOLDEN = 0.6180339887498949  # its multiples spread evenly over one: terms without a random generator
+GOLDEN = 0.6180339887498949  # its multiples spread evenly over one, so terms need no random generator
 FRAMES = 64
 BITS = slider("bits", "Mantissa bits of the sum", 3, 2, 23, help="FP8 E4M3 keeps 3, BF16 7, FP16 10.")
 # (the plot, one addition enlarged, height)
@@ -59,7 +59,7 @@ class Result:
     exact_sums: tuple[float, ...]
     exact_sum: float
     half_sum: float  # from here on a term of 1 is at most half the gap between two sums
-    wall_sum: float  # here every term is less than half a gap: the sum can never pass
+    wall_sum: float  # here every term is less than half a gap, and the sum can never pass
     lost_from: int  # the first term from which on the narrow sum stays as it is; 0 if it grows to the end
 
 
@@ -104,7 +104,7 @@ def run(bits, promote_every, terms, spread) -> Result:
 
 
 def _steps(terms: int) -> list[int]:
-    """Return the terms that get a step: all, or FRAMES of them evenly apart. The last is always among them."""
+    """Return the terms that get a step: all, or FRAMES terms evenly apart. The last is always included."""
     apart = max(1, terms // FRAMES)
     return list(range(apart, terms + 1, apart))
 
@@ -119,7 +119,7 @@ def _plot(r: Result, plot: Box, wide: bool) -> list[dict]:
     x, y = _scales(terms, plot)
     quarters = [terms * q / 4 for q in range(5)]
     marks = axis_y("sum", y, plot.x, "running sum", right=plot.right, ticks=quarters)
-    # a wall just above the axis has its knob where the last number would stand
+    # a wall just above the axis has its knob at the last number's position
     named = quarters if y(r.wall_sum) < plot.bottom - 14 else quarters[:-1]
     marks += axis_x("terms", x, plot.bottom, "terms added", ticks=named)
     shown = [("exact", r.exact_sums, "secondary"), (f"{r.bits} bits", r.narrow.sums, "hot")]
@@ -143,7 +143,7 @@ def _plot(r: Result, plot: Box, wide: bool) -> list[dict]:
 
 
 def _promotions(r: Result, x: Scale, y: Scale) -> list[dict]:
-    """Mark where the partial sum moves into the FP32 sum, while these moments can be told apart."""
+    """Mark where the partial sum moves into the FP32 sum, while these moments can be distinguished."""
     moments = range(r.promote_every, len(r.terms) + 1, r.promote_every) if r.promote_every else ()
     if len(moments) > 16:
         return []
@@ -164,7 +164,7 @@ def _dashed(id: str, points: list[tuple[float, float]], role: str, tip: str) -> 
 
 
 def _wall(r: Result, plot: Box, y: Scale) -> list[dict]:
-    """Draw the formula's two heights: where terms begin to vanish, and where none gets through."""
+    """Draw the formula's two heights, where terms begin to vanish and where none gets through."""
     marks = []
     if r.wall_sum <= y.hi:
         marks += about(

@@ -123,7 +123,7 @@ def _word(
 
 
 def _band(r: Result, plan: Plan, id: str, values, x: float, y: float, token: int, tip: str) -> list[dict]:
-    """A row of numbers on its ground: solid for the token that is followed."""
+    """Draw a row of numbers on its ground, solid for the followed token."""
     ground, ink = ("now", "inverse") if token == r.follow else ("idle", "ink")
     on, ends = "idle" if ground == "idle" else "", [x + (j + 1) * plan.cell - 3 for j in range(len(values))]
     numbers = [
@@ -191,7 +191,8 @@ def _key(plan: Plan, step: int) -> list[dict]:
 
 
 def _followed(r: Result, plan: Plan, step: int) -> list[dict]:
-    """Draw the followed token's choice worked out, in the later steps' room for rows. A phone has no room for it."""
+    """Draw the followed token's choice worked out, in the space for rows of the later steps. A phone has no space for
+    it."""
     if step >= PERMUTE or not plan.wide:
         return []
     kept = (
@@ -229,7 +230,7 @@ def _rows(r: Result, plan: Plan, step: int) -> list[dict]:
 
 
 def _groups(r: Result, plan: Plan) -> list[dict]:
-    """Each expert's name at its rows: one problem of the grouped GEMM."""
+    """Draw each expert's name at its rows, one problem of the grouped GEMM."""
     marks, y = [], plan.top
     for e, load in enumerate(r.layer.loads):
         high = max(1, load) * plan.high
@@ -292,7 +293,7 @@ def _results(r: Result, plan: Plan, step: int) -> list[dict]:
 
 
 def _out(r: Result, plan: Plan) -> list[dict]:
-    """The outputs: each token's weighted sum."""
+    """Draw the outputs, each token's weighted sum."""
     marks = [_title(plan, "out-title", plan.out, "outputs y")]
     for token in range(r.token_count):
         y, combined = _out_y(r, token, plan), r.layer.combined[token]
@@ -317,7 +318,7 @@ def _vector(values) -> str:
 
 
 def _ordinal(n: int) -> str:
-    """Rows have no numbers in the picture: they are counted from the top."""
+    """Return a row's ordinal, counted from the top, because rows have no numbers in the picture."""
     ending = "th" if n in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")
     return f"{n}{ending}"
 

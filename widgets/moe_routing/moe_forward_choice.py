@@ -6,7 +6,7 @@ from widgets import units
 from widgets.scene import line, rect, text
 
 LEFT, COLUMN, WIDE_BAR = 470, 58, 34  # where the token's numbers end, from one expert to the next, a bar
-ZERO, UNIT = 234, 44  # below the panel's top: the logits' zero; and how high a logit of 1 is
+ZERO, UNIT = 234, 44  # below the panel's top, the logits' zero, and the height of a logit of 1
 SHOW = units.fixed(2)
 
 

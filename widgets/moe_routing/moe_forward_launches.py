@@ -1,4 +1,4 @@
-"""The launches of a layer, one square each: every step by itself, and below, fused."""
+"""Draw the launches of a layer, one square each: every step by itself, and below, fused."""
 
 from kernels.moe_routing import cost
 from widgets import units
@@ -43,7 +43,7 @@ def _fused(places: list[tuple], step: int, y: float, pitch: float, side: float) 
 
 
 def _heads(places: list[tuple], step: int, separate: int, width: int) -> list[dict]:
-    """The steps by name, this one in its place among them, and how many squares each row has."""
+    """Return the steps by name, this one's position among them, and how many squares each row has."""
     counted = ((separate, "overhead"), (len(cost.FUSED_LAUNCHES), "useful"))
     rows, places_y = (("launches", "fused"), (31, 46))
     if width != WIDE:

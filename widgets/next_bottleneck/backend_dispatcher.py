@@ -72,7 +72,7 @@ DIALS = {
     "gemm": GPU,
     "moe": GROUP,
     "all-reduce": MESSAGE,
-}  # what each operation's knob turns
+}  # the feature that each operation's knob changes
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Layout:
     room: float  # for all lanes
     widest_pitch: float
     start: float  # of a lane
-    end: float  # of all that stands in a row
+    end: float  # of all gates in a row
     dial: tuple[float, float]  # from, to
     height: int
 
@@ -104,7 +104,7 @@ class Row:
     preference: int
     valid: bool
     checked: tuple[str, ...]  # features that it has rules for
-    broken: tuple[str, ...]  # of them, those this request breaks
+    broken: tuple[str, ...]  # those that this request breaks
     why: str
 
 
@@ -117,7 +117,7 @@ class Result:
     valid: int
     ahead_but_invalid: int  # faster than what runs
     chosen: str  # '' if nothing may run
-    place: int  # of the chosen in the order of speed; 0 if nothing may run
+    place: int  # of the chosen in the order of speed, 0 if nothing may run
     places: tuple[int, ...]  # the same for each value that the knob can be pulled to
 
 
@@ -197,7 +197,7 @@ def _words(rule) -> str:
 
 
 def _fitted(why: str) -> str:
-    """Name the first broken rule and the number of others. The tip and the table have all of them."""
+    """Name the first broken rule and the number of others. The tip and the table list all."""
     first, *more = why.split("; ")
     return first.split(": ")[1] + (f" (+ {len(more)})" if more else "")
 
@@ -214,7 +214,7 @@ def _lane_end(r: Result, at: Layout) -> float:
 
 
 def _columns(r: Result, at: Layout) -> dict[str, float]:
-    """Return the place of each feature's gates: as wide as its words, from the lanes' start to their end."""
+    """Return the position of each feature's gates, as wide as its words, from the lanes' start to their end."""
     left, right = at.start + 8, _lane_end(r, at) - 8
     needs = {name: _head_width(r, name) if at.wide else 20 for name in r.features}
     spare = (right - left - sum(needs.values())) / len(needs)
@@ -240,7 +240,7 @@ def _pitch(r: Result, at: Layout) -> float:
 
 @dataclass(frozen=True)
 class Moment:
-    """One step: the lane that the request is in, and how many of its gates are behind it."""
+    """Hold one step: the lane that the request is in, and how many gates it has passed."""
 
     lane: int
     passed: int  # gates of this lane that it went through
@@ -335,7 +335,7 @@ def _head(r: Result, columns: dict[str, float], at: Layout) -> list[dict]:
                 text(f"head-{name}-value", x, at.top - 10, value, "ink", "small", "middle", True),
             ]
         else:
-            # the columns are narrower than their names, which stand in two rows
+            # the columns are narrower than their names, which take two rows
             left, y = (i % 2) * 170, 100 + 17 * (i // 2)
             pair = [
                 text(f"head-{name}", left, y, f"{LABELS[name]}: {value}", "ink", "small"),

@@ -50,7 +50,8 @@ THICK = 26  # of a lane's bars
 
 @dataclass(frozen=True)
 class Sent:
-    """Buckets drawn as one: when the first is full and when it starts, how long the link is busy, the last's end."""
+    """Hold buckets drawn as one: when the first is full and when it starts, how long the link is busy, the last's
+    end."""
 
     buckets: int
     full_s: float
@@ -171,7 +172,7 @@ def _block(id: str, x: Scale, y: float, start_s: float, time_s: float, name: str
 
 
 def _lanes(r: Result, at: Box) -> Callable[[float], list[dict]]:
-    """At each moment: the pass in turn, the pass that overlaps, and its link up to then, on one clock."""
+    """Draw at each moment the pass in turn, the pass that overlaps, and its link up to then, on one clock."""
     wide = at.x > 50
     x = linear(0, steady("time", max(r.serial_s, r.step_s)), at.x, at.right)
     y1, y2, y3 = (at.y, at.y + 54, at.y + 116) if wide else (at.y, at.y + 62, at.y + 128)
@@ -184,7 +185,7 @@ def _lanes(r: Result, at: Box) -> Callable[[float], list[dict]]:
     )
     for k, (y, name, role, time, end, ink) in enumerate(lanes):
         words = name if wide or not time else f"{name}: {time}"
-        # a phone has the link's name under its bars: between the lanes run the lines of the buckets
+        # a phone has the link's name under its bars, because the lines of the buckets run between the lanes
         place = (
             (at.x - 10, y + 18, "end") if wide else (at.x, y + 42 if name == "its link" else y - 6, "start")
         )
@@ -255,7 +256,7 @@ def _first_bucket(r: Result, x: Scale, late: float, y: float, at: Box) -> list[d
 
 
 def _sent(r: Result, x: Scale, y2: float, y3: float) -> Callable[[float], list[dict]]:
-    """Each bucket (or group of them) leaves the pass where it is full, and waits until the link is free."""
+    """Draw each bucket (or group). It leaves the pass where it is full, and waits until the link is free."""
 
     @cache  # what has been sent stays as it is
     def bucket(i: int, done: float) -> list[dict]:
@@ -283,7 +284,7 @@ def _journey(r: Result, at: Box) -> list[dict]:
     x = linear(0, r.communication_s, at.x, at.right)
     hidden, wide = max(0.0, r.communication_s - r.exposed_s), at.x > 50
     title = f"Gradient traffic, {units.seconds(r.communication_s)}"
-    if r.interference_s:  # hidden, and paid for all the same
+    if r.interference_s:  # hidden, and still paid for
         lent = units.seconds(r.interference_s)
         alone = f"Traffic: {units.seconds(r.communication_s)}, and {lent} of lent SMs"
         title = f"{title}: what is hidden, what shows, and {lent} of lent SMs" if wide else alone

@@ -1,4 +1,4 @@
-"""One decode step as a chain of parts: cure the largest, and the next becomes the limit."""
+"""Show one decode step as a chain of parts. Cure the largest, and the next becomes the limit."""
 
 from dataclasses import dataclass
 
@@ -40,7 +40,7 @@ PLACES = {
 
 @dataclass(frozen=True)
 class Step:
-    cured: str  # the part cured last; '' at the start
+    cured: str  # the part cured last, or '' at the start
     step_s: float
     parts_s: dict[str, float]
     limit: str
@@ -189,7 +189,7 @@ def _parts(r: Result, i: int, at: Box) -> list[dict]:
         ]  # fmt: skip
         marks += names
         if part in CURED_BY:
-            # where the part would end after its cure: the cure is pulled
+            # the end of the part after its cure, which is pulled
             control = CURED_BY[part]
             per = r.cured_s[part] / getattr(r, control.name)
             at_cured, below = x(r.cured_s[part]), y + high + 8
@@ -227,7 +227,7 @@ def _so_far(r: Result, i: int, row: int, y: float, at: Box) -> list[dict]:
         left, wide = x(done), x(done + time_s) - x(done)
         tip = f"{part}: {units.seconds(time_s)} of {units.seconds(step.step_s)}"
         marks.append(rect(f"step{row}-{p}", left, y, max(0, wide - 1.5), 15, _role(step, part), tip))
-        # no words on the close stripes of the launch gaps: their colour is in the key
+        # no words on the close stripes of the launch gaps, because their colour is in the key
         if wide > text_width(part, "small", True) + 10 and _role(step, part) != "overhead":
             inside |= part == step.limit
             marks.append(
@@ -253,7 +253,10 @@ def _to_come(r: Result, i: int, row: int, y: float, at: Box) -> list[dict]:
         part = r.steps[row].cured
         words, floor = f"next: {part}", now.step_s - now.parts_s[part]
         least, end = f"more than {units.seconds(floor)}", x(now.step_s) + 8
-        beside, inside = (end, "start", ""), (end - 14, "end", "ground")  # the floor's line may pass behind
+        beside, inside = (
+            (end, "start", ""),
+            (end - 14, "end", "ground"),
+        )  # the floor's line may pass under the words
         place = beside if end + text_width(least, "small") < _edge(at) else inside
         tip = f"all but {part}: {units.seconds(floor)}"
         marks += [

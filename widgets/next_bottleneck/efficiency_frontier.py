@@ -1,4 +1,5 @@
-"""Two ways to serve one model, and yours: latency, cost, throughput, quality and memory pull against each other."""
+"""Compare two ways to serve one model, and yours: latency, cost, throughput, quality and memory pull against each
+other."""
 
 from dataclasses import dataclass
 
@@ -56,7 +57,7 @@ class Point:
     tokens_s: float
     usd_per_1k: float
     weight_bytes: float  # on one GPU
-    roof_share: float  # of the least time between tokens that so many users can have on its GPUs
+    roof_share: float  # of the least time between tokens that this number of users can have on its GPUs
     meets: bool  # what the application asks for
     beaten: bool  # another point has less latency and less cost
 
@@ -95,10 +96,10 @@ class Result:
     latency_ratio: float
     cost_ratio: float  # by the users, the latency and the price of the GPUs
     reported_b_tokens_s: float
-    weights_s: float  # of the least time: reading the weights, or multiplying them
+    weights_s: float  # of the least time, for reading the weights or multiplying them
     caches_s: float  # and reading what your users have said
     floor_s: float
-    sharing_users: float  # up to so many share the weights' reading for nothing
+    sharing_users: float  # up to this number share the weights' reading for free
     most_users: int  # whose caches fit
     edge: tuple[Edge, ...]
     best_in_all: str  # the point that is nowhere worse than the others, if there is one
@@ -175,7 +176,7 @@ class Frontier:
 
     edge: list[tuple[float, float]]
     full: list[tuple[float, float]]  # with the most users, on to the plot's right side
-    inside: bool  # its name stands to the left of its line, on what is out of reach
+    inside: bool  # its name is left of its line, on the unreachable side
 
     @property
     def name_x(self) -> float:
@@ -185,7 +186,7 @@ class Frontier:
         return [(self.edge[0][0], at.y), *self.edge]
 
     def ground(self, px: float, py: float) -> str:
-        """Return the fill behind a text at this position."""
+        """Return the fill under a text at this position."""
         n = next((i for i, (_, ey) in enumerate(self.edge) if ey > py), None)
         left = self.edge[0][0] if n == 0 else self.edge[-1][0] if n is None else self.edge[n - 1][0]
         return "idle" if px < left or py > edge_at(self.full, px) else ""
@@ -193,7 +194,7 @@ class Frontier:
 
 def _frontier(r: Result, at: Box, x: Scale, y: Scale) -> Frontier:
     edge, last = [(x(one.between_tokens_s), y(one.usd_per_1k)) for one in r.edge], r.edge[-1]
-    # with the most users, later tokens cost more: a straight line on two log scales, up to the plot's right side
+    # with the most users, later tokens cost more, a straight line on two log scales up to the plot's right side
     full = [(x(s), y(last.usd_per_1k * s / last.between_tokens_s)) for s in (last.between_tokens_s, x.hi)]
     return Frontier(edge, full, edge[0][0] - at.x > 94)
 
@@ -228,7 +229,7 @@ def _taken(r: Result, at: Box, to: Frontier, late: float, lost: list[tuple[float
 
 
 def _plot(r: Result, at: Box) -> list[dict]:
-    """Down and left is better, as far as the edge: your point is pulled along it and up to it, not past it."""
+    """Draw the plot. Down and left is better, up to the edge: your point moves along it and up to it, not past it."""
     x, y = log(0.0003, 1.0, at.x, at.right), log(0.00005, 2.0, at.bottom, at.y)
     marks = [text("plot-title", 0, 14, "Cost against latency: down and left is better", bold=True)]
     marks += axis_y(
@@ -312,7 +313,7 @@ def _per_user(r: Result, users: int) -> float:
 def _labels(wanted: list[tuple], taken: list[tuple], upright: list[tuple], ground, at: Box) -> list[dict]:
     """Put each name next to its dot, on the first side clear of all dots, of the lines and of the names so far.
 
-    The small dot's name may stand on the `upright` line, on a plate: away from its dot it would be nobody's.
+    The small dot's name may be on the `upright` line, on a plate, because away from its dot it would seem unrelated.
     """
     taken = taken + [
         (x - 16, y - 16, x + 16, y + 16) if role == "now" else (x - 8, y - 8, x + 8, y + 8)

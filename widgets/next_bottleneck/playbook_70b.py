@@ -25,7 +25,7 @@ ROLES = {
     "guesses": "now",
 }
 SHORT = {"element-wise": "element", "all-reduce": "reduce", "launch gaps": "gaps"}  # what fits into a bar
-AGREE = 0.04  # relative: what rounding of the reported figures explains
+AGREE = 0.04  # relative; rounding of the reported figures explains this much
 # (the bars' width and height, the first row, pitch of the rows, the three columns of the knobs, height)
 PLACES = {
     True: (Box(0, 40, 372, 30), 92, (478, 582, 676), 386),
@@ -51,7 +51,7 @@ class Row:
     """Hold the start or a chosen round: the time that is left, and the time that each next round would leave."""
 
     pick: str  # '' at the start
-    shares_s: dict[str, float]  # what each part, and guessing, takes of a token
+    shares_s: dict[str, float]  # the share of a token's time for each part, and for guessing
     token_s: float
     saved_s: float  # against the row before
     again: bool  # picked before, so it changes nothing
@@ -76,7 +76,7 @@ class Result:
     end_s: float
     speedup: float
     reported_speedup: float
-    rounds_to_target: int  # 0 if the picks never reach it
+    rounds_to_target: int  # 0 if the choices never reach it
     first_saves_s: float
     first_as_last_saves_s: float
     after_precision_ms: float

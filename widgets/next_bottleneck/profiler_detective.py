@@ -32,7 +32,7 @@ ANSWERS = {UNDECIDED: UNDECIDED, **NAMES}
 QUESTIONS = ("late input?", "launch gaps?", "a slow rank?", "NCCL alone?", "near its roof?")
 LIMITS = (cost.WAIT_SHARE, cost.WAIT_SHARE, cost.SKEW, cost.WAIT_SHARE, cost.NEAR_ROOF)
 WAITS = ("input", "launches", "stragglers", "communication")
-GAME = {  # the input that holds one's answer -> its case; each has another culprit
+GAME = {  # the input that holds one's answer -> its case, each with another culprit
     "decoder": "many thin bars",
     "layernorm": "a LayerNorm",
     "training": "gradients at the end",
@@ -82,7 +82,7 @@ class Profile:
     launch_gap_share: float
     exposed_communication_share: float
     rank_skew: float
-    work_share: float  # of the wall clock: kernels that run
+    work_share: float  # of the wall clock, when kernels run
     intensity: float
     ridge: float
     compute_share: float
@@ -172,7 +172,7 @@ def _trace(p: Profile, at: Box) -> list[dict]:
     if p.launch_gap_share:
         gaps = f"gaps: {units.percent(p.launch_gap_share, 0)}"
         marks.append(rect(f"{id}-gaps", start, at.y + high / 2, end - start, high / 2, "overhead", gaps))
-    wide = max(1, step * busy - (0 if p.launch_gap_share else 0.6))  # no gaps: a hairline between kernels
+    wide = max(1, step * busy - (0 if p.launch_gap_share else 0.6))  # no gaps, so a hairline between kernels
     marks += [
         rect(f"{id}-kernel{k}", start + step * k, at.y, wide, high, "primary", work) for k in range(p.kernels)
     ]
@@ -188,7 +188,7 @@ def _trace(p: Profile, at: Box) -> list[dict]:
 
 
 def _gauges(p: Profile, left: float, y: float, wide: float, apart: float, named: bool) -> list[dict]:
-    """Draw how near both roofs are. Nothing says which one counts before a suspect is named."""
+    """Draw how near both roofs are, without saying which one counts before a suspect is named."""
     marks = []
     for i, (name, share, role) in enumerate(
         (("FLOP/s", p.compute_share, "compute"), ("memory", p.bandwidth_share, "memory"))

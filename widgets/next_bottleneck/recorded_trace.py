@@ -15,7 +15,7 @@ ROLES = {
     "out": "primary",
     "head": "primary",
     "experts": "useful",
-}  # the other slots are small: norms, rotary, routing, sampling
+}  # the other slots are small, such as norms, rotary, routing and sampling
 SLOTS = tuple(dict.fromkeys(one.slot for one in cost.trace("graph").launches))
 ALL = "all"
 ZOOM = steps("zoom", "Zoom", 8, (2, 4, 8, 16, 32, 64), lambda value: f"{value}x")
@@ -138,7 +138,7 @@ def _tip(bar) -> str:
 
 
 def _cells(r: Result) -> list[str]:
-    """Return the role that fills the most of each equal part of the step; below a fifth, it is idle."""
+    """Return the role that fills the most of each equal part of the step, or idle below a fifth."""
     each = r.step_s / CELLS
     filled = [{"idle": 0.2 * each} for _ in range(CELLS)]
     for one in r.whole:
@@ -206,7 +206,7 @@ def _overview(r: Result, at: Box, panel: Box) -> list[dict]:
 
 
 def _rows(r: Result, at: Box, pitch: float, high: float, above: bool) -> list[dict]:
-    """The window's bars: slots on the host, calls that launch, and a row for each stream."""
+    """Draw the window's bars: slots on the host, calls that launch, and a row for each stream."""
     x = linear(r.begin_s, r.begin_s + r.window_s, at.x, at.right)
     streams = _streams(r.whole)
     names = ["host: slots", "host: calls", *(f"GPU: stream {one}" for one in streams)]
@@ -228,9 +228,9 @@ def _rows(r: Result, at: Box, pitch: float, high: float, above: bool) -> list[di
         y = at.y + (2 + streams.index(one.stream)) * pitch
         tip = f"launch {one.number}, {one.slot}: {one.kernel}, {_tip(one)}"
         marks += _bar(f"launch{one.number}", x, y, high, one, one.slot, _role(one.slot, r.slot), tip)
-    room = at.right + at.x / 2 if above else at.right + 24  # a time at the very end has no place
+    room = at.right + at.x / 2 if above else at.right + 24  # a time at the very end has no cell
     ticks = [t for t in x.ticks(3 if above else 5) if x(t) + text_width(units.seconds(t), "small") / 2 < room]
-    # a lens: its marks are those of this window, while the axis under the knobs holds still
+    # a lens, whose marks are those of this window, while the axis under the knobs holds still
     lens = f"time-{r.zoom}-{1e9 * r.begin_s:.0f}"
     return [
         *marks,

@@ -41,8 +41,8 @@ ADDED = steps("added_ms", "128 GPUs add to a step", _added_ms(48), [_added_ms(mf
               lambda ms: units.seconds(ms * 1e-3),
               help="Held while the node changes: each doubling beyond a node adds as many ms.")  # fmt: skip
 SLOW = slider("slow", "One node is slower by", 0, 0, 50, unit="%")
-FIELD = 128  # cells at most: each is as many GPUs as it must be
-AXIS_S = 0.5  # of a step: the same in every state, so that the eye can compare
+FIELD = 128  # cells at most, each for as many GPUs as needed
+AXIS_S = 0.5  # of a step, the same in every state, so that the eye can compare
 # (the fleet, the curve, one step, height)
 PLACES = {
     True: (Box(0, 34, 320, 160), Box(402, 34, 216, 150), Box(0, 290, 600, 88), 416),
@@ -57,7 +57,7 @@ class AtSize:
     gpus: int
     mfu: float
     step_s: float
-    trace_bytes: float  # five seconds of all of them
+    trace_bytes: float  # five seconds of all nodes
 
 
 @dataclass(frozen=True)
@@ -65,17 +65,17 @@ class Result:
     gpus: int
     local_mfu: float
     measured_mfu: float
-    added_measured_s: float  # to a step, on as many GPUs as were measured
+    added_measured_s: float  # to a step, on the measured number of GPUs
     reference_step_s: float  # one node's, at the reference's MFU
     curve: tuple[AtSize, ...]
     fleet_mfu: float
     tax: float
     slow_share: float
-    straggler_efficiency: float  # useful time of all nodes over what they spend
+    straggler_efficiency: float  # useful time of all nodes over the time they spend
     mfu: float  # with the slow node and what operating costs
-    seen_tax: float  # of it, what a fleet's own measurement shows
+    seen_tax: float  # of the tax, the share in a fleet's own measurement
     regression: bool
-    useful_gpus: float  # as many would do, if each worked as in one node
+    useful_gpus: float  # the GPUs that would suffice, if each worked as in one node
     tax_gpus: float
     waiting_gpus: float
     operating_gpus: float
@@ -169,7 +169,7 @@ def _curve(r: Result, at: Box) -> list[dict]:
                    (0, 0.2, 0.4, 0.6, 0.8, 1))  # fmt: skip
     marks = [{**mark, "x": mark["x"] - 14} if mark["id"] == "mfu-tick0" else mark for mark in marks]
     below = axis_x("gpus", x, at.bottom, "GPUs", units.count, ticks=(8, 128, 1024, 8192))
-    # the knob on this axis stands between its line and its numbers
+    # the knob on this axis is between its line and its numbers
     marks += [{**mark, "y": mark["y"] + 10} if mark["t"] == "text" else mark for mark in below]
     counter, node = units.percent(r.busy_share, 0), units.percent(r.local_mfu, 0)
     marks += about(
@@ -209,7 +209,10 @@ def _curve(r: Result, at: Box) -> list[dict]:
     under = min(at.bottom - 16, low + 26)
     reaches = here < x(pulled) < here + shift + text_width(shown, "body", True) + 12
     if side == "start" and reaches and abs(under - 4 - knob) < 26:
-        under, shift = y(r.local_mfu) - 8, -5  # above its point: beside the knob it would be the knob's
+        under, shift = (
+            y(r.local_mfu) - 8,
+            -5,
+        )  # above its point; next to the knob it would seem the knob's
     return [*marks, text("here-name", here + shift, under, shown, "hot", "body", side, True, on="ground")]
 
 
@@ -274,7 +277,7 @@ def _nodes(r: Result, at: Box) -> list[dict]:
     end, middle = x(r.step_s), at.y + (drawn // 2 + 0.5) * pitch
     well = r.parts.work_s + r.parts.tax_s
     pull = drag(SLOW, "x", lambda percent: x(well * 100 / (100 - percent)))
-    # beside the node's knob or above it, and always off the slow node's own bar, which is the middle one
+    # next to the node's knob or above it, and always off the slow node's own bar, which is the middle one
     knob = at.bottom - 12 if end - node > 36 else at.y + 16 if drawn > 4 else at.bottom - 44
     marks.append(line("step-end", end, at.y, end, knob, "axis"))
     marks.append(handle("pull-slow", end, knob, "hot", pull))
@@ -313,7 +316,7 @@ def _named(r: Result, at: Box, x: Scale, wide: bool) -> list[dict]:
 
 
 def _break(at: Box, high: float) -> list[dict]:
-    """A torn end: the bars go on beyond the axis."""
+    """Draw a torn end, because the bars go on beyond the axis."""
     teeth = [(at.right - 14 + 6 * (k % 2), at.y - 2 + k * high / 8) for k in range(9)]
     return [path(f"torn{i}", [(a + 6 * i, b) for a, b in teeth], "inverse") for i in range(2)]
 
@@ -326,7 +329,7 @@ def _undisturbed(r: Result) -> str:
 
 
 def _tax_figure(r: Result):
-    """In the colour of the tax only where the squares of that colour are all that it counts."""
+    """Use the colour of the tax only if the squares of that colour are its whole count."""
     if r.slow_share:
         return figure("lost to tax and waiting", r.seen_tax, units.percent, term="tax")
     if r.operating_share:

@@ -1,4 +1,5 @@
-"""A server under load: what more arrivals, a smaller batch and larger pieces of prompts do to the time that users wait."""
+"""Show a server under load: the effect of more arrivals, a smaller batch and larger pieces of prompts on users'
+waiting time."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -12,7 +13,7 @@ from widgets.declare import Declaration, Prediction
 from widgets.scene import WIDE, Column, Scene, about, drag, figure, handle, line, path, rect, table, text
 
 MOST_RATE, REQUESTS = 16, 200
-WHOLE = 16384  # more than any prompt has: a step computes one whole prompt
+WHOLE = 16384  # more than any prompt has, so that a step computes one whole prompt
 RATES = tuple(range(2, MOST_RATE + 1))
 LEAST_S, MOST_S, MOST_GAP_S = 0.03, 30.0, 0.2  # ends of the axes, the same in every state
 RATE = slider("rate", "Requests per second", 10, RATES[0], MOST_RATE)
@@ -33,7 +34,7 @@ PLACES = {
 
 @dataclass(frozen=True)
 class AtRate:
-    """What users see at so many requests a second; P50 is the median, P99 the slowest of a hundred."""
+    """Hold what users see at one rate of requests. P50 is the median, P99 the slowest of a hundred."""
 
     rate: int
     first_p50_s: float
@@ -47,7 +48,7 @@ class AtRate:
 class Result:
     rate: int
     batch: int
-    chunk: int  # 0: a whole prompt
+    chunk: int  # 0 means a whole prompt
     prompt: int
     output: int
     curve: tuple[AtRate, ...]

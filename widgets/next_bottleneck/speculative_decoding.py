@@ -1,4 +1,4 @@
-"""Guess a few tokens cheaply, check them all in one pass: how many come out, and when it pays."""
+"""Guess a few tokens cheaply and check them all in one pass. Show how many result, and when it pays."""
 
 from dataclasses import dataclass
 
@@ -46,7 +46,7 @@ class Result:
     acceptance: float
     drafts: int
     batch: int
-    free_tokens: float  # of a pass: up to so many, one more costs no time
+    free_tokens: float  # of a pass; up to this number, one more costs no time
     checked_tokens: int
     chances: tuple[float, ...]  # that a round yields its first, second, ... token
     tokens: float  # a round
@@ -115,8 +115,8 @@ def run(acceptance, drafts, draft_ms, batch, step_ms, weight_bits) -> Result:
 
 
 def kept_in(i: int, acceptance: float, drafts: int) -> int:
-    """Return how many guesses round i keeps: rounds halve the range of chances again and again, so any few of them
-    keep close to the average.
+    """Return how many guesses round i keeps. Rounds halve the range of chances repeatedly, so any few rounds keep
+    close to the average.
     """
     chance, half, place = 0.0, 0.5, i + 1
     while place:
@@ -206,7 +206,8 @@ def _round(r: Result, i: int, kept: int, now_s: float, x, y: float, cell: float)
 
 
 def _by_guesses(r: Result, at: Box) -> list[dict]:
-    """Time of a token over the guesses: each costs its time, and the check is shared by ever fewer more tokens."""
+    """Draw the time of a token over the guesses. Each guess costs its time, and ever fewer more tokens share the
+    check."""
     top = 1.3 * r.plain_s
     y = linear(0, top, at.bottom, at.y)
     few = (
@@ -282,7 +283,7 @@ def _takeaway(r: Result) -> str:
 
 
 def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[Scene]:
-    """Return one scene for each plain step of the stretch of time. The last shows all of it."""
+    """Return one scene for each plain step of the stretch of time. The last shows the whole stretch."""
     lanes_at, plain_y, guess_y, guesses_at, height = PLACES[width == WIDE]
     one = "token per round" if units.number(r.tokens) == "1" else "tokens per round"
     tokens = figure(one, r.tokens, units.number, "useful", "tokens")

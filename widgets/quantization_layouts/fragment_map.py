@@ -1,4 +1,5 @@
-"""A tensor core takes each weight from a certain lane and register: pack in another order, and other weights multiply."""
+"""Show that a tensor core takes each weight from a certain lane and register. Packed in another order, other weights
+multiply."""
 
 from dataclasses import dataclass
 
@@ -19,7 +20,7 @@ ORDERS = {
     "rows": "eight neighbours of a row",
     "columns": "columns by group, X as before",
 }
-# Sixteen words; the tile's large codes lead from each to the next, so that the right tile says them in order.
+# Sixteen words. The tile's large codes lead from each to the next, so that the right tile says them in order.
 WORDS = "each lane unpacks its own weights in registers before the tensor core multiplies them by x".split()
 SORTED = (0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15)  # two groups whose columns alternate
 # (the tile's left, top and cell; the word's left, top and nibble's width; the height)
@@ -28,7 +29,7 @@ PLACES = {True: (0, 46, 20, 340, 46, 47, 376), False: (10, 40, 20, 2, 400, 42, 6
 
 @dataclass(frozen=True)
 class Slot:
-    """Hold one nibble of the lane's word: what the kernel takes it for, and what the packer put there."""
+    """Hold one nibble of the lane's word: the element that the kernel takes, and the weight that the packer stored."""
 
     nibble: int
     element: int  # i of a_i, by which the kernel multiplies it
@@ -77,7 +78,7 @@ def codes() -> list[list[int]]:
 
 
 def seen_by_the_kernel(order: str) -> list[list[tuple[int, int]]]:
-    """Return, for each element of the tile, the (row, column) of the weight by which the kernel multiplies there."""
+    """Return, for each element of the tile, the (row, column) of the weight by which the kernel multiplies."""
     tile = [[(0, 0)] * SIDE for _ in range(SIDE)]
     for lane in range(fragments.LANES):
         for i in range(fragments.PER_LANE):
@@ -157,7 +158,7 @@ def _place(at: tuple[int, int]) -> str:
 
 
 def _word(r: Result, left: float, top: float, wide: float) -> list[dict]:
-    """Draw the lane's word, highest nibble first: the element that the kernel takes, and the weight that is there."""
+    """Draw the lane's word, highest nibble first: the element that the kernel takes, and the stored weight."""
 
     def x_of(nibble: float) -> float:
         return left + (7 - nibble) * wide
@@ -213,7 +214,7 @@ def _word(r: Result, left: float, top: float, wide: float) -> list[dict]:
 
 
 def _registers(r: Result, left: float, top: float, wide: float) -> list[dict]:
-    """Draw the four registers that the kernel makes of the word: each takes two nibbles that are 16 bits apart."""
+    """Draw the four registers that the kernel makes of the word. Each takes two nibbles that are 16 bits apart."""
     marks, box, gap = (
         [text("reg-title", left, top, "The four registers that it unpacks into", bold=True)],
         wide * 2,

@@ -1,4 +1,4 @@
-"""For how many users k-bit weights are faster than 16 bits: one curve over the zones of the kernels that run."""
+"""Show for how many users k-bit weights are faster than 16 bits, one curve over the zones of the kernels that run."""
 
 import math
 
@@ -41,13 +41,13 @@ USERS_AT_ONCE = log_slider(
 )  # fmt: skip
 # (the plot, height)
 PLACES = {True: (Box(54, 62, 654, 256), 396), False: (Box(44, 58, 290, 300), 442)}
-SAID = {  # family: its name, and a short one
+SAID = {  # family -> its name, and a short one
     "scalar GEMV": ("scalar kernel", "scalar"),
     "MMA": ("tensor cores", "MMA"),
     "dequant + library": ("unpack all, then 16-bit GEMM", "unpack all"),
     "dequantize + library": ("unpack all, then 16-bit GEMM", "unpack all"),
 }
-START = 74  # from the axis to one user: the knob of k and the names of the curves
+START = 74  # from the axis to one user, for the knob of k and the names of the curves
 MICRO = units.fixed(1)  # the tables give tenths
 
 
@@ -61,7 +61,8 @@ def _speeds(card: str) -> tuple[float, float]:
 
 
 def _points(card: str, curve: Curve, x, y) -> list[tuple]:
-    """A reported session is a line. A computed one has stairs: rows between two measured M count as the larger."""
+    """Return the points. A reported session is a line. A computed one has stairs, because rows between two measured M
+    count as the larger."""
     places = [(x(one.users), y(one.speedup)) for one in curve.points]
     if card == SOURCE:
         return places
@@ -73,7 +74,7 @@ def _points(card: str, curve: Curve, x, y) -> list[tuple]:
 
 
 def _zones(r: Result, x, at: Box, wide: bool) -> list[dict]:
-    """Shade where each kernel family runs, with its name on top. The one of these users is lit."""
+    """Shade where each kernel family runs, with its name on top. The zone of these users is lit."""
     marks = []
     for i, zone in enumerate(r.zones):
         left = at.x + START - 14 if i == 0 else x(zone.first - 0.5)

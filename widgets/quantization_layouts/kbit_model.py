@@ -55,7 +55,7 @@ class Shape:
 @dataclass(frozen=True)
 class Session:
     users: float
-    ratio: float  # of the fp16 time; the source's at k = 4, estimated at another, or computed from a table
+    ratio: float  # of the fp16 time: the source's at k = 4, estimated at another, or computed from a table
     speedup: float
 
 
@@ -95,9 +95,9 @@ class Result:
     fp16: Block
     users: int
     time_ratio: float  # of the session's fp16 time
-    session_speedup: float  # the same, as everything here is said: times as fast as fp16
+    session_speedup: float  # the same as a speed-up over fp16, as everywhere here
     dominant: str
-    break_even_users: int | None  # None: k bits win with any number of users that was measured
+    break_even_users: int | None  # None if k bits win with any measured number of users
     most_users: int
     known: tuple[Session, ...]  # reported at k = 4, or at the measured M's
     between: tuple[Session, ...]  # at k
@@ -243,7 +243,7 @@ def _reported(k: int, users: int) -> dict:
 
 
 def _computed(k: int, users: int, prompt_share: float) -> dict:
-    """A stated mix of steps over a table: decode alone, and a share of them filled up to its largest M."""
+    """Compute a stated mix of steps over a table: decode alone, and a share filled up to its largest M."""
     table, ratios = TABLES[OURS], _filled(k, prompt_share)
     if users not in ratios:
         raise InputError(

@@ -1,4 +1,4 @@
-"""Weights and key-value cache share one memory: narrower numbers and pages make room for more requests."""
+"""Show weights and key-value cache sharing one memory. Narrower numbers and pages make room for more requests."""
 
 import math
 from dataclasses import dataclass
@@ -64,7 +64,7 @@ class Result:
     before: Served
     narrow: Served
     paged: Served
-    gain: float  # narrow over before; 0 where the 16-bit weights do not fit
+    gain: float  # narrow over before, or 0 if the 16-bit weights do not fit
     paged_gain: float
     freed_bytes: float
 
@@ -138,7 +138,7 @@ def _inside(id: str, left: float, right: float, y: float, words: str, role: str,
     short, spare = (
         words.split(" ", 1)[0].rstrip(","),
         34 if on else 8,
-    )  # of a hatched bar some is seen beside the plate
+    )  # a part of a hatched bar shows around the plate
     fits = [one for one in (words, short) if text_width(one, "small", True) + spare <= right - left]
     return (
         [text(id, (left + right) / 2, y, fits[0], role, "small", "middle", bold=True, on=on)] if fits else []
@@ -167,7 +167,7 @@ def _filled(r: Result, id: str, s: Served, x: Scale, top: float, here: int) -> l
         left, right = x(start), x(end)
         bar = rect(f"m-{id}-{part}", left, top + 2, right - left, 28, role, f"{s.name}: {tip}")
         marks += about("weights" if part == "weights" else "memory", bar)
-        if id == "narrow":  # its knob stands where the weights end
+        if id == "narrow":  # its knob is where the weights end
             left, right = (left, right - KNOB) if part == "weights" else (max(left, x(full) + KNOB), right)
         if role in ("primary", "useful"):
             marks += _inside(f"m-{id}-{part}-name", left, right, top + 21, tip, "inverse")
@@ -177,7 +177,7 @@ def _filled(r: Result, id: str, s: Served, x: Scale, top: float, here: int) -> l
 
 
 def _memory(r: Result, at: Box, arrived: int) -> list[dict]:
-    """One GPU's memory: weights, tokens that are there, room that is reserved and empty."""
+    """Draw one GPU's memory: weights, present tokens, and reserved empty room."""
     x = linear(0, r.memory_bytes, at.x, at.right)
     marks = [
         text(
@@ -246,7 +246,7 @@ def _at_once(r: Result, id: str, s: Served, at: Box, top: float, here: int) -> d
 
 
 def _break(id: str, x: float, top: float) -> dict:
-    """A torn place in a bar that is longer than its memory."""
+    """Draw a torn end in a bar that is longer than its memory."""
     return path(id, [(x + (5 if i % 2 else 0), top + 4 * i) for i in range(8)], "inverse", "goes on")
 
 
@@ -298,7 +298,7 @@ def _request(r: Result, at: Box) -> list[dict]:
         if i == 0:
             per = held / r.mean_tokens
             place = linear(0, r.before.request_bytes / per, at.x, at.right)
-            # off the bar, of which it would hide the part that it ends
+            # off the bar, because it would hide the bar's end
             beside, end = (top - 6 if at.x else top + 34), place(r.mean_tokens)
             marks.append(line("mean-end", end, beside, end, top + 30, "axis"))
             pulled = handle("pull-mean", end, beside, "useful", drag(MEAN, "x", place))
@@ -381,7 +381,7 @@ def _caption(r: Result, arrived: int) -> str:
 
 
 def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[Scene]:
-    """Return one scene for each wave of requests. In the last all that fit are there."""
+    """Return one scene for each wave of requests. The last has all that fit."""
     memory_at, request_at, height = PLACES[width == WIDE]
     before = figure("requests in 16 bits", r.before.requests, units.count)
     narrow = figure("with fewer bits", r.narrow.requests, units.count, "primary")

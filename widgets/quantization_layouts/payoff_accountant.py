@@ -1,4 +1,4 @@
-"""Bytes saved against unpacking added: the ledger of one decode step, and the batch at which it tips."""
+"""Weigh bytes saved against unpacking added: the ledger of one decode step, and the batch at which it tips."""
 
 from kernels.machines import MACHINES
 from widgets import units

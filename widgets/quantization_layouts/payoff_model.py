@@ -60,11 +60,11 @@ class Result:
     added_s: float
     quant_s: float
     speedup: float
-    eaten_share: float  # of the saving; 0 where there is none
+    eaten_share: float  # of the saving, or 0 if there is none
     verdict: str
-    affordable_dequant_s: float  # of one pass: at this the steps are equal
+    affordable_dequant_s: float  # of one pass, where the steps are equal
     tile_rows: int  # a batch with more rows unpacks the weights again
-    break_even_batch: int  # the first batch that no longer wins; 0 if all of them do
+    break_even_batch: int  # the first batch that no longer wins, or 0 if all do
     curve: tuple[Step, ...]
     formats: tuple[Row, ...]
 

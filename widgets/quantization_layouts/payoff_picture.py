@@ -1,4 +1,4 @@
-"""The accountant's picture: the ledger of one step, and both steps over the batch."""
+"""Draw the accountant's picture: the ledger of one step, and both steps over the batch."""
 
 from typing import NamedTuple
 
@@ -146,7 +146,7 @@ def _verdict(r: Result, pl: Places, x: Scale) -> list[dict]:
 
 
 def kernel_families(r: Result, pl: Places) -> list[dict]:
-    """Say which libraries run this format fast, because bytes alone are no kernel."""
+    """Say which libraries run this format fast, because bytes alone don't make a kernel."""
     named = cost.FORMATS.get(NAMED.get(r.bits, ""))
     words = f"{r.bits} bits: kernels of their own, with a codebook, as in k-bit deployment"
     if named:
@@ -194,10 +194,10 @@ def _between(id: str, part: list[Step], x: Scale, y: Scale, role: str) -> list[d
         [*(line := _inside(_edge(one, part), x, y)), (end, line[-1][1])] for one in ("dense", "quant")
     )
     marks = [path(id, there + back[::-1], role, closed=True)]
-    if min(there[-2][0], back[-2][0]) < end:  # it goes on above the chart: no frame closes it there
+    if min(there[-2][0], back[-2][0]) < end:  # it goes on above the chart, so no frame closes it there
         upper, lower = sorted((there, back), key=lambda line: line[-1][1])
         marks.append(path(f"{id}-open", [upper[-2], upper[-1], lower[-1]], "inverse"))
-        left = min(there[-2][0], back[-2][0]) - FADE  # from there the area may lie in the fading strip
+        left = min(there[-2][0], back[-2][0]) - FADE  # from there on the area may be in the fading strip
         marks.append(rect(f"{id}-fade", left, y(y.hi) - 1, end + 2 - left, FADE, "fade"))
     return marks
 
@@ -272,8 +272,8 @@ def chart(r: Result, pl: Places) -> list[dict]:
 
 
 def _names(r: Result, pl: Places, x: Scale, y: Scale) -> list[dict]:
-    """Each line's name at its left end: above it, or, where the two are close, below the lower one, or
-    both above where that would be in the axis.
+    """Name each line at its left end, above it. If two are close, one name goes below the lower line, or both above
+    where that would be in the axis.
     """
     ends = [
         ("dense", y(r.curve[0].dense_s), "16 bits", "secondary"),

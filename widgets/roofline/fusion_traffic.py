@@ -1,6 +1,7 @@
 """Show how a chain of kernels writes every intermediate only for the next kernel to read, and a fused one doesn't.
 
-The weights of the GEMM at its head are read either way, once, and they are counted: with few rows they are nearly all.
+The weights of the GEMM at its head are read once either way, and they are counted, because with few rows they are
+nearly everything.
 """
 
 from dataclasses import dataclass
@@ -32,7 +33,7 @@ CHAIN = ("GEMM", "GELU", "LayerNorm", "dropout", "scale", "clip")
 SHORT = ("GEMM", "GELU", "Norm", "drop", "scale", "clip")
 LONGEST = len(CHAIN)
 RISE = 60  # from the top of the kernels down to HBM
-STEPS = 32  # of the race: both ways on one clock
+STEPS = 32  # of the race, both ways on one clock
 OPERATIONS = slider("operations", "Operations in the chain", 3, 1, LONGEST)
 # (HBM of the chain, HBM of the one kernel, the bars, height)
 PLACES = {
@@ -58,7 +59,7 @@ class Laid:
 
     @property
     def edge(self) -> float:
-        """From the lane's end to the middle of the box there."""
+        """Draw an edge from the lane's end to the middle of the box."""
         return 28 if self.wide else 13
 
     @property
@@ -144,7 +145,7 @@ def _arrow(id: str, x: float, start: float, end: float, role: str, tip: str) -> 
 
 
 def _tensor(id: str, x: float, at: Laid, name: str, role: str, size: str, tip: str) -> list[dict]:
-    """Draw a box in HBM, all of one size, with its bytes under it where there is room. A hatched one has its name there, too."""
+    """Draw a box in HBM, all of one size, with its bytes below if they fit. A hatched one also has its name below."""
     hatched = role == "waste"
     box = rect(id, x - at.box / 2, at.lane.y + 3, at.box, at.lane.h - 6, role, tip)
     inside, under = ("", name) if hatched else (name, "")
@@ -258,7 +259,7 @@ class Transfer:
 
     arrow: str
     role: str
-    part: str  # of the bar: weights, must, waste
+    part: str  # of the bar, for weights, must, waste
     size: float  # bytes, all layers
 
 
@@ -292,7 +293,7 @@ def _moved(r: Result, id: str, by_now: float) -> tuple[dict[str, float], str, fl
 
 
 def _on_the_way(r: Result, by_now: float, drawn: list[dict]) -> list[dict]:
-    """Draw a dot on each lane's working arrow, as far along it as its bytes: its speed is the memory's rate."""
+    """Draw a dot on each lane's working arrow, as far along it as its bytes, since its speed is the memory's rate."""
     arrows, marks = {mark["id"]: mark for mark in drawn}, []
     for id in ("chain", "fused"):
         _, arrow, through = _moved(r, id, by_now)

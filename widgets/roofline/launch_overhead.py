@@ -108,8 +108,8 @@ def run(kernels, launch_us, work_ms, layers, elementwise_percent, graph_us, elem
 
 
 def _kinds(r: Result, kernel: int) -> tuple[tuple[str, float], ...]:
-    """What of a kernel is what. All are drawn equally long, so as many are element-wise as of the work is, spread
-    over the layer; a layer's only kernel is both."""
+    """Sort the kernels by kind. All are drawn equally long, so the share of element-wise ones equals their share of
+    the work, spread over the layer. A layer's only kernel is both."""
     share = r.eager.elementwise_s / r.work_s
     if r.kernels == 1:
         return tuple((kind, part) for kind, part in ((GEMM, 1 - share), (ELEMENTWISE, share)) if part > 0)
@@ -127,7 +127,7 @@ def _work(r: Result, id: str, kernel: int, left: float, right: float, top: float
 
 
 def _timeline(r: Result, upto: int, at: Box) -> list[dict]:
-    """The first kernels of a layer on one clock: a launch before each, then one launch before all of them."""
+    """Draw the first kernels of a layer on one clock: a launch before each, then one launch before all."""
     shown, wide = min(SHOWN, r.kernels), at.x > 0
     work_s = r.work_s / r.layers / r.kernels
     pair_s = r.launch_s + work_s
@@ -163,7 +163,7 @@ def _timeline(r: Result, upto: int, at: Box) -> list[dict]:
     done_s = graph_s + shown * work_s
     if upto == shown and x.hi - done_s > 1e-9:
         marks += timed(CLOCK, *_gained(x(done_s), at.right, top, x.hi - done_s))
-    # on a phone the lower lane's name stands between the lanes: the line does not run behind it
+    # on a phone the lower lane's name is between the lanes, so the line doesn't cross it
     ends = ((at.y - 2, top + 36),) if wide else tuple((y - 2, y + 36) for y in tops)
     marks += [line(f"now{i}", x(now), a, x(now), b, "now") for i, (a, b) in enumerate(ends)]
     for id, name, y in zip(("eager", "graph"), ("launched", "in a graph"), tops, strict=True):
@@ -266,7 +266,7 @@ def _caption(r: Result, upto: int) -> str:
 
 
 def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[Scene]:
-    """Return one scene for each kernel of the timeline. The last shows all of them done."""
+    """Return one scene for each kernel of the timeline. The last shows all done."""
     measured = measured or {}
     time_at, bars_at, height = PLACES[width == WIDE]
     launches = figure("spent on launches", r.overhead_s, units.seconds, term="launches")

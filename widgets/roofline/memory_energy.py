@@ -1,4 +1,4 @@
-"""Energy follows distance: the same number costs a thousand times more from HBM than from shared memory."""
+"""Show that energy follows distance: the same number costs a thousand times more from HBM than from shared memory."""
 
 from dataclasses import dataclass
 
@@ -26,7 +26,7 @@ from widgets.scene import (
 HBM = "HBM"
 NEAR = [name for name, level in cost.LEVELS.items() if level.energy_j is not None and name != HBM]
 BOARD_W = 700  # what an H100 may draw in all
-HOME_W = 320e3 / 250  # the source's homes: 320 kW are 250 of them
+HOME_W = 320e3 / 250  # the source's homes, of which 320 kW supply 250
 KWH_J = 3.6e6
 MOVED = slider(
     "moved_percent",
@@ -38,7 +38,7 @@ MOVED = slider(
     unit="%",
     help="By fusing and tiling: the same work, fewer trips.",
 )
-SHOWN = 20  # accesses that fly: one for each 5% of the slider
+SHOWN = 20  # accesses that fly, one for each 5% of the slider
 EVERY_S = 15e-9  # one sets out
 STEPS = 40  # until the last one is back from HBM
 # (the lanes to the core, y of the two lanes, the bars of energy, height)
@@ -54,7 +54,7 @@ class Rung:
     bytes_on_h100: float
     latency_s: float
     energy_j: float  # 0 where the source gives none
-    times_hbm: float  # how many of its accesses cost one of HBM; 0 if unknown
+    times_hbm: float  # how many of its accesses cost as much as one from HBM; 0 if unknown
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ class Access:
     rank: int  # among those of its level
 
     def left_s(self, now_s: float) -> float:
-        """Return how long it still flies: its whole latency at the start, 0 once it is there."""
+        """Return how long it still flies: its whole latency at the start, 0 on arrival."""
         return max(0.0, self.leaves_s + self.latency_s - now_s)
 
 
@@ -192,7 +192,7 @@ def _lanes(r: Result, at: Box, lanes: tuple) -> list[dict]:
 
 
 def _flying(r: Result, now_s: float, at: Box, lanes: tuple, bars: Box) -> list[dict]:
-    """Draw each access: on its way at the place of its time, then in the bar that it pays into."""
+    """Draw each access: in flight at the position of its time, then in the bar that it pays into."""
     x, paid = linear(0, 300e-9, at.x, at.right), _energy(r, bars)
     own, tally = _bar_y(bars, 1), _bar_y(bars, 1) + 40
     marks = []
@@ -231,7 +231,7 @@ def _bar_y(bars: Box, row: int) -> float:
 
 
 def _bars(r: Result, now_s: float, bars: Box) -> list[dict]:
-    """Draw the energy paid so far: with all accesses from HBM, and with a share of them moved."""
+    """Draw the energy paid so far: with all accesses from HBM, and with a share moved."""
     x, wide = _energy(r, bars), bars.x > 0
     there = [one for one in _accesses(r) if one.left_s(now_s) <= 1e-15 and one.leaves_s <= now_s]
     near = sum(not one.far for one in there)

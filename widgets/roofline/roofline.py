@@ -52,7 +52,7 @@ def _decode_70b(size: int, devices: int, elem: float) -> cost.Operation:
 
 @dataclass(frozen=True)
 class Kind:
-    """Hold an operation, and the meaning of the one knob for it."""
+    """Hold an operation, and the meaning of its one knob."""
 
     label: str
     knob: str
@@ -112,7 +112,7 @@ class Result:
     time_s: float
     attainable_flop_s: float
     peak_share: float
-    rate_per_s: float  # of the knob: tokens, rows
+    rate_per_s: float  # of the knob, tokens or rows
     bound: str
     trail: tuple[Place, ...]  # the same operation over the knob
     usual: tuple[Place, ...]
@@ -160,7 +160,7 @@ def run(operation, batch, machine_name, dtype, devices):
 
 
 def _axes(plot: Box):
-    # a GEMM of size 1, 1/3 FLOP per byte, stands clear of the axis: its knob covers none of the rates
+    # a GEMM of size 1, 1/3 FLOP per byte, is clear of the axis, so its knob covers no rate
     return log(0.15, 10000, plot.x, plot.right), log(4e10, 2e16, plot.bottom, plot.y)
 
 
@@ -301,7 +301,7 @@ def _point(r: Result, measured: dict, plot: Box) -> list[dict]:
 
 
 def _beside(name: str, x: float, ridge: float, right: float) -> tuple[bool, float, float]:
-    """Return whether a dot's name is left of it, and from where to where. The name never crosses the ridge."""
+    """Return whether a dot's name is left of the dot, and its extent. The name never crosses the ridge."""
     wide = text_width(name, "small")
     lo, hi = (0, ridge - 5) if x < ridge else (ridge + 5, right)
     left = x + 9 + wide > hi and x - 9 - wide >= lo
@@ -311,7 +311,7 @@ def _beside(name: str, x: float, ridge: float, right: float) -> tuple[bool, floa
 def _usual(r: Result, plot: Box) -> list[dict]:
     """Draw the usual operations on the same axis, each coloured by its limit and named on its side."""
     X, wide_room, marks, top = _axes(plot)[0], plot.w > 400, [], plot.bottom + 56
-    rows: list[list[tuple[float, float]]] = []  # of each row: from where to where it is taken
+    rows: list[list[tuple[float, float]]] = []  # of each row, the taken extent
     for i, p in enumerate(sorted(r.usual, key=lambda p: p.flop_per_byte)):
         name = p.name if wide_room else SHORT.get(p.name, p.name)
         x = X(p.flop_per_byte)

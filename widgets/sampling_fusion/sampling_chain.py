@@ -36,12 +36,12 @@ TOP_K = slider(
 MIN_P = slider(
     "min_p", "Min-p", 0.1, 0.0, 0.5, step=0.05, more=True, help="Keeps what has this share of the best one's."
 )
-# the first row of kernels, how far apart rows stand, the row of tokens, the height of all
+# the first row of kernels, the distance of rows, the row of tokens, the total height
 PLACES = {
     True: (Box(150, 48, 562, 176), 16, Box(40, 346, 582, 48), 428),
     False: (Box(0, 52, 336, 209), 19, Box(4, 416, 306, 74), 526),
 }
-# A row of the picture and the kernels that may stand in it; what does not run is "off", and the row stays.
+# A row of the picture and its possible kernels. A kernel that doesn't run is "off", and the row stays.
 ROWS = (
     ("clean", ("clean",)),
     (
@@ -245,7 +245,7 @@ def _tokens(r: Result, box: Box) -> list[dict]:
 
 
 def _cuts(r: Result, y: Scale, box: Box, pitch: float) -> list[dict]:
-    """Mark where the rules cut: top-k and top-p between two tokens, min-p at a height. Two of them have knobs."""
+    """Mark where the rules cut: top-k and top-p between two tokens, min-p at a height. Two marks have knobs."""
     marks, wide = [], box.w > 400
     kept_by_p = sum(one.cut_by in ("", "min-p") for one in r.row)
 

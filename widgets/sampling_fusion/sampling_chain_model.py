@@ -52,7 +52,7 @@ class Result:
     speedup: float
     gpus_saved: float
     gpus_of_each_us: float
-    longest_s: float  # the chain with every rule, at the dearest launch: what the axis must hold
+    longest_s: float  # the chain with every rule, at the slowest launch, which the axis must hold
 
 
 PENALTIES = ("grammar", "bias", "history")

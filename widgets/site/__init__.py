@@ -1,1 +1,1 @@
-"""The course as plain pages: every lesson to read, every simulator live, no server behind them."""
+"""Build the course as plain pages: every lesson to read, every simulator live, no server."""

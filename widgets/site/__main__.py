@@ -1,4 +1,4 @@
-"""python -m widgets.site [--out site]: the whole course as plain pages, for any static web server."""
+"""Build the whole course as plain pages, for any static web server: python -m widgets.site [--out site]"""
 
 import argparse
 import sys
@@ -12,7 +12,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, default=Path("site"), help="the folder to write (site)")
     parser.add_argument("--no-run", action="store_true", help="show the lessons' code without what it prints")
     parser.add_argument(
-        "--address", default="", help="where it will be served; pictures of shared links need it"
+        "--address", default="", help="where it will be served, which pictures of shared links need"
     )
     args = parser.parse_args(argv)
     try:

@@ -24,7 +24,7 @@ def page_address(page: Text) -> str:
 
 
 def topic_address(topic: Topic) -> str:
-    """Return a chapter's first page: its lesson's, or its place on the front page."""
+    """Return a chapter's first page: its lesson's, or its section of the front page."""
     return page_address(topic.lesson.pages[0]) if topic.lesson else f"index.html#{topic.slug}"
 
 

@@ -1,9 +1,10 @@
-"""A lesson's own drawing inside its page, so that its colours follow the theme: light-dark(as drawn, its dark partner)."""
+"""Draw a lesson's own drawing inside its page, so that its colours follow the theme: light-dark(as drawn, its dark
+partner)."""
 
 import re
 
 COLOUR = re.compile(r'\b(fill|stroke|stop-color)="#([0-9a-fA-F]{6}|[0-9a-fA-F]{3})"')
-# Björn Ottosson's OKLab: light as the eye counts it, so a mirrored lightness keeps what stands out.
+# Björn Ottosson's OKLab: lightness as the eye counts it, so a mirrored lightness keeps the contrasts.
 TO_CONE = (
     (0.4122214708, 0.5363325363, 0.0514459929),
     (0.2119034982, 0.6806995451, 0.1073969566),
@@ -27,7 +28,7 @@ FROM_CONE = (
 WHITE_BECOMES, BLACK_BECOMES = (
     0.24,
     1.17,
-)  # lightness: a card of the dark theme; what is drawn dark turns white
+)  # lightness of the dark theme's card; a dark drawing turns white
 
 
 def _times(rows, vector) -> list[float]:
@@ -54,7 +55,7 @@ def _channels(colour: str) -> list[float]:
 
 
 def inline(svg: str, uid: str) -> str:
-    """The picture's own text, for the page: colours that follow, and ids that meet no other picture's."""
+    """Return the picture's own text for the page, with colours that follow, and ids that no other picture has."""
     body = svg[svg.index("<svg") :]
     body = COLOUR.sub(lambda m: f'{m[1]}="light-dark(#{m[2]}, {dark("#" + m[2])})"', body)
     body = re.sub(r'\bid="([^"]+)"', rf'id="{uid}-\1"', body)

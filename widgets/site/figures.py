@@ -63,7 +63,7 @@ class Figures:
         return f"#drawn:{href}" if (self.folder / href).suffix == ".svg" else self.go(href)
 
     def refer(self, html: str, page: Text) -> str:
-        """Once all figures have their numbers: links to them from a page say the number."""
+        """Replace links to figures once all have their numbers: links from a page then say the number."""
         self.open(page)
 
         def found(match: re.Match) -> str:

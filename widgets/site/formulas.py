@@ -1,4 +1,4 @@
-"""The lessons' formulas as MathML, which a browser draws by itself: the part of LaTeX that lessons use."""
+"""Turn the lessons' formulas into MathML, which a browser draws by itself, for the part of LaTeX that lessons use."""
 
 import re
 from html import escape
@@ -130,7 +130,7 @@ class _Reader:
         return base
 
     def atom(self) -> tuple[str, bool]:
-        """Return one thing to draw, and whether its limits go above and below it."""
+        """Return one thing to draw, and whether its limits go above and below."""
         token = self.peek()
         if token == "{":
             return self.group(), False

@@ -13,7 +13,7 @@ ICON = (
     )
     + "</svg>"
 )
-# Nothing but the page's own folder, whatever a lesson might hold; 'data:' is a picture drawn in the page.
+# Nothing but the page's own folder, whatever a lesson might hold. 'data:' is a picture drawn in the page.
 POLICY = (
     "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self' 'unsafe-inline'; "
     "font-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'"
@@ -32,15 +32,15 @@ class Page:
     title: str
     description: str
     body: str
-    contents: str  # the chapters, for the list beside the page
-    kind: str  # 'cover', 'lesson', 'simulator' or 'labs': how much room the list leaves it
+    contents: str  # the chapters, for the list next to the page
+    kind: str  # 'cover', 'lesson', 'simulator' or 'labs', which decides the space for the list
     root: str = ""
     live: bool = False  # it holds a simulator
     picture: str = ""  # of a shared link, as a file in assets/shared
 
 
 def _bar(root: str) -> str:
-    """Few stops before the text: home, contents, search, theme."""
+    """Return the few stops before the text: home, contents, search, theme."""
     return (
         f'<header class="top"><a class="brand" href="{root}index.html">{ICON}<span>Tile by Tile</span></a>'
         '<span class="where" aria-hidden="true"></span>'
@@ -116,7 +116,7 @@ def between(body: str, before: tuple[str, str] | None, after: tuple[str, str] | 
 
 
 def moved(title: str, first: str, places: dict[str, str]) -> str:
-    """Return a page at an old address: it leads to the first page, or from an old part (#name) to its new place."""
+    """Return a page at an old address, which leads to the first page, or from an old part (#name) to its new address."""
     return f"""<!doctype html>
 <html lang="en">
 <head>

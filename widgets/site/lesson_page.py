@@ -1,4 +1,4 @@
-"""A lesson as a chapter: its prose, its code, its numbered figures, and its simulators awake."""
+"""Make a lesson into a chapter: its prose, its code, its numbered figures, and its simulators awake."""
 
 import re
 from collections.abc import Callable
@@ -14,13 +14,13 @@ from widgets.site.prose import Place, markdown
 from widgets.site.stills import simulator
 from widgets.site.topics import Topic
 
-LAB = "http://localhost:8888/lab/tree"  # where `make lab` serves, unless it is told otherwise
+LAB = "http://localhost:8888/lab/tree"  # the default address of `make lab`
 
 
 @dataclass(frozen=True)
 class Written:
     body: str
-    prose: str  # what a search looks through: no simulators in it
+    prose: str  # the text that a search looks through, without simulators
     live: bool  # it holds a simulator
 
 
@@ -34,7 +34,7 @@ def _code(cell: Cell, printed: str) -> str:
 
 
 def doors(notebook: str, root: str) -> str:
-    """Return the ways to open a notebook: in one's own Lab, or as a file."""
+    """Return the ways to open a notebook, in your own Lab or as a file."""
     return (
         f'<a href="{LAB}/{notebook}">Open in JupyterLab</a> (while <code>make lab</code> runs), or '
         f'<a href="{root}{notebook}" download>take the notebook</a>'
@@ -66,7 +66,7 @@ def write(topic: Topic, figures: Figures, printed: Callable[[Text], list[str] | 
 
 
 def write_apart(page: Text, lead) -> Written:
-    """The page of terms, or of the sources: no chapter, but read like one."""
+    """Write the page of terms, or of the sources, which isn't a chapter but reads like one."""
     figures = Figures("", lead)
     return _referred(_written(page, figures, "Reference", "", None), figures, page)
 

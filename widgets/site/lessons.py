@@ -9,7 +9,7 @@ from pathlib import Path
 from kernels import texts
 
 SHOWS = ("show", "widgets.show")
-SPELLED = {"gemm": "GEMM", "moe": "MoE"}  # short for something; other words are words
+SPELLED = {"gemm": "GEMM", "moe": "MoE"}  # short names, while other words stay words
 WAY = "way"  # the tag of cells that the build adds
 
 
@@ -26,7 +26,7 @@ class Shown:
 class Cell:
     kind: str  # 'markdown' or 'code'
     text: str
-    shown: Shown | None = None  # a simulator that stands at the end of a code cell
+    shown: Shown | None = None  # a simulator at the end of a code cell
     folded: bool = False  # code that only sets up or formats
 
 
@@ -64,7 +64,7 @@ class Text:
 
     @property
     def name(self) -> str:
-        """Return its place in course/: 01_gemm_tiling, 06_sampling_fusion/a_costs."""
+        """Return its path in course/: 01_gemm_tiling, 06_sampling_fusion/a_costs."""
         return f"{self.path.parent.name}/{self.path.stem}" if texts.in_folder(self.path) else self.path.stem
 
     @cached_property

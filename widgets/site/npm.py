@@ -23,17 +23,17 @@ class Package:
     name: str
     version: str
     sha512: str
-    folder: str  # where its files stand in the site
+    folder: str  # where its files are in the site
     files: tuple[str, ...]  # only these are taken
 
     @property
     def archive(self) -> str:
-        """The name that npm pack gives it."""
+        """Return the name that npm pack gives it."""
         return f"{self.name.removeprefix('@').replace('/', '-')}-{self.version}.tgz"
 
     @property
     def places(self) -> dict[str, str]:
-        """file in the package -> its place in the site"""
+        """Return file in the package -> its path in the site."""
         return {name: f"{self.folder}/{Path(name).name}" for name in self.files}
 
     def sound(self, path: Path) -> bool:

@@ -1,4 +1,4 @@
-"""Collect the outputs of a lesson's code from one run of it when the site is built."""
+"""Collect the outputs of a lesson's code from one run when the site is built."""
 
 import os
 import subprocess

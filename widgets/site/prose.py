@@ -1,4 +1,4 @@
-"""Markdown -> HTML as JupyterLab shows it: tables, details, formulas, code with colours, links that lead on."""
+"""Turn Markdown into HTML as JupyterLab shows it: tables, details, formulas, code with colours, working links."""
 
 import re
 from collections.abc import Callable
@@ -19,7 +19,9 @@ def _picture(source: str, words: str) -> str:
 class Place:
     """Hold where a text is in the site."""
 
-    lead: Callable[[str], str | None]  # a link as written -> the link in the site; None: it leads nowhere
+    lead: Callable[
+        [str], str | None
+    ]  # a link as written -> the link in the site, or None if it has no target
     picture: Callable[[str, str], str] = _picture  # (a picture alone in its paragraph, its words) -> HTML
 
 

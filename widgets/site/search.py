@@ -10,7 +10,7 @@ from widgets.site.contents import GLOSSARY, lab_address, page_address
 from widgets.site.stills import opening
 from widgets.site.topics import Topic
 
-SKIPPED = {"svg", "script", "style", "math"}  # a formula's letters are no words
+SKIPPED = {"svg", "script", "style", "math"}  # a formula's letters aren't words
 VOID = {"br", "img", "hr", "input", "wbr"}
 SECTION = re.compile(r'<h[23] id="([^"]+)">(.*?)</h[23]>', re.S)
 

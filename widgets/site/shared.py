@@ -1,4 +1,4 @@
-"""The pictures of shared links: each simulator's still under its question, 1200 by 630, drawn by a headless Chromium."""
+"""Draw the pictures of shared links: each simulator's still under its question, 1200 by 630, by a headless Chromium."""
 
 import re
 
@@ -10,7 +10,7 @@ from widgets.site.frame import ICON
 from widgets.site.stills import opening
 
 WIDE, HIGH = 1200, 630
-COURSE = "online_softmax"  # whose picture stands for the whole course
+COURSE = "online_softmax"  # whose picture represents the whole course
 SMALL = {
     "width": WIDE // 2,
     "height": HIGH // 2,
@@ -44,7 +44,7 @@ def drawn(browser, shown: list[Declaration]) -> dict[str, bytes]:
 
 
 def pictures() -> dict[str, bytes]:
-    """Every simulator's, and one of them for all pages that are no simulator's."""
+    """Return every simulator's picture, and one for all other pages."""
     try:
         with chromium() as browser:
             made = drawn(browser, every())

@@ -1,4 +1,4 @@
-"""A simulator in its place, asleep until its script wakes it, and a card that leads to one."""
+"""Place a simulator, asleep until its script wakes it, and a card that leads to one."""
 
 import json
 import re
@@ -32,7 +32,7 @@ def _still(declaration: Declaration, shown: Shown, uid: str) -> str:
 
 
 def simulator(declaration: Declaration, shown: Shown, uid: str, first: bool = True) -> str:
-    """A still picture, and everything that live.js needs to wake it."""
+    """Return a still picture with everything that live.js needs to wake it."""
     given = {"start": declaration.inputs(shown.inputs), "locked": shown.predict}
     told = {
         "name": declaration.id,

@@ -19,7 +19,7 @@ class Lab:
 
     @property
     def short(self) -> str:
-        """Beside its topic's name its number says nothing more: 'Kernel: a tiled GEMM'"""
+        """Return a short name. Next to its topic's name its number is redundant: 'Kernel: a tiled GEMM'."""
         words = self.title.partition(", ")[2] or self.title
         return words[:1].upper() + words[1:]
 

@@ -1,1 +1,1 @@
-"""What runs within the bench: torch, triton and the clock; IR comes in, never Python."""
+"""Run within the bench: torch, triton and the clock. IR comes in, never Python."""

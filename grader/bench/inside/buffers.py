@@ -1,4 +1,5 @@
-"""GPU memory for one answer: strided tensors between red zones, outputs filled at random, inputs in rotating copies."""
+"""Allocate GPU memory for one answer: strided tensors between red zones, outputs filled at random, inputs in rotating
+copies."""
 
 from functools import cache
 
@@ -30,7 +31,7 @@ WHOLE = {
     2: torch.int16,
     4: torch.int32,
     8: torch.int64,
-}  # by bytes: what random bits are put in as
+}  # by bytes, the type that random bits are written as
 
 
 @cache
@@ -83,8 +84,8 @@ class InputSet:
         self.fill_outputs()
 
     def fill_outputs(self) -> None:
-        """Puts something else into every output, so that an element that nobody writes is never the same twice; gaps
-        between rows stay as they are. What is written in part holds its input again."""
+        """Fill every output with fresh content, so that an unwritten element is never the same twice. Gaps between
+        rows stay as they are. Partly written outputs get their input back."""
         for name, before in self.before.items():
             self.guarded[name].bytes.copy_(before)
         for view in map(self.views.get, self.outputs):

@@ -1,8 +1,9 @@
-"""IR text -> machine code, several at a time, on the CPU: no GPU, no clock and no Python of the answer comes here.
+"""Build IR text into machine code, several kernels at a time, on the CPU. No GPU, no clock and no Python of the
+answer is involved.
 
 python -m grader.bench.inside.build < request > one JSON line a kernel
 
-What is built lies in Triton's own cache under the hash of the IR, where the bench finds it.
+Triton's own cache keeps the code under the hash of the IR, where the bench finds it.
 """
 
 import contextlib
@@ -34,12 +35,12 @@ def build(kernel: Kernel, capability: int, folder: Path) -> None:
         stages.compiled_up_to(kernel.ir, capability, kernel.settings, "ttir")[0]["ttir"], encoding="utf-8"
     )
     built = triton.compile(str(path), target=GPUTarget("cuda", capability, 32), options=kernel.settings)
-    with contextlib.suppress(Exception):  # only saves time: what is missing is made at the first launch
+    with contextlib.suppress(Exception):  # only saves time, because the first launch makes any missing code
         launcher(built)
 
 
 def launcher(built) -> None:
-    """Up to 3.6 Triton compiles a C function for each signature; better here, beside the others."""
+    """Compile the launcher. Up to 3.6 Triton compiles a C function for each signature, better here in parallel."""
     from triton.backends.nvidia import driver
 
     if hasattr(driver, "make_launcher"):
@@ -47,7 +48,7 @@ def launcher(built) -> None:
 
 
 def child(kernel: Kernel, capability: int, folder: Path) -> None:
-    """Never returns; what went wrong lies in the folder."""
+    """Build one kernel and never return. A fault is written to the folder."""
     code = 1
     try:
         resource.setrlimit(resource.RLIMIT_CPU, (CPU_S, CPU_S + 2))
@@ -61,7 +62,7 @@ def child(kernel: Kernel, capability: int, folder: Path) -> None:
 
 
 def how(status: int, folder: Path) -> str:
-    """Empty where it is built; else why not, as a sentence."""
+    """Return an empty text if it is built, else the reason as a sentence."""
     code = os.waitstatus_to_exitcode(status)
     if code == 0:
         return ""
@@ -73,7 +74,7 @@ def how(status: int, folder: Path) -> str:
 
 
 def warm(capability: int) -> None:
-    """Once, before the first fork: what every child would look up again."""
+    """Load once, before the first fork, what every child would look up again."""
     make_backend(GPUTarget("cuda", capability, 32)).hash()
     if hasattr(cache, "triton_key"):
         cache.triton_key()
@@ -90,7 +91,7 @@ def main() -> int:
 
 
 def each(request: BuildRequest) -> Iterator[Built]:
-    """The kernels as they end. Processor time decides what takes too long, so that a busy machine fails nobody."""
+    """Yield the kernels as they end. Processor time is the limit, so a busy machine fails no answer."""
     waiting, running, spent = list(enumerate(request.kernels)), {}, 0.0
     with tempfile.TemporaryDirectory() as place:
         while waiting or running:

@@ -1,4 +1,4 @@
-"""Launches an answer's kernels on its buffers and looks at what they wrote."""
+"""Launch an answer's kernels on its buffers and look at their output."""
 
 import math
 from pathlib import Path
@@ -29,7 +29,7 @@ def load_kernels(request: RunRequest, folder: Path) -> list:
 
 
 def launcher(request: RunRequest, kernels: list):
-    """launch(input set): every step of the plan, with arguments bound by name."""
+    """Return launch(input set), which runs every step of the plan with arguments bound by name."""
     numbers, refill = request.numbers, bool(request.scratch)
 
     def launch(inputs: InputSet) -> None:
@@ -46,7 +46,7 @@ def launcher(request: RunRequest, kernels: list):
 
 
 def input_sets(request: RunRequest, contents: dict, rotating: bool) -> list[InputSet]:
-    """One; or, rotating, as many copies as it takes to push each other out of the L2 three times over."""
+    """Return one set, or, when rotating, enough copies to push each other out of the L2 three times over."""
     first = InputSet(request.tensors, request.scratch, contents)
     if not rotating:
         return [first]
@@ -81,7 +81,7 @@ def untouched(request: RunRequest, inputs: InputSet, contents: dict) -> list[str
 
 
 def repeats(request: RunRequest, launch, inputs: InputSet, first: dict, times: int) -> bool:
-    """Whether the same inputs give the same bits again."""
+    """Return whether the same inputs give the same bits again."""
     for _ in range(times):
         inputs.fill_outputs()
         launch(inputs)
@@ -93,7 +93,7 @@ def repeats(request: RunRequest, launch, inputs: InputSet, first: dict, times: i
 
 
 def same_everywhere(request: RunRequest, launch, sets: list[InputSet], arrays: dict) -> bool:
-    """What the timed launches write must be what the judged one wrote, on every rotating set."""
+    """Check on every rotating set that timed launches write the same as the judged launch."""
     for inputs in sets:
         inputs.fill_outputs()
         launch(inputs)

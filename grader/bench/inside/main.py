@@ -1,4 +1,4 @@
-"""One answer on the GPU: framed requests in, outputs and paired times out, until the pipe is closed.
+"""Judge one answer on the GPU: framed requests in, outputs and paired times out, until the pipe is closed.
 
 python -m grader.bench.inside.main < requests > answers
 """
@@ -65,7 +65,7 @@ def timed(request: TimeRequest, contents: dict) -> Iterator[tuple[Timed, dict]]:
 
 
 def compared(request: CompareRequest, contents: dict) -> Iterator[tuple[Timed | Trial, dict]]:
-    """Each trial is said as it ends."""
+    """Report each trial as it ends."""
     one = launched(request, contents, rotating=True)
     with timing.neighbour(request.load):
         first, again = beside(one, one.launch, request)
@@ -75,7 +75,7 @@ def compared(request: CompareRequest, contents: dict) -> Iterator[tuple[Timed | 
 
 
 def beside(one: Launched, bar: Callable, request: TimeRequest | CompareRequest) -> tuple[Timed, Callable]:
-    """The launch timed beside the bar, and what times both once more."""
+    """Time the launch paired with the baseline, and return a function that times both once more."""
     graphs, count = timing.graphs_for(one.launch, bar, one.sets)
 
     def again():

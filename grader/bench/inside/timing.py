@@ -1,4 +1,4 @@
-"""The clock: paired samples of the answer and its bar, as graphs replayed in random order."""
+"""Sample times in pairs of the answer and its baseline, as graphs replayed in random order."""
 
 import math
 import random
@@ -39,7 +39,7 @@ def seconds(graph, times: int = 1) -> float:
 
 
 def graphs_for(answer, bar, sets: list[InputSet]) -> tuple[dict, int]:
-    """Both sides as graphs of as many calls as the bar needs to fill a sample, warm."""
+    """Return both sides as warm graphs, each with enough calls for the baseline to fill a sample."""
     probe = graph_of(bar, sets, len(sets))
     seconds(probe, 3)
     once = seconds(probe, 5) / 5 / len(sets)

@@ -1,4 +1,4 @@
-"""Attacks on the machine's plenty: memory, disk, processes, time after the end."""
+"""Attack the machine's resources: memory, disk, processes, time after the end."""
 
 import errno
 import mmap
@@ -42,7 +42,7 @@ def _fill(name, size, count):
 
 
 def daemon(facts):
-    """Leaves a process behind; whoever started us sees by its end of a pipe how long that lives."""
+    """Leave a process running. Its parent sees by its end of a pipe how long the process lives."""
     if os.fork() == 0:
         try:
             os.setsid()

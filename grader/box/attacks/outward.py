@@ -1,4 +1,4 @@
-"""Attacks on what lies outside the box: networks, files, other processes, what the caller left open."""
+"""Attack everything outside the box: networks, files, other processes, descriptors that the caller left open."""
 
 import os
 import signal
@@ -70,7 +70,7 @@ def write_outside(facts):
 
 
 def change_outside(facts):
-    """What can be done to a file without opening it."""
+    """Try changes to a file that need no opening."""
     tries = {"chmod": lambda p: os.chmod(p, 0o666), "utime": lambda p: os.utime(p, (0, 0))}
     tries |= {"setxattr": lambda p: os.setxattr(p, "user.box", b"1"), "truncate": lambda p: os.truncate(p, 0)}
     for path in facts["home"]:
@@ -96,7 +96,7 @@ def see_processes(facts):
 
 
 def signals(facts):
-    """Whoever started us sees whether the victim, a process made for this, has died of it."""
+    """Send signals. The starter sees whether the victim, a process made for this, has died."""
     if facts["victim"] not in (os.getpid(), os.getppid()):
         try:
             os.kill(facts["victim"], signal.SIGTERM)

@@ -1,8 +1,8 @@
-"""The attacks with which a box is measured: each tries one thing and says whether it was held back.
+"""Attack a box to measure it. Each attack tries one thing and says whether it was held back.
 
-Runs inside the box, or outside to see that the attacks are live, as `python -I -B run.py NAME ...`. Its facts
-are a JSON line on stdin; it prints a JSON line per attack: [name, held, what it saw]. What works is undone at
-once, and the network is only ever this machine's loopback. Of ours, only inside.py is imported.
+Runs inside the box, or outside to see that the attacks are live, as `python -I -B run.py NAME ...`. Its facts are a
+JSON line on stdin. It prints a JSON line per attack: [name, held, observation]. A successful attack is undone
+immediately, and the network is only ever this machine's loopback. Of our modules, it imports only inside.py.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""What an attack raises when it worked; any error of the system's means that it was held back."""
+"""An attack worked. Any error of the system's means that it was held back."""
 
 
 class Through(Exception):

@@ -1,1 +1,1 @@
-"""The one program that runs within every box: a warm fork server, and the frames that it speaks in."""
+"""Serve requests in every box: the one program there, a warm fork server, and the frames of its messages."""

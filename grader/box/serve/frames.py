@@ -1,6 +1,6 @@
-"""One request or answer on a pipe: a length, a JSON header, then the raw bytes of the arrays it lists.
+"""Pack one request or answer for a pipe: a length, a JSON header, then the raw bytes of its arrays.
 
-Nothing is ever unpickled, and no memory is set aside for a length that the other side merely claims.
+Nothing is ever unpickled, and no memory is reserved for a length that the other side only claims.
 """
 
 import json
@@ -13,7 +13,7 @@ try:
     import ml_dtypes
 
     NARROW = [np.dtype(t) for t in (ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2)]
-except ImportError:  # a browser's tab: the same names as in tilescope's machine
+except ImportError:  # in a browser's tab, the same names as in tilescope's machine
     NARROW = [np.dtype([(n, f"<u{size}")]) for n, size in (("bf16", 2), ("e4m3", 1), ("e5m2", 1))]
 
 DTYPES = {
@@ -31,7 +31,7 @@ DTYPES = {
 NAMES = {dtype: name for name, dtype in DTYPES.items()}
 LENGTH = struct.Struct("<Q")
 MOST_HEADER_BYTES = 32 << 20
-MOST_ITEMS = 1 << 20  # of all lists and objects of a header: each takes some 100 bytes once it is read
+MOST_ITEMS = 1 << 20  # of all lists and objects of a header; each takes about 100 bytes once it is read
 MOST_AXES = 32
 
 
@@ -58,7 +58,7 @@ def pack(header: dict, arrays: dict[str, np.ndarray]) -> bytes:
 
 
 def unpack(block: bytes) -> tuple[dict, dict[str, np.ndarray]]:
-    """The inverse of pack; every claim is checked against the bytes that really came."""
+    """Undo pack. Every claim is checked against the bytes that really arrived."""
     try:
         (size,) = LENGTH.unpack_from(block)
         if size > min(len(block) - LENGTH.size, MOST_HEADER_BYTES):
@@ -95,7 +95,7 @@ def unpack(block: bytes) -> tuple[dict, dict[str, np.ndarray]]:
 
 
 def read_block(read) -> bytes | None:
-    """The next block of a stream, by read(count); None where the stream has ended."""
+    """Return the next block of a stream, by read(count), or None at the stream's end."""
     head = read(LENGTH.size)
     return read(LENGTH.unpack(head)[0]) if len(head) == LENGTH.size else None
 

@@ -1,10 +1,10 @@
-"""The program inside every box: a fork server that hands each request to a worker in a child of its own.
+"""Serve inside every box: a fork server that hands each request to a worker in a child of its own.
 
     python -I -B main.py FOLDER MODULE SHOWN...
 
-FOLDER is the checkout, of which the box holds what SHOWN names; MODULE has prepare() and run(task, arrays) -> (header, arrays). Framed requests come on
-stdin; what a child writes is passed on in chunks that a dying child cannot leave half open, then one status line
-closes the answer.
+FOLDER is the checkout, of which the box holds the entries of SHOWN. MODULE has prepare() and run(task, arrays) ->
+(header, arrays). Framed requests come on stdin. A child's output is passed on in chunks that a dying child cannot
+leave half open, then one status line closes the answer.
 """
 
 import json
@@ -45,7 +45,7 @@ PR_SET_DUMPABLE, PR_SET_CHILD_SUBREAPER = 4, 36
 
 
 def stand_apart() -> None:
-    """No child may look into this process's memory, and whatever a child leaves behind becomes ours to see."""
+    """Stop children from looking into this process's memory, and adopt whatever a child leaves running."""
     import ctypes
 
     libc = ctypes.CDLL(None, use_errno=True)
@@ -54,8 +54,8 @@ def stand_apart() -> None:
 
 
 def left_behind(nice: int) -> bool:
-    """Whether the last answer left a process, files or another priority for the next one to meet; files are cleared
-    away first."""
+    """Return whether the last answer left a process, files or another priority for the next one to meet. Files are
+    removed first."""
     import shutil
 
     folders = [".", *filter(None, [os.environ.get(SHARED)])]
@@ -97,7 +97,7 @@ def serve_one(block: bytes, task_wall: float, ready: Ready, out) -> None:
 
 
 def waited_s(pid: int) -> float | None:
-    """Seconds that a process was ready to run and had no processor; None where the system does not tell."""
+    """Return the seconds that a process was ready to run and had no processor, or None if the system doesn't tell."""
     try:
         with open(f"/proc/{pid}/schedstat", encoding="ascii") as file:
             return int(file.read().split()[1]) / 1e9
@@ -106,8 +106,8 @@ def waited_s(pid: int) -> float | None:
 
 
 def children_cpu_s(pid: int) -> float:
-    """Processor seconds of the processes that a task started and that still run, and of what they started and waited for:
-    orphans are this process's own now. The task's own account tells those that it waited for."""
+    """Return the processor seconds of the task's processes that still run, and of children they waited for. Orphans
+    belong to this process now. The task's own account has the children that it waited for."""
     parents, seconds, tick = {}, {}, os.sysconf("SC_CLK_TCK")
     for name in filter(str.isdecimal, os.listdir("/proc")):
         try:

@@ -1,4 +1,4 @@
-"""The program of a worker where nothing forks and nothing is held in: it does a worker's tasks in this very process.
+"""Run a worker where nothing forks and nothing is contained: it does a worker's tasks in this very process.
 
     python -I -B one.py FOLDER MODULE SHOWN...
 
@@ -13,12 +13,13 @@ import threading
 import time
 
 TICK_S = 0.2
-SPENT = 152  # the exit code of a task that used up its processor time: as a signal says it elsewhere
-TRUSTED = "grader.machine."  # runs nobody's Python, so one process serves many tasks
+SPENT = 152  # the exit code of a task that used up its processor time, as a signal elsewhere
+TRUSTED = "grader.machine."  # runs only our own Python, so one process serves many tasks
 
 
 def own_channel():
-    """The pipes to the referee under numbers of their own; what an answer prints or reads by number is nothing."""
+    """Move the pipes to the referee to new numbers. An answer that prints or reads by the old numbers reaches
+    nothing."""
     channel = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     null = os.open(os.devnull, os.O_RDWR)
     for fd in (0, 1, 2):

@@ -1,4 +1,4 @@
-"""What an answer printed, up to a limit, and how many lines of it were left out."""
+"""Keep an answer's prints up to a limit, and count the lines left out."""
 
 import re
 
@@ -23,8 +23,8 @@ def first_lines(text: str, most: int) -> str:
 
 
 def shortened(text: str, most: int, left_out: int = 0) -> str:
-    """The first lines, of `most` characters together, and how many were left out: here, before as its note says, and
-    `left_out` elsewhere. A line that alone is too long is cut."""
+    """Return the first lines, up to `most` characters together, and how many were left out: here, earlier as the note
+    says, and `left_out` elsewhere. A single line that is too long is cut."""
     (lines, before), kept = parted(text), []
     for line in lines:
         room = most - sum(len(one) + 1 for one in kept)
@@ -35,14 +35,14 @@ def shortened(text: str, most: int, left_out: int = 0) -> str:
 
 
 class Printed:
-    """Stands in for stdout and stderr: keeps the beginning of what was printed and counts the lines of the rest."""
+    """Replaces stdout and stderr. It keeps the beginning of the output and counts the remaining lines."""
 
     encoding, errors = "utf-8", "replace"
     MOST = 20_000
 
     def __init__(self):
         self.parts, self.room = [], self.MOST
-        self.line_ends, self.last = 0, ""  # of what is left out
+        self.line_ends, self.last = 0, ""  # of the omitted part
 
     def write(self, text):
         if self.room:

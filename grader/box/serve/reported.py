@@ -8,7 +8,7 @@ SAID = {
 
 
 def report_of(error: BaseException) -> dict:
-    """An exception as plain data; one that carries a report of the worker's says it itself."""
+    """Return an exception as plain data. One with the worker's report gives that report."""
     if isinstance(getattr(error, "report", None), dict):
         return error.report
     for kind, (stage, message) in SAID.items():

@@ -1,4 +1,4 @@
-"""What both programs of a worker do alike: make its module ready, read requests and run one task."""
+"""Do the common work of a worker's two programs: make its module ready, read requests and run one task."""
 
 import importlib
 import importlib.util
@@ -35,7 +35,7 @@ class Ready:
                 return
 
     def done(self, block: bytes, limit) -> memoryview:
-        """Run one task and pack what came of it; `limit` is told of the task before the module is."""
+        """Run one task and pack its result. `limit` learns of the task before the module does."""
         printed = sys.stdout = sys.stderr = self.printed.Printed()
         task, arrays = self.frames.unpack(block)
         limit(task)

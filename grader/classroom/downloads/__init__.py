@@ -1,4 +1,4 @@
-"""What a learning platform collected: its one zip file becomes nbgrader's folders below submitted/."""
+"""Turn a learning platform's one zip file into nbgrader's folders below submitted/."""
 
 
 def main(argv: list[str]) -> int:

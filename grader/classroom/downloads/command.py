@@ -1,4 +1,4 @@
-"""python -m grader collect LAB DOWNLOAD.zip: what Canvas or Moodle collected, put where the class is judged from."""
+"""Put what Canvas or Moodle collected where the class is judged from (python -m grader collect LAB DOWNLOAD.zip)."""
 
 import argparse
 import sys
@@ -16,7 +16,7 @@ from grader.judge.report import visible
 from grader.places import ROOT
 from grader.verdicts import WRONG_USAGE
 
-MOST_BYTES = 50_000_000  # of one file; what is larger than a notebook may be is said when it is judged
+MOST_BYTES = 50_000_000  # of one file; a file larger than a notebook may be is reported when it is judged
 MOST_FILES = 100  # of one student
 
 
@@ -33,7 +33,9 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m grader collect", description=__doc__)
     parser.add_argument("lab", metavar="LAB", help="a folder of labs/, such as 01_gemm_tiling")
     parser.add_argument("zip", type=Path, metavar="DOWNLOAD.zip", help="all submissions, as downloaded")
-    parser.add_argument("--names", type=Path, help="a CSV that says who is who; Moodle's downloads need it")
+    parser.add_argument(
+        "--names", type=Path, help="a CSV that says who is who, which Moodle's downloads need"
+    )
     parser.add_argument(
         "--times",
         default="",
@@ -107,7 +109,7 @@ def _count(number: int, noun: str) -> str:
 def _times(
     archive: zipfile.ZipFile, source: str, zone: str, known: dict, whose: dict[str, Taken]
 ) -> dict[str, str]:
-    """student -> when the newest of their files was handed in, as timestamp.txt says it."""
+    """Return student -> when the newest of their files was handed in, in timestamp.txt's form."""
     if not source:
         return {}
     if source != "zip":
@@ -117,7 +119,7 @@ def _times(
 
 
 def _whose(platform: str, found: list[Found], known: dict) -> tuple[dict[str, Taken], list[str]]:
-    """Files by student; and a sentence for each that is nobody's."""
+    """Return files by student, and a sentence for each file without a student."""
     if platform == "moodle" and not known:
         raise ValueError(
             "--names must say who is who for a download of Moodle, which holds full names; "
@@ -145,7 +147,7 @@ def _whose(platform: str, found: list[Found], known: dict) -> tuple[dict[str, Ta
 
 
 def _choose(taken: Taken, wanted: list[str]) -> None:
-    """Of several uploads of one notebook the last one counts."""
+    """Choose the last of several uploads of one notebook."""
     chosen = {}
     for one in sorted(taken.files.values(), key=lambda f: (f.order, f.member)):
         name = names.meant(one.called, wanted)
@@ -173,7 +175,7 @@ def _contents(archive: zipfile.ZipFile, taken: Taken) -> tuple[dict[str, bytes],
 
 
 def _plain(files: dict[str, Found]) -> Iterator[tuple[str, Found]]:
-    """Names that cannot lead out of the student's folder or hide in it."""
+    """Return names that cannot lead out of the student's folder or hide in it."""
     for name, one in files.items():
         if name not in (".", "..", TIME) and name.isprintable() and not set(name) & set("/\\\0"):
             yield name, one

@@ -1,4 +1,4 @@
-"""Whose a file in a platform's zip is, and what it was called: read from its name there.
+"""Read from a file's name in a platform's zip whose it is, and what it was called.
 
 Canvas (add_upload_submission of lib/content_zipper.rb in instructure/canvas-lms): NAME[_LATE]_USER_FILE_called.ipynb; NAME
 is the sortable name in lower case without what is no letter, digit or underscore; a second upload is called "called-1.ipynb".
@@ -21,7 +21,7 @@ class Found:
 
     member: str  # its name in the zip
     name: str
-    user: str  # Canvas: the user's number; Moodle: the participant's
+    user: str  # Canvas: the user's number, Moodle: the participant's
     called: str  # the file's own name
     order: int = 0  # the higher of two uploads is the later one
     late: bool = False
@@ -43,7 +43,7 @@ PLATFORMS = {"canvas": canvas, "moodle": moodle}
 
 
 def platform(members: list[str]) -> str:
-    """Which platform's names these are; ValueError where most fit neither."""
+    """Return the platform that uses such names. Raise ValueError if most fit neither."""
     fits = {name: sum(read(member) is not None for member in members) for name, read in PLATFORMS.items()}
     best = max(fits, key=fits.get)
     if not fits[best] or 2 * fits[best] < len(members):
@@ -55,7 +55,8 @@ def platform(members: list[str]) -> str:
 
 
 def meant(called: str, wanted: list[str]) -> str:
-    """The lab's notebook that an uploaded file is, without what made its name unique; else its own name."""
+    """Return the lab's notebook that an uploaded file is, without the suffix that made its name unique, else its own
+    name."""
     if called in wanted:
         return called
     stem, dot, kind = called.rpartition(".")

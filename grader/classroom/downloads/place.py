@@ -1,4 +1,4 @@
-"""One student's files into submitted/: whole or not at all; what lay there before is set aside, never lost."""
+"""Put one student's files into submitted/, whole or not at all. Earlier files are set aside, never lost."""
 
 import os
 import secrets
@@ -53,7 +53,7 @@ def _time(folder: Path) -> str:
 
 
 def _read(folder: Path) -> dict[str, bytes] | None:
-    """What lies there, without nbgrader's time stamp; None where nothing does."""
+    """Return the present files without nbgrader's time stamp, or None."""
     if not folder.is_dir():
         return None
     files = (path for path in sorted(folder.rglob("*")) if path.is_file() and path.name != TIME)

@@ -1,4 +1,4 @@
-"""When students handed in, from what a learning platform lists: its zip of all submissions does not say.
+"""Read hand-in times from a learning platform's list, because its zip of all submissions has none.
 
 Moodle: the assignment's "Download grading worksheet", a CSV whose column Identifier holds "Participant 4711" and whose column
 "Last modified (submission)" holds a date in words. Canvas: the answer of its address
@@ -24,7 +24,7 @@ FORM = "%Y-%m-%d %H:%M:%S UTC"
 
 
 def read(path: Path, zone: str, known: dict[str, Person]) -> dict[str, str]:
-    """student -> the time of the newest hand-in, as timestamp.txt holds it; ValueError says what is wrong."""
+    """Return student -> the time of the newest hand-in, in timestamp.txt's form. ValueError says what is wrong."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
@@ -102,7 +102,8 @@ def _parsed(words: str, where: tzinfo, name: str) -> datetime:
 
 
 def in_zip(archive: zipfile.ZipFile, zone: str, members: dict[str, list[str]]) -> dict[str, str]:
-    """The newest time of each student's files in the zip; ValueError if they only say when it was packed."""
+    """Return the newest time of each student's files in the zip. Raise ValueError if they only say when it was
+    packed."""
     where = _zone(zone)
     found = {
         student: max(datetime(*archive.getinfo(one).date_time, tzinfo=where) for one in own)

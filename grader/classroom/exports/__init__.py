@@ -1,4 +1,4 @@
-"""Grades for a learning platform: the files that Canvas and Moodle import, and a plain CSV."""
+"""Write grades for a learning platform: the files that Canvas and Moodle import, and a plain CSV."""
 
 
 def main(argv: list[str]) -> int:

@@ -1,4 +1,4 @@
-"""python -m grader export LAB --format canvas: the grades of a lab in a file that a learning platform imports."""
+"""Write the grades of a lab to a file that a learning platform imports (python -m grader export LAB --format canvas)."""
 
 import argparse
 import csv
@@ -14,7 +14,7 @@ from grader.judge.report import visible
 from grader.places import ROOT
 from grader.verdicts import EXIT, FAIL, WRONG_USAGE
 
-PLACE = Path("work/grades")  # below the course's root; git does not see it
+PLACE = Path("work/grades")  # below the course's root, where git ignores it
 MOST_NAMED = 10
 GRADE = "Grade the cells that wait in Formgrader."
 CLASS = "Run python -m grader class {lab}, which enters what is not entered yet."
@@ -28,7 +28,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("lab", metavar="LAB", help="a folder of labs/, such as 01_gemm_tiling")
     parser.add_argument("--format", choices=sorted(FORMATS), default="csv")
     parser.add_argument("--names", type=Path, help="a CSV that says who a student is on the platform")
-    parser.add_argument("--title", help="of the grade's column; Canvas: 'Lab 1 (4711)' with its number")
+    parser.add_argument("--title", help="of the grade's column, for Canvas 'Lab 1 (4711)' with its number")
     parser.add_argument("--to", type=Path, metavar="FILE", help=f"instead of {PLACE}/LAB.FORMAT.csv")
     parser.add_argument(
         "--unfinished", action="store_true", help="export although a person still has to grade"
@@ -42,7 +42,9 @@ def main(argv: list[str]) -> int:
         help="students to leave out, such as those whose hand-in can't be entered",
     )
     parser.add_argument(
-        "--missing-as-zero", action="store_true", help="0 points for who handed in nothing; else left out"
+        "--missing-as-zero",
+        action="store_true",
+        help="0 points for students who handed in nothing, who are left out otherwise",
     )
     wants = parser.parse_args(argv)
     try:
@@ -78,7 +80,8 @@ def export(root: Path, wants) -> int:
 def unfinished(
     root: Path, lab: str, found: list[Standing], handed_in: dict[str, str]
 ) -> dict[str, tuple[str, str]]:
-    """Whose points are not final: why, and what to do about it. `handed_in` are those who are not judged."""
+    """Return the students whose points are not final, with the reason and the remedy. `handed_in` are those who
+    aren't judged."""
     said = {
         student: (why, CLASS if why != ledger.NO_NOTEBOOK else UNREADABLE)
         for student, why in handed_in.items()
@@ -108,7 +111,7 @@ def _quoted(names) -> str:
 
 
 def _remarks(wants, chosen: list[Standing], missing: list[str], open_: dict, known: dict) -> list[str]:
-    """What an instructor should know before importing the file."""
+    """Return what an instructor should know before importing the file."""
     said = [f"provisional: {len(open_)} students have points that are not final"] * bool(open_)
     if wants.without:
         said.append(f"left out by --except: {_few(sorted(set(wants.without)))}")

@@ -1,12 +1,12 @@
 """A lab's standings as rows of a CSV, one form for each platform.
 
 Canvas: the header that its importer looks for is Student, ID, then SIS User ID, SIS Login ID and Section, then one column
-an assignment, "Title (id)" or a title; a row whose first cell says Points Possible holds the maxima. A student is found by
+an assignment, "Title (id)" or a title. A row whose first cell says Points Possible holds the maxima. A student is found by
 ID, else SIS User ID, else SIS Login ID, else the name. Source: lib/gradebook_importer.rb of instructure/canvas-lms, and the
 guide "How do I import grades in the Gradebook?".
 
 Moodle: Grades > Import > CSV file. The teacher says which column names the user (username, ID number or email address) and
-which is which grade item; an unknown user ends the import, an empty grade or "-" is no grade. Source:
+which is which grade item. An unknown user ends the import, an empty grade or "-" is no grade. Source:
 grade/import/csv/classes/load_data.php of moodle/moodle, and the page "Grade import" of its documentation.
 """
 
@@ -22,7 +22,7 @@ Rows = list[list[str]]
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a table is made from: who is in it, under which names, and the title of the grade's column."""
+    """The contents of a table: its students, under which names, and the title of the grade's column."""
 
     lab: str
     title: str
@@ -79,7 +79,8 @@ def canvas(wanted: Wanted) -> Rows:
 
 
 def moodle(wanted: Wanted) -> Rows:
-    """Only the identifying columns that every student has: a gap in the one that is mapped ends Moodle's import."""
+    """Write only the identifying columns that every student has, because a gap in the mapped one ends Moodle's
+    import."""
     people = [wanted.person(one) for one in wanted.standings]
     names = [person.username or one.student for person, one in zip(people, wanted.standings, strict=True)]
     columns = {"Username": names}

@@ -1,1 +1,2 @@
-"""JupyterHub for a class on one machine: its configuration, what students' servers read, and the test that drives it."""
+"""Run JupyterHub for a class on one machine: its configuration, the files for students' servers, and the test that
+drives it."""

@@ -1,4 +1,5 @@
-"""JupyterHub for one class on one machine: real users, nbgrader's exchange between them, the formgrader for instructors.
+"""Configure JupyterHub for one class on one machine: real users, nbgrader's exchange between them, the formgrader for
+instructors.
 
 Run as root: `jupyterhub -f jupyterhub_config.py`. A user's part is decided by two groups of the machine. Below TILE_HUB:
 edition/ is the student edition that everybody reads, exchange/ is where labs and hand-ins meet, students/ is what their
@@ -27,16 +28,16 @@ CHECKOUT = "tile-by-tile"  # in an instructor's home
 for folder, mode in (
     (STATE, 0o700),
     (EXCHANGE, 0o777),
-):  # the exchange is everybody's; nbgrader guards what lies in it
+):  # all users may enter the exchange, and nbgrader guards its content
     folder.mkdir(parents=True, exist_ok=True)
     folder.chmod(mode)
 
-# Where this file lies may be closed to students; what their servers read may not.
+# This file's folder may be closed to students, but their servers' files may not.
 FOR_STUDENTS = PLACE / "students"
 shutil.copytree(HERE / "student", FOR_STUDENTS, dirs_exist_ok=True)
 shutil.copyfile(HERE / "lessons.py", FOR_STUDENTS / "lessons.py")
 
-# Encryption belongs in front of it (nginx, Caddy): the hub itself listens to this machine alone.
+# Encryption belongs in front of it (nginx, Caddy), because the hub listens to this machine alone.
 c.JupyterHub.bind_url = os.environ.get("TILE_HUB_URL", "http://127.0.0.1:8000")
 c.JupyterHub.hub_bind_url = os.environ.get("TILE_HUB_API", "http://127.0.0.1:8081")
 c.ConfigurableHTTPProxy.api_url = os.environ.get("TILE_PROXY_API", "http://127.0.0.1:8001")
@@ -54,7 +55,7 @@ c.Spawner.http_timeout = 120
 
 
 def is_in(name: str, *groups: str) -> bool:
-    """Whether the name is a user of this machine, and in one of the groups."""
+    """Return whether the name is a user of this machine, and in one of the groups."""
     try:
         found = os.getgrouplist(name, pwd.getpwnam(name).pw_gid)
     except KeyError:
@@ -82,14 +83,14 @@ async def prepare(spawner) -> None:
         "JUPYTER_CONFIG_PATH": ":".join(str(path) for path in [*configs, course / ".jupyter"]),
         "NBGRADER_EXCHANGE": str(EXCHANGE),
         "TILE_RECORDS": str(home / ".tile-by-tile/records"),
-        "INSTRUCTOR": "1",  # all folders in sight: a home holds nothing but what its owner put there
+        "INSTRUCTOR": "1",  # all folders in sight, because a home holds only what its owner put there
     }
     if not instructor:
         await asyncio.to_thread(_renew_lessons, spawner.user.name, home)
 
 
 def _renew_lessons(name: str, home: Path) -> None:
-    """As the student: a hub that writes into homes as root would follow whatever link lies there."""
+    """Copy as the student, because a hub that writes into homes as root would follow any link in them."""
     user = pwd.getpwnam(name)
     command = [
         sys.executable,

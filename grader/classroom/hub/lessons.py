@@ -1,8 +1,8 @@
-"""The lessons in a student's home, as that student: new ones come, old ones are renewed, what the student changed stays.
+"""Renew the lessons in a student's home, as that student: add new ones, update old ones, leave changed ones alone.
 
     python lessons.py /srv/tile-by-tile/edition/course ~/course
 
-Standard library only: it runs before anything of the course is on the student's path.
+Standard library only, because it runs before anything of the course is on the student's path.
 """
 
 import hashlib
@@ -11,7 +11,7 @@ import shutil
 import sys
 from pathlib import Path
 
-NOTE = ".lessons.json"  # beside them: what each file was when it came
+NOTE = ".lessons.json"  # next to them, the state of each file when it was copied
 
 
 def digest(path: Path) -> str:
@@ -19,7 +19,7 @@ def digest(path: Path) -> str:
 
 
 def renew(edition: Path, mine: Path) -> list[str]:
-    """Copies what is missing or still as it came; names what the student has changed and the edition has, too."""
+    """Copy files that are missing or unchanged. Return the names that both the student and the edition have changed."""
     mine.mkdir(exist_ok=True)
     note = mine / NOTE
     came = json.loads(note.read_text(encoding="utf-8")) if note.exists() else {}

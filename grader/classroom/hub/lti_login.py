@@ -18,7 +18,7 @@ KEYS = {"issuer", "client_id", "authorize_url", "jwks_endpoint", "names"}
 
 
 def read(path: Path) -> dict[str, str]:
-    """Return the platform's settings; ValueError says what is wrong with them."""
+    """Return the platform's settings. ValueError says what is wrong with them."""
     held = json.loads(path.read_text(encoding="utf-8"))
     if not isinstance(held, dict) or set(held) != KEYS:
         got = sorted(held) if isinstance(held, dict) else type(held).__name__
@@ -32,7 +32,7 @@ def read(path: Path) -> dict[str, str]:
 
 
 def student(names: Path, number: str) -> str:
-    """Return whom the platform's number of a user stands for, or nothing."""
+    """Return the user that the platform's number means, or nothing."""
     with names.open(encoding="utf-8-sig", newline="") as file:
         rows = csv.DictReader(file)
         if not {"student", "lti"} <= set(rows.fieldnames or ()):

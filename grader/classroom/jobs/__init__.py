@@ -1,4 +1,4 @@
-"""Answers that have no record yet, judged once each: by this process, by several of this machine, or by many machines."""
+"""Judge answers that have no record yet, once each: in this process, in several on this machine, or on many machines."""
 
 
 def main(argv: list[str]) -> int:

@@ -1,4 +1,4 @@
-"""How many processes judge a class, and where: the class command's options, and what becomes of them."""
+"""Choose how many processes judge a class, and where: the class command's options and their effects."""
 
 import argparse
 from collections.abc import Callable, Iterator
@@ -20,7 +20,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--keys",
         default="",
         metavar="DIR",
-        help="what `python -m grader farm keys` made; work/class/keys if left out",
+        help="the keys from `python -m grader farm keys`, by default work/class/keys",
     )
 
 

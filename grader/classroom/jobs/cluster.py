@@ -1,6 +1,7 @@
-"""Configurations of clusters: for Slurm through dask-jobqueue, for Kubernetes through dask-kubernetes' operator.
+"""Write configurations of clusters: for Slurm through dask-jobqueue, for Kubernetes through dask-kubernetes'
+operator.
 
-Each is a table of options, what becomes of them, and a schema that what is written must fit. Both start the commands of
+Each has a table of options, their translation, and a schema that the result must fit. Both start the commands of
 `python -m grader farm` on every machine, and hold the class's keys.
 """
 
@@ -75,7 +76,7 @@ def add(parser: argparse.ArgumentParser, kind: str) -> None:
 
 
 def checked(kind: str, given: dict) -> dict:
-    """The configuration; ValueError names the option that does not fit, or the place in what was made of them."""
+    """Return the configuration. ValueError names the option that doesn't fit, or the field of the result."""
     import jsonschema
 
     options = KINDS[kind].options
@@ -96,7 +97,7 @@ def checked(kind: str, given: dict) -> dict:
 
 
 def write(kind: str, given: dict) -> list[str]:
-    """Writes the configuration; what to do with it, line by line."""
+    """Write the configuration, and return the next steps, line by line."""
     import yaml
 
     made = checked(kind, given)

@@ -1,4 +1,5 @@
-"""python -m grader farm: the scheduler and the workers that judge a large class, and their configuration for a cluster.
+"""Run the scheduler and the workers that judge a large class, and write their configuration for a cluster (python -m
+grader farm).
 
 keys DIR                      a key that scheduler, workers and the class command share; nobody else is let in
 scheduler [--host --port]     hands out answers; its address is what `class LAB --scheduler` wants
@@ -16,7 +17,7 @@ from grader.places import ROOT
 from grader.verdicts import WRONG_USAGE
 
 KEYS = ROOT / PLACE / "keys"
-# What dask-jobqueue adds to every worker's command; this course's own worker knows it all already.
+# dask-jobqueue adds these to every worker's command, but this course's own worker already has them.
 BY_JOBQUEUE = (
     "--name",
     "--nthreads",

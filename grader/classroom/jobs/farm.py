@@ -1,4 +1,4 @@
-"""Answers judged by the workers of a Dask scheduler; verdicts come back to this process, the only one that keeps any."""
+"""Have the workers of a Dask scheduler judge answers. Verdicts return to this process, the only one that keeps any."""
 
 import queue
 import time
@@ -14,13 +14,13 @@ from grader.classroom.jobs.job import TRIES, Job
 from grader.classroom.place import PLACE
 from grader.judge.record import INCONCLUSIVE, Record
 
-LONGEST_S = 900.0  # for one answer; its own limits in the box are far below, so this is a worker that hangs
+LONGEST_S = 900.0  # for one answer; its own limits in the box are far below, so this worker hangs
 PATIENCE_S = 300.0  # without a scheduler or without any worker
 LOOK_S = 2.0  # between two looks at what hangs
 
 
 class Gone(Exception):
-    """The scheduler or all that it knew is gone; what has no record yet is handed out again."""
+    """The scheduler or its knowledge is gone. Jobs without a record are handed out again."""
 
 
 @dataclass
@@ -34,7 +34,7 @@ class Open:
 
 
 class Farm:
-    """Call it with jobs: their records come in any order, each once, however many workers end on the way."""
+    """Call it with jobs. Their records arrive in any order, each once, even if workers end on the way."""
 
     def __init__(
         self, address: str, keys: Path, gpu: bool = False, say: Callable = lambda line: None, **more
@@ -79,7 +79,7 @@ class Farm:
         raise Gone(f"no worker answered at {self.address} for {self.patience_s:.0f} s ({why[:200]})")
 
     def fitness(self, mode: str) -> dict[str, dict]:
-        """worker -> what its verdicts would stand on."""
+        """Return worker -> the facts that its verdicts would rest on."""
         client = self.connect()
         try:
             return client.run(task.facts, mode, on_error="return")
@@ -88,7 +88,8 @@ class Farm:
 
 
 class Round:
-    """What one connection to the scheduler brings; iterating ends when nothing is open, and Gone tells of its loss."""
+    """Results of one connection to the scheduler. Iterating ends when nothing is open, and Gone reports a lost
+    connection."""
 
     def __init__(self, farm: Farm, client, open_: dict[str, Open]):
         self.farm, self.client, self.open = farm, client, open_
@@ -143,7 +144,7 @@ class Round:
         return self._verdict(self.open[key], future)
 
     def _verdict(self, one: Open, future) -> Record | None:
-        """The record; None where it is tried again."""
+        """Return the record, or None if it is tried again."""
         if future.status == "error":
             return self._trouble(one, _words(future.exception()))
         try:
@@ -161,7 +162,7 @@ class Round:
         return verdict
 
     def _trouble(self, one: Open, why: str, where: str = "") -> Record | None:
-        """Another try, on another worker where there is one; INCONCLUSIVE after the last."""
+        """Try again, on another worker if there is one. After the last try the verdict is INCONCLUSIVE."""
         self.farm.counts["own_trouble"] += 1
         one.tries, one.trouble = one.tries + 1, why
         one.avoid |= {where} if where else set()
@@ -176,7 +177,7 @@ class Round:
         )
 
     def _hanging(self) -> Iterator[Record]:
-        """Workers that have had one answer for too long are replaced; it is tried elsewhere."""
+        """Replace workers that have had one answer for too long, and try the answer elsewhere."""
         try:
             working = self.client.processing()
         except (OSError, TimeoutError, RuntimeError):
@@ -208,7 +209,7 @@ def _words(error: BaseException | None) -> str:
 def opened(
     wants, round_: grading_round.GradingRound, say: Callable
 ) -> Iterator[tuple[grading_round.GradingRound, Farm]]:
-    """The farm that the class command's options ask for, checked; and the round with the GPU of its workers."""
+    """Open the farm that the class command's options request, checked, and a round with the GPU of its workers."""
     gpu = round_.mode == "gpu"
     if wants.scheduler:
         farm = Farm(wants.scheduler, Path(wants.keys or round_.root / PLACE / "keys"), gpu, say)
@@ -223,7 +224,7 @@ def opened(
 
 
 def _fit(farm: Farm, round_: grading_round.GradingRound, say: Callable) -> grading_round.GradingRound:
-    """All workers judge as this process would; ValueError with what differs."""
+    """Check that all workers judge as this process would. ValueError names the differences."""
     try:
         found = farm.fitness(round_.mode)
     except Gone as gone:

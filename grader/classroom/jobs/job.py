@@ -10,12 +10,12 @@ from grader.judge import referee
 from grader.judge.record import INCONCLUSIVE, Record
 
 LEAST_BOX = 2  # that strangers' code is kept apart by
-TRIES = 3  # of our own trouble; a verdict is never asked for twice
+TRIES = 3  # tries after our own trouble; a verdict is never requested twice
 
 
 @dataclass(frozen=True)
 class Job:
-    """All that a judge needs, as plain values; `whose` is the first of those who handed it in."""
+    """All that a judge needs, as plain values. `whose` is the first student who handed it in."""
 
     key: str
     whose: str
@@ -35,13 +35,14 @@ def require_box() -> None:
 
 
 def attempt(source: str, question_id: str, mode: str, seed: int, epoch: str) -> dict:
-    """One try at one verdict: plain values in, plain values out."""
+    """Make one try at one verdict: plain values in, plain values out."""
     question = questions.find(question_id)
     return referee.grade_one(source, question, mode=mode, seed=seed, epoch=epoch).as_json()
 
 
 def infrastructure(verdict: Record) -> bool:
-    """Trouble that another try may not have; a time that beats physics is for a person, however often it is measured."""
+    """Return whether a retry is worthwhile. Yes for our own failures, no for a time below the hardware limit, which a
+    person must look at."""
     open_parts = [part for part in verdict.parts if part.state == INCONCLUSIVE]
     return (
         verdict.verdict == INCONCLUSIVE
@@ -60,7 +61,7 @@ def judge(*task) -> Record:
 
 
 def one_by_one(jobs: list[Job]) -> Iterator[Record]:
-    """Judges in this process; what a class needs until it is large."""
+    """Judge in this process, which is enough until a class is large."""
     return (judge(*job.task()) for job in jobs)
 
 

@@ -1,4 +1,4 @@
-"""A farm on this machine: a scheduler and N workers, each a process of its own, started anew when it ends."""
+"""Run a farm on this machine: a scheduler and N workers, each a process of its own, restarted when it ends."""
 
 import os
 import signal
@@ -16,12 +16,12 @@ from grader.places import ROOT
 from grader.tools.ports import free_ports
 
 LOOK_S = 0.3
-MOST_ENDS = 20  # of one process in a run; then there is something that no new start mends
+MOST_ENDS = 20  # of one process in a run; past it, restarting won't help
 
 
 @dataclass
 class Kept:
-    """One process that must be there."""
+    """One process that must stay running."""
 
     arguments: list[str]
     log: Path
@@ -32,7 +32,7 @@ class Kept:
 
 @dataclass
 class Local:
-    """Use it as a context: `address` and `keys` are there within, and all processes are gone after it."""
+    """Use it as a context. `address` and `keys` exist within, and all processes are gone after it."""
 
     workers: int
     gpus: list[str] = field(default_factory=list)
@@ -69,7 +69,7 @@ class Local:
                 if one.process.poll() is None or one.ends > MOST_ENDS:
                     continue
                 one.ends += 1
-                self.say(f"a {one.arguments[0]} ended ({_how(one.process.returncode)}) and is started anew")
+                self.say(f"a {one.arguments[0]} ended ({_how(one.process.returncode)}) and is restarted")
                 _start(one)
 
     def __exit__(self, *_) -> None:
@@ -122,7 +122,7 @@ def _how(code: int) -> str:
 
 
 def gpus() -> list[str]:
-    """The numbers of this machine's GPUs, or of those that CUDA_VISIBLE_DEVICES leaves."""
+    """Return the numbers of this machine's GPUs, limited by CUDA_VISIBLE_DEVICES."""
     if (seen := os.environ.get("CUDA_VISIBLE_DEVICES")) is not None:
         return [one for one in seen.split(",") if one]
     try:

@@ -1,4 +1,4 @@
-"""The scheduler and the workers of a farm, each a process that goes on through the deaths of the others."""
+"""Run the scheduler and the workers of a farm, each a process that survives the deaths of the others."""
 
 import asyncio
 import os
@@ -38,9 +38,9 @@ async def _scheduler(host: str, port: int, security) -> None:
 def worker(
     address: str, keys: Path, gpu: str | None = None, patience_s: float = PATIENCE_S, **more: str | None
 ) -> None:
-    """Judges what the scheduler hands out, one answer at a time; a worker process that dies or hangs is replaced.
+    """Judge what the scheduler hands out, one answer at a time. A worker process that dies or hangs is replaced.
 
-    `more` as a cluster says it: the worker's name, the network interface.
+    `more` holds a cluster's settings: the worker's name, the network interface.
     """
     settings.apply()
     asyncio.run(_worker(settings.tls(address), settings.security(keys), gpu, patience_s, more))
@@ -83,7 +83,7 @@ def _nanny(address: str, security, gpu: str | None, more: dict):
 
 
 def end_with_parent() -> None:
-    """Ends this process when its standard input does: nobody is left behind by a class command that was killed."""
+    """End this process when its standard input ends, so that a killed class command leaves no process running."""
 
     def listen() -> None:
         while os.read(0, 1024):

@@ -1,4 +1,4 @@
-"""How Dask is set for judging: one answer at a time a worker, no open door, no second guess at a verdict."""
+"""Set Dask for judging: one answer at a time per worker, no open port, no second guess at a verdict."""
 
 import logging
 from pathlib import Path
@@ -20,18 +20,20 @@ CONFIG = {
 
 
 def apply(**more) -> None:
-    """For this process and the workers it starts; `more` as worker_ttl="10s" for a key of the scheduler's."""
+    """Apply the settings to this process and the workers it starts. `more`, such as worker_ttl="10s", sets a key of
+    the scheduler's."""
     import dask
     import distributed  # noqa: F401  whose loggers have their levels once it is there
 
-    for name in ("distributed", "tornado", "asyncio"):  # a scheduler that goes is told in words of ours
+    for name in ("distributed", "tornado", "asyncio"):  # our own words report a scheduler that ends
         logging.getLogger(name).setLevel(logging.CRITICAL)
     own = {f"distributed.scheduler.{key.replace('_', '-')}": value for key, value in more.items()}
     dask.config.set(CONFIG | own)
 
 
 def make_keys(folder: Path) -> Path:
-    """A key and its certificate, which scheduler, workers and the class command all need: nobody else is let in."""
+    """Make a key and its certificate. Scheduler, workers and the class command all need them, and no other client is
+    let in."""
     from distributed.security import Security
 
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -60,7 +62,7 @@ def security(folder: Path):
 
 
 def tls(address: str) -> str:
-    """The address, if only who has the keys can use it."""
+    """Return the address, if only holders of the keys can use it."""
     if not address.startswith("tls://"):
         raise ValueError(
             f"scheduler must be an address as tls://HOST:PORT, got {address!r}; without TLS whoever reaches the port "

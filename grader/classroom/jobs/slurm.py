@@ -1,4 +1,5 @@
-"""Slurm through dask-jobqueue: its configuration, the jobs that it starts, and the process that keeps them there."""
+"""Run on Slurm through dask-jobqueue: its configuration, the jobs that it starts, and the process that keeps them
+running."""
 
 import signal
 import sys
@@ -27,7 +28,7 @@ SCHEMA = {  # the keys that dask-jobqueue 0.9.0 knows under jobqueue.slurm, as f
                     "required": ["cores", "memory", "processes", "python", "walltime", "worker-command"],
                     "properties": {
                         "name": TEXT,
-                        "cores": {"const": 1},  # threads of a worker: one answer at a time
+                        "cores": {"const": 1},  # threads of a worker, for one answer at a time
                         "processes": {"const": 1},
                         "job-cpu": {"type": "integer"},
                         "memory": TEXT,
@@ -87,7 +88,7 @@ def then(given: dict, path: Path) -> list[str]:
 
 
 def start(path: Path, workers: int, keys: Path) -> None:
-    """Keeps so many jobs there until it is ended: one that ends, by its time or otherwise, is replaced."""
+    """Keep this number of jobs running until it is ended. A job that ends, by its time or otherwise, is replaced."""
     import dask
     import yaml
 

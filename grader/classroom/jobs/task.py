@@ -1,4 +1,4 @@
-"""What a worker of a farm runs: one try at one verdict. A student's Python stays in the box, here as everywhere."""
+"""Run one try at one verdict in a worker of a farm. A student's Python stays in the box, here as everywhere."""
 
 from grader import box, questions
 from grader.box import warm
@@ -7,7 +7,7 @@ from grader.judge import answer, fingerprint, record, referee
 
 
 def attempt(expected_key: str, source: str, question_id: str, mode: str, seed: int, epoch: str) -> dict:
-    """{"record": ...}, or {"unfit": why this worker must not judge}."""
+    """Return {"record": ...}, or {"unfit": why this worker must not judge}."""
     job.require_box()
     text = answer.digest(answer.normalise(source))
     specification = referee.specification(questions.find(question_id))
@@ -20,14 +20,14 @@ def attempt(expected_key: str, source: str, question_id: str, mode: str, seed: i
 
 
 def where() -> str:
-    """The address of the worker that runs this."""
+    """Return the address of the worker that runs this."""
     from distributed import get_worker
 
     return get_worker().address
 
 
 def facts(mode: str) -> dict:
-    """What a verdict of this worker would stand on."""
+    """Return the facts that a verdict of this worker would rest on."""
     return {
         "machine": referee.machine(mode),
         "versions": record.versions(),
@@ -37,5 +37,5 @@ def facts(mode: str) -> dict:
 
 
 def dask_teardown(worker) -> None:
-    """A worker that ends in order takes its boxes along; one that is killed loses them by their lifelines."""
+    """Close the boxes of a worker that ends in order. A killed worker loses them by their lifelines."""
     warm.stop_all()

@@ -1,4 +1,4 @@
-"""LTI 1.3: grades go to a learning platform by its own service instead of a file."""
+"""Send grades to a learning platform by its own service, LTI 1.3, instead of a file."""
 
 
 def main(argv: list[str]) -> int:

@@ -1,4 +1,4 @@
-"""python -m grader lti keys | scores LAB: grades to a learning platform by LTI 1.3.
+"""Send grades to a learning platform by LTI 1.3 (python -m grader lti keys | scores LAB).
 
 keys          makes this course's key if there is none, and prints its public half for the platform
 scores LAB    sends each student's points to the column that work/class/lti.json names for the lab

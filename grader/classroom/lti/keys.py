@@ -1,4 +1,4 @@
-"""This course's own key: a platform knows its public half and so knows who asks."""
+"""Manage this course's own key. A platform knows its public half and so recognises the course."""
 
 import os
 from pathlib import Path
@@ -18,7 +18,7 @@ def path(root: Path) -> Path:
 
 
 def make(root: Path) -> rsa.RSAPrivateKey:
-    """Return the key, made now if there is none; only its owner can read the file."""
+    """Return the key, made now if there is none. Only its owner can read the file."""
     place = path(root)
     if not place.exists():
         key = rsa.generate_private_key(public_exponent=65537, key_size=BITS)
@@ -38,7 +38,7 @@ def read(root: Path) -> rsa.RSAPrivateKey:
 
 
 def public(key: rsa.RSAPrivateKey) -> dict:
-    """The public half as a platform wants it: a set of JSON web keys."""
+    """Return the public half as a platform wants it: a set of JSON web keys."""
     found = jwt.algorithms.RSAAlgorithm.to_jwk(key.public_key(), as_dict=True)
     return {"keys": [found | {"kid": name(key), "use": "sig", "alg": ALGORITHM}]}
 

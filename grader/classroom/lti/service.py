@@ -1,4 +1,4 @@
-"""A platform's grade service as LTI Advantage 2.0 writes it: a token for this course, then one score a student."""
+"""Use a platform's grade service as LTI Advantage 2.0 defines it: a token for this course, then one score a student."""
 
 import json
 import time
@@ -26,7 +26,7 @@ ASSERTED_S = 300  # for which a request for a token holds
 
 @dataclass(frozen=True)
 class Platform:
-    """work/class/lti.json: what the platform's page for a new LTI tool says."""
+    """The contents of work/class/lti.json, copied from the platform's page for a new LTI tool."""
 
     client_id: str
     token_url: str
@@ -44,7 +44,7 @@ def path(root: Path) -> Path:
 
 
 def read(root: Path) -> Platform:
-    """The platform that this class uses; ValueError says what is missing."""
+    """Return the platform that this class uses. ValueError says what is missing."""
     names = {one.name for one in fields(Platform)} - {"root"}
     try:
         held = json.loads(path(root).read_text(encoding="utf-8"))
@@ -109,7 +109,7 @@ def score(one: Standing, user: str, when: datetime | None = None) -> dict:
 
 
 def post(lineitem: str, access: str, found: dict) -> None:
-    """Send one score; NotTaken with the platform's own words if it refuses."""
+    """Send one score. If the platform refuses, NotTaken has its own words."""
     place = urllib.parse.urlsplit(lineitem)
     address = urllib.parse.urlunsplit(place._replace(path=f"{place.path.rstrip('/')}/scores"))
     _sent(address, json.dumps(found).encode(), {"Content-Type": FORM, "Authorization": f"Bearer {access}"})
@@ -128,7 +128,8 @@ def _sent(address: str, data: bytes, headers: dict[str, str]) -> bytes:
 
 
 class _Stays(urllib.request.HTTPRedirectHandler):
-    """A platform that sends us elsewhere would get a token or a grade to a place that nobody checked."""
+    """Refuse redirects, because a platform that sends us elsewhere would get a token or a grade to an unchecked
+    address."""
 
     def redirect_request(self, *_, **__):
         return None

@@ -1,4 +1,4 @@
-"""A lab as its class answered it, on one page: for the instructor, never for a grade."""
+"""Report how a class answered a lab, on one page, for the instructor, never for a grade."""
 
 
 def main(argv: list[str]) -> int:

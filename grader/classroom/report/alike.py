@@ -1,7 +1,7 @@
-"""Answers that are more alike than answers of people who worked alone: for a person to look at, never a grade.
+"""Find answers that are more alike than independent answers would be, for a person to look at, never for a grade.
 
-A run of tokens that few share says more than one that everybody writes: shared by n, it weighs 1/(n-1). What the lab hands
-out weighs nothing. Two answers are named where most of their weight is shared, and enough of it to say anything.
+A run of tokens that few share says more than a common one: shared by n, it weighs 1/(n-1). Text that the lab hands
+out weighs nothing. Two answers are named if they share most of their weight, and enough weight to say anything.
 """
 
 from collections import Counter, defaultdict
@@ -14,7 +14,7 @@ from grader.classroom.report.tokens import Token
 
 LENGTH = {"code": 8, "markdown": 5}  # tokens of a run, words of a sentence
 LEAST_SHARE = 0.7  # of the weight of the two together
-LEAST_WEIGHT = 15.0  # about so many runs that nobody else has
+LEAST_WEIGHT = 15.0  # about this number of runs that no other answer has
 LEAST_TOKENS = 25  # of an answer's own, before "identical" says anything
 MOST_PAIRS = 40
 
@@ -26,7 +26,7 @@ class Written:
     student: str
     source: str
     kind: str = "code"
-    term: str = ""  # an earlier one; this class's own answers name none
+    term: str = ""  # an earlier answer, since this class's own name none
 
     @property
     def whose(self) -> str:
@@ -102,7 +102,7 @@ def _identical(read: list[_Read]) -> list[list[str]]:
 
 
 def _of_now(*written: Written) -> bool:
-    """Whether one of them is this class's: two of earlier terms are nobody's business any more."""
+    """Return whether one answer is this class's. Two answers of earlier terms are not our business any more."""
     return any(not one.term for one in written)
 
 
@@ -124,9 +124,10 @@ def _pairs(read: list[_Read]) -> list[Pair]:
 
 
 def _worth_a_look(read: list[_Read]) -> Iterator[tuple[_Read, _Read]]:
-    """Every two; of answers that are the same, the first stands for all, beside the second once."""
+    """Yield every pair. The first of several identical answers represents them all, and is paired with the second
+    once."""
     same = defaultdict(list)
-    for one in sorted(read, key=lambda one: bool(one.written.term)):  # this class's own stands for all
+    for one in sorted(read, key=lambda one: bool(one.written.term)):  # this class's own represents all
         same[tuple(one.runs)].append(one)
     yield from (tuple(group[:2]) for group in same.values() if len(group) > 1)
     yield from combinations([group[0] for group in same.values()], 2)

@@ -1,4 +1,4 @@
-"""python -m grader report LAB: how the class fared with a lab, as one page and as data."""
+"""Report how the class fared with a lab, as one page and as data (python -m grader report LAB)."""
 
 import argparse
 import json
@@ -12,7 +12,7 @@ from grader.judge.report import visible
 from grader.places import ROOT
 from grader.verdicts import WRONG_USAGE
 
-PLACE = Path("work/report")  # below the course's root; git does not see it
+PLACE = Path("work/report")  # below the course's root, where git ignores it
 
 
 def main(argv: list[str]) -> int:

@@ -1,4 +1,4 @@
-"""Answers of earlier terms, read from their folders of submissions: to be compared with, never graded or changed."""
+"""Read answers of earlier terms from their folders of submissions, to compare with, never to grade or change."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,7 +10,7 @@ from grader.classroom.report.alike import Written
 
 
 def students(folder: Path, lab: str) -> list[Path]:
-    """Return a term's folders of those who handed in this lab; `folder` is the term's course or its submitted/."""
+    """Return a term's folders of those who handed in this lab. `folder` is the term's course or its submitted/."""
     place = folder / "submitted" if (folder / "submitted").is_dir() else folder
     found = sorted(path for path in place.glob("*/") if (path / lab).is_dir())
     if not found:
@@ -37,6 +37,6 @@ def written(
 
 
 def _term(folder: Path) -> str:
-    """The folder's name, or that of the course which holds it."""
+    """Return the folder's name, or that of the course that contains it."""
     whole = folder.absolute()
     return whole.parent.name if whole.name == "submitted" else whole.name

@@ -1,4 +1,5 @@
-"""What a class did with a lab, as plain data: points from the gradebook, reasons from the records, answers from the hand-ins."""
+"""Gather a class's results in a lab as plain data: points from the gradebook, reasons from the records, answers from
+the hand-ins."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable
@@ -32,7 +33,7 @@ class Asked:
     by_hand: bool
     bonus: bool = False
     states: dict[str, str] = field(default_factory=dict)  # student -> one of STATES
-    points: dict[str, float] = field(default_factory=dict)  # of those that are settled
+    points: dict[str, float] = field(default_factory=dict)  # of the settled ones
     mistakes: Counter = field(default_factory=Counter)  # (what it is, whether it was recognised) -> students
     alike: Alike = field(default_factory=lambda: Alike([], []))
     written: list[Written] = field(default_factory=list)  # what the class's students wrote
@@ -62,7 +63,8 @@ class Facts:
 def gather(
     root: Path, lab: str, say: Callable = lambda line: None, earlier: list[Path] = (), compare: bool = True
 ) -> Facts:
-    """Read a lab's facts. `earlier` are folders of other terms to compare with; `compare` says whether alike answers are wanted."""
+    """Read a lab's facts. `earlier` are folders of other terms to compare with. `compare` says whether to look for
+    alike answers."""
     path = root / grading_round.PLACE / f"{lab}.json"
     if not grading_round.NAME.fullmatch(lab) or not path.exists():
         raise ValueError(
@@ -103,7 +105,7 @@ def gather(
 
 
 def _released(root: Path, lab: str) -> tuple[dict, dict]:
-    """({(notebook, graded cell): Asked}, {(notebook, answer cell): its text as handed out})."""
+    """Return ({(notebook, graded cell): Asked}, {(notebook, answer cell): its text as handed out})."""
     cells, stubs, table = {}, {}, questions.load()
     for path in sorted((root / "labs" / lab).glob("*.ipynb")):
         notebook = nbformat.read(path, as_version=4)
@@ -132,7 +134,7 @@ def _records(folder: Path) -> dict[tuple[str, str], Record]:
 
 
 def _sources(notebooks: list, stubs: dict):
-    """The answers that differ from what was handed out."""
+    """Return the answers that differ from the text handed out."""
     for notebook in notebooks:
         names = {name: stem for stem, name in stubs}
         for cell in notebook.cells:
@@ -179,7 +181,7 @@ def _state(found: ledger.Mark, asked: Asked, record: Record | None) -> str:
 
 
 def _reasons(record: Record | None) -> set[tuple[str, bool]]:
-    """What went wrong, once a record: a mistake that was recognised by its sentence, else the part and where to look."""
+    """Return what went wrong, once per record: the sentence of a recognised mistake, else the part and where to look."""
     if record is None or record.not_started:
         return set()
     if record.verdict == REFUSED:

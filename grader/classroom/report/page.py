@@ -1,4 +1,4 @@
-"""The report as one page of HTML: everything of a stranger's is escaped, nothing is fetched, no script runs."""
+"""Write the report as one page of HTML. Students' text is escaped, nothing is fetched, no script runs."""
 
 import datetime
 import statistics
@@ -96,7 +96,7 @@ def _question(asked: Asked) -> str:
 
 
 def _everybody(facts: Facts) -> str:
-    """Questions that tell nobody apart: too easy, too hard, or broken."""
+    """Name the questions that distinguish no students: too easy, too hard, or broken."""
     settled = [one for one in facts.asked if one.settled > 1]
     rows = (
         ("Nobody has all points", [one for one in settled if not one.count("full")]),
@@ -192,7 +192,7 @@ def _pair(pair: Pair) -> str:
 
 
 def _marked(one: Written, marks: list[tuple[int, int]]) -> str:
-    """The answer with what is shared marked; a very long one is cut."""
+    """Return the answer with its shared runs marked. A very long one is cut."""
     text, at, parts = one.source[:MOST_SHOWN], 0, []
     for start, end in marks:
         if start >= len(text):

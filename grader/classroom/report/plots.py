@@ -1,4 +1,5 @@
-"""Plots as plain SVG: no script, colours by class so that light and dark are the page's, numbers in the text beside them."""
+"""Draw plots as plain SVG: no script, colours by class so that light and dark follow the page, numbers in the nearby
+text."""
 
 from html import escape
 
@@ -10,7 +11,7 @@ WIDE, TALL, LEFT, BELOW, ABOVE = 340, 156, 30, 36, 16
 
 
 def shares(counts: dict[str, int], said: str) -> str:
-    """One bar for a question: how many are in each state. It stretches to the room that it has."""
+    """Draw one bar for a question with the number of answers in each state. It stretches to the available width."""
     total, at, parts = sum(counts.values()) or 1, 0.0, []
     for state, count in counts.items():
         wide = 100 * count / total
@@ -24,7 +25,7 @@ def shares(counts: dict[str, int], said: str) -> str:
 
 
 def legend() -> str:
-    """Colours beside their words; a hatched one would not be seen at this size, so the counts stand in the table too."""
+    """List colours with their words. Hatching would be invisible at this size, so the table shows the counts too."""
     keys = "".join(
         f'<li><svg viewBox="0 0 10 10" aria-hidden="true"><rect class="{CLASSES[state]}" width="10" height="10"/></svg>'
         f"{MEANING[state]}</li>"
@@ -43,7 +44,8 @@ MEANING = {
 
 
 def bins(values: list[float], most: float) -> list[tuple[float, float, int]]:
-    """(from, to, how many): whole points where few are to be had, else twelve equal ranges; the last takes its end."""
+    """Return (from, to, count): whole points if the maximum is small, else twelve equal ranges. The last range
+    includes its end."""
     most = max([most, *values, 1e-9])
     whole = most == int(most) and most < MOST_BARS and all(v == int(v) for v in values)
     if whole:
@@ -58,7 +60,7 @@ def bins(values: list[float], most: float) -> list[tuple[float, float, int]]:
 
 
 def histogram(values: list[float], most: float, what: str) -> str:
-    """How many students have how many points."""
+    """Draw how many students have how many points."""
     found = bins(values, most)
     highest = max((count for *_, count in found), default=0) or 1
     step, room = (WIDE - LEFT) / len(found), TALL - BELOW - ABOVE

@@ -1,4 +1,5 @@
-"""One question across all students: every answer with its points, equal answers once, for a person to read in one go."""
+"""Show one question across all students: every answer with its points, equal answers once, for a person to read in
+one go."""
 
 from collections import defaultdict
 
@@ -12,7 +13,7 @@ ORDER = ("none", "part", "full", "open", "not begun")  # answers that lost point
 
 
 def find(facts: Facts, name: str) -> Asked:
-    """The question, or the cell of one that is graded by hand; ValueError lists those there are."""
+    """Return the question, or the cell of one that is graded by hand. ValueError lists those there are."""
     topic = facts.lab.partition("_")[
         2
     ]  # the list of questions names cells that a person grades as topic.cell

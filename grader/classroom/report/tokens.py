@@ -1,4 +1,5 @@
-"""An answer as tokens that stay the same when names, comments and spaces change, each with its place in the text."""
+"""Split an answer into tokens that stay the same when names, comments and spaces change, each with its position in
+the text."""
 
 import io
 import keyword
@@ -20,7 +21,7 @@ SKIPPED = {
 
 @dataclass(frozen=True)
 class Token:
-    """`form` is what counts; a `name` is one that its writer chose, and counts by where it stood before."""
+    """`form` is what counts. A `name` was chosen by its writer, and counts by its earlier position."""
 
     form: str
     start: int
@@ -29,12 +30,12 @@ class Token:
 
 
 def of_text(text: str) -> list[Token]:
-    """Prose: words, whatever their case and what stands between them."""
+    """Return the tokens of prose: words, whatever their case and the characters between them."""
     return [Token(word[0].casefold(), *word.span()) for word in WORD.finditer(text)]
 
 
 def of_code(source: str) -> list[Token]:
-    """Python; words where it cannot be read as such."""
+    """Return the tokens of Python, or of words if it can't be parsed as such."""
     lines = source.splitlines(keepends=True)
     starts = [0]
     for line in lines:
@@ -49,7 +50,7 @@ def of_code(source: str) -> list[Token]:
             text, alone = (
                 one.string,
                 began and one.type == tokenize.STRING,
-            )  # a text that stands alone is a comment
+            )  # a string statement is a comment
             began = False
             if alone:
                 continue
@@ -63,7 +64,8 @@ def of_code(source: str) -> list[Token]:
 
 
 def grams(tokens: list[Token], length: int) -> list[tuple]:
-    """Every run of `length` tokens; a name stands in it as the distance to where it stood before, or as new."""
+    """Return every run of `length` tokens. A name becomes the distance to its earlier position, or a mark that it is
+    new."""
     return [_gram(tokens[at : at + length]) for at in range(len(tokens) - length + 1)]
 
 

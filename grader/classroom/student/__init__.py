@@ -1,4 +1,4 @@
-"""All that a class holds of one student: shown, and deleted when it must be."""
+"""Show all that a class holds of one student, and delete it when it must be."""
 
 
 def main(argv: list[str]) -> int:

@@ -1,4 +1,4 @@
-"""python -m grader student NAME [--delete]: all that the class holds of a student, or its end."""
+"""Show all that the class holds of a student, or delete it (python -m grader student NAME [--delete])."""
 
 import argparse
 import sys
@@ -18,7 +18,7 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m grader student", description=__doc__)
     parser.add_argument("name", metavar="NAME", help="as the folder below submitted/ is called")
     does = parser.add_mutually_exclusive_group()
-    does.add_argument("--show", action="store_true", help="list it; this is what happens without a flag")
+    does.add_argument("--show", action="store_true", help="list it, as without a flag")
     does.add_argument("--delete", action="store_true", help="delete it, after you have typed the name again")
     parser.add_argument("--yes", action="store_true", help="delete without asking")
     wants = parser.parse_args(argv)
@@ -62,7 +62,7 @@ BEYOND = (
 
 
 def confirmed(found: Traces) -> bool:
-    """Typed again, by a person: what is deleted here comes back from a backup only."""
+    """Have a person type the name again, because only a backup restores deleted data."""
     if not sys.stdin.isatty():
         raise ValueError("--delete must be confirmed at a terminal, or with --yes")
     return input(f"Type {found.student} to delete all of this: ").strip() == found.student

@@ -12,7 +12,8 @@ from grader.classroom.student.traces import Traces, entries_of, without
 
 
 def forget(root: Path, found: Traces) -> list[str]:
-    """What could not be deleted, and why. The gradebook first: folders tell a second try what a first one left."""
+    """Delete a student's data. Return what could not be deleted, and why. The gradebook goes first, because the
+    folders tell a second try what is left."""
     if found.known:
         _from_gradebook(root, found.student)
     for path in found.kept:
@@ -37,7 +38,7 @@ def _from_gradebook(root: Path, student: str) -> None:
 
 
 def _remove(path: Path) -> str:
-    """Why it is still there; nothing if it is gone."""
+    """Remove it. Return why it is still there, or nothing."""
     try:
         if path.is_symlink() or not path.is_dir():
             path.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Where a student's data lies: nbgrader's folders, the exchange, records, what the class keeps, its logs, the gradebook."""
+"""Find a student's data: nbgrader's folders, the exchange, records, the class's own files, its logs, the gradebook."""
 
 import json
 import logging
@@ -15,21 +15,21 @@ from grader.judge import answer
 STEPS = ("submitted", "autograded", "feedback")
 MADE = ("work/grades", "work/report", "grades.csv")  # made from the gradebook, and made again by one command
 LOGS = (f"{PLACE}/**/*.log", f"{PLACE}/**/*.jsonl", ".nbgrader.log")
-DATED = re.compile(r"^\d{4}-\d\d-\d\d ")  # how an entry of a log begins; what follows belongs to it
+DATED = re.compile(r"^\d{4}-\d\d-\d\d ")  # the start of a log entry, which also owns the following lines
 LARGEST = 50_000_000
 
 
 @dataclass
 class Traces:
-    """What there is of one student, as paths and rows."""
+    """All data of one student, as paths and rows."""
 
     student: str
     folders: list[Path] = field(default_factory=list)  # hand-ins, graded copies, feedback
     released: list[Path] = field(
         default_factory=list
-    )  # feedback in the exchange, under names that tell nobody
-    records: list[Path] = field(default_factory=list)  # verdicts on answers that nobody else has handed in
-    shared: int = 0  # verdicts on answers that others have handed in, too: they stay, and name nobody
+    )  # feedback in the exchange, under names that reveal no student
+    records: list[Path] = field(default_factory=list)  # verdicts on answers that only this student handed in
+    shared: int = 0  # verdicts on answers that other students also handed in, which stay and name no student
     kept: list[Path] = field(default_factory=list)  # the class's own notes that name the student
     logs: dict[Path, int] = field(default_factory=dict)  # entries that name the student
     made: list[Path] = field(default_factory=list)
@@ -60,7 +60,7 @@ def _folders(root: Path, student: str) -> Iterator[Path]:
 
 
 def _released(root: Path, folders: list[Path]) -> list[Path]:
-    """Released feedback bears a hash of the submission's secret: the secrets lie beside the hand-ins."""
+    """Find released feedback. Its name has a hash of the submission's secret, which is stored with the hand-ins."""
     from nbgrader.utils import notebook_hash
 
     secrets = {
@@ -82,7 +82,7 @@ def _notes(root: Path) -> Iterator[Path]:
 
 
 def names(data, student: str) -> bool:
-    """Whether plain data holds the student, as a key or as a value."""
+    """Return whether plain data holds the student, as a key or as a value."""
     if isinstance(data, dict):
         return student in data or any(names(value, student) for value in data.values())
     if isinstance(data, list):
@@ -91,7 +91,7 @@ def names(data, student: str) -> bool:
 
 
 def without(data, student: str):
-    """Plain data less every entry of the student: keys, and rows of a list that name them."""
+    """Return plain data less every entry of the student: keys, and rows of a list that name them."""
     if isinstance(data, dict):
         return {key: without(value, student) for key, value in data.items() if key != student}
     if isinstance(data, list):
@@ -109,7 +109,8 @@ def _logs(root: Path) -> Iterator[Path]:
 
 
 def entries_of(path: Path, student: str) -> tuple[list[str], list[str]]:
-    """(entries of a log that name the student, the others): a line of JSON, or a dated line and what hangs below it."""
+    """Return (entries of a log that name the student, the others). An entry is a line of JSON, or a dated line and
+    its indented lines."""
     mention = re.compile(rf"(?<![\w.-]){re.escape(student)}(?![\w-])")
     entries = []
     for line in path.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True):
@@ -141,9 +142,9 @@ def _grades(root: Path, student: str) -> tuple[list[str], bool]:
 
 
 def _records(root: Path, student: str, say: Callable) -> tuple[list[Path], int]:
-    """(records of answers that nobody but this student has, the number of those that others have, too).
+    """Return (records of answers that only this student has, the number of those that others have, too).
 
-    A record names nobody, so an answer that was replaced since is only known by belonging to no one any more.
+    A record has no names, so a replaced answer is recognised only because no student has it any more.
     """
     theirs, own = set(), set()
     for lab, who in _hand_ins(root):

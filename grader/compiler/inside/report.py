@@ -1,4 +1,4 @@
-"""Worker "report": each kernel compiled for each target; registers, spills, shared bytes and instructions come back."""
+"""Compile each kernel for each target, and return registers, spills, shared bytes and instructions (worker "report")."""
 
 import os
 import re
@@ -9,7 +9,7 @@ from triton.backends.nvidia.compiler import get_ptxas, sm_arch_from_capability
 
 from .stages import Refused, compiled_up_to
 
-# name in a report -> how its instruction begins; no name that an answer chose can hold the dot, in PTX
+# name in a report -> the start of its instruction; no name that an answer chose can hold the dot, in PTX
 INSTRUCTIONS = {
     "wgmma": "wgmma.mma_async",
     **{name: name for name in ("mma.sync", "tcgen05.mma", "cp.async.bulk.tensor", "cp.async")},
@@ -20,7 +20,7 @@ PTXAS_S = 60
 
 
 def prepare() -> None:
-    """Once, before the first fork: what every child would look up again."""
+    """Load once, before the first fork, what every child would look up again."""
     for capability in WARM:
         assembler(capability)
 
@@ -34,7 +34,7 @@ def assembler(capability: int) -> str:
 
 
 def run(task: dict, arrays: dict) -> tuple[dict, dict]:
-    """{"compiled": [a row for each kernel and target]}; the first kernel that is refused is the error."""
+    """Return {"compiled": [a row for each kernel and target]}. The first refused kernel is the error."""
     rows = []
     for target in task["targets"]:
         for kernel in task["kernels"]:
@@ -63,7 +63,7 @@ def compiled_row(kernel: dict, target: int) -> dict:
 
 
 def instructions(ptx: str) -> dict:
-    """How often each instruction begins a line of PTX, after its guard: names of functions don't count."""
+    """Count how often each instruction begins a line of PTX, after its guard. Names of functions don't count."""
     return {
         name: len(re.findall(rf"^\s*(?:@!?%\w+\s+)?{re.escape(begins)}\b", ptx, re.MULTILINE))
         for name, begins in INSTRUCTIONS.items()
@@ -93,7 +93,7 @@ def resources(ptx: str, capability: int) -> dict:
 
 
 def totals(text: str) -> dict:
-    """Of ptxas' report, which has a block for each function: the most registers of any, and the spills of all."""
+    """Read ptxas' report, which has a block for each function: the most registers of any, and the spills of all."""
     numbers = {
         "registers": (r"Used (\d+) registers", max),
         "spill_stores": (r"(\d+) bytes spill stores", sum),

@@ -7,12 +7,12 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler.compiler import ir, make_backend
 
-REGISTERS_HOPELESS = 512  # live 32-bit values a thread; it has 255 registers
+REGISTERS_HOPELESS = 512  # live 32-bit values a thread, which has 255 registers
 STAGES = ("ttir", "ttgir", "llir", "ptx")
 
 
 class Refused(Exception):
-    """The compiler does not take this kernel: the answer's fault, as a sentence."""
+    """The compiler refuses this kernel. It is the answer's fault, as a sentence."""
 
     def __init__(self, kind: str, message: str):
         super().__init__(message)
@@ -29,7 +29,7 @@ def parse(text: str, context):
 
 
 def compiled_up_to(text: str, capability: int, settings: dict, last: str = "ptx") -> tuple[dict, dict]:
-    """Texts by stage up to `last`, and what the compiler noted: shared bytes, warps."""
+    """Return the texts by stage up to `last`, and the compiler's notes: shared bytes, warps."""
     gpu = GPUTarget("cuda", capability, 32)
     backend = make_backend(gpu)
     context = ir.context()
@@ -49,7 +49,7 @@ def compiled_up_to(text: str, capability: int, settings: dict, last: str = "ptx"
 
 
 def refuse_hopeless(ttir: str, num_warps: int) -> None:
-    """Raises where the values carried round a loop could not fit in registers by far: LLVM would spend minutes on it."""
+    """Raise if a loop's carried values could not nearly fit in registers, because LLVM would spend minutes on them."""
     for line in ttir.splitlines():
         if "iter_args" not in line:
             continue

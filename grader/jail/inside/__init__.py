@@ -1,1 +1,1 @@
-"""What runs within the jail's box: the answer's own Python, and what makes plain data and IR of it."""
+"""Run in the jail's box: the answer's own Python, and the code that turns its results into plain data and IR."""

@@ -14,7 +14,7 @@ FILE = "<answer>"
 
 
 class AnswerError(Exception):
-    """The answer's own fault, with the place in its cell."""
+    """The answer's own fault, with its line in the cell."""
 
     def __init__(self, stage: str, message: str, line: int | None = None, kind: str = "error"):
         super().__init__(message)
@@ -32,7 +32,7 @@ def load(source: str, prelude: dict) -> types.ModuleType:
 
 
 class blame:
-    """Turns any exception of the answer into an AnswerError that says which of its lines it came from."""
+    """Turn any exception of the answer into an AnswerError that names its line."""
 
     def __init__(self, stage: str, kernel: str = ""):
         self.stage, self.kernel = stage, kernel
@@ -57,7 +57,7 @@ class blame:
         raise AnswerError(self.stage, where + describe(chain, line), line, kind_of(chain, line)) from None
 
 
-GAVE_UP = "error encountered during parsing"  # Triton's words where its IR is refused, without a place
+GAVE_UP = "error encountered during parsing"  # Triton's words when it refuses IR, without a line
 
 
 def lines_of(kernel: str) -> list[tuple[int, str]]:
@@ -69,7 +69,7 @@ def lines_of(kernel: str) -> list[tuple[int, str]]:
 
 
 def causes(error: BaseException) -> list[BaseException]:
-    """The error and, where Triton's front end raised it, what it came from: the innermost last."""
+    """Return the error and, if Triton's front end raised it, its causes, the innermost last."""
     chain = [error]
     while is_triton(chain[-1]) and chain[-1].__cause__ is not None and len(chain) < 50:
         chain.append(chain[-1].__cause__)
@@ -120,7 +120,7 @@ def describe(chain: list[BaseException], line: int | None) -> str:
 
 
 def demand(root: BaseException) -> str:
-    """What an assertion without words asks for: its own line, in the front end's names."""
+    """Return the condition of an assertion without a message: its own line, in the front end's names."""
     frames = traceback.extract_tb(root.__traceback__) if isinstance(root, AssertionError) else []
     line = (frames[-1].line or "") if frames else ""
     return f": it wants {line.removeprefix('assert ')[:160]}" if line.startswith("assert ") else ""
@@ -137,7 +137,7 @@ def line_of(error: BaseException) -> int | None:
 
 
 def _line_in_cell(error) -> int | None:
-    """Triton counts lines from the function's own first; the cell's are found by looking for that function."""
+    """Find the line in the cell. Triton counts lines from the function's own first, so look for that function."""
     whole, own = "".join(linecache.getlines(FILE)), (error.src or "").rstrip()
     start = whole.find(own) if own else -1
     return whole[:start].count("\n") + error.node.lineno if start >= 0 else None

@@ -1,4 +1,4 @@
-"""What launch(p) is told, what it says, and which values its kernels' parameters stand for."""
+"""Give launch(p) its facts, read its result, and bind its kernels' parameters to values."""
 
 import difflib
 import inspect
@@ -12,7 +12,7 @@ MOST_NAMED = 12
 
 
 class Facts:
-    """What p.name gives; of a name that is not there it says what is."""
+    """The facts behind p.name. A missing name lists the existing ones."""
 
     def __init__(self, facts: dict):
         self.__dict__.update(facts)
@@ -27,14 +27,14 @@ class Facts:
 
 
 def meant(name: str, known, before: str = "") -> str:
-    """The name, and the known one that comes nearest to it."""
+    """Return the name with the nearest known one."""
     lower = {one.lower(): one for one in known}
     near = difflib.get_close_matches(name.lower(), lower, 1, 0.6)
     return f"{name} (did you mean {before}{lower[near[0]]}?)" if near else name
 
 
 def launch_facts(case: dict) -> Facts:
-    """The `p` of launch(p): sizes, scalars, strides, dtypes and the number of multiprocessors."""
+    """Return the `p` of launch(p): sizes, scalars, strides, dtypes and the number of SMs."""
     facts = {**case["sizes"], "sm_count": case["sm_count"]}
     facts |= {name: value for name, (_, value) in case["scalars"].items()}
     for t in case["tensors"]:
@@ -77,7 +77,7 @@ def _names_of_its_own(what: str, names, taken) -> None:
 
 
 def exchange(plan: plans.Plan, instead: dict) -> None:
-    """Other constants than launch(p) gave, by name [old, new]: to see whether the case would be right with them."""
+    """Replace constants of launch(p), by name [old, new], to see whether the case would be right with them."""
     for constants in (step["constexprs"] for step in plan.steps):
         constants |= {name: new for name, (old, new) in instead.items() if constants.get(name) == old}
 
@@ -122,7 +122,7 @@ def unbound(kernel: str, unknown: list[str], values: dict, spare: list[str]) -> 
 
 
 def bind(kernel, step: dict, values: dict) -> dict:
-    """The kernel's parameters by name; whatever is missing is said in one sentence."""
+    """Bind the kernel's parameters by name. One sentence names everything that is missing."""
     names = list(inspect.signature(kernel.fn).parameters)
     unknown = [n for n in names if n not in values and n not in step["constexprs"]]
     spare = [n for n in step["constexprs"] if n not in names]
@@ -145,5 +145,5 @@ def bind(kernel, step: dict, values: dict) -> dict:
 
 
 def _marked(kernel, name: str) -> bool:
-    """As a launch of Triton's own sees it: whatever is not marked becomes a number that the kernel is told as it runs."""
+    """Mark the parameters as Triton's own launch would. Anything unmarked becomes a number at run time."""
     return next(parameter.is_constexpr for parameter in kernel.params if parameter.name == name)

@@ -1,4 +1,4 @@
-"""The communicator that an answer is given: one rank's end of two exchanges, which all ranks enter together."""
+"""Give an answer its communicator, one rank's end of two exchanges that all ranks enter together."""
 
 import numpy as np
 from frames import NAMES
@@ -19,7 +19,7 @@ class Communicator:
         return self._ranks
 
     def exchange_counts(self, counts):
-        """counts[r] goes to rank r; row r of what comes back is from rank r. (ranks,) or (ranks, n) whole numbers."""
+        """counts[r] goes to rank r. Row r of the result is from rank r. Takes (ranks,) or (ranks, n) whole numbers."""
         counts = np.asarray(counts)
         if counts.dtype.kind not in "iu" or not counts.ndim or len(counts) != self.ranks:
             raise ValueError(
@@ -29,8 +29,8 @@ class Communicator:
         return self._exchange("exchange_counts", counts.astype(np.int64), [], [])
 
     def send_rows(self, rows, send, receive):
-        """The first send[0] rows go to rank 0, the next send[1] to rank 1, and so on; back come receive[0] rows of
-        rank 0, then receive[1] of rank 1, and so on. What a rank sends to itself costs nothing."""
+        """The first send[0] rows go to rank 0, the next send[1] to rank 1, and so on. The result has receive[0] rows
+        of rank 0, then receive[1] of rank 1, and so on. Rows that a rank sends to itself cost nothing."""
         rows = np.asarray(rows)
         if rows.dtype not in NAMES or not rows.ndim:
             raise ValueError(

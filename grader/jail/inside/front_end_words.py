@@ -1,4 +1,4 @@
-"""Sentences of Python and of Triton's front end that send a learner the wrong way, said anew with the cure.
+"""Replace sentences of Python and of Triton's front end that mislead a learner, with the cure.
 
 Each row of ANEW is (what the sentence says, what the line holds, the words). Groups of both patterns are filled in. Where
 Triton names no line at all, UNPLACED looks for the line that it can't take.
@@ -83,48 +83,48 @@ ANEW = (
     (r"min requires at least 2 values", r"\b(?P<which>max|min)\(", "{which}(a, b) compares two blocks number by number: the {which}imum of one block is tl.{which}(x, axis=0)"),
     (r"^(?:NameError: )?(?P<numpy>sum|abs|round|len|type|enumerate|zip|sorted|any|all|pow)\b.* is not defined", r"", "a kernel has no {numpy}(): write {numpys}"),
     (r"^(?:NameError: )?(?P<package>torch|np|numpy|math) is not defined", r"", "{package} doesn't work inside a kernel: its functions are in tl, such as tl.exp(x) and tl.sum(x, axis=0)"),
-    (r"has no len\(\)", r"", "a block's length is the constexpr that made it, such as BLOCK: len() knows no blocks"),
+    (r"has no len\(\)", r"", "a block's length is the constexpr that made it, such as BLOCK: len() doesn't work on blocks"),
     (r"float\(\) argument must be", r"", "float() takes one number of Python's: x.to(tl.float32) makes floats of a whole block"),
     (r"int\(\) argument must be", r"", "int() takes one number of Python's: x.to(tl.int32) makes whole numbers of a whole block"),
-    # a block is no array and no list
+    # a block is not an array or a list
     (r"unsupported tensor index: .*slice", r"", "a block can't be sliced: load only the part that is needed, x_ptr + start + tl.arange(0, n), or keep the lanes of a mask with tl.where"),
     (r"unsupported tensor index: constexpr\[(?P<place>-?\d+)\]", r"", "no single element can be read out of a block: load it by its pointer, or take tl.sum(tl.where(lanes == {place}, x, 0), axis=0)"),
     (r"unsupported tensor index", r"", "an index of a block is : or None: x[:, None] is a column, x[None, :] a row"),
     (r"__setitem__", r"", "[ ] = writes nothing in a kernel: tl.where(mask, new, old) changes some lanes of a block, and tl.store(y_ptr + offs, block) writes to memory"),
-    (r"`?_semantic`? argument must be provided outside of JIT functions", r"", f"a pointer is no array, so x_ptr[offs] means nothing, and tl's functions work inside a @triton.jit function alone: {LOADS}"),
+    (r"`?_semantic`? argument must be provided outside of JIT functions", r"", f"a pointer isn't an array, so x_ptr[offs] means nothing, and tl's functions work inside a @triton.jit function alone: {LOADS}"),
     (r"'tensor' object has no attribute '__pow__'", r"", "Triton has no operator **: x * x is the square, tl.sqrt(x) the root, and tl.exp2(y * tl.log2(x)) any power"),
     (r"'tensor' object has no attribute 'copy'", r"", "a block needs no copy: every operation makes a new one"),
     (r"'tensor' object has no attribute '(?:append|extend|insert)'", r"", "a block keeps its length: change it with tl.where, or store each part where it belongs"),
     (r"'tensor' object has no attribute 'values'", r"", "a block can't be taken apart into several names: give each its own expression"),
     (r"'tensor' object has no attribute '(?P<attribute>\w+)'", r"", "a block has no .{attribute}: write {attributes}"),
-    (r"'tuple_type' object has no attribute", r"", "a list of numbers is no block: make one with tl.arange, tl.zeros, tl.full or tl.load"),
-    (r"'tuple' object has no attribute append", r"", "a kernel has no lists that grow: keep one block in a variable and change it in each turn"),
+    (r"'tuple_type' object has no attribute", r"", "a list of numbers isn't a block: make one with tl.arange, tl.zeros, tl.full or tl.load"),
+    (r"'tuple' object has no attribute append", r"", "a kernel has no lists that grow: keep one block in a variable and change it in each iteration"),
     (r"only tuple comprehensions", r"", "a kernel has no lists: 2 * x acts on all numbers of a block at once, without a loop"),
     (r"'Name' object has no attribute 'func'", r"^for ", "a kernel can't loop over a block: operations act on all its numbers at once, and a for takes range(start, stop, step)"),
     (r"'Name' object has no attribute 'func'", r"^with ", "a kernel has no with"),
-    (r"'In' object|'NotIn' object", r"", "`in` knows no blocks: compare with ==, and tl.max over the result says whether any is equal"),
+    (r"'In' object|'NotIn' object", r"", "`in` doesn't work on blocks: compare with ==, and tl.max over the result says whether any is equal"),
     (r"Shape element \d+ must have type .constexpr\[int\]., got .constexpr\[.*tensor", r"", FIXED),
     (r"Boolean value of Tensor", r"", "an if takes one number, and a block has many: choose number by number with tl.where(condition, a, b)"),
     (r"simultaneous multiple comparison", r"", "a < x < b is two comparisons: write (a < x) & (x < b)"),
     # types
-    (r"Expected dtype .*fp32.* but got u?int\d+", r"\btl\.(?P<which>\w+)\(", "tl.{which} takes floats, and these are whole numbers: write .to(tl.float32) behind them"),
+    (r"Expected dtype .*fp32.* but got u?int\d+", r"\btl\.(?P<which>\w+)\(", "tl.{which} takes floats, and these are whole numbers: write .to(tl.float32) after them"),
     (r"invalid operands of type triton\.language\.(?:float|bfloat)", r"", "&, |, ^, << and >> take whole numbers, and one of these is a float: .to(tl.int32) makes whole numbers, .to(tl.int32, bitcast=True) gives the bits"),
     (r"unexpected type (?:fp\d+|bf16)", r"//", "// takes whole numbers, and one of these is a float: write / for a quotient, tl.floor(a / b) to round it down"),
-    (r"'dtype' object is not callable", r"", "a type is no function: x.to(tl.float32) turns a block into it"),
-    (r"Cannot bitcast data-type of size (?P<one>\d+) to data-type of size (?P<other>\d+)", r"", "a bitcast keeps the bits, so both types have as many: these have {one} and {other}. A plain .to() converts the number"),
+    (r"'dtype' object is not callable", r"", "a type isn't a function: x.to(tl.float32) turns a block into it"),
+    (r"Cannot bitcast data-type of size (?P<one>\d+) to data-type of size (?P<other>\d+)", r"", "a bitcast keeps the bits, so both types need the same number: these have {one} and {other}. A plain .to() converts the number"),
     # functions of tl
-    (r"'range' object has no attribute 'type'", r"", "tl.range counts the turns of a loop; a block of the numbers 0, 1, 2 … is tl.arange(0, BLOCK)"),
+    (r"'range' object has no attribute 'type'", r"", "tl.range counts the iterations of a loop. A block of the numbers 0, 1, 2 … is tl.arange(0, BLOCK)"),
     (r"arange\(\) missing 1 required positional argument", r"", "tl.arange takes both ends: tl.arange(0, BLOCK)"),
-    (r"arange's range must be a power of 2", r"", "a block has a power of two of numbers: round up with triton.next_power_of_2 in launch(p), and mask what is too many"),
+    (r"arange's range must be a power of 2", r"", "a block has a power of two of numbers: round up with triton.next_power_of_2 in launch(p), and mask the extra ones"),
     (r"arange's arguments must be of type tl\.constexpr", r"", FIXED),
     (r"'int' object is not iterable", r"\btl\.(?P<which>zeros|full|reshape|broadcast_to)\b", "a shape is a tuple, also of one axis: tl.{which} takes (BLOCK,)"),
     (r"missing a required argument: 'dtype'", r"\btl\.(?P<which>zeros|full)\b", "tl.{which} takes a type as well, such as tl.float32"),
     (r"module 'triton\.language' has no attribute '(?P<numpy>\w+)'", r"", "tl has no {numpy}: write {numpys}"),
     (r"permute dims must have the same length", r"\.T\b|trans", "a block of one axis has nothing to transpose: x[:, None] is a column and x[None, :] a row"),
-    (r"incompatible dimensions at index (?P<axis>\d+): (?P<one>\d+) and (?P<other>\d+)", r"", "the two blocks have {one} and {other} numbers along axis {axis}, where both need as many, or one of them 1: x[:, None] makes a column, x[None, :] a row"),
+    (r"incompatible dimensions at index (?P<axis>\d+): (?P<one>\d+) and (?P<other>\d+)", r"", "the two blocks have {one} and {other} numbers along axis {axis}, where both need the same number, or one of them 1: x[:, None] makes a column, x[None, :] a row"),
     (r"Expected (?P<what>pointer|value|mask|other) argument to have shape (?P<one>\[.*\]) but got (?P<other>\[.*\])", r"", "the {what} has the shape {other} where the others have {one}: pointers, block and mask go together number by number"),
-    (r"cannot convert None .* to tensor", r"", "this is None, and no block: is it set on every way through the kernel?"),
-    (r"'str' object has no attribute 'type'", r"", "a text is no number of a kernel"),
+    (r"cannot convert None .* to tensor", r"", "this is None, not a block: is it set on every way through the kernel?"),
+    (r"'str' object has no attribute 'type'", r"", "a kernel can't compute with a text"),
     (r"For loop bounds and step must all be ints", r"", "range takes single whole numbers: a block, or a float, can't say how often a loop runs"),
     (r"unsupported AST node type: (?P<node>\w+)", r"", "{nodes}"),
     (r"Loop-carried variable (?P<name>\w+) has initial type (?P<was>.+?) but is re-assigned to (?P<now>.+?) in loop", r"", "{name} begins as {was} and becomes {now} in the loop; begin with what it becomes, as tl.zeros or tl.full give it"),
@@ -149,7 +149,7 @@ REPR = re.compile(r"^(?P<kind>[A-Z]\w*(?:Error|Exception|Impl))\((?P<text>['\"].
 
 
 def said_anew(text: str, code: str = "") -> str:
-    """The sentence as a learner can use it; any other stays as it is. `code` is the line that it is about."""
+    """Return the sentence as a learner can use it. Any other stays as it is. `code` is its line."""
     text = unwrapped(text)
     for pattern, held, sentence in ANEW:
         found, line = re.search(pattern, text, re.DOTALL), re.search(held, code)
@@ -159,7 +159,7 @@ def said_anew(text: str, code: str = "") -> str:
 
 
 def unplaced(lines: list[tuple[int, str]]) -> tuple[int, str] | None:
-    """Where Triton's parser gives up without a place: the first line of a kernel that it can't take, and why."""
+    """Return the first line of a kernel that Triton's parser refuses without naming a line, and why."""
     for number, code in lines:
         for pattern, sentence in UNPLACED:
             if found := re.search(pattern, code.strip()):
@@ -168,7 +168,7 @@ def unplaced(lines: list[tuple[int, str]]) -> tuple[int, str] | None:
 
 
 def filled(sentence: str, words: dict[str, str]) -> str:
-    """The sentence with its words; empty where the name is none that is known."""
+    """Return the sentence with its words filled in, or an empty text if the name is unknown."""
     words = {name: kind_of(value) for name, value in words.items()}
     if "{numpys}" in sentence:
         words["numpys"] = NUMPYS.get(
@@ -184,7 +184,7 @@ def filled(sentence: str, words: dict[str, str]) -> str:
 
 
 def unwrapped(text: str) -> str:
-    """What stands in NameError('...'): an exception that was shown rather than told."""
+    """Return the text inside NameError('...'), an exception that was printed by repr."""
     found = REPR.match(text.strip())
     if not found:
         return text
@@ -200,7 +200,7 @@ def unwrapped(text: str) -> str:
 
 
 def kind_of(text: str) -> str:
-    """Triton's "<['64', '32'], fp32>" as "a block of 64 x 32 in fp32"; a name stays."""
+    """Return Triton's "<['64', '32'], fp32>" as "a block of 64 x 32 in fp32". A name stays."""
     if found := BLOCK.fullmatch(text.strip()):
         return f"a block of {' x '.join(re.findall(r'[0-9]+', found['sides']))} in {found['kind']}"
     if SHAPE.fullmatch(text.strip()):

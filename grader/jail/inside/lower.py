@@ -1,7 +1,8 @@
-"""Worker "lower", of two named operations: an answer's cell becomes, for each case, a plan and the Triton IR of each distinct kernel, as text.
+"""Lower answers (worker "lower", with two named operations). For each case, a cell becomes a plan and the Triton IR
+of each distinct kernel, as text.
 
-No tensor comes here and nothing is run: whatever this process says of itself is read as a stranger's word. A cell whose
-question lets it prepare weights is asked for that in another process, once its texts are fixed (prepared.py).
+No tensor enters and no kernel runs here. Anything this process says of itself is read as a stranger's word. A cell
+whose question lets it prepare weights does so in another process, once its texts are fixed (prepared.py).
 """
 
 import json
@@ -37,12 +38,12 @@ class LaunchedByTheAnswer(RuntimeError):
 
 
 def in_one_line(message, category, filename, lineno, line=None) -> str:
-    """A warning as it stands among the answer's prints."""
+    """Return a warning as one line among the answer's prints."""
     return f"line {lineno}: {message}\n" if filename == FILE else f"{message}\n"
 
 
 def no_dump(module) -> None:
-    """Print no module: Triton does so where operations don't fit together, and a learner has no use for it."""
+    """Print no module. Triton does so if operations don't fit together, and a learner can't use it."""
 
 
 def prepare() -> None:
@@ -55,7 +56,7 @@ def prepare() -> None:
     triton.runtime.JITFunction.__repr__ = lambda self: f"<kernel {self.fn.__name__}>"
     lowering.prepared(90)
     for name in [name for name in sys.modules if name.split(".")[0] == "tilescope"]:
-        sys.modules.pop(name)  # shown for this module alone: no answer finds it by its name
+        sys.modules.pop(name)  # shown for this module only, so no answer finds it by its name
 
 
 def run(task: dict, arrays: dict) -> tuple[dict, dict]:
@@ -67,7 +68,8 @@ def run(task: dict, arrays: dict) -> tuple[dict, dict]:
 
 
 def lowered(module, task: dict, arrays: dict) -> tuple[dict, dict]:
-    """{"cases": [{"plan", "kernels": [{"text": number, "arguments"}], "printed"} or {"error"}], "texts": [text]}"""
+    """Return {"cases": [{"plan", "kernels": [{"text": number, "arguments"}], "printed"} or {"error"}], "texts":
+    [text]}."""
     known, rows = {}, []
     for case in task["cases"]:
         printed = sys.stdout
@@ -78,7 +80,7 @@ def lowered(module, task: dict, arrays: dict) -> tuple[dict, dict]:
 
 
 def _one(module, task: dict, case: dict, known: dict) -> dict:
-    """A case whose launch or kernel goes wrong takes none of the others with it."""
+    """Lower one case. If its launch or kernel fails, the others go on."""
     try:
         plan = make_plan(module, task["entry"], case)
         values, kernels = argument_values(case, plan), kernels_of(module)

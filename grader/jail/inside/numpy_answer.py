@@ -1,4 +1,4 @@
-"""Worker "numpy": calls one function of the answer with arrays and plain values, and sends back what it returned."""
+"""Call one function of the answer with arrays and plain values, and send its results back (worker "numpy")."""
 
 import signal
 import sys
@@ -22,7 +22,7 @@ def run(task: dict, arrays: dict) -> tuple[dict, dict]:
 
 
 def variants(task: dict, arrays: dict) -> tuple[dict, dict]:
-    """The calls of each source; one that raises anything takes no other with it."""
+    """Return the calls of each source. If one source raises, the others go on."""
     rows, out = [], {}
     if not hasattr(signal, "setitimer"):  # in a browser's tab nothing ends a loop that a change makes endless
         return {"variants": [None] * len(task["sources"])}, out
@@ -70,7 +70,8 @@ def called(task: dict, arrays: dict) -> tuple[dict, dict]:
 
 
 def watched(entry, seen: list):
-    """The function, which notes in `seen` the line that it returned from, and which numbers its names held there."""
+    """Return the function, changed to note in `seen` the line that it returned from, and the numbers that its names
+    held there."""
     code = getattr(entry, "__code__", None)
 
     def of_entry(frame, event, value):
@@ -105,7 +106,7 @@ NUMBERS = (int, float, np.number, np.bool_)
 
 
 def encode(value, out: dict, depth: int = DEEPEST):
-    """Nested tuples, lists and dicts as JSON; every number and array as raw bytes in `out`."""
+    """Encode nested tuples, lists and dicts as JSON, and every number and array as raw bytes in `out`."""
     if not depth:
         message = f"the result must be numbers, got lists within lists more than {DEEPEST} deep"
         raise AnswerError("call", message, kind="BadResult")

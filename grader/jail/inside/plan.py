@@ -1,4 +1,4 @@
-"""What an answer's launch(p) returned, made into plain data and held to its caps."""
+"""Turn the result of an answer's launch(p) into plain data and check it against its caps."""
 
 import math
 from dataclasses import dataclass, field
@@ -20,14 +20,14 @@ class Plan:
     steps: list = field(default_factory=list)
     packed: dict = field(
         default_factory=dict
-    )  # arrays that a function of the cell makes: name -> shape, dtype
+    )  # arrays that a function of the cell makes, name -> shape, dtype
 
     def as_json(self) -> dict:
         return {"scratch": self.scratch, "steps": self.steps, "packed": self.packed}
 
 
 def read(value, kernels: set[str], tuned: set[str] = frozenset(), packs: dict | None = None) -> Plan:
-    """A Plan from what launch(p) returned; `kernels` are the names of the answer's @triton.jit functions,
+    """Read a Plan from the result of launch(p). `kernels` are the names of the answer's @triton.jit functions,
     `tuned` those that a decorator would choose settings for, `packs` the caps of arrays that the cell prepares."""
     need(
         isinstance(value, dict),
@@ -38,7 +38,7 @@ def read(value, kernels: set[str], tuned: set[str] = frozenset(), packs: dict | 
     need("kernel" not in value, 'launch(p) returned a step: put it into a list, {"steps": [step]}')
     need(
         not unknown,
-        f'launch(p) must return {{"steps": [step, ...]}}, with "scratch" beside it where a kernel needs some; got {unknown} as well',
+        f'launch(p) must return {{"steps": [step, ...]}}, with "scratch" too if a kernel needs some; got {unknown} as well',
     )
     scratch, steps = value.get("scratch") or {}, value.get("steps")
     need(
@@ -92,12 +92,12 @@ def need(condition, sentence: str) -> None:
 
 
 def named(value) -> str:
-    """A value's kind, as a learner would say it."""
+    """Return a value's kind, as a learner would say it."""
     return "nothing (is there a return?)" if value is None else f"a {type(value).__name__}"
 
 
 def whole_number(value, what: str, low: int, high: int) -> int:
-    value = getattr(value, "value", value)  # a tl.constexpr stands for its number
+    value = getattr(value, "value", value)  # a tl.constexpr stands in for its number
     number = isinstance(value, int) or (hasattr(value, "__index__") and not isinstance(value, bool))
     need(
         number and low <= int(value) <= high,
@@ -120,7 +120,7 @@ def _scratch(name, row) -> dict:
 
 
 def _array(kind: str, name, shape, dtype) -> dict:
-    """A shape and a dtype as plain data; `kind` says in a sentence what the array is."""
+    """Return a shape and a dtype as plain data. `kind` says in a sentence what the array is."""
     need(str(name).isidentifier(), f"a {kind} name must be an identifier, got {name!r}")
     dtype = str(getattr(dtype, "name", dtype))
     dtype = {
@@ -167,7 +167,7 @@ def _step(row, kernels: set[str], tuned: set[str]) -> dict:
     )
     need(
         name in kernels,
-        f"{name} is no kernel of this cell: "
+        f"{name} isn't a kernel of this cell: "
         + (f"its kernels are {', '.join(sorted(kernels))}" if kernels else "write @triton.jit above its def"),
     )
     grid = row["grid"]

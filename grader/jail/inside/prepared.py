@@ -1,4 +1,4 @@
-"""What the answer's own function makes of a case's weights: the arrays that its launch(p) named, and nothing else.
+"""Run the answer's own function on a case's weights, and return only the arrays that its launch(p) named.
 
 It runs in a process that lowers nothing, after every kernel's text is fixed and before any activation exists.
 """
@@ -13,7 +13,7 @@ from .plan import named
 
 
 def prepared(module, task: dict, arrays: dict) -> tuple[dict, dict]:
-    """{"cases": [{"printed"} or {"error"}]}, and array "i:name" for each that case i made."""
+    """Return {"cases": [{"printed"} or {"error"}]}, and array "i:name" for each that case i made."""
     entry = getattr(module, task["entry"], None)
     if not callable(entry):
         raise AnswerError("load", f"the cell defines no function {task['entry']}", kind="MissingFunction")
@@ -35,7 +35,7 @@ def prepared(module, task: dict, arrays: dict) -> tuple[dict, dict]:
 
 
 def held(value, entry: str, wanted: dict) -> dict:
-    """The arrays, each of the shape and dtype that launch(p) gave it."""
+    """Return the arrays, each of the shape and dtype that launch(p) gave it."""
     names = ", ".join(wanted)
     if not isinstance(value, dict) or set(value) != set(wanted):
         got = f"the names {', '.join(map(str, value))}" if isinstance(value, dict) else named(value)

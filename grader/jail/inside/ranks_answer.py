@@ -1,7 +1,7 @@
-"""Worker "ranks": runs one rank of an answer up to its next exchange, in every case that it is given.
+"""Run one rank of an answer up to its next exchange, in every given case (worker "ranks").
 
-Each case runs in a thread of its own, which stands still at the first exchange that nothing is known of yet; what was
-exchanged before is given to it again. The process ends with its reply, and the threads with it.
+Each case runs in its own thread, which stops at the first exchange whose result is unknown. Earlier exchanges are
+replayed to it. The process ends with its reply, and the threads with it.
 """
 
 import hashlib
@@ -89,4 +89,4 @@ class Rank:
         if number < len(replies):
             return self.given(replies[number])
         self.ended.put(({"call": call, "send": send, "receive": receive}, np.ascontiguousarray(array)))
-        threading.Event().wait()  # for ever: the process ends first
+        threading.Event().wait()  # for ever, until the process ends

@@ -1,4 +1,4 @@
-"""What of a launch is frozen into its code: dtypes, constants, ones, and what is known to divide by 16."""
+"""Decide what a launch freezes into its code: dtypes, constants, ones, and multiples of 16."""
 
 from .bind import bind
 

@@ -23,7 +23,7 @@ IN_LAUNCH = {
     "axes exchanged": (
         SETTINGS,
         ("(p.M // 128, p.N // 256)", "(p.N // 256, p.M // 128)"),
-        "the grid in launch_tile_settings: the kernel asks for tl.program_id(0) and tl.program_id(1); with (2, 1) in place "
+        "the grid in launch_tile_settings: the kernel asks for tl.program_id(0) and tl.program_id(1); with (2, 1) instead "
         "of (1, 2) this case is right",
     ),
     "an axis too many": (
@@ -34,12 +34,12 @@ IN_LAUNCH = {
     "rows along an axis that nobody asks for": (
         NORM,
         ('"grid": (p.M,)', '"grid": (1, p.M)'),
-        "the kernel asks for tl.program_id(0) alone; with (4,) in place of (1, 4) this case is right",
+        "the kernel asks for tl.program_id(0) alone; with (4,) instead of (1, 4) this case is right",
     ),
     "all tiles along one axis": (
         MINUS,
         (TWO_AXES, "(triton.cdiv(p.M, 16) * triton.cdiv(p.N, 32),)"),
-        "with (2, 2) in place of (4, 1) this case is right",
+        "with (2, 2) instead of (4, 1) this case is right",
     ),
     "an axis too few": (
         OUTER,
@@ -49,22 +49,22 @@ IN_LAUNCH = {
     "one program too many": (
         DOUBLED,
         ("(p.N // 64,)", "(p.N // 64 + 1,)"),
-        "with (1,) in place of (2,) this case is right",
+        "with (1,) instead of (2,) this case is right",
     ),
     "a batch forgotten": (
         DECODE,
         ('"grid": (rows,)', '"grid": (p.H,)'),
-        "with (16,) in place of (8,) this case is right",
+        "with (16,) instead of (8,) this case is right",
     ),
     "a step shorter than a scale reaches": (
         SCALED,
         ('"BLOCK_K": 128', '"BLOCK_K": 64'),
-        "the constants in launch_block_scaled: with BLOCK_K = 128 in place of 64 all 2 public cases are right",
+        "the constants in launch_block_scaled: with BLOCK_K = 128 instead of 64 all 2 public cases are right",
     ),
     "a block that the grid was not made for": (
         DOUBLED,
         ('{"BLOCK": 64}', '{"BLOCK": 128}'),
-        "the constants in launch_doubled: with BLOCK = 64 in place of 128 all 2 public cases are right",
+        "the constants in launch_doubled: with BLOCK = 64 instead of 128 all 2 public cases are right",
     ),
 }
 

@@ -1,1 +1,2 @@
-"""What runs within the box: numpy alone (ml_dtypes names the types of arrays that come in frames), no torch and no triton; importable in any process for tests."""
+"""Run within the box with numpy alone (ml_dtypes names the types of arrays in frames), without torch or triton. Tests
+can import it in any process."""

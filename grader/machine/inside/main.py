@@ -1,5 +1,5 @@
-"""The machine's worker: named operations on plain data. It reads hostile text and runs it; it never runs Python of
-anyone's, so what it tells is its own."""
+"""Work for the machine: named operations on plain data. It reads hostile text and runs it, but never anyone's Python,
+so its reports are its own."""
 
 from dataclasses import asdict
 from math import prod
@@ -70,7 +70,7 @@ def run_plan(task: dict, arrays: dict) -> tuple[dict, dict]:
 
 
 def find_stores(task: dict, arrays: dict) -> tuple[dict, dict]:
-    """What no program of the plan writes; nothing of what they write is computed."""
+    """Return what no program of the plan writes, without computing any written value."""
     try:
         modules = [stores_alone(parsed(text)) for text in task["texts"]]
     except BadIR as error:
@@ -88,7 +88,8 @@ def share(tensor: Storage) -> list[int]:
 
 
 def written(tensors: list[Storage]) -> dict:
-    """Of programs drawn from a large grid: where they wrote, what, and which of them; the rest of an output would say nothing."""
+    """Return what programs drawn from a large grid wrote, where, and which of them. The rest of an output would say
+    nothing."""
     found = {}
     for tensor in tensors:
         if tensor.role in ("out", "inout"):
@@ -121,9 +122,10 @@ def find_writers(task: dict, arrays: dict) -> tuple[dict, dict]:
 
 
 def print_texts(task: dict, arrays: dict) -> tuple[dict, dict]:
-    """What compiler and bench get: never the text that came, always what its tree prints as; and what is known of it.
+    """Return what compiler and bench get: the print of the text's tree, never the text itself, and the facts known
+    about it.
 
-    `num_warps`, one for each text, lets a tile that no thread could hold be told before LLVM meets it.
+    `num_warps`, one for each text, lets a tile that no thread could hold be reported before LLVM meets it.
     """
     texts, known = [], []
     warps = task.get("num_warps") or [None] * len(task["texts"])
@@ -174,7 +176,7 @@ def run_task(task: dict, modules: list[Module], tensors: list[Storage], **more) 
 
 
 def tensors_of(task: dict, arrays: dict) -> list[Storage]:
-    """The question's tensors, then the scratch that the plan asked for; nothing here is shared with the request."""
+    """Return the question's tensors, then the plan's scratch. Nothing here is shared with the request."""
     tensors, drawn = [], np.random.default_rng(task.get("fill", 0))
     for t in task["tensors"]:
         content = stored(t, arrays.get(t["name"]), drawn)
@@ -188,7 +190,7 @@ def tensors_of(task: dict, arrays: dict) -> list[Storage]:
 
 
 def stored(t: dict, given: np.ndarray | None, drawn: np.random.Generator) -> np.ndarray:
-    """A tensor's content; one that is not given holds anything, as memory does that nobody has written."""
+    """Return a tensor's content. A missing one holds anything, as unwritten memory does."""
     dtype, shape = DTYPES[t["dtype"]], t["shape"]
     extent = 0 if 0 in shape else 1 + sum((n - 1) * s for n, s in zip(shape, t["strides"], strict=True))
     if given is None:

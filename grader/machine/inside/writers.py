@@ -1,4 +1,4 @@
-"""Which line and which program stored each element of an output last, in one case run once more."""
+"""Find which line and which program stored each element of an output last, in one more run of a case."""
 
 import numpy as np
 
@@ -16,7 +16,7 @@ class Writers:
         self.launch = -1
 
     def begin(self, number: int, *given) -> Launch:
-        """Note which launch begins, and make what runs it."""
+        """Note which launch begins, and make the Launch that runs it."""
         self.launch = number
         return Launch(number, *given)
 

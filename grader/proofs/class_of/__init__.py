@@ -1,1 +1,2 @@
-"""A class of students, honest and hostile, in a course of its own; what became of it is compared by grader/proofs/classes.py."""
+"""Simulate a class of students, honest and hostile, in a course of its own. grader/proofs/classes.py compares the
+results."""

@@ -1,4 +1,4 @@
-"""One hostile submission of one notebook: what it does, what it must be told, and what it may cost its writer."""
+"""Describe one hostile submission of one notebook: the attack, the required message, and what it may cost its writer."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ NOTHING, ONE, ALL = "nothing", "one answer", "every answer"
 
 @dataclass
 class Hand:
-    """What an attack has in its hands: its own copy, whose numpy answers are right, and whom it is after."""
+    """The tools of an attack: its own copy, whose numpy answers are right, and its target."""
 
     course: Course
     student: str
@@ -60,14 +60,14 @@ class Attack:
 
 
 def fill_in(sheet: Sheet) -> None:
-    """Right answers to the quick questions, so that what an attack costs is seen; kernels stay untouched."""
+    """Fill in right answers to the quick questions, to show an attack's cost. Kernels stay untouched."""
     for name, question in sheet.questions().items():
         if not question.compiles:
             sheet.cell(name)["source"] = right(question.id)
 
 
 def make(attack: Attack, hand: Hand) -> bool:
-    """Whether something else lies now where the notebook would be."""
+    """Make it. Return whether something else is now in the notebook's place."""
     lost = {NOTHING: [], ONE: [hand.question], ALL: hand.asked.values()}[attack.costs]
     hand.lost |= {question.id for question in lost}
     return bool(attack.do(hand))

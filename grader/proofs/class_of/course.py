@@ -1,4 +1,4 @@
-"""The course in a temporary folder as an instructor has it, and the commands that an instructor gives there."""
+"""Hold the course in a temporary folder as an instructor has it, and the commands that an instructor runs there."""
 
 import json
 import os
@@ -20,7 +20,7 @@ SECRET = "5ec2e7" + 58 * "0"  # so that both classes meet the same hidden cases
 
 @dataclass
 class Said:
-    """What a command printed: its output, and each line of its stderr with the second it came in."""
+    """A command's prints: its output, and each line of its stderr with the second it was written."""
 
     code: int
     out: str
@@ -40,7 +40,7 @@ class Course:
             folder.mkdir(parents=True)
         ours = shutil.ignore_patterns(
             ".*"
-        )  # compiled modules come along: no command writes any, and all read them
+        )  # compiled modules come along, because no command writes any, and all read them
         for name in PARTS:
             here, there = CHECKOUT / name, self.root / name
             shutil.copytree(here, there, ignore=ours) if here.is_dir() else shutil.copy(here, there)
@@ -56,7 +56,7 @@ class Course:
         grading_round.write(path, json.dumps(row, indent=1) + "\n")
 
     def break_a_wall(self, module: str, code: str) -> None:
-        """Appends code to a module of this course's own copy: how the suite is shown to see a fault."""
+        """Append code to a module of this course's own copy, to show that the suite sees a fault."""
         with open(self.root / module, "a", encoding="utf-8") as file:
             file.write(f"\n\n{code}\n")
 

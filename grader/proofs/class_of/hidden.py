@@ -1,4 +1,4 @@
-"""Hidden cases stay hidden: none of their numbers stands in a page that a student gets."""
+"""Check that hidden cases stay hidden: no student's page has any of their numbers."""
 
 import re
 
@@ -51,14 +51,14 @@ def _hash(text: str) -> str:
 
 
 def _drawn(question, seed: int) -> list:
-    """The cases that a seed gives: the hidden ones, and the metered one where there is any."""
+    """Return a seed's cases: the hidden ones, and the metered one if there is one."""
     evidence = Evidence(question, "", seed)
     metered = getattr(question, "metered", None)
     return evidence.hidden_cases() + ([metered(evidence.rng(METERED))] if metered else [])
 
 
 def _tells(number: str) -> bool:
-    """Whether it can hardly come from anywhere else: a size of three digits, a fraction of four."""
+    """Return whether a number is unlikely to have another source: a size of three digits, a fraction of four."""
     return len(number.replace(".", "").strip("0")) >= (4 if "." in number else 3)
 
 
@@ -74,7 +74,7 @@ def _numbers(cases) -> set[str]:
 
 
 def leaks(course: Course, lab: str, student: str, known: dict[tuple[str, str], set[str]]) -> list[str]:
-    """No report of this student's holds a number of a hidden case; nor what came of one."""
+    """Check that no report of this student's holds a number of a hidden case or of its results."""
     broken, questions = [], {question for question, _ in known}
     own = of_student(course, lab, student, known)
     parts = [p for r in outcome.records(course).values() if r["question"] in questions for p in r["parts"]]

@@ -1,4 +1,5 @@
-"""Honest students: right, wrong, half-done and untouched answers in notebooks as they really come in. Always the same."""
+"""Simulate honest students: right, wrong, half-done and untouched answers in notebooks as real ones arrive. Always
+the same."""
 
 import random
 from collections.abc import Callable
@@ -12,11 +13,11 @@ from grader.proofs.mutants import mutants
 from grader.proofs.right import edited, right
 
 KINDS = ("right", "right", "right", "wrong", "wrong", "half", "blank")
-FEW = 2  # of wrong kernels and of unusual right ones: each costs seconds of judging, in both classes
+FEW = 2  # of wrong kernels and of unusual right ones, each of which costs seconds of judging, in both classes
 
 
 def hand_in(course: Course, student: str, lab: str, few: bool) -> None:
-    """One student's notebooks of a lab; now and then one of them is forgotten."""
+    """Write one student's notebooks of a lab. Now and then one is forgotten."""
     rng = random.Random(f"{student} {lab}")
     copies = sheets(course.root, lab)
     if len(copies) > 1 and rng.random() < 0.08:
@@ -78,7 +79,7 @@ def _numpy(question, best: str) -> dict[str, list[str]]:
 
 
 def run_out_of_order(sheet: Sheet, rng: random.Random) -> None:
-    """Run out of order, outputs saved: what nbgrader would take for points and pages for scripts among them."""
+    """Run cells out of order and save outputs that nbgrader would take for points and pages for scripts."""
     cells = [cell for cell in sheet.cells if cell["cell_type"] == "code"]
     for count in rng.sample(range(1, 90), len(cells)):
         cell = rng.choice(cells)
@@ -110,7 +111,7 @@ def notes(sheet: Sheet, rng: random.Random) -> None:
 
 
 def old_format(sheet: Sheet, rng: random.Random) -> None:
-    """Format 4.4 and older knew no ids of cells; nbgrader's own marks stay."""
+    """Convert to format 4.4 or older, without ids of cells. nbgrader's own marks stay."""
     sheet.data["nbformat_minor"] = rng.choice([0, 2, 4])
     for cell in sheet.cells:
         cell.pop("id", None)

@@ -1,4 +1,5 @@
-"""Ten hostile students. Each has a theme, and does another thing to each notebook, so that a class meets all of them."""
+"""Simulate ten hostile students. Each has a theme, and treats each notebook differently, so that a class meets every
+attack."""
 
 import os
 from dataclasses import dataclass, field
@@ -26,7 +27,7 @@ SAMPLE = ("cells under other names", "points of their own", "links", "names", "r
 
 @dataclass
 class HandedIn:
-    """What one hostile student did in one lab, and what must come of it."""
+    """One hostile student's attack on one lab, and the required result."""
 
     student: str
     lab: str
@@ -37,7 +38,7 @@ class HandedIn:
 
 
 def hand_in(course: Course, theme: str, lab: str, student: str, victim: str, before: int) -> HandedIn:
-    """`before`: how many labs this theme has handed in, so that each of its attacks has a turn."""
+    """`before` counts the labs that this theme has handed in, so that each of its attacks has a turn."""
     one = HandedIn(student, lab, theme)
     for number, sheet in enumerate(sheets(course.root, lab)):
         fill_in(sheet)

@@ -1,4 +1,4 @@
-"""Attacks with cells: names, marks, points, checks, and words that would act in a page or a terminal."""
+"""Attack with cells: names, marks, points, checks, and words that would act in a page or a terminal."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""Attacks with what lies where a notebook should: no notebook, too large a one, a link, a name."""
+"""Attack with files in place of a notebook: none, too large a one, a link, a name."""
 
 import json
 import os
@@ -72,7 +72,7 @@ def another_language(hand: Hand) -> None:
 
 
 def in_capitals_too(hand: Hand) -> None:
-    """The same name in another case, with other answers; and copies as Jupyter makes them."""
+    """Add the same name in another case, with other answers, and copies as Jupyter makes them."""
     for name in (hand.sheet.name.upper(), hand.sheet.name.title(), "..%2f..%2f" + hand.sheet.name):
         (hand.folder / name).write_text(json.dumps({"cells": [], "nbformat": 4}))
 

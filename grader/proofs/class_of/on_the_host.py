@@ -1,4 +1,4 @@
-"""Attacks by what an answer does when it runs. Exploits of grader/proofs/exploits stand where they fit."""
+"""Attack by running code in an answer. Exploits of grader/proofs/exploits are used where they fit."""
 
 from grader.proofs import exploits
 from grader.proofs.class_of.attack import ONE, Attack, Hand
@@ -9,7 +9,7 @@ OS = 'os = __import__("os")\n'
 
 
 def cell(body: str):
-    """`body` runs as soon as the answer is loaded; what follows it is right."""
+    """Make a cell whose `body` runs as soon as the answer is loaded. The code after it is right."""
 
     def do(hand: Hand) -> None:
         question, text = hand.question, OS + body
@@ -39,7 +39,7 @@ def exploit(theme: str, question: str) -> Attack | None:
 
 
 def speaks_of_hidden_cases(hand: Hand) -> None:
-    """Right where everybody can see; elsewhere it prints, raises and would return what it was asked."""
+    """Answer public cases correctly. On hidden ones print, raise and try to return the arguments."""
     question = hand.question
     if question.compiles:
         return cell("print(p)")(hand)

@@ -1,4 +1,4 @@
-"""What a class command left behind: rows, records, gradebook, pages. Only how long something took is left out."""
+"""Collect what a class command left: rows, records, gradebook, pages. Only durations are left out."""
 
 import hashlib
 import json
@@ -61,7 +61,7 @@ def seconds(course: Course) -> dict[tuple[str, str], float]:
 
 
 def pages(course: Course, room: str, student: str) -> dict[str, str]:
-    """File -> text of what lies in autograded/ or feedback/ for one student."""
+    """Return file -> text of autograded/ or feedback/ for one student."""
     place = course.root / room / student
     files = sorted(path for path in place.rglob("*") if path.is_file())
     return {
@@ -73,7 +73,7 @@ def pages(course: Course, room: str, student: str) -> dict[str, str]:
 
 
 def tree(place: Path) -> dict[str, str]:
-    """Path -> kind, rights and contents of everything below a folder; links are not followed."""
+    """Return path -> kind, rights and contents of everything below a folder. Links aren't followed."""
     found = {}
     for folder, folders, files in os.walk(place):
         for name in (*folders, *files):
@@ -93,7 +93,7 @@ def _inside(path: str, facts: os.stat_result) -> str:
 
 
 def left_running(place: Path) -> list[str]:
-    """Processes that still stand in this folder or name it."""
+    """Return processes whose working folder is this one, or that name it."""
     found = []
     for number in filter(str.isdigit, os.listdir("/proc")):
         try:

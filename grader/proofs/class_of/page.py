@@ -11,7 +11,7 @@ ESCAPES = ("\x1b", "\x07", "\u202e")
 
 
 def visible_pages(course: Course, student: str, lab: str) -> list[str]:
-    """What a reader of the feedback sees."""
+    """Return the text that a reader of the feedback sees."""
     found = outcome.pages(course, f"feedback/{student}", lab)
     return [visible(page) for name, page in found.items() if name.endswith(".html")]
 
@@ -22,7 +22,7 @@ def visible(page: str) -> str:
 
 
 class Acting(HTMLParser):
-    """Notes what a browser would do at a stranger's word: scripts, pictures, links."""
+    """Notes what a browser would do on a stranger's instructions: scripts, pictures, links."""
 
     def __init__(self):
         super().__init__(convert_charrefs=True)

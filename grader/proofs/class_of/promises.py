@@ -1,4 +1,4 @@
-"""What must hold of a class with hostile students in it; each function says what did not."""
+"""Check what must hold of a class with hostile students in it. Each function returns the violations."""
 
 import json
 import math
@@ -23,7 +23,7 @@ ENTRY_S, REFUSED_S = 30.0, 10.0  # for entering a student, and for a kernel that
 
 
 def same(honest: list[str], rows: tuple[dict, dict], alone: Course, mixed: Course) -> list[str]:
-    """Rows, gradebook, comments and pages of each honest student; and the records of both classes."""
+    """Compare rows, gradebook, comments and pages of each honest student, and the records of both classes."""
     broken = []
     kinds = [
         ("row", rows),
@@ -56,7 +56,7 @@ def _both(query: str, *courses: Course) -> list[dict]:
 
 
 def _first(before, after) -> str:
-    """Where two things first differ, in few words."""
+    """Name where two things first differ, in few words."""
     if isinstance(before, dict) and isinstance(after, dict):
         name = next(name for name in (*before, *after) if before.get(name) != after.get(name))
         return f"{name}: {_first(before.get(name), after.get(name))}"
@@ -88,7 +88,7 @@ def finite(course: Course) -> list[str]:
 
 
 def hostile_reads_what_was_wrong(one: HandedIn, row: dict, course: Course) -> list[str]:
-    """The hostile student reads what was wrong, and has the points of the answers that were left in peace."""
+    """Check that the hostile student reads what was wrong, and has the points of the untouched answers."""
     who = f"{one.student!r} {one.lab} ({', '.join(attack.what for attack in one.attacks)})"
     if one.refused:
         return [] if row["trouble"] else [f"{who}: must be refused with a sentence, got none"]
@@ -107,7 +107,7 @@ def hostile_reads_what_was_wrong(one: HandedIn, row: dict, course: Course) -> li
 
 
 def quiet(said: Said, what: str) -> list[str]:
-    """A class command says how far it is, and nothing else beside its result."""
+    """Check that a class command reports its progress, and nothing else besides its result."""
     return [
         f"{what}: stderr must hold progress alone, got {line!r}"
         for _, line in said.lines
@@ -139,7 +139,7 @@ def _may_change(path: str, hostile: set[str], was_there: bool) -> bool:
 
 
 def rows_of(said: Said) -> dict[str, dict]:
-    """Student -> row, from the class command's JSON; {} where it printed none."""
+    """Return student -> row, from the class command's JSON, or {} if it printed none."""
     try:
         return {row["student"]: row for row in json.loads(said.out)["students"]}
     except (ValueError, KeyError, TypeError):
@@ -147,13 +147,14 @@ def rows_of(said: Said) -> dict[str, dict]:
 
 
 def longest(asked) -> float:
-    """How long one hostile submission may hold a class up: every quick answer until its limit stops it."""
+    """Return how long one hostile submission may delay a class: every quick answer runs until its limit stops it."""
     quick = NUMPY_LIMITS.wall_s + GRACE_S
     return ENTRY_S + sum(REFUSED_S if question.compiles else quick for question in asked)
 
 
 def added(said: Said, student: str) -> float:
-    """Seconds that judging and entering one student took: from the line before each of theirs to theirs."""
+    """Return the seconds that judging and entering one student took, from the line before each of the student's
+    lines."""
     mine, total, last = re.escape(report.visible(student)), 0.0, 0.0
     for at, line in said.lines:
         if re.search(rf"(^judged .*, |^entered .*: ){mine}( \(\d+ min left\))?$", line):
@@ -163,7 +164,7 @@ def added(said: Said, student: str) -> float:
 
 
 def sentence(one: HandedIn, row: dict, course: Course) -> str:
-    """The first thing that is said, cut to a line of the table."""
+    """Return the first sentence, cut to a line of the table."""
     said = [row["trouble"], *row["said"], *row["why"].values()]
     if not any(said):
         pages = " ".join(visible_pages(course, one.student, one.lab))

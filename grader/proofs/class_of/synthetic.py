@@ -1,4 +1,4 @@
-"""A large class by arithmetic: many numpy answers, much of it the same text twice, and some kernels."""
+"""Make a large class by arithmetic: many numpy answers, many of them twice, and some kernels."""
 
 import random
 
@@ -7,7 +7,7 @@ from grader.proofs.class_of.course import Course
 from grader.proofs.class_of.sheet import sheets, source
 
 SEED = 2026
-OWN_WORDS = 0.4  # of numpy answers that nobody else has handed in just so
+OWN_WORDS = 0.4  # of numpy answers that no other student has handed in exactly so
 KERNELS = 0.1  # of students who hand in the kernel notebook
 KINDS = ("right", "right", "right", "wrong", "half")
 

@@ -1,6 +1,6 @@
-"""python -m grader doctor [--json]: what this machine can do, what is missing and how to get it.
+"""Report what this machine can do, what is missing and how to get it (python -m grader doctor [--json]).
 
-Looks without loading: no torch, no triton, no Jupyter, nothing outside the standard library.
+It looks without loading: no torch, no triton, no Jupyter, nothing outside the standard library.
 """
 
 import argparse
@@ -11,7 +11,7 @@ MARKS = {"ok": "ok ", "note": "-  ", "missing": "!! "}
 
 
 def look() -> list:
-    """Every row of the report; a look that fails is a row of its own, never a traceback."""
+    """Return every row of the report. A look that fails is a row of its own, never a traceback."""
     from . import machine, packages
     from .row import missing
 
@@ -42,7 +42,7 @@ def look() -> list:
 
 
 def show() -> None:
-    """Print the report; the start page calls this."""
+    """Print the report. The start page calls this."""
     _print(look())
 
 

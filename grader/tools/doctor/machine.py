@@ -1,4 +1,4 @@
-"""What the machine itself can do: GPU, Triton mode, jail, Chromium, disk and memory."""
+"""Look at the machine itself: GPU, Triton mode, jail, Chromium, disk and memory."""
 
 import os
 import shutil
@@ -55,7 +55,7 @@ def graphics(found: list[dict]) -> list[Row]:
 
 
 def triton_mode(found: list[dict]) -> Row:
-    """How kernels run here, and whether something stands in the way."""
+    """Return how kernels run here, and anything that prevents it."""
     name, usable = "Triton mode", [gpu for gpu in found if not _is_old(gpu)]
     if installed("triton") is None:
         return note(
@@ -75,7 +75,7 @@ def triton_mode(found: list[dict]) -> Row:
 
 
 def jail() -> Row:
-    """How well this machine can keep a stranger's code apart."""
+    """Return how well this machine can isolate a stranger's code."""
     try:
         from grader import box
         from grader.box import systems

@@ -1,4 +1,4 @@
-"""Which packages are here, against requirements.lock, and whether another one bears our names."""
+"""Look at packages: which are here, against requirements.lock, and whether another one bears our names."""
 
 import json
 import platform
@@ -23,7 +23,7 @@ def installed(package: str) -> str | None:
 
 
 def pins() -> dict[str, str]:
-    """requirements.lock, where it lies beside us."""
+    """Read requirements.lock, if it is in the checkout."""
     path = ROOT / "requirements.lock"
     return dependencies.pins(path)[0] if path.exists() else {}
 
@@ -65,7 +65,7 @@ def notebooks(locked: dict[str, str]) -> Row:
 
 
 def _origins() -> dict[str, str]:
-    """Where a fresh Python, started in no folder of ours, finds our packages."""
+    """Return where a fresh Python, started in no folder of ours, finds our packages."""
     look = "import importlib.util as u, json, sys; f = {n: u.find_spec(n) for n in sys.argv[1:]}"
     look += "; print(json.dumps({n: s.origin or '' for n, s in f.items() if s}))"
     try:
@@ -75,7 +75,7 @@ def _origins() -> dict[str, str]:
 
 
 def shadowed() -> list[Row]:
-    """Other packages, or files beside the learner's notebooks, that bear our names."""
+    """Return other packages, or files next to the learner's notebooks, that bear our names."""
     rows, origins = [], _origins()
     for name, origin in origins.items():
         if Path(origin).resolve() != (ROOT / name / "__init__.py").resolve():

@@ -30,7 +30,7 @@ def missing(name: str, found: str, advice: str) -> Row:
 
 
 def answer(*command: str, seconds: float = 2) -> str:
-    """What a program prints, or nothing where it is missing, slow or fails."""
+    """Return a program's output, or nothing if it is missing, slow or fails."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, errors="replace")
     except (OSError, subprocess.TimeoutExpired):

@@ -1,6 +1,6 @@
 """The house's rules, each held by a function from a root folder to a list of complaints.
 
-`python -m grader gates` prints them all; the tests beside plant each fault once and see it named.
+`python -m grader gates` prints them all. The tests in this folder plant each fault once and see it named.
 """
 
 GATES = (

@@ -1,7 +1,7 @@
-"""Who may import whom: notebooks -> widgets, kernels, tilescope, grader; grader -> kernels, tilescope;
-widgets -> formulas; grader/site -> widgets as well.
+"""Check who may import whom: notebooks -> widgets, kernels, tilescope, grader; grader -> kernels, tilescope; widgets
+-> formulas; grader/site -> widgets as well.
 
-Inside the grader a room imports what stands below it and nothing above.
+Inside the grader a folder imports lower ones and no higher one.
 """
 
 import sys
@@ -16,11 +16,11 @@ MAY = {
     "tilescope": {"tilescope"},
     "grader": {"grader", "kernels", "tilescope"},
 }
-# The one module that wires topics together speaks everywhere: without a GPU its kernels run on the machine.
+# The one module that wires topics together runs everywhere. Without a GPU its kernels run on the machine.
 ALSO = {"kernels/decode_step.py": {"tilescope"}}
 ALSO_BELOW = {
     "grader/site/": {"widgets"}
-}  # the labs' pages: built from the grader's side, since widgets know no grader
+}  # the labs' pages, built from the grader's side, since widgets know no grader
 SHARED = ("from_sources", "machines", "texts")  # of kernels/, for widgets too
 NOTEBOOK_ROOMS = {"course", "solutions", "labs"}
 HEAVY = {
@@ -45,7 +45,7 @@ JUPYTER |= {
     "playwright",
     "traitlets",
 }
-# What a bare GPU machine runs; the rest of grader/ serves instructors, who have Jupyter.
+# Code that a bare GPU machine runs. The rest of grader/ serves instructors, who have Jupyter.
 BARE = (
     "grader/__init__.py",
     "grader/__main__.py",
@@ -55,7 +55,7 @@ BARE = (
 )
 OF_NOTEBOOKS = "tilescope/notebook.py"  # its widget and its magic, which only a notebook loads
 STANDARD = set(sys.stdlib_module_names)
-FLOORS = (  # of the grader, from the doors down; a room of one floor may use another of it
+FLOORS = (  # of the grader, from the top floor down; a folder may use another of its own floor
     ("__init__", "__main__", "capstone", "notebook", "running", "site", "stepping", "trial"),
     ("classroom", "notebooks", "proofs", "release", "tools"),
     ("judge",),
@@ -65,17 +65,17 @@ FLOORS = (  # of the grader, from the doors down; a room of one floor may use an
     ("places", "verdicts"),
 )
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
-TABLES = {"grader/questions/catalog.py": ("topics",)}  # the one place that opens the topics' tables
+TABLES = {"grader/questions/catalog.py": ("topics",)}  # the only module that opens the topics' tables
 
 
 def _topics(root: Path) -> set[str]:
-    """The slugs of all topics: looked up once a check."""
+    """Return the slugs of all topics, looked up once a check."""
     folders = (folder for room in ("kernels", "widgets") for folder in (root / room).glob("*/"))
     return {folder.name for folder in folders if is_topic(folder)}
 
 
 def _topic(parts: tuple[str, ...], topics: set[str]) -> str | None:
-    """The slug a module belongs to; None for what stands one level up."""
+    """Return the slug a module belongs to, or None for a module one level up."""
     if parts[:2] == ("grader", "topics"):
         slug = parts[2] if len(parts) > 2 else ""
     else:
@@ -84,7 +84,7 @@ def _topic(parts: tuple[str, ...], topics: set[str]) -> str | None:
 
 
 def _wrong(parts: tuple[str, ...], name: str, topics: set[str], also: Set[str]) -> str | None:
-    """The rule that one import breaks; a room named in `also` is this module's by exception."""
+    """Return the rule that one import breaks. `also` names this module's exceptions."""
     room, other = parts[0], tuple(name.split("."))
     if other[0] in NOTEBOOK_ROOMS:
         return "nothing imports notebooks"
@@ -132,7 +132,7 @@ def _floors(root: Path) -> Iterator[str]:
 
 
 def _room(name: str) -> str | None:
-    """Of the grader's: what the package itself offers comes through its door."""
+    """Return the grader's folder of a module. The package's own names come through its __init__."""
     top, *rest = name.split(".")
     return (rest[0] if rest and rest[0] in FLOOR else "__init__") if top == "grader" else None
 
@@ -155,7 +155,7 @@ def _weights(root: Path, known: dict) -> Iterator[str]:
 
 
 def _models(root: Path, known: dict) -> Iterator[str]:
-    """A simulator's model and every formula it uses: the standard library and nothing else, even later."""
+    """Check a simulator's model and every formula it uses: the standard library and nothing else, even later."""
     costs = [
         path
         for path in modules(root, "kernels")

@@ -1,4 +1,5 @@
-"""Every quantity that the machine counts of a kernel question has a bound, and its lab shows the table of these bounds."""
+"""Check that every quantity that the machine counts of a kernel question has a bound, and that its lab shows the
+table of these bounds."""
 
 import re
 from pathlib import Path
@@ -7,7 +8,7 @@ BY_HAND = re.compile(r"^\| *part *\|", re.M)
 
 
 def check(root: Path, questions: dict | None = None) -> list[str]:
-    """`questions` is the table by id; left out, the project's own."""
+    """`questions` is the table by id, by default the project's own."""
     if not (root / "solutions").exists():
         return []
     from grader.questions.account import unbounded

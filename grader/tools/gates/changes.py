@@ -1,4 +1,4 @@
-"""CHANGELOG.md tells instructors what changed and what they must redo, for the version that is here."""
+"""Check that CHANGELOG.md tells instructors what changed and what they must redo, for the present version."""
 
 import re
 from pathlib import Path

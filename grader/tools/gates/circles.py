@@ -1,4 +1,4 @@
-"""No module needs, at once or later, a module that needs it."""
+"""Check that no module needs, on import or later, a module that needs it."""
 
 from pathlib import Path
 
@@ -15,7 +15,8 @@ def check(root: Path) -> list[str]:
 
 
 def _needs(path: Path, root: Path) -> list[Path]:
-    """Our modules that this one imports, at its top or inside a function; a box's import by bare names."""
+    """Return our modules that this one imports, at its top or inside a function, including a box's import by bare
+    names."""
     needed = []
     for one in imports(path, root):
         if one.top in PACKAGES:
@@ -27,7 +28,7 @@ def _needs(path: Path, root: Path) -> list[Path]:
 
 
 def circles(needs: dict) -> list[list]:
-    """One way round for each knot: each module of it is entered once, depth first."""
+    """Return one cycle for each knot. Each module in it is entered once, depth first."""
     found, done = [], set()
 
     def visit(one, way: list) -> None:

@@ -1,4 +1,4 @@
-"""Every test file on disk is reached by pytest as this project configures it: pytest leaves out folders by name."""
+"""Check that pytest, as configured here, reaches every test file on disk, because it leaves out folders by name."""
 
 import os
 import subprocess
@@ -10,7 +10,7 @@ from .tree import files
 
 NAMES = ("test_*.py", "*_test.py")
 REACHED = "reached: "
-SECONDS = 900  # a guard against a hang; on two idle cores it takes five
+SECONDS = 900  # a guard against a hang; it takes five on two idle cores
 ALONE = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # others choose no file here, and take seconds to load
 
 
@@ -58,7 +58,7 @@ def check(root: Path) -> list[str]:
     ]
 
 
-# ---- as pytest's plugin: names each file instead of loading it, so that no test's imports are waited for
+# ---- as pytest's plugin: it names each file instead of loading it, to skip the tests' imports
 
 _met = []
 

@@ -1,4 +1,4 @@
-"""python -m grader gates: what the rules of the house have to say."""
+"""Check the rules of the house (python -m grader gates)."""
 
 from grader.places import ROOT
 from grader.tools.gates import complaints

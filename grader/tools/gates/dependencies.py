@@ -51,7 +51,8 @@ def _environment(root: Path) -> list[str]:
 
 
 def _imported(root: Path, locked: dict[str, str]) -> list[str]:
-    """What our modules import as they load is in the lock or their folder's own, or of the standard library, or ours."""
+    """Check that our modules' imports at load time are in the lock, in their own folder, in the standard library, or
+    ours."""
     ours = {*PACKAGES, "conftest"}
     said = []
     for path in modules(root, *PACKAGES, tests=True):

@@ -1,4 +1,4 @@
-"""The table of questions and the notebooks ask the same: each question has its check, each check its row."""
+"""Check that the table of questions and the notebooks agree: each question has its check, each check its row."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ from . import rooms
 
 
 def check(root: Path, questions: dict | None = None) -> list[str]:
-    """`questions` is the table by id; left out, the project's own."""
+    """`questions` is the table by id, by default the project's own."""
     from grader.notebooks import make, text
 
     if questions is None:
@@ -33,7 +33,7 @@ def check(root: Path, questions: dict | None = None) -> list[str]:
     )
     for name, question in questions.items():
         if name.split(".")[0] in awaited and not any(root.glob(f"solutions/*_{question.slug}")):
-            continue  # the kernel came first; README says that its labs are to come
+            continue  # the kernel came first, and README says that its labs are to come
         place = f"solutions/{question.notebook_path.removesuffix('.ipynb')}.md"
         if asked.get(name) != place:
             said.append(f"{place}: {name} is in the table of questions and must have its check here")

@@ -1,4 +1,4 @@
-"""Every relative link in a text or a notebook's text leads to a file that is there."""
+"""Check that every relative link in a text or a notebook's text leads to an existing file."""
 
 import re
 from pathlib import Path
@@ -12,7 +12,7 @@ FENCE = re.compile(r"^(`{3,}).*?^\1\s*$", re.M | re.S)
 
 
 def _target(root: Path, path: Path, link: str) -> Path:
-    """Where a link leads: copies in work/ are the labs, and a notebook stands beside its text."""
+    """Return a link's target. Copies in work/ count as the labs, and a notebook is in its text's folder."""
     place = (path.parent / link).resolve()
     if place.is_relative_to(root / "work"):
         place = root / "labs" / place.relative_to(root / "work")

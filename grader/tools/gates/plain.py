@@ -1,4 +1,4 @@
-"""Lessons, simulators and concept labs need neither torch nor triton: here they run as if there were none."""
+"""Check that lessons, simulators and concept labs need neither torch nor triton, by running them here without either."""
 
 import os
 import subprocess
@@ -36,7 +36,7 @@ grader.check = tried
 def environment(folder: Path, root: Path, plain: bool, tried: bool = False) -> dict[str, str]:
     """Variables under which every Python, and every Python it starts, has no torch and no triton.
 
-    Where answers are `tried`, a check runs the first shown case alone: seconds less a question.
+    If answers are `tried`, a check runs only the first shown case, which saves seconds a question.
     """
     folder.mkdir(parents=True, exist_ok=True)
     first = BLOCKER.format(blocked=BLOCKED if plain else ()) + TRIED * tried
@@ -57,7 +57,8 @@ def notebooks(root: Path) -> dict[Path, bool]:
 
 
 def run(notebook: Path, variables: dict[str, str], kernel: list[str] | None = None) -> str | None:
-    """Run a notebook from top to bottom where it stands; what went wrong, or None. `kernel`: the command of one."""
+    """Run a notebook from top to bottom in its folder. Return what went wrong, or None. `kernel` is the command of
+    one."""
     import nbformat
     from nbclient import NotebookClient
     from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
@@ -75,7 +76,7 @@ def run(notebook: Path, variables: dict[str, str], kernel: list[str] | None = No
 
 
 def simulators(root: Path, variables: dict[str, str]) -> str | None:
-    """Import widgets and every model below it in one Python; what went wrong, or None."""
+    """Import widgets and every model below it in one Python. Return what went wrong, or None."""
     paths = [path for path in modules(root, "widgets") if path.name != "__main__.py"]
     names = [".".join(path.relative_to(root).with_suffix("").parts) for path in paths]
     load = "import importlib, sys; [importlib.import_module(name) for name in sys.argv[1:]]"

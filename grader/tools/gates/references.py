@@ -22,12 +22,12 @@ def functions(path: Path) -> list[str]:
 
 @dataclass(frozen=True)
 class Defined:
-    """What one module defines, and whether it computes in numpy: a formula of cost.py and a kernel's launcher
-    may bear the name of what they cost and compute."""
+    """One module's definitions, and whether it computes in numpy. A formula of cost.py may share its name with the
+    kernel's launcher."""
 
     functions: tuple[
         tuple[str, str, int], ...
-    ]  # name, first argument, line; none that only asks the reference
+    ]  # name, first argument, line, without functions that only ask the reference
     numpy: bool
 
 
@@ -36,7 +36,7 @@ def _first(node: ast.FunctionDef) -> str:
 
 
 def _asks(node: ast.FunctionDef, text: str) -> bool:
-    """Whether a function hands its question on to the reference of its own name; a look at the text first."""
+    """Return whether a function hands its question on to the reference of its own name. Look at the text first."""
     return f".{node.name}" in text and any(
         isinstance(one, ast.Attribute) and one.attr == node.name for one in ast.walk(node)
     )
@@ -51,7 +51,7 @@ def _read(path: Path, changed: int) -> Defined:
     return _defined_in(path.read_text(encoding="utf-8"))
 
 
-@lru_cache(maxsize=4096)  # by the text: a copy of a module needs no second parsing
+@lru_cache(maxsize=4096)  # by the text, so that a copy of a module isn't parsed again
 def _defined_in(text: str) -> Defined:
     functions, tops = [], set()
     for node, _ in statements(parsed(text)):

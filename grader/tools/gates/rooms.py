@@ -19,7 +19,7 @@ class Topic:
     rest: str  # the question and the links, as written
 
     def place(self, room: str, root: Path) -> str:
-        """Return where a room of it is; a lesson is one text, or a folder of pages."""
+        """Return where a topic's folder is. A lesson is one text, or a folder of pages."""
         label = f"{self.number}_{self.slug}"
         return {
             "course": f"course/{label}" if (root / f"course/{label}").is_dir() else f"course/{label}.md",
@@ -29,7 +29,7 @@ class Topic:
         }.get(room, f"{room}/{label}")
 
     def none(self, room: str) -> bool:
-        """'labs: none, because ...' in the row: the topic has no use for this room and says why."""
+        """Return the topic's reason for lacking a folder, 'labs: none, because ...' in the row."""
         return re.search(rf"\b{room}: none, [^;|]{{5,}}", self.rest) is not None
 
     @property
@@ -80,7 +80,7 @@ def _row(root: Path, topic: Topic) -> list[str]:
 
 
 def _on_disk(root: Path) -> set[tuple[str | None, str, str]]:
-    """(number or None, slug, place) of every room that looks like a topic's."""
+    """Return (number or None, slug, place) of every folder that looks like a topic's."""
     found = set()
     for path in [
         *root.glob("course/*.md"),

@@ -19,7 +19,7 @@ MADE_ANYWHERE = {
 
 
 def files(root: Path) -> list[Path]:
-    """Every file that git keeps or would keep; every file but the usual leavings where there is no git."""
+    """Return every file that git keeps or would keep, or every file but the usual leavings without git."""
     if (root / ".git").exists():
         command = ["git", "-C", str(root), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
         names = subprocess.run(command, capture_output=True, check=True, text=True).stdout.split("\0")
@@ -32,7 +32,7 @@ def _made(parts: tuple[str, ...]) -> bool:
 
 
 def modules(root: Path, *rooms: str, tests: bool = False) -> list[Path]:
-    """The Python files of some rooms; tests and what pytest loads for them only where asked for."""
+    """Return the Python files of some folders. Tests and pytest's own files are included only on request."""
     found = (path for room in rooms for path in sorted((root / room).rglob("*.py")))
     return [
         path
@@ -46,7 +46,7 @@ BOXES_OWN = "grader/box/serve"  # on the path inside every box, so its modules a
 
 
 def file_of_bare_name(path: Path, top: str, root: Path) -> Path | None:
-    """The file that a module inside a box means by a bare name: one beside it, or the box's own."""
+    """Return the file that a module inside a box means by a bare name: one in its folder, or the box's own."""
     found = [path.with_name(f"{top}.py")]
     if "inside" in path.parts:
         found.append(root / BOXES_OWN / f"{top}.py")
@@ -57,14 +57,15 @@ FOR_ALL_TOPICS = {"tests", "site"}  # folders of widgets/ that serve every simul
 
 
 def is_topic(folder: Path) -> bool:
-    """A folder of kernels/ or widgets/ that belongs to one topic; kernels/bench and the like serve them all."""
+    """Return whether a folder of kernels/ or widgets/ belongs to one topic. kernels/bench and the like serve all
+    topics."""
     formulas = (folder / "cost.py").exists() or (folder / "reference.py").exists()
     simulators = folder.parent.name == "widgets" and (folder / "__init__.py").exists()
     return folder.name not in FOR_ALL_TOPICS and (formulas or simulators)
 
 
 def parse(path: Path) -> ast.Module:
-    """A module's syntax tree; an empty one where it does not parse, which ruff reports."""
+    """Return a module's syntax tree, or an empty one if it doesn't parse, which ruff reports."""
     return parsed(path.read_text(encoding="utf-8"))
 
 
@@ -77,7 +78,7 @@ def parsed(text: str) -> ast.Module:
 
 @dataclass(frozen=True)
 class Import:
-    name: str  # absolute, with the imported name: kernels.gemm_tiling.cost
+    name: str  # absolute, with the imported name, such as kernels.gemm_tiling.cost
     line: int
     lazy: bool  # inside a function, or for a type checker only
 
@@ -91,7 +92,8 @@ def _guards_types(node: ast.AST) -> bool:
 
 
 def statements(node: ast.AST, lazy: bool = False) -> Iterator[tuple[ast.AST, bool]]:
-    """Every statement below, and whether it runs only later: imports and definitions stand in no expression."""
+    """Yield every statement below, and whether it runs only later. Imports and definitions are never inside an
+    expression."""
     for field in ("body", "handlers", "cases", "orelse", "finalbody"):
         for child in getattr(node, field, ()):
             inner = lazy or isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)) or _guards_types(child)
@@ -100,7 +102,7 @@ def statements(node: ast.AST, lazy: bool = False) -> Iterator[tuple[ast.AST, boo
 
 
 def imports(path: Path, root: Path) -> list[Import]:
-    """What a module imports, relative names made absolute."""
+    """Return a module's imports, with relative names made absolute."""
     return list(_imports(path, root, path.stat().st_mtime_ns))
 
 
@@ -109,7 +111,7 @@ def _imports(path: Path, root: Path, changed: int) -> tuple[Import, ...]:
     return _imported(path.relative_to(root).parts[:-1], path.read_text(encoding="utf-8"))
 
 
-@lru_cache(maxsize=4096)  # by the text: a copy of a module needs no second parsing
+@lru_cache(maxsize=4096)  # by the text, so that a copy of a module isn't parsed again
 def _imported(package: tuple[str, ...], text: str) -> tuple[Import, ...]:
     found = []
     for node, lazy in statements(parsed(text)):
@@ -123,7 +125,7 @@ def _imported(package: tuple[str, ...], text: str) -> tuple[Import, ...]:
 
 
 def files_of(name: str, root: Path) -> list[Path]:
-    """The files that run when `name` is imported: each package on the way, then the module."""
+    """Return the files that run when `name` is imported: each package on the way, then the module."""
     stem, found = str(root), []
     for part in name.split(
         "."
@@ -134,10 +136,10 @@ def files_of(name: str, root: Path) -> list[Path]:
 
 
 def reached(start: Path, root: Path, lazy: bool = False, known: dict | None = None) -> dict[str, str]:
-    """Foreign top-level names that loading `start` loads, each with the place that asks for it.
+    """Return foreign top-level names that loading `start` loads, each with the importing line.
 
-    With `lazy`, also those that `start` itself asks for only later, inside its functions. `known` is a caller's own:
-    what each module needs, looked up once for all starts in a tree that does not change meanwhile.
+    With `lazy`, also return names that `start` itself imports only later, inside its functions. `known` belongs to a
+    caller: each module's needs, looked up once for all starts in a tree that doesn't change meanwhile.
     """
     known = {} if known is None else known
     name = ".".join(start.relative_to(root).with_suffix("").parts).removesuffix(".__init__")

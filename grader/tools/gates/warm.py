@@ -1,7 +1,8 @@
-"""A Python that has read what notebooks import, and forks a kernel for each: reading torch anew takes seconds.
+"""Fork a kernel for each notebook from a Python that has imported their packages, because reading torch again takes
+seconds.
 
-Each notebook has a process, a namespace, variables and a Python path of its own; nothing of the course is read
-before. Started by `kernels()`; the kernel's command, which Jupyter runs, waits as long as the kernel lives.
+Each notebook has a process, a namespace, variables and a Python path of its own, and nothing of the course is read
+before. Started by `kernels()`. The kernel's command, which Jupyter runs, waits as long as the kernel lives.
 """
 
 import importlib
@@ -27,8 +28,8 @@ LOADED = (
     "torch",
     "triton",
 )
-COURSE = ("grader", "kernels", "tilescope", "widgets")  # read anew by each notebook
-# What Jupyter starts instead of a kernel: it hands over where it stands, and ends when the kernel's end of the line does.
+COURSE = ("grader", "kernels", "tilescope", "widgets")  # read again by each notebook
+# What Jupyter starts instead of a kernel. It hands over its folder, and ends when the kernel's end of the line does.
 ASK = """import json, os, signal, socket, sys
 signal.signal(signal.SIGINT, signal.SIG_IGN)
 line = socket.socket(socket.AF_UNIX)
@@ -40,7 +41,8 @@ while line.recv(1): pass
 
 @contextmanager
 def kernels(root: Path) -> Iterator[list[str] | None]:
-    """The command of a kernel, as in a kernel's specification; None where a process with threads must not fork."""
+    """Return the command of a kernel, as in a kernel's specification, or None if a process with threads must not
+    fork."""
     from grader.box import systems  # the kernel's side of this file needs no grader
 
     if not systems.has_boxes():
@@ -110,7 +112,7 @@ def become_a_kernel(line: socket.socket) -> NoReturn:
 
 
 def end_with(line: socket.socket) -> None:
-    """Whoever asked for the kernel is gone: so is it, and what it started."""
+    """End the kernel, and all that it started, when its requester is gone."""
     while line.recv(1):
         pass
     os.killpg(0, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""Nothing tracked speaks of one machine: no private paths, no registry's address, no binary ballast."""
+"""Check that no tracked file speaks of one machine: no private paths, no registry's address, no binary ballast."""
 
 import re
 from functools import lru_cache
@@ -7,7 +7,7 @@ from pathlib import Path
 from .tree import files
 
 LARGEST = 500_000
-# A model whose sentences read as sentences has millions of weights: no smaller file holds one.
+# A model that writes readable sentences has millions of weights, and no smaller file holds one.
 LARGER = {"kernels/speaking_model/kept/weights.npz": 5_000_000}
 TEXT = {
     ".py",
@@ -55,11 +55,11 @@ def check(root: Path) -> list[str]:
 
 @lru_cache(maxsize=4096)
 def _found(path: Path, changed: int, size: int) -> list[tuple[int, str, str]]:
-    """Line, words and what they are; of a file that has not changed no second look is taken."""
+    """Return line, words and their meaning. An unchanged file isn't looked at again."""
     text = path.read_text(encoding="utf-8", errors="replace")
     found = []
     for pattern, what in PATTERNS:
-        if pattern.search(text):  # a look at the whole first: nearly every file is clean
+        if pattern.search(text):  # a look at the whole first, because nearly every file is clean
             matches = ((at, pattern.search(line)) for at, line in enumerate(text.splitlines(), 1))
             found += [(at, match[0], what) for at, match in matches if match]
     return found

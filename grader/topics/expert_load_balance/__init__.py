@@ -1,1 +1,1 @@
-"""What `expert_load_balance` asks: its questions and all that they are judged by."""
+"""Ask the questions of `expert_load_balance`, and judge them."""

@@ -1,11 +1,11 @@
-"""What several questions of expert load balance share: sizes, references, costs."""
+"""Share sizes, references and costs among questions of expert load balance."""
 
 import numpy as np
 
 from grader.questions.draws import between
 from kernels.expert_load_balance import cost, cost_search
 
-MOST_SEARCHED = 12  # experts: what the exact search takes in a moment
+MOST_SEARCHED = 12  # experts that the exact search can place in a moment
 OF_OPTIMUM, OF_GREEDY = 4 / 3, 1.02
 
 
@@ -14,7 +14,7 @@ def busiest(loads: np.ndarray, device_of: np.ndarray, devices: int) -> float:
 
 
 def allowed(loads: np.ndarray, devices: int) -> tuple[float, str]:
-    """Tokens that the busiest device may have, and why so many."""
+    """Return the number of tokens that the busiest device may have, and the reason for it."""
     if len(loads) <= MOST_SEARCHED:
         best = max(cost.device_loads(loads, cost_search.optimum(loads.tolist(), devices), devices))
         return OF_OPTIMUM * best, f"4/3 of the {best:g} of the best placement there is"
@@ -23,7 +23,7 @@ def allowed(loads: np.ndarray, devices: int) -> tuple[float, str]:
 
 
 def good_placement(loads: np.ndarray, devices: int, got: np.ndarray) -> str:
-    """Empty where each device has its slots full and the busiest is no busier than it may be."""
+    """Return an empty text if each device has its slots full and the busiest is no busier than it may be."""
     if not np.isin(got, np.arange(devices)).all():
         odd = next(int(e) for e in np.flatnonzero(~np.isin(got, np.arange(devices))))
         return f"expert {odd} must be on a device from 0 to {devices - 1}, got {got[odd]:g}"
@@ -44,21 +44,21 @@ COUNTS = 64  # bytes of counts for each other rank: eight numbers
 
 
 def to_ranks(chosen: np.ndarray, per: int, ranks: int) -> np.ndarray:
-    """(ranks, tokens): whether a token has an expert on a rank."""
+    """Return (ranks, tokens): whether a token has an expert on a rank."""
     return np.array([(chosen // per == rank).any(axis=1) for rank in range(ranks)]).reshape(
         ranks, len(chosen)
     )
 
 
 def bytes_between(each, per: int) -> np.ndarray:
-    """(senders, receivers): tokens that must travel; none to oneself."""
+    """Return (senders, receivers): the tokens that must travel. A rank sends none to itself."""
     table = np.array([to_ranks(given[1], per, len(each)).sum(axis=1) for given in each])
     np.fill_diagonal(table, 0)
     return table
 
 
 def picks_between(each, per: int) -> np.ndarray:
-    """The same counted by choices: a token with two experts on a rank is two."""
+    """Return the same counted by choices, so that a token with two experts on a rank counts twice."""
     ranks = len(each)
     table = np.array([[(given[1] // per == rank).sum() for rank in range(ranks)] for given in each])
     np.fill_diagonal(table, 0)
@@ -76,7 +76,7 @@ def row_bytes(each) -> tuple[int, int]:
 
 
 def there_and_back(table: np.ndarray, there: int, back: int) -> np.ndarray:
-    """Bytes that each rank sends: rows on their way out, and results on their way home."""
+    """Return the bytes that each rank sends: rows on their way out, and results on their way home."""
     return table.sum(axis=1) * there + table.sum(axis=0) * back
 
 
@@ -99,7 +99,8 @@ HIDDEN_SIZE, INNER = 32, 8
 
 
 def chosen(rng, tokens, top_k, experts, hot=0.0, shunned=()):
-    """Choices of each token, no expert twice; a share of `hot` of the tokens has expert 1 first; nobody wants the `shunned`."""
+    """Draw each token's choices, no expert twice. A share of `hot` of the tokens has expert 1 first. No token chooses
+    the `shunned`."""
     number = np.arange(experts)
     wanted = 0.6 * (number % 3 == 0) - 9.0 * np.isin(number, shunned)
     order = np.argsort(rng.random((tokens, experts)) - wanted, axis=1)
@@ -108,7 +109,7 @@ def chosen(rng, tokens, top_k, experts, hot=0.0, shunned=()):
 
 
 def tokens_of(rng, each, experts, top_k, hot=0.0, shunned=(), columns=HIDDEN_SIZE):
-    """(x, chosen, weights) of ranks with so many tokens; weights add up to 1 for no token."""
+    """Draw (x, chosen, weights) of ranks with these numbers of tokens. No token's weights add up to 1."""
     found = []
     for tokens in each:
         weights = rng.uniform(0.2, 1.0, (tokens, top_k))
@@ -144,13 +145,13 @@ SHAPES[LONGER] = lambda rng: (
     between(rng, 7, 9),
     0.0,
 )
-IDLE = {"a rank with nothing to do": 1}  # nobody wants its experts, and it has no token
+IDLE = {"a rank with nothing to do": 1}  # the rank whose experts no token chooses, and which has no token
 PUBLIC = ("four ranks", "six of sixteen experts a token", "a rank without tokens")
 HIDDEN = (*SHAPES, "four ranks")
 
 
 def tokens(rng, kind):
-    """What the ranks have, and how many experts each."""
+    """Draw what the ranks have, and how many experts each."""
     each, per, top_k, hot = SHAPES[kind](rng)
     shunned = np.arange(per) + per * IDLE[kind] if kind in IDLE else ()
     columns = between(rng, 40, 60) if kind == LONGER else HIDDEN_SIZE

@@ -1,4 +1,4 @@
-"""What several numpy questions of expert load balance share."""
+"""Share draws among numpy questions of expert load balance."""
 
 import numpy as np
 
@@ -14,13 +14,13 @@ def hot_slowdown(top_k, experts, devices, hot_share):
 
 
 def chosen(rng, tokens, top_k, experts, skew=1.0):
-    """Picks of `tokens` tokens, no expert twice in one; the popular experts have no numbers of their own."""
+    """Draw the choices of `tokens` tokens, no expert twice in one. The popular experts have scattered numbers."""
     wanted = -skew * np.log(np.arange(1, experts + 1))[rng.permutation(experts)]
     return np.argsort(-(wanted + rng.gumbel(size=(tokens, experts))), axis=1)[:, :top_k]
 
 
 def spread(rng, experts, devices):
-    """A device for each expert, as many on one as on another, in no order."""
+    """Return a device for each expert, the same number of experts on each device, in random order."""
     return rng.permutation(np.arange(experts) % devices)
 
 
@@ -32,6 +32,6 @@ def hot(rng, each, low, high):
 
 
 def loads(rng, experts, skew=1.0, tokens=4000):
-    """Measured loads: no two alike, and some much larger than the rest."""
+    """Draw measured loads: no two alike, and some much larger than the rest."""
     share = (1.0 + np.arange(experts)) ** -skew * rng.uniform(0.7, 1.3, experts)
     return np.round(tokens * share[rng.permutation(experts)] / share.sum() + rng.permutation(experts) / 8, 3)

@@ -1,4 +1,4 @@
-"""How answers to several questions of expert load balance go wrong."""
+"""Share mistakes among questions of expert load balance."""
 
 import numpy as np
 

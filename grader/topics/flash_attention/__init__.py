@@ -1,1 +1,1 @@
-"""What `flash_attention` asks: its questions and all that they are judged by."""
+"""Ask the questions of `flash_attention`, and judge them."""

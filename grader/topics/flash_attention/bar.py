@@ -1,4 +1,4 @@
-"""What an answer of this topic is timed against: what people would use instead. Each takes the named tensors of a case."""
+"""Time answers of this topic against the usual alternative. Each baseline takes the named tensors of a case."""
 
 import torch
 
@@ -11,7 +11,7 @@ def sdpa_flash(t: dict) -> None:
 
 
 def sdpa_one_query(t: dict) -> None:
-    """Decoding as torch does it: one query a sequence, all keys seen."""
+    """Decode as torch does: one query a sequence, all keys seen."""
     q = t["q"][:, :, None]
     torch.nn.functional.scaled_dot_product_attention(q, t["k"], t["v"], enable_gqa=True)
 

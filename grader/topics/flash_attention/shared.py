@@ -1,4 +1,4 @@
-"""What several questions of flash attention share: sizes, references, costs."""
+"""Share sizes, references and costs among questions of flash attention."""
 
 import math
 
@@ -16,12 +16,10 @@ def causal(c: Case) -> np.ndarray:
     return reference.visible(c.sizes["M"], c.sizes["N"], causal=True)
 
 
-BEYOND_FP16 = 2.0**24  # how much larger the values of "beyond fp16" are: bf16 holds them, fp16 does not
+BEYOND_FP16 = 2.0**24  # factor on the values of "beyond fp16", which bf16 holds and fp16 does not
 
 
-FAR = (
-    8.0  # of each number of a query and, with the other sign, of a key: scores near -64 times D and the scale
-)
+FAR = 8.0  # of each number of a query and, with the other sign, of a key, for scores near -64 times D and the scale
 LOUD = 12.0
 LOWEST = "one score, lower than any number but minus infinity should stand for"
 DEEP = 19, 22  # powers of two, so that every product and sum of such scores is exact in any order
@@ -79,9 +77,9 @@ SUMS = 2.0**-15  # fp32 in tiles: sums, the factors between maxima and the divis
 
 
 def within(wanted):
-    """Rounding of the output and of each weight, in the sum of what they weigh. A score's own error grows with its
-    size, the more so where queries are scaled before they are rounded, as some good kernels do; where all scores are
-    one power of two, it is exact."""
+    """Allow the rounding of the output and of each weight, in the sum of what they weigh. A score's own error grows
+    with its size, the more so where queries are scaled before they are rounded, as some good kernels do. If all
+    scores are one power of two, it is exact."""
 
     def limits(inputs: dict, case: Case, want: dict) -> dict:
         terms = wanted(inputs | {"v": np.abs(inputs["v"])}, case)["o"]
@@ -120,7 +118,7 @@ def useful(c: Case) -> float:
 
 
 def dots(c: Case, most: float, model: str, look: str) -> list[Budget]:
-    """Both products of the pairs that are seen, of few others, and little work beside them."""
+    """Limit both matmuls to the visible pairs and few others, with little work around them."""
     heads, work = c.sizes["B"] * c.sizes["H"], most / (4 * c.sizes["D"])
     return [
         Budget(
@@ -157,7 +155,7 @@ def narrow() -> Budget:
 
 
 def kept(c: Case) -> list[Budget]:
-    """The output, and next to no scratch: two numbers a row, out and in."""
+    """Limit scratch to next to nothing: two numbers a row, out and in, besides the output."""
     s = c.sizes
     rows = s["B"] * s["H"] * s["M"]
     out = 2 * rows * s["D"]

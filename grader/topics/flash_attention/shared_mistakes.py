@@ -1,4 +1,4 @@
-"""How answers to several questions of flash attention go wrong."""
+"""Share mistakes among questions of flash attention."""
 
 import itertools
 
@@ -44,7 +44,7 @@ def attended(inputs: dict, c: Case) -> np.ndarray:
 
 
 def visited(c: Case, rows: int, keys: int) -> np.ndarray:
-    """Which keys each query's program loads, with tiles of so many rows and keys; all of them where rows is 0."""
+    """Return the keys that each query's program loads, with tiles of these rows and keys, or all keys if rows is 0."""
     m, n, w = c.sizes["M"], c.sizes["N"], c.sizes.get("W", c.sizes["N"])
     if not rows:
         return np.ones((m, n), bool)
@@ -56,14 +56,14 @@ TILINGS = ((0, 0), *itertools.product(TILES, TILES))
 
 
 def lanes_beyond(c: Case, rows: int, keys: int) -> np.ndarray:
-    """How many lanes behind the last key each query's program computes, with tiles of so many rows and keys."""
+    """Return how many lanes after the last key each query's program computes, with tiles of these rows and keys."""
     m, n = c.sizes["M"], c.sizes["N"]
     end = np.minimum(n, (np.arange(m) // rows + 1) * rows + n - m) if rows else np.full(m, n)
     return np.maximum(-(-end // (keys or 64)) * (keys or 64) - n, 0)[:, None]
 
 
 def begun_at(number: float, scores):
-    """The running maximum starts at a number: where all scores lie far below it, fp32 has no weight left."""
+    """Start the running maximum at a number. If all scores are far below it, fp32 has no weight left."""
 
     def wrong(inputs: dict, c: Case) -> dict:
         s, v = scores(inputs, c)
@@ -76,7 +76,7 @@ def begun_at(number: float, scores):
 
 
 def no_maximum(scores):
-    """exp of the bare score: infinite from 88 on, in fp16 from 11 on, and 0 below -104."""
+    """Take exp of the bare score: infinite from 88 on, in fp16 from 11 on, and 0 below -104."""
 
     def wrong(inputs: dict, c: Case) -> dict:
         s, v = scores(inputs, c)
@@ -116,6 +116,6 @@ def narrow(scores, tile: int, dtype: str = ""):
 
 NARROWED = "bf16 holds numbers above 65504 and fp16 does not: what is rounded to fp16 on the way?"
 SUM = "close, but off in the third digit over many keys: are the accumulator and the sum fp32 from first to last?"
-STAND_INS = (-1e4, -1e9)  # not -1e30: no score of a model comes near it
+STAND_INS = (-1e4, -1e9)  # not -1e30, because no score of a model comes near that
 STAND_IN = "a number stands for minus infinity, and scores may lie below it: mask with float('-inf'), and start the running maximum there"
 FROM_ZERO = "wrong where all scores of a row lie far below zero: a running maximum starts at -inf, and what stands for a missing one is -inf too, never 0"

@@ -1,1 +1,1 @@
-"""What `gemm_tiling` asks: its questions and all that they are judged by."""
+"""Ask the questions of `gemm_tiling`, and judge them."""

@@ -1,4 +1,4 @@
-"""What an answer of this topic is timed against: what people would use instead. Each takes the named tensors of a case."""
+"""Time answers of this topic against the usual alternative. Each baseline takes the named tensors of a case."""
 
 import torch
 
@@ -8,7 +8,7 @@ def matmul(t: dict) -> None:
 
 
 def matmul_of_codes(t: dict) -> None:
-    """fp8 without a kernel for its scales: both operands widened to C's dtype, then multiplied."""
+    """Multiply fp8 without a kernel for its scales: both operands are widened to C's dtype first."""
     torch.matmul(t["a"].to(t["c"].dtype), t["b"].to(t["c"].dtype), out=t["c"])
 
 

@@ -1,4 +1,4 @@
-"""What several questions of gemm tiling share: sizes, references, costs."""
+"""Share sizes, references and costs among questions of gemm tiling."""
 
 import math
 
@@ -18,9 +18,9 @@ STORED = "the store: every element of C once, in C's own dtype"
 KEPT = "what goes through scratch: the sum lives in registers from its first step along K to its last"
 DOT = "do the products go through tl.dot, in a dtype and a tile that tensor cores take?"
 LOADED_WIDE = "operands go into tl.dot as they were loaded: widened to fp32 they take twice the registers and run at half the rate"
-ALL_WORK = 0.8  # of every kind, a product; addresses and masks take most of what tl.dot leaves
-CYCLES = 0.4  # of a lane, a product: where sums are scaled every 32 steps it takes some 0.15
-OUTSIDE = 0.25  # operations a product: adding a dot to the sum after every 16 steps takes 1/16
+ALL_WORK = 0.8  # of every kind, per multiply-add; addresses and masks take most of what tl.dot leaves
+CYCLES = 0.4  # of a lane, per multiply-add, about 0.15 where sums are scaled every 32 steps
+OUTSIDE = 0.25  # operations per multiply-add, 1/16 if a dot is added to the sum after every 16 steps
 
 
 def mnk(case: Case) -> tuple[int, int, int]:
@@ -32,7 +32,7 @@ def useful(case: Case) -> float:
 
 
 def in_dots(case: Case) -> list[Budget]:
-    """The product itself in tl.dot, and next to nothing beside it: a dot whose result is thrown away buys nothing."""
+    """Require the multiply-adds in tl.dot, and almost no other work. A dot whose result is thrown away earns nothing."""
     m, n, k = mnk(case)
     return [
         Budget(
@@ -62,7 +62,7 @@ def in_dots(case: Case) -> list[Budget]:
 
 
 def shared_out(case: Case) -> Budget:
-    """Tiles side by side: programs for half of the multiprocessors at least, or one for every 256 x 256 numbers of C."""
+    """Require parallel tiles: programs for at least half of the SMs, or one for every 256 x 256 numbers of C."""
     m, n, _ = mnk(case)
     least = min(case.sm_count // 2, math.ceil(m / 256) * math.ceil(n / 256))
     of = f"of {case.sm_count} multiprocessors half, or one for every 256 x 256 numbers of C: {least}"
@@ -71,4 +71,4 @@ def shared_out(case: Case) -> Budget:
 
 LESSON = "course/01_gemm_tiling"
 LARGE = Case(sizes(4096, 4096, 4096), "bf16", sm_count=132)
-COMPILED = Case(sizes(4096, 4096, 1024), "bf16")  # a few programs may each own much of it
+COMPILED = Case(sizes(4096, 4096, 1024), "bf16")  # a few programs may each own a large share

@@ -1,4 +1,4 @@
-"""What several numpy questions of gemm tiling share."""
+"""Share draws among numpy questions of gemm tiling."""
 
 from grader.questions.draws import between
 

@@ -1,4 +1,4 @@
-"""How answers to several questions of gemm tiling go wrong."""
+"""Share mistakes among questions of gemm tiling."""
 
 import math
 

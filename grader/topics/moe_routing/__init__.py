@@ -1,1 +1,1 @@
-"""What `moe_routing` asks: its questions and all that they are judged by."""
+"""Ask the questions of `moe_routing`, and judge them."""

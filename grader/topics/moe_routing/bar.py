@@ -1,21 +1,21 @@
-"""What an answer of this topic is timed against: what people would use instead. Each takes the named tensors of a case.
+"""Time answers of this topic against the usual alternative. Each baseline takes the named tensors of a case.
 
-On an H200 the solutions took 0.10 (order), 0.50 (grouped product) and 0.09 (combine) of these times, and a plain `while`
-along H 0.72 of the product's.
+On an H200 the solutions took 0.10 (order), 0.50 (grouped matmul) and 0.09 (combine) of these times, and a plain
+`while` along H 0.72 of the matmul's.
 """
 
 import torch
 
 
 def counted(found: torch.Tensor, kinds: int) -> torch.Tensor:
-    """How many there are of each; torch.bincount would ask the GPU for the largest, which no graph allows."""
+    """Count each value. torch.bincount would ask the GPU for the largest, which no CUDA graph allows."""
     return torch.zeros(kinds, dtype=torch.long, device=found.device).index_add_(
         0, found, torch.ones_like(found)
     )
 
 
 def sorted_picks(t: dict) -> None:
-    """Tables by a sort, as one writes them: picks by expert, counts, whole tiles, and each pick's row."""
+    """Build the tables by a sort, the usual way: pairs by expert, counts, whole tiles, and each pair's row."""
     flat, tile = t["chosen"].reshape(-1).long(), len(t["picks"]) // len(t["owner"])
     order = torch.argsort(flat, stable=True)
     loads = counted(flat, len(t["offsets"]) - 1)
@@ -33,7 +33,8 @@ def sorted_picks(t: dict) -> None:
 
 
 def grouped_and_gated(t: dict) -> torch.Tensor:
-    """Rows gathered, torch's grouped product of gate and up together, and their gate, in memory of its own: rows without a pick stay."""
+    """Gather rows, run torch's grouped matmul of gate and up together, and apply the gate in memory of its own. Rows
+    without a pair stay."""
     tile, picks = len(t["picks"]) // len(t["owner"]), t["picks"].long()
     each = counted(t["owner"].long() + 1, len(t["w"]) + 1)[1:]  # tiles of each expert
     ends = (tile * each.cumsum(0)).int()
@@ -44,7 +45,7 @@ def grouped_and_gated(t: dict) -> torch.Tensor:
 
 
 def gathered_and_summed(t: dict) -> None:
-    """Every pick's row gathered, weighed and summed: k times the result goes through memory and back."""
+    """Gather every pair's row, weigh and sum: k times the result goes through memory and back."""
     rows = t["rows"][t["place"].long()]
     t["out"].copy_((rows * t["weights"][..., None]).sum(1))
 

@@ -1,4 +1,4 @@
-"""What several questions of moe routing share: sizes, references, costs."""
+"""Share sizes, references and costs among questions of moe routing."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from kernels.moe_routing.cost_traffic import most_tiles
 from kernels.routing import assignments
 
 TILES = (16, 32, 64)
-LOADS = "loads "  # in a case's `values`: what follows is how many tokens each expert gets
+LOADS = "loads "  # in a case's `values`, before the number of tokens of each expert
 
 
 def size(t, k, e, tile) -> dict:
@@ -16,7 +16,7 @@ def size(t, k, e, tile) -> dict:
 
 
 def rooms(sizes: dict) -> int:
-    """Tiles that there is room for: what the worst routing of these sizes needs."""
+    """Return the capacity in tiles, for the worst routing of these sizes."""
     return most_tiles(*(sizes[name] for name in ("T", "K", "E", "TILE")))
 
 
@@ -25,7 +25,7 @@ def rows(sizes: dict) -> int:
 
 
 def loads_of(case: Case) -> list[int]:
-    """How many tokens each expert gets, where the case says so."""
+    """Return how many tokens each expert gets, if the case says so."""
     _, said, loads = case.values.partition(LOADS)
     found = [int(n) for n in loads.split()] if said else []
     fits = len(found) == case.sizes["E"] and sum(found) == case.sizes["T"] * case.sizes["K"]
@@ -33,7 +33,7 @@ def loads_of(case: Case) -> list[int]:
 
 
 def chosen(case: Case, rng: np.random.Generator) -> np.ndarray:
-    """(T, K) different experts for each token: as the case says, or some experts liked better than others."""
+    """Draw (T, K) different experts for each token, as the case says, or with some experts more popular than others."""
     t, k, e = (case.sizes[name] for name in "TKE")
     if not 1 <= k <= e:
         raise ValueError(f"K must be from 1 to E = {e}, got {k}; a token picks different experts")
@@ -49,13 +49,13 @@ def chosen(case: Case, rng: np.random.Generator) -> np.ndarray:
 
 
 def ordered(case: Case, rng: np.random.Generator) -> tuple[np.ndarray, reference.Order]:
-    """A routing, and where its picks stand."""
+    """Return a routing, and the rows of its pairs."""
     picked = chosen(case, rng)
     return picked, reference.order(picked, case.sizes["E"], case.sizes["TILE"])
 
 
 def filled_up(values: np.ndarray, length: int) -> np.ndarray:
-    """With room for the worst routing, EMPTY beyond what this one needs."""
+    """Pad to the capacity for the worst routing, with EMPTY beyond this routing's tiles."""
     return np.concatenate([values, np.full(length - len(values), reference.EMPTY)]).astype(np.int32)
 
 
@@ -65,7 +65,7 @@ def with_loads(loads: list[int], k: int, tile: int, **more) -> Case:
 
 
 def drawn_as(case: Case) -> str:
-    """How numbers are drawn, without the loads."""
+    """Return how numbers are drawn, without the loads."""
     return case.values.partition(LOADS)[0].strip()
 
 
@@ -73,7 +73,7 @@ def some_tile(rng: np.random.Generator) -> int:
     return int(rng.choice(TILES))
 
 
-INT32 = FP32 = 4  # bytes of a number in a table, and of a weight of a pick
+INT32 = FP32 = 4  # bytes of a number in a table, and of a pair's weight
 
 
 HALF = 2  # bytes of a number of 16 bits

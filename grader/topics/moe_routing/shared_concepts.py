@@ -1,10 +1,10 @@
-"""What several numpy questions of moe routing share."""
+"""Share draws among numpy questions of moe routing."""
 
 import numpy as np
 
 
 def chosen(rng, tokens, experts, k, only=None):
-    """Different experts for each token; `only`: those that may be picked."""
+    """Draw different experts for each token, from `only` if given."""
     open_experts = np.arange(experts) if only is None else np.asarray(only)
     picks = [rng.permutation(open_experts)[:k] for _ in range(tokens)]
     return np.array(picks, int).reshape(tokens, k)

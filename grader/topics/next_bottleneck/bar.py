@@ -1,7 +1,7 @@
-"""What an answer of this topic is timed against: PyTorch's own operations. Each takes the named tensors of a case.
+"""Time answers of this topic against PyTorch's own operations. Each baseline takes the named tensors of a case.
 
-On an H200 the solutions took 0.32 (residual and norm) and 0.05 (rotary and cache) of these times, and rows of a norm in two
-pieces 0.42.
+On an H200 the solutions took 0.32 (residual and norm) and 0.05 (rotary and cache) of these times, and rows of a norm
+in two pieces 0.42.
 """
 
 import torch
@@ -10,7 +10,7 @@ EPS = 1e-6  # of the timed cases
 
 
 def added_and_normed(t: dict) -> None:
-    """The residual's addition, then RMSNorm: the row goes through memory in between."""
+    """Add the residual, then apply RMSNorm. The row goes through memory in between."""
     t["r"].add_(t["x"])
     t["y"].copy_(torch.nn.functional.rms_norm(t["r"], t["w"].shape, t["w"], EPS))
 

@@ -1,3 +1,3 @@
-"""What several questions of the next bottleneck share: the lesson's folder."""
+"""Share the lesson's folder among questions of the next bottleneck."""
 
 LESSON = "course/07_next_bottleneck"

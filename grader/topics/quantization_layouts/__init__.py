@@ -1,1 +1,1 @@
-"""What `quantization_layouts` asks: its questions and all that they are judged by."""
+"""Ask the questions of `quantization_layouts`, and judge them."""

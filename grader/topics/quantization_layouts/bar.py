@@ -1,12 +1,12 @@
-"""What an answer of this topic is timed against: the library on the 16-bit weight that the codes stand for."""
+"""Time answers of this topic against the library on the 16-bit weight that the codes represent."""
 
 import torch
 
-DENSE: dict = {}  # one dense weight at a time; it lies in memory before a clock runs, as a model's would
+DENSE: dict = {}  # one dense weight at a time, in memory before the clock starts, as a model's would be
 
 
 def dense_of(t: dict) -> torch.Tensor:
-    """A 16-bit weight of the packed one's shape, (N, K); what it holds changes no time."""
+    """Return a 16-bit weight of the packed one's shape, (N, K). Its values change no time."""
     n, k = t["w"].shape[0], 8 * t["w"].shape[1]
     key = n, k, t["x"].dtype, t["x"].device
     if key not in DENSE:

@@ -1,4 +1,4 @@
-"""What several questions of quantization layouts share: sizes, references, costs."""
+"""Share sizes, references and costs among questions of quantization layouts."""
 
 import math
 from collections.abc import Callable
@@ -15,10 +15,10 @@ LESSON = "course/02_quantization_layouts"
 GROUPS = (32, 64, 128)
 
 
-BEYOND_FP16 = 2.0**24  # the scales of "beyond fp16" are so much larger: bf16 holds the weights, fp16 does not
+BEYOND_FP16 = 2.0**24  # factor on the scales of "beyond fp16", which bf16 weights hold and fp16 ones do not
 
 
-LARGE = 4000.0  # times what x is elsewhere, and scales a sixteenth: fp16 holds x and y, not a group's sum before its scale
+LARGE = 4000.0  # factor on x, scales a sixteenth: fp16 holds x and y, not a group's bare sum
 EXACT = "exact"  # weights that 16 bits hold, since every scale is a power of two
 
 
@@ -38,7 +38,7 @@ def words(rng: np.random.Generator, shape: tuple, low: int = 0) -> np.ndarray:
 
 
 def groups_of(k: int, group: int) -> int:
-    """How many there are in a row; sizes of one's own come through `run` and may not divide."""
+    """Return the number of groups in a row. A learner's own sizes come through `run` and may not divide."""
     if k % group:
         raise ValueError(f"K must be a multiple of {group}, got {k}; take {max(group, k // group * group)}")
     return k // group
@@ -54,7 +54,7 @@ def powers(case: Case, rng: np.random.Generator, low: int, high: int, shape: tup
 
 
 def packed(case: Case, rng: np.random.Generator) -> dict:
-    """A weight and the rows that meet it; with M among the sizes also a zero point for each group."""
+    """Draw a packed weight and the rows to multiply. If M is among the sizes, add a zero point for each group."""
     n, k, group, m = (case.sizes.get(s, 0) for s in "NKGM")
     positive = case.values in ("positive", EXACT)
     beyond = BEYOND_FP16 if case.values == "beyond fp16" else 1.0
@@ -80,7 +80,7 @@ def some_group(rng: np.random.Generator) -> int:
 
 
 def sizes_at_random(rng: np.random.Generator) -> tuple[Callable[[], int], Callable[[], int]]:
-    """Two draws: rows of W for a few tiles and a rest, and rows of X that one tile holds."""
+    """Draw two sizes: rows of W for a few tiles and a rest, and rows of X that one tile holds."""
     return lambda: between(rng, 17, 70), lambda: between(rng, 5, 16)
 
 
@@ -114,7 +114,7 @@ def bound(c: Case) -> tuple[float, float]:
 
 
 def read_of_x(m: int, n: int, k: int) -> Budget:
-    """No more often than tiles of 32 rows of W would read it."""
+    """Limit reads of X to those of tiles of 32 rows of W."""
     x = 2 * m * k
     return Budget(
         what="read of X",
@@ -151,7 +151,7 @@ def written(m: int, n: int) -> list[Budget]:
 
 
 def in_dot(flop: float, rows: int, n: int, k: int) -> list[Budget]:
-    """The product in tl.dot on operands of 16 bits; `rows` with those that only fill tiles."""
+    """Require the matmul in tl.dot on operands of 16 bits. `rows` includes rows that only fill tiles."""
     return [
         Budget(
             what="FLOP in tl.dot",
@@ -172,7 +172,7 @@ def in_dot(flop: float, rows: int, n: int, k: int) -> list[Budget]:
 
 
 def beside_dot(each: int, n: int, k: int, times: int | None = None) -> Budget:
-    """`each` operations a weight; `times` where weights are unpacked for several tiles of rows."""
+    """Allow `each` operations a weight outside tl.dot, `times` if weights are unpacked for several tiles of rows."""
     return Budget(
         what="operations beside tl.dot",
         count="operations",

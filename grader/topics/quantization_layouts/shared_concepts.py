@@ -1,4 +1,4 @@
-"""What several numpy questions of quantization layouts share."""
+"""Share draws among numpy questions of quantization layouts."""
 
 import numpy as np
 

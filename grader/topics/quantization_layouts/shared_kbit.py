@@ -1,4 +1,4 @@
-"""What questions of quantization layouts share: kbit."""
+"""Share sizes, references and costs among the k-bit questions."""
 
 import math
 from collections.abc import Callable
@@ -28,7 +28,7 @@ from kernels import require
 from kernels.quantization_layouts import cost
 
 BITS = (2, 3, 4, 5)
-ROWS = " rows "  # in a case's `values`: what follows is how many rows of X each expert gets
+ROWS = " rows "  # in a case's `values`, before the rows of X of each expert
 
 
 def sizes(bits: int, n: int, k: int, m: int, experts: int = 0) -> dict:
@@ -41,12 +41,12 @@ def some_bits(rng: np.random.Generator) -> int:
 
 
 def every_width(rng: np.random.Generator) -> Callable[[], int]:
-    """Numbers of bits in turn, begun anywhere: each is there in every check."""
+    """Return numbers of bits in turn, from any start. Every check has each number."""
     return cycle(rng.permutation(BITS).tolist()).__next__
 
 
 def drawn_as(case: Case) -> str:
-    """How numbers are drawn, without the rows of experts."""
+    """Return how numbers are drawn, without the rows of experts."""
     return case.values.partition(ROWS)[0]
 
 
@@ -72,7 +72,7 @@ def rows_of_x(case: Case, rng: np.random.Generator) -> np.ndarray:
 
 
 def planes(case: Case, rng: np.random.Generator) -> dict:
-    """A weight in bit planes, or one for each expert, its scales and levels, and the rows that meet it."""
+    """Draw a weight in bit planes, or one for each expert, its scales and levels, and the rows to multiply."""
     bits, n, k = (case.sizes[s] for s in ("BITS", "N", "K"))
     many = (case.sizes["E"],) if "E" in case.sizes else ()
     blocks = groups_of(k, BLOCK)
@@ -87,7 +87,7 @@ def planes(case: Case, rng: np.random.Generator) -> dict:
 
 
 def routed(case: Case, rng: np.random.Generator) -> list[int]:
-    """How many rows each expert gets: as the case says, or where it says nothing that fits, at random."""
+    """Return how many rows each expert gets, as the case says, or at random if it says nothing that fits."""
     counts = [int(n) for n in case.values.partition(ROWS)[2].split()]
     if len(counts) == case.sizes["E"] and sum(counts) == case.sizes["M"]:
         return counts
@@ -98,13 +98,13 @@ def routed(case: Case, rng: np.random.Generator) -> list[int]:
 SCALES = "a word of a plane covers 32 columns, and so does a scale: one belongs to the other"
 IDLE = "which weights are read although no row needs them, and which once more for rows that share a tile"
 TILE = 16  # rows of X that tensor cores take as one
-OPERATIONS = 6  # beside tl.dot, a weight, where a kernel as it should be takes some 3
-ALL_WORK = 40  # of every kind, a weight, beside four for each of its levels
+OPERATIONS = 6  # outside tl.dot, a weight, where a good kernel takes about 3
+ALL_WORK = 40  # of every kind, a weight, plus four for each of its levels
 SECTOR = 256  # columns whose bits of one plane fill a sector
 
 
 def rows_of_experts(c: Case) -> list[int]:
-    """How many rows each expert of a metered or compiled case gets; all of them where there are no experts."""
+    """Return how many rows each expert of a metered or compiled case gets, or all rows without experts."""
     return [int(n) for n in c.values.partition(ROWS)[2].split()] or [c.sizes["M"]]
 
 
@@ -149,7 +149,7 @@ def traffic(c: Case) -> list[Budget]:
 
 
 def flow(c: Case) -> list[Budget]:
-    """What speed comes from, counted: products in tl.dot, little work a weight, whole sectors, enough programs."""
+    """Count what makes it fast: matmuls in tl.dot, little work a weight, whole sectors, enough programs."""
     bits, n, k, m = (c.sizes[s] for s in ("BITS", "N", "K", "M"))
     _, read = read_times(c)
     weight_bytes = cost.linear_cost(m, n, k, bits=bits, group=BLOCK).weight_bytes

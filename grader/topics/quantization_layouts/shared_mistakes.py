@@ -1,4 +1,4 @@
-"""How answers to several questions of quantization layouts go wrong."""
+"""Share mistakes among questions of quantization layouts."""
 
 from collections.abc import Callable
 
@@ -30,7 +30,7 @@ def would(
     scales: Callable = lambda s: s,
     zeros: Callable = lambda z: z,
 ) -> Callable:
-    """The right layer with one of its steps exchanged; scales and zero points are given a column each."""
+    """Return the right layer with one step exchanged. Scales and zero points come one per column."""
 
     def wrong(inputs: dict, case: Case) -> dict:
         group = case.sizes["G"]
@@ -42,7 +42,7 @@ def would(
 
 
 def groups_of(size: int) -> Callable:
-    """Scales (and zero points) taken as if each served so many columns."""
+    """Take scales (and zero points) as if each served this number of columns."""
 
     def wrong(inputs: dict, case: Case) -> dict:
         at = np.minimum(np.arange(case.sizes["K"]) // size, inputs["s"].shape[1] - 1)
@@ -53,7 +53,7 @@ def groups_of(size: int) -> Callable:
 
 
 def steps_of(size: int) -> Callable:
-    """The same, and what is left of K behind the last whole step is not multiplied."""
+    """Do the same, and skip the part of K after the last whole step."""
 
     def wrong(inputs: dict, case: Case) -> dict:
         whole = case.sizes["K"] // size * size
@@ -68,7 +68,7 @@ def signed(c: np.ndarray) -> np.ndarray:
 
 
 def scaled_after(which: int) -> Callable:
-    """Bare numbers summed along K, then one scale for all of them."""
+    """Sum bare numbers along K, then apply one scale to all of them."""
 
     def wrong(inputs: dict, case: Case) -> dict:
         bare = codes_by(inputs) - reference.along_k(zeros_of(inputs), case.sizes["G"])

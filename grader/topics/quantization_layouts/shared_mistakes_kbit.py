@@ -1,4 +1,4 @@
-"""What questions of quantization layouts share: mistakes kbit."""
+"""Share mistakes among the k-bit questions."""
 
 from collections.abc import Callable
 
@@ -34,7 +34,8 @@ def tile(rows: int, words: int) -> list[tuple[str, str]]:
 
 
 def of_codes(last_scale: str, y: str, compiled_n: int) -> dict:
-    """Rows that both kernels have; `y` is how far the line that makes the pointers of Y is set in, a turn along K one more."""
+    """Return rows of edits for both kernels. `y` is the indentation of the line that makes the pointers of Y, one
+    level more in a loop along K."""
     turn = y + "    "
     return {
         "planes turned round": changed(
@@ -120,7 +121,7 @@ COLUMNS = np.arange(BLOCK)
 
 
 def codes_by(w: np.ndarray, columns: np.ndarray = COLUMNS, of_planes: Callable = range) -> np.ndarray:
-    """Codes as someone may put them together: bit `columns[i]` for column i, plane `of_planes(bits)[b]` for bit b."""
+    """Assemble codes wrongly: bit `columns[i]` for column i, plane `of_planes(bits)[b]` for bit b."""
     each = w.astype(np.int64)[..., None] >> columns & 1  # (.., bits, N, words, 32)
     bits = w.shape[-3]
     found = sum(each[..., plane, :, :, :] << b for b, plane in enumerate(of_planes(bits)))
@@ -163,7 +164,7 @@ def centred(code: np.ndarray, levels: np.ndarray) -> np.ndarray:
 
 
 def blocks_of(size: int) -> Callable:
-    """Scales taken as if each served so many columns."""
+    """Take scales as if each served this number of columns."""
 
     def along(s: np.ndarray) -> np.ndarray:
         at = np.minimum(np.arange(BLOCK * s.shape[-1]) // size, s.shape[-1] - 1)
@@ -173,7 +174,7 @@ def blocks_of(size: int) -> Callable:
 
 
 def scaled_after(which: int) -> Callable:
-    """Levels summed along K, then one scale of the row for all of them."""
+    """Sum levels along K, then apply one scale of the row to all of them."""
 
     def wrong(inputs: dict, case: Case) -> dict:
         bare = inputs["c"].astype(np.float64)[kbit(inputs).codes]

@@ -1,4 +1,4 @@
-"""What questions of quantization layouts share: mistakes sums."""
+"""Share mistakes in running sums among questions of quantization layouts."""
 
 from collections.abc import Callable
 
@@ -34,7 +34,7 @@ def last_alone(block: int) -> Callable:
 
 
 def narrow(dtype: str, block: int) -> Callable:
-    """The running sum rounded to `dtype` after each `block` columns; "x": to the dtype of x."""
+    """Round the running sum to `dtype` after each `block` columns, or to the dtype of x with "x"."""
 
     def wrong(inputs: dict, case: Case) -> dict:
         to, w, total = DTYPES[case.dtype if dtype == "x" else dtype], weights(inputs, case), 0.0
@@ -55,7 +55,7 @@ def weights_in(dtype: str) -> Callable:
 
 
 def tail_unset(block: int) -> Callable:
-    """Masked lanes hold anything: NaN everywhere where K fills no block."""
+    """Fill masked lanes with anything: NaN everywhere where K fills no block."""
 
     def wrong(inputs: dict, case: Case) -> dict:
         y = stored(product(inputs, weights(inputs, case)), case)["y"]

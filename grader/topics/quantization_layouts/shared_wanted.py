@@ -1,4 +1,4 @@
-"""What questions of quantization layouts share: wanted."""
+"""Share the references of questions of quantization layouts."""
 
 from itertools import pairwise
 
@@ -9,7 +9,7 @@ from grader.questions.draws import ROUNDING, SMALLEST, where_finite
 from grader.topics.quantization_layouts.shared import EXACT
 from kernels.quantization_layouts import reference
 
-FP32_SUM = 2.0**-16  # of the sum of magnitudes: an fp32 sum in any order, with zero points taken apart or not
+FP32_SUM = 2.0**-16  # of the sum of magnitudes, for an fp32 sum in any order, zero points apart or not
 
 
 SHIFTS = 4 * np.arange(8, dtype=np.uint32)
@@ -23,7 +23,8 @@ def codes_of(inputs: dict) -> np.ndarray:
 
 
 def codes_of_planes(w: np.ndarray) -> np.ndarray:
-    """(.., bits, N, words) -> uint8 (.., N, K): bit b of 32 neighbours in a word of plane b, the first in its lowest bit."""
+    """Return uint8 (.., N, K) from (.., bits, N, words): bit b of 32 neighbours in a word of plane b, the first in
+    its lowest bit."""
     *many, bits, n, words = w.shape
     last = np.moveaxis(w.view(np.uint32), -3, -1).reshape(-1, words, bits)
     return reference.from_bit_planes(last).reshape(*many, n, BLOCK * words)
@@ -43,12 +44,12 @@ def kbit(inputs: dict) -> reference.KBit:
 
 
 def weights(inputs: dict, case: Case) -> np.ndarray:
-    """What the codes stand for: (N, K), or (E, N, K) of experts."""
+    """Return the weights that the codes represent, (N, K), or (E, N, K) for experts."""
     return reference.values(int4(inputs, case) if "G" in case.sizes else kbit(inputs))
 
 
 def product(inputs: dict, w: np.ndarray, some: slice = slice(None)) -> np.ndarray:
-    """x W.T over some of the columns; where r says which rows are whose, each expert's rows meet its own W."""
+    """Return x W.T over some of the columns. If r assigns rows to experts, each expert's rows meet its own W."""
     x, w = inputs["x"][..., some], w[..., some]
     if "r" not in inputs:
         return reference.linear(x, w)
@@ -63,7 +64,7 @@ def layer(inputs: dict, case: Case) -> dict:
 
 
 def magnitudes(inputs: dict, case: Case) -> tuple[np.ndarray, np.ndarray]:
-    """Sums of |x w|, and of what they may be added up from where codes and zero points are taken apart."""
+    """Return sums of |x w|, and of the terms they may be added up from if codes and zero points are separate."""
     of_x = inputs | {"x": np.abs(inputs["x"].astype(np.float64))}
     terms = product(of_x, np.abs(weights(inputs, case)))
     if "G" not in case.sizes:

@@ -1,1 +1,1 @@
-"""What `roofline` asks: its questions and all that they are judged by."""
+"""Ask the questions of `roofline`, and judge them."""

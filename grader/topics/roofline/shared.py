@@ -1,4 +1,4 @@
-"""What several questions of roofline share: sizes, references, costs."""
+"""Share sizes, references and costs among questions of roofline."""
 
 import math
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from grader.questions.draws import ROUNDING, rounded, where_finite
 from grader.questions.side_by_side import side_by_side
 from kernels.roofline import cost
 
-FP32_SUM = 2.0**-18  # of the size of what is summed: any order of an fp32 sum stays within
+FP32_SUM = 2.0**-18  # of the size of the summed terms; any order of an fp32 sum stays within
 
 
 CARRIED = "what is stored and loaded again: a block lives in its variable as long as the program needs it"
@@ -22,7 +22,7 @@ PARTS = (
 
 
 def tensor(words: str, role: str) -> Tensor:
-    """ "x mn" is an fp32 tensor of M x N; "a mk fp16" has another dtype."""
+    """Parse a tensor: "x mn" is an fp32 tensor of M x N, and "a mk fp16" has another dtype."""
     name, axes, dtype = (words + " fp32").split()[:3]
     return Tensor(name, axes, tuple(axis.upper() for axis in axes), dtype, role)
 
@@ -39,9 +39,10 @@ def rung(
     budgets: dict,
     **more,
 ) -> KernelQuestion:
-    """`formula` takes the inputs in float64 by their names, and the case; it gives the output, or a tuple of them.
+    """Make a question of a `formula`, which takes the inputs in float64 by their names, and the case, and gives the
+    output, or a tuple of outputs.
 
-    `size_of_terms` does the same with the size of what each output sums, where a sum rounds more than once.
+    `size_of_terms` does the same with the size of each output's terms, for sums that round more than once.
     `a_program`: the most that one program may do of these axes: ("mn", 4096) numbers of M x N."""
     outputs = [tensor(words, "out") for words in writes]
     inputs = [tensor(words, "in") for words in reads]
@@ -74,7 +75,7 @@ def rung(
 
 
 def shared(output: str, c: Case, a_program: tuple[str, int] | None) -> list[Budget]:
-    """As many programs as the most that one may do leaves."""
+    """Require the number of programs that results when each does the most allowed."""
     if a_program is None:
         return []
     axes, most = a_program
@@ -100,7 +101,7 @@ def by_name(outputs: list[Tensor], found) -> dict:
     return {spec.name: np.asarray(v, np.float64) for spec, v in zip(outputs, found, strict=True)}
 
 
-MOVED = {  # by how much, then how many times; "the lowest" are near the end of fp32
+MOVED = {  # exponent, then factor; "the lowest" are near the end of fp32
     "below zero": (-10, 1),
     "far below zero": (-10, 1e35),
     "the lowest": (-10, 2.2e37),
@@ -141,7 +142,7 @@ def elements(c: Case, axes: str) -> float:
 
 
 def each_moved_once(*words: str) -> Callable:
-    """A budget for each tensor: "x mn" is loaded once, "y nm!" is stored once."""
+    """Make a budget for each tensor: "x mn" is loaded once, "y nm!" is stored once."""
 
     def budgets(c: Case) -> list[Budget]:
         return [

@@ -4,7 +4,7 @@ ID, ARANGE = "tl.program_id(0)", "tl.arange(0, "
 
 
 def anyhow(kernel: str, line: str) -> dict:
-    """Forms that any first kernel may take; `line` is the first one of its body."""
+    """Return forms that any first kernel may take. `line` is the first line of its body."""
     return {
         "one warp, one stage": (
             (),

@@ -1,4 +1,4 @@
-"""What several numpy questions of roofline share."""
+"""Share draws among numpy questions of roofline."""
 
 import numpy as np
 

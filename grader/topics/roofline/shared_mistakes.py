@@ -1,4 +1,4 @@
-"""How answers to several questions of roofline go wrong."""
+"""Share mistakes among questions of roofline."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,7 +10,8 @@ from grader.questions import Case, Mistake
 
 @dataclass(frozen=True)
 class Wrong:
-    """`edits` of the solution lose `part`; `gives` (inputs in float64, case) is all that comes out, in any of its forms."""
+    """`edits` of the solution lose `part`. `gives` (inputs in float64, case) returns the whole output, in any of its
+    forms."""
 
     edits: list[tuple[str, str]]
     sentence: str = ""
@@ -35,7 +36,7 @@ GRID_OF_TILES = "(triton.cdiv(p.M, 16), triton.cdiv(p.N, 32))"
 
 
 def named(formula: Callable, outputs: tuple[str, ...]) -> Callable:
-    """The formula as the recogniser calls it: from the inputs as they are to outputs by their names."""
+    """Return the formula as the recogniser calls it, from the inputs as drawn to outputs by their names."""
 
     def wrong(inputs: dict, case: Case) -> dict:
         with np.errstate(all="ignore"):

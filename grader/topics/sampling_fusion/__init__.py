@@ -1,1 +1,1 @@
-"""What `sampling_fusion` asks: its questions and all that they are judged by."""
+"""Ask the questions of `sampling_fusion`, and judge them."""

@@ -1,4 +1,4 @@
-"""What several numpy questions of sampling fusion share."""
+"""Share draws among numpy questions of sampling fusion."""
 
 import numpy as np
 
@@ -26,13 +26,13 @@ def filters(rng, n):
 
 
 def heavy_tail(rng):
-    """Three tokens near the best, and a crowd of which min-p at 0.3 leaves nothing, though it holds more than they do."""
+    """Draw three tokens near the best, and a crowd that min-p at 0.3 removes, though it holds more mass than they do."""
     x = np.concatenate((3.0 - 0.05 * np.arange(3), rng.uniform(0.9, 1.1, 30)))
     return rng.permutation(x), 1.0, 0, float(rng.uniform(0.56, 0.62)), 0.3
 
 
 def evenly(rng):
-    """A crowd at every height: a temperature off by a hundredth moves min-p's edge past one of them."""
+    """Draw a crowd at every height, so that a temperature off by a hundredth moves min-p's edge past one of them."""
     return (
         rng.permutation(np.linspace(0, 6, 400)),
         log_uniform(rng, 0.4, 1.6),

@@ -1,4 +1,4 @@
-"""How answers to several questions of sampling fusion go wrong."""
+"""Share mistakes among questions of sampling fusion."""
 
 import numpy as np
 
@@ -35,7 +35,7 @@ def flags(x, tokens, keep) -> np.ndarray:
 
 
 def nucleus(x, t, k, p, m, stays, always=True):
-    """The survivors where top-p keeps what `stays`, and the first."""
+    """Return the survivors if top-p keeps what `stays`, and the first token."""
     ranking = reference.Ranking.of(np.asarray(x, np.float64), t)
     keep = reference.kept(ranking, k, 1.0, m)
     limit = p * ranking.weight[: k or None].sum()
@@ -104,7 +104,7 @@ min_p_first = ruled(min_p_first=True)
 
 
 def mass_counted_twice(x, t, k, p, m):
-    """Where top-k asks for more tokens than there are, the mass of those that stay counts twice."""
+    """Count the mass of the kept tokens twice if top-k asks for more tokens than there are."""
     real = int(np.isfinite(np.asarray(x, np.float64)).sum())
     return survivors(x, t, (k, min(2 * p, 1.0) if (k or len(x)) > real else p, m))
 
@@ -158,7 +158,7 @@ READ_OTHERWISE = {
 
 
 def row_by_row(pick, cold=False):
-    """The tokens where `pick(inputs, i, x, t, u)` takes a row's; rows of temperature 0 are right, unless `cold`."""
+    """Return the tokens of `pick(inputs, i, x, t, u)`, row by row. Rows of temperature 0 are right, unless `cold`."""
 
     def wrong(inputs: dict, case: Case) -> dict:
         token = tokens_wanted(inputs, case)["token"]
@@ -185,7 +185,7 @@ def with_inputs(**changed):
 
 
 def of_equals(order):
-    """Of equal scores the one that comes first in `order(number of tokens)`; cold rows too."""
+    """Choose among equal scores the token that comes first in `order(number of tokens)`, in cold rows too."""
 
     def pick(inputs, i, x, t, u):
         s = x / t + gumbel_of(u) if t else x
@@ -235,7 +235,7 @@ ROUNDED_TO_FP16 = family(
 
 
 def of_each_row(*names: str) -> list:
-    """A mistake for each column of which every row has a number of its own."""
+    """Return a mistake for each column that has a separate number for every row."""
     return [
         family(
             f"one {name}", f"each row has a {name} of its own: {name}[b]", with_inputs(**{name: first_row})
@@ -257,7 +257,7 @@ STAND_INS = (-1e4, -1e9, float(np.finfo(np.float32).min))
 
 
 def above(number: float, nothing: int):
-    """The best score that lies above a number; `nothing` where none does."""
+    """Return the best score above a number, or `nothing`."""
 
     def pick(inputs, i, x, t, u):
         s = x / t + gumbel_of(u) if t else x
@@ -272,7 +272,7 @@ TEMPERATURES = (0.0, 0.3, 0.5, 0.7, 1.0, 1.3, 1.5, 1.7, 2.0)
 
 
 def among(stays, nothing: int = -1):
-    """The tokens drawn among those that `stays(x, t, top_k, top_p, min_p)` flags; `nothing` where it flags none."""
+    """Draw among the tokens that `stays(x, t, top_k, top_p, min_p)` flags, or return `nothing` if there is none."""
 
     def drawn(inputs, i, x, t, u):
         score = np.where(stays(x, t, *filters(inputs, i)), x / t + gumbel_of(u), -np.inf)
@@ -282,7 +282,7 @@ def among(stays, nothing: int = -1):
 
 
 def as_bits_order(x):
-    """Logits with -0.0 below 0.0, where the bits of a float have it."""
+    """Order logits by the bits of a float, with -0.0 below 0.0."""
     x = np.asarray(x, np.float64)
     return np.where((x == 0) & np.signbit(x), -1e-30, x)
 

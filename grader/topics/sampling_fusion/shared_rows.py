@@ -1,4 +1,4 @@
-"""What questions of sampling fusion share: rows."""
+"""Share rows and their scores among questions of sampling fusion."""
 
 import numpy as np
 
@@ -8,22 +8,23 @@ from grader.questions.draws import between
 from kernels.sampling_fusion import philox, reference
 from kernels.sampling_fusion.requests import Requests
 
-FP32 = 2.0**-20  # of a score: a few roundings to fp32
+FP32 = 2.0**-20  # of a score, for a few roundings to fp32
 
 
 UNIFORM = 2.0**-22  # of a uniform number near 1, where its logarithm is small and its rounding is not
-BORDER = 1e-4  # of the kept mass: a token this close to top-p's edge may be in or out
-STEP = 4.6566127342e-10  # Triton's: a little less than 2**-31, so that no uniform number is 1
-MARGIN = 2.0**-10  # between the scores of a close call; fp32 computes them to about 2**-17
+BORDER = 1e-4  # of the kept mass; a token this close to top-p's edge may be in or out
+STEP = 4.6566127342e-10  # Triton's, a little less than 2**-31, so that no uniform number is 1
+MARGIN = 2.0**-10  # between the scores of a close call, which fp32 computes to about 2**-17
 CONTENDERS = 4  # tokens of the largest noise
 TRIES = 64  # seeds looked through for one that tells
-LOWEST = float(np.finfo(np.float32).min)  # what some libraries ban a token with: low, and yet a logit
-FIRST_BANNED = 0.7  # of "mostly banned" rows: fewer tokens are left than top-k asks for
+LOWEST = float(np.finfo(np.float32).min)  # a score that some libraries ban a token with, low and yet a logit
+FIRST_BANNED = 0.7  # in "mostly banned" rows, where fewer tokens are left than top-k asks for
 BANNED = 0.3
 
 
 def uniform(seed, tokens: np.ndarray) -> np.ndarray:
-    """tl.rand in numpy: the first Philox word as a signed number, folded to [0, 1). Many seeds come as a column."""
+    """Return tl.rand in numpy: the first Philox word as a signed number, folded to [0, 1). Many seeds come as a
+    column."""
     key = np.asarray(seed, np.int64).astype(np.uint64)
     word = philox.philox(key, tokens, 0, 0)[0].view(np.int32).astype(np.int64)
     return np.where(word < 0, -word - 1, word) * STEP
@@ -39,7 +40,7 @@ def noise(seed, vocabulary: int) -> np.ndarray:
 
 
 def in_turn(rng: np.random.Generator, choices, count: int) -> np.ndarray:
-    """Each choice as often as the others, in no order: no case is without one of them by chance."""
+    """Draw each choice equally often, in random order, so that no case lacks one by chance."""
     return rng.permutation(np.resize(rng.permutation(choices), count))
 
 
@@ -49,7 +50,7 @@ def factors(rng: np.random.Generator, low: float, high: float, count: int) -> np
 
 
 def sometimes(rng: np.random.Generator, values: np.ndarray, off: float, each: int = 3) -> np.ndarray:
-    """One row in so many has its filter off."""
+    """Turn off the filter of one row in this many."""
     return np.where(in_turn(rng, np.arange(each), values.size) == 0, off, values)
 
 
@@ -66,7 +67,7 @@ def logits_for(case: Case, rng: np.random.Generator) -> np.ndarray:
         x = x / 3 + 3000
     if case.values == "equal":  # rows of one value, and rows of two
         x = np.where(np.arange(b)[:, None] % 2, rng.integers(1, 3, (b, v)), 1.0)
-    if case.values == "one value":  # so large that bf16 knows no halves of it
+    if case.values == "one value":  # so large that bf16 has no halves between
         x = np.full((b, v), 100.0)
     if case.values == "exact borders":  # rows of one value, and rows whose best is not the first
         x = np.full((b, v), 1.0) * rng.integers(-4, 5, (b, 1))
@@ -75,9 +76,9 @@ def logits_for(case: Case, rng: np.random.Generator) -> np.ndarray:
     if case.values == "far below zero":
         x = -np.exp(rng.uniform(np.log(1e31), np.log(1e37), (b, v)))
         x[1::2] = LOWEST
-    if case.values == "last bits":  # what is best stands in the last bit of its word of the mask
+    if case.values == "last bits":  # the best token is the last bit of its word of the mask
         x[:, 31::32] += 40
-    if case.values == "a warm tail":  # what is best lies beyond 16 bits
+    if case.values == "a warm tail":  # the best token's id needs more than 16 bits
         x[:, 1 << 16 :] += 40
     if case.values == "zeros":  # of both signs, and some lower
         x = rng.choice([0.0, -0.0, -0.0, -1.0], (b, v))
@@ -138,10 +139,10 @@ def plain_inputs(case: Case, rng: np.random.Generator) -> dict:
 
 
 def close_calls(inputs: dict, rng: np.random.Generator) -> dict:
-    """Logits made of the noise that is to come: T (s - noise), so that all scores s lie MARGIN apart.
+    """Make logits of the coming noise, T (s - noise), so that all scores s are MARGIN apart.
 
-    Where noise or temperature is a little off, another token wins, in almost every row. In every other row the
-    largest noise has the highest scores: it comes of uniform numbers near 1, which are the hard ones to get right.
+    If noise or temperature is slightly off, another token wins in almost every row. In every other row the largest
+    noise has the highest scores. It comes from uniform numbers near 1, which are the hard ones to get right.
     """
     b, v = inputs["logits"].shape
     g = noise(inputs["seed"][:, None], v)
@@ -190,7 +191,7 @@ def final_logits(inputs: dict, i: int) -> np.ndarray:
 
 
 def survivors(x, temperature: float, ask: tuple[int, float, float]) -> np.ndarray:
-    """Which tokens may still be drawn, as flags; `ask` is top-k, top-p and min-p."""
+    """Return the tokens that may still be drawn, as flags. `ask` is top-k, top-p and min-p."""
     ranking = reference.Ranking.of(np.asarray(x, np.float64), temperature)
     flags = np.zeros(len(x), bool)
     flags[ranking.token[reference.kept(ranking, *ask)]] = True
@@ -198,7 +199,7 @@ def survivors(x, temperature: float, ask: tuple[int, float, float]) -> np.ndarra
 
 
 def penalised(x, history, strengths: tuple[float, float, float]) -> np.ndarray:
-    """A row's logits after repetition, frequency and presence penalties of these strengths."""
+    """Return a row's logits after repetition, frequency and presence penalties of these strengths."""
     repetition, frequency, presence = strengths
     row = Requests.of(
         1, len(x), outputs=[history], repetition=repetition, frequency=frequency, presence=presence
@@ -207,14 +208,14 @@ def penalised(x, history, strengths: tuple[float, float, float]) -> np.ndarray:
 
 
 def filters(inputs: dict, i: int) -> tuple[int, float, float]:
-    """Top-k, top-p and min-p of row i; a question may ask for the first alone."""
+    """Return top-k, top-p and min-p of row i. A question may ask for the first alone."""
     if "top_p" not in inputs:
         return int(inputs["top_k"][i]), 1.0, 0.0
     return int(inputs["top_k"][i]), float(inputs["top_p"][i]), float(inputs["min_p"][i])
 
 
 def row_scores(inputs: dict, i: int) -> np.ndarray:
-    """What is maximised in row i; -inf for tokens that may not be drawn."""
+    """Return the scores that row i maximises, with -inf for tokens that may not be drawn."""
     x, t = final_logits(inputs, i), float(inputs["temperature"][i])
     if t == 0:
         return x
@@ -223,7 +224,7 @@ def row_scores(inputs: dict, i: int) -> np.ndarray:
 
 
 def best(scores: np.ndarray) -> int:
-    """Of equals the lowest id; -1 where nothing is left."""
+    """Return the best token, the lowest id among equals, or -1 if none is left."""
     return -1 if scores.max() == -np.inf else int(np.argmax(scores))
 
 
@@ -237,7 +238,8 @@ def exact(inputs: dict, case: Case, want: dict) -> dict:
 
 
 def agree(inputs: dict, case: Case, got: dict, want: dict) -> str:
-    """Empty where every row drew its token, or one whose score is as good to fp32; else the first row that did not."""
+    """Return an empty text if every row drew its token, or one with an equal score in fp32, else describe the first
+    row that did not."""
     pairs = zip(got["token"].astype(np.int64), want["token"].astype(np.int64), strict=True)
     for i, (mine, wanted) in enumerate(pairs):
         if mine == wanted:
@@ -255,7 +257,7 @@ def agree(inputs: dict, case: Case, got: dict, want: dict) -> str:
 
 
 def at_the_border(inputs: dict, i: int, near: float, mine: int, wanted: int) -> bool:
-    """Whether rounding alone decides if one of the two tokens survives the filter."""
+    """Return whether rounding alone decides if one of the two tokens survives the filter."""
     if "top_p" not in inputs or float(inputs["temperature"][i]) == 0:
         return False
     x, t = final_logits(inputs, i), float(inputs["temperature"][i])
@@ -268,18 +270,18 @@ def at_the_border(inputs: dict, i: int, near: float, mine: int, wanted: int) -> 
     )  # a top-p that is off has no edge
     s = np.where(wide, x / t + noise(int(inputs["seed"][i]), x.size), -np.inf)
     loose = wide & ~narrow
-    sure = np.where(narrow, s, -np.inf).max()  # the best of those that no rounding cuts
+    sure = np.where(narrow, s, -np.inf).max()  # the best token that no rounding cuts
     return bool((loose[mine] or loose[wanted]) and wide[mine] and s[mine] >= min(s[wanted], sure) - near)
 
 
 def whole(x: np.ndarray, temperature: float, k: int) -> bool:
-    """Whether top-p's masses are exact in any order: 2, 4, 8 ... equal tokens, each of weight 1."""
+    """Return whether top-p's masses are exact in any order: 2, 4, 8 ... equal tokens, each of weight 1."""
     weight = reference.Ranking.of(x, temperature).weight[: k or None]
     return bool((weight == 1).all()) and weight.size & (weight.size - 1) == 0
 
 
 def rounding(inputs: dict, i: int, s: np.ndarray, *tokens: int) -> float:
-    """How far fp32 may take the scores of these tokens apart: most where the uniform number lies close to 1."""
+    """Return how far fp32 may move the scores of these tokens apart, most if the uniform number is close to 1."""
     if float(inputs["temperature"][i]) == 0 and "allowed" not in inputs:
         return 0.0  # logits as they came
     finite = np.where(np.isfinite(s), np.abs(s), 0.0)

@@ -1,4 +1,4 @@
-"""The ladder: from a loop a beginner would write to the tuned kernel, one lever a rung."""
+"""List the ladder, from a loop a beginner would write to the tuned kernel, one lever a rung."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from importlib import import_module
 from kernels.gemm_tiling import cost
 from kernels.gemm_tiling.ladder.setting import Setting
 
-WARP, SECTOR = 32, 32  # lanes of a warp; bytes that one access to memory brings at least
+WARP, SECTOR = 32, 32  # lanes of a warp; bytes of the smallest memory access
 
 
 @dataclass(frozen=True)
@@ -16,14 +16,12 @@ class Rung:
     lever: str  # what it changes from the rung before
     file: str  # module of this folder
     setting: Setting
-    resident: (
-        int  # programs that a multiprocessor of an H100 or H200 runs at a time: registers and shared memory
-    )
-    # that a warp's load of its lanes' operand touches; None: whole tiles are loaded
+    resident: int  # programs that an SM of an H100 or H200 runs at a time, by registers and shared memory
+    # sectors that a warp's load of its lanes' operand touches; None means that whole tiles are loaded
     sectors: int | None = None
     hopper: bool = False  # sm_90 only
     size: int = 4096  # M = N = K of what it is timed on
-    aside: bool = False  # no rung: an earlier lever looked at again, where more depends on it
+    aside: bool = False  # not a rung, but an earlier lever looked at again, where more depends on it
 
     def run(self, a, b, out):
         """out = a @ b, for bf16 or fp16 with all rows side by side and sizes that are multiples of the tile."""
@@ -72,7 +70,7 @@ RUNGS = (
         1,
         hopper=True,
     ),
-    # At 4096 a wave that walks row by row already spans 8 rows of tiles, and groups win nothing; at 8192 it spans 4.
+    # At 4096 a wave that walks row by row already spans 8 rows of tiles, and groups win nothing. At 8192 it spans 4.
     Rung(
         "row by row at 8192",
         "no groups",
@@ -87,7 +85,7 @@ RUNGS = (
 
 
 def runnable(capability: tuple[int, int]) -> list[Rung]:
-    """The rungs that run on a GPU: the copy engine came with 9.0, and the last two are written for it alone."""
+    """Return the rungs that run on a GPU. The copy engine came with 9.0, and the last two are written for it alone."""
     return [
         r
         for r in RUNGS

@@ -10,9 +10,9 @@ class Setting:
     block_m: int
     block_n: int
     block_k: int = 1
-    group_m: int = 1  # 1: row by row
+    group_m: int = 1  # 1 is row by row
     warps: int = 4
-    stages: int = 1  # tiles in flight; 1: a tile is asked for when it is needed
+    stages: int = 1  # tiles in flight; with 1 a tile is requested when it is needed
 
     def tiles(self, out) -> int:
         return triton.cdiv(out.shape[0], self.block_m) * triton.cdiv(out.shape[1], self.block_n)
@@ -29,7 +29,7 @@ class Setting:
         }
 
     def check(self, a, b) -> None:
-        """The rungs carry no masks, so that each shows its one idea: whole tiles, rows side by side."""
+        """The rungs carry no masks, so that each shows its one idea. They need whole tiles and rows side by side."""
         (m, k), n = a.shape, b.shape[1]
         for name, size, block in (("M", m, self.block_m), ("N", n, self.block_n), ("K", k, self.block_k)):
             if size % block:

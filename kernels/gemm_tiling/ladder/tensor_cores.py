@@ -1,7 +1,7 @@
-"""The same tiles on the tensor cores: one instruction multiplies 64 rows by 16 numbers of K.
+"""Multiply the same tiles on the tensor cores, where one instruction multiplies 64 rows by 16 numbers of K.
 
-With one stage a tile is asked for when the one before is used up, and the tensor cores wait for memory. With
-more stages the next tiles are already on their way while this one is multiplied.
+With one stage a tile is requested when the one before is used up, and the tensor cores wait for memory. With more
+stages the next tiles are already in flight while this one is multiplied.
 """
 
 import triton

@@ -1,6 +1,6 @@
-"""A tile of C for each program: a number that was loaded once serves a whole row or column of the tile.
+"""Give each program a tile of C, so that a number loaded once serves a whole row or column of the tile.
 
-The products still run on the CUDA cores, one multiply-add for each lane and cycle: "ieee" keeps fp32 off the
+The products still run on the CUDA cores, one multiply-add for each lane and cycle, because "ieee" keeps fp32 off the
 tensor cores. With GROUP_M above 1, programs that run together share strips of A and B in the L2.
 """
 

@@ -1,6 +1,6 @@
-"""Tiles fetched by the copy engine (TMA, from sm_90 on): one thread names a tile, no thread computes addresses.
+"""Fetch tiles by the copy engine (TMA, from sm_90 on). One thread names a tile, and no thread computes addresses.
 
-What that frees, registers and instructions, is room for a larger tile.
+That frees registers and instructions, which leaves room for a larger tile.
 """
 
 import triton

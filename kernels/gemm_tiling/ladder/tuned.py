@@ -1,6 +1,6 @@
-"""The course's own kernel for Hopper: warps with one task each, and a program for each multiprocessor.
+"""Run the course's own kernel for Hopper, with one task for each warp and a program for each SM.
 
-A program that stays walks over tiles: while one tile's result is stored, the next one's operands arrive.
+A program that stays walks over tiles. While one tile's result is stored, the next one's operands arrive.
 """
 
 from kernels.gemm_tiling import hopper_gemm

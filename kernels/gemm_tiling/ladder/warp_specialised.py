@@ -1,7 +1,7 @@
-"""Warps with one task each, which plain Triton can't say on Hopper: one warp fetches, two warpgroups multiply.
+"""Give each warp one task, which plain Triton can't say on Hopper. One warp fetches, two warpgroups multiply.
 
-The fetching warp runs ahead until the ring of STAGES tiles is full; the multiplying ones never issue a copy. A
-program still owns one tile of C and ends with it: nobody fetches while the result is stored.
+The fetching warp runs ahead until the ring of STAGES tiles is full. The multiplying ones never issue a copy. A
+program still owns one tile of C and ends with it, so no warp fetches while the result is stored.
 """
 
 from triton.experimental import gluon
@@ -51,7 +51,7 @@ def _multiply(c_desc, buffers, rings, m, n, steps, WHICH: gl.constexpr):
         stage = step % STAGES
         mbarrier.wait(full.index(stage), step // STAGES & 1)
         acc = warpgroup_mma(a_ring.index(stage * CONSUMERS + WHICH), b_ring.index(stage), acc, is_async=True)
-        acc = warpgroup_mma_wait(1, deps=(acc,))  # the product before this one is done: its tiles may go
+        acc = warpgroup_mma_wait(1, deps=(acc,))  # the product before this one is done, so its tiles may go
         mbarrier.arrive(empty.index((step + STAGES - 1) % STAGES), pred=step > 0)
     acc = warpgroup_mma_wait(0, deps=(acc,))
     store(c_desc, buffers, acc, m + WHICH * ROWS, n, WHICH, 2)

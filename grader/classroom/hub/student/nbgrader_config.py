@@ -1,4 +1,4 @@
-"""nbgrader on a student's server: which course, and where its labs and hand-ins meet."""
+"""Configure nbgrader on a student's server: the course, and the folder where its labs and hand-ins meet."""
 
 import os
 

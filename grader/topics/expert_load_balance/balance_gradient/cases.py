@@ -1,4 +1,4 @@
-"""balance gradient: the inputs of its cases, and what they may cost."""
+"""Draw the inputs of *balance gradient* and limit their cost."""
 
 from kernels.expert_load_balance import reference
 

@@ -1,4 +1,4 @@
-"""balance gradient: how answers go wrong, a row each."""
+"""List the mistakes of *balance gradient*, a row each."""
 
 from grader.questions.rows import in_cells
 

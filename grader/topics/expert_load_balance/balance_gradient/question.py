@@ -1,4 +1,4 @@
-"""balance gradient: what is asked, and what each part is worth."""
+"""Ask *balance gradient*, and say what each part is worth."""
 
 import numpy as np
 

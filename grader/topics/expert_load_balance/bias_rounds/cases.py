@@ -1,4 +1,4 @@
-"""bias rounds: the inputs of its cases, and what they may cost."""
+"""Draw the inputs of *bias rounds* and limit their cost."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""bias rounds: how answers go wrong, a row each."""
+"""List the mistakes of *bias rounds*, a row each."""
 
 from grader.questions.rows import in_cells
 

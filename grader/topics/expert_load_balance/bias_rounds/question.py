@@ -1,4 +1,4 @@
-"""bias rounds: what is asked, and what each part is worth."""
+"""Ask *bias rounds*, and say what each part is worth."""
 
 import numpy as np
 

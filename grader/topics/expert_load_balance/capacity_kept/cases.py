@@ -1,4 +1,4 @@
-"""capacity kept: the inputs of its cases, and what they may cost."""
+"""Draw the inputs of *capacity kept* and limit their cost."""
 
 from grader.questions.draws import between, odd
 from grader.topics.expert_load_balance.shared_concepts import chosen

@@ -1,4 +1,4 @@
-"""capacity kept: how answers go wrong, a row each."""
+"""List the mistakes of *capacity kept*, a row each."""
 
 from grader.questions.rows import in_cells
 from grader.topics.expert_load_balance.capacity_kept.cases import capacity_kept

@@ -1,4 +1,4 @@
-"""capacity kept: what is asked, and what each part is worth."""
+"""Ask *capacity kept*, and say what each part is worth."""
 
 import numpy as np
 

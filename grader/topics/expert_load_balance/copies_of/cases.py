@@ -1,4 +1,4 @@
-"""copies of: the inputs of its cases, and what they may cost."""
+"""Draw the inputs of *copies of* and limit their cost."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""copies of: how answers go wrong, a row each."""
+"""List the mistakes of *copies of*, a row each."""
 
 from grader.questions.rows import in_cells
 

@@ -1,4 +1,4 @@
-"""copies of: what is asked, and what each part is worth."""
+"""Ask *copies of*, and say what each part is worth."""
 
 import numpy as np
 

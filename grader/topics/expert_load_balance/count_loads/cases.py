@@ -1,4 +1,4 @@
-"""count loads: the inputs of its cases, and what they may cost."""
+"""Draw the inputs of *count loads* and limit their cost."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""count loads: how answers go wrong, a row each."""
+"""List the mistakes of *count loads*, a row each."""
 
 from grader.questions.rows import in_cells
 

@@ -1,4 +1,4 @@
-"""count loads: what is asked, and what each part is worth."""
+"""Ask *count loads*, and say what each part is worth."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""dispatch tokens: how answers go wrong, a row each."""
+"""List the mistakes of *dispatch tokens*, a row each."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from grader.topics.expert_load_balance.shared_mistakes import EVERYBODY, NEEDED,
 
 
 def as_sent(each):
-    """A row for each choice: tokens with two experts on a rank come twice."""
+    """Return a row for each choice, so that a token with two experts on a rank comes twice."""
     per, found = each[0][2] // len(each), []
     for rank in range(len(each)):
         parts = [np.repeat(np.arange(len(c)), (c // per == rank).sum(axis=1)) for _, c, _ in each]
@@ -40,12 +40,12 @@ def first_rows(each):
 
 
 def other_ranks(each):
-    """As if expert e lay on rank e % ranks."""
+    """Place expert e on rank e % ranks."""
     return dispatched_rows(each, lambda experts: experts % len(each))
 
 
 def by_token(each):
-    """Every sender's rows one token after another, and cut as if they lay one rank after another."""
+    """Return every sender's rows one token after another, cut as if they were ordered by rank."""
     per, ranks, found = each[0][2] // len(each), len(each), [([], []) for _ in each]
     for x, chosen, _ in each:
         goes = to_ranks(chosen, per, ranks)

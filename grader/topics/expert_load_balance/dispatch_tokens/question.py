@@ -1,4 +1,4 @@
-"""dispatch tokens: what is asked, and what each part is worth."""
+"""Ask *dispatch tokens*, and say what each part is worth."""
 
 import numpy as np
 

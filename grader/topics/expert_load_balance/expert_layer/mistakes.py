@@ -1,4 +1,4 @@
-"""expert layer: how answers go wrong, a row each."""
+"""List the mistakes of *expert layer*, a row each."""
 
 import numpy as np
 

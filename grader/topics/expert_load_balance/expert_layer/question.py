@@ -1,4 +1,4 @@
-"""expert layer: what is asked, and what each part is worth."""
+"""Ask *expert layer*, and say what each part is worth."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""fixed dispatch: how answers go wrong, a row each."""
+"""List the mistakes of *fixed dispatch*, a row each."""
 
 import numpy as np
 

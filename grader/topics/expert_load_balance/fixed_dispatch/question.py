@@ -1,4 +1,4 @@
-"""fixed dispatch: what is asked, and what each part is worth."""
+"""Ask *fixed dispatch*, and say what each part is worth."""
 
 import numpy as np
 

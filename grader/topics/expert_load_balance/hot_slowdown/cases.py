@@ -1,4 +1,4 @@
-"""hot slowdown: the inputs of its cases, and what they may cost."""
+"""Draw the inputs of *hot slowdown* and limit their cost."""
 
 from grader.questions.draws import between
 

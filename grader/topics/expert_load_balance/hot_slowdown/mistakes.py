@@ -1,4 +1,4 @@
-"""hot slowdown: how answers go wrong, a row each."""
+"""List the mistakes of *hot slowdown*, a row each."""
 
 from grader.questions.rows import in_cells
 

@@ -1,4 +1,4 @@
-"""hot slowdown: what is asked, and what each part is worth."""
+"""Ask *hot slowdown*, and say what each part is worth."""
 
 from grader.questions import Call, NumpyQuestion, Part
 from grader.topics.expert_load_balance.hot_slowdown import cases

@@ -1,4 +1,4 @@
-"""layer time: the inputs of its cases, and what they may cost."""
+"""Draw the inputs of *layer time* and limit their cost."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""layer time: how answers go wrong, a row each."""
+"""List the mistakes of *layer time*, a row each."""
 
 from grader.questions.rows import in_cells
 from grader.topics.expert_load_balance.layer_time.cases import layer_time

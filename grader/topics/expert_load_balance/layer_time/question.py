@@ -1,4 +1,4 @@
-"""layer time: what is asked, and what each part is worth."""
+"""Ask *layer time*, and say what each part is worth."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""least hot share: the inputs of its cases, and what they may cost."""
+"""Draw the inputs of *least hot share* and limit their cost."""
 
 import math
 
@@ -7,7 +7,7 @@ from grader.topics.expert_load_balance.shared_concepts import hot, hot_slowdown
 
 
 def least_hot_share(top_k, experts, devices, slowdown):
-    """How much of all tokens the hot expert must take; infinite where even all of them are not enough."""
+    """Return how much of all tokens the hot expert must take, infinite if even all tokens aren't enough."""
     beside = experts // devices - 1  # experts that share its device
     fixed = beside * top_k / (experts - 1)
     share = (slowdown * top_k / devices - fixed) / (1 - beside / (experts - 1))

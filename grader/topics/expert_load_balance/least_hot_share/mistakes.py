@@ -1,4 +1,4 @@
-"""least hot share: how answers go wrong, a row each."""
+"""List the mistakes of *least hot share*, a row each."""
 
 from grader.questions.rows import in_cells
 

@@ -1,4 +1,4 @@
-"""least hot share: what is asked, and what each part is worth."""
+"""Ask *least hot share*, and say what each part is worth."""
 
 from grader.questions import Call, NumpyQuestion, Part
 from grader.questions.draws import between

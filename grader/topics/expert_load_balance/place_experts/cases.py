@@ -1,4 +1,4 @@
-"""place experts: the inputs of its cases, and what they may cost."""
+"""Draw the inputs of *place experts* and limit their cost."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""place experts: how answers go wrong, a row each."""
+"""List the mistakes of *place experts*, a row each."""
 
 from grader.questions.rows import in_cells
 

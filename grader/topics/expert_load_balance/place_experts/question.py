@@ -1,4 +1,4 @@
-"""place experts: what is asked, and what each part is worth."""
+"""Ask *place experts*, and say what each part is worth."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""replicated layer: how answers go wrong, a row each."""
+"""List the mistakes of *replicated layer*, a row each."""
 
 from grader.questions import Mistake
 from grader.questions.rows import edited

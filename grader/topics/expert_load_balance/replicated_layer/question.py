@@ -1,4 +1,4 @@
-"""replicated layer: what is asked, and what each part is worth."""
+"""Ask *replicated layer*, and say what each part is worth."""
 
 import numpy as np
 

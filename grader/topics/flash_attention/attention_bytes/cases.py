@@ -1,4 +1,4 @@
-"""attention bytes: the inputs of its cases, and what they may cost."""
+"""Draw the inputs of *attention bytes* and limit their cost."""
 
 from kernels.flash_attention import cost
 

@@ -1,4 +1,4 @@
-"""attention bytes: how answers go wrong, a row each."""
+"""List the mistakes of *attention bytes*, a row each."""
 
 from grader.questions import Mistake
 from grader.topics.flash_attention.attention_bytes.cases import state_bytes

@@ -1,4 +1,4 @@
-"""attention bytes: what is asked, and what each part is worth."""
+"""Ask *attention bytes*, and say what each part is worth."""
 
 from grader.questions import Call, NumpyQuestion, Part
 from grader.questions.draws import between

@@ -1,4 +1,4 @@
-"""backward: how answers go wrong, a row each."""
+"""List the mistakes of *backward*, a row each."""
 
 import itertools
 
@@ -103,7 +103,7 @@ def _never(scale: float) -> float:
 
 
 def _visited(tile: int):
-    """Keys that square tiles visit anyway: dq's by each tile of rows, dk's and dv's by each tile of keys."""
+    """Return the keys that square tiles visit anyway: dq's by each tile of rows, dk's and dv's by each tile of keys."""
 
     def wrong(inputs: dict, c: Case) -> dict:
         m, n = c.sizes["M"], c.sizes["N"]

@@ -1,4 +1,4 @@
-"""backward: what is asked, and what each part is worth."""
+"""Ask *backward*, and say what each part is worth."""
 
 from grader.questions import KernelQuestion, Part, Speed, Tensor, samples
 from grader.topics.flash_attention.backward import cases

@@ -1,4 +1,4 @@
-"""causal tiles: the inputs of its cases, and what they may cost."""
+"""Draw the inputs of *causal tiles* and limit their cost."""
 
 from grader.questions.draws import between
 from kernels.flash_attention import cost

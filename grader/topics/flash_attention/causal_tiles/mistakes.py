@@ -1,4 +1,4 @@
-"""causal tiles: how answers go wrong, a row each."""
+"""List the mistakes of *causal tiles*, a row each."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""causal tiles: what is asked, and what each part is worth."""
+"""Ask *causal tiles*, and say what each part is worth."""
 
 from grader.questions import Call, NumpyQuestion, Part
 from grader.questions.draws import between

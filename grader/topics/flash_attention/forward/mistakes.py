@@ -1,4 +1,4 @@
-"""forward: how answers go wrong, a row each."""
+"""List the mistakes of *forward*, a row each."""
 
 import itertools
 
@@ -67,7 +67,7 @@ def _beyond_the_diagonal(rows: int, keys: int):
 
 
 def _masked_with(number: float, rows: int, keys: int):
-    """Masked keys of the tiles that are visited count with such a score, those beyond N too, whose values are 0."""
+    """Give masked keys of visited tiles this score, keys beyond N too, whose values are 0."""
 
     def wrong(inputs: dict, c: Case) -> dict:
         q, k, v = for_all_heads(inputs)
@@ -98,7 +98,7 @@ def _ends(end):
 
 
 def _end_from_the_start(rows: int, keys: int):
-    """The walk over tiles of keys ends where it would if there were as many keys as queries."""
+    """End the walk over tiles of keys where it would end with as many keys as queries."""
 
     def wrong(inputs: dict, c: Case) -> dict:
         s, v = causal_scores(inputs, c)
@@ -126,13 +126,14 @@ def _undivided(inputs: dict, c: Case) -> dict:
 
 
 def maximum_when_it_came(s, tile: int):
-    """For each key the running maximum at the time of its tile: what is not rescaled stays weighed against it."""
+    """Return, for each key, the running maximum at its tile. Anything that isn't rescaled stays weighed against that
+    maximum."""
     tops = [s[..., : start + tile].max(-1, keepdims=True) for start in range(0, s.shape[-1], tile)]
     return np.concatenate([np.repeat(top, tile, -1) for top in tops], -1)[..., : s.shape[-1]]
 
 
 def not_rescaled(tile: int, scaled: str):
-    """Of the accumulator and the sum, those that are not in `scaled` keep what they had under an older maximum."""
+    """Leave the accumulator or the sum, unless named in `scaled`, at its weight under an older maximum."""
 
     def wrong(inputs: dict, c: Case) -> dict:
         s, v = causal_scores(inputs, c)

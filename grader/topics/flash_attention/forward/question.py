@@ -1,4 +1,4 @@
-"""forward: what is asked, and what each part is worth."""
+"""Ask *forward*, and say what each part is worth."""
 
 from grader.questions import KernelQuestion, Part, Speed, samples
 from grader.topics.flash_attention.forward import cases

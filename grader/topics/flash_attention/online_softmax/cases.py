@@ -1,4 +1,4 @@
-"""online softmax: the inputs of its cases, and what they may cost."""
+"""Draw the inputs of *online softmax* and limit their cost."""
 
 import numpy as np
 

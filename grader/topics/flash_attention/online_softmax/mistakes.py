@@ -1,4 +1,4 @@
-"""online softmax: how answers go wrong, a row each."""
+"""List the mistakes of *online softmax*, a row each."""
 
 from grader.questions import Mistake
 from grader.topics.flash_attention.online_softmax.cases import online_states

@@ -1,4 +1,4 @@
-"""online softmax: what is asked, and what each part is worth."""
+"""Ask *online softmax*, and say what each part is worth."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""split decode: how answers go wrong, a row each."""
+"""List the mistakes of *split decode*, a row each."""
 
 import itertools
 
@@ -103,7 +103,7 @@ def _bare_exp_of_lse(chunk: int):
 
 
 def _narrow_parts(chunk: int):
-    """Each split's accumulator rounded to fp16 after every tile of 64 keys; the parts joined as they should be."""
+    """Round each split's accumulator to fp16 after every tile of 64 keys, and join the parts correctly."""
 
     def wrong(inputs: dict, c: Case) -> dict:
         s, v = decode_scores(inputs, c)

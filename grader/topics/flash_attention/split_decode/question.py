@@ -1,4 +1,4 @@
-"""split decode: what is asked, and what each part is worth."""
+"""Ask *split decode*, and say what each part is worth."""
 
 from grader.questions import KernelQuestion, Part, Speed, Tensor, samples
 from grader.topics.flash_attention.shared import LESSON, within

@@ -1,4 +1,4 @@
-"""tiled attention: the inputs of its cases, and what they may cost."""
+"""Draw the inputs of *tiled attention* and limit their cost."""
 
 from kernels.flash_attention import reference_tiles
 
@@ -15,6 +15,6 @@ def heads(rng, length, keys, d, spread=1.0):
 
 
 def far_below(rng, length, keys, d):
-    """Every score some -500: nothing of it is left beside a maximum of 0."""
+    """Draw scores near -500, whose weights vanish next to a maximum of 0."""
     q, k, v = heads(rng, length, keys, d, 0.5)
     return 30.0 + q, -30.0 * 500 / (900 * d**0.5) - k, v

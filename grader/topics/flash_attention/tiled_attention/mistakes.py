@@ -1,4 +1,4 @@
-"""tiled attention: how answers go wrong, a row each."""
+"""List the mistakes of *tiled attention*, a row each."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""tiled attention: what is asked, and what each part is worth."""
+"""Ask *tiled attention*, and say what each part is worth."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""window softcap: how answers go wrong, a row each."""
+"""List the mistakes of *window softcap*, a row each."""
 
 import itertools
 
@@ -52,7 +52,7 @@ def _seen(c: Case) -> np.ndarray:
 
 
 def _stood_for(number: float, rows: int, keys: int):
-    """Masked keys of the tiles that are visited count with such a score, those beyond N too, whose values are 0."""
+    """Give masked keys of visited tiles this score, keys beyond N too, whose values are 0."""
 
     def wrong(inputs: dict, c: Case) -> dict:
         s, v = _capped(inputs, c)
@@ -112,7 +112,7 @@ def _of_both_signs(x):
 
 
 def _empty_first_tile(rows: int, keys: int):
-    """A row whose first tile holds none of its keys: -inf minus -inf is NaN, and stays."""
+    """Return NaN for a row whose first tile holds none of its keys, since -inf minus -inf is NaN and stays."""
 
     def wrong(inputs: dict, c: Case) -> dict:
         (s, v), seen = _capped(inputs, c), _seen(c)

@@ -1,4 +1,4 @@
-"""window softcap: what is asked, and what each part is worth."""
+"""Ask *window softcap*, and say what each part is worth."""
 
 from grader.questions import KernelQuestion, Part
 from grader.topics.flash_attention.shared import LESSON, QKV, O, case, operands, useful, within

@@ -1,4 +1,4 @@
-"""block scaled gemm: the inputs of its cases, and what they may cost."""
+"""Draw the inputs of *block scaled gemm* and limit their cost."""
 
 import math
 
@@ -21,7 +21,7 @@ from grader.topics.gemm_tiling.shared import (
 from kernels.gemm_tiling import cost, reference
 
 SCALE_BLOCK = reference.SCALE_BLOCK
-WHOLE = "small whole numbers"  # which no tensor core rounds: what is lost is lost with the scales
+WHOLE = "small whole numbers"  # which no tensor core rounds, so the only losses come from the scales
 
 
 def scaled_operands(case: Case, rng: np.random.Generator) -> dict:
@@ -54,15 +54,15 @@ def scaled_product(inputs: dict, case: Case) -> dict:
     return {"c": reference.block_scaled_gemm(inputs["a"], inputs["b"], inputs["sa"], inputs["sb"])}
 
 
-FP8_SUM = 2.0**-9  # of the sum of |a||b|: see scaled_within
+FP8_SUM = 2.0**-9  # of the sum of |a||b|; see scaled_within
 
 
 def scaled_within(inputs: dict, case: Case, want: dict) -> dict:
     """One rounding to C's dtype, and what a Hopper tensor core loses inside one block of 128.
 
-    It lines the 32 products of an instruction up with the largest number and keeps some 13 bits below it: where all are
-    positive and the sum is the largest, each of the four instructions of a block loses half of 2**-13 of the sum for each
-    product, 2**-9 of what the block holds by its end. Summed so, right answers reach three quarters of this limit.
+    It lines the 32 products of an instruction up with the largest number and keeps some 13 bits below it. If all are
+    positive and the sum is the largest, each of the four instructions of a block loses half of 2**-13 of the sum for
+    each product, 2**-9 of the sum at the block's end. Summed so, right answers reach three quarters of this limit.
     """
     size = {name: np.abs(inputs[name].astype(np.float64)) for name in ("a", "b")}
     terms = reference.block_scaled_gemm(size["a"], size["b"], inputs["sa"], inputs["sb"])
@@ -127,7 +127,7 @@ def hidden_scaled(rng: np.random.Generator) -> list[Case]:
 
 
 def metered_scaled(rng: np.random.Generator) -> Case:
-    """Near 540 x 540 x 300: large enough for tiles of 128, and K fills no block of scales."""
+    """Draw sizes near 540 x 540 x 300, large enough for tiles of 128, and K fills no block of scales."""
     m, n, k = between(rng, 516, 570), between(rng, 516, 570), between(rng, 260, 380)
     return Case(sizes(m, n, k), "bf16", sm_count=between(rng, 14, 20), kind="the metered size")
 
@@ -192,7 +192,7 @@ def scaled_traffic(case: Case) -> list[Budget]:
 
 
 def scaled_reuse(case: Case) -> list[Budget]:
-    """Where there is no clock: the loads of 64 x 64 tiles with their scales, and products in tl.dot."""
+    """Replace the clock by counts: the loads of 64 x 64 tiles with their scales, and matmuls in tl.dot."""
     m, n, k = mnk(case)
     most = cost.tile_loads(m, n, k, 64, 64) + 4 * 2 * sum(cost.scale_loads(m, n, k, 64, 64))
     return [

@@ -1,4 +1,4 @@
-"""block scaled gemm: how answers go wrong, a row each."""
+"""List the mistakes of *block scaled gemm*, a row each."""
 
 import numpy as np
 
@@ -36,7 +36,8 @@ def _scaled_part(k_end):
 
 
 def _scale_a_step(block: int, apart: int = 1):
-    """Blocks of another length than a scale's along K, each scaled by the next scale but `apart` - 1; none is left: 0."""
+    """Step along K in blocks of another length than a scale's, each scaled by the next scale but `apart` - 1, or by 0
+    if none is left."""
 
     def wrong(inputs: dict, case: Case) -> dict:
         total, columns = 0.0, np.arange(case.sizes["N"]) // reference.SCALE_BLOCK
@@ -70,7 +71,7 @@ def _scaled_narrow(dtype: str):
 
 
 def _scales_in(dtype: str):
-    """The product of both scales rounded: in fp16 2**-25 is 0 and 2**16 infinite, in bf16 three digits are left."""
+    """Round the product of both scales: in fp16 2**-25 is 0 and 2**16 infinite, in bf16 three digits are left."""
 
     def wrong(inputs: dict, case: Case) -> dict:
         total, block = 0.0, reference.SCALE_BLOCK

@@ -1,4 +1,4 @@
-"""block scaled gemm: what is asked, and what each part is worth."""
+"""Ask *block scaled gemm*, and say what each part is worth."""
 
 import math
 

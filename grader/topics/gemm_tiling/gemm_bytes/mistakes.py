@@ -1,4 +1,4 @@
-"""gemm bytes: how answers go wrong, a row each."""
+"""List the mistakes of *gemm bytes*, a row each."""
 
 from grader.questions import Mistake
 from kernels.gemm_tiling import cost

@@ -1,4 +1,4 @@
-"""reuse: how answers go wrong, a row each."""
+"""List the mistakes of *reuse*, a row each."""
 
 from grader.questions import Mistake
 

@@ -1,4 +1,4 @@
-"""tile loads: how answers go wrong, a row each."""
+"""List the mistakes of *tile loads*, a row each."""
 
 from grader.questions import Mistake
 from kernels.gemm_tiling import cost

@@ -1,4 +1,4 @@
-"""tiled gemm: the inputs of its cases, and what they may cost."""
+"""Draw the inputs of *tiled gemm* and limit their cost."""
 
 import math
 
@@ -20,14 +20,14 @@ from grader.topics.gemm_tiling.shared import (
 )
 from kernels.gemm_tiling import cost, reference
 
-FP32_SUM = 2.0**-16  # of the sum of |a||b|: any order of an fp32 sum stays within, a 16-bit one does not
+FP32_SUM = 2.0**-16  # of the sum of |a||b|; any order of an fp32 sum stays within, a 16-bit one does not
 
 
-LARGEST_BLOCK = 256  # no tile is wider: 256 j + 1 is one more than a multiple of every block
+LARGEST_BLOCK = 256  # no tile is wider, and 256 j + 1 is one more than a multiple of every block
 
 
 def operands(case: Case, rng: np.random.Generator) -> dict:
-    """A and B as the case names them: normal numbers, positive ones near 1, or one that dwarfs the rest."""
+    """Draw A and B as the case names them: normal numbers, positive ones near 1, or one that dwarfs the rest."""
     m, n, k = (case.sizes[s] for s in "MNK")
     found = {}
     for name, shape in (("a", (m, k)), ("b", (k, n))):
@@ -62,7 +62,7 @@ def within(inputs: dict, case: Case, want: dict) -> dict:
 
 
 def hidden_products(rng: np.random.Generator) -> list[Case]:
-    """Fresh sizes each time; each case is here for a mistake that no other one is sure to catch."""
+    """Draw fresh sizes each time. Each case catches a mistake that no other one is sure to catch."""
 
     def any_size() -> int:
         return between(rng, 17, 130)
@@ -73,7 +73,7 @@ def hidden_products(rng: np.random.Generator) -> list[Case]:
     long_k = 8 * between(rng, 560, 700) + 1
     return [
         Case(sizes(odd(rng, 17, 129), odd(rng, 17, 129), odd(rng, 140, 260)), "bf16", kind="odd sizes"),
-        # of one row or column people write a kernel apart: it needs a K beyond any block too
+        # people write a separate kernel for one row or column, so this needs a K beyond any block too
         Case(sizes(1, odd(rng, 17, 129), odd(rng, 261, 399)), kind="a single row"),
         Case(sizes(odd(rng, 17, 129), 1, odd(rng, 261, 399)), "bf16", kind="a single column"),
         Case(sizes(64, 96, between(rng, 1, 15)), kind="K shorter than a block"),
@@ -139,11 +139,11 @@ def hidden_products(rng: np.random.Generator) -> list[Case]:
 
 
 ORDER = "the order of the programs: a wave should cover a square patch of tiles, not a long row of them"
-PATCH, MARGIN = 64, 1.3  # a wave's patch is made of 64 x 64 tiles; order at the edges costs up to a third
+PATCH, MARGIN = 64, 1.3  # a wave's patch is made of 64 x 64 tiles, and order at the edges costs up to a third
 
 
 def metered_product(rng: np.random.Generator) -> Case:
-    """Near 1000 x 4100 x 80: long rows of tiles, so that walking along them shows in what a wave touches."""
+    """Draw sizes near 1000 x 4100 x 80, with long rows of tiles, so that walking along them shows in a wave's bytes."""
     m, n, k = between(rng, 970, 1022), between(rng, 4050, 4110), between(rng, 66, 94)
     return Case(sizes(m, n, k), sm_count=between(rng, 30, 34), kind="the metered size")
 
@@ -192,7 +192,7 @@ def traffic(case: Case) -> list[Budget]:
 
 
 def reuse(case: Case) -> list[Budget]:
-    """Where there is no clock, what speed comes from: the loads of a 128 x 64 tile, and products in tl.dot."""
+    """Replace the clock by the sources of speed: the loads of a 128 x 64 tile, and matmuls in tl.dot."""
     m, n, k = mnk(case)
     loads = 2 * max(cost.tile_loads(m, n, k, *tile) for tile in ((128, 64), (64, 128)))
     return [
@@ -209,7 +209,7 @@ def reuse(case: Case) -> list[Budget]:
 
 
 def grouping(case: Case) -> list[Budget]:
-    """Unique bytes of all waves: square patches of 64 x 64 tiles, and 30%."""
+    """Limit the unique bytes of all waves to square patches of 64 x 64 tiles, plus 30%."""
     m, n, k = mnk(case)
     most = MARGIN * cost.patch_bytes_per_wave(m, n, k, PATCH, case.sm_count)
     side = PATCH * math.sqrt(case.sm_count)

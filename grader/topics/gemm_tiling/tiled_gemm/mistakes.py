@@ -1,4 +1,4 @@
-"""tiled gemm: how answers go wrong, a row each."""
+"""List the mistakes of *tiled gemm*, a row each."""
 
 import numpy as np
 
@@ -22,7 +22,7 @@ def _partial(k_end):
 
 
 def _narrow(dtype: str, block: int):
-    """The running sum rounded to `dtype` after each block of K; "c": to C's own."""
+    """Round the running sum to `dtype` after each block of K, or to C's own with "c"."""
 
     def wrong(inputs: dict, case: Case) -> dict:
         to = DTYPES[case.dtypes.get("c", case.dtype) if dtype == "c" else dtype]
@@ -60,7 +60,7 @@ def _operands_in(dtype: str):
 
 
 def _nan_in_the_tail(block: int):
-    """Masked lanes hold anything: NaN for every element wherever K fills no block."""
+    """Fill masked lanes with anything: NaN for every element wherever K fills no block."""
 
     def wrong(inputs: dict, case: Case) -> dict:
         found = product(inputs, case)

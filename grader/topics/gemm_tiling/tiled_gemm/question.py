@@ -1,4 +1,4 @@
-"""tiled gemm: what is asked, and what each part is worth."""
+"""Ask *tiled gemm*, and say what each part is worth."""
 
 from grader.questions import Case, KernelQuestion, Part, Speed, Tensor, samples
 from grader.topics.gemm_tiling.shared import COMPILED, LARGE, LESSON, sizes, useful

@@ -1,4 +1,4 @@
-"""tiled matmul: the inputs of its cases, and what they may cost."""
+"""Draw the inputs of *tiled matmul* and limit their cost."""
 
 import numpy as np
 
@@ -10,11 +10,11 @@ def matrices(rng, m, n, k):
 
 
 def step_loads(m, n, k, bm, bn, bk, of_b=1) -> np.ndarray:
-    """Elements that each tile loads at each step: (rows of tiles, columns of tiles, steps along K)."""
+    """Return the elements that each tile loads at each step: (rows of tiles, columns of tiles, steps along K)."""
     rows, columns, steps = (np.diff([*range(0, size, b), size]) for size, b in ((m, bm), (n, bn), (k, bk)))
     return (rows[:, None, None] + of_b * columns[None, :, None]) * steps[None, None, :]
 
 
 def tiled_product(a, b, bm, bn, bk):
-    """What tiled_matmul must return: the product, and what each tile loads at each step along K."""
+    """Return the expected result of tiled_matmul: the matmul, and the loads of each tile at each step along K."""
     return reference.gemm(a, b), step_loads(len(a), b.shape[1], len(b), bm, bn, bk)

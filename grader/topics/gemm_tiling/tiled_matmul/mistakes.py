@@ -1,4 +1,4 @@
-"""tiled matmul: how answers go wrong, a row each."""
+"""List the mistakes of *tiled matmul*, a row each."""
 
 from grader.questions import Mistake
 from grader.topics.gemm_tiling.tiled_matmul.cases import step_loads

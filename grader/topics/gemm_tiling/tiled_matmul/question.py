@@ -1,4 +1,4 @@
-"""tiled matmul: what is asked, and what each part is worth."""
+"""Ask *tiled matmul*, and say what each part is worth."""
 
 import numpy as np
 

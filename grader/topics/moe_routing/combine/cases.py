@@ -1,4 +1,4 @@
-"""combine: the inputs of its cases, and what they may cost."""
+"""Draw the inputs of *combine* and limit their cost."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ def combine(rows, place, weights):
 
 
 def back(rng, tokens, experts_, k, tile, padding=0.0, hidden=4):
-    """Rows as experts leave them, their places and the weights; `padding` is what padded rows hold."""
+    """Draw rows as experts leave them, their row numbers and the weights. `padding` fills padded rows."""
     found = reference.order(chosen(rng, tokens, experts_, k), experts_, tile)
     rows = rng.standard_normal((found.rows, hidden))
     rows[found.picks == reference.EMPTY] = padding
@@ -20,7 +20,7 @@ def back(rng, tokens, experts_, k, tile, padding=0.0, hidden=4):
 
 
 def unbounded(rng):
-    """Rows that somebody waits for hold infinities and a NaN, one of them with a weight of 0."""
+    """Put infinities and a NaN into used rows, one of them with a weight of 0."""
     rows, place, weights = back(rng, 12, 6, 2, 8, padding=np.nan)
     rows[place[0, 0], 0], rows[place[3, 1], 1], rows[place[5, 0], 2] = np.inf, -np.inf, np.nan
     rows[place[7, 1]], weights[7, 1] = np.inf, 0.0

@@ -1,4 +1,4 @@
-"""combine: how answers go wrong, a row each."""
+"""List the mistakes of *combine*, a row each."""
 
 from grader.questions.rows import in_cells
 

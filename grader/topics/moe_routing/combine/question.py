@@ -1,4 +1,4 @@
-"""combine: what is asked, and what each part is worth."""
+"""Ask *combine*, and say what each part is worth."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""count: the inputs of its cases, and what they may cost."""
+"""Draw the inputs of *count* and limit their cost."""
 
 from kernels.moe_routing import reference
 

@@ -1,4 +1,4 @@
-"""count: how answers go wrong, a row each."""
+"""List the mistakes of *count*, a row each."""
 
 from grader.questions.rows import in_cells
 from grader.topics.moe_routing.count.cases import loads_and_offsets

@@ -1,4 +1,4 @@
-"""count: what is asked, and what each part is worth."""
+"""Ask *count*, and say what each part is worth."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""experts: how answers go wrong, a row each."""
+"""List the mistakes of *experts*, a row each."""
 
 from grader.questions.rows import in_cells
 

@@ -1,4 +1,4 @@
-"""experts: what is asked, and what each part is worth."""
+"""Ask *experts*, and say what each part is worth."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""fused combine: how answers go wrong, a row each."""
+"""List the mistakes of *fused combine*, a row each."""
 
 from collections.abc import Callable
 
@@ -35,7 +35,7 @@ def as_they_lie(inputs: dict, case: Case) -> dict:
 
 
 def in_rows_dtype(inputs: dict, case: Case) -> dict:
-    """A running sum in the dtype of the rows, rounded after every pick."""
+    """Keep the running sum in the dtype of the rows, rounded after every pair."""
     to, total = DTYPES[case.dtype], np.zeros((case.sizes["T"], case.sizes["H"]))
     rows, weights = picked(inputs)
     with np.errstate(over="ignore", invalid="ignore"):

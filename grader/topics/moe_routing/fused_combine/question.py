@@ -1,4 +1,4 @@
-"""fused combine: what is asked, and what each part is worth."""
+"""Ask *fused combine*, and say what each part is worth."""
 
 from grader.questions import KernelQuestion, Part, Speed, Tensor
 from grader.topics.moe_routing.fused_combine import cases

@@ -1,4 +1,4 @@
-"""grouped gemm: how answers go wrong, a row each."""
+"""List the mistakes of *grouped gemm*, a row each."""
 
 from collections.abc import Callable
 
@@ -45,7 +45,7 @@ def part(end: Callable, start: Callable = lambda h: 0) -> Callable:
 
 
 def narrow(dtype: str, block: int) -> Callable:
-    """Running sums rounded to `dtype` after each `block` numbers; "x": to the dtype of x."""
+    """Round running sums to `dtype` after each `block` numbers, or to the dtype of x with "x"."""
 
     def wrong(inputs: dict, case: Case) -> dict:
         to, sums = DTYPES[case.dtype if dtype == "x" else dtype], 0.0
@@ -59,7 +59,7 @@ def narrow(dtype: str, block: int) -> Callable:
 
 
 def tail_unset(block: int) -> Callable:
-    """Masked lanes hold anything: NaN everywhere where H fills no block."""
+    """Fill masked lanes with anything: NaN everywhere where H fills no block."""
 
     def wrong(inputs: dict, case: Case) -> dict:
         rows, gate, up = products_of(inputs, case)
@@ -71,7 +71,8 @@ def tail_unset(block: int) -> Callable:
 
 
 def padding_written(by: Callable) -> Callable:
-    """Rows without a pick written as well, where their tile is somebody's: by(what a row of nothing gives, what token 0 gives)."""
+    """Write rows without a pair as well, in tiles that have an expert: by(the result of an empty row, the result of
+    token 0)."""
 
     def wrong(inputs: dict, case: Case) -> dict:
         picks, tiles = inputs["picks"], np.arange(len(inputs["picks"])) // case.sizes["TILE"]
@@ -84,7 +85,7 @@ def padding_written(by: Callable) -> Callable:
 
 
 def more_loads(most: int) -> Callable:
-    """An answer that is right where no expert has more tokens than that."""
+    """Answer right only while no expert has more tokens than that."""
     return lambda question, case: max(loads_of(case), default=0) > most
 
 

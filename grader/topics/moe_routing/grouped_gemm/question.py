@@ -1,4 +1,4 @@
-"""grouped gemm: what is asked, and what each part is worth."""
+"""Ask *grouped gemm*, and say what each part is worth."""
 
 from grader.questions import KernelQuestion, Part, Speed, Tensor
 from grader.topics.moe_routing.grouped_gemm import cases

@@ -1,4 +1,4 @@
-"""layer share: the inputs of its cases, and what they may cost."""
+"""Draw the inputs of *layer share* and limit their cost."""
 
 from grader.questions.draws import between
 
@@ -14,7 +14,8 @@ NAMES = ("norm", "attention", "moe.router", "moe.order", "moe.experts", "moe.com
 
 
 def events(rng, blocks, shuffled=False):
-    """A step of some blocks, with gaps between what runs, that begins anywhere; `shuffled`: nor is the first listed first."""
+    """Draw a step of some blocks, with gaps between launches, from any start. With `shuffled` the first isn't listed
+    first."""
     at, found = rng.uniform(5, 500), []
     for name in [name for _ in range(blocks) for name in NAMES] + ["logits"]:
         us = float(rng.uniform(2, 60))
@@ -25,7 +26,8 @@ def events(rng, blocks, shuffled=False):
 
 
 def beside(rng):
-    """A step in which a copy runs beside all else and ends last, and names are much like the layer's and its experts'."""
+    """Draw a step in which a copy runs in parallel with everything and ends last, with names much like the layer's
+    and its experts'."""
     found = events(rng, 2)
     end = found[-1][1] + found[-1][2]
     alike = [("moe", 3.0), ("moefier", 4.0), ("shared.experts", 5.0), ("moe.experts.copy", 6.0)]

@@ -1,4 +1,4 @@
-"""layer share: how answers go wrong, a row each."""
+"""List the mistakes of *layer share*, a row each."""
 
 from grader.questions.rows import in_cells
 

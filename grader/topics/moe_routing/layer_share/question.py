@@ -1,4 +1,4 @@
-"""layer share: what is asked, and what each part is worth."""
+"""Ask *layer share*, and say what each part is worth."""
 
 import numpy as np
 

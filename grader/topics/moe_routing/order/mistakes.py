@@ -1,4 +1,4 @@
-"""order: how answers go wrong, a row each."""
+"""List the mistakes of *order*, a row each."""
 
 from collections.abc import Callable
 
@@ -76,7 +76,8 @@ def slot_by_slot(chosen: np.ndarray) -> np.ndarray:
 
 
 def by_blocks(size: int, before: Callable) -> Callable:
-    """Rows as blocks of tokens make them, where `before`(counts of all blocks, block) stands for the picks of earlier ones."""
+    """Compute rows as blocks of tokens do, where `before`(counts of all blocks, block) gives the pairs of earlier
+    blocks."""
 
     def wrong(inputs: dict, case: Case) -> dict:
         right, (e, length) = would()(inputs, case), (case.sizes["E"], rows(case.sizes))
@@ -104,7 +105,8 @@ def own_block_too(counts: np.ndarray, block: int) -> np.ndarray:
 
 
 def cleared(start: Callable, step: Callable) -> Callable:
-    """Owners of which each program clears some, from start(program) on in steps of step(programs): others hold anything."""
+    """Clear owners in parts: each program clears from start(program) on in steps of step(programs), and the others
+    hold anything."""
 
     def wrong(inputs: dict, case: Case) -> dict:
         right = would()(inputs, case)

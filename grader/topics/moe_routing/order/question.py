@@ -1,4 +1,4 @@
-"""order: what is asked, and what each part is worth."""
+"""Ask *order*, and say what each part is worth."""
 
 from grader.questions import Case, KernelQuestion, Part, Speed, Tensor
 from grader.topics.moe_routing.order import cases

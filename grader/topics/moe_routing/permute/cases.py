@@ -1,4 +1,4 @@
-"""permute: the inputs of its cases, and what they may cost."""
+"""Draw the inputs of *permute* and limit their cost."""
 
 from kernels.moe_routing import reference
 

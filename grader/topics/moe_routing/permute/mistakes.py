@@ -1,4 +1,4 @@
-"""permute: how answers go wrong, a row each."""
+"""List the mistakes of *permute*, a row each."""
 
 from grader.questions.rows import in_cells
 from grader.topics.moe_routing.permute import cases

@@ -1,4 +1,4 @@
-"""permute: what is asked, and what each part is worth."""
+"""Ask *permute*, and say what each part is worth."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""route: the inputs of its cases, and what they may cost."""
+"""Draw the inputs of *route* and limit their cost."""
 
 import numpy as np
 
@@ -14,7 +14,7 @@ def route(x, router, k, softmax_first):
 
 
 def router(rng, tokens, experts, hidden, shift=0.0):
-    """Tokens and a router; `shift` is added to every logit by a column of ones."""
+    """Draw tokens and a router. A column of ones adds `shift` to every logit."""
     x, w = rng.standard_normal((tokens, hidden)), rng.standard_normal((experts, hidden))
     if shift:
         x[:, 0], w[:, 0] = 1.0, shift

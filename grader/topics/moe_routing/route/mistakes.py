@@ -1,4 +1,4 @@
-"""route: how answers go wrong, a row each."""
+"""List the mistakes of *route*, a row each."""
 
 from grader.questions.rows import in_cells
 from grader.topics.moe_routing.route import cases

@@ -1,4 +1,4 @@
-"""route: what is asked, and what each part is worth."""
+"""Ask *route*, and say what each part is worth."""
 
 import numpy as np
 

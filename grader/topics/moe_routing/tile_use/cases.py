@@ -1,4 +1,4 @@
-"""tile use: the inputs of its cases, and what they may cost."""
+"""Draw the inputs of *tile use* and limit their cost."""
 
 import math
 
@@ -19,7 +19,8 @@ def loads(rng, experts_, least=0, most=60):
 
 
 def just_above(rng) -> list[int]:
-    """Loads of eight experts whose mean, and 1.25 times it, lie a little above whole numbers; one load lies above both."""
+    """Draw loads of eight experts whose mean, and 1.25 times it, are slightly above whole numbers. One load is above
+    both."""
     mean = 4 * between(rng, 2, 6)
     loads = [mean - 3] * 7 + [mean + 22]
     return [loads[i] for i in rng.permutation(8)]

@@ -1,4 +1,4 @@
-"""tile use: how answers go wrong, a row each."""
+"""List the mistakes of *tile use*, a row each."""
 
 from grader.questions.rows import in_cells
 

@@ -1,4 +1,4 @@
-"""audit: how answers go wrong, a row each."""
+"""List the mistakes of *audit*, a row each."""
 
 from grader.questions.rows import in_cells
 

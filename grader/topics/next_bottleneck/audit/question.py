@@ -1,4 +1,4 @@
-"""audit: what is asked, and what each part is worth."""
+"""Ask *audit*, and say what each part is worth."""
 
 from grader.questions import Call, NumpyQuestion, Part
 from grader.topics.next_bottleneck.audit import cases

@@ -1,4 +1,4 @@
-"""best cure: the reference, and the inputs of its cases."""
+"""Compute the reference of *best cure* and draw its inputs."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""best cure: how answers go wrong, a row each."""
+"""List the mistakes of *best cure*, a row each."""
 
 from grader.questions.rows import in_cells
 

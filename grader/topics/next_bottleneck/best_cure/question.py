@@ -1,4 +1,4 @@
-"""best cure: what is asked, and what each part is worth."""
+"""Ask *best cure*, and say what each part is worth."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""chunked prompt: the reference, and the inputs of its cases."""
+"""Compute the reference of *chunked prompt* and draw its inputs."""
 
 
 def chunked_prompt(prompt, chunk, running, weights_s, token_s):

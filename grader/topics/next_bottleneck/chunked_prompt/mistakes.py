@@ -1,4 +1,4 @@
-"""chunked prompt: how answers go wrong, a row each."""
+"""List the mistakes of *chunked prompt*, a row each."""
 
 from grader.questions.rows import in_cells
 

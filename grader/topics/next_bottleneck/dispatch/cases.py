@@ -1,4 +1,4 @@
-"""dispatch: the reference, and the inputs of its cases."""
+"""Compute the reference of *dispatch* and draw its inputs."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ def dispatch(request, least, most, multiple, seconds):
 
 
 def table(rng, kernels, features, valid):
-    """Draw a request, and rules of which `valid` kernels allow it; each other one breaks one rule or two."""
+    """Draw a request, and rules that allow `valid` kernels. Each other kernel breaks one rule or two."""
     request = rng.integers(2, 40, features) * 8
     least, most = request - rng.integers(1, 9, (2, kernels, features)) * [[[1]], [[-1]]]
     multiple = rng.choice([1, 2, 4, 8], (kernels, features))

@@ -1,4 +1,4 @@
-"""dispatch: how answers go wrong, a row each."""
+"""List the mistakes of *dispatch*, a row each."""
 
 from grader.questions.rows import in_cells
 

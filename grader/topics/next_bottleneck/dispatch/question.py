@@ -1,4 +1,4 @@
-"""dispatch: what is asked, and what each part is worth."""
+"""Ask *dispatch*, and say what each part is worth."""
 
 import numpy as np
 

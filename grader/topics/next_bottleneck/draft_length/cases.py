@@ -1,4 +1,4 @@
-"""draft length: the reference, and the inputs of its cases."""
+"""Compute the reference of *draft length* and draw its inputs."""
 
 import numpy as np
 

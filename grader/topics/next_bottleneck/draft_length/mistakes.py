@@ -1,4 +1,4 @@
-"""draft length: how answers go wrong, a row each."""
+"""List the mistakes of *draft length*, a row each."""
 
 from grader.questions.rows import in_cells
 

@@ -1,4 +1,4 @@
-"""draft length: what is asked, and what each part is worth."""
+"""Ask *draft length*, and say what each part is worth."""
 
 from grader.questions import Call, NumpyQuestion, Part
 from grader.questions.draws import between

@@ -1,10 +1,10 @@
-"""exposed: the reference, and the inputs of its cases."""
+"""Compute the reference of *exposed* and draw its inputs."""
 
 import numpy as np
 
 
 def exposed(ready, seconds, end_s):
-    """Return when the link is done, and what of it no computation covers."""
+    """Return when the link is done, and the part that no computation covers."""
     free = 0.0
     for start, takes in zip(ready, seconds, strict=True):
         free = max(free, start) + takes
@@ -12,7 +12,7 @@ def exposed(ready, seconds, end_s):
 
 
 def case(rng, buckets, share):
-    """Draw buckets that fill over a backward pass; the link needs about `share` of it."""
+    """Draw buckets that fill over a backward pass. The link needs about `share` of the pass."""
     end = float(rng.uniform(0.05, 0.3))
     ready = np.sort(rng.uniform(0, end, buckets))
     ready[-1] = end

@@ -1,4 +1,4 @@
-"""exposed: how answers go wrong, a row each."""
+"""List the mistakes of *exposed*, a row each."""
 
 from grader.questions.rows import in_cells
 

@@ -1,4 +1,4 @@
-"""exposed: what is asked, and what each part is worth."""
+"""Ask *exposed*, and say what each part is worth."""
 
 import numpy as np
 

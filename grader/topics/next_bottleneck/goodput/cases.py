@@ -1,4 +1,4 @@
-"""goodput: the reference, and the inputs of its cases."""
+"""Compute the reference of *goodput* and draw its inputs."""
 
 from kernels.next_bottleneck import cost
 
@@ -10,7 +10,7 @@ def goodput(first, between, first_goal, between_goal, seconds):
 
 
 def case(rng, requests):
-    """Draw a run; some requests miss one goal, some the other, some both, and one meets both exactly."""
+    """Draw a run. Some requests miss one goal, some the other, some both, and one meets both exactly."""
     first, between = rng.exponential(0.3, requests), rng.gamma(4, 0.01, requests)
     at = int(rng.integers(requests))
     first[at], between[at] = 0.5, 0.05

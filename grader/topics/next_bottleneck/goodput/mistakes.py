@@ -1,4 +1,4 @@
-"""goodput: how answers go wrong, a row each."""
+"""List the mistakes of *goodput*, a row each."""
 
 from grader.questions.rows import in_cells
 

@@ -1,4 +1,4 @@
-"""goodput: what is asked, and what each part is worth."""
+"""Ask *goodput*, and say what each part is worth."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""queue waits: the reference, and the inputs of its cases."""
+"""Compute the reference of *queue waits* and draw its inputs."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""queue waits: how answers go wrong, a row each."""
+"""List the mistakes of *queue waits*, a row each."""
 
 from grader.questions.rows import in_cells
 

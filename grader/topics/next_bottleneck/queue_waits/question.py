@@ -1,4 +1,4 @@
-"""queue waits: what is asked, and what each part is worth."""
+"""Ask *queue waits*, and say what each part is worth."""
 
 import numpy as np
 

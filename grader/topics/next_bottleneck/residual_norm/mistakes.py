@@ -1,4 +1,4 @@
-"""residual norm: how answers go wrong, a row each."""
+"""List the mistakes of *residual norm*, a row each."""
 
 import numpy as np
 
@@ -32,7 +32,7 @@ def rms(s, eps):
 
 
 def normed(change):
-    """A change of the norm alone: of the stored sum, w and eps."""
+    """Return a wrong norm only, from the stored sum, w and eps."""
     return would(lambda x, r, w, eps, dtype: (None, change(added(x, r, dtype), w, eps)))
 
 

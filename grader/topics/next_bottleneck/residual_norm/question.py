@@ -1,4 +1,4 @@
-"""residual norm: what is asked, and what each part is worth."""
+"""Ask *residual norm*, and say what each part is worth."""
 
 from grader.questions import Gap, KernelQuestion, Part, Speed, Tensor
 from grader.topics.next_bottleneck.residual_norm import cases

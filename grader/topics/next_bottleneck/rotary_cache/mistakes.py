@@ -1,4 +1,4 @@
-"""rotary cache: how answers go wrong, a row each."""
+"""List the mistakes of *rotary cache*, a row each."""
 
 import numpy as np
 
@@ -12,7 +12,8 @@ EPSILONS = (1e-6, 1e-5, 1e-3, 0.01, 0.1, 1.0)
 
 
 def would(change):
-    """`change(q, k, v, inputs, case)` gives all three, of heads as they come; what is stored is rounded as its tensor is."""
+    """Return `change(q, k, v, inputs, case)`, all three with heads as loaded. Stored values are rounded as their
+    tensor is."""
 
     def wrong(inputs: dict, case: Case) -> dict:
         with np.errstate(all="ignore"):
@@ -27,7 +28,7 @@ def as_stored(values, name: str, case: Case):
 
 
 def each(head_of):
-    """`head_of(heads, w, inputs, eps)` makes the heads of q and of k; v is right."""
+    """Return the heads of q and of k as `head_of(heads, w, inputs, eps)` makes them, with v right."""
 
     def change(q, k, v, inputs, case):
         eps = case.scalars["eps"]
@@ -113,7 +114,7 @@ def with_weights(q, k, v, inputs, case):
 
 
 def q_alone(change):
-    """q is right; `change(k, w, inputs, eps)` makes k."""
+    """Return q right and k as `change(k, w, inputs, eps)` makes it."""
 
     def both(q, k, v, inputs, case):
         eps = case.scalars["eps"]

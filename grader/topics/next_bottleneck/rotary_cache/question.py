@@ -1,4 +1,4 @@
-"""rotary cache: what is asked, and what each part is worth."""
+"""Ask *rotary cache*, and say what each part is worth."""
 
 from grader.questions import Gap, KernelQuestion, Part, Speed, Tensor
 from grader.topics.next_bottleneck.rotary_cache import cases

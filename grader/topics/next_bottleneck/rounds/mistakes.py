@@ -1,4 +1,4 @@
-"""rounds: how answers go wrong, a row each."""
+"""List the mistakes of *rounds*, a row each."""
 
 from grader.questions.rows import in_cells
 

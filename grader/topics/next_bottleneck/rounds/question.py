@@ -1,4 +1,4 @@
-"""rounds: what is asked, and what each part is worth."""
+"""Ask *rounds*, and say what each part is worth."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""suspect: the reference, and the inputs of its cases."""
+"""Compute the reference of *suspect* and draw its inputs."""
 
 from kernels.next_bottleneck import cost
 

@@ -1,4 +1,4 @@
-"""suspect: how answers go wrong, a row each."""
+"""List the mistakes of *suspect*, a row each."""
 
 from grader.questions.rows import in_cells
 

@@ -1,4 +1,4 @@
-"""suspect: what is asked, and what each part is worth."""
+"""Ask *suspect*, and say what each part is worth."""
 
 from grader.questions import Call, NumpyQuestion, Part
 from grader.topics.next_bottleneck.shared import LESSON

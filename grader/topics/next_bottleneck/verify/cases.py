@@ -1,4 +1,4 @@
-"""verify: the reference, and the inputs of its cases."""
+"""Compute the reference of *verify* and draw its inputs."""
 
 import numpy as np
 
@@ -18,13 +18,13 @@ def draw(weights, u):
 
 
 def models(rng, drafts, vocabulary):
-    """Draw both models' distributions for each place, one more of the target's."""
+    """Draw both models' distributions for each position, and one more of the target's."""
     p = rng.dirichlet(np.full(vocabulary, 0.7), drafts + 1)
     return p, 0.5 * p[:-1] + 0.5 * rng.dirichlet(np.full(vocabulary, 0.7), drafts)
 
 
 def case(rng, drafts, vocabulary, rejected):
-    """Draw a round in which draft `rejected` is the first to be rejected; with -1 none is."""
+    """Draw a round in which draft `rejected` is the first rejection, or with -1 none is rejected."""
     while True:
         p, q = models(rng, drafts, vocabulary)
         tokens = np.array([rng.choice(vocabulary, p=one) for one in q])

@@ -1,4 +1,4 @@
-"""verify: how answers go wrong, a row each."""
+"""List the mistakes of *verify*, a row each."""
 
 from grader.questions.rows import in_cells
 

@@ -1,4 +1,4 @@
-"""verify: what is asked, and what each part is worth."""
+"""Ask *verify*, and say what each part is worth."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""dispatch: the inputs of its cases, and what they may cost."""
+"""Draw the inputs of *dispatch* and limit their cost."""
 
 import numpy as np
 
@@ -25,7 +25,7 @@ PUBLIC = [
 
 
 def _table(rng: np.random.Generator, fastest: list[str]) -> list[tuple[int, str, float]]:
-    """Measurements of all kernels at rising numbers of rows; `fastest` names who wins at each of them, the gemv apart."""
+    """Draw measurements of all kernels at rising numbers of rows. `fastest` names each winner, except the gemv."""
     known, table = [1], []
     for _ in fastest[1:]:
         known.append(known[-1] * between(rng, 3, 5) + between(rng, 1, 3))
@@ -37,7 +37,7 @@ def _table(rng: np.random.Generator, fastest: list[str]) -> list[tuple[int, str,
 
 
 def _shuffled(rng, table):
-    """The same measurements in no order: their rows don't rise, and the last listed is not of the most."""
+    """Return the same measurements in random order, so that rows don't rise and the last listed isn't the largest."""
     known = sorted({m for m, _, _ in table})
     while True:
         found = [table[i] for i in rng.permutation(len(table))]
@@ -46,7 +46,7 @@ def _shuffled(rng, table):
 
 
 def _between(rng, table, i: int) -> int:
-    """Rows between measured numbers i and i + 1, nearer to the first."""
+    """Return rows between measured numbers i and i + 1, nearer to the first."""
     known = sorted({m for m, _, _ in table})
     return known[i] + max(1, (known[i + 1] - known[i]) // 3)
 

@@ -1,4 +1,4 @@
-"""grouped kbit: how answers go wrong, a row each."""
+"""List the mistakes of *grouped kbit*, a row each."""
 
 from collections.abc import Callable
 
@@ -48,7 +48,7 @@ def by_other_rows(expert_of: Callable) -> Callable:
 
 
 def owner(r: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Whose rows these are: experts without rows own none."""
+    """Return the owner of each row. Experts without rows own none."""
     return np.searchsorted(r, rows, "right") - 1
 
 
@@ -65,7 +65,7 @@ def first_of_tile(tile: int) -> Callable:
 
 
 def most_rows(most: int) -> Callable:
-    """An answer that is right where no expert has more rows than that."""
+    """Answer right only while no expert has more rows than that."""
 
     def shows(question: KernelQuestion, case: Case) -> bool:
         return max(int(n) for n in case.values.partition(ROWS)[2].split()) > most

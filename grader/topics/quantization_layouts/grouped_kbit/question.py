@@ -1,4 +1,4 @@
-"""grouped kbit: what is asked, and what each part is worth."""
+"""Ask *grouped kbit*, and say what each part is worth."""
 
 from grader.questions import KernelQuestion, Part, Tensor
 from grader.topics.quantization_layouts.grouped_kbit import cases

@@ -1,4 +1,4 @@
-"""kbit gemm: the inputs of its cases, and what they may cost."""
+"""Draw the inputs of *kbit gemm* and limit their cost."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from grader.topics.quantization_layouts.shared_wanted import BLOCK
 
 
 def hidden_kbit(rng: np.random.Generator) -> list[Case]:
-    """Fresh sizes each time; each case is here for a mistake that no other one is sure to catch."""
+    """Draw fresh sizes each time. Each case catches a mistake that no other one is sure to catch."""
 
     bits = every_width(rng)
 
@@ -74,7 +74,7 @@ def hidden_kbit(rng: np.random.Generator) -> list[Case]:
 
 
 def metered_kbit(rng: np.random.Generator) -> Case:
-    """Near 12 x 600 x 1300: few enough rows of X for one tile, and rows of each plane in whole sectors."""
+    """Draw sizes near 12 x 600 x 1300: few enough rows of X for one tile, and rows of each plane in whole sectors."""
     n, k = between(rng, 560, 640), SECTOR * between(rng, 4, 6)
     drawn = sizes(some_bits(rng), n, k, between(rng, 9, TILE))
     return Case(drawn, sm_count=between(rng, 6, 9), kind="the metered size")

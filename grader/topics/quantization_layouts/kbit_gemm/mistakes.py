@@ -1,4 +1,4 @@
-"""kbit gemm: how answers go wrong, a row each."""
+"""List the mistakes of *kbit gemm*, a row each."""
 
 from grader.questions.families import one_stride
 from grader.questions.rows import edited, of_table

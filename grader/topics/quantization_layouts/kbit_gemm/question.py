@@ -1,4 +1,4 @@
-"""kbit gemm: what is asked, and what each part is worth."""
+"""Ask *kbit gemm*, and say what each part is worth."""
 
 from grader.questions import Case, KernelQuestion, Part, Tensor, samples
 from grader.topics.quantization_layouts.kbit_gemm import cases

@@ -1,4 +1,4 @@
-"""layer bytes: the inputs of its cases, and what they may cost."""
+"""Draw the inputs of *layer bytes* and limit their cost."""
 
 from kernels.quantization_layouts import cost
 

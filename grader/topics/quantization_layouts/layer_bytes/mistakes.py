@@ -1,4 +1,4 @@
-"""layer bytes: how answers go wrong, a row each."""
+"""List the mistakes of *layer bytes*, a row each."""
 
 from grader.questions.rows import in_cells
 from grader.topics.quantization_layouts.layer_bytes.cases import layer_bytes

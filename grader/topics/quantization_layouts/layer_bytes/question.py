@@ -1,4 +1,4 @@
-"""layer bytes: what is asked, and what each part is worth."""
+"""Ask *layer bytes*, and say what each part is worth."""
 
 from grader.questions import Call, NumpyQuestion, Part
 from grader.questions.draws import between

@@ -1,4 +1,4 @@
-"""own layout: how answers go wrong, a row each."""
+"""List the mistakes of *own layout*, a row each."""
 
 from collections.abc import Callable
 

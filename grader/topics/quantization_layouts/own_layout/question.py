@@ -1,4 +1,4 @@
-"""own layout: what is asked, and what each part is worth."""
+"""Ask *own layout*, and say what each part is worth."""
 
 from grader.questions import Case, KernelQuestion, Part, Prepare
 from grader.topics.quantization_layouts.own_layout import cases

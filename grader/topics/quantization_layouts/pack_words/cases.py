@@ -1,4 +1,4 @@
-"""pack words: the inputs of its cases, and what they may cost."""
+"""Draw the inputs of *pack words* and limit their cost."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""pack words: how answers go wrong, a row each."""
+"""List the mistakes of *pack words*, a row each."""
 
 from grader.questions.rows import in_cells
 

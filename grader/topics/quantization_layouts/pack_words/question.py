@@ -1,4 +1,4 @@
-"""pack words: what is asked, and what each part is worth."""
+"""Ask *pack words*, and say what each part is worth."""
 
 import numpy as np
 

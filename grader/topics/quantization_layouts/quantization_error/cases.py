@@ -1,4 +1,4 @@
-"""quantization error: the inputs of its cases, and what they may cost."""
+"""Draw the inputs of *quantization error* and limit their cost."""
 
 import numpy as np
 
@@ -14,7 +14,8 @@ def quantization_error(w, codes, scales, zeros, group):
 
 
 def quantized(rng, group, zero_points, **more):
-    """A weight whose groups differ in size, quantized: neither a scale nor a zero point will do for another's."""
+    """Quantize a weight whose groups differ in size, so that neither a scale nor a zero point works for another
+    group."""
     w = weights(rng, group, **more)
     w *= np.repeat(2.0 ** rng.uniform(-4, 2, (len(w), w.shape[1] // group)), group, axis=1)
     return w, *quantize_groups(w, group, zero_points), group

@@ -1,4 +1,4 @@
-"""quantization error: how answers go wrong, a row each."""
+"""List the mistakes of *quantization error*, a row each."""
 
 from grader.questions.rows import in_cells
 

@@ -1,4 +1,4 @@
-"""quantization error: what is asked, and what each part is worth."""
+"""Ask *quantization error*, and say what each part is worth."""
 
 import numpy as np
 

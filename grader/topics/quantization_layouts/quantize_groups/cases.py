@@ -1,4 +1,4 @@
-"""quantize groups: the inputs of its cases, and what they may cost."""
+"""Draw the inputs of *quantize groups* and limit their cost."""
 
 import numpy as np
 
@@ -24,7 +24,8 @@ def all_below(w):
 
 
 def halves(rng, group, zero_points):
-    """Weights that lie half a step between two codes, exactly, as do half of the zero points: scales are powers of two."""
+    """Draw weights exactly half a step between two codes, and half of the zero points likewise between codes. Scales
+    are powers of two."""
     n, groups = between(rng, 4, 8), between(rng, 3, 6)
     steps = rng.integers(-6, 6, (n, groups, group)) + 0.5
     low = rng.integers(-27, -2, (n, groups)) / 2 if zero_points else np.full((n, groups), -7.0)

@@ -1,4 +1,4 @@
-"""quantize groups: how answers go wrong, a row each."""
+"""List the mistakes of *quantize groups*, a row each."""
 
 from grader.questions.rows import in_cells
 from grader.topics.quantization_layouts.shared_concepts import quantize_groups

@@ -1,4 +1,4 @@
-"""quantize groups: what is asked, and what each part is worth."""
+"""Ask *quantize groups*, and say what each part is worth."""
 
 import numpy as np
 

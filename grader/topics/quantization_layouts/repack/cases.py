@@ -1,4 +1,4 @@
-"""repack: the inputs of its cases, and the layout that it asks for."""
+"""Draw the inputs of *repack* and state its layout."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""repack: how answers go wrong, a row each."""
+"""List the mistakes of *repack*, a row each."""
 
 from grader.questions.rows import in_cells
 

@@ -1,4 +1,4 @@
-"""repack: what is asked, and what each part is worth."""
+"""Ask *repack*, and say what each part is worth."""
 
 import numpy as np
 

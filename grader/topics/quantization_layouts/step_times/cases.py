@@ -1,4 +1,4 @@
-"""step times: the inputs of its cases, and what they may cost."""
+"""Draw the inputs of *step times* and limit their cost."""
 
 from grader.questions.draws import between, log_uniform
 from kernels.quantization_layouts import cost
@@ -25,7 +25,8 @@ def _machine(rng):
 
 
 def step(rng, limit):
-    """A step in which one term is the longest by far: the stream of packed weights, or arithmetic with its unpacking."""
+    """Draw a step in which one term is the longest by far: the stream of packed weights, or arithmetic with its
+    unpacking."""
     (peak, bandwidth), weights = _machine(rng), between(rng, 10**6, 10**9)
     tile_rows, bits = 16 * between(rng, 1, 8), between(rng, 2, 7) + between(rng, 1, 7) / 8
     m = tile_rows * between(rng, 2, 5) + between(rng, 1, tile_rows - 1)

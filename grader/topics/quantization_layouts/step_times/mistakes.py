@@ -1,4 +1,4 @@
-"""step times: how answers go wrong, a row each."""
+"""List the mistakes of *step times*, a row each."""
 
 from grader.questions.rows import in_cells
 

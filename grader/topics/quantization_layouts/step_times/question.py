@@ -1,4 +1,4 @@
-"""step times: what is asked, and what each part is worth."""
+"""Ask *step times*, and say what each part is worth."""
 
 from grader.questions import Call, NumpyQuestion, Part
 from grader.topics.quantization_layouts.shared import LESSON

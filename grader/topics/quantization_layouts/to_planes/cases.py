@@ -1,4 +1,4 @@
-"""to planes: the inputs of its cases, and what they may cost."""
+"""Draw the inputs of *to planes* and limit their cost."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""to planes: how answers go wrong, a row each."""
+"""List the mistakes of *to planes*, a row each."""
 
 from grader.questions.rows import in_cells
 

@@ -1,4 +1,4 @@
-"""to planes: what is asked, and what each part is worth."""
+"""Ask *to planes*, and say what each part is worth."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""unpack words: the inputs of its cases, and what they may cost."""
+"""Draw the inputs of *unpack words* and limit their cost."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""unpack words: how answers go wrong, a row each."""
+"""List the mistakes of *unpack words*, a row each."""
 
 from grader.questions.rows import in_cells
 

@@ -1,4 +1,4 @@
-"""unpack words: what is asked, and what each part is worth."""
+"""Ask *unpack words*, and say what each part is worth."""
 
 import numpy as np
 

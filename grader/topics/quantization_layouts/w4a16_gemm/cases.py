@@ -1,4 +1,4 @@
-"""w4a16 gemm: the inputs of its cases, and what they may cost."""
+"""Draw the inputs of *w4a16 gemm* and limit their cost."""
 
 import numpy as np
 
@@ -38,7 +38,7 @@ def hidden_gemm(rng: np.random.Generator) -> list[Case]:
         ),
         case(1, any_n(), odd(rng, 3, 9), some_group(rng), kind="a single row of X"),
         case(few(), 1, odd(rng, 3, 9), some_group(rng), "bf16", kind="a single row of W"),
-        # many rows are where people change the tile: they need a K beyond any block, and strides of their own
+        # people change the tile for many rows, so these need a K beyond any block, and strides of their own
         case(
             between(rng, 129, 150),
             between(rng, 3, 9),
@@ -100,17 +100,17 @@ def hidden_gemm(rng: np.random.Generator) -> list[Case]:
     ]
 
 
-GEMM_CYCLES = 34  # of a lane, a weight: 8 with two codes in an OR, 16 where each is converted
+GEMM_CYCLES = 34  # of a lane, a weight, 8 with two codes in an OR, 16 if each is converted
 
 
 def metered_gemm(rng: np.random.Generator) -> Case:
-    """Near 12 x 600 x 1300: few enough rows of X for one tile, so that every word is needed by one program."""
+    """Draw sizes near 12 x 600 x 1300: few enough rows of X for one tile, so that one program needs each word."""
     n, k = between(rng, 560, 640), GROUP * between(rng, 9, 11)
     return Case(sizes(n, k, GROUP, between(rng, 9, 16)), sm_count=between(rng, 6, 9), kind="the metered size")
 
 
 def gemm(c: Case) -> list[Budget]:
-    """The packed weight once, its zero points with it, and X as often as tiles of 32 rows of W would read it."""
+    """Allow the packed weight once, with its zero points, and X as often as tiles of 32 rows of W would read it."""
     n, k, group, m = nkgm(c)
     zeros = n * k // group
     return [
@@ -128,7 +128,7 @@ def gemm(c: Case) -> list[Budget]:
 
 
 def gemm_flow(c: Case) -> list[Budget]:
-    """Where there is no clock: products in tl.dot, little work to unpack a weight, whole sectors, enough programs."""
+    """Replace the clock by counts: matmuls in tl.dot, little work to unpack a weight, whole sectors, enough programs."""
     n, k, _, m = nkgm(c)
     return [
         *in_dot(useful(c), filled((m, 16)), n, k),

@@ -1,4 +1,4 @@
-"""w4a16 gemm: how answers go wrong, a row each."""
+"""List the mistakes of *w4a16 gemm*, a row each."""
 
 from collections.abc import Callable
 
@@ -41,7 +41,7 @@ def weighed(weight: str) -> list[tuple[str, str]]:
 
 
 def reshaped(rows: int) -> Callable:
-    """The numbers of a tile of so many rows of W read as if K already ran downwards."""
+    """Read the numbers of a tile of this many rows of W as if K already ran downwards."""
 
     def wrong(inputs: dict, case: Case) -> dict:
         n, k, group = (case.sizes[name] for name in ("N", "K", "G"))
@@ -59,7 +59,7 @@ def reshaped(rows: int) -> Callable:
 
 
 def groups_in_fp16(inputs: dict, case: Case) -> dict:
-    """Each group's bare sum in fp16, as a dot with such an accumulator leaves it; bf16 is summed in fp32 all the same."""
+    """Keep each group's bare sum in fp16, as a dot with an fp16 accumulator leaves it. bf16 is still summed in fp32."""
     group = case.sizes["G"]
     bare = codes_by(inputs) - reference.along_k(zeros_of(inputs).astype(np.float64), group)
     x, total = inputs["x"].astype(np.float64), 0.0

@@ -1,4 +1,4 @@
-"""w4a16 gemv: the inputs of its cases, and what they may cost."""
+"""Draw the inputs of *w4a16 gemv* and limit their cost."""
 
 import math
 
@@ -24,7 +24,7 @@ from grader.topics.quantization_layouts.shared import (
 
 
 def hidden_gemv(rng: np.random.Generator) -> list[Case]:
-    """Fresh sizes each time; each case is here for a mistake that no other one is sure to catch."""
+    """Draw fresh sizes each time. Each case catches a mistake that no other one is sure to catch."""
 
     def case(n, groups, group, dtype="fp16", **more) -> Case:
         return Case(sizes(n, groups * group, group), dtype, **more)
@@ -78,18 +78,19 @@ def hidden_gemv(rng: np.random.Generator) -> list[Case]:
     ]
 
 
-# cycles of a lane a weight: 13 where no number is converted, 23 where each is, and a last step that K does not fill counts whole
+# cycles of a lane a weight: 13 without conversions, 23 if each number is converted, and a last step that K does not
+# fill counts whole
 GEMV_CYCLES = 34
 
 
 def metered_gemv(rng: np.random.Generator) -> Case:
-    """Near 600 x 1300: rows of whole sectors, and programs of 16 rows still outnumber the multiprocessors."""
+    """Draw sizes near 600 x 1300: rows of whole sectors, and programs of 16 rows still outnumber the SMs."""
     n, k = between(rng, 560, 640), GROUP * between(rng, 9, 11)
     return Case(sizes(n, k, GROUP), sm_count=between(rng, 14, 20), kind="the metered size")
 
 
 def gemv(c: Case) -> list[Budget]:
-    """The packed weight once, and x no more often than programs of four rows would read it."""
+    """Allow the packed weight once, and x no more often than programs of four rows would read it."""
     n, k, _, _ = nkgm(c)
     x = 2 * k
     return [
@@ -106,7 +107,7 @@ def gemv(c: Case) -> list[Budget]:
 
 
 def gemv_flow(c: Case) -> list[Budget]:
-    """Where there is no clock, what speed comes from: whole sectors, enough programs, and little work a weight."""
+    """Replace the clock by the sources of speed: whole sectors, enough programs, and little work a weight."""
     n, k, _, _ = nkgm(c)
     return [
         *flow(c),

@@ -1,4 +1,4 @@
-"""w4a16 gemv: how answers go wrong, a row each."""
+"""List the mistakes of *w4a16 gemv*, a row each."""
 
 import numpy as np
 
@@ -29,7 +29,8 @@ def blocks(rows: int, words: int) -> list[tuple[str, str]]:
 
 
 def joined(eighth: int, quarter: int, half: int) -> list[tuple[str, str]]:
-    """How far a word is shifted for its fifth, third and second code; below 0: the other way round."""
+    """Shift a word by this number of bits for its fifth, third and second code. A negative number shifts the other
+    way."""
     return [
         _joined("w", 16, eighth),
         _joined("code", 8, quarter),

@@ -1,4 +1,4 @@
-"""w4a16 gemv: what is asked, and what each part is worth."""
+"""Ask *w4a16 gemv*, and say what each part is worth."""
 
 from grader.questions import Case, KernelQuestion, Part, Speed, Tensor, samples
 from grader.topics.quantization_layouts.shared import (

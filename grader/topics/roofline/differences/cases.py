@@ -1,4 +1,4 @@
-"""differences: the inputs of its cases, and what they may cost."""
+"""Draw the inputs of *differences* and limit their cost."""
 
 from grader.questions import Budget, Case
 from grader.topics.roofline.shared import elements

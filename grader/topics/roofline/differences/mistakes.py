@@ -1,4 +1,4 @@
-"""differences: how answers go wrong, a row each."""
+"""List the mistakes of *differences*, a row each."""
 
 from collections.abc import Callable
 

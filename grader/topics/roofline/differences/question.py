@@ -1,4 +1,4 @@
-"""differences: what is asked, and what each part is worth."""
+"""Ask *differences*, and say what each part is worth."""
 
 import numpy as np
 

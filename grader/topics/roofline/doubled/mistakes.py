@@ -1,4 +1,4 @@
-"""doubled: how answers go wrong, a row each."""
+"""List the mistakes of *doubled*, a row each."""
 
 from grader.questions.families import within_limit
 from grader.topics.roofline.shared_mistakes import changed, gives, of_ladder

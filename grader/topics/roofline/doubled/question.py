@@ -1,4 +1,4 @@
-"""doubled: what is asked, and what each part is worth."""
+"""Ask *doubled*, and say what each part is worth."""
 
 from grader.questions.draws import between
 from grader.topics.roofline.doubled.mistakes import MISTAKES

@@ -1,4 +1,4 @@
-"""layernorm gelu: the inputs of its cases, and what they may cost."""
+"""Draw the inputs of *layernorm gelu* and limit their cost."""
 
 import math
 
@@ -11,7 +11,7 @@ from grader.questions.timed import timed
 from grader.questions.work import work
 from kernels.roofline import cost, reference
 
-FP32_STEPS = 2.0**-19  # of the row's largest GELU, after scaling: fp32 sums in any order
+FP32_STEPS = 2.0**-19  # of the row's largest GELU, after scaling, for fp32 sums in any order
 
 
 def operands(case: Case, rng: np.random.Generator) -> dict:
@@ -88,11 +88,11 @@ def hidden(rng: np.random.Generator) -> list[Case]:
 
 KEPT = "where the row is kept between the two passes of the norm: in registers, not in memory"
 NEIGHBOURS = "which neighbouring lanes read neighbouring addresses: a sector is 32 bytes, used or not"
-SECTOR = 16  # elements of 2 bytes; rows of whole sectors, so that no row shares one with the next
+SECTOR = 16  # elements of 2 bytes in rows of whole sectors, so that no row shares a sector with the next
 EDGES = 1.02
-ROWS = 8  # at most as many rows a program
+ROWS = 8  # the most rows for one program
 WORK = 96  # operations an element, where a kernel as it should be takes some 15
-FLOP = 20.0  # an element: GELU, two sums, the norm
+FLOP = 20.0  # an element, for GELU, two sums and the norm
 
 
 def metered(rng: np.random.Generator) -> Case:
@@ -158,7 +158,7 @@ def one_pass_traffic(c: Case) -> list[Budget]:
 
 
 def by_sectors(c: Case) -> list[Budget]:
-    """Where there is no clock, what speed comes from: whole sectors, and no more arithmetic than hides behind them."""
+    """Replace the clock by the sources of speed: whole sectors, and no more arithmetic than loads can hide."""
     m, n, most = c.sizes["M"], c.sizes["N"], EDGES * _tensor(c)
     model = f"{m} rows of {n // SECTOR} sectors of 32 bytes + 2%"
     return [

@@ -1,4 +1,4 @@
-"""layernorm gelu: how answers go wrong, a row each."""
+"""List the mistakes of *layernorm gelu*, a row each."""
 
 import numpy as np
 

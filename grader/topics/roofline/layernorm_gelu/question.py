@@ -1,4 +1,4 @@
-"""layernorm gelu: what is asked, and what each part is worth."""
+"""Ask *layernorm gelu*, and say what each part is worth."""
 
 from grader.questions import KernelQuestion, Part, Speed, Tensor, samples
 from grader.topics.roofline.layernorm_gelu import cases

@@ -1,9 +1,9 @@
-"""long mean: the inputs of its cases, and what they may cost."""
+"""Draw the inputs of *long mean* and limit their cost."""
 
 from grader.questions import Budget, Case
 
 LANES = "how many lanes of the last piece are masked: they take instructions all the same"
-# operations a number: pieces of 128 or 256 stay within, a single block for 1,100 numbers does not
+# operations a number; pieces of 128 or 256 stay within, a single block for 1,100 numbers does not
 PIECES = 1.6
 
 

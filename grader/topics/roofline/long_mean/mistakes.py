@@ -1,4 +1,4 @@
-"""long mean: how answers go wrong, a row each."""
+"""List the mistakes of *long mean*, a row each."""
 
 from collections.abc import Callable
 
@@ -9,14 +9,14 @@ from grader.topics.roofline.shared_mistakes import changed, gives, of_ladder
 
 
 def of_pieces(make: Callable, pieces: tuple = (64, 128, 256, 32, 512, 1024)) -> tuple[Callable, ...]:
-    """`make(row, piece, N)` gives the total that is divided by N; one form for each length of a piece."""
+    """Return the total, to be divided by N, as `make(row, piece, N)` gives it, one form for each length of a piece."""
     return tuple(
         lambda t, c, piece=piece: make(t["x"], piece, c.sizes["N"]) / c.sizes["N"] for piece in pieces
     )
 
 
 def first_again(x: np.ndarray, piece: int, n: int) -> np.ndarray:
-    """Every turn adds the first piece, as far as that turn's mask lets it."""
+    """Add the first piece in every iteration, as far as that iteration's mask lets it."""
     return sum(x[:, : min(piece, n - start)].sum(1) for start in range(0, n, piece))
 
 
@@ -26,7 +26,7 @@ def first_again_whole(x: np.ndarray, piece: int, n: int) -> np.ndarray:
 
 
 def mean_of_means(x: np.ndarray, piece: int, n: int) -> np.ndarray:
-    """Each piece's own mean, and the mean of these, as a total that is divided by N."""
+    """Take the mean of each piece's own mean, as a total to be divided by N."""
     starts = np.arange(0, n, piece)
     return n * (np.add.reduceat(x, starts, axis=1) / np.minimum(piece, n - starts)).mean(1)
 

@@ -1,4 +1,4 @@
-"""long mean: what is asked, and what each part is worth."""
+"""Ask *long mean*, and say what each part is worth."""
 
 import numpy as np
 

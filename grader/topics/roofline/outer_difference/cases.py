@@ -1,4 +1,4 @@
-"""outer difference: the inputs of its cases, and what they may cost."""
+"""Draw the inputs of *outer difference* and limit their cost."""
 
 import math
 from dataclasses import replace

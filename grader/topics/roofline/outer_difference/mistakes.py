@@ -1,4 +1,4 @@
-"""outer difference: how answers go wrong, a row each."""
+"""List the mistakes of *outer difference*, a row each."""
 
 from collections.abc import Callable
 
@@ -11,12 +11,12 @@ from tilescope.machine.values import poison
 
 
 def without_a_number(lanes: int) -> np.ndarray:
-    """What the machine puts into lanes that no load fills."""
+    """Return the machine's values for lanes that no load fills."""
     return poison((lanes,), np.dtype(np.float32)).astype(np.float64)
 
 
 def axes_exchanged(side: int, unset: Callable) -> Callable:
-    """a along the rows and b down the columns of square tiles; `unset(n)` is what n lanes hold before they are loaded."""
+    """Put a along the rows and b down the columns of square tiles. `unset(n)` gives n lanes before they are loaded."""
 
     def wrong(t: dict, c: Case) -> np.ndarray:
         a, b = (unset(-(-len(t[name]) // side) * side) for name in "ab")

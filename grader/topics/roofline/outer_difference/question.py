@@ -1,4 +1,4 @@
-"""outer difference: what is asked, and what each part is worth."""
+"""Ask *outer difference*, and say what each part is worth."""
 
 from grader.questions.draws import between
 from grader.topics.roofline.outer_difference import cases

@@ -1,4 +1,4 @@
-"""plan bytes: the inputs of its cases, and what they may cost."""
+"""Draw the inputs of *plan bytes* and limit their cost."""
 
 from kernels.roofline import cost
 

@@ -1,4 +1,4 @@
-"""plan bytes: how answers go wrong, a row each."""
+"""List the mistakes of *plan bytes*, a row each."""
 
 from grader.questions.rows import in_cells
 

@@ -1,4 +1,4 @@
-"""plan bytes: what is asked, and what each part is worth."""
+"""Ask *plan bytes*, and say what each part is worth."""
 
 from grader.questions import Call, NumpyQuestion, Part
 from grader.questions.draws import between

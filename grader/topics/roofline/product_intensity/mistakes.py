@@ -1,4 +1,4 @@
-"""product intensity: how answers go wrong, a row each."""
+"""List the mistakes of *product intensity*, a row each."""
 
 from grader.questions.rows import in_cells
 

@@ -1,4 +1,4 @@
-"""roof: the inputs of its cases, and what they may cost."""
+"""Draw the inputs of *roof* and limit their cost."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from kernels.roofline import cost
 
 
 def roof(intensity: float, peak: float, bandwidth: float) -> tuple[float, str]:
-    """The rate that can be reached at this many FLOP per byte, and what limits it."""
+    """Return the attainable rate at this many FLOP per byte, and its limit."""
     return (
         cost.attainable_flop_s(intensity, peak, bandwidth),
         cost.bound(intensity, cost.ridge(peak, bandwidth)),
@@ -15,6 +15,6 @@ def roof(intensity: float, peak: float, bandwidth: float) -> tuple[float, str]:
 
 
 def near_ridge(rng: np.random.Generator) -> tuple[float, float, float]:
-    """A machine, and work at its very ridge: powers of two, so that no rounding blurs which side it is on."""
+    """Draw a machine, and work exactly at its ridge, in powers of two, so that no rounding blurs the side."""
     ridge = 2.0 ** between(rng, 5, 9)
     return ridge, ridge * 2.0**42, 2.0**42

@@ -1,4 +1,4 @@
-"""roof: how answers go wrong, a row each."""
+"""List the mistakes of *roof*, a row each."""
 
 from grader.questions.rows import in_cells
 

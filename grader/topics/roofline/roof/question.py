@@ -1,4 +1,4 @@
-"""roof: what is asked, and what each part is worth."""
+"""Ask *roof*, and say what each part is worth."""
 
 from grader.questions import Call, NumpyQuestion, Part
 from grader.questions.draws import log_uniform

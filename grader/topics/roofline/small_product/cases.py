@@ -1,10 +1,10 @@
-"""small product: the inputs of its cases, and what they may cost."""
+"""Draw the inputs of *small product* and limit their cost."""
 
 from grader.questions import Budget, Case
 from kernels.roofline import cost
 
 DOT = "does the product go through tl.dot?"
-BESIDE = 0.25  # operations a product: the sums of two blocks of 32 x 32 take less
+BESIDE = 0.25  # operations a multiply-add; the sums of two blocks of 32 x 32 take less
 
 
 def in_dots(c: Case) -> list[Budget]:

@@ -1,4 +1,4 @@
-"""small product: how answers go wrong, a row each."""
+"""List the mistakes of *small product*, a row each."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""small product: what is asked, and what each part is worth."""
+"""Ask *small product*, and say what each part is worth."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""smoothed: the inputs of its cases, and what they may cost."""
+"""Draw the inputs of *smoothed* and limit their cost."""
 
 from dataclasses import replace
 

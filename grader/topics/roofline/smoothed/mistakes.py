@@ -1,4 +1,4 @@
-"""smoothed: how answers go wrong, a row each."""
+"""List the mistakes of *smoothed*, a row each."""
 
 from collections.abc import Callable
 
@@ -10,7 +10,7 @@ from grader.topics.roofline.shared_mistakes import changed, gives, of_ladder
 
 
 def carried(step: Callable, first: Callable = lambda x, a: 0 * x) -> Callable:
-    """h after each step: `step(h, x, alpha)`, from `first(x[0], alpha)` on."""
+    """Return h after each step: `step(h, x, alpha)`, from `first(x[0], alpha)` on."""
 
     def wrong(t: dict, c: Case) -> np.ndarray:
         alpha, y = c.scalars["alpha"], np.empty_like(t["x"])

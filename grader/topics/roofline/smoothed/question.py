@@ -1,4 +1,4 @@
-"""smoothed: what is asked, and what each part is worth."""
+"""Ask *smoothed*, and say what each part is worth."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""subtracted: how answers go wrong, a row each."""
+"""List the mistakes of *subtracted*, a row each."""
 
 from grader.questions.families import dense, one_stride, same_strides, within_limit
 from grader.topics.roofline.shared_mistakes import GRID_OF_TILES, changed, gives, of_ladder

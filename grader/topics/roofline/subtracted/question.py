@@ -1,4 +1,4 @@
-"""subtracted: what is asked, and what each part is worth."""
+"""Ask *subtracted*, and say what each part is worth."""
 
 from grader.questions.draws import between, odd, spread
 from grader.topics.roofline.shared import PROGRAMS, case, each_moved_once, rung

@@ -1,4 +1,4 @@
-"""sum and max: how answers go wrong, a row each."""
+"""List the mistakes of *sum and max*, a row each."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""sum and max: what is asked, and what each part is worth."""
+"""Ask *sum and max*, and say what each part is worth."""
 
 import numpy as np
 

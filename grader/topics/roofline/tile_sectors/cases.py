@@ -1,4 +1,4 @@
-"""tile sectors: the inputs of its cases, and what they may cost."""
+"""Draw the inputs of *tile sectors* and limit their cost."""
 
 from kernels.roofline import cost
 

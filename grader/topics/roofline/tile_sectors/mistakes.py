@@ -1,4 +1,4 @@
-"""tile sectors: how answers go wrong, a row each."""
+"""List the mistakes of *tile sectors*, a row each."""
 
 from grader.questions.rows import in_cells
 

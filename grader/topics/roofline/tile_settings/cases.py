@@ -1,4 +1,4 @@
-"""tile settings: the inputs of its cases, and what they may cost."""
+"""Draw the inputs of *tile settings* and limit their cost."""
 
 from grader.questions import Budget, Case
 
@@ -6,7 +6,7 @@ TILES = "the sides of the tile: each program loads a band of A as high as its ti
 
 
 def large_tiles(c: Case) -> list[Budget]:
-    """What 128 x 256 tiles load, or 256 x 128 ones."""
+    """Return the loads of 128 x 256 tiles, or 256 x 128 ones."""
     m, n, k = (c.sizes[s] for s in "MNK")
     loads = max(m * k * n // wide + k * n * m // high for high, wide in ((128, 256), (256, 128)))
     return [

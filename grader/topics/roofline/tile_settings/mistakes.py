@@ -1,4 +1,4 @@
-"""tile settings: how answers go wrong, a row each."""
+"""List the mistakes of *tile settings*, a row each."""
 
 from grader.questions.families import within_limit
 from grader.topics.roofline.shared_mistakes import changed, of_ladder

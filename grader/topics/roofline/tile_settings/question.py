@@ -1,4 +1,4 @@
-"""tile settings: what is asked, and what each part is worth."""
+"""Ask *tile settings*, and say what each part is worth."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""time terms: the inputs of its cases, and what they may cost."""
+"""Draw the inputs of *time terms* and limit their cost."""
 
 import numpy as np
 
@@ -16,7 +16,7 @@ def time_terms(flops, bytes_moved, overhead_s, peak, bandwidth, efficiency) -> t
 
 
 def work(rng: np.random.Generator, largest: str) -> tuple:
-    """Work of which one term is the largest, whatever the other two are."""
+    """Draw work with one largest term, whatever the other two are."""
     (peak, bandwidth), efficiency = machine(rng), rng.uniform(0.3, 0.9)
     seconds = {"memory": 1.0, "compute": 1.0, "overhead": 1.0}
     seconds |= {name: rng.uniform(0.2, 0.8) for name in seconds if name != largest}

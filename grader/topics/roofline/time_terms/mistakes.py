@@ -1,4 +1,4 @@
-"""time terms: how answers go wrong, a row each."""
+"""List the mistakes of *time terms*, a row each."""
 
 from grader.questions.rows import in_cells
 

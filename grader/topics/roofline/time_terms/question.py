@@ -1,4 +1,4 @@
-"""time terms: what is asked, and what each part is worth."""
+"""Ask *time terms*, and say what each part is worth."""
 
 from grader.questions import Call, NumpyQuestion, Part
 from grader.topics.roofline.shared_concepts import H200, LESSON

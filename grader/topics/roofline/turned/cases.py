@@ -1,4 +1,4 @@
-"""turned: the inputs of its cases, and what they may cost."""
+"""Draw the inputs of *turned* and limit their cost."""
 
 from grader.questions import Budget, Case
 from grader.topics.roofline.shared import elements

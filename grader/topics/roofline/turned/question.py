@@ -1,4 +1,4 @@
-"""turned: what is asked, and what each part is worth."""
+"""Ask *turned*, and say what each part is worth."""
 
 from grader.questions.draws import between
 from grader.topics.roofline.shared import case, rung

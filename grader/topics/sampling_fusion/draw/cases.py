@@ -1,4 +1,4 @@
-"""draw: the inputs of its cases, and what they may cost."""
+"""Draw the inputs of *draw* and limit their cost."""
 
 import numpy as np
 
@@ -59,7 +59,7 @@ def metered_plain(rng: np.random.Generator) -> Case:
 
 
 def by_sectors(case: Case) -> list[Budget]:
-    """Where there is no clock, what speed comes from: whole sectors, and no more arithmetic than hides behind them."""
+    """Replace the clock by the sources of speed: whole sectors, and no more arithmetic than loads can hide."""
     b, v = case.sizes["B"], case.sizes["V"]
     return [
         Budget(

@@ -1,4 +1,4 @@
-"""draw: how answers go wrong, a row each."""
+"""List the mistakes of *draw*, a row each."""
 
 import numpy as np
 
@@ -28,7 +28,7 @@ LANES = (64, 128, 256, 512, 1024, 2048)
 
 
 def _by_lane(lanes: int):
-    """The noise of a token's lane in blocks of so many."""
+    """Use the noise of a token's lane in blocks of this length."""
     return scored(lambda x, t, u: x / t + gumbel_of(u[np.arange(x.size) % lanes]))
 
 
@@ -38,7 +38,7 @@ def _lane_first(lanes: int):
 
 
 def _highest_of_lanes(lanes: int):
-    """Each lane keeps its first of equals, then the highest id of the lanes wins; cold rows too."""
+    """Keep each lane's first of equals, then let the highest id of the lanes win, in cold rows too."""
 
     def pick(inputs, i, x, t, u):
         s = x / t + gumbel_of(u) if t else x
@@ -49,7 +49,7 @@ def _highest_of_lanes(lanes: int):
 
 
 def _seed_by_block(lanes: int, step: int):
-    """The noise of the seed plus `step` for each block of so many lanes."""
+    """Use the noise of the seed plus `step` for each block of this many lanes."""
 
     def pick(inputs, i, x, t, u):
         token = np.arange(x.size)

@@ -1,4 +1,4 @@
-"""draw: what is asked, and what each part is worth."""
+"""Ask *draw*, and say what each part is worth."""
 
 from grader.questions import Case, KernelQuestion, Part, Speed, samples
 from grader.topics.sampling_fusion.draw import cases

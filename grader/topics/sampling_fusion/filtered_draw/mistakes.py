@@ -1,4 +1,4 @@
-"""filtered draw: how answers go wrong, a row each."""
+"""List the mistakes of *filtered draw*, a row each."""
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from kernels.sampling_fusion import reference
 
 
 def dropped_to(number: float):
-    """Tokens that the filters rule out keep a score: this number."""
+    """Give tokens that the filters rule out this score."""
 
     def drawn(inputs, i, x, t, u):
         return best(np.where(filters_of(x, t, inputs, i), x / t + gumbel_of(u), number))
@@ -67,7 +67,7 @@ def mass_in(dtype: str):
 
 
 def last_of_equals(inputs, i, x, t, u):
-    """Of equal scores the highest id; without a temperature nothing is filtered."""
+    """Choose the highest id of equal scores. Without a temperature nothing is filtered."""
     s = np.where(filters_of(x, t, inputs, i), x / t + gumbel_of(u), -np.inf) if t else x
     return int(np.flatnonzero(s == s.max())[-1]) if s.max() > -np.inf else -1
 

@@ -1,4 +1,4 @@
-"""filtered draw: what is asked, and what each part is worth."""
+"""Ask *filtered draw*, and say what each part is worth."""
 
 from grader.questions import Case, KernelQuestion, Part
 from grader.topics.sampling_fusion.filtered_draw import cases

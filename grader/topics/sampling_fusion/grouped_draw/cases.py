@@ -1,4 +1,4 @@
-"""grouped draw: the inputs of its cases, and what they may cost."""
+"""Draw the inputs of *grouped draw* and limit their cost."""
 
 import numpy as np
 
@@ -43,9 +43,10 @@ def inputs(case: Case, rng: np.random.Generator) -> dict:
 
 
 def lifted(logits: np.ndarray, rng: np.random.Generator, apart: int) -> np.ndarray:
-    """The best 80 of each row so many places apart, and nearly equal: each in a group of its own, or in two or three.
+    """Space the best 80 of each row this far apart, nearly equal, each in a group of its own, or in two or three
+    groups.
 
-    In every other row the last of them is the row's last token."""
+    In every other row the last one is the row's last token."""
     x = logits.astype(np.float32)
     for i, row in enumerate(x):
         last = row.size - 1 - 79 * apart
@@ -100,7 +101,7 @@ def hidden(rng: np.random.Generator) -> list[Case]:
 
 
 def metered(rng: np.random.Generator) -> Case:
-    """Near 33,000 logits a row, in whole sectors: what is read again is an eighth of it at most."""
+    """Draw sizes near 33,000 logits a row, in whole sectors, so that at most an eighth is read again."""
     return Case(size(2, SECTOR * between(rng, 4000, 4200)), "fp32", kind="the metered size")
 
 
@@ -138,7 +139,7 @@ def read_again(case: Case) -> list[Budget]:
 
 
 def by_sectors(case: Case) -> list[Budget]:
-    """Where there is no clock: whole sectors, and arithmetic that hides behind them."""
+    """Replace the clock by counts: whole sectors, and arithmetic that loads can hide."""
     b, v = case.sizes["B"], case.sizes["V"]
     return [
         Budget(

@@ -1,4 +1,4 @@
-"""grouped draw: how answers go wrong, a row each."""
+"""List the mistakes of *grouped draw*, a row each."""
 
 import numpy as np
 
@@ -34,7 +34,7 @@ def in_groups(chosen, size: int) -> np.ndarray:
 
 
 def best_groups(x, k: int, later: bool = False) -> np.ndarray:
-    """The k groups with the best maxima, ascending; of equals the earlier, or the later."""
+    """Return the k groups with the best maxima, ascending. Among equals take the earlier, or the later."""
     best = maxima(x)
     order = np.lexsort((np.arange(best.size) * (-1 if later else 1), -best))
     return np.sort(order[:k])
@@ -66,7 +66,7 @@ def whole_groups(x, t, k, p, m):
 
 
 def _by_place(inputs, i, x, t, u):
-    """The noise of a token's place among those read again."""
+    """Use the noise of a token's index among those read again."""
     k = int(inputs["top_k"][i])
     token = np.flatnonzero(in_groups(best_groups(x, k), x.size))
     noise = gumbel_of(uniform(int(inputs["seed"][i]), np.arange(token.size)))

@@ -1,4 +1,4 @@
-"""grouped draw: what is asked, and what each part is worth."""
+"""Ask *grouped draw*, and say what each part is worth."""
 
 from grader.questions import Case, KernelQuestion, Part, Speed, Tensor, samples
 from grader.topics.sampling_fusion.grouped_draw import cases

@@ -1,4 +1,4 @@
-"""gumbel pick: the inputs of its cases, and what they may cost."""
+"""Draw the inputs of *gumbel pick* and limit their cost."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ def gumbel_pick(logits, temperature, u):
 
 
 def _near_the_ends(rng, n):
-    """Uniform numbers, half of them so close to 0 or 1 that a clipped or rounded one shows."""
+    """Draw uniform numbers, half of them so close to 0 or 1 that a clipped or rounded one shows."""
     far = np.exp(rng.uniform(np.log(1e-12), np.log(1e-3), n))
     return np.where(
         rng.random(n) < 0.5, np.where(rng.random(n) < 0.5, far, 1 - far), rng.uniform(0.01, 0.99, n)
@@ -19,7 +19,7 @@ def _near_the_ends(rng, n):
 
 
 def close(rng, n):
-    """Logits made of the noise, so that the sums lie close together and each little change picks another token."""
+    """Make logits of the noise, so that the sums are close together and each small change picks another token."""
     u, temperature = _near_the_ends(rng, n), log_uniform(rng, 0.2, 4.0)
     return temperature * (0.02 * rng.permutation(n) - gumbel_of(u)), temperature, u
 

@@ -1,4 +1,4 @@
-"""gumbel pick: how answers go wrong, a row each."""
+"""List the mistakes of *gumbel pick*, a row each."""
 
 import numpy as np
 

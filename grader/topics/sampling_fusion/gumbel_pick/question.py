@@ -1,4 +1,4 @@
-"""gumbel pick: what is asked, and what each part is worth."""
+"""Ask *gumbel pick*, and say what each part is worth."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""inverse pick: the inputs of its cases, and what they may cost."""
+"""Draw the inputs of *inverse pick* and limit their cost."""
 
 import numpy as np
 
@@ -24,7 +24,7 @@ def rounded_short(rng):
 
 
 def one_before_many(rng):
-    """A weight before so many tiny ones that single precision adds none of them to it, and u among these."""
+    """Put a weight before more tiny ones than single precision can add to it, with u among the tiny ones."""
     many = between(rng, 40, 90)
     w = np.append(1.0, np.full(many, 1e-9))
     return w, float((1 + 1e-9 * (between(rng, many // 3, many - 2) + 0.5)) / w.sum())

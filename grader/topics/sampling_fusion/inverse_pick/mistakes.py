@@ -1,4 +1,4 @@
-"""inverse pick: how answers go wrong, a row each."""
+"""List the mistakes of *inverse pick*, a row each."""
 
 from grader.questions import Mistake
 

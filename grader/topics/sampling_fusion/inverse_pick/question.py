@@ -1,4 +1,4 @@
-"""inverse pick: what is asked, and what each part is worth."""
+"""Ask *inverse pick*, and say what each part is worth."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""kept share: the inputs of its cases, and what they may cost."""
+"""Draw the inputs of *kept share* and limit their cost."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""kept share: how answers go wrong, a row each."""
+"""List the mistakes of *kept share*, a row each."""
 
 from grader.questions import Mistake
 from grader.questions.rows import with_cells

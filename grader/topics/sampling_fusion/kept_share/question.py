@@ -1,4 +1,4 @@
-"""kept share: what is asked, and what each part is worth."""
+"""Ask *kept share*, and say what each part is worth."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""masked draw: how answers go wrong, a row each."""
+"""List the mistakes of *masked draw*, a row each."""
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from kernels.sampling_fusion.requests import unpack_bits
 
 
 def before_all(less, x, t, noise):
-    """A row's scores, whose penalties come first; `less` takes them off."""
+    """Return a row's scores with the penalties first. `less` applies them."""
     return less(x) / t + noise
 
 
@@ -74,7 +74,7 @@ def _counted(dtype):
 
 
 def _rounded_back(inputs: dict, case: Case) -> dict:
-    """What the penalties leave, in the dtype of the logits again."""
+    """Return the logits after the penalties, rounded back to their dtype."""
     narrow = penalised(
         lambda x, h, r, f, p: rounded(shared_rows.penalised(x, h, (r, f, p)), case.dtype).astype(np.float64)
     )
@@ -94,7 +94,7 @@ def _mask_backwards(inputs: dict, case: Case) -> dict:
 
 
 def banned_to(number: float):
-    """A banned token keeps a score: this number."""
+    """Give a banned token this score."""
     return row_by_row(
         lambda inputs, i, x, t, u: best(np.where(x == -np.inf, number, x / t + gumbel_of(u) if t else x)),
         cold=True,

@@ -1,4 +1,4 @@
-"""masked draw: what is asked, and what each part is worth."""
+"""Ask *masked draw*, and say what each part is worth."""
 
 from grader.questions import Case, KernelQuestion, Part, Tensor
 from grader.topics.sampling_fusion.masked_draw import cases

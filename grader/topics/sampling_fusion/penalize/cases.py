@@ -1,4 +1,4 @@
-"""penalize: the inputs of its cases, and what they may cost."""
+"""Draw the inputs of *penalize* and limit their cost."""
 
 from grader.questions.draws import between, log_uniform
 from grader.topics.sampling_fusion import shared_rows

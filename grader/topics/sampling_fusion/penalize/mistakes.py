@@ -1,4 +1,4 @@
-"""penalize: how answers go wrong, a row each."""
+"""List the mistakes of *penalize*, a row each."""
 
 from grader.questions import Mistake
 from grader.topics.sampling_fusion.penalize.cases import penalize

@@ -1,4 +1,4 @@
-"""penalize: what is asked, and what each part is worth."""
+"""Ask *penalize*, and say what each part is worth."""
 
 import numpy as np
 

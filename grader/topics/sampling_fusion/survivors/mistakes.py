@@ -1,4 +1,4 @@
-"""survivors: how answers go wrong, a row each."""
+"""List the mistakes of *survivors*, a row each."""
 
 from grader.questions import Mistake
 from grader.questions.rows import with_cells

@@ -1,4 +1,4 @@
-"""survivors: what is asked, and what each part is worth."""
+"""Ask *survivors*, and say what each part is worth."""
 
 import numpy as np
 

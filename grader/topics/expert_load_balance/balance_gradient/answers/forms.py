@@ -1,4 +1,4 @@
-"""balance gradient: right answers in other forms."""
+"""List right answers to *balance gradient* in other forms."""
 
 
 

@@ -1,4 +1,4 @@
-"""bias rounds: right answers in other forms."""
+"""List right answers to *bias rounds* in other forms."""
 
 
 

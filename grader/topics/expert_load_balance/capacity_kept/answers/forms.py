@@ -1,4 +1,4 @@
-"""capacity kept: right answers in other forms."""
+"""List right answers to *capacity kept* in other forms."""
 
 
 

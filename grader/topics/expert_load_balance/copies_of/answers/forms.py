@@ -1,4 +1,4 @@
-"""copies of: right answers in other forms."""
+"""List right answers to *copies of* in other forms."""
 
 
 

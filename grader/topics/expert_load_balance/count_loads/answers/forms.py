@@ -1,4 +1,4 @@
-"""count loads: right answers in other forms."""
+"""List right answers to *count loads* in other forms."""
 
 
 

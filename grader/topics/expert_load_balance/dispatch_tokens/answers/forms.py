@@ -1,4 +1,4 @@
-"""dispatch tokens: right answers in other forms."""
+"""List right answers to *dispatch tokens* in other forms."""
 
 
 

@@ -1,4 +1,4 @@
-"""expert layer: right answers in other forms."""
+"""List right answers to *expert layer* in other forms."""
 
 
 

@@ -1,4 +1,4 @@
-"""fixed dispatch: right answers in other forms."""
+"""List right answers to *fixed dispatch* in other forms."""
 
 FORMS = {
     "lists": [

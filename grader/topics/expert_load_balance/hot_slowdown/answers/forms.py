@@ -1,4 +1,4 @@
-"""hot slowdown: right answers in other forms."""
+"""List right answers to *hot slowdown* in other forms."""
 
 
 

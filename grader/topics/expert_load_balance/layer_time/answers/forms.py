@@ -1,4 +1,4 @@
-"""layer time: right answers in other forms."""
+"""List right answers to *layer time* in other forms."""
 
 
 

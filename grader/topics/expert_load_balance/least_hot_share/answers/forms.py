@@ -1,4 +1,4 @@
-"""least hot share: right answers in other forms."""
+"""List right answers to *least hot share* in other forms."""
 
 
 

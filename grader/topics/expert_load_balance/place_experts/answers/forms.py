@@ -1,4 +1,4 @@
-"""place experts: right answers in other forms."""
+"""List right answers to *place experts* in other forms."""
 
 
 

@@ -1,4 +1,4 @@
-"""replicated layer: right answers in other forms."""
+"""List right answers to *replicated layer* in other forms."""
 
 
 

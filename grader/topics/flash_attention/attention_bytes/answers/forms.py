@@ -1,4 +1,4 @@
-"""attention bytes: right answers in other forms."""
+"""List right answers to *attention bytes* in other forms."""
 
 
 

@@ -1,4 +1,4 @@
-"""backward: right answers in other forms."""
+"""List right answers to *backward* in other forms."""
 
 
 

@@ -1,4 +1,4 @@
-"""forward: right answers in other forms."""
+"""List right answers to *forward* in other forms."""
 
 
 

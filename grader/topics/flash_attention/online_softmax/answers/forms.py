@@ -1,4 +1,4 @@
-"""online softmax: right answers in other forms."""
+"""List right answers to *online softmax* in other forms."""
 
 
 

@@ -1,4 +1,4 @@
-"""split decode: right answers in other forms."""
+"""List right answers to *split decode* in other forms."""
 
 
 

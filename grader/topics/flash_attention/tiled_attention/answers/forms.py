@@ -1,4 +1,4 @@
-"""tiled attention: right answers in other forms."""
+"""List right answers to *tiled attention* in other forms."""
 
 
 

@@ -1,4 +1,4 @@
-"""window softcap: right answers in other forms."""
+"""List right answers to *window softcap* in other forms."""
 
 
 

@@ -1,4 +1,4 @@
-"""block scaled gemm: right answers in other forms."""
+"""List right answers to *block scaled gemm* in other forms."""
 
 
 

@@ -1,4 +1,4 @@
-"""tiled gemm: right answers in other forms."""
+"""List right answers to *tiled gemm* in other forms."""
 
 
 

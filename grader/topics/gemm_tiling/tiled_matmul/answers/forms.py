@@ -1,4 +1,4 @@
-"""tiled matmul: right answers in other forms."""
+"""List right answers to *tiled matmul* in other forms."""
 
 
 

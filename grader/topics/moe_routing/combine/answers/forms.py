@@ -1,4 +1,4 @@
-"""combine: right answers in other forms."""
+"""List right answers to *combine* in other forms."""
 
 
 

@@ -1,4 +1,4 @@
-"""count: right answers in other forms."""
+"""List right answers to *count* in other forms."""
 
 
 

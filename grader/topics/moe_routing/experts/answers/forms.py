@@ -1,4 +1,4 @@
-"""experts: right answers in other forms."""
+"""List right answers to *experts* in other forms."""
 
 
 

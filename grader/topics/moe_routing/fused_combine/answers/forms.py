@@ -1,4 +1,4 @@
-"""fused combine: right answers in other forms."""
+"""List right answers to *fused combine* in other forms."""
 
 from grader.topics.moe_routing.fused_combine.mistakes import ADD
 from grader.topics.moe_routing.fused_combine.mistakes import BLOCK

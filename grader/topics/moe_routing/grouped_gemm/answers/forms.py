@@ -1,4 +1,4 @@
-"""grouped gemm: right answers in other forms."""
+"""List right answers to *grouped gemm* in other forms."""
 
 from grader.topics.moe_routing.grouped_gemm.mistakes import DOTS
 from grader.topics.moe_routing.grouped_gemm.mistakes import LOOP

@@ -1,4 +1,4 @@
-"""layer share: right answers in other forms."""
+"""List right answers to *layer share* in other forms."""
 
 
 

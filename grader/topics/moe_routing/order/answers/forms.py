@@ -1,4 +1,4 @@
-"""order: right answers in other forms."""
+"""List right answers to *order* in other forms."""
 
 from grader.topics.moe_routing.order.mistakes import BLOCK_LINE
 from grader.topics.moe_routing.order.mistakes import RANK

@@ -1,4 +1,4 @@
-"""permute: right answers in other forms."""
+"""List right answers to *permute* in other forms."""
 
 
 

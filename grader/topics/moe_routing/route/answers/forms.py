@@ -1,4 +1,4 @@
-"""route: right answers in other forms."""
+"""List right answers to *route* in other forms."""
 
 
 

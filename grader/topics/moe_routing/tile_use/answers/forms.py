@@ -1,4 +1,4 @@
-"""tile use: right answers in other forms."""
+"""List right answers to *tile use* in other forms."""
 
 
 

@@ -1,4 +1,4 @@
-"""chunked prompt: right answers in other forms."""
+"""List right answers to *chunked prompt* in other forms."""
 
 FORMS = {
     "a while loop": "def chunked_prompt(prompt, chunk, running, weights_s, token_s):\n    total, longest = 0.0, 0.0\n    while prompt > 0:\n        n = min(chunk, prompt)\n        step = max(weights_s, token_s * (n + running))\n        total, longest, prompt = total + step, max(longest, step), prompt - n\n    return total, longest",

@@ -1,4 +1,4 @@
-"""dispatch: right answers in other forms."""
+"""List right answers to *dispatch* in other forms."""
 
 FORMS = {
     "in order of speed": "def dispatch(request, least, most, multiple, seconds):\n    for place, i in enumerate(np.argsort(seconds, kind='stable')):\n        if all(lo <= r <= hi and r % m == 0 for r, lo, hi, m in zip(request, least[i], most[i], multiple[i])):\n            return i, place\n    return -1, len(seconds)",

@@ -1,4 +1,4 @@
-"""queue waits: right answers in other forms."""
+"""List right answers to *queue waits* in other forms."""
 
 FORMS = {
     "by Lindley": "def queue_waits(arrivals, services):\n    out = [0.0]\n    for gap, takes in zip(np.diff(arrivals), services):\n        out.append(max(0.0, out[-1] + takes - gap))\n    return out",

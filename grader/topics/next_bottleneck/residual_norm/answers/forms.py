@@ -1,4 +1,4 @@
-"""residual norm: right answers in other forms."""
+"""List right answers to *residual norm* in other forms."""
 
 from grader.topics.next_bottleneck.residual_norm.mistakes import ADD, LOAD_R, LOAD_X, NORM, ROW
 

@@ -1,4 +1,4 @@
-"""rotary cache: right answers in other forms."""
+"""List right answers to *rotary cache* in other forms."""
 
 from grader.topics.next_bottleneck.rotary_cache.mistakes import GRID, SCALE, TURN
 

@@ -1,4 +1,4 @@
-"""rounds: right answers in other forms."""
+"""List right answers to *rounds* in other forms."""
 
 FORMS = {
     "cumprod": "def rounds(step_s, shares, cuts):\n    return step_s * (np.cumprod(1 - cuts, axis=0) @ shares)",

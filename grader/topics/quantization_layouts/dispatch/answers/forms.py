@@ -1,4 +1,4 @@
-"""dispatch: right answers in other forms."""
+"""List right answers to *dispatch* in other forms."""
 
 
 

@@ -1,4 +1,4 @@
-"""grouped kbit: right answers in other forms."""
+"""List right answers to *grouped kbit* in other forms."""
 
 from grader.topics.quantization_layouts.shared_mistakes_kbit import DOT
 from grader.topics.quantization_layouts.shared_mistakes_kbit import NUMBER

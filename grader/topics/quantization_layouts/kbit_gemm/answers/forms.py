@@ -1,4 +1,4 @@
-"""kbit gemm: right answers in other forms."""
+"""List right answers to *kbit gemm* in other forms."""
 
 from grader.topics.quantization_layouts.shared_mistakes_kbit import DOT
 from grader.topics.quantization_layouts.shared_mistakes_kbit import LEVEL

@@ -1,4 +1,4 @@
-"""layer bytes: right answers in other forms."""
+"""List right answers to *layer bytes* in other forms."""
 
 
 

@@ -1,4 +1,4 @@
-"""own layout: right answers in other forms."""
+"""List right answers to *own layout* in other forms."""
 
 from grader.topics.quantization_layouts.own_layout.mistakes import PLANES
 from grader.topics.quantization_layouts.own_layout.mistakes import tile

@@ -1,4 +1,4 @@
-"""pack words: right answers in other forms."""
+"""List right answers to *pack words* in other forms."""
 
 
 

@@ -1,4 +1,4 @@
-"""quantization error: right answers in other forms."""
+"""List right answers to *quantization error* in other forms."""
 
 
 

@@ -1,4 +1,4 @@
-"""quantize groups: right answers in other forms."""
+"""List right answers to *quantize groups* in other forms."""
 
 
 

@@ -1,4 +1,4 @@
-"""repack: right answers in other forms."""
+"""List right answers to *repack* in other forms."""
 
 FORMS = {
     "lane by lane": """def repack(qweight, g_idx):

@@ -1,4 +1,4 @@
-"""step times: right answers in other forms."""
+"""List right answers to *step times* in other forms."""
 
 
 

@@ -1,4 +1,4 @@
-"""to planes: right answers in other forms."""
+"""List right answers to *to planes* in other forms."""
 
 
 

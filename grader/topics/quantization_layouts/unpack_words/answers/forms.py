@@ -1,4 +1,4 @@
-"""unpack words: right answers in other forms."""
+"""List right answers to *unpack words* in other forms."""
 
 
 

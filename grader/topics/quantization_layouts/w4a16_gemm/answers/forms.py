@@ -1,4 +1,4 @@
-"""w4a16 gemm: right answers in other forms."""
+"""List right answers to *w4a16 gemm* in other forms."""
 
 from grader.topics.quantization_layouts.w4a16_gemm.mistakes import DOT
 from grader.topics.quantization_layouts.w4a16_gemm.mistakes import GEMM_LOOP

@@ -1,4 +1,4 @@
-"""w4a16 gemv: right answers in other forms."""
+"""List right answers to *w4a16 gemv* in other forms."""
 
 from grader.topics.quantization_layouts.w4a16_gemv.mistakes import LOOP
 from grader.topics.quantization_layouts.w4a16_gemv.mistakes import SUMMED

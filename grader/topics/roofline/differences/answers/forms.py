@@ -1,4 +1,4 @@
-"""differences: right answers in other forms."""
+"""List right answers to *differences* in other forms."""
 
 from grader.topics.roofline.shared_answers import anyhow
 

@@ -1,4 +1,4 @@
-"""doubled: right answers in other forms."""
+"""List right answers to *doubled* in other forms."""
 
 from grader.topics.roofline.shared_answers import anyhow
 

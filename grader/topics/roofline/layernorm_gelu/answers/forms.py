@@ -1,4 +1,4 @@
-"""layernorm gelu: right answers in other forms."""
+"""List right answers to *layernorm gelu* in other forms."""
 
 
 

@@ -1,4 +1,4 @@
-"""long mean: right answers in other forms."""
+"""List right answers to *long mean* in other forms."""
 
 from grader.topics.roofline.shared_answers import anyhow
 

@@ -1,4 +1,4 @@
-"""outer difference: right answers in other forms."""
+"""List right answers to *outer difference* in other forms."""
 
 from grader.topics.roofline.shared_answers import anyhow
 from grader.topics.roofline.shared_answers import tile

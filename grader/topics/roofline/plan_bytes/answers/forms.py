@@ -1,4 +1,4 @@
-"""plan bytes: right answers in other forms."""
+"""List right answers to *plan bytes* in other forms."""
 
 
 

@@ -1,4 +1,4 @@
-"""product intensity: right answers in other forms."""
+"""List right answers to *product intensity* in other forms."""
 
 
 

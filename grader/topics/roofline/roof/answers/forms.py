@@ -1,4 +1,4 @@
-"""roof: right answers in other forms."""
+"""List right answers to *roof* in other forms."""
 
 
 

@@ -1,4 +1,4 @@
-"""small product: right answers in other forms."""
+"""List right answers to *small product* in other forms."""
 
 from grader.topics.roofline.shared_answers import anyhow
 

@@ -1,4 +1,4 @@
-"""smoothed: right answers in other forms."""
+"""List right answers to *smoothed* in other forms."""
 
 from grader.topics.roofline.shared_answers import anyhow
 

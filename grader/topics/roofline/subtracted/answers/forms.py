@@ -1,4 +1,4 @@
-"""subtracted: right answers in other forms."""
+"""List right answers to *subtracted* in other forms."""
 
 from grader.topics.roofline.shared_answers import ARANGE
 from grader.topics.roofline.shared_answers import ID

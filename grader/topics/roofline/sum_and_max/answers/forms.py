@@ -1,4 +1,4 @@
-"""sum and max: right answers in other forms."""
+"""List right answers to *sum and max* in other forms."""
 
 from grader.topics.roofline.shared_answers import anyhow
 

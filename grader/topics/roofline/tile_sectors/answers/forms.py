@@ -1,4 +1,4 @@
-"""tile sectors: right answers in other forms."""
+"""List right answers to *tile sectors* in other forms."""
 
 
 

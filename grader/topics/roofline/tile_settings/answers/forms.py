@@ -1,4 +1,4 @@
-"""tile settings: right answers in other forms."""
+"""List right answers to *tile settings* in other forms."""
 
 
 

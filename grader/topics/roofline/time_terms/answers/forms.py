@@ -1,4 +1,4 @@
-"""time terms: right answers in other forms."""
+"""List right answers to *time terms* in other forms."""
 
 
 

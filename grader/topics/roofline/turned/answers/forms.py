@@ -1,4 +1,4 @@
-"""turned: right answers in other forms."""
+"""List right answers to *turned* in other forms."""
 
 from grader.topics.roofline.shared_answers import anyhow
 from grader.topics.roofline.shared_answers import tile

@@ -1,4 +1,4 @@
-"""draw: right answers in other forms."""
+"""List right answers to *draw* in other forms."""
 
 from grader.topics.sampling_fusion.shared_answers import BETTER
 from grader.topics.sampling_fusion.shared_answers import LOOP

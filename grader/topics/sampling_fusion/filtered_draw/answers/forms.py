@@ -1,4 +1,4 @@
-"""filtered draw: right answers in other forms."""
+"""List right answers to *filtered draw* in other forms."""
 
 
 

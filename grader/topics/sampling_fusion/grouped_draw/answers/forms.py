@@ -1,4 +1,4 @@
-"""grouped draw: right answers in other forms."""
+"""List right answers to *grouped draw* in other forms."""
 
 
 

@@ -1,4 +1,4 @@
-"""gumbel pick: right answers in other forms."""
+"""List right answers to *gumbel pick* in other forms."""
 
 
 

@@ -1,4 +1,4 @@
-"""inverse pick: right answers in other forms."""
+"""List right answers to *inverse pick* in other forms."""
 
 
 

@@ -1,4 +1,4 @@
-"""penalize: right answers in other forms."""
+"""List right answers to *penalize* in other forms."""
 
 
 

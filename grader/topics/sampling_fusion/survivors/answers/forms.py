@@ -1,4 +1,4 @@
-"""survivors: right answers in other forms."""
+"""List right answers to *survivors* in other forms."""
 
 
 
