@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from grader.judge import calls, compiled, on_gpu, ranks, speed, traffic, tuned, values
+from grader.judge import calls, compiled, every_case, on_gpu, ranks, speed, traffic, tuned, values
 from grader.judge.evidence import Evidence
 from grader.judge.failed import Failed, Unclear, Waits
 from grader.judge.kernel_evidence import KernelEvidence
@@ -14,10 +14,10 @@ from grader.questions import KernelQuestion, NumpyQuestion, Part, Question, Rank
 
 
 def traffic_everywhere(evidence: KernelEvidence, part: Part, result: PartResult) -> None:
-    """The metered case, where everything is counted, what drawn programs of the compiled one spend, and bytes in all."""
+    """The metered case, where everything is counted, what drawn programs of the compiled one spend, and all other cases."""
     traffic.judge(evidence, part, result)
     tuned.judge(evidence, part)
-    tuned.judge_other_cases(evidence, part)
+    every_case.judge(evidence, part)
 
 
 JUDGES = {

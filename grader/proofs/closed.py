@@ -18,9 +18,10 @@ import numpy as np
 
 from grader import questions
 from grader.judge import referee
+from grader.judge.every_case import FREE_OF_ALL
+from grader.judge.every_case import ROOM as NO_MODEL
 from grader.judge.record import FAIL, REFUSED, Record
-from grader.judge.tuned import ELSEWHERE as NO_MODEL
-from grader.judge.tuned import FREE_OF_ALL, SLACK
+from grader.judge.tuned import SLACK
 from grader.proofs import side_by_side, useless, wasteful_ranks
 from grader.proofs.right import kernel_questions, right
 from grader.proofs.wasteful import WAYS, NotMade, cell

@@ -300,6 +300,8 @@ class KernelQuestion(Question):
     # rng -> Case, drawn near a stated size: its bytes and operations are budgeted
     metered: Callable | None = None
     budgets: dict = field(default_factory=dict)  # by part: (case) -> [Budget]
+    # axis -> lanes that a block may have along it: operations are judged for sizes that are rounded up to so many
+    blocks: dict = field(default_factory=dict)
     # case -> FLOP that the operation itself needs: what a picture may show as merit
     useful: Callable | None = None
     most_launches: int = 1

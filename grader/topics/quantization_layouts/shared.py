@@ -182,15 +182,19 @@ def beside_dot(each: int, n: int, k: int, times: int | None = None) -> Budget:
     )
 
 
-def programs(words: str, count: int) -> Budget:
-    """Enough that read the words, or whatever else they are called."""
+WIDEST = 32  # rows of W that a program may have to itself
+
+
+def programs(words: str, multiprocessors: int, rows: int) -> Budget:
+    """Enough that read the words, or whatever else they are called, of so many rows."""
+    count = min(multiprocessors, math.ceil(rows / WIDEST))
     return Budget(
         what=f"programs that read the {words}",
         tensor="w",
         count="programs",
         least=count,
         look=FILL,
-        model=f"one at least for each of {count} multiprocessors",
+        model=f"one at least for each of {multiprocessors} multiprocessors, or for every {WIDEST} rows: {count}",
     )
 
 
@@ -233,7 +237,7 @@ def flow(c: Case) -> list[Budget]:
             look=NEIGHBOURS,
             model=f"{n} rows of {k // 64} sectors of 32 bytes + 2%",
         ),
-        programs("words", c.sm_count),
+        programs("words", c.sm_count, n),
     ]
 
 

@@ -61,6 +61,7 @@ QUESTION = KernelQuestion(
     ),
     hidden=cases.hidden_scaled,
     metered=cases.metered_scaled,
+    blocks={"M": 128, "N": 128, "K": 128},
     budgets={"traffic": cases.scaled_traffic, "speed": cases.scaled_reuse},
     useful=useful,
     most_spills=2048,  # Triton 3.6 keeps fp8 operands in registers and spills 1,092 bytes of the lab's own kernel

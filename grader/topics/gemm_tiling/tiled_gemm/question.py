@@ -58,6 +58,7 @@ QUESTION = KernelQuestion(
     ),
     hidden=cases.hidden_products,
     metered=cases.metered_product,
+    blocks={"M": 128, "N": 256, "K": 64},
     budgets={"traffic": cases.traffic, "grouping": cases.grouping, "speed": cases.reuse},
     useful=useful,
     compile_case=COMPILED,

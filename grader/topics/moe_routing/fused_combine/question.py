@@ -56,6 +56,7 @@ QUESTION = KernelQuestion(
     ),
     hidden=cases.hidden_combine,
     metered=cases.metered_combine,
+    blocks={"H": 64},
     budgets={"traffic": cases.combine, "speed": cases.combine_flow},
     useful=cases.useful_combine,
     most_launches=1,

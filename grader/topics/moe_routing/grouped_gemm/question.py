@@ -63,6 +63,7 @@ QUESTION = KernelQuestion(
     ),
     hidden=cases.hidden_gemm,
     metered=cases.metered_gemm,
+    blocks={"H": 64, "N": 128},
     budgets={"traffic": cases.gemm, "speed": cases.gemm_flow},
     useful=cases.useful_gemm,
     most_launches=1,

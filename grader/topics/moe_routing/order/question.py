@@ -63,6 +63,7 @@ QUESTION = KernelQuestion(
     ),
     hidden=cases.hidden_order,
     metered=cases.metered,
+    blocks={"T": 128, "E": 64},
     budgets={"traffic": cases.traffic, "speed": cases.side},
     most_launches=3,
     compile_case=Case(size(512, 8, 128, 16), sm_count=132),

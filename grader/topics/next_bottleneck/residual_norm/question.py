@@ -56,6 +56,7 @@ QUESTION = KernelQuestion(
     ),
     hidden=cases.hidden,
     metered=cases.metered,
+    blocks={"M": 4, "N": 64},
     budgets={"traffic": cases.four_passes, "speed": cases.by_sectors},
     useful=cases.useful,
     compile_case=cases.case(64, 4096, "bf16", sm_count=132),

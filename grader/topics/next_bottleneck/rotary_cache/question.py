@@ -61,6 +61,7 @@ QUESTION = KernelQuestion(
     ),
     hidden=cases.hidden,
     metered=cases.metered,
+    blocks={"D": 16},
     budgets={"traffic": cases.in_and_out, "speed": cases.flow},
     useful=cases.useful,
     compile_case=cases.COMPILED,

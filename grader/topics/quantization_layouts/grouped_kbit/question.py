@@ -69,6 +69,7 @@ QUESTION = KernelQuestion(
     ),
     hidden=cases.hidden_experts,
     metered=cases.metered_experts,
+    blocks={"M": 32, "N": 64, "K": 128},
     budgets={"traffic": traffic, "flow": flow},
     useful=useful,
     most_launches=2,

@@ -67,6 +67,7 @@ QUESTION = KernelQuestion(
     ),
     hidden=cases.hidden_kbit,
     metered=cases.metered_kbit,
+    blocks={"M": 32, "N": 64, "K": 128},
     budgets={"traffic": traffic, "flow": flow},
     useful=useful,
     most_launches=2,

@@ -53,6 +53,7 @@ QUESTION = KernelQuestion(
     ),
     hidden=cases.hidden,
     metered=cases.metered,
+    blocks={"M": 32, "N": 64, "K": 128},
     budgets={"traffic": cases.traffic, "unpacking": cases.unpacking},
     useful=useful,
     most_launches=2,

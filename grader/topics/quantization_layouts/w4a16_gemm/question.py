@@ -68,6 +68,7 @@ QUESTION = KernelQuestion(
     ),
     hidden=cases.hidden_gemm,
     metered=cases.metered_gemm,
+    blocks={"M": 32, "N": 64, "K": 128},
     budgets={"traffic": cases.gemm, "speed": cases.gemm_flow},
     useful=useful,
     most_launches=2,

@@ -61,6 +61,7 @@ QUESTION = KernelQuestion(
     ),
     hidden=cases.hidden_gemv,
     metered=cases.metered_gemv,
+    blocks={"N": 64, "K": 1024},
     budgets={"traffic": cases.gemv, "speed": cases.gemv_flow},
     useful=useful,
     most_launches=2,

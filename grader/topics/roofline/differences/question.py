@@ -22,6 +22,7 @@ QUESTION = rung(
     ],
     metered=lambda rng: case(N=between(rng, 900, 1100), kind="the metered size"),
     a_program=("n", 256),
+    blocks={"N": 256},
     budgets={"traffic": lambda c: [*cases.twice(c), *each_moved_once("y n!")(c)]},
     where=PROGRAMS,
     hints=(

@@ -54,6 +54,7 @@ QUESTION = KernelQuestion(
     ),
     hidden=cases.hidden,
     metered=cases.metered,
+    blocks={"M": 8, "N": 64},
     budgets={"traffic": cases.one_pass_traffic, "speed": cases.by_sectors},
     useful=cases.useful,
     compile_case=cases.case(512, 4096, "bf16", sm_count=132),

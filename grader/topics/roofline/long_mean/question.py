@@ -22,6 +22,7 @@ QUESTION = rung(
     ],
     metered=lambda rng: case(M=between(rng, 8, 12), N=between(rng, 1030, 1110), kind="the metered size"),
     a_program=("m", 4),
+    blocks={"M": 4, "N": 512},
     budgets={"traffic": lambda c: [*each_moved_once("x mn", "y m!")(c), *cases.few_idle_lanes(c)]},
     where=FUSION,
     hints=(

@@ -35,6 +35,7 @@ QUESTION = rung(
     metered=lambda rng: halves(
         M=between(rng, 26, 31), N=between(rng, 26, 31), K=between(rng, 26, 31), kind="the metered size"
     ),
+    blocks={"M": 32, "N": 32, "K": 32},
     budgets={"traffic": lambda c: [*cases.in_dots(c), *each_moved_once("c mn!")(c)]},
     where="course/01_gemm_tiling/b_kernel.ipynb",
     hints=(

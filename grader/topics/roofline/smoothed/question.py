@@ -30,9 +30,10 @@ QUESTION = rung(
         ),
     ],
     metered=lambda rng: cases.paced(
-        0.5, T=between(rng, 20, 30), M=between(rng, 150, 250), kind="the metered size"
+        0.5, T=between(rng, 20, 30), M=8 * between(rng, 257, 270), kind="the metered size"
     ),
     a_program=("m", 128),
+    blocks={"M": 128},
     budgets={"traffic": each_moved_once("x tm", "y tm!")},
     where=PROGRAMS,
     hints=(

@@ -28,8 +28,9 @@ QUESTION = rung(
             kind="strided matrices",
         ),
     ],
-    metered=lambda rng: case(M=between(rng, 140, 170), N=between(rng, 260, 300), kind="the metered size"),
+    metered=lambda rng: case(M=between(rng, 500, 540), N=8 * between(rng, 66, 72), kind="the metered size"),
     a_program=("mn", 128 * 128),
+    blocks={"M": 128, "N": 128},
     budgets={"traffic": each_moved_once("x mn", "z mn", "y mn!")},
     where=PROGRAMS,
     hints=(

@@ -28,6 +28,7 @@ QUESTION = rung(
     ],
     metered=lambda rng: case(M=between(rng, 20, 30), N=between(rng, 300, 500), kind="the metered size"),
     a_program=("m", 8),
+    blocks={"M": 8, "N": 1024},
     budgets={"traffic": each_moved_once("x mn", "s m!", "m m!")},
     where=FUSION,
     hints=(

@@ -55,6 +55,7 @@ QUESTION = KernelQuestion(
     public=(Case(size(8, 64), "fp32"), Case(size(4, 100), "fp32", kind="a vocabulary that fills no block")),
     hidden=cases.hidden_plain,
     metered=cases.metered_plain,
+    blocks={"V": 1024},
     budgets={"traffic": one_read, "speed": cases.by_sectors},
     useful=useful,
     most_launches=2,

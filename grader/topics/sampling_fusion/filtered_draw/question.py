@@ -44,6 +44,7 @@ QUESTION = KernelQuestion(
     ),
     hidden=cases.hidden_filtered,
     metered=cases.metered_filtered,
+    blocks={"V": 2048},
     budgets={"traffic": cases.traffic},
     useful=useful,
     most_launches=1,

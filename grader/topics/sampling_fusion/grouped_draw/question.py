@@ -50,6 +50,7 @@ QUESTION = KernelQuestion(
     ),
     hidden=cases.hidden,
     metered=cases.metered,
+    blocks={"V": 16384},
     budgets={"traffic": cases.read_again, "speed": cases.by_sectors},
     useful=useful,
     most_launches=4,

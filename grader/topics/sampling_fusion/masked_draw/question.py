@@ -39,6 +39,7 @@ QUESTION = KernelQuestion(
     public=(Case(size(8, 64, 4), "fp32"), Case(size(4, 200, 12), "fp32", kind="a longer history")),
     hidden=cases.hidden_masked,
     metered=cases.metered_masked,
+    blocks={"V": 2048},
     budgets={"traffic": cases.one_read_masked},
     useful=useful,
     most_launches=2,
