@@ -12,9 +12,10 @@ from grader.judge.kernel_evidence import METERED, KernelEvidence, Run
 from grader.questions import Budget, Case, KernelQuestion, Part
 from grader.questions.account import account, in_blocks, in_sectors, size
 from grader.questions.timed import CHIP
+from kernels import machines
 
 ROOM = 1.25  # times a limit, at sizes that no limit was made for
-FREE = 20_000  # loaded bytes of a tensor that are too few to look at
+FREE = 8192  # loaded bytes of a tensor that are too few to look at
 FREE_OF_ALL = 65_536  # and of all tensors or scratch, and operations: some blocks of a thousand lanes
 FREE_OF = {
     "dot": 16 * FREE_OF_ALL,
@@ -24,7 +25,9 @@ FREE_OF = {
     "work": FREE_OF_ALL,
     "time": CHIP.issue_time({"float": FREE_OF_ALL}),
 }
-SIDE_BY_SIDE = 2  # programs are as many as a limit says, or half of them, or of the multiprocessors that are there
+SIDE_BY_SIDE = (
+    2  # programs are as many as a limit says, or half of them, or of the multiprocessors that are there
+)
 IDLE = 256  # programs that may store nothing, beside as many as store something
 STORING = ("store", "atomic")
 
@@ -32,6 +35,8 @@ STORING = ("store", "atomic")
 def judge(evidence: KernelEvidence, part: Part) -> None:
     """Raise Failed for the first case that breaks a limit of this part."""
     question = evidence.question
+    if METERED not in evidence.cases:
+        return
     if part.name == next(iter(question.budgets)):
         for run in ran(evidence, *evidence.public, *evidence.hidden, METERED):
             judge_idle(run)
@@ -51,13 +56,15 @@ def ran(evidence: KernelEvidence, *purposes: int) -> Iterator[Run]:
     return (run for run in runs if run is not None and not run.outcome.error)
 
 
-def spent(question: KernelQuestion, part: Part, metered: Case, run: Run) -> Iterator[tuple[Budget, float, float]]:
+def spent(
+    question: KernelQuestion, part: Part, metered: Case, run: Run
+) -> Iterator[tuple[Budget, float, float]]:
     """Yield each limit of a case that bounds from above, what was spent of it, and the most that may be."""
     tensors = {tensor.name: tensor for tensor in question.tensors}
     neighbours = {b.tensor for b in account(question, part.name, metered) if b.count == "sectors"}
-    of_blocks = {one.count: math.inf for one in account(question, part.name, run.case)}
+    of_blocks: dict[str, float] = {}
     for one in account(question, part.name, in_blocks(question, run.case)):
-        of_blocks[one.count] = min(of_blocks[one.count], one.most)
+        of_blocks[one.count] = min(of_blocks.get(one.count, math.inf), one.most)
     for budget in account(question, part.name, run.case):
         own = tensors.get(budget.tensor)
         if budget.count == "dedup" or own and budget.count == "sectors":
@@ -71,7 +78,14 @@ def spent(question: KernelQuestion, part: Part, metered: Case, run: Run) -> Iter
                 yield budget, traffic.spent(run, budget), ROOM * most + FREE
         elif budget.count in FREE_OF:
             most = max(budget.most, of_blocks[budget.count])
-            yield budget, traffic.spent(run, budget), ROOM * most + FREE_OF[budget.count]
+            found = computing(run) if budget.count == "time" else traffic.spent(run, budget)
+            yield budget, found, ROOM * most + FREE_OF[budget.count]
+
+
+def computing(run: Run) -> float:
+    """Return the seconds of operations and dots: bytes have limits of their own, and strides take many sectors."""
+    each = (machines.of_launch(launch, CHIP) for launch in run.launches)
+    return sum(max(s for limit, s in limits.items() if limit != machines.MEMORY) for limits in each)
 
 
 def judge_side_by_side(run: Run, budget: Budget) -> None:

@@ -20,11 +20,18 @@ def traffic_everywhere(evidence: KernelEvidence, part: Part, result: PartResult)
     every_case.judge(evidence, part)
 
 
+def speed_everywhere(evidence: KernelEvidence, part: Part, result: PartResult) -> None:
+    """The clock at one size, and in all cases what a machine without a clock would count for this part."""
+    if part.name in evidence.question.budgets:
+        every_case.judge(evidence, part)
+    speed.judge(evidence, part, result)
+
+
 JUDGES = {
     "values": values.judge,
     "traffic": traffic_everywhere,
     "compiled": compiled.judge,
-    "speed": speed.judge,
+    "speed": speed_everywhere,
     "calls": calls.judge,
     "ranks": ranks.judge_values,
     "bytes sent": ranks.judge_bytes,

@@ -25,7 +25,11 @@ MOVED = 3  # times all tensors: waves that share little, and scratch
 WHOLE_SECTORS = 2  # bytes in whole sectors, over the bytes that the budgets allow
 LARGE = 0.25  # a tensor of so large a share of all bytes has a limit of sectors of its own, if it is moved but once
 ONCE = 1.25  # times its bytes
-SECTOR, CUT = 32, 1.02  # bytes of a sector; what those that a tensor's ends cut off may add
+SECTOR, SHORT = (
+    32,
+    256,
+)  # bytes of a sector, and of a row whose ends matter more than all that is between them
+CUT, APART = 1.02, 2  # times its bytes, if its rows begin with a sector; else two sectors for pieces of one
 OPEN = "what this tensor is loaded or stored for, and how often: no other limit of this question speaks of it"
 KEPT = "what is stored and loaded again: a block lives in its variable as long as the program needs it"
 TOGETHER = (
@@ -160,14 +164,12 @@ def of_tensor(tensor: Tensor, case: Case, budgets: list[Budget]) -> list[Budget]
 
 def in_sectors(tensor: Tensor, case: Case) -> float:
     """Return how many times its bytes a tensor moves in whole sectors, if neighbours are loaded together; infinity for one
-    with gaps between its elements."""
-    if tensor.name in case.layout:
+    with gaps between its elements, or of short rows."""
+    shape = tensor.sizes(case.sizes)
+    row = shape[-1] * DTYPES[case.dtype_of(tensor)].itemsize if shape else 0
+    if tensor.name in case.layout or row < SHORT:
         return math.inf
-    shape, item = tensor.sizes(case.sizes), DTYPES[case.dtype_of(tensor)].itemsize
-    row = shape[-1] * item if shape else item
-    if len(shape) < 2 or row % SECTOR == 0:
-        return CUT
-    return 1 + SECTOR / min(row, SECTOR)
+    return CUT if len(shape) < 2 or row % SECTOR == 0 else APART
 
 
 def whole_sectors(times: float, allowed: float) -> Budget:

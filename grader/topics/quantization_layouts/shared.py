@@ -198,24 +198,28 @@ def programs(words: str, multiprocessors: int, rows: int) -> Budget:
     )
 
 
+TILE = 16  # rows of X that tensor cores take as one
+
+
 def words_and_scales(c: Case) -> list[Budget]:
-    """Words exactly once, scales at most twice, Y once, and next to no scratch."""
+    """Words exactly once for each tile of rows of X, scales at most twice, Y once, and next to no scratch."""
     n, k, group, m = nkgm(c)
+    tiles = math.ceil(m / TILE)
     whole = cost.linear_cost(m, n, k, bits=4, group=group)
     weights, scales = whole.weight_bytes, whole.metadata_bytes
     return [
         Budget(
             what="read of the words",
             tensor="w",
-            most=weights,
+            most=tiles * weights,
             least=weights,
             look=ONCE,
-            model=f"{n} x {k} weights of 4 bits, once",
+            model=f"{n} x {k} weights of 4 bits, once" + f" for each {TILE} rows of X" * ("M" in c.sizes),
         ),
         Budget(
             what="read of the scales",
             tensor="s",
-            most=2 * scales,
+            most=2 * tiles * scales,
             least=scales,
             look=SCALES,
             model=f"a scale of 2 bytes for each {group} of {n} x {k} weights, twice",
@@ -227,7 +231,7 @@ def words_and_scales(c: Case) -> list[Budget]:
 def flow(c: Case) -> list[Budget]:
     """Words in whole sectors, and by enough programs."""
     n, k, group, m = nkgm(c)
-    weights = cost.linear_cost(m, n, k, bits=4, group=group).weight_bytes
+    weights = math.ceil(m / TILE) * cost.linear_cost(m, n, k, bits=4, group=group).weight_bytes
     return [
         Budget(
             what="sectors of the words",

@@ -55,6 +55,7 @@ QUESTION = KernelQuestion(
     public=(case(1, 1, 1, 64, 64, 64), case(1, 2, 2, 70, 70, 64, kind="a ragged length")),
     hidden=cases.hidden_backward,
     metered=cases.metered_backward,
+    blocks={"M": 128, "N": 128},
     budgets={"traffic": cases.backward, "speed": cases.backward_reuse},
     useful=cases.backward_useful,
     most_launches=4,

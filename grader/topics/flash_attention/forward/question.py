@@ -47,6 +47,7 @@ QUESTION = KernelQuestion(
     ),
     hidden=cases.hidden_forward,
     metered=cases.metered_forward,
+    blocks={"M": 128, "N": 256},
     budgets={"traffic": cases.forward, "speed": cases.forward_reuse},
     useful=useful,
     compile_case=case(1, 8, 2, 4096, 4096, 128, "bf16", sm_count=132),

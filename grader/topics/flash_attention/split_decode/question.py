@@ -53,6 +53,7 @@ QUESTION = KernelQuestion(
     ),
     hidden=cases.hidden_decode,
     metered=cases.metered_decode,
+    blocks={"N": 256},
     budgets={"traffic": cases.decode, "speed": cases.decode_moved},
     useful=cases.decode_useful,
     most_launches=2,

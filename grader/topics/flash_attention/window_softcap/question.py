@@ -35,6 +35,7 @@ QUESTION = KernelQuestion(
     ),
     hidden=cases.hidden_window,
     metered=cases.metered_window,
+    blocks={"M": 128, "N": 256},
     budgets={"traffic": cases.window},
     useful=useful,
     where=f'{LESSON}/c_decode.ipynb, "What else a mask can be"',

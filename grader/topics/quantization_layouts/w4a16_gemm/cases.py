@@ -14,6 +14,7 @@ from grader.topics.quantization_layouts.shared import (
     GEMM_ALL,
     GROUP,
     SCALES,
+    TILE,
     flow,
     in_dot,
     nkgm,
@@ -120,16 +121,13 @@ def gemm(c: Case) -> list[Budget]:
         Budget(
             what="read of the zero points",
             tensor="z",
-            most=2 * zeros,
+            most=2 * math.ceil(m / TILE) * zeros,
             least=zeros,
             look=SCALES,
             model=f"a zero point of 1 byte for each {group} of {n} x {k} weights, twice",
         ),
         read_of_x(m, n, k),
     ]
-
-
-TILE = 16  # rows of X that tensor cores take as one
 
 
 def gemm_flow(c: Case) -> list[Budget]:
