@@ -92,25 +92,19 @@ def microseconds(call: Callable, rows: int) -> dict:
 
 
 def main(argv: list[str]) -> int:
-    if not torch.cuda.is_available():
-        print("PyTorch finds no NVIDIA GPU here, so nothing was measured; run this where there is one.")
-        return 3
-    from kernels.bench import machine
-    from kernels.roofline.ground import dumps
+    from kernels.bench import kept
 
-    device = torch.device("cuda", torch.cuda.current_device())
-    about = machine.describe(device)
-    path = Path(argv[0]) if argv else HERE / f"{machine.short_name(about['gpu'])}.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    run = {"machine": about, "versions": machine.versions(), "date": machine.today()}
-    run |= {"batch": ROWS, "keys": KEYS, "operations": []}
-    for name, by, call in operations(QWEN3_30B_A3B, ROWS, KEYS, device):
-        found = {"operation": name, "by": by, **compared(call, ROWS), **microseconds(call, ROWS)}
-        run["operations"].append(found)
-        path.write_text(dumps(run), encoding="utf-8")
+    found = kept.begin(argv, HERE)
+    if found is None:
+        return kept.NO_GPU
+    found.keep(batch=ROWS, keys=KEYS)
+    rows = []
+    for name, by, call in operations(QWEN3_30B_A3B, ROWS, KEYS, found.device):
+        row = {"operation": name, "by": by, **compared(call, ROWS), **microseconds(call, ROWS)}
+        rows.append(row)
+        found.keep(operations=rows)
         print(
-            f"{name}, {by}: {found['differ']:.1%} of row 0 differ, {found['alone_us']:.1f} us alone",
-            flush=True,
+            f"{name}, {by}: {row['differ']:.1%} of row 0 differ, {row['alone_us']:.1f} us alone", flush=True
         )
     return 0
 

@@ -9,29 +9,13 @@ import argparse
 import json
 import re
 import sys
-import tempfile
 from dataclasses import asdict
 from pathlib import Path
-from statistics import median
 
 import torch
 
 NO_GPU = 3
 MOST_BYTES = 300_000
-
-
-def events_of(call) -> list[dict]:
-    """What a profiler saw of one call, on the GPU and around it."""
-    from torch.profiler import ProfilerActivity, profile
-
-    torch.cuda.synchronize()
-    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as seen:
-        call()
-        torch.cuda.synchronize()
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "trace.json"
-        seen.export_chrome_trace(str(path))
-        return json.loads(path.read_text(encoding="utf-8"))["traceEvents"]
 
 
 def marked(fillings: dict) -> dict:
@@ -108,25 +92,11 @@ def record(eager: list[dict], graph: list[dict]) -> dict:
     }
 
 
-def _elapsed_us(call, runs: int = 20) -> float:
-    """Return the median of calls as a GPU's events see them, host included."""
-    took = []
-    for _ in range(runs):
-        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        torch.cuda.synchronize()
-        start.record()
-        call()
-        end.record()
-        torch.cuda.synchronize()
-        took.append(1e3 * start.elapsed_time(end))
-    return median(took)
-
-
 def traced(rows: int, keys: int, layers: int) -> dict:
     """The launches of one step, eagerly and captured, and each slot's share and bytes."""
     from kernels import decode_step, timing
     from kernels.bench import machine
-    from kernels.next_bottleneck import bench
+    from kernels.next_bottleneck import bench, timeline
     from kernels.next_bottleneck.cost_step import step_work
 
     device = torch.device("cuda", torch.cuda.current_device())
@@ -135,17 +105,17 @@ def traced(rows: int, keys: int, layers: int) -> dict:
     call = bench.step_of(inputs, marked(decode_step.fillings()))
     graph = timing.capture([call])
     for run in (call, graph.replay):
-        events_of(run)  # the profiler's own start is in the first trace
+        timeline.events_of(run)  # the profiler's own start is in the first trace
     works = step_work(case.shape, rows, keys, linear_bits=bench.LINEAR_BITS)
     return {
         "machine": machine.describe(device),
         "versions": machine.versions(),
         "date": machine.today(),
         "case": case.name,
-        "eager_us": _elapsed_us(call),  # both without a profiler
-        "graph_us": _elapsed_us(graph.replay),
+        "eager_us": 1e6 * timing.elapsed(call),  # both without a profiler
+        "graph_us": 1e6 * timing.elapsed(graph.replay),
         "bytes": {name: round(work.bytes) for name, work in works.items()},
-        **record(events_of(call), events_of(graph.replay)),
+        **record(timeline.events_of(call), timeline.events_of(graph.replay)),
     }
 
 

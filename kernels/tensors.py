@@ -51,3 +51,8 @@ def laid_out(tensor: torch.Tensor, how: str) -> torch.Tensor:
     home = torch.full((rows, width), float("nan"), device=tensor.device).to(tensor.dtype)
     home[:, place] = tensor
     return home[:, place]
+
+
+def rows_aligned(x) -> bool:
+    """Say whether rows are contiguous and start on 16 bytes, as the copy engine wants them."""
+    return x.stride(1) == 1 and x.stride(0) * x.itemsize % 16 == 0 and x.data_ptr() % 16 == 0

@@ -105,3 +105,17 @@ def ratio(times: Sequence[float], base: Sequence[float], seed: int = 0) -> tuple
     rng = random.Random(seed)
     medians = sorted(median(rng.choices(logs, k=len(logs))) for _ in range(400))
     return tuple(math.exp(x) for x in (median(logs), medians[2], medians[-3]))
+
+
+def elapsed(call: Callable[[], object], runs: int = 20) -> float:
+    """Return the median seconds of a call by the GPU's events, host included."""
+    took = []
+    for _ in range(runs):
+        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        torch.cuda.synchronize()
+        start.record()
+        call()
+        end.record()
+        torch.cuda.synchronize()
+        took.append(1e-3 * start.elapsed_time(end))
+    return median(took)

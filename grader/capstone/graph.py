@@ -1,18 +1,11 @@
 """The step as one CUDA graph: which fillings can't be in it, and what a replay saves."""
 
-import json
-import tempfile
-from pathlib import Path
-from statistics import median
-
-import torch
 from torch.overrides import TorchFunctionMode
 
 from kernels import decode_step
 from kernels.next_bottleneck.slots import Filling
 
 WAITS = {"tolist", "item", "__int__", "__bool__", "__float__", "__index__", "nonzero", "cpu", "numpy"}
-RUNS = 30
 
 
 class Listening(TorchFunctionMode):
@@ -70,38 +63,11 @@ def captured(capstone) -> dict:
     for call in (eager, step, plain):
         call()
     return {
-        "eager_s": seconds(eager),
-        "graph_s": seconds(timing.capture([step]).replay),
-        "plain_graph_s": seconds(timing.capture([plain]).replay),
+        "eager_s": timing.elapsed(eager),
+        "graph_s": timing.elapsed(timing.capture([step]).replay),
+        "plain_graph_s": timing.elapsed(timing.capture([plain]).replay),
         "others": sorted(asks),
     }
-
-
-def events_of(call) -> list[dict]:
-    """Return what a profiler saw of one call, on the GPU and around it."""
-    from torch.profiler import ProfilerActivity, profile
-
-    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as seen:
-        call()
-        torch.cuda.synchronize()
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "trace.json"
-        seen.export_chrome_trace(str(path))
-        return json.loads(path.read_text(encoding="utf-8"))["traceEvents"]
-
-
-def seconds(call) -> float:
-    """Median of calls, host included."""
-    took = []
-    for _ in range(RUNS):
-        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        torch.cuda.synchronize()
-        start.record()
-        call()
-        end.record()
-        torch.cuda.synchronize()
-        took.append(1e-3 * start.elapsed_time(end))
-    return median(took)
 
 
 def words(capstone) -> str:

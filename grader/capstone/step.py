@@ -12,7 +12,7 @@ from pathlib import Path
 import torch
 
 from grader.capstone import answers, graph, recorded
-from kernels import decode_step
+from kernels import decode_step, timing
 from kernels.machines import machine
 from kernels.next_bottleneck import cost_step, learner, plain
 from kernels.next_bottleneck.cache import PagedCache
@@ -151,7 +151,7 @@ class Capstone:
             return self.h200.bandwidth
         one = torch.empty(2**29, dtype=torch.uint8, device=self.device)
         other = torch.empty_like(one)
-        return 2 * len(one) / graph.seconds(lambda: other.copy_(one))
+        return 2 * len(one) / timing.elapsed(lambda: other.copy_(one))
 
     def at_best(self, launches: int, moved: float, flop: float) -> float:
         """Seconds of a slot, launched one after the other: its largest limit."""
@@ -189,14 +189,14 @@ class Capstone:
         }
 
     def _profiled(self, fillings: dict) -> dict[str, Spent]:
-        from kernels.next_bottleneck.timeline import annotated, labels
+        from kernels.next_bottleneck.timeline import annotated, events_of, labels
 
         def telling(name: str, one: Filling) -> Filling:
             return Filling(lambda weight, shape: annotated(name, one.make(weight, shape)), one.source)
 
         call = self._timed_call({name: telling(name, one) for name, one in fillings.items()})
         call()
-        events = graph.events_of(call)
+        events = events_of(call)
         ran = [e for e in events if e.get("cat") in ("kernel", "gpu_memcpy", "gpu_memset")]
         ran.sort(key=lambda e: e["ts"])
         bytes_of = {name: work.bytes for name, work in self.works().items()}

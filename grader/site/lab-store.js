@@ -12,20 +12,50 @@ const done = request => new Promise((resolve, reject) => {
   request.onerror = () => reject(request.error);
 });
 
+// A transaction under way ends unfinished when its tab closes. localStorage takes each text at once and holds it until then.
+const underWay = (...key) => ['tile-by-tile', ...key].join('/');
+
+function note(key, value) {
+  try {
+    localStorage.setItem(key, JSON.stringify(value));
+  } catch {} // full or refused: the database alone keeps it
+}
+
+function settled(key, value) {
+  try {
+    if (localStorage.getItem(key) === JSON.stringify(value)) localStorage.removeItem(key);
+  } catch {}
+}
+
+function noted(lab) {
+  try {
+    const before = `${underWay(lab)}/`, keys = Object.keys(localStorage).filter(key => key.startsWith(before));
+    return keys.map(key => [key.slice(before.length).split('/'), JSON.parse(localStorage.getItem(key))]);
+  } catch {
+    return [];
+  }
+}
+
 // {cell: text} and {question: {points, of, open}}; each under a key of its own, so that two tabs disturb each other little.
 export async function kept(lab) {
-  const store = (await database).transaction('labs').objectStore('labs');
-  const [keys, values] = await Promise.all([done(store.getAllKeys()), done(store.getAll())]);
   const found = { text: {}, result: {} };
-  keys.forEach((key, i) => {
-    const [of, what, name] = [].concat(key);
-    if (of === lab && what in found) found[what][name] = values[i];
-  });
+  try {
+    const store = (await database).transaction('labs').objectStore('labs');
+    const [keys, values] = await Promise.all([done(store.getAllKeys()), done(store.getAll())]);
+    keys.forEach((key, i) => {
+      const [of, what, name] = [].concat(key);
+      if (of === lab && what in found) found[what][name] = values[i];
+    });
+  } catch {} // whoever writes hears of it
+  for (const [[what, ...name], value] of noted(lab)) if (what in found) found[what][name.join('/')] = value;
   return found;
 }
 
 export async function keep(lab, what, name, value) {
+  const key = underWay(lab, what, name);
+  note(key, value);
   await done((await database).transaction('labs', 'readwrite').objectStore('labs').put(value, [lab, what, name]));
+  settled(key, value);
 }
 
 async function through(bytes, stream) {

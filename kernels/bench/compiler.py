@@ -4,7 +4,6 @@ Writes FILE, or kernels/next_bottleneck/results/ground/<gpu>.json, and the code 
 """
 
 import contextlib
-import json
 import sys
 import time
 from functools import partial
@@ -20,7 +19,7 @@ from torch._inductor import config as inductor
 from torch._inductor.utils import run_and_get_code
 
 from kernels import timing
-from kernels.bench import machine
+from kernels.bench import kept
 from kernels.roofline.layernorm_gelu import layernorm_gelu
 
 HERE = Path(__file__).parents[1] / "next_bottleneck" / "results" / "ground"
@@ -216,44 +215,24 @@ def streams(device) -> list[dict]:
     return [{"case": name, "ms": 1e-3 * _step_us(call, runs=1, rounds=15)} for name, call in cases.items()]
 
 
-def dumps(run: dict) -> str:
-    """Return a run as JSON, one measurement a line."""
-
-    def short(value):
-        return float(f"{value:.4g}") if isinstance(value, float) else value
-
-    def line(value):
-        if isinstance(value, list):
-            return "[\n" + ",\n".join("    " + line(one) for one in value) + "\n  ]"
-        return json.dumps({k: short(v) for k, v in value.items()} if isinstance(value, dict) else value)
-
-    return "{\n" + ",\n".join(f'  "{key}": {line(value)}' for key, value in run.items()) + "\n}\n"
-
-
 def main(argv: list[str]) -> int:
-    if not torch.cuda.is_available():
-        print("PyTorch finds no NVIDIA GPU here, so nothing was measured; run this where there is one.")
-        return 3
-    device = torch.device("cuda", torch.cuda.current_device())
-    about = machine.describe(device)
-    path = Path(argv[0]) if argv else HERE / f"{machine.short_name(about['gpu'])}.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
+    found = kept.begin(argv, HERE)
+    if found is None:
+        return kept.NO_GPU
     inductor.force_disable_caches = True  # every compilation is timed, and each form is generated anew
-    run = {"machine": about, "versions": machine.versions(), "date": machine.today()}
-    run["forms"], codes = forms(device)
+    rows, codes = forms(found.device)
+    found.keep(forms=rows)
     for name, code in codes.items():
         kernel = code[code.index("@triton.jit") :].split("'''")[0]
-        (path.parent / f"{path.stem}_{name.replace(' ', '_')}.txt").write_text(kernel, encoding="utf-8")
+        (found.path.parent / f"{found.path.stem}_{name.replace(' ', '_')}.txt").write_text(
+            kernel, encoding="utf-8"
+        )
     for measure in (streams, breaks, shapes, modes, watched):
         start = time.perf_counter()
-        run[measure.__name__] = measure(device)
-        path.write_text(dumps(run), encoding="utf-8")
-        print(
-            f"{measure.__name__}: {time.perf_counter() - start:.0f} s",
-            *run[measure.__name__],
-            sep="\n  ",
-            flush=True,
-        )
+        rows = measure(found.device)
+        found.keep(**{measure.__name__: rows})
+        took = time.perf_counter() - start
+        print(f"{measure.__name__}: {took:.0f} s", *rows, sep="\n  ", flush=True)
     return 0
 
 

@@ -10,9 +10,10 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels.gemm_tiling.gemm import multiprocessors, rows_aligned
+from kernels.gemm_tiling.gemm import multiprocessors
 from kernels.gemm_tiling.tiled_gemm import tile_of
 from kernels.replays import Replays, form
+from kernels.tensors import rows_aligned
 
 SCALE_BLOCK = 128
 

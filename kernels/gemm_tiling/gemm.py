@@ -9,6 +9,7 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 from kernels.gemm_tiling.gemv import gemv
 from kernels.gemm_tiling.tiled_gemm import descriptor_gemm_kernel, tiled_gemm_kernel
 from kernels.replays import Replays, form
+from kernels.tensors import rows_aligned
 
 WORTH_A_COPY = 600**3  # products; H200, 2026-11-21: 1023^3 takes 23 us with copies, 34 through pointers
 FEW = 64  # rows (or columns) below which a GEMM is a stream of the other operand
@@ -74,11 +75,6 @@ def check(a, b, out):
     shape = (a.shape[0], b.shape[1])
     if out is not None and tuple(out.shape) != shape:
         raise ValueError(f"out must be {shape}, got {tuple(out.shape)}; leave it out to have it made")
-
-
-def rows_aligned(x) -> bool:
-    """Rows are contiguous and start on 16 bytes, as the copy engine wants them."""
-    return x.stride(1) == 1 and x.stride(0) * x.itemsize % 16 == 0 and x.data_ptr() % 16 == 0
 
 
 def aligned(x) -> bool:

@@ -5,8 +5,11 @@ in the same order, so the eager run's labels fit its times. Where the two differ
 reported: a graph may drop an empty launch, or fill memory by a node of its own.
 """
 
+import json
+import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 MARK = "slot "
 
@@ -35,6 +38,21 @@ def annotated(name: str, call: Callable) -> Callable:
             return call(*given)
 
     return told
+
+
+def events_of(call) -> list[dict]:
+    """Return what a profiler saw of one call, on the GPU and around it."""
+    import torch
+    from torch.profiler import ProfilerActivity, profile
+
+    torch.cuda.synchronize()
+    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as seen:
+        call()
+        torch.cuda.synchronize()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "trace.json"
+        seen.export_chrome_trace(str(path))
+        return json.loads(path.read_text(encoding="utf-8"))["traceEvents"]
 
 
 def kernels_of(events: Iterable[dict]) -> list[dict]:

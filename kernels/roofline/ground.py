@@ -2,7 +2,6 @@
 launches, the host's share and the power limit. Writes FILE, or results/ground/<gpu>.json.
 """
 
-import json
 import subprocess
 import sys
 import time
@@ -14,7 +13,7 @@ import triton
 import triton.language as tl
 
 from kernels import timing
-from kernels.bench import machine
+from kernels.bench import kept
 from kernels.roofline.layernorm_gelu import layernorm_gelu
 
 HERE = Path(__file__).parent / "results" / "ground"
@@ -195,41 +194,18 @@ def _clock_and_watts() -> tuple[float, float]:
     return clock, watts
 
 
-def dumps(run: dict) -> str:
-    def short(value):
-        return float(f"{value:.4g}") if isinstance(value, float) else value
-
-    def line(value):
-        if isinstance(value, list):
-            return "[\n" + ",\n".join("    " + line(one) for one in value) + "\n  ]"
-        return json.dumps({k: short(v) for k, v in value.items()} if isinstance(value, dict) else value)
-
-    return "{\n" + ",\n".join(f'  "{key}": {line(value)}' for key, value in run.items()) + "\n}\n"
-
-
 def main(argv: list[str]) -> int:
-    if not torch.cuda.is_available():
-        print("PyTorch finds no NVIDIA GPU here, so nothing was measured; run this where there is one.")
-        return 3
-    device = torch.device("cuda", torch.cuda.current_device())
-    about = machine.describe(device)
-    path = Path(argv[0]) if argv else HERE / f"{machine.short_name(about['gpu'])}.json"
-    path.parent.mkdir(exist_ok=True)
-    run = {"machine": about, "versions": machine.versions(), "date": machine.today()}
-    sms = about["sms"]
-    for name, measure in {
-        "host_us": lambda: host_us(device),
-        "launches": lambda: launches(device),
-        "strides": lambda: strides(device),
-        "waves": lambda: waves(device, sms),
-        "flight": lambda: flight(device, sms),
-        "power": lambda: power(device),
-    }.items():
-        run[name] = measure()
-        path.write_text(
-            dumps(run), encoding="utf-8"
-        )  # after every part: a run that is cut short keeps what it has
-    print(path.read_text(encoding="utf-8"))
+    found = kept.begin(argv, HERE)
+    if found is None:
+        return kept.NO_GPU
+    device, sms = found.device, found.run["machine"]["sms"]
+    found.keep(host_us=host_us(device))
+    found.keep(launches=launches(device))
+    found.keep(strides=strides(device))
+    found.keep(waves=waves(device, sms))
+    found.keep(flight=flight(device, sms))
+    found.keep(power=power(device))
+    print(found.path.read_text(encoding="utf-8"))
     return 0
 
 

@@ -14,8 +14,8 @@ import triton
 import triton.language as tl
 
 from kernels import timing
-from kernels.bench import machine
-from kernels.roofline.ground import _clock_and_watts, dumps
+from kernels.bench import kept
+from kernels.roofline.ground import _clock_and_watts
 
 HERE = Path(__file__).parent / "results" / "latency"
 WORD = 4  # bytes of an int32
@@ -77,23 +77,10 @@ def ring(size: int, spacing: int, device, seed: int = 0) -> torch.Tensor:
     return x
 
 
-def _seconds(launch) -> float:
-    """Return the seconds of one call on the GPU, the median of some."""
-    took = []
-    for _ in range(ROUNDS):
-        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        start.record()
-        launch()
-        end.record()
-        torch.cuda.synchronize()
-        took.append(1e-3 * start.elapsed_time(end))
-    return median(took)
-
-
 def fetch_ns(launch) -> float:
     """Return the nanoseconds of one fetch of launch(steps), which fetches so many."""
     launch(STEPS[1])  # what fits a cache is in it
-    short, long = (_seconds(lambda n=n: launch(n)) for n in STEPS)
+    short, long = (timing.elapsed(lambda n=n: launch(n), ROUNDS) for n in STEPS)
     return 1e9 * (long - short) / (STEPS[1] - STEPS[0])
 
 
@@ -128,7 +115,7 @@ def replays(device) -> list[dict]:
             for _ in range(REPLAYS):
                 graph.replay()
 
-        gpu = _seconds(all_of_them) / REPLAYS
+        gpu = timing.elapsed(all_of_them, ROUNDS) / REPLAYS
         host = []
         for _ in range(ROUNDS):
             torch.cuda.synchronize()
@@ -141,20 +128,12 @@ def replays(device) -> list[dict]:
 
 
 def main(argv: list[str]) -> int:
-    if not torch.cuda.is_available():
-        print("PyTorch finds no NVIDIA GPU here, so nothing was measured; run this where there is one.")
-        return 3
-    device = torch.device("cuda", torch.cuda.current_device())
-    about = machine.describe(device)
-    path = Path(argv[0]) if argv else HERE / f"{machine.short_name(about['gpu'])}.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    run = {"machine": about, "versions": machine.versions(), "date": machine.today()}
-    for name, measure in {"replays": replays, "latencies": latencies}.items():
-        run[name] = measure(device)
-        path.write_text(
-            dumps(run), encoding="utf-8"
-        )  # after each part: a run that is cut short keeps what it has
-    print(path.read_text(encoding="utf-8"))
+    found = kept.begin(argv, HERE)
+    if found is None:
+        return kept.NO_GPU
+    found.keep(replays=replays(found.device))
+    found.keep(latencies=latencies(found.device))
+    print(found.path.read_text(encoding="utf-8"))
     return 0
 
 

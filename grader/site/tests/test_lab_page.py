@@ -129,17 +129,35 @@ def test_python_reaches_no_other_origin(tab):
     assert "script-src 'self' 'wasm-unsafe-eval';" in policy
 
 
+def anew(tab):
+    """Close the page and open its lab in another."""
+    page = tab.page
+    tab.page = page.context.new_page()
+    page.close()
+    tab.open(LAB)
+
+
 def test_work_is_typed_kept_and_found_again(tab):
     tab.open(LAB)
     tab.write("doubled", "")
     tab.cell("doubled").locator(".cm-content").click()
     tab.page.keyboard.type("def mine():\nreturn 1")  # the editor indents
     assert tab.text("doubled") == "def mine():\n    return 1"
-    page = tab.page
-    tab.page = page.context.new_page()
-    page.close()
-    tab.open(LAB)
+    anew(tab)
     assert tab.text("doubled") == "def mine():\n    return 1"
+
+
+def test_work_is_found_again_where_the_database_was_too_slow(tab):
+    """A tab may close between a key and its transaction's end."""
+    tab.open(LAB)
+    tab.page.evaluate("IDBObjectStore.prototype.put = () => ({})")  # a request that never ends
+    tab.write("doubled", "the last word")
+    anew(tab)
+    assert tab.text("doubled") == "the last word"
+    tab.write("doubled", "a later word")
+    tab.page.wait_for_function("!Object.keys(localStorage).some(key => key.startsWith('tile-by-tile/'))")
+    anew(tab)
+    assert tab.text("doubled") == "a later word"
 
 
 @needs_answers

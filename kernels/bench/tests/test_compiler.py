@@ -29,9 +29,3 @@ def test_the_broken_loop_breaks_once(monkeypatch):
 def test_without_a_gpu_nothing_is_measured(capsys, tmp_path):
     assert compiler.main([str(tmp_path / "run.json")]) == 3
     assert "nothing was measured" in capsys.readouterr().out and not list(tmp_path.iterdir())
-
-
-def test_numbers_are_kept_with_four_digits():
-    assert compiler.dumps({"date": "today", "rows": [{"us": 1.234567}]}) == (
-        '{\n  "date": "today",\n  "rows": [\n    {"us": 1.235}\n  ]\n}\n'
-    )

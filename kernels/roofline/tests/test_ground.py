@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from kernels.bench import kept
 from kernels.roofline import ground
 from kernels.tests.compiled import report
 
@@ -61,7 +62,7 @@ def test_a_record_is_read_as_it_was_written():
         "strides": [{"stride": 1, "us": 1.5}],
         "waves": [],
     }
-    assert json.loads(ground.dumps(run)) == run
+    assert json.loads(kept.dumps(run)) == run
 
 
 def test_the_record_has_what_the_lesson_reads():
