@@ -80,6 +80,7 @@ def lanes(evidence: KernelEvidence, purpose: int) -> list[tuple[float, str]]:
 def limits_in_words(question, names: str) -> str:
     said = [f"compiles for {names}", f"at most {question.most_spills:,} bytes of registers spilled"]
     said += [f"{word} in the code for sm_{target}" for target, word in question.instruction.items()]
+    said.append(f"at most {REGISTERS} numbers of a block for each lane in every case")
     return "; ".join(said)
 
 

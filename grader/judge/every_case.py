@@ -61,7 +61,8 @@ def spent(
 ) -> Iterator[tuple[Budget, float, float]]:
     """Yield each limit of a case that bounds from above, what was spent of it, and the most that may be."""
     tensors = {tensor.name: tensor for tensor in question.tensors}
-    neighbours = {b.tensor for b in account(question, part.name, metered) if b.count == "sectors"}
+    named = {name for name, tensor in tensors.items() if not callable(tensor.shape)}  # rows as long as a size
+    neighbours = named & {b.tensor for b in account(question, part.name, metered) if b.count == "sectors"}
     of_blocks: dict[str, float] = {}
     for one in account(question, part.name, in_blocks(question, run.case)):
         of_blocks[one.count] = min(of_blocks.get(one.count, math.inf), one.most)
