@@ -28,7 +28,7 @@ FREE_OF = {
 SIDE_BY_SIDE = (
     2  # programs are as many as a limit says, or half of them, or of the multiprocessors that are there
 )
-IDLE = 256  # programs that may store nothing, beside as many as store something
+IDLE = 256  # programs that may store nothing, and those along an axis without blocks, beside as many as store something
 STORING = ("store", "atomic")
 
 
@@ -39,7 +39,7 @@ def judge(evidence: KernelEvidence, part: Part) -> None:
         return
     if part.name == next(iter(question.budgets)):
         for run in ran(evidence, *evidence.public, *evidence.hidden, METERED):
-            judge_idle(run)
+            judge_idle(question, run)
     for run in ran(evidence, *evidence.public, *evidence.hidden):
         for budget, found, most in spent(question, part, evidence.cases[METERED], run):
             if found > most:
@@ -103,12 +103,13 @@ def judge_side_by_side(run: Run, budget: Budget) -> None:
         )
 
 
-def judge_idle(run: Run) -> None:
-    """Programs that store nothing cost their start, and nothing else counts them."""
+def judge_idle(question: KernelQuestion, run: Run) -> None:
+    """Programs that store nothing cost their start, and nothing else counts them; one for each expert may be idle."""
+    idle = IDLE + max((n for axis, n in run.case.sizes.items() if axis not in question.blocks), default=0)
     for launch in run.launches:
         kinds = launch["tensors"].values()
         storing = sum(one[how]["programs"] for one in kinds for how in STORING if how in one)
-        if launch["programs"] > 2 * storing + IDLE:
+        if launch["programs"] > 2 * storing + idle:
             raise Failed(
                 f"{place(run)}: {launch['kernel']} has {launch['programs'] / max(1, storing):,.0f} programs for each that stores "
                 "anything",

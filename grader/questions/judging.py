@@ -26,7 +26,9 @@ def counted(question: Question, part: Part) -> str:
     case = question.metered(np.random.default_rng(0))
     found = account(question, part.name, replace(case, sm_count=case.sm_count or 32))
     names = [b.what + (f" ({b.model})" if b.count == "time" else "") for b in found]
-    return f". Every limit{' without a GPU' * bool(part.gpu)}, in every case: {'; '.join(dict.fromkeys(names))}"
+    return (
+        f". Every limit{' without a GPU' * bool(part.gpu)}, in every case: {'; '.join(dict.fromkeys(names))}"
+    )
 
 
 def numbers(question: Question) -> dict:

@@ -17,6 +17,7 @@ QUESTION = rung(
     ],
     metered=lambda rng: case(N=64 * between(rng, 12, 20), kind="the metered size"),
     a_program=("n", 64),
+    blocks={"N": 64},
     budgets={"traffic": each_moved_once("x n", "y n!")},
     where=PROGRAMS,
     hints=(

@@ -41,6 +41,7 @@ QUESTION = rung(
     metered=lambda rng: halves(
         M=256 * between(rng, 1, 2), N=512, K=256 * between(rng, 1, 2), kind="the metered size"
     ),
+    a_program=("mn", 256 * 256),
     budgets={"traffic": lambda c: [*cases.large_tiles(c), *each_moved_once("c mn!")(c)]},
     compile_case=halves(M=512, N=512, K=256),
     instruction={90: "wgmma"},
