@@ -18,6 +18,7 @@ from grader.questions.model import (
     Tensor,
     Together,
 )
+from grader.questions.reach import UpTo
 
 __all__ = [
     "COUNTS",
@@ -35,6 +36,7 @@ __all__ = [
     "Speed",
     "Tensor",
     "Together",
+    "UpTo",
     "find",
     "folder",
     "load",

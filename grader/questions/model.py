@@ -297,6 +297,9 @@ class KernelQuestion(Question):
     tolerance: Callable  # (inputs, case, want) -> {output: largest allowed absolute error, scalar or array}
     # (inputs, case, outputs, want) -> sentence, where equality is not the question
     agree: Callable | None = None
+    # axis -> UpTo(its largest size), or a tuple of all its sizes: the table says it, and a case goes there (reach.py)
+    up_to: dict = field(default_factory=dict)
+    sized: Callable | None = None  # sizes by name -> Case, where some sizes depend on others
     # rng -> Case, drawn near a stated size: its bytes and operations are budgeted
     metered: Callable | None = None
     budgets: dict = field(default_factory=dict)  # by part: (case) -> [Budget]

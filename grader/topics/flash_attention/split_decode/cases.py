@@ -36,6 +36,12 @@ def decode_case(b, h, g, n, d, dtype="fp16", *, scale=None, **more) -> Case:
     return Case(sizes, dtype, scalars={"scale": float(d**-0.5 if scale is None else scale)}, **more)
 
 
+def sized(**sizes: int) -> Case:
+    """A case of these sizes, heads in whole groups."""
+    b, h, g, n, d = (sizes[name] for name in "BHGND")
+    return decode_case(b, max(g, h // g * g), g, n, d)
+
+
 def hidden_decode(rng: np.random.Generator) -> list[Case]:
     long = between(rng, 8300, 9000)
     return [

@@ -17,6 +17,12 @@ def to_experts(
     return Case(sizes(bits, n, k, sum(counts), len(counts)), dtype, values=said, **more)
 
 
+def sized(**sizes: int) -> Case:
+    """A case of these sizes: the last expert has all rows."""
+    counts = [0] * (sizes["E"] - 1) + [sizes["M"]]
+    return to_experts(sizes["BITS"], sizes["N"], sizes["K"], counts)
+
+
 def hidden_experts(rng: np.random.Generator) -> list[Case]:
     """The same kinds of weights, one for each expert, and every routing that is allowed."""
 
