@@ -17,8 +17,8 @@ from grader.questions.model import (
     Speed,
     Tensor,
     Together,
+    UpTo,
 )
-from grader.questions.reach import UpTo
 
 __all__ = [
     "COUNTS",

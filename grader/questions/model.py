@@ -193,6 +193,21 @@ class Speed:
             )
 
 
+NEAR = 8  # how many of the largest sizes an end is drawn from, so that nobody knows its last digit
+
+
+@dataclass(frozen=True)
+class UpTo:
+    """An axis without a set of sizes: the largest size, the one of other axes' ends, and what divides all sizes."""
+
+    most: int
+    least: int = 2
+    step: int = 1
+
+    def drawn(self, rng: np.random.Generator) -> int:
+        return self.most - self.step * int(rng.integers(NEAR))
+
+
 @dataclass(frozen=True)
 class Prepare:
     """A function of the answer's cell that makes arrays of a case's weights, once, before anything else of it is drawn.

@@ -5,26 +5,13 @@ A size that the text leaves open is one that an answer may stop at. So each axis
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
-from grader.questions.model import Case, KernelQuestion, Question
+from grader.questions.model import NEAR, Case, KernelQuestion, Question, UpTo
 
-NEAR = 8  # how many of the largest sizes an end is drawn from, so that nobody knows the last digit
 SEEDS = 4
-
-
-@dataclass(frozen=True)
-class UpTo:
-    """An axis without a set of sizes: the largest size, the one of other axes' ends, and what divides all sizes."""
-
-    most: int
-    least: int = 2
-    step: int = 1
-
-    def drawn(self, rng: np.random.Generator) -> int:
-        return self.most - self.step * int(rng.integers(NEAR))
 
 
 def ends(question: KernelQuestion, rng: np.random.Generator) -> list[Case]:
