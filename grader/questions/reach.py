@@ -18,7 +18,14 @@ def ends(question: KernelQuestion, rng: np.random.Generator) -> list[Case]:
     """Return a case for each axis that has a largest size: this axis is long, and all others are short."""
     axes = question.up_to.items()
     short = {axis: one.least if isinstance(one, UpTo) else one[0] for axis, one in axes}
-    long = {axis: one.drawn(rng) for axis, one in axes if isinstance(one, UpTo) and one.most > one.least}
+    there = (
+        question.compile_case.sizes if question.compile_case else {}
+    )  # this case is judged in every check too
+    long = {
+        axis: one.drawn(rng)
+        for axis, one in axes
+        if isinstance(one, UpTo) and max(one.least, there.get(axis, 0)) < one.most
+    }
     sized = question.sized or (lambda **sizes: replace(question.public[0], sizes=sizes, layout={}))
     return [
         replace(sized(**short | {axis: n}), kind=f"{axis} as large as it may be") for axis, n in long.items()

@@ -54,7 +54,7 @@ QUESTION = KernelQuestion(
     tolerance=cases.gradient_within,
     public=(case(1, 1, 1, 64, 64, 64), case(1, 2, 2, 70, 70, 64, kind="a ragged length")),
     hidden=cases.hidden_backward,
-    up_to={"B": UpTo(128), "H": UpTo(128), "G": UpTo(128), "M": UpTo(2048), "N": UpTo(16_384), "D": (32, 64)},
+    up_to={"B": UpTo(128), "H": UpTo(128), "G": UpTo(128), "M": UpTo(2048), "N": UpTo(8192), "D": (32, 64)},
     sized=cases.sized,
     metered=cases.metered_backward,
     budgets={"traffic": cases.backward, "speed": cases.backward_reuse},

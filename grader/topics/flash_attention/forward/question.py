@@ -51,7 +51,7 @@ QUESTION = KernelQuestion(
         "H": UpTo(128),
         "G": UpTo(128),
         "M": UpTo(4096),
-        "N": UpTo(16_384),
+        "N": UpTo(8192),
         "D": (32, 64, 128),
     },
     sized=cases.sized,

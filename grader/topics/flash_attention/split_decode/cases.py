@@ -64,7 +64,6 @@ def hidden_decode(rng: np.random.Generator) -> list[Case]:
         decode_case(2, 2, 1, long, 32, values="flat", kind="a long cache"),
         decode_case(1, 2, 1, long - 33, 32, "bf16", values="flat", sm_count=1, kind="a long cache for a single multiprocessor"),
         decode_case(between(rng, 5, 7), 36, 9, between(rng, 3, 9), 32, kind="more heads than any size that is named"),
-        decode_case(1, 1, 1, between(rng, 32800, 34000), 32, values="flat", kind="a longer cache than any that is named"),
     ]  # fmt: skip
 
 

@@ -52,7 +52,7 @@ QUESTION = KernelQuestion(
         cases.decode_case(2, 8, 2, 128, 64, "bf16"),
     ),
     hidden=cases.hidden_decode,
-    up_to={"B": UpTo(128), "H": UpTo(128), "G": UpTo(128), "N": UpTo(40_000), "D": (32, 64, 128)},
+    up_to={"B": UpTo(128), "H": UpTo(128), "G": UpTo(128), "N": UpTo(33_000), "D": (32, 64, 128)},
     sized=cases.sized,
     metered=cases.metered_decode,
     budgets={"traffic": cases.decode, "speed": cases.decode_moved},

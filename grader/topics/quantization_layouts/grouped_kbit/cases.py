@@ -18,8 +18,9 @@ def to_experts(
 
 
 def sized(**sizes: int) -> Case:
-    """A case of these sizes: the last expert has all rows."""
-    counts = [0] * (sizes["E"] - 1) + [sizes["M"]]
+    """A case of these sizes: every other expert has a row at least, and the last one all that are left."""
+    counts = [e % 2 for e in range(sizes["E"])]
+    counts[-1] += max(0, sizes["M"] - sum(counts))
     return to_experts(sizes["BITS"], sizes["N"], sizes["K"], counts)
 
 
