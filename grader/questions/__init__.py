@@ -17,6 +17,7 @@ from grader.questions.model import (
     Speed,
     Tensor,
     Together,
+    UpTo,
 )
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "Speed",
     "Tensor",
     "Together",
+    "UpTo",
     "find",
     "folder",
     "load",

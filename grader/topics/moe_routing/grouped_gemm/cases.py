@@ -71,6 +71,13 @@ def products(case: Case, rng: np.random.Generator) -> dict:
     }
 
 
+def sized(**sizes: int) -> Case:
+    """A case of these sizes: all tokens pick the last experts."""
+    k = sizes["K"]
+    loads = [0] * (sizes["E"] - k) + [sizes["T"]] * k
+    return with_products(loads, k, sizes["TILE"], sizes["H"], sizes["N"])
+
+
 def hidden_gemm(rng: np.random.Generator) -> list[Case]:
     """Every routing that is allowed, and products with ends that fill no block."""
 

@@ -1,5 +1,6 @@
 """outer difference: what is asked, and what each part is worth."""
 
+from grader.questions import UpTo
 from grader.questions.draws import between
 from grader.topics.roofline.outer_difference import cases
 from grader.topics.roofline.outer_difference.mistakes import MISTAKES
@@ -17,6 +18,7 @@ QUESTION = rung(
         case(M=1, N=between(rng, 1100, 1500), kind="a single row"),
         case(M=between(rng, 1100, 1500), N=1, kind="a single column"),
     ],
+    up_to=dict.fromkeys("MN", UpTo(100_000)),
     metered=lambda rng: case(M=between(rng, 500, 540), N=8 * between(rng, 66, 72), kind="the metered size"),
     a_program=("mn", 128 * 128),
     blocks={"M": 128, "N": 128},

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from grader.questions import UpTo
 from grader.questions.draws import between
 from grader.topics.roofline.shared import each_moved_once, halves, rung
 from grader.topics.roofline.small_product import cases
@@ -32,6 +33,7 @@ QUESTION = rung(
             kind="numbers far from zero",
         ),
     ],
+    up_to=dict.fromkeys("MNK", UpTo(32)),
     metered=lambda rng: halves(
         M=between(rng, 26, 31), N=between(rng, 26, 31), K=between(rng, 26, 31), kind="the metered size"
     ),
