@@ -10,12 +10,13 @@ from grader.judge import stored
 from grader.judge.compare import Difference, difference
 from grader.judge.failed import Failed, Refusal, Unclear
 from grader.judge.kernel_evidence import Run
-from grader.judge.pattern import ENOUGH, Pattern
+from grader.judge.pattern import Pattern
 from grader.questions import NO_OUTPUT
 
 UNTOLD = "values that differ"
 HOW = "how that element is computed: which program writes it, and what it reads"
-MOST_KNOWN = 2  # mistakes that are named where several give the same
+MOST_KNOWN = 2  # mistakes that are named where several give the same; of more, none
+NEARLY_ALL = 0.75  # of the wrong elements: where two roundings meet, some go the other way
 EXPLAINED = 0.5  # of the distance to the right values; a mistake's own rounding is never known
 
 
@@ -280,8 +281,6 @@ def recognise(question, run: Run, others: list[Run]) -> str:
     runs = [run, *(one for one in others if one is not run and not one.outcome.error and one.want)]
     known = []
     for mistake in question.mistakes:
-        if len(known) == MOST_KNOWN:
-            break
         if mistake.sentence in known:
             continue
         # with the same choice of tiles in all cases
@@ -290,12 +289,12 @@ def recognise(question, run: Run, others: list[Run]) -> str:
             for output in mistake.outputs
         ):
             known.append(mistake.sentence)
-    return "; or: ".join(known)
+    return "; or: ".join(known) if len(known) <= MOST_KNOWN else ""
 
 
 def _explains(question, output, runs: list[Run]) -> bool:
-    """Return whether at least eight wrong elements, or all where there are fewer, lie far nearer to the mistake than to the
-    right values: a mistake that hardly shows here explains nothing."""
+    """Return whether the wrong elements lie far nearer to the mistake than to the right values: a mistake that hardly shows
+    here, or that leaves a part of them open, explains nothing."""
     explained = wrong = 0
     for run in runs:
         with np.errstate(all="ignore"):
@@ -311,7 +310,7 @@ def _explains(question, output, runs: list[Run]) -> bool:
                 )
                 wrong += int(bad.sum())
                 explained += int((bad & ~(to_mistake >= EXPLAINED * to_right)).sum())
-    return wrong > 0 and explained >= min(wrong, ENOUGH)
+    return wrong > 0 and explained >= NEARLY_ALL * wrong
 
 
 def _alike(a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -1,14 +1,19 @@
 """Judge the compiler's result of a kernel for real GPUs: spills, shared bytes, the unit the lesson is about."""
 
+import math
+import re
+
 from grader.compiler import host as compiler
 from grader.judge.cases import from_error, in_full
 from grader.judge.failed import Failed, Refusal, Waits
-from grader.judge.kernel_evidence import COMPILED, KernelEvidence
+from grader.judge.kernel_evidence import COMPILED, KernelEvidence, is_hidden
 from grader.judge.record import PartResult
 from grader.questions import Part
 
 SHARED_LIMIT = {80: 166912, 86: 101376, 89: 101376, 90: 232448, 100: 232448, 120: 101376}
 OLDER = 101376
+LANES, REGISTERS = 32, 256  # of a warp, and of a lane
+BLOCK = re.compile(r"tensor<((?:\d+x)+)")
 
 
 def judge(evidence: KernelEvidence, part: Part, result: PartResult) -> None:
@@ -33,6 +38,7 @@ def judge(evidence: KernelEvidence, part: Part, result: PartResult) -> None:
             raise Failed(
                 f"{row.kernel} for sm_{row.target}: {found[0]}", found[1], told=found[0], **result.facts
             )
+    judge_lanes(evidence)
     if missing := missing_instruction(question, large):
         look = "do the products go through tl.dot, in a dtype and tile that tensor cores take?"
         raise Failed(missing, look, told=missing, **result.facts)
@@ -43,9 +49,36 @@ def judge(evidence: KernelEvidence, part: Part, result: PartResult) -> None:
     )
 
 
+def judge_lanes(evidence: KernelEvidence) -> None:
+    """Raise Failed for a case whose largest block gives each lane more numbers than it has registers: spills are compiled at
+    one size alone, and launch(p) may choose few warps for all others."""
+    allowed = max(REGISTERS, max((row[0] for row in lanes(evidence, COMPILED)), default=0))
+    for purpose, case in evidence.cases.items():
+        for each, kernel in lanes(evidence, purpose):
+            if each > allowed:
+                where = f"a hidden case ({case.kind})" if is_hidden(purpose) else in_full(case)
+                raise Failed(
+                    f"{kernel}, {where}: {each / REGISTERS:.3g} times as many numbers for each lane of its largest block as a lane "
+                    f"has registers ({REGISTERS})",
+                    "num_warps, or the size of the block, where launch(p) chooses them by the case",
+                    told=f"more numbers for each lane than it has registers in {where}",
+                )
+
+
+def lanes(evidence: KernelEvidence, purpose: int) -> list[tuple[float, str]]:
+    """Return (numbers of the largest block for each lane, kernel) of each launch of a case."""
+    plan, found = evidence.plan(purpose), []
+    for step in () if isinstance(plan, dict) else plan.steps:
+        shapes = BLOCK.findall(evidence.printed_texts()[step.text].get("text", ""))
+        numbers = max((math.prod(map(int, shape.rstrip("x").split("x"))) for shape in shapes), default=1)
+        found.append((numbers / (LANES * step.num_warps), step.name))
+    return found
+
+
 def limits_in_words(question, names: str) -> str:
     said = [f"compiles for {names}", f"at most {question.most_spills:,} bytes of registers spilled"]
     said += [f"{word} in the code for sm_{target}" for target, word in question.instruction.items()]
+    said.append(f"at most {REGISTERS} numbers of a block for each lane in every case")
     return "; ".join(said)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from grader.box.serve.printed import shortened
 from grader.box.warm import Outcome, width
 from grader.judge.failed import Failed
-from grader.questions import Question
+from grader.questions import Question, reach
 
 MOST_PRINTED = 4000  # characters that a record keeps
 MOST_CPU_S = 150.0  # of all that one check runs of an answer
@@ -43,7 +43,7 @@ class Evidence:
         return np.random.Generator(np.random.PCG64([self.seed, purpose]))
 
     def hidden_cases(self) -> list:
-        return list(self.question.hidden(self.rng(0)))
+        return reach.hidden(self.question, self.rng(0))
 
     def begin(self) -> None:
         """Start the work that can go on while the judges run."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from grader.judge import calls, compiled, gap, on_gpu, ranks, speed, traffic, tuned, values
+from grader.judge import calls, compiled, every_case, gap, on_gpu, ranks, speed, traffic, tuned, values
 from grader.judge.evidence import Evidence
 from grader.judge.failed import Failed, Unclear, Waits
 from grader.judge.kernel_evidence import KernelEvidence
@@ -14,17 +14,24 @@ from grader.questions import KernelQuestion, NumpyQuestion, Part, Question, Rank
 
 
 def traffic_everywhere(evidence: KernelEvidence, part: Part, result: PartResult) -> None:
-    """The metered case, where everything is counted, what drawn programs of the compiled one spend, and bytes in all."""
+    """The metered case, where everything is counted, what drawn programs of the compiled one spend, and all other cases."""
     traffic.judge(evidence, part, result)
     tuned.judge(evidence, part)
-    tuned.judge_other_cases(evidence, part)
+    every_case.judge(evidence, part)
+
+
+def speed_everywhere(evidence: KernelEvidence, part: Part, result: PartResult) -> None:
+    """The clock at one size, and in all cases what a machine without a clock would count for this part."""
+    if part.name in evidence.question.budgets:
+        every_case.judge(evidence, part)
+    speed.judge(evidence, part, result)
 
 
 JUDGES = {
     "values": values.judge,
     "traffic": traffic_everywhere,
     "compiled": compiled.judge,
-    "speed": speed.judge,
+    "speed": speed_everywhere,
     "gap": gap.judge,
     "calls": calls.judge,
     "ranks": ranks.judge_values,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from grader.judge.failed import Failed
+from grader.questions import reach
 
 SHOWN_SEED = 20_26
 SHOWN_DRAWS = 4  # a mistake need not show in the first
@@ -26,7 +27,7 @@ class HiddenFailure:
 
 def drawn(question, draw: int) -> list:
     """Cases like the hidden ones that everybody may see."""
-    return list(question.hidden(np.random.Generator(np.random.PCG64([SHOWN_SEED, draw]))))
+    return reach.hidden(question, np.random.Generator(np.random.PCG64([SHOWN_SEED, draw])))
 
 
 def raise_what_can_be_shown(failures: Iterable[HiddenFailure]) -> None:

@@ -1,4 +1,4 @@
-"""Check the budgets again at other sizes, so that an answer can't be efficient or grouped only where it is measured."""
+"""Check the budgets again at the compiled size, and how programs are grouped at a size between."""
 
 import math
 from dataclasses import replace
@@ -10,16 +10,11 @@ from grader.judge.failed import Failed
 from grader.judge.kernel_evidence import BETWEEN, COMPILED, KernelEvidence, Run
 from grader.judge.sampled import AT_COMPILED
 from grader.questions import Budget, Part
-from grader.questions.account import account, size
+from grader.questions.account import account
 
-ELSEWHERE = 1.25  # times a limit, at sizes that no limit was made for
-FREE, FREE_OF_ALL = (
-    20_000,
-    65_536,
-)  # loaded bytes of a tensor, and of all or scratch, that are too few to look at
 SLACK = 1.5  # drawn programs are not all alike, because rows of causal attention see more keys or fewer
 # counts of which every program has its share; if all ran, programs that share the work count too
-SHARED_OUT = ("dedup", "sectors", "dot", "wide dot", "operations", "integers", "work")
+SHARED_OUT = ("dedup", "sectors", "dot", "wide dot", "operations", "integers", "work", "time")
 WHOLE = (*SHARED_OUT, "requested", "unique", "programs")
 COUNTED = ("dedup", "sectors")  # of drawn programs in a second run, where lanes alone are too many
 AT_LEAST = ("dot", "programs")
@@ -55,26 +50,6 @@ def judge(evidence: KernelEvidence, part: Part) -> None:
                 budget.look,
                 told=f"{budget.what} {AT_COMPILED}",
             )
-
-
-def judge_other_cases(evidence: KernelEvidence, part: Part) -> None:
-    """Check bytes in every case that ran, so that no answer saves only at the metered sizes."""
-    tensors = {tensor.name: tensor for tensor in evidence.question.tensors}
-    for purpose in (*evidence.public, *evidence.hidden):
-        run = evidence.runs.get(purpose)
-        if run is None or run.outcome.error:
-            continue
-        for budget in account(evidence.question, part.name, run.case):
-            own = tensors.get(budget.tensor)
-            if budget.count == "dedup" or own and budget.count == "sectors":
-                most = max(budget.most, size(own, run.case)) if own else budget.most
-                found = traffic.spent(run, replace(budget, count="dedup"))
-                free = 0 if budget.access == "store" else FREE if own else FREE_OF_ALL
-                if found > ELSEWHERE * most + free:
-                    where = f"a hidden case ({run.case.kind})" if run.hidden else in_full(run.case)
-                    said = f"{budget.what}, {where}: {found / max(most, 1):.1f} times what the model allows there"
-                    told = f"{budget.what}: more than the model allows in {where}"
-                    raise Failed(said, budget.look, told=told)
 
 
 def judge_programs(run: Run, places: Outcome | None, budget: Budget) -> None:

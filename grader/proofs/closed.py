@@ -2,9 +2,9 @@
 whatever isn't allowed is closed.
 
 Each kernel question's right answer is made to spend more in each way of `wasteful`, at every size, at the compiled
-one alone, or at secret sizes. Its results stay right, so only evidence can tell. Answers about ranks send too much,
-and all questions get useless answers: zeros, the mean, the last case's output, and output that is wrong beyond every
-known size.
+one alone, at secret sizes, or for one dtype, stride or ratio of sizes that is neither metered nor compiled. Its results
+stay right, so only evidence can tell. Answers about ranks send too much, and all questions get useless answers: zeros,
+the mean, the last case's output, and output that is wrong beyond every known size.
 
 A suite resumes where it ended, because a record (--record FILE) keeps each answer's result, and when.
 """
@@ -14,20 +14,24 @@ import math
 from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 
 from grader import questions
 from grader.judge import referee
+from grader.judge.every_case import FREE_OF, FREE_OF_ALL
+from grader.judge.every_case import ROOM as NO_MODEL
 from grader.judge.record import FAIL, REFUSED, Record
-from grader.judge.tuned import ELSEWHERE as NO_MODEL
-from grader.judge.tuned import FREE_OF_ALL, SLACK
+from grader.judge.tuned import SLACK
 from grader.proofs import side_by_side, useless, wasteful_ranks
 from grader.proofs.right import kernel_questions, right
 from grader.proofs.wasteful import WAYS, NotMade, cell
 from grader.proofs.wrong import sample, soonest_of_topic
-from grader.questions.account import account
+from grader.questions.account import account, in_blocks
+from grader.questions.memory import shape_only
 
 SEED = 2026
 DRAWS = 40  # of the metered case, to learn between which sizes it is drawn
@@ -35,6 +39,8 @@ EVERYWHERE, COMPILED, ELSEWHERE = "everywhere", "at the compiled size", "where n
 BYTES = ("every load twice", "every store twice", "outputs read back", "scratch")  # bounded in every case
 ALONE = ("one program after the other", "idle programs")
 BEYOND = "beyond every known "  # and the name of an axis
+ALONE_FOR = "for one property alone: "  # and an expression of `p`
+OF_A_PROPERTY = ("every load twice", "whole numbers", "dots", *ALONE)
 WRONG = tuple(useless.RESULTS)
 LIVES, DIES, NOT_MADE = "lives", "dies", "not made"
 # axes of a fixed set of sizes, and those that no hidden case can take further
@@ -54,6 +60,8 @@ def condition(question, where: str) -> str:
         f"{min(d[name] for d in drawn)} <= p.{name} <= {max(d[name] for d in drawn)}" for name in drawn[0]
     )
     large = question.compile_case
+    if where.startswith(ALONE_FOR):
+        return where.removeprefix(ALONE_FOR)
     if where.startswith(BEYOND):
         axis = where.removeprefix(BEYOND)
         return f"p.{axis} > {known(question)[axis]}"
@@ -86,6 +94,54 @@ def beyond(question) -> list[str]:
     return [axis for axis, size in known_ones.items() if axis not in OF_A_SET and drawn.get(axis, 0) > size]
 
 
+def properties(question) -> dict[str, tuple]:
+    """Return what `of_question` does, found once."""
+    return of_question(question.id)
+
+
+@cache
+def of_question(question_id: str) -> dict[str, tuple]:
+    """Return what some hidden cases have, and neither the metered case nor the compiled one: expressions of `p`, one for a
+    dtype, one for a stride, one for a size of a fixed set or two sizes that differ, each with those cases."""
+    question = questions.find(question_id)
+    drawn = [question.metered(np.random.default_rng(seed)) for seed in range(DRAWS)]
+    looked_at = [*drawn, *filter(None, [question.compile_case])]
+    kinds: list[dict] = [{}, {}, {}]
+    for case in question.hidden(np.random.default_rng(SEED)):
+        for tensor in question.tensors:
+            name, dtype = tensor.name, case.dtype_of(tensor)
+            kinds[0].setdefault(f'p.dtypes["{name}"] == "{dtype}"', []).append(case)
+            if name in case.layout and len(tensor.axes) > 1:
+                kinds[1].setdefault(f"p.stride_{name}{tensor.axes[-1]} != 1", []).append(case)
+        for axis, size in case.sizes.items():
+            if axis in OF_A_SET:
+                kinds[2].setdefault(f"p.{axis} == {size}", []).append(case)
+        if {"M", "N"} <= set(case.sizes):
+            kinds[2].setdefault("p.M != p.N", []).append(case)
+    found = {}
+    for kind in kinds:
+        new = {
+            told: cases
+            for told, cases in kind.items()
+            if not any(holds(question, told, c) for c in looked_at)
+        }
+        for told, cases in list(new.items())[:1]:
+            if cases := [case for case in cases if holds(question, told, case)]:
+                found[told] = tuple(cases)
+    return found
+
+
+def holds(question, told: str, case) -> bool:
+    """Whether a case has a property."""
+    placed = [shape_only(tensor, case).as_task() for tensor in question.tensors]
+    facts = dict(case.sizes, dtypes={one["name"]: one["dtype"] for one in placed})
+    for one in placed:
+        facts |= {
+            f"stride_{one['name']}{axis}": s for axis, s in zip(one["axes"], one["strides"], strict=True)
+        }
+    return eval(told, {"p": SimpleNamespace(**facts)})
+
+
 def limit(question, way: str, where: str) -> int:
     """Return the operations, the FLOP in tl.dot or the bytes of scratch that an answer may spend at a size, and some more."""
     cases = [question.metered(np.random.default_rng(seed)) for seed in range(DRAWS)]
@@ -94,8 +150,13 @@ def limit(question, way: str, where: str) -> int:
     more, free = 1.4 * SLACK if where == COMPILED else 1.1, 0
     if where == ELSEWHERE:
         cases = [*question.public, *question.hidden(np.random.default_rng(SEED))]
-        cases, more, free = [replace(case, sm_count=32) for case in cases], 1.1 * NO_MODEL, FREE_OF_ALL
-    return math.ceil(more * max(allowed(question, way, case) for case in cases) + free)
+    if where.startswith(ALONE_FOR):
+        cases = properties(question)[where.removeprefix(ALONE_FOR)]
+    if where == ELSEWHERE or where.startswith(ALONE_FOR):
+        cases = [in_blocks(question, replace(case, sm_count=32)) for case in cases]
+        more, free = 1.1 * NO_MODEL, FREE_OF["dot"] if way == "dots" else FREE_OF_ALL
+    fewest = min if where.startswith(ALONE_FOR) else max  # one case that tells is enough
+    return math.ceil(more * fewest(allowed(question, way, case) for case in cases) + free)
 
 
 def allowed(question, way: str, case) -> float:
@@ -120,7 +181,8 @@ def places(question, way: str) -> tuple[str, ...]:
     if not question.compiles:
         return (EVERYWHERE,)
     large = (COMPILED,) if question.compile_case else ()
-    return (EVERYWHERE, *large, *((ELSEWHERE,) if way in BYTES else ()))
+    alone = [ALONE_FOR + told for told in properties(question)] if way in OF_A_PROPERTY else []
+    return (EVERYWHERE, *large, *((ELSEWHERE,) if way in BYTES else ()), *alone)
 
 
 def ways(question) -> tuple[str, ...]:
@@ -135,6 +197,10 @@ def ways(question) -> tuple[str, ...]:
 def many(question, where: str) -> bool:
     """Return whether any limit asks for a second program."""
     large = where == COMPILED and question.compile_case
+    if where.startswith(ALONE_FOR):
+        cases = [replace(case, sm_count=32) for case in properties(question)[where.removeprefix(ALONE_FOR)]]
+        every = [b for case in cases for part in question.budgets for b in account(question, part, case)]
+        return any(budget.count == "programs" and budget.least > 2 for budget in every)
     case = large or question.metered(np.random.default_rng(SEED))
     case = replace(case, sm_count=case.sm_count or 32)
     every = [budget for part in question.budgets for budget in account(question, part, case)]

@@ -19,6 +19,7 @@ from grader.questions.model import (
     Speed,
     Tensor,
     Together,
+    UpTo,
 )
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "Speed",
     "Tensor",
     "Together",
+    "UpTo",
     "find",
     "folder",
     "load",

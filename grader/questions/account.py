@@ -14,7 +14,7 @@ from grader.box.serve.frames import DTYPES
 from grader.questions.model import Budget, Case, KernelQuestion, Tensor
 from grader.questions.side_by_side import side_by_side
 from grader.questions.timed import CHIP, timed
-from grader.questions.work import work
+from grader.questions.work import filled, work
 
 SMALL = 0.1  # every program may load an input of less than this share of all bytes, within this share
 A_FEW = 8192  # bytes that a small input may take in any case, as a codebook that every program loads
@@ -24,6 +24,13 @@ A_PROGRAM = 65536  # elements of the largest tensor that one program may have to
 MOST_LAUNCHES = 4
 MOVED = 3  # times all tensors, for waves that share little, and scratch
 WHOLE_SECTORS = 2  # bytes in whole sectors, over the bytes that the budgets allow
+LARGE = 0.25  # a tensor of so large a share of all bytes has a limit of sectors of its own, if it is moved but once
+ONCE = 1.25  # times its bytes
+SECTOR, SHORT = (
+    32,
+    256,
+)  # bytes of a sector, and of a row whose ends matter more than all that is between them
+CUT, APART = 1.02, 2  # times its bytes, if its rows begin with a sector; else two sectors for pieces of one
 OPEN = "what this tensor is loaded or stored for, and how often: no other limit of this question speaks of it"
 KEPT = "what is stored and loaded again: a block lives in its variable as long as the program needs it"
 TOGETHER = (
@@ -40,6 +47,12 @@ def account(question: KernelQuestion, part: str, case: Case) -> list[Budget]:
         return own
     every = [budget for budgets in stated.values() for budget in budgets]
     return [*own, *closing(question, case, every)]
+
+
+def in_blocks(question: KernelQuestion, case: Case) -> Case:
+    """Return a case with its sizes rounded up to whole blocks: lanes beyond the last element compute too."""
+    whole = {axis: filled((max(case.sizes[axis], 1), lanes)) for axis, lanes in question.blocks.items()}
+    return replace(case, sizes=case.sizes | whole)
 
 
 def without_a_clock(question: KernelQuestion, part: str, case: Case) -> list[Budget]:
@@ -119,12 +132,45 @@ def closing(question: KernelQuestion, case: Case, stated: list[Budget]) -> list[
     if not any(budget.count == "programs" for budget in stated):
         found.append(shared_out(question, case))
     if not any(budget.count == "sectors" and budget.tensor == "all" for budget in stated):
+        large = [tensor for tensor in question.tensors if size(tensor, case) >= LARGE * total]
+        found += [one for tensor in large for one in of_tensor(tensor, case, [*stated, *found])]
         allowed = sum(allowance(tensor, case, [*stated, *found]) for tensor in question.tensors)
         allowed += min(
             (b.most for b in [*stated, *found] if b.tensor == "scratch" and b.count in BYTES), default=0
         )
         found.append(whole_sectors(WHOLE_SECTORS, allowed))
     return found
+
+
+def of_tensor(tensor: Tensor, case: Case, budgets: list[Budget]) -> list[Budget]:
+    """Return the bound of the sectors of a tensor without gaps that is moved once: little more than its bytes where its
+    rows begin with a sector, and else what pieces of a row touch beside their own."""
+    stated = any(b.tensor == tensor.name and b.count == "sectors" for b in budgets)
+    times, most = in_sectors(tensor, case), allowance(tensor, case, budgets)
+    if stated or math.isinf(times) or most > ONCE * size(tensor, case):
+        return []
+    access = "load" if tensor.role == "in" else "store"
+    return [
+        Budget(
+            what=f"whole sectors of {tensor.name}",
+            count="sectors",
+            tensor=tensor.name,
+            access=access,
+            most=times * most,
+            look=TOGETHER,
+            model=f"{times:g} times the bytes that its other limits allow",
+        )
+    ]
+
+
+def in_sectors(tensor: Tensor, case: Case) -> float:
+    """Return how many times its bytes a tensor moves in whole sectors, if neighbours are loaded together; infinity for one
+    with gaps between its elements, or of short rows."""
+    shape = tensor.sizes(case.sizes)
+    row = shape[-1] * DTYPES[case.dtype_of(tensor)].itemsize if shape else 0
+    if tensor.name in case.layout or row < SHORT:
+        return math.inf
+    return CUT if len(shape) < 2 or row % SECTOR == 0 else APART
 
 
 def whole_sectors(times: float, allowed: float) -> Budget:

@@ -7,16 +7,26 @@ import numpy as np
 
 from grader.questions.account import account
 from grader.questions.model import KernelQuestion, Part, Question
+from grader.questions.reach import sizes_in_words
 
 
 def table(question: Question) -> str:
     """Return a Markdown table with a row per part. A number of the question is never written twice."""
     points = "bonus points" if question.bonus else "points"
     rows = [
-        f"| {part.name} | {part.points:g} | {part.asks.format(**numbers(question))}{counted(question, part)} |"
+        f"| {part.name} | {part.points:g} | {part.asks.format(**numbers(question))}{sizes(question, part)}{counted(question, part)} |"
         for part in question.parts
     ]
     return "\n".join([f"| part | {points} | asks |", "|---|---|---|", *rows])
+
+
+def sizes(question: Question, part: Part) -> str:
+    """How large the sizes of a kernel's cases may be."""
+    if part.judge != "values" or not question.compiles:
+        return ""
+    return (
+        f". Sizes: {sizes_in_words(question)}{', one of them so large at a time' * (len(question.up_to) > 1)}"
+    )
 
 
 def counted(question: Question, part: Part) -> str:
@@ -26,7 +36,9 @@ def counted(question: Question, part: Part) -> str:
     case = question.metered(np.random.default_rng(0))
     found = account(question, part.name, replace(case, sm_count=case.sm_count or 32))
     names = [b.what + (f" ({b.model})" if b.count == "time" else "") for b in found]
-    return f". Every limit{' without a GPU' * bool(part.gpu)}: {'; '.join(dict.fromkeys(names))}"
+    return (
+        f". Every limit{' without a GPU' * bool(part.gpu)}, in every case: {'; '.join(dict.fromkeys(names))}"
+    )
 
 
 def numbers(question: Question) -> dict:

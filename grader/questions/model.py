@@ -195,6 +195,21 @@ class Speed:
             )
 
 
+NEAR = 8  # how many of the largest sizes an end is drawn from, so that nobody knows its last digit
+
+
+@dataclass(frozen=True)
+class UpTo:
+    """An axis without a set of sizes: the largest size, the one of other axes' ends, and what divides all sizes."""
+
+    most: int
+    least: int = 2
+    step: int = 1
+
+    def drawn(self, rng: np.random.Generator) -> int:
+        return self.most - self.step * int(rng.integers(NEAR))
+
+
 @dataclass(frozen=True)
 class Gap:
     """Points in proportion to the share of a gap that an answer closes: what a plain version spends, over what must be
@@ -311,9 +326,14 @@ class KernelQuestion(Question):
     tolerance: Callable  # (inputs, case, want) -> {output: largest allowed absolute error, scalar or array}
     # (inputs, case, outputs, want) -> sentence, where equality is not the question
     agree: Callable | None = None
+    # axis -> UpTo(its largest size), or a tuple of all its sizes: the table says it, and a case goes there (reach.py)
+    up_to: dict = field(default_factory=dict)
+    sized: Callable | None = None  # sizes by name -> Case, where some sizes depend on others
     # rng -> Case, drawn near a stated size: its bytes and operations are budgeted
     metered: Callable | None = None
     budgets: dict = field(default_factory=dict)  # by part: (case) -> [Budget]
+    # axis -> lanes that a block may have along it: operations are judged for sizes that are rounded up to so many
+    blocks: dict = field(default_factory=dict)
     # case -> FLOP that the operation itself needs, the useful work in a picture
     useful: Callable | None = None
     most_launches: int = 1

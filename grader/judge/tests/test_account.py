@@ -73,6 +73,50 @@ def test_what_no_question_names_is_bounded(name):
     assert lost(verdict) == ["traffic"] and said in str(verdict), str(verdict)
 
 
+QUICK = "idle programs"
+ONE_ALONE = {  # a right answer that wastes for one property: the question, the edits, the parts lost, what the report says
+    "wide operands of one head size": (
+        "flash_attention.forward",
+        [("s = tl.dot(q, k)", "s = (tl.dot(q.to(tl.float32), k.to(tl.float32)) if D == 32 else tl.dot(q, k))")],
+        ["speed"],
+        "widened to fp32",
+    ),
+    "few warps for other rows": (
+        "roofline.layernorm_gelu",
+        [('"num_warps": 8 if block >= 4096 else 4', '"num_warps": 8 if block == 4096 else 1')],
+        ["compiled"],
+        "has registers",
+    ),
+    "every sector twice": (
+        "roofline.doubled",
+        [
+            ("BLOCK + tl.arange(0, BLOCK)", "BLOCK + 2 * tl.arange(0, BLOCK // 2)"),
+            ("    tl.store(", "    tl.store(y_ptr + offs + 1, 2 * tl.load(x_ptr + offs + 1))\n    tl.store("),
+        ],
+        ["traffic"],
+        "whole sectors of x",
+    ),
+    "idle programs": (
+        "roofline.differences",
+        [
+            ("    offs =", "    if tl.program_id(0) * BLOCK >= N:\n        return\n    offs ="),
+            ("triton.cdiv(p.N, 64),", "200 * triton.cdiv(p.N, 64),"),
+        ],
+        ["traffic"],
+        "programs for each that stores",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(one, marks=() if one == QUICK else pytest.mark.slow) for one in ONE_ALONE]
+)
+def test_an_answer_that_wastes_for_one_property_loses_points(name):
+    question, edits, parts, said = ONE_ALONE[name]
+    verdict = judge(question, *edits)
+    assert lost(verdict) == parts and said in str(verdict), str(verdict)
+
+
 def test_an_answer_is_thrifty_at_every_size():
     """Rows of other lengths than those that are metered or compiled are read four times."""
     four = "    for again in range(3):\n        x = tl.maximum(x, tl.load(x_ptr + row * stride_xm + offs * stride_xn, mask=mask, other=0.0).to(tl.float32))\n"

@@ -133,6 +133,15 @@ def test_a_wrong_timed_result_fails_the_speed_part_alone(bench, small):
     assert [name for name, state in states.items() if state == FAIL] == ["speed"]
 
 
+def test_a_kernel_that_wastes_in_another_case_loses_speed_whatever_the_clock_says(bench, small):
+    """As it does without a GPU: the clock runs at one size and dtype."""
+    wide = "acc = tl.dot(a.to(tl.float32), b.to(tl.float32), acc) if BLOCK_M < 128 else tl.dot(a, b, acc)"
+    source = right(GEMM).replace("acc = tl.dot(a, b, acc)", wide)
+    verdict = judge(replace(small, metered=questions.find(GEMM).metered), source)
+    assert [part.name for part in verdict.parts if part.state == FAIL] == ["speed"], str(verdict)
+    assert "widened to fp32" in str(verdict) and len(bench.said) == len(small.public) + 2
+
+
 def test_a_question_without_a_speed_part_runs_on_the_gpu_too(bench):
     question = questions.find(NORM)
     few = {"public": question.public[:1], "hidden": lambda rng: question.hidden(rng)[:1]}

@@ -15,6 +15,7 @@ from grader.judge import parts, ranks, ranks_evidence, referee
 from grader.judge.ranks_evidence import RanksEvidence
 from grader.judge.record import FAIL, INCONCLUSIVE, PASS
 from grader.places import ROOT
+from grader.topics.expert_load_balance.shared import LONGER
 
 pytestmark = pytest.mark.usefixtures("no_jails_left")
 
@@ -49,7 +50,7 @@ RIGHT = cell("return honest(comm, x, chosen, experts)")
 def test_a_right_answer_has_all_points_and_says_what_was_counted():
     verdict = judged(RIGHT)
     assert verdict.verdict == PASS and verdict.points == verdict.of == 8, verdict
-    assert "3 public and 11 hidden" in verdict.parts[0].came and "3 exchanges" in verdict.parts[2].came
+    assert "3 public and 14 hidden" in verdict.parts[0].came and "3 exchanges" in verdict.parts[2].came
 
 
 # (the body of the answer, the part that is lost, words of what came, words of where to look)
@@ -420,7 +421,8 @@ def test_a_loop_without_an_end_in_one_case_is_found_by_halves(monkeypatch):
     asked, ask = [], host.turn_of
     monkeypatch.setattr(host, "turn_of", lambda *given: asked.append(len(given[3])) or ask(*given))
     body = ["while comm.ranks == 3:", "    pass", "return honest(comm, x, chosen, experts)"]
-    few = replace(DISPATCH, hidden=lambda rng: DISPATCH.hidden(rng)[-5:-1])  # each look at it costs seconds
+    kinds = ("a rank with nothing to do", "all tokens to one rank", "nobody has a token", LONGER)
+    few = replace(DISPATCH, hidden=lambda rng: [one for one in DISPATCH.hidden(rng) if one.kind in kinds])
     verdict = judged(cell(*body), few)
     assert "a hidden case (nobody has a token)" in verdict.parts[0].came, verdict
     found = asked[asked.index(4) :]

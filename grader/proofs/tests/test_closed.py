@@ -27,6 +27,18 @@ def test_an_answer_that_does_too_much_loses_points(task):
     assert closed.judge(*task) != closed.LIVES
 
 
+def test_an_answer_that_wastes_for_one_stride_alone_loses_its_point():
+    told, question = closed.ALONE_FOR + "p.stride_xn != 1", "roofline.subtracted"
+    assert (question, "whole numbers", told) in closed.tasks(True, question)
+    assert closed.judge(question, "whole numbers", told) == closed.DIES
+
+
+def test_a_property_is_of_hidden_cases_alone():
+    found = closed.properties(questions.find("quantization_layouts.w4a16_gemv"))
+    assert list(found) == ['p.dtypes["y"] == "fp32"', "p.stride_wk != 1", "p.G == 32"]
+    assert all(case.sizes["G"] == 32 for case in found["p.G == 32"])
+
+
 KINDS = (QUICK, "roofline.roof", "expert_load_balance.expert_layer")  # a kernel, numpy, ranks
 USELESS = [(question, way) for question in KINDS for way in useless.RESULTS]
 ONE_OF_EACH = list(zip(KINDS, useless.RESULTS, strict=True))

@@ -12,6 +12,7 @@ def check(root: Path, questions: dict | None = None) -> list[str]:
     if not (root / "solutions").exists():
         return []
     from grader.questions.account import unbounded
+    from grader.questions.reach import unreached
 
     if questions is None:
         from grader.questions import load
@@ -29,6 +30,7 @@ def check(root: Path, questions: dict | None = None) -> list[str]:
             )
         if question.kind == "kernel":
             said += [f"{name}: {open_} must have a bound" for open_ in unbounded(question)]
+            said += [f"{name}: {open_}" for open_ in unreached(question)]
     for path in sorted((root / "solutions").glob("*/*.md")):
         if BY_HAND.search(path.read_text(encoding="utf-8")):
             said.append(

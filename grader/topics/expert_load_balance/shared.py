@@ -41,6 +41,7 @@ def good_placement(loads: np.ndarray, devices: int, got: np.ndarray) -> str:
 
 
 COUNTS = 64  # bytes of counts for each other rank: eight numbers
+OF_COUNTS = f"{COUNTS} bytes of counts for each other rank, or 8 for each of its experts"
 
 
 def to_ranks(chosen: np.ndarray, per: int, ranks: int) -> np.ndarray:
@@ -65,8 +66,9 @@ def picks_between(each, per: int) -> np.ndarray:
     return table
 
 
-def counts(ranks: int) -> int:
-    return COUNTS * (ranks - 1)
+def counts(ranks: int, per: int) -> int:
+    """Bytes of counts that a rank may send: a number for each expert is enough."""
+    return max(COUNTS, 8 * per) * (ranks - 1)
 
 
 def row_bytes(each) -> tuple[int, int]:
@@ -96,6 +98,8 @@ def padded(table: np.ndarray) -> np.ndarray:
 
 LESSON = "course/04_expert_load_balance"
 HIDDEN_SIZE, INNER = 32, 8
+MOST_TOKENS, MOST_EXPERTS = 700, 300  # of a rank, and of all: 8 bits are too few for either
+UP_TO = f"on up to four ranks, with up to {MOST_TOKENS} tokens each and {MOST_EXPERTS} experts in all"
 
 
 def chosen(rng, tokens, top_k, experts, hot=0.0, shunned=()):
@@ -137,7 +141,11 @@ SHAPES = {  # kind -> (tokens of each rank, experts a rank, choices a token, sha
     "a rank with nothing to do": lambda rng: ([between(rng, 3, 9), 0, between(rng, 3, 9), 5], 2, 2, 0.0),
     "all tokens to one rank": lambda rng: ([4, 3, between(rng, 2, 6), 5], 2, 2, 1.0),
     "nobody has a token": lambda rng: ([0, 0, 0], 2, 2, 0.0),
+    "hundreds of tokens": lambda rng: ([between(rng, 600, MOST_TOKENS), 3], 2, 2, 0.0),
+    "hundreds of experts": lambda rng: ([between(rng, 5, 9) for _ in range(4)], between(rng, 70, 75), 4, 0.0),
 }
+LARGE = "numbers beyond fp16"
+SHAPES[LARGE] = lambda rng: ([between(rng, 9, 20) for _ in range(3)], 2, 2, 0.0)
 LONGER = "more of everything than any other case"  # so that no size that is known is the largest
 SHAPES[LONGER] = lambda rng: (
     [between(rng, 4, 9), between(rng, 90, 130), 5],
@@ -155,7 +163,21 @@ def tokens(rng, kind):
     each, per, top_k, hot = SHAPES[kind](rng)
     shunned = np.arange(per) + per * IDLE[kind] if kind in IDLE else ()
     columns = between(rng, 40, 60) if kind == LONGER else HIDDEN_SIZE
-    return tokens_of(rng, each, len(each) * per, top_k, hot, shunned, columns), per
+    found = tokens_of(rng, each, len(each) * per, top_k, hot, shunned, columns)
+    return [(beyond_fp16(rng, x) if kind == LARGE else x, *more) for x, *more in found], per
+
+
+def beyond_fp16(rng, x):
+    """Positive numbers of which fp16 holds none; sums of their products cancel nothing."""
+    return rng.uniform(1e5, 3e5, x.shape).astype(np.float32)
+
+
+def of_every_size(rng, x):
+    """All that fp32 can hold, also NaN and infinities: such rows are handed on as they are."""
+    x = (x * 10.0 ** rng.uniform(-30, 30, x.shape)).astype(np.float32)
+    for number in (np.nan, np.inf, -np.inf):
+        x[rng.random(x.shape) < 0.1] = number
+    return x
 
 
 WIDER = "float32 beside int64 in one array makes float64 of both, twice as wide: bring all to one type of four bytes, or send them apart"

@@ -182,36 +182,44 @@ def beside_dot(each: int, n: int, k: int, times: int | None = None) -> Budget:
     )
 
 
-def programs(words: str, count: int) -> Budget:
-    """Enough that read the words, or whatever else they are called."""
+WIDEST = 32  # rows of W that a program may have to itself
+
+
+def programs(words: str, multiprocessors: int, rows: int) -> Budget:
+    """Enough that read the words, or whatever else they are called, of so many rows."""
+    count = min(multiprocessors, math.ceil(rows / WIDEST))
     return Budget(
         what=f"programs that read the {words}",
         tensor="w",
         count="programs",
         least=count,
         look=FILL,
-        model=f"one at least for each of {count} multiprocessors",
+        model=f"one at least for each of {multiprocessors} multiprocessors, or for every {WIDEST} rows: {count}",
     )
 
 
+TILE = 16  # rows of X that tensor cores take as one
+
+
 def words_and_scales(c: Case) -> list[Budget]:
-    """Words exactly once, scales at most twice, Y once, and next to no scratch."""
+    """Words exactly once for each tile of rows of X, scales at most twice, Y once, and next to no scratch."""
     n, k, group, m = nkgm(c)
+    tiles = math.ceil(m / TILE)
     whole = cost.linear_cost(m, n, k, bits=4, group=group)
     weights, scales = whole.weight_bytes, whole.metadata_bytes
     return [
         Budget(
             what="read of the words",
             tensor="w",
-            most=weights,
+            most=tiles * weights,
             least=weights,
             look=ONCE,
-            model=f"{n} x {k} weights of 4 bits, once",
+            model=f"{n} x {k} weights of 4 bits, once" + f" for each {TILE} rows of X" * ("M" in c.sizes),
         ),
         Budget(
             what="read of the scales",
             tensor="s",
-            most=2 * scales,
+            most=2 * tiles * scales,
             least=scales,
             look=SCALES,
             model=f"a scale of 2 bytes for each {group} of {n} x {k} weights, twice",
@@ -223,7 +231,7 @@ def words_and_scales(c: Case) -> list[Budget]:
 def flow(c: Case) -> list[Budget]:
     """Words in whole sectors, and by enough programs."""
     n, k, group, m = nkgm(c)
-    weights = cost.linear_cost(m, n, k, bits=4, group=group).weight_bytes
+    weights = math.ceil(m / TILE) * cost.linear_cost(m, n, k, bits=4, group=group).weight_bytes
     return [
         Budget(
             what="sectors of the words",
@@ -233,7 +241,7 @@ def flow(c: Case) -> list[Budget]:
             look=NEIGHBOURS,
             model=f"{n} rows of {k // 64} sectors of 32 bytes + 2%",
         ),
-        programs("words", c.sm_count),
+        programs("words", c.sm_count, n),
     ]
 
 

@@ -151,7 +151,7 @@ def traffic(c: Case) -> list[Budget]:
 def flow(c: Case) -> list[Budget]:
     """Count what makes it fast: matmuls in tl.dot, little work a weight, whole sectors, enough programs."""
     bits, n, k, m = (c.sizes[s] for s in ("BITS", "N", "K", "M"))
-    _, read = read_times(c)
+    needed, read = read_times(c)
     weight_bytes = cost.linear_cost(m, n, k, bits=bits, group=BLOCK).weight_bytes
     return [
         *in_dot(useful(c), sum(filled((rows, 2 * TILE)) for rows in rows_of_experts(c)), n, k),
@@ -165,7 +165,7 @@ def flow(c: Case) -> list[Budget]:
             look=NEIGHBOURS,
             model=f"{read} times {bits} planes of {n} rows of {k // SECTOR} sectors of 32 bytes + 2%",
         ),
-        programs("planes", c.sm_count),
+        programs("planes", c.sm_count, needed * n),
     ]
 
 

@@ -109,13 +109,20 @@ MOVED = {  # exponent, then factor; "the lowest" are near the end of fp32
 }
 
 
+INFINITE = "an infinity first"
+
+
 def normal(inputs: list[Tensor], case: Case, rng: np.random.Generator) -> dict:
     """Normal numbers, moved and scaled as the case says."""
     moved, scale = MOVED.get(case.values, (0, 1))
-    return {
+    found = {
         spec.name: rounded((rng.standard_normal(spec.sizes(case.sizes)) + moved) * scale, case.dtype_of(spec))
         for spec in inputs
     }
+    if case.values == INFINITE:
+        for values in found.values():
+            values.flat[0] = np.inf
+    return found
 
 
 def case(

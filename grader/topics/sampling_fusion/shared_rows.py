@@ -61,7 +61,7 @@ def logits_for(case: Case, rng: np.random.Generator) -> np.ndarray:
         x = x * 50 + 200
     if case.values == "few tokens":  # each rule changes what wins, and often all logits are negative
         x = x / 3 - 3 * rng.integers(0, 2, (b, 1))
-    if case.values == "many kept":
+    if case.values in ("many kept", "near min-p"):
         x = x / 3
     if case.values == "fine":
         x = x / 3 + 3000
@@ -116,6 +116,7 @@ COLD = {"equal": (1,), "pairs": (1,), "far below zero": (1,)} | dict.fromkeys(
         "steps",
         "the last one wins",
         "near borders",
+        "near min-p",
     ),
     (0,),
 )
@@ -264,14 +265,21 @@ def at_the_border(inputs: dict, i: int, near: float, mine: int, wanted: int) -> 
     k, p, m = filters(inputs, i)
     if whole(x, t, k):
         return False
-    wide = survivors(x, t, (k, min(1.0, p + BORDER), m * (1 - BORDER)))
+    least = least_border(x, t)
+    wide = survivors(x, t, (k, min(1.0, p + BORDER), m * (1 - least)))
     narrow = survivors(
-        x, t, (k, p - BORDER if p < 1 else p, m * (1 + BORDER))
+        x, t, (k, p - BORDER if p < 1 else p, m * (1 + least))
     )  # a top-p that is off has no edge
     s = np.where(wide, x / t + noise(int(inputs["seed"][i]), x.size), -np.inf)
     loose = wide & ~narrow
     sure = np.where(narrow, s, -np.inf).max()  # the best token that no rounding cuts
     return bool((loose[mine] or loose[wanted]) and wide[mine] and s[mine] >= min(s[wanted], sure) - near)
+
+
+def least_border(x: np.ndarray, temperature: float) -> float:
+    """How far fp32 may take a weight from min-p, relative to it: the more, the larger the logits are."""
+    largest = np.abs(x[np.isfinite(x)]).max(initial=0.0)
+    return float(min(BORDER, FP32 * (4 + largest / temperature)))
 
 
 def whole(x: np.ndarray, temperature: float, k: int) -> bool:

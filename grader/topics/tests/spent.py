@@ -156,6 +156,7 @@ def grouped(case: Case, again: int = 64, reads: float = 1, kept: int = 0, work: 
     return {
         ("logits", "load", "dedup"): logits,
         ("logits", "load", "sectors"): logits,
+        ("logits", "load", "programs"): b,
         ("scratch", "any", "dedup"): 2 * (4 * b * (math.ceil(v / 64) + again) + b * v * kept),
         ("token", "store", "dedup"): 4 * b,
         ("all", "load", "operations"): work * b * (v + 64 * again),

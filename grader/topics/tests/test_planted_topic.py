@@ -81,7 +81,7 @@ MISTAKES = (Mistake("square", "this is the square", cell="def doubled(x):\\n    
 '''
 DOUBLE_KERNEL = '''"""double_kernel: what is asked, and what each part is worth."""
 
-from grader.questions import Case, KernelQuestion, Part, Tensor
+from grader.questions import Case, KernelQuestion, Part, Tensor, UpTo
 from grader.topics.doubling.double_kernel import cases
 from grader.topics.doubling.double_kernel.mistakes import MISTAKES
 from kernels.doubling import reference
@@ -97,6 +97,7 @@ QUESTION = KernelQuestion(
     tolerance=lambda i, c, want: {"y": 1e-6},
     public=(Case({"N": 256}, "fp32"), Case({"N": 100}, "fp32", kind="a ragged length")),
     hidden=cases.hidden,
+    up_to={"N": UpTo(100_000)},
     metered=cases.metered,
     budgets={"traffic": cases.traffic},
     mistakes=MISTAKES,

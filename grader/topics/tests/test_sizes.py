@@ -1,10 +1,16 @@
-"""No size that anybody knows is the largest: along each axis a hidden case goes further than all others."""
+"""No size that anybody knows is the largest: along each axis a hidden case goes further than all others, and to the end of
+what the lab says."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from grader import questions
 from grader.proofs.wasteful_ranks import longest
+from grader.questions import UpTo
+from grader.questions.judging import table
+from grader.questions.reach import NEAR, ends, hidden, unreached
 
 KERNELS = [question for question in questions.load().values() if question.compiles]
 # sizes of a fixed set, and rows of attention, which the compiled case has in full
@@ -29,11 +35,45 @@ def test_hidden_cases_go_beyond_all_others(question):
         metered = [question.metered(rng)] if question.metered else []
         compiled = [question.compile_case] if question.compile_case else []
         known = largest([*question.public, *metered, *compiled, *timed], {})
-        hidden = largest(question.hidden(rng), {})
+        drawn = largest(hidden(question, rng), {})
         for axis, size in known.items():
             if axis in OF_A_SET or (question.slug, axis) in BY_THE_COMPILED_CASE:
                 continue
-            assert hidden[axis] > min(size, BOUNDED.get(question.id, size + 1) - 1), axis
+            assert drawn[axis] > min(size, BOUNDED.get(question.id, size + 1) - 1), axis
+
+
+@pytest.mark.parametrize("question", KERNELS, ids=lambda one: one.id)
+def test_cases_go_as_far_as_the_lab_says(question):
+    assert unreached(question) == []
+    assert "Sizes: " in table(question)
+    drawn = hidden(question, np.random.default_rng(1))
+    assert len(drawn) == len(question.hidden(np.random.default_rng(1))) + len(
+        ends(question, np.random.default_rng(1))
+    )
+
+
+def test_an_end_is_long_along_one_axis():
+    question = questions.find("gemm_tiling.tiled_gemm")
+    for seed in range(3):
+        found = ends(question, np.random.default_rng(seed))
+        for axis, case in zip("MNK", found, strict=True):
+            most = question.up_to[axis].most
+            assert most - NEAR < case.sizes[axis] <= most
+            assert all(size == 2 for name, size in case.sizes.items() if name != axis)
+
+
+def test_a_promise_that_no_case_keeps_is_named():
+    question = questions.find("gemm_tiling.tiled_gemm")
+
+    def said(**changed) -> str:
+        return "; ".join(unreached(replace(question, up_to=question.up_to | changed)))
+
+    assert said(K=UpTo(4095)).startswith("K is up to 4,095, and a case has ")
+    assert "K is 64 or 128, and cases have " in said(K=(64, 128))
+    short = replace(question, sized=lambda **sizes: replace(question.public[0], sizes={**sizes, "N": 64}))
+    assert unreached(short) == ["N is up to 100,000, and no case goes there"]
+    open_axis = replace(question, up_to={axis: question.up_to[axis] for axis in "MN"})
+    assert unreached(open_axis) == ["K has no largest size in up_to, so an answer may stop anywhere"]
 
 
 RANKS = [question for question in questions.load().values() if question.kind == "ranks"]

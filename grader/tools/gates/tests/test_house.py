@@ -286,14 +286,19 @@ def test_tables_of_kernel_questions_are_never_written_by_hand(small, monkeypatch
         notebook_path, kind, name = "00_roofline/concepts.ipynb", "kernel", "ridge"
 
     bounded, account = (import_module(m) for m in ("grader.tools.gates.bounded", "grader.questions.account"))
+    reach = import_module("grader.questions.reach")
     monkeypatch.setattr(account, "unbounded", lambda question: [])
+    monkeypatch.setattr(reach, "unreached", lambda question: [])
     lab = small / "solutions/00_roofline/concepts.md"
     lab.write_text("<!-- judged=ridge -->\n")
     assert bounded.check(small, {"roofline.ridge": Asked}) == []
     monkeypatch.setattr(account, "unbounded", lambda question: ["scratch"])
     assert bounded.check(small, {"roofline.ridge": Asked}) == ["roofline.ridge: scratch must have a bound"]
+    monkeypatch.setattr(reach, "unreached", lambda question: ["K has no largest size"])
+    assert "roofline.ridge: K has no largest size" in bounded.check(small, {"roofline.ridge": Asked})
     lab.write_text("| part | points | asks |\n|---|---|---|\n")
     monkeypatch.setattr(account, "unbounded", lambda question: [])
+    monkeypatch.setattr(reach, "unreached", lambda question: [])
     missing, by_hand = bounded.check(small, {"roofline.ridge": Asked})
     assert "must come from <!-- judged=ridge -->" in missing and "<!-- judged=NAME -->" in by_hand
 

@@ -3,12 +3,20 @@
 import numpy as np
 
 from grader.questions import Together
-from grader.topics.expert_load_balance.shared import bytes_between, counts, row_bytes, tokens
+from grader.topics.expert_load_balance.shared import (
+    LARGE,
+    bytes_between,
+    counts,
+    of_every_size,
+    row_bytes,
+    tokens,
+)
 
 
 def dispatched(rng, kind):
     found, per = tokens(rng, kind)
-    return Together(tuple((x, chosen, len(found) * per) for x, chosen, _ in found), kind)
+    made = of_every_size if kind == LARGE else lambda rng, x: x
+    return Together(tuple((made(rng, x), chosen, len(found) * per) for x, chosen, _ in found), kind)
 
 
 def dispatched_rows(each, rank_of=None):
@@ -29,7 +37,7 @@ def _dispatch_per(each) -> int:
 def most_of_dispatch(each) -> np.ndarray:
     row, picks = row_bytes(each)
     table = bytes_between(each, _dispatch_per(each))
-    return table.sum(axis=1) * (row + picks) + counts(len(each))
+    return table.sum(axis=1) * (row + picks) + counts(len(each), _dispatch_per(each))
 
 
 def dispatch_habit(table):

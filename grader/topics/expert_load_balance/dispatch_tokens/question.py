@@ -9,8 +9,10 @@ from grader.topics.expert_load_balance.shared import (
     ALL,
     HIDDEN,
     LESSON,
+    OF_COUNTS,
     PAD,
     PUBLIC,
+    UP_TO,
     WIDER,
     bytes_between,
     padded,
@@ -28,7 +30,7 @@ QUESTION = RanksQuestion(
             "values",
             4,
             "ranks",
-            asks="{public} and hidden ones, on up to four ranks: every rank has the rows it should, in their order",
+            asks="{public} and hidden ones, " + UP_TO + ": every rank has the rows it should, in their order",
         ),
         Part(
             "bytes",
@@ -42,7 +44,7 @@ QUESTION = RanksQuestion(
     public=tuple(cases.dispatched(np.random.default_rng(40 + i), kind) for i, kind in enumerate(PUBLIC)),
     hidden=lambda rng: [cases.dispatched(rng, kind) for kind in HIDDEN],
     most_bytes=cases.most_of_dispatch,
-    model="for each token and each rank that has one of its experts, a row of x and a row of chosen; 64 bytes of counts",
+    model=f"for each token and each rank that has one of its experts, a row of x and a row of chosen; {OF_COUNTS}",
     most_exchanges=3,
     habits={
         "a row a choice": (

@@ -17,6 +17,8 @@ from kernels.expert_load_balance import reference
 def layered(rng, kind):
     tokens, per = shared.tokens(rng, kind)
     experts = weights_of(rng, len(tokens) * per, tokens[0][0].shape[1])
+    if kind == shared.LARGE:
+        experts = [np.abs(w) for w in experts]
     found = [(*one, *(w[rank * per : (rank + 1) * per] for w in experts)) for rank, one in enumerate(tokens)]
     return Together(tuple(found), kind)
 
@@ -46,7 +48,7 @@ def _layer_per(each) -> int:
 def most_of_layer(each) -> np.ndarray:
     (row, picks), weights = row_bytes(each), each[0][2].shape[1] * each[0][2].itemsize
     table = bytes_between(each, _layer_per(each))
-    return there_and_back(table, row + picks + weights, row) + counts(len(each))
+    return there_and_back(table, row + picks + weights, row) + counts(len(each), _layer_per(each))
 
 
 def layer_habit(there, back=None, choice=False, wide=1):

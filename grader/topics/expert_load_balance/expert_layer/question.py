@@ -9,8 +9,10 @@ from grader.topics.expert_load_balance.shared import (
     ALL,
     HIDDEN,
     LESSON,
+    OF_COUNTS,
     PAD,
     PUBLIC,
+    UP_TO,
     WIDER,
     bytes_between,
     padded,
@@ -28,7 +30,9 @@ QUESTION = RanksQuestion(
             "values",
             5,
             "ranks",
-            asks="{public} and hidden ones, on up to four ranks: every token's result is what one process with all experts computes",
+            asks="{public} and hidden ones, "
+            + UP_TO
+            + ": every token's result is what one process with all experts computes",
         ),
         Part(
             "bytes",
@@ -44,7 +48,7 @@ QUESTION = RanksQuestion(
     public=tuple(cases.layered(np.random.default_rng(50 + i), kind) for i, kind in enumerate(PUBLIC)),
     hidden=lambda rng: [cases.layered(rng, kind) for kind in HIDDEN],
     most_bytes=cases.most_of_layer,
-    model="for each token and each rank that has one of its experts, a row of x, of chosen and of weights, and one result row for each that came; 64 bytes of counts",
+    model=f"for each token and each rank that has one of its experts, a row of x, of chosen and of weights, and one result row for each that came; {OF_COUNTS}",
     most_exchanges=5,
     habits={
         "a row a choice": (

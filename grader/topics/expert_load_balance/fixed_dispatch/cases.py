@@ -4,14 +4,15 @@ import numpy as np
 
 from grader.questions import Together
 from grader.questions.draws import between
-from grader.topics.expert_load_balance.shared import tokens
+from grader.topics.expert_load_balance.shared import LARGE, of_every_size, tokens
 
 
 def fixed(rng, kind):
     """Draw tokens, and room for at least as many as any rank has."""
     found, per = tokens(rng, kind)
     room = max(len(x) for x, _, _ in found) + between(rng, 1, 5)
-    return Together(tuple((x, chosen, len(found) * per, room) for x, chosen, _ in found), kind)
+    made = of_every_size if kind == LARGE else lambda rng, x: x
+    return Together(tuple((made(rng, x), chosen, len(found) * per, room) for x, chosen, _ in found), kind)
 
 
 def masked_rows(each, serves=None):

@@ -5,7 +5,7 @@ import numpy as np
 from grader.questions import Part, RanksQuestion
 from grader.topics.expert_load_balance.fixed_dispatch import cases
 from grader.topics.expert_load_balance.fixed_dispatch.mistakes import MISTAKES
-from grader.topics.expert_load_balance.shared import HIDDEN, LESSON, PUBLIC, WIDER
+from grader.topics.expert_load_balance.shared import HIDDEN, LESSON, PUBLIC, UP_TO, WIDER
 
 QUESTION = RanksQuestion(
     id="expert_load_balance.fixed_dispatch",
@@ -17,7 +17,9 @@ QUESTION = RanksQuestion(
             "values",
             3,
             "ranks",
-            asks="{public} and hidden ones, on up to four ranks: each expert's rows, without gaps, and their number",
+            asks="{public} and hidden ones, "
+            + UP_TO
+            + ": each expert's rows, without gaps, and their number",
         ),
         Part(
             "bytes",

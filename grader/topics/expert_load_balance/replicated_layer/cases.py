@@ -6,7 +6,10 @@ from grader.questions import Together
 from grader.questions.draws import between
 from grader.topics.expert_load_balance.shared import (
     HIDDEN_SIZE,
+    LARGE,
     LONGER,
+    MOST_TOKENS,
+    beyond_fp16,
     counts,
     row_bytes,
     there_and_back,
@@ -29,6 +32,11 @@ SHAPES = {  # kind -> (tokens of each rank, experts, spare copies, share of toke
     ),
     "a rank without tokens": lambda rng: ([between(rng, 9, 20), 0, between(rng, 9, 20), 7], 8, 4, 0.5),
 }
+EVEN_OUT = "hundreds of tokens for an expert with two copies"
+SHAPES[EVEN_OUT] = lambda rng: ([between(rng, 200, 240) for _ in range(4)], 4, 1, 1.0)
+SHAPES[LARGE] = lambda rng: ([between(rng, 9, 20) for _ in range(3)], 6, 2, 0.5)
+SHAPES["hundreds of experts"] = lambda rng: ([between(rng, 5, 9) for _ in range(3)], 280, 20, 0.0)
+SHAPES["hundreds of tokens"] = lambda rng: ([between(rng, 600, MOST_TOKENS), 3], 5, 1, 0.0)
 SHAPES[LONGER] = lambda rng: ([between(rng, 5, 9), between(rng, 60, 90), 6], between(rng, 20, 24), 3, 0.3)
 PUBLIC = ("four ranks", "a hot expert", "no spare copy")
 HIDDEN = (*SHAPES, "a hot expert", *["nearly all tokens on one rank"] * 3)
@@ -37,11 +45,15 @@ HIDDEN = (*SHAPES, "a hot expert", *["nearly all tokens on one rank"] * 3)
 def drawn(rng, kind):
     tokens, experts, spare, hot = SHAPES[kind](rng)
     top_k, columns = (between(rng, 3, 5), between(rng, 40, 60)) if kind == LONGER else (2, HIDDEN_SIZE)
+    top_k = 1 if kind == EVEN_OUT else top_k
     found = tokens_of(rng, tokens, experts, top_k, hot, columns=columns)
+    if kind == LARGE:
+        found = [(beyond_fp16(rng, x), *more) for x, *more in found]
     loads = reference.loads_of(np.concatenate([chosen for _, chosen, _ in found]), experts)
     placement = cost.replicate(loads.tolist(), len(tokens), spare)
     holders = np.array([[rank in copies for rank in range(len(tokens))] for copies in placement])
     weights = weights_of(rng, experts, columns)
+    weights = [np.abs(w) for w in weights] if kind == LARGE else weights
     return Together(
         tuple((*one, holders, *(w[holders[:, rank]] for w in weights)) for rank, one in enumerate(found)),
         kind,
@@ -103,13 +115,13 @@ def _away(each) -> np.ndarray:
 def most_bytes(each) -> np.ndarray:
     """A row for each choice that has no copy at home, and results of what a rank may receive."""
     there, row = _row_bytes(each)
-    return _away(each) * there + most_rows(each) * row + counts(len(each))
+    return _away(each) * there + most_rows(each) * row + counts(len(each), int(each[0][3].sum(axis=0).max()))
 
 
 def most_received(each) -> np.ndarray:
     """The other side of it."""
     there, row = _row_bytes(each)
-    return most_rows(each) * there + _away(each) * row + counts(len(each))
+    return most_rows(each) * there + _away(each) * row + counts(len(each), int(each[0][3].sum(axis=0).max()))
 
 
 def by_copy(copy_of, at_home=True):

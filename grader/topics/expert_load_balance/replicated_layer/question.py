@@ -5,7 +5,7 @@ import numpy as np
 from grader.questions import Part, RanksQuestion
 from grader.topics.expert_load_balance.replicated_layer import cases
 from grader.topics.expert_load_balance.replicated_layer.mistakes import MISTAKES
-from grader.topics.expert_load_balance.shared import LESSON
+from grader.topics.expert_load_balance.shared import LESSON, OF_COUNTS, UP_TO
 
 QUESTION = RanksQuestion(
     id="expert_load_balance.replicated_layer",
@@ -18,7 +18,7 @@ QUESTION = RanksQuestion(
             "values",
             2,
             "ranks",
-            asks="{public} and hidden ones: every token's result, each expert counted once",
+            asks="{public} and hidden ones, " + UP_TO + ": every token's result, each expert counted once",
         ),
         Part("bytes", 1, "bytes sent", asks="nothing travels for a choice that has a copy at home"),
         Part(
@@ -34,7 +34,7 @@ QUESTION = RanksQuestion(
     public=tuple(cases.drawn(np.random.default_rng(90 + i), kind) for i, kind in enumerate(cases.PUBLIC)),
     hidden=lambda rng: [cases.drawn(rng, kind) for kind in cases.HIDDEN],
     most_bytes=cases.most_bytes,
-    model="for each choice without a copy at home, a row of x, of chosen and of weights; a result row for each row that a rank may receive; 64 bytes of counts",
+    model=f"for each choice without a copy at home, a row of x, of chosen and of weights; a result row for each row that a rank may receive; {OF_COUNTS}",
     most_exchanges=5,
     most_received=cases.most_received,
     habits={

@@ -41,6 +41,13 @@ def backward_operands(c: Case, rng: np.random.Generator) -> dict:
 GRADIENTS = ("q", "k", "v", "o", "do", "lse", "dq", "dk", "dv")
 
 
+def sized(**sizes: int) -> Case:
+    """A case of these sizes: as many key heads as query heads, and as many keys as queries at least."""
+    b, m, n, d = (sizes[name] for name in "BMND")
+    heads = max(sizes["H"], sizes["G"])
+    return case(b, heads, heads, m, max(m, n), d)
+
+
 def hidden_backward(rng: np.random.Generator) -> list[Case]:
     mixed = {
         "k": "transposed",

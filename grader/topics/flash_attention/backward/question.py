@@ -1,6 +1,6 @@
 """Ask *backward*, and say what each part is worth."""
 
-from grader.questions import KernelQuestion, Part, Speed, Tensor, samples
+from grader.questions import KernelQuestion, Part, Speed, Tensor, UpTo, samples
 from grader.topics.flash_attention.backward import cases
 from grader.topics.flash_attention.backward.mistakes import MISTAKES
 from grader.topics.flash_attention.shared import LESSON, case
@@ -54,7 +54,10 @@ QUESTION = KernelQuestion(
     tolerance=cases.gradient_within,
     public=(case(1, 1, 1, 64, 64, 64), case(1, 2, 2, 70, 70, 64, kind="a ragged length")),
     hidden=cases.hidden_backward,
+    up_to={"B": UpTo(128), "H": UpTo(128), "G": UpTo(128), "M": UpTo(2048), "N": UpTo(8192), "D": (32, 64)},
+    sized=cases.sized,
     metered=cases.metered_backward,
+    blocks={"M": 128, "N": 128},
     budgets={"traffic": cases.backward, "speed": cases.backward_reuse},
     useful=cases.backward_useful,
     most_launches=4,

@@ -21,6 +21,12 @@ from grader.topics.flash_attention.shared import (
 from kernels.flash_attention import cost, reference
 
 
+def sized(**sizes: int) -> Case:
+    """A case of these sizes: heads in whole groups, and as many keys as queries at least."""
+    b, h, g, m, n, d = (sizes[name] for name in "BHGMND")
+    return case(b, max(g, h // g * g), g, m, max(m, n), d)
+
+
 def hidden_forward(rng: np.random.Generator) -> list[Case]:
     n, long = odd(rng, 21, 199), between(rng, 4200, 4700)
     one_more = 256 * between(rng, 1, 2) + 1

@@ -1,6 +1,6 @@
 """Ask *forward*, and say what each part is worth."""
 
-from grader.questions import KernelQuestion, Part, Speed, samples
+from grader.questions import KernelQuestion, Part, Speed, UpTo, samples
 from grader.topics.flash_attention.forward import cases
 from grader.topics.flash_attention.forward.mistakes import MISTAKES
 from grader.topics.flash_attention.shared import LESSON, QKV, O, case, operands, useful, within
@@ -46,7 +46,17 @@ QUESTION = KernelQuestion(
         case(1, 4, 2, 40, 72, 64, "bf16", kind="more keys than queries"),
     ),
     hidden=cases.hidden_forward,
+    up_to={
+        "B": UpTo(128),
+        "H": UpTo(128),
+        "G": UpTo(128),
+        "M": UpTo(4096),
+        "N": UpTo(8192),
+        "D": (32, 64, 128),
+    },
+    sized=cases.sized,
     metered=cases.metered_forward,
+    blocks={"M": 128, "N": 256},
     budgets={"traffic": cases.forward, "speed": cases.forward_reuse},
     useful=useful,
     compile_case=case(1, 8, 2, 4096, 4096, 128, "bf16", sm_count=132),

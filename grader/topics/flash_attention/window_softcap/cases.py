@@ -19,6 +19,12 @@ from grader.topics.flash_attention.shared import (
 from kernels.flash_attention import cost, reference
 
 
+def sized(**sizes: int) -> Case:
+    """A case of these sizes: heads in whole groups, and keys enough for the queries and the window."""
+    b, h, g, m, n, d, w = (sizes[name] for name in "BHGMNDW")
+    return case(b, max(g, h // g * g), g, m, max(m, n, w + 1), d, w=w, softcap=5)
+
+
 def hidden_window(rng: np.random.Generator) -> list[Case]:
     n, cap = odd(rng, 41, 199), lambda low=1.0, high=60.0: log_uniform(rng, low, high)
     long = between(rng, 4200, 4700)

@@ -1,6 +1,6 @@
 """Ask *window softcap*, and say what each part is worth."""
 
-from grader.questions import KernelQuestion, Part
+from grader.questions import KernelQuestion, Part, UpTo
 from grader.topics.flash_attention.shared import LESSON, QKV, O, case, operands, useful, within
 from grader.topics.flash_attention.window_softcap import cases
 from grader.topics.flash_attention.window_softcap.mistakes import MISTAKES
@@ -34,7 +34,18 @@ QUESTION = KernelQuestion(
         case(1, 2, 1, 100, 100, 64, w=20, softcap=10, kind="a ragged length"),
     ),
     hidden=cases.hidden_window,
+    up_to={
+        "B": UpTo(128),
+        "H": UpTo(128),
+        "G": UpTo(128),
+        "M": UpTo(1200),
+        "N": UpTo(8192),
+        "D": (32, 64),
+        "W": UpTo(8191),
+    },
+    sized=cases.sized,
     metered=cases.metered_window,
+    blocks={"M": 128, "N": 256},
     budgets={"traffic": cases.window},
     useful=useful,
     where=f'{LESSON}/c_decode.ipynb, "What else a mask can be"',

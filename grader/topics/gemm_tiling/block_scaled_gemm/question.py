@@ -2,7 +2,7 @@
 
 import math
 
-from grader.questions import Case, KernelQuestion, Part, Speed, Tensor, samples
+from grader.questions import Case, KernelQuestion, Part, Speed, Tensor, UpTo, samples
 from grader.topics.gemm_tiling.block_scaled_gemm import cases
 from grader.topics.gemm_tiling.block_scaled_gemm.mistakes import MISTAKES
 from grader.topics.gemm_tiling.shared import COMPILED, LARGE, LESSON, sizes, useful
@@ -60,7 +60,9 @@ QUESTION = KernelQuestion(
         Case(sizes(40, 70, 200), "bf16", kind="ragged in every direction"),
     ),
     hidden=cases.hidden_scaled,
+    up_to={"M": UpTo(70_000), "N": UpTo(70_000), "K": UpTo(32_768)},
     metered=cases.metered_scaled,
+    blocks={"M": 128, "N": 128, "K": 128},
     budgets={"traffic": cases.scaled_traffic, "speed": cases.scaled_reuse},
     useful=useful,
     most_spills=2048,  # Triton 3.6 keeps fp8 operands in registers and spills 1,092 bytes of the lab's own kernel

@@ -1,6 +1,6 @@
 """Ask *tiled gemm*, and say what each part is worth."""
 
-from grader.questions import Case, KernelQuestion, Part, Speed, Tensor, samples
+from grader.questions import Case, KernelQuestion, Part, Speed, Tensor, UpTo, samples
 from grader.topics.gemm_tiling.shared import COMPILED, LARGE, LESSON, sizes, useful
 from grader.topics.gemm_tiling.tiled_gemm import cases
 from grader.topics.gemm_tiling.tiled_gemm.mistakes import MISTAKES
@@ -57,7 +57,9 @@ QUESTION = KernelQuestion(
         Case(sizes(33, 65, 40), layout={"a": "transposed"}, kind="A transposed in memory"),
     ),
     hidden=cases.hidden_products,
+    up_to={"M": UpTo(100_000), "N": UpTo(100_000), "K": UpTo(32_768)},
     metered=cases.metered_product,
+    blocks={"M": 128, "N": 256, "K": 64},
     budgets={"traffic": cases.traffic, "grouping": cases.grouping, "speed": cases.reuse},
     useful=useful,
     compile_case=COMPILED,

@@ -54,6 +54,11 @@ def combined(t, k, e, h, tile=16, dtype="fp16", **more) -> Case:
     return Case(size(t, k, e, tile) | {"H": int(h)}, dtype, **more)
 
 
+def sized(**sizes: int) -> Case:
+    """A case of these sizes, with experts enough for a token's picks."""
+    return Case(sizes | {"E": max(sizes["E"], sizes["K"])})
+
+
 def hidden_combine(rng: np.random.Generator) -> list[Case]:
     names = ("rows", "place", "weights", "out")
     return [

@@ -95,6 +95,12 @@ MISTAKES = (
         edits=((ROW, "row = (token * PICKS + slot).to(tl.int64)"),),
     ),
     family(
+        "weights of 0 left out",
+        "a pick of weight 0 counts as well: 0 times infinity is NaN",
+        would(lambda y, w: np.where(w != 0, y * w, 0).sum(1)),
+        edits=((ADD, "acc += tl.where(weight != 0, weight * y.to(tl.float32), 0.0)"),),
+    ),
+    family(
         "the last pick alone",
         "each pick is added to what is there; here the last one stands alone",
         would(lambda y, w: y[:, -1] * w[:, -1]),

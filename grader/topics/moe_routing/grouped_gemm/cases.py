@@ -71,6 +71,13 @@ def products(case: Case, rng: np.random.Generator) -> dict:
     }
 
 
+def sized(**sizes: int) -> Case:
+    """A case of these sizes: all tokens pick the last experts."""
+    k = sizes["K"]
+    loads = [0] * (sizes["E"] - k) + [sizes["T"]] * k
+    return with_products(loads, k, sizes["TILE"], sizes["H"], sizes["N"])
+
+
 def hidden_gemm(rng: np.random.Generator) -> list[Case]:
     """Every routing that is allowed, and products with ends that fill no block."""
 
@@ -169,7 +176,7 @@ def hidden_gemm(rng: np.random.Generator) -> list[Case]:
     ]
 
 
-NARROW = 32  # columns of h that a program owns at least
+NARROW, WIDE = 32, 128  # columns of h that a program owns at least, and at most
 SILU = 16  # operations on a number of h beside tl.dot, where SiLU and a product take some 5
 GEMM_ALL = 1.2  # of every kind, a product with gate and up
 IDLE = "which weights are read although no row of theirs is there, and which once more for rows that share a tile"
@@ -236,34 +243,42 @@ def gemm(c: Case) -> list[Budget]:
 def gemm_flow(c: Case) -> list[Budget]:
     """What speed comes from, counted: products in tl.dot, whole sectors, enough programs, little beside."""
     _, tiles, _ = routing(c)
-    h, n = c.sizes["H"], c.sizes["N"]
+    h, n, tile = (c.sizes[name] for name in ("H", "N", "TILE"))
     flop = useful_gemm(c)
-    beside = (SILU + 2 * h // SECTOR) * tiles * TILE * math.ceil(n / NARROW) * NARROW
+    least = min(c.sm_count, tiles * math.ceil(n / WIDE))
+    beside = (SILU + 2 * h // SECTOR) * tiles * tile * math.ceil(n / NARROW) * NARROW
     return [
         Budget(
             what="FLOP in tl.dot",
             count="dot",
             least=flop,
-            most=4 * tiles * TILE * filled((n, 128), (h, 128)),
+            most=4 * tiles * tile * filled((n, 128), (h, 128)),
             look=DOT,
-            model=f"4 T K N H = {flop:,.0f} at least; with {tiles} tiles of {TILE} rows, N and H rounded up to 128, at most",
+            model=f"4 T K N H = {flop:,.0f} at least; with {tiles} tiles of {tile} rows, N and H rounded up to 128, at most",
         ),
-        work(GEMM_ALL, tiles * TILE * n * h, f"{tiles} x {TILE} x {n} x {h} products"),
-        timed(0.25, tiles * TILE * n * h, "product"),
+        Budget(
+            what="FLOP in tl.dot on operands widened to fp32",
+            count="wide dot",
+            most=0,
+            look=DOT,
+            model="every operand of at most 16 bits",
+        ),
+        work(GEMM_ALL, tiles * tile * n * h, f"{tiles} x {tile} x {n} x {h} products"),
+        timed(0.25, tiles * tile * n * h, "product"),
         Budget(
             what="operations beside tl.dot",
             count="operations",
             most=2 * beside,
             look=WORK,
-            model=f"twice {SILU + 2 * h // SECTOR} for each number of {tiles} tiles of {TILE} rows of h",
+            model=f"twice {SILU + 2 * h // SECTOR} for each number of {tiles} tiles of {tile} rows of h",
         ),
         sectors("w", "weights", tiles * 2 * n * h),
         side_by_side(
             "read the weights",
             "w",
             "load",
-            c.sm_count,
-            f"one at least for each of {c.sm_count} multiprocessors",
+            least,
+            f"one at least for each of {c.sm_count} multiprocessors, or for {WIDE} columns of each tile: {least}",
         ),
     ]
 

@@ -1,6 +1,6 @@
 """Ask *grouped gemm*, and say what each part is worth."""
 
-from grader.questions import KernelQuestion, Part, Speed, Tensor
+from grader.questions import KernelQuestion, Part, Speed, Tensor, UpTo
 from grader.topics.moe_routing.grouped_gemm import cases
 from grader.topics.moe_routing.grouped_gemm.mistakes import MISTAKES
 from grader.topics.moe_routing.shared import LESSON, rooms, rows
@@ -62,7 +62,17 @@ QUESTION = KernelQuestion(
         cases.with_products([0, 0, 0], 1, 16, 32, 16, kind="no tokens"),
     ),
     hidden=cases.hidden_gemm,
+    up_to={
+        "T": UpTo(16_384),
+        "K": UpTo(16, 1),
+        "E": UpTo(512),
+        "TILE": (16, 32, 64),
+        "H": UpTo(16_384),
+        "N": UpTo(8192),
+    },
+    sized=cases.sized,
     metered=cases.metered_gemm,
+    blocks={"H": 64, "N": 128},
     budgets={"traffic": cases.gemm, "speed": cases.gemm_flow},
     useful=cases.useful_gemm,
     most_launches=1,

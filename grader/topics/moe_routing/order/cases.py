@@ -28,6 +28,11 @@ def whole_loads(rng: np.random.Generator, tile: int) -> list[int]:
     return rng.permutation([0, tile, tile, 2 * tile]).tolist()
 
 
+def sized(**sizes: int) -> Case:
+    """A case of these sizes, with experts enough for a token's picks."""
+    return Case(sizes | {"E": max(sizes["E"], sizes["K"])})
+
+
 def hidden_order(rng: np.random.Generator) -> list[Case]:
     """Fresh sizes each time; each case is here for a mistake that no other one is sure to catch."""
 

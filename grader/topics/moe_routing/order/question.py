@@ -1,6 +1,6 @@
 """Ask *order*, and say what each part is worth."""
 
-from grader.questions import Case, KernelQuestion, Part, Speed, Tensor
+from grader.questions import Case, KernelQuestion, Part, Speed, Tensor, UpTo
 from grader.topics.moe_routing.order import cases
 from grader.topics.moe_routing.order.mistakes import MISTAKES
 from grader.topics.moe_routing.shared import LESSON, rooms, rows, size, with_loads
@@ -62,7 +62,10 @@ QUESTION = KernelQuestion(
         Case(size(0, 2, 4, 16), kind="no tokens"),
     ),
     hidden=cases.hidden_order,
+    up_to={"T": UpTo(32_768), "K": UpTo(16), "E": UpTo(512), "TILE": (16, 32, 64, 1, 2, 4)},
+    sized=cases.sized,
     metered=cases.metered,
+    blocks={"T": 128, "E": 64},
     budgets={"traffic": cases.traffic, "speed": cases.side},
     most_launches=3,
     compile_case=Case(size(512, 8, 128, 16), sm_count=132),

@@ -189,15 +189,24 @@ MISTAKES = (
         ("* tl.rsqrt(tl.sum(wide * wide, 0) / N + eps)", "/ (tl.sqrt(tl.sum(wide * wide, 0) / N) + eps)"),
         told_as="no eps",
     ),
-    edited(
+    family(
         "a norm rounded before the weight",
-        (
-            NORM,
-            NORM.removesuffix(" * w").replace("= ", "= (")
-            + ").to(r_ptr.dtype.element_ty).to(tl.float32) * w",
+        "the norm is rounded before it is multiplied by the weight: y is rounded once, at its store",
+        would(rounded_twice),
+        edits=(
+            (
+                NORM,
+                NORM.removesuffix(" * w").replace("= ", "= (")
+                + ").to(r_ptr.dtype.element_ty).to(tl.float32) * w",
+            ),
         ),
     ),
-    edited("the unrounded sum normed", (ADD, f"s = x + r\n    {ADD}"), (WIDE, "wide = s")),
+    family(
+        "the unrounded sum normed",
+        "y is the norm of the sum before it was rounded: the norm takes the residual as it is stored",
+        would(normed_unrounded),
+        edits=((ADD, f"s = x + r\n    {ADD}"), (WIDE, "wide = s")),
+    ),
     edited(
         "squares in the residual's dtype", ("tl.sum(wide * wide, 0)", "tl.sum((r * r).to(tl.float32), 0)")
     ),
@@ -279,9 +288,7 @@ MISTAKES = (
 
 SHORTCUTS = {
     "eps outside the root": computing(normed(lambda s, w, eps: s / (rms(s, 0.0) + eps) * w)),
-    "the norm of the unrounded sum": computing(would(normed_unrounded)),
     "squares in 16 bits": computing(would(squares_in_16_bits)),
-    "a norm rounded before the weight": computing(would(rounded_twice)),
     "eps from a table": from_a_table,
     **{f"N up to {most}": within_limit("N", most) for most in (512, 1024, 2048, 8192)},
     **{f"M up to {most}": within_limit("M", most) for most in (64, 256, 1024)},

@@ -1,6 +1,6 @@
 """Ask *residual norm*, and say what each part is worth."""
 
-from grader.questions import Gap, KernelQuestion, Part, Speed, Tensor
+from grader.questions import Gap, KernelQuestion, Part, Speed, Tensor, UpTo
 from grader.topics.next_bottleneck.residual_norm import cases
 from grader.topics.next_bottleneck.residual_norm.mistakes import MISTAKES
 from grader.topics.next_bottleneck.shared import LESSON
@@ -61,7 +61,9 @@ QUESTION = KernelQuestion(
         ),
     ),
     hidden=cases.hidden,
+    up_to={"M": UpTo(100_000), "N": UpTo(16_384)},
     metered=cases.metered,
+    blocks={"M": 4, "N": 64},
     budgets={"traffic": cases.four_passes, "speed": cases.by_sectors},
     useful=cases.useful,
     gap=Gap(cases.plain_spends, cases.least_spent, "plain PyTorch"),

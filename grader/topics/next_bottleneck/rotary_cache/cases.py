@@ -135,6 +135,12 @@ def case(
     return Case({name: int(size) for name, size in sizes.items()}, dtype, scalars={"eps": eps}, **more)
 
 
+def sized(**sizes: int) -> Case:
+    """A case of these sizes: heads in whole groups, and pages enough for the rows."""
+    t, h, g, d, s, columns, pages = (sizes[name] for name in "THGDSLP")
+    return case(t, max(g, h // g * g), g, d, s, max(columns, (pages - 2) // t))
+
+
 def hidden(rng: np.random.Generator) -> list[Case]:
     def rows() -> int:
         return between(rng, 4, 9)

@@ -1,6 +1,6 @@
 """Ask *rotary cache*, and say what each part is worth."""
 
-from grader.questions import Gap, KernelQuestion, Part, Speed, Tensor
+from grader.questions import Gap, KernelQuestion, Part, Speed, Tensor, UpTo
 from grader.topics.next_bottleneck.rotary_cache import cases
 from grader.topics.next_bottleneck.rotary_cache.mistakes import MISTAKES
 from grader.topics.next_bottleneck.shared import LESSON
@@ -66,7 +66,18 @@ QUESTION = KernelQuestion(
         cases.case(6, 2, 1, 32, 4, 3, values="one sequence", kind="one sequence's prompt"),
     ),
     hidden=cases.hidden,
+    up_to={
+        "T": UpTo(4096, 1),
+        "H": UpTo(256),
+        "G": UpTo(64, 1),
+        "D": UpTo(512, 4, 2),
+        "S": UpTo(1024),
+        "L": UpTo(4096, 1),
+        "P": UpTo(4098, 3),
+    },
+    sized=cases.sized,
     metered=cases.metered,
+    blocks={"D": 16},
     budgets={"traffic": cases.in_and_out, "speed": cases.flow},
     useful=cases.useful,
     gap=Gap(cases.plain_spends, cases.least_spent, "plain PyTorch"),

@@ -17,6 +17,13 @@ def to_experts(
     return Case(sizes(bits, n, k, sum(counts), len(counts)), dtype, values=said, **more)
 
 
+def sized(**sizes: int) -> Case:
+    """A case of these sizes: every other expert has a row at least, and the last one all that are left."""
+    counts = [e % 2 for e in range(sizes["E"])]
+    counts[-1] += max(0, sizes["M"] - sum(counts))
+    return to_experts(sizes["BITS"], sizes["N"], sizes["K"], counts)
+
+
 def hidden_experts(rng: np.random.Generator) -> list[Case]:
     """The same kinds of weights, one for each expert, and every routing that is allowed."""
 

@@ -1,10 +1,11 @@
 """Ask *grouped kbit*, and say what each part is worth."""
 
-from grader.questions import KernelQuestion, Part, Tensor
+from grader.questions import KernelQuestion, Part, Tensor, UpTo
 from grader.topics.quantization_layouts.grouped_kbit import cases
 from grader.topics.quantization_layouts.grouped_kbit.mistakes import MISTAKES
 from grader.topics.quantization_layouts.shared import LESSON
 from grader.topics.quantization_layouts.shared_kbit import (
+    BITS,
     LEVELS,
     OPERATIONS,
     TILE,
@@ -68,7 +69,10 @@ QUESTION = KernelQuestion(
         cases.to_experts(5, 33, 96, [4, 0, 6], layout=TURNED, kind="words and X column by column"),
     ),
     hidden=cases.hidden_experts,
+    up_to={"BITS": BITS, "N": UpTo(32_768), "K": UpTo(16_384, 32, 32), "M": UpTo(4096), "E": UpTo(512)},
+    sized=cases.sized,
     metered=cases.metered_experts,
+    blocks={"M": 32, "N": 64, "K": 128},
     budgets={"traffic": traffic, "flow": flow},
     useful=useful,
     most_launches=2,

@@ -1,10 +1,11 @@
 """Ask *kbit gemm*, and say what each part is worth."""
 
-from grader.questions import Case, KernelQuestion, Part, Tensor, samples
+from grader.questions import Case, KernelQuestion, Part, Tensor, UpTo, samples
 from grader.topics.quantization_layouts.kbit_gemm import cases
 from grader.topics.quantization_layouts.kbit_gemm.mistakes import MISTAKES
 from grader.topics.quantization_layouts.shared import LESSON
 from grader.topics.quantization_layouts.shared_kbit import (
+    BITS,
     LEVELS,
     OPERATIONS,
     SHOWN,
@@ -66,7 +67,9 @@ QUESTION = KernelQuestion(
         Case(sizes(5, 33, 192, 20), layout=TURNED, kind="words and X column by column"),
     ),
     hidden=cases.hidden_kbit,
+    up_to={"BITS": BITS, "N": UpTo(32_768), "K": UpTo(16_384, 32, 32), "M": UpTo(8192)},
     metered=cases.metered_kbit,
+    blocks={"M": 32, "N": 64, "K": 128},
     budgets={"traffic": traffic, "flow": flow},
     useful=useful,
     most_launches=2,

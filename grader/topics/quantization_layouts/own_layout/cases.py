@@ -158,15 +158,15 @@ def sectors(c: Case) -> list[Budget]:
 
 def unpacking(c: Case) -> list[Budget]:
     """What a layout is chosen for where bytes are as few as they can be: the instructions between a word and a number."""
-    n, k = c.sizes["N"], c.sizes["K"]
+    n, k, times = c.sizes["N"], c.sizes["K"], math.ceil(c.sizes["M"] / TILE)
     return [
         Budget(
             what="operations on whole numbers",
             count="integers",
-            most=UNPACKING * n * k,
+            most=UNPACKING * times * n * k,
             look=LAYOUT,
             model=f"{UNPACKING} for each of {n} x {k} weights",
         ),
-        beside_dot(OPERATIONS, n, k),
-        work(ALL_WORK, n * k, f"{n} x {k} weights"),
+        beside_dot(OPERATIONS, times * n, k),
+        work(ALL_WORK, times * n * k, f"{n} x {k} weights"),
     ]

@@ -1,9 +1,18 @@
 """Ask *own layout*, and say what each part is worth."""
 
-from grader.questions import Case, KernelQuestion, Part, Prepare
+from grader.questions import Case, KernelQuestion, Part, Prepare, UpTo
 from grader.topics.quantization_layouts.own_layout import cases
 from grader.topics.quantization_layouts.own_layout.mistakes import MISTAKES
-from grader.topics.quantization_layouts.shared_kbit import LEVELS, OPERATIONS, SHOWN, X, Y, sizes, useful
+from grader.topics.quantization_layouts.shared_kbit import (
+    BITS,
+    LEVELS,
+    OPERATIONS,
+    SHOWN,
+    X,
+    Y,
+    sizes,
+    useful,
+)
 from grader.topics.quantization_layouts.shared_wanted import layer, within
 
 QUESTION = KernelQuestion(
@@ -58,7 +67,9 @@ QUESTION = KernelQuestion(
         Case(sizes(5, 33, 192, 20), layout={"x": "transposed"}, kind="X column by column"),
     ),
     hidden=cases.hidden,
+    up_to={"BITS": BITS, "N": UpTo(32_768), "K": UpTo(16_384, 32, 32), "M": UpTo(8192)},
     metered=cases.metered,
+    blocks={"M": 32, "N": 64, "K": 128},
     budgets={"traffic": cases.traffic, "sectors": cases.sectors, "unpacking": cases.unpacking},
     useful=useful,
     most_launches=2,

@@ -1,6 +1,6 @@
 """quantize blocks: what is asked, and what each part is worth."""
 
-from grader.questions import KernelQuestion, Part, Tensor
+from grader.questions import KernelQuestion, Part, Tensor, UpTo
 from grader.topics.quantization_layouts.quantize_blocks import cases
 from grader.topics.quantization_layouts.quantize_blocks.mistakes import MISTAKES
 from grader.topics.quantization_layouts.shared import LESSON
@@ -59,7 +59,9 @@ QUESTION = KernelQuestion(
         ),
     ),
     hidden=cases.hidden,
+    up_to={"M": UpTo(100_000, 1), "K": UpTo(65_536, 1)},
     metered=cases.metered,
+    blocks={"M": 16, "K": 128},
     budgets={"traffic": cases.one_pass, "flow": cases.flow},
     useful=cases.useful,
     compile_case=cases.case(64, 4096, sm_count=132),

@@ -1,5 +1,7 @@
 """Draw the inputs of *w4a16 gemm* and limit their cost."""
 
+import math
+
 import numpy as np
 
 from grader.questions import Budget, Case
@@ -12,6 +14,7 @@ from grader.topics.quantization_layouts.shared import (
     GEMM_ALL,
     GROUP,
     SCALES,
+    TILE,
     flow,
     in_dot,
     nkgm,
@@ -118,7 +121,7 @@ def gemm(c: Case) -> list[Budget]:
         Budget(
             what="read of the zero points",
             tensor="z",
-            most=2 * zeros,
+            most=2 * math.ceil(m / TILE) * zeros,
             least=zeros,
             look=SCALES,
             model=f"a zero point of 1 byte for each {group} of {n} x {k} weights, twice",
@@ -130,10 +133,11 @@ def gemm(c: Case) -> list[Budget]:
 def gemm_flow(c: Case) -> list[Budget]:
     """Replace the clock by counts: matmuls in tl.dot, little work to unpack a weight, whole sectors, enough programs."""
     n, k, _, m = nkgm(c)
+    unpacked = math.ceil(m / TILE) * n * k  # once for each tile of rows of X
     return [
-        *in_dot(useful(c), filled((m, 16)), n, k),
-        work(GEMM_ALL, n * k, f"{n} x {k} weights"),
-        timed(GEMM_CYCLES, n * k, "weight"),
+        *in_dot(useful(c), filled((m, TILE)), n, k),
+        work(GEMM_ALL, unpacked, f"{n} x {k} weights"),
+        timed(GEMM_CYCLES, unpacked, "weight"),
         *flow(c),
     ]
 

@@ -1,6 +1,6 @@
 """Ask *w4a16 gemm*, and say what each part is worth."""
 
-from grader.questions import Case, KernelQuestion, Part, Speed, Tensor, samples
+from grader.questions import Case, KernelQuestion, Part, Speed, Tensor, UpTo, samples
 from grader.topics.quantization_layouts.shared import (
     LESSON,
     SCALE_TENSOR,
@@ -67,7 +67,9 @@ QUESTION = KernelQuestion(
         ),
     ),
     hidden=cases.hidden_gemm,
+    up_to={"N": UpTo(70_000), "K": UpTo(32_768, 32, 32), "G": (32, 64, 128), "M": UpTo(8192)},
     metered=cases.metered_gemm,
+    blocks={"M": 32, "N": 64, "K": 128},
     budgets={"traffic": cases.gemm, "speed": cases.gemm_flow},
     useful=useful,
     most_launches=2,

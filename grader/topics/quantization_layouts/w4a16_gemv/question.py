@@ -1,6 +1,6 @@
 """Ask *w4a16 gemv*, and say what each part is worth."""
 
-from grader.questions import Case, KernelQuestion, Part, Speed, Tensor, samples
+from grader.questions import Case, KernelQuestion, Part, Speed, Tensor, UpTo, samples
 from grader.topics.quantization_layouts.shared import (
     LESSON,
     SCALE_TENSOR,
@@ -60,7 +60,9 @@ QUESTION = KernelQuestion(
         ),
     ),
     hidden=cases.hidden_gemv,
+    up_to={"N": UpTo(70_000), "K": UpTo(32_768, 32, 32), "G": (32, 64, 128)},
     metered=cases.metered_gemv,
+    blocks={"N": 64, "K": 1024},
     budgets={"traffic": cases.gemv, "speed": cases.gemv_flow},
     useful=useful,
     most_launches=2,

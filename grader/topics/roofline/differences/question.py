@@ -2,10 +2,11 @@
 
 import numpy as np
 
+from grader.questions import UpTo
 from grader.questions.draws import between, odd
 from grader.topics.roofline.differences import cases
 from grader.topics.roofline.differences.mistakes import MISTAKES
-from grader.topics.roofline.shared import PROGRAMS, case, each_moved_once, rung
+from grader.topics.roofline.shared import INFINITE, PROGRAMS, case, each_moved_once, rung
 
 QUESTION = rung(
     id="roofline.differences",
@@ -19,9 +20,12 @@ QUESTION = rung(
         case(N=odd(rng, 131, 999), kind="another length"),
         case(N=between(rng, 42000, 50000), kind="many programs"),
         case(N=between(rng, 65, 127), values="far from zero", kind="numbers far from zero"),
+        case(N=between(rng, 65, 127), values=INFINITE, kind=INFINITE),
     ],
+    up_to={"N": UpTo(131_072)},
     metered=lambda rng: case(N=between(rng, 900, 1100), kind="the metered size"),
     a_program=("n", 256),
+    blocks={"N": 256},
     budgets={"traffic": lambda c: [*cases.twice(c), *each_moved_once("y n!")(c)]},
     where=PROGRAMS,
     hints=(

@@ -1,5 +1,6 @@
 """Ask *doubled*, and say what each part is worth."""
 
+from grader.questions import UpTo
 from grader.questions.draws import between
 from grader.topics.roofline.doubled.mistakes import MISTAKES
 from grader.topics.roofline.shared import PROGRAMS, case, each_moved_once, rung
@@ -15,8 +16,10 @@ QUESTION = rung(
         case(N=64 * between(rng, 5, 9), kind="more programs"),
         case(N=64 * between(rng, 700, 900), kind="many programs"),
     ],
+    up_to={"N": UpTo(131_072, 64, 64)},
     metered=lambda rng: case(N=64 * between(rng, 12, 20), kind="the metered size"),
     a_program=("n", 64),
+    blocks={"N": 64},
     budgets={"traffic": each_moved_once("x n", "y n!")},
     where=PROGRAMS,
     hints=(

@@ -1,6 +1,6 @@
 """Ask *layernorm gelu*, and say what each part is worth."""
 
-from grader.questions import KernelQuestion, Part, Speed, Tensor, samples
+from grader.questions import KernelQuestion, Part, Speed, Tensor, UpTo, samples
 from grader.topics.roofline.layernorm_gelu import cases
 from grader.topics.roofline.layernorm_gelu.mistakes import MISTAKES
 
@@ -53,7 +53,9 @@ QUESTION = KernelQuestion(
         ),
     ),
     hidden=cases.hidden,
+    up_to={"M": UpTo(100_000), "N": UpTo(16_384)},
     metered=cases.metered,
+    blocks={"M": 8, "N": 64},
     budgets={"traffic": cases.one_pass_traffic, "speed": cases.by_sectors},
     useful=cases.useful,
     compile_case=cases.case(512, 4096, "bf16", sm_count=132),

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from grader.questions import UpTo
 from grader.questions.draws import between
 from grader.topics.roofline.long_mean import cases
 from grader.topics.roofline.long_mean.mistakes import MISTAKES
@@ -20,8 +21,10 @@ QUESTION = rung(
         case(M=between(rng, 30, 60), N=between(rng, 2, 9), kind="rows shorter than a piece"),
         case(M=4, N=256 * between(rng, 3, 5) + 1, values="far from zero", kind="one more than whole pieces"),
     ],
+    up_to=dict.fromkeys("MN", UpTo(100_000)),
     metered=lambda rng: case(M=between(rng, 8, 12), N=between(rng, 1030, 1110), kind="the metered size"),
     a_program=("m", 4),
+    blocks={"M": 4, "N": 512},
     budgets={"traffic": lambda c: [*each_moved_once("x mn", "y m!")(c), *cases.few_idle_lanes(c)]},
     where=FUSION,
     hints=(

@@ -1,5 +1,6 @@
 """Ask *outer difference*, and say what each part is worth."""
 
+from grader.questions import UpTo
 from grader.questions.draws import between
 from grader.topics.roofline.outer_difference import cases
 from grader.topics.roofline.outer_difference.mistakes import MISTAKES
@@ -17,8 +18,10 @@ QUESTION = rung(
         case(M=1, N=between(rng, 1100, 1500), kind="a single row"),
         case(M=between(rng, 1100, 1500), N=1, kind="a single column"),
     ],
-    metered=lambda rng: case(M=between(rng, 140, 180), N=between(rng, 260, 320), kind="the metered size"),
+    up_to=dict.fromkeys("MN", UpTo(100_000)),
+    metered=lambda rng: case(M=between(rng, 500, 540), N=8 * between(rng, 66, 72), kind="the metered size"),
     a_program=("mn", 128 * 128),
+    blocks={"M": 128, "N": 128},
     budgets={"traffic": lambda c: [*cases.pieces_by_tile(c), *each_moved_once("y mn!")(c)]},
     where=PROGRAMS,
     hints=(

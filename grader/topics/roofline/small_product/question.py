@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from grader.questions import UpTo
 from grader.questions.draws import between
 from grader.topics.roofline.shared import each_moved_once, halves, rung
 from grader.topics.roofline.small_product import cases
@@ -32,9 +33,11 @@ QUESTION = rung(
             kind="numbers far from zero",
         ),
     ],
+    up_to=dict.fromkeys("MNK", UpTo(32)),
     metered=lambda rng: halves(
         M=between(rng, 26, 31), N=between(rng, 26, 31), K=between(rng, 26, 31), kind="the metered size"
     ),
+    blocks={"M": 32, "N": 32, "K": 32},
     budgets={"traffic": lambda c: [*cases.in_dots(c), *each_moved_once("c mn!")(c)]},
     where="course/01_gemm_tiling/b_kernel.ipynb",
     hints=(

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from grader.questions import UpTo
 from grader.questions.draws import between
 from grader.topics.roofline.shared import PROGRAMS, each_moved_once, rung
 from grader.topics.roofline.smoothed import cases
@@ -29,10 +30,12 @@ QUESTION = rung(
             rng.uniform(0.6, 0.9), T=between(rng, 150, 200), M=3, values="far from zero", kind="many steps"
         ),
     ],
+    up_to={"T": UpTo(1000), "M": UpTo(100_000)},
     metered=lambda rng: cases.paced(
-        0.5, T=between(rng, 20, 30), M=between(rng, 150, 250), kind="the metered size"
+        0.5, T=between(rng, 20, 30), M=8 * between(rng, 257, 270), kind="the metered size"
     ),
     a_program=("m", 128),
+    blocks={"M": 128},
     budgets={"traffic": each_moved_once("x tm", "y tm!")},
     where=PROGRAMS,
     hints=(

@@ -1,5 +1,6 @@
 """Ask *subtracted*, and say what each part is worth."""
 
+from grader.questions import UpTo
 from grader.questions.draws import between, odd, spread
 from grader.topics.roofline.shared import PROGRAMS, case, each_moved_once, rung
 from grader.topics.roofline.subtracted.mistakes import MISTAKES
@@ -28,8 +29,10 @@ QUESTION = rung(
             kind="strided matrices",
         ),
     ],
-    metered=lambda rng: case(M=between(rng, 140, 170), N=between(rng, 260, 300), kind="the metered size"),
+    up_to=dict.fromkeys("MN", UpTo(100_000)),
+    metered=lambda rng: case(M=between(rng, 500, 540), N=8 * between(rng, 66, 72), kind="the metered size"),
     a_program=("mn", 128 * 128),
+    blocks={"M": 128, "N": 128},
     budgets={"traffic": each_moved_once("x mn", "z mn", "y mn!")},
     where=PROGRAMS,
     hints=(

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from grader.questions import UpTo
 from grader.questions.draws import between, odd
 from grader.topics.roofline.shared import FUSION, case, each_moved_once, rung
 from grader.topics.roofline.sum_and_max.mistakes import MISTAKES
@@ -26,8 +27,10 @@ QUESTION = rung(
         case(M=between(rng, 100, 200), N=1, values="the lowest", kind="rows of one number"),
         case(M=3, N=1024, kind="the longest row"),
     ],
+    up_to={"M": UpTo(70_000), "N": UpTo(1024)},
     metered=lambda rng: case(M=between(rng, 20, 30), N=between(rng, 300, 500), kind="the metered size"),
     a_program=("m", 8),
+    blocks={"M": 8, "N": 1024},
     budgets={"traffic": each_moved_once("x mn", "s m!", "m m!")},
     where=FUSION,
     hints=(

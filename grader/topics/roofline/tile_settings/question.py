@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from grader.questions import Part
+from grader.questions import Part, UpTo
 from grader.questions.draws import between
 from grader.topics.roofline.shared import LESSON, each_moved_once, halves, rung
 from grader.topics.roofline.tile_settings import cases
@@ -38,9 +38,11 @@ QUESTION = rung(
         halves(M=256, N=768, K=256, kind="more columns than any size that is named"),
         halves(M=256, N=256, K=768, kind="a longer sum than any that is named"),
     ],
+    up_to={"M": UpTo(4096, 256, 256), "N": UpTo(4096, 256, 256), "K": UpTo(1024, 256, 256)},
     metered=lambda rng: halves(
         M=256 * between(rng, 1, 2), N=512, K=256 * between(rng, 1, 2), kind="the metered size"
     ),
+    a_program=("mn", 256 * 256),
     budgets={"traffic": lambda c: [*cases.large_tiles(c), *each_moved_once("c mn!")(c)]},
     compile_case=halves(M=512, N=512, K=256),
     instruction={90: "wgmma"},

@@ -1,5 +1,6 @@
 """Ask *turned*, and say what each part is worth."""
 
+from grader.questions import UpTo
 from grader.questions.draws import between
 from grader.topics.roofline.shared import case, rung
 from grader.topics.roofline.turned import cases
@@ -17,8 +18,10 @@ QUESTION = rung(
         case(M=1, N=between(rng, 11000, 15000), kind="a single row"),
         case(M=between(rng, 1100, 1500), N=between(rng, 2, 9), kind="many short rows"),
     ],
-    metered=lambda rng: case(M=8 * between(rng, 18, 22), N=8 * between(rng, 33, 40), kind="the metered size"),
+    up_to=dict.fromkeys("MN", UpTo(100_000)),
+    metered=lambda rng: case(M=8 * between(rng, 62, 68), N=8 * between(rng, 66, 72), kind="the metered size"),
     a_program=("mn", 128 * 128),
+    blocks={"M": 128, "N": 128},
     budgets={"traffic": cases.whole_sectors},
     where=cases.SECTORS,
     hints=(

@@ -1,6 +1,6 @@
 """Ask *draw*, and say what each part is worth."""
 
-from grader.questions import Case, KernelQuestion, Part, Speed, samples
+from grader.questions import Case, KernelQuestion, Part, Speed, UpTo, samples
 from grader.topics.sampling_fusion.draw import cases
 from grader.topics.sampling_fusion.draw.mistakes import MISTAKES
 from grader.topics.sampling_fusion.shared import (
@@ -54,7 +54,9 @@ QUESTION = KernelQuestion(
     agree=agree,
     public=(Case(size(8, 64), "fp32"), Case(size(4, 100), "fp32", kind="a vocabulary that fills no block")),
     hidden=cases.hidden_plain,
+    up_to={"B": UpTo(2048), "V": UpTo(262_144)},
     metered=cases.metered_plain,
+    blocks={"V": 1024},
     budgets={"traffic": one_read, "speed": cases.by_sectors},
     useful=useful,
     most_launches=2,

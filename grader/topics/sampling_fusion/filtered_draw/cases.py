@@ -42,6 +42,7 @@ def hidden_filtered(rng: np.random.Generator) -> list[Case]:
         Case(size(2, 2048), "fp32", values="many kept", kind="the largest vocabulary"),
         Case(size(12, 2048), "fp32", values="the last one wins", kind="filters that are off"),
         Case(size(128, 24), "fp32", values="near borders", kind="a mass close to p"),
+        Case(size(128, 24), "fp32", values="near min-p", kind="a weight close to min-p"),
         Case(size(6, between(rng, 200, 400)), "fp32", values="equal", kind="equal logits"),
     ]
 
@@ -51,8 +52,9 @@ def metered_filtered(rng: np.random.Generator) -> Case:
 
 
 NEAR = 2 * BORDER  # and one this far from it is surely in or out
+NEAR_LEAST = 4e-5  # the same of min-p, relative to it, where logits are small
 EDGES = ("few tokens", "levels")
-BORDERS = ("exact borders", "near borders")
+BORDERS = ("exact borders", "near borders", "near min-p")
 
 
 def near_borders(inputs: dict, rng: np.random.Generator) -> dict:
@@ -67,6 +69,20 @@ def near_borders(inputs: dict, rng: np.random.Generator) -> dict:
         top_p[i] = share[between(rng, 2, share.size - 2)] + (NEAR if i // 2 % 2 else -NEAR)
     off = {"top_k": np.zeros(b, np.int32), "min_p": np.zeros(b, np.float32)}
     return inputs | off | {"top_p": top_p.astype(np.float32)}
+
+
+def near_min_p(inputs: dict, rng: np.random.Generator) -> dict:
+    """Min-p alone, a hair above or below the weight of some token."""
+    b, _ = inputs["logits"].shape
+    min_p = np.empty(b)
+    for i in range(b):
+        ranking = reference.Ranking.of(
+            inputs["logits"][i].astype(np.float64), float(inputs["temperature"][i])
+        )
+        weight = ranking.weight[between(rng, 2, ranking.weight.size - 2)] / ranking.weight[0]
+        min_p[i] = weight * (1 + (NEAR_LEAST if i // 2 % 2 else -NEAR_LEAST))
+    off = {"top_k": np.zeros(b, np.int32), "top_p": np.ones(b, np.float32)}
+    return inputs | off | {"min_p": min_p.astype(np.float32)}
 
 
 def last_one_wins(inputs: dict, rng: np.random.Generator) -> dict:
@@ -147,6 +163,8 @@ def filtered_inputs(case: Case, rng: np.random.Generator) -> dict:
         return last_one_wins(inputs, rng)
     if case.values == "near borders":
         inputs = near_borders(inputs, rng)
+    if case.values == "near min-p":
+        inputs = near_min_p(inputs, rng)
     return (
         telling_seeds(inputs, rng)
         if case.values in (*EDGES, *BORDERS, "mostly banned", "a heavy tail", "many kept", "zeros")

@@ -134,6 +134,7 @@ MISTAKES = (
             "kept = tl.where(keep, weight.to(tl.bfloat16).to(tl.float32), 0.0)",
         ),
     ),
+    edited("a hair below min-p", ("(weight >= m)", "(weight >= 0.9999 * m)")),
     edited("top-p never off", ("tl.where(p < 1, nucleus, keep)", "nucleus")),
     edited("no top-k", ("k = tl.where(k == 0, V, tl.minimum(k, V))", "k = V + 0 * k"), told_as="no top-k"),
     edited(

@@ -1,6 +1,6 @@
 """Ask *filtered draw*, and say what each part is worth."""
 
-from grader.questions import Case, KernelQuestion, Part
+from grader.questions import Case, KernelQuestion, Part, UpTo
 from grader.topics.sampling_fusion.filtered_draw import cases
 from grader.topics.sampling_fusion.filtered_draw.mistakes import MISTAKES
 from grader.topics.sampling_fusion.shared import (
@@ -43,7 +43,9 @@ QUESTION = KernelQuestion(
         Case(size(4, 500), "fp32", kind="a vocabulary that fills no block"),
     ),
     hidden=cases.hidden_filtered,
+    up_to={"B": UpTo(2048), "V": UpTo(2048, 8)},
     metered=cases.metered_filtered,
+    blocks={"V": 2048},
     budgets={"traffic": cases.traffic},
     useful=useful,
     most_launches=1,

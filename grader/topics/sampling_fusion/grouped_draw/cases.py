@@ -5,6 +5,7 @@ import numpy as np
 from grader.box.serve.frames import DTYPES
 from grader.questions import Budget, Case
 from grader.questions.draws import between, odd, spread
+from grader.questions.side_by_side import side_by_side
 from grader.questions.timed import timed
 from grader.questions.work import work
 from grader.topics.sampling_fusion.shared import ALL_WORK, LEFT, NEIGHBOURS, WORK, compulsory, size, useful
@@ -159,6 +160,7 @@ def by_sectors(case: Case) -> list[Budget]:
         ),
         work(ALL_WORK, b * (v + AGAIN), f"{b} x ({v} + {AGAIN}) logits"),
         timed(120, b * (v + AGAIN), "logit"),
+        side_by_side("read the logits", "logits", "load", b, f"one for each of {b} rows"),
     ]
 
 

@@ -1,6 +1,6 @@
 """Ask *grouped draw*, and say what each part is worth."""
 
-from grader.questions import Case, KernelQuestion, Part, Speed, Tensor, samples
+from grader.questions import Case, KernelQuestion, Part, Speed, Tensor, UpTo, samples
 from grader.topics.sampling_fusion.grouped_draw import cases
 from grader.topics.sampling_fusion.grouped_draw.mistakes import MISTAKES
 from grader.topics.sampling_fusion.shared import WORK, size, useful
@@ -49,7 +49,9 @@ QUESTION = KernelQuestion(
         Case(size(12, 1000), "fp32", kind="a last group that is not whole"),
     ),
     hidden=cases.hidden,
+    up_to={"B": UpTo(1024), "V": UpTo(262_144, 70)},
     metered=cases.metered,
+    blocks={"V": 16384},
     budgets={"traffic": cases.read_again, "speed": cases.by_sectors},
     useful=useful,
     most_launches=4,

@@ -60,6 +60,7 @@ def metered_masked(rng: np.random.Generator) -> Case:
 
 
 ALL_WORK = 400  # of every kind, a logit: its noise, its bit of the mask and its place in the history
+A_PLACE = 4  # of these for each place of a history: the token there, compared and counted
 
 
 def one_read_masked(case: Case) -> list[Budget]:
@@ -84,7 +85,7 @@ def one_read_masked(case: Case) -> list[Budget]:
             look=look,
             model=f"{b} rows of {n} places of 4 bytes, for every {cost.GROUP} logits",
         ),
-        work(ALL_WORK, b * v, f"{b} x {v} logits"),
+        work(ALL_WORK + A_PLACE * n, b * v, f"{b} x {v} logits"),
     ]
 
 

@@ -1,6 +1,6 @@
 """Ask *masked draw*, and say what each part is worth."""
 
-from grader.questions import Case, KernelQuestion, Part, Tensor
+from grader.questions import Case, KernelQuestion, Part, Tensor, UpTo
 from grader.topics.sampling_fusion.masked_draw import cases
 from grader.topics.sampling_fusion.masked_draw.mistakes import MISTAKES
 from grader.topics.sampling_fusion.shared import LESSON, LOGITS, ROWS, TOKEN, columns, size, useful
@@ -38,7 +38,9 @@ QUESTION = KernelQuestion(
     agree=agree,
     public=(Case(size(8, 64, 4), "fp32"), Case(size(4, 200, 12), "fp32", kind="a longer history")),
     hidden=cases.hidden_masked,
+    up_to={"B": UpTo(2048), "V": UpTo(131_072), "L": UpTo(4096)},
     metered=cases.metered_masked,
+    blocks={"V": 2048},
     budgets={"traffic": cases.one_read_masked},
     useful=useful,
     most_launches=2,

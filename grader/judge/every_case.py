@@ -1,0 +1,122 @@
+"""What programs spend in each public and hidden case, by the same formulas as in the metered one: no answer may waste for
+another dtype, stride or shape alone."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+
+from grader.judge import traffic
+from grader.judge.cases import in_full
+from grader.judge.failed import Failed
+from grader.judge.kernel_evidence import METERED, KernelEvidence, Run
+from grader.questions import Budget, Case, KernelQuestion, Part
+from grader.questions.account import account, in_blocks, in_sectors, size
+from grader.questions.timed import CHIP
+from kernels import machines
+
+ROOM = 1.25  # times a limit, at sizes that no limit was made for
+FREE = 8192  # loaded bytes of a tensor that are too few to look at
+FREE_OF_ALL = 65_536  # and of all tensors or scratch, and operations: some blocks of a thousand lanes
+FREE_OF = {
+    "dot": 16 * FREE_OF_ALL,
+    "wide dot": 0,
+    "operations": FREE_OF_ALL / 4,
+    "integers": FREE_OF_ALL,
+    "work": FREE_OF_ALL,
+    "time": CHIP.issue_time({"float": FREE_OF_ALL}),
+}
+SIDE_BY_SIDE = (
+    2  # programs are as many as a limit says, or half of them, or of the multiprocessors that are there
+)
+IDLE = 256  # programs that may store nothing, and those along an axis without blocks, beside as many as store something
+STORING = ("store", "atomic")
+
+
+def judge(evidence: KernelEvidence, part: Part) -> None:
+    """Raise Failed for the first case that breaks a limit of this part."""
+    question = evidence.question
+    if METERED not in evidence.cases:
+        return
+    if part.name == next(iter(question.budgets)):
+        for run in ran(evidence, *evidence.public, *evidence.hidden, METERED):
+            judge_idle(question, run)
+    for run in ran(evidence, *evidence.public, *evidence.hidden):
+        for budget, found, most in spent(question, part, evidence.cases[METERED], run):
+            if found > most:
+                said = f"{budget.what}, {place(run)}: {found / max(most, 1e-12):.1f} times what the model allows there"
+                told = f"{budget.what}: more than the model allows in {place(run)}"
+                raise Failed(said, budget.look, told=told)
+        for budget in account(question, part.name, run.case):
+            judge_side_by_side(run, budget)
+
+
+def ran(evidence: KernelEvidence, *purposes: int) -> Iterator[Run]:
+    """Yield the cases that ran to their end."""
+    runs = (evidence.runs.get(purpose) for purpose in purposes)
+    return (run for run in runs if run is not None and not run.outcome.error)
+
+
+def spent(
+    question: KernelQuestion, part: Part, metered: Case, run: Run
+) -> Iterator[tuple[Budget, float, float]]:
+    """Yield each limit of a case that bounds from above, what was spent of it, and the most that may be."""
+    tensors = {tensor.name: tensor for tensor in question.tensors}
+    named = {name for name, tensor in tensors.items() if not callable(tensor.shape)}  # rows as long as a size
+    neighbours = named & {b.tensor for b in account(question, part.name, metered) if b.count == "sectors"}
+    of_blocks: dict[str, float] = {}
+    for one in account(question, part.name, in_blocks(question, run.case)):
+        of_blocks[one.count] = min(of_blocks.get(one.count, math.inf), one.most)
+    for budget in account(question, part.name, run.case):
+        own = tensors.get(budget.tensor)
+        if budget.count == "dedup" or own and budget.count == "sectors":
+            most = max(budget.most, size(own, run.case)) if own else budget.most
+            free = 0 if budget.access == "store" else FREE if own else FREE_OF_ALL
+            yield budget, traffic.spent(run, replace(budget, count="dedup")), ROOM * most + free
+        if own and budget.count == "sectors" and own.name in neighbours:
+            times = in_sectors(own, run.case)
+            if math.isfinite(times):
+                most = max(budget.most, times * size(own, run.case))
+                yield budget, traffic.spent(run, budget), ROOM * most + FREE
+        elif budget.count in FREE_OF:
+            most = max(budget.most, of_blocks[budget.count])
+            found = computing(run) if budget.count == "time" else traffic.spent(run, budget)
+            yield budget, found, ROOM * most + FREE_OF[budget.count]
+
+
+def computing(run: Run) -> float:
+    """Return the seconds of operations and dots: bytes have limits of their own, and strides take many sectors."""
+    each = (machines.of_launch(launch, CHIP) for launch in run.launches)
+    return sum(max(s for limit, s in limits.items() if limit != machines.MEMORY) for limits in each)
+
+
+def judge_side_by_side(run: Run, budget: Budget) -> None:
+    """Fewer programs than half of a limit, of which no case needs more than there are multiprocessors."""
+    if budget.count != "programs":
+        return
+    least = min(budget.least, run.case.sm_count)
+    found = traffic.spent(run, budget)
+    if SIDE_BY_SIDE * found < least:
+        raise Failed(
+            f"{budget.what}, {place(run)}: less than half of those that could share the work",
+            budget.look,
+            told=f"{budget.what}: less than it takes in {place(run)}",
+        )
+
+
+def judge_idle(question: KernelQuestion, run: Run) -> None:
+    """Programs that store nothing cost their start, and nothing else counts them; one for each expert may be idle."""
+    idle = IDLE + max((n for axis, n in run.case.sizes.items() if axis not in question.blocks), default=0)
+    for launch in run.launches:
+        kinds = launch["tensors"].values()
+        storing = sum(one[how]["programs"] for one in kinds for how in STORING if how in one)
+        if launch["programs"] > 2 * storing + idle:
+            raise Failed(
+                f"{place(run)}: {launch['kernel']} has {launch['programs'] / max(1, storing):,.0f} programs for each that stores "
+                "anything",
+                "the grid: a program that has nothing to do still has to start",
+                told=f"idle programs in {place(run)}",
+            )
+
+
+def place(run: Run) -> str:
+    return f"a hidden case ({run.case.kind})" if run.hidden else in_full(run.case)
