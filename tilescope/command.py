@@ -16,6 +16,12 @@ from .findings import Finding
 from .saved import BadFile, load, save
 from .versions import hindrance as hindrance_here
 
+WANTS_A_GPU = ("not compiled with CUDA", "No CUDA GPUs", "Found no NVIDIA driver", "NoDevice")
+NO_GPU = (
+    "something asked for a GPU. Make tensors on the CPU, leave timing out, and import a library that looks for a "
+    "GPU while it is imported with --import NAME"
+)
+
 
 def main(arguments: list[str] | None = None) -> int:
     """Run what the command line names. Return 1 if a finding is an error, else the script's own exit code."""
@@ -23,7 +29,16 @@ def main(arguments: list[str] | None = None) -> int:
     if arguments[:1] == ["open"]:
         return open_saved(arguments[1:])
     step = arguments[:1] == ["step"]
-    asked = parser(step).parse_args(arguments[step:])
+    made = parser(step)
+    if not arguments[step:]:
+        made.print_help(sys.stderr)
+        return 2
+    asked = made.parse_args(arguments[step:])
+    for option in misplaced(made, asked):
+        print(
+            f"tilescope: {option} comes after {asked.target}, so {asked.target} gets it; put it before",
+            file=sys.stderr,
+        )
     if wrong := hindrance(asked):
         print(f"tilescope: {wrong}", file=sys.stderr)
         return 2
@@ -55,6 +70,7 @@ def main(arguments: list[str] | None = None) -> int:
             Path(asked.json).write_text(text + "\n", encoding="utf-8")
     if asked.save:
         save(asked.save, as_dict(seen), seen.recording)
+        print(f"tilescope: kept in {asked.save}; tilescope open {asked.save} shows it", file=sys.stderr)
     if step:
         told = step_through(stepping, asked)
         code = code or told
@@ -71,7 +87,9 @@ def step_through(stepping, asked) -> int:
             if stepping.refusals
             else "nothing was launched"
         )
-        print(f"tilescope: no launch has the program that was asked for; {met}", file=sys.stderr)
+        print(
+            f"tilescope: no launch is the one that was asked for ({stepping.wanted}); {met}", file=sys.stderr
+        )
         return 2
     show(stepping.recording, asked.html, asked.open)
     return 0
@@ -85,6 +103,9 @@ def open_saved(arguments: list[str]) -> int:
     made.add_argument("file")
     add_page(made)
     asked = made.parse_args(arguments)
+    if wrong := no_folder("html", asked.html):
+        print(f"tilescope: {wrong}", file=sys.stderr)
+        return 2
     try:
         run, recording = load(asked.file)
         findings = [Finding(**{k: v for k, v in f.items() if k != "severity"}) for f in run["findings"]]
@@ -131,15 +152,34 @@ def hindrance(asked) -> str:
     """Return why nothing can be checked here, or an empty text."""
     if wrong := hindrance_here():
         return wrong
+    if not asked.module and Path(asked.target).is_dir():
+        return f"{asked.target!r} is a folder; name a script in it"
     if not asked.module and not Path(asked.target).is_file():
         return f"there is no file {asked.target!r}"
+    if not asked.module and Path(asked.target).suffix == ".tilescope":
+        return f"{asked.target!r} is a saved run; tilescope open {asked.target} shows it"
     for option in ("json", "save", "html"):
-        name = getattr(asked, option, None)
-        if name not in (None, "-") and not Path(name).absolute().parent.is_dir():
-            return f"--{option} needs a file in a folder that exists, got {name!r}"
+        if wrong := no_folder(option, getattr(asked, option, None)):
+            return wrong
     if getattr(asked, "open", False) and not asked.html:
         return "--open needs --html FILE, the page to open"
     return ""
+
+
+def no_folder(option: str, name: str | None) -> str:
+    """Return why a file can't be written, or an empty text."""
+    if name in (None, "-") or Path(name).absolute().parent.is_dir():
+        return ""
+    return f"--{option} needs a file in a folder that exists, got {name!r}"
+
+
+def misplaced(made: argparse.ArgumentParser, asked) -> list[str]:
+    """Return tilescope's own options among a script's arguments."""
+    own = {name for action in made._actions for name in action.option_strings if name.startswith("--")} - {
+        "--help",
+        "--version",
+    }
+    return [] if asked.module else [name for name in asked.args if name in own]
 
 
 def program_ids(text: str) -> int | tuple[int, ...]:
@@ -206,8 +246,10 @@ def run(asked) -> int:
             runpy.run_path(asked.target, run_name="__main__")
     except SystemExit as end:
         return code_of(end)
-    except Exception:
+    except Exception as error:
         traceback.print_exc()
+        if any(words in str(error) for words in WANTS_A_GPU):
+            print(f"tilescope: {NO_GPU}", file=sys.stderr)
         return 1
     finally:
         sys.argv, sys.path[:] = kept

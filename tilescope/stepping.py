@@ -20,6 +20,10 @@ class Wanted:
     kernel: str = ""
     launch: int | None = None  # counts from 0
 
+    def __str__(self) -> str:
+        asked = {"kernel": self.kernel or None, "launch": self.launch, "program": self.program}
+        return ", ".join(f"{name} {value}" for name, value in asked.items() if value is not None)
+
     def allows(self, call: Call, number: int) -> bool:
         kernel = self.kernel in ("", call.kernel)
         return kernel and self.launch in (None, number) and self.number(call.grid) is not None
