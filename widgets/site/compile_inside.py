@@ -44,8 +44,8 @@ def kept(files: dict[str, str]) -> None:
                 importlib.util.MAGIC_NUMBER + (1).to_bytes(4, "little") + importlib.util.source_hash(source)
             )
             made.writestr(f"{'standard' if file.startswith(STANDARD) else 'home'}/{name}", head + code)
-    (ROOM / "tag").write_text(sys.implementation.cache_tag)
+    (ROOM / "tag").write_text(sys.implementation.cache_tag, encoding="utf-8")
 
 
 if __name__ == "__main__":  # which Pyodide calls what it runs
-    kept(loaded(json.loads((ROOM / "asked.json").read_text())))
+    kept(loaded(json.loads((ROOM / "asked.json").read_text(encoding="utf-8"))))

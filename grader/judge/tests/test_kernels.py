@@ -319,7 +319,7 @@ IDLE = (
 
 def test_idle_programs_buy_no_budget():
     got = judge(changed(*IDLE, ('"GROUP_M": GROUP_M', '"GROUP_M": 1')), few(*COUNTED_PARTS))
-    assert lost(got) == ["grouping"]
+    assert lost(got) == ["traffic", "grouping"]
 
 
 def test_a_dead_dot_is_no_tensor_core():

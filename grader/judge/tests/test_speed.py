@@ -78,7 +78,14 @@ def timed(monkeypatch, ratios: list) -> tuple[PartResult, Side]:
     monkeypatch.setattr(speed, "outputs", lambda *_: {})
     monkeypatch.setattr(speed.statistics, "ratio", lambda quads: side.now)
     monkeypatch.setattr(speed.time, "sleep", said.append)
-    asked = {"question": QUESTION, "say": said.append, "mode": "gpu", "on_gpu": side, "settle": lambda: None}
+    asked = {
+        "question": QUESTION,
+        "cases": {},
+        "say": said.append,
+        "mode": "gpu",
+        "on_gpu": side,
+        "settle": lambda: None,
+    }
     return parts.judge(SimpleNamespace(**asked), PART), side
 
 
