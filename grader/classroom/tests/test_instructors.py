@@ -14,7 +14,7 @@ from grader.classroom import command
 from grader.classroom.tests.conftest import LAB, RIGHT, nbgrader
 from grader.judge import fingerprint, referee
 from grader.judge.record import FAIL, PASS
-from grader.places import ROOT
+from grader.paths import ROOT
 from grader.questions import model
 
 PAGES = sorted(ROOT.glob("instructors/*.md"))

@@ -13,8 +13,8 @@ from types import SimpleNamespace
 
 import nbformat
 
-from grader.classroom import changed_lab, faults
-from grader.classroom.place import PLACE
+from grader.classroom import changed_lab, storage_errors
+from grader.classroom.atomic_file import PLACE
 
 ROOT = Path(__file__).parents[2]
 CONFIG = "nbgrader_config.py"
@@ -124,10 +124,10 @@ def copy_aside(root: Path) -> None:
     try:
         with closing(sqlite3.connect(url.database)) as book, closing(sqlite3.connect(new)) as copied:
             if book.execute("PRAGMA quick_check").fetchone() != ("ok",):
-                raise faults.CannotKeep(faults.plain("database disk image is malformed"))
+                raise storage_errors.CannotKeep(storage_errors.plain("database disk image is malformed"))
             book.backup(copied)
     except sqlite3.DatabaseError as error:
-        raise faults.CannotKeep(faults.said(error)) from None
+        raise storage_errors.CannotKeep(storage_errors.said(error)) from None
     os.replace(new, root / PLACE / COPY)
 
 
@@ -140,9 +140,9 @@ class Heard(logging.Handler):
         self.said = ""
 
     def emit(self, record: logging.LogRecord) -> None:
-        if faults.ends_the_run(self.said):
+        if storage_errors.ends_the_run(self.said):
             return
-        if sentence := faults.plain(record.getMessage()):
+        if sentence := storage_errors.plain(record.getMessage()):
             self.said = sentence
             return
         lines = record.getMessage().strip().splitlines()
@@ -239,7 +239,7 @@ def autograde(root: Path, lab: str, student: str, mode: str, log, heard: Heard) 
         try:
             Autograde(coursedir=course(config, log), config=config, log=log).start()
         except Exception as error:  # one student's trouble, whatever it is
-            return heard.said or faults.said(error)
+            return heard.said or storage_errors.said(error)
     return ""
 
 
