@@ -9,7 +9,7 @@ from grader.judge import hidden_failure, referee
 from grader.judge.failed import Failed
 from grader.judge.hidden_failure import NOTHING_SHOWN, HiddenFailure
 from grader.judge.record import FAIL
-from grader.judge.tests.test_ranks import cell
+from grader.judge.tests.test_rank_values import cell
 
 pytestmark = pytest.mark.usefixtures("no_jails_left")
 
