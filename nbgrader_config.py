@@ -27,7 +27,7 @@ if os.environ.get("NBGRADER_GRADEBOOK"):
 c.ExchangeCollect.update = True
 
 # Submissions come in as the instructor's notebook with the answers in it; the referee judges them; nothing is executed.
-c.Autograde.exporter_class = "grader.classroom.nbgrader_hook.SubmissionExporter"
+c.Autograde.exporter_class = "grader.classroom.exporter.SubmissionExporter"
 c.Autograde.pre_convert_hook = "grader.classroom.set_aside.hook"
 c.Autograde.autograde_preprocessors = [
     "grader.classroom.preprocessors.Judge",

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from grader.classroom import submission
 from grader.classroom.atomic_file import PLACE, write
+from grader.classroom.exporter import NOT_READ
 from grader.classroom.grading_round import GradingRound
-from grader.classroom.nbgrader_hook import NOT_READ
 from grader.judge.report import visible
 
 

@@ -11,7 +11,7 @@ from traitlets import Enum
 
 from grader import questions
 from grader.classroom import grading_round, record_for
-from grader.classroom.nbgrader_hook import NOT_READ
+from grader.classroom.exporter import NOT_READ
 from grader.judge import report
 from grader.judge.record import Record
 

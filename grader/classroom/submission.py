@@ -7,8 +7,8 @@ import nbformat
 
 from grader import questions
 from grader.classroom import leftovers, set_aside, unpack
+from grader.classroom.exporter import NOT_READ, fill
 from grader.classroom.grading_round import GradingRound
-from grader.classroom.nbgrader_hook import NOT_READ, fill
 from grader.classroom.open_safely import STUDENT
 from grader.classroom.preprocessors import answers_to_checks
 

@@ -129,7 +129,9 @@ def _products(
             w = w - tl.reshape(zero, (B, W, 8, 4, PARTS, 1, 1, 2, 1))
         else:
             w = w - tl.full([], MIDDLE, dtype)
-    elif KIND == "fp4":  # most of the 2^126 that are missing; the scales have all, and the result loses what is double
+    elif (
+        KIND == "fp4"
+    ):  # most of the 2^126 that are missing; the scales have all, and the result loses what is double
         w = w * tl.full([], 2.0**96, dtype)
     # k in the order in which a lane holds its operand, 0 1 8 9, 2 3 10 11, ..
     w = tl.reshape(tl.permute(w, 4, 1, 0, 7, 2, 5, 3, 6, 8), (G, ROWS, GROUP))

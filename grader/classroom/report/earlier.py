@@ -5,7 +5,7 @@ from pathlib import Path
 
 import nbformat
 
-from grader.classroom.nbgrader_hook import fill
+from grader.classroom.exporter import fill
 from grader.classroom.report.alike import Written
 
 

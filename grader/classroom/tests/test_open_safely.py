@@ -7,7 +7,7 @@ import nbformat
 import pytest
 
 from grader.classroom import open_safely, set_aside, transplant
-from grader.classroom.nbgrader_hook import fill
+from grader.classroom.exporter import fill
 from grader.classroom.tests.conftest import LAB, RIGHT, WRONG, book
 from grader.judge import answer
 

@@ -191,7 +191,7 @@ def test_a_class_that_trusts_what_came_in_breaks_its_promises(tmp_path):
     themes = ("points of their own", "cells under other names", "reads and writes elsewhere")
     wanted = classes.Cohort(classes.cohort(False).labs, 1, 1, themes, few=True)
     walls = {
-        "grader/classroom/nbgrader_hook.py": TRUSTS,
+        "grader/classroom/exporter.py": TRUSTS,
         "grader/judge/record.py": TELLS,
         "grader/judge/numpy_values.py": NAMES,
     }
