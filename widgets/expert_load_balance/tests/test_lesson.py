@@ -141,7 +141,7 @@ CLAIMS = {  # a sentence of the lesson: (what it speaks of, from, to)
     "an imbalance of 2.9 to 5.2 instead": (lambda: max(by_number(8)), 5.15, 5.2),
     "instead of 1.5": (lambda: min(by_number(2)), 1.5, 1.55),
     "instead of 1.5 to 1.8": (lambda: max(by_number(2)), 1.75, 1.8),
-    "Sending once per rank leaves a quarter of the bytes with two ranks": (
+    "sending once per rank leaves a quarter of the bytes with two ranks": (
         lambda: left_once(2),
         0.245,
         0.255,
@@ -238,7 +238,7 @@ CLAIMS = {  # a sentence of the lesson: (what it speaks of, from, to)
         201.5,
     ),
     "because the 108 µs of exchange disappear": (lambda: 1e6 * two_batches().whole.exchange_s, 107.5, 108.5),
-    "Both halves read all weights, which takes 85 µs more": (
+    "Both halves read all weights, which takes 85 µs more than reading them once": (
         lambda: 1e6 * (2 * two_batches().half.compute_s - two_batches().whole.compute_s),
         84.5,
         85.5,
