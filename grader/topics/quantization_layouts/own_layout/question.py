@@ -78,7 +78,7 @@ QUESTION = KernelQuestion(
     targets=(90, 80),
     instruction={80: "mma.sync"},
     most_spills=256,
-    speed=Speed("linear_in_16_bits", cases.TIMED, full=2.0, none=4.0, bound=cases.bound),
+    speed=Speed("linear_in_16_bits", cases.TIMED, full=2.6, none=5.2, bound=cases.bound),
     where=f'{cases.LESSON}/c_packing.ipynb, "Packing: where the bits lie"',
     hints=(
         "Planes take one bit at a time. Which widths divide a word, and how can three bits be put together from such pieces, or five?",

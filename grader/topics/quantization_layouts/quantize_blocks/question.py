@@ -68,7 +68,7 @@ QUESTION = KernelQuestion(
     compile_case=cases.case(64, 4096, sm_count=132),
     targets=(90,),
     speed=Speed(
-        "gated_and_quantized", cases.TIMED, full=0.5, none=1.0, bound=cases.bound, sampled=samples.rows("M")
+        "gated_and_quantized", cases.TIMED, full=0.15, none=0.4, bound=cases.bound, sampled=samples.rows("M")
     ),
     where=f'{LESSON}/g_narrow_both.ipynb, "The kernel before the product"',
     hints=(
