@@ -38,7 +38,7 @@ const clamp = (value, places) => Math.min(Math.max(...places), Math.max(Math.min
 let known = false;  // a reader who has pulled one knob of a page needs no names on the others
 
 // `to`: { label(name), words(name, value), value(name), set(name, value) }, the controls that handles are bound to.
-function grips(svg, stage, pool, to, showTip, sideOf) {
+function grips(svg, stage, pool, to, showTip, spotFor) {
   const inputs = new Map(), names = new Map();
   let marks = [], drag = null, off = false;
 
@@ -113,7 +113,7 @@ function grips(svg, stage, pool, to, showTip, sideOf) {
     if (name) Object.assign(name.style, { left: `${(100 * mark.x) / box.width}%`, top: `${(100 * mark.y) / box.height}%` });
   }
 
-  // Until a reader does something, each knob says what it is; below one another they would hide the picture.
+  // Until a reader does something, each knob says what it is, where its words cover nothing; elsewhere its arrows do.
   function name() {
     unname();
     if (known || off) return;
@@ -123,9 +123,9 @@ function grips(svg, stage, pool, to, showTip, sideOf) {
       names.set(mark.id, label);
       moved(mark);
       const { x, y, width, height } = pool.get(mark.id).querySelector('.knob').getBoundingClientRect();
-      label.dataset.side = sideOf(label, x + width / 2, y + height / 2);
-      const box = stage.getBoundingClientRect(), name = label.getBoundingClientRect();  // at the picture's end it moves in
-      label.style.marginLeft = `${Math.max(0, box.left - name.left) + Math.min(0, box.right - name.right)}px`;
+      const spot = spotFor(label, x + width / 2, y + height / 2);
+      if (spot) Object.assign(label.style, { marginLeft: `${spot[0]}px`, marginTop: `${spot[1]}px` });
+      else { label.remove(); names.delete(mark.id); }
     }
   }
   function unname() {

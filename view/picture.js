@@ -108,6 +108,17 @@ function carried(mark, from, to) {
   return start;
 }
 
+// Whether a straight piece meets a box: the part of it that is within the box's sides, one side after the other.
+function crosses([x1, y1, x2, y2], left, top, right, low) {
+  let from = 0, to = 1;
+  for (const [way, room] of [[x1 - x2, x1 - left], [x2 - x1, right - x1], [y1 - y2, y1 - top], [y2 - y1, low - y1]]) {
+    if (way < 0) from = Math.max(from, room / way);
+    else if (way > 0) to = Math.min(to, room / way);
+    else if (room < 0) return false;
+  }
+  return from <= to;
+}
+
 const same = (a, b) => MOVING.every(name => a[name] === b[name]) && (a.p === b.p || String(a.p) === String(b.p));
 
 function picture(uid, defs, name) {
@@ -124,7 +135,7 @@ function picture(uid, defs, name) {
   const walk = make('input', { type: 'range', class: 'tbt-walk', min: 0, step: 1, value: 0, 'aria-label': 'Read the picture, mark by mark', ...KEYS });
   const stage = make('div', { class: 'tbt-stage' }, svg, walk, tip);
   const pool = new Map(), glide = glider(mark => { if (mark.t === 'handle') held.moved(mark); });
-  const held = grips(svg, stage, pool, name, (text, x, y, knob) => (text ? showTip(text, x, y, knob) : hide()), (label, x, y) => sideOf(label, x, y));
+  const held = grips(svg, stage, pool, name, (text, x, y, knob) => (text ? showTip(text, x, y, knob) : hide()), (label, x, y) => spotFor(label, x, y));
   let marks = new Map(), told = [], side = ['', ''];  // the knob whose words stand there, and on which side of it
 
   // Gliding for `ms`; where a clock goes, it takes `clockMs`, and 0 means that this change is no step of it.
@@ -188,13 +199,37 @@ function picture(uid, defs, name) {
     tip.style.top = `${y - box.top}px`;
   }
 
+  // Where a knob's name covers no mark, no words and no other name, from the knob's middle; null where there is no room.
+  function spotFor(label, x, y) {
+    const box = stage.getBoundingClientRect(), wide = label.offsetWidth, high = label.offsetHeight;
+    const across = [-0.5, -0.25, -0.75, 0, -1].map(share => share * wide), beside = [-0.5, -0.9, -0.1].map(share => share * high);
+    const spots = [20, 30].flatMap(far => [...across.flatMap(at => [[at, -far - high], [at, far]]), ...beside.flatMap(at => [[far, at], [-far - wide, at]])]);
+    const to = svg.getScreenCTM(), filled = [], pieces = [];
+    const place = (a, b) => [to.e + to.a * a, to.f + to.d * b];
+    for (const mark of marks.values()) {
+      if (['grid', 'fade'].includes(mark.role) && mark.t !== 'grid') continue;
+      if (mark.t === 'line') pieces.push([...place(mark.x, mark.y), ...place(mark.x2, mark.y2)]);
+      else if (mark.t === 'path') for (let i = 2; i < mark.p.length; i += 2) pieces.push([...place(mark.p[i - 2], mark.p[i - 1]), ...place(mark.p[i], mark.p[i + 1])]);
+      else if (mark.t === 'handle') filled.push(pool.get(mark.id).querySelector('.halo').getBoundingClientRect(), pool.get(mark.id).querySelector('.knob').getBoundingClientRect());
+      else if (mark.t !== 'text' || mark.s) filled.push(pool.get(mark.id).getBoundingClientRect());
+    }
+    filled.push(...[...stage.querySelectorAll('.tbt-name')].filter(other => other !== label).map(other => other.getBoundingClientRect()));
+    const free = ([left, top]) => {
+      const a = x + left - 2, b = y + top - 2, c = a + wide + 4, d = b + high + 4;
+      return a >= box.left && c <= box.right && b >= box.top && d <= box.bottom
+        && !filled.some(one => one.width && one.height && one.left < c && one.right > a && one.top < d && one.bottom > b)
+        && !pieces.some(piece => crosses(piece, a, b, c, d));
+    };
+    return spots.find(free) ?? null;
+  }
+
   // A knob's words stand where they hide the least of what it changes: words, what decides, and other knobs.
   function sideOf(label, x, y) {
     const box = stage.getBoundingClientRect(), wide = label.offsetWidth, high = label.offsetHeight, far = 24;
     const middle = Math.max(box.left, Math.min(box.right - wide, x - wide / 2));
     const sides = { above: [middle, y - far - high], below: [middle, y + far], right: [x + far, y - high / 2], left: [x - far - wide, y - high / 2] };
     // a mark that decides may be a thin stripe: it weighs more than as many words
-    const seen = [...layer.querySelectorAll(':scope > text, :scope > :is(rect, circle).hot, .knob'), ...(label === tip ? [] : stage.querySelectorAll('.tbt-name[data-side]'))]
+    const seen = [...layer.querySelectorAll(':scope > text, :scope > :is(rect, circle).hot, .knob')]
       .map(node => [node.getBoundingClientRect(), node.tagName === 'text' ? 1 : 10]);
     const meet = (low, high, from, to) => Math.max(0, Math.min(high, to) - Math.max(low, from));
     const hides = ([a, b]) => seen.reduce((sum, [one, weight]) => sum + weight * meet(a, a + wide, one.left, one.right) * meet(b, b + high, one.top, one.bottom), 0);
@@ -213,6 +248,7 @@ function picture(uid, defs, name) {
     walk.setAttribute('aria-valuetext', mark.tip);
     put(ring, { x: box.x - 3, y: box.y - 3, width: box.width + 6, height: box.height + 6, display: 'inline' });
     showTip(mark.tip, seen.left + seen.width / 2, seen.top);
+    node.dispatchEvent(new Event('pointerover', { bubbles: true }));  // what belongs to it lights up, as under a pointer
   }
 
   svg.addEventListener('pointermove', event => {

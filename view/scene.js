@@ -19,13 +19,15 @@ function roomFor(width) {
 // A preset opens at the step that tells its story; any other change keeps the step.
 const FIRST = 'first';
 
+const SHARE = 'Copy link to this state', SAID_MS = 2000;
+
 const narrow = room => room === 'pair' || room === 'phone';
 
 export function mount(host, adapter) {
   const spec = adapter.spec, uid = 'tbt' + Math.random().toString(36).slice(2, 9);
   const state = { values: { ...spec.start }, guess: null, frames: [], frame: null, glide: [0, 0], axes: null, met: false, room: 'column', near: false, asked: false };
   const live = make('div', { class: 'tbt-unseen', role: 'status' });
-  let timer = 0, lull = 0, dead = '', held = false, wantedStep = null;  // a step, or FIRST
+  let timer = 0, said = 0, lull = 0, dead = '', held = false, wantedStep = null;  // a step, or FIRST
   const announce = (text, after = ANNOUNCE_MS) => {
     clearTimeout(timer);
     timer = setTimeout(() => { live.textContent = text; }, after);
@@ -73,7 +75,8 @@ export function mount(host, adapter) {
     if (at.length) steps.to(at.find(i => i > +root.dataset.step) ?? at[0]);
   };
   const code = codePanel(spec.code ?? [], toLine), picked = picks(pic.svg, pic.walk, toLine);
-  const share = adapter.link && button('Copy link to this state', async () => { await copy(adapter.link(query())); announce('Link copied.', 0); }, { class: 'tbt-share' });
+  const share = adapter.link && button(SHARE, async () => { await copy(adapter.link(query())); announce('Link copied.', 0); copied(); }, { class: 'tbt-share' });
+  const copied = () => { say(share, 'Link copied'); clearTimeout(said); said = setTimeout(() => say(share, SHARE), SAID_MS); };
   const main = make('div', { class: 'tbt-main' }, text.figures, pic.node, steps.node, picked.node, ...text.under);
   const side = make('div', { class: 'tbt-side' }, ...controls.nodes, text.formula);
   const last = make('div', { class: 'tbt-last' }, ...text.last);
@@ -230,7 +233,7 @@ export function mount(host, adapter) {
   });
 
   const stops = [adapter.listen(receive), foreseen, letGo, adapter.watch?.(lost), () => sizes.disconnect(), () => nearness.disconnect(),
-    post.stop, steps.stop, pic.stop, () => { clearTimeout(timer); clearTimeout(lull); }, () => root.remove()];
+    post.stop, steps.stop, pic.stop, () => { clearTimeout(timer); clearTimeout(said); clearTimeout(lull); }, () => root.remove()];
   controls.keep(4);
   controls.show(state.values);
   presets.show(state.values);

@@ -9,8 +9,8 @@ from pathlib import Path
 from widgets.declare import Declaration
 from widgets.scene import TEXT_SIZES, Scene, plain
 
-# Roles whose fill has a texture, which tells them apart without colour where two fills meet.
-TEXTURES = ("waste", "dropped", "memory", "secondary", "network", "overhead", "hot")
+# Roles whose fill has a texture, which tells them apart without colour where two fills meet (useful: in forced colours).
+TEXTURES = ("waste", "dropped", "memory", "secondary", "network", "overhead", "hot", "useful")
 VIEW = Path(__file__).parents[1] / "view"  # the drawing code for a browser, which tilescope ships too
 
 

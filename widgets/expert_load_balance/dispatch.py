@@ -1,4 +1,4 @@
-"""Show a dispatch: it sends a token's row once per pair, once per rank or once per node, and the network is where it
+"""Show a dispatch: it sends a token's row once per expert picked, once per rank or once per node, and the network is where it
 counts."""
 
 from dataclasses import dataclass
@@ -28,12 +28,17 @@ ROW_BYTES, NETWORK_BYTE_S, NVLINK_BYTE_S = (
     50e9,
     450e9,
 )  # a row in FP8, 400 Gbit/s a GPU, an H200's links
-WAYS = {"pair": "once per pair", "rank": "once per rank", "node": "once per node, then NVLink"}
+WAYS = {"pair": "once per expert picked", "rank": "once per rank", "node": "once per node, then NVLink"}
+STOPS = {"pair": "per expert", "rank": "per rank", "node": "per node"}  # under the knob
+WAY = select("way", "A token's row crosses the network", "pair", WAYS)
 TOP_K = slider("top_k", "Experts per token", 8, 1, 8)
 TOKENS = slider("tokens", "Tokens", 3, 1, 4)
 NODES = steps("nodes", "Nodes of four GPUs", 4, (2, 3, 4))
-# (tokens' left, their width, ranks' left, their width, top, bottom, room at the right, height)
-PLACES = {True: (0, 76, 470, 150, 40, 372, 30, 396), False: (0, 58, 196, 106, 44, 420, 30, 446)}
+# (tokens' left, their width, ranks' left, their width, top, bottom, room at the right, height, the knob's stops)
+PLACES = {
+    True: (0, 76, 470, 150, 88, 404, 80, 426, (72, 232, 392)),
+    False: (0, 58, 196, 92, 108, 470, 46, 494, (42, 164, 288)),
+}
 
 
 @dataclass(frozen=True)
@@ -56,7 +61,6 @@ class Result:
     pair: Way
     rank: Way
     node: Way
-    saved_share: float  # of the network's rows, against once per pair
 
 
 def choices(tokens: int, top_k: int, experts: int) -> tuple[tuple[int, ...], ...]:
@@ -82,9 +86,8 @@ def run(way, top_k, tokens, nodes):
     chosen = choices(tokens, top_k, nodes * PER_NODE * PER_RANK)
     ways = {name: _way(chosen, name) for name in WAYS}
     pair = ways["pair"]
-    saved = 1 - ways[way].network_rows / pair.network_rows if pair.network_rows else 0.0
     away = pair.network_rows + pair.nvlink_rows
-    return Result(way, tokens, nodes, top_k, chosen, away, **ways, saved_share=saved)
+    return Result(way, tokens, nodes, top_k, chosen, away, **ways)
 
 
 def _rank_y(rank: int, r: Result, top: float, bottom: float) -> float:
@@ -99,7 +102,7 @@ def _token_y(token: int, top: float, bottom: float) -> float:
 
 def _lines(r: Result, place) -> list[dict]:
     """Draw every row that travels, from its token to a rank, or from a rank to a neighbour of its node."""
-    left, wide, at, box, top, bottom, room, _ = place
+    left, wide, at, box, top, bottom, room, *_ = place
     marks, found, taken, passed = [], getattr(r, r.way).sends, {}, {}
     for send in found:
         y = _rank_y(send.target, r, top, bottom)
@@ -117,18 +120,20 @@ def _lines(r: Result, place) -> list[dict]:
             start = _token_y(send.token, top, bottom) + (send.target / 15 - 0.5) * 24
             bend = at - 34
             points = [(left + wide, start), (bend, y + 3 * nth - 2), (at, y + 3 * nth - 2)]
-            marks += about("way", path(id, points, role, words))
+            marks += about(f"token{send.token} rank{send.target}", path(id, points, role, words))
         else:
-            lane = passed.setdefault(send.source, 0)
-            passed[send.source] += 1
-            x, low = at + box + 4 + lane % 6 * 4, _rank_y(send.source, r, top, bottom)
-            points = [(at + box, low), (x, low), (x, y + lane % 3 * 2 - 2), (at + box, y + lane % 3 * 2 - 2)]
-            marks += about("way", path(id, points, role, words))
+            node = send.source // PER_NODE
+            lane = passed.setdefault(node, 0)
+            passed[node] += 1
+            x, low = at + box + 6 + lane * (room - 12) / 11, _rank_y(send.source, r, top, bottom)
+            low, y = low + lane % 3 * 3 - 3, y + lane % 4 * 2 - 3
+            points = [(at + box, low), (x, low), (x, y), (at + box, y)]
+            marks += about(f"token{send.token} rank{send.target}", path(id, points, role, words))
     return marks
 
 
 def _ranks(r: Result, place) -> list[dict]:
-    left, wide, at, box, top, bottom, room, _ = place
+    left, wide, at, box, top, bottom, room, *_ = place
     marks, high = [], 0.86 * (bottom - top) / (4 * PER_NODE + 2.4)
     rows = [send.target for send in getattr(r, r.way).sends]
     pairs = [expert // PER_RANK for mine in r.chosen for expert in mine]
@@ -137,11 +142,14 @@ def _ranks(r: Result, place) -> list[dict]:
         used = pairs.count(rank)
         role = "primary" if rank == 0 else "useful" if used else "idle"
         words = "its own" if rank == 0 else units.counted(here, "row")
-        tip = f"rank {rank} of node {rank // PER_NODE}: {units.counted(here, 'row')} for {units.counted(used, 'pair')}"
-        marks.append(rect(f"rank-{rank}", at, y - high / 2, box, high, role, tip))
+        tip = f"rank {rank} of node {rank // PER_NODE}: {units.counted(here, 'row')} for {units.counted(used, 'expert picked', 'experts picked')}"
         ink = "ink" if role == "idle" else "inverse"
-        marks.append(text(f"rank-name-{rank}", at + 6, y + 4, f"r{rank}", ink, "small", on=role))
-        marks.append(text(f"rank-rows-{rank}", at + box - 6, y + 4, words, ink, "small", "end", on=role))
+        marks += about(
+            f"rank{rank}",
+            rect(f"rank-{rank}", at, y - high / 2, box, high, role, tip),
+            text(f"rank-name-{rank}", at + 6, y + 4, f"r{rank}", ink, "small", on=role),
+            text(f"rank-rows-{rank}", at + box - 6, y + 4, words, ink, "small", "end", on=role),
+        )
     for node in range(1, r.nodes):
         y = (_rank_y(4 * node - 1, r, top, bottom) + _rank_y(4 * node, r, top, bottom)) / 2
         marks.append(line(f"node-{node}", at - 30, y, at + box + room - 4, y, "limit"))
@@ -149,23 +157,16 @@ def _ranks(r: Result, place) -> list[dict]:
 
 
 def _tokens(r: Result, place) -> list[dict]:
-    left, wide, at, box, top, bottom, room, _ = place
+    left, wide, at, box, top, bottom, room, *_ = place
     marks = []
     for token, experts in enumerate(r.chosen):
         y = _token_y(token, top, bottom)
         tip = f"token {token} of rank 0 chose experts {', '.join(map(str, experts))}"
-        marks.append(rect(f"token-{token}", left, y - 18, wide, 36, "primary", tip))
-        marks.append(
-            text(
-                f"token-name-{token}",
-                left + wide / 2,
-                y + 4,
-                f"token {token}",
-                "inverse",
-                "small",
-                "middle",
-                on="primary",
-            )
+        middle, name = left + wide / 2, f"token {token}"
+        marks += about(
+            f"token{token}",
+            rect(f"token-{token}", left, y - 18, wide, 36, "primary", tip),
+            text(f"token-name-{token}", middle, y + 4, name, "inverse", "small", "middle", on="primary"),
         )
 
     def end(count: float) -> float:
@@ -175,6 +176,21 @@ def _tokens(r: Result, place) -> list[dict]:
     return marks
 
 
+def _route(r: Result, place) -> list[dict]:
+    """Draw the knob that chooses the route, and under each stop the rows that it puts on the network."""
+    places = dict(zip(WAYS, place[8], strict=True))
+    marks = [line("route", min(places.values()), 32, max(places.values()), 32, "axis")]
+    for way, x in places.items():
+        rows, bold = getattr(r, way).network_rows, way == r.way
+        words = units.counted(rows, "row")
+        marks += [
+            line(f"route-{way}", x, 28, x, 36, "axis"),
+            text(f"route-{way}-name", x, 56, STOPS[way], "ink" if bold else "muted", "small", "middle", bold),
+            text(f"route-{way}-rows", x, 72, words, "hot" if bold else "muted", "small", "middle", bold),
+        ]
+    return [*marks, handle("pull-way", places[r.way], 32, "now", drag(WAY, "x", lambda way: places[way]))]
+
+
 def _rows(count: int) -> str:
     return "row" if count == 1 else "rows"
 
@@ -182,37 +198,51 @@ def _rows(count: int) -> str:
 def _takeaway(r: Result) -> str:
     if not r.pair.network_rows:
         return "All experts are in the sender's own node, so nothing crosses the network."
+    per_node = f"{r.node.network_rows} instead of {r.pair.network_rows}"
     if r.way == "node":
-        return "The slow link carries each row once per node. The fast links inside a node spread it."
+        if r.node.network_rows == r.pair.network_rows:
+            return "Each token has only one expert in a node, so a row per node saves nothing here."
+        return f"Once per node: {per_node} rows cross the slow network. Fast links inside a node spread them."
     if r.way == "rank":
         return "Once per rank helps little with many ranks, because a token rarely meets one twice."
-    return "Sent once per pair, a token's row crosses the slow network as often as it has experts there."
+    if r.node.network_rows == r.pair.network_rows:
+        return "With one expert in each node, a token's row crosses the slow network as often on every route."
+    return f"A row may cross once per expert picked. Once per node is enough: {per_node} rows."
 
 
 def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
     place = PLACES[width == WIDE]
-    left, wide, at, box, top, bottom, room, height = place
+    left, wide, at, box, top, bottom, room, height, stops = place
     now = getattr(r, r.way)
     across = figure(
         f"{_rows(now.network_rows)} over the network", now.network_rows, units.count, "hot", "rows"
     )
     within = figure(f"{_rows(now.nvlink_rows)} over NVLink", now.nvlink_rows, units.count, "secondary")
     slow = figure("on the network", now.network_s, units.seconds)
-    saved = figure("fewer than once per pair", r.saved_share, lambda v: units.percent(v, 0))
+    least = figure(f"{_rows(r.node.network_rows)} if sent once per node", r.node.network_rows, units.count)
     return Scene(
         summary=f"Sent {WAYS[r.way]}, {units.counted(r.tokens, 'token')} of {units.counted(r.top_k, 'expert')} each put "
-        f"{units.counted(now.network_rows, 'row')} on the network and {within.text} on NVLink. The network takes {slow.text}, {saved.text} fewer "
-        "rows than once per pair.",
+        f"{units.counted(now.network_rows, 'row')} on the network and {within.text} on NVLink. The network takes {slow.text}; sent once per "
+        f"node, {units.counted(r.node.network_rows, 'row')} would cross it.",
         takeaway=_takeaway(r),
         marks=[
-            text("from", left, 14, "rank 0 sends", bold=True),
-            text("to", at, 14, "ranks", bold=True),
-            text("to-nodes", at, 30, f"{r.nodes} nodes of four", "muted", "small"),
+            text("route-title", 0, 14, "A token's row crosses once", bold=True),
+            text("from", left, top + 6, "rank 0 sends", bold=True),
+            text(
+                "follow",
+                left + (130 if width == WIDE else 0),
+                height - 4,
+                "Point at a token or a rank to follow its rows.",
+                "muted",
+                "small",
+            ),
+            text("to", at, top - 6, f"{r.nodes} nodes of four", bold=True),
         ]
+        + about("way", _route(r, place))
         + _lines(r, place)
         + _ranks(r, place)
         + _tokens(r, place),
-        figures=(across, within, slow, saved),
+        figures=(across, least, within, slow),
         table=table(
             (
                 "sent",
@@ -246,10 +276,10 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
 
 SIMULATOR = Declaration(
     title="Dispatch",
-    question="Who sends what to whom, and how often?",
-    controls=(select("way", "A token's row travels", "pair", WAYS), TOP_K, TOKENS, NODES),
+    question="How often must a token's row cross the slow network?",
+    controls=(WAY, TOP_K, TOKENS, NODES),
     presets={
-        "Once per pair": {},
+        "Once per expert": {},
         "Once per rank": {"way": "rank"},
         "Once per node": {"way": "node"},
         "Two nodes": {"nodes": 2},

@@ -95,7 +95,7 @@ LAYOUTS = {
     True: Layout(720, 122, 290, 40, 34, 716, (24, 464), 430),
     False: Layout(340, 190, 446, 62, 26, 330, (20, 320), 668),
 }
-REASON = 128  # units that the words of a shut gate take
+REASON = 158  # units that the words of a shut gate take
 
 
 @dataclass(frozen=True)
@@ -199,7 +199,7 @@ def _words(rule) -> str:
 def _fitted(why: str) -> str:
     """Name the first broken rule and the number of others. The tip and the table list all."""
     first, *more = why.split("; ")
-    return first.split(": ")[1] + (f" (+ {len(more)})" if more else "")
+    return first.split(": ")[1] + (f", and {len(more)} more" if more else "")
 
 
 def _named(backend: str, at: Layout) -> str:
@@ -277,12 +277,13 @@ def _row(r: Result, row: Row, columns: dict[str, float], now: Moment, at: Layout
     if i <= now.lane:
         role = "useful" if taken else "hot" if over else "now"
         marks.append(line(f"row{i}-way", at.start, y, came, y, role, tip))
-    for k, name in enumerate(gates):
+    asked = not r.place or i < r.place
+    for k, name in enumerate(gates if asked else ()):
         reached = (over and columns[name] <= stop) or (here and k < now.passed)
         marks += _gate(f"row{i}-{name}", columns[name], y, name in row.broken, reached, row, name, r)
     role = "muted" if not over else "useful" if taken else "hot"
     bold = here or taken
-    words = "takes it" if taken else _fitted(row.why) if row.why and over else ""
+    words = "takes it" if taken else _fitted(row.why) if row.why and over else "" if asked else "not asked"
     name_x, low = (end + 10, y + 4) if at.wide else (at.start, y + 21)
     marks += [
         text(f"row{i}-place", at.start - 8, y + 4, str(i + 1), "muted", "small", "end"),
@@ -401,14 +402,16 @@ def _caption(r: Result, now: Moment) -> str:
     if not now.done:
         gates = [name for name in r.features if name in row.checked]
         if not now.passed:
-            return f"Try {now.lane + 1}: {row.backend} is asked."
+            return f"Kernel {now.lane + 1}, {row.backend}, is asked."
         name = gates[now.passed - 1]
-        return f"Try {now.lane + 1}, {row.backend}: open for {LABELS[name]} {_value(name, r.features[name])}."
+        return (
+            f"Kernel {now.lane + 1}, {row.backend}: open for {LABELS[name]} {_value(name, r.features[name])}."
+        )
     if row.backend == r.chosen:
         rest = " Slower kernels are not asked." if now.lane < len(r.rows) - 1 else ""
-        return f"Try {now.lane + 1}: {row.backend} takes the request.{rest}"
+        return f"Kernel {now.lane + 1}, {row.backend}, takes the request.{rest}"
     end = "The next one is asked" if now.lane < len(r.rows) - 1 else "There is no next one"
-    return f"Try {now.lane + 1}: {row.backend} refuses ({row.why}). {end}."
+    return f"Kernel {now.lane + 1}, {row.backend}, refuses ({row.why}). {end}."
 
 
 STEPPED_IN = {  # what to keep when faster ones refuse, by operation
@@ -444,25 +447,35 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
     at = LAYOUTS[width == WIDE]
     columns = _columns(r, at)
     head = _head(r, columns, at)
-    valid = figure(
-        f"of {r.backends} kernels could take it", r.valid, units.count, "useful" if r.valid else "hot"
-    )
+    valid = figure(f"of {r.backends} kernels could take it", r.valid, units.count)
     ahead = figure("ranked higher, but refuse" if r.chosen else "refuse it", r.ahead_but_invalid, units.count)
     place = figure(
-        "rank of the kernel that runs", r.place, lambda place: units.count(place) if place else "none"
+        f"runs, ranked {r.place} by speed" if r.place else "of the kernels runs",
+        r.place,
+        lambda place: _named(r.chosen, at) if place else "none",
+        "useful" if r.place else "hot",
     )
-    chosen = f"{r.chosen} runs, ranked {place.text}" if r.chosen else f"nothing runs: {place.text} is left"
+    chosen = (
+        f"{place.text} runs, ranked {units.count(r.place)}"
+        if r.chosen
+        else f"nothing runs: {place.text} is left"
+    )
     same = {
         "summary": f"{KERNELS[r.operation]}: {valid.text} of {r.backends} kernels could take this request, "
         f"{ahead.text} {'ranked higher ' if r.chosen else ''}{'refuses' if ahead.value == 1 else 'refuse'} it, and {chosen}.",
         "takeaway": _takeaway(r),
-        "figures": (valid, ahead, place),
+        "figures": (place, valid, ahead),
         "table": table(
             ("kernel", "rank by speed", "takes it", "rules it breaks"),
             [(x.backend, str(x.preference + 1), "yes" if x.valid else "no", x.why or "none") for x in r.rows],
         ),
         "height": at.height,
         "width": width,
+        "legend": (
+            ("useful", "a gap in a gate: it lets the request through"),
+            ("hot", "a bar: it refuses"),
+            ("idle", "a gate that the request hasn't come to"),
+        ),
         "formula": _formula(r),
         "warning": "" if r.chosen else "No kernel of this table takes the request.",
     }

@@ -104,7 +104,7 @@ class Result:
     wrong: int
     still_open: int
     limits: tuple[float, ...]  # of the five questions
-    gap_percent: float  # of the first profile
+    waiting: int  # profiles in which a wait or a slow rank decides, and no kernel
 
 
 def run(
@@ -128,7 +128,8 @@ def run(
     judged = [one for one in profiles if one.diagnosis != UNDECIDED]
     right = sum(one.right for one in judged)
     return Result(
-        case, profiles, right, len(judged) - right, len(profiles) - len(judged), LIMITS, profiles[0].gap_percent
+        case, profiles, right, len(judged) - right, len(profiles) - len(judged), LIMITS,
+        sum(one.bottleneck in WAITS for one in profiles),
     )  # fmt: skip
 
 
@@ -393,6 +394,7 @@ def _figures(r: Result) -> tuple:
                 "hot" if r.wrong else "ink",
             ),
             figure("still open", r.still_open, units.count),
+            figure("of the six wait, so kernels aren't the cause", r.waiting, units.count),
         )
     p = r.profiles[0]
     if p.diagnosis == UNDECIDED:
@@ -410,7 +412,7 @@ def _figures(r: Result) -> tuple:
 
 def _summary(r: Result, told: tuple) -> str:
     if r.case == ALL:
-        return f"Six profiles: {told[0].text} solved, {told[1].text} with the wrong suspect, {told[2].text} still open."
+        return f"Six profiles: {told[0].text} solved, {told[1].text} with the wrong suspect, {told[2].text} still open. In {told[3].text} of them a wait decides, not a kernel."
     p = r.profiles[0]
     if p.diagnosis == UNDECIDED:
         return f"The profile of {p.title} uses {told[0].text} of the FLOP/s and {told[1].text} of the memory's rate. Nothing is diagnosed yet."
@@ -449,8 +451,8 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
             ("hot", "waiting for input"),
             ("overhead", "launch gaps"),
             ("network", "NCCL alone"),
-            ("secondary", "the average rank"),
-            ("waste", "its wait"),
+            ("secondary", "other GPUs, on average"),
+            ("waste", "their wait for the slow one"),
             ("limit", "70% of a roof"),
         ),
     )
@@ -477,17 +479,19 @@ SIMULATOR = Declaration(
     presets={
         "Six cases": {},
         "First guesses": {"decoder": "launches", "layernorm": "memory", "experts": "communication"},
-        "All solved": {name: CASES[case].answer for name, case in GAME.items()},
         "Experts on 8 GPUs": {"case": "one hot expert"},
         "Width 4097, solved": {"case": "a GEMM of width 4097", "diagnosis": "implementation"},
+        "Show the solutions": {name: CASES[case].answer for name, case in GAME.items()},
     },
     run=run,
     scene=scene,
     prediction=Prediction(
-        "A layer launches 50 kernels, and the GPU idles 10 µs at each launch. Its kernels work 2 ms in all. "
-        "What percentage of the layer's time do the gaps take?",
-        "gap_percent",
-        "%",
+        "Six programs are slow. Some spend their time in a kernel, others wait: for input, for launches, for a slow GPU or "
+        "for the network. How many of the six would a faster kernel hardly help?",
+        "waiting",
+        "of the six",
+        0.05,
+        units.count,
     ),
     source="Performance Engineering",
 )  # fmt: skip

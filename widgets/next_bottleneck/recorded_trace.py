@@ -173,8 +173,8 @@ def _overview(r: Result, at: Box, panel: Box) -> list[dict]:
         "attention",
         "linear layers and head",
         "experts",
-        "other slots",
-        "the chosen slot",
+        "other operations",
+        "what is lit up",
     )
     cells = [roles.index(role) for role in _cells(r)]
     marks.append(
@@ -209,7 +209,7 @@ def _rows(r: Result, at: Box, pitch: float, high: float, above: bool) -> list[di
     """Draw the window's bars: slots on the host, calls that launch, and a row for each stream."""
     x = linear(r.begin_s, r.begin_s + r.window_s, at.x, at.right)
     streams = _streams(r.whole)
-    names = ["host: slots", "host: calls", *(f"GPU: stream {one}" for one in streams)]
+    names = ["host: operation", "host: launches", *(f"GPU: stream {one}" for one in streams)]
     marks = []
     for row, name in enumerate(names):
         y = at.y + row * pitch
@@ -224,6 +224,11 @@ def _rows(r: Result, at: Box, pitch: float, high: float, above: bool) -> list[di
         )
     for i, bar in enumerate(r.calls):
         marks += _bar(f"call{i}", x, at.y + pitch, high, bar, bar.name, "network", f"{bar.name}: {_tip(bar)}")
+    if not r.host and not r.calls and r.run == "graph":
+        words = "one call has launched it all, before this window"
+        for row in (0, 1):
+            y, middle = at.y + row * pitch + high / 2 + 4, at.x + at.w / 2
+            marks.append(text(f"row{row}-none", middle, y, words, "ink", "small", "middle", on="idle"))
     for one in r.launches:
         y = at.y + (2 + streams.index(one.stream)) * pitch
         tip = f"launch {one.number}, {one.slot}: {one.kernel}, {_tip(one)}"
@@ -247,7 +252,7 @@ def _takeaway(r: Result) -> str:
         return "One call launches the whole graph. Now kernels fill the row, and the longest ones decide."
     if r.works_share > 0.8:
         return "Here one long kernel keeps the GPU busy, and the host runs ahead of it."
-    return "The grey is a GPU that waits for its host. A faster kernel makes the grey longer."
+    return "Where the GPU's row is empty, it waits for its host. A faster kernel only makes it emptier."
 
 
 def _summary(r: Result) -> str:
@@ -257,7 +262,8 @@ def _summary(r: Result) -> str:
     return (
         f"A decode step of {r.case}, {way}, {what}: {units.seconds(r.step_s)} under the profiler, "
         f"{units.seconds(r.alone_s)} without. In the window of {units.seconds(r.window_s)} the GPU works "
-        f"{units.percent(r.works_share)} of the time, in {units.counted(r.count, 'launch', 'launches')}.{chosen}"
+        f"{units.percent(r.works_share)} of the time, in {units.counted(r.count, 'launch', 'launches')}, and "
+        f"{units.number(r.step_percent)}% of the whole step.{chosen}"
     )
 
 
@@ -274,9 +280,11 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
         marks=_overview(r, overview, panel) + rows,
         figures=(
             figure("the step, under the profiler", r.step_s, units.seconds),
-            figure("without it", r.alone_s, units.seconds),
-            figure("of the window, the GPU works", r.works_share, units.percent, "primary", "works"),
-            figure(f"{'launch' if r.count == 1 else 'launches'} in the window", r.count, units.count),
+            figure("without the profiler", r.alone_s, units.seconds),
+            figure("of the window the GPU works", r.works_share, units.percent, "primary", "works"),
+            figure(
+                "of the whole step", r.step_percent, lambda percent: f"{units.number(percent)}%", "primary"
+            ),
         ),
         table=table(("launch", "slot", "kernel", *seconds), kernels),
         height=panel.y + r.rows * pitch + AXIS,
@@ -293,9 +301,9 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
             ("memory", "attention"),
             ("primary", "linear layers and head"),
             ("useful", "experts"),
-            ("overhead", "other slots"),
-            ("network", "calls"),
-            ("hot", "the chosen slot"),
+            ("overhead", "other operations"),
+            ("network", "launching calls"),
+            ("hot", "what is lit up"),
         ),
         width=width,
     )
@@ -308,7 +316,13 @@ SIMULATOR = Declaration(
         select("run", "The step runs", "eager", {"eager": "eagerly", "graph": "as one graph"}),
         ZOOM,
         MIDDLE,
-        select("slot", "Light up", ALL, {ALL: "no slot", **{slot: slot for slot in SLOTS}}),
+        select(
+            "slot",
+            "Light up",
+            ALL,
+            {ALL: "nothing", **{slot: slot for slot in SLOTS}},
+            help="A slot is one operation of the step, such as the experts or attention.",
+        ),
     ),
     presets={
         "About one layer, eagerly": {},

@@ -313,7 +313,7 @@ def _caption(r: Result, now_s: float) -> str:
     away = sum(one.leaves_s <= now_s * (1 + 1e-9) for one in accesses) - there
     if there == r.shown:
         return f"All {r.shown} accesses have arrived and paid."
-    return f"After {units.seconds(now_s) if now_s else 'no time'}: {there} have arrived and paid, {away} are on their way."
+    return f"After {units.seconds(now_s) if now_s else 'no time'}: {there} {'has' if there == 1 else 'have'} arrived and paid, {away} {'is on its' if away == 1 else 'are on their'} way."
 
 
 def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[Scene]:
@@ -322,14 +322,14 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
     before = figure("all from HBM", r.before_w, _watts, "hot")
     after = figure(f"with {units.percent(r.moved_share, 0)} from {r.near}", r.after_w, _watts)
     saved = figure("saved per GPU", r.saved_w, _watts, "useful")
-    fleet = figure(f"saved by {units.counted(r.gpus, 'GPU')}", r.fleet_saved_w, _watts, "useful")
+    worth = figure(f"accesses of {r.near} cost as much as one of HBM", r.hbm_over_near, units.count)
     over = r.before_w > BOARD_W
     same = dict(
         summary=f"Fetching all from HBM takes {before.text} a GPU; with {units.percent(r.moved_share, 0)} of the accesses "
-        f"in {r.near} it takes {after.text}, which saves {saved.text}, and {fleet.text} over "
-        f"{units.counted(r.gpus, 'GPU')}.",
+        f"in {r.near} it takes {after.text}, which saves {saved.text}, and {_watts(r.fleet_saved_w)} over "
+        f"{units.counted(r.gpus, 'GPU')}; {worth.text} accesses of {r.near} cost as much as one of HBM.",
         takeaway=_takeaway(r),
-        figures=(before, after, saved, fleet),
+        figures=(worth, before, after, saved),
         table=_table(r),
         height=height,
         width=width,

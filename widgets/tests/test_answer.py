@@ -83,7 +83,7 @@ def test_a_guess_that_is_no_number_keeps_it_shut(guess):
 
 def test_a_verdict_is_of_the_state_that_was_asked_about():
     moved = answer(WALK, {"values": {"m": 1}, "guess": 2.7}, locked=True)
-    assert moved["verdict"]["near"] and moved["verdict"]["truth"] == "2.68"
+    assert moved["verdict"]["near"] and moved["verdict"]["truth"] == "2.49"
 
 
 def test_a_measurement_it_cannot_show_is_said():

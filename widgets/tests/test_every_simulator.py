@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 import subprocess
 import sys
 from operator import attrgetter
@@ -10,7 +11,7 @@ import pytest
 
 from widgets import registry
 from widgets.answer import answer, plain_result, spec
-from widgets.scene import NARROW, TERM, WIDE, Scene
+from widgets.scene import NARROW, TERM, WIDE, Scene, plain
 from widgets.tests import rules
 
 EVERY = registry.every()
@@ -182,3 +183,17 @@ def test_models_need_neither_numpy_nor_a_notebook():
 
 def test_simulators_are_found():
     assert {"gemm_tiling.tile_walk", "gemm_tiling.fp8_accumulator"} <= {d.id for d in EVERY}
+
+
+@each
+def test_what_was_to_be_predicted_is_in_the_picture_that_opens(simulator):
+    """A verdict ends with "find out why below", so its number must be there, among the figures, words or marks."""
+    if not simulator.prediction:
+        return
+    result = simulator.run(**simulator.inputs())
+    scenes = simulator.scenes(result)
+    opens = scenes[simulator.stepper.start(result) if simulator.stepper else 0]
+    truth = simulator.prediction.show(attrgetter(simulator.prediction.answer)(result))
+    texts = [one.text for one in opens.figures] + [m["s"] for m in opens.marks if m["t"] == "text"]
+    texts += [opens.takeaway, opens.caption, *(plain(words) for pair in opens.formula for words in pair)]
+    assert any(re.search(rf"(?<![\d.,]){re.escape(truth)}(?![\d])", words) for words in texts), truth

@@ -30,4 +30,20 @@ def test_times_are_bytes_over_links():
     r = dispatch.run("pair", 8, 3, 4)
     assert r.pair.network_s == pytest.approx(r.pair.network_rows * 7168 / 50e9)
     assert r.pair.nvlink_s == pytest.approx(r.pair.nvlink_rows * 7168 / 450e9)
-    assert r.saved_share == 0 < dispatch.run("node", 8, 3, 4).saved_share
+
+
+@pytest.mark.parametrize("way", dispatch.WAYS)
+@pytest.mark.parametrize("top_k, tokens, nodes", STATES)
+def test_the_knob_says_what_each_route_costs_and_each_row_belongs_to_its_token(way, top_k, tokens, nodes):
+    r = dispatch.run(way, top_k, tokens, nodes)
+    shown = dispatch.scene(r)
+    marks = {m["id"]: m for m in shown.marks}
+    for name in dispatch.WAYS:
+        assert marks[f"route-{name}-rows"]["s"].split()[0] == str(getattr(r, name).network_rows)
+    assert r.node.network_rows in [one.value for one in shown.figures]
+    rows = [m for id, m in marks.items() if id.startswith("row-")]
+    assert len(rows) == len(getattr(r, way).sends)
+    for token in range(tokens):
+        own = [m for m in rows if f"token{token}" in m["k"].split()]
+        assert len(own) == sum(send.token == token for send in getattr(r, way).sends)
+        assert marks[f"token-{token}"]["k"] == f"token{token}"

@@ -146,9 +146,11 @@ def test_a_gate_is_shut_open_or_not_there():
     marks = {mark["id"]: mark for mark in DISPATCHER.scenes(r)[-1].marks}
     for row in r.rows:
         for feature in r.features:
-            id = f"row{row.preference}-{feature}"
-            assert (id in marks) == (feature in row.checked)
-            assert (f"{id}-low" in marks) == (feature in row.checked and feature not in row.broken)
+            id, asked = f"row{row.preference}-{feature}", row.preference < r.place
+            assert (id in marks) == (feature in row.checked and asked), "whoever isn't asked has no gates"
+            assert (f"{id}-low" in marks) == (feature in row.checked and asked and feature not in row.broken)
+        if row.preference >= r.place:
+            assert marks[f"row{row.preference}-why"]["s"] == "not asked"
     assert "row5-kv_dtype" not in marks, "Triton reads an int8 cache as it reads any"
 
 
@@ -177,8 +179,9 @@ def test_a_phone_names_each_column_over_it(preset):
 def test_where_nothing_runs_none_has_a_place():
     r = DISPATCHER.run(**DISPATCHER.inputs({"gpu_sm": 75}))
     scene = DISPATCHER.scenes(r)[-1]
-    place = next(one for one in scene.figures if one.label.startswith("rank of"))
+    place = scene.figures[0]
     assert not r.chosen and place.text == "none" and "ranked 0" not in scene.summary
+    assert DISPATCHER.scenes(matrix())[-1].figures[0].text == "Triton attention", "who runs comes first"
 
 
 def test_what_cannot_do_the_job_is_not_called_faster():

@@ -116,7 +116,10 @@ def test_worked_figures_of_the_detective():
     irregular = one(case="cache reads out of order")
     assert irregular.roof_share == pytest.approx(0.567, abs=0.001)
     assert irregular.bottleneck == "implementation"
-    assert seen().gap_percent == pytest.approx(20)
+    assert seen().profiles[0].gap_percent == pytest.approx(20)
+    assert seen().waiting == 4 and [f.text for f in drawn().figures][3] == "4", (
+        "the prediction's answer is shown"
+    )
 
 
 def test_a_step_of_waits_alone_is_a_sentence():

@@ -95,7 +95,8 @@ def test_what_is_on_its_way_is_counted():
     for i, scene in enumerate(ENERGY.scenes(energy())):
         flying = [m for m in scene.marks if m["id"].startswith("access") and "there in" in m["tip"]]
         if i < 39:
-            assert f"{len(flying)} are on their way" in scene.caption
+            verb = "is on its way" if len(flying) == 1 else "are on their way"
+            assert f"{len(flying)} {verb}" in scene.caption
     assert "All 20 accesses" in scene.caption and not flying
 
 
@@ -109,7 +110,7 @@ def test_what_is_saved_is_said_in_whole_words():
 
     fleet, _, summary = said(gpus=1)
     assert fleet.startswith("1 GPU saves 320") and "less than half of what one home takes" in fleet
-    assert "over 1 GPU." in summary
+    assert "over 1 GPU;" in summary
     assert "homes" not in said(moved_percent=0)[0] and "250 homes" in said()[0]
     none = said(moved_percent=100)[1]
     assert "Nothing comes from HBM" in none and "still comes" not in none
