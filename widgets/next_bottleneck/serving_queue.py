@@ -15,6 +15,7 @@ from widgets.scene import WIDE, Column, Scene, about, drag, figure, handle, line
 MOST_RATE, REQUESTS = 16, 200
 WHOLE = 16384  # more than any prompt has, so that a step computes one whole prompt
 RATES = tuple(range(2, MOST_RATE + 1))
+LEAST_GAP_S = 5e-3
 LEAST_S, MOST_S, MOST_GAP_S = 0.03, 30.0, 0.2  # ends of the axes, the same in every state
 RATE = slider("rate", "Requests per second", 10, RATES[0], MOST_RATE)
 CHUNK = steps(
@@ -27,8 +28,8 @@ CHUNK = steps(
 )
 # (time to the first token, time between tokens, what arrives, height)
 PLACES = {
-    True: (Box(54, 44, 222, 136), Box(430, 44, 186, 136), Box(8, 272, 560, 26), 336),
-    False: (Box(54, 44, 186, 120), Box(54, 258, 186, 100), Box(8, 452, 324, 26), 520),
+    True: (Box(54, 44, 206, 136), Box(430, 44, 172, 136), Box(8, 272, 560, 26), 336),
+    False: (Box(54, 44, 162, 120), Box(54, 258, 162, 100), Box(8, 452, 324, 26), 520),
 }
 
 
@@ -131,11 +132,21 @@ def _chart(r: Result, id: str, at: Box, y, title: str, picks, promise_s: float, 
         here = x(r.limit_s)
         marks += about("limit", line(f"{id}-limit", here, at.y, here, at.bottom, "limit", tip))
         marks.append(text(f"{id}-limit-name", here, at.y - 5, "limit", "muted", "small", "middle"))
-    names = [(f"{id}-promise", y(promise_s), "promise", "muted")]
+    names = [(f"{id}-promise", y(promise_s), f"promise {units.seconds(promise_s)}", "muted")]
     for pick, role, words in picks:
         points = [(x(one.rate), y(getattr(one, pick))) for one in r.curve]
         marks += about("rate", path(f"{id}-{pick}", points, role))
         names.append((f"{id}-{pick}", points[-1][1], words, role))
+    now_s = getattr(r.now, picks[0][0])
+    if now_s > y.hi * 1.001:  # the axis ends before it
+        here = (
+            x(r.rate) + (22 if r.rate < MOST_RATE / 2 else -22),
+            "start" if r.rate < MOST_RATE / 2 else "end",
+        )
+        words = f"↑ {units.seconds(now_s)}"
+        marks.append(
+            text(f"{id}-above", here[0], at.y + 14, words, "hot", "small", here[1], True, on="ground")
+        )
     return marks + _named(at, names)
 
 
@@ -187,11 +198,18 @@ def _takeaway(r: Result) -> str:
 def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
     first_at, gap_at, bar_at, height = PLACES[width == WIDE]
     first_y = log(LEAST_S, MOST_S, first_at.bottom, first_at.y)
-    gap_y = linear(0, MOST_GAP_S, gap_at.bottom, gap_at.y)
-    first = figure("first token, 99 of 100 within", r.now.first_p99_s, units.seconds, "hot")
-    gap = figure("between tokens, 99 of 100 within", r.now.gap_p99_s, units.seconds)
-    good = figure(f"in time, of {r.rate} per second", r.now.in_time_s, units.number, "useful", "rate")
-    most = figure("at most, per second", r.limit_s, units.number, term="limit")
+    gap_y = log(LEAST_GAP_S, MOST_GAP_S, gap_at.bottom, gap_at.y)
+    first = figure(
+        "until the first token, for 99 of 100",
+        r.now.first_p99_s,
+        lambda s: units.with_unit(s, "s"),  # as the prediction asks for it
+        "useful" if r.now.first_p99_s <= cost.FIRST_TOKEN_S else "hot",
+    )
+    gap = figure("between tokens, for 99 of 100", r.now.gap_p99_s, units.seconds)
+    good = figure(
+        f"requests in time, of {r.rate} per second", r.now.in_time_s, units.number, "useful", "rate"
+    )
+    most = figure("requests answered per second, at most", r.limit_s, units.number, term="limit")
     marks = _chart(
         r,
         "first",
@@ -210,7 +228,7 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
         "Time between two tokens",
         (("gap_p99_s", "hot", "99 of 100"), ("gap_p50_s", "primary", "median")),
         cost.BETWEEN_S,
-        (0, 0.1, 0.2),
+        (0.01, 0.1),
     )
     whole = f"{units.count(r.chunk)}" if r.chunk else "a whole prompt"
     piece = f"{{chunk:{units.count(r.chunk)}}} / {units.count(r.prompt)}" if r.chunk else "{chunk:1}"
@@ -246,7 +264,7 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
         ),
         height=height,
         width=width,
-        legend=(("useful", "in time"), ("hot", "late, or the slowest")),
+        legend=(("useful", "in time"), ("hot", "late, or the slowest of 100")),
         formula=(
             (
                 f"{{limit}} = min({{batch}} / answer, {share}) / step",

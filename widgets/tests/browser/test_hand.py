@@ -62,15 +62,13 @@ def test_a_control_reached_by_a_key_keeps_the_focus_while_its_place_is_laid_out(
 
 
 def test_a_knob_says_its_name_until_the_reader_does_something(bare):
-    page = bare([(SINK, {}), (find("tile_walk"), {})])
+    page = bare([(SINK, {}), (find("speculative_decoding"), {})])
     expect(page.locator(".tbt").first.locator(".tbt-name")).to_have_text("Count, Size")
     grip(page, "Size").press("ArrowUp")
     expect(page.locator(".tbt").first.locator(".tbt-name")).to_have_count(0)
     names = page.locator(".tbt").last.locator(".tbt-name")
     page.locator(".tbt").last.scroll_into_view_if_needed()
-    knobs = {mark["id"] for mark in scene_marks("tile_walk") if mark["t"] == "handle"}
-    expect(names).not_to_have_count(0)
-    assert names.count() <= len(knobs)
+    expect(names).to_have_text("Guesses a round")
 
 
 COVERED = """() => [...document.querySelectorAll('.tbt-stage')].flatMap(stage => {
