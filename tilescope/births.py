@@ -111,7 +111,7 @@ def finding(call: Call, birth: Birth, names: dict[str, str]) -> Finding:
     operands = [f"{names[name]} = {value}" if names.get(name) else value for name, value in birth.operands]
     where = f"lane {birth.lane[0] if len(birth.lane) == 1 else birth.lane} of " if birth.lane else ""
     made = f"{birth.operation}({', '.join(operands)})"
-    message = f"{made} makes {NAMES[birth.kind]} in {where}program {ids(program)}"
+    message = f"{made} makes {NAMES[birth.kind]} in {where}program {ids(program, call.grid)}"
     more = f", and in {birth.lanes - 1:,} more lane{'s' * (birth.lanes > 2)}" if birth.lanes > 1 else ""
     return Finding(
         birth.kind,

@@ -182,7 +182,7 @@ def of_races(again: Again, report: Report) -> list[Finding]:
     for race in report.races:
         make = of_atomics if race["how"] == FLOAT_ADDS else of_race
         element = element_of(stored[race["tensor"]], race["element"])
-        found.append(make(call.kernel, call.file, race, witness.other(race, call.grid), element))
+        found.append(make(call, race, witness.other(race, call.grid), element))
     return found
 
 
@@ -204,7 +204,7 @@ def of_masks(again: Again, report: Report, lines: Lines) -> list[Finding]:
         witness = Witness(places, row["line"])
         again(watcher=witness)
         programs = [p for place in sorted(places) for p in witness.writers(*place, call.grid)]
-        found.append(of_mask(call.kernel, call.file, row, tensor, programs or witness.masked(call.grid)))
+        found.append(of_mask(call, row, tensor, programs or witness.masked(call.grid)))
     return found
 
 

@@ -11,11 +11,12 @@ from importlib import import_module
 from pathlib import Path
 
 from . import __version__
-from .asked import ON_REQUEST
+from .asked import ON_REQUEST, SECONDS
 from .findings import Finding
 from .saved import BadFile, load, save
 from .versions import hindrance as hindrance_here
 
+INTERRUPTED = 130  # the exit code of what Ctrl-C ends
 WANTS_A_GPU = ("not compiled with CUDA", "No CUDA GPUs", "Found no NVIDIA driver", "NoDevice")
 NO_GPU = (
     "something asked for a GPU. Make tensors on the CPU, leave timing out, and import a library that looks for a "
@@ -74,7 +75,7 @@ def main(arguments: list[str] | None = None) -> int:
     if step:
         told = step_through(stepping, asked)
         code = code or told
-    return 1 if seen.errors else code
+    return 1 if seen.errors and code != INTERRUPTED else code
 
 
 def step_through(stepping, asked) -> int:
@@ -137,11 +138,11 @@ def watched(asked, stepping=None):
 
     wanted, looks = {name: getattr(asked, name) for name in ON_REQUEST}, [stepping] if stepping else []
     if not runs_pytest(asked):
-        return watch(*looks, **wanted)
+        return watch(*looks, seconds=asked.seconds, **wanted)
     given = [f"--tilescope-{name.replace('_', '-')}" for name, wants in wanted.items() if wants]
     quiet = ["-W", "ignore:Module already imported so cannot be rewritten:pytest.PytestAssertRewriteWarning"]
     asked.args = ["-p", "tilescope.pytest_plugin", "--tilescope", *quiet, *given, *asked.args]
-    return collect(*looks, **wanted)
+    return collect(*looks, seconds=asked.seconds, **wanted)
 
 
 def runs_pytest(asked) -> bool:
@@ -223,6 +224,12 @@ def parser(step: bool = False) -> argparse.ArgumentParser:
     made.add_argument(
         "--json", metavar="FILE", help="also write the findings there, or to standard output with -"
     )
+    made.add_argument(
+        "--seconds",
+        metavar="S",
+        type=float,
+        help=f"of processor time that a launch may take, {SECONDS:g} if not said",
+    )
     made.add_argument("--lines", action="store_true", help="print the bytes that each source line moves")
     for name, what in ON_REQUEST.items():
         made.add_argument(f"--{name.replace('_', '-')}", action="store_true", help=what)
@@ -246,6 +253,10 @@ def run(asked) -> int:
             runpy.run_path(asked.target, run_name="__main__")
     except SystemExit as end:
         return code_of(end)
+    except KeyboardInterrupt as stop:
+        told = getattr(stop, "__notes__", [])  # where the kernel was that ran
+        print(f"\ntilescope: {told[0]}" if told else traceback.format_exc(), file=sys.stderr)
+        return INTERRUPTED
     except Exception as error:
         traceback.print_exc()
         if any(words in str(error) for words in WANTS_A_GPU):

@@ -47,7 +47,7 @@ def view(*kinds: str) -> str:
 
 
 def title(recording: Recording) -> str:
-    return f"{recording.kernel}, program {ids(recording.ids)}"
+    return f"{recording.kernel}, program {ids(recording.ids, recording.grid)}"
 
 
 def spec(recording: Recording, controls: list | None = None, start: dict | None = None) -> dict:
@@ -56,7 +56,7 @@ def spec(recording: Recording, controls: list | None = None, start: dict | None 
     return {
         "id": "tilescope.step",
         "title": f"{title(recording)} of a grid {x} × {y} × {z}",
-        "question": f"What does program {ids(recording.ids)} of {recording.kernel} do?",
+        "question": f"What does program {ids(recording.ids, recording.grid)} of {recording.kernel} do?",
         "controls": controls or [],
         "presets": [],
         "start": start or {},

@@ -350,7 +350,7 @@ class Drawn:
             line = finding["other_line"] if one == 0 else finding["line"]
             to, foot, half = self.hot_at[key], height + 34, min(self.look.width - x, 320) / 2
             for at, (program, where) in enumerate(((self.recording.ids, self.step.line), (other, line))):
-                name = f"program {ids(program)}" + f", line {where}" * bool(where)
+                name = f"program {ids(program, self.recording.grid)}" + f", line {where}" * bool(where)
                 left = x + half * at
                 self.marks.append(rect(f"racer{at}", left, foot, half - 8, 26, "idle", finding["message"]))
                 label = text(

@@ -9,7 +9,7 @@ from . import launcher
 from .asked import SEEING
 from .call import Call
 from .checking import Checked
-from .findings import Finding
+from .findings import Finding, of_refusal
 from .lines import Line
 from .machine.tree import BadIR
 
@@ -47,8 +47,10 @@ class Seen:
         overflow: bool = False,
         nan: bool = False,
         atomics: bool = False,
+        seconds: float | None = None,
     ):
         self.all_configs, self.overflow, self.nan, self.atomics = all_configs, overflow, nan, atomics
+        self.seconds = seconds  # of processor time that a launch may take
         self.looks = looks  # more looks at each launch, each with `wants` and `look`
         self.launches, self.findings = 0, []
         self.bytes: dict[str, Bytes] = defaultdict(Bytes)  # by the parameter's name
@@ -69,7 +71,6 @@ class Seen:
         return [finding for finding in self.findings if finding.severity == "error"]
 
     def take(self, call: Call, checked: Checked) -> None:
-        self.launches += 1
         self.note(checked.findings)
         for (number, kind), row in checked.lines.rows.items():
             key = (row.file, number, kind, row.kernel)
@@ -82,7 +83,7 @@ class Seen:
     def refused(self, kernel: str, file: str, error: BadIR) -> None:
         """Notes a launch that could not even begin."""
         self.launches += 1
-        self.note([Finding("not run", str(error), kernel, file, error.line or None)])
+        self.note([of_refusal(kernel, file, error)])
 
     def note(self, findings: list[Finding]) -> None:
         """Keep each mistake once. A later launch that repeats it adds to its `times`."""
@@ -98,10 +99,11 @@ class Seen:
 
 
 @contextmanager
-def watch(*looks, program: int | tuple[int, ...] | None = None, **asked: bool) -> Iterator[Seen]:
+def watch(*looks, program: int | tuple[int, ...] | None = None, **asked) -> Iterator[Seen]:
     """Checks every launch inside, and collects findings instead of raising them. Installs the launcher for good.
 
-    Some checks are made only on request: all_configs, overflow, nan, atomics. With `program`, that program's
+    Some checks are made only on request: all_configs, overflow, nan, atomics. A launch may take `seconds` of
+    processor time. With `program`, that program's
     steps are kept as `seen.recording`. `looks` are further checks of this kind.
     """
     launcher.install()
@@ -114,7 +116,7 @@ def watch(*looks, program: int | tuple[int, ...] | None = None, **asked: bool) -
 
 
 @contextmanager
-def collect(*looks, **asked: bool) -> Iterator[Seen]:
+def collect(*looks, **asked) -> Iterator[Seen]:
     """Collects the findings of launches that another watch checks."""
     seen = Seen(*looks, **asked)
     SEEING.append(seen)

@@ -182,7 +182,7 @@ def test_lanes_that_leave_a_tensor_are_marked():
     steps = Steps(seen.recording)
     assert seen.recording.ids == [3, 0, 0] and opening(steps) == len(steps) - 1
     shown = scene(steps, len(steps) - 1)
-    assert shown["warning"] == "Load outside x: program 3 reached element i = 100 of x, which has 100."
+    assert shown["warning"] == "Load outside x: program 3 reached element 100 of x, which has 100."
     hot = [mark["id"] for mark in shown["marks"] if mark.get("pick") and mark["role"] == "hot"]
     assert hot[0] == "l0-4" and len(hot) == 28  # lanes 4 to 31
 
@@ -279,7 +279,7 @@ def test_the_command_steps_saves_and_opens(tmp_path):
 
 def test_an_installed_launch_still_raises():
     """The recorder is not there where nobody watches."""
-    with pytest.raises(LaunchError, match="write after"):
+    with pytest.raises(LaunchError, match="program 0 writes out.0., program 3 reads it at line"):
         total[(4,)](torch.ones(1000), torch.zeros(1), 1000, B=256)
 
 
