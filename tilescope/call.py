@@ -13,6 +13,7 @@ from tilescope.machine.tree import Module
 
 from .arrays import View, is_tensor, view_of
 from .asked import seconds
+from .sources import place_of
 
 WAVE = 16
 ALIGNMENT = 128  # bytes, up to which addresses are as they are in memory
@@ -43,7 +44,7 @@ class Call:
         """Say that the launch takes long, and where it is."""
         most = f"it may take {seconds():g} s of processor time (--seconds)"
         words = f"{self.kernel} has run for {passed:.0f} s and is here; {most}"
-        print(f"tilescope: {self.file}:{line}: {words}", file=sys.stderr, flush=True)
+        print(f"tilescope: {place_of(self.file, line)}: {words}", file=sys.stderr, flush=True)
 
     def run(self, tensors: "Tensors", module: Module | None = None, **more):
         arguments = [pair for _, value, type in self.given for pair in tensors.arguments(value, type)]

@@ -104,9 +104,13 @@ def check(
         *of_masks(again, report, lines),
         *of_arguments(call),
     ]
-    if overflow and again.possible(report):
-        for row in overflows(call.module, lambda probe: again(probe=probe)):
-            findings.append(of_error(call.kernel, call.file, row))
+    told = [f for f in findings if f.kind in ("bounds", "neighbour", "overflow")]
+    if (overflow or told) and again.possible(report):
+        rows = overflows(call.module, lambda probe: again(probe=probe))
+        if overflow:
+            findings += [of_error(call.kernel, call.file, row) for row in rows]
+        else:
+            explained(told, rows)
     if nan:
         findings += births(again)
     for finding in findings:
@@ -145,6 +149,17 @@ class Again:
         self.kept.end()
 
 
+def explained(findings: list[Finding], rows: list[dict]) -> None:
+    """Add to accesses outside their tensor, and to Triton's own assertions, the overflow that led there."""
+    for finding in findings:
+        for row in rows:
+            if (finding.line, finding.access) in row["reaches"]:
+                finding.message += f"; int32 overflows at line {row['line']}, where {row['what']}"
+                break
+            if finding.kind == "overflow" and finding.line == row["line"]:
+                finding.message += f", where {row['what']}"
+
+
 def strays_of(report: Report) -> list[dict]:
     return [mistake for mistake in report.mistakes if mistake["kind"] == "OutOfBounds"]
 
@@ -152,8 +167,9 @@ def strays_of(report: Report) -> list[dict]:
 def neighbours(call: Call, near: list[dict], report: Report) -> list[Finding]:
     """Return the accesses that leave a view but stay in its memory.
     An access that leaves both needs only one finding."""
-    outside = {stray["line"] for stray in strays_of(report)}
-    found = [of_error(call.kernel, call.file, stray) for stray in near if stray["line"] not in outside]
+    outside = {(stray["line"], stray["access"]) for stray in strays_of(report)}
+    near = [stray for stray in near if (stray["line"], stray["access"]) not in outside]
+    found = [of_error(call.kernel, call.file, stray) for stray in near]
     for finding in found:
         finding.kind = "neighbour"
     return found

@@ -14,6 +14,7 @@ from . import __version__
 from .asked import ON_REQUEST, SECONDS
 from .findings import Finding
 from .saved import BadFile, load, save
+from .sources import place_of
 from .versions import hindrance as hindrance_here
 
 INTERRUPTED = 130  # the exit code of what Ctrl-C ends
@@ -237,7 +238,8 @@ def parser(step: bool = False) -> argparse.ArgumentParser:
     made.add_argument("--import", dest="first", metavar="NAME", action="append", default=[], help=early)
     made.add_argument("-m", dest="module", action="store_true", help="run a module, as python -m does")
     made.add_argument("target", metavar="script.py", help="a script, or with -m a module")
-    made.add_argument("args", nargs=argparse.REMAINDER, help="the script's own arguments")
+    args = made.add_argument("args", nargs=argparse.REMAINDER, help="the script's own arguments")
+    args.required = False  # or a missing script would be told as "script.py, args"
     return made
 
 
@@ -322,6 +324,6 @@ def table(lines) -> str:
     for row in lines:
         rows.append(
             f"{row.line:6} {row.kind:6} {row.requested:14,} {row.fetched:14,} {row.useful:7.0%} "
-            f"{row.masked_off:11.1%}  {row.kernel} ({Path(row.file).name})"
+            f"{row.masked_off:11.1%}  {row.kernel} ({place_of(row.file, None)})"
         )
     return "\n".join(rows)

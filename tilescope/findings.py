@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, field
 
 from .machine.bounds import ids
 from .machine.tree import BadIR
+from .sources import place_of
 
 ERRORS = {
     "bounds": "an access outside its tensor",
@@ -49,8 +50,11 @@ class Finding:
     other_line: int | None = None  # for a race, the line of the second program
     outputs: list[str] = field(default_factory=list)  # for a mask, the tensors that change
     times: int = 1
-    lane: list[int] = field(default_factory=list)  # for a birth, the index in the block
+    lane: list[int] = field(
+        default_factory=list
+    )  # of an access outside or of a birth, the index in the block
     operands: list[str] = field(default_factory=list)  # of a birth, in words
+    access: str = ""  # of an access outside, "load", "store" or "atomic"
 
     @property
     def severity(self) -> str:
@@ -58,14 +62,14 @@ class Finding:
 
     @property
     def place(self) -> str:
-        return f"{self.file}:{self.line}" if self.line else self.file
+        return place_of(self.file, self.line)
 
     def same_as(self, other: "Finding") -> bool:
         """Return whether both are one mistake, met in different launches or programs."""
         return self._key() == other._key()
 
     def _key(self) -> tuple:
-        key = (self.kind, self.kernel, self.file, self.line, self.other_line, self.tensor)
+        key = (self.kind, self.kernel, self.file, self.line, self.other_line, self.tensor, self.access)
         return key if self.line else (*key, self.message)
 
     def as_dict(self) -> dict:
@@ -95,6 +99,8 @@ def of_error(kernel: str, file: str, error: dict) -> Finding:
         error.get("tensor", ""),
         programs,
         error.get("element"),
+        lane=error.get("lane") or [],
+        access=error.get("access", ""),
     )
 
 

@@ -24,6 +24,7 @@ from tilescope.machine.read import read
 from tilescope.machine.storage import Kept, Storage
 from tilescope.machine.tree import BadIR
 from tilescope.machine.verify import verify
+from tilescope.sources import place_of
 from tilescope.tuning import CONFIGS, tuned
 from tilescope.versions import hold_triton
 
@@ -206,6 +207,9 @@ def lowered(kernel: JITFunction, signature, constants, attributes, options):
 def tell_prints(call: Call, report) -> None:
     """Print what the kernel printed, program by program."""
     for row in report.prints:
-        print(f"{call.file}:{row['line']}: program {ids(row['program'], call.grid)}: {row['text']}")
+        where = place_of(call.file, row["line"])
+        print(f"{where}: program {ids(row['program'], call.grid)}: {row['text']}")
     if report.prints_left_out:
-        print(f"{call.file}: {call.kernel} printed {report.prints_left_out:,} more lines, of later programs")
+        print(
+            f"{place_of(call.file, None)}: {call.kernel} printed {report.prints_left_out:,} more lines, left out here"
+        )

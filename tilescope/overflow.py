@@ -135,7 +135,8 @@ def overflowed(op: Op, a: np.ndarray, b: np.ndarray, result: np.ndarray) -> np.n
 
 
 def overflows(module: Module, again) -> list[dict]:
-    """Return the overflows that reach an active lane's address: line, program, message.
+    """Return the overflows that reach an active lane's address: line, program, message, and with `reaches`
+    the accesses, by line and kind.
     `again(probe)` repeats the launch."""
     first = Overflows(module)
     again(first)
@@ -143,6 +144,9 @@ def overflows(module: Module, again) -> list[dict]:
     for line, row in first.found.items():
         other = Overflows(module, line)
         again(other)
-        if other.addresses != first.addresses:
+        before, after = first.addresses, other.addresses
+        changed = {place for place in before | after if before.get(place) != after.get(place)}
+        if changed:
+            row |= {"what": row["message"].partition(": ")[2], "reaches": changed}
             found.append({"kind": "Overflow", "stage": "kernel", "line": line, **row})
     return found

@@ -72,9 +72,9 @@ def code(recording: Recording) -> list[dict]:
     """The kernel's source, and what it became, each line with the line of the source that it comes from."""
     file = Path(recording.file)
     label = "This cell" if file.parent.name.startswith("ipykernel") else file.name
-    numbers = [recording.first_line + at for at in range(len(recording.source))]
+    numbers, lines = zip(*recording.listing, strict=True) if recording.listing else ((), ())
     return [
-        {"label": label, "lines": recording.source, "of": numbers},
+        {"label": label, "lines": list(lines), "of": list(numbers)},
         *recording.texts,
     ]
 
@@ -143,7 +143,7 @@ def still(steps: Steps, uid: str = "tilescope") -> str:
     lines = "".join(
         f'<li data-line="{number}"{" aria-current=step" * (number == shown["line"])}>'
         f'<span class="tbt-number">{number}</span><code>{escape(line)}</code></li>'
-        for number, line in enumerate(recording.source, recording.first_line)
+        for number, line in recording.listing
     )
     head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in shown["table"]["header"])
     rows = "".join(

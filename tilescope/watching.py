@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from . import launcher
-from .asked import SEEING
+from .asked import ON_REQUEST, SEEING
 from .call import Call
 from .checking import Checked
 from .findings import Finding, of_refusal
@@ -106,6 +106,10 @@ def watch(*looks, program: int | tuple[int, ...] | None = None, **asked) -> Iter
     processor time. With `program`, that program's
     steps are kept as `seen.recording`. `looks` are further checks of this kind.
     """
+    if unknown := asked.keys() - {*ON_REQUEST, "seconds"}:
+        raise TypeError(
+            f"watch takes program, seconds, {', '.join(ON_REQUEST)}, got {', '.join(sorted(unknown))}"
+        )
     launcher.install()
     if program is not None:
         from .stepping import Stepping, Wanted

@@ -96,15 +96,16 @@ def outside(kind: str, tensor: Storage, address: np.ndarray, bad: np.ndarray, ro
     row = int(row_of[lane])
     program, steps, corner = frame.place(row), {}, {}
     element = (int(address[lane]) - tensor.base) // tensor.itemsize
-    along = None
+    along, pointer = None, tile(row)
+    mine = np.argwhere(pointer == address[lane])
     if not bad[row_of == row].all():
-        pointer = tile(row)
         steps = steps_of(tensor, pointer)
         begins = (int(pointer.reshape(-1)[0]) - tensor.base) // tensor.itemsize
-        corner, mine = decoded(tensor, begins), np.argwhere(pointer == address[lane])
+        corner = decoded(tensor, begins)
         if len(mine) == 1 and 0 <= begins < tensor.extent:
             along = by_place_in_tile(tensor, corner, tuple(mine[0]), steps)
     facts = {"tensor": tensor.name, "program": program, "element": element, "extent": tensor.extent}
+    facts |= {"access": kind, "lane": mine[0].tolist() if len(mine) else []}
     if along is None and tensor.extent:
         along = beyond(tensor, element, set(steps.values()))
     if along is not None:
@@ -132,4 +133,4 @@ def nowhere(kind: str, program: list, grid: tuple, line: int) -> KernelError:
     message = (
         f"{kind} outside every tensor: program {ids(program, grid)} followed a pointer that leads to none"
     )
-    return KernelError("OutOfBounds", message, line, program=program)
+    return KernelError("OutOfBounds", message, line, program=program, access=kind)

@@ -17,6 +17,7 @@ from tilescope.machine import limits
 from tilescope.watching import watch
 
 FILE, ROOT = __file__, Path(__file__).parents[2]
+NEAR = os.path.relpath(FILE)
 
 
 @triton.jit
@@ -54,7 +55,7 @@ def test_a_kernels_prints_come_out_program_by_program(capsys, way):
         chatty[(1, 2)](torch.tensor([1, -2]), 1)
     first, second = line_of(chatty, "device_print"), line_of(chatty, 'print("x')
     each = [
-        f"{FILE}:{line}: program (0, {p}): {text}"
+        f"{NEAR}:{line}: program (0, {p}): {text}"
         for p in range(2)
         for line, text in ((first, "turn: 0"), (second, "x: [ 1 -2]"))
     ]
@@ -67,7 +68,7 @@ def test_prints_beyond_the_limit_are_counted_and_the_first_programs_keep_theirs(
     *lines, last = capsys.readouterr().out.splitlines()
     programs = [int(line.split("program ")[1].split(":")[0]) for line in lines]
     assert programs == [p for p in range(10) for _ in range(20)]
-    assert last == f"{FILE}: chatty printed 1,080 more lines, of later programs"
+    assert last == f"{NEAR}: chatty printed 1,080 more lines, left out here"
 
 
 @pytest.mark.parametrize("waits", [False, True])
@@ -77,7 +78,7 @@ def test_a_run_that_is_long_says_where_it_is_and_ends_at_its_limit(capsys, monke
         endless[(2,)](torch.zeros(2, dtype=torch.int32), torch.zeros(1, dtype=torch.int32), WAITS=waits)
     said = capsys.readouterr().err.splitlines()
     assert 2 <= len(said) <= 8  # not every look at the clock is a line
-    assert all(line.startswith(f"tilescope: {FILE}:") and "endless has run for" in line for line in said)
+    assert all(line.startswith(f"tilescope: {NEAR}:") and "endless has run for" in line for line in said)
     assert "it may take 0.3 s of processor time (--seconds)" in said[0]
     assert "need more than 0.3 s of processor time" in seen.findings[0].message
 
@@ -126,6 +127,58 @@ def test_ctrl_c_tells_where_the_kernel_was(tmp_path, waits):
 
 
 @triton.jit
+def doubled(x, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(x + i, tl.load(x + i) * 2)
+
+
+@triton.jit
+def far(x, out, stride):
+    row = tl.program_id(0) + 70000
+    tl.store(out, tl.load(x + row * stride))
+
+
+@triton.jit
+def held(x, B: tl.constexpr):
+    v = tl.load(x + tl.program_id(0) * B + tl.arange(0, B))
+    tl.device_assert(v >= 0, "negative")
+
+
+def test_a_load_and_a_store_of_one_line_are_two_findings():
+    with watch() as seen:
+        doubled[(2,)](torch.ones(40), 40, B=32)
+    assert [(f.kind, f.access, f.lane) for f in seen.findings] == [
+        ("bounds", "load", [8]),
+        ("bounds", "store", [8]),
+    ]
+
+
+def test_an_address_that_overflowed_says_so_without_being_asked():
+    with watch() as seen:
+        far[(1,)](torch.ones(4), torch.zeros(1), 40000)
+    line = line_of(far, "row * stride")
+    assert seen.findings[0].message.endswith(
+        f"; int32 overflows at line {line}, where 70000 * 40000 is kept as -1494967296"
+    )
+    with watch() as seen:
+        far[(1,)](torch.ones(4), torch.zeros(1), 4)
+    assert "overflow" not in seen.findings[0].message
+
+
+def test_an_assertion_names_its_program_and_lane():
+    x = torch.arange(64)
+    x[37] = -3
+    with watch() as seen:
+        held[(2, 2)](x.repeat(2), B=32, debug=True)
+    assert seen.findings[0].message == "an assertion does not hold in lane 5 of program (1, 0): negative"
+
+
+def test_a_wrong_word_for_a_watch_is_named():
+    with pytest.raises(TypeError, match="watch takes program, seconds, .*, got foo"), watch(foo=1):
+        pass
+
+
+@triton.jit
 def counted(x, out):
     tl.store(out, tl.load(out) + tl.load(x + tl.program_id(0)))
 
@@ -140,6 +193,6 @@ def test_an_installed_launch_names_what_a_watch_names():
     one, other = seen.findings[0], caught.value.findings[0]
     assert other.same_as(one) and other.message == one.message
     assert str(caught.value).startswith(
-        f"{FILE}:{one.line}: race in counted: program 0 writes out[0], program 3"
+        f"{NEAR}:{one.line}: race in counted: program 0 writes out[0], program 3"
     )
     assert replace(other, times=1).as_dict() == one.as_dict()
