@@ -89,13 +89,13 @@ def check(
     lines, tensors = Lines(call.kernel, call.file), call.tensors(False, remembers)
     kept, near = Kept(tensors.stored), []
     how = {"goes_on": True, "repeatable": atomics}
-    report = call.run(tensors, counting="full", watcher=lines, **how)
+    report = call.run(tensors, counting="full", watcher=lines, launch=lines.launch, **how)
     if strays_of(report) and call.has_views():
         near = strays_of(report)
         kept.back()
         lines, tensors = Lines(call.kernel, call.file), call.tensors(True, remembers)
         kept = Kept(tensors.stored)
-        report = call.run(tensors, counting="full", watcher=lines, **how)
+        report = call.run(tensors, counting="full", watcher=lines, launch=lines.launch, **how)
     again = Again(call, tensors, kept, how)
     findings = [
         *neighbours(call, near, report),

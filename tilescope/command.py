@@ -6,11 +6,11 @@ import json
 import runpy
 import sys
 import traceback
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib import import_module
 from pathlib import Path
 
-from . import __version__
+from . import __version__, floors
 from .asked import ON_REQUEST, SECONDS
 from .findings import Finding
 from .saved import BadFile, load, save
@@ -62,7 +62,7 @@ def main(arguments: list[str] | None = None) -> int:
     ):
         code = run(asked)
     if asked.lines:
-        print(table(seen.lines), file=sys.stderr)
+        print(table(seen), file=sys.stderr)
     print(summary(seen), file=sys.stderr)
     if asked.json:
         text = json.dumps(as_dict(seen), indent=2)
@@ -231,7 +231,7 @@ def parser(step: bool = False) -> argparse.ArgumentParser:
         type=float,
         help=f"of processor time that a launch may take, {SECONDS:g} if not said",
     )
-    made.add_argument("--lines", action="store_true", help="print the bytes that each source line moves")
+    made.add_argument("--lines", action="store_true", help="print what each source line moves and computes")
     for name, what in ON_REQUEST.items():
         made.add_argument(f"--{name.replace('_', '-')}", action="store_true", help=what)
     early = "import a library before Triton is told of a GPU; for one that looks for it while it is imported"
@@ -300,6 +300,17 @@ def as_dict(seen) -> dict:
             }
             for row in seen.lines
         ],
+        "work": [asdict(row) for row in seen.work],
+        "bytes": {name: asdict(moved) for name, moved in seen.bytes.items()},
+        "kernels": {
+            name: {
+                "launches": kernel.launches,
+                "floor": kernel.floor,
+                "limit": kernel.limit,
+                "seconds": kernel.seconds,
+            }
+            for name, kernel in seen.kernels.items()
+        },
     }
 
 
@@ -318,12 +329,24 @@ def counted(count: int, one: str, many: str) -> str:
     return f"{count:,} {one if count == 1 else many}"
 
 
-def table(lines) -> str:
-    """Return a table of the bytes that each source line moves, with its kernel."""
+def table(seen) -> str:
+    """Return tables of what each source line moves and computes, of each tensor's bytes, and each kernel's least time."""
     rows = [f"{'line':>6} {'':6} {'requested':>14} {'fetched':>14} {'useful':>7} {'masked off':>11}  kernel"]
-    for row in lines:
+    for row in seen.lines:
         rows.append(
             f"{row.line:6} {row.kind:6} {row.requested:14,} {row.fetched:14,} {row.useful:7.0%} "
             f"{row.masked_off:11.1%}  {row.kernel} ({place_of(row.file, None)})"
         )
-    return "\n".join(rows)
+    rows += ["", f"{'line':>6} {'':6} {'operations':>14} {'FLOP of dots':>14} {'':19}  kernel"]
+    for row in seen.work:
+        rows.append(
+            f"{row.line:6} {'':6} {row.operations:14,} {row.flops:14,} {'':19}  {row.kernel} "
+            f"({place_of(row.file, None)})"
+        )
+    rows += ["", f"{'':6} {'':6} {'requested':>14} {'distinct':>14} {'by wave':>19}  tensor"]
+    for name, moved in sorted(seen.bytes.items()):
+        for kind, counts in vars(moved).items():
+            if counts.requested:
+                bytes_of = f"{counts.requested:14,} {counts.unique:14,} {counts.wave:19,}"
+                rows.append(f"{'':6} {kind:6} {bytes_of}  {name}")
+    return "\n".join([*rows, "", *(floors.said(*pair) for pair in seen.kernels.items())])

@@ -172,7 +172,7 @@ def checked_cell(shell, line: str, cell: str) -> None:
     with watch(stepping, **wanted) as seen:
         shell.run_cell(cell)
     if asked.lines:
-        print(command.table(seen.lines))
+        print(command.table(seen))
     print(command.summary(seen))
     if asked.save:
         save(asked.save, command.as_dict(seen), seen.recording)

@@ -10,7 +10,8 @@ from .asked import ON_REQUEST, SEEING
 from .call import Call
 from .checking import Checked
 from .findings import Finding, of_refusal
-from .lines import Line
+from .floors import Kernel
+from .lines import Line, Work
 from .machine.tree import BadIR
 
 
@@ -20,11 +21,13 @@ class Moved:
 
     requested: int = 0
     fetched: int = 0  # of whole 32-byte sectors
+    wave: int = 0  # each byte once in every 16 programs
     unique: int = 0  # each byte once per launch
 
     def add(self, counts: dict) -> None:
         self.requested += counts["requested"]
         self.fetched += counts["sectors"]
+        self.wave += counts["wave"]
         self.unique += counts["unique"]
 
 
@@ -54,12 +57,19 @@ class Seen:
         self.looks = looks  # more looks at each launch, each with `wants` and `look`
         self.launches, self.findings = 0, []
         self.bytes: dict[str, Bytes] = defaultdict(Bytes)  # by the parameter's name
+        self.kernels: dict[str, Kernel] = defaultdict(Kernel)  # by name
         self._lines: dict[tuple, Line] = {}
+        self._work: dict[tuple, Work] = {}
 
     @property
     def lines(self) -> list[Line]:
         """One row for each line and kind of access, in the order of the source."""
         return [self._lines[key] for key in sorted(self._lines)]
+
+    @property
+    def work(self) -> list[Work]:
+        """One row for each line that computes, in the order of the source."""
+        return [self._work[key] for key in sorted(self._work)]
 
     @property
     def recording(self):
@@ -75,7 +85,11 @@ class Seen:
         for (number, kind), row in checked.lines.rows.items():
             key = (row.file, number, kind, row.kernel)
             self._lines.setdefault(key, Line(*key[:1], row.kernel, number, kind)).add(row)
+        for number, row in checked.lines.work().items():
+            key = (row.file, number, row.kernel)
+            self._work.setdefault(key, Work(row.file, row.kernel, number)).add(row)
         for launch in checked.report.launches:
+            self.kernels[call.kernel].add(launch)
             for tensor, kinds in launch.tensors.items():
                 for kind, counts in kinds.items():
                     getattr(self.bytes[tensor], kind).add(counts)
