@@ -1,6 +1,6 @@
 """Ask *own layout*, and say what each part is worth."""
 
-from grader.questions import Case, KernelQuestion, Part, Prepare, UpTo
+from grader.questions import Case, KernelQuestion, Part, Prepare, Speed, UpTo
 from grader.topics.quantization_layouts.own_layout import cases
 from grader.topics.quantization_layouts.own_layout.mistakes import MISTAKES
 from grader.topics.quantization_layouts.shared_kbit import (
@@ -44,7 +44,8 @@ QUESTION = KernelQuestion(
             "unpacking",
             1,
             "traffic",
-            asks=f"at most {cases.UNPACKING} operations on whole numbers a weight, those for addresses and masks among them, and at most {OPERATIONS} on floats beside `tl.dot`",
+            gpu="speed",
+            asks=f"without a GPU: at most {cases.UNPACKING} operations on whole numbers a weight, those for addresses and masks among them, and at most {OPERATIONS} on floats beside `tl.dot`. With one, at {{timed[N]:,}} × {{timed[K]:,}} with {{timed[BITS]}} bits and M = {{timed[M]}}: full points from {{full_speed}} of the speed of cuBLAS on the 16-bit weight, none below {{none_speed}}",
         ),
         Part(
             "compiled",
@@ -77,6 +78,7 @@ QUESTION = KernelQuestion(
     targets=(90, 80),
     instruction={80: "mma.sync"},
     most_spills=256,
+    speed=Speed("linear_in_16_bits", cases.TIMED, full=2.0, none=4.0, bound=cases.bound),
     where=f'{cases.LESSON}/c_packing.ipynb, "Packing: where the bits lie"',
     hints=(
         "Planes take one bit at a time. Which widths divide a word, and how can three bits be put together from such pieces, or five?",
