@@ -31,7 +31,7 @@ CALLS = {
     "tt.clampf": "tl.clamp",
     **{f"arith.{which}{kind}f": f"tl.{which}imum" for which in ("max", "min") for kind in ("num", "imum")},
 }
-WHOLE = ("tt.dot", "tt.reduce", "tt.scan", "tt.gather", "tt.histogram")  # a lane of theirs is made of many
+WHOLE = ("tt.dot", "tt.reduce", "tt.scan", "tt.histogram")  # a lane of theirs is made of many
 
 
 @dataclass

@@ -16,7 +16,10 @@ def place_of(file: str, line: int | None) -> str:
     cell = shell.compile.format_code_name(file) if shell is not None else None
     if cell is not None:
         return " ".join(cell) + f", line {line}" * bool(line)
-    near = os.path.relpath(file)
+    try:
+        near = os.path.relpath(file)
+    except (OSError, ValueError):  # no folder to be in, or another drive
+        near = ".."
     name = file if near.startswith("..") else near
     return f"{name}:{line}" if line else name
 

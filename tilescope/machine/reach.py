@@ -126,6 +126,7 @@ def stray(run, access: Access, tensor: Storage, address, bad, counts, pointer=No
 def misaligned(run, access: Access, tensor: Storage, bad: np.ndarray, counts) -> KernelError:
     message = f"{access.kind} of {access.size} bytes at an address of {tensor.name} that {access.size} does not divide"
     program = run.frame.place(int(np.repeat(np.arange(len(counts)), counts)[np.flatnonzero(bad)[0]]))
+    message += f", in program {bounds.ids(program, run.grid)}"
     return KernelError("Misaligned", message, access.line, tensor=tensor.name, program=program)
 
 
