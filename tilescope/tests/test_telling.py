@@ -135,7 +135,7 @@ def doubled(x, n, B: tl.constexpr):
 @triton.jit
 def far(x, out, stride):
     row = tl.program_id(0) + 70000
-    tl.store(out, tl.load(x + row * stride))
+    tl.store(out + 9, tl.load(x + row * stride))
 
 
 @triton.jit
@@ -157,9 +157,11 @@ def test_an_address_that_overflowed_says_so_without_being_asked():
     with watch() as seen:
         far[(1,)](torch.ones(4), torch.zeros(1), 40000)
     line = line_of(far, "row * stride")
-    assert seen.findings[0].message.endswith(
-        f"; int32 overflows at line {line}, where 70000 * 40000 is kept as -1494967296"
-    )
+    wanted = f"; int32 overflows at line {line}, where 70000 * 40000 is kept as -1494967296"
+    assert [(f.access, f.message.endswith(wanted)) for f in seen.findings] == [
+        ("load", True),
+        ("store", False),
+    ]
     with watch() as seen:
         far[(1,)](torch.ones(4), torch.zeros(1), 4)
     assert "overflow" not in seen.findings[0].message
