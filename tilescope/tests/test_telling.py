@@ -74,13 +74,13 @@ def test_prints_beyond_the_limit_are_counted_and_the_first_programs_keep_theirs(
 @pytest.mark.parametrize("waits", [False, True])
 def test_a_run_that_is_long_says_where_it_is_and_ends_at_its_limit(capsys, monkeypatch, waits):
     monkeypatch.setattr(limits, "LONG", 0.02)
-    with watch(seconds=0.3) as seen:
+    with watch(seconds=0.2) as seen:
         endless[(2,)](torch.zeros(2, dtype=torch.int32), torch.zeros(1, dtype=torch.int32), WAITS=waits)
     said = capsys.readouterr().err.splitlines()
-    assert 2 <= len(said) <= 8  # not every look at the clock is a line
+    assert 2 <= len(said) <= 16  # not every look at the clock is a line, also on a busy machine
     assert all(line.startswith(f"tilescope: {NEAR}:") and "endless has run for" in line for line in said)
-    assert "it may take 0.3 s of processor time (--seconds)" in said[0]
-    assert "need more than 0.3 s of processor time" in seen.findings[0].message
+    assert "it may take 0.2 s of processor time (--seconds)" in said[0]
+    assert "need more than 0.2 s of processor time" in seen.findings[0].message
 
 
 def interrupted(monkeypatch, **how) -> KeyboardInterrupt:
