@@ -335,13 +335,13 @@ def table(seen) -> str:
     for row in seen.lines:
         rows.append(
             f"{row.line:6} {row.kind:6} {row.requested:14,} {row.fetched:14,} {row.useful:7.0%} "
-            f"{row.masked_off:11.1%}  {row.kernel} ({place_of(row.file, None)})"
+            f"{row.masked_off:11.1%}  {row.kernel} ({Path(place_of(row.file, None)).name})"
         )
     rows += ["", f"{'line':>6} {'':6} {'operations':>14} {'FLOP of dots':>14} {'':19}  kernel"]
     for row in seen.work:
         rows.append(
             f"{row.line:6} {'':6} {row.operations:14,} {row.flops:14,} {'':19}  {row.kernel} "
-            f"({place_of(row.file, None)})"
+            f"({Path(place_of(row.file, None)).name})"
         )
     rows += ["", f"{'':6} {'':6} {'requested':>14} {'distinct':>14} {'by wave':>19}  tensor"]
     for name, moved in sorted(seen.bytes.items()):
