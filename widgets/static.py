@@ -9,8 +9,8 @@ from pathlib import Path
 from widgets.declare import Declaration
 from widgets.scene import TEXT_SIZES, Scene, plain
 
-# Roles whose fill has a texture, which tells them apart without colour where two fills meet (useful: in forced colours).
-TEXTURES = ("waste", "dropped", "memory", "secondary", "network", "overhead", "hot", "useful")
+# Roles whose fill has a texture, which tells them apart without colour where two fills meet.
+TEXTURES = ("waste", "dropped", "memory", "secondary", "network", "overhead", "hot")
 VIEW = Path(__file__).parents[1] / "view"  # the drawing code for a browser, which tilescope ships too
 
 
@@ -39,7 +39,9 @@ def svg(scene: Scene, uid: str = "tbt", kind: str = "tbt-scene") -> str:
     """Return the picture as SVG. Colours are there twice, as classes for scene.css and as light fills for pages
     without it."""
     colours = {role: light for role, (light, _) in palette().items()} | {"fade": "none"}
-    style = ";".join(f"--tbt-fill-{role}:url(#{uid}-{role})" for role in (*TEXTURES, "fade"))
+    style = ";".join(
+        f"--tbt-fill-{role}:url(#{uid}-{role})" for role in (*TEXTURES, "useful", "fade")
+    )  # useful: in forced colours
     head = f'<svg class="{kind}" viewBox="0 0 {scene.width} {scene.height}" role="img" style="{style}" '
     head += f'aria-label="{escape(scene.summary)}" xmlns="http://www.w3.org/2000/svg">'
     return head + defs().replace("{uid}", uid) + "".join(_element(m, colours) for m in scene.marks) + "</svg>"

@@ -297,7 +297,7 @@ def _journey(r: Result, at: Box) -> list[dict]:
         rect("hidden", at.x, at.y, max(0, cut - at.x), at.h, "useful", f"hidden: {units.seconds(hidden)}"),
         *about("shows", rest),
     ]
-    words, shows = f"{units.percent(r.hidden_share)} hidden", f"{units.seconds(r.exposed_s)} show"
+    words, shows = f"{_hidden(r)} hidden", f"{units.seconds(r.exposed_s)} show"
     inside = cut - at.x > text_width(words, bold=True) + 12
     ink, place = ("inverse", (at.x + 10, at.y + 20)) if inside else ("useful", (at.x, at.y + 48))
     marks.append(text("hidden-name", *place, words, ink, bold=True))
@@ -307,6 +307,13 @@ def _journey(r: Result, at: Box) -> list[dict]:
         where = {"x": at.right, "y": at.y + 48, "role": "waste", "anchor": "end"}
     marks.append(text("shown-name", s=shows, bold=True, **where))
     return marks
+
+
+def _hidden(r: Result) -> str:
+    """Return the hidden share. What rounds to all or to nothing, and isn't, says so."""
+    if r.exposed_s > 0 and r.hidden_share > 0.9995:
+        return "> 99.9%"
+    return units.percent(r.hidden_share) if r.hidden_share >= 0.0005 else "nothing"
 
 
 def _buckets(count: int) -> str:

@@ -351,10 +351,10 @@ def _takeaway(r: Result) -> str:
         return f"Busy is not useful: the counter says {busy}, but only {work} of the peak is work."
     if r.gpus <= NODE:
         return "Within one node there is no tax yet. Compare a fleet with this MFU."
-    tax = units.percent(r.seen_tax, 0)
-    return (
-        f"At {units.count(r.gpus)} GPUs scale costs {tax}. A stable tax is its price, a jump is a regression."
-    )
+    if r.seen_tax < 0.005:
+        return "Here the fleet adds next to nothing to a step, so scale costs nothing."
+    lost = units.percent(r.seen_tax, 0)
+    return f"At {units.count(r.gpus)} GPUs, {lost} of the work is lost. If that share jumps, something broke."
 
 
 def _formula(r: Result, tax: str) -> tuple[tuple[str, str], ...]:

@@ -200,16 +200,14 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
     first_y = log(LEAST_S, MOST_S, first_at.bottom, first_at.y)
     gap_y = log(LEAST_GAP_S, MOST_GAP_S, gap_at.bottom, gap_at.y)
     first = figure(
-        "until the first token, for 99 of 100",
+        "first token for 99 of 100",
         r.now.first_p99_s,
         lambda s: units.with_unit(s, "s"),  # as the prediction asks for it
         "useful" if r.now.first_p99_s <= cost.FIRST_TOKEN_S else "hot",
     )
-    gap = figure("between tokens, for 99 of 100", r.now.gap_p99_s, units.seconds)
-    good = figure(
-        f"requests in time, of {r.rate} per second", r.now.in_time_s, units.number, "useful", "rate"
-    )
-    most = figure("requests answered per second, at most", r.limit_s, units.number, term="limit")
+    gap = figure("between tokens for 99 of 100", r.now.gap_p99_s, units.seconds)
+    good = figure(f"of {r.rate} a second in time", r.now.in_time_s, units.number, "useful", "rate")
+    most = figure("a second can be answered", r.limit_s, units.number, term="limit")
     marks = _chart(
         r,
         "first",

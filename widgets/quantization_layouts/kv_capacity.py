@@ -327,7 +327,7 @@ def _warning(r: Result) -> str:
         if not s.requests:
             words = "with fewer bits too" if s is r.narrow else "in 16 bits"
             return (
-                f"Nothing fits {words}: the weights take {units.si_bytes(s.weight_bytes)} a GPU of "
+                f"Nothing fits {words}: the weights take {units.si_bytes(s.weight_bytes)} for a GPU that has "
                 f"{units.si_bytes(r.memory_bytes)}."
             )
     return ""

@@ -237,7 +237,7 @@ def _warning(r: Result) -> str:
 def _takeaway(r: Result) -> str:
     if r.eager.launches_s > r.work_s:
         return "The GPU waits for the CPU here, so a faster GPU would change almost nothing."
-    share = units.percent(r.overhead_share, 0)
+    share = units.percent(r.overhead_share, 0 if r.overhead_share >= 0.01 else 1)
     if r.try_graphs_first:
         return f"Captured in one graph, the same kernels would run this pass {units.times(r.graph.speedup)} as fast."
     return f"Launches take only {share} of the pass. Look at bytes and arithmetic first."
