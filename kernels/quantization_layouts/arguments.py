@@ -36,6 +36,11 @@ def check_layer(
     return x, out, _rows(x, w, offsets, most)
 
 
+def check_kind(w: Packed) -> None:
+    """Refuse FP4, whose powers of two only some kernels put back."""
+    must(w.kind != "fp4", "w", "int4 or a codebook", "FP4", "multiply it with direct() or ring()")
+
+
 def _out(x, n: int, out) -> torch.Tensor:
     shape = (x.shape[0], n)
     if out is None:

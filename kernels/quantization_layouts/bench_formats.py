@@ -74,13 +74,14 @@ def rows(device):
 
 
 def kernel_of(case, tile) -> str:
-    if case.form == "mxfp4":
-        return "k-bit, by the dispatcher"
+    if case.form in BLOCKS:
+        return "FP4 by its bits, by the dispatcher"
     if case.form == "w8a16" and case.m == 1:
         return "scalar GEMV"
     if case.form == "fp8" and case.m > 64 and torch.cuda.is_available():
-        c = hopper_fp8.pick(case.m, case.n, multiprocessors(torch.device("cuda")))
-        return f"ring of {c.consumers * c.rows} x {c.block_n}, {c.block_k} columns a step"
+        c, width = hopper_fp8.pick(case.m, case.n, case.k, multiprocessors(torch.device("cuda")))
+        shared = ", even shares" if width else ""
+        return f"ring of {c.consumers * c.rows} x {c.block_n}, {c.block_k} columns a step{shared}"
     return f"tiles of {tile.rows_n} x {tile.rows_m}, {tile.columns} columns a step"
 
 
@@ -191,7 +192,7 @@ def int8pack(inputs):
 
 
 OWN = {
-    "mxfp4": {"our kernel, as stored": as_stored},
+    **dict.fromkeys(BLOCKS, {"our kernel, as stored": as_stored}),
     "w8a8": {"torch._int_mm": int_mm},
     "fp8": {"torch._scaled_mm": scaled_mm},
     "w8a16": {"torch int8pack": int8pack},

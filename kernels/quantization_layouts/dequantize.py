@@ -52,6 +52,8 @@ def dequantize_kernel(
     high_ptr += expert * high_size
     code, top = codes_of(low_ptr, high_ptr, brick, column, K, 0, 1, 0, 1, W, RUN, BITS, True)
     w = numbers(code, top, book, filled, KIND, BITS, dtype)  # (1, W, 32, words, k / 8, row / 8, k % 2)
+    if KIND == "fp4":  # as in direct.py
+        w = w * tl.full([], 2.0**96, dtype)
     w = tl.reshape(w, (W, 8, 4, RUN // 16, 2, 2, 2))
     w = tl.reshape(tl.permute(w, 0, 5, 1, 3, 4, 2, 6), (ROWS, RUN)).to(tl.float32)
     offs_n = tl.arange(0, ROWS)
@@ -63,7 +65,10 @@ def dequantize_kernel(
             zero = of_groups(zero_ptr, at_scale, first, groups, GROUP, RUN).to(tl.float32)
         w = w - (zero + (MIDDLE - 8))
     scale = of_groups(scale_ptr, at_scale, first, groups, GROUP, RUN).to(tl.float32)
-    w = (w * scale).to(dtype)
+    w = w * scale
+    if KIND == "fp4":
+        w *= tl.load(book_ptr) * 2.0**-96
+    w = w.to(dtype)
     n = brick * 16 + offs_n
     k = column + tl.arange(0, RUN)
     at = out_ptr + expert * out_size + n[:, None].to(tl.int64) * stride_n + k[None, :].to(tl.int64) * stride_k

@@ -47,23 +47,25 @@ def takes(w: Packed) -> bool:
 def ring(x, w: Packed, out=None, config: Ring | None = None) -> torch.Tensor:
     """Compute out (rows, N) = x (rows, K) times the packed weight, with equally many rows for each expert."""
     x, out, each = check_layer(x, w, out, None, None)
-    must(w.bits == 4, "w", "of four bits", w.bits, "run it with stream or tile")
+    must(w.bits in (4, 8), "w", "of four bits, or int8", w.bits, "run it with stream or tile")
     if not out.numel():
         return out
-    c = config or pick(each)
+    c = config or pick(each, w)
     early = c.early and can_overlap(x.device)
     bricks = c.rows // 16
     tiles_n, tiles_m = -(-w.n // c.rows), -(-each // c.cols)
-    tiles, steps = w.experts * tiles_n * tiles_m, -(-w.k // STEP.value)
+    step = STEP.value * 4 // w.bits
+    tiles, steps = w.experts * tiles_n * tiles_m, -(-w.k // step)
     programs, even = shares(c, tiles, steps, multiprocessors(x.device))
     parts = torch.empty(2 * programs * c.rows * c.cols if even else 1, dtype=torch.float32, device=x.device)
     width = STEP.value // w.group * 16
-    scales = _rows(w.scales, [bricks, width])
+    words = _rows(w.words[0], [bricks, WORDS.value])
+    scales = words if w.kind == "int8" else _rows(w.scales, [bricks, width])
     ring_kernel[(programs,)](
-        _rows(w.words[0], [bricks, WORDS.value]),
+        words,
         scales,
         scales if w.zeros is None else _rows(w.zeros, [bricks, width]),
-        descriptor(x, [c.cols, STEP.value]),
+        descriptor(x, [c.cols, step]),
         out,
         parts,
         arrivals(x.device, tiles * c.consumers * c.pieces if even else 1),
@@ -75,7 +77,7 @@ def ring(x, w: Packed, out=None, config: Ring | None = None) -> torch.Tensor:
         tiles_m,
         each,
         w.n,
-        w.scales.shape[1],
+        w.words[0].shape[1],
         out.stride(0),
         CONSUMERS=c.consumers,
         STAGES=c.stages,
@@ -125,6 +127,18 @@ PICKS = {
 }
 
 
-def pick(rows: int) -> Ring:
-    """Choose by the rows of X alone. Calibration measures the alternatives."""
-    return next((c for most, c in PICKS.items() if rows <= most), Ring(128, 2, 2, 4))
+# The same of FP4, and of a small weight, whose tiles are too few for wide ones. H200, 2026-11-24
+OF_FP4 = PICKS | {64: Ring(64, stages=5)}
+OF_SMALL_FP4 = {
+    8: Ring(8, 2, stages=8, even=False),
+    16: Ring(16, 2, stages=8, even=False),
+    32: Ring(32, 2, stages=6, even=False),
+    64: Ring(64, 2, stages=6, even=False),
+}
+LARGE = 2**26  # weights
+
+
+def pick(rows: int, w: Packed | None = None) -> Ring:
+    """Choose by the rows of X, and for FP4 by the weight's size. Calibration measures the alternatives."""
+    picks = PICKS if w is None or w.kind != "fp4" else OF_FP4 if w.n * w.k >= LARGE else OF_SMALL_FP4
+    return next((c for most, c in picks.items() if rows <= most), Ring(128, 2, 2, 4))
