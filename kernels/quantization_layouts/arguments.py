@@ -37,8 +37,8 @@ def check_layer(
 
 
 def check_kind(w: Packed) -> None:
-    """Refuse FP4, whose powers of two only some kernels put back."""
-    must(w.kind != "fp4", "w", "int4 or a codebook", "FP4", "multiply it with direct() or ring()")
+    """Refuse FP4, whose powers of two only some kernels put back, and int8."""
+    must(w.kind in ("int4", "book"), "w", "int4 or a codebook", w.kind, "multiply it with dispatch.linear()")
 
 
 def _out(x, n: int, out) -> torch.Tensor:

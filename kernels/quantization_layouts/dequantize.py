@@ -75,6 +75,23 @@ def dequantize_kernel(
     tl.store(at, w, mask=(n < N)[:, None] & (k < K)[None, :])
 
 
+@triton.jit
+def int8_kernel(words_ptr, scale_ptr, out_ptr, N, K, vectors, stride_n, stride_k, V: tl.constexpr):
+    """A program unpacks 16 rows of V vectors of 32 columns, see packed.int8_words."""
+    brick = tl.program_id(1).to(tl.int64)
+    first = tl.program_id(0) * V
+    place = tl.arange(0, V * 128)
+    at = words_ptr + (brick * vectors + first) * 128 + place
+    w = tl.reshape(tl.load(at, mask=first + place // 128 < vectors, other=0), (V, 8, 4, 2, 2))
+    codes = tl.join(tl.join(w & 255, (w >> 16) & 255), tl.join((w >> 8) & 255, (w >> 24) & 255))
+    # vector, row, pair, piece, row / 8, k % 2, k / 8
+    rows = tl.reshape(tl.permute((codes ^ 128) - 128, 4, 1, 0, 3, 6, 2, 5), (16, V * 32)).to(tl.float32)
+    n, k = brick * 16 + tl.arange(0, 16), first * 32 + tl.arange(0, V * 32)
+    rows *= tl.load(scale_ptr + n, mask=n < N, other=0.0)[:, None]
+    at_out = out_ptr + n[:, None] * stride_n + k[None, :].to(tl.int64) * stride_k
+    tl.store(at_out, rows.to(out_ptr.dtype.element_ty), mask=(n < N)[:, None] & (k < K)[None, :])
+
+
 def dequantize(w: Packed, out=None, transposed: bool = False) -> torch.Tensor:
     """Return (experts, N, K), or (experts, K, N) if transposed. A dense layer's result has no first axis."""
     sides = (w.k, w.n) if transposed else (w.n, w.k)
@@ -86,6 +103,12 @@ def dequantize(w: Packed, out=None, transposed: bool = False) -> torch.Tensor:
     must(out.device == w.device, "out", f"on w's device {w.device}", out.device, "make it there")
     must(out.is_contiguous(), "out", "contiguous", f"strides {out.stride()}", "leave it out to have it made")
     strides = out.stride()[-2:]
+    if w.kind == "int8":
+        vectors = w.words[0].shape[2]
+        strides = reversed(strides) if transposed else strides
+        grid = (triton.cdiv(vectors, 8), triton.cdiv(w.n, 16))
+        int8_kernel[grid](w.words[0], w.whole, out, w.n, w.k, vectors, *strides, V=8, num_warps=4)
+        return out
     grid = (triton.cdiv(w.k, RUN), triton.cdiv(w.n, 16 * WARPS), w.experts)
     dequantize_kernel[grid](
         *w.operands,

@@ -30,7 +30,7 @@ ZERO = "zero"  # int4 with zero points, which some kernels hand from lane to lan
 TABLES = Path(__file__).parent / "tables"
 STREAM_UP_TO, TILE_UP_TO = 16, 128  # without a table
 RING_FROM, RING_WEIGHTS = 3, LARGE  # fewer rows leave it nothing to hide, fewer weights no time for its start
-DIRECT_UP_TO = {32: 2, 16: 0}  # rows of X, by the group of a small FP4 weight; H200, 2026-11-24
+DIRECT_UP_TO = {32: 2}  # rows of X, by the group of a small FP4 weight; H200, 2026-11-24
 
 
 @dataclass(frozen=True)
@@ -106,10 +106,10 @@ def choose(layer: Layer, rows: int, choices: tuple[Choice, ...] = ()) -> str:
     """Return the candidate's name. Without a table that knows the form, the rule of the kernels' own design decides."""
     require.count(rows=rows)
     w, packed_alone = layer.packed, layer.dense is None
-    if w.kind == "fp4":
-        if rows > TILE_UP_TO:
+    if w.kind in ("fp4", "int8"):
+        if rows > TILE_UP_TO or (w.kind == "int8" and not takes(w)):
             return LIBRARY if packed_alone else SIXTEEN
-        small = w.n * w.k < LARGE and rows <= DIRECT_UP_TO[w.group]
+        small = w.n * w.k < LARGE and rows <= DIRECT_UP_TO.get(w.group, 0)
         return "ring" if takes(w) and not small else "direct"
     if found := near(choices, w, rows):
         first = found[0]

@@ -39,9 +39,13 @@ class Ring:
 REGISTERS = {2: 240, 4: 112}  # of a thread that multiplies, by warpgroups
 
 
+def is_hopper(device: torch.device) -> bool:
+    return device.type == "cuda" and torch.cuda.get_device_capability(device) == (9, 0)
+
+
 def takes(w: Packed) -> bool:
-    """Four bits on a Hopper GPU."""
-    return w.bits == 4 and w.device.type == "cuda" and torch.cuda.get_device_capability(w.device) == (9, 0)
+    """Four bits, or int8, on a Hopper GPU."""
+    return w.bits in (4, 8) and is_hopper(w.device)
 
 
 def ring(x, w: Packed, out=None, config: Ring | None = None) -> torch.Tensor:
@@ -127,18 +131,24 @@ PICKS = {
 }
 
 
-# The same of FP4, and of a small weight, whose tiles are too few for wide ones. H200, 2026-11-24
-OF_FP4 = PICKS | {64: Ring(64, stages=5)}
-OF_SMALL_FP4 = {
-    8: Ring(8, 2, stages=8, even=False),
-    16: Ring(16, 2, stages=8, even=False),
-    32: Ring(32, 2, stages=6, even=False),
-    64: Ring(64, 2, stages=6, even=False),
+# The same of FP4 and of int8, and of their small weights, whose tiles are too few for wide ones. H200, 2026-11-24
+OF_KIND = {
+    "fp4": (
+        PICKS | {64: Ring(64, stages=5)},
+        {most: Ring(most, 2, stages=8 if most < 32 else 6, even=False) for most in PICKS},
+    ),
+    "int8": (
+        {most: Ring(most, stages=8, even=most > 8) for most in PICKS},
+        {most: Ring(most, 2, stages=10, even=False) for most in PICKS},
+    ),
 }
 LARGE = 2**26  # weights
 
 
 def pick(rows: int, w: Packed | None = None) -> Ring:
-    """Choose by the rows of X, and for FP4 by the weight's size. Calibration measures the alternatives."""
-    picks = PICKS if w is None or w.kind != "fp4" else OF_FP4 if w.n * w.k >= LARGE else OF_SMALL_FP4
+    """Choose by the rows of X, and for FP4 and int8 by the weight's size. Calibration measures the alternatives."""
+    picks = PICKS
+    if w is not None and w.kind in OF_KIND:
+        large, small = OF_KIND[w.kind]
+        picks = large if w.n * w.k >= LARGE else small
     return next((c for most, c in picks.items() if rows <= most), Ring(128, 2, 2, 4))

@@ -1,4 +1,4 @@
-"""FP4 multiplied by kernels that make bf16 of a code's bits."""
+"""FP4 and int8 multiplied by kernels that make bf16 of a code's bits."""
 
 from dataclasses import replace
 
@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-from kernels.quantization_layouts.bench_formats import BF16_RESULT, Timed, check, draw, values
+from kernels.quantization_layouts.bench_formats import BF16_RESULT, Timed, check, draw, values, widened
 from kernels.quantization_layouts.candidates import LIBRARY, layer
 from kernels.quantization_layouts.dequantize import dequantize
 from kernels.quantization_layouts.direct import Direct, direct
 from kernels.quantization_layouts.dispatch import choose
-from kernels.quantization_layouts.formats import Narrow, by_bits, linear, prepared
+from kernels.quantization_layouts.formats import Narrow, by_bits, by_bytes, linear, prepared
 from kernels.quantization_layouts.packed import int8_words
 from kernels.quantization_layouts.stream import stream
 from kernels.quantization_layouts.tile import tile
@@ -76,7 +76,7 @@ def test_others_refuse_it():
     for call in (stream, tile):
         with pytest.raises(ValueError, match=REFUSAL) as error:
             call(inputs["x"], w)
-        assert error.match("^w must be int4 or a codebook, got FP4")
+        assert error.match("^w must be int4 or a codebook, got fp4")
     with pytest.raises(ValueError, match=REFUSAL) as error:
         linear(inputs["x"].half(), prepared(inputs["w"]))
     assert error.match("^x must be torch.bfloat16")
@@ -96,3 +96,26 @@ def test_bytes_of_int8_are_where_the_operand_wants_them():
     w = value.view(8, 2, 2, 8, 4, 2, 2, 2, 2)  # brick, step, vector, row, pair, piece, row / 8, k / 8, k % 2
     w = w.permute(0, 6, 3, 1, 2, 5, 7, 4, 8).reshape(128, 128)
     assert torch.equal(w.to(torch.int8), numbers[0])
+
+
+@pytest.mark.parametrize(("n", "k"), [(40, 80), (16, 288)])
+def test_int8_of_any_size_is_unpacked_and_multiplied(n, k):
+    inputs = draw(Timed("w8a16", 3, n, k), 0, DEVICE)
+    w = by_bytes(inputs["w"])
+    assert torch.equal(dequantize(w), widened(inputs["w"]))
+    assert torch.equal(dequantize(w, transposed=True), widened(inputs["w"]).T)
+    assert check(inputs, linear(inputs["x"], layer(w))) < BF16_RESULT
+
+
+def test_int8_needs_its_own_kernels():
+    inputs = draw(Timed("w8a16", 2, 16, 64), 0, DEVICE)
+    for call in (direct, stream, tile):
+        with pytest.raises(ValueError, match=REFUSAL) as error:
+            call(inputs["x"], by_bytes(inputs["w"]))
+        assert error.match("^w must be int4.* got int8")
+    with pytest.raises(ValueError, match=REFUSAL) as error:
+        by_bytes(replace(inputs["w"], form="fp8"))
+    assert error.match("^w must be W8A16")
+    with pytest.raises(ValueError, match=REFUSAL) as error:
+        by_bytes(draw(Timed("w8a16", 1, 16, 36), 0, DEVICE)["w"])
+    assert error.match("^w must be of a multiple of 8 columns")
