@@ -29,7 +29,7 @@ QUESTION = KernelQuestion(
             1,
             "traffic",
             gpu="speed",
-            asks=f"without a GPU: whole sectors (2% more is allowed), at most {cases.WORK} operations for each element, a program at least for every {cases.A_PROGRAM:,}. With one, at {{timed[M]:,}} × {{timed[K]:,}}: full points up to {{full}} times the time of PyTorch's operations one by one, none beyond {{none}} times",
+            asks=f"without a GPU: whole sectors (2% more is allowed), at most {cases.WORK} operations per element, at least one program per {cases.A_PROGRAM:,} elements. With one, at {{timed[M]:,}} × {{timed[K]:,}}: full points up to {{full}} times the time of PyTorch's operations one by one, none beyond {{none}} times",
         ),
         Part(
             "compiled",
@@ -68,7 +68,7 @@ QUESTION = KernelQuestion(
     compile_case=cases.case(64, 4096, sm_count=132),
     targets=(90,),
     speed=Speed(
-        "gated_and_quantized", cases.TIMED, full=0.5, none=1.0, bound=cases.bound, sampled=samples.rows("M")
+        "gated_and_quantized", cases.TIMED, full=0.15, none=0.4, bound=cases.bound, sampled=samples.rows("M")
     ),
     where=f'{LESSON}/g_narrow_both.ipynb, "The kernel before the product"',
     hints=(

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from grader.classroom.place import PLACE, write
+from grader.classroom.atomic_file import PLACE, write
 
 
 class Entered:

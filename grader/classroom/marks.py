@@ -5,8 +5,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from grader.classroom import books
-from grader.classroom.intake import TIME
+from grader.classroom import gradebooks
+from grader.classroom.open_safely import TIME
 from grader.classroom.points import Points
 
 
@@ -64,12 +64,12 @@ def opened(root: Path):
     """Return the gradebook. ValueError says in a sentence that there is none, or none that can be read."""
     from sqlalchemy.exc import NoSuchModuleError, SQLAlchemyError
 
-    url = books.address(root)
+    url = gradebooks.address(root)
     file = Path(url.removeprefix("sqlite:///"))
     if url.startswith("sqlite:///") and not file.exists():
         raise ValueError("gradebook must be there, got none; run python -m grader class LAB first")
     try:
-        with books.opened(root) as gradebook:
+        with gradebooks.opened(root) as gradebook:
             yield gradebook
     except (SQLAlchemyError, NoSuchModuleError) as error:
         why = str(getattr(error, "orig", None) or error).strip().splitlines()[0]

@@ -6,7 +6,7 @@ import os
 import nbformat
 import pytest
 
-from grader.classroom import intake, set_aside, transplant
+from grader.classroom import open_safely, set_aside, transplant
 from grader.classroom.exporter import fill
 from grader.classroom.tests.conftest import LAB, RIGHT, WRONG, book
 from grader.judge import answer
@@ -313,7 +313,7 @@ def test_a_notebook_that_cannot_be_read_waits_for_a_person(course):
 
 def test_the_readers_own_death_is_our_trouble(course, monkeypatch):
     path = course.hand_in("eve", RIGHT)
-    monkeypatch.setattr(intake, "READER", path.parent / "no_such_program.py")
+    monkeypatch.setattr(open_safely, "READER", path.parent / "no_such_program.py")
     notebook, said = fill(nbformat.from_dict(course.lab), path)
     assert notebook.metadata["not_read"] == said[0].rstrip(".") and "by no fault of its writer" in said[0]
 

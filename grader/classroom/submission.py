@@ -9,7 +9,7 @@ from grader import questions
 from grader.classroom import leftovers, set_aside, unpack
 from grader.classroom.exporter import NOT_READ, fill
 from grader.classroom.grading_round import GradingRound
-from grader.classroom.intake import STUDENT
+from grader.classroom.open_safely import STUDENT
 from grader.classroom.preprocessors import answers_to_checks
 
 NOTHING = "none of the lab's notebooks was handed in"
