@@ -140,7 +140,13 @@ def by_bytes(w: Narrow) -> Packed:
     """Pack W8A16 for the ring, which makes bf16 of a byte's bits and scales each row's sum."""
     must(w.form == "w8a16", "w", "W8A16", w.form, "the others have kernels of their own")
     n, k = w.sides
-    must(k % 8 == 0, "w", "of a multiple of 8 columns", k, "the copy engine wants rows of 16 bytes; keep it as it is")
+    must(
+        k % 8 == 0,
+        "w",
+        "of a multiple of 8 columns",
+        k,
+        "the copy engine wants rows of 16 bytes; keep it as it is",
+    )
     words, none = int8_words(w.numbers[None]), torch.empty(1, dtype=torch.bfloat16, device=w.numbers.device)
     return Packed((words,), none, None, None, 8, k, 1, n, k, w.scales)
 
