@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import nbformat
 
 from grader import questions
-from grader.classroom import leftovers, set_aside, unpack
+from grader.classroom import entered, leftovers, set_aside, unpack
 from grader.classroom.exporter import NOT_READ, fill
 from grader.classroom.grading_round import GradingRound
 from grader.classroom.intake import STUDENT
@@ -24,6 +24,7 @@ class HandedIn:
     notebooks: list
     said: list[str]
     unused: list[str]  # files and folders that are not read, and what to do about each
+    files: str = ""  # digest of all files, taken before they were read
 
     def answers(self) -> list[tuple[str, str]]:
         """(question, source) of every answer that can be judged."""
@@ -42,10 +43,11 @@ def students(round_: GradingRound) -> list[str]:
 
 
 def handed_in(round_: GradingRound, student: str) -> HandedIn:
-    notebooks, said, folder = [], [], round_.root / "submitted" / student / round_.lab
+    notebooks, said, missing, folder = [], [], [], round_.root / "submitted" / student / round_.lab
     wanted = sorted((round_.root / "labs" / round_.lab).glob("*.ipynb"))
     names = [path.name for path in wanted]
     said += unpack.lone(folder, names)
+    files = entered.files_in(folder)
     said += (renamed := unpack.again_named(folder, names))
     taken = [one.partition(" was taken for ")[0] for one in renamed]
     for path in wanted:
@@ -55,8 +57,9 @@ def handed_in(round_: GradingRound, student: str) -> HandedIn:
             notebooks.append(notebook)
             said += [w if w.startswith(path.name) else f"{path.name}: {w}" for w in words]
         else:
-            said.append(f"{path.name} was not handed in.")
-    return HandedIn(student, notebooks, said, leftovers.in_lab(folder, names + taken))
+            missing.append(f"{path.name} was not handed in.")
+    said += missing if notebooks else []  # otherwise the row says that none was
+    return HandedIn(student, notebooks, said, leftovers.in_lab(folder, names + taken), files)
 
 
 def few(sentences: list[str]) -> list[str]:

@@ -11,13 +11,13 @@ from grader.classroom import grading_round, ledger, people
 from grader.classroom.exports.tables import FORMATS, Wanted
 from grader.classroom.ledger import Standing
 from grader.judge.report import visible
-from grader.places import ROOT
+from grader.places import ROOT, from_here
 from grader.verdicts import EXIT, FAIL, WRONG_USAGE
 
 PLACE = Path("work/grades")  # below the course's root, where git ignores it
 MOST_NAMED = 10
 GRADE = "Grade the cells that wait in Formgrader."
-CLASS = "Run python -m grader class {lab}, which enters what is not entered yet."
+CLASS = "Run python -m grader class {lab}, which enters all that is new."
 UNREADABLE = 'Ask for the notebook, or decide that the hand-in counts as an empty lab: python -m grader class {lab} --as-empty {who} --why "..."'
 GONE = "Put the folder back, or remove what is left of that student: python -m grader student NAME --delete"
 REST = ("Or export the others: --except {names}", "Or export a provisional table: --unfinished")
@@ -73,7 +73,11 @@ def export(root: Path, wants) -> int:
     kind = f".{wants.format}" if wants.format != "csv" else ""
     path = wants.to or root / PLACE / f"{wants.lab}{kind}{'.provisional' if open_ else ''}.csv"
     _write(path, table)
-    print("\n".join([f"{path}: {len(chosen)} students", *_remarks(wants, chosen, missing, open_, known)]))
+    print(
+        "\n".join(
+            [f"{from_here(path)}: {len(chosen)} students", *_remarks(wants, chosen, missing, open_, known)]
+        )
+    )
     return 0
 
 

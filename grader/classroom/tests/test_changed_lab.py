@@ -107,6 +107,21 @@ def test_a_new_gradebook_gets_what_people_entered(course, tmp_path, monkeypatch,
     )
 
 
+def test_an_entry_without_a_folder_waits_and_hides_no_later_gradebook(course, tmp_path, monkeypatch, capsys):
+    entered_by_people(course)
+    before = people_find(course)
+    (course.root / "submitted/bob").rename(tmp_path / "bob")
+    monkeypatch.setenv("NBGRADER_GRADEBOOK", f"sqlite:///{tmp_path}/new.db")
+    course.grade()
+    assert "until a folder in submitted/ is there: what people entered for bob" in capsys.readouterr().out
+    grade_by_hand(course, "ada", "why", 1)
+    monkeypatch.setenv("NBGRADER_GRADEBOOK", f"sqlite:///{tmp_path}/newest.db")
+    (tmp_path / "bob").rename(course.root / "submitted/bob")
+    command.prepare(course.root, LAB, "cpu", source=f"sqlite:///{tmp_path}/new.db")
+    course.grade()
+    assert people_find(course) == before | {"points": {"ada": 1, "bob": 1}}
+
+
 def test_where_no_earlier_gradebook_is_found_the_command_says_so(course, tmp_path, monkeypatch, capsys):
     entered_by_people(course)
     monkeypatch.setenv("NBGRADER_GRADEBOOK", f"sqlite:///{tmp_path}/new.db")

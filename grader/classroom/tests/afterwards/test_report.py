@@ -3,11 +3,12 @@
 import html
 import json
 import re
+from types import SimpleNamespace
 
 import pytest
 
 from grader import questions
-from grader.classroom.report import command, facts, plots
+from grader.classroom.report import command, facts, plots, side_by_side
 from grader.classroom.tests.afterwards.conftest import RENAMED, by_hand
 from grader.classroom.tests.conftest import LAB, RIGHT
 from grader.verdicts import WRONG_USAGE
@@ -92,6 +93,7 @@ def test_one_question_is_shown_across_all_students(graded, monkeypatch, capsys):
     by_hand(graded.root, {("ada", "why"): 3})
     graded.hand_in("zed", RIGHT)
     graded.grade(only=["zed"])
+    assert command.main([LAB, "--question", "reuse"]) == 0, "without its topic, too"
     assert command.main([LAB, "--question", "gemm_tiling.reuse"]) == 0
     seen = words((graded.root / command.PLACE / f"{LAB}.concepts.reuse.html").read_text())
     assert "2 different answers of 5 students" in seen
@@ -108,6 +110,19 @@ def test_one_question_is_shown_across_all_students(graded, monkeypatch, capsys):
         "--question must be one of gemm_tiling.reuse, gemm_tiling.tile_loads, why, draw; got 'shoe'"
         in capsys.readouterr().err
     )
+
+
+def test_a_cell_that_several_notebooks_have_is_found_in_all():
+    names = (("concepts", "reflect"), ("kernel", "reflect"), ("kernel", "gemm_tiling.reuse"))
+    asked = [SimpleNamespace(notebook=notebook, name=name) for notebook, name in names]
+    found = SimpleNamespace(lab=LAB, asked=asked)
+    for name, wanted in {
+        "reflect": asked[:2],
+        "gemm_tiling.reflect": asked[:2],
+        "kernel: reflect": asked[1:2],
+        "kernel: reuse": asked[2:],
+    }.items():
+        assert side_by_side.find(found, name) == wanted, name
 
 
 def test_a_question_that_everybody_passes_is_named(graded, report):
