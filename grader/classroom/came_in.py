@@ -1,6 +1,7 @@
 """Find what was handed in for a lab: whose it is, the answers in it, and a sentence for everything that is ignored."""
 
 import os
+import re
 from dataclasses import dataclass
 
 import nbformat
@@ -14,6 +15,8 @@ from grader.classroom.preprocessors import answers_to_checks
 
 NOTHING = "none of the lab's notebooks was handed in"
 MOST_NAMED = 5  # of the files that are not looked at
+FEW_CELLS = 2  # of a notebook, each with a sentence of its own
+LOST = re.compile(r"(.+): The cell `(.+)` has lost its name")
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,24 @@ def handed_in(round_: GradingRound, student: str) -> HandedIn:
             missing.append(f"{path.name} was not handed in.")
     said += missing if notebooks else []  # otherwise the row says that none was
     return HandedIn(student, notebooks, said, leftovers.in_lab(folder, names + taken), files)
+
+
+def together(sentences: list[str]) -> list[str]:
+    """Say once a notebook, instead of once a cell, that an editor took the cells' names away."""
+    lost: dict[str, list[str]] = {}
+    for notebook, cell in filter(None, map(_lost, sentences)):
+        lost.setdefault(notebook, []).append(cell)
+    kept = [one for one in sentences if not (found := _lost(one)) or len(lost[found[0]]) <= FEW_CELLS]
+    more = {notebook: cells for notebook, cells in lost.items() if len(cells) > FEW_CELLS}
+    return kept + [
+        f"{notebook}: {len(cells)} cells have lost their names and were found by function or place: {', '.join(cells)}."
+        for notebook, cells in more.items()
+    ]
+
+
+def _lost(sentence: str) -> tuple[str, str] | None:
+    found = LOST.match(sentence)
+    return (found[1], found[2]) if found else None
 
 
 def few(sentences: list[str]) -> list[str]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from grader import box
 from grader.box import warm
 from grader.classroom import carried, decided, faults, grading_round, leftovers, lock, place
-from grader.classroom.came_in import NOTHING, few
+from grader.classroom.came_in import NOTHING, few, together
 from grader.classroom.grading_round import GradingRound
 from grader.classroom.jobs import arguments, job
 from grader.classroom.progress import Bar
@@ -19,6 +19,7 @@ from grader.judge import record
 from grader.judge.report import visible
 
 ROOT = Path(__file__).parents[2]
+GONE = "put it back, or remove the rest: python -m grader student NAME --delete"
 
 
 class Parser(argparse.ArgumentParser):
@@ -180,11 +181,11 @@ def text(round_: GradingRound, rows: list, all_: bool = False) -> str:
         points = f"{row.total}, {_state(row)}"
         state = f"not entered: {row.trouble}" if row.trouble else f"{points}  {found}"
         lines.append(f"  {names[row.student]:<{wide}}  {state}{'  as before' if row.unchanged else ''}")
-        lines += [f"  {'':<{wide}}  {said}" for said in row.said + row.regraded]
+        lines += [f"  {'':<{wide}}  {said}" for said in together(row.said) + row.regraded]
         lines += [f"  {'':<{wide}}  not settled: {name}: {why}" for name, why in row.why.items()]
     if hidden := len(rows) - len(listed):
         lines.append(f"  as before: {_count(hidden, 'student')}; --all lists all rows")
-    lines += [f"in the gradebook without a folder in submitted/: {', '.join(gone)}"] * bool(gone)
+    lines += [f"in the gradebook without a folder in submitted/: {', '.join(gone)}; {GONE}"] * bool(gone)
     lines += few([f"not used: {said}" for said in leftovers.in_class(round_.root)])
     by_hand, open_ = sum(len(r.by_hand) for r in rows), sum(len(r.unsettled) for r in rows)
     lines.append(f"to be graded by hand: {_count(by_hand, 'cell')}")

@@ -246,7 +246,9 @@ def _add_times(round_: GradingRound, rows: list[Row]) -> None:
     for row in rows:
         if one := found.get(row.student):
             row.late_s, row.penalty, row.trouble = one.seconds, one.penalty, row.trouble or one.trouble
-            row.said, row.news = row.said + one.said, row.news + one.news
+            news = one.news if row.unchanged else []  # an entry of this run had nbgrader's own guess before
+            row.said += [words for words in one.said if words in news or words not in one.news]
+            row.news += news
 
 
 def _add_regrades(round_: GradingRound, rows: list[Row]) -> None:

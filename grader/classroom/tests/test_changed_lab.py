@@ -5,6 +5,7 @@ import pytest
 from grader.classroom import books, changed_lab, command, faults
 from grader.classroom.place import PLACE
 from grader.classroom.tests.conftest import LAB, RIGHT, TEXT, book, grade_by_hand
+from grader.classroom.tests.test_time import policy
 
 
 def change(course, text: str) -> None:
@@ -118,8 +119,10 @@ def test_an_entry_without_a_folder_waits_and_hides_no_later_gradebook(course, tm
     monkeypatch.setenv("NBGRADER_GRADEBOOK", f"sqlite:///{tmp_path}/newest.db")
     (tmp_path / "bob").rename(course.root / "submitted/bob")
     command.prepare(course.root, LAB, "cpu", source=f"sqlite:///{tmp_path}/new.db")
-    course.grade()
+    policy(course, "zero")
+    rows = course.grade()
     assert people_find(course) == before | {"points": {"ada": 1, "bob": 1}}
+    assert rows["ada"].penalty == 0 and not rows["ada"].said, "the extension was there before any penalty"
 
 
 def test_where_no_earlier_gradebook_is_found_the_command_says_so(course, tmp_path, monkeypatch, capsys):
