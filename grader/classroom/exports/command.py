@@ -65,7 +65,7 @@ def export(root: Path, wants) -> int:
     known = people.read(wants.names) if wants.names else {}
     open_ = unfinished(root, wants.lab, found, handed_in)
     if open_ and not wants.unfinished:
-        print(refusal(wants.lab, open_), file=sys.stderr)
+        print(refusal(wants.lab, open_, wants.without), file=sys.stderr)
         return EXIT[FAIL]
     missing = [one.student for one in found if not one.entered and one.student not in open_]
     chosen = [one for one in found if one.entered or wants.missing_as_zero and one.student in missing]
@@ -100,13 +100,14 @@ def unfinished(
     return said
 
 
-def refusal(lab: str, open_: dict[str, tuple[str, str]]) -> str:
+def refusal(lab: str, open_: dict[str, tuple[str, str]], without: list[str]) -> str:
+    """Say who is not final and what to do. `without` are left out already."""
     lines = [f"{lab} is not finished, so nothing was exported. Not final:"]
     lines += [f"  {visible(student)}: {why}" for student, (why, _) in list(open_.items())[:MOST_NAMED]]
     lines += [f"  and {len(open_) - MOST_NAMED} more"] * (len(open_) > MOST_NAMED)
     whose = {todo: [name for name, (_, its) in open_.items() if its == todo] for _, todo in open_.values()}
     todo = [one.format(lab=lab, who=_quoted(names)) for one, names in whose.items()]
-    rest = [one.format(names=_quoted(open_)) for one in REST]
+    rest = [one.format(names=_quoted([*without, *open_])) for one in REST]
     return "\n".join([*lines, "What to do:", *(f"  - {one}" for one in [*todo, *rest])])
 
 

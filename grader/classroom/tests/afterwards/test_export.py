@@ -87,6 +87,7 @@ def test_what_cannot_be_entered_has_a_way_to_end(graded, export, capsys, monkeyp
     assert '--as-empty fay --why "..."' in said and "--except fay gus" in said
     monkeypatch.setattr(command, "MOST_NAMED", 1)
     assert "fay: handed in" in export()[1], "whom a person has to decide about is not among those cut off"
+    assert "--except fay gus" in export("--except", "fay")[1], "whoever was left out before stays so"
     code, said = export("--except", "fay", "gus")
     assert code == 0 and "left out by --except: fay, gus" in said and "5 students" in said
     code, said = export("--except", "nobody")

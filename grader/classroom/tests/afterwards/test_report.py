@@ -6,6 +6,7 @@ import re
 from types import SimpleNamespace
 
 import pytest
+from nbformat.v4 import new_markdown_cell, new_notebook
 
 from grader import questions
 from grader.classroom.report import command, facts, plots, side_by_side
@@ -110,6 +111,21 @@ def test_one_question_is_shown_across_all_students(graded, monkeypatch, capsys):
         "--question must be one of gemm_tiling.reuse, gemm_tiling.tile_loads, why, draw; got 'shoe'"
         in capsys.readouterr().err
     )
+
+
+def test_an_answer_belongs_to_the_notebook_that_it_is_in():
+    def notebook(**sources):
+        marks = {name: {"nbgrader": {"grade_id": name, "solution": True}} for name in sources}
+        cells = [new_markdown_cell(text, metadata=marks[name]) for name, text in sources.items()]
+        return new_notebook(cells=cells)
+
+    stubs = {("concepts", "proof"): "", ("concepts", "reflect"): "", ("kernel", "reflect"): ""}
+    came_in = [notebook(proof="p", reflect="of concepts"), notebook(reflect="of kernel")]
+    assert [(place, text) for place, text, _ in facts._sources(came_in, stubs)] == [
+        (("concepts", "proof"), "p"),
+        (("concepts", "reflect"), "of concepts"),
+        (("kernel", "reflect"), "of kernel"),
+    ]
 
 
 def test_a_cell_that_several_notebooks_have_is_found_in_all():
