@@ -195,6 +195,10 @@ def test_handing_in_one_file_again_keeps_the_others(course, collect):
         ('[{"id": 1}]', "a list of submissions with user_id"),
         ("shoe,size\n1,2\n", "got the columns shoe, size"),
         ("student,time\nada,yesterday-ish\n", "must hold times that can be read, got 'yesterday-ish'"),
+        ("student,time\nada,05/12/2026 18:00\n", "got '05/12/2026 18:00'; write 2026-11-20"),
+        ("student,time\nada,2026-11-20 18:00 CET\n", "got '2026-11-20 18:00 CET'"),
+        ("student,time\nada,18:00\n", "got '18:00'"),
+        ('student,time\nada,"Freitag, 20. November 2026, 18:00"\n', "got 'Freitag"),
         ("student,time\nada,-\n", "must hold a time of a student"),
     ),
 )
