@@ -34,7 +34,7 @@ def prepare(root: Path, lab: str, new_lab: bool = False, source: str = "", say: 
     earlier = source or _earlier(root, lab)
     if earlier:
         kept = _read(earlier, root, lab)
-        if not source and kept["students"].keys() <= begun.get("students", {}).keys():
+        if not source and kept["students"] and kept["students"].keys() <= begun.get("students", {}).keys():
             return  # a run was killed before it had entered anybody, and what it kept is newer than a copy
         kept["students"] = begun.get("students", {}) | kept["students"]
         _keep(root, lab, kept)
@@ -194,6 +194,15 @@ def put(root: Path, lab: str, student: str) -> list[str]:
     else:
         path.unlink()
     return said
+
+
+def extend(root: Path, lab: str, student: str, seconds: float) -> None:
+    """Keep an extension for somebody whom the gradebook has no work of yet."""
+    kept = _begun(root, lab) or {"duedate": None, "names": {}, "students": {}}
+    one = kept["students"].setdefault(student, {"points": {}, "comments": {}})
+    one["extension_s"] = seconds
+    _open(root, lab).parent.mkdir(parents=True, exist_ok=True)
+    write(_open(root, lab), json.dumps(kept, indent=1) + "\n", replace=True)
 
 
 def _put(submission, held: dict, texts: dict) -> list[str]:

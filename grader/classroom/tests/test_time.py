@@ -6,9 +6,11 @@ from datetime import timedelta
 import pytest
 
 from grader.classroom import books, late, ledger
+from grader.classroom import extension as extending
 from grader.classroom.points import duration
 from grader.classroom.tests.conftest import LAB, RIGHT, WRONG, grade_by_hand
 from grader.judge import referee
+from grader.verdicts import WRONG_USAGE
 
 DUE = "2026-11-20 11:00:00 UTC"  # an hour before all hand in
 
@@ -77,6 +79,25 @@ def make_late(course) -> None:
     due(course, DUE)
     with books.opened(course.root, LAB) as gradebook:
         gradebook.grant_extension(LAB, "ada")
+
+
+def test_more_time_is_given_before_and_after_the_hand_in(course, monkeypatch, capsys):
+    monkeypatch.setattr(extending, "ROOT", course.root)
+    assert extending.main([LAB, "ada", "--hours", "2"]) == WRONG_USAGE
+    assert "must have a due date to be extended" in capsys.readouterr().err
+    due(course, DUE)
+    assert extending.main([LAB, "ada", "--hours", "2"]) == 0
+    assert "ada: due 2026-11-20 13:00 UTC, kept until" in capsys.readouterr().out
+    for name in ("ada", "bob"):
+        course.hand_in(name, RIGHT)
+    rows = course.grade()
+    assert (rows["ada"].late_s, rows["bob"].late_s) == (0, 3600)
+    for hours, late_s in (("0", 3600), ("0.5", 1800)):
+        assert extending.main([LAB, "ada", "bob", "--hours", hours]) == 0
+        assert "bob: due 2026-11-20 11:" in (said := capsys.readouterr().out) and said.count("now run") == 2
+        assert {row.late_s for row in course.grade().values()} == {late_s}
+    assert extending.main([LAB, "ada", "--hours", "-1"]) == WRONG_USAGE
+    assert extending.main(["02_nothing", "ada", "--hours", "1"]) == WRONG_USAGE
 
 
 def test_a_clock_that_is_wrong_is_said_and_changes_no_verdict(course):
