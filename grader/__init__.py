@@ -1,6 +1,6 @@
 """Turn the source of an answer into a Record. A notebook needs only `check`, `run`, `hint` and `step`."""
 
-from grader.places import own_package
+from grader.paths import own_package
 
 own_package("tilescope")
 

@@ -149,12 +149,12 @@ def _of_notebook(name: str, cell: str) -> str:
 
 def _questions(arguments) -> int:
     from grader import questions
-    from grader.questions import by_hand
+    from grader.questions import manual_cells
 
     rows = [
         {
             "id": q.id,
-            "notebook": q.notebook_path if by_hand.is_there(q.notebook_path) else None,
+            "notebook": q.notebook_path if manual_cells.is_there(q.notebook_path) else None,
             "kind": q.kind,
             "points": q.points,
             "bonus": q.bonus,
@@ -165,7 +165,7 @@ def _questions(arguments) -> int:
         }
         for q in questions.load().values()
     ]
-    rows += [row for row in by_hand.rows() if row["id"] not in questions.load()]
+    rows += [row for row in manual_cells.rows() if row["id"] not in questions.load()]
     if arguments.json:
         print(json.dumps(rows, indent=1))
         return 0

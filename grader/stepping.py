@@ -10,8 +10,8 @@ from functools import partial
 
 import numpy as np
 
-from grader.judge import answer, parts, shown
-from grader.judge.cases import differs, judge_case
+from grader.judge import answer, hidden_failure, parts
+from grader.judge.diagnose import differs, judge_case
 from grader.judge.failed import Failed, Refusal, Unclear
 from grader.judge.kernel_evidence import HIDDEN, METERED, PUBLIC, KernelEvidence
 from grader.machine import host
@@ -77,9 +77,9 @@ def failing(evidence: KernelEvidence) -> tuple[KernelEvidence, int, str]:
     for purpose in evidence.public:
         if came := wrong(evidence, purpose):
             return evidence, purpose, came
-    for draw in range(shown.SHOWN_DRAWS):
+    for draw in range(hidden_failure.SHOWN_DRAWS):
         again = KernelEvidence(
-            evidence.question, evidence.source, shown.SHOWN_SEED + draw, level=evidence.level
+            evidence.question, evidence.source, hidden_failure.SHOWN_SEED + draw, level=evidence.level
         )
         again.cases = {n: one for n, one in again.cases.items() if HIDDEN <= n < METERED}
         for purpose in again.cases:

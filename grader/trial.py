@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 
 from grader import questions
-from grader.judge import answer, calls, parts, ranks, report, traffic, where
-from grader.judge.cases import from_error, in_full, judge_case
+from grader.judge import answer, numpy_values, parts, rank_values, report, traffic, where
+from grader.judge.diagnose import from_error, in_full, judge_case
 from grader.judge.failed import Failed, Refusal, Unclear
 from grader.judge.kernel_evidence import PUBLIC, KernelEvidence
 from grader.judge.numpy_evidence import written
@@ -118,9 +118,9 @@ def run_numpy(evidence, case) -> Trial:
     trial.outputs = {name: np.array(a) for name, a in outcome.arrays.items()}
     parts = want if isinstance(want, tuple | list) else [want]  # of shapes that may differ
     trial.want = {f"r{i}": np.asarray(part) for i, part in enumerate(parts)}
-    ((_, wrong),) = calls.compared(question, [call], outcome)
+    ((_, wrong),) = numpy_values.compared(question, [call], outcome)
     if wrong:
-        known = calls.confirmed_mistake(evidence, wrong.facts.get("seen", {}))
+        known = numpy_values.confirmed_mistake(evidence, wrong.facts.get("seen", {}))
         trial.error, trial.look = wrong.came, known or where.wrong(evidence, call, wrong) or wrong.look
     return trial
 
@@ -153,12 +153,12 @@ def run_ranks(evidence, case) -> Trial:
         (meeting,) = evidence.meet([chosen], False)
     except Failed as failed:  # the whole run, not one rank
         return Trial(failed.came, failed.look)
-    trial, wrong = Trial(printed=evidence.printed), ranks.trouble(question, meeting)
+    trial, wrong = Trial(printed=evidence.printed), rank_values.trouble(question, meeting)
     trial.said = meeting.lines()
     for rank, turn in enumerate(meeting.results):
         trial.outputs |= {f"rank {rank}, {name}": a for name, a in turn.of_result().items()}
     if wrong:
-        known = ranks.known_mistake(question, [meeting])
+        known = rank_values.known_mistake(question, [meeting])
         trial.error, trial.look = wrong.came, known or wrong.look
     return trial
 

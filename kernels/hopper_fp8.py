@@ -17,7 +17,7 @@ from triton.experimental.gluon.language.nvidia.hopper import (
     warpgroup_mma_wait,
 )
 
-from kernels.hopper_tiles import Config, descriptor, store, tile_of
+from kernels.hopper_tiles import Config, descriptor, leave, shares, store, take, turn_of, turns_of
 from kernels.ring_barriers import ring_barriers
 
 # The cost of a round of tiles, one for each SM, in ns for a column of K. H200, 2026-11-23, from seven shapes between
@@ -42,19 +42,26 @@ def pick(m: int, n: int, processors: int) -> Config:
 
 
 @gluon.jit
-def _produce(descs, rings, sizes, CONSUMERS: gl.constexpr, GROUP_M: gl.constexpr, BLOCKS: gl.constexpr):
+def _produce(
+    descs,
+    rings,
+    sizes,
+    CONSUMERS: gl.constexpr,
+    GROUP_M: gl.constexpr,
+    BLOCKS: gl.constexpr,
+    EVEN: gl.constexpr,
+):
     a_desc, b_desc, s_desc = descs
     a_ring, b_ring, s_ring, full, empty = rings
-    tiles_m, tiles_n, steps = sizes
     STAGES: gl.constexpr = b_ring.shape[0]
     ROWS: gl.constexpr = a_ring.shape[1]
     BLOCK_N: gl.constexpr = b_ring.shape[1]
     BLOCK_K: gl.constexpr = b_ring.shape[2]
     ROW_BYTES: gl.constexpr = a_desc.block_type.nbytes + (s_desc.block_type.nbytes if BLOCKS else 0)
     count = 0
-    for t in range(gl.program_id(0), tiles_m * tiles_n, gl.num_programs(0)):
-        tile_m, tile_n = tile_of(t, tiles_m, tiles_n, GROUP_M)
-        for step in range(steps):
+    for u in range(turns_of(sizes, EVEN)):
+        tile_m, tile_n, low, high = turn_of(u, sizes, GROUP_M, EVEN)
+        for step in range(low, high):
             stage = count % STAGES
             mbarrier.wait(empty.index(stage), (count // STAGES & 1) ^ 1)
             ready = full.index(stage)
@@ -71,6 +78,22 @@ def _produce(descs, rings, sizes, CONSUMERS: gl.constexpr, GROUP_M: gl.constexpr
 
 
 @gluon.jit
+def _store(acc, out, piece_m, tile_n, WHICH: gl.constexpr, BUFFERS: gl.constexpr, BLOCKS: gl.constexpr):
+    """Scale a finished tile, unless its steps were, and write it."""
+    c_desc, buffers, scale_ptrs, shape = out
+    a_scale_ptr, b_scale_ptr = scale_ptrs
+    M, N = shape
+    layout: gl.constexpr = acc.type.layout
+    m, n = piece_m * acc.shape[0], tile_n * acc.shape[1]
+    if not BLOCKS:
+        row = m + gl.arange(0, acc.shape[0], gl.SliceLayout(1, layout))
+        column = n + gl.arange(0, acc.shape[1], gl.SliceLayout(0, layout))
+        acc *= gl.load(a_scale_ptr + row, mask=row < M, other=0.0)[:, None]
+        acc *= gl.load(b_scale_ptr + column, mask=column < N, other=0.0)[None, :]
+    store(c_desc, buffers, acc, m, n, WHICH, BUFFERS)
+
+
+@gluon.jit
 def _consume(
     c_desc,
     buffers,
@@ -78,16 +101,16 @@ def _consume(
     sizes,
     scale_ptrs,
     shape,
+    sums,
     WHICH: gl.constexpr,
     CONSUMERS: gl.constexpr,
     BUFFERS: gl.constexpr,
     GROUP_M: gl.constexpr,
     BLOCKS: gl.constexpr,
+    EVEN: gl.constexpr,
 ):
     a_ring, b_ring, s_ring, full, empty = rings
-    tiles_m, tiles_n, steps = sizes
     a_scale_ptr, b_scale_ptr = scale_ptrs
-    M, N = shape
     STAGES: gl.constexpr = b_ring.shape[0]
     ROWS: gl.constexpr = a_ring.shape[1]
     BLOCK_N: gl.constexpr = b_ring.shape[1]
@@ -96,14 +119,16 @@ def _consume(
     flat: gl.constexpr = gl.SwizzledSharedLayout(1, 1, 1, [0])
     zero = gl.zeros([ROWS, BLOCK_N], gl.float32, layout)
     count = 0
-    for t in range(gl.program_id(0), tiles_m * tiles_n, gl.num_programs(0)):
-        tile_m, tile_n = tile_of(t, tiles_m, tiles_n, GROUP_M)
+    for u in range(turns_of(sizes, EVEN)):
+        tile_m, tile_n, low, high = turn_of(u, sizes, GROUP_M, EVEN)
         acc = zero
-        for step in range(steps):
+        if EVEN:
+            acc = take(zero, low > 0, sums, sizes[3], WHICH, CONSUMERS)
+        for step in range(low, high):
             stage = count % STAGES
             slot = stage * CONSUMERS + WHICH
             if BLOCKS:
-                b_scale = gl.load(b_scale_ptr + tile_n * BLOCK_N // BLOCK_K * steps + step)
+                b_scale = gl.load(b_scale_ptr + tile_n * BLOCK_N // BLOCK_K * sizes[2] + step)
             mbarrier.wait(full.index(stage), count // STAGES & 1)
             b = b_ring.index(stage).permute((1, 0))
             part = warpgroup_mma(a_ring.index(slot), b, zero, use_acc=False, is_async=True)
@@ -117,17 +142,18 @@ def _consume(
             else:
                 acc += part
             count += 1
-        m, n = (tile_m * CONSUMERS + WHICH) * ROWS, tile_n * BLOCK_N
-        if not BLOCKS:
-            row = m + gl.arange(0, ROWS, gl.SliceLayout(1, layout))
-            column = n + gl.arange(0, BLOCK_N, gl.SliceLayout(0, layout))
-            acc *= gl.load(a_scale_ptr + row, mask=row < M, other=0.0)[:, None]
-            acc *= gl.load(b_scale_ptr + column, mask=column < N, other=0.0)[None, :]
-        store(c_desc, buffers, acc, m, n, WHICH, BUFFERS)
+        out = c_desc, buffers, scale_ptrs, shape
+        if EVEN:
+            if high < sizes[2]:
+                leave(acc, sums, WHICH, CONSUMERS)
+            else:
+                _store(acc, out, tile_m * CONSUMERS + WHICH, tile_n, WHICH, BUFFERS, BLOCKS)
+        else:
+            _store(acc, out, tile_m * CONSUMERS + WHICH, tile_n, WHICH, BUFFERS, BLOCKS)
     tma.store_wait(pendings=0)
 
 
-@gluon.jit
+@gluon.jit(do_not_specialize=["done_ptr", "width"])
 def hopper_fp8_kernel(
     a_desc,
     b_desc,
@@ -135,14 +161,18 @@ def hopper_fp8_kernel(
     c_desc,
     a_scale_ptr,
     b_scale_ptr,
+    part_ptr,
+    done_ptr,
     M,
     N,
     K,
+    width,
     CONSUMERS: gl.constexpr,
     GROUP_M: gl.constexpr,
     STAGES: gl.constexpr,
     BUFFERS: gl.constexpr,
     BLOCKS: gl.constexpr,
+    EVEN: gl.constexpr,
 ):
     """BLOCKS means scales by blocks of 128, otherwise one a row of A and one a column of B."""
     ROWS: gl.constexpr = a_desc.block_type.shape[0]
@@ -160,16 +190,31 @@ def hopper_fp8_kernel(
     full, empty = ring_barriers(STAGES, CONSUMERS)
     fence_async_shared()
     rings = (a_ring, b_ring, s_ring, full, empty)
-    sizes = (gl.cdiv(M, ROWS * CONSUMERS), gl.cdiv(N, BLOCK_N), gl.cdiv(K, BLOCK_K))
+    sizes = (gl.cdiv(M, ROWS * CONSUMERS), gl.cdiv(N, BLOCK_N), gl.cdiv(K, BLOCK_K), width)
+    sums = (part_ptr, done_ptr)
     descs, scales, shape = (a_desc, b_desc, s_desc), (a_scale_ptr, b_scale_ptr), (M, N)
     if CONSUMERS == 1:
         gl.warp_specialize(
             [
                 (
                     _consume,
-                    (c_desc, buffers, rings, sizes, scales, shape, 0, CONSUMERS, BUFFERS, GROUP_M, BLOCKS),
+                    (
+                        c_desc,
+                        buffers,
+                        rings,
+                        sizes,
+                        scales,
+                        shape,
+                        sums,
+                        0,
+                        CONSUMERS,
+                        BUFFERS,
+                        GROUP_M,
+                        BLOCKS,
+                        EVEN,
+                    ),
                 ),
-                (_produce, (descs, rings, sizes, CONSUMERS, GROUP_M, BLOCKS)),
+                (_produce, (descs, rings, sizes, CONSUMERS, GROUP_M, BLOCKS, EVEN)),
             ],
             [1],
             [24],
@@ -179,13 +224,41 @@ def hopper_fp8_kernel(
             [
                 (
                     _consume,
-                    (c_desc, buffers, rings, sizes, scales, shape, 0, CONSUMERS, BUFFERS, GROUP_M, BLOCKS),
+                    (
+                        c_desc,
+                        buffers,
+                        rings,
+                        sizes,
+                        scales,
+                        shape,
+                        sums,
+                        0,
+                        CONSUMERS,
+                        BUFFERS,
+                        GROUP_M,
+                        BLOCKS,
+                        EVEN,
+                    ),
                 ),
                 (
                     _consume,
-                    (c_desc, buffers, rings, sizes, scales, shape, 1, CONSUMERS, BUFFERS, GROUP_M, BLOCKS),
+                    (
+                        c_desc,
+                        buffers,
+                        rings,
+                        sizes,
+                        scales,
+                        shape,
+                        sums,
+                        1,
+                        CONSUMERS,
+                        BUFFERS,
+                        GROUP_M,
+                        BLOCKS,
+                        EVEN,
+                    ),
                 ),
-                (_produce, (descs, rings, sizes, CONSUMERS, GROUP_M, BLOCKS)),
+                (_produce, (descs, rings, sizes, CONSUMERS, GROUP_M, BLOCKS, EVEN)),
             ],
             [4, 1],
             [240, 24],
@@ -195,24 +268,66 @@ def hopper_fp8_kernel(
             [
                 (
                     _consume,
-                    (c_desc, buffers, rings, sizes, scales, shape, 0, CONSUMERS, BUFFERS, GROUP_M, BLOCKS),
+                    (
+                        c_desc,
+                        buffers,
+                        rings,
+                        sizes,
+                        scales,
+                        shape,
+                        sums,
+                        0,
+                        CONSUMERS,
+                        BUFFERS,
+                        GROUP_M,
+                        BLOCKS,
+                        EVEN,
+                    ),
                 ),
                 (
                     _consume,
-                    (c_desc, buffers, rings, sizes, scales, shape, 1, CONSUMERS, BUFFERS, GROUP_M, BLOCKS),
+                    (
+                        c_desc,
+                        buffers,
+                        rings,
+                        sizes,
+                        scales,
+                        shape,
+                        sums,
+                        1,
+                        CONSUMERS,
+                        BUFFERS,
+                        GROUP_M,
+                        BLOCKS,
+                        EVEN,
+                    ),
                 ),
                 (
                     _consume,
-                    (c_desc, buffers, rings, sizes, scales, shape, 2, CONSUMERS, BUFFERS, GROUP_M, BLOCKS),
+                    (
+                        c_desc,
+                        buffers,
+                        rings,
+                        sizes,
+                        scales,
+                        shape,
+                        sums,
+                        2,
+                        CONSUMERS,
+                        BUFFERS,
+                        GROUP_M,
+                        BLOCKS,
+                        EVEN,
+                    ),
                 ),
-                (_produce, (descs, rings, sizes, CONSUMERS, GROUP_M, BLOCKS)),
+                (_produce, (descs, rings, sizes, CONSUMERS, GROUP_M, BLOCKS, EVEN)),
             ],
             [4, 4, 1],
             [160, 160, 24],
         )
 
 
-def launch(a, b, a_scale, b_scale, out, config: Config, programs: int):
+def launch(a, b, a_scale, b_scale, out, config: Config, programs: int, width: int = 0):
     """out = (a * its scales) @ (b * its scales).
 
     a (M, K) and b (K, N) are fp8 and contiguous along K. Scales are fp32, by blocks: a_scale (K / 128, M) and
@@ -222,6 +337,7 @@ def launch(a, b, a_scale, b_scale, out, config: Config, programs: int):
     (M, K), N = a.shape, b.shape[1]
     c, blocks = config, a_scale.ndim == 2
     c_desc = descriptor(out, [c.rows, c.slice])
+    programs, parts, done = shares(c, out, programs, width)
     hopper_fp8_kernel[(programs,)](
         descriptor(a, [c.rows, c.block_k]),
         descriptor(b.t(), [c.block_n, c.block_k]),
@@ -229,14 +345,18 @@ def launch(a, b, a_scale, b_scale, out, config: Config, programs: int):
         c_desc,
         a_scale,
         b_scale,
+        parts,
+        done,
         M,
         N,
         K,
+        max(width, 1),
         CONSUMERS=c.consumers,
         GROUP_M=c.group_m,
         STAGES=c.stages,
         BUFFERS=c.buffers,
         BLOCKS=blocks,
+        EVEN=width > 0,
         num_warps=4,
     )
     return out

@@ -8,6 +8,10 @@ from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.hopper import fence_async_shared, tma
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
+from kernels.counters import arrivals
+
+barrier = getattr(gl, "barrier", None) or gl.thread_barrier  # Triton 3.7, or 3.6
+
 
 @dataclass(frozen=True)
 class Config:
@@ -28,6 +32,106 @@ def tile_of(t, tiles_m, tiles_n, GROUP_M: gl.constexpr):
     first = (t // width) * GROUP_M
     rows = gl.minimum(tiles_m - first, GROUP_M)
     return first + (t % width) % rows, (t % width) // rows
+
+
+@gluon.jit
+def share_of(program, programs, sizes):
+    """Return the first step of an even share of all steps, and the one after its last.
+
+    Programs work in groups of `width`, in lockstep on tiles below each other, so that they fetch the same B together.
+    """
+    tiles_m, tiles_n, steps, width = sizes
+    total, groups = tiles_m * tiles_n // width * steps, programs // width
+    group = program // width
+    return group * total // groups, (group + 1) * total // groups
+
+
+@gluon.jit
+def cut(begin, behind, steps):
+    """Return the turns of a share of at least a tile, and how many of them are the first part of a tile, 0 or 1."""
+    first = (behind % steps + steps - 1) // steps
+    last = (begin % steps + steps - 1) // steps
+    return first + behind // steps - (begin + steps - 1) // steps + last, first
+
+
+@gluon.jit
+def turn(u, begin, behind, steps):
+    """Return the tile of a share's u-th turn, its first step there and the one after its last.
+
+    A tile that the next program ends comes first, and the tile that the program before began comes last. So the sums of
+    the first part are there long before they are wanted.
+    """
+    first = (behind % steps + steps - 1) // steps
+    tile = (begin + steps - 1) // steps + u - first
+    low = 0
+    high = steps
+    if u < first:
+        tile = behind // steps
+        high = behind % steps
+    elif tile >= behind // steps:
+        tile = begin // steps
+        low = begin % steps
+    return tile, low, high
+
+
+@gluon.jit
+def turns_of(sizes, EVEN: gl.constexpr):
+    """Return how many turns this program takes."""
+    tiles_m, tiles_n, steps, width = sizes
+    if EVEN:
+        begin, behind = share_of(gl.program_id(0), gl.num_programs(0), sizes)
+        count, _ = cut(begin, behind, steps)
+    else:
+        count = gl.cdiv(tiles_m * tiles_n - gl.program_id(0), gl.num_programs(0))
+    return count
+
+
+@gluon.jit
+def turn_of(u, sizes, GROUP_M: gl.constexpr, EVEN: gl.constexpr):
+    """Return the tile of this program's u-th turn, down and across, and its steps, from the first to before the last."""
+    tiles_m, tiles_n, steps, width = sizes
+    if EVEN:
+        begin, behind = share_of(gl.program_id(0), gl.num_programs(0), sizes)
+        tile, low, high = turn(u, begin, behind, steps)
+        down = tiles_m // width
+        tile_m = tile % down * width + gl.program_id(0) % width
+        tile_n = tile // down
+    else:
+        low, high = 0, steps
+        tile_m, tile_n = tile_of(gl.program_id(0) + u * gl.num_programs(0), tiles_m, tiles_n, GROUP_M)
+    return tile_m, tile_n, low, high
+
+
+@gluon.jit
+def sums_at(part_ptr, program, like, WHICH: gl.constexpr, CONSUMERS: gl.constexpr):
+    """Return the addresses of a consumer's sums of a tile that its program leaves to another."""
+    ROWS: gl.constexpr = like.shape[0]
+    COLS: gl.constexpr = like.shape[1]
+    rows = gl.arange(0, ROWS, gl.SliceLayout(1, like.type.layout))
+    cols = gl.arange(0, COLS, gl.SliceLayout(0, like.type.layout))
+    slot = (program * CONSUMERS + WHICH).to(gl.int64) * (ROWS * COLS)
+    return part_ptr + slot + rows[:, None] * COLS + cols[None, :]
+
+
+@gluon.jit
+def leave(acc, sums, WHICH: gl.constexpr, CONSUMERS: gl.constexpr):
+    """Write the sums of a tile's first steps for the program that ends it."""
+    part_ptr, done_ptr = sums
+    gl.store(sums_at(part_ptr, gl.program_id(0), acc, WHICH, CONSUMERS), acc)
+    barrier()  # every thread's sums are written before one thread says so
+    gl.atomic_xchg(done_ptr + gl.program_id(0) * CONSUMERS + WHICH, 1, sem="release")
+
+
+@gluon.jit
+def take(like, begun, sums, width, WHICH: gl.constexpr, CONSUMERS: gl.constexpr):
+    """Return the sums with which the program before began this tile, whose flag is zero again, or zeros."""
+    part_ptr, done_ptr = sums
+    before = gl.program_id(0) - width
+    if begun:
+        flag = done_ptr + before * CONSUMERS + WHICH
+        while gl.atomic_cas(flag, 1, 0, sem="acquire") == 0:
+            pass
+    return gl.load(sums_at(part_ptr, before, like, WHICH, CONSUMERS), mask=begun, other=0.0)
 
 
 @gluon.jit
@@ -52,6 +156,33 @@ def store(c_desc, buffers, acc, m, n, WHICH: gl.constexpr, BUFFERS: gl.constexpr
         buffer.store(slices[i].to(c_desc.dtype))
         fence_async_shared()
         tma.async_copy_shared_to_global(c_desc, [m, n + i * SLICE], buffer)
+
+
+def even_width(tiles_m: int, tiles_n: int, steps: int, processors: int) -> int:
+    """Return the programs of a group where equal shares of all steps end sooner than whole tiles in rounds, or 0."""
+    tiles = tiles_m * tiles_n
+    best, width = -(-tiles // processors) * steps, 0
+    if (
+        tiles < processors or tiles * steps * processors >= 2**31
+    ):  # shares are at least a tile, cut in 32 bits
+        return 0
+    for w in range(1, min(tiles_m, processors) + 1):
+        if tiles_m % w:
+            continue
+        each = -(-(tiles // w * steps) // (processors // w))
+        if each <= best:
+            best, width = each, w
+    return width
+
+
+def shares(config: Config, out, programs: int, width: int):
+    """Return the programs of even shares, with room and flags for the sums that they leave, or nothing to leave."""
+    if not width:
+        return programs, out, out
+    programs = programs // width * width
+    room = programs * config.consumers * config.rows * config.block_n
+    parts = torch.empty(room, dtype=torch.float32, device=out.device)
+    return programs, parts, arrivals(out.device, programs * config.consumers)
 
 
 _GLUON = {

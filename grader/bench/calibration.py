@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from grader import places, verdicts
+from grader import paths, verdicts
 from grader.bench import gpu
 
 MEASURE = """
@@ -18,7 +18,7 @@ print(json.dumps({**machine.describe(device), **machine.versions(), "date": mach
 
 
 def path(name: str) -> Path:
-    return places.records().parent / "calibration" / f"{'_'.join(name.lower().split())}.json"
+    return paths.records().parent / "calibration" / f"{'_'.join(name.lower().split())}.json"
 
 
 def load(name: str) -> dict | None:

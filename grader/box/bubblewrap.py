@@ -6,7 +6,7 @@ import subprocess
 from functools import cache
 from pathlib import Path
 
-from grader.box import places
+from grader.box import mounts
 
 OLDEST = (0, 8)  # the first whose tmpfs takes a size and whose user namespaces can be shut
 SHARED_MEMORY = 64 << 20
@@ -43,24 +43,24 @@ def command(readonly: list[str], job_dir: str, file_bytes: int) -> list[str]:
         words += ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
     else:
         words += ["--unshare-user", "--disable-userns", "--uid", "65534", "--gid", "65534"]
-    for path in places.SYSTEM:
+    for path in mounts.SYSTEM:
         if os.path.islink(path):
             words += ["--symlink", os.readlink(path), path]
         elif os.path.exists(path):
             words += ["--ro-bind", path, path]
-    for path in places.DETAILS:
+    for path in mounts.DETAILS:
         words += ["--ro-bind-try", path, path]
     for parent in _parents(
         [*readonly, f"{job_dir}/scratch"]
     ):  # bubblewrap's own would be shut to all but root
         words += ["--perms", "0755", "--dir", parent]
-    shut = places.hidden(readonly)
+    shut = mounts.hidden(readonly)
     for path in readonly:
-        words += ["--ro-bind", path, path] if not any(places.within(path, one) for one in shut) else []
+        words += ["--ro-bind", path, path] if not any(mounts.within(path, one) for one in shut) else []
     for one in shut:  # an empty folder over each of ours, then the parts that the box may see
         words += ["--perms", "0755", "--tmpfs", one]
         for path in readonly:
-            words += ["--ro-bind", path, path] if places.within(path, one) else []
+            words += ["--ro-bind", path, path] if mounts.within(path, one) else []
         words += ["--remount-ro", one]
     words += ["--proc", "/proc", "--dev", "/dev"]
     for path, size in (("/dev/shm", min(SHARED_MEMORY, file_bytes)), (f"{job_dir}/scratch", file_bytes)):
@@ -71,6 +71,6 @@ def command(readonly: list[str], job_dir: str, file_bytes: int) -> list[str]:
 
 def _parents(paths: list[str]) -> list[str]:
     """The folders above these paths, top first, that no system folder or other path brings along."""
-    brought = [*places.SYSTEM, *paths]
+    brought = [*mounts.SYSTEM, *paths]
     above = {str(parent) for path in paths for parent in Path(path).parents} - {"/"}
-    return sorted(parent for parent in above if not any(places.within(parent, path) for path in brought))
+    return sorted(parent for parent in above if not any(mounts.within(parent, path) for path in brought))

@@ -11,7 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from grader.box import bubblewrap, places, systems
+from grader.box import bubblewrap, mounts, systems
 from grader.box.box import Box
 from grader.box.limits import BoxError, Level, Limits
 
@@ -32,7 +32,7 @@ def spawn(argv, *, level, readonly=(), job_dir=None, limits=Limits(), env=None, 
         raise BoxError(f"the system must be Linux, got {systems.name()}; Windows has its Subsystem for Linux")
     level, own = Level(level), job_dir is None
     folder = os.path.realpath(job_dir or f"{tempfile.gettempdir()}/box-{secrets.token_hex(8)}")
-    seen = places.tidy([*places.interpreter(), places.INSIDE, *readonly, *([] if own else [folder])])
+    seen = mounts.tidy([*mounts.interpreter(), mounts.INSIDE, *readonly, *([] if own else [folder])])
     walls, inner = _walls(level, seen, folder, limits), _inside(level, seen, folder, limits)
     watch = _watch(level, limits, folder, own)
     _make(folder, own, inner.get("uid"))
@@ -66,7 +66,7 @@ def _start(watch, walls, inner, argv, pass_fds, env):
     watch = watch | {"report_fd": report_write, "lifeline_fd": life_read, "pass_fds": list(pass_fds)}
     inner = inner | {"report_fd": report_write}
     python = [sys.executable, "-I", "-S", "-B"]
-    program = [*walls, *python, str(places.INSIDE), json.dumps(inner), *map(str, argv)]
+    program = [*walls, *python, str(mounts.INSIDE), json.dumps(inner), *map(str, argv)]
     try:
         process = subprocess.Popen(
             [*python, str(KEEPER), json.dumps(watch), *program],
@@ -100,7 +100,7 @@ def environment(folder: str, extra: dict | None) -> dict:
     clean = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "USER": "student", "LOGNAME": "student"}
     clean |= {"HOME": scratch, "TMPDIR": scratch, "TRITON_CACHE_DIR": f"{scratch}/triton"}
     clean |= {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL")}
-    return clean | {"BOX_INSIDE": str(places.INSIDE)} | dict(extra or {})
+    return clean | {"BOX_INSIDE": str(mounts.INSIDE)} | dict(extra or {})
 
 
 def _watch(level: Level, limits: Limits, folder: str, own: bool) -> dict:
@@ -134,12 +134,12 @@ def _inside(level: Level, seen: list[str], folder: str, limits: Limits) -> dict:
     if root and level >= Level.LANDLOCK:
         spec["uid"] = _spare_user()
     if level == Level.LANDLOCK:
-        system = [*places.SYSTEM, *places.DETAILS, "/proc", *DEVICES]
-        shut = places.hidden(seen)
-        inner = [path for path in seen if any(places.within(path, one) for one in shut)]
-        open_to_it = [part for path in seen if path not in inner for part in places.without(path, shut)]
+        system = [*mounts.SYSTEM, *mounts.DETAILS, "/proc", *DEVICES]
+        shut = mounts.hidden(seen)
+        inner = [path for path in seen if any(mounts.within(path, one) for one in shut)]
+        open_to_it = [part for path in seen if path not in inner for part in mounts.without(path, shut)]
         spec["landlock"] = {"readonly": [*system, *open_to_it, *inner], "writable": [scratch, "/dev/null"]}
-        spec["keep_reading"] = root and not all(map(places.anyone_can_read, [*seen, os.path.dirname(folder)]))
+        spec["keep_reading"] = root and not all(map(mounts.anyone_can_read, [*seen, os.path.dirname(folder)]))
     return spec
 
 

@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from grader.box import places
+from grader.box import mounts
 from grader.box.launch import spawn
 from grader.box.limits import BoxError, Level, Limits
 
@@ -120,7 +120,7 @@ def _targets():
             "unix": [f"{folder}/service", f"@{marker}"],
             "home": [secret] if secret else [],
             "project": [str(Path(__file__)), str(Path(__file__).with_name("limits.py"))],
-            "write": [sys.prefix, sys.base_prefix, *WORTH_WRITING, *map(str, places.homes())],
+            "write": [sys.prefix, sys.base_prefix, *WORTH_WRITING, *map(str, mounts.homes())],
             "victim": victim.pid,
             "marker": marker,
             "memory_bytes": SMALL.memory_bytes,
@@ -170,7 +170,7 @@ def _run(level, facts, names):
 def _unboxed(program, line, kept) -> bytes:
     """Run the attacks as a careless grader would, with everything inherited."""
     os.set_inheritable(kept, True)
-    environment = os.environ | {"BOX_INSIDE": str(places.INSIDE)}
+    environment = os.environ | {"BOX_INSIDE": str(mounts.INSIDE)}
     with tempfile.TemporaryDirectory(prefix="box-") as folder:
         return subprocess.run(
             program, input=line, stdout=subprocess.PIPE, cwd=folder, env=environment, close_fds=False
@@ -193,7 +193,7 @@ def overhead_s(level: Level, times: int = 5) -> float:
 
 def _secret_in_home() -> str | None:
     try:
-        handle, path = tempfile.mkstemp(prefix=".box-secret-", dir=places.homes()[0])
+        handle, path = tempfile.mkstemp(prefix=".box-secret-", dir=mounts.homes()[0])
     except (OSError, IndexError):
         return None
     os.write(handle, b"secret")

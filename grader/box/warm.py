@@ -19,7 +19,7 @@ from grader.box.pipes import read_exactly
 from grader.box.serve import frames
 from grader.box.systems import SIGKILL, SIGXCPU, has_boxes, has_processes
 from grader.box.unboxed import Process
-from grader.places import ROOT
+from grader.paths import ROOT
 
 SERVER = Path(__file__).parent / "serve"
 START_S = 60.0

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from grader.classroom import books, by_hand
-from grader.classroom.place import PLACE, write
+from grader.classroom import gradebooks, manual_grades
+from grader.classroom.atomic_file import PLACE, write
 from grader.judge.report import visible
 
 NAMES = ("first_name", "last_name", "email", "lms_user_id")
@@ -22,9 +22,9 @@ LOOK_AGAIN = (
 
 def prepare(root: Path, lab: str, new_lab: bool = False, source: str = "", say: Callable = print) -> None:
     """Keep what the gradebook is about to lose, or what an earlier one has and this one lacks."""
-    with books.opened(root, lab) as gradebook:
-        held = books.known(gradebook, lab)
-        if held and new_lab and held != books.released(root, lab):
+    with gradebooks.opened(root, lab) as gradebook:
+        held = gradebooks.known(gradebook, lab)
+        if held and new_lab and held != gradebooks.released(root, lab):
             _keep(root, lab, _take(gradebook, root, lab))
             gradebook.remove_assignment(lab)
             held = {}
@@ -67,21 +67,21 @@ def _was_entered(root: Path, lab: str) -> bool:
 
 def _earlier(root: Path, lab: str) -> str:
     """Return the address of a gradebook of this course that knows the lab: the file, or its copy."""
-    for path in (root / "gradebook.db", root / PLACE / books.COPY):
+    for path in (root / "gradebook.db", root / PLACE / gradebooks.COPY):
         address = f"sqlite:///{path}"
-        if path.exists() and address != books.address(root) and _knows(address, lab):
+        if path.exists() and address != gradebooks.address(root) and _knows(address, lab):
             return address
     return ""
 
 
 def _knows(address: str, lab: str) -> bool:
-    with books.at(address) as gradebook:
-        return bool(books.known(gradebook, lab))
+    with gradebooks.at(address) as gradebook:
+        return bool(gradebooks.known(gradebook, lab))
 
 
 def _read(address: str, root: Path, lab: str) -> dict:
-    with books.at(address) as gradebook:
-        if not books.known(gradebook, lab):
+    with gradebooks.at(address) as gradebook:
+        if not gradebooks.known(gradebook, lab):
             raise ValueError(f"--from must be a gradebook that knows {lab}, got {_shown(address)}")
         return _take(gradebook, root, lab)
 
@@ -117,7 +117,7 @@ def _take(gradebook, root: Path, lab: str) -> dict:
 
 
 def _of(submission, root: Path, lab: str) -> dict:
-    texts = by_hand.texts_in(root / "autograded" / submission.student.id / lab)
+    texts = manual_grades.texts_in(root / "autograded" / submission.student.id / lab)
     return {
         "extension_s": submission.extension.total_seconds() if submission.extension else 0,
         "points": {
@@ -146,7 +146,7 @@ def _digest(text: list[str] | None) -> str:
 
 def lost(root: Path, lab: str, wanted: dict[str, dict[str, float]]) -> list[str]:
     """Return sentences for data that has no counterpart in the present lab."""
-    with books.opened(root, lab) as gradebook:
+    with gradebooks.opened(root, lab) as gradebook:
         students = _take(gradebook, root, lab)["students"]
     cells = {f"{notebook}: {cell}" for notebook, inside in wanted.items() for cell in inside}
     counts: dict[str, int] = {}
@@ -169,7 +169,7 @@ def due_and_names(root: Path, lab: str) -> None:
     if not path.exists():
         return
     kept = json.loads(path.read_text(encoding="utf-8"))
-    with books.opened(root, lab) as gradebook:
+    with gradebooks.opened(root, lab) as gradebook:
         if kept["duedate"] and gradebook.find_assignment(lab).duedate is None:
             gradebook.update_or_create_assignment(lab, duedate=kept["duedate"])
         for student, names in kept["names"].items():
@@ -185,8 +185,8 @@ def put(root: Path, lab: str, student: str) -> list[str]:
     kept = json.loads(path.read_text(encoding="utf-8"))
     if (held := kept["students"].pop(student, None)) is None:
         return []
-    texts = by_hand.texts_in(root / "autograded" / student / lab)
-    with books.opened(root, lab) as gradebook:
+    texts = manual_grades.texts_in(root / "autograded" / student / lab)
+    with gradebooks.opened(root, lab) as gradebook:
         said = _put(gradebook.find_submission(lab, student), held, texts)
         gradebook.db.commit()
     if kept["students"]:

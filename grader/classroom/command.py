@@ -10,11 +10,11 @@ from pathlib import Path
 
 from grader import box
 from grader.box import warm
-from grader.classroom import carried, decided, faults, grading_round, leftovers, lock, place
-from grader.classroom.came_in import NOTHING, few, together
+from grader.classroom import atomic_file, carried, decided, grading_round, leftovers, lock, storage_errors
 from grader.classroom.grading_round import GradingRound
 from grader.classroom.jobs import arguments, job
 from grader.classroom.progress import Bar
+from grader.classroom.submission import NOTHING, few, together
 from grader.judge import record
 from grader.judge.report import visible
 
@@ -64,11 +64,11 @@ def main(argv: list[str]) -> int:
     try:
         with Bar() as say, lock.held(ROOT, f"grading {wants.lab}", say):
             round_, rows = _run(wants, say)
-    except (ValueError, box.BoxError, lock.Busy, faults.CannotKeep) as error:
+    except (ValueError, box.BoxError, lock.Busy, storage_errors.CannotKeep) as error:
         print(f"python -m grader class: {error}", file=sys.stderr)
         return record.WRONG_USAGE if isinstance(error, ValueError) else record.EXIT[record.INCONCLUSIVE]
     except Exception as error:
-        if not (sentence := faults.plain(error)):
+        if not (sentence := storage_errors.plain(error)):
             raise
         print(f"python -m grader class: {sentence}", file=sys.stderr)
         return record.EXIT[record.INCONCLUSIVE]
@@ -90,7 +90,7 @@ def _exit_code(rows: list) -> int:
 
 
 def _run(wants: argparse.Namespace, say) -> tuple[GradingRound, list]:
-    from grader.classroom import roll
+    from grader.classroom import grade_class
 
     alone = bool(wants.student)
     if wants.anew and alone and not wants.why.strip():
@@ -107,9 +107,9 @@ def _run(wants: argparse.Namespace, say) -> tuple[GradingRound, list]:
     round_ = prepare(ROOT, wants.lab, wants.mode, fresh, wants.new_lab, wants.source, say)
     if wants.as_empty:
         decided.as_empty(round_, wants.as_empty, wants.by or lock.me(), wants.why.strip())
-    anew = roll.Anew(wants.by or lock.me(), wants.why.strip(), alone) if wants.anew else None
+    anew = grade_class.Anew(wants.by or lock.me(), wants.why.strip(), alone) if wants.anew else None
     with arguments.judges(wants, round_, say) as (round_, each):
-        return round_, roll.grade(round_, wants.student, say=say, each=each, anew=anew)
+        return round_, grade_class.grade(round_, wants.student, say=say, each=each, anew=anew)
 
 
 def prepare(
@@ -128,10 +128,10 @@ def prepare(
     job.require_box()
     if not grading_round.NAME.fullmatch(lab) or not any((root / "labs" / lab).glob("*.ipynb")):
         raise ValueError(f"lab must be a folder of labs/ with notebooks, got {lab!r}; `ls labs` shows them")
-    from grader.classroom import books
+    from grader.classroom import gradebooks
 
     carried.prepare(root, lab, new_lab, source, say)
-    if trouble := books.register(root, lab, carried.lost):
+    if trouble := gradebooks.register(root, lab, carried.lost):
         raise ValueError(trouble)
     carried.due_and_names(root, lab)
     return grading_round.open_round(root, lab, mode, anew)
@@ -150,9 +150,9 @@ def as_json(round_: GradingRound, rows: list) -> dict:
 
 def without_folder(round_: GradingRound) -> list[str]:
     """Students whom the gradebook has an entry of and submitted/ has nothing of."""
-    from grader.classroom import books
+    from grader.classroom import gradebooks
 
-    with books.opened(round_.root, round_.lab) as gradebook:
+    with gradebooks.opened(round_.root, round_.lab) as gradebook:
         names = [one.student.id for one in gradebook.find_assignment(round_.lab).submissions]
     return sorted(name for name in names if not (round_.root / "submitted" / name / round_.lab).exists())
 
@@ -194,7 +194,9 @@ def text(round_: GradingRound, rows: list, all_: bool = False) -> str:
             f"not settled, by the grader's own trouble: {_count(open_, 'cell')} without points; run this again first"
         )
     if failed := sum(bool(r.trouble) for r in rows):
-        lines.append(f"not entered: {_count(failed, 'submission')}; {place.PLACE}/{round_.lab}.log says more")
+        lines.append(
+            f"not entered: {_count(failed, 'submission')}; {atomic_file.PLACE}/{round_.lab}.log says more"
+        )
     if unread := [shlex.quote(names[r.student]) for r in rows if r.trouble == NOTHING]:
         names_ = " ".join(unread)
         lines.append(

@@ -12,16 +12,16 @@ import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 
-from grader.classroom import came_in
+from grader.classroom import submission
+from grader.classroom.atomic_file import PLACE, write
 from grader.classroom.exporter import NOT_READ
 from grader.classroom.grading_round import GradingRound
-from grader.classroom.place import PLACE, write
 from grader.judge.report import visible
 
 
 def as_empty(round_: GradingRound, students: list[str], who: str, why: str) -> None:
     """Put empty notebooks where these students' own can't be read. Raise ValueError if there is nothing to decide."""
-    unknown = sorted(set(students) - set(came_in.students(round_)))
+    unknown = sorted(set(students) - set(submission.students(round_)))
     if unknown:
         names = ", ".join(map(visible, unknown))
         raise ValueError(f"--as-empty must name students with a folder for {round_.lab}, got {names}")
@@ -41,7 +41,7 @@ def _as_empty(round_: GradingRound, student: str) -> dict[str, str]:
     labs = sorted((round_.root / "labs" / round_.lab).glob("*.ipynb"))
     read = {
         path.name: NOT_READ not in notebook.metadata
-        for path, notebook in _pairs(labs, came_in.handed_in(round_, student).notebooks, folder)
+        for path, notebook in _pairs(labs, submission.handed_in(round_, student).notebooks, folder)
     }
     if all(read.get(path.name) for path in labs):
         raise ValueError(

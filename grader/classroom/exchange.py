@@ -3,15 +3,15 @@
 from datetime import datetime
 from pathlib import Path
 
-from grader.classroom import books
-from grader.classroom.intake import time_in
+from grader.classroom import gradebooks
+from grader.classroom.open_safely import time_in
 
 
 def place(root: Path) -> Path:
     """Return the exchange's folder, the course's own default even for a copy of the course."""
-    found = Path(books.settings(root, "any").Exchange.root)
-    inside = found.is_relative_to(books.ROOT)
-    return root / found.relative_to(books.ROOT) if inside else found
+    found = Path(gradebooks.settings(root, "any").Exchange.root)
+    inside = found.is_relative_to(gradebooks.ROOT)
+    return root / found.relative_to(gradebooks.ROOT) if inside else found
 
 
 def times(root: Path, lab: str) -> dict[str, list[datetime]]:

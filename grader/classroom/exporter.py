@@ -9,8 +9,8 @@ from nbgrader.converters.base import NbGraderException
 
 from grader import box
 from grader.classroom import lock, transplant
-from grader.classroom.intake import IntakeTrouble, Submitted, take_in
 from grader.classroom.jobs import job
+from grader.classroom.open_safely import IntakeTrouble, Submitted, take_in
 
 TRIES = 3
 NOT_READ = "not_read"  # notebook metadata: why a person must read this submission

@@ -5,9 +5,9 @@ import sys
 from datetime import timedelta
 from pathlib import Path
 
-from grader.classroom import carried, ledger, lock
+from grader.classroom import carried, lock, marks
 from grader.judge.report import visible
-from grader.places import ROOT
+from grader.paths import ROOT
 from grader.verdicts import EXIT, INCONCLUSIVE, WRONG_USAGE
 
 
@@ -40,9 +40,9 @@ def extend(root: Path, lab: str, students: list[str], hours: float) -> list[str]
 
     if not 0 <= hours < 24 * 366:
         raise ValueError(f"--hours must be from 0 to a year, got {hours:g}")
-    ledger.standings(root, lab)  # which says what is wrong with the lab's name
+    marks.standings(root, lab)  # which says what is wrong with the lab's name
     said = []
-    with ledger.opened(root) as gradebook:
+    with marks.opened(root) as gradebook:
         due = gradebook.find_assignment(lab).duedate
         if due is None:
             raise ValueError(

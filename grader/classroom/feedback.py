@@ -12,7 +12,7 @@ from pathlib import Path
 
 from nbconvert.exporters import HTMLExporter
 
-from grader.classroom import books, late, pages
+from grader.classroom import gradebooks, late, pages
 
 BEARS = re.compile(rb"<!-- grades ([0-9a-f]{64}) -->\s*$")
 TAIL = 200  # bytes at the end of a page, in which its fingerprint is
@@ -35,7 +35,7 @@ class FeedbackExporter(HTMLExporter):
         page, resources = super().from_filename(filename, resources, **more)
         place = resources["nbgrader"]
         path = Path(filename)
-        with books.opened(Path(self.parent.coursedir.root), place["assignment"]) as gradebook:
+        with gradebooks.opened(Path(self.parent.coursedir.root), place["assignment"]) as gradebook:
             submission = gradebook.find_submission(place["assignment"], place["student"])
             return f"{pages.in_one_form(page)}\n<!-- grades {fingerprint(submission, path)} -->\n", resources
 
@@ -63,7 +63,7 @@ def stale(root: Path, lab: str, students: list[str]) -> list[str]:
     from nbgrader.api import MissingEntry
 
     found = []
-    with books.opened(root, lab) as gradebook:
+    with gradebooks.opened(root, lab) as gradebook:
         for student in (one for one in students if _folder(root, lab, one).is_dir()):
             try:
                 submission = gradebook.find_submission(lab, student)
@@ -93,8 +93,8 @@ def renew(root: Path, lab: str, students: list[str]) -> list[str]:
 
     old = stale(root, lab, students)
     for student in old:
-        config = books.settings(root, lab, student)
-        log, _ = books.logger(None)
-        with books.quiet():
-            GenerateFeedback(coursedir=books.course(config, log), config=config, log=log).start()
+        config = gradebooks.settings(root, lab, student)
+        log, _ = gradebooks.logger(None)
+        with gradebooks.quiet():
+            GenerateFeedback(coursedir=gradebooks.course(config, log), config=config, log=log).start()
     return old

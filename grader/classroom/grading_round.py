@@ -10,7 +10,7 @@ from pathlib import Path
 
 from grader import questions
 from grader.classroom import regrades
-from grader.classroom.place import PLACE, write
+from grader.classroom.atomic_file import PLACE, write
 from grader.judge import record
 from grader.judge.record import PartResult, Record
 

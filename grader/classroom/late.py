@@ -10,8 +10,8 @@ from pathlib import Path
 from nbgrader.plugins import LateSubmissionPlugin
 from traitlets import Float
 
-from grader.classroom import books, exchange, faults
-from grader.classroom.intake import TIME, Unfit, read_regular, time_in
+from grader.classroom import exchange, gradebooks, storage_errors
+from grader.classroom.open_safely import TIME, Unfit, read_regular, time_in
 from grader.classroom.points import duration, number
 
 SKEW = timedelta(minutes=10)  # by which two honest clocks may differ
@@ -49,7 +49,7 @@ def settle(root: Path, lab: str, students: list[str]) -> dict[str, Late]:
     from nbgrader.api import MissingEntry
 
     found, every = {}, exchange.times(root, lab)
-    with books.opened(root, lab) as gradebook:
+    with gradebooks.opened(root, lab) as gradebook:
         policy = _policy(root, lab)
         for student in students:
             try:
@@ -68,7 +68,7 @@ def outdated(root: Path, lab: str, students: list[str]) -> list[str]:
     from nbgrader.api import MissingEntry
 
     found = []
-    with books.opened(root, lab) as gradebook, gradebook.db.no_autoflush:
+    with gradebooks.opened(root, lab) as gradebook, gradebook.db.no_autoflush:
         policy = _policy(root, lab)
         for student in students:
             try:
@@ -99,7 +99,7 @@ def _policy(root: Path, lab: str):
     """Return nbgrader's plugin for penalties, as the course's configuration names it."""
     from nbgrader.preprocessors import AssignLatePenalties
 
-    step = AssignLatePenalties(config=books.settings(root, lab))
+    step = AssignLatePenalties(config=gradebooks.settings(root, lab))
     step.init_plugin()
     return step.plugin_inst
 
@@ -123,7 +123,9 @@ def _settle(submission, handed_in: datetime | None, policy) -> Late:
             try:
                 taken = policy.late_submission_penalty(submission.student_id, notebook.score, late.seconds)
             except Exception as error:  # a policy is the instructor's own code
-                late.trouble = f"the penalty for late work could not be worked out: {faults.said(error)}"
+                late.trouble = (
+                    f"the penalty for late work could not be worked out: {storage_errors.said(error)}"
+                )
                 continue
         notebook.late_submission_penalty = None if taken is None else min(max(taken, 0.0), notebook.score)
     late.penalty = _taken_off(submission)

@@ -5,7 +5,7 @@ import os
 import stat
 from pathlib import Path
 
-from grader.classroom.intake import MOST_BYTES, TIME
+from grader.classroom.open_safely import MOST_BYTES, TIME
 from grader.judge.report import visible
 
 NOISE = {

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 
-from grader.classroom.place import PLACE
+from grader.classroom.atomic_file import PLACE
 
 FILE = "lock"
 _held: dict[Path, list] = {}  # by file: [descriptor, how often this process holds it]

@@ -10,7 +10,7 @@ from nbgrader.preprocessors import NbGraderPreprocessor, SaveAutoGrades
 from traitlets import Enum
 
 from grader import questions
-from grader.classroom import grading_round, verdicts
+from grader.classroom import grading_round, record_for
 from grader.classroom.exporter import NOT_READ
 from grader.judge import report
 from grader.judge.record import Record
@@ -66,14 +66,14 @@ class Judge(NbGraderPreprocessor):
         self, question_id: str, source: str | None, round_: grading_round.GradingRound, not_read: str
     ) -> Record:
         if not_read:
-            return verdicts.no_verdict(question_id, round_.mode, not_read)
+            return record_for.no_verdict(question_id, round_.mode, not_read)
         if source is None or question_id not in questions.load():
-            return verdicts.no_verdict(
+            return record_for.no_verdict(
                 question_id,
                 round_.mode,
                 f"{question_id or 'this cell'} has no question or no answer cell in this version of the course",
             )
-        return verdicts.verdict_of(source, question_id, round_)
+        return record_for.verdict_of(source, question_id, round_)
 
 
 def score(verdict: Record, most: float) -> float:

@@ -15,10 +15,10 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 
-from grader.classroom.place import PLACE, write
+from grader.classroom.atomic_file import PLACE, write
 from grader.classroom.points import Points
 from grader.judge.report import visible
-from grader.places import ROOT
+from grader.paths import ROOT
 
 FILE = "regrades.jsonl"
 FIRST = "0" * 16

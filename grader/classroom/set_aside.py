@@ -6,7 +6,7 @@ import stat
 from pathlib import Path
 
 from grader.classroom.grading_round import PLACE
-from grader.classroom.intake import MOST_BYTES, TIME, time_in
+from grader.classroom.open_safely import MOST_BYTES, TIME, time_in
 
 MOST_FILES = 100
 WHY = f"only plain files with plain names, of at most {MOST_BYTES / 1e6:g} MB and at most {MOST_FILES} of them come along"

@@ -5,8 +5,8 @@ import re
 import unicodedata
 from copy import deepcopy
 
-from grader.classroom.intake import Cell, Submitted
-from grader.classroom.read_notebook import MOST_OWN
+from grader.classroom.open_safely import Cell, Submitted
+from grader.classroom.parse_sandboxed import MOST_OWN
 from grader.judge import answer
 from grader.judge.report import visible
 

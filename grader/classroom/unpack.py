@@ -7,7 +7,7 @@ import zipfile
 from pathlib import Path
 
 from grader.classroom.downloads import names
-from grader.classroom.intake import MOST_BYTES, Unfit, read_regular
+from grader.classroom.open_safely import MOST_BYTES, Unfit, read_regular
 
 MOST_ARCHIVE = 5 * MOST_BYTES
 MOST_MEMBERS = 1000

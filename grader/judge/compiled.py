@@ -4,7 +4,7 @@ import math
 import re
 
 from grader.compiler import host as compiler
-from grader.judge.cases import from_error, in_full
+from grader.judge.diagnose import from_error, in_full
 from grader.judge.failed import Failed, Refusal, Waits
 from grader.judge.kernel_evidence import COMPILED, KernelEvidence, is_hidden
 from grader.judge.record import PartResult

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from grader.judge import traffic
-from grader.judge.cases import in_full
+from grader.judge.diagnose import in_full
 from grader.judge.failed import Failed
 from grader.judge.kernel_evidence import METERED, KernelEvidence, Run
 from grader.questions import Budget, Case, KernelQuestion, Part

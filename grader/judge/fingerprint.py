@@ -9,7 +9,7 @@ import hashlib
 from functools import cache
 from pathlib import Path
 
-from grader.places import ROOT
+from grader.paths import ROOT
 
 TOPICS = "grader/topics"
 TELLS = {

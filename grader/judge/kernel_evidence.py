@@ -15,7 +15,7 @@ from grader.compiler import host as compiler
 from grader.compiler.protocol import Compiled, Request
 from grader.jail import host as jail
 from grader.jail.protocol import Lowered, LowerRequest, Plan, ToldCase, joined, nothing
-from grader.judge import prepared
+from grader.judge import weight_packing
 from grader.judge.evidence import Evidence, background_pool
 from grader.machine import host as machine
 from grader.machine.protocol import TOLD_OF_WRITERS
@@ -171,14 +171,14 @@ class KernelEvidence(Evidence):
             scalars={n: ("fp32" if isinstance(v, float) else "i32", v) for n, v in case.scalars.items()},
             sm_count=case.sm_count,
             tensors=tuple(shape_only(spec, case).as_task() for spec in self.question.tensors),
-            packs=prepared.caps(self.question.prepare, case),
+            packs=weight_packing.caps(self.question.prepare, case),
         )
 
     def _prepared(self, found: Lowered) -> Lowered:
         """Add the arrays that the answer makes of weights, those of shown cases first, in a process of their own."""
         for hidden in (False, True):
             purposes = [purpose for purpose in self.order if is_hidden(purpose) == hidden]
-            found = prepared.prepare(self, found, purposes)
+            found = weight_packing.prepare(self, found, purposes)
         return found
 
     def plan(self, purpose: int) -> Plan | dict:

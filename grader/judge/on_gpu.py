@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from grader.bench import gpu
 from grader.bench.host import Bench, Broken, Builder
 from grader.bench.protocol import Kernel, Ran, RunRequest, Step, Timed
-from grader.judge.cases import describe, differs
+from grader.judge.diagnose import describe, differs
 from grader.judge.evidence import background_pool
 from grader.judge.failed import Failed, Refusal
 from grader.judge.kernel_evidence import BETWEEN, COMPILED, METERED, TIMED, KernelEvidence

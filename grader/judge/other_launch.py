@@ -11,7 +11,7 @@ from math import prod
 from grader.box.warm import JailTrouble, Limits
 from grader.jail import host as jail
 from grader.jail.protocol import Kernel, LowerRequest, Plan
-from grader.judge.cases import OUTSIDE, UNWRITTEN, differs, judge_effects
+from grader.judge.diagnose import OUTSIDE, UNWRITTEN, differs, judge_effects
 from grader.judge.failed import Failed, Refusal, Unclear
 from grader.judge.kernel_evidence import KernelEvidence, Run
 

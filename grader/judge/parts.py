@@ -3,7 +3,18 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from grader.judge import calls, compiled, every_case, gap, on_gpu, ranks, speed, traffic, tuned, values
+from grader.judge import (
+    budgets_at_scale,
+    compiled,
+    every_case,
+    gap,
+    kernel_values,
+    numpy_values,
+    on_gpu,
+    rank_values,
+    speed,
+    traffic,
+)
 from grader.judge.evidence import Evidence
 from grader.judge.failed import Failed, Unclear, Waits
 from grader.judge.kernel_evidence import KernelEvidence
@@ -16,7 +27,7 @@ from grader.questions import KernelQuestion, NumpyQuestion, Part, Question, Rank
 def traffic_everywhere(evidence: KernelEvidence, part: Part, result: PartResult) -> None:
     """The metered case, where everything is counted, what drawn programs of the compiled one spend, and all other cases."""
     traffic.judge(evidence, part, result)
-    tuned.judge(evidence, part)
+    budgets_at_scale.judge(evidence, part)
     every_case.judge(evidence, part)
 
 
@@ -28,16 +39,16 @@ def speed_everywhere(evidence: KernelEvidence, part: Part, result: PartResult) -
 
 
 JUDGES = {
-    "values": values.judge,
+    "values": kernel_values.judge,
     "traffic": traffic_everywhere,
     "compiled": compiled.judge,
     "speed": speed_everywhere,
     "gap": gap.judge,
-    "calls": calls.judge,
-    "ranks": ranks.judge_values,
-    "bytes sent": ranks.judge_bytes,
-    "exchanges": ranks.judge_exchanges,
-    "busiest": ranks.judge_busiest,
+    "calls": numpy_values.judge,
+    "ranks": rank_values.judge_values,
+    "bytes sent": rank_values.judge_bytes,
+    "exchanges": rank_values.judge_exchanges,
+    "busiest": rank_values.judge_busiest,
 }
 OF_VALUES = ("values", "calls", "ranks")  # once one of these is lost, the later parts aren't judged
 

@@ -13,7 +13,7 @@ from grader.box.serve.printed import parted
 from grader.box.warm import Limits, Outcome
 from grader.jail import exchange, host
 from grader.jail.exchange import Mismatch, Turn
-from grader.judge.cases import from_error
+from grader.judge.diagnose import from_error
 from grader.judge.evidence import Evidence
 from grader.judge.failed import Failed
 from grader.questions import Together

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
-from grader import places
+from grader import paths
 from grader.verdicts import EXIT, FAIL, INCONCLUSIVE, OPEN, PASS, REFUSED, WRONG_USAGE  # noqa: F401  who reads a record reads these
 
 STUB = {"kind": "NotImplementedError"}  # raised by a cell that isn't begun
@@ -141,7 +141,7 @@ def key(answer: str, specification: str, mode: str, machine: str, epoch: str) ->
 def save(record: Record) -> Path | None:
     """Write the record under a name of its own. If the disk refuses, the learner loses nothing."""
     try:
-        place = places.records() / record.question
+        place = paths.records() / record.question
         place.mkdir(parents=True, exist_ok=True)
         path = (
             place
@@ -166,7 +166,7 @@ def best(question: str) -> dict | None:
 
 def kept(question: str) -> Iterator[dict]:
     """All that can be read, the newest first."""
-    for path in sorted((places.records() / question).glob("*.json"), reverse=True):
+    for path in sorted((paths.records() / question).glob("*.json"), reverse=True):
         try:
             record = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError):

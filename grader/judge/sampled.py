@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from grader.box.warm import Outcome
-from grader.judge.cases import (
+from grader.judge.diagnose import (
     UNTOLD,
     UNWRITTEN,
     describe,

@@ -6,7 +6,7 @@ from grader.bench import calibration, gpu
 from grader.bench.host import Broken
 from grader.bench.protocol import Timed, TimeRequest
 from grader.judge import statistics
-from grader.judge.cases import differs
+from grader.judge.diagnose import differs
 from grader.judge.failed import Failed, Unclear
 from grader.judge.kernel_evidence import TIMED, KernelEvidence
 from grader.judge.on_gpu import TILES, OnGpu, misbehaves, outputs

@@ -9,7 +9,7 @@ import numpy as np
 from grader.box.warm import JailTrouble
 from grader.jail.protocol import BadReply
 from grader.jail.protocol import returned as ended
-from grader.judge import repair, returned, shown
+from grader.judge import hidden_failure, repair, returned
 from grader.judge.compare import Difference, tell_apart
 from grader.judge.contrast import Sample, condition, in_common
 from grader.judge.failed import Failed
@@ -78,8 +78,8 @@ def several(evidence: NumpyEvidence, found: Difference | None) -> tuple[list[Sam
 
 def calls_to_show(evidence: NumpyEvidence) -> list[Call]:
     """Return the public calls, and calls like the hidden ones from public seeds."""
-    draws = range(1 if evidence.spent_s > SLOW_S else shown.SHOWN_DRAWS)
-    more = [one for draw in draws for one in shown.drawn(evidence.question, draw)]
+    draws = range(1 if evidence.spent_s > SLOW_S else hidden_failure.SHOWN_DRAWS)
+    more = [one for draw in draws for one in hidden_failure.drawn(evidence.question, draw)]
     return [one for one in evidence.question.public if tells(one)] + more
 
 

@@ -12,11 +12,11 @@ class Unknown(Exception):
 
 def table(topic: str, name: str) -> str:
     """Return the table of a question's parts, with their points and their wording."""
-    from grader.questions import judging, load
+    from grader.questions import criteria_text, load
 
     question = load().get(f"{topic}.{name}")
     if question is None:
         raise Unknown(f"judged must name a question of {topic}, got {name!r}")
     if silent := [part.name for part in question.parts if not part.asks]:
         raise Unknown(f"judged={name}: its {' and '.join(silent)} must say what it asks; see Part.asks")
-    return judging.table(question)
+    return criteria_text.table(question)

@@ -12,7 +12,7 @@ from pathlib import Path
 import nbformat
 from markdown_it import MarkdownIt
 
-from grader.places import ROOT, from_here
+from grader.paths import ROOT, from_here
 from grader.verdicts import WRONG_USAGE
 
 PLACE = Path("work/reflections")  # below the course's root, where git ignores it

@@ -22,11 +22,11 @@ import numpy as np
 
 from grader import questions
 from grader.judge import referee
+from grader.judge.budgets_at_scale import SLACK
 from grader.judge.every_case import FREE_OF, FREE_OF_ALL
 from grader.judge.every_case import ROOM as NO_MODEL
 from grader.judge.record import FAIL, REFUSED, Record
-from grader.judge.tuned import SLACK
-from grader.proofs import side_by_side, useless, wasteful_ranks
+from grader.proofs import pool, useless, wasteful_ranks
 from grader.proofs.right import kernel_questions, right
 from grader.proofs.wasteful import WAYS, NotMade, cell
 from grader.proofs.wrong import sample, soonest_of_topic
@@ -293,7 +293,7 @@ def run(
         of_name = {": ".join(task): task for task in asked}
         asked = [of_name[name] for name in sample(list(of_name), len(of_name))]
     rows = list(before)
-    for task, found in side_by_side.with_signs_of_life(side_by_side.judged(judge, asked, jobs), asked):
+    for task, found in pool.with_signs_of_life(pool.judged(judge, asked, jobs), asked):
         date = datetime.now(UTC).isoformat("T", "seconds")
         rows.append(dict(zip(TASK, task, strict=True), found=found, date=date))
         say({name: value for name, value in rows[-1].items() if name != "date"})

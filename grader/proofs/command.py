@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from grader.box import warm
-from grader.proofs import side_by_side
+from grader.proofs import pool
 
 SUITES = {
     "exploits": "exploits",
@@ -31,9 +31,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--all", action="store_true", help="everything, not the sample")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--question", help="only what is about this question")
-    parser.add_argument(
-        "--jobs", type=int, default=side_by_side.cores(), metavar="N", help="answers judged at once"
-    )
+    parser.add_argument("--jobs", type=int, default=pool.cores(), metavar="N", help="answers judged at once")
     parser.add_argument("--students", type=int, metavar="N", help="of the class in the suite scale")
     parser.add_argument(
         "--record",

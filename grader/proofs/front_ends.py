@@ -20,7 +20,7 @@ from grader.jail import host as jail
 from grader.jail.protocol import Lowered, Plan
 from grader.judge import answer, kernel_evidence, parts, record, referee
 from grader.judge.failed import Refusal
-from grader.proofs import honest, side_by_side, wrong
+from grader.proofs import honest, pool, wrong
 from grader.proofs.right import kernel_questions
 from grader.proofs.wrong import leads, sample
 from tilescope.proofs import rows as texts
@@ -174,7 +174,7 @@ def run(
         tasks = [(one.id, name, name in drawn) for name in names if name in {*chosen, *drawn}]
         if found["questions"].get(one.id, {}).get("answers", 0) >= len(tasks):
             continue
-        for _, row in side_by_side.with_signs_of_life(side_by_side.judged(judge, tasks, jobs), tasks):
+        for _, row in pool.with_signs_of_life(pool.judged(judge, tasks, jobs), tasks):
             mine.append(row)
             say(row)
         rows += mine

@@ -5,7 +5,7 @@ import ast
 from grader import questions
 from grader.judge import referee
 from grader.judge.record import PASS
-from grader.proofs import side_by_side
+from grader.proofs import pool
 from grader.proofs.right import NoSuchWords, cell, edited, kernel_questions, right
 from grader.proofs.wrong import leads, sample
 
@@ -70,7 +70,7 @@ def run(everything: bool, say, question: str | None = None, jobs: int = 1) -> tu
     broken = [trouble for one in chosen for trouble in misfits(one)]
     tasks = [(one.id, name) for one in chosen for name in (forms(one) if everything else sampled(one))]
     rows = []
-    for task, row in side_by_side.with_signs_of_life(side_by_side.judged(judge, tasks, jobs), tasks):
+    for task, row in pool.with_signs_of_life(pool.judged(judge, tasks, jobs), tasks):
         broken += [f"{', '.join(task)}: {row['broken']}"] if row["broken"] else []
         rows.append(row)
         say(row)

@@ -11,7 +11,7 @@ from pathlib import Path
 from grader import questions
 from grader.judge import referee
 from grader.judge.record import FAIL, PASS, REFUSED, Record
-from grader.proofs import side_by_side
+from grader.proofs import pool
 from grader.proofs.mutants import Mutant, mutants
 from grader.proofs.right import NoSuchWords, edited, kernel_questions, right
 from grader.questions import Mistake
@@ -155,7 +155,7 @@ def run(everything: bool, say, question: str | None = None, jobs: int = 1) -> tu
     chosen = [one for one in kernel_questions() if question in (None, one.id)]
     broken = [trouble for one in chosen for trouble in misfits(one)]
     tasks = [task for one in chosen for task in _tasks(one, everything)]
-    results = side_by_side.with_signs_of_life(side_by_side.judged(judge, tasks, jobs), tasks)
+    results = pool.with_signs_of_life(pool.judged(judge, tasks, jobs), tasks)
     rows = []
     for question_id, found in groupby(results, key=lambda pair: pair[0][0]):
         rows.append(_row(questions.find(question_id), list(found), broken))

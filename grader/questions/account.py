@@ -11,8 +11,8 @@ from dataclasses import replace
 import numpy as np
 
 from grader.box.serve.frames import DTYPES
+from grader.questions.min_programs import side_by_side
 from grader.questions.model import Budget, Case, KernelQuestion, Tensor
-from grader.questions.side_by_side import side_by_side
 from grader.questions.timed import CHIP, timed
 from grader.questions.work import filled, work
 

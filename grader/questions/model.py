@@ -25,7 +25,7 @@ class Part:
     gpu: str = ""
     asks: str = field(
         default="", repr=False
-    )  # for the lab's table; judging.py fills {public}, {spills} and the like
+    )  # for the lab's table; criteria_text.py fills {public}, {spills} and the like
 
     def judged_by(self, mode: str) -> str:
         return self.gpu if mode == "gpu" and self.gpu else self.judge

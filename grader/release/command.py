@@ -6,10 +6,10 @@ from pathlib import Path
 
 from grader.judge import record
 from grader.notebooks import make
-from grader.places import ROOT
+from grader.paths import ROOT
 from grader.release import edition
 from grader.release.leaks import leaks
-from grader.release.tried import tried
+from grader.release.smoke_test import tried
 
 MOST_NAMED = 10  # files that may not leave
 

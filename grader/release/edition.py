@@ -9,9 +9,9 @@ from pathlib import Path
 
 from grader.questions import recorded
 from grader.release import recording
-from grader.release.allowed import allowed
-from grader.release.emptied import emptied
+from grader.release.manifest import allowed
 from grader.release.readme import readme
+from grader.release.strip_edits import emptied
 from grader.tools.gates import tree
 
 AGENTS = Path(__file__).with_name("student_agents.txt")  # makes a coding assistant a tutor
@@ -95,7 +95,7 @@ def put(files: dict[str, bytes], target: Path) -> None:
         if missing := left_behind(made):
             raise Refused(
                 f"{missing[0]}, which is not among what a student edition may hold; if it answers no question, "
-                "name it in grader/release/allowed.py"
+                "name it in grader/release/manifest.py"
             )
         if target.exists():
             target.rmdir()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from grader.notebooks import disk
 from grader.notebooks.make import Build
-from grader.release.allowed import STATED, matches
+from grader.release.manifest import STATED, matches
 
 SOLUTION = re.compile(r"### BEGIN SOLUTION\n(.*?)### END SOLUTION", re.S)
 MARK = re.compile(r"^\s*### (BEGIN|END) SOLUTION", re.M)

@@ -7,8 +7,8 @@ from dataclasses import fields
 import numpy as np
 
 from grader import questions
-from grader.judge.calls import TWINS, twin
-from grader.places import ROOT
+from grader.judge.numpy_values import TWINS, twin
+from grader.paths import ROOT
 from grader.questions import NumpyQuestion, Question, recorded
 
 SETS = 8  # of hidden calls that a learner's check may meet

@@ -8,7 +8,7 @@ import tarfile
 from importlib.resources import files
 from pathlib import Path
 
-from grader.places import ROOT
+from grader.paths import ROOT
 from grader.site import bundle, codemirror, ranged
 from grader.site.page import LabPage
 from widgets.site import compiled, npm

@@ -11,12 +11,12 @@ from functools import cache
 from pathlib import Path
 
 from grader import questions
-from grader.places import ROOT
+from grader.paths import ROOT
 from grader.questions import Question, recorded
 from grader.release import recording
-from grader.release.allowed import allowed
 from grader.release.edition import MISTAKES, dotted, path_of
-from grader.release.emptied import emptied
+from grader.release.manifest import allowed
+from grader.release.strip_edits import emptied
 from grader.site import without_ml_dtypes
 from widgets.site import models
 

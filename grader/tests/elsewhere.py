@@ -9,7 +9,7 @@ import venv
 import zipfile
 from pathlib import Path
 
-from grader.places import ROOT
+from grader.paths import ROOT
 from tilescope import python_of_triton
 
 CUSTOM = """

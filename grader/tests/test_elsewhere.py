@@ -10,7 +10,7 @@ import pytest
 from grader import questions
 from grader.box import systems
 from grader.notebooks import work
-from grader.places import ROOT
+from grader.paths import ROOT
 from grader.proofs import right, wrong
 from grader.questions import KernelQuestion
 from grader.tests import elsewhere

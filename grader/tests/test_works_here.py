@@ -8,7 +8,7 @@ import pytest
 from grader import questions
 from grader.judge import referee
 from grader.judge.record import FAIL
-from grader.places import ROOT
+from grader.paths import ROOT
 from widgets.answer import answer
 from widgets.registry import every, find
 

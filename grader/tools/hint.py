@@ -4,7 +4,7 @@ grader hint)."""
 import argparse
 import sys
 
-from grader import places, questions
+from grader import paths, questions
 from grader.judge import record
 
 USAGE = "python -m grader hint"
@@ -49,7 +49,7 @@ def chosen(question, step: int | None) -> int:
 def kept(question_id: str) -> int:
     """Return the last hint that was shown."""
     try:
-        return max(0, int((places.records() / question_id / "hinted").read_text(encoding="utf-8")))
+        return max(0, int((paths.records() / question_id / "hinted").read_text(encoding="utf-8")))
     except (OSError, ValueError):
         return 0
 
@@ -57,7 +57,7 @@ def kept(question_id: str) -> int:
 def keep(question_id: str, number: int) -> None:
     """Note the hint that was shown. If the disk refuses, the learner loses nothing."""
     try:
-        folder = places.records() / question_id
+        folder = paths.records() / question_id
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "hinted").write_text(f"{number}\n", encoding="utf-8")
     except OSError:

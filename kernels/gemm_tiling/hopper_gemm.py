@@ -16,27 +16,33 @@ from triton.experimental.gluon.language.nvidia.hopper import (
     warpgroup_mma_wait,
 )
 
-from kernels.hopper_tiles import Config, descriptor, store, tile_of
+from kernels.hopper_tiles import Config, descriptor, leave, shares, store, take, turn_of, turns_of
 from kernels.ring_barriers import ring_barriers
 
 
 @gluon.jit
 def _produce(
-    descs, rings, sizes, CONSUMERS: gl.constexpr, A_T: gl.constexpr, B_T: gl.constexpr, GROUP_M: gl.constexpr
+    descs,
+    rings,
+    sizes,
+    CONSUMERS: gl.constexpr,
+    A_T: gl.constexpr,
+    B_T: gl.constexpr,
+    GROUP_M: gl.constexpr,
+    EVEN: gl.constexpr,
 ):
     a_desc, b_desc = descs
     a_ring, b_ring, full, empty = rings
-    tiles_m, tiles_n, steps = sizes
     STAGES: gl.constexpr = b_ring.shape[0]
     ROWS: gl.constexpr = a_ring.shape[2 if A_T else 1]
     BLOCK_K: gl.constexpr = a_ring.shape[1 if A_T else 2]
     BLOCK_N: gl.constexpr = b_ring.shape[1 if B_T else 2]
     BYTES: gl.constexpr = CONSUMERS * a_desc.block_type.nbytes + b_desc.block_type.nbytes
     count = 0
-    for t in range(gl.program_id(0), tiles_m * tiles_n, gl.num_programs(0)):
-        tile_m, tile_n = tile_of(t, tiles_m, tiles_n, GROUP_M)
+    for u in range(turns_of(sizes, EVEN)):
+        tile_m, tile_n, low, high = turn_of(u, sizes, GROUP_M, EVEN)
         n = tile_n * BLOCK_N
-        for step in range(steps):
+        for step in range(low, high):
             stage = count % STAGES
             k = step * BLOCK_K
             mbarrier.wait(empty.index(stage), (count // STAGES & 1) ^ 1)
@@ -56,15 +62,16 @@ def _consume(
     buffers,
     rings,
     sizes,
+    sums,
     WHICH: gl.constexpr,
     CONSUMERS: gl.constexpr,
     BUFFERS: gl.constexpr,
     A_T: gl.constexpr,
     B_T: gl.constexpr,
     GROUP_M: gl.constexpr,
+    EVEN: gl.constexpr,
 ):
     a_ring, b_ring, full, empty = rings
-    tiles_m, tiles_n, steps = sizes
     STAGES: gl.constexpr = b_ring.shape[0]
     ROWS: gl.constexpr = buffers.shape[1]
     BLOCK_N: gl.constexpr = b_ring.shape[1 if B_T else 2]
@@ -72,10 +79,12 @@ def _consume(
         [3, 0], [4, 1], [16, 128 if CONSUMERS == 3 else BLOCK_N, 16]
     )
     count = 0
-    for t in range(gl.program_id(0), tiles_m * tiles_n, gl.num_programs(0)):
-        tile_m, tile_n = tile_of(t, tiles_m, tiles_n, GROUP_M)
+    for u in range(turns_of(sizes, EVEN)):
+        tile_m, tile_n, low, high = turn_of(u, sizes, GROUP_M, EVEN)
         acc = gl.zeros([ROWS, BLOCK_N], gl.float32, layout)
-        for step in range(steps):
+        if EVEN:
+            acc = take(acc, low > 0, sums, sizes[3], WHICH, CONSUMERS)
+        for step in range(low, high):
             stage = count % STAGES
             mbarrier.wait(full.index(stage), count // STAGES & 1)
             a = a_ring.index(stage * CONSUMERS + WHICH)
@@ -84,28 +93,39 @@ def _consume(
             b = b.permute((1, 0)) if B_T else b
             acc = warpgroup_mma(a, b, acc, is_async=True)
             acc = warpgroup_mma_wait(1, deps=(acc,))
-            mbarrier.arrive(empty.index((count + STAGES - 1) % STAGES), pred=step > 0)
+            mbarrier.arrive(empty.index((count + STAGES - 1) % STAGES), pred=step > low)
             count += 1
         acc = warpgroup_mma_wait(0, deps=(acc,))
         mbarrier.arrive(empty.index((count + STAGES - 1) % STAGES))
-        store(c_desc, buffers, acc, (tile_m * CONSUMERS + WHICH) * ROWS, tile_n * BLOCK_N, WHICH, BUFFERS)
+        m, n = (tile_m * CONSUMERS + WHICH) * ROWS, tile_n * BLOCK_N
+        if EVEN:
+            if high < sizes[2]:
+                leave(acc, sums, WHICH, CONSUMERS)
+            else:
+                store(c_desc, buffers, acc, m, n, WHICH, BUFFERS)
+        else:
+            store(c_desc, buffers, acc, m, n, WHICH, BUFFERS)
     tma.store_wait(pendings=0)
 
 
-@gluon.jit
+@gluon.jit(do_not_specialize=["done_ptr", "width"])
 def hopper_gemm_kernel(
     a_desc,
     b_desc,
     c_desc,
+    part_ptr,
+    done_ptr,
     M,
     N,
     K,
+    width,
     A_T: gl.constexpr,
     B_T: gl.constexpr,
     CONSUMERS: gl.constexpr,
     GROUP_M: gl.constexpr,
     STAGES: gl.constexpr,
     BUFFERS: gl.constexpr,
+    EVEN: gl.constexpr,
 ):
     ROWS: gl.constexpr = a_desc.block_type.shape[1 if A_T else 0]
     BLOCK_K: gl.constexpr = a_desc.block_type.shape[0 if A_T else 1]
@@ -119,12 +139,16 @@ def hopper_gemm_kernel(
     full, empty = ring_barriers(STAGES, CONSUMERS)
     fence_async_shared()
     rings = (a_ring, b_ring, full, empty)
-    sizes = (gl.cdiv(M, ROWS * CONSUMERS), gl.cdiv(N, BLOCK_N), gl.cdiv(K, BLOCK_K))
+    sizes = (gl.cdiv(M, ROWS * CONSUMERS), gl.cdiv(N, BLOCK_N), gl.cdiv(K, BLOCK_K), width)
+    sums = (part_ptr, done_ptr)
     if CONSUMERS == 1:
         gl.warp_specialize(
             [
-                (_consume, (c_desc, buffers, rings, sizes, 0, CONSUMERS, BUFFERS, A_T, B_T, GROUP_M)),
-                (_produce, ((a_desc, b_desc), rings, sizes, CONSUMERS, A_T, B_T, GROUP_M)),
+                (
+                    _consume,
+                    (c_desc, buffers, rings, sizes, sums, 0, CONSUMERS, BUFFERS, A_T, B_T, GROUP_M, EVEN),
+                ),
+                (_produce, ((a_desc, b_desc), rings, sizes, CONSUMERS, A_T, B_T, GROUP_M, EVEN)),
             ],
             [1],
             [24],
@@ -132,9 +156,15 @@ def hopper_gemm_kernel(
     elif CONSUMERS == 2:
         gl.warp_specialize(
             [
-                (_consume, (c_desc, buffers, rings, sizes, 0, CONSUMERS, BUFFERS, A_T, B_T, GROUP_M)),
-                (_consume, (c_desc, buffers, rings, sizes, 1, CONSUMERS, BUFFERS, A_T, B_T, GROUP_M)),
-                (_produce, ((a_desc, b_desc), rings, sizes, CONSUMERS, A_T, B_T, GROUP_M)),
+                (
+                    _consume,
+                    (c_desc, buffers, rings, sizes, sums, 0, CONSUMERS, BUFFERS, A_T, B_T, GROUP_M, EVEN),
+                ),
+                (
+                    _consume,
+                    (c_desc, buffers, rings, sizes, sums, 1, CONSUMERS, BUFFERS, A_T, B_T, GROUP_M, EVEN),
+                ),
+                (_produce, ((a_desc, b_desc), rings, sizes, CONSUMERS, A_T, B_T, GROUP_M, EVEN)),
             ],
             [4, 1],
             [240, 24],
@@ -142,10 +172,19 @@ def hopper_gemm_kernel(
     else:
         gl.warp_specialize(
             [
-                (_consume, (c_desc, buffers, rings, sizes, 0, CONSUMERS, BUFFERS, A_T, B_T, GROUP_M)),
-                (_consume, (c_desc, buffers, rings, sizes, 1, CONSUMERS, BUFFERS, A_T, B_T, GROUP_M)),
-                (_consume, (c_desc, buffers, rings, sizes, 2, CONSUMERS, BUFFERS, A_T, B_T, GROUP_M)),
-                (_produce, ((a_desc, b_desc), rings, sizes, CONSUMERS, A_T, B_T, GROUP_M)),
+                (
+                    _consume,
+                    (c_desc, buffers, rings, sizes, sums, 0, CONSUMERS, BUFFERS, A_T, B_T, GROUP_M, EVEN),
+                ),
+                (
+                    _consume,
+                    (c_desc, buffers, rings, sizes, sums, 1, CONSUMERS, BUFFERS, A_T, B_T, GROUP_M, EVEN),
+                ),
+                (
+                    _consume,
+                    (c_desc, buffers, rings, sizes, sums, 2, CONSUMERS, BUFFERS, A_T, B_T, GROUP_M, EVEN),
+                ),
+                (_produce, ((a_desc, b_desc), rings, sizes, CONSUMERS, A_T, B_T, GROUP_M, EVEN)),
             ],
             [4, 4, 1],
             [160, 160, 24],
@@ -184,7 +223,7 @@ def pick(m: int, n: int, processors: int, linear: bool = True) -> Config:
     return CONFIGS["huge" if name == "big" and m * n > BIG else name]
 
 
-def launch(a, b, out, config: Config, programs: int):
+def launch(a, b, out, config: Config, programs: int, width: int = 0):
     """Compute out = a @ b. Each operand is contiguous along one dimension, its other stride a multiple of 16 bytes."""
     (M, K), N = a.shape, b.shape[1]
     a_t, b_t = a.stride(1) != 1, b.stride(1) != 1
@@ -192,19 +231,24 @@ def launch(a, b, out, config: Config, programs: int):
     a_desc = descriptor(a.t(), [block_k, rows]) if a_t else descriptor(a, [rows, block_k])
     b_desc = descriptor(b.t(), [c.block_n, block_k]) if b_t else descriptor(b, [block_k, c.block_n])
     c_desc = descriptor(out, [rows, c.slice])
+    programs, parts, done = shares(c, out, programs, width)
     hopper_gemm_kernel[(programs,)](
         a_desc,
         b_desc,
         c_desc,
+        parts,
+        done,
         M,
         N,
         K,
+        max(width, 1),
         A_T=a_t,
         B_T=b_t,
         CONSUMERS=c.consumers,
         GROUP_M=c.group_m,
         STAGES=c.stages,
         BUFFERS=c.buffers,
+        EVEN=width > 0,
         num_warps=4,
     )
     return out

@@ -25,7 +25,7 @@ PATTERNS = (  # seen in a trace, likely cause, first thing to try, trade-off to 
     ("low FLOP/s at high bandwidth", "memory-bound work", "precision, batching", "accuracy; cache pressure"),
     ("NCCL while the GPU is idle", "serial communication", "gradient overlap", "bucket size; schedule"),
     ("some GPUs wait for others", "uneven work", "capacity, balance, even splits", "routing quality"),
-    ("repeated large allocations", "buffers made anew", "memory planning, pools", "recompute; allocator"),
+    ("repeated large allocations", "buffers not reused", "memory planning, pools", "recompute; allocator"),
     (
         "periodic drops of utilization",
         "input not pipelined",
@@ -126,7 +126,7 @@ CASES = (
     Case(
         "many thin bars",
         "one layer of a decoder",
-        "50 launches a layer, 10 µs lost at each, beside 2 ms of work.",
+        "50 launches a layer, 10 µs lost at each, next to 2 ms of work.",
         Symptoms(launch_gap_share=gap_share(50, 10e-6, 2e-3), **counters(1.0, of_bandwidth=0.6)),
         "launches",
         50,

@@ -129,6 +129,10 @@ def _products(
             w = w - tl.reshape(zero, (B, W, 8, 4, PARTS, 1, 1, 2, 1))
         else:
             w = w - tl.full([], MIDDLE, dtype)
+    elif (
+        KIND == "fp4"
+    ):  # most of the 2^126 that are missing; the scales have all, and the result loses what is double
+        w = w * tl.full([], 2.0**96, dtype)
     # k in the order in which a lane holds its operand, 0 1 8 9, 2 3 10 11, ..
     w = tl.reshape(tl.permute(w, 4, 1, 0, 7, 2, 5, 3, 6, 8), (G, ROWS, GROUP))
     x = tl.reshape(x, (TILES, PARTS, GROUP // 16, 2, W, 8, 4, 2))
@@ -228,7 +232,10 @@ def direct_kernel(
     offs_n = brick * 16 + tl.arange(0, ROWS)
     offs_m = tl.arange(0, COLS)
     at_y = y_ptr + (first + offs_m)[None, :] * stride_ym + offs_n[:, None]
-    y = tl.sum(acc, 0).to(y_ptr.dtype.element_ty)
+    y = tl.sum(acc, 0)
+    if KIND == "fp4":
+        y *= tl.load(book_ptr) * 2.0**-96
+    y = y.to(y_ptr.dtype.element_ty)
     tl.store(at_y, y, mask=(offs_n < N)[:, None] & (offs_m < rows)[None, :])
 
 

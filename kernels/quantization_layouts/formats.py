@@ -134,6 +134,19 @@ def by_codebook(w: Narrow) -> Packed:
     return assemble(rank, scales[None], None, levels, 4, MX_BLOCK)
 
 
+def by_bits(w: Narrow) -> Packed:
+    """Pack FP4 for kernels that make bf16 of E2M1's bits, with 16-bit scales (MXFP4 4.5 bits a weight, NVFP4 5).
+
+    A code's bits are a bf16 that is 2^126 too small, so scales are that much larger, after the largest became 1.
+    """
+    n, k = w.sides
+    codes = torch.stack((w.numbers & 15, w.numbers >> 4), -1).view(1, n, k)
+    scales = torch.exp2(w.scales.double() - 127) if w.form == "mxfp4" else w.scales.double()
+    most = torch.exp2(torch.ceil(torch.log2(scales.max().clamp(min=2.0**-127))))
+    whole = (most * w.whole).float().view(1)
+    return assemble(codes, (scales / most * 2.0**126).bfloat16()[None], None, None, 4, BLOCKS[w.form], whole)
+
+
 def prepared(w: Narrow) -> Narrow | Layer:
     """Return the fastest layout: MXFP4 shuffled for the k-bit kernels, the others as they are stored.
 

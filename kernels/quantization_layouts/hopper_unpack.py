@@ -49,6 +49,21 @@ prmt.b32 b, $14, $15, c;
 prmt.b32 h, a, b, t;
 prmt.b32 %s, l, h, 0x5140;
 prmt.b32 %s, l, h, 0x7362;"""
+_FP4 = """{
+.reg .b32 t;
+and.b32 $0, $4, 0x81C081C0;
+shl.b32 t, $4, 3;
+and.b32 $1, t, 0x81C081C0;
+shl.b32 t, $4, 6;
+and.b32 $2, t, 0x81C081C0;
+shr.u32 t, $4, 6;
+and.b32 $3, t, 0x01800180;
+shr.u32 t, $4, 5;
+lop3.b32 $3, t, 0x00400040, $3, 0xEA;
+shl.b32 t, $4, 5;
+lop3.b32 $3, t, 0x80008000, $3, 0xEA;
+%s
+}"""
 _SCALE = """mul.%(pair)s $0, $0, %(first)s;
 mul.%(pair)s $1, $1, %(first)s;
 mul.%(pair)s $2, $2, %(second)s;
@@ -67,6 +82,11 @@ def _look_up(dtype, LATE):
     pair = "f16x2" if dtype == gl.float16 else "bf16x2"
     scaled = "" if LATE else _SCALE % {"pair": pair, "first": "$5", "second": "$6"}
     return _LOOK_UP % {"two": _TWO % ("$0", "$1"), "more_two": _TWO % ("$2", "$3"), "more": scaled}
+
+
+@gluon.constexpr_function
+def _fp4():
+    return _FP4 % (_SCALE % {"pair": "bf16x2", "first": "$5", "second": "$6"})
 
 
 @gluon.constexpr_function
@@ -157,7 +177,16 @@ def unpack(
     s0, s1 = filled, filled
     if not LATE:
         s0, s1 = _of_rows(_twice(scale), LAYOUT, PV, PW)
-    if len(book) > 0:
+    if len(book) == 1:  # of FP4, see packed.FP4_BITS
+        return gl.inline_asm_elementwise(
+            _fp4(),
+            "=&r,=&r,=&r,=&r,r,r,r",
+            [words, s0, s1],
+            dtype=(gl.int32, gl.int32, gl.int32, gl.int32),
+            is_pure=True,
+            pack=1,
+        )
+    if len(book) > 1:
         b0, b1, b2, b3, b4, b5, b6, b7 = book
         return gl.inline_asm_elementwise(
             _look_up(dtype, LATE),

@@ -37,6 +37,9 @@ class Packed:
     experts: int
     n: int
     k: int
+    whole: torch.Tensor | None = (
+        None  # fp32 (1,), of FP4 codes, for which book is None: what all scales share
+    )
 
     @property
     def dtype(self) -> torch.dtype:
@@ -48,6 +51,8 @@ class Packed:
 
     @property
     def kind(self) -> str:
+        if self.whole is not None:
+            return "fp4"
         return "int4" if self.book is None else "book"
 
     @property
@@ -61,13 +66,16 @@ class Packed:
     @property
     def operands(self) -> tuple:
         """Return the arguments of a weight for every kernel, in this order. The scales fill in for missing tensors."""
-        zeros, book = (self.scales if part is None else part for part in (self.zeros, self.book))
+        book = self.book if self.whole is None else self.whole
+        zeros, book = (self.scales if part is None else part for part in (self.zeros, book))
         return self.words[0], self.words[-1], self.scales, zeros, book, self.filled
 
     @cached_property
     def parts(self) -> tuple[torch.Tensor, ...]:
         """The tensors that it has, each once."""
-        return *self.words, *(part for part in (self.scales, self.zeros, self.book) if part is not None)
+        return *self.words, *(
+            part for part in (self.scales, self.zeros, self.book, self.whole) if part is not None
+        )
 
     @cached_property
     def replays(self) -> Replays:
@@ -118,7 +126,7 @@ class Packed:
         return self._each(torch.clone)
 
     def _each(self, change) -> "Packed":
-        parts = {name: getattr(self, name) for name in ("scales", "zeros", "book")}
+        parts = {name: getattr(self, name) for name in ("scales", "zeros", "book", "whole")}
         changed = {name: part if part is None else change(part) for name, part in parts.items()}
         return replace(self, words=tuple(map(change, self.words)), **changed)
 
@@ -141,11 +149,12 @@ def pack(q: reference.Int4 | reference.KBit | list, device="cpu") -> Packed:
     )
 
 
-def assemble(codes, scales, zeros, levels, bits: int, group: int) -> Packed:
+def assemble(codes, scales, zeros, levels, bits: int, group: int, whole=None) -> Packed:
     """Build the same from existing tensors: codes (experts, N, K), scales (experts, N, K / group)."""
     experts, n, k = codes.shape
+    words = shuffle(codes, bits, pairs_adjacent=levels is not None)
     return Packed(
-        words=tuple(shuffle(codes, bits, pairs_adjacent=levels is not None)),
+        words=tuple(words if whole is None else map(fp4_words, words)),
         scales=by_bricks(scales),
         zeros=None if zeros is None else by_bricks(zeros),
         book=None if levels is None else book_words(levels),
@@ -154,6 +163,7 @@ def assemble(codes, scales, zeros, levels, bits: int, group: int) -> Packed:
         experts=experts,
         n=n,
         k=k,
+        whole=whole,
     )
 
 
@@ -227,6 +237,24 @@ def shuffle(codes: torch.Tensor, bits: int, pairs_adjacent: bool):
             for j in range(8):
                 word |= nibbles[..., i, j].to(torch.int32) << (4 * j + field * i)
         yield word
+
+
+def fp4_words(words: torch.Tensor) -> torch.Tensor:
+    """Spread the eight E2M1 codes of each word so that most need one shift to become bf16.
+
+    A code's sign belongs into bit 15 of a half, its other bits into 8 to 6, at the low end of bf16's exponent. Three of
+    a half's four codes keep that distance and differ by a shift of 3. The fourth fills the holes.
+    """
+    found = torch.zeros_like(words)
+    for half in (0, 16):
+        for i, at in enumerate(FP4_BITS):
+            for bit, place in enumerate(at):
+                found |= (words >> (half + 4 * i + bit) & 1) << (half + place)
+    return found
+
+
+# Where each bit of a half's four codes goes, from the lowest.
+FP4_BITS = ((6, 7, 8, 15), (3, 4, 5, 12), (0, 1, 2, 9), (11, 13, 14, 10))
 
 
 def fields(bits: int):

@@ -104,7 +104,7 @@ def _produce(descs, rings, sizes, HAS_ZEROS: gl.constexpr, EVEN: gl.constexpr, E
 
 
 @gluon.jit
-def _finish(acc, out, sums, sizes, first, last, PIECE: gl.constexpr, PIECES: gl.constexpr):
+def _finish(acc, out, sums, sizes, book, first, last, PIECE: gl.constexpr, PIECES: gl.constexpr):
     """Store 64 rows of a tile. If other programs share it, leave this part, and the last one adds them up and stores."""
     y_ptr, stride_ym = out
     part_ptr, done_ptr = sums
@@ -137,6 +137,8 @@ def _finish(acc, out, sums, sizes, first, last, PIECE: gl.constexpr, PIECES: gl.
         offs_n = (tile_n * PIECES + PIECE) * ROWS + rows
         offs_m = tile_m * COLS + cols
         at_y = y_ptr + (expert * M + offs_m).to(gl.int64)[None, :] * stride_ym + offs_n[:, None]
+        if len(book) == 1:  # of FP4
+            acc *= book[0]
         gl.store(at_y, acc.to(y_ptr.dtype.element_ty), mask=(offs_n < N)[:, None] & (offs_m < M)[None, :])
 
 
@@ -160,8 +162,10 @@ def _consume(
     COLS: gl.constexpr = xs.shape[1]
     PIECES: gl.constexpr = words.shape[1] // (BRICKS * CONSUMERS)
     book = ()
-    if BOOK:
+    if BOOK == "book":
         book = book_of(book_ptr, scales.shape[2] // 16)
+    elif BOOK == "fp4":
+        book = (gl.load(book_ptr),)
     begin, behind = _share(sizes, EVEN)
     first = begin
     while first < behind:
@@ -179,7 +183,7 @@ def _consume(
                 state = pieces(rings, state, u - begin, filled, book, False, WHICH, PIECES, HAS_ZEROS)
             accs = settle(rings, state, last - 1 - begin, PIECES)
         for i in gl.static_range(PIECES):
-            _finish(accs[i], out, sums, sizes, first, last, WHICH * PIECES + i, CONSUMERS * PIECES)
+            _finish(accs[i], out, sums, sizes, book, first, last, WHICH * PIECES + i, CONSUMERS * PIECES)
         first = last
 
 

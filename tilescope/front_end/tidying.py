@@ -42,6 +42,11 @@ def is_new(v) -> bool:
     return isinstance(v.owner, OpState) and v.owner.name == "arith.shrui" and v.owner.block is None
 
 
+def where_made(v):
+    """Return the block that makes a value, or None for a constant that is in no block yet."""
+    return v.owner.block if isinstance(v.owner, OpState) else v.owner
+
+
 def in_order(blocks) -> list:
     """Return the blocks that the first one reaches, each after its dominators."""
     seen, found = set(), []
@@ -132,6 +137,9 @@ class Body:
             new = self.put(block, op, *self.decided(op, operands), types, where)
             for old, made in zip(op.regions, new.regions, strict=True):
                 self.region(old, made, where)
+            if op.name == "scf.if" and results:
+                self.instead |= zip(results, self.selected(new, block), strict=True)
+                return
         else:
             new = self.settled(self.drawn(op, op.attrs, operands, types, where))
             if isinstance(new, value):
@@ -217,6 +225,28 @@ class Body:
         if region.blocks:
             self.in_line(op, region.blocks[0], [], block, where)
         return True
+
+    def selected(self, op, block) -> list[value]:
+        """Return the results of an `if`. A result that both sides take from outside becomes a select before it."""
+        inner = [part.blocks[0] for part in op.regions]
+        sides = list(zip(*(one.ops[-1].operands for one in inner), strict=True))
+        found, kept = [], []
+        for result, (yes, no) in zip(op.results, sides, strict=True):
+            if any(where_made(v) in inner for v in (yes, no)):
+                found.append(result)
+                kept.append((result, yes, no))
+                continue
+            select = OpState("arith.select", [op.operands[0], yes, no], [result.type], loc=op.loc)
+            simplest = self.settled(select)
+            if isinstance(simplest, OpState):
+                block.ops.insert(block.ops.index(op), simplest)
+                simplest.block = block
+                simplest = simplest.results[0]
+            found.append(simplest)
+        op.results = [result for result, _, _ in kept]
+        for side, one in enumerate(inner, 1):
+            one.ops[-1].operands = [row[side] for row in kept]
+        return found
 
     def loop(self, op, operands, block, where: str) -> bool:
         """Write a loop. A loop of one iteration goes inline, and a loop of none disappears.

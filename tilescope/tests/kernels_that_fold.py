@@ -41,6 +41,35 @@ def branches(x, o, n):
 
 
 @triton.jit
+def best_of(x, n):
+    best, who, ever = 0.0, -1, n > 7
+    for i in range(n):
+        found = tl.load(x + i)
+        if found > best:
+            best = found
+            who = i + 1
+            ever = True
+    return best, who, ever
+
+
+@triton.jit
+def sides(x, o, n):
+    best, who, ever = best_of(x, n)
+    found = tl.load(x + 3 + tl.arange(0, 16))
+    twice = found + 1.0
+    if n > 3:
+        found, twice = twice, found
+        same = n
+    else:
+        same = n
+    if n > 5:
+        twice = found
+    tl.store(o + same + who, best)
+    tl.store(o + tl.arange(0, 16), found, mask=ever)
+    tl.store(o + 16 + tl.arange(0, 16), twice)
+
+
+@triton.jit
 def turns(x, o, n):
     for i in range(0, 1):
         tl.store(o + i, tl.load(x))
@@ -102,5 +131,6 @@ def idle(x, o, n):
 
 GIVEN = {"x": "*fp32", "o": "*fp32", "n": "i32"}
 FOLDED = {
-    k.fn.__name__: (k, GIVEN, {}) for k in (unused, carried, branches, turns, masks, numbers, shifts, idle)
+    k.fn.__name__: (k, GIVEN, {})
+    for k in (unused, carried, branches, sides, turns, masks, numbers, shifts, idle)
 }

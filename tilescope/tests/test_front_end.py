@@ -105,6 +105,7 @@ def test_nothing_is_there_of_what_folds_away(in_python):
         "unused": 0,
         "carried": 2,
         "branches": 2,
+        "sides": 2,
         "turns": 2,
         "masks": 2,
         "numbers": 1,

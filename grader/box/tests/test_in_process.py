@@ -13,7 +13,7 @@ from grader import box
 from grader.box import best, systems, warm
 from grader.box.in_process import Here
 from grader.jail import host as jail
-from grader.places import ROOT
+from grader.paths import ROOT
 from grader.proofs import right
 
 PYTHON = """

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.box import bubblewrap, inside, measure, places
+from grader.box import bubblewrap, inside, measure, mounts
 from grader.box.tests.conftest import need
 
 MACHINES = list(inside.ARCHITECTURES)
@@ -130,7 +130,7 @@ def alone(setup: str, attack: str, *prefix: str, cwd=None) -> str:
     """What an attack meets behind one wall only."""
     source = f"""
 import importlib.util, os, sys
-found = importlib.util.spec_from_file_location("inside", {str(places.INSIDE)!r})
+found = importlib.util.spec_from_file_location("inside", {str(mounts.INSIDE)!r})
 inside = importlib.util.module_from_spec(found); found.loader.exec_module(inside)
 {setup}
 try:
@@ -193,7 +193,7 @@ def test_bubblewrap_alone_has_another_network():
         job = Path("/tmp", f"box-alone-{os.getpid()}")
         (job / "scratch").mkdir(parents=True)
         try:
-            seen = places.tidy([*places.interpreter(), places.INSIDE])
+            seen = mounts.tidy([*mounts.interpreter(), mounts.INSIDE])
             prefix = bubblewrap.command(seen, str(job), 1 << 20)
             assert alone("", connect, *prefix) == "ConnectionRefusedError"
         finally:

@@ -10,10 +10,10 @@ from pathlib import Path
 from grader.classroom import grading_round, people
 from grader.classroom.downloads import names, times
 from grader.classroom.downloads.names import Found
-from grader.classroom.downloads.place import keeps_time, place
-from grader.classroom.intake import STUDENT, TIME
+from grader.classroom.downloads.store_upload import keeps_time, place
+from grader.classroom.open_safely import STUDENT, TIME
 from grader.judge.report import visible
-from grader.places import ROOT
+from grader.paths import ROOT
 from grader.verdicts import WRONG_USAGE
 
 MOST_BYTES = 50_000_000  # of one file; a file larger than a notebook may be is reported when it is judged

@@ -7,11 +7,11 @@ import shlex
 import sys
 from pathlib import Path
 
-from grader.classroom import grading_round, ledger, people
+from grader.classroom import grading_round, marks, people
 from grader.classroom.exports.tables import FORMATS, Wanted
-from grader.classroom.ledger import Standing
+from grader.classroom.marks import Standing
 from grader.judge.report import visible
-from grader.places import ROOT, from_here
+from grader.paths import ROOT, from_here
 from grader.verdicts import EXIT, FAIL, WRONG_USAGE
 
 PLACE = Path("work/grades")  # below the course's root, where git ignores it
@@ -55,8 +55,8 @@ def main(argv: list[str]) -> int:
 
 
 def export(root: Path, wants) -> int:
-    found = ledger.standings(root, wants.lab)
-    handed_in = ledger.not_judged(root, wants.lab, found)
+    found = marks.standings(root, wants.lab)
+    handed_in = marks.not_judged(root, wants.lab, found)
     known_here = {one.student for one in found} | set(handed_in)
     if unknown := sorted(set(wants.without) - known_here):
         raise ValueError(f"--except must name students of this lab, got {_few(unknown)}; leave them out")
@@ -87,7 +87,7 @@ def unfinished(
     """Return the students whose points are not final, with the reason and the remedy. `handed_in` are those who
     aren't judged."""
     said = {
-        student: (why, CLASS if why != ledger.NO_NOTEBOOK else UNREADABLE)
+        student: (why, CLASS if why != marks.NO_NOTEBOOK else UNREADABLE)
         for student, why in handed_in.items()
     }
     for one in (one for one in found if one.waiting and one.student not in handed_in):

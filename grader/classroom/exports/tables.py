@@ -13,7 +13,7 @@ grade/import/csv/classes/load_data.php of moodle/moodle, and the page "Grade imp
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from grader.classroom.ledger import Standing
+from grader.classroom.marks import Standing
 from grader.classroom.people import Person
 from grader.classroom.points import number
 

@@ -12,8 +12,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from grader.classroom.place import PLACE
-from grader.places import ROOT
+from grader.classroom.atomic_file import PLACE
+from grader.paths import ROOT
 from grader.verdicts import WRONG_USAGE
 
 KEYS = ROOT / PLACE / "keys"

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from grader import questions
 from grader.classroom import grading_round
+from grader.classroom.atomic_file import PLACE
 from grader.classroom.jobs import job, local, settings, task
 from grader.classroom.jobs.job import TRIES, Job
-from grader.classroom.place import PLACE
 from grader.judge.record import INCONCLUSIVE, Record
 
 LONGEST_S = 900.0  # for one answer; its own limits in the box are far below, so this worker hangs

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from grader.classroom.jobs import settings
-from grader.places import ROOT
+from grader.paths import ROOT
 from grader.tools.ports import free_ports
 
 LOOK_S = 0.3

@@ -6,9 +6,9 @@ import sys
 import time
 from pathlib import Path
 
+from grader.classroom.atomic_file import PLACE
 from grader.classroom.jobs import settings
-from grader.classroom.place import PLACE
-from grader.places import ROOT
+from grader.paths import ROOT
 
 PACKAGE = "dask-jobqueue==0.9.0"
 TEXT, TEXTS = {"type": ["string", "null"]}, {"type": "array", "items": {"type": "string"}}

@@ -9,11 +9,11 @@ import json
 import sys
 from pathlib import Path
 
-from grader.classroom import ledger, people
+from grader.classroom import marks, people
 from grader.classroom.exports import command as exports
 from grader.classroom.lti import keys, service
 from grader.judge.report import visible
-from grader.places import ROOT
+from grader.paths import ROOT
 from grader.verdicts import EXIT, FAIL, WRONG_USAGE
 
 
@@ -43,8 +43,8 @@ def send(root: Path, wants) -> int:
     platform, known = service.read(root), people.read(wants.names)
     if not (lineitem := platform.lineitems.get(wants.lab)):
         raise ValueError(f"lineitems must name the column of {wants.lab}, got {sorted(platform.lineitems)}")
-    found = [one for one in ledger.standings(root, wants.lab) if one.student not in wants.without]
-    handed_in = ledger.not_judged(root, wants.lab, found)
+    found = [one for one in marks.standings(root, wants.lab) if one.student not in wants.without]
+    handed_in = marks.not_judged(root, wants.lab, found)
     handed_in = {name: why for name, why in handed_in.items() if name not in wants.without}
     open_ = exports.unfinished(root, wants.lab, found, handed_in)
     if open_ and not wants.unfinished:

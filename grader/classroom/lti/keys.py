@@ -7,7 +7,7 @@ import jwt
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from grader.classroom.place import PLACE
+from grader.classroom.atomic_file import PLACE
 
 BITS = 2048
 ALGORITHM = "RS256"  # the one that LTI 1.3 asks for

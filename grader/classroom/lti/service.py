@@ -12,9 +12,9 @@ from pathlib import Path
 
 import jwt
 
-from grader.classroom.ledger import Standing
+from grader.classroom.atomic_file import PLACE
 from grader.classroom.lti import keys
-from grader.classroom.place import PLACE
+from grader.classroom.marks import Standing
 
 SCORE = "https://purl.imsglobal.org/spec/lti-ags/scope/score"
 BY_KEY = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"

@@ -9,7 +9,7 @@ from grader.classroom import grading_round
 from grader.classroom.report import facts, page, side_by_side
 from grader.classroom.report.facts import STATES, Facts
 from grader.judge.report import visible
-from grader.places import ROOT, from_here
+from grader.paths import ROOT, from_here
 from grader.verdicts import WRONG_USAGE
 
 PLACE = Path("work/report")  # below the course's root, where git ignores it

@@ -10,12 +10,12 @@ from pathlib import Path
 import nbformat
 
 from grader import questions
-from grader.classroom import grading_round, ledger, preprocessors
-from grader.classroom.came_in import handed_in
-from grader.classroom.ledger import Standing
+from grader.classroom import grading_round, marks, preprocessors
+from grader.classroom.marks import Standing
 from grader.classroom.report import alike
 from grader.classroom.report import earlier as terms
 from grader.classroom.report.alike import Alike, Written
+from grader.classroom.submission import handed_in
 from grader.classroom.transplant import is_check, mark
 from grader.judge import answer
 from grader.judge.record import FAIL, REFUSED, Record
@@ -73,7 +73,7 @@ def gather(
     for folder in earlier:
         terms.students(folder, lab)  # before anything is read
     round_ = grading_round.open_round(root, lab)
-    standings = ledger.standings(root, lab)
+    standings = marks.standings(root, lab)
     cells, stubs = _released(root, lab)
     records = _records(round_.records())
     answers, written = {}, defaultdict(list)
@@ -85,7 +85,7 @@ def gather(
             for (notebook, cell), source, kind in _sources(came_in.notebooks, stubs):
                 written[notebook, cell].append(Written(one.student, source, kind))
     facts = Facts(
-        lab, round_.mode, standings, list(cells.values()), [], ledger.not_judged(root, lab, standings)
+        lab, round_.mode, standings, list(cells.values()), [], marks.not_judged(root, lab, standings)
     )
     for one in facts.entered:
         _enter(facts, one, cells, answers[one.student], records)
@@ -174,7 +174,7 @@ def _record(records: dict, question: str, source: str | None) -> Record | None:
         return Record(question, REFUSED, 0.0, 0.0, "", message=str(why))
 
 
-def _state(found: ledger.Mark, asked: Asked, record: Record | None) -> str:
+def _state(found: marks.Mark, asked: Asked, record: Record | None) -> str:
     if found.waits:
         return "open"
     if record is not None and record.not_started:

@@ -5,12 +5,12 @@ import sys
 from pathlib import Path
 
 from grader.classroom import lock
-from grader.classroom.came_in import STUDENT
 from grader.classroom.student import traces
 from grader.classroom.student.forget import forget
 from grader.classroom.student.traces import Traces
+from grader.classroom.submission import STUDENT
 from grader.judge.report import visible
-from grader.places import ROOT
+from grader.paths import ROOT
 from grader.verdicts import EXIT, FAIL, WRONG_USAGE
 
 

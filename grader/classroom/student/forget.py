@@ -6,8 +6,8 @@ import shutil
 from contextlib import suppress
 from pathlib import Path
 
-from grader.classroom import books, grading_round, ledger, regrades
-from grader.classroom.place import PLACE
+from grader.classroom import gradebooks, grading_round, marks, regrades
+from grader.classroom.atomic_file import PLACE
 from grader.classroom.student.traces import Traces, entries_of, without
 
 
@@ -29,12 +29,12 @@ def forget(root: Path, found: Traces) -> list[str]:
 
 
 def _from_gradebook(root: Path, student: str) -> None:
-    with ledger.opened(root) as gradebook:
+    with marks.opened(root) as gradebook:
         gradebook.remove_student(student)
         if gradebook.engine.dialect.name == "sqlite":  # or the rows' bytes stay in the file
             with gradebook.engine.connect() as connection:
                 connection.exec_driver_sql("VACUUM")
-    (root / PLACE / books.COPY).unlink(missing_ok=True)  # the next sound run keeps another
+    (root / PLACE / gradebooks.COPY).unlink(missing_ok=True)  # the next sound run keeps another
 
 
 def _remove(path: Path) -> str:

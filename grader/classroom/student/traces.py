@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from grader.classroom import exchange, ledger
-from grader.classroom.came_in import handed_in
+from grader.classroom import exchange, marks
 from grader.classroom.grading_round import PLACE, GradingRound
+from grader.classroom.submission import handed_in
 from grader.judge import answer
 
 STEPS = ("submitted", "autograded", "feedback")
@@ -124,7 +124,7 @@ def entries_of(path: Path, student: str) -> tuple[list[str], list[str]]:
 
 def _grades(root: Path, student: str) -> tuple[list[str], bool]:
     try:
-        with ledger.opened(root) as gradebook:
+        with marks.opened(root) as gradebook:
             known = {one.id for one in gradebook.students}
             labs = sorted(one.name for one in gradebook.assignments)
     except ValueError as error:
@@ -133,7 +133,7 @@ def _grades(root: Path, student: str) -> tuple[list[str], bool]:
         raise
     lines = []
     for lab in labs if student in known else ():
-        one = next(one for one in ledger.standings(root, lab) if one.student == student)
+        one = next(one for one in marks.standings(root, lab) if one.student == student)
         if one.entered:
             cells = "1 cell waits" if len(one.waiting) == 1 else f"{len(one.waiting)} cells wait"
             waits = f", {cells} for a person" if one.waiting else ""

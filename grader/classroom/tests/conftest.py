@@ -104,21 +104,21 @@ class Course:
         return next(c for c in notebook["cells"] if c["id"] == name)
 
     def grade(self, new_lab: bool = False, **more) -> dict:
-        from grader.classroom import command, roll
+        from grader.classroom import command, grade_class
 
         round_ = command.prepare(self.root, LAB, "cpu", new_lab=new_lab)
-        return {row.student: row for row in roll.grade(round_, **more)}
+        return {row.student: row for row in grade_class.grade(round_, **more)}
 
     def pages(self, student: str) -> Path:
         """Their feedback, made by nbgrader in this process."""
         from nbgrader.converters import GenerateFeedback
 
-        from grader.classroom import books
+        from grader.classroom import gradebooks
 
-        config = books.settings(self.root, LAB, student)
-        log, _ = books.logger(None)
-        with books.quiet():
-            GenerateFeedback(coursedir=books.course(config, log), config=config, log=log).start()
+        config = gradebooks.settings(self.root, LAB, student)
+        log, _ = gradebooks.logger(None)
+        with gradebooks.quiet():
+            GenerateFeedback(coursedir=gradebooks.course(config, log), config=config, log=log).start()
         return self.root / "feedback" / student / LAB
 
 
@@ -126,7 +126,7 @@ def nbgrader(course: Course, words: str) -> None:
     """One of nbgrader's own commands in this process: its program alone takes seconds to start."""
     from nbgrader.apps import dbapp
 
-    from grader.classroom import books
+    from grader.classroom import gradebooks
 
     apps = {
         "db assignment add": dbapp.DbAssignmentAddApp,
@@ -134,17 +134,17 @@ def nbgrader(course: Course, words: str) -> None:
         "db assignment remove": dbapp.DbAssignmentRemoveApp,
     }
     name = next(name for name in apps if words.startswith(name))
-    app = apps[name](config=books.settings(course.root, LAB))
-    with books.quiet():
+    app = apps[name](config=gradebooks.settings(course.root, LAB))
+    with gradebooks.quiet():
         app.initialize([*shlex.split(words.removeprefix(name)), f"--db=sqlite:///{course.root}/gradebook.db"])
         app.start()
 
 
 def book(course: Course, student: str) -> dict:
     """What the gradebook holds of a student, by cell."""
-    from grader.classroom import books
+    from grader.classroom import gradebooks
 
-    return {found.name: found for _, found in books.grades(course.root, LAB, student)}
+    return {found.name: found for _, found in gradebooks.grades(course.root, LAB, student)}
 
 
 @pytest.fixture(scope="session")
@@ -173,11 +173,11 @@ def unentered(built, tmp_path) -> Course:
 @pytest.fixture(scope="session")
 def entered_lab(built, tmp_path_factory) -> Path:
     """The same with the lab in its gradebook, which also takes seconds."""
-    from grader.classroom import books
+    from grader.classroom import gradebooks
 
     root = tmp_path_factory.mktemp("entered")
     shutil.copytree(built, root, dirs_exist_ok=True)
-    assert books.register(root, LAB) == ""
+    assert gradebooks.register(root, LAB) == ""
     return root
 
 
@@ -188,9 +188,9 @@ def course(entered_lab, tmp_path) -> Course:
 
 
 def grade_by_hand(course: Course, student: str, cell: str, points: float) -> None:
-    from grader.classroom import books
+    from grader.classroom import gradebooks
 
-    with books.opened(course.root, LAB) as gradebook:
+    with gradebooks.opened(course.root, LAB) as gradebook:
         grade = gradebook.find_grade(cell, "concepts", LAB, student)
         grade.manual_score, grade.needs_manual_grade = points, False
         gradebook.db.commit()

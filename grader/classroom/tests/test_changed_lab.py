@@ -2,8 +2,8 @@
 
 import pytest
 
-from grader.classroom import books, changed_lab, command, faults
-from grader.classroom.place import PLACE
+from grader.classroom import changed_lab, command, gradebooks, storage_errors
+from grader.classroom.atomic_file import PLACE
 from grader.classroom.tests.conftest import LAB, RIGHT, TEXT, book, grade_by_hand
 from grader.classroom.tests.test_time import policy
 
@@ -42,7 +42,7 @@ def entered_by_people(course) -> None:
     course.hand_in("ada", RIGHT)
     course.hand_in("bob", {**RIGHT, "why": "Another reason."})
     course.grade()
-    with books.opened(course.root, LAB) as gradebook:
+    with gradebooks.opened(course.root, LAB) as gradebook:
         gradebook.update_or_create_assignment(LAB, duedate="2026-11-20 11:00:00 UTC")
         gradebook.grant_extension(LAB, "ada", hours=12)
         gradebook.update_or_create_student("ada", first_name="Ada", email="ada@example.org")
@@ -53,7 +53,7 @@ def entered_by_people(course) -> None:
 
 
 def people_find(course) -> dict:
-    with books.opened(course.root, LAB) as gradebook:
+    with gradebooks.opened(course.root, LAB) as gradebook:
         ada = gradebook.find_submission(LAB, "ada")
         return {
             "due": str(gradebook.find_assignment(LAB).duedate),
@@ -73,16 +73,16 @@ def test_what_people_entered_is_carried_over_to_a_changed_lab(course, monkeypatc
         ValueError, match=r"but not:\n.* by hand for concepts: draw, which the lab no longer has \(1 student"
     ):
         course.grade()
-    killed = books.autograde
+    killed = gradebooks.autograde
 
     def dies(root, lab, student, *more):
         if student == "bob":
-            raise faults.CannotKeep("the disk is full")
+            raise storage_errors.CannotKeep("the disk is full")
         return killed(root, lab, student, *more)
 
-    monkeypatch.setattr(books, "autograde", dies)
+    monkeypatch.setattr(gradebooks, "autograde", dies)
     course.grade(new_lab=True)
-    monkeypatch.setattr(books, "autograde", killed)
+    monkeypatch.setattr(gradebooks, "autograde", killed)
     rows = course.grade()
     assert people_find(course) == before and rows["ada"].points == 7.5 and rows["bob"].late_s == 3600
     assert "concepts: sketch" in rows["ada"].by_hand
@@ -129,11 +129,11 @@ def test_where_no_earlier_gradebook_is_found_the_command_says_so(course, tmp_pat
     entered_by_people(course)
     monkeypatch.setenv("NBGRADER_GRADEBOOK", f"sqlite:///{tmp_path}/new.db")
     (course.root / "gradebook.db").rename(tmp_path / "elsewhere.db")
-    (course.root / PLACE / books.COPY).unlink()
+    (course.root / PLACE / gradebooks.COPY).unlink()
     command.prepare(course.root, LAB, "cpu")
     assert "no earlier one was found" in capsys.readouterr().out
     with pytest.raises(ValueError, match=f"must be a gradebook that knows {LAB}"):
-        with books.opened(course.root) as gradebook:
+        with gradebooks.opened(course.root) as gradebook:
             gradebook.remove_assignment(LAB)
         command.prepare(course.root, LAB, "cpu", source=f"sqlite:///{tmp_path}/none.db")
     command.prepare(course.root, LAB, "cpu", source=f"sqlite:///{tmp_path}/elsewhere.db")

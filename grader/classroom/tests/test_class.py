@@ -16,7 +16,7 @@ import pytest
 from nbgrader import dbutil
 
 from grader import box, questions
-from grader.classroom import books, command, grading_round
+from grader.classroom import command, gradebooks, grading_round
 from grader.classroom.jobs import job
 from grader.classroom.tests.conftest import LAB, RIGHT, WRONG, book, grade_by_hand
 from grader.judge import record, referee
@@ -82,8 +82,10 @@ def test_nbgraders_own_commands_give_the_same_grades_and_feedback(unentered, mon
     config = (ROOT / "nbgrader_config.py").read_text()
     root = f"ROOT = Path({str(unentered.root)!r})\nsys.path.insert(0, {str(ROOT)!r})"
     assert "ROOT = Path(__file__).resolve().parent" in config
-    (unentered.root / books.CONFIG).write_text(config.replace("ROOT = Path(__file__).resolve().parent", root))
-    assert books.register(unentered.root, LAB) == ""
+    (unentered.root / gradebooks.CONFIG).write_text(
+        config.replace("ROOT = Path(__file__).resolve().parent", root)
+    )
+    assert gradebooks.register(unentered.root, LAB) == ""
     command_line = [sys.executable, "-W", "ignore", "-m", "nbgrader", "autograde", LAB]
     run = subprocess.run(command_line, cwd=unentered.root, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr[-2000:]
@@ -175,26 +177,26 @@ def test_a_map_that_breaks_costs_no_one_a_grade(course):
 def test_one_students_failure_never_stops_the_class(course, monkeypatch):
     for name in ("ada", "bob", "cy"):
         course.hand_in(name, RIGHT)
-    entered = books.autograde
+    entered = gradebooks.autograde
 
     def failing(root, lab, student, *more):
         if student == "bob":
             raise OSError("disk full")
         return entered(root, lab, student, *more)
 
-    monkeypatch.setattr(books, "autograde", failing)
+    monkeypatch.setattr(gradebooks, "autograde", failing)
     rows = course.grade()
     assert [rows[n].points for n in ("ada", "cy")] == [5, 5] and "disk full" in rows["bob"].trouble
 
 
 def test_weak_boxes_judge_no_class(course, monkeypatch, capsys):
     course.hand_in("ada", RIGHT)
-    assert books.register(course.root, LAB) == ""
+    assert gradebooks.register(course.root, LAB) == ""
     monkeypatch.setattr(box.best, "best_level", lambda: box.Level.LIMITS)
     with pytest.raises(box.BoxError, match="level 2 or better for judging a class"):
         course.grade()
-    log, heard = books.logger(None)
-    assert "level 2 or better" in books.autograde(course.root, LAB, "ada", "cpu", log, heard)
+    log, heard = gradebooks.logger(None)
+    assert "level 2 or better" in gradebooks.autograde(course.root, LAB, "ada", "cpu", log, heard)
     monkeypatch.setattr(command, "ROOT", course.root)
     assert command.main([LAB]) == record.EXIT[INCONCLUSIVE]
     assert "level 2 or better" in capsys.readouterr().err

@@ -14,7 +14,7 @@ from grader.classroom import command
 from grader.classroom.tests.conftest import LAB, RIGHT, nbgrader
 from grader.judge import fingerprint, referee
 from grader.judge.record import FAIL, PASS
-from grader.places import ROOT
+from grader.paths import ROOT
 from grader.questions import model
 
 PAGES = sorted(ROOT.glob("instructors/*.md"))
@@ -22,7 +22,7 @@ BLOCK = re.compile(r"^( *)```sh\n(.*?)^ *```$", re.M | re.S)
 AFTERWARDS = "grader/classroom/tests/afterwards"
 ELSEWHERE = {  # commands that another test runs
     "python -m grader release ../tile-by-tile-students": "grader/release/tests/test_release.py::folder",
-    "python -m grader release ../tile-by-tile-students --try": "grader/release/tests/test_tried.py::test_what_fails_is_said",
+    "python -m grader release ../tile-by-tile-students --try": "grader/release/tests/test_smoke_test.py::test_what_fails_is_said",
     "python -m grader lti keys": f"{AFTERWARDS}/test_lti.py::test_scores_reach",
     f"python -m grader lti scores {LAB} --names names.csv": f"{AFTERWARDS}/test_lti.py::test_scores_reach",
     f"python -m grader class {LAB} --new-lab": "grader/classroom/tests/test_changed_lab.py::test_what_people_entered",

@@ -12,7 +12,7 @@ import pytest
 
 from grader import questions
 from grader.bench import gpu
-from grader.classroom import came_in, command, grading_round, roll
+from grader.classroom import command, grade_class, grading_round, submission
 from grader.classroom.jobs import arguments, farm, job, local, settings, task
 from grader.classroom.tests.conftest import LAB, RIGHT, WRONG
 from grader.judge.record import INCONCLUSIVE, PASS, Record
@@ -31,7 +31,9 @@ def test_a_class_on_two_workers_of_which_one_is_killed_and_one_hangs(course):
         course.hand_in(f"u{number}", answers if number % 4 == 0 else {**answers, **own})
     course.hand_in("u1", {**RIGHT, "reuse": SLOW + RIGHT["reuse"]})
     before = grading_round.open_round(course.root, LAB, "cpu")
-    jobs = list(job.jobs_of(before, [came_in.handed_in(before, f"u{number}") for number in range(STUDENTS)]))
+    jobs = list(
+        job.jobs_of(before, [submission.handed_in(before, f"u{number}") for number in range(STUDENTS)])
+    )
     serial = {one.key: plain(one) for one in job.one_by_one(jobs)}
     (slow,) = (one.key for one in jobs if one.source.startswith(SLOW))
     came, met, killed, stopped, over = [], set(), [], [], threading.Event()
@@ -63,7 +65,7 @@ def test_a_class_on_two_workers_of_which_one_is_killed_and_one_hangs(course):
                 yield verdict
 
         try:
-            rows = {row.student: row for row in roll.grade(before, each=each, say=say)}
+            rows = {row.student: row for row in grade_class.grade(before, each=each, say=say)}
         finally:
             over.set()
             stopping.join()

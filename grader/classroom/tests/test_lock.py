@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.classroom import command, lock, place
+from grader.classroom import atomic_file, command, lock
 from grader.classroom.tests.conftest import LAB, RIGHT
 from grader.judge import record
 
@@ -45,7 +45,7 @@ def test_the_second_grader_is_told_who_and_since_when(holder, tmp_path):
     said = []
     with lock.held(tmp_path, "mine", said.append), lock.held(tmp_path, "mine, within"):
         assert "taking over from grading 01_gemm_tiling" in said[0]
-        assert json.loads((tmp_path / place.PLACE / lock.FILE).read_text())["pid"] == os.getpid()
+        assert json.loads((tmp_path / atomic_file.PLACE / lock.FILE).read_text())["pid"] == os.getpid()
     with lock.held(tmp_path, "mine", said.append):
         assert len(said) == 1, "an orderly end leaves nothing to take over"
 
@@ -58,9 +58,9 @@ def test_every_door_is_shut_while_another_grades(course, holder, monkeypatch, ca
     monkeypatch.setattr(command, "ROOT", course.root)
     assert command.main([LAB]) == record.EXIT[record.INCONCLUSIVE]
     assert "one grader at a time" in capsys.readouterr().err
-    from grader.classroom import books
+    from grader.classroom import gradebooks
 
-    log, heard = books.logger(None)
-    said = books.autograde(course.root, LAB, "ada", "cpu", log, heard)
+    log, heard = gradebooks.logger(None)
+    said = gradebooks.autograde(course.root, LAB, "ada", "cpu", log, heard)
     assert "one grader at a time" in said and entered.is_dir()
-    assert not Path(course.root / place.PLACE / "records").exists()
+    assert not Path(course.root / atomic_file.PLACE / "records").exists()

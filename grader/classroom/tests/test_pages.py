@@ -7,7 +7,7 @@ import nbformat
 import pytest
 from traitlets.config import Config
 
-from grader.classroom import books, pages
+from grader.classroom import gradebooks, pages
 from grader.classroom.points import Points
 from grader.classroom.tests.conftest import LAB, RIGHT, grade_by_hand
 
@@ -25,7 +25,7 @@ def formgraded(course, student: str) -> str:
     from nbconvert.exporters import HTMLExporter
     from nbgrader.server_extensions.formgrader import handlers
 
-    config = Config(books.settings(course.root, LAB, student))
+    config = Config(gradebooks.settings(course.root, LAB, student))
     config.HTMLExporter.template_name = "formgrade"
     config.HTMLExporter.extra_template_basedirs = [handlers.template_path]
     told = {

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from grader.classroom import books, command, grading_round, jobs, regrades, roll
+from grader.classroom import command, grade_class, gradebooks, grading_round, jobs, regrades
 from grader.classroom.tests.conftest import LAB, RIGHT, WRONG, grade_by_hand
 from grader.judge import record, referee
 
@@ -52,7 +52,7 @@ def test_a_regrade_that_was_killed_is_gone_on_with(course):
         raise KeyboardInterrupt
         yield
 
-    anew = roll.Anew("emmy", "asked for")
+    anew = grade_class.Anew("emmy", "asked for")
     with pytest.raises(KeyboardInterrupt):
         course.grade(only=["ada"], anew=anew, each=killed)
     (open_,) = regrades.all_of(course.root)
@@ -84,5 +84,5 @@ def test_points_by_hand_are_looked_at_again_where_the_text_is_new(course):
     grade_by_hand(course, "ada", "why", 2)
     course.hand_in("ada", {**RIGHT, "why": "Another reason."})
     assert "concepts: why" in course.grade()["ada"].by_hand
-    held = {g.name: g.score for _, g in books.grades(course.root, LAB, "ada")}
+    held = {g.name: g.score for _, g in gradebooks.grades(course.root, LAB, "ada")}
     assert held["why"] == 2

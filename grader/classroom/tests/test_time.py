@@ -5,8 +5,8 @@ from datetime import timedelta
 
 import pytest
 
-from grader.classroom import books, late, ledger
 from grader.classroom import extension as extending
+from grader.classroom import gradebooks, late, marks
 from grader.classroom.points import duration
 from grader.classroom.tests.conftest import LAB, RIGHT, WRONG, grade_by_hand
 from grader.judge import referee
@@ -16,12 +16,14 @@ DUE = "2026-11-20 11:00:00 UTC"  # an hour before all hand in
 
 
 def policy(course, method: str) -> None:
-    text = (books.ROOT / books.CONFIG).read_text()
-    (course.root / books.CONFIG).write_text(f"{text}\nc.LateSubmissionPlugin.penalty_method = {method!r}\n")
+    text = (gradebooks.ROOT / gradebooks.CONFIG).read_text()
+    (course.root / gradebooks.CONFIG).write_text(
+        f"{text}\nc.LateSubmissionPlugin.penalty_method = {method!r}\n"
+    )
 
 
 def due(course, when: str | None) -> None:
-    with books.opened(course.root, LAB) as gradebook:
+    with gradebooks.opened(course.root, LAB) as gradebook:
         gradebook.update_or_create_assignment(LAB, duedate=when)
 
 
@@ -30,7 +32,7 @@ def stamp(course, student: str, when: str) -> None:
 
 
 def extension(course) -> None:
-    with books.opened(course.root, LAB) as gradebook:
+    with gradebooks.opened(course.root, LAB) as gradebook:
         gradebook.grant_extension(LAB, "ada", hours=2)
 
 
@@ -49,7 +51,7 @@ def test_time_is_part_of_what_a_grade_stands_on(course, monkeypatch):
     assert (row.points, row.penalty, row.late_s) == (5, 0, 0)
     grade_by_hand(course, "ada", "why", 2)
     monkeypatch.setattr(referee, "grade_one", None)  # from here on nothing is judged
-    monkeypatch.setattr(books, "autograde", None)  # nor entered anew
+    monkeypatch.setattr(gradebooks, "autograde", None)  # nor entered anew
     stamp(course, "bob", "2026-11-20 10:00:00 UTC")
     make_late(course)
     rows = course.grade()
@@ -77,7 +79,7 @@ def make_late(course) -> None:
     policy(course, "zero")
     stamp(course, "ada", "2026-11-20 12:00:00 UTC")
     due(course, DUE)
-    with books.opened(course.root, LAB) as gradebook:
+    with gradebooks.opened(course.root, LAB) as gradebook:
         gradebook.grant_extension(LAB, "ada")
 
 
@@ -140,14 +142,14 @@ def test_late_work_is_said_with_and_without_a_penalty(course, monkeypatch):
         "concepts: 5 of 10, 1 d 18 h late, not final" in (course.pages("ada") / "concepts.html").read_text()
     )
 
-    text = (books.ROOT / books.CONFIG).read_text()
+    text = (gradebooks.ROOT / gradebooks.CONFIG).read_text()
     line = "c.Penalty.percent_a_day = 10"
     assert text.count(f"# {line}\n") == 1, "the one line that the page names"
-    (course.root / books.CONFIG).write_text(text.replace(f"# {line}", line))
-    lines = ledger.not_judged(course.root, LAB, ledger.standings(course.root, LAB))
-    assert lines == {"ada": ledger.OUTDATED}, "so an export with the old penalty is refused"
+    (course.root / gradebooks.CONFIG).write_text(text.replace(f"# {line}", line))
+    lines = marks.not_judged(course.root, LAB, marks.standings(course.root, LAB))
+    assert lines == {"ada": marks.OUTDATED}, "so an export with the old penalty is refused"
     row = course.grade()["ada"]
-    assert not ledger.not_judged(course.root, LAB, ledger.standings(course.root, LAB))
+    assert not marks.not_judged(course.root, LAB, marks.standings(course.root, LAB))
     assert str(row.total) == "4 of 10, 1 taken off for 1 d 18 h late", "10% of 5 for each of two days begun"
     assert (
         "4 of 10, 1 taken off for 1 d 18 h late"
@@ -156,7 +158,7 @@ def test_late_work_is_said_with_and_without_a_penalty(course, monkeypatch):
     copied = (course.root / f"autograded/ada/{LAB}/timestamp.txt").read_text()
     assert copied == "2026-11-22 05:00:00 UTC", "so that an export does not take it for a newer hand-in"
 
-    with books.opened(course.root, LAB) as gradebook:
+    with gradebooks.opened(course.root, LAB) as gradebook:
         gradebook.grant_extension(LAB, "ada", hours=24)
     page = (course.pages("ada") / "concepts.html").read_text()
     assert "4.5 of 10, 0.5 taken off for 18 h late" in page, "nbgrader's own command sees the extension, too"
@@ -176,12 +178,12 @@ def handed_in(course, when: str, answers: dict) -> None:
 def collect(course) -> None:
     from nbgrader.exchange import ExchangeFactory
 
-    config = books.settings(course.root, LAB)
+    config = gradebooks.settings(course.root, LAB)
     config.Exchange.root = str(course.root / "work/exchange")
-    log, _ = books.logger(None)
-    coursedir = books.course(config, log)
+    log, _ = gradebooks.logger(None)
+    coursedir = gradebooks.course(config, log)
     factory = ExchangeFactory(config=config)
-    with books.quiet():
+    with gradebooks.quiet():
         factory.Collect(coursedir=coursedir, authenticator=None, config=config, parent=None).start()
 
 

@@ -13,14 +13,14 @@ from pathlib import Path
 import pytest
 
 from grader import __main__ as door
-from grader.classroom import books, command
+from grader.classroom import command, gradebooks
+from grader.classroom.atomic_file import PLACE
 from grader.classroom.downloads import command as downloads
 from grader.classroom.exports import command as exports
-from grader.classroom.place import PLACE
 from grader.classroom.tests.afterwards.conftest import CanvasImporter
 from grader.classroom.tests.conftest import nbgrader
 from grader.classroom.tests.twenty import CANVAS, CLASS, DUE, LAB
-from grader.places import ROOT
+from grader.paths import ROOT
 from grader.proofs.class_of.course import Course
 from grader.release import edition
 from grader.verdicts import EXIT, FAIL
@@ -40,7 +40,7 @@ TOTALS = {student.name: student.points + student.by_hand - student.taken_off for
 def course(tmp_path, monkeypatch) -> Course:
     """The instructor's copy of the course, which commands in this process take for their own."""
     made = Course(tmp_path / "class", [LAB]).make()
-    with open(made.root / books.CONFIG, "a", encoding="utf-8") as config:
+    with open(made.root / gradebooks.CONFIG, "a", encoding="utf-8") as config:
         config.write('\nc.LateSubmissionPlugin.penalty_method = "zero"\n')
     names = [f"{student.name},{IDS[student.name]},{student.name}.m" for student in CLASS]
     (made.root / "names.csv").write_text("\n".join(["student,id,username", *names, ""]))
@@ -123,7 +123,7 @@ def put_right(course: Course, give, made: dict[str, dict[str, bytes]]) -> set[st
         elif student.mends:
             student.mends(course.submitted(student.name, LAB), made[student.name])
         if student.extension_h:
-            with books.opened(course.root, LAB) as gradebook:
+            with gradebooks.opened(course.root, LAB) as gradebook:
                 gradebook.grant_extension(LAB, student.name, hours=student.extension_h)
     return lying_there(course)
 

@@ -2,7 +2,7 @@
 of each distinct kernel, as text.
 
 No tensor enters and no kernel runs here. Anything this process says of itself is read as a stranger's word. A cell
-whose question lets it prepare weights does so in another process, once its texts are fixed (prepared.py).
+whose question lets it prepare weights does so in another process, once its texts are fixed (weight_packing.py).
 """
 
 import json
@@ -21,8 +21,8 @@ from triton.compiler import code_generator  # isort: skip
 from ..protocol import MOST_TEXTS
 from .answer_module import FILE, GAVE_UP, AnswerError, blame, load
 from .bind import argument_values, kernels_of, make_plan
-from .prepared import prepared
 from .specialise import specialise
+from .weight_packing import prepared
 
 LAUNCHED_BY_THE_COURSE = (
     "launch(p) says what to run and runs nothing itself: name the kernel in a step, with its grid"

@@ -10,7 +10,7 @@ from grader import questions
 from grader.box import warm
 from grader.jail import host
 from grader.judge import record, referee
-from grader.judge.cases import from_error
+from grader.judge.diagnose import from_error
 from grader.judge.record import FAIL, PASS, REFUSED
 
 SEED = 2026  # the same hidden cases every time: a red test is a change

@@ -8,7 +8,17 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from grader.judge import answer, calls, cases, compiled, ranks, record, returned, sampled, statistics
+from grader.judge import (
+    answer,
+    compiled,
+    diagnose,
+    numpy_values,
+    rank_values,
+    record,
+    returned,
+    sampled,
+    statistics,
+)
 from grader.judge.compare import difference
 from grader.judge.kernel_evidence import KernelEvidence
 from grader.questions import Call, Mistake
@@ -103,7 +113,7 @@ def test_a_dict_of_many_keys_floods_no_message():
 
 def test_a_call_with_a_long_list_is_shown_by_its_ends():
     events = [("norm", 10.123456789, 2.0)] * 40 + [("moe.experts", 1.5, 1 / 3)]
-    said = calls.written(SimpleNamespace(entry="f"), Call((events, (4,), 2)))
+    said = numpy_values.written(SimpleNamespace(entry="f"), Call((events, (4,), 2)))
     assert said == (
         "f([('norm', 10.1235, 2.0), ('norm', 10.1235, 2.0), ... 38 more ..., ('moe.experts', 1.5, 0.333333)], (4,), 2)"
     )
@@ -168,7 +178,7 @@ def test_of_many_records_there_is_a_newest_and_a_best(tmp_path, monkeypatch):
             f'{{"points": {points}, "day": {day}}}'
         )
     (place / "20260105T000000-000000000-aaaaaaaa.json").write_text("{ half a rec")
-    monkeypatch.setattr("grader.places.records", lambda: tmp_path)
+    monkeypatch.setattr("grader.paths.records", lambda: tmp_path)
     assert record.last("gemm_tiling.reuse")["day"] == 4
     assert record.best("gemm_tiling.reuse")["day"] == 3
     assert record.last("nothing.yet") is None and record.best("nothing.yet") is None
@@ -201,5 +211,5 @@ def test_a_mistake_whose_formula_breaks_down_gives_no_output(trouble):
     mistake = Mistake("breaks", "is never told", wrong=breaks)
     run = SimpleNamespace(inputs={}, case=None, want={}, outcome=SimpleNamespace(header={}))
     meeting = SimpleNamespace(case=SimpleNamespace(each=()), results=[])
-    assert not calls._gives(None, mistake, Call((1,)), {}, {})
-    assert not cases._gives(None, breaks, run) and not ranks._gives(None, mistake, meeting)
+    assert not numpy_values._gives(None, mistake, Call((1,)), {}, {})
+    assert not diagnose._gives(None, breaks, run) and not rank_values._gives(None, mistake, meeting)

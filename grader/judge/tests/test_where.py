@@ -7,8 +7,8 @@ import pytest
 
 from grader import questions
 from grader.judge import parts, referee, repair
-from grader.judge.calls import known_mistake
 from grader.judge.compare import difference
+from grader.judge.numpy_values import known_mistake
 from grader.judge.stored import programs
 from grader.proofs.right import edited, right
 from grader.questions import Call, Mistake, NumpyQuestion, Part

@@ -11,8 +11,8 @@ from grader.jail import host as jail
 from grader.judge import referee
 from grader.judge.record import FAIL
 from grader.machine import host as machine
-from grader.places import ROOT
-from grader.release.allowed import allowed
+from grader.paths import ROOT
+from grader.release.manifest import allowed
 
 KERNEL = "roofline.doubled"
 LOOKS = {

@@ -10,7 +10,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from grader.classroom import books
+from grader.classroom import gradebooks
 from grader.notebooks import command, make, text
 
 ROOT = Path(__file__).parents[3]
@@ -117,7 +117,7 @@ def test_nbgrader_itself_makes_the_same_lab(course):
     built = (course / "labs/01_toy/concepts.ipynb").read_bytes()
     (course / "solutions/01_toy/tile.svg").write_text("<svg/>")
     (course / "nbgrader_config.py").write_text((ROOT / "nbgrader_config.py").read_text())
-    with books.opened(course):
+    with gradebooks.opened(course):
         pass  # a gradebook is there, which a command of nbgrader's would take seconds to begin
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     run = [sys.executable, "-m", "nbgrader", "generate_assignment", "01_toy", "--force"]

@@ -7,7 +7,7 @@ import pytest
 
 from grader import questions
 from grader.notebooks import debugger, filled
-from grader.places import ROOT
+from grader.paths import ROOT
 
 LABS = [path.relative_to(ROOT) for path in sorted(ROOT.glob("labs/0[0-6]_*/*.ipynb"))]
 

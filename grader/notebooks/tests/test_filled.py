@@ -3,7 +3,7 @@
 import pytest
 
 from grader.notebooks import command, filled
-from grader.places import ROOT
+from grader.paths import ROOT
 from kernels.sampling_fusion import cost
 
 TOPIC = "sampling_fusion"

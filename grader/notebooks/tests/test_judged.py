@@ -4,8 +4,8 @@ import pytest
 
 from grader import questions
 from grader.notebooks import filled, judged, make
-from grader.places import ROOT
-from grader.questions import judging
+from grader.paths import ROOT
+from grader.questions import criteria_text
 
 TEXTS = sorted(path.relative_to(ROOT) for path in ROOT.glob("solutions/*/*.md"))
 MARKED = [
@@ -20,7 +20,7 @@ def test_labs_have_such_tables():
 @pytest.mark.parametrize("path, name", MARKED, ids=lambda value: str(value))
 def test_each_part_says_what_it_asks(path, name):
     question = questions.find(f"{make.topic(path)}.{name}")
-    rows = judging.table(question).splitlines()[2:]
+    rows = criteria_text.table(question).splitlines()[2:]
     assert [row.split(" | ")[1] for row in rows] == [f"{part.points:g}" for part in question.parts]
     assert all(len(row.split(" | ")[2]) > 20 and "{" not in row for row in rows)
 
@@ -29,7 +29,7 @@ def test_a_number_stands_in_the_question_alone():
     question = questions.find("gemm_tiling.tiled_gemm")
     said = {part.name: part.asks for part in question.parts}
     assert "{public}" in said["values"] and "{spills}" in said["compiled"] and "{full_speed}" in said["speed"]
-    told = judging.numbers(question)
+    told = criteria_text.numbers(question)
     assert told["public"] == "4 cases" and told["spills"] == "at most 64 bytes of registers spilled"
     assert (told["full_speed"], told["none_speed"], told["targets"]) == ("70%", "35%", "sm_90 and sm_80")
 

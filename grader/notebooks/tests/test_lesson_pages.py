@@ -6,7 +6,7 @@ import nbformat
 import pytest
 
 from grader.notebooks import command, pages
-from grader.places import ROOT
+from grader.paths import ROOT
 from kernels import texts
 
 PAGE = "# {title}\n\nWords.\n\n```python\nx = 1\n```\n\n## Now you\n\nTry it.\n"

@@ -3,7 +3,7 @@
 import shutil
 
 from grader.notebooks import reflections
-from grader.places import ROOT
+from grader.paths import ROOT
 from grader.verdicts import WRONG_USAGE
 
 LAB = "01_gemm_tiling"

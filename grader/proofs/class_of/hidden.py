@@ -4,8 +4,8 @@ import re
 
 from grader.judge import answer
 from grader.judge.evidence import Evidence
+from grader.judge.hidden_failure import SHOWN_DRAWS, drawn
 from grader.judge.kernel_evidence import METERED
-from grader.judge.shown import SHOWN_DRAWS, drawn
 from grader.proofs.class_of import outcome
 from grader.proofs.class_of.course import Course
 from grader.proofs.class_of.page import visible

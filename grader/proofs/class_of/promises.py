@@ -6,7 +6,7 @@ import re
 
 from grader import questions
 from grader.box.warm import GRACE_S
-from grader.classroom import books
+from grader.classroom import gradebooks
 from grader.classroom.grading_round import PLACE
 from grader.jail.host import NUMPY_LIMITS
 from grader.judge import report
@@ -132,7 +132,7 @@ def _may_change(path: str, hostile: set[str], was_there: bool) -> bool:
     if parts[1:2] == ["submitted"]:
         return was_there and parts[2] in hostile
     room = "/".join(parts[1:])
-    kept = rf"{PLACE}(/records(/\w{{32}}\.json)?|/[\w.-]+\.(log|entered\.jsonl)|/lock|/{books.COPY}|/set_aside(/.*)?)?"
+    kept = rf"{PLACE}(/records(/\w{{32}}\.json)?|/[\w.-]+\.(log|entered\.jsonl)|/lock|/{gradebooks.COPY}|/set_aside(/.*)?)?"
     return (
         bool(re.fullmatch(rf"gradebook\.db|(autograded|feedback)(/.*)?|{kept}", room, re.S)) and not was_there
     )

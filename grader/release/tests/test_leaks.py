@@ -8,8 +8,8 @@ import pytest
 
 from grader.notebooks import make
 from grader.release import command, edition
-from grader.release.allowed import allowed
 from grader.release.leaks import leaks
+from grader.release.manifest import allowed
 from grader.tools.gates import tree
 
 LAB = """# A lab

@@ -13,7 +13,7 @@ import pytest
 from grader import questions
 from grader.judge import referee
 from grader.judge.record import PASS
-from grader.places import ROOT
+from grader.paths import ROOT
 from grader.release import command, edition
 from grader.release.tests import pasted_kernels
 from grader.tools.gates import links

@@ -2,7 +2,7 @@
 
 import pytest
 
-from grader.places import ROOT
+from grader.paths import ROOT
 from grader.site import build, times
 from grader.site.bundle import questions_of
 from grader.site.tests.conftest import tab_on

@@ -8,7 +8,7 @@ import zipfile
 
 import pytest
 
-from grader.places import ROOT
+from grader.paths import ROOT
 from grader.release import leaks
 from grader.site import build, bundle, codemirror, page
 from widgets.site import npm

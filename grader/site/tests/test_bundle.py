@@ -10,7 +10,7 @@ from functools import cache
 
 import pytest
 
-from grader.places import ROOT
+from grader.paths import ROOT
 from grader.proofs.right import right
 from grader.site import build, bundle, page
 

@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 from grader import questions
 from grader.__main__ import main as grader
 from grader.judge import referee
-from grader.places import ROOT
+from grader.paths import ROOT
 from grader.proofs import wrong
 from grader.proofs.right import right
 from grader.site.inside import PART

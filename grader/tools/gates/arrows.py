@@ -62,7 +62,7 @@ FLOORS = (  # of the grader, from the top floor down; a folder may use another o
     ("topics",),
     ("questions",),
     ("machine", "jail", "compiler", "bench", "box"),
-    ("places", "verdicts"),
+    ("paths", "verdicts"),
 )
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 TABLES = {"grader/questions/catalog.py": ("topics",)}  # the only module that opens the topics' tables

@@ -1,6 +1,6 @@
 """Check the rules of the house (python -m grader gates)."""
 
-from grader.places import ROOT
+from grader.paths import ROOT
 from grader.tools.gates import complaints
 
 

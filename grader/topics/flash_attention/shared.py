@@ -7,7 +7,7 @@ import numpy as np
 from grader.box.serve.frames import DTYPES
 from grader.questions import Budget, Case, Tensor
 from grader.questions.draws import ROUNDING, between, log_uniform
-from grader.questions.side_by_side import side_by_side
+from grader.questions.min_programs import side_by_side
 from grader.questions.work import work as every_kind
 from kernels.flash_attention import cost, reference
 

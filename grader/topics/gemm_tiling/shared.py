@@ -3,7 +3,7 @@
 import math
 
 from grader.questions import Budget, Case
-from grader.questions.side_by_side import side_by_side
+from grader.questions.min_programs import side_by_side
 from grader.questions.work import filled, work
 from kernels.gemm_tiling import cost
 

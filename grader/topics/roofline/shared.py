@@ -7,7 +7,7 @@ import numpy as np
 
 from grader.questions import Budget, Case, KernelQuestion, Part, Tensor
 from grader.questions.draws import ROUNDING, rounded, where_finite
-from grader.questions.side_by_side import side_by_side
+from grader.questions.min_programs import side_by_side
 from kernels.roofline import cost
 
 FP32_SUM = 2.0**-18  # of the size of the summed terms; any order of an fp32 sum stays within

@@ -2,7 +2,7 @@
 
 from grader.box.serve.frames import DTYPES
 from grader.questions import Budget, Case, Tensor
-from grader.questions.side_by_side import side_by_side
+from grader.questions.min_programs import side_by_side
 from kernels.sampling_fusion import cost
 
 

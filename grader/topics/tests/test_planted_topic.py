@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.places import ROOT
+from grader.paths import ROOT
 from grader.tools.gates import tree
 
 LABEL = "08_doubling"

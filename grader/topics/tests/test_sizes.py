@@ -9,7 +9,7 @@ import pytest
 from grader import questions
 from grader.proofs.wasteful_ranks import longest
 from grader.questions import UpTo
-from grader.questions.judging import table
+from grader.questions.criteria_text import table
 from grader.questions.reach import NEAR, ends, hidden, unreached
 
 KERNELS = [question for question in questions.load().values() if question.compiles]

@@ -108,26 +108,30 @@ def two_batches(tokens=32, sms=0, link=50e9):
 
 
 CLAIMS = {  # a sentence of the lesson: (what it speaks of, from, to)
-    "With two GPUs the same router costs 1.25x": (lambda: simulated(devices=2), 1.245, 1.255),
-    "with sixteen it costs 4.6x": (lambda: simulated(devices=16), 4.55, 4.65),
+    "the step takes 1.25x as long on two GPUs": (lambda: simulated(devices=2), 1.245, 1.255),
+    "and 4.6x as long on sixteen": (lambda: simulated(devices=16), 4.55, 4.65),
     "Placing experts by load changes nothing here": (
         lambda: simulated(placement="load") / simulated(),
         0.99,
         1.0,
     ),
     "The simulator says 2.72": (lambda: simulated(), 2.71, 2.725),
-    "travels twice as long as it is computed": (
+    "A Qwen3-like row spends twice as long on the link as in its expert": (
         lambda: 4 * QWEN.hidden / H200.link_bandwidth / (QWEN.pick_flops / H200.rate("bf16")),
         1.85,
         2.0,
     ),
-    "An expert with intermediate 768 over 8 GPUs leaves 96 columns": (lambda: QWEN.intermediate / 8, 96, 96),
-    "eight times on 64": (
+    "An expert with intermediate 768 leaves 96 columns to each of 8 GPUs": (
+        lambda: QWEN.intermediate / 8,
+        96,
+        96,
+    ),
+    "eight times as much on 64": (
         lambda: links.ring_factor(64) * 64 / (2 * 8 * 63 / 64),
         8,
         8,
     ),
-    "From 2 to 32 experts per token is 16 times the bytes": (
+    "With 32 experts per token it carries 16 times the bytes that it carries with 2": (
         lambda: cost.alltoall_bytes(128, 32, 7168, 64) / cost.alltoall_bytes(128, 2, 7168, 64),
         16,
         16,
@@ -137,22 +141,34 @@ CLAIMS = {  # a sentence of the lesson: (what it speaks of, from, to)
     "an imbalance of 2.9 to 5.2 instead": (lambda: max(by_number(8)), 5.15, 5.2),
     "instead of 1.5": (lambda: min(by_number(2)), 1.5, 1.55),
     "instead of 1.5 to 1.8": (lambda: max(by_number(2)), 1.75, 1.8),
-    "With two ranks a quarter of the bytes is left": (lambda: left_once(2), 0.245, 0.255),
-    "With 64 ranks nearly all bytes are left": (lambda: left_once(64), 0.94, 0.96),
-    "leaves two thirds of the bytes that cross the network": (lambda: left_once(8), 0.645, 0.675),
-    "than the arithmetic of a decode step (some 0.1 ms": (
+    "sending once per rank leaves a quarter of the bytes with two ranks": (
+        lambda: left_once(2),
+        0.245,
+        0.255,
+    ),
+    "and nearly all of them with 64": (lambda: left_once(64), 0.94, 0.96),
+    "leaves two thirds of the bytes on the network": (lambda: left_once(8), 0.645, 0.675),
+    "than the layer's arithmetic in a decode step (some 0.1 ms": (
         lambda: 128 * 8 * DEEPSEEK.pick_flops / H200.rate("bf16") * 1e3,
         0.085,
         0.1,
     ),
-    "(b) is what four GPUs would give": (lambda: 0.5 * 4 / 1, 2, 2),
+    "(b) is the factor on four GPUs": (lambda: 0.5 * 4 / 1, 2, 2),
     "starting takes over 100x longer than sending": (
         lambda: links.activation_message(8192, 1, 900e9).latency_over_transfer,
         100,
         150,
     ),
-    "Every token picks it: the step takes 4x as long as an even one": (lambda: hot(1.0).slowdown, 4.0, 4.3),
-    "Its load is T / 2 where the mean is T / 8": (lambda: hot(0.5, experts=8, top_k=1).slowdown, 3.99, 4.01),
+    "If every token picks the hot expert, the step takes 4x as long as an even one": (
+        lambda: hot(1.0).slowdown,
+        4.0,
+        4.3,
+    ),
+    "The expert's load is T / 2 where the mean is T / 8": (
+        lambda: hot(0.5, experts=8, top_k=1).slowdown,
+        3.99,
+        4.01,
+    ),
     "an imbalance of 1.6 at 128 tokens": (lambda: luck(128, 64), 1.55, 1.65),
     "still 1.07 at 8192": (lambda: luck(8192, 64), 1.065, 1.075),
     "two experts do two thirds of the work": (lambda: sum(sorted(loads())[-2:]) / sum(loads()), 0.63, 0.69),
@@ -173,12 +189,12 @@ CLAIMS = {  # a sentence of the lesson: (what it speaks of, from, to)
         2.0,
         2.5,
     ),
-    "The balanced ones lose a few pairs in a hundred": (
+    "The balanced routers lose a few pairs in a hundred": (
         lambda: max(limited(way, 1.25)[0] for way in ("auxiliary loss", "bias")),
         0.0,
         0.05,
     ),
-    "and nothing of their answers": (
+    "and their errors stay the same": (
         lambda: max(limited(way, 1.25)[1] / limited(way, 8.0)[1] for way in ("auxiliary loss", "bias")),
         0.99,
         1.02,
@@ -189,45 +205,58 @@ CLAIMS = {  # a sentence of the lesson: (what it speaks of, from, to)
         3,
     ),
     "the error falls from 0.25": (lambda: cases.learned("none").fresh_loss, 0.245, 0.255),
-    "from 0.25 to 0.15": (lambda: cases.learned("auxiliary loss").fresh_loss, 0.145, 0.155),
-    "and to 0.17 (the bias)": (lambda: cases.learned("bias").fresh_loss, 0.16, 0.175),
+    "from 0.25 to 0.15 with the loss": (lambda: cases.learned("auxiliary loss").fresh_loss, 0.145, 0.155),
+    "and to 0.17 with the bias": (lambda: cases.learned("bias").fresh_loss, 0.16, 0.175),
     "nearly all of the gain is gone": (
         lambda: TOY.train("auxiliary loss", strength=10.0).fresh_loss,
         0.235,
         0.25,
     ),
-    "takes four devices from 1.42": (lambda: halves(greedy, 0), 1.415, 1.425),
+    "the imbalance falls from 1.42": (lambda: halves(greedy, 0), 1.415, 1.425),
     "from 1.42 to 1.10 with greedy": (lambda: halves(cost.replicate, 0), 1.095, 1.105),
     "1.03 with the search": (lambda: halves(cost.searched, 0), 1.02, 1.035),
-    "the optimum of the first half is at 1.21": (lambda: halves(cost.optimum, 1), 1.2, 1.215),
-    "a little worse on the first half, is at 1.15": (lambda: halves(cost.searched, 1), 1.145, 1.155),
+    "the optimum of the first half has an imbalance of 1.21": (lambda: halves(cost.optimum, 1), 1.2, 1.215),
+    "a little worse on the first half, has 1.15": (lambda: halves(cost.searched, 1), 1.145, 1.155),
+    "this saves a quarter of the rows on the network": (
+        lambda: 1 - DISPATCH.rank.network_rows / DISPATCH.pair.network_rows,
+        0.235,
+        0.265,
+    ),
     "The slow link carries little more than a third": (
         lambda: DISPATCH.node.network_rows / DISPATCH.pair.network_rows,
         0.34,
         0.4,
     ),
-    "so no surplus reaches that": (lambda: cost.break_even_pairs(989e12, 450e9) / 256, 10, 20),
-    "computing takes 201 µs instead of 116": (lambda: 2e6 * two_batches().half.compute_s, 200.5, 201.5),
-    "because 108 µs of exchange disappear": (lambda: 1e6 * two_batches().whole.exchange_s, 107.5, 108.5),
-    "Both halves read weights for 85 µs": (
+    "the surplus of one expert would have to be 17 times the mean load": (
+        lambda: cost.break_even_pairs(989e12, 450e9) / 256,
+        16.5,
+        17.5,
+    ),
+    "the halves together compute for 201 µs, where the whole batch takes 116": (
+        lambda: 2e6 * two_batches().half.compute_s,
+        200.5,
+        201.5,
+    ),
+    "because the 108 µs of exchange disappear": (lambda: 1e6 * two_batches().whole.exchange_s, 107.5, 108.5),
+    "Both halves read all weights, which takes 85 µs more than reading them once": (
         lambda: 1e6 * (2 * two_batches().half.compute_s - two_batches().whole.compute_s),
         84.5,
         85.5,
     ),
     "The gain turns into a loss": (lambda: two_batches(sms=24).faster, 0.85, 0.95),
-    "over half of it is left": (
+    "over half of the gain is left": (
         lambda: (two_batches(sms=6).faster - 1) / (two_batches().faster - 1),
         0.51,
         0.7,
     ),
-    "Halves take 1.5x as long": (lambda: 1 / two_batches(tokens=8).faster, 1.45, 1.52),
+    "Two halves take 1.5x as long": (lambda: 1 / two_batches(tokens=8).faster, 1.45, 1.52),
     "less than its 867 µs of exchange": (lambda: 1e6 * two_batches(256).whole.exchange_s, 866.5, 867.5),
     "the link hardly rests": (
         lambda: two_batches(256).halves_s / two_batches(256).whole.exchange_s,
         1.0,
         1.05,
     ),
-    "Halves pay from some 150 users on": (lambda: two_batches(152, link=450e9).faster, 1.0, 1.02),
+    "Halves pay off from some 150 users on": (lambda: two_batches(152, link=450e9).faster, 1.0, 1.02),
 }
 
 

@@ -94,7 +94,7 @@ CLAIMS = {  # sentence: (what the runs say, from, to)
     "A collapsed DeepSeek-like router fills the link": (
         lambda: row(DEEPSEEK, 4096, "same few")["link_share"], 0.9, 1.05),
     "With few tokens two GPUs are slower than one": (lambda: row(MIXTRAL, 16)["speedup"], 0.4, 0.95),
-    "two GPUs never do noticeably more than one": (
+    "two GPUs are never noticeably faster than one": (
         lambda: max(r["speedup"] for r in RUN["rows"] if r["shape"] == QWEN), 0.9, 1.05),
     "even loads give each of 256 experts just one of these 256 pairs": (
         lambda: cases.loads_of_skew("even", 32, 8, 256) == (1,) * 256, 1, 1),
@@ -105,19 +105,19 @@ CLAIMS = {  # sentence: (what the runs say, from, to)
     "These are 20 to 24% slower": (lambda: [round(f(off(uneven_groups())), 2) for f in (min, max)] == [0.2, 0.24], 1, 1),
     "always in the experts' stage": (
         lambda: all(TWO.stage(r).startswith("experts") for r in uneven_groups()), 1, 1),
-    "bring every large-expert step back to within 4% of the even one": (
+    "bring every Mixtral-like step back to within 4% of the even one": (
         lambda: max(times(MIXTRAL, skew, "replicated") for skew in cases.SKEWED), 1.0, 1.04),
     "it is enough to separate them": (
         lambda: us(MIXTRAL, "same few", "greedy") / us(MIXTRAL, "same few", "replicated"), 0.98, 1.02),
     "although both ranks then have equal numbers of rows": (
         lambda: row(DEEPSEEK, 4096, "Zipf", "replicated")["imbalance"], 1.0, 1.01),
-    "It halves the bytes of the Mixtral-like rows": (
+    "It halves the bytes of the Mixtral-like steps": (
         lambda: sent(MIXTRAL, "Zipf", "replicated, home first") / sent(MIXTRAL, "Zipf", "replicated"), 0.4, 0.5),
     "takes those of the collapsed one to zero": (
         lambda: sent(MIXTRAL, "same few", "replicated, home first"), 0, 0),
     "changes nothing in the time": (
         lambda: us(MIXTRAL, "same few", "replicated, home first") / us(MIXTRAL, "same few", "replicated"), 0.98, 1.02),
-    "Not one row gained": (lambda: min(cut().values()), 1.0001, 2),
+    "Not one case gained": (lambda: min(cut().values()), 1.0001, 2),
     "The large experts with 4096 tokens lose least": (
         lambda: min(cut(), key=cut().get)[:2] == (MIXTRAL, 4096), 1, 1),
     "The measured stages take 1.6x to 6x their limits": (
@@ -127,7 +127,7 @@ CLAIMS = {  # sentence: (what the runs say, from, to)
         lambda: max(abs(dispatch_known(s) - 1) for s in (QWEN, DEEPSEEK)), 0, 0.01),
     "ms of the DeepSeek-like step, a fifth": (
         lambda: stage(DEEPSEEK, "combine") / row(DEEPSEEK, 4096)["us"], 0.19, 0.21),
-    "even steps agree to 4%": (
+    "even steps of the two runs agree to 4%": (
         lambda: max(abs(AGAIN.found(s, 4096)["us"] / row(s, 4096)["us"] - 1) for s in (MIXTRAL, DEEPSEEK)), 0.03, 0.04),
     "are level with it now": (lambda: AGAIN.found(MIXTRAL, 16)["speedup"], 0.95, 1.1),
     "In all eleven lines of that size": (lambda: len(MANY), 11, 11),
@@ -137,7 +137,7 @@ CLAIMS = {  # sentence: (what the runs say, from, to)
         lambda: busy(DEEPSEEK, 64, "replicated")["read"] - busy(DEEPSEEK, 64, "greedy")["read"], 1, 1),
     "ours are ahead in each of the fourteen lines": (
         lambda: min(p["ratio"] for r in ONE["rows"] for p in r["peers"].values() if "ratio" in p), 1.0001, 2),
-    "On the busiest-of-eight rows lesson 03's kernels beat torch's": (lambda: len(ONE["rows"]), 14, 14),
+    "Where one GPU plays the busiest of eight, lesson 03's kernels beat torch's in every case": (lambda: len(ONE["rows"]), 14, 14),
     "Greedy could do nothing but move the hot expert": (lambda: max(cases.loads_of_skew("traced", 8 * 4096, 2, 8)) == busy(MIXTRAL)["rows"], 1, 1),
 }  # fmt: skip
 
@@ -150,8 +150,8 @@ def test_the_runs_say_so(sentence):
 
 
 def test_fourteen_of_eighteen_skewed_rows_are_as_predicted():
-    assert "Of the eighteen rows fourteen are within 15%" in PROSE
-    assert "predict fourteen of eighteen skewed rows within 15%" in PROSE
+    assert "Of the eighteen cases fourteen are within 15%" in PROSE
+    assert "predict fourteen of eighteen skewed cases within 15%" in PROSE
     rows = [r for r in TWO.skewed() if r["placement"] == "contiguous" and r["tokens"] >= 1024]
     assert len(rows) == 18
     assert [(r["shape"], r["tokens"], r["skew"]) for r in rows if TWO.off(r)] == [

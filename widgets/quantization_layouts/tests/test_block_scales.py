@@ -66,7 +66,8 @@ def test_the_trained_weights_are_the_tiny_model_s():
 def test_the_lesson_says_what_the_simulator_finds():
     r = blocks(numbers="trained", outlier=5)
     words = " ".join((ROOT / "course/02_quantization_layouts/b_codes.md").read_text(encoding="utf-8").split())
-    found = f"1,024 of them err by {r.here.trained:.1%} where bell-shaped numbers err by {r.here.bell:.1%}."
+    trained, bell = f"{r.here.trained:.1%}", f"{r.here.bell:.1%}"
+    found = f"1,024 of them have an error of {trained}, and as many bell-shaped numbers {bell}."
     assert found in words
 
 

@@ -78,11 +78,11 @@ FORMULAS = {  # a sentence of the lesson: (what it speaks of, from, to)
     "8 bits have 17x the levels": (lambda r: 255 / 15, 17, 17),
     "3 instructions per weight": (lambda r: cost.unpack_per_weight("book", 4), 3, 3),
     "four subtractions for eight codes, 1.4 instructions per weight": (lambda r: (4 + 3 + 4) / 8, 1.35, 1.4),
-    "one FMA with 1/16 and −72 makes weights of them": (
+    "one FMA with 1/16 and −72 turns them into weights": (
         lambda r: max(abs((1024 + 16 * c) / 16 - 72 - (c - 8)) for c in range(16)), 0, 0),
     "128 + 16 · 15 needs eight bits of mantissa": (lambda r: 16 * 15, 2**7, 2**8 - 1),
     "Half of the weights still arrive": (lambda r: 128 / 256, 0.5, 0.5),
-    "Whole tiles waste 39% there": (lambda r: 1 - r.tile_rows[2][2], 0.385, 0.395),
+    "Whole tiles waste 39% of the SMs' time in this case": (lambda r: 1 - r.tile_rows[2][2], 0.385, 0.395),
     "stream-K almost nothing": (lambda r: 1 - r.tile_rows[2][4], 0, 0.02),
     "Both mistakes destroy the layer": (lambda r: min(error for _, error in r.repack_rows[1:]), 0.9, 2),
     "int8 with a scale per row errs four times as much": (
@@ -96,8 +96,8 @@ FORMULAS = {  # a sentence of the lesson: (what it speaks of, from, to)
     "every codebook takes longer to unpack than to read": (
         lambda r: min(lane_share("H200", k) for k in TABLES.BITS), 1.01, 9),
     "Only int4 with its 0.9 instructions leaves the stream": (lambda r: lane_share("H200", 4, "int4"), 0, 0.99),
-    "with a fifth of its bandwidth": (lambda r: CARD.bandwidth / H200.bandwidth, 0.19, 0.22),
-    "so 39 of 40 instructions aren't MMAs": (lambda r: cost.instruction_share(39), 0.025, 0.025),
+    "which has a fifth of the bandwidth": (lambda r: CARD.bandwidth / H200.bandwidth, 0.19, 0.22),
+    "39 of 40 instructions aren't MMAs": (lambda r: cost.instruction_share(39), 0.025, 0.025),
     "From 64 to 128 rows the overlap is worth most": (
         lambda r: min(overlap(r, b) for b in (64, 128)) - max(overlap(r, b) for b in (16, 256, 512)), 0.1, 1),
     "At 512 rows the asynchronous kernel is level": (lambda r: slope(r, "asynchronous", 512), 0.99, 1.01),
@@ -152,10 +152,10 @@ EXPERIMENTS = {
     "in 4 bits it is the difference between a cache and rubble": (lambda r: r.cache["keys", 4, "a token"], 0.5, 1),
     "For them one scale per token is a little better": (
         lambda r: r.cache["values", 4, "a token"] / r.cache["values", 4, "a channel"], 0.7, 0.95),
-    "either part costs less than 1% in 8 bits": (
+    "quantizing either part to 8 bits changes the output by less than 1%": (
         lambda r: max(r.cache["keys", 8, "a channel"], r.cache["values", 8, "a token"]), 0, 0.01),
-    "In 4 bits keys and values cost 11 to 16%": (lambda r: r.cache["values", 4, "a token"], 0.11, 0.12),
-    "cost 11 to 16% here": (lambda r: r.cache["keys", 4, "a channel"], 0.15, 0.16),
+    "In 4 bits the values cause an error of 11% here": (lambda r: r.cache["values", 4, "a token"], 0.105, 0.115),
+    "and the keys one of 16%": (lambda r: r.cache["keys", 4, "a channel"], 0.155, 0.165),
     "With the true slope nothing ever moves": (lambda r: np.ptp(r.true_slope), 0, 0),
     "takes the error from 44%": (lambda r: r.pretended[0], 0.435, 0.445),
     "to under 32%": (lambda r: min(r.pretended), 0.31, 0.32),
@@ -166,12 +166,12 @@ READ = {  # of the source's tables
     "Q loses at 4 and 5 bits": (lambda r: cost.shape_speedups("Q")[4], 0, 0.99),
     "Experts at M = 1 are about level": (lambda r: cost.shape_speedups("moe_dn")[4], 1, 1.1),
     "From 64 rows on the packed weights always lose": (lambda r: max(speeds()), 0.1, 0.95),
-    "and the ratio climbs, from": (lambda r: float(np.diff(speeds("gateup")).min()), 0.1, 1),
+    "and the speed relative to fp16 climbs from": (lambda r: float(np.diff(speeds("gateup")).min()), 0.1, 1),
     "It wins one row, by 0.3 µs": (
         lambda r: sum(min(us, key=us.get) == "grouped scalar GEMV" for us in TABLES.GROUPED_US.values()), 1, 1),
     "87% of the time goes to the scalar kernel": (lambda r: "(87%)" in TABLES.USERS[1][1], 1, 1),
     "64 users: 98% does": (lambda r: "(98%)" in TABLES.USERS[64][1], 1, 1),
-    "level at 16 users in the source's sessions, 23% slower at 64": (lambda r: cost.user_ratio(64), 1.23, 1.23),
+    "level with fp16 at 16 users, and 23% slower at 64": (lambda r: cost.user_ratio(64), 1.23, 1.23),
 }  # fmt: skip
 
 
@@ -210,15 +210,15 @@ def place(row):
 BIG, GATEUP4, KV4 = f"28672 x 8192 {INT4}", "5120 x 2048 k4 b32 fp16", "512 x 2048 k4 b32 fp16"
 ZERO, LARGE = "1 x 28672 x 8192 int4 g32 zero fp16", "28672 x 8192"
 MEASURED = {  # of our own kernels on an H200, in words that no number fills in
-    "Up to four rows the fastest kernel here is one of `mma`": (
+    "Up to four rows the fastest kernel here is one that uses `mma`": (
         lambda r: not any("ring" in calibrated("int4", m)["best"] for m in (1, 2, 4)), 1, 1),
     "From eight rows on it is a pipeline for Hopper, called ring in the appendix": (
         lambda r: all("ring" in calibrated("int4", m)["best"] for m in (8, 16, 32, 64)), 1, 1),
     "16-bit kernel: past the ridge the dispatcher rightly gives up": (
         lambda r: timed(f"256 x {BIG}")["kernel"] == "16 bits", 1, 1),
     "All four are slower than int4": (lambda r: min(large(f"k{k}") for k in TABLES.BITS) / large("int4"), 1.01, 9),
-    "With 5 bits nothing of the gain is left": (lambda r: large("k5") / 114, 0.96, 1),
-    "although the bytes are a third": (lambda r: cost.bits_per_weight(5, 32) / 16, 0.33, 0.35),
+    "With 5 bits nothing of the gain over 16 bits is left": (lambda r: large("k5") / 114, 0.96, 1),
+    "although only a third of the bytes are read": (lambda r: cost.bits_per_weight(5, 32) / 16, 0.33, 0.35),
     "Both still win": (lambda r: min(ahead(f"1 x {GATEUP4}"), ahead(f"1 x {KV4}")), 1.5, 9),
     "room for three programs": (lambda r: 65536 // (168 * 128), 3, 3),
     "which is level with 16 bits: it has the same look-ups": (lambda r: ahead(f"16 x {GATEUP4}"), 0.99, 1.04),
@@ -228,7 +228,7 @@ MEASURED = {  # of our own kernels on an H200, in words that no number fills in
     "make our large layer a third slower": (lambda r: timed(ZERO)["us"] / timed(f"1 x {BIG}")["us"], 1.3, 1.36),
     "nine tenths of what their bytes allow": (
         lambda r: min(timed(f"{m} x {LARGE} {form}")["share"] for m in (1, 64) for form in ("w8a8", "fp8")), 0.9, 0.94),
-    "With 64 rows it loses": (lambda r: ahead(f"64 x {LARGE} w8a16"), 0.5, 0.97),
+    "With 64 rows W8A16 even loses": (lambda r: ahead(f"64 x {LARGE} w8a16"), 0.5, 0.97),
     "NVFP4 is slower than 16 bits at every M that we measured": (
         lambda r: max(ahead(f"{m} x {LARGE} nvfp4") for m in (1, 16, 64)), 0.5, 0.97),
     "worth a fifth of the speed": (lambda r: 1 - block(64), 0.18, 0.23),

@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from grader.places import ROOT
+from grader.paths import ROOT
 from grader.tools.ports import free_ports
 
 CONFIG = ROOT / "grader/classroom/hub/jupyterhub_config.py"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.classroom import books
+from grader.classroom import gradebooks
 from grader.classroom.tests.conftest import LAB, RIGHT, WRONG, Course
 
 RENAMED = {  # bob's answer with other names, a comment, other spaces
@@ -45,7 +45,7 @@ def by_hand(root: Path, points: dict[tuple[str, str], float]) -> None:
     """What a person would do in the formgrader: points for each waiting cell."""
     from nbgrader.api import Gradebook
 
-    with books.quiet(), Gradebook(f"sqlite:///{root}/gradebook.db") as gradebook:
+    with gradebooks.quiet(), Gradebook(f"sqlite:///{root}/gradebook.db") as gradebook:
         for (student, cell), worth in points.items():
             grade = gradebook.find_grade(cell, "concepts", LAB, student)
             grade.manual_score, grade.needs_manual_grade = worth, False
@@ -54,9 +54,9 @@ def by_hand(root: Path, points: dict[tuple[str, str], float]) -> None:
 
 def finish(root: Path) -> None:
     """Everything that waits gets one point."""
-    from grader.classroom import ledger
+    from grader.classroom import marks
 
-    found = ledger.standings(root, LAB)
+    found = marks.standings(root, LAB)
     by_hand(root, {(one.student, mark.cell): 1.0 for one in found for mark in one.marks if mark.waits})
 
 

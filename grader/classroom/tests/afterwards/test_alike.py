@@ -12,7 +12,7 @@ from grader import questions
 from grader.classroom.preprocessors import answers_to_checks
 from grader.classroom.report import alike, tokens
 from grader.classroom.report.alike import Written
-from grader.places import ROOT
+from grader.paths import ROOT
 from grader.proofs import honest
 
 KEPT = {"tl", "triton", "jit", "cdiv", "range", "min", "max", "len", "int", "float", "p", "launch", "self"}

@@ -5,7 +5,7 @@ import zipfile
 
 import pytest
 
-from grader.classroom import books, came_in, grading_round, people
+from grader.classroom import gradebooks, grading_round, people, submission
 from grader.classroom.downloads import command, names, times
 from grader.classroom.tests.conftest import LAB, RIGHT, WRONG
 from grader.verdicts import WRONG_USAGE
@@ -92,7 +92,7 @@ def test_a_download_of_canvas_can_be_judged(course, collect):
         f"submitted/bob/{LAB}/concepts.ipynb",
     ]
     round_ = grading_round.open_round(course.root, LAB, "cpu")
-    answers = dict(came_in.handed_in(round_, "ada").answers())
+    answers = dict(submission.handed_in(round_, "ada").answers())
     assert answers == {f"gemm_tiling.{name}": RIGHT[name] for name in ("reuse", "tile_loads")}
 
 
@@ -163,7 +163,7 @@ def test_a_collected_hand_in_has_its_time_and_the_class_knows_it_is_late(course,
     code, said = collect(files, who, "--times", str(course.root / "times.json"))
     assert code == 0 and "bob  1 file  as before, handed in 2026-11-21 05:30:00 UTC" in said, said
     course.grade()
-    with books.opened(course.root, LAB) as gradebook:
+    with gradebooks.opened(course.root, LAB) as gradebook:
         gradebook.update_or_create_assignment(LAB, duedate="2026-11-20 23:00:00 UTC")
     rows = course.grade()
     assert (rows["ada"].late_s, rows["bob"].late_s) == (0, 6.5 * 3600)

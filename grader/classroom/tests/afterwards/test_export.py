@@ -6,9 +6,9 @@ import stat
 
 import pytest
 
+from grader.classroom import atomic_file as class_place
 from grader.classroom import command as class_command
-from grader.classroom import late, ledger, people
-from grader.classroom import place as class_place
+from grader.classroom import late, marks, people
 from grader.classroom.exports import command
 from grader.classroom.tests.afterwards.conftest import CanvasImporter, finish
 from grader.classroom.tests.conftest import LAB, RIGHT
@@ -132,7 +132,7 @@ def test_canvas_finds_everybody_and_their_points(graded, export):
     assert code == 0, said
     table = rows(graded.root / command.PLACE / f"{LAB}.canvas.csv")
     read = CanvasImporter(table, ids={"901", "904", "905"}, sis={"S-2"}, logins={"cy9"})
-    points = {one.student: one.points for one in ledger.standings(graded.root, LAB)}
+    points = {one.student: one.points for one in marks.standings(graded.root, LAB)}
     assert read.title == "Lab 1 (77)" and read.most == 10
     assert read.grades == {
         "901": points["ada"],
@@ -170,10 +170,10 @@ def test_moodle_gets_a_user_column_without_a_gap(graded, export):
 def test_who_handed_in_nothing_is_left_out_and_named(graded, export):
     from nbgrader.api import Gradebook
 
-    from grader.classroom import books
+    from grader.classroom import gradebooks
 
     finish(graded.root)
-    with books.quiet(), Gradebook(f"sqlite:///{graded.root}/gradebook.db") as gradebook:
+    with gradebooks.quiet(), Gradebook(f"sqlite:///{graded.root}/gradebook.db") as gradebook:
         gradebook.add_student("zoe", first_name="Zoe, the late", last_name="Zed")
     code, said = export()
     assert code == 0 and "left out (--missing-as-zero writes 0): zoe" in said
@@ -187,10 +187,10 @@ def test_who_handed_in_nothing_is_left_out_and_named(graded, export):
 def test_penalty_and_bonus_are_in_the_total(graded, export, monkeypatch):
     from nbgrader.api import Gradebook
 
-    from grader.classroom import books
+    from grader.classroom import gradebooks
 
     finish(graded.root)
-    with books.quiet(), Gradebook(f"sqlite:///{graded.root}/gradebook.db") as gradebook:
+    with gradebooks.quiet(), Gradebook(f"sqlite:///{graded.root}/gradebook.db") as gradebook:
         gradebook.find_grade("check_reuse", "concepts", LAB, "ada").extra_credit = 4.5
         gradebook.find_submission_notebook("concepts", LAB, "bob").late_submission_penalty = 1.25
         gradebook.find_submission_notebook("concepts", LAB, "dee").late_submission_penalty = 99

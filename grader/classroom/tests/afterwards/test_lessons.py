@@ -5,7 +5,7 @@ import re
 import pytest
 
 from grader.classroom.hub.lessons import renew
-from grader.places import ROOT
+from grader.paths import ROOT
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import jwt
 import pytest
 
-from grader.classroom import ledger
+from grader.classroom import marks
 from grader.classroom.lti import command, keys, service
 from grader.classroom.tests.afterwards.conftest import finish
 from grader.classroom.tests.conftest import LAB
@@ -109,7 +109,7 @@ def test_scores_reach_a_platform_that_knows_the_key(graded, platform, capsys):
     )
     platform.refuses = set()
     assert scores(graded) == 0
-    points = {one.student: one.points for one in ledger.standings(graded.root, LAB)}
+    points = {one.student: one.points for one in marks.standings(graded.root, LAB)}
     assert {name: platform.scores[user]["scoreGiven"] for name, user in USERS.items()} == points
     ada = platform.scores[USERS["ada"]]
     assert (ada["scoreMaximum"], ada["comment"], ada["activityProgress"]) == (10, "7 of 10", "Completed")

@@ -2,26 +2,26 @@
 
 import pytest
 
-from grader.classroom import books, command, ledger
+from grader.classroom import command, gradebooks, marks
 from grader.classroom.exports import command as exports
 from grader.classroom.tests.afterwards import server
 from grader.classroom.tests.afterwards.conftest import ANSWERS
 from grader.classroom.tests.conftest import LAB, RIGHT
-from grader.places import ROOT
+from grader.paths import ROOT
 
 
 def table(root):
     """What the gradebook says, without what a database may order as it likes."""
     return {
         one.student: (one.points, one.of, sorted(map(repr, one.marks)), one.waiting)
-        for one in ledger.standings(root, LAB)
+        for one in marks.standings(root, LAB)
     }
 
 
 def test_the_setting_decides_where_the_gradebook_is(graded, monkeypatch):
-    assert books.address(graded.root) == f"sqlite:///{graded.root}/gradebook.db"
+    assert gradebooks.address(graded.root) == f"sqlite:///{graded.root}/gradebook.db"
     monkeypatch.setenv("NBGRADER_GRADEBOOK", "postgresql://grader@db.example.org/grades")
-    assert books.address(graded.root) == "postgresql://grader@db.example.org/grades"
+    assert gradebooks.address(graded.root) == "postgresql://grader@db.example.org/grades"
 
 
 @pytest.mark.postgresql
@@ -36,7 +36,7 @@ def test_a_class_in_postgresql_has_the_grades_that_it_has_in_sqlite(graded, monk
         assert table(graded.root) == in_sqlite
         assert not (graded.root / "gradebook.db").exists()
 
-        with ledger.opened(graded.root) as gradebook:
+        with marks.opened(graded.root) as gradebook:
             grade = gradebook.find_grade("why", "concepts", LAB, "ada")
             grade.manual_score, grade.needs_manual_grade = 2.5, False
             gradebook.db.commit()
@@ -58,16 +58,18 @@ def test_a_gradebook_begun_anew_is_filled_again(graded):
     (graded.root / "gradebook.db").unlink()
     row = graded.grade(only=["ada"])["ada"]
     assert (row.points, row.trouble, row.unchanged) == (5, "", False)
-    assert [one.student for one in ledger.standings(graded.root, LAB)] == ["ada"]
+    assert [one.student for one in marks.standings(graded.root, LAB)] == ["ada"]
 
 
 def test_a_driver_that_is_missing_is_named(graded, monkeypatch, capsys):
     monkeypatch.setenv("NBGRADER_GRADEBOOK", "postgresql+pg8000://grader@localhost/grades")
     with pytest.raises(ValueError, match="must have its driver installed, got no pg8000"):
-        ledger.standings(graded.root, LAB)
+        marks.standings(graded.root, LAB)
     monkeypatch.setattr(command, "ROOT", graded.root)
     assert command.main([LAB]) == command.record.WRONG_USAGE
     assert "pip install -e '.[postgresql]'" in capsys.readouterr().err
     page = (ROOT / "instructors/gradebook.md").read_text(encoding="utf-8")
-    assert books.INSTALL_DRIVER in page, "nbgrader's own commands cannot say it"
-    assert " -e " in books.INSTALL_DRIVER, "or a copy of the grader would be installed with it, and get old"
+    assert gradebooks.INSTALL_DRIVER in page, "nbgrader's own commands cannot say it"
+    assert " -e " in gradebooks.INSTALL_DRIVER, (
+        "or a copy of the grader would be installed with it, and get old"
+    )

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from grader.classroom import grading_round, ledger, regrades
+from grader.classroom import grading_round, marks, regrades
 from grader.classroom.student import command, traces
 from grader.classroom.tests.afterwards.conftest import by_hand
 from grader.classroom.tests.conftest import LAB, WRONG
@@ -24,7 +24,7 @@ def left_behind(graded, monkeypatch):
     root = graded.root
     monkeypatch.setattr(command, "ROOT", root)
     monkeypatch.setenv("NBGRADER_EXCHANGE", str(root / "work/exchange"))
-    with ledger.opened(root) as gradebook:
+    with marks.opened(root) as gradebook:
         gradebook.update_or_create_student("bob", first_name="Robert", last_name="Uniquename")
         gradebook.find_comment("why", "concepts", LAB, "bob").manual_comment = "a comment for bob alone"
         gradebook.db.commit()
@@ -89,7 +89,7 @@ def test_all_of_it_is_shown_and_nothing_touched(left_behind, capsys):
 
 def test_nothing_of_the_student_remains_and_all_of_the_others(left_behind, capsys):
     root = left_behind.root
-    others = {one.student: one for one in ledger.standings(root, LAB) if one.student != "bob"}
+    others = {one.student: one for one in marks.standings(root, LAB) if one.student != "bob"}
     own = answer.digest(answer.normalise(WRONG["tile_loads"]))
     (wrong,) = [path for path in records(root) if json.loads(path.read_text())["answer"] == own]
     assert command.main(["bob", "--delete", "--yes"]) == 0
@@ -99,7 +99,7 @@ def test_nothing_of_the_student_remains_and_all_of_the_others(left_behind, capsy
         for word in (b"bob", b"Uniquename", b"Robert", SECRET.encode()):
             told = data.replace(b"bobby", b"")
             assert word not in told, f"{name} still holds {word!r}"
-    assert {one.student: one for one in ledger.standings(root, LAB)} == others
+    assert {one.student: one for one in marks.standings(root, LAB)} == others
     assert (root / "submitted/ada").is_dir() and list(
         root.glob("work/exchange/*/inbound/bobby+*/concepts.ipynb")
     )

@@ -46,7 +46,7 @@ FAULTS = (
     (
         "arrows",
         "grader/judge/planted.py",
-        "def f():\n    import grader.classroom.roll",
+        "def f():\n    import grader.classroom.grade_class",
         "stands below classroom",
     ),
     ("arrows", "grader/tools/planted.py", "from grader import check", "grader/tools stands below __init__"),

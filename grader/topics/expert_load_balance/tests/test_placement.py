@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from grader.places import ROOT
+from grader.paths import ROOT
 from grader.topics.expert_load_balance.place_experts.cases import place_experts
 from grader.topics.expert_load_balance.place_experts.question import QUESTION
 from grader.topics.expert_load_balance.shared import good_placement

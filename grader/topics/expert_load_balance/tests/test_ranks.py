@@ -9,7 +9,7 @@ import pytest
 
 from grader import questions
 from grader.judge.record import PASS
-from grader.places import ROOT
+from grader.paths import ROOT
 from grader.proofs import wrong as zoo
 from grader.proofs.honest import unusual
 from grader.proofs.right import edited, right

@@ -9,7 +9,7 @@ import numpy as np
 from grader.box.serve.frames import DTYPES
 from grader.questions import Budget, Case
 from grader.questions.draws import ROUNDING, SMALLEST, between, odd, rounded, spread, where_finite
-from grader.questions.side_by_side import side_by_side
+from grader.questions.min_programs import side_by_side
 from grader.questions.timed import timed
 from grader.questions.work import filled, work
 from grader.topics.moe_routing.shared import (

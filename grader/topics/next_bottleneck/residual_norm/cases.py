@@ -15,7 +15,7 @@ from grader.questions.draws import (
     spread,
     where_finite,
 )
-from grader.questions.side_by_side import side_by_side
+from grader.questions.min_programs import side_by_side
 from grader.questions.timed import timed
 from grader.questions.work import work
 from kernels.next_bottleneck import cost_step, reference

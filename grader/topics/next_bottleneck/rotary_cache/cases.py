@@ -4,7 +4,7 @@ import numpy as np
 
 from grader.questions import Budget, Case
 from grader.questions.draws import ROUNDING, SMALLEST, between, log_uniform, rounded, spread, where_finite
-from grader.questions.side_by_side import side_by_side
+from grader.questions.min_programs import side_by_side
 from grader.questions.timed import timed
 from grader.questions.work import work
 from kernels.next_bottleneck import cost_step, reference

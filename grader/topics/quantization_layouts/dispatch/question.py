@@ -7,7 +7,7 @@ from grader.topics.quantization_layouts.dispatch.mistakes import MISTAKES
 QUESTION = NumpyQuestion(
     id="quantization_layouts.dispatch",
     notebook="kernel",
-    asks='dispatch(rows, measured, gemv_rows, dense_kept): the name of the fastest kernel that may run for so many rows, by a table of (rows, kernel, microseconds); "gemv" may take up to gemv_rows rows, "dense" needs dense_kept',
+    asks='dispatch(rows, measured, gemv_rows, dense_kept): the name of the fastest kernel that may run with `rows` rows, according to a table of (rows, kernel, microseconds); "gemv" may take up to gemv_rows rows, "dense" needs dense_kept',
     entry="dispatch",
     parts=(Part("values", 3, "calls"),),
     reference=cases.dispatch,
@@ -19,8 +19,8 @@ QUESTION = NumpyQuestion(
     hidden=cases.hidden,
     where=f'{cases.LESSON}/d_which_kernel.ipynb, "Kernel families, by M"',
     hints=(
-        "First which measured number of rows stands for yours, then who may run at all, then who is fastest.",
-        "The first measured number that is not below `rows`, or the largest there is. Strike out the gemv where rows > gemv_rows and dense where no copy is kept; of what is left at that number, the smallest time.",
+        "First decide which measured number of rows stands for yours, then which kernels may run at all, then which of these is fastest.",
+        "Take the smallest measured number that is not below `rows`, or the largest number if there is none. Strike out the gemv if rows > gemv_rows, and dense if no copy is kept. Of the remaining kernels at that number, take the one with the smallest time.",
         "known = sorted({m for m, _, _ in measured}); at = next((m for m in known if m >= rows), known[-1]); then min((us, name) for m, name, us in measured if m == at and it may run)[1]",
     ),
     mistakes=MISTAKES,

@@ -30,13 +30,13 @@ QUESTION = KernelQuestion(
             "values",
             3,
             "values",
-            asks="right for {public} that you can see and more that you can't: experts without rows first, last and between others, one with all rows, fewer rows than experts, more than 128 rows for one, forty experts, a single one, and what section 8 was tried on",
+            asks="right for {public} that you can see and more that you can't: experts without rows at the beginning, at the end and between others, one expert with all rows, fewer rows than experts, more than 128 rows for one expert, forty experts, a single expert, and the kinds of cases of section 8",
         ),
         Part(
             "traffic",
             1,
             "traffic",
-            asks=f"the words of an expert with rows are loaded once for every {TILE} rows that it has, or less often, those of one without rows never; its scales at most twice as often; X, Y and scratch as in section 8",
+            asks=f"the words of an expert are loaded at most once for every {TILE} rows that it has, and never if it has none; its scales at most twice as often; X, Y and scratch as in section 8",
         ),
         Part(
             "flow",
@@ -82,8 +82,8 @@ QUESTION = KernelQuestion(
     most_spills=256,
     where=f'{LESSON}/d_which_kernel.ipynb, "Kernel families, by M"',
     hints=(
-        "launch_experts(p) is not told which rows are whose: r is data. Which programs can you start so that every expert's rows are owned, whatever r holds?",
-        "A program for each expert and each tile of rows of W: it loads r[e] and r[e + 1] and walks over the rows between them, sixteen at a time. An expert without rows then loads nothing more.",
+        "launch_experts(p) doesn't know which rows belong to which expert, because r is data. Which programs can you start so that every expert's rows are owned, whatever r holds?",
+        "Start one program for each expert and each tile of rows of W. It loads r[e] and r[e + 1] and walks over the rows between them, sixteen at a time. For an expert without rows it then loads nothing more.",
         "first, last = tl.load(r_ptr + e * stride_re), tl.load(r_ptr + (e + 1) * stride_re); for top in range(first, last, BLOCK_M): offs_m = top + tl.arange(0, BLOCK_M); mask_m = offs_m < last; then your k-bit GEMM with w_ptr + e * stride_we and s_ptr + e * stride_se",
     ),
     mistakes=MISTAKES,

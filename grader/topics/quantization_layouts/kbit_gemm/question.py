@@ -37,13 +37,13 @@ QUESTION = KernelQuestion(
             "traffic",
             1,
             "traffic",
-            asks="every word of every plane is loaded exactly once, a scale at most twice, X at most once for every 32 rows of W, Y is stored once; scratch holds at most four unfinished fp32 sums a number, in one launch or two",
+            asks="every word of every plane is loaded exactly once, a scale at most twice, X at most once for every 32 rows of W, Y is stored once; scratch holds at most four unfinished fp32 sums per element of Y, in one launch or two",
         ),
         Part(
             "flow",
             1,
             "traffic",
-            asks=f"all products in `tl.dot`, at most {OPERATIONS} operations on floats a weight beside it, planes in whole sectors (2% more is allowed), a program at least for each multiprocessor; operations of every kind have a limit too, and no operand of `tl.dot` is wider than 16 bits",
+            asks=f"all products in `tl.dot`, at most {OPERATIONS} other float operations per weight, planes in whole sectors (2% more is allowed), at least one program per SM; operations of every kind have a limit too, and no operand of `tl.dot` is wider than 16 bits",
         ),
         Part(
             "compiled",
@@ -80,7 +80,7 @@ QUESTION = KernelQuestion(
     most_spills=256,
     where=f'{LESSON}/b_codes.ipynb, "Error against bits, and codebooks"',
     hints=(
-        "Your W4A16 GEMM has a block of codes, (BLOCK_N, WORDS, 8). What shape has it where a word holds 32 columns, and how do bits of BITS words become one code?",
+        "Your W4A16 GEMM has a block of codes, (BLOCK_N, WORDS, 8). What is its shape if a word holds 32 columns, and how do the bits of BITS words become one code?",
         "Begin with zeros of (BLOCK_N, WORDS, 32) in int32. For each plane b load its words, shift them by the column, & 1, and OR that, shifted up by b, into the code. Then tl.load the level at c_ptr + code * stride_cl.",
         "for b in tl.static_range(BITS): plane = tl.load(at_w + b * stride_wb, mask=mask, other=0); code |= ((plane[:, :, None] >> tl.arange(0, 32)[None, None, :]) & 1) << b",
     ),

@@ -6,6 +6,7 @@ import numpy as np
 
 from grader.questions import Budget, Case
 from grader.questions.draws import between, odd, spread
+from grader.questions.timed import timed
 from grader.questions.work import filled, work
 from grader.topics.quantization_layouts.shared import (
     EXACT,
@@ -37,6 +38,7 @@ from kernels.quantization_layouts import cost
 LESSON = "course/02_quantization_layouts"
 GAPS = 16 / 15  # thirty bits of a word in use: ten codes of three bits, six of five
 UNPACKING = 11  # on whole numbers, a weight: fields of whole bits take 4 to 9, planes 12, 16 and 20
+CYCLES = 10  # of a lane, a weight, and each tile of rows of X: right answers take 4 to 6
 LAYOUT = (
     "how many shifts, ANDs and ORs a code takes: which layout puts whole codes, or most of one, side by side?"
 )
@@ -117,6 +119,14 @@ def metered(rng: np.random.Generator) -> Case:
     return Case(drawn, sm_count=between(rng, 6, 9), kind="the metered size")
 
 
+TIMED = Case(sizes(3, 14336, 4096, 16), sm_count=132)  # an up projection of Llama 3 8B, sixteen users
+
+
+def bound(c: Case) -> tuple[float, float]:
+    bits, n, k, m = (c.sizes[s] for s in ("BITS", "N", "K", "M"))
+    return useful(c), cost.linear_cost(m, n, k, bits=bits, group=BLOCK).bytes_moved
+
+
 def traffic(c: Case) -> list[Budget]:
     """All that `pack` made once, X by tiles of 32 rows of W, Y once, next to no scratch, products in tl.dot."""
     bits, n, k, m = (c.sizes[s] for s in ("BITS", "N", "K", "M"))
@@ -169,4 +179,5 @@ def unpacking(c: Case) -> list[Budget]:
         ),
         beside_dot(OPERATIONS, times * n, k),
         work(ALL_WORK, times * n * k, f"{n} x {k} weights"),
+        timed(CYCLES, times * n * k, "weight"),
     ]

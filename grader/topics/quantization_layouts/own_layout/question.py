@@ -1,6 +1,6 @@
 """Ask *own layout*, and say what each part is worth."""
 
-from grader.questions import Case, KernelQuestion, Part, Prepare, UpTo
+from grader.questions import Case, KernelQuestion, Part, Prepare, Speed, UpTo
 from grader.topics.quantization_layouts.own_layout import cases
 from grader.topics.quantization_layouts.own_layout.mistakes import MISTAKES
 from grader.topics.quantization_layouts.shared_kbit import (
@@ -20,31 +20,32 @@ QUESTION = KernelQuestion(
     notebook="kernel",
     entry="launch_own",
     bonus=True,
-    asks="Y = X W.T for any number of rows of X: pack(codes, scales, bits) makes arrays of your own of W's codes, once, and the kernel reads them; the weight is c[code] times the scale of its 32 columns",
+    asks="Y = X W.T for any number of rows of X: pack(codes, scales, bits) puts W's codes into arrays of your own design, once, and the kernel reads these arrays; the weight is c[code] times the scale of its 32 columns",
     parts=(
         Part(
             "values",
             2,
             "values",
-            asks="right for {public} that you can see and more that you can't, as in section 8; at most four packed arrays, no larger together than what the course's own layout takes (rows padded to 128, columns to vectors of 16 bytes) and a fifteenth, and a word for each row",
+            asks="right for {public} that you can see and more that you can't, as in section 8; at most four packed arrays, which together take at most a fifteenth more than the course's own layout (rows padded to 128, columns to vectors of 16 bytes), plus one word per row",
         ),
         Part(
             "traffic",
             1,
             "traffic",
-            asks="what `pack` made is loaded once, with a tenth for gaps between codes, scales at most twice; X, Y and scratch as in section 8; all products in `tl.dot`",
+            asks="the packed arrays are loaded once, with a tenth more for gaps between codes, scales at most twice; X, Y and scratch as in section 8; all products in `tl.dot`",
         ),
         Part(
             "sectors",
             1,
             "traffic",
-            asks="what `pack` made is loaded in sectors of 32 bytes that are used: a third more than the codes, and four times the scales, at most",
+            asks="the packed arrays are loaded in sectors of 32 bytes that are used: in all at most a third more bytes than the codes, and four times the scales",
         ),
         Part(
             "unpacking",
             1,
             "traffic",
-            asks=f"at most {cases.UNPACKING} operations on whole numbers a weight, those for addresses and masks among them, and at most {OPERATIONS} on floats beside `tl.dot`",
+            gpu="speed",
+            asks=f"without a GPU: at most {cases.UNPACKING} integer operations per weight, including those for addresses and masks, and at most {OPERATIONS} float operations per weight outside `tl.dot`. With one, at {{timed[N]:,}} × {{timed[K]:,}} with {{timed[BITS]}} bits and M = {{timed[M]}}: full points from {{full_speed}} of the speed of cuBLAS on the 16-bit weight, none below {{none_speed}}",
         ),
         Part(
             "compiled",
@@ -77,6 +78,7 @@ QUESTION = KernelQuestion(
     targets=(90, 80),
     instruction={80: "mma.sync"},
     most_spills=256,
+    speed=Speed("linear_in_16_bits", cases.TIMED, full=2.6, none=5.2, bound=cases.bound),
     where=f'{cases.LESSON}/c_packing.ipynb, "Packing: where the bits lie"',
     hints=(
         "Planes take one bit at a time. Which widths divide a word, and how can three bits be put together from such pieces, or five?",

@@ -10,7 +10,7 @@ from grader.topics.quantization_layouts.shared import LESSON
 QUESTION = NumpyQuestion(
     id="quantization_layouts.quantization_error",
     notebook="concepts",
-    asks="quantization_error(w, codes, scales, zeros, group): the root mean square of the error as a share of the root mean square of w, and the largest error of all, each counted in steps of its own group's scale",
+    asks="quantization_error(w, codes, scales, zeros, group): the root mean square of the error as a share of the root mean square of w, and the largest error, where each error is divided by the scale of its own group",
     entry="quantization_error",
     parts=(Part("values", 2, "calls"),),
     reference=cases.quantization_error,
@@ -24,7 +24,7 @@ QUESTION = NumpyQuestion(
     ),
     where=f'{LESSON}/b_codes.ipynb, "From numbers to codes"',
     hints=(
-        "First the weights that the codes stand for. How does a scale of shape (N, K / group) meet codes of shape (N, K)?",
+        "First compute the weights that the codes represent. How does a scale of shape (N, K / group) meet codes of shape (N, K)?",
         "np.repeat(scales, group, axis=1) gives each column its group's scale. Widen the codes before you subtract the zero point: uint8 has no -1.",
         "off = (codes.astype(float) - z) * s - w; then np.sqrt((off**2).mean() / (w**2).mean()), (np.abs(off) / s).max()",
     ),

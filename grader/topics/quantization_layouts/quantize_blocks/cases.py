@@ -6,7 +6,7 @@ import numpy as np
 
 from grader.questions import Budget, Case
 from grader.questions.draws import between, odd, rounded, spread
-from grader.questions.side_by_side import side_by_side
+from grader.questions.min_programs import side_by_side
 from grader.questions.timed import timed
 from grader.questions.work import work
 
@@ -109,6 +109,9 @@ def metered(rng: np.random.Generator) -> Case:
     )
 
 
+TIMED = case(4096, 7168, sm_count=132)  # the rows of a prompt's step, a DeepSeek-V3's hidden size
+
+
 def elements(c: Case) -> int:
     return c.sizes["M"] * c.sizes["K"]
 
@@ -116,6 +119,10 @@ def elements(c: Case) -> int:
 def useful(c: Case) -> float:
     """Four for silu, a product, a magnitude and its maximum, a quotient."""
     return 8.0 * elements(c)
+
+
+def bound(c: Case) -> tuple[float, float]:
+    return useful(c), 5.0 * elements(c) + 4 * c.sizes["M"] * math.ceil(c.sizes["K"] / BLOCK)
 
 
 def once(what: str, tensor: str, moved: int, access: str, model: str) -> Budget:

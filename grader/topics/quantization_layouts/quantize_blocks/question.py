@@ -1,6 +1,6 @@
 """quantize blocks: what is asked, and what each part is worth."""
 
-from grader.questions import KernelQuestion, Part, Tensor, UpTo
+from grader.questions import KernelQuestion, Part, Speed, Tensor, UpTo, samples
 from grader.topics.quantization_layouts.quantize_blocks import cases
 from grader.topics.quantization_layouts.quantize_blocks.mistakes import MISTAKES
 from grader.topics.quantization_layouts.shared import LESSON
@@ -28,7 +28,8 @@ QUESTION = KernelQuestion(
             "flow",
             1,
             "traffic",
-            asks=f"whole sectors (2% more is allowed), at most {cases.WORK} operations for each element, a program at least for every {cases.A_PROGRAM:,}",
+            gpu="speed",
+            asks=f"without a GPU: whole sectors (2% more is allowed), at most {cases.WORK} operations per element, at least one program per {cases.A_PROGRAM:,} elements. With one, at {{timed[M]:,}} × {{timed[K]:,}}: full points up to {{full}} times the time of PyTorch's operations one by one, none beyond {{none}} times",
         ),
         Part(
             "compiled",
@@ -66,6 +67,9 @@ QUESTION = KernelQuestion(
     useful=cases.useful,
     compile_case=cases.case(64, 4096, sm_count=132),
     targets=(90,),
+    speed=Speed(
+        "gated_and_quantized", cases.TIMED, full=0.15, none=0.4, bound=cases.bound, sampled=samples.rows("M")
+    ),
     where=f'{LESSON}/g_narrow_both.ipynb, "The kernel before the product"',
     hints=(
         "A block's maximum and its codes need the same 128 numbers. How many bytes of h does a program keep if it takes one row and one block, and where?",

@@ -11,7 +11,7 @@ from grader.topics.quantization_layouts.shared_concepts import quantize_groups, 
 QUESTION = NumpyQuestion(
     id="quantization_layouts.quantize_groups",
     notebook="concepts",
-    asks="quantize_groups(w, group, zero_points): (codes, scales, zeros) of a float64 weight (N, K), `group` neighbours of a row sharing an fp16 scale and a zero point, w being near (code - zero) scale",
+    asks="quantize_groups(w, group, zero_points): (codes, scales, zeros) of a float64 weight (N, K), where `group` neighbours of a row share an fp16 scale and a zero point, and w is near (code - zero) scale",
     entry="quantize_groups",
     parts=(Part("values", 3, "calls"),),
     reference=quantize_groups,

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from grader import questions
+from grader.proofs.right import kernel_questions
 from grader.questions.draws import rounded
+from grader.topics.quantization_layouts.quantize_blocks import cases as quantize
 from grader.topics.quantization_layouts.shared_wanted import codes_of, int4
 from grader.topics.quantization_layouts.tests import spent
 from grader.topics.quantization_layouts.tests.limits import assert_right
@@ -118,10 +120,29 @@ def test_the_bar_multiplies_with_a_dense_weight_of_the_packed_ones_shape(m):
         "x": torch.randn(*rows, 128, dtype=torch.bfloat16),
         "y": torch.zeros(*rows, 48, dtype=torch.bfloat16),
     }
-    assert {question.speed.bar for question in KERNELS.values()} == set(BARS)
+    timed = [one for one in kernel_questions() if one.slug == "quantization_layouts" and one.speed]
+    assert {question.speed.bar for question in timed} == set(BARS)
     BARS["linear_in_16_bits"](t)
     assert dense_of(t).shape == (48, 128) and dense_of(t) is dense_of(t)
     torch.testing.assert_close(t["y"], t["x"] @ dense_of(t).T, rtol=2e-2, atol=1e-1)
+
+
+def test_the_bar_of_activations_gives_codes_and_scales_of_the_reference():
+    torch = pytest.importorskip("torch")
+    from grader.topics.quantization_layouts.bar import gated_and_quantized
+
+    question = questions.find("quantization_layouts.quantize_blocks")
+    case = quantize.case(6, 384, "fp32")
+    inputs = question.inputs(case, np.random.default_rng(3))
+    t = {name: torch.from_numpy(value) for name, value in inputs.items()}
+    t |= {"q": torch.empty(6, 384, dtype=torch.float8_e4m3fn), "s": torch.empty(6, 3)}
+    gated_and_quantized(t)
+    want, allowed = (
+        question.reference(inputs, case),
+        question.tolerance(inputs, case, question.reference(inputs, case)),
+    )
+    for name in "qs":
+        assert (np.abs(t[name].float().numpy() - want[name]) <= allowed[name]).all()
 
 
 @pytest.mark.parametrize("name", KERNELS)

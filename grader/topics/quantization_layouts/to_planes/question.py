@@ -22,8 +22,8 @@ QUESTION = NumpyQuestion(
     hidden=lambda rng: [Call(cases.planes(rng, bits), f"{bits} bits") for bits in (2, 3, 4, 5)],
     where=f'{LESSON}/c_packing.ipynb, "Packing: where the bits lie"',
     hints=(
-        "Three bits fit no word evenly, but one bit of 32 codes does. Which words do you get for bit 0 alone?",
-        "For one plane: codes.reshape(n, -1, 32).astype(np.uint32) >> b & 1 is a bit for each column; shift column j by j and add up. Then one plane after the other.",
+        "Codes of three bits don't fill a word evenly, but one bit of each of 32 codes does. Which words do you get for bit 0 alone?",
+        "For one plane: codes.reshape(n, -1, 32).astype(np.uint32) >> b & 1 is one bit per column. Shift column j by j and add up. Then do the same for every plane.",
         "np.stack([((each >> b & 1) << np.arange(32, dtype=np.uint32)).sum(-1, dtype=np.uint32) for b in range(bits)]), where each is codes.reshape(n, -1, 32).astype(np.uint32)",
     ),
     mistakes=MISTAKES,

@@ -24,8 +24,8 @@ QUESTION = NumpyQuestion(
     ],
     where=f'{LESSON}/c_packing.ipynb, "Packing: where the bits lie"',
     hints=(
-        "Undo it: which shift brings the third code to the bottom, and what is still above it then?",
-        "words[..., None] >> (4 * np.arange(8)) has all eight at the bottom, one for each entry of a new last axis. Cut off what is above with & 15.",
+        "Undo the packing. Which shift brings the third code to the lowest bits, and which bits are still above it then?",
+        "words[..., None] >> (4 * np.arange(8)) has each of the eight codes in the lowest bits of its own entry, along a new last axis. Cut off the bits above with & 15.",
         "(words[..., None] >> (4 * np.arange(8, dtype=np.uint32)) & 15).reshape(len(words), -1)",
     ),
     mistakes=MISTAKES,

@@ -24,7 +24,7 @@ QUESTION = KernelQuestion(
             "values",
             4,
             "values",
-            asks="right for {public} that you can see and more that you can't: all that the kernel for one row was tried on, one row of X and more than 128, zero points that differ from group to group",
+            asks="right for {public} that you can see and more that you can't: the kinds of cases of the kernel for one row, one row of X and more than 128, zero points that differ from group to group",
         ),
         Part(
             "traffic",
@@ -43,7 +43,7 @@ QUESTION = KernelQuestion(
             3,
             "traffic",
             gpu="speed",
-            asks="without a GPU: all products in `tl.dot`, little time for each weight by these counts, words in whole sectors, a program at least for each multiprocessor, no operand of `tl.dot` wider than 16 bits. With one, at {timed[N]:,} × {timed[K]} with M = {timed[M]}: full points up to {full} times the time of cuBLAS on the 16-bit weight, none beyond {none} times",
+            asks="without a GPU: all products in `tl.dot`, little time per weight by these counts, words in whole sectors, at least one program per SM, no operand of `tl.dot` wider than 16 bits. With one, at {timed[N]:,} × {timed[K]} with M = {timed[M]}: full points up to {full} times the time of cuBLAS on the 16-bit weight, none beyond {none} times",
         ),
     ),
     tensors=(
@@ -83,8 +83,8 @@ QUESTION = KernelQuestion(
     ),
     where=f'{LESSON}/d_which_kernel.ipynb, "Kernel families, by M"',
     hints=(
-        "Tensor cores want 16-bit operands in tl.dot. Which block of your GEMV holds what they are made of, and what shape should it have?",
-        "code - zero, of shape (BLOCK_N, GROUP // 8, 8), is a whole number that 16 bits hold exactly: tl.reshape makes (BLOCK_N, GROUP) of it, columns in their order. Load X as (BLOCK_M, GROUP) and multiply; the group's scales, one a row of W, meet the product, which has a column for each.",
+        "For tensor cores, tl.dot needs 16-bit operands. From which block of your GEMV can you make one, and what shape should it have?",
+        "code - zero, of shape (BLOCK_N, GROUP // 8, 8), is an integer that 16 bits hold exactly. tl.reshape turns it into (BLOCK_N, GROUP), with the columns in order. Load X as (BLOCK_M, GROUP) and multiply the two with tl.dot. Then multiply each column of the result by the scale of its row of W.",
         "number = (code - z[:, None, None]).to(x_ptr.dtype.element_ty); acc += tl.dot(x, tl.trans(tl.reshape(number, (BLOCK_N, GROUP)))) * s.to(tl.float32)[None, :], with z (as tl.int32) and s of shape (BLOCK_N,), loaded at column start // GROUP of theirs",
     ),
     mistakes=MISTAKES,

@@ -29,7 +29,7 @@ QUESTION = KernelQuestion(
             "traffic",
             3,
             "traffic",
-            asks="every word is loaded exactly once, a scale at most twice, x at most once for every 4 rows of W, y is stored once; scratch holds at most four unfinished fp32 sums a row, in one launch or two",
+            asks="every word is loaded exactly once, a scale at most twice, x at most once for every 4 rows of W, y is stored once; scratch holds at most four unfinished fp32 sums per row, in one launch or two",
         ),
         Part(
             "compiled",
@@ -42,7 +42,7 @@ QUESTION = KernelQuestion(
             3,
             "traffic",
             gpu="speed",
-            asks="without a GPU: words in whole sectors of 32 bytes (2% more is allowed), a program at least for each multiprocessor, and little time for each weight by these counts. With one, at {timed[N]:,} × {timed[K]}: full points from {full_speed} of the speed of cuBLAS on the 16-bit weight, none below {none_speed}",
+            asks="without a GPU: words in whole sectors of 32 bytes (2% more is allowed), at least one program per SM, and little time per weight by these counts. With one, at {timed[N]:,} × {timed[K]}: full points from {full_speed} of the speed of cuBLAS on the 16-bit weight, none below {none_speed}",
         ),
     ),
     tensors=(WORDS, SCALE_TENSOR, Tensor("x", "k", ("K",)), Tensor("y", "n", ("N",), role="out")),
@@ -74,7 +74,7 @@ QUESTION = KernelQuestion(
     ),
     where=f'{LESSON}/c_packing.ipynb, "The kernel, line by line"',
     hints=(
-        "Begin with one program for 16 rows and a block of words: load a word once, and ask what each of its eight codes meets in x.",
+        "Begin with one program for 16 rows and a block of words. Load each word once. Which element of x does each of its eight codes multiply?",
         "Give the eight codes an axis of their own: w[:, :, None] >> (4 * tl.arange(0, 8))[None, None, :] & 15, of shape (rows, words, 8), against x as (words, 8). Sum the last axis, times the scale of the word, and add up in fp32.",
         "part = tl.sum((code - 8).to(tl.float32) * x[None, :, :], 2); acc += part * s, with s loaded at s_ptr + offs_n[:, None] * stride_sn + (word * 8 // G)[None, :] * stride_sg; at the end tl.sum(acc, 1).",
     ),

@@ -64,7 +64,7 @@ def test_a_rung_without_names_for_its_mistakes_is_the_one_that_the_compiler_judg
 
 def test_an_infinity_explains_nothing_but_itself():
     """`infinity in the sum` gives minus infinity; a finite sum is not that, however wrong."""
-    from grader.judge.cases import _rounding_slack
+    from grader.judge.diagnose import _rounding_slack
 
     would = np.array([-np.inf, 4.0])
     assert _rounding_slack(would)[0] == 0 and _rounding_slack(would)[1] > 0

@@ -4,7 +4,7 @@ import numpy as np
 
 from grader.questions import Budget, Case
 from grader.questions.draws import between, odd, spread
-from grader.questions.side_by_side import side_by_side
+from grader.questions.min_programs import side_by_side
 from grader.questions.timed import timed
 from grader.questions.work import work
 from grader.topics.sampling_fusion.shared import (

@@ -11,7 +11,7 @@ from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
 
-READER = Path(__file__).with_name("read_notebook.py")
+READER = Path(__file__).with_name("parse_sandboxed.py")
 MOST_BYTES = 2_000_000
 STUDENT = re.compile(r"\w[^/*?\[\]\\]*")  # what nbgrader can find again, and a table of grades may hold
 TIME = "timestamp.txt"  # nbgrader's own note in a submission

@@ -5,11 +5,11 @@ from functools import partial
 import pytest
 
 from grader import questions
-from grader.judge import referee, shown
+from grader.judge import hidden_failure, referee
 from grader.judge.failed import Failed
+from grader.judge.hidden_failure import NOTHING_SHOWN, HiddenFailure
 from grader.judge.record import FAIL
-from grader.judge.shown import NOTHING_SHOWN, HiddenFailure
-from grader.judge.tests.test_ranks import cell
+from grader.judge.tests.test_rank_values import cell
 
 pytestmark = pytest.mark.usefixtures("no_jails_left")
 
@@ -35,9 +35,9 @@ RARE = {  # (question, source, seed, kind with rare numbers, kind that is told)
 @pytest.mark.parametrize("name", RARE)
 def test_a_kind_that_fails_with_rare_numbers_alone_is_passed_over(name, monkeypatch):
     question, source, seed, rare, told = RARE[name]
-    failed, passed_on = [], shown.raise_what_can_be_shown
+    failed, passed_on = [], hidden_failure.raise_what_can_be_shown
     monkeypatch.setattr(
-        shown,
+        hidden_failure,
         "raise_what_can_be_shown",
         lambda found: passed_on(failed.append(one.kind) or one for one in found),
     )
@@ -54,7 +54,7 @@ def failure(kind: str, again: Failed | None = None, known: str = "") -> HiddenFa
 
 def raised(*failures: HiddenFailure) -> Failed:
     with pytest.raises(Failed) as found:
-        shown.raise_what_can_be_shown(failures)
+        hidden_failure.raise_what_can_be_shown(failures)
     return found.value
 
 
@@ -62,7 +62,7 @@ def test_where_nothing_can_be_shown_the_first_kind_is_told_and_no_number():
     found = raised(failure("odd"), failure("even"))
     assert (found.came, found.look) == ("a hidden case (odd): values that differ", NOTHING_SHOWN)
     assert found.told == found.came and not found.facts["known"]
-    shown.raise_what_can_be_shown([])
+    hidden_failure.raise_what_can_be_shown([])
 
 
 def test_a_known_mistake_speaks_though_nothing_is_shown_and_goes_before_what_is():
@@ -79,11 +79,11 @@ def test_what_comes_after_the_one_that_speaks_is_not_judged():
         raise AssertionError("nobody asks for another")
 
     with pytest.raises(Failed, match="c\\[0\\] is 1"):
-        shown.raise_what_can_be_shown(failures())
+        hidden_failure.raise_what_can_be_shown(failures())
 
 
 def test_cases_that_are_shown_are_the_same_every_time():
     kinds = partial(map, lambda call: (call.kind, str(call.args)))
     question = questions.find(LOADS)
-    first, again, other = (list(kinds(shown.drawn(question, draw))) for draw in (0, 0, 1))
+    first, again, other = (list(kinds(hidden_failure.drawn(question, draw))) for draw in (0, 0, 1))
     assert first == again != other

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import nbformat
 
-from grader.classroom import books
+from grader.classroom import gradebooks
 
 
 def graded(root: Path, lab: str, student: str) -> dict[tuple, tuple]:
@@ -14,7 +14,7 @@ def graded(root: Path, lab: str, student: str) -> dict[tuple, tuple]:
     texts = texts_in(root / "autograded" / student / lab)
     if not texts:
         return {}
-    with books.opened(root, lab) as gradebook:
+    with gradebooks.opened(root, lab) as gradebook:
         try:
             notebooks = gradebook.find_submission(lab, student).notebooks
         except MissingEntry:
@@ -32,7 +32,7 @@ def keep(root: Path, lab: str, student: str, before: dict[tuple, tuple]) -> None
     if not before:
         return
     texts = texts_in(root / "autograded" / student / lab)
-    with books.opened(root, lab) as gradebook:
+    with gradebooks.opened(root, lab) as gradebook:
         for notebook in gradebook.find_submission(lab, student).notebooks:
             for grade in notebook.grades:
                 now = texts.get(notebook.name, {}).get(grade.name), grade.auto_score

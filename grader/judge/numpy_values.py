@@ -6,14 +6,14 @@ from functools import partial
 
 import numpy as np
 
-from grader.judge import numpy_evidence, returned, shown, where
-from grader.judge.cases import from_error
+from grader.judge import hidden_failure, numpy_evidence, returned, where
 from grader.judge.compare import Difference
+from grader.judge.diagnose import from_error
 from grader.judge.failed import Failed
+from grader.judge.hidden_failure import HiddenFailure
 from grader.judge.numpy_evidence import NumpyEvidence, written
 from grader.judge.pattern import ENOUGH
 from grader.judge.record import PartResult
-from grader.judge.shown import HiddenFailure
 from grader.questions import NO_OUTPUT, Call, Part
 
 TWINS = 2
@@ -28,7 +28,7 @@ def judge(evidence: NumpyEvidence, part: Part, result: PartResult) -> None:
     hidden += [again for call in hidden[:TWINS] if (again := twin(question, call))]
     judge_public(evidence, public)
     evidence.say(f"calling {question.entry} on {len(hidden)} hidden cases")
-    shown.raise_what_can_be_shown(hidden_failures(evidence, hidden))
+    hidden_failure.raise_what_can_be_shown(hidden_failures(evidence, hidden))
     result.came = f"{len(public)} public and {len(hidden)} hidden calls agree with the reference"
 
 
@@ -124,8 +124,8 @@ def confirmed_mistake(evidence: NumpyEvidence, seen: dict) -> str:
     question, known = evidence.question, dict(seen)
     if not known_mistake(question, seen):
         return ""
-    for draw in range(shown.SHOWN_DRAWS):
-        more = judged(evidence, shown.drawn(question, draw), True)
+    for draw in range(hidden_failure.SHOWN_DRAWS):
+        more = judged(evidence, hidden_failure.drawn(question, draw), True)
         also = next((wrong.facts["seen"] for _, wrong in more if wrong and "seen" in wrong.facts), {})
         known |= {f"{draw}, {number}": one for number, one in also.items()}
         if explained(question, known) >= ENOUGH:
@@ -163,8 +163,8 @@ def _gives(question, mistake, call: Call, encoded, arrays: dict) -> bool:
 
 def drawn_anew(evidence: NumpyEvidence, kind: str) -> Failed | None:
     """Return how a call of this kind fails with public seeds."""
-    question, draws = evidence.question, range(shown.SHOWN_DRAWS)
-    like_it = [one for draw in draws for one in shown.drawn(question, draw) if one.kind == kind]
+    question, draws = evidence.question, range(hidden_failure.SHOWN_DRAWS)
+    like_it = [one for draw in draws for one in hidden_failure.drawn(question, draw) if one.kind == kind]
     for call, wrong in judged(evidence, like_it, True) if like_it else []:  # its prints would be many
         if wrong:
             wrong.look = where.wrong(evidence, call, wrong) or wrong.look

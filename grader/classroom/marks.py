@@ -5,8 +5,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from grader.classroom import books, entered, late
-from grader.classroom.intake import TIME
+from grader.classroom import entry_stamps, gradebooks, late
+from grader.classroom.open_safely import TIME
 from grader.classroom.points import Points
 
 
@@ -64,12 +64,12 @@ def opened(root: Path):
     """Return the gradebook. ValueError says in a sentence that there is none, or none that can be read."""
     from sqlalchemy.exc import NoSuchModuleError, SQLAlchemyError
 
-    url = books.address(root)
+    url = gradebooks.address(root)
     file = Path(url.removeprefix("sqlite:///"))
     if url.startswith("sqlite:///") and not file.exists():
         raise ValueError("gradebook must be there, got none; run python -m grader class LAB first")
     try:
-        with books.opened(root) as gradebook:
+        with gradebooks.opened(root) as gradebook:
             yield gradebook
     except (SQLAlchemyError, NoSuchModuleError) as error:
         why = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
@@ -134,7 +134,7 @@ OUTDATED = "lateness has changed since the class command worked it out"
 
 def not_judged(root: Path, lab: str, found: list[Standing]) -> dict[str, str]:
     """Return students whose newest hand-in or lateness isn't in the gradebook yet, with the evidence."""
-    graded, known = {one.student for one in found if one.entered}, entered.read(root, lab)
+    graded, known = {one.student for one in found if one.entered}, entry_stamps.read(root, lab)
     said = {}
     for folder in sorted((root / "submitted").glob(f"*/{lab}")):
         student = folder.parent.name
@@ -147,10 +147,10 @@ def not_judged(root: Path, lab: str, found: list[Standing]) -> dict[str, str]:
     return said | dict.fromkeys(late.outdated(root, lab, there), OUTDATED)
 
 
-def _newer(folder: Path, copy: Path, known: entered.Entry | None) -> bool:
+def _newer(folder: Path, copy: Path, known: entry_stamps.Entry | None) -> bool:
     if _time(folder) != _time(copy):
         return True
-    return bool(known and known.files) and known.files != entered.files_in(folder)
+    return bool(known and known.files) and known.files != entry_stamps.files_in(folder)
 
 
 def _time(folder: Path) -> str:

@@ -5,12 +5,12 @@ from functools import partial
 
 import numpy as np
 
-from grader.judge import returned, shown
+from grader.judge import hidden_failure, returned
 from grader.judge.compare import Difference
 from grader.judge.failed import Failed
+from grader.judge.hidden_failure import HiddenFailure
 from grader.judge.ranks_evidence import Meeting, RanksEvidence
 from grader.judge.record import PartResult
-from grader.judge.shown import HiddenFailure
 from grader.questions import NO_OUTPUT, Part
 
 NOT_KNOWN = "what of it the receiver does not need, has already, or could be sent in fewer bits"
@@ -24,7 +24,7 @@ def judge_values(evidence: RanksEvidence, part: Part, result: PartResult) -> Non
     if any(wrong):
         raise _public(evidence.question, public, wrong)
     hidden = evidence.meetings(True)
-    shown.raise_what_can_be_shown(hidden_failures(evidence, hidden))
+    hidden_failure.raise_what_can_be_shown(hidden_failures(evidence, hidden))
     result.came = f"every rank is right in {len(public)} public and {len(hidden)} hidden cases"
 
 
@@ -97,8 +97,8 @@ def hidden_failures(evidence: RanksEvidence, hidden: list[Meeting]) -> Iterator[
 
 def drawn_anew(evidence: RanksEvidence, kind: str) -> Failed | None:
     """Return how a case of this kind fails with public seeds."""
-    for draw in range(shown.SHOWN_DRAWS):
-        like_it = next(one for one in shown.drawn(evidence.question, draw) if one.kind == kind)
+    for draw in range(hidden_failure.SHOWN_DRAWS):
+        like_it = next(one for one in hidden_failure.drawn(evidence.question, draw) if one.kind == kind)
         (meeting,) = evidence.meet([like_it], True)
         if failed := trouble(evidence.question, meeting):
             return failed

@@ -6,7 +6,7 @@ import os
 import nbformat
 import pytest
 
-from grader.classroom import came_in, intake, set_aside, transplant
+from grader.classroom import open_safely, set_aside, submission, transplant
 from grader.classroom.exporter import fill
 from grader.classroom.tests.conftest import LAB, RIGHT, WRONG, book
 from grader.judge import answer
@@ -290,11 +290,11 @@ def test_without_names_answers_are_found_by_their_functions_and_their_place(cour
 
 def test_names_that_an_editor_took_away_are_one_sentence_of_a_row():
     lost = [f"a.ipynb: The cell `{one}` has lost its name and was found by its place." for one in "xyz"]
-    assert came_in.together([*lost[:2], "b.ipynb was not handed in."]) == [
+    assert submission.together([*lost[:2], "b.ipynb was not handed in."]) == [
         *lost[:2],
         "b.ipynb was not handed in.",
     ]
-    assert came_in.together([*lost, "b.ipynb was not handed in."]) == [
+    assert submission.together([*lost, "b.ipynb was not handed in."]) == [
         "b.ipynb was not handed in.",
         "a.ipynb: 3 cells have lost their names and were found by function or place: x, y, z.",
     ]
@@ -325,7 +325,7 @@ def test_a_notebook_that_cannot_be_read_waits_for_a_person(course):
 
 def test_the_readers_own_death_is_our_trouble(course, monkeypatch):
     path = course.hand_in("eve", RIGHT)
-    monkeypatch.setattr(intake, "READER", path.parent / "no_such_program.py")
+    monkeypatch.setattr(open_safely, "READER", path.parent / "no_such_program.py")
     notebook, said = fill(nbformat.from_dict(course.lab), path)
     assert notebook.metadata["not_read"] == said[0].rstrip(".") and "by no fault of its writer" in said[0]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.release import tried
+from grader.release import smoke_test
 
 SERVER = """
 import http.server, sys
@@ -36,7 +36,7 @@ def test_what_fails_is_said_and_nothing_of_the_trial_stays(tmp_path, monkeypatch
     (edition / "server.py").write_text(SERVER)
     (edition / "Makefile").write_text(f".PHONY: lab test\nlab:\n{opens}test:\n{tests}")
     said = []
-    trouble = tried.tried(edition, said.append)
+    trouble = smoke_test.tried(edition, said.append)
     assert words in trouble and bool(words) == bool(trouble)
     assert [path.name for path in tmp_path.iterdir()] == ["edition"]
     assert said[-1].startswith("make test: works") if not words else len(said) < 4

@@ -8,7 +8,7 @@ import pytest
 from grader import questions
 from grader.box import warm
 from grader.jail import host
-from grader.judge.cases import judge_case
+from grader.judge.diagnose import judge_case
 from grader.judge.kernel_evidence import HIDDEN, METERED, PUBLIC, KernelEvidence
 from grader.proofs.right import right
 

@@ -5,8 +5,8 @@ import secrets
 import shutil
 from pathlib import Path
 
-from grader.classroom.intake import TIME
-from grader.classroom.place import PLACE
+from grader.classroom.atomic_file import PLACE
+from grader.classroom.open_safely import TIME
 
 
 def place(root: Path, lab: str, student: str, files: dict[str, bytes], time: str = "") -> str:

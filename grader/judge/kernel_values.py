@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from functools import partial
 
-from grader.judge import on_gpu, sampled, shown
-from grader.judge.cases import judge_case
+from grader.judge import hidden_failure, on_gpu, sampled
+from grader.judge.diagnose import judge_case
 from grader.judge.failed import Failed, Unclear
+from grader.judge.hidden_failure import HiddenFailure
 from grader.judge.kernel_evidence import COMPILED, METERED, KernelEvidence, Run
 from grader.judge.other_launch import launch_to_blame
 from grader.judge.record import PartResult
-from grader.judge.shown import HiddenFailure
 from grader.questions import Part
 
 
@@ -17,7 +17,7 @@ def judge(evidence: KernelEvidence, part: Part, result: PartResult) -> None:
     result.evidence = "run here on the CPU"
     public, hidden = evidence.public, evidence.hidden
     runs = judge_public(evidence, public)
-    shown.raise_what_can_be_shown(hidden_failures(evidence, runs))
+    hidden_failure.raise_what_can_be_shown(hidden_failures(evidence, runs))
     if COMPILED in evidence.cases:
         evidence.say("running the compiled case")
         sampled.judge_compiled_case(evidence)
@@ -81,7 +81,7 @@ def judge_public(evidence: KernelEvidence, public: list[int]) -> list[Run]:
 def drawn_anew(evidence: KernelEvidence, purpose: int, public: list[Run]) -> Failed | None:
     """Return how a case like this one fails with a public seed. The sentence must hold for the public cases too."""
     kind = evidence.cases[purpose].kind
-    for seed in range(shown.SHOWN_SEED, shown.SHOWN_SEED + shown.SHOWN_DRAWS):
+    for seed in range(hidden_failure.SHOWN_SEED, hidden_failure.SHOWN_SEED + hidden_failure.SHOWN_DRAWS):
         again = KernelEvidence(evidence.question, evidence.source, seed, level=evidence.level)
         again.cases = {n: one for n, one in again.cases.items() if one.kind == kind and n == purpose}
         if not again.cases:

@@ -11,10 +11,10 @@ from grader import questions, trial
 from grader.box import warm
 from grader.jail import exchange, host
 from grader.jail.exchange import COUNTS, ROWS, Ask, Mismatch
-from grader.judge import parts, ranks, ranks_evidence, referee
+from grader.judge import parts, rank_values, ranks_evidence, referee
 from grader.judge.ranks_evidence import RanksEvidence
 from grader.judge.record import FAIL, INCONCLUSIVE, PASS
-from grader.places import ROOT
+from grader.paths import ROOT
 from grader.topics.expert_load_balance.shared import LONGER
 
 pytestmark = pytest.mark.usefixtures("no_jails_left")
@@ -538,4 +538,4 @@ def test_the_kind_has_its_judges_and_its_evidence():
         0
     ].judge in parts.OF_VALUES
     evidence = RanksEvidence(DISPATCH, RIGHT, 1)
-    assert [ranks.trouble(DISPATCH, one) for one in evidence.meetings(False)] == [None] * 3
+    assert [rank_values.trouble(DISPATCH, one) for one in evidence.meetings(False)] == [None] * 3

@@ -11,23 +11,23 @@ import nbformat
 
 from grader import questions
 from grader.classroom import (
-    books,
-    by_hand,
+    atomic_file,
     carried,
     decided,
-    faults,
+    gradebooks,
     grading_round,
     late,
     lock,
-    place,
+    manual_grades,
     regrades,
+    storage_errors,
 )
-from grader.classroom.came_in import HandedIn, cannot_be_entered, clear, few, handed_in, students
-from grader.classroom.entered import Entered
+from grader.classroom.entry_stamps import Entered
 from grader.classroom.grading_round import GradingRound
 from grader.classroom.jobs import job
 from grader.classroom.points import Points
 from grader.classroom.progress import Step
+from grader.classroom.submission import HandedIn, cannot_be_entered, clear, few, handed_in, students
 from grader.judge.record import INCONCLUSIVE, REFUSED, Record
 from grader.judge.report import visible
 
@@ -96,7 +96,7 @@ def grade(
 ) -> list[Row]:
     """Judges every answer (through `each`, jobs -> records in any order), then enters the points student by student."""
     with lock.held(round_.root, f"grading {round_.lab}", say):
-        place.sweep(round_.root)
+        atomic_file.sweep(round_.root)
         names = _names(round_, only)
         if anew:
             round_ = _begin_anew(round_, names, anew)
@@ -112,7 +112,7 @@ def grade(
         _add_regrades(round_, rows)
         _compare(rows, entered)
         _renew_feedback(round_, rows, say)
-        books.copy_aside(round_.root)
+        gradebooks.copy_aside(round_.root)
         return rows
 
 
@@ -130,7 +130,7 @@ def _names(round_: GradingRound, only: list[str]) -> list[str]:
 
 def _begin_anew(round_: GradingRound, names: list[str], anew: Anew) -> GradingRound:
     """Into the log first, so that a run that is killed is gone on with."""
-    held = {name: books.entry(round_.root, round_.lab, name) for name in names}
+    held = {name: gradebooks.entry(round_.root, round_.lab, name) for name in names}
     before = {
         name: one for name, one in held.items() if one or anew.alone
     }  # others are judged for the first time
@@ -139,13 +139,13 @@ def _begin_anew(round_: GradingRound, names: list[str], anew: Anew) -> GradingRo
 
 
 def _enter_all(round_: GradingRound, came_in: list[HandedIn], entered: Entered, say: Callable) -> list[Row]:
-    log, heard = books.logger(round_.root / place.PLACE / f"{round_.lab}.log")
+    log, heard = gradebooks.logger(round_.root / atomic_file.PLACE / f"{round_.lab}.log")
     rows, started = [], time.monotonic()
     for count, one in enumerate(came_in, 1):
         rows.append(enter(round_, one, entered, log, heard))
-        if faults.ends_the_run(rows[-1].trouble):
+        if storage_errors.ends_the_run(rows[-1].trouble):
             done = f"{count - 1} of {len(came_in)} students are entered"
-            raise faults.CannotKeep(f"{rows[-1].trouble} ({done})")
+            raise storage_errors.CannotKeep(f"{rows[-1].trouble} ({done})")
         left = _left(started, count, len(came_in))
         say(Step(f"entered {count} of {len(came_in)}: {visible(one.student)}{left}", count, len(came_in)))
     return rows
@@ -167,17 +167,19 @@ def judge_all(round_: GradingRound, came_in: list[HandedIn], say: Callable, each
             words = f"{verdict.question} {verdict.verdict}, {visible(whose.get(verdict.key, '?'))}"
             left = _left(started, count, len(jobs))
             say(Step(f"judged {count} of {len(jobs)}: {words}{left}", count, len(jobs)))
-    except faults.CannotKeep:
+    except storage_errors.CannotKeep:
         raise
     except Exception as error:  # the map's own trouble; whatever is missing is judged as it is entered
-        say(f"judging broke off ({faults.said(error)}) and goes on one by one")
+        say(f"judging broke off ({storage_errors.said(error)}) and goes on one by one")
 
 
 def _keep(round_: GradingRound, verdict: Record, done: int, of: int) -> None:
     try:
         grading_round.keep(round_, verdict)
     except OSError as error:  # judging on would only make what can't be kept
-        raise faults.CannotKeep(f"{faults.said(error)} ({done} of {of} answers were judged)") from None
+        raise storage_errors.CannotKeep(
+            f"{storage_errors.said(error)} ({done} of {of} answers were judged)"
+        ) from None
     if verdict.unsettled:
         grading_round.open_verdicts[verdict.key] = verdict
 
@@ -188,7 +190,7 @@ def _left(started: float, done: int, all_: int) -> str:
 
 
 def enter(
-    round_: GradingRound, one: HandedIn, entered: Entered, log: logging.Logger, heard: books.Heard
+    round_: GradingRound, one: HandedIn, entered: Entered, log: logging.Logger, heard: gradebooks.Heard
 ) -> Row:
     """One student's submission through nbgrader into the gradebook. Whatever happens stays in that student's row."""
     said = one.said + few(one.unused) + decided.said(round_, one.student)
@@ -213,7 +215,7 @@ def enter(
         elif row.unchanged:
             entered.put(one.student, stamp="")
     except Exception as error:
-        row.trouble = row.trouble or faults.said(error)
+        row.trouble = row.trouble or storage_errors.said(error)
     return row
 
 
@@ -222,16 +224,16 @@ CHANGED_ONCE = "The submission was changed while it was graded: it is graded as 
 
 
 def _enter(
-    round_: GradingRound, one: HandedIn, row: Row, log: logging.Logger, heard: books.Heard
+    round_: GradingRound, one: HandedIn, row: Row, log: logging.Logger, heard: gradebooks.Heard
 ) -> HandedIn:
     """Enter the present files, once more if they were changed meanwhile. Return the stamp of the entry."""
-    before = by_hand.graded(round_.root, round_.lab, one.student)
+    before = manual_grades.graded(round_.root, round_.lab, one.student)
     for sentence in (CHANGED_ONCE, CHANGED):
         row.tell(clear(round_, one.student))
-        row.trouble = books.autograde(round_.root, round_.lab, one.student, round_.mode, log, heard)
+        row.trouble = gradebooks.autograde(round_.root, round_.lab, one.student, round_.mode, log, heard)
         if row.trouble:
             break
-        by_hand.keep(round_.root, round_.lab, one.student, before)
+        manual_grades.keep(round_.root, round_.lab, one.student, before)
         again = handed_in(round_, one.student)
         if _work(again) == _work(one):
             return replace(one, files=again.files)
@@ -257,7 +259,7 @@ def _add_regrades(round_: GradingRound, rows: list[Row]) -> None:
     after = {}
     for one in regrades.all_of(round_.root, round_.lab):
         if one["after"] is None and (row := settled.get(one["student"])):
-            held = books.entry(round_.root, round_.lab, row.student)
+            held = gradebooks.entry(round_.root, round_.lab, row.student)
             after[one["number"]] = held | {"verdicts": row.verdicts}
     if after:
         regrades.finish(round_.root, after)
@@ -287,7 +289,7 @@ def _renew_feedback(round_: GradingRound, rows: list[Row], say: Callable) -> Non
 def _is_entered(round_: GradingRound, one: HandedIn) -> bool:
     """Check both of nbgrader's stores, because the gradebook may have been moved or begun again."""
     folder = round_.root / "autograded" / one.student / round_.lab
-    return folder.is_dir() and books.holds(round_.root, round_.lab, one.student)
+    return folder.is_dir() and gradebooks.holds(round_.root, round_.lab, one.student)
 
 
 def _stamp(round_: GradingRound, one: HandedIn) -> str:
@@ -325,7 +327,7 @@ def _read_back(round_: GradingRound, one: HandedIn, row: Row) -> None:
             row.unsettled.append(name)
             row.why[name] = _why(verdict)
     tried_again = {f"check_{name.split('.')[1]}" for name in row.unsettled}
-    for notebook, found in books.grades(round_.root, round_.lab, one.student):
+    for notebook, found in gradebooks.grades(round_.root, round_.lab, one.student):
         row.points, row.of = row.points + found.score, row.of + found.max_score
         row.bonus += found.extra_credit or 0.0
         row.waits += bool(found.needs_manual_grade)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from grader.box.warm import Outcome
 from grader.judge import sampled, traffic
-from grader.judge.cases import from_error, in_full
+from grader.judge.diagnose import from_error, in_full
 from grader.judge.failed import Failed
 from grader.judge.kernel_evidence import BETWEEN, COMPILED, KernelEvidence, Run
 from grader.judge.sampled import AT_COMPILED

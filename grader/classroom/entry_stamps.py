@@ -7,9 +7,9 @@ import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from grader.classroom.intake import MOST_BYTES
+from grader.classroom.atomic_file import PLACE, write
 from grader.classroom.leftovers import NOISE
-from grader.classroom.place import PLACE, write
+from grader.classroom.open_safely import MOST_BYTES
 
 MOST_FILES = 1000  # of one hand-in that are looked at
 

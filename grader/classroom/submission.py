@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import nbformat
 
 from grader import questions
-from grader.classroom import entered, leftovers, set_aside, unpack
+from grader.classroom import entry_stamps, leftovers, set_aside, unpack
 from grader.classroom.exporter import NOT_READ, fill
 from grader.classroom.grading_round import GradingRound
-from grader.classroom.intake import STUDENT
+from grader.classroom.open_safely import STUDENT
 from grader.classroom.preprocessors import answers_to_checks
 
 NOTHING = "none of the lab's notebooks was handed in"
@@ -50,7 +50,7 @@ def handed_in(round_: GradingRound, student: str) -> HandedIn:
     wanted = sorted((round_.root / "labs" / round_.lab).glob("*.ipynb"))
     names = [path.name for path in wanted]
     said += unpack.lone(folder, names)
-    files = entered.files_in(folder)
+    files = entry_stamps.files_in(folder)
     said += (renamed := unpack.again_named(folder, names))
     taken = [one.partition(" was taken for ")[0] for one in renamed]
     for path in wanted:

@@ -10,7 +10,15 @@ from contextlib import closing
 
 import pytest
 
-from grader.classroom import books, came_in, command, faults, grading_round, place, roll
+from grader.classroom import (
+    atomic_file,
+    command,
+    grade_class,
+    gradebooks,
+    grading_round,
+    storage_errors,
+    submission,
+)
 from grader.classroom.jobs import job
 from grader.classroom.tests.conftest import LAB, RIGHT, WRONG
 from grader.judge import record, referee
@@ -33,7 +41,7 @@ def run(course, monkeypatch, capsys) -> tuple[int, str]:
 
 
 def records(course) -> list:
-    return sorted((course.root / place.PLACE / "records").iterdir())
+    return sorted((course.root / atomic_file.PLACE / "records").iterdir())
 
 
 def test_a_full_disk_ends_the_run_and_keeps_what_was_judged(course, monkeypatch, capsys, asked):
@@ -61,9 +69,9 @@ def test_a_full_disk_ends_the_run_and_keeps_what_was_judged(course, monkeypatch,
 
 def test_a_locked_gradebook_is_said_without_sql(course, monkeypatch, capsys, asked):
     course.hand_in("ada", RIGHT)
-    config = (books.ROOT / books.CONFIG).read_text()
+    config = (gradebooks.ROOT / gradebooks.CONFIG).read_text()
     url = f"sqlite:///{course.root}/gradebook.db?timeout=0.1"
-    (course.root / books.CONFIG).write_text(f"{config}\nc.CourseDirectory.db_url = {url!r}\n")
+    (course.root / gradebooks.CONFIG).write_text(f"{config}\nc.CourseDirectory.db_url = {url!r}\n")
     with closing(sqlite3.connect(course.root / "gradebook.db")) as other:
         other.execute("BEGIN IMMEDIATE")
         code, said = run(course, monkeypatch, capsys)
@@ -75,13 +83,13 @@ def test_a_locked_gradebook_is_said_without_sql(course, monkeypatch, capsys, ask
 
 def test_a_damaged_gradebook_is_said_and_its_copy_serves(course, monkeypatch, capsys, asked):
     course.hand_in("ada", RIGHT)
-    book, copied = course.root / "gradebook.db", course.root / place.PLACE / books.COPY
+    book, copied = course.root / "gradebook.db", course.root / atomic_file.PLACE / gradebooks.COPY
     assert run(course, monkeypatch, capsys)[0] == 0
     whole = copied.read_bytes()
     for damaged in (b"not a gradebook" * 999, whole[:5000] + os.urandom(len(whole) - 5000)):
         book.write_bytes(damaged)
         code, said = run(course, monkeypatch, capsys)
-        assert code == 3 and "the gradebook is damaged" in said and books.COPY in said
+        assert code == 3 and "the gradebook is damaged" in said and gradebooks.COPY in said
         assert copied.read_bytes() == whole, "a damaged gradebook never becomes the copy"
     book.write_bytes(whole)
     code, said = run(course, monkeypatch, capsys)
@@ -89,9 +97,9 @@ def test_a_damaged_gradebook_is_said_and_its_copy_serves(course, monkeypatch, ca
 
 
 def test_a_gradebook_that_is_not_whole_never_becomes_the_copy(course):
-    book, copied = course.root / "gradebook.db", course.root / place.PLACE / books.COPY
+    book, copied = course.root / "gradebook.db", course.root / atomic_file.PLACE / gradebooks.COPY
     copied.parent.mkdir(parents=True)
-    books.copy_aside(course.root)
+    gradebooks.copy_aside(course.root)
     whole = copied.read_bytes()
     with closing(sqlite3.connect(book)) as opened:
         (size,), (page,) = (
@@ -101,8 +109,8 @@ def test_a_gradebook_that_is_not_whole_never_becomes_the_copy(course):
     with open(book, "r+b") as file:
         file.seek((page - 1) * size)
         file.write(bytes(size))
-    with pytest.raises(faults.CannotKeep, match="the gradebook is damaged"):
-        books.copy_aside(course.root)
+    with pytest.raises(storage_errors.CannotKeep, match="the gradebook is damaged"):
+        gradebooks.copy_aside(course.root)
     assert copied.read_bytes() == whole
 
 
@@ -123,8 +131,8 @@ def test_a_kill_in_the_middle_of_a_write_leaves_no_half_record(course, asked):
     assert done.returncode == -signal.SIGKILL
     (half,) = records(course)
     assert half.name.startswith(".") and grading_round.find(round_, "0" * 32) is None
-    (first, *_) = job.jobs_of(round_, [came_in.handed_in(round_, "ada")])
-    (course.root / place.PLACE / "records" / f"{first.key}.json").write_text('{"question": "gemm_ti')
+    (first, *_) = job.jobs_of(round_, [submission.handed_in(round_, "ada")])
+    (course.root / atomic_file.PLACE / "records" / f"{first.key}.json").write_text('{"question": "gemm_ti')
     assert course.grade()["ada"].points == 5
     assert not half.exists() and len(records(course)) == 2
     assert grading_round.find(round_, first.key).passed, (
@@ -136,7 +144,7 @@ def test_a_kill_in_the_middle_of_a_write_leaves_no_half_record(course, asked):
 def test_a_submission_that_changes_meanwhile_is_graded_as_it_is_at_the_end(course, monkeypatch, asked):
     course.hand_in("ada", WRONG)
     course.hand_in("bob", WRONG)
-    entered, changes = books.autograde, iter([RIGHT])
+    entered, changes = gradebooks.autograde, iter([RIGHT])
 
     def changing(root, lab, student, *more):
         trouble = entered(root, lab, student, *more)
@@ -144,9 +152,9 @@ def test_a_submission_that_changes_meanwhile_is_graded_as_it_is_at_the_end(cours
             course.hand_in("ada", answers)
         return trouble
 
-    monkeypatch.setattr(books, "autograde", changing)
+    monkeypatch.setattr(gradebooks, "autograde", changing)
     row = course.grade()["ada"]
-    assert row.points == 5 and row.said == [roll.CHANGED_ONCE] and len(asked) == 3
+    assert row.points == 5 and row.said == [grade_class.CHANGED_ONCE] and len(asked) == 3
     assert row.verdicts["gemm_tiling.tile_loads"] == "PASS"
     again = course.grade()["ada"]
     assert again.unchanged and not again.said and again.points == 5 and len(asked) == 3
@@ -154,7 +162,7 @@ def test_a_submission_that_changes_meanwhile_is_graded_as_it_is_at_the_end(cours
     changes = iter([RIGHT, WRONG, RIGHT])
     course.hand_in("ada", {**WRONG, "why": "Once more."})
     row = course.grade()["ada"]
-    assert roll.CHANGED in row.said
+    assert grade_class.CHANGED in row.said
     assert not course.grade()["ada"].unchanged and len(asked) == 3
 
 
@@ -182,7 +190,7 @@ def test_a_notebook_of_100_mb_costs_its_writer_alone(course):
     ],
 )
 def test_each_trouble_has_its_sentence(trouble, words):
-    said = faults.said(trouble) if isinstance(trouble, Exception) else faults.plain(trouble)
+    said = storage_errors.said(trouble) if isinstance(trouble, Exception) else storage_errors.plain(trouble)
     assert words in said and "SQL" not in said and "\n" not in said
 
 

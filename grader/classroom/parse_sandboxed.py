@@ -1,6 +1,6 @@
 """A stranger's notebook -> the sources of its cells, each under the name of the lab's cell that it is, as JSON.
 
-    python -I -S -B read_notebook.py < FILE     with one line of JSON, {"cells": [...], "marks": {...}}, before the notebook
+    python -I -S -B parse_sandboxed.py < FILE     with one line of JSON, {"cells": [...], "marks": {...}}, before the notebook
 
 Standard library only. It takes most rights from itself before it reads a byte, and nothing in a notebook is run.
 """

@@ -2,7 +2,7 @@
 
 import json
 
-from grader.places import ROOT
+from grader.paths import ROOT
 
 KIND = "hand"
 
