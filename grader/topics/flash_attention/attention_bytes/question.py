@@ -26,8 +26,8 @@ QUESTION = NumpyQuestion(
     ],
     where=f'{LESSON}/b_kernel.ipynb, "Sixty-five times"',
     hints=(
-        "Both read Q, K, V and write the output. What does only the naive one write and read?",
-        "The score matrix is length x length a head; it is written, read, and so are the probabilities: four times.",
+        "Both forms read Q, K and V and write the output. What does only the naive form write and read?",
+        "The score matrix has length x length elements per head. It is written and read, and so are the probabilities, which makes four passes.",
         "tiled = 4 * heads * length * head_dim * elem_bytes; naive = tiled + 4 * heads * length**2 * elem_bytes",
     ),
     mistakes=MISTAKES,

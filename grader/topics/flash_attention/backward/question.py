@@ -70,7 +70,7 @@ QUESTION = KernelQuestion(
     ),
     where=f'{LESSON}/appendix.ipynb, "Backward: compute it again"',
     hints=(
-        "delta = sum(o * do) over the head dimension, one number a row, is all that softmax's gradient needs of the output.",
+        "delta = sum(o * do) over the head dimension, one number per row, is all that softmax's gradient needs to know about the output.",
         "One kernel owns a tile of keys and walks over rows for dk and dv; another owns a tile of rows and walks over keys for dq: then no two programs write the same element.",
         "p = exp(s - lse); dv += p^T do; dp = do v^T; ds = p * (dp - delta); dk += ds^T q * scale; dq += ds k * scale",
     ),

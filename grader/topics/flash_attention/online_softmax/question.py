@@ -33,7 +33,7 @@ QUESTION = NumpyQuestion(
     ),
     where=f'{LESSON}/a_online.ipynb, "Three running numbers"',
     hints=(
-        "Before the first tile there is no maximum: what number is below every score, and what does exp give for it?",
+        "Before the first tile there is no maximum. Which number is below every score, and what is exp of it?",
         "m_new = max(m, tile.max()); what was summed under the old maximum must be multiplied by exp(m - m_new).",
         "l = l * exp(m - m_new) + exp(tile - m_new).sum(); append (m_new, exp(m - m_new), l); then m = m_new",
     ),

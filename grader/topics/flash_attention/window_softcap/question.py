@@ -50,7 +50,7 @@ QUESTION = KernelQuestion(
     useful=useful,
     where=f'{LESSON}/c_decode.ipynb, "What else a mask can be"',
     hints=(
-        "Take your forward kernel; the cap changes the scores before the mask, the window changes where the loop starts.",
+        "Take your forward kernel. The cap changes the scores before the mask, and the window changes where the loop starts.",
         "tanh(x) = 1 - 2 / (exp(2 x) + 1) keeps fp32 accuracy and never overflows to NaN.",
         "start = max(0, first_row + N - M - W) // BLOCK_N * BLOCK_N; a key is seen where place - W <= key <= place.",
     ),

@@ -24,8 +24,8 @@ QUESTION = NumpyQuestion(
     ],
     where=f'{LESSON}/a_reuse.ipynb, "Count it"',
     hints=(
-        "You have the loads already; what is written, and how often?",
-        "The tiles' loads and m * n elements written, each of elem_bytes bytes. An answer stands alone: write the loads out again.",
+        "You have the loads already. What is written, and how often?",
+        "Add m * n written elements to the tiles' loads, and multiply by elem_bytes. An answer must work alone, so write the formula of the loads out again.",
         "(m * k * ceil(n / bn) + k * n * ceil(m / bm) + m * n) * elem_bytes",
     ),
     mistakes=MISTAKES,

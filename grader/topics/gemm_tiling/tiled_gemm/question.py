@@ -70,7 +70,7 @@ QUESTION = KernelQuestion(
     speed=Speed("matmul", LARGE, full=1 / 0.7, none=1 / 0.35, bound=cases.bound, sampled=samples.rows("M")),
     where=f'{LESSON}/b_kernel.ipynb, "The kernel, line by line"',
     hints=(
-        "Start with one program a tile and no grouping: find the tile's row and column from tl.program_id(0), then loop along K.",
+        "Start with one program per tile and no grouping. Find the tile's row and column from tl.program_id(0), then loop along K.",
         "offs_m and offs_n say which elements the tile owns; load A and B with a mask in both directions and other=0.0; acc = tl.dot(a, b, acc) in fp32.",
         "For the grouping: group = pid // (GROUP_M * tiles_n), rows = min(tiles_m - group * GROUP_M, GROUP_M), then row = first + pid % (GROUP_M * tiles_n) % rows and column = pid % (GROUP_M * tiles_n) // rows.",
     ),

@@ -35,8 +35,8 @@ QUESTION = NumpyQuestion(
     ],
     where=f'{LESSON}/c_kernel_and_combine.ipynb, "Un-permute and combine, without atomics"',
     hints=(
-        "place says where each pick's row lies. What shape has rows[place]?",
-        "rows[place] is (tokens, k, hidden), a token's k rows beside each other. Multiply by the weights, one for each row, and sum over k.",
+        "place holds the row of each pick. What shape does rows[place] have?",
+        "rows[place] is (tokens, k, hidden) and holds a token's k rows one after another. Multiply each row by its weight, and sum over k.",
         "(rows[place] * weights[:, :, None]).sum(1)",
     ),
     mistakes=MISTAKES,

@@ -12,7 +12,7 @@ from grader.topics.moe_routing.shared_concepts import chosen
 QUESTION = NumpyQuestion(
     id="moe_routing.count",
     notebook="concepts",
-    asks="count(chosen, experts, tile): (loads, offsets) of chosen (tokens, k): how many picks each expert got, and the first row of each expert when all rows are cut into tiles and each expert's are padded to whole ones, with the end of the last one behind: experts + 1 numbers",
+    asks="count(chosen, experts, tile): (loads, offsets) of chosen (tokens, k): loads is how many picks each expert got; offsets is the first row of each expert when the rows of each expert are padded to whole tiles, and at the end the end of the last expert: experts + 1 numbers",
     entry="count",
     parts=(Part("values", 2, "calls"),),
     reference=cases.loads_and_offsets,
@@ -38,7 +38,7 @@ QUESTION = NumpyQuestion(
     ],
     where=f'{LESSON}/b_order_and_tiles.ipynb, "Count, scan, permute"',
     hints=(
-        "Two familiar things: a histogram, and a running sum. Of what is the sum?",
+        "You need a histogram and a running sum. What does the running sum add up?",
         "np.bincount(chosen.ravel(), minlength=experts) counts; a load fills ceil(load / tile) tiles, none if it is 0. The offsets are the running sum of whole tiles' rows, with a 0 in front.",
         "loads = np.bincount(chosen.ravel(), minlength=experts); offsets = np.concatenate([[0], np.cumsum(-(-loads // tile) * tile)])",
     ),

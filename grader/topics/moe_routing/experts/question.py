@@ -35,7 +35,7 @@ QUESTION = NumpyQuestion(
     ],
     where=f'{LESSON}/a_experts.ipynb, "Six steps"',
     hints=(
-        "A loop over the experts: which rows are e's, and what is there to do for an expert that has none?",
+        "Loop over the experts. Which rows are expert e's, and what happens for an expert without rows?",
         "both = rows[a:b] @ gate_up[e].T has the gate in its first half of columns and up in its second. SiLU(g) is g times its sigmoid, g / (1 + exp(-g)).",
         "g, u = np.split(rows[a:b] @ gate_up[e].T, 2, axis=1); out[a:b] = (g / (1 + np.exp(-g)) * u) @ down[e].T",
     ),

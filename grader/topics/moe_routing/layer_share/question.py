@@ -34,7 +34,7 @@ QUESTION = NumpyQuestion(
     ],
     where=f'{LESSON}/d_measured.ipynb, "Its share of a step"',
     hints=(
-        "Two divisions of three times. Which of the three is no sum?",
+        "You divide three times by each other: the step's, the layer's and the experts'. Which one of them isn't a sum of durations?",
         "Sum the durations of what begins with moe. and of moe.experts alone; the step is the largest start + us less the smallest start.",
         "step = max(s + d for _, s, d in events) - min(s for _, s, _ in events); layer = sum(d for name, _, d in events if name.startswith('moe.'))",
     ),

@@ -33,8 +33,8 @@ QUESTION = NumpyQuestion(
     ],
     where=f'{LESSON}/b_order_and_tiles.ipynb, "Count, scan, permute"',
     hints=(
-        "Number all picks in the order of reading: token 0's k picks, then token 1's. Which sort brings those of one expert together and leaves them in order?",
-        "order = np.argsort(chosen.ravel(), kind='stable') lists the picks by expert. The i-th of an expert stands at offsets[expert] + i, and i is its rank in the list less how many picks lower experts have.",
+        "Number all picks in reading order: token 0's k picks, then token 1's. Which sort brings the picks of one expert together and keeps their order?",
+        "order = np.argsort(chosen.ravel(), kind='stable') lists the picks by expert. An expert's i-th pick gets the row offsets[expert] + i, and i is the pick's index in this list minus the number of picks of lower experts.",
         "e = flat[order]; row = offsets[e] + np.arange(len(flat)) - before[e], with before the running sum of the loads from 0; then picks[row] = order, place[order] = row",
     ),
     mistakes=MISTAKES,

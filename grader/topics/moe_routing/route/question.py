@@ -46,7 +46,7 @@ QUESTION = NumpyQuestion(
     ],
     where=f'{LESSON}/a_experts.ipynb, "The router"',
     hints=(
-        "Two things are asked, and the first is the same both ways: a softmax changes no order. Which sort keeps equals in their order?",
+        "The chosen experts are the same with both rules, because a softmax doesn't change the order. Which sort keeps equal logits in their order?",
         "np.argsort(-logits, axis=1, kind='stable')[:, :k] chooses. For the weights take np.take_along_axis before or after a softmax along the experts; subtract each row's maximum before np.exp.",
         "chosen = np.argsort(-logits, axis=1, kind='stable')[:, :k]; s = logits if softmax_first else np.take_along_axis(logits, chosen, 1); p = np.exp(s - s.max(1, keepdims=True)); p /= p.sum(1, keepdims=True)",
     ),

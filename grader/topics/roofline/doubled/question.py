@@ -7,7 +7,7 @@ from grader.topics.roofline.shared import PROGRAMS, case, each_moved_once, rung
 
 QUESTION = rung(
     id="roofline.doubled",
-    asks="y = 2 x, for N that is a multiple of 64: each program its own 64 numbers",
+    asks="y = 2 x, for an N that is a multiple of 64, with 64 elements for each program",
     reads=("x n",),
     writes=("y n",),
     formula=lambda t, c: 2 * t["x"],
@@ -23,7 +23,7 @@ QUESTION = rung(
     budgets={"traffic": each_moved_once("x n", "y n!")},
     where=PROGRAMS,
     hints=(
-        "Each program has 64 places of its own. Which are those of program 0, which those of program 3?",
+        "Each program has 64 elements of its own. Which ones has program 0, and which ones has program 3?",
         "Program pid begins at pid * BLOCK; tl.arange(0, BLOCK) counts from there.",
         "offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK); then tl.load(x_ptr + offs), and tl.store(y_ptr + offs, ...)",
     ),

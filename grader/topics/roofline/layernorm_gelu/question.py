@@ -64,8 +64,8 @@ QUESTION = KernelQuestion(
     speed=Speed("copy", cases.LARGE, full=2.9, none=5.8, bound=cases.bound, sampled=samples.rows("M")),
     where=f'{cases.LESSON}, "The kernel, line by line"',
     hints=(
-        "One program a row: what does it have to keep so that it never asks for the row twice?",
-        "Load the whole row into one block (tl.arange over the next power of two, masked), apply GELU in fp32, then mean and variance of what you hold.",
+        "Take one program per row. What must it keep so that it never has to load the row twice?",
+        "Load the whole row into one block (tl.arange over the next power of two, masked) and apply GELU in fp32. Then take mean and variance of the elements in that block.",
         "g = 0.5 * x * (1 + tl.erf(x * 0.70710678)); mean = tl.sum(g) / N; d = tl.where(mask, g - mean, 0.0); var = tl.sum(d * d) / N",
     ),
     mistakes=MISTAKES,

@@ -28,8 +28,8 @@ QUESTION = rung(
     budgets={"traffic": lambda c: [*each_moved_once("x mn", "y m!")(c), *cases.few_idle_lanes(c)]},
     where=FUSION,
     hints=(
-        "Walk along the row, BLOCK numbers at a time. What has to survive from one turn to the next?",
-        "A block of BLOCK running sums, zeros at first; each turn adds the piece it loads, and after the loop one tl.sum is left.",
+        "Walk along the row, BLOCK elements at a time. What must be kept from one iteration to the next?",
+        "Keep a block of BLOCK running sums, which start at zero. Each iteration adds the piece that it loads, and one tl.sum after the loop adds up the block.",
         "for start in range(0, N, BLOCK): total += tl.load(x_ptr + row * N + start + offs, mask=start + offs < N, other=0.0)",
     ),
     mistakes=MISTAKES,

@@ -25,8 +25,8 @@ QUESTION = rung(
     budgets={"traffic": lambda c: [*cases.pieces_by_tile(c), *each_moved_once("y mn!")(c)]},
     where=PROGRAMS,
     hints=(
-        "A tile of 16 x 64 results needs 16 numbers of a and 64 of b. Load just these.",
-        "Load a as a block of BLOCK_M numbers and b as one of BLOCK_N; give each the dimension that it lacks, and subtract.",
+        "A tile of 16 x 64 results needs 16 elements of a and 64 elements of b. Load only these.",
+        "Load a as a block of BLOCK_M elements and b as a block of BLOCK_N. Give each the dimension that it lacks, and subtract.",
         "a[:, None] - b[None, :] has BLOCK_M rows and BLOCK_N columns",
     ),
     mistakes=MISTAKES,

@@ -31,8 +31,8 @@ QUESTION = NumpyQuestion(
     ],
     where='course/00_roofline/d_fusion.ipynb, "Fusion: what stays on the chip"',
     hints=(
-        "What does a kernel move, however many operations are in it?",
-        "Each kernel reads one tensor and writes one: 2 * rows * width * elem_bytes. Count the kernels of the plan, and those of the unfused chain.",
+        "How many bytes does a kernel move, however many operations are in it?",
+        "Each kernel reads one tensor and writes one: 2 * rows * width * elem_bytes. Count the kernels of the plan, and the kernels of the chain without fusion.",
         "one = 2 * rows * width * elem_bytes; len(groups) * one, (sum(groups) - len(groups)) * one",
     ),
     mistakes=MISTAKES,

@@ -24,7 +24,7 @@ QUESTION = NumpyQuestion(
     ],
     where=f'{LESSON}, "The roofline"',
     hints=(
-        "FLOP above, bytes below. How many multiply-adds does one element of C take, and which matrices cross the memory?",
+        "Divide the FLOP by the bytes. How many multiply-adds does one element of C take, and which matrices cross the memory?",
         "2 m n k FLOP, since a multiply-add is two. A has m k elements, B k n, C m n, each of elem_bytes.",
         "2 * m * n * k / (elem_bytes * (m * k + k * n + m * n))",
     ),

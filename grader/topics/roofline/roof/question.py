@@ -26,8 +26,8 @@ QUESTION = NumpyQuestion(
     ],
     where=f'{LESSON}, "The roofline"',
     hints=(
-        "There are two roofs above every intensity. Which of them is met first?",
-        "Memory allows bandwidth * intensity FLOP per second, the units allow peak; the lower one counts. The ridge is peak / bandwidth.",
+        "There are two roofs above every intensity. Which of them is the lower one?",
+        "Memory allows bandwidth * intensity FLOP per second, and the arithmetic units allow peak. The lower of the two is the limit. The ridge is at peak / bandwidth.",
         'min(peak, bandwidth * intensity), "memory" if intensity < peak / bandwidth else "compute"',
     ),
     mistakes=MISTAKES,

@@ -41,7 +41,7 @@ QUESTION = rung(
     budgets={"traffic": lambda c: [*cases.in_dots(c), *each_moved_once("c mn!")(c)]},
     where="course/01_gemm_tiling/b_kernel.ipynb",
     hints=(
-        "tl.dot takes blocks; a matrix of 5 x 9 is no block. What may stand in the places that it doesn't fill?",
+        "tl.dot takes blocks, and a matrix of 5 x 9 doesn't fill one. Which value should the other elements of the block have?",
         "Make every side a power of two of 16 or more, mask the loads with other=0.0, and the store by M and N: zeros add nothing.",
         "a = tl.load(a_ptr + offs[:, None] * K + offs[None, :], mask=(offs[:, None] < M) & (offs[None, :] < K), other=0.0), with 32 for every side",
     ),

@@ -36,8 +36,8 @@ QUESTION = rung(
     budgets={"traffic": each_moved_once("x mn", "z mn", "y mn!")},
     where=PROGRAMS,
     hints=(
-        "A tile has rows and columns: one block of row numbers, one of column numbers, and a program id for each.",
-        "Make the row numbers a column, offs_m[:, None], and the column numbers a row, offs_n[None, :]; what is computed from both is a tile.",
+        "A tile has rows and columns. Make one block of row indices and one of column indices, each from a program id of its own.",
+        "Make the row indices a column, offs_m[:, None], and the column indices a row, offs_n[None, :]. An expression of both is a whole tile.",
         "x = tl.load(x_ptr + offs_m[:, None] * stride_xm + offs_n[None, :] * stride_xn, mask=(offs_m[:, None] < M) & (offs_n[None, :] < N))",
     ),
     mistakes=MISTAKES,

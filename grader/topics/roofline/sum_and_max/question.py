@@ -34,7 +34,7 @@ QUESTION = rung(
     budgets={"traffic": each_moved_once("x mn", "s m!", "m m!")},
     where=FUSION,
     hints=(
-        "What must a masked lane hold so that the sum doesn't notice it? And so that the maximum doesn't?",
+        "Which value must a masked element have so that it doesn't change the sum? And which one so that it doesn't change the maximum?",
         "0 for the sum and minus infinity for the maximum. One load can give only one of the two; tl.where(mask, a, b) makes the other.",
         "tl.max(tl.where(offs < N, x, float('-inf')), axis=0), and tl.sum(x, axis=0) of what was loaded with other=0.0",
     ),

@@ -37,8 +37,8 @@ QUESTION = NumpyQuestion(
     ],
     where='course/00_roofline/b_addresses.ipynb, "Thirty-two addresses"',
     hints=(
-        "A sector is 32 bytes that begin at a multiple of 32. In which one lies the element of row r and column c?",
-        "Its address is (r * row_length + c) * elem_bytes, its sector that address // 32. How many different ones do all elements of the tile have?",
+        "A sector is 32 bytes and begins at a multiple of 32. Which sector holds the element of row r and column c?",
+        "The element's address is (r * row_length + c) * elem_bytes, and its sector is that address // 32. How many different sectors do all elements of the tile have?",
         "len({(r * row_length + c) * elem_bytes // 32 for r in range(rows) for c in range(cols)})",
     ),
     mistakes=MISTAKES,

@@ -24,8 +24,8 @@ QUESTION = NumpyQuestion(
     ],
     where=f'{LESSON}, "The iron law"',
     hints=(
-        "Three terms, each a time. Which two can happen at the same moment?",
-        "Bytes over bandwidth; FLOP over the rate that is really reached, peak * efficiency; the larger of the two, and the overhead on top.",
+        "There are three terms, and each is a time. Which two of them can overlap?",
+        "The first two terms are bytes / bandwidth and FLOP / (peak * efficiency). The total is the larger of these two plus the overhead.",
         "m, c = bytes_moved / bandwidth, flops / (peak * efficiency); then m, c, max(m, c) + overhead_s, and the name of max(m, c, overhead_s)",
     ),
     mistakes=MISTAKES,

@@ -66,9 +66,9 @@ QUESTION = KernelQuestion(
     ),
     where=f'{LESSON}, "One read, one token"',
     hints=(
-        "One program a row: walk over the vocabulary in blocks and remember, for each lane, the best score so far and whose it was.",
-        "tl.rand(seed, offs) gives the uniform numbers of a block; a temperature of 0 takes tl.where to the bare logit.",
-        "better = s > best; best = tl.where(better, s, best); who = tl.where(better, offs, who); at the end the largest, and of equals the lowest id.",
+        "Take one program per row. Walk over the vocabulary in blocks, and remember for each element of the block the best score so far and the id of its token.",
+        "tl.rand(seed, offs) gives the uniform numbers of a block. For a temperature of 0, choose the logit without noise by tl.where.",
+        "better = s > best; best = tl.where(better, s, best); who = tl.where(better, offs, who); after the loop take the largest, and of equal scores the lowest id.",
     ),
     mistakes=MISTAKES,
 )

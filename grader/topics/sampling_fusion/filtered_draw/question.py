@@ -51,9 +51,9 @@ QUESTION = KernelQuestion(
     most_launches=1,
     where=f'{LESSON}, "Selection without sorting"',
     hints=(
-        "The row fits in one block, so everything can be asked of it at once. What single number decides whether a token is among the k largest?",
-        "A threshold: halve an interval of logits until exactly k lie at or above it, counting with tl.sum; of equals, tl.cumsum keeps the lowest ids.",
-        "For top-p look for the threshold whose mass above it is the largest still below p of the kept mass; then noise, and the largest of what is left.",
+        "The row fits into one block, so you can compare all of it at once. Which single number decides whether a token is among the k largest?",
+        "Find a threshold: halve an interval of logits until exactly k logits are at or above it, counting with tl.sum. Of equal logits, tl.cumsum keeps the lowest ids.",
+        "For top-p, find the lowest value for which the mass strictly above it is below p of the kept mass. Then add the noise, and take the largest of the scores that are left.",
     ),
     mistakes=MISTAKES,
 )

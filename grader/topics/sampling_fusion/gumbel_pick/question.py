@@ -25,8 +25,8 @@ QUESTION = NumpyQuestion(
     ),
     where=f'{LESSON}, "Two ways to draw"',
     hints=(
-        "Gumbel noise is -log(-log(u)); where is it large?",
-        "Add one noise number to each scaled logit and take the place of the largest sum.",
+        "Gumbel noise is -log(-log(u)). For which u is it large?",
+        "Add one noise number to each scaled logit, and return the index of the largest sum.",
         "int(np.argmax(logits / temperature - np.log(-np.log(u))))",
     ),
     mistakes=MISTAKES,

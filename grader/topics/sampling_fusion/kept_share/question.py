@@ -34,8 +34,8 @@ QUESTION = NumpyQuestion(
     ),
     where=f'{LESSON}, "Who may still be drawn"',
     hints=(
-        "It is the softmax at temperature T, summed over the survivors: what they held before the others went.",
-        "Rank the weights exp((x - best) / T), find the ranks that survive as in `survivors`, add those up, and divide by the sum of all.",
+        "Sum the softmax at temperature T over the survivors. This is the share that they held before the other tokens were removed.",
+        "Rank the weights exp((x - best) / T), find the ranks that survive as in `survivors`, add up their weights, and divide by the sum of all weights.",
         "ranked[keep].sum() / weight.sum(), with keep = rank < k, then before < top_p * ranked[keep].sum(), then ranked >= min_p",
     ),
     mistakes=MISTAKES,

@@ -46,7 +46,7 @@ QUESTION = KernelQuestion(
     most_launches=2,
     where=f'{LESSON}, "Masks and memories"',
     hints=(
-        "Take your draw kernel; only the logit changes before it is scaled. Where does a lane find its mask bit?",
+        "Take your draw kernel. Only the logit changes, before it is scaled. Where does the kernel find the mask bit of a token?",
         "(tl.load(allowed + offs // 32) >> (offs % 32)) & 1. For the counts, loop over the history and compare each entry with offs.",
         "count += (offs == tl.load(history + l)); x = tl.where(count > 0, tl.where(x > 0, x / r, x * r), x) - f * count - p * (count > 0)",
     ),

@@ -37,8 +37,8 @@ QUESTION = NumpyQuestion(
     ),
     where=f'{LESSON}, "The rules, in order"',
     hints=(
-        "Which tokens were there at all, and how often each? np.bincount answers both.",
-        "Repetition first: a positive logit is divided by it, a negative one multiplied, so that both go down.",
+        "Which tokens were produced, and how often was each? np.bincount answers both.",
+        "Apply the repetition penalty first. It divides a positive logit and multiplies any other, so that both get smaller.",
         "x = np.where(seen, np.where(x > 0, x / repetition, x * repetition), x) - frequency * counts - presence * seen",
     ),
     mistakes=MISTAKES,
