@@ -109,7 +109,7 @@ CLAIMS = {  # sentence: (what the runs say, from, to)
         lambda: max(times(MIXTRAL, skew, "replicated") for skew in cases.SKEWED), 1.0, 1.04),
     "it is enough to separate them": (
         lambda: us(MIXTRAL, "same few", "greedy") / us(MIXTRAL, "same few", "replicated"), 0.98, 1.02),
-    "although both ranks then have equal numbers of rows": (
+    "although the two ranks then have equal numbers of rows": (
         lambda: row(DEEPSEEK, 4096, "Zipf", "replicated")["imbalance"], 1.0, 1.01),
     "It halves the bytes of the Mixtral-like steps": (
         lambda: sent(MIXTRAL, "Zipf", "replicated, home first") / sent(MIXTRAL, "Zipf", "replicated"), 0.4, 0.5),
