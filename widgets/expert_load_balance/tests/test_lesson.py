@@ -131,7 +131,7 @@ CLAIMS = {  # a sentence of the lesson: (what it speaks of, from, to)
         8,
         8,
     ),
-    "With 32 experts per token it carries 16 times the bytes that it carries with 2": (
+    "With 32 experts per token the exchange carries 16 times the bytes that it carries with 2": (
         lambda: cost.alltoall_bytes(128, 32, 7168, 64) / cost.alltoall_bytes(128, 2, 7168, 64),
         16,
         16,
@@ -154,7 +154,7 @@ CLAIMS = {  # a sentence of the lesson: (what it speaks of, from, to)
         0.1,
     ),
     "(b) is the factor on four GPUs": (lambda: 0.5 * 4 / 1, 2, 2),
-    "starting takes over 100x longer than sending": (
+    "starting takes over 100x as long as sending": (
         lambda: links.activation_message(8192, 1, 900e9).latency_over_transfer,
         100,
         150,
@@ -170,7 +170,7 @@ CLAIMS = {  # a sentence of the lesson: (what it speaks of, from, to)
         4.01,
     ),
     "an imbalance of 1.6 at 128 tokens": (lambda: luck(128, 64), 1.55, 1.65),
-    "still 1.07 at 8192": (lambda: luck(8192, 64), 1.065, 1.075),
+    "one of 1.07 even at 8192 tokens": (lambda: luck(8192, 64), 1.065, 1.075),
     "two experts do two thirds of the work": (lambda: sum(sorted(loads())[-2:]) / sum(loads()), 0.63, 0.69),
     "and three do almost none": (lambda: sorted(loads())[2] / sum(loads()), 0.0, 0.04),
     "a window of the running text is more uneven than the same tokens shuffled": (
@@ -194,7 +194,7 @@ CLAIMS = {  # a sentence of the lesson: (what it speaks of, from, to)
         0.0,
         0.05,
     ),
-    "and their errors stay the same": (
+    "and their errors don't grow": (
         lambda: max(limited(way, 1.25)[1] / limited(way, 8.0)[1] for way in ("auxiliary loss", "bias")),
         0.99,
         1.02,
@@ -256,7 +256,7 @@ CLAIMS = {  # a sentence of the lesson: (what it speaks of, from, to)
         1.0,
         1.05,
     ),
-    "Halves pay off from some 150 users on": (lambda: two_batches(152, link=450e9).faster, 1.0, 1.02),
+    "Halves pay off above some 150 users": (lambda: two_batches(152, link=450e9).faster, 1.0, 1.02),
 }
 
 

@@ -90,7 +90,7 @@ def over_copies(r, what):
 
 MANY = [r for r in ONE["rows"] if r["tokens"] == 4096]
 CLAIMS = {  # sentence: (what the runs say, from, to)
-    "With 16 tokens it stays below 1%": (lambda: max(row(s, 16)["link_share"] for s in SHAPES), 0, 0.01),
+    "With 16 tokens the share stays below 1%": (lambda: max(row(s, 16)["link_share"] for s in SHAPES), 0, 0.01),
     "A collapsed DeepSeek-like router fills the link": (
         lambda: row(DEEPSEEK, 4096, "same few")["link_share"], 0.9, 1.05),
     "With few tokens two GPUs are slower than one": (lambda: row(MIXTRAL, 16)["speedup"], 0.4, 0.95),
@@ -109,7 +109,7 @@ CLAIMS = {  # sentence: (what the runs say, from, to)
         lambda: max(times(MIXTRAL, skew, "replicated") for skew in cases.SKEWED), 1.0, 1.04),
     "it is enough to separate them": (
         lambda: us(MIXTRAL, "same few", "greedy") / us(MIXTRAL, "same few", "replicated"), 0.98, 1.02),
-    "although both ranks then have equal numbers of rows": (
+    "although the two ranks then have equal numbers of rows": (
         lambda: row(DEEPSEEK, 4096, "Zipf", "replicated")["imbalance"], 1.0, 1.01),
     "It halves the bytes of the Mixtral-like steps": (
         lambda: sent(MIXTRAL, "Zipf", "replicated, home first") / sent(MIXTRAL, "Zipf", "replicated"), 0.4, 0.5),
@@ -129,16 +129,16 @@ CLAIMS = {  # sentence: (what the runs say, from, to)
         lambda: stage(DEEPSEEK, "combine") / row(DEEPSEEK, 4096)["us"], 0.19, 0.21),
     "even steps of the two runs agree to 4%": (
         lambda: max(abs(AGAIN.found(s, 4096)["us"] / row(s, 4096)["us"] - 1) for s in (MIXTRAL, DEEPSEEK)), 0.03, 0.04),
-    "are level with it now": (lambda: AGAIN.found(MIXTRAL, 16)["speedup"], 0.95, 1.1),
+    "are level with it.": (lambda: AGAIN.found(MIXTRAL, 16)["speedup"], 0.95, 1.1),
     "In all eleven lines of that size": (lambda: len(MANY), 11, 11),
     "is within 6% of the rows relative to copies": (
         lambda: max(abs(over_copies(r, "us") / over_copies(r, "rows") - 1) for r in MANY), 0.05, 0.06),
     "although it reads an expert less": (
         lambda: busy(DEEPSEEK, 64, "replicated")["read"] - busy(DEEPSEEK, 64, "greedy")["read"], 1, 1),
-    "ours are ahead in each of the fourteen lines": (
+    "our kernels are ahead in each of the fourteen lines": (
         lambda: min(p["ratio"] for r in ONE["rows"] for p in r["peers"].values() if "ratio" in p), 1.0001, 2),
     "Where one GPU plays the busiest of eight, lesson 03's kernels beat torch's in every case": (lambda: len(ONE["rows"]), 14, 14),
-    "Greedy could do nothing but move the hot expert": (lambda: max(cases.loads_of_skew("traced", 8 * 4096, 2, 8)) == busy(MIXTRAL)["rows"], 1, 1),
+    "All that greedy could do was move the hot expert": (lambda: max(cases.loads_of_skew("traced", 8 * 4096, 2, 8)) == busy(MIXTRAL)["rows"], 1, 1),
 }  # fmt: skip
 
 
@@ -165,6 +165,6 @@ def test_fourteen_of_eighteen_skewed_rows_are_as_predicted():
 def test_who_is_absent_is_named():
     assert set(ONE["absent"]) == {"vLLM"}
     assert (
-        "vLLM's kernels couldn't be imported on that machine, and a rival that is absent was not beaten"
+        "vLLM's kernels couldn't be imported on that machine, and a rival that was absent hasn't been beaten"
         in PROSE
     )

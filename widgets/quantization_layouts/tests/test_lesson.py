@@ -65,12 +65,12 @@ def gptq(ran, inputs, what, by="GPTQ"):
 
 
 FORMULAS = {  # a sentence of the lesson: (what it speaks of, from, to)
-    "From M = 256 arithmetic decides: W4A16 and W8A16 save nothing": (lambda r: gain(r, 256, W4), 1, 1.0001),
+    "At M = 256 and above, arithmetic decides. W4A16 and W8A16 save nothing": (lambda r: gain(r, 256, W4), 1, 1.0001),
     "Its own numbers give two": (lambda r: cost.devices_needed(35e9, CARD.memory_bytes), 2, 2),
-    "two and six cards: 35 is more than 24": (lambda r: cost.devices_needed(140e9, CARD.memory_bytes), 6, 6),
+    "two and six cards, because 35 is more than 24": (lambda r: cost.devices_needed(140e9, CARD.memory_bytes), 6, 6),
     "inside the kernel costs a tenth of the saving": (lambda r: placed(r, "fused", 0).eaten, 0.09, 0.11),
     "in a separate kernel it eats more than was saved": (lambda r: placed(r, "separate", 0).eaten, 1, 9),
-    "At batch 64 all but the separate kernel still win": (
+    "At batch 64 all placements but the separate kernel still win": (
         lambda r: min(placed(r, p, 1).speedup for p in ("exposed", "fused", "asynchronous")), 1.01, 4),
     "At batch 256 all four lose": (lambda r: max(placed(r, p, 2).speedup for p in cost.PLACEMENTS), 0, 0.99),
     "Groups of 16 add a whole bit": (lambda r: cost.bits_per_weight(4, 16) - 4, 1, 1),
@@ -83,11 +83,11 @@ FORMULAS = {  # a sentence of the lesson: (what it speaks of, from, to)
     "128 + 16 · 15 needs eight bits of mantissa": (lambda r: 16 * 15, 2**7, 2**8 - 1),
     "Half of the weights still arrive": (lambda r: 128 / 256, 0.5, 0.5),
     "Whole tiles waste 39% of the SMs' time in this case": (lambda r: 1 - r.tile_rows[2][2], 0.385, 0.395),
-    "stream-K almost nothing": (lambda r: 1 - r.tile_rows[2][4], 0, 0.02),
+    "stream-K wastes almost none": (lambda r: 1 - r.tile_rows[2][4], 0, 0.02),
     "Both mistakes destroy the layer": (lambda r: min(error for _, error in r.repack_rows[1:]), 0.9, 2),
-    "int8 with a scale per row errs four times as much": (
+    "the error of int8 with a scale per row is four times as large": (
         lambda r: r.both_rows[2][1] / r.both_rows[0][1], 3.5, 4.2),
-    "formats err five to seven times as much as FP8": (
+    "formats are five to seven times as large as FP8's": (
         lambda r: (r.both_rows[3][1] - r.both_rows[4][1]) / r.both_rows[0][1] + 7, 5, 7),
     "the seven shifts and AND-ORs for eight codes": (lambda r: 7 / 8 - cost.unpack_per_weight("int4", 4), -0.05, 0.05),
     "the mantissa trick int4 takes 0.9 integer instructions per weight": (lambda r: cost.unpack_per_weight("int4", 4), 0.9, 0.9),
@@ -98,15 +98,15 @@ FORMULAS = {  # a sentence of the lesson: (what it speaks of, from, to)
     "Only int4 with its 0.9 instructions leaves the stream": (lambda r: lane_share("H200", 4, "int4"), 0, 0.99),
     "which has a fifth of the bandwidth": (lambda r: CARD.bandwidth / H200.bandwidth, 0.19, 0.22),
     "39 of 40 instructions aren't MMAs": (lambda r: cost.instruction_share(39), 0.025, 0.025),
-    "From 64 to 128 rows the overlap is worth most": (
+    "The overlap is worth most between 64 and 128 rows": (
         lambda r: min(overlap(r, b) for b in (64, 128)) - max(overlap(r, b) for b in (16, 256, 512)), 0.1, 1),
     "At 512 rows the asynchronous kernel is level": (lambda r: slope(r, "asynchronous", 512), 0.99, 1.01),
-    "and the fused one is slower": (lambda r: slope(r, "fused", 512), 0, 0.95),
+    "and the fused kernel is slower": (lambda r: slope(r, "fused", 512), 0, 0.95),
     "70B: 328 KB, 164 KB in 8 bits": (lambda r: cost.kv_bytes_per_token(80, 8, 128) / 1e3, 327.5, 328.5),
     "0.3% of the weights": (lambda r: r.thin / 70e9, 0.0025, 0.0035),
-    "in 40 GB instead of over a thousand": (lambda r: (r.frozen + r.states * r.thin) / 1e9, 39.5, 41),
-    "In fp32 nothing fits into 1 MB": (lambda r: cost.model_bytes(0.47e6, 32) / 1e6, 1.01, 9),
-    "In 8 bits the quarter-width network does": (lambda r: cost.model_bytes(0.47e6, 8) / 1e6, 0, 1),
+    "in 40 GB of memory instead of over a thousand": (lambda r: (r.frozen + r.states * r.thin) / 1e9, 39.5, 41),
+    "In fp32 none of the three fits into 1 MB": (lambda r: cost.model_bytes(0.47e6, 32) / 1e6, 1.01, 9),
+    "In 8 bits the quarter-width network fits": (lambda r: cost.model_bytes(0.47e6, 8) / 1e6, 0, 1),
     "in 4 bits the half-width one": (lambda r: cost.model_bytes(1.3e6, 4) / 1e6, 0, 1),
 }  # fmt: skip
 
@@ -115,24 +115,24 @@ EXPERIMENTS = {
         lambda r: r.zero_point["all positive"][1] / r.zero_point["all positive"][0], 0, 0.5),
     "For the bell the error shrinks by a seventh": (
         lambda r: 1 - r.zero_point["bell"][1] / r.zero_point["bell"][0], 0.125, 0.16),
-    "85% of the weights vanish": (lambda r: r.outlier["all"][0], 0.845, 0.855),
+    "85% of them become zero": (lambda r: r.outlier["all"][0], 0.845, 0.855),
     "an error of 78%": (lambda r: r.outlier["all"][1], 0.775, 0.785),
     "also reduce the error in all other rows": (lambda r: r.outlier["a row"][1] / r.outlier["128"][1], 1.2, 2),
     "NVFP4 and int4 are close": (lambda r: r.micro_error["nvfp4"] / r.micro_error["int4"], 0.95, 1.05),
     "MXFP4's error is a fifth larger": (lambda r: r.micro_error["mxfp4"] / r.micro_error["int4"], 1.15, 1.25),
-    "From 7 to 8 bits twice the levels give half the error": (lambda r: r.by_bits[7] / r.by_bits[8], 1.95, 2.05),
+    "From 7 to 8 bits, twice the levels give half the error": (lambda r: r.by_bits[7] / r.by_bits[8], 1.95, 2.05),
     "2.9x from 2 to 3 bits": (lambda r: r.by_bits[2] / r.by_bits[3], 2.85, 2.95),
     "the step from 4 to 3 bits costs more than the step from 5 to 4 bits": (
         lambda r: r.by_bits[3] / r.by_bits[4] - r.by_bits[4] / r.by_bits[5], 0.05, 1),
     "At 2 bits the codebook's error is a third smaller": (lambda r: 1 - r.by_book[2] / r.by_bits[2], 0.3, 0.37),
-    "at 4 bits a tenth smaller": (lambda r: 1 - r.by_book[4] / r.by_bits[4], 0.08, 0.13),
+    "at 4 bits it is a tenth smaller": (lambda r: 1 - r.by_book[4] / r.by_bits[4], 0.08, 0.13),
     "At 5 bits even spacing is ahead": (lambda r: r.by_book[5] / r.by_bits[5], 1.02, 1.2),
     "The error falls six- to sevenfold": (lambda r: r.naive / r.decomposed, 6, 7),
     "for 0.6% of the channels": (lambda r: r.out.mean(), 0.0055, 0.0065),
-    "The best α is in the middle, where both sides are equally hard": (lambda r: min(r.smooth, key=r.smooth.get), 0.5, 0.5),
+    "The best α is ½, where both sides are equally hard": (lambda r: min(r.smooth, key=r.smooth.get), 0.5, 0.5),
     "the error is a third of the error without smoothing": (lambda r: r.naive / r.smooth[0.5], 2.9, 3.2),
     "nearly halves the error": (lambda r: r.kept_wide / r.plain, 0.5, 0.6),
-    "keeping any other three does nothing": (lambda r: r.kept_wrong / r.plain, 0.98, 1.01),
+    "keeping any other three columns in 16 bits does nothing": (lambda r: r.kept_wrong / r.plain, 0.98, 1.01),
     "The factor achieves two thirds of this gain": (
         lambda r: (r.plain - min(r.awq.values())) / (r.plain - r.kept_wide), 0.62, 0.73),
     "With too large a factor, the three columns become outliers": (lambda r: r.awq[1] / r.plain, 1.5, 4),
@@ -140,22 +140,22 @@ EXPERIMENTS = {
         lambda r: gptq(r, "correlated", "calibration inputs", "rounding") / gptq(r, "correlated", "calibration inputs"), 2, 3),
     "even on inputs that the method never saw": (
         lambda r: gptq(r, "correlated", "fresh inputs", "rounding") / gptq(r, "correlated", "fresh inputs"), 2, 3),
-    "and the weights are worse": (
+    "although the weights are worse": (
         lambda r: gptq(r, "correlated", "the weights") / gptq(r, "correlated", "the weights", "rounding"), 1.1, 2),
     "which is smallest at d = −e b / c": (lambda r: made_up_for(2.0, 1.0, 3.0) - -1.0 / 3.0, 0, 0),
-    "Fresh inputs gain less than the calibration inputs": (
+    "The outputs of fresh inputs improve less than those of the calibration inputs": (
         lambda r: gptq(r, "correlated", "fresh inputs") / gptq(r, "correlated", "calibration inputs"), 1.03, 1.5),
-    "With independent channels fresh inputs even lose": (
+    "With independent channels, the outputs of fresh inputs even get worse": (
         lambda r: gptq(r, "independent", "fresh inputs") / gptq(r, "independent", "fresh inputs", "rounding"), 1.02, 1.3),
-    "Keys want one scale per channel. It cuts the error fivefold in 8 bits": (
+    "Keys need one scale per channel. It cuts the error fivefold in 8 bits": (
         lambda r: r.cache["keys", 8, "a token"] / r.cache["keys", 8, "a channel"], 5, 6),
     "in 4 bits it is the difference between a cache and rubble": (lambda r: r.cache["keys", 4, "a token"], 0.5, 1),
     "For them one scale per token is a little better": (
         lambda r: r.cache["values", 4, "a token"] / r.cache["values", 4, "a channel"], 0.7, 0.95),
     "quantizing either part to 8 bits changes the output by less than 1%": (
         lambda r: max(r.cache["keys", 8, "a channel"], r.cache["values", 8, "a token"]), 0, 0.01),
-    "In 4 bits the values cause an error of 11% here": (lambda r: r.cache["values", 4, "a token"], 0.105, 0.115),
-    "and the keys one of 16%": (lambda r: r.cache["keys", 4, "a channel"], 0.155, 0.165),
+    "In 4 bits, the values cause an error of 11% here": (lambda r: r.cache["values", 4, "a token"], 0.105, 0.115),
+    "and the keys cause one of 16%": (lambda r: r.cache["keys", 4, "a channel"], 0.155, 0.165),
     "With the true slope nothing ever moves": (lambda r: np.ptp(r.true_slope), 0, 0),
     "takes the error from 44%": (lambda r: r.pretended[0], 0.435, 0.445),
     "to under 32%": (lambda r: min(r.pretended), 0.31, 0.32),
@@ -165,9 +165,9 @@ EXPERIMENTS = {
 READ = {  # of the source's tables
     "Q loses at 4 and 5 bits": (lambda r: cost.shape_speedups("Q")[4], 0, 0.99),
     "Experts at M = 1 are about level": (lambda r: cost.shape_speedups("moe_dn")[4], 1, 1.1),
-    "From 64 rows on the packed weights always lose": (lambda r: max(speeds()), 0.1, 0.95),
+    "At 64 rows and above, the packed weights always lose": (lambda r: max(speeds()), 0.1, 0.95),
     "and the speed relative to fp16 climbs from": (lambda r: float(np.diff(speeds("gateup")).min()), 0.1, 1),
-    "It wins one row, by 0.3 µs": (
+    "It wins in one row of the table, by 0.3 µs": (
         lambda r: sum(min(us, key=us.get) == "grouped scalar GEMV" for us in TABLES.GROUPED_US.values()), 1, 1),
     "87% of the time goes to the scalar kernel": (lambda r: "(87%)" in TABLES.USERS[1][1], 1, 1),
     "64 users: 98% does": (lambda r: "(98%)" in TABLES.USERS[64][1], 1, 1),
@@ -210,16 +210,16 @@ def place(row):
 BIG, GATEUP4, KV4 = f"28672 x 8192 {INT4}", "5120 x 2048 k4 b32 fp16", "512 x 2048 k4 b32 fp16"
 ZERO, LARGE = "1 x 28672 x 8192 int4 g32 zero fp16", "28672 x 8192"
 MEASURED = {  # of our own kernels on an H200, in words that no number fills in
-    "Up to four rows the fastest kernel here is one that uses `mma`": (
+    "For up to four rows, the fastest kernel here is one that uses `mma`": (
         lambda r: not any("ring" in calibrated("int4", m)["best"] for m in (1, 2, 4)), 1, 1),
-    "From eight rows on it is a pipeline for Hopper, called ring in the appendix": (
+    "For eight rows and more, it is a pipeline for Hopper, called ring in the appendix": (
         lambda r: all("ring" in calibrated("int4", m)["best"] for m in (8, 16, 32, 64)), 1, 1),
     "16-bit kernel: past the ridge the dispatcher rightly gives up": (
         lambda r: timed(f"256 x {BIG}")["kernel"] == "16 bits", 1, 1),
     "All four are slower than int4": (lambda r: min(large(f"k{k}") for k in TABLES.BITS) / large("int4"), 1.01, 9),
-    "With 5 bits nothing of the gain over 16 bits is left": (lambda r: large("k5") / 114, 0.96, 1),
+    "With 5 bits, none of the gain over 16 bits is left": (lambda r: large("k5") / 114, 0.96, 1),
     "although only a third of the bytes are read": (lambda r: cost.bits_per_weight(5, 32) / 16, 0.33, 0.35),
-    "Both still win": (lambda r: min(ahead(f"1 x {GATEUP4}"), ahead(f"1 x {KV4}")), 1.5, 9),
+    "Both are still faster than in 16 bits": (lambda r: min(ahead(f"1 x {GATEUP4}"), ahead(f"1 x {KV4}")), 1.5, 9),
     "room for three programs": (lambda r: 65536 // (168 * 128), 3, 3),
     "which is level with 16 bits: it has the same look-ups": (lambda r: ahead(f"16 x {GATEUP4}"), 0.99, 1.04),
     "At 64 rows k = 4 is level on most shapes": (
