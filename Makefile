@@ -6,7 +6,7 @@
 # make canary tilescope's tests with each supported release of Triton
 # make build  start page, texts -> notebooks -> labs  make clean  remove the environment and caches; work/ stays
 # make site   the course as plain pages, in site/, with labs that are judged in the page
-#             (LABS=--instructor: with solutions)
+#             (LABS=--instructor: with solutions; LABS="--numpy PLACE": a folder or an address that holds Pyodide's numpy)
 # LAB="--no-browser --port=8899" goes to JupyterLab, TESTS="kernels -k gemm" to pytest, SITE="--out DIR" to the pages.
 
 ifeq ($(OS),Windows_NT)

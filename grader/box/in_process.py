@@ -26,7 +26,7 @@ class Here:
         """Run a task. Its messages are packed and unpacked, as on the way into a box and out again."""
         started, cpu = time.monotonic(), time.process_time()
         module, printed = self._loaded(), Printed()
-        task, arrays = frames.unpack(frames.pack(task, arrays or {}))
+        task, arrays = packed(task, dict(arrays or {}))
         result = {}
         streams = sys.stdout, sys.stderr
         sys.stdout = sys.stderr = printed
@@ -39,9 +39,9 @@ class Here:
         finally:
             sys.stdout, sys.stderr = streams
         header = {**header, "printed": header.get("printed") or printed.text()}
-        header, result = frames.unpack(frames.pack(header, result))
+        header, result = packed(header, result)
         took = {"seconds": time.monotonic() - started, "cpu_s": time.process_time() - cpu}
-        return self.outcome(header, {name: array.copy() for name, array in result.items()}, **took)
+        return self.outcome(header, {name: result.pop(name).copy() for name in list(result)}, **took)
 
     def _loaded(self):
         """Return the worker's module, made ready once. Modules that it hides from an answer return afterwards."""
@@ -57,3 +57,11 @@ class Here:
 
     def stop(self) -> None:
         """Nothing runs on."""
+
+
+def packed(header: dict, arrays: dict) -> tuple[dict, dict]:
+    """Pack and unpack a message. Arrays go one by one and are taken out of `arrays`, because a tab has little memory."""
+    header, found = frames.unpack(frames.pack(header, {}))
+    for name in list(arrays):
+        found |= frames.unpack(frames.pack({}, {name: arrays.pop(name)}))[1]
+    return header, found

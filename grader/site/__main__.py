@@ -1,4 +1,4 @@
-"""python -m grader.site [--out site] [--instructor]: the labs' pages, into a folder that python -m widgets.site has made."""
+"""python -m grader.site [--out site] [--instructor] [--numpy PLACE]: the labs' pages, into a folder that python -m widgets.site has made."""
 
 import argparse
 import sys
@@ -15,6 +15,9 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument(
         "--instructor", action="store_true", help="put in solutions, and the functions that draw hidden cases"
     )
+    parser.add_argument(
+        "--numpy", default="", help="a folder, or an address, that holds numpy as Pyodide's lock names it"
+    )
     asked = parser.parse_known_args(argv)[0]  # what else make passes is for widgets.site
     out = asked.out
     if not (out / MARK).exists():
@@ -24,6 +27,7 @@ def main(argv: list[str] | None = None) -> int:
         )
         return 1
     try:
+        build.numpy(place=asked.numpy)  # kept from here on
         build.put(out, build.make(instructor=asked.instructor))
         build.compile_ahead(out)
     except (npm.NotFetched, ranged.NotFetched) as problem:

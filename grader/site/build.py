@@ -47,13 +47,17 @@ def labs(root: Path = ROOT) -> list[str]:
     return [f"{path.parent.name}/{path.stem}" for path in sorted((root / "labs").glob("*/*.ipynb"))]
 
 
-def numpy(cache: Path = npm.CACHE) -> tuple[str, Path]:
-    """Return the name and the file of numpy that Pyodide's lock names; npm.NotFetched or ranged.NotFetched say why not."""
+def numpy(cache: Path = npm.CACHE, place: str = "") -> tuple[str, Path]:
+    """Return the name and the file of numpy that Pyodide's lock names. It comes from `place`, a folder or an address, or else
+    from the cache or the wheel. npm.NotFetched and ranged.NotFetched say why not."""
     (core,) = (one for one in npm.packages() if one.name == "pyodide")
     with tarfile.open(core.kept(cache)) as archive:
         lock = json.load(archive.extractfile("package/pyodide-lock.json"))
     row = lock["packages"]["numpy"]
-    return row["file_name"], ranged.member(CARRIER, f"{WITHIN}/{row['file_name']}", row["sha256"], cache)
+    name, sha256 = row["file_name"], row["sha256"]
+    if place:
+        return name, ranged.given(place, name, sha256, cache)
+    return name, ranged.member(CARRIER, f"{WITHIN}/{name}", sha256, cache)
 
 
 def make(

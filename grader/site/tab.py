@@ -1,5 +1,6 @@
 """Serve a site and drive its labs in Chromium, for the tests and for times.py."""
 
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,6 +8,7 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+HEAP = "import pyodide_js\nint(pyodide_js._module.HEAPU8.length)"
 START_MS = 240_000  # Python in a page, on a machine that does much else
 CHECK_MS = 1_200_000
 
@@ -108,3 +110,9 @@ class Tab:
         if "answer" not in got:
             raise RuntimeError(f"the tab's Python must answer, got {got}")
         return got["answer"]
+
+    def memory_bytes(self) -> int:
+        """Return the memory of the page's Python, which never shrinks, so it's the most that it has used."""
+        return int(
+            re.search(r"\d{7,}", self.ask(what="cell", cell="memory", source=HEAP, above=[])["html"])[0]
+        )

@@ -13,6 +13,8 @@ pytestmark = [
     pytest.mark.skipif(not (ROOT / "solutions").exists(), reason="solutions/, which is not handed out"),
 ]
 
+MOST_MEMORY = 1 << 30  # bytes; a product of 4096 × 4096 × 1024 took 0.94 of it
+
 
 @pytest.fixture(scope="module")
 def tab(whole, chromium):
@@ -28,6 +30,9 @@ def test_a_lab_is_red_then_green_in_the_tab(tab, lab, record_property):
         assert row["stub"] == "NOT STARTED", row
         assert row["right"] == ("OPEN" if compiled else "PASS"), row
         record_property("said", f"{question.id} took {row['seconds']:.1f} processor seconds in the tab")
+    memory = tab.memory_bytes()
+    assert memory < MOST_MEMORY
+    record_property("said", f"all questions of {lab} took {memory / 1e6:.0f} MB of memory in the tab")
     if tab.page.get_by_text("which no browser runs").count():
         return
     for cell in tab.page.locator(".lab-cell[data-kind=plain]").all():

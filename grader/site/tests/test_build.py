@@ -1,16 +1,20 @@
 """The labs' files without a browser: whole pages, nothing that gives an answer away, links that lead on."""
 
 import gzip
+import hashlib
 import io
 import json
 import re
+import shutil
 import zipfile
 
 import pytest
 
 from grader.paths import ROOT
 from grader.release import leaks
-from grader.site import build, bundle, codemirror, page
+from grader.site import __main__ as command
+from grader.site import build, bundle, codemirror, page, ranged
+from grader.site.tab import served
 from widgets.site import npm
 
 LABS = build.labs()
@@ -109,3 +113,24 @@ def test_the_editors_modules_import_each_other_alone():
     assert made[f"{codemirror.FOLDER}/LICENSE"].count(b"Permission is hereby granted") == len(
         codemirror.packages()
     )
+
+
+def test_numpy_comes_from_the_place_that_is_named_if_it_is_the_pinned_one(tmp_path, capsys):
+    try:
+        name, known = build.numpy()
+    except (npm.NotFetched, ranged.NotFetched) as problem:
+        pytest.skip(f"needs Pyodide and its numpy: {problem}")
+    place, site = tmp_path / "place", tmp_path / "site"
+    place.mkdir()
+    (site / command.MARK).parent.mkdir(parents=True)
+    (site / command.MARK).touch()
+    shutil.copy(known, place / name)
+    content, sha256 = known.read_bytes(), hashlib.sha256(known.read_bytes()).hexdigest()
+    with served(place) as (address, _):
+        for i, source in enumerate((str(place), address)):
+            assert ranged.given(source, name, sha256, tmp_path / f"cache{i}").read_bytes() == content
+    (place / name).write_bytes(content[:-1])
+    for source, said in ((place, "must have the sha256"), (tmp_path / "none", f"must hold {name}")):
+        assert command.main(["--out", str(site), "--numpy", str(source)]) == 1
+        assert said in capsys.readouterr().err
+    assert build.numpy()[1].read_bytes() == content
