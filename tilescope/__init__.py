@@ -21,5 +21,10 @@ def load_ipython_extension(shell) -> None:
 def __getattr__(name: str):
     if name in HOMES:
         import_module("tilescope.versions").hold_triton()
-        return getattr(import_module(f"tilescope.{HOMES[name]}"), name)
+        try:
+            return getattr(import_module(f"tilescope.{HOMES[name]}"), name)
+        except ModuleNotFoundError as error:
+            if error.name in ("anywidget", "traitlets", "IPython"):
+                raise ImportError(f"tilescope.{name} needs {error.name}; pip install anywidget") from None
+            raise
     raise AttributeError(f"tilescope has no {name!r}; it offers {', '.join(__all__)}")

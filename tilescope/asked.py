@@ -7,6 +7,12 @@ ON_REQUEST = {
     "nan": "warn where an operation makes a NaN or an infinity of numbers that are none",
     "atomics": "report atomic additions of floats, whose order decides the last bits",
 }
+SECONDS = 120.0  # of processor time that a launch may take, where nobody asks for another limit
+
+
+def seconds() -> float:
+    """Return the processor time that a launch may take."""
+    return max((seen.seconds for seen in SEEING if seen.seconds), default=SECONDS)
 
 
 def asked(name: str) -> bool:

@@ -12,11 +12,26 @@ from .machine.frame import Frame
 from .machine.interpreter import Launch
 from .machine.narrow import NARROW, widened
 from .machine.program import Ready, Step
-from .sources import source_of, variables
+from .machine.tree import Function, Op
+from .recorder import TYPES
+from .sources import operations, source_of, variables
 from .words import number_in_words
 
 NAMES = {"nan": "a NaN", "infinity": "an infinity"}
-WHOLE = ("tt.dot", "tt.reduce", "tt.scan", "tt.gather", "tt.histogram")  # a lane of theirs is made of many
+SIGNS = {"arith.addf": "+", "arith.subf": "-", "arith.mulf": "*", "arith.divf": "/", "arith.remf": "%"}
+CONVERTS = ("arith.truncf", "arith.extf", "arith.sitofp", "arith.uitofp", "tt.fp_to_fp", "tt.bitcast")
+SHAPES = ("tt.splat", "tt.expand_dims", "tt.broadcast", "tt.reshape", "tt.trans")
+CALLS = {
+    "arith.negf": "-",
+    "arith.select": "tl.where",
+    "tt.reduce": "a reduction",
+    "tt.scan": "a scan",
+    "tt.precise_sqrt": "tl.sqrt_rn",
+    "tt.precise_divf": "tl.div_rn",
+    "tt.clampf": "tl.clamp",
+    **{f"arith.{which}{kind}f": f"tl.{which}imum" for which in ("max", "min") for kind in ("num", "imum")},
+}
+WHOLE = ("tt.dot", "tt.reduce", "tt.scan", "tt.histogram")  # a lane of theirs is made of many
 
 
 @dataclass
@@ -25,7 +40,7 @@ class Birth:
 
     kind: str  # "nan" or "infinity"
     line: int
-    operation: str
+    op: Op
     program: int
     lane: tuple[int, ...]
     operands: list[tuple[str, str]]  # (name, value in words)
@@ -89,7 +104,7 @@ class Births(Launch):
             else:
                 finite = mine.astype(np.float64)
                 operands.append((name, f"{finite.min():.5g} to {finite.max():.5g}"))
-        return Birth(kind, step.line, step.op.name, program, tuple(lane), operands, int(bad.sum()))
+        return Birth(kind, step.line, step.op, program, tuple(lane), operands, int(bad.sum()))
 
 
 def is_float(value: np.ndarray) -> bool:
@@ -101,8 +116,30 @@ def births(again) -> list[Finding]:
     found: dict[tuple[int, str], Birth] = {}
     again(launch=partial(Births, found, {}))
     call, kernel = again.call, again.call.module.kernel
-    names = variables(kernel, source_of(call.file, call.kernel, kernel.line)[1])
+    names = handed_on(kernel, variables(kernel, source_of(call.file, call.kernel, kernel.line)[1]))
     return [finding(call, birth, names) for birth in found.values()]
+
+
+def handed_on(kernel: Function, names: dict[str, str]) -> dict[str, str]:
+    """Add the names of values that are another one in a larger shape, as m[:, None] is m."""
+    for op in operations(kernel.blocks):
+        if op.name in SHAPES and not names.get(op.results[0]):
+            names[op.results[0]] = names.get(op.operands[0], "")
+    return names
+
+
+def spelled(op: Op, operands: list[str]) -> str:
+    """Write an operation as a kernel's source does."""
+    if op.name in SIGNS:
+        left, right = (f"({one})" if "=" in one else one for one in operands)
+        return f"{left} {SIGNS[op.name]} {right}"
+    if op.name in CONVERTS:
+        return f"{operands[0]} as {TYPES.get(op.result_types[0].scalar, op.result_types[0].scalar)}"
+    if op.name == "tt.extern_elementwise":
+        name = "libdevice." + str(op.attributes["symbol"]).removeprefix("__nv_")
+    else:
+        name = CALLS.get(op.name, f"tl.{op.name.split('.')[-1]}")
+    return f"{name}({', '.join(operands)})"
 
 
 def finding(call: Call, birth: Birth, names: dict[str, str]) -> Finding:
@@ -110,8 +147,9 @@ def finding(call: Call, birth: Birth, names: dict[str, str]) -> Finding:
     program = [birth.program % x, birth.program // x % y, birth.program // (x * y)]
     operands = [f"{names[name]} = {value}" if names.get(name) else value for name, value in birth.operands]
     where = f"lane {birth.lane[0] if len(birth.lane) == 1 else birth.lane} of " if birth.lane else ""
-    made = f"{birth.operation}({', '.join(operands)})"
-    message = f"{made} makes {NAMES[birth.kind]} in {where}program {ids(program)}"
+    message = (
+        f"{spelled(birth.op, operands)} makes {NAMES[birth.kind]} in {where}program {ids(program, call.grid)}"
+    )
     more = f", and in {birth.lanes - 1:,} more lane{'s' * (birth.lanes > 2)}" if birth.lanes > 1 else ""
     return Finding(
         birth.kind,

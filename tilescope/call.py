@@ -1,6 +1,7 @@
 """One launch with its tensors.
 Their memory becomes the machine's storages, so a launch can run several times."""
 
+import sys
 from dataclasses import dataclass
 
 from triton.tools.tensor_descriptor import TensorDescriptor
@@ -11,10 +12,10 @@ from tilescope.machine.storage import Storage
 from tilescope.machine.tree import Module
 
 from .arrays import View, is_tensor, view_of
+from .asked import seconds
+from .sources import place_of
 
 WAVE = 16
-AXES = "ijklmnop"  # the names of a tensor's axes in messages
-SECONDS = 120.0
 ALIGNMENT = 128  # bytes, up to which addresses are as they are in memory
 
 
@@ -39,10 +40,16 @@ class Call:
         """Return whether a tensor's memory holds more than the tensor."""
         return any(not view_of(value).fills_its_memory for _, value, _ in self.given if is_tensor(value))
 
+    def tell(self, line: int, passed: float) -> None:
+        """Say that the launch takes long, and where it is."""
+        most = f"it may take {seconds():g} s of processor time (--seconds)"
+        words = f"{self.kernel} has run for {passed:.0f} s and is here; {most}"
+        print(f"tilescope: {place_of(self.file, line)}: {words}", file=sys.stderr, flush=True)
+
     def run(self, tensors: "Tensors", module: Module | None = None, **more):
         arguments = [pair for _, value, type in self.given for pair in tensors.arguments(value, type)]
         step = Launching(module or self.module, self.grid, arguments)
-        limits = Limits(seconds=SECONDS)
+        limits = Limits(seconds=seconds(), tell=self.tell)
         return run([step], tensors.stored, **{"wave": WAVE, "repeatable": False, "limits": limits, **more})
 
 
@@ -82,8 +89,8 @@ class Tensors:
         if self.whole:  # a shape limits the elements that a kernel may reach, here to all
             shaped = shaped and view.fills_its_memory
         shape, strides = (view.shape, view.strides) if shaped else ((content.size,), None)
-        axes, role = AXES[: len(shape)], "inout" if any(v.writable for v in span.views) else "in"
-        stored = Storage(name, len(self.stored), content, role, shape, strides, axes, self.remembers)
+        role = "inout" if any(v.writable for v in span.views) else "in"
+        stored = Storage(name, len(self.stored), content, role, shape, strides, remembers=self.remembers)
         stored.base += (view.memory + span.first) % ALIGNMENT  # what Triton knows of a pointer stays true
         self.stored.append(stored)
         return name

@@ -89,13 +89,13 @@ def check(
     lines, tensors = Lines(call.kernel, call.file), call.tensors(False, remembers)
     kept, near = Kept(tensors.stored), []
     how = {"goes_on": True, "repeatable": atomics}
-    report = call.run(tensors, counting="full", watcher=lines, **how)
+    report = call.run(tensors, counting="full", watcher=lines, launch=lines.launch, **how)
     if strays_of(report) and call.has_views():
         near = strays_of(report)
         kept.back()
         lines, tensors = Lines(call.kernel, call.file), call.tensors(True, remembers)
         kept = Kept(tensors.stored)
-        report = call.run(tensors, counting="full", watcher=lines, **how)
+        report = call.run(tensors, counting="full", watcher=lines, launch=lines.launch, **how)
     again = Again(call, tensors, kept, how)
     findings = [
         *neighbours(call, near, report),
@@ -104,9 +104,13 @@ def check(
         *of_masks(again, report, lines),
         *of_arguments(call),
     ]
-    if overflow and again.possible(report):
-        for row in overflows(call.module, lambda probe: again(probe=probe)):
-            findings.append(of_error(call.kernel, call.file, row))
+    told = [f for f in findings if f.kind in ("bounds", "neighbour", "overflow")]
+    if (overflow or told) and again.possible(report):
+        rows = overflows(call.module, lambda probe: again(probe=probe))
+        if overflow:
+            findings += [of_error(call.kernel, call.file, row) for row in rows]
+        else:
+            explained(told, rows)
     if nan:
         findings += births(again)
     for finding in findings:
@@ -145,6 +149,17 @@ class Again:
         self.kept.end()
 
 
+def explained(findings: list[Finding], rows: list[dict]) -> None:
+    """Add to accesses outside their tensor, and to Triton's own assertions, the overflow that led there."""
+    for finding in findings:
+        for row in rows:
+            if (finding.line, finding.access) in row["reaches"]:
+                finding.message += f"; int32 overflows at line {row['line']}, where {row['what']}"
+                break
+            if finding.kind == "overflow" and finding.line == row["line"]:
+                finding.message += f", where {row['what']}"
+
+
 def strays_of(report: Report) -> list[dict]:
     return [mistake for mistake in report.mistakes if mistake["kind"] == "OutOfBounds"]
 
@@ -152,8 +167,9 @@ def strays_of(report: Report) -> list[dict]:
 def neighbours(call: Call, near: list[dict], report: Report) -> list[Finding]:
     """Return the accesses that leave a view but stay in its memory.
     An access that leaves both needs only one finding."""
-    outside = {stray["line"] for stray in strays_of(report)}
-    found = [of_error(call.kernel, call.file, stray) for stray in near if stray["line"] not in outside]
+    outside = {(stray["line"], stray["access"]) for stray in strays_of(report)}
+    near = [stray for stray in near if (stray["line"], stray["access"]) not in outside]
+    found = [of_error(call.kernel, call.file, stray) for stray in near]
     for finding in found:
         finding.kind = "neighbour"
     return found
@@ -182,7 +198,7 @@ def of_races(again: Again, report: Report) -> list[Finding]:
     for race in report.races:
         make = of_atomics if race["how"] == FLOAT_ADDS else of_race
         element = element_of(stored[race["tensor"]], race["element"])
-        found.append(make(call.kernel, call.file, race, witness.other(race, call.grid), element))
+        found.append(make(call, race, witness.other(race, call.grid), element))
     return found
 
 
@@ -204,7 +220,7 @@ def of_masks(again: Again, report: Report, lines: Lines) -> list[Finding]:
         witness = Witness(places, row["line"])
         again(watcher=witness)
         programs = [p for place in sorted(places) for p in witness.writers(*place, call.grid)]
-        found.append(of_mask(call.kernel, call.file, row, tensor, programs or witness.masked(call.grid)))
+        found.append(of_mask(call, row, tensor, programs or witness.masked(call.grid)))
     return found
 
 

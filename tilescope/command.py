@@ -6,16 +6,18 @@ import json
 import runpy
 import sys
 import traceback
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib import import_module
 from pathlib import Path
 
-from . import __version__
-from .asked import ON_REQUEST
+from . import __version__, floors
+from .asked import ON_REQUEST, SECONDS
 from .findings import Finding
 from .saved import BadFile, load, save
+from .sources import place_of
 from .versions import hindrance as hindrance_here
 
+INTERRUPTED = 130  # the exit code of what Ctrl-C ends
 WANTS_A_GPU = ("not compiled with CUDA", "No CUDA GPUs", "Found no NVIDIA driver", "NoDevice")
 NO_GPU = (
     "something asked for a GPU. Make tensors on the CPU, leave timing out, and import a library that looks for a "
@@ -60,7 +62,7 @@ def main(arguments: list[str] | None = None) -> int:
     ):
         code = run(asked)
     if asked.lines:
-        print(table(seen.lines), file=sys.stderr)
+        print(table(seen), file=sys.stderr)
     print(summary(seen), file=sys.stderr)
     if asked.json:
         text = json.dumps(as_dict(seen), indent=2)
@@ -74,7 +76,7 @@ def main(arguments: list[str] | None = None) -> int:
     if step:
         told = step_through(stepping, asked)
         code = code or told
-    return 1 if seen.errors else code
+    return 1 if seen.errors and code != INTERRUPTED else code
 
 
 def step_through(stepping, asked) -> int:
@@ -137,11 +139,11 @@ def watched(asked, stepping=None):
 
     wanted, looks = {name: getattr(asked, name) for name in ON_REQUEST}, [stepping] if stepping else []
     if not runs_pytest(asked):
-        return watch(*looks, **wanted)
+        return watch(*looks, seconds=asked.seconds, **wanted)
     given = [f"--tilescope-{name.replace('_', '-')}" for name, wants in wanted.items() if wants]
     quiet = ["-W", "ignore:Module already imported so cannot be rewritten:pytest.PytestAssertRewriteWarning"]
     asked.args = ["-p", "tilescope.pytest_plugin", "--tilescope", *quiet, *given, *asked.args]
-    return collect(*looks, **wanted)
+    return collect(*looks, seconds=asked.seconds, **wanted)
 
 
 def runs_pytest(asked) -> bool:
@@ -223,14 +225,21 @@ def parser(step: bool = False) -> argparse.ArgumentParser:
     made.add_argument(
         "--json", metavar="FILE", help="also write the findings there, or to standard output with -"
     )
-    made.add_argument("--lines", action="store_true", help="print the bytes that each source line moves")
+    made.add_argument(
+        "--seconds",
+        metavar="S",
+        type=float,
+        help=f"of processor time that a launch may take, {SECONDS:g} if not said",
+    )
+    made.add_argument("--lines", action="store_true", help="print what each source line moves and computes")
     for name, what in ON_REQUEST.items():
         made.add_argument(f"--{name.replace('_', '-')}", action="store_true", help=what)
     early = "import a library before Triton is told of a GPU; for one that looks for it while it is imported"
     made.add_argument("--import", dest="first", metavar="NAME", action="append", default=[], help=early)
     made.add_argument("-m", dest="module", action="store_true", help="run a module, as python -m does")
     made.add_argument("target", metavar="script.py", help="a script, or with -m a module")
-    made.add_argument("args", nargs=argparse.REMAINDER, help="the script's own arguments")
+    args = made.add_argument("args", nargs=argparse.REMAINDER, help="the script's own arguments")
+    args.required = False  # or a missing script would be told as "script.py, args"
     return made
 
 
@@ -246,6 +255,10 @@ def run(asked) -> int:
             runpy.run_path(asked.target, run_name="__main__")
     except SystemExit as end:
         return code_of(end)
+    except KeyboardInterrupt as stop:
+        told = getattr(stop, "__notes__", [])  # where the kernel was that ran
+        print(f"\ntilescope: {told[0]}" if told else traceback.format_exc(), file=sys.stderr)
+        return INTERRUPTED
     except Exception as error:
         traceback.print_exc()
         if any(words in str(error) for words in WANTS_A_GPU):
@@ -287,6 +300,17 @@ def as_dict(seen) -> dict:
             }
             for row in seen.lines
         ],
+        "work": [asdict(row) for row in seen.work],
+        "bytes": {name: asdict(moved) for name, moved in seen.bytes.items()},
+        "kernels": {
+            name: {
+                "launches": kernel.launches,
+                "floor": kernel.floor,
+                "limit": kernel.limit,
+                "seconds": kernel.seconds,
+            }
+            for name, kernel in seen.kernels.items()
+        },
     }
 
 
@@ -305,12 +329,24 @@ def counted(count: int, one: str, many: str) -> str:
     return f"{count:,} {one if count == 1 else many}"
 
 
-def table(lines) -> str:
-    """Return a table of the bytes that each source line moves, with its kernel."""
+def table(seen) -> str:
+    """Return tables of what each source line moves and computes, of each tensor's bytes, and each kernel's least time."""
     rows = [f"{'line':>6} {'':6} {'requested':>14} {'fetched':>14} {'useful':>7} {'masked off':>11}  kernel"]
-    for row in lines:
+    for row in seen.lines:
         rows.append(
             f"{row.line:6} {row.kind:6} {row.requested:14,} {row.fetched:14,} {row.useful:7.0%} "
-            f"{row.masked_off:11.1%}  {row.kernel} ({Path(row.file).name})"
+            f"{row.masked_off:11.1%}  {row.kernel} ({Path(place_of(row.file, None)).name})"
         )
-    return "\n".join(rows)
+    rows += ["", f"{'line':>6} {'':6} {'operations':>14} {'FLOP of dots':>14} {'':19}  kernel"]
+    for row in seen.work:
+        rows.append(
+            f"{row.line:6} {'':6} {row.operations:14,} {row.flops:14,} {'':19}  {row.kernel} "
+            f"({Path(place_of(row.file, None)).name})"
+        )
+    rows += ["", f"{'':6} {'':6} {'requested':>14} {'distinct':>14} {'by wave':>19}  tensor"]
+    for name, moved in sorted(seen.bytes.items()):
+        for kind, counts in vars(moved).items():
+            if counts.requested:
+                bytes_of = f"{counts.requested:14,} {counts.unique:14,} {counts.wave:19,}"
+                rows.append(f"{'':6} {kind:6} {bytes_of}  {name}")
+    return "\n".join([*rows, "", *(floors.said(*pair) for pair in seen.kernels.items())])

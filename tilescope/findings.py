@@ -4,11 +4,13 @@ import re
 from dataclasses import asdict, dataclass, field
 
 from .machine.bounds import ids
+from .machine.tree import BadIR
+from .sources import place_of
 
 ERRORS = {
     "bounds": "an access outside its tensor",
     "race": "two programs meet at one element, and nothing orders them",
-    "deadlock": "programs wait for what no program will do",
+    "deadlock": "programs wait, and no other can end that",
     "failed": "the launch ended in another error, such as a device_assert",
     "overflow": "int32 arithmetic overflows on its way into an address (on request)",
     "not run": "the launch needs what is not supported, or more than it may use",
@@ -48,8 +50,11 @@ class Finding:
     other_line: int | None = None  # for a race, the line of the second program
     outputs: list[str] = field(default_factory=list)  # for a mask, the tensors that change
     times: int = 1
-    lane: list[int] = field(default_factory=list)  # for a birth, the index in the block
+    lane: list[int] = field(
+        default_factory=list
+    )  # of an access outside or of a birth, the index in the block
     operands: list[str] = field(default_factory=list)  # of a birth, in words
+    access: str = ""  # of an access outside, "load", "store" or "atomic"
 
     @property
     def severity(self) -> str:
@@ -57,14 +62,14 @@ class Finding:
 
     @property
     def place(self) -> str:
-        return f"{self.file}:{self.line}" if self.line else self.file
+        return place_of(self.file, self.line)
 
     def same_as(self, other: "Finding") -> bool:
         """Return whether both are one mistake, met in different launches or programs."""
         return self._key() == other._key()
 
     def _key(self) -> tuple:
-        key = (self.kind, self.kernel, self.file, self.line, self.other_line, self.tensor)
+        key = (self.kind, self.kernel, self.file, self.line, self.other_line, self.tensor, self.access)
         return key if self.line else (*key, self.message)
 
     def as_dict(self) -> dict:
@@ -94,13 +99,21 @@ def of_error(kernel: str, file: str, error: dict) -> Finding:
         error.get("tensor", ""),
         programs,
         error.get("element"),
+        lane=error.get("lane") or [],
+        access=error.get("access", ""),
     )
+
+
+def of_refusal(kernel: str, file: str, error: BadIR) -> Finding:
+    """Return the finding that a launch makes that can't even begin."""
+    said = str(error).removeprefix(f"line {error.line}: ")  # the finding names its line already
+    return Finding("not run", said, kernel, file, error.line or None)
 
 
 VERBS = {"read": "reads {}", "write": "writes {}", "atomic": "changes {} atomically"}
 
 
-def of_race(kernel: str, file: str, race: dict, other: tuple[list, int] | None, element: str) -> Finding:
+def of_race(call, race: dict, other: tuple[list, int] | None, element: str) -> Finding:
     """Return the finding for a race.
     `other` has the ids and the line of the second program, `element` its name."""
     late, _, early = race["how"].split()[:3]
@@ -109,31 +122,41 @@ def of_race(kernel: str, file: str, race: dict, other: tuple[list, int] | None, 
     if other is not None:
         program, line = other
         programs.append(program)
-        met = f"program {ids(program)} {VERBS[early].format('it')} at line {line}"
-    message = (
-        f"program {ids(race['program'])} {VERBS[late].format(element)}, {met}, and nothing orders the two"
-    )
+        met = f"program {ids(program, call.grid)} {VERBS[early].format('it')} at line {line}"
+    message = f"program {ids(race['program'], call.grid)} {VERBS[late].format(element)}, {met}, and nothing orders the two"
     return Finding(
-        "race", message, kernel, file, race["line"] or None, race["tensor"], programs, race["element"], line
+        "race",
+        message,
+        call.kernel,
+        call.file,
+        race["line"] or None,
+        race["tensor"],
+        programs,
+        race["element"],
+        line,
     )
 
 
-def of_atomics(kernel: str, file: str, race: dict, other: tuple[list, int] | None, element: str) -> Finding:
+def of_atomics(call, race: dict, other: tuple[list, int] | None, element: str) -> Finding:
     """The finding that atomic additions of floats to one element are."""
     programs, met = [race["program"]], "others"
     if other is not None:
         programs.append(other[0])
-        met = f"program {ids(other[0])}"
-    message = f"program {ids(race['program'])} and {met} add floats to {element} atomically, and their order decides the last bits"
+        met = f"program {ids(other[0], call.grid)}"
+    message = f"program {ids(race['program'], call.grid)} and {met} add floats to {element} atomically, and their order decides the last bits"
     line, tensor, at = race["line"] or None, race["tensor"], race["element"]
-    return Finding("atomics", message, kernel, file, line, tensor, programs, at, other[1] if other else None)
+    return Finding(
+        "atomics", message, call.kernel, call.file, line, tensor, programs, at, other[1] if other else None
+    )
 
 
-def of_mask(kernel: str, file: str, row: dict, tensor: str, programs: list) -> Finding:
+def of_mask(call, row: dict, tensor: str, programs: list) -> Finding:
     """The finding that a masked load of `tensor` without `other` is."""
     what = ", ".join(row["outputs"])
     reaches = f"reaches {what}" if what else "decides whether the launch fails"
     message = f"the load of {tensor} has a mask and no other=: the content of the masked lanes is undefined, and it {reaches}"
     if programs:
-        message += f" in program {ids(programs[0])}"
-    return Finding("mask", message, kernel, file, row["line"], tensor, programs, outputs=row["outputs"])
+        message += f" in program {ids(programs[0], call.grid)}"
+    return Finding(
+        "mask", message, call.kernel, call.file, row["line"], tensor, programs, outputs=row["outputs"]
+    )

@@ -16,12 +16,15 @@ from triton.runtime.jit import JITFunction
 from tilescope.arrays import for_triton
 from tilescope.asked import SEEING, asked
 from tilescope.call import Call, Tensors, memory_of
-from tilescope.checking import check
+from tilescope.checking import Again, check, of_races, of_report
+from tilescope.findings import Finding, of_refusal
 from tilescope.lowering import text_of
+from tilescope.machine.bounds import ids
 from tilescope.machine.read import read
-from tilescope.machine.storage import Storage
+from tilescope.machine.storage import Kept, Storage
 from tilescope.machine.tree import BadIR
 from tilescope.machine.verify import verify
+from tilescope.sources import place_of
 from tilescope.tuning import CONFIGS, tuned
 from tilescope.versions import hold_triton
 
@@ -29,11 +32,13 @@ CAPABILITY = 90  # of the GPU that kernels are lowered for
 
 
 class LaunchError(RuntimeError):
-    """The machine found a mistake in a launch. `report` has it in full."""
+    """The machine found mistakes in a launch. `findings` names them, and `report` has the run in full."""
 
-    def __init__(self, message: str, report):
-        super().__init__(message)
-        self.report = report
+    def __init__(self, findings: list[Finding], report):
+        first, more = findings[0], len(findings) - 1
+        said = f"{first.place}: {first.kind} in {first.kernel}: {first.message}"
+        super().__init__(said + f" (and {more} more)" * bool(more))
+        self.findings, self.report = findings, report
 
 
 @dataclass
@@ -93,15 +98,16 @@ def install() -> None:
 def launch(self, *args, grid, warmup, **kwargs):
     """Replace JITFunction.run."""
     kwargs["debug"] = bool(kwargs.get("debug", self.debug) or knobs.runtime.debug)
+    named = self.__name__, self.fn.__code__.co_filename
     args = [for_triton(value) for value in args]
     kwargs = {name: for_triton(value) for name, value in kwargs.items()}
     try:
         bound, made_of, module = compiled(self, args, kwargs)
     except BadIR as error:
         if not SEEING:
-            raise LaunchError(f"{self.__name__}: {error}", None) from None
+            raise LaunchError([of_refusal(*named, error)], None) from None
         for seen in SEEING:
-            seen.refused(self.__name__, self.fn.__code__.co_filename, error)
+            seen.refused(*named, error)
         return None
     if warmup:
         return None
@@ -111,13 +117,19 @@ def launch(self, *args, grid, warmup, **kwargs):
         (name, value, signature[name]) for name, value in bound.items() if signature[name] != "constexpr"
     ]
     grid, config = tuple((*grid, 1, 1)[:3]), "".join(CONFIGS[-1:])
-    call = Call(self.__name__, self.fn.__code__.co_filename, module, grid, given, config, made_of)
+    call = Call(*named, module, grid, given, config, made_of)
     if SEEING:
         take_all(call)
         return None
     tensors = call.tensors(remembers=bool(WATCHED))
+    again = Again(call, tensors, Kept(tensors.stored), {})
     report = call.run(tensors, counting="full" if WATCHED or METERS else "values")
-    complain(self.__name__, report)
+    tell_prints(call, report)
+    try:
+        if found := [*of_report(call, report), *of_races(again, report)]:
+            raise LaunchError(found, report)
+    finally:
+        again.leave()
     count_watched(tensors, report)
     for meter in METERS:
         meter(self.__name__, moved_by(report))
@@ -141,7 +153,10 @@ def take_all(call: Call) -> None:
     if 0 in call.grid:  # Triton launches nothing
         return
     looks = [look for seen in SEEING for look in seen.looks if look.wants(call, seen.launches)]
+    for seen in SEEING:
+        seen.launches += 1
     checked = check(call, bool(WATCHED), *map(asked, ("overflow", "atomics", "nan")), looks)
+    tell_prints(call, checked.report)
     if checked.report.launches:
         count_watched(checked.tensors, checked.report)
     for seen in SEEING:
@@ -189,13 +204,12 @@ def lowered(kernel: JITFunction, signature, constants, attributes, options):
     return LOWERED[key]
 
 
-def complain(kernel: str, report) -> None:
-    if report.error is not None:
-        raise LaunchError(f"{kernel}: {report.error['message']} (line {report.error['line']})", report)
-    if report.races:
-        race = report.races[0]
-        raise LaunchError(
-            f"{kernel}: {race['how']} at element {race['element']} (line {race['line']})", report
+def tell_prints(call: Call, report) -> None:
+    """Print what the kernel printed, program by program."""
+    for row in report.prints:
+        where = place_of(call.file, row["line"])
+        print(f"{where}: program {ids(row['program'], call.grid)}: {row['text']}")
+    if report.prints_left_out:
+        print(
+            f"{place_of(call.file, None)}: {call.kernel} printed {report.prints_left_out:,} more lines, left out here"
         )
-    if report.undecided:
-        raise LaunchError(f"{kernel}: {report.undecided}", report)

@@ -1,8 +1,11 @@
-"""Count what each line of a kernel moves."""
+"""Count what each line of a kernel moves and computes."""
 
 from dataclasses import dataclass, field
 from math import prod
 
+from .machine.frame import Frame
+from .machine.interpreter import Launch
+from .machine.program import Ready, Step
 from .machine.traffic import SECTOR_SHIFT, distinct, sectors
 
 
@@ -41,12 +44,54 @@ class Line:
         self.tensors |= other.tensors
 
 
+@dataclass
+class Work:
+    """What one source line computes, over all programs."""
+
+    file: str
+    kernel: str
+    line: int
+    operations: int = 0  # on elements, outside dots, those on addresses included
+    flops: int = 0  # of dots
+
+    def add(self, other: "Work") -> None:
+        self.operations += other.operations
+        self.flops += other.flops
+
+
+class Counting(Launch):
+    """A launch that counts how many programs go through each of its blocks."""
+
+    def __init__(self, blocks: dict[int, list], *given):
+        super().__init__(*given)
+        self.blocks = blocks  # by its id, a block and that count
+
+    def block(self, block: Ready, frame: Frame) -> Step:
+        self.blocks.setdefault(id(block), [block, 0])[1] += frame.size
+        return super().block(block, frame)
+
+
 class Lines:
     """Count one launch's accesses by line. Called for every access."""
 
     def __init__(self, kernel: str, file: str):
         self.kernel, self.file = kernel, file
         self.rows: dict[tuple[int, str], Line] = {}
+        self.blocks: dict[int, list] = {}
+
+    def launch(self, *given) -> Launch:
+        return Counting(self.blocks, *given)
+
+    def work(self) -> dict[int, Work]:
+        """Return what each line computes."""
+        found: dict[int, Work] = {}
+        for block, programs in self.blocks.values():
+            for step in block.steps:
+                row = found.setdefault(step.line, Work(self.file, self.kernel, step.line))
+                for kind, number in step.counts:
+                    name = "flops" if kind.startswith("dot ") else "operations"
+                    setattr(row, name, getattr(row, name) + number * programs)
+        return {line: row for line, row in found.items() if line and row.operations + row.flops}
 
     def __call__(self, frame, lanes, kind: str, line: int) -> None:
         row = self.rows.setdefault((line, kind), Line(self.file, self.kernel, line, kind))

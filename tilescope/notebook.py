@@ -14,6 +14,7 @@ from IPython.core.error import UsageError
 from IPython.display import display
 
 from . import command, page
+from .asked import ON_REQUEST
 from .recorder import Recording
 from .saved import load, save
 from .scenes import COLUMNS, NARROW, ROWS, WIDE, Look, matrix
@@ -141,10 +142,13 @@ class Words(argparse.ArgumentParser):
 
 def parser() -> argparse.ArgumentParser:
     made = Words("%%tilescope", add_help=False)
+    made.add_argument("-h", "--help", action="store_true", help="show this")
     made.add_argument("--program", type=command.program_ids)
     made.add_argument("--kernel", default="")
     made.add_argument("--launch", type=int)
-    made.add_argument("--nan", action="store_true")
+    for name, what in ON_REQUEST.items():
+        made.add_argument(f"--{name.replace('_', '-')}", action="store_true", help=what)
+    made.add_argument("--seconds", type=float, help="of processor time that a launch may take")
     made.add_argument("--lines", action="store_true")
     made.add_argument("--save")
     made.add_argument("--step", action="store_true")
@@ -160,11 +164,15 @@ def checked_cell(shell, line: str, cell: str) -> None:
     and the PTX.
     """
     asked = parser().parse_args(shlex.split(line))
+    if asked.help:
+        print(parser().format_help())
+        return
     stepping = Stepping(Wanted(asked.program, asked.kernel, asked.launch), texts=asked.texts)
-    with watch(stepping, nan=asked.nan) as seen:
+    wanted = {name: getattr(asked, name) for name in ("seconds", *ON_REQUEST)}
+    with watch(stepping, **wanted) as seen:
         shell.run_cell(cell)
     if asked.lines:
-        print(command.table(seen.lines))
+        print(command.table(seen))
     print(command.summary(seen))
     if asked.save:
         save(asked.save, command.as_dict(seen), seen.recording)

@@ -118,8 +118,10 @@ class Overflows:
         at = tuple(np.argwhere(bad)[0])
         a, b = (int(np.broadcast_to(value, bad.shape)[at]) for value in values)
         row = int(at[0]) if len(bad) == run.frame.size else 0
-        what = f"{a} {SIGNS[op.name]} {b} is kept as {int(np.broadcast_to(result, bad.shape)[at])}"
-        self.found[op.line] = {"program": run.frame.place(row), "what": what}
+        kept, program = int(np.broadcast_to(result, bad.shape)[at]), run.frame.place(row)
+        who = f"program {ids(program, run.grid)} overflows int32 on the way to an address"
+        what = f"{who}: {a} {SIGNS[op.name]} {b} is kept as {kept}"
+        self.found[op.line] = {"program": program, "message": what}
 
 
 def overflowed(op: Op, a: np.ndarray, b: np.ndarray, result: np.ndarray) -> np.ndarray:
@@ -133,7 +135,8 @@ def overflowed(op: Op, a: np.ndarray, b: np.ndarray, result: np.ndarray) -> np.n
 
 
 def overflows(module: Module, again) -> list[dict]:
-    """Return the overflows that reach an active lane's address: line, program, what.
+    """Return the overflows that reach an active lane's address: line, program, message, and with `reaches`
+    the accesses, by line and kind.
     `again(probe)` repeats the launch."""
     first = Overflows(module)
     again(first)
@@ -141,10 +144,9 @@ def overflows(module: Module, again) -> list[dict]:
     for line, row in first.found.items():
         other = Overflows(module, line)
         again(other)
-        if other.addresses != first.addresses:
-            program = row["program"]
-            text = f"program {ids(program)} overflows int32 on the way to an address: {row['what']}"
-            found.append(
-                {"kind": "Overflow", "stage": "kernel", "message": text, "line": line, "program": program}
-            )
+        before, after = first.addresses, other.addresses
+        changed = {place for place in before | after if before.get(place) != after.get(place)}
+        if changed:
+            row |= {"what": row["message"].partition(": ")[2], "reaches": changed}
+            found.append({"kind": "Overflow", "stage": "kernel", "line": line, **row})
     return found

@@ -47,7 +47,7 @@ def view(*kinds: str) -> str:
 
 
 def title(recording: Recording) -> str:
-    return f"{recording.kernel}, program {ids(recording.ids)}"
+    return f"{recording.kernel}, program {ids(recording.ids, recording.grid)}"
 
 
 def spec(recording: Recording, controls: list | None = None, start: dict | None = None) -> dict:
@@ -56,7 +56,7 @@ def spec(recording: Recording, controls: list | None = None, start: dict | None 
     return {
         "id": "tilescope.step",
         "title": f"{title(recording)} of a grid {x} × {y} × {z}",
-        "question": f"What does program {ids(recording.ids)} of {recording.kernel} do?",
+        "question": f"What does program {ids(recording.ids, recording.grid)} of {recording.kernel} do?",
         "controls": controls or [],
         "presets": [],
         "start": start or {},
@@ -72,9 +72,9 @@ def code(recording: Recording) -> list[dict]:
     """The kernel's source, and what it became, each line with the line of the source that it comes from."""
     file = Path(recording.file)
     label = "This cell" if file.parent.name.startswith("ipykernel") else file.name
-    numbers = [recording.first_line + at for at in range(len(recording.source))]
+    numbers, lines = zip(*recording.listing, strict=True) if recording.listing else ((), ())
     return [
-        {"label": label, "lines": recording.source, "of": numbers},
+        {"label": label, "lines": list(lines), "of": list(numbers)},
         *recording.texts,
     ]
 
@@ -143,7 +143,7 @@ def still(steps: Steps, uid: str = "tilescope") -> str:
     lines = "".join(
         f'<li data-line="{number}"{" aria-current=step" * (number == shown["line"])}>'
         f'<span class="tbt-number">{number}</span><code>{escape(line)}</code></li>'
-        for number, line in enumerate(recording.source, recording.first_line)
+        for number, line in recording.listing
     )
     head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in shown["table"]["header"])
     rows = "".join(

@@ -107,8 +107,17 @@ class Recording:
     values: list[Value] = field(default_factory=list)
     done: list[Done] = field(default_factory=list)
     findings: list[dict] = field(default_factory=list)
+    called: list[list] = field(
+        default_factory=list
+    )  # the first line and the lines of functions that it calls
     texts: list[dict] = field(default_factory=list)  # the same kernel in other texts: label, lines, of
     cut: str = ""  # why the rest is not recorded
+
+    @property
+    def listing(self) -> list[tuple[int, str]]:
+        """Return the lines of the kernel and of what it calls in its file, with their numbers."""
+        parts = sorted([(self.first_line, self.source), *map(tuple, self.called)])
+        return [row for first, lines in parts for row in enumerate(lines, first)]
 
     @property
     def ids(self) -> list[int]:

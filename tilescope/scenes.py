@@ -218,7 +218,7 @@ class Drawn:
     def told(self, lane: tuple) -> tuple[str, str, list[str]]:
         """Describe what one lane holds and where it goes:
         in words, as the term of its sector, and as a row of the table."""
-        shown, name = self.word(lane), f"lane {lane_name(lane)}"
+        shown, name = self.word(lane), f"lane {lane_name(lane)}" if lane else "the scalar"
         said, term, row = f"{name} = {shown}" if shown else name, "", [lane_name(lane), shown]
         if self.access is None:
             return said, term, row
@@ -350,7 +350,7 @@ class Drawn:
             line = finding["other_line"] if one == 0 else finding["line"]
             to, foot, half = self.hot_at[key], height + 34, min(self.look.width - x, 320) / 2
             for at, (program, where) in enumerate(((self.recording.ids, self.step.line), (other, line))):
-                name = f"program {ids(program)}" + f", line {where}" * bool(where)
+                name = f"program {ids(program, self.recording.grid)}" + f", line {where}" * bool(where)
                 left = x + half * at
                 self.marks.append(rect(f"racer{at}", left, foot, half - 8, 26, "idle", finding["message"]))
                 label = text(
@@ -410,9 +410,8 @@ class Drawn:
         return ", ".join([f"Line {self.step.line}", *turns])
 
     def source(self) -> str:
-        at = self.step.line - self.recording.first_line
-        lines = self.recording.source
-        return lines[at].strip() if 0 <= at < len(lines) else "a line of another function"
+        lines = dict(self.recording.listing)
+        return lines.get(self.step.line, "a line of another function").strip()
 
     def warnings(self) -> list[str]:
         said = [f["message"] for f in self.findings]
@@ -484,7 +483,7 @@ def lane_said(steps: Steps, at: int, lane: tuple[int, ...]) -> list[list[str]]:
 
 
 def lane_name(lane: tuple[int, ...]) -> str:
-    return str(lane[0]) if len(lane) == 1 else f"({', '.join(map(str, lane))})" if lane else "of a number"
+    return str(lane[0]) if len(lane) == 1 else f"({', '.join(map(str, lane))})" if lane else "scalar"
 
 
 def shape_name(value: Value) -> str:

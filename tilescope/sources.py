@@ -2,10 +2,26 @@
 
 import ast
 import linecache
+import os
 import re
+import sys
 from collections.abc import Iterator
 
 from .machine.tree import Block, Function, Op
+
+
+def place_of(file: str, line: int | None) -> str:
+    """Write a line of a file as a user knows it: a notebook's cell by its number, a file near here without its path."""
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    cell = shell.compile.format_code_name(file) if shell is not None else None
+    if cell is not None:
+        return " ".join(cell) + f", line {line}" * bool(line)
+    try:
+        near = os.path.relpath(file)
+    except (OSError, ValueError):  # no folder to be in, or another drive
+        near = ".."
+    name = file if near.startswith("..") else near
+    return f"{name}:{line}" if line else name
 
 
 def source_of(file: str, kernel: str, line: int) -> tuple[int, list[str]]:
@@ -24,6 +40,22 @@ def source_of(file: str, kernel: str, line: int) -> tuple[int, list[str]]:
         ):
             return node.lineno, [one.rstrip("\n") for one in lines[node.lineno - 1 : node.end_lineno]]
     return line, []
+
+
+def called_at(file: str, lines: set[int]) -> list[list]:
+    """Return the functions of a file that hold some lines, each as its first line and its lines."""
+    text = linecache.getlines(file)
+    try:
+        tree = ast.parse("".join(text))
+    except SyntaxError:
+        return []
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    inner = {
+        max(around, key=lambda node: node.lineno)
+        for line in lines
+        if (around := [node for node in functions if node.lineno <= line <= node.end_lineno])
+    }
+    return [[n.lineno, [one.rstrip("\n") for one in text[n.lineno - 1 : n.end_lineno]]] for n in inner]
 
 
 def variables(function: Function, source: list[str]) -> dict[str, str]:

@@ -3,12 +3,14 @@
 from dataclasses import dataclass
 from math import prod
 
+import numpy as np
+
 from .call import Call
 from .checking import Again, Checked
 from .launcher import CAPABILITY
 from .machine.dtypes import NAMES
-from .recorder import Place, Recorder, Recording
-from .sources import source_of, variables
+from .recorder import Place, Recorder, Recording, Value
+from .sources import called_at, operations, source_of, variables
 from .texts import texts_of
 
 
@@ -64,16 +66,31 @@ class Stepping:
         return self.wanted.number(call.grid)
 
 
+def constants_of(call: Call) -> list[Value]:
+    """Return the numbers that Triton compiled into a kernel, constants and arguments that are 1."""
+    kernel, _, constants, *_ = call.lowered
+    numbers = {
+        kernel.arg_names[at]: value
+        for (at, *deep), value in constants.items()
+        if not deep and isinstance(value, int | float)
+    }
+    return [Value(name, "constant", (), np.asarray(value), None) for name, value in numbers.items()]
+
+
 def record(checked: Checked, again: Again, program: int, texts: bool = False) -> Recording:
     """Runs a checked launch once more, and keeps what one program does."""
     call, kernel = again.call, again.call.module.kernel
     first, source = source_of(call.file, call.kernel, kernel.line)
     recording = Recording(call.kernel, call.file, first, source, call.grid, program)
+    lines = {op.line for function in call.module.functions.values() for op in operations(function.blocks)}
+    recording.called = called_at(call.file, lines - set(range(first, first + len(source))))
+    recording.values = constants_of(call)
     recording.findings = [finding.as_dict() for finding in checked.findings]
     recording.texts = texts_of(call.lowered, call.file, CAPABILITY) if texts else []
     recording.places = [
         Place(t.name, NAMES[t.elements.dtype], t.base, t.itemsize, t.extent, tuple(t.shape), tuple(t.strides))
         for t in again.tensors.stored
     ]
-    again(launch=Recorder(recording, variables(kernel, source)).launch)
+    words = variables(kernel, [line for _, line in recording.listing])
+    again(launch=Recorder(recording, words).launch)
     return recording

@@ -7,12 +7,13 @@ from pathlib import Path
 from . import scenes
 from .page import page, title
 from .recorder import Recording
-from .scenes import opening, scene
+from .scenes import Drawn, Look, lane_name, opening, scene
 from .steps import Steps
 
 KEYS = """n or Enter: the next step        b: the step before       o: out of this loop
 a number: the next step of that line   f: the first step        e: the last step
 l 3,5: one lane, and the lines its value came from   v: the variables   h: this help   q: the end"""
+SHOWN = 8  # lanes
 AROUND = 3  # lines of the source above and below the one at work
 
 
@@ -66,18 +67,23 @@ def answered(steps: Steps, at: int, key: str) -> tuple[int, str]:
 def said(steps: Steps, at: int) -> str:
     """Return one step as text: its lines, its figures and its lanes in view."""
     step, recording = steps[at], steps.recording
-    shown = scene(steps, at)
+    drawn = Drawn(steps, step, Look())
+    shown = drawn.scene()
     lines = [f"{title(recording)}: step {at + 1} of {len(steps)}, {shown['caption'].partition(':')[0]}", ""]
-    for number, text in enumerate(recording.source, recording.first_line):
+    for number, text in recording.listing:
         if abs(number - step.line) <= AROUND:
             lines.append(f"{'>' if number == step.line else ' '} {number:4}  {text}")
     lines += ["", shown["summary"].partition(": ")[2]]
     lines += [f"  {text} {label}" for label, text, _ in shown["figures"]]
-    table = [shown["table"]["header"], *shown["table"]["rows"][:8]]
+    rows, hot = shown["table"]["rows"], {lane_name(lane) for lane in drawn.marked}
+    first = next((at for at, row in enumerate(rows) if row[0] in hot), 0)  # what a finding names is in view
+    table = [shown["table"]["header"], *rows[first : first + SHOWN]]
     wide = [max(len(row[i]) for row in table) for i in range(len(table[0]))]
-    lines += ["  " + "  ".join(cell.rjust(w) for cell, w in zip(row, wide, strict=True)) for row in table]
-    if len(shown["table"]["rows"]) > 8:
-        lines.append(f"  and {len(shown['table']['rows']) - 8} more lanes in view")
+    for row in table:
+        mark = "> " if row[0] in hot else "  "
+        lines.append(mark + "  ".join(cell.rjust(w) for cell, w in zip(row, wide, strict=True)))
+    if len(rows) >= len(table):
+        lines.append(f"  and {len(rows) + 1 - len(table)} more lanes in view")
     return "\n".join([*lines, *filter(None, [shown["warning"]])])
 
 
@@ -92,8 +98,9 @@ def lane_said(steps: Steps, at: int, typed: str) -> str:
         lane = tuple(int(part) for part in typed.replace("(", "").replace(")", "").split(",") if part.strip())
     except ValueError:
         return f"a lane must be numbers such as 3,5, got {typed!r}"
+    lane = lane if shape else ()
     if len(lane) != len(shape) or not all(0 <= i < side for i, side in zip(lane, shape, strict=True)):
-        return f"a lane must be inside {' × '.join(map(str, shape)) or 'a number'}, got {typed!r}"
+        return f"a lane must be inside {' × '.join(map(str, shape)) or 'a scalar'}, got {typed!r}"
     (_, head), *rest = scenes.lane_said(steps, at, lane)
     return "\n".join(
         [head, *(f"  {f'line {line}' if line else 'argument':>9}  {words}" for line, words in rest)]

@@ -25,6 +25,8 @@ def hindrance() -> str:
     """Return why no kernel can be checked in this environment, or an empty text."""
     try:
         hold_triton()
+    except ValueError as error:  # of TILESCOPE_FRONT_END
+        return str(error)
     except ImportError as error:
         way = "where pip has no wheel of it, run python -m tilescope.python_of_triton"
         return f"tilescope needs Triton in this environment ({error}); {way}"

@@ -6,11 +6,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from . import launcher
-from .asked import SEEING
+from .asked import ON_REQUEST, SEEING
 from .call import Call
 from .checking import Checked
-from .findings import Finding
-from .lines import Line
+from .findings import Finding, of_refusal
+from .floors import Kernel
+from .lines import Line, Work
 from .machine.tree import BadIR
 
 
@@ -20,11 +21,13 @@ class Moved:
 
     requested: int = 0
     fetched: int = 0  # of whole 32-byte sectors
+    wave: int = 0  # each byte once in every 16 programs
     unique: int = 0  # each byte once per launch
 
     def add(self, counts: dict) -> None:
         self.requested += counts["requested"]
         self.fetched += counts["sectors"]
+        self.wave += counts["wave"]
         self.unique += counts["unique"]
 
 
@@ -47,17 +50,26 @@ class Seen:
         overflow: bool = False,
         nan: bool = False,
         atomics: bool = False,
+        seconds: float | None = None,
     ):
         self.all_configs, self.overflow, self.nan, self.atomics = all_configs, overflow, nan, atomics
+        self.seconds = seconds  # of processor time that a launch may take
         self.looks = looks  # more looks at each launch, each with `wants` and `look`
         self.launches, self.findings = 0, []
         self.bytes: dict[str, Bytes] = defaultdict(Bytes)  # by the parameter's name
+        self.kernels: dict[str, Kernel] = defaultdict(Kernel)  # by name
         self._lines: dict[tuple, Line] = {}
+        self._work: dict[tuple, Work] = {}
 
     @property
     def lines(self) -> list[Line]:
         """One row for each line and kind of access, in the order of the source."""
         return [self._lines[key] for key in sorted(self._lines)]
+
+    @property
+    def work(self) -> list[Work]:
+        """One row for each line that computes, in the order of the source."""
+        return [self._work[key] for key in sorted(self._work)]
 
     @property
     def recording(self):
@@ -69,12 +81,15 @@ class Seen:
         return [finding for finding in self.findings if finding.severity == "error"]
 
     def take(self, call: Call, checked: Checked) -> None:
-        self.launches += 1
         self.note(checked.findings)
         for (number, kind), row in checked.lines.rows.items():
             key = (row.file, number, kind, row.kernel)
             self._lines.setdefault(key, Line(*key[:1], row.kernel, number, kind)).add(row)
+        for number, row in checked.lines.work().items():
+            key = (row.file, number, row.kernel)
+            self._work.setdefault(key, Work(row.file, row.kernel, number)).add(row)
         for launch in checked.report.launches:
+            self.kernels[call.kernel].add(launch)
             for tensor, kinds in launch.tensors.items():
                 for kind, counts in kinds.items():
                     getattr(self.bytes[tensor], kind).add(counts)
@@ -82,7 +97,7 @@ class Seen:
     def refused(self, kernel: str, file: str, error: BadIR) -> None:
         """Notes a launch that could not even begin."""
         self.launches += 1
-        self.note([Finding("not run", str(error), kernel, file, error.line or None)])
+        self.note([of_refusal(kernel, file, error)])
 
     def note(self, findings: list[Finding]) -> None:
         """Keep each mistake once. A later launch that repeats it adds to its `times`."""
@@ -98,12 +113,17 @@ class Seen:
 
 
 @contextmanager
-def watch(*looks, program: int | tuple[int, ...] | None = None, **asked: bool) -> Iterator[Seen]:
+def watch(*looks, program: int | tuple[int, ...] | None = None, **asked) -> Iterator[Seen]:
     """Checks every launch inside, and collects findings instead of raising them. Installs the launcher for good.
 
-    Some checks are made only on request: all_configs, overflow, nan, atomics. With `program`, that program's
+    Some checks are made only on request: all_configs, overflow, nan, atomics. A launch may take `seconds` of
+    processor time. With `program`, that program's
     steps are kept as `seen.recording`. `looks` are further checks of this kind.
     """
+    if unknown := asked.keys() - {*ON_REQUEST, "seconds"}:
+        raise TypeError(
+            f"watch takes program, seconds, {', '.join(ON_REQUEST)}, got {', '.join(sorted(unknown))}"
+        )
     launcher.install()
     if program is not None:
         from .stepping import Stepping, Wanted
@@ -114,7 +134,7 @@ def watch(*looks, program: int | tuple[int, ...] | None = None, **asked: bool) -
 
 
 @contextmanager
-def collect(*looks, **asked: bool) -> Iterator[Seen]:
+def collect(*looks, **asked) -> Iterator[Seen]:
     """Collects the findings of launches that another watch checks."""
     seen = Seen(*looks, **asked)
     SEEING.append(seen)

@@ -16,10 +16,19 @@ from kernels.expert_load_balance.cost_placement import (
     slots_used,
 )
 from kernels.expert_load_balance.cost_search import optimum, searched
-from kernels.expert_load_balance.cost_sends import WAYS, Send, break_even_pairs, places_hit, sends
+from kernels.expert_load_balance.cost_sends import (
+    WAYS,
+    Copied,
+    Send,
+    break_even_pairs,
+    copied,
+    places_hit,
+    sends,
+)
 from kernels.routing import assignments, capacity_limit, drops, expert_loads, hot_loads, imbalance
 
 __all__ = [
+    "Copied",
     "DeviceWork",
     "EpStep",
     "Placement",
@@ -33,6 +42,7 @@ __all__ = [
     "break_even_pairs",
     "capacity_limit",
     "contiguous",
+    "copied",
     "device_loads",
     "device_work",
     "drops",

@@ -59,6 +59,37 @@ def places_hit(places: int, top_k: int) -> float:
     return places * (1 - (1 - 1 / places) ** top_k)
 
 
+@dataclass(frozen=True)
+class Copied:
+    """Hold the seconds of a hot expert's surplus pairs on its own rank, and with copies of its weights."""
+
+    kept_s: float
+    sent_s: float  # all copies, over the link of the rank that has the weights
+    share_s: float  # the pairs of one rank after the copies
+
+    @property
+    def copied_s(self) -> float:
+        return self.sent_s + self.share_s
+
+
+def copied(
+    pairs: float,
+    rate_flop_s: float,
+    link_byte_s: float,
+    hidden: int,
+    intermediate: int,
+    weight_bytes: float = 2.0,
+    helpers: int = 1,
+) -> Copied:
+    """Return the times with and without copies of an expert on `helpers` more ranks, made for one step."""
+    require.positive(rate_flop_s=rate_flop_s, link_byte_s=link_byte_s, weight_bytes=weight_bytes)
+    require.not_negative(pairs=pairs)
+    require.count(hidden=hidden, intermediate=intermediate, helpers=helpers)
+    weights = 3 * hidden * intermediate
+    kept = pairs * 2 * weights / rate_flop_s
+    return Copied(kept, helpers * weights * weight_bytes / link_byte_s, kept / (helpers + 1))
+
+
 def break_even_pairs(
     rate_flop_s: float, link_byte_s: float, weight_bytes: float = 2.0, helpers: int = 1
 ) -> float:

@@ -41,9 +41,12 @@ def beyond(tensor: Storage, element: int, steps: set[int]) -> tuple[int, int] | 
 
 
 def place_of(tensor: Storage, axis: int, index: int, of: str = "") -> str:
-    words = POSITIONS.get(len(tensor.shape), ())
-    word = f"{words[axis]} " if axis < len(words) else ""
-    return f"{word}{tensor.axes[axis]} = {index} of {of or tensor.name}, which has {tensor.shape[axis]}"
+    words, letter = POSITIONS.get(len(tensor.shape), ()), tensor.axes[axis]
+    word = words[axis] if axis < len(words) else ""
+    if tensor.named:
+        word = f"{word} {letter} =".strip()
+    where = f"{word} {index}" if word else f"index {index} along axis {letter}"
+    return f"{where} of {of or tensor.name}, which has {tensor.shape[axis]}"
 
 
 def steps_of(tensor: Storage, pointer: np.ndarray) -> dict[int, int]:
@@ -79,28 +82,30 @@ def otherwise(tensor: Storage, element: int, axis: int, index: int, corner: dict
     ):
         return ""
     rest = (element - (index - 1) * tensor.strides[axis]) // tensor.strides[finer[0]]
-    last = POSITIONS.get(len(tensor.shape), tensor.axes)[axis]
+    axes = tensor.axes if tensor.named else ["index along axis " + digit for digit in tensor.axes]
+    last = POSITIONS.get(len(tensor.shape), axes)[axis]
     return f"; by the same address {place_of(tensor, finer[0], rest, of=f'its last {last}')}"
 
 
-def outside(kind: str, tensor: Storage, address: np.ndarray, bad: np.ndarray, row_of, where, tile, line: int):
+def outside(kind: str, tensor: Storage, address: np.ndarray, bad: np.ndarray, row_of, frame, tile, line: int):
     """Return the error of an access whose lanes `bad` are outside the tensor. `row_of` maps a lane to its
-    program, `where(row)` gives its ids and `tile(row)` all its pointers. A tile wholly outside got there
+    program of the `frame`, and `tile(row)` gives all its pointers. A tile wholly outside got there
     along the widest axis.
     """
     lane = int(np.flatnonzero(bad)[0])
     row = int(row_of[lane])
-    program, steps, corner = where(row), {}, {}
+    program, steps, corner = frame.place(row), {}, {}
     element = (int(address[lane]) - tensor.base) // tensor.itemsize
-    along = None
+    along, pointer = None, tile(row)
+    mine = np.argwhere(pointer == address[lane])
     if not bad[row_of == row].all():
-        pointer = tile(row)
         steps = steps_of(tensor, pointer)
         begins = (int(pointer.reshape(-1)[0]) - tensor.base) // tensor.itemsize
-        corner, mine = decoded(tensor, begins), np.argwhere(pointer == address[lane])
+        corner = decoded(tensor, begins)
         if len(mine) == 1 and 0 <= begins < tensor.extent:
             along = by_place_in_tile(tensor, corner, tuple(mine[0]), steps)
     facts = {"tensor": tensor.name, "program": program, "element": element, "extent": tensor.extent}
+    facts |= {"access": kind, "lane": mine[0].tolist() if len(mine) else []}
     if along is None and tensor.extent:
         along = beyond(tensor, element, set(steps.values()))
     if along is not None:
@@ -114,16 +119,18 @@ def outside(kind: str, tensor: Storage, address: np.ndarray, bad: np.ndarray, ro
         what = f"element {element}, a gap: its elements lie {spread} apart"
     else:
         what = f"element {element}, and its elements are 0 to {tensor.extent - 1}"
-    message = f"{kind} outside {tensor.name}: program {ids(program)} reached {what}"
+    message = f"{kind} outside {tensor.name}: program {ids(program, frame.grid)} reached {what}"
     return KernelError("OutOfBounds", message, line, **facts)
 
 
-def ids(program: list) -> str:
-    """A program by its ids, as far as any but the first says something."""
-    most = max((axis for axis, number in enumerate(program) if number), default=0)
-    return f"{program[0]}" if most == 0 else f"({', '.join(map(str, program[: most + 1]))})"
+def ids(program: list, grid: tuple) -> str:
+    """Write a program as its kernel knows it, a number, or one number for each axis of its grid."""
+    used = max((axis + 1 for axis, side in enumerate(grid) if side > 1), default=1)
+    return f"{program[0]}" if used == 1 else f"({', '.join(map(str, program[:used]))})"
 
 
-def nowhere(kind: str, program: list, line: int) -> KernelError:
-    message = f"{kind} outside every tensor: program {ids(program)} followed a pointer that leads to none"
-    return KernelError("OutOfBounds", message, line, program=program)
+def nowhere(kind: str, program: list, grid: tuple, line: int) -> KernelError:
+    message = (
+        f"{kind} outside every tensor: program {ids(program, grid)} followed a pointer that leads to none"
+    )
+    return KernelError("OutOfBounds", message, line, program=program, access=kind)

@@ -3,6 +3,7 @@ When programs take different ways, each way runs with its own rows only."""
 
 import numpy as np
 
+from .bounds import ids
 from .errors import KernelError, OverLimit
 from .frame import Frame
 from .hints import hold_carried
@@ -52,7 +53,11 @@ def for_loop(run, step: Step, frame: Frame) -> list[np.ndarray]:
     kind = low.dtype
     low, high, stride = (np.asarray(x, np.int64) for x in (low, high, stride))
     if (stride <= 0).any():
-        raise KernelError("LoopStep", f"a loop's step must be positive, got {int(stride.min())}", step.line)
+        program = frame.first(stride <= 0)
+        text = (
+            f"a loop's step must be positive, got {int(stride.min())} in program {ids(program, frame.grid)}"
+        )
+        raise KernelError("LoopStep", text, step.line, program=program)
     trips = np.maximum(0, -(-(high - low) // stride))
     if (trips == trips[0]).all():
         for i in range(int(trips[0])):

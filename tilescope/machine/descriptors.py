@@ -8,7 +8,9 @@ from math import prod
 import numpy as np
 
 from .atomics import ADD, AND, MAX, MIN, OR, XOR, combined, finish
+from .bounds import ids
 from .errors import KernelError, hold
+from .frame import Frame
 from .meanings import bound
 from .memory import access_shape, place
 from .narrow import converted
@@ -29,30 +31,31 @@ def make_descriptor(op: Op):
 
     def perform(run, base, *numbers):
         sides, strides = numbers[:axes], numbers[axes:]
-        hold_alignment(op, base, strides, size)
+        hold_alignment(run.frame, op, base, strides, size)
         row = [base, *sides, *strides, np.array([padding])]
         return np.stack(np.broadcast_arrays(*(x.astype(np.int64) for x in row)), -1)
 
     return perform
 
 
-def hold_alignment(op: Op, base, strides, size: int) -> None:
+def hold_alignment(frame: Frame, op: Op, base, strides, size: int) -> None:
     """Check the alignment that a GPU's tensor memory accelerator requires."""
-    if (base % ALIGNED_BYTES).any():
-        hold(
-            KernelError(
-                "Descriptor", f"a descriptor's base must be a multiple of {ALIGNED_BYTES} bytes", op.line
-            )
-        )
-    if (strides[-1] != 1).any():
-        got = int(strides[-1].max())
-        hold(KernelError("Descriptor", f"a descriptor's last stride must be 1, got {got}", op.line))
+
+    def mistake(text: str, bad: np.ndarray) -> None:
+        program = frame.first(bad)
+        text += f", in program {ids(program, frame.grid)}"
+        hold(KernelError("Descriptor", text, op.line, program=program))
+
+    if (bad := base % ALIGNED_BYTES != 0).any():
+        mistake(f"a descriptor's base must be a multiple of {ALIGNED_BYTES} bytes", bad)
+    if (bad := strides[-1] != 1).any():
+        mistake(f"a descriptor's last stride must be 1, got {int(strides[-1].max())}", bad)
     for axis, stride in enumerate(strides[:-1]):
         bad = stride * size % ALIGNED_BYTES != 0
         if bad.any():
             got = int(stride[bad][0])
             message = f"a descriptor's strides must be multiples of {ALIGNED_BYTES} bytes, got {got} elements of {size} bytes for axis {axis}"
-            hold(KernelError("Descriptor", message, op.line))
+            mistake(message, bad)
 
 
 class Tile:

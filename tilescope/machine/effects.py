@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from .bounds import ids
 from .errors import KernelError, hold
 from .meanings import bound
 from .numbers_of import flag, integer
@@ -36,9 +37,12 @@ def device_print(op: Op):
     return perform
 
 
-def first_false(run, condition: np.ndarray) -> list[int]:
-    rows = np.flatnonzero(~condition.reshape(len(condition), -1).all(1))
-    return run.frame.place(int(rows[0]))
+def first_false(run, condition: np.ndarray) -> tuple[list[int], str]:
+    """Return the first program where a condition does not hold, and its name with the lane."""
+    row, *lane = (int(at) for at in np.argwhere(~condition)[0])
+    program = run.frame.place(row)
+    where = f"lane {lane[0] if len(lane) == 1 else tuple(lane)} of " if lane else ""
+    return program, f"{where}program {ids(program, run.grid)}"
 
 
 @bound("tt.assert")
@@ -48,8 +52,8 @@ def device_assert(op: Op):
     def perform(run, condition, mask=None):
         held = condition.astype(bool) if mask is None else condition.astype(bool) | ~mask
         if not held.all():
-            program = first_false(run, held)
-            text = f"an assertion does not hold: {message[:200]}"
+            program, where = first_false(run, np.broadcast_to(held, (len(held), *op.operand_types[0].shape)))
+            text = f"an assertion does not hold in {where}: {message[:200]}"
             hold(KernelError("Assertion", text, op.line, program=program))
         return ()
 
@@ -60,8 +64,8 @@ def device_assert(op: Op):
 def assume(op: Op):
     def perform(run, condition):
         if not condition.all():
-            program = first_false(run, condition)
-            text = "tl.assume promises the compiler what is not so"
+            program, where = first_false(run, condition)
+            text = f"tl.assume promises the compiler what is not so in {where}"
             hold(KernelError("FalseAssume", text, op.line, program=program))
         return ()
 

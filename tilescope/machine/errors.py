@@ -22,14 +22,14 @@ class KernelError(Exception):
 
 
 class Mistakes:
-    """Mistakes that a run survived: the first of each kind at one line and tensor."""
+    """Mistakes that a run survived: the first of each kind at one line, tensor and kind of access."""
 
     def __init__(self):
         self.kept: dict[tuple, dict] = {}
         self.told_again: set[tuple] = set()  # by a pass whose account comes second
 
     def add(self, error: KernelError) -> None:
-        key = (error.kind, error.line, error.facts.get("tensor", ""))
+        key = (error.kind, error.line, error.facts.get("tensor", ""), error.facts.get("access", ""))
         if key not in self.kept or key in self.told_again:
             self.kept[key] = error.report()
             self.told_again.discard(key)

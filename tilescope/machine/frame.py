@@ -35,6 +35,10 @@ class Frame:
         """The program ids of one row."""
         return [int(self.program(axis)[row]) for axis in range(3)]
 
+    def first(self, bad: np.ndarray) -> list[int]:
+        """The program ids of the first row that has something bad."""
+        return self.place(int(np.argwhere(bad)[0][0]) if len(bad) == self.size else 0)
+
     def part(self, rows) -> "Frame":
         return Frame(self.programs[rows], self.grid, self, rows)
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from .bounds import ids
 from .errors import KernelError, hold
 from .frame import Frame
 from .tree import NUMPY, BadIR, Op, Type
@@ -72,6 +73,7 @@ def compare(frame: Frame, hints: dict, value: np.ndarray, type: Type, line: int)
                 first = np.argwhere(bad)[0]
                 program = frame.place(int(first[0]) if len(bad) == frame.size else 0)
                 text = sentence(name, number, int(lines[tuple(first)]), bool(type.element))
+                text += f", in program {ids(program, frame.grid)}"
                 hold(KernelError("FalseHint", text, line, program=program, word=WORDS[name]))
 
 

@@ -3,8 +3,9 @@ A scalar division by zero is reported."""
 
 import numpy as np
 
+from .bounds import ids
 from .errors import KernelError, hold
-from .meanings import pure
+from .meanings import bound, pure
 from .numbers_of import integer
 from .tree import Op
 from .values import unsigned
@@ -83,6 +84,21 @@ def division(op: Op):
         if of_unsigned:
             return np.asarray(compute(unsigned(a), unsigned(b))).view(a.dtype)
         return compute(a, b)
+
+    return run
+
+
+@bound(*DIVISIONS)
+def division_of_programs(op: Op):
+    """Divide outside a reduction, where the program that divides by zero is known."""
+    perform, type = division(op), op.result_types[0]
+
+    def run(run, a, b):
+        if not type.shape and type.scalar != "i1" and (bad := b == 0).any():
+            program = run.frame.first(bad)
+            text = f"an integer is divided by zero in program {ids(program, run.grid)}"
+            hold(KernelError("DivisionByZero", text, op.line, program=program))
+        return perform(a, b)
 
     return run
 

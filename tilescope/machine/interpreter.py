@@ -94,6 +94,10 @@ class Launch:
                     values.update(zip(step.results, found, strict=True))
                 for name in step.frees:
                     values.pop(name, None)
+        except KeyboardInterrupt as stop:
+            if not getattr(stop, "__notes__", []):  # of an inner block, which knows more
+                stop.add_note(f"{self.doing(step)} at line {step.line}")
+            raise
         finally:
             self.frame = outer
         return block.end

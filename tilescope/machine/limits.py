@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from .errors import OverLimit
 
 LOOK_EVERY = 64  # operations between looks at the clock
+LONG = 5.0  # seconds after which a run is long, and again when that time has doubled
 
 
 @dataclass(frozen=True)
@@ -15,6 +16,7 @@ class Limits:
     operations: int = 1 << 42  # elements worked on, FLOP of dots included
     bytes: int = 1 << 30  # of one program's values at a time
     prints: int = 200  # lines kept
+    tell: Callable[[int, float], None] | None = None  # gets the line and the seconds of a run that is long
 
 
 class Budget:
@@ -23,6 +25,7 @@ class Budget:
     def __init__(self, limits: Limits):
         self.limits, self.until = limits, time.process_time() + limits.seconds
         self.spent, self.ticks = 0, 0
+        self.began, self.long = time.monotonic(), LONG
 
     def look(self, line: int, doing: Callable[[], str]) -> None:
         """`doing` says what runs, where it is too much."""
@@ -32,6 +35,9 @@ class Budget:
         if time.process_time() > self.until:
             message = f"the launches need more than {self.limits.seconds:g} s of processor time"
             raise OverLimit("seconds", f"{message}: {doing()}", line)
+        if self.limits.tell is not None and (passed := time.monotonic() - self.began) > self.long:
+            self.long = 2 * passed
+            self.limits.tell(line, passed)
 
     def hold_bytes(self, needed: int, line: int) -> None:
         if needed > self.limits.bytes:

@@ -186,15 +186,17 @@ OPERATIONS = {row.name: row for row in (*ARITHMETIC, *TENSORS, *MEMORY, *CONTROL
 FUNCTION = {"noinline": Truth()}
 ARGUMENT = {name: Whole(range(1, 1 << 31), optional=True) for name in HINTS}
 
-# what a learner may well have written, and what it is called there
+# what a learner may well have written, what it is called there, and what to write instead
+BLOCK_POINTER = "a block pointer that was not turned into pointers", "add offsets to pointers"
 REFUSED = {
-    "tt.elementwise_inline_asm": "inline assembly",
-    "tt.dot_scaled": "tl.dot_scaled",
-    "tt.make_tensor_ptr": "a block pointer that was not turned into pointers",
-    "tt.advance": "a block pointer that was not turned into pointers",
+    "tt.elementwise_inline_asm": ("inline assembly", "write it with tl operations"),
+    "tt.dot_scaled": ("tl.dot_scaled", "multiply the blocks by their scales and use tl.dot"),
+    "tt.make_tensor_ptr": BLOCK_POINTER,
+    "tt.advance": BLOCK_POINTER,
 }
 
 
 def refusal(name: str) -> str:
-    what = f"{REFUSED[name]} ({name})" if name in REFUSED else name[:60]
-    return f"{what} is not one of the operations that a kernel may use here; write it with tl operations"
+    what, instead = REFUSED.get(name, (name[:60], "write it with tl operations"))
+    called = f"{what} ({name})" if name in REFUSED else what
+    return f"{called} is not one of the operations that a kernel may use here; {instead}"

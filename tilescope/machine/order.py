@@ -130,9 +130,7 @@ class Order:
     def twice(self, run, tensor, element: int, me: int, line: int) -> None:
         """Forbid that lanes of one program store different values to one element together."""
         program = self.ids(run, me)
-        message = (
-            f"one store of program {ids(program)} writes different values to {element_of(tensor, element)}"
-        )
+        message = f"one store of program {ids(program, run.grid)} writes different values to {element_of(tensor, element)}"
         facts = {"tensor": tensor.name, "program": program, "element": element}
         hold(KernelError("StoredTwice", f"{message}, and nothing says which of them stays", line, **facts))
 

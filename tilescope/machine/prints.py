@@ -18,18 +18,39 @@ class Print:
 
 
 class Prints:
+    """Lines up to a limit. Beyond it a program's line takes the place of the last line of a later program."""
+
     def __init__(self, most: int):
-        self.most, self.kept, self.left_out = most, [], 0
+        self.most, self.left_out = most, 0
+        self.numbered: list[tuple[int, int, Print]] = []  # (launch, program's number, line)
+
+    @property
+    def kept(self) -> list[Print]:
+        """Return the lines program by program."""
+        return [line for *_, line in sorted(self.numbered, key=lambda row: row[:2])]
 
     def add(
         self, launch: int, frame, line: int, prefix: str, values: list[np.ndarray], hexadecimal: bool
     ) -> None:
-        room = self.most - len(self.kept)
-        self.left_out += max(0, frame.size - room)
-        for row in range(min(room, frame.size)):
+        order = np.argsort(frame.programs, kind="stable") if self.most else ()
+        self.left_out += frame.size - len(order)
+        for done, row in enumerate(order):
+            number = int(frame.programs[row])
+            if len(self.numbered) == self.most and not self.gives_way(launch, number):
+                self.left_out += frame.size - done
+                return
             words = [self.text(v[row if len(v) > 1 else 0], hexadecimal) for v in values]
             text = " ".join([prefix.strip(), *words]).strip()[:MOST_CHARACTERS]
-            self.kept.append(Print(launch, frame.place(row), line, text))
+            self.numbered.append((launch, number, Print(launch, frame.place(row), line, text)))
+
+    def gives_way(self, launch: int, number: int) -> bool:
+        """Drop the last line of the latest program, if that comes after this one."""
+        last = max(range(self.most), key=lambda at: (self.numbered[at][:2], at))
+        if self.numbered[last][:2] <= (launch, number):
+            return False
+        del self.numbered[last]
+        self.left_out += 1
+        return True
 
     @staticmethod
     def text(value: np.ndarray, hexadecimal: bool) -> str:

@@ -108,10 +108,10 @@ def step_of(op: Op, stored: set[str], fixed: set[str]) -> Step:
         ]
         if promised := hints.carried_of(op):
             inner[-1][0].promised = promised
-    elif op.name in PURE:
-        perform = PURE[op.name](op)
     elif op.name in BOUND:
         perform, bound = BOUND[op.name](op), True
+    elif op.name in PURE:
+        perform = PURE[op.name](op)
     else:
         raise BadIR(f"the operation {op.name[:60]} is not one of those that a kernel may use here", op.line)
     if perform is not None and op.result_types and any(name in op.attributes for name in hints.WORDS):

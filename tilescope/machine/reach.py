@@ -79,7 +79,8 @@ def reach(run, access: Access, pointer: np.ndarray, mask: np.ndarray | None) -> 
         return one_by_one(run, access, pointer, mask, shape)
     number = ((low + HALF) >> SPAN) - 1
     if not 0 <= number < len(run.memory.tensors):
-        hold(bounds.nowhere(access.kind, run.frame.place(int(np.flatnonzero(counts)[0])), access.line))
+        program = run.frame.place(int(np.flatnonzero(counts)[0]))
+        hold(bounds.nowhere(access.kind, program, run.grid, access.line))
         run.memory.left_out += 1
         return []
     tensor = run.memory.tensors[number]
@@ -119,12 +120,13 @@ def stray(run, access: Access, tensor: Storage, address, bad, counts, pointer=No
     def tile(row: int) -> np.ndarray:
         return np.zeros(()) if pointer is None else pointer[row if len(pointer) > 1 else 0]
 
-    return bounds.outside(access.kind, tensor, address, bad, row_of, run.frame.place, tile, access.line)
+    return bounds.outside(access.kind, tensor, address, bad, row_of, run.frame, tile, access.line)
 
 
 def misaligned(run, access: Access, tensor: Storage, bad: np.ndarray, counts) -> KernelError:
     message = f"{access.kind} of {access.size} bytes at an address of {tensor.name} that {access.size} does not divide"
     program = run.frame.place(int(np.repeat(np.arange(len(counts)), counts)[np.flatnonzero(bad)[0]]))
+    message += f", in program {bounds.ids(program, run.grid)}"
     return KernelError("Misaligned", message, access.line, tensor=tensor.name, program=program)
 
 
@@ -135,7 +137,9 @@ def may_write(run, access: Access, lanes: Lanes) -> bool:
     tensor.keep()
     if tensor.role == "in":
         program = run.frame.place(int(np.flatnonzero(lanes.counts)[0]))
-        message = f"{access.kind} to {tensor.name}, which is an input: program {bounds.ids(program)}"
+        message = (
+            f"{access.kind} to {tensor.name}, which is an input: program {bounds.ids(program, run.grid)}"
+        )
         hold(KernelError("WrittenInput", message, access.line, tensor=tensor.name, program=program))
         return False
     if tensor.owned is not None and not (owned := tensor.owned[lanes.element]).all():

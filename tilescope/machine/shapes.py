@@ -2,8 +2,9 @@
 
 import numpy as np
 
+from .bounds import ids
 from .errors import KernelError
-from .meanings import pure
+from .meanings import bound, pure
 from .numbers_of import integer, integers
 from .tree import Op
 from .values import aligned, full
@@ -70,19 +71,18 @@ def cat(op: Op):
     return lambda *x: np.concatenate(aligned(x, op.operand_types), 1)
 
 
-@pure("tt.gather")
+@bound("tt.gather")
 def gather(op: Op):
     axis = 1 + integer(op, "axis")
 
-    def run(source, index):
+    def run(run, source, index):
         source, index = aligned((source, index), op.operand_types)
-        if index.size and (index.min() < 0 or index.max() >= source.shape[axis]):
-            bad = int(index[(index < 0) | (index >= source.shape[axis])][0])
-            raise KernelError(
-                "GatherRange",
-                f"tl.gather takes place {bad} of an axis that has {source.shape[axis]}",
-                op.line,
-            )
+        bad = (index < 0) | (index >= source.shape[axis])
+        if bad.any():
+            program = run.frame.first(bad)
+            where = f"an axis that has {source.shape[axis]}, in program {ids(program, run.grid)}"
+            text = f"tl.gather takes place {int(index[bad][0])} of {where}"
+            raise KernelError("GatherRange", text, op.line, program=program)
         return np.take_along_axis(source, index.astype(np.int64), axis)
 
     return run

@@ -32,7 +32,8 @@ class Storage:
         self.itemsize, self.extent = content.dtype.itemsize, content.size
         self.shape = tuple(shape) if shape is not None else (self.extent,)
         self.strides = tuple(strides) if strides is not None else contiguous(self.shape)
-        self.axes = axes if len(axes) == len(self.shape) else "0123456789"[: len(self.shape)]
+        self.named = len(axes) == len(self.shape)  # whether its axes have names of their own
+        self.axes = axes if self.named else "0123456789"[: len(self.shape)]
         self.bytes = self.elements.view(np.uint8)
         self.shared = role != "in"  # inputs are never written, so their readers need no record
         self.loads, self.stores = (np.zeros(self.extent if remembers else 0, np.uint32) for _ in range(2))

@@ -11,6 +11,7 @@ import numpy as np
 
 from .bounds import decoded, ids
 from .errors import KernelError, OverLimit
+from .marks import NOBODY
 
 STACK_BYTES = 1 << 20
 MOST_PROGRAMS = 512  # threads
@@ -22,13 +23,15 @@ class Undecided(Exception):
 
 
 class Turns:
-    def __init__(self, programs: np.ndarray, memory, seed: int):
-        self.memory = memory
+    def __init__(self, programs: np.ndarray, grid: tuple, memory, seed: int):
+        self.grid, self.memory = grid, memory
         self.waiting = {int(p): threading.Semaphore(0) for p in programs}
         self.chance, self.error = random.Random(seed), None
         # program -> the version of memory that a fruitless turn of its loop saw
         self.idle: dict[int, int] = {}
-        self.at: dict[int, tuple[str, str]] = {}  # program -> (its ids, what it last looked at, and how)
+        self.at: dict[
+            int, tuple
+        ] = {}  # program -> (how it last looked, the tensor and element if it was one)
         self.looks: dict[
             int, tuple[list, str]
         ] = {}  # program -> (its ids, the tensor that it last looked at)
@@ -69,10 +72,9 @@ class Turns:
         """The one program of a frame has looked at memory by a call that others may answer."""
         place = element_of(lanes.tensor, int(lanes.element[0])) if lanes.index.size else "nothing"
         more = f" and {lanes.index.size - 1} more" * (lanes.index.size > 1)
-        holds = f", which holds {lanes.tensor.elements[int(lanes.element[0])]}" * (lanes.index.size == 1)
-        program = frame.place(0)
-        self.at[int(frame.programs[0])] = ids(program), f"{call} of {place}{more}{holds}"
-        self.looks[int(frame.programs[0])] = program, lanes.tensor.name
+        where = (lanes.tensor, int(lanes.element[0])) if lanes.index.size == 1 else None
+        self.at[int(frame.programs[0])] = f"{call} of {place}{more}", where
+        self.looks[int(frame.programs[0])] = frame.place(0), lanes.tensor.name
 
     def who_waits(self) -> dict:
         """The programs that wait, and the tensor that they look at."""
@@ -85,12 +87,28 @@ class Turns:
         Programs that watch the same element are named together."""
         count, groups = len(self.waiting), {}
         for program in sorted(self.waiting):
-            name, what = self.at.get(program, (str(program), "a loop"))
-            groups.setdefault(what, []).append(name)
-        who = "the program waits" if count == 1 else f"all {count} programs that are left wait"
+            what, where = self.at.get(program, ("a loop", None))
+            groups.setdefault(what + (self.held(*where) if where else ""), []).append(self.name(program))
+        who = (
+            "the one program that is left waits" if count == 1 else f"all {count} programs that are left wait"
+        )
         each = [f"{named_together(names)} in {what}" for what, names in groups.items()]
         more = [f"{len(each) - MOST_NAMED} more places"] * (len(each) > MOST_NAMED)
-        return f"{who} for what no program will do any more: {'; '.join(each[:MOST_NAMED] + more)}"
+        return f"{who}, and no other can end that: {'; '.join(each[:MOST_NAMED] + more)}"
+
+    def name(self, program: int) -> str:
+        x, y, _ = self.grid
+        return ids([program % x, program // x % y, program // (x * y)], self.grid)
+
+    def held(self, tensor, element: int) -> str:
+        """Say what an element holds, and which program changed it last where one alone did."""
+        order = self.memory.order
+        marks = order.marks.get(tensor.name)
+        ranks = {int(marks.writer[element]), int(marks.atomics.last[element])} - {NOBODY} if marks else ()
+        since = ""
+        if len(ranks) == 1:
+            since = f" since program {self.name(int(order.program_of[ranks.pop() - 1]))} changed it"
+        return f", which holds {tensor.elements[element]}{since}"
 
 
 def element_of(tensor, element: int) -> str:
@@ -110,15 +128,21 @@ def run(launch, arguments: list, programs: np.ndarray, seed: int) -> None:
             f"programs wait for each other in a loop, and the grid has {len(programs)} of them; "
             f"{MOST_PROGRAMS} may take turns at most",
         )
-    order = Turns(programs, launch.memory, seed)
+    order = Turns(programs, launch.grid, launch.memory, seed)
     previous = threading.stack_size(STACK_BYTES)
     try:
         launches = [start(launch, order, arguments, int(program)) for program in programs]
     finally:
         threading.stack_size(previous)
     order.waiting[int(programs[0])].release()
-    for _, thread in launches:
-        thread.join()
+    try:
+        for _, thread in launches:
+            thread.join()
+    except KeyboardInterrupt as stop:
+        order.error = stop
+        looks = [f"program {order.name(at)} in {what}" for at, (what, _) in [*order.at.items()][:MOST_NAMED]]
+        stop.add_note(f"{launch.program.kernel.name} was stopped with {'; '.join(looks) or 'no atomic yet'}")
+        raise
     if isinstance(order.error, OverLimit):
         more = f"{order.error.message}; its programs wait for each other in a loop, perhaps without end"
         raise OverLimit(order.error.what, more, order.error.line)

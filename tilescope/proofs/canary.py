@@ -17,7 +17,8 @@ ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / ".canary"
 OLDEST = (3, 6)
 USUAL = (
-    "control descriptors dot elementwise memory races shapes launcher watching seeded command pytest_plugin"
+    "control descriptors dot elementwise memory races shapes launcher watching telling work births seeded "
+    "command pytest_plugin"
 )
 TESTS = [f"tilescope/tests/test_{name}.py" for name in USUAL.split()]
 

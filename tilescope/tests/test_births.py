@@ -50,6 +50,14 @@ def summed(x, out, n, B: tl.constexpr):
 
 
 @triton.jit
+def apart(x, out, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    v = tl.load(x + i[None, :], mask=i[None, :] < n, other=1.0)
+    least = tl.min(v, 1)
+    tl.store(out + i[None, :], v - least[:, None], mask=i[None, :] < n)  # nan
+
+
+@triton.jit
 def passed_on(x, out, n, B: tl.constexpr):
     i = tl.program_id(0) * B + tl.arange(0, B)
     v = tl.load(x + i, mask=i < n, other=1.0)
@@ -76,16 +84,16 @@ def with_one(value: float, at: int = 70) -> torch.Tensor:
 
 
 CASES = {
-    "a root": (rooted, {"nan": "math.sqrt(v = -3) makes a NaN in lane 6 of program 2"}),
+    "a root": (rooted, {"nan": "tl.sqrt(v = -3) makes a NaN in lane 6 of program 2"}),
     "a division, and what comes of it": (
         divided,
         {
-            "infinity": "arith.divf(1, 0) makes an infinity in lane 6 of program 2",
-            "nan": "arith.subf(part = inf, part = inf) makes a NaN in lane 6 of program 2",
+            "infinity": "1 / 0 makes an infinity in lane 6 of program 2",
+            "nan": "(part = inf) - (part = inf) makes a NaN in lane 6 of program 2",
         },
     ),
-    "a conversion": (narrowed, {"infinity": "arith.truncf(90000) makes an infinity in lane 6 of program 2"}),
-    "a sum of infinities": (summed, {"nan": "tt.reduce(signs = -inf to inf) makes a NaN in program 2"}),
+    "a conversion": (narrowed, {"infinity": "90000 as fp16 makes an infinity in lane 6 of program 2"}),
+    "a sum of infinities": (summed, {"nan": "a reduction(signs = -inf to inf) makes a NaN in program 2"}),
 }
 
 
@@ -96,6 +104,11 @@ def test_a_birth_is_named(case):
     assert {f.kind: f.message for f in seen.findings} == wanted
     assert [f.line for f in seen.findings] == [line_of(kernel, f.kind) for f in seen.findings]
     assert all(f.programs == [[2, 0, 0]] and f.severity == "warning" for f in seen.findings)
+
+
+def test_an_operand_in_another_shape_keeps_its_name():
+    x = torch.full((100,), -math.inf)
+    assert births(apart, x).findings[0].operands == ["v = -inf", "least = -inf"]
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
@@ -122,4 +135,4 @@ def test_the_stepper_opens_where_it_was_born():
     assert seen.recording.ids == [2, 0, 0] and steps[at].line == line_of(rooted, "nan")
     shown = scene(steps, at)
     assert [m["id"] for m in shown["marks"] if m.get("pick") and m["role"] == "hot"] == ["l0-6"]
-    assert shown["warning"] == "math.sqrt(v = -3) makes a NaN in lane 6 of program 2."
+    assert shown["warning"] == "tl.sqrt(v = -3) makes a NaN in lane 6 of program 2."

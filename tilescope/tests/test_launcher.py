@@ -81,7 +81,9 @@ except launcher.LaunchError as error:
 try:
     meeting[(2,)](torch.zeros(4))
 except launcher.LaunchError as error:
-    found = "write after write" in str(error)
+    finding = error.findings[0]
+    words = "meeting: program 0 writes o[0], program 1 writes it" in str(error)
+    found = words and finding.tensor == "o" and finding.programs == [[0, 0, 0], [1, 0, 0]]
 """,
 }
 

@@ -84,9 +84,9 @@ def at(x, o, n):
 @pytest.mark.parametrize(
     "n, words",
     [
-        (-1, "element 0 = -1 of x, which has 10"),
-        (10, "element 0 = 10 of x, which has 10"),
-        (1 << 30, "= 1073741824 of x"),
+        (-1, "element -1 of x, which has 10"),
+        (10, "element 10 of x, which has 10"),
+        (1 << 30, "element 1073741824 of x"),
     ],
 )
 def test_before_and_after_a_vector(n, words):

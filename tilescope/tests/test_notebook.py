@@ -9,6 +9,7 @@ from IPython.core.interactiveshell import InteractiveShell
 pytest.importorskip("anywidget")
 
 from tilescope import notebook, page, saved, show, texts
+from tilescope.findings import Finding
 from tilescope.steps import Steps
 
 CELL = """
@@ -41,7 +42,10 @@ def ran(tmp_path_factory):
         none = len(shown)
         shell.run_cell_magic("tilescope", "", "2 + 2")
         assert len(shown) == none
+    name = shell.compile.cache("1 + 1", 6)
+    assert Finding("race", "", "total", name, 3).place == "Cell In[6], line 3"
     InteractiveShell.clear_instance()
+    assert Finding("race", "", "total", name, 3).place == f"{name}:3"
     return shown[0], folder
 
 

@@ -96,7 +96,7 @@ def test_a_test_fails_for_its_own_launches(said, outcome):
 
 
 def test_findings_are_told(said):
-    outside = "error: bounds in doubled: load outside x: program 1 reached element i = 20 of x, which has 20"
+    outside = "error: bounds in doubled: load outside x: program 1 reached element 20 of x, which has 20"
     assert said.count(outside) >= 3  # of the test, of the fixture, and next to an error of the test's own
     assert "TilescopeWarning" in said and "warning: neighbour in doubled" in said
     assert "warning: atomics in summed" in said

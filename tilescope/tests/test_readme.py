@@ -40,5 +40,8 @@ def test_the_atomic_ends_it(tmp_path):
 def test_watch_and_install_from_python(tmp_path):
     done = ran(tmp_path, SCRIPT.split("total[(4,)]")[0] + WATCH + RAISE)
     assert done.stdout.startswith("race out 11 [[0, 0, 0], [3, 0, 0]]\n")
-    assert done.stdout.splitlines()[-1] == "4000"
-    assert "tilescope.launcher.LaunchError: total: write after" in done.stderr
+    assert done.stdout.splitlines()[-1] == "4000 8.35e-10 memory"
+    assert (
+        "tilescope.launcher.LaunchError: " in done.stderr
+        and "race in total: program 0 writes out[0], program 3" in done.stderr
+    )

@@ -17,7 +17,7 @@ from tilescope.page import answer, page, still
 from tilescope.scenes import Look, lane_said, opening, scene
 from tilescope.stepping import Stepping, Wanted
 from tilescope.steps import Steps
-from tilescope.terminal import show
+from tilescope.terminal import said, show
 from tilescope.watching import watch
 
 ROOT = Path(__file__).parents[2]
@@ -182,9 +182,36 @@ def test_lanes_that_leave_a_tensor_are_marked():
     steps = Steps(seen.recording)
     assert seen.recording.ids == [3, 0, 0] and opening(steps) == len(steps) - 1
     shown = scene(steps, len(steps) - 1)
-    assert shown["warning"] == "Load outside x: program 3 reached element i = 100 of x, which has 100."
+    assert shown["warning"] == "Load outside x: program 3 reached element 100 of x, which has 100."
     hot = [mark["id"] for mark in shown["marks"] if mark.get("pick") and mark["role"] == "hot"]
     assert hot[0] == "l0-4" and len(hot) == 28  # lanes 4 to 31
+    assert [finding["lane"] for finding in seen.recording.findings] == [[4]]
+    rows = [line for line in said(steps, len(steps) - 1).splitlines() if "outside its 100 elements" in line]
+    assert len(rows) == 8 and rows[0].startswith(">") and rows[0].split()[1] == "4"
+
+
+@triton.jit
+def shifted(pointer, by):
+    return tl.load(pointer + by)
+
+
+@triton.jit
+def through_a_helper(x, out, one, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(out + i, shifted(x + i, one))
+
+
+def test_a_line_of_a_called_function_is_shown_where_it_is():
+    x, out = torch.ones(64), torch.zeros(64)
+    seen = recorded(lambda: through_a_helper[(2,)](x, out, 1, B=32))
+    steps, line = Steps(seen.recording), line_of(shifted, "tl.load")
+    at = opening(steps)
+    assert seen.findings[0].line == steps[at].line == line
+    assert f">{line:5}      return tl.load(pointer + by)" in said(steps, at)
+    assert scene(steps, at)["caption"].endswith("return tl.load(pointer + by)")
+    assert f'<li data-line="{line}" aria-current=step>' in still(steps)
+    known = dict(scene(steps, at)["formula"])
+    assert known["one · constant"] == "1" and known["B · constant"] == "32"  # as Triton compiled them
 
 
 def test_while_loops_branches_and_programs_that_part():
@@ -193,9 +220,9 @@ def test_while_loops_branches_and_programs_that_part():
     steps = Steps(seen.recording)
     turns = [step for step in steps.all if step.line == line_of(halved, "left = left // 2")]
     assert out.tolist() == [0, 30, 60] and len(turns) == 3
-    said = dict(lane_said(steps, len(steps) - 1, ()))
-    assert said[str(line_of(halved, "turns = turns * 10"))] == "turns = 30"
-    assert said[str(line_of(halved, "turns += 1"))] == "turns = 3"
+    told = dict(lane_said(steps, len(steps) - 1, ()))
+    assert told[str(line_of(halved, "turns = turns * 10"))] == "turns = 30"
+    assert told[str(line_of(halved, "turns += 1"))] == "turns = 3"
 
 
 def test_recording_changes_nothing_and_a_program_must_be_in_the_grid():
@@ -279,7 +306,7 @@ def test_the_command_steps_saves_and_opens(tmp_path):
 
 def test_an_installed_launch_still_raises():
     """The recorder is not there where nobody watches."""
-    with pytest.raises(LaunchError, match="write after"):
+    with pytest.raises(LaunchError, match="program 0 writes out.0., program 3 reads it at line"):
         total[(4,)](torch.ones(1000), torch.zeros(1), 1000, B=256)
 
 

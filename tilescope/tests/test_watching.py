@@ -209,7 +209,7 @@ def test_bounds_name_the_parameter_the_element_and_the_program(found):
     finding = only(found, "bounds")
     assert (finding["kind"], finding["severity"], finding["line"]) == ("bounds", "error", line("loaded"))
     assert (finding["tensor"], finding["element"], finding["programs"]) == ("source", 1000, [[3, 0, 0]])
-    assert "i = 1000 of source, which has 1000" in finding["message"]
+    assert "element 1000 of source, which has 1000" in finding["message"]
 
 
 def test_an_undefined_lane_names_its_load_and_the_output(found):
@@ -300,4 +300,4 @@ def test_lines_and_tensors_have_their_bytes(found):
 
 
 def test_a_launch_after_the_watch_raises_again(found):
-    assert "sums: write after" in found["after the watch"]
+    assert "race in sums: program 0 writes out[0], program 3 reads it" in found["after the watch"]

@@ -63,6 +63,15 @@ def test_the_break_even_is_where_copying_takes_what_it_saves():
     assert cost.break_even_pairs(rate, link) == pytest.approx(2 * rate / link)
 
 
+def test_copies_cost_their_weights_and_leave_each_rank_a_share():
+    found = cost.copied(2000, 989e12, 450e9, 7168, 2048, 2, helpers=3)
+    assert found.kept_s == pytest.approx(2000 * 6 * 7168 * 2048 / 989e12)
+    assert found.sent_s == pytest.approx(3 * 3 * 7168 * 2048 * 2 / 450e9)
+    assert found.copied_s == pytest.approx(found.sent_s + found.kept_s / 4)
+    even = cost.copied(cost.break_even_pairs(989e12, 50e9, 1, 3), 989e12, 50e9, 7168, 2048, 1, 3)
+    assert even.copied_s == pytest.approx(even.kept_s)
+
+
 def test_an_unknown_way_is_refused():
     with pytest.raises(ValueError, match="way must be one of"):
         cost.sends([[0]], 1, 1, "machine")

@@ -1,0 +1,31 @@
+"""The simulator's numbers against sums by hand, and what it says of them."""
+
+import pytest
+
+from widgets.expert_load_balance import weights_or_tokens
+from widgets.expert_load_balance.weights_or_tokens import SIMULATOR, run
+
+
+def test_the_prediction_s_numbers_are_the_state_s():
+    r = run(2048, 1, 450, 16)
+    assert round(r.expert_bytes / 1e6) == 88 and round(1e6 * r.sent_s) == 196 and round(1e6 * r.kept_s) == 182
+    assert r.even == pytest.approx(2 * 989e12 / 450e9, rel=2e-3)
+    for words in ("88 MB", "196 µs", "2,048", "182 µs"):
+        assert words in SIMULATOR.prediction.question
+
+
+def test_copies_pay_from_the_break_even_on():
+    even = run(2048, 3, 450, 16).even
+    below, above = run(0.9 * even, 3, 450, 16), run(1.1 * even, 3, 450, 16)
+    assert below.faster < 1 < above.faster
+    assert "take longer" in weights_or_tokens._takeaway(
+        below
+    ) and "long enough" in weights_or_tokens._takeaway(above)
+
+
+def test_over_a_slow_link_nothing_pays():
+    r = run(65_536, 7, 25, 16)
+    assert r.even > weights_or_tokens.MANY and r.faster < 1
+    assert weights_or_tokens._takeaway(r).startswith("No surplus")
+    assert weights_or_tokens._takeaway(run(16_384, 1, 50, 16)).startswith("Over this link")
+    assert not [mark for mark in weights_or_tokens.scene(r).marks if mark["id"] == "even"]
