@@ -72,6 +72,7 @@ ELSEWHERE = {  # command -> (module, its purpose)
     "report": ("classroom.report", "how a class fared with a lab, as one page with plots"),
     "student": ("classroom.student", "all that a class holds of one student, shown or deleted"),
     "lti": ("classroom.lti", "grades to a learning platform by LTI 1.3"),
+    "extension": ("classroom.extension", "more time for a student, before or after the hand-in"),
     "export": ("classroom.exports", "a lab's grades for Canvas, Moodle or a spreadsheet"),
 }
 TAKES_NOTHING = {"work", "programs", "gates"}

@@ -13,6 +13,11 @@ def records() -> Path:
     return Path(os.environ.get("TILE_RECORDS") or ROOT / "work" / "records")
 
 
+def from_here(path: Path) -> Path:
+    """Return the path as seen from the current folder, if it is inside."""
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+
+
 def own_package(name: str) -> None:
     """Import a package of this checkout under its name, whatever else by that name is installed."""
     init = ROOT / name / "__init__.py"

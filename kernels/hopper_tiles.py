@@ -158,21 +158,42 @@ def store(c_desc, buffers, acc, m, n, WHICH: gl.constexpr, BUFFERS: gl.constexpr
         tma.async_copy_shared_to_global(c_desc, [m, n + i * SLICE], buffer)
 
 
-def even_width(tiles_m: int, tiles_n: int, steps: int, processors: int) -> int:
-    """Return the programs of a group where equal shares of all steps end sooner than whole tiles in rounds, or 0."""
+def even_width(tiles_m: int, tiles_n: int, steps: int, processors: int) -> tuple[int, int]:
+    """Return the programs of a group where equal shares of all steps end sooner than whole tiles in rounds, or 0, and
+    the steps of the longest share."""
     tiles = tiles_m * tiles_n
     best, width = -(-tiles // processors) * steps, 0
     if (
         tiles < processors or tiles * steps * processors >= 2**31
-    ):  # shares are at least a tile, cut in 32 bits
-        return 0
+    ):  # a share is at least a tile, cut in 32 bits
+        return 0, best
     for w in range(1, min(tiles_m, processors) + 1):
         if tiles_m % w:
             continue
         each = -(-(tiles // w * steps) // (processors // w))
-        if each <= best:
+        if each < best or (each == best and width):
             best, width = each, w
-    return width
+    return width, best
+
+
+def cheapest(
+    m: int, n: int, k: int, processors: int, round_ns: dict, handover_ns: dict
+) -> tuple[Config, int]:
+    """Return the configuration that ends soonest, and the width of its even shares, or 0 for whole tiles in rounds.
+
+    `round_ns` is the cost of a round of tiles for a column of K. Shares cost `handover_ns` more in a call, because
+    programs write sums, read them and wait for them. Configurations that it leaves out have no shares.
+    """
+    found = []
+    for c, ns in round_ns.items():
+        tiles_m, tiles_n, steps = -(-m // (c.consumers * c.rows)), -(-n // c.block_n), -(-k // c.block_k)
+        found.append((-(-tiles_m * tiles_n // processors) * ns * k, c, 0))
+        if c in handover_ns:
+            width, longest = even_width(tiles_m, tiles_n, steps, processors)
+            if width:
+                found.append((longest / steps * ns * k + handover_ns[c], c, width))
+    _, config, width = min(found, key=lambda one: one[0])
+    return config, width
 
 
 def shares(config: Config, out, programs: int, width: int):

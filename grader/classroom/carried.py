@@ -28,17 +28,36 @@ def prepare(root: Path, lab: str, new_lab: bool = False, source: str = "", say: 
             _keep(root, lab, _take(gradebook, root, lab))
             gradebook.remove_assignment(lab)
             held = {}
-    if held or _open(root, lab).exists():
+    if held:
         return
+    begun = _begun(root, lab)
     earlier = source or _earlier(root, lab)
     if earlier:
-        _keep(root, lab, _read(earlier, root, lab))
+        kept = _read(earlier, root, lab)
+        if not source and kept["students"] and kept["students"].keys() <= begun.get("students", {}).keys():
+            return  # a run was killed before it had entered anybody, and what it kept is newer than a copy
+        kept["students"] = begun.get("students", {}) | kept["students"]
+        _keep(root, lab, kept)
         say(f"carrying over due date, extensions, names, points by hand and comments from {_shown(earlier)}")
-    elif _was_entered(root, lab):
+        if away := _away(root, lab, kept["students"]):
+            say(
+                f"kept until a folder in submitted/ is there: what people entered for {', '.join(map(visible, away))}"
+            )
+    elif _was_entered(root, lab) and not begun:
         say(
             f"this gradebook is new to {lab}, and no earlier one was found: due date, extensions, names, points by hand "
             "and comments are not carried over; --from ADDRESS names the gradebook that has them"
         )
+
+
+def _begun(root: Path, lab: str) -> dict:
+    """Return what an earlier run has not carried over yet, such as the entry of somebody without a folder."""
+    path = _open(root, lab)
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+
+
+def _away(root: Path, lab: str, students) -> list[str]:
+    return [name for name in sorted(students) if not (root / "submitted" / name / lab).exists()]
 
 
 def _was_entered(root: Path, lab: str) -> bool:
@@ -138,8 +157,10 @@ def lost(root: Path, lab: str, wanted: dict[str, dict[str, float]]) -> list[str]
         f"points or comments by hand for {cell}, which the lab no longer has ({n} {'student' if n == 1 else 'students'})"
         for cell, n in sorted(counts.items())
     ]
-    away = [name for name in sorted(students) if not (root / "submitted" / name / lab).exists()]
-    return said + [f"the entry of {visible(name)}, who has no folder in submitted/" for name in away]
+    return said + [
+        f"the entry of {visible(name)}, who has no folder in submitted/"
+        for name in _away(root, lab, students)
+    ]
 
 
 def due_and_names(root: Path, lab: str) -> None:
@@ -173,6 +194,15 @@ def put(root: Path, lab: str, student: str) -> list[str]:
     else:
         path.unlink()
     return said
+
+
+def extend(root: Path, lab: str, student: str, seconds: float) -> None:
+    """Keep an extension for somebody whom the gradebook has no work of yet."""
+    kept = _begun(root, lab) or {"duedate": None, "names": {}, "students": {}}
+    one = kept["students"].setdefault(student, {"points": {}, "comments": {}})
+    one["extension_s"] = seconds
+    _open(root, lab).parent.mkdir(parents=True, exist_ok=True)
+    write(_open(root, lab), json.dumps(kept, indent=1) + "\n", replace=True)
 
 
 def _put(submission, held: dict, texts: dict) -> list[str]:

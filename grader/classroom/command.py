@@ -14,11 +14,12 @@ from grader.classroom import atomic_file, carried, decided, grading_round, lefto
 from grader.classroom.grading_round import GradingRound
 from grader.classroom.jobs import arguments, job
 from grader.classroom.progress import Bar
-from grader.classroom.submission import NOTHING, few
+from grader.classroom.submission import NOTHING, few, together
 from grader.judge import record
 from grader.judge.report import visible
 
 ROOT = Path(__file__).parents[2]
+GONE = "put it back, or remove the rest: python -m grader student NAME --delete"
 
 
 class Parser(argparse.ArgumentParser):
@@ -56,6 +57,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument(
         "--from", dest="source", default="", metavar="ADDRESS", help="an earlier gradebook to carry over from"
     )
+    parser.add_argument("--all", action="store_true", help="list all rows, not only those that changed")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     arguments.add(parser)
     wants = parser.parse_args(argv)
@@ -72,7 +74,11 @@ def main(argv: list[str]) -> int:
         return record.EXIT[record.INCONCLUSIVE]
     finally:
         warm.stop_all()
-    print(json.dumps(as_json(round_, rows), indent=1) if wants.json else text(round_, rows))
+    print(
+        json.dumps(as_json(round_, rows), indent=1)
+        if wants.json
+        else text(round_, rows, wants.all or bool(wants.student))
+    )
     return _exit_code(rows)
 
 
@@ -161,23 +167,25 @@ def _state(row) -> str:
     return f"not final: {cells} for a person" if row.waits else "final"
 
 
-def text(round_: GradingRound, rows: list) -> str:
-    """Return a line a student, any problems below it, and the remaining tasks."""
+def text(round_: GradingRound, rows: list, all_: bool = False) -> str:
+    """Return a line for each student whose row changed, or for all, any problems below it, and the remaining tasks."""
     names = {row.student: visible(row.student) for row in rows}
-    wide = max(map(len, names.values()))
+    listed = [row for row in rows if all_ or not row.unchanged or row.trouble or row.unsettled]
+    wide = max((len(names[row.student]) for row in listed), default=0)
     lines = [f"{round_.lab}, {round_.mode} mode, {_count(len(rows), 'submission')}"]
     gone = [visible(name) for name in without_folder(round_)]
-    for row in rows:
+    for row in listed:
         begun = [verdict for name, verdict in row.verdicts.items() if name not in row.not_started]
         counts = [f"{n} {v}" for v in record.EXIT if (n := begun.count(v))]
         found = ", ".join(counts + [f"{len(row.not_started)} not started"] * bool(row.not_started))
         points = f"{row.total}, {_state(row)}"
         state = f"not entered: {row.trouble}" if row.trouble else f"{points}  {found}"
         lines.append(f"  {names[row.student]:<{wide}}  {state}{'  as before' if row.unchanged else ''}")
-        lines += [f"  {'':<{wide}}  {said}" for said in row.said]
-        lines += [f"  {'':<{wide}}  {said}" for said in row.regraded]
+        lines += [f"  {'':<{wide}}  {said}" for said in together(row.said) + row.regraded]
         lines += [f"  {'':<{wide}}  not settled: {name}: {why}" for name, why in row.why.items()]
-    lines += [f"in the gradebook without a folder in submitted/: {', '.join(gone)}"] * bool(gone)
+    if hidden := len(rows) - len(listed):
+        lines.append(f"  as before: {_count(hidden, 'student')}; --all lists all rows")
+    lines += [f"in the gradebook without a folder in submitted/: {', '.join(gone)}; {GONE}"] * bool(gone)
     lines += few([f"not used: {said}" for said in leftovers.in_class(round_.root)])
     by_hand, open_ = sum(len(r.by_hand) for r in rows), sum(len(r.unsettled) for r in rows)
     lines.append(f"to be graded by hand: {_count(by_hand, 'cell')}")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from nbconvert.exporters import HTMLExporter
 
-from grader.classroom import gradebooks, pages
+from grader.classroom import gradebooks, late, pages
 
 BEARS = re.compile(rb"<!-- grades ([0-9a-f]{64}) -->\s*$")
 TAIL = 200  # bytes at the end of a page, in which its fingerprint is
@@ -27,6 +27,7 @@ class FeedbackExporter(HTMLExporter):
         if coursedir is not None:
             root, lab = Path(coursedir.root), coursedir.assignment_id
             with_pages = [Path(path).parent.name for path in getattr(self.parent, "assignments", ())]
+            late.settle(root, lab, with_pages)  # an extension counts at once
             for student in stale(root, lab, with_pages):
                 shutil.rmtree(_folder(root, lab, student))
 

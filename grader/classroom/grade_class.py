@@ -46,9 +46,10 @@ class Row:
     unsettled: list[str] = field(default_factory=list)  # questions that wait for a person, by our fault
     why: dict[str, str] = field(default_factory=dict)  # what that trouble was, by question
     said: list[str] = field(default_factory=list)  # problems with the hand-in
+    news: list[str] = field(default_factory=list)  # those of `said` that are about this run alone
     trouble: str = ""  # why nothing could be entered
     decide: bool = False  # whether that is for a person to decide, and no trouble of ours
-    unchanged: bool = False  # entered before, just so
+    unchanged: bool = False  # as the last run showed it
     late_s: float = 0.0  # seconds after the due date, any extension included
     penalty: float = 0.0  # points that lateness takes off, by the present policy
     regraded: list[str] = field(
@@ -64,6 +65,17 @@ class Row:
     def final(self) -> bool:
         """Return whether these points may be shown as a result."""
         return not (self.waits or self.trouble or self.unsettled)
+
+    def tell(self, news: list[str]) -> None:
+        """Add sentences that are about this run alone."""
+        self.said, self.news = self.said + news, self.news + news
+
+    @property
+    def shown(self) -> str:
+        """Return a digest of all that the row says, except for this run's news."""
+        said = [one for one in self.said if one not in self.news]
+        text = repr([str(self.total), self.waits, self.verdicts, self.not_started, said, self.regraded])
+        return hashlib.sha256(text.encode()).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -92,11 +104,13 @@ def grade(
         came_in = [handed_in(round_, name) for name in names]
         try:
             judge_all(round_, came_in, say, each)
-            rows = _enter_all(round_, came_in, say)
+            entered = Entered(round_.root, round_.lab)
+            rows = _enter_all(round_, came_in, entered, say)
         finally:
             grading_round.open_verdicts.clear()
         _add_times(round_, rows)
         _add_regrades(round_, rows)
+        _compare(rows, entered)
         _renew_feedback(round_, rows, say)
         gradebooks.copy_aside(round_.root)
         return rows
@@ -124,9 +138,8 @@ def _begin_anew(round_: GradingRound, names: list[str], anew: Anew) -> GradingRo
     return replace(round_, salts=regrades.salts(round_.root, round_.lab, round_.epoch))
 
 
-def _enter_all(round_: GradingRound, came_in: list[HandedIn], say: Callable) -> list[Row]:
+def _enter_all(round_: GradingRound, came_in: list[HandedIn], entered: Entered, say: Callable) -> list[Row]:
     log, heard = gradebooks.logger(round_.root / atomic_file.PLACE / f"{round_.lab}.log")
-    entered = Entered(round_.root, round_.lab)
     rows, started = [], time.monotonic()
     for count, one in enumerate(came_in, 1):
         rows.append(enter(round_, one, entered, log, heard))
@@ -190,17 +203,17 @@ def enter(
         return row
     round_ = round_.of(one.student)
     try:
-        row.unchanged = entered.get(one.student) == _stamp(round_, one) and _is_entered(round_, one)
+        row.unchanged = entered.get(one.student).stamp == _stamp(round_, one) and _is_entered(round_, one)
         if not row.unchanged:
-            entered.put(one.student, "")
+            entered.put(one.student, stamp="")
             one = _enter(round_, one, row, log, heard)
         if not row.trouble:
-            row.said = row.said + carried.put(round_.root, round_.lab, one.student)
+            row.tell(carried.put(round_.root, round_.lab, one.student))
         _read_back(round_, one, row)
-        if not row.trouble and not row.unsettled and CHANGED not in row.said:
-            entered.put(one.student, _stamp(round_, one))
+        if not row.trouble and not row.unsettled and CHANGED not in row.news:
+            entered.put(one.student, stamp=_stamp(round_, one), files=one.files)
         elif row.unchanged:
-            entered.put(one.student, "")
+            entered.put(one.student, stamp="")
     except Exception as error:
         row.trouble = row.trouble or storage_errors.said(error)
     return row
@@ -216,15 +229,16 @@ def _enter(
     """Enter the present files, once more if they were changed meanwhile. Return the stamp of the entry."""
     before = manual_grades.graded(round_.root, round_.lab, one.student)
     for sentence in (CHANGED_ONCE, CHANGED):
-        row.said = row.said + clear(round_, one.student)
+        row.tell(clear(round_, one.student))
         row.trouble = gradebooks.autograde(round_.root, round_.lab, one.student, round_.mode, log, heard)
         if row.trouble:
             break
         manual_grades.keep(round_.root, round_.lab, one.student, before)
         again = handed_in(round_, one.student)
         if _work(again) == _work(one):
-            break
-        one, row.said = again, [*again.said, sentence]
+            return replace(one, files=again.files)
+        one, row.said = again, list(again.said)
+        row.tell([sentence])
     return one
 
 
@@ -234,8 +248,9 @@ def _add_times(round_: GradingRound, rows: list[Row]) -> None:
     for row in rows:
         if one := found.get(row.student):
             row.late_s, row.penalty, row.trouble = one.seconds, one.penalty, row.trouble or one.trouble
-            row.unchanged = row.unchanged and not one.changed
-            row.said = row.said + one.said
+            news = one.news if row.unchanged else []  # an entry of this run had nbgrader's own guess before
+            row.said += [words for words in one.said if words in news or words not in one.news]
+            row.news += news
 
 
 def _add_regrades(round_: GradingRound, rows: list[Row]) -> None:
@@ -254,6 +269,13 @@ def _add_regrades(round_: GradingRound, rows: list[Row]) -> None:
             said.setdefault(one["student"], []).append(regrades.words(one))
     for row in rows:
         row.regraded = said.get(row.student, [])
+
+
+def _compare(rows: list[Row], entered: Entered) -> None:
+    """Say which rows are as the last run showed them, whoever changed the others."""
+    for row in (row for row in rows if not row.trouble):
+        row.unchanged = row.unchanged and not row.news and entered.get(row.student).shown in ("", row.shown)
+        entered.put(row.student, shown=row.shown)
 
 
 def _renew_feedback(round_: GradingRound, rows: list[Row], say: Callable) -> None:

@@ -19,7 +19,7 @@ from grader.classroom.atomic_file import PLACE
 ROOT = Path(__file__).parents[2]
 CONFIG = "nbgrader_config.py"
 COPY = "gradebook_copy.db"
-INSTALL_DRIVER = ".venv/bin/python -m pip install '.[postgresql]'"  # in the course's folder
+INSTALL_DRIVER = ".venv/bin/python -m pip install -e '.[postgresql]'"  # in the course's folder
 
 
 def settings(root: Path, lab: str, student: str = "*"):

@@ -15,6 +15,7 @@ from grader.classroom.open_safely import TIME, Unfit, read_regular, time_in
 from grader.classroom.points import duration, number
 
 SKEW = timedelta(minutes=10)  # by which two honest clocks may differ
+NO_TIME = f"no {TIME} says when it was handed in, so it counts as in time."
 
 
 class Penalty(LateSubmissionPlugin):
@@ -39,6 +40,7 @@ class Late:
     penalty: float = 0.0
     changed: bool = False
     said: list[str] = field(default_factory=list)
+    news: list[str] = field(default_factory=list)  # those of `said` that are about this run alone
     trouble: str = ""
 
 
@@ -58,6 +60,24 @@ def settle(root: Path, lab: str, students: list[str]) -> dict[str, Late]:
             gradebook.db.commit()
             found[student].said += exchange.said(lab, every.get(student, []), submission.timestamp)
             _copy_time(root, lab, student)
+    return found
+
+
+def outdated(root: Path, lab: str, students: list[str]) -> list[str]:
+    """Return those of these students whose lateness or penalty in the gradebook is no longer the present one."""
+    from nbgrader.api import MissingEntry
+
+    found = []
+    with gradebooks.opened(root, lab) as gradebook, gradebook.db.no_autoflush:
+        policy = _policy(root, lab)
+        for student in students:
+            try:
+                submission = gradebook.find_submission(lab, student)
+            except MissingEntry:
+                continue
+            if _settle(submission, _handed_in(root, lab, student), policy).changed:
+                found.append(student)
+        gradebook.db.rollback()
     return found
 
 
@@ -110,9 +130,10 @@ def _settle(submission, handed_in: datetime | None, policy) -> Late:
         notebook.late_submission_penalty = None if taken is None else min(max(taken, 0.0), notebook.score)
     late.penalty = _taken_off(submission)
     late.changed = late.penalty != before[1]
-    late.said = _said(late, before[1], submission.timestamp)
+    late.news = _news(late, before[1])
+    late.said = late.news + _clock(submission.timestamp)
     if submission.timestamp is None and submission.duedate is not None:
-        late.said.append(f"{TIME} says no time, so the hand-in is taken for one in time.")
+        late.said.append(NO_TIME)
     return late
 
 
@@ -120,16 +141,19 @@ def _taken_off(submission) -> float:
     return sum(notebook.late_submission_penalty or 0.0 for notebook in submission.notebooks)
 
 
-def _said(late: Late, before: float, handed_in: datetime | None) -> list[str]:
-    said = []
-    if late.changed:
-        said.append(
-            f"lateness was worked out again: {number(late.penalty)} points taken off, {number(before)} before."
-        )
+def _news(late: Late, before: float) -> list[str]:
+    if not late.changed:
+        return []
+    return [
+        f"lateness was worked out again: {number(late.penalty)} points taken off, {number(before)} before."
+    ]
+
+
+def _clock(handed_in: datetime | None) -> list[str]:
     now = datetime.now(UTC).replace(tzinfo=None)
     if handed_in is not None and handed_in > now + SKEW:
-        said.append(
+        return [
             f"timestamp.txt says {handed_in:%Y-%m-%d %H:%M} UTC, {duration((handed_in - now).total_seconds())} after "
             "this machine's clock: one of the two is wrong, and lateness goes by the file."
-        )
-    return said
+        ]
+    return []

@@ -45,7 +45,9 @@ def _of(path: Path, wanted: list[str]) -> str:
     if stat.S_ISDIR(kind):
         return _of_folder(path, wanted)
     if not stat.S_ISREG(kind):
-        return ""
+        return (
+            f"{name} is a link or no plain file, and was not read." if name.lower().endswith(NOTEBOOK) else ""
+        )
     if name.lower().endswith(NOTEBOOK):
         near = difflib.get_close_matches(name.casefold(), wanted, 1)
         meant = f" (is it meant to be {near[0]}?). Rename it and run this again" if near else ""

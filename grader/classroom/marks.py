@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from grader.classroom import gradebooks
+from grader.classroom import entry_stamps, gradebooks, late
 from grader.classroom.open_safely import TIME
 from grader.classroom.points import Points
 
@@ -129,20 +129,28 @@ def _marks(submission) -> Iterator[Mark]:
 
 
 NO_NOTEBOOK = "handed in, and none of the lab's notebooks is there"
+OUTDATED = "lateness has changed since the class command worked it out"
 
 
 def not_judged(root: Path, lab: str, found: list[Standing]) -> dict[str, str]:
-    """Return students whose newest hand-in isn't in the gradebook yet, with the evidence."""
-    entered = {one.student for one in found if one.entered}
+    """Return students whose newest hand-in or lateness isn't in the gradebook yet, with the evidence."""
+    graded, known = {one.student for one in found if one.entered}, entry_stamps.read(root, lab)
     said = {}
     for folder in sorted((root / "submitted").glob(f"*/{lab}")):
         student = folder.parent.name
-        if student not in entered:
+        if student not in graded:
             there = any((folder / path.name).exists() for path in (root / "labs" / lab).glob("*.ipynb"))
             said[student] = "handed in and not judged yet" if there else NO_NOTEBOOK
-        elif _time(folder) != _time(root / "autograded" / student / lab):
+        elif _newer(folder, root / "autograded" / student / lab, known.get(student)):
             said[student] = "handed in again since it was judged"
-    return said
+    there = [one for one in sorted(graded - set(said)) if (root / "submitted" / one / lab).is_dir()]
+    return said | dict.fromkeys(late.outdated(root, lab, there), OUTDATED)
+
+
+def _newer(folder: Path, copy: Path, known: entry_stamps.Entry | None) -> bool:
+    if _time(folder) != _time(copy):
+        return True
+    return bool(known and known.files) and known.files != entry_stamps.files_in(folder)
 
 
 def _time(folder: Path) -> str:

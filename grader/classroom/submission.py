@@ -1,12 +1,13 @@
 """Find what was handed in for a lab: whose it is, the answers in it, and a sentence for everything that is ignored."""
 
 import os
+import re
 from dataclasses import dataclass
 
 import nbformat
 
 from grader import questions
-from grader.classroom import leftovers, set_aside, unpack
+from grader.classroom import entry_stamps, leftovers, set_aside, unpack
 from grader.classroom.exporter import NOT_READ, fill
 from grader.classroom.grading_round import GradingRound
 from grader.classroom.open_safely import STUDENT
@@ -14,6 +15,8 @@ from grader.classroom.preprocessors import answers_to_checks
 
 NOTHING = "none of the lab's notebooks was handed in"
 MOST_NAMED = 5  # of the files that are not looked at
+FEW_CELLS = 2  # of a notebook, each with a sentence of its own
+LOST = re.compile(r"(.+): The cell `(.+)` has lost its name")
 
 
 @dataclass(frozen=True)
@@ -24,6 +27,7 @@ class HandedIn:
     notebooks: list
     said: list[str]
     unused: list[str]  # files and folders that are not read, and what to do about each
+    files: str = ""  # digest of all files, taken before they were read
 
     def answers(self) -> list[tuple[str, str]]:
         """(question, source) of every answer that can be judged."""
@@ -42,10 +46,11 @@ def students(round_: GradingRound) -> list[str]:
 
 
 def handed_in(round_: GradingRound, student: str) -> HandedIn:
-    notebooks, said, folder = [], [], round_.root / "submitted" / student / round_.lab
+    notebooks, said, missing, folder = [], [], [], round_.root / "submitted" / student / round_.lab
     wanted = sorted((round_.root / "labs" / round_.lab).glob("*.ipynb"))
     names = [path.name for path in wanted]
     said += unpack.lone(folder, names)
+    files = entry_stamps.files_in(folder)
     said += (renamed := unpack.again_named(folder, names))
     taken = [one.partition(" was taken for ")[0] for one in renamed]
     for path in wanted:
@@ -55,8 +60,27 @@ def handed_in(round_: GradingRound, student: str) -> HandedIn:
             notebooks.append(notebook)
             said += [w if w.startswith(path.name) else f"{path.name}: {w}" for w in words]
         else:
-            said.append(f"{path.name} was not handed in.")
-    return HandedIn(student, notebooks, said, leftovers.in_lab(folder, names + taken))
+            missing.append(f"{path.name} was not handed in.")
+    said += missing if notebooks else []  # otherwise the row says that none was
+    return HandedIn(student, notebooks, said, leftovers.in_lab(folder, names + taken), files)
+
+
+def together(sentences: list[str]) -> list[str]:
+    """Say once a notebook, instead of once a cell, that an editor took the cells' names away."""
+    lost: dict[str, list[str]] = {}
+    for notebook, cell in filter(None, map(_lost, sentences)):
+        lost.setdefault(notebook, []).append(cell)
+    kept = [one for one in sentences if not (found := _lost(one)) or len(lost[found[0]]) <= FEW_CELLS]
+    more = {notebook: cells for notebook, cells in lost.items() if len(cells) > FEW_CELLS}
+    return kept + [
+        f"{notebook}: {len(cells)} cells have lost their names and were found by function or place: {', '.join(cells)}."
+        for notebook, cells in more.items()
+    ]
+
+
+def _lost(sentence: str) -> tuple[str, str] | None:
+    found = LOST.match(sentence)
+    return (found[1], found[2]) if found else None
 
 
 def few(sentences: list[str]) -> list[str]:

@@ -12,7 +12,7 @@ from pathlib import Path
 import nbformat
 from markdown_it import MarkdownIt
 
-from grader.paths import ROOT
+from grader.paths import ROOT, from_here
 from grader.verdicts import WRONG_USAGE
 
 PLACE = Path("work/reflections")  # below the course's root, where git ignores it
@@ -52,7 +52,7 @@ def main(argv: list[str], root: Path = ROOT) -> int:
         path.parent.mkdir(parents=True, exist_ok=True)
         found = [one for book in sorted((root / "solutions" / lab).glob("*.ipynb")) for one in of(book)]
         path.write_text(page(lab, found), encoding="utf-8")
-        print(f"{path}: {len(found)} {'reflection' if len(found) == 1 else 'reflections'}")
+        print(f"{from_here(path)}: {len(found)} {'reflection' if len(found) == 1 else 'reflections'}")
     return 0
 
 

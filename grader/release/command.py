@@ -39,7 +39,9 @@ def main(argv: list[str], root: Path = ROOT) -> int:
         print(f"python -m grader release: {error}", file=sys.stderr)
         return record.WRONG_USAGE
     size = sum(map(len, files.values()))
-    print(f"{len(files)} files, {size / 1e6:.1f} MB, in {target}: no solutions, no tuned kernels, no history")
+    print(
+        f"{len(files)} files, {size / 1e6:.1f} MB, in {wants.folder}: no solutions, no tuned kernels, no history"
+    )
     if wants.tries and (trouble := tried(target, _say)):
         print(f"python -m grader release: {trouble}", file=sys.stderr)
         return record.EXIT[record.FAIL]

@@ -12,6 +12,8 @@ from grader.release.manifest import STATED, matches
 SOLUTION = re.compile(r"### BEGIN SOLUTION\n(.*?)### END SOLUTION", re.S)
 MARK = re.compile(r"^\s*### (BEGIN|END) SOLUTION", re.M)
 LONG = 29  # characters that make a line say which solution it is from
+ROOMS = ("course/", "labs/", "widgets/", "view/")  # that an edition takes whole, whatever is in them
+PICTURES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF8")  # PNG, JPEG, GIF
 WHOLE = 3  # long lines, the number that gives a solution away if all are in one file
 
 
@@ -77,8 +79,9 @@ def _holds(name: str, data: bytes, is_built: bool, answers: list[list[str]], sho
     """Return the part of a solution that one file holds, or nothing if students may read all of it there."""
     try:
         lines = set(_lines(data, name.endswith(".ipynb")))
-    except ValueError:  # a picture or another file that isn't text
-        return ""
+    except ValueError:
+        unread = name.startswith(ROOMS) and not data.startswith(PICTURES)
+        return "is neither text nor a picture, so it may hold a solution; move it out of the course" * unread
     if any(MARK.match(line) for line in lines):
         return "holds the mark of a solution, ### BEGIN SOLUTION; move it out of the course"
     if is_built and name.startswith("labs/"):  # the build has compared it with its own solution

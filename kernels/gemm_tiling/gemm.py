@@ -148,8 +148,9 @@ def hopper(a, b, out):
     from kernels.gemm_tiling import hopper_gemm
 
     processors = multiprocessors(a)
-    config = hopper_gemm.pick(a.shape[0], b.shape[1], processors, a.stride(1) == 1 != b.stride(1))
-    return hopper_gemm.launch(a, b, out, config, processors)
+    linear = a.stride(1) == 1 != b.stride(1)
+    config, width = hopper_gemm.pick(a.shape[0], b.shape[1], a.shape[1], processors, linear)
+    return hopper_gemm.launch(a, b, out, config, processors, width)
 
 
 def descriptors(a, b, out, tile: Tile = DESCRIPTORS):

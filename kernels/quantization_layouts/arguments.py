@@ -36,6 +36,11 @@ def check_layer(
     return x, out, _rows(x, w, offsets, most)
 
 
+def check_kind(w: Packed) -> None:
+    """Refuse FP4, whose powers of two only some kernels put back, and int8."""
+    must(w.kind in ("int4", "book"), "w", "int4 or a codebook", w.kind, "multiply it with dispatch.linear()")
+
+
 def _out(x, n: int, out) -> torch.Tensor:
     shape = (x.shape[0], n)
     if out is None:

@@ -74,13 +74,14 @@ def rows(device):
 
 
 def kernel_of(case, tile) -> str:
-    if case.form == "mxfp4":
-        return "k-bit, by the dispatcher"
-    if case.form == "w8a16" and case.m == 1:
-        return "scalar GEMV"
+    if case.form in BLOCKS:
+        return "FP4 by its bits, by the dispatcher"
+    if case.form == "w8a16" and torch.cuda.is_available():
+        return "int8 by its bits, by the dispatcher"
     if case.form == "fp8" and case.m > 64 and torch.cuda.is_available():
-        c = hopper_fp8.pick(case.m, case.n, multiprocessors(torch.device("cuda")))
-        return f"ring of {c.consumers * c.rows} x {c.block_n}, {c.block_k} columns a step"
+        c, width = hopper_fp8.pick(case.m, case.n, case.k, multiprocessors(torch.device("cuda")))
+        shared = ", even shares" if width else ""
+        return f"ring of {c.consumers * c.rows} x {c.block_n}, {c.block_k} columns a step{shared}"
     return f"tiles of {tile.rows_n} x {tile.rows_m}, {tile.columns} columns a step"
 
 
@@ -151,15 +152,25 @@ def check(inputs, out) -> float:
     return relative_error(to_numpy(out)[np.ix_(at_m, at_n)], inputs["expected"])
 
 
+def widened(w: Narrow) -> torch.Tensor:
+    """Return the 16-bit weight that the codes mean, some rows at a time."""
+    parts = []
+    for numbers, scales in zip(w.numbers.split(2048), w.scales.split(2048), strict=True):
+        if w.form not in BLOCKS:
+            parts.append((numbers.double() * scales[:, None]).bfloat16())
+            continue
+        levels = torch.tensor([*E2M1, *-E2M1], device=numbers.device)
+        codes = levels[torch.stack((numbers & 15, numbers >> 4), -1).long().flatten(1)]
+        scales = torch.exp2(scales.double() - 127) if w.form == "mxfp4" else scales.double() * w.whole
+        parts.append((codes * scales.repeat_interleave(BLOCKS[w.form], 1)).bfloat16())
+    return torch.cat(parts)
+
+
 def cublas(inputs):
     """Multiply with the 16-bit weight that the codes mean, by the library."""
     x, w = inputs["x"], inputs["w"]
     if "wide" not in inputs:
-        every = np.arange(w.sides[0])
-        parts = [
-            torch.from_numpy(values(w, part)).to(x.device).bfloat16() for part in np.array_split(every, 16)
-        ]
-        inputs["wide"] = torch.cat(parts)
+        inputs["wide"] = widened(w)
     numbers, scales = inputs["given"]
     x = x if scales is None else (numbers.float() * scales[:, None]).bfloat16()
     out = torch.empty(x.shape[0], w.sides[0], dtype=x.dtype, device=x.device)
@@ -191,10 +202,10 @@ def int8pack(inputs):
 
 
 OWN = {
-    "mxfp4": {"our kernel, as stored": as_stored},
+    **dict.fromkeys(BLOCKS, {"our kernel, as stored": as_stored}),
     "w8a8": {"torch._int_mm": int_mm},
     "fp8": {"torch._scaled_mm": scaled_mm},
-    "w8a16": {"torch int8pack": int8pack},
+    "w8a16": {"torch int8pack": int8pack, "our kernel, as stored": as_stored},
 }
 
 

@@ -52,6 +52,8 @@ def dequantize_kernel(
     high_ptr += expert * high_size
     code, top = codes_of(low_ptr, high_ptr, brick, column, K, 0, 1, 0, 1, W, RUN, BITS, True)
     w = numbers(code, top, book, filled, KIND, BITS, dtype)  # (1, W, 32, words, k / 8, row / 8, k % 2)
+    if KIND == "fp4":  # as in direct.py
+        w = w * tl.full([], 2.0**96, dtype)
     w = tl.reshape(w, (W, 8, 4, RUN // 16, 2, 2, 2))
     w = tl.reshape(tl.permute(w, 0, 5, 1, 3, 4, 2, 6), (ROWS, RUN)).to(tl.float32)
     offs_n = tl.arange(0, ROWS)
@@ -63,11 +65,31 @@ def dequantize_kernel(
             zero = of_groups(zero_ptr, at_scale, first, groups, GROUP, RUN).to(tl.float32)
         w = w - (zero + (MIDDLE - 8))
     scale = of_groups(scale_ptr, at_scale, first, groups, GROUP, RUN).to(tl.float32)
-    w = (w * scale).to(dtype)
+    w = w * scale
+    if KIND == "fp4":
+        w *= tl.load(book_ptr) * 2.0**-96
+    w = w.to(dtype)
     n = brick * 16 + offs_n
     k = column + tl.arange(0, RUN)
     at = out_ptr + expert * out_size + n[:, None].to(tl.int64) * stride_n + k[None, :].to(tl.int64) * stride_k
     tl.store(at, w, mask=(n < N)[:, None] & (k < K)[None, :])
+
+
+@triton.jit
+def int8_kernel(words_ptr, scale_ptr, out_ptr, N, K, vectors, stride_n, stride_k, V: tl.constexpr):
+    """A program unpacks 16 rows of V vectors of 32 columns, see packed.int8_words."""
+    brick = tl.program_id(1).to(tl.int64)
+    first = tl.program_id(0) * V
+    place = tl.arange(0, V * 128)
+    at = words_ptr + (brick * vectors + first) * 128 + place
+    w = tl.reshape(tl.load(at, mask=first + place // 128 < vectors, other=0), (V, 8, 4, 2, 2))
+    codes = tl.join(tl.join(w & 255, (w >> 16) & 255), tl.join((w >> 8) & 255, (w >> 24) & 255))
+    # vector, row, pair, piece, row / 8, k % 2, k / 8
+    rows = tl.reshape(tl.permute((codes ^ 128) - 128, 4, 1, 0, 3, 6, 2, 5), (16, V * 32)).to(tl.float32)
+    n, k = brick * 16 + tl.arange(0, 16), first * 32 + tl.arange(0, V * 32)
+    rows *= tl.load(scale_ptr + n, mask=n < N, other=0.0)[:, None]
+    at_out = out_ptr + n[:, None] * stride_n + k[None, :].to(tl.int64) * stride_k
+    tl.store(at_out, rows.to(out_ptr.dtype.element_ty), mask=(n < N)[:, None] & (k < K)[None, :])
 
 
 def dequantize(w: Packed, out=None, transposed: bool = False) -> torch.Tensor:
@@ -81,6 +103,12 @@ def dequantize(w: Packed, out=None, transposed: bool = False) -> torch.Tensor:
     must(out.device == w.device, "out", f"on w's device {w.device}", out.device, "make it there")
     must(out.is_contiguous(), "out", "contiguous", f"strides {out.stride()}", "leave it out to have it made")
     strides = out.stride()[-2:]
+    if w.kind == "int8":
+        vectors = w.words[0].shape[2]
+        strides = reversed(strides) if transposed else strides
+        grid = (triton.cdiv(vectors, 8), triton.cdiv(w.n, 16))
+        int8_kernel[grid](w.words[0], w.whole, out, w.n, w.k, vectors, *strides, V=8, num_warps=4)
+        return out
     grid = (triton.cdiv(w.k, RUN), triton.cdiv(w.n, 16 * WARPS), w.experts)
     dequantize_kernel[grid](
         *w.operands,

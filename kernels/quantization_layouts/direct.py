@@ -23,6 +23,7 @@ from kernels.quantization_layouts.overlap import (
 )
 from kernels.quantization_layouts.packed import Packed
 from kernels.quantization_layouts.unpack import book_of, codes_from, field_words, numbers, rows_of
+from kernels.require import must
 
 
 @dataclass(frozen=True)
@@ -244,7 +245,8 @@ def direct(x, w: Packed, out=None, offsets=None, most=None, config: Direct | Non
     x, out, each = check_layer(x, w, out, offsets, most)
     if not out.numel():
         return out
-    config = config or Direct()
+    must(w.kind != "int8", "w", "int4, FP4 or a codebook", "int8", "multiply it with dispatch.linear()")
+    config = config or pick(w, each)
     run, warps = w.cut(config.run, config.warps)
     grid = (triton.cdiv(w.n, 16 * config.bricks), triton.cdiv(each, config.cols), w.experts)
     early = config.early and can_overlap(x.device)
@@ -276,3 +278,10 @@ def direct(x, w: Packed, out=None, offsets=None, most=None, config: Direct | Non
         **capped(config.registers),
     )
     return out
+
+
+def pick(w: Packed, rows: int) -> Direct:
+    """Choose for a GPU whose kernels nobody timed, or for FP4 of a small weight, H200, 2026-11-24."""
+    if rows > 8:
+        return Direct(cols=16)
+    return Direct(1, 8, 256) if w.kind == "fp4" else Direct()

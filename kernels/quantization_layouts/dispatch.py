@@ -17,9 +17,10 @@ from kernels import require
 from kernels.quantization_layouts.arguments import check_layer
 from kernels.quantization_layouts.candidates import CANDIDATES, LIBRARY, SIXTEEN, Layer
 from kernels.quantization_layouts.cases import usual_group
+from kernels.quantization_layouts.direct import direct
 from kernels.quantization_layouts.nearest import distance, likely
 from kernels.quantization_layouts.packed import Packed
-from kernels.quantization_layouts.ring_launch import ring, takes
+from kernels.quantization_layouts.ring_launch import LARGE, ring, takes
 from kernels.quantization_layouts.stream import stream
 from kernels.quantization_layouts.tile import tile
 from kernels.replays import form
@@ -28,7 +29,8 @@ from kernels.require import must
 ZERO = "zero"  # int4 with zero points, which some kernels hand from lane to lane
 TABLES = Path(__file__).parent / "tables"
 STREAM_UP_TO, TILE_UP_TO = 16, 128  # without a table
-RING_FROM, RING_WEIGHTS = 3, 2**26  # fewer rows leave it nothing to hide, fewer weights no time for its start
+RING_FROM, RING_WEIGHTS = 3, LARGE  # fewer rows leave it nothing to hide, fewer weights no time for its start
+DIRECT_UP_TO = {32: 2}  # rows of X, by the group of a small FP4 weight; H200, 2026-11-24
 
 
 @dataclass(frozen=True)
@@ -104,6 +106,11 @@ def choose(layer: Layer, rows: int, choices: tuple[Choice, ...] = ()) -> str:
     """Return the candidate's name. Without a table that knows the form, the rule of the kernels' own design decides."""
     require.count(rows=rows)
     w, packed_alone = layer.packed, layer.dense is None
+    if w.kind in ("fp4", "int8"):
+        if rows > TILE_UP_TO or (w.kind == "int8" and not takes(w)):
+            return LIBRARY if packed_alone else SIXTEEN
+        small = w.n * w.k < LARGE and rows <= DIRECT_UP_TO.get(w.group, 0)
+        return "ring" if takes(w) and not small else "direct"
     if found := near(choices, w, rows):
         first = found[0]
         if first.is_of(w) or not first.us:
@@ -120,7 +127,7 @@ def choose(layer: Layer, rows: int, choices: tuple[Choice, ...] = ()) -> str:
 
 
 # With the configuration that the kernel chooses for the shape.
-OWN_PICK = {"stream": stream, "tile": tile, "ring": ring}
+OWN_PICK = {"stream": stream, "tile": tile, "ring": ring, "direct": direct}
 
 
 def linear(x, layer: Layer, out=None, offsets=None, most=None, choices=None) -> torch.Tensor:
@@ -164,7 +171,7 @@ def linear(x, layer: Layer, out=None, offsets=None, most=None, choices=None) -> 
 def _run(name: str, x, layer: Layer, out, offsets, most) -> torch.Tensor:
     if offsets is not None:
         each = x.shape[0] if most is None else most
-        run = stream if each <= STREAM_UP_TO else tile
+        run = direct if layer.packed.kind == "fp4" else stream if each <= STREAM_UP_TO else tile
         if name in CANDIDATES and CANDIDATES[name].ragged:
             return CANDIDATES[name].call(x, layer, out, offsets=offsets, most=most)
         return run(x, layer.packed, out, offsets, most)

@@ -64,6 +64,18 @@ shl.b32 t, $4, 5;
 lop3.b32 $3, t, 0x80008000, $3, 0xEA;
 %s
 }"""
+_INT8 = """{
+.reg .b32 t, s;
+%s
+%s
+}"""
+_BYTES = """lop3.b32 %(first)s, %(word)s, 0x007F007F, $6, 0xEA;
+lop3.b32 s, %(word)s, 0x00800080, $6, 0xEA;
+sub.%(pair)s %(first)s, %(first)s, s;
+shr.u32 t, %(word)s, 8;
+lop3.b32 %(second)s, t, 0x007F007F, $6, 0xEA;
+lop3.b32 s, t, 0x00800080, $6, 0xEA;
+sub.%(pair)s %(second)s, %(second)s, s;"""
 _SCALE = """mul.%(pair)s $0, $0, %(first)s;
 mul.%(pair)s $1, $1, %(first)s;
 mul.%(pair)s $2, $2, %(second)s;
@@ -87,6 +99,16 @@ def _look_up(dtype, LATE):
 @gluon.constexpr_function
 def _fp4():
     return _FP4 % (_SCALE % {"pair": "bf16x2", "first": "$5", "second": "$6"})
+
+
+@gluon.constexpr_function
+def _int8(dtype):
+    pair = "bf16x2" if str(dtype) == "bf16" else "f16x2"
+    rows = (("$4", "$0", "$1"), ("$5", "$2", "$3"))
+    return _INT8 % tuple(
+        _BYTES % {"word": word, "first": first, "second": second, "pair": pair}
+        for word, first, second in rows
+    )
 
 
 @gluon.constexpr_function
@@ -211,14 +233,31 @@ def unpack(
 
 
 @gluon.jit
+def unpack_int8(words, filled, dtype: gl.constexpr):
+    """Turn words (bricks, 256) of int8 into the same four, unscaled. Seven bits go behind a one, and the eighth, which
+    counts -128, into what is subtracted."""
+    first, second = words.reshape([words.shape[0], words.shape[1] // 2, 2]).split()
+    return gl.inline_asm_elementwise(
+        _int8(dtype),
+        "=&r,=&r,=&r,=&r,r,r,r",
+        [first, second, filled],
+        dtype=(gl.int32, gl.int32, gl.int32, gl.int32),
+        is_pure=True,
+        pack=1,
+    )
+
+
+@gluon.jit
 def operand(p0, p1, p2, p3, dtype: gl.constexpr, ACC: gl.constexpr):
-    """Return the same words as (rows, 128) of the left operand. Registers only change their names."""
+    """Return the same words as (rows, 128) of the left operand, or (rows, 64) of int8. Registers only change their
+    names."""
     B: gl.constexpr = p0.shape[0]
+    EACH: gl.constexpr = 4 if len(p0.shape) == 7 else 2  # of 16 columns, in a vector
     pairs = gl.join(gl.join(p0, p1), gl.join(p2, p3))  # .., k / 8, row / 8
     low = pairs.to(gl.int16).to(dtype, bitcast=True)
     high = (pairs >> 16).to(gl.int16).to(dtype, bitcast=True)
-    w = gl.join(low, high).reshape([B, VECTORS, 8, 4, 4, 2, 2, 2])  # brick, vector, row, pair, word, ..
-    w = w.permute(0, 6, 2, 1, 4, 5, 3, 7).reshape([16 * B, STEP])
+    w = gl.join(low, high).reshape([B, VECTORS, 8, 4, EACH, 2, 2, 2])  # brick, vector, row, pair, word, ..
+    w = w.permute(0, 6, 2, 1, 4, 5, 3, 7).reshape([16 * B, VECTORS * EACH * 16])
     return gl.convert_layout(w, gl.DotOperandLayout(0, ACC, 2), assert_trivial=True)
 
 

@@ -20,7 +20,7 @@ from kernels.tensors import to_torch
 BRICK_ROWS, LANES, WORDS = 16, 32, 4
 ROW_STEP = 128  # N is padded to whole tiles of the tallest kernel
 FIELDS = {2: (2,), 3: (2, 1), 4: (4,), 5: (4, 1)}  # bits of a code -> bits of its fields, lowest first
-SPAN = {4: 64, 2: 128, 1: 256}  # bits of a field -> columns that one vector of each lane covers
+SPAN = {8: 32, 4: 64, 2: 128, 1: 256}  # bits of a field -> columns that one vector of each lane covers
 TORCH = {"fp16": torch.float16, "bf16": torch.bfloat16}
 
 
@@ -37,9 +37,8 @@ class Packed:
     experts: int
     n: int
     k: int
-    whole: torch.Tensor | None = (
-        None  # fp32 (1,), of FP4 codes, for which book is None: what all scales share
-    )
+    # fp32, for which book is None: of FP4 what all scales share (1,), of int8 a row's scale (N,), its only one
+    whole: torch.Tensor | None = None
 
     @property
     def dtype(self) -> torch.dtype:
@@ -52,7 +51,7 @@ class Packed:
     @property
     def kind(self) -> str:
         if self.whole is not None:
-            return "fp4"
+            return "fp4" if self.bits == 4 else "int8"
         return "int4" if self.book is None else "book"
 
     @property
@@ -237,6 +236,20 @@ def shuffle(codes: torch.Tensor, bits: int, pairs_adjacent: bool):
             for j in range(8):
                 word |= nibbles[..., i, j].to(torch.int32) << (4 * j + field * i)
         yield word
+
+
+def int8_words(numbers: torch.Tensor) -> torch.Tensor:
+    """Shuffle int8 (experts, N, K). A lane's word has one row of a brick's 16 x 16 half, two pairs of columns 8 apart.
+
+    Bytes of a pair are 16 bits apart, as int4's nibbles are, and a lane's next word has the row eight further down.
+    """
+    part = padded(numbers, SPAN[8])
+    e, n, k = part.shape
+    part = part.view(
+        e, n // 16, 2, 8, k // 32, 2, 2, 4, 2
+    )  # row / 8, row % 8, vector, k / 16, k / 8, pair, k % 2
+    lanes = part.permute(0, 1, 4, 3, 7, 5, 2, 8, 6).reshape(e, n // 16, k // 32, LANES, WORDS, 4)
+    return lanes.view(torch.int32).squeeze(-1)
 
 
 def fp4_words(words: torch.Tensor) -> torch.Tensor:

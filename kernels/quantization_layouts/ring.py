@@ -59,7 +59,12 @@ def _fetch_weights(u, first, descs, rings, sizes, HAS_ZEROS: gl.constexpr):
     words, scales, zeros, xs, full, empty = rings
     steps, bricks_each = sizes[1], sizes[6]
     WIDTH: gl.constexpr = scales.shape[2]
-    BYTES: gl.constexpr = w_desc.block_type.nbytes + s_desc.block_type.nbytes + x_desc.block_type.nbytes
+    IN_GROUPS: gl.constexpr = (
+        xs.shape[2] == STEP
+    )  # int8 has half as many columns, and no scales but its rows'
+    BYTES: gl.constexpr = (
+        w_desc.block_type.nbytes + (s_desc.block_type.nbytes if IN_GROUPS else 0) + x_desc.block_type.nbytes
+    )
     count = u - first
     stage = count % words.shape[0]
     expert, tile_n, tile_m = _place(u // steps, sizes)
@@ -73,7 +78,8 @@ def _fetch_weights(u, first, descs, rings, sizes, HAS_ZEROS: gl.constexpr):
     else:
         mbarrier.expect(ready, BYTES)
     tma.async_copy_global_to_shared(w_desc, [brick, step * WORDS], ready, words.index(stage))
-    tma.async_copy_global_to_shared(s_desc, [brick, step * WIDTH], ready, scales.index(stage))
+    if IN_GROUPS:
+        tma.async_copy_global_to_shared(s_desc, [brick, step * WIDTH], ready, scales.index(stage))
 
 
 @gluon.jit
@@ -84,7 +90,9 @@ def _fetch_x(u, first, descs, rings, sizes):
     stage = (u - first) % xs.shape[0]
     expert, tile_n, tile_m = _place(u // steps, sizes)
     row = expert * M + tile_m * xs.shape[1]
-    tma.async_copy_global_to_shared(x_desc, [row, u % steps * STEP], full.index(stage), xs.index(stage))
+    tma.async_copy_global_to_shared(
+        x_desc, [row, u % steps * xs.shape[2]], full.index(stage), xs.index(stage)
+    )
 
 
 @gluon.jit
@@ -104,7 +112,18 @@ def _produce(descs, rings, sizes, HAS_ZEROS: gl.constexpr, EVEN: gl.constexpr, E
 
 
 @gluon.jit
-def _finish(acc, out, sums, sizes, book, first, last, PIECE: gl.constexpr, PIECES: gl.constexpr):
+def _finish(
+    acc,
+    out,
+    sums,
+    sizes,
+    book_ptr,
+    first,
+    last,
+    PIECE: gl.constexpr,
+    PIECES: gl.constexpr,
+    BOOK: gl.constexpr,
+):
     """Store 64 rows of a tile. If other programs share it, leave this part, and the last one adds them up and stores."""
     y_ptr, stride_ym = out
     part_ptr, done_ptr = sums
@@ -137,8 +156,10 @@ def _finish(acc, out, sums, sizes, book, first, last, PIECE: gl.constexpr, PIECE
         offs_n = (tile_n * PIECES + PIECE) * ROWS + rows
         offs_m = tile_m * COLS + cols
         at_y = y_ptr + (expert * M + offs_m).to(gl.int64)[None, :] * stride_ym + offs_n[:, None]
-        if len(book) == 1:  # of FP4
-            acc *= book[0]
+        if BOOK == "fp4":
+            acc *= gl.load(book_ptr)
+        elif BOOK == "int8":
+            acc *= gl.load(book_ptr + offs_n, mask=offs_n < N, other=0.0)[:, None]
         gl.store(at_y, acc.to(y_ptr.dtype.element_ty), mask=(offs_n < N)[:, None] & (offs_m < M)[None, :])
 
 
@@ -165,7 +186,7 @@ def _consume(
     if BOOK == "book":
         book = book_of(book_ptr, scales.shape[2] // 16)
     elif BOOK == "fp4":
-        book = (gl.load(book_ptr),)
+        book = (book_ptr,)  # by its length
     begin, behind = _share(sizes, EVEN)
     first = begin
     while first < behind:
@@ -183,7 +204,9 @@ def _consume(
                 state = pieces(rings, state, u - begin, filled, book, False, WHICH, PIECES, HAS_ZEROS)
             accs = settle(rings, state, last - 1 - begin, PIECES)
         for i in gl.static_range(PIECES):
-            _finish(accs[i], out, sums, sizes, book, first, last, WHICH * PIECES + i, CONSUMERS * PIECES)
+            _finish(
+                accs[i], out, sums, sizes, book_ptr, first, last, WHICH * PIECES + i, CONSUMERS * PIECES, BOOK
+            )
         first = last
 
 
@@ -221,7 +244,9 @@ def ring_kernel(
     if EARLY:
         gdc_launch_dependents()
     words = gl.allocate_shared_memory(gl.int32, [STAGES] + w_desc.block_type.shape, w_desc.layout)
-    scales = gl.allocate_shared_memory(s_desc.dtype, [STAGES] + s_desc.block_type.shape, s_desc.layout)
+    scales = words
+    if BOOK != "int8":
+        scales = gl.allocate_shared_memory(s_desc.dtype, [STAGES] + s_desc.block_type.shape, s_desc.layout)
     xs = gl.allocate_shared_memory(x_desc.dtype, [STAGES] + x_desc.block_type.shape, x_desc.layout)
     zeros = scales
     if HAS_ZEROS:

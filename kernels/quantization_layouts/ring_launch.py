@@ -39,31 +39,37 @@ class Ring:
 REGISTERS = {2: 240, 4: 112}  # of a thread that multiplies, by warpgroups
 
 
+def is_hopper(device: torch.device) -> bool:
+    return device.type == "cuda" and torch.cuda.get_device_capability(device) == (9, 0)
+
+
 def takes(w: Packed) -> bool:
-    """Four bits on a Hopper GPU."""
-    return w.bits == 4 and w.device.type == "cuda" and torch.cuda.get_device_capability(w.device) == (9, 0)
+    """Four bits, or int8, on a Hopper GPU."""
+    return w.bits in (4, 8) and is_hopper(w.device)
 
 
 def ring(x, w: Packed, out=None, config: Ring | None = None) -> torch.Tensor:
     """Compute out (rows, N) = x (rows, K) times the packed weight, with equally many rows for each expert."""
     x, out, each = check_layer(x, w, out, None, None)
-    must(w.bits == 4, "w", "of four bits", w.bits, "run it with stream or tile")
+    must(w.bits in (4, 8), "w", "of four bits, or int8", w.bits, "run it with stream or tile")
     if not out.numel():
         return out
-    c = config or pick(each)
+    c = config or pick(each, w)
     early = c.early and can_overlap(x.device)
     bricks = c.rows // 16
     tiles_n, tiles_m = -(-w.n // c.rows), -(-each // c.cols)
-    tiles, steps = w.experts * tiles_n * tiles_m, -(-w.k // STEP.value)
+    step = STEP.value * 4 // w.bits
+    tiles, steps = w.experts * tiles_n * tiles_m, -(-w.k // step)
     programs, even = shares(c, tiles, steps, multiprocessors(x.device))
     parts = torch.empty(2 * programs * c.rows * c.cols if even else 1, dtype=torch.float32, device=x.device)
     width = STEP.value // w.group * 16
-    scales = _rows(w.scales, [bricks, width])
+    words = _rows(w.words[0], [bricks, WORDS.value])
+    scales = words if w.kind == "int8" else _rows(w.scales, [bricks, width])
     ring_kernel[(programs,)](
-        _rows(w.words[0], [bricks, WORDS.value]),
+        words,
         scales,
         scales if w.zeros is None else _rows(w.zeros, [bricks, width]),
-        descriptor(x, [c.cols, STEP.value]),
+        descriptor(x, [c.cols, step]),
         out,
         parts,
         arrivals(x.device, tiles * c.consumers * c.pieces if even else 1),
@@ -75,7 +81,7 @@ def ring(x, w: Packed, out=None, config: Ring | None = None) -> torch.Tensor:
         tiles_m,
         each,
         w.n,
-        w.scales.shape[1],
+        w.words[0].shape[1],
         out.stride(0),
         CONSUMERS=c.consumers,
         STAGES=c.stages,
@@ -125,6 +131,24 @@ PICKS = {
 }
 
 
-def pick(rows: int) -> Ring:
-    """Choose by the rows of X alone. Calibration measures the alternatives."""
-    return next((c for most, c in PICKS.items() if rows <= most), Ring(128, 2, 2, 4))
+# The same of FP4 and of int8, and of their small weights, whose tiles are too few for wide ones. H200, 2026-11-24
+OF_KIND = {
+    "fp4": (
+        PICKS | {64: Ring(64, stages=5)},
+        {most: Ring(most, 2, stages=8 if most < 32 else 6, even=False) for most in PICKS},
+    ),
+    "int8": (
+        {most: Ring(most, stages=8, even=most > 8) for most in PICKS},
+        {most: Ring(most, 2, stages=10, even=False) for most in PICKS},
+    ),
+}
+LARGE = 2**26  # weights
+
+
+def pick(rows: int, w: Packed | None = None) -> Ring:
+    """Choose by the rows of X, and for FP4 and int8 by the weight's size. Calibration measures the alternatives."""
+    picks = PICKS
+    if w is not None and w.kind in OF_KIND:
+        large, small = OF_KIND[w.kind]
+        picks = large if w.n * w.k >= LARGE else small
+    return next((c for most, c in picks.items() if rows <= most), Ring(128, 2, 2, 4))

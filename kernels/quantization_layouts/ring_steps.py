@@ -12,10 +12,12 @@ from triton.experimental.gluon.language.nvidia.hopper import mbarrier, warpgroup
 
 from kernels.quantization_layouts.hopper_unpack import (
     BRICKS,
+    STEP,
     operand,
     rows_layout,
     scaled,
     unpack,
+    unpack_int8,
     words_layout,
 )
 
@@ -43,13 +45,18 @@ def _weights(rings, stage, filled, book, PIECE: gl.constexpr, LATE: gl.constexpr
     """64 rows of a step, unpacked, and their scales."""
     words, scales, zeros, xs, full, empty = rings
     FIRST: gl.constexpr = PIECE * BRICKS
-    BY_ROW: gl.constexpr = rows_layout(scales.shape[2] // 16)
+    INT8: gl.constexpr = xs.shape[2] < STEP  # which has no groups
     word = words.index(stage).slice(FIRST, BRICKS).load(words_layout())
-    scale = scales.index(stage).slice(FIRST, BRICKS).load(BY_ROW)
-    zero = scale
-    if HAS_ZEROS:
-        zero = zeros.index(stage).slice(FIRST, BRICKS).load(BY_ROW)
-    return unpack(word, scale, zero, filled, book, xs.dtype, LATE, HAS_ZEROS), scale
+    if INT8:
+        pairs, scale = unpack_int8(word, filled, xs.dtype), filled
+    else:
+        BY_ROW: gl.constexpr = rows_layout(scales.shape[2] // 16)
+        scale = scales.index(stage).slice(FIRST, BRICKS).load(BY_ROW)
+        zero = scale
+        if HAS_ZEROS:
+            zero = zeros.index(stage).slice(FIRST, BRICKS).load(BY_ROW)
+        pairs = unpack(word, scale, zero, filled, book, xs.dtype, LATE, HAS_ZEROS)
+    return pairs, scale
 
 
 @gluon.jit

@@ -14,7 +14,7 @@ import triton
 import triton.language as tl
 
 from kernels.machines import machine
-from kernels.quantization_layouts.arguments import check_layer
+from kernels.quantization_layouts.arguments import check_kind, check_layer
 from kernels.quantization_layouts.overlap import (
     can_overlap,
     capped,
@@ -252,6 +252,7 @@ def stream(
     weight of gated_rows() and gives SiLU(gate) * up, (rows, N / 2).
     """
     x, out, each = check_layer(x, w, out, offsets, most, gated)
+    check_kind(w)
     if not out.numel():
         return out
     config = fitting(config or pick(w, each), w)

@@ -13,7 +13,7 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels.quantization_layouts.arguments import check_layer
+from kernels.quantization_layouts.arguments import check_kind, check_layer
 from kernels.quantization_layouts.packed import Packed
 from kernels.quantization_layouts.unpack import book_of, codes_of, numbers, of_groups, rows_of
 
@@ -109,6 +109,7 @@ def tile_kernel(
 def tile(x, w: Packed, out=None, offsets=None, most=None, config: Tile | None = None) -> torch.Tensor:
     """Compute out (rows, N) = x (rows, K) times the packed weight, with the arguments of stream()."""
     x, out, each = check_layer(x, w, out, offsets, most)
+    check_kind(w)
     if not out.numel():
         return out
     config = config or pick(each)

@@ -238,9 +238,7 @@ def of_groups(at_ptr, offs, first, groups, GROUP: tl.constexpr, RUN: tl.constexp
     found = tl.load(at_ptr + offs + first * 16, mask=(first < groups) & (offs >= 0), other=0)[
         :, None
     ]  # (rows, 1)
-    if GROUP < RUN:
-        more = tl.load(at_ptr + offs + first * 16 + 16, mask=(first + 1 < groups) & (offs >= 0), other=0)[
-            :, None
-        ]
-        found = tl.where((tl.arange(0, RUN) < GROUP)[None, :], found, more)
+    for i in tl.static_range(1, RUN // GROUP):
+        more = tl.load(at_ptr + offs + (first + i) * 16, mask=(first + i < groups) & (offs >= 0), other=0)
+        found = tl.where((tl.arange(0, RUN) < i * GROUP)[None, :], found, more[:, None])
     return found

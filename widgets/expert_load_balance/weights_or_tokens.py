@@ -119,8 +119,7 @@ def _lanes(r: Result, at: Box) -> list[dict]:
 
 
 def _curve(r: Result, at: Box) -> list[dict]:
-    x, y = log(FEW, MANY, at.x + 18, at.right), log(DECODE = 4096  # surplus pairs that no decode step has: 16 times the mean of 65,536 pairs over 256 experts
-SHORTEST, LONGEST, at.bottom, at.y)
+    x, y = log(FEW, MANY, at.x + 18, at.right), log(SHORTEST, LONGEST, at.bottom, at.y)
     marks = [text("curve-title", 0, at.y - 26, "Time of the surplus, over its pairs", bold=True)]
     marks += axis_y("seconds", y, at.x, show=units.seconds, right=at.right, ticks=(1e-5, 1e-4, 1e-3, 1e-2))
     ticks = (64, 1024, 16_384) if at.w < 300 else (64, 256, 1024, 4096, 16_384, 65_536)
@@ -140,9 +139,7 @@ SHORTEST, LONGEST, at.bottom, at.y)
         left = x(r.even) > at.x + at.w / 2
         words = f"even: {units.count(r.even)}"
         anchor = ("end", -6) if left else ("start", 6)
-        marks.append(
-            text("even-name", x(r.even) + anchor[1], at.y - 2, words, "ink", "small", anchor[0])
-        )
+        marks.append(text("even-name", x(r.even) + anchor[1], at.y - 2, words, "ink", "small", anchor[0]))
     tip = f"{units.count(r.pairs)} pairs: {units.seconds(r.kept_s)}"
     return [*marks, handle("pull-pairs", x(r.pairs), y(r.kept_s), "useful", drag(PAIRS, "x", x), tip=tip)]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from grader.classroom import grading_round, people
 from grader.classroom.downloads import names, times
 from grader.classroom.downloads.names import Found
-from grader.classroom.downloads.store_upload import place
+from grader.classroom.downloads.store_upload import keeps_time, place
 from grader.classroom.open_safely import STUDENT, TIME
 from grader.judge.report import visible
 from grader.paths import ROOT
@@ -82,6 +82,9 @@ def collect(
             _choose(taken, wanted)
             files, said = _contents(archive, taken)
             time = handed_in.get(taken.student, "")
+            if time and keeps_time(root, lab, taken.student, files):
+                time = ""
+                said.append("has none of the lab's notebooks: the earlier hand-in counts, with its own time")
             state = place(root, lab, taken.student, files, time) if files else "nothing taken"
             print(
                 f"  {visible(taken.student)}  {_count(len(files), 'file')}  {state}{f', handed in {time}' if time not in state else ''}"

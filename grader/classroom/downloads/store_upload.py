@@ -45,6 +45,14 @@ def place(root: Path, lab: str, student: str, files: dict[str, bytes], time: str
     return "replaced" + f"; {', '.join(kept)} of the earlier hand-in stays" * bool(kept)
 
 
+def keeps_time(root: Path, lab: str, student: str, files: dict[str, bytes]) -> bool:
+    """Return whether an earlier hand-in has the lab's notebooks and `files` has none, so that only the earlier one can
+    be judged."""
+    wanted = {path.name for path in (root / "labs" / lab).glob("*.ipynb")}
+    readable = wanted & set(files) or any(name.lower().endswith(".zip") for name in files)
+    return not readable and bool(wanted & set(_read(root / "submitted" / student / lab) or {}))
+
+
 def _time(folder: Path) -> str:
     try:
         return (folder / TIME).read_text(encoding="utf-8", errors="replace").strip()

@@ -9,6 +9,7 @@ user_id and submitted_at. Neither was tried with a real server.
 import csv
 import json
 import re
+import warnings
 import zipfile
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, tzinfo
@@ -20,6 +21,9 @@ from grader.classroom.people import Person
 
 MOODLE = "Last modified (submission)"
 NEVER = ("", "-", "never", "null", "none")
+CLEAR = re.compile(
+    r"^\s*\d{4}-\d\d?-\d\d?(?!\d)|(?i:\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b.*\b\d{4}\b)"
+)
 FORM = "%Y-%m-%d %H:%M:%S UTC"
 
 
@@ -95,9 +99,16 @@ def _parsed(words: str, where: tzinfo, name: str) -> datetime:
     from dateutil import parser
 
     try:
-        when = parser.parse(words)
-    except (ValueError, OverflowError):
-        raise ValueError(f"{name} must hold times that can be read, got {words[:60]!r}") from None
+        if not CLEAR.search(words):  # in 05/12/2026, nobody can tell the month
+            raise ValueError
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", parser.UnknownTimezoneWarning)
+            when = parser.parse(words)
+    except (ValueError, OverflowError, parser.UnknownTimezoneWarning):
+        raise ValueError(
+            f"{name} must hold times that can be read, got {words[:60]!r}; write 2026-11-20 18:00 UTC, or +01:00 instead of UTC, "
+            "or 20 November 2026 in English"
+        ) from None
     return (when if when.tzinfo else when.replace(tzinfo=where)).astimezone(UTC)
 
 

@@ -11,13 +11,13 @@ from grader.classroom import grading_round, marks, people
 from grader.classroom.exports.tables import FORMATS, Wanted
 from grader.classroom.marks import Standing
 from grader.judge.report import visible
-from grader.paths import ROOT
+from grader.paths import ROOT, from_here
 from grader.verdicts import EXIT, FAIL, WRONG_USAGE
 
 PLACE = Path("work/grades")  # below the course's root, where git ignores it
 MOST_NAMED = 10
 GRADE = "Grade the cells that wait in Formgrader."
-CLASS = "Run python -m grader class {lab}, which enters what is not entered yet."
+CLASS = "Run python -m grader class {lab}, which enters all that is new."
 UNREADABLE = 'Ask for the notebook, or decide that the hand-in counts as an empty lab: python -m grader class {lab} --as-empty {who} --why "..."'
 GONE = "Put the folder back, or remove what is left of that student: python -m grader student NAME --delete"
 REST = ("Or export the others: --except {names}", "Or export a provisional table: --unfinished")
@@ -65,7 +65,7 @@ def export(root: Path, wants) -> int:
     known = people.read(wants.names) if wants.names else {}
     open_ = unfinished(root, wants.lab, found, handed_in)
     if open_ and not wants.unfinished:
-        print(refusal(wants.lab, open_), file=sys.stderr)
+        print(refusal(wants.lab, open_, wants.without), file=sys.stderr)
         return EXIT[FAIL]
     missing = [one.student for one in found if not one.entered and one.student not in open_]
     chosen = [one for one in found if one.entered or wants.missing_as_zero and one.student in missing]
@@ -73,7 +73,11 @@ def export(root: Path, wants) -> int:
     kind = f".{wants.format}" if wants.format != "csv" else ""
     path = wants.to or root / PLACE / f"{wants.lab}{kind}{'.provisional' if open_ else ''}.csv"
     _write(path, table)
-    print("\n".join([f"{path}: {len(chosen)} students", *_remarks(wants, chosen, missing, open_, known)]))
+    print(
+        "\n".join(
+            [f"{from_here(path)}: {len(chosen)} students", *_remarks(wants, chosen, missing, open_, known)]
+        )
+    )
     return 0
 
 
@@ -96,13 +100,14 @@ def unfinished(
     return said
 
 
-def refusal(lab: str, open_: dict[str, tuple[str, str]]) -> str:
+def refusal(lab: str, open_: dict[str, tuple[str, str]], without: list[str]) -> str:
+    """Say who is not final and what to do. `without` are left out already."""
     lines = [f"{lab} is not finished, so nothing was exported. Not final:"]
     lines += [f"  {visible(student)}: {why}" for student, (why, _) in list(open_.items())[:MOST_NAMED]]
     lines += [f"  and {len(open_) - MOST_NAMED} more"] * (len(open_) > MOST_NAMED)
     whose = {todo: [name for name, (_, its) in open_.items() if its == todo] for _, todo in open_.values()}
     todo = [one.format(lab=lab, who=_quoted(names)) for one, names in whose.items()]
-    rest = [one.format(names=_quoted(open_)) for one in REST]
+    rest = [one.format(names=_quoted([*without, *open_])) for one in REST]
     return "\n".join([*lines, "What to do:", *(f"  - {one}" for one in [*todo, *rest])])
 
 

@@ -48,7 +48,7 @@ def send(root: Path, wants) -> int:
     handed_in = {name: why for name, why in handed_in.items() if name not in wants.without}
     open_ = exports.unfinished(root, wants.lab, found, handed_in)
     if open_ and not wants.unfinished:
-        print(exports.refusal(wants.lab, open_), file=sys.stderr)
+        print(exports.refusal(wants.lab, open_, wants.without), file=sys.stderr)
         return EXIT[FAIL]
     entered = [one for one in found if one.entered]
     strangers = [one.student for one in entered if not (one.student in known and known[one.student].lti)]

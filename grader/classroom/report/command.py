@@ -9,7 +9,7 @@ from grader.classroom import grading_round
 from grader.classroom.report import facts, page, side_by_side
 from grader.classroom.report.facts import STATES, Facts
 from grader.judge.report import visible
-from grader.paths import ROOT
+from grader.paths import ROOT, from_here
 from grader.verdicts import WRONG_USAGE
 
 PLACE = Path("work/report")  # below the course's root, where git ignores it
@@ -39,10 +39,10 @@ def main(argv: list[str]) -> int:
         folder = wants.out or ROOT / PLACE
         folder.mkdir(parents=True, exist_ok=True)
         if wants.question:
-            asked = side_by_side.find(found, wants.question)
-            path = folder / f"{wants.lab}.{asked.notebook}.{asked.name.rpartition('.')[2]}.html"
-            grading_round.write(path, side_by_side.html(found, asked), replace=True)
-            print(f"{path}: {len(asked.written)} answers")
+            for asked in side_by_side.find(found, wants.question):
+                path = folder / f"{wants.lab}.{asked.notebook}.{asked.name.rpartition('.')[2]}.html"
+                grading_round.write(path, side_by_side.html(found, asked), replace=True)
+                print(f"{from_here(path)}: {len(asked.written)} answers")
             return 0
         grading_round.write(folder / f"{wants.lab}.html", page.html(found), replace=True)
         grading_round.write(
@@ -52,7 +52,7 @@ def main(argv: list[str]) -> int:
         print(f"python -m grader report: {error}", file=sys.stderr)
         return WRONG_USAGE
     print(
-        f"{folder / wants.lab}.html: {len(found.entered)} students, {len(found.asked)} questions; the data beside it"
+        f"{from_here(folder / wants.lab)}.html: {len(found.entered)} students, {len(found.asked)} questions; the data beside it"
     )
     return 0
 

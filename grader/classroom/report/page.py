@@ -50,10 +50,10 @@ def document(title: str, sections: list[str]) -> str:
 def _head(facts: Facts, title: str) -> str:
     middle = statistics.median([one.points for one in facts.entered] or [0.0])
     of = facts.standings[0].of if facts.standings else 0.0
-    waiting = sum(bool(one.waiting) for one in facts.entered)
+    waiting, judged = sum(bool(one.waiting) for one in facts.entered), {one.student for one in facts.entered}
     figures = (
         (len(facts.entered), "handed in and judged"),
-        (len(facts.standings) - len(facts.entered) + len(facts.not_judged), "nothing judged of"),
+        (len({*facts.not_judged, *(one.student for one in facts.standings)} - judged), "nothing judged of"),
         (f"{middle:g}", f"points is the median, of {of:g}"),
         (waiting, "have cells that wait for a person"),
     )

@@ -12,21 +12,23 @@ from grader.judge.report import escaped
 ORDER = ("none", "part", "full", "open", "not begun")  # answers that lost points come first
 
 
-def find(facts: Facts, name: str) -> Asked:
-    """Return the question, or the cell of one that is graded by hand. ValueError lists those there are."""
-    topic = facts.lab.partition("_")[
-        2
-    ]  # the list of questions names cells that a person grades as topic.cell
-    found = [
-        one for one in facts.asked if name in (one.name, f"{one.notebook}: {one.name}", f"{topic}.{one.name}")
-    ]
-    if len(found) != 1:
+def find(facts: Facts, name: str) -> list[Asked]:
+    """Return the cells of this name, such as the reflections of all notebooks. ValueError lists the names there are."""
+    topic = facts.lab.partition("_")[2]
+    found = [one for one in facts.asked if name in _names(one, topic)]
+    if not found:
         names = [one.name for one in facts.asked]
         full = [
             one.name if names.count(one.name) == 1 else f"{one.notebook}: {one.name}" for one in facts.asked
         ]
         raise ValueError(f"--question must be one of {', '.join(full)}; got {name!r}")
-    return found[0]
+    return found
+
+
+def _names(asked: Asked, topic: str) -> tuple[str, ...]:
+    """Return the cell's names, with and without its topic or notebook."""
+    cell = asked.name.removeprefix(f"{topic}.")
+    return cell, f"{topic}.{cell}", f"{asked.notebook}: {cell}", f"{asked.notebook}: {asked.name}"
 
 
 def html(facts: Facts, asked: Asked) -> str:

@@ -5,6 +5,7 @@ import pytest
 from grader.classroom import changed_lab, command, gradebooks, storage_errors
 from grader.classroom.atomic_file import PLACE
 from grader.classroom.tests.conftest import LAB, RIGHT, TEXT, book, grade_by_hand
+from grader.classroom.tests.test_time import policy
 
 
 def change(course, text: str) -> None:
@@ -105,6 +106,23 @@ def test_a_new_gradebook_gets_what_people_entered(course, tmp_path, monkeypatch,
         "carrying over due date, extensions, names, points by hand and comments from"
         in capsys.readouterr().out
     )
+
+
+def test_an_entry_without_a_folder_waits_and_hides_no_later_gradebook(course, tmp_path, monkeypatch, capsys):
+    entered_by_people(course)
+    before = people_find(course)
+    (course.root / "submitted/bob").rename(tmp_path / "bob")
+    monkeypatch.setenv("NBGRADER_GRADEBOOK", f"sqlite:///{tmp_path}/new.db")
+    course.grade()
+    assert "until a folder in submitted/ is there: what people entered for bob" in capsys.readouterr().out
+    grade_by_hand(course, "ada", "why", 1)
+    monkeypatch.setenv("NBGRADER_GRADEBOOK", f"sqlite:///{tmp_path}/newest.db")
+    (tmp_path / "bob").rename(course.root / "submitted/bob")
+    command.prepare(course.root, LAB, "cpu", source=f"sqlite:///{tmp_path}/new.db")
+    policy(course, "zero")
+    rows = course.grade()
+    assert people_find(course) == before | {"points": {"ada": 1, "bob": 1}}
+    assert rows["ada"].penalty == 0 and not rows["ada"].said, "the extension was there before any penalty"
 
 
 def test_where_no_earlier_gradebook_is_found_the_command_says_so(course, tmp_path, monkeypatch, capsys):

@@ -61,10 +61,15 @@ def test_points_go_into_the_gradebook_and_hand_grading_stays(unentered):
 
     grade_by_hand(unentered, "ada", "why", 2.5)
     rows = unentered.grade()
-    assert rows["ada"].unchanged and rows["ada"].points == 7.5 and "concepts: why" not in rows["ada"].by_hand
+    assert rows["ada"].points == 7.5 and "concepts: why" not in rows["ada"].by_hand
+    assert not rows["ada"].unchanged and rows["bob"].unchanged, "a person changed one of them"
     unentered.hand_in("bob", RIGHT)
     rows = unentered.grade()
     assert rows["bob"].points == 5 and not rows["bob"].unchanged and rows["ada"].unchanged
+    round_ = command.prepare(unentered.root, LAB)
+    said = command.text(round_, list(rows.values()))
+    assert "\n  bob  5 of 10" in said and "  ada" not in said and "\n  as before: 2 students; --all" in said
+    assert "\n  ada  7.5 of 10" in command.text(round_, list(rows.values()), all_=True)
 
 
 def test_nbgraders_own_commands_give_the_same_grades_and_feedback(unentered, monkeypatch):

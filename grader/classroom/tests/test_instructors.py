@@ -42,7 +42,8 @@ ELSEWHERE = {  # commands that another test runs
     "python -m grader student ada            # what the class holds of ada": f"{AFTERWARDS}/test_student.py::test_all_of_it",
     "python -m grader student ada --delete   # delete it all, after you type the name again": f"{AFTERWARDS}/test_student.py::test_nothing_of_the_student",
     "export NBGRADER_GRADEBOOK='postgresql://grader@db.example.org/grades'": f"{AFTERWARDS}/test_postgresql.py::test_the_setting",
-    ".venv/bin/python -m pip install '.[postgresql]'": f"{AFTERWARDS}/test_postgresql.py::test_a_driver_that_is_missing",
+    ".venv/bin/python -m pip install -e '.[postgresql]'": f"{AFTERWARDS}/test_postgresql.py::test_a_driver_that_is_missing",
+    f"python -m grader extension {LAB} carol --hours 12": "grader/classroom/tests/test_time.py::test_more_time_is_given",
     f"nbgrader generate_feedback {LAB}": "grader/classroom/tests/test_class.py::test_nbgraders_own_commands",
 }
 

@@ -92,16 +92,18 @@ def test_every_file_and_folder_of_a_submission_is_named_with_what_to_do(course):
     (folder / "old/deep/concepts.ipynb").write_text("{}")
     (folder / "pictures").mkdir()
     (folder / ".ipynb_checkpoints").mkdir()
+    (folder / "link.ipynb").symlink_to("/etc/passwd")
     assert leftovers.in_lab(folder, [NOTEBOOK]) == [
         "all.tar.gz is an archive and was not read. Unpack it here and run this again.",
         "concepts.py is no notebook and was not read (is it meant to be concepts.ipynb?). Ask for the notebook.",
+        "link.ipynb is a link or no plain file, and was not read.",
         "The folder old was not looked into: old/deep holds concepts.ipynb. Move them up and run this again.",
         "The folder pictures was not looked into; it holds none of this lab's notebooks.",
     ]
     for number in range(9):
         (folder / f"note_{number}.txt").write_text("mine")
     row = course.grade()["eve"]
-    assert row.said[-1] == "The same of 8 files more, each in the log." and row.points == 5
+    assert row.said[-1] == "The same of 9 files more, each in the log." and row.points == 5
     log = (course.root / grading_round.PLACE / f"{LAB}.log").read_text()
     assert all(f"eve: note_{number}.txt was not read" in log for number in range(9))
 

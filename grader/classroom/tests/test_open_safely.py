@@ -6,7 +6,7 @@ import os
 import nbformat
 import pytest
 
-from grader.classroom import open_safely, set_aside, transplant
+from grader.classroom import open_safely, set_aside, submission, transplant
 from grader.classroom.exporter import fill
 from grader.classroom.tests.conftest import LAB, RIGHT, WRONG, book
 from grader.judge import answer
@@ -286,6 +286,18 @@ def test_without_names_answers_are_found_by_their_functions_and_their_place(cour
         and "not in what was handed in" not in said
     )
     assert not any(name.startswith("own_") for name in cells), "the lab's own cells are known by their words"
+
+
+def test_names_that_an_editor_took_away_are_one_sentence_of_a_row():
+    lost = [f"a.ipynb: The cell `{one}` has lost its name and was found by its place." for one in "xyz"]
+    assert submission.together([*lost[:2], "b.ipynb was not handed in."]) == [
+        *lost[:2],
+        "b.ipynb was not handed in.",
+    ]
+    assert submission.together([*lost, "b.ipynb was not handed in."]) == [
+        "b.ipynb was not handed in.",
+        "a.ipynb: 3 cells have lost their names and were found by function or place: x, y, z.",
+    ]
 
 
 def test_an_answer_in_a_new_cell_is_found_by_its_function(course):

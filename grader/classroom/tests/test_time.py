@@ -5,10 +5,12 @@ from datetime import timedelta
 
 import pytest
 
-from grader.classroom import gradebooks, late
+from grader.classroom import extension as extending
+from grader.classroom import gradebooks, late, marks
 from grader.classroom.points import duration
 from grader.classroom.tests.conftest import LAB, RIGHT, WRONG, grade_by_hand
 from grader.judge import referee
+from grader.verdicts import WRONG_USAGE
 
 DUE = "2026-11-20 11:00:00 UTC"  # an hour before all hand in
 
@@ -69,7 +71,7 @@ def test_time_is_part_of_what_a_grade_stands_on(course, monkeypatch):
         assert (found.penalty, found.changed) == (0, True), name
         assert "0 points taken off, 7 before" in found.said[-1], name
     row = course.grade()["ada"]
-    assert row.unchanged and row.points == 7 and not row.penalty, "what a person gave is there still"
+    assert row.points == 7 and not row.penalty, "what a person gave is there still"
 
 
 def make_late(course) -> None:
@@ -81,12 +83,31 @@ def make_late(course) -> None:
         gradebook.grant_extension(LAB, "ada")
 
 
+def test_more_time_is_given_before_and_after_the_hand_in(course, monkeypatch, capsys):
+    monkeypatch.setattr(extending, "ROOT", course.root)
+    assert extending.main([LAB, "ada", "--hours", "2"]) == WRONG_USAGE
+    assert "must have a due date to be extended" in capsys.readouterr().err
+    due(course, DUE)
+    assert extending.main([LAB, "ada", "--hours", "2"]) == 0
+    assert "ada: due 2026-11-20 13:00 UTC, kept until" in capsys.readouterr().out
+    for name in ("ada", "bob"):
+        course.hand_in(name, RIGHT)
+    rows = course.grade()
+    assert (rows["ada"].late_s, rows["bob"].late_s) == (0, 3600)
+    for hours, late_s in (("0", 3600), ("0.5", 1800)):
+        assert extending.main([LAB, "ada", "bob", "--hours", hours]) == 0
+        assert "bob: due 2026-11-20 11:" in (said := capsys.readouterr().out) and said.count("now run") == 2
+        assert {row.late_s for row in course.grade().values()} == {late_s}
+    assert extending.main([LAB, "ada", "--hours", "-1"]) == WRONG_USAGE
+    assert extending.main(["02_nothing", "ada", "--hours", "1"]) == WRONG_USAGE
+
+
 def test_a_clock_that_is_wrong_is_said_and_changes_no_verdict(course):
     course.hand_in("ada", RIGHT)
     course.grade()
     stamp(course, "ada", "2099-01-01 00:00:00 UTC")
     row = course.grade()["ada"]
-    assert "one of the two is wrong" in row.said[0] and row.points == 5 and row.unchanged
+    assert "one of the two is wrong" in row.said[0] and row.points == 5
     stamp(course, "ada", "no time at all")
     assert course.grade()["ada"].points == 5
 
@@ -96,7 +117,7 @@ def test_a_hand_in_without_a_time_is_said_once_there_is_a_due_date(course):
     (course.place("ada").parent / "timestamp.txt").unlink()
     assert course.grade()["ada"].said == []
     due(course, DUE)
-    said = ["timestamp.txt says no time, so the hand-in is taken for one in time."]
+    said = ["no timestamp.txt says when it was handed in, so it counts as in time."]
     assert course.grade()["ada"].said == said
     stamp(course, "ada", "2026-11-20 10:00:00 UTC")
     assert course.grade()["ada"].said == []
@@ -125,7 +146,10 @@ def test_late_work_is_said_with_and_without_a_penalty(course, monkeypatch):
     line = "c.Penalty.percent_a_day = 10"
     assert text.count(f"# {line}\n") == 1, "the one line that the page names"
     (course.root / gradebooks.CONFIG).write_text(text.replace(f"# {line}", line))
+    lines = marks.not_judged(course.root, LAB, marks.standings(course.root, LAB))
+    assert lines == {"ada": marks.OUTDATED}, "so an export with the old penalty is refused"
     row = course.grade()["ada"]
+    assert not marks.not_judged(course.root, LAB, marks.standings(course.root, LAB))
     assert str(row.total) == "4 of 10, 1 taken off for 1 d 18 h late", "10% of 5 for each of two days begun"
     assert (
         "4 of 10, 1 taken off for 1 d 18 h late"
@@ -133,6 +157,11 @@ def test_late_work_is_said_with_and_without_a_penalty(course, monkeypatch):
     )
     copied = (course.root / f"autograded/ada/{LAB}/timestamp.txt").read_text()
     assert copied == "2026-11-22 05:00:00 UTC", "so that an export does not take it for a newer hand-in"
+
+    with gradebooks.opened(course.root, LAB) as gradebook:
+        gradebook.grant_extension(LAB, "ada", hours=24)
+    page = (course.pages("ada") / "concepts.html").read_text()
+    assert "4.5 of 10, 0.5 taken off for 18 h late" in page, "nbgrader's own command sees the extension, too"
 
 
 def handed_in(course, when: str, answers: dict) -> None:

@@ -97,7 +97,16 @@ def the_mark_in_a_text(root: Path) -> str:
     return "widgets/tile.py holds the mark of a solution"
 
 
+def packed(root: Path) -> str:
+    (root / "course").mkdir()
+    shutil.make_archive(str(root / "course/mine"), "zip", root / "solutions")
+    git(root, "add", ".")
+    return "course/mine.zip is neither text nor a picture"
+
+
 def test_a_course_as_it_was_built_may_leave(course):
+    (course[0] / "widgets/tile.png").write_bytes(b"\x89PNG\r\n\x1a\n\0\xff")
+    git(course[0], "add", ".")
     assert leaks(*course, files(course[0])) == []
 
 
@@ -110,6 +119,7 @@ def test_a_course_as_it_was_built_may_leave(course):
         own_notes,
         a_line_in_a_module,
         the_mark_in_a_text,
+        packed,
     ),
 )
 def test_what_is_no_students_business_is_named(course, spoil):

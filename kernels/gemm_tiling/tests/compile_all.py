@@ -38,11 +38,18 @@ def main():
         for order, right in (("rows", b), ("columns", b.t())):
             call = partial(hopper_gemm.launch, a, right, out, config, 132)
             found.add(f"hopper {name} {order}", call, 90)
+    for config in hopper_gemm.HANDOVER_NS:
+        found.add(
+            "hopper even square columns", partial(hopper_gemm.launch, a, b.t(), out, config, 132, 2), 90
+        )
     by_row = codes, codes.t(), torch.empty(N), torch.empty(N), out
     for config in hopper_fp8.ROUND_NS:
         for name, given in (("block_scaled", fp8), ("row_scaled", by_row)):
             call = partial(hopper_fp8.launch, *given, config, 132)
             found.add(f"hopper {name} {config.consumers}x{config.block_n}", call, 90)
+            if config in hopper_fp8.HANDOVER_NS:
+                call = partial(hopper_fp8.launch, *given, config, 132, 2)
+                found.add(f"hopper even {name} {config.consumers}x{config.block_n}", call, 90)
     print(json.dumps(found))
 
 

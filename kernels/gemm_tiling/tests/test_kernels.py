@@ -1,11 +1,14 @@
 """Every kernel against the reference: interpreted where there is no GPU, compiled where there is one."""
 
 import json
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kernels.compare import relative_error
 from kernels.gemm_tiling import cases, gemm, reference
@@ -116,7 +119,6 @@ def test_hopper_configs(size, b_layout):
 @pytest.mark.parametrize(
     ("m", "n", "name"),
     [
-        (512, 14336, "big"),
         (1024, 1024, "narrow"),
         (256, 4096, "narrow"),
         (128, 4096, "few"),
@@ -134,9 +136,13 @@ def test_the_configuration_by_rounds_of_tiles(m, n, name):
     """What was fastest of twenty on an H200, 2026-11-23, or within 1% of it."""
     from kernels.gemm_tiling import hopper_gemm
 
-    assert hopper_gemm.pick(m, n, 132) is hopper_gemm.CONFIGS[name]
-    other = hopper_gemm.pick(m, n, 132, linear=False)
-    assert other.consumers == 2 and (name in hopper_gemm.ONE_CONSUMER or other is hopper_gemm.CONFIGS[name])
+    assert hopper_gemm.pick(m, n, 4096, 132) == (hopper_gemm.CONFIGS[name], 0)
+    other, width = hopper_gemm.pick(m, n, 4096, 132, linear=False)
+    assert (
+        not width
+        and other.consumers == 2
+        and (name in hopper_gemm.ONE_CONSUMER or other is hopper_gemm.CONFIGS[name])
+    )
 
 
 def test_the_pick_is_the_fastest_that_was_raced():
@@ -146,8 +152,10 @@ def test_the_pick_is_the_fastest_that_was_raced():
     raced = {"few": "64x64 k128 s6", "narrow": "64x128 k64 s8"}
     run = json.loads((Path(gemm.__file__).parent / "results/tiles/h200.json").read_text())
     for row in run["rows"]:
-        m, n, _ = map(int, row["case"].split()[1].split("x"))
-        config = hopper_gemm.pick(m, n, run["machine"]["sms"])
+        m, n, k = map(int, row["case"].split()[1].split("x"))
+        config, width = hopper_gemm.pick(m, n, k, run["machine"]["sms"])
+        if width:  # which was not raced
+            continue
         name = next(name for name, one in hopper_gemm.CONFIGS.items() if one is config)
         us = {one: t for one, t in row["us"].items() if one != "cuBLAS"}
         assert us[raced.get(name, name)] < 1.02 * min(us.values()), row["case"]
@@ -192,8 +200,61 @@ def test_hopper_block_scaled_configs(size):
 def test_fp8_takes_the_tiles_whose_rounds_were_fastest(m, n, consumers, block_n):
     from kernels import hopper_fp8
 
-    config = hopper_fp8.pick(m, n, 132)
+    config, _ = hopper_fp8.pick(m, n, 4096, 132)
     assert (config.consumers, config.block_n) == (consumers, block_n)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "m", "n", "k", "width"),
+    [
+        ("fp8", 4096, 4096, 4096, 22),
+        ("fp8", 4096, 7168, 2048, 0),
+        ("fp8", 2048, 7168, 4096, 0),
+        ("fp8", 3000, 5120, 5120, 0),
+        ("fp8", 8192, 8192, 8192, 0),
+        ("bf16", 512, 14336, 4096, 4),
+        ("bf16", 1024, 6144, 4096, 0),
+        ("bf16", 512, 28672, 4096, 0),
+        ("bf16", 4096, 4096, 4096, 0),
+        ("bf16", 8192, 8192, 8192, 0),
+    ],
+)
+def test_shares_are_even_where_that_was_faster(kernel, m, n, k, width):
+    """On an H200, 2026-11-24. Elsewhere the idle end of the last round costs less than sums that change hands."""
+    from kernels import hopper_fp8
+    from kernels.gemm_tiling import hopper_gemm
+
+    pick = {"fp8": hopper_fp8.pick, "bf16": hopper_gemm.pick}[kernel]
+    assert pick(m, n, k, 132)[1] == width
+
+
+@given(across=st.integers(1, 40), down=st.integers(1, 24), steps=st.integers(1, 90), sms=st.integers(2, 150))
+def test_even_shares_meet_every_step_once_and_wait_for_nobody_who_waits(across, down, steps, sms):
+    """A tile in two shares is begun by the program `width` before, in its first turn, where that one waits for
+    nobody."""
+    from kernels.hopper_tiles import cut, even_width, share_of, turn
+
+    width, longest = even_width(down, across, steps, sms)
+    if not width:
+        return
+    sizes, programs = (down, across, steps, width), sms // width * width
+    met, begun, ended = Counter(), {}, {}
+    for program in range(programs):
+        begin, behind = share_of.fn(program, programs, sizes)
+        assert behind - begin <= longest
+        turns, _ = cut.fn(begin, behind, steps)
+        for u in range(turns):
+            tile, low, high = turn.fn(u, begin, behind, steps)
+            assert 0 <= low < high <= steps
+            met.update((program % width, tile, step) for step in range(low, high))
+            if high < steps:
+                assert u == 0 and low == 0
+                begun[program, tile] = high
+            if low:
+                assert u == turns - 1
+                ended[program - width, tile] = low
+    assert begun == ended
+    assert len(met) == down * across * steps and set(met.values()) == {1}
 
 
 def test_blocks_of_scales_matter():

@@ -21,7 +21,7 @@ from kernels.quantization_layouts.direct import Direct, direct
 from kernels.quantization_layouts.formats import BLOCKS, FORMS, Narrow, product
 from kernels.quantization_layouts.packed import FIELDS, SPAN, TORCH, Packed
 from kernels.quantization_layouts.quantize_rows import NUMBERS
-from kernels.quantization_layouts.ring_launch import Ring, ring
+from kernels.quantization_layouts.ring_launch import OF_KIND, Ring, ring
 from kernels.quantization_layouts.stream import Stream, fitting, shared_bytes, stream
 from kernels.quantization_layouts.tile import MIDDLE, WIDE, Tile, tile
 from kernels.tests.compiled import Found, facts_of, kernels
@@ -137,6 +137,14 @@ def layer_of_format(form: str, rows: int):
     return product(x, scales, Narrow(form, numbers, groups.to(kept)))
 
 
+def by_bits(form: str) -> Packed:
+    """FP4 and int8 as their layers hold them, from tensors that hold nothing."""
+    bits, group = (8, K) if form == "int8" else (4, BLOCKS[form])
+    words = torch.empty(1, N // 16, K // SPAN[bits], 32, 4, dtype=torch.int32)
+    scales = torch.empty(1, N // 16, K // group, 16, dtype=torch.bfloat16)
+    return Packed((words,), scales, None, None, bits, group, 1, N, K, torch.empty(1 if bits == 4 else N))
+
+
 def ring_forms():
     for dtype in ("fp16", "bf16"):
         for group in (128, 32):
@@ -181,6 +189,15 @@ def main():
     for form, rows, target in product_of_axes(FORMS, (1, 17, 1000), (80, 90, 100)):
         if target >= 89 or form not in ("fp8", "nvfp4"):  # eight-bit floats begin with Ada
             add(f"format {form} {rows} rows {target}", partial(layer_of_format, form, rows), target)
+    for form in ("mxfp4", "nvfp4", "int8"):
+        w = by_bits(form)
+        kept = {config for picks in OF_KIND[w.kind] for config in picks.values()}
+        for config in sorted(kept, key=str):
+            name = f"ring {config.consumers}x64 {config.cols} {config.stages} stages bf16 {form} 90"
+            add(name, partial(ring, many.bfloat16(), w, config=config), 90)
+        if form != "int8":
+            add(f"direct {form} 90", partial(direct, x.bfloat16(), w, config=Direct()), 90)
+        add(f"dequantize {form} 90", partial(dequantize, w), 90)
     for target in (80, 100):
         add(f"stream k4 {target}", lambda: stream(x, k4), target)
         add(f"tile int4 {target}", lambda: tile(many, int4, config=MIDDLE), target)

@@ -16,6 +16,7 @@ NAMED = (
     *("unpacking int4", "unpacking k5"),
     *("direct k3 90", "greedy k3", "greedy k5"),
     *("ring 4x64 16 bf16 g128 90", "ring 2x128 64 fp16 g32 zero 90"),
+    *("ring 4x64 16 8 stages bf16 int8 90", "ring 4x64 64 5 stages bf16 nvfp4 90", "direct mxfp4 90"),
     *("format fp8 17 rows 90", "format w8a16 1 rows 90", "format mxfp4 17 rows 90"),
     *("step tile", "step ring", "step ring of two"),
 )
@@ -62,7 +63,8 @@ def test_a_ring_unpacks_into_the_operand_without_a_copy(compiled):
     """Each product waits for no other, words come by the copy engine, and no tile changes its layout."""
     for name, facts in compiled.items():
         if name.startswith("ring"):
-            assert not facts["serialised"] and facts["wgmma"] and facts["tma"] >= 4, name
+            assert not facts["serialised"] and facts["wgmma"], name
+            assert facts["tma"] >= (2 if "int8" in name else 4), name  # int8 has no scales but its rows'
             assert facts["stored"] <= 2, f"{name}: beyond what tells warps their parts"
 
 

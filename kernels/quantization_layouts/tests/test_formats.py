@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from kernels.compare import relative_error
 from kernels.quantization_layouts import formats, reference
-from kernels.quantization_layouts.dequantize import dequantize
 from kernels.quantization_layouts.formats import (
+    BLOCKS,
     FORMS,
     Tile,
-    by_codebook,
+    by_bits,
     linear,
     pack,
     prepared,
@@ -24,7 +24,6 @@ from kernels.quantization_layouts.formats import (
     tile_for,
 )
 from kernels.quantization_layouts.quantize_rows import NUMBERS, TOP, quantize_rows
-from kernels.quantization_layouts.stream import stream
 from kernels.tensors import DTYPES, to_numpy, to_torch
 from kernels.tests.figures import REFUSAL
 
@@ -164,15 +163,8 @@ def test_what_multiplies_fastest_is_the_same_product(form):
     q, x = drawn(form, 5, 40, 128)
     w = pack(q, form, DEVICE)
     one = prepared(w)
-    assert (one is w) == (form != "mxfp4")
+    assert (one is w) == (form not in BLOCKS)
     assert relative_error(to_numpy(linear(x, one)), expected(q, x, form)) < ROUNDING["bf16"]
-
-
-def test_the_k_bit_kernels_read_mxfp4_exactly():
-    q, x = drawn("mxfp4", 3, 40, 128)
-    packed = by_codebook(pack(q, "mxfp4", DEVICE))
-    np.testing.assert_array_equal(to_numpy(dequantize(packed)).astype(np.float64), reference.values(q))
-    assert relative_error(to_numpy(stream(x, packed)), expected(q, x, "mxfp4")) < ROUNDING["bf16"]
 
 
 @given(
@@ -240,7 +232,7 @@ W8, W4 = pack(Q8, "w8a8", DEVICE), pack(reference.quantize_mxfp4(np.ones((4, 64)
         (lambda: product(X, None, W8), "x must be torch.int8 for w8a8"),
         (lambda: product(X.to(torch.int8), None, W8), "scales must be given"),
         (lambda: product(X, None, W4.to("meta")), "w.numbers must be on x's device"),
-        (lambda: by_codebook(W8), "w must be MXFP4"),
+        (lambda: by_bits(W8), "w must be MXFP4 or NVFP4"),
         (lambda: product(X, None, W4, X), r"out must be \(2, 4\)"),
     ],
 )

@@ -7,7 +7,7 @@ import torch
 
 from kernels.quantization_layouts import cases, ring
 from kernels.quantization_layouts.packed import pack
-from kernels.quantization_layouts.ring_launch import PICKS, Ring, pick, shares, takes
+from kernels.quantization_layouts.ring_launch import OF_KIND, PICKS, Ring, pick, shares, takes
 from kernels.quantization_layouts.ring_launch import ring as launch
 from kernels.quantization_layouts.stream import shared_limit
 from kernels.tests.figures import REFUSAL
@@ -77,6 +77,13 @@ def test_what_is_picked_holds_its_rows_and_fits():
         # words, X, and scales and zero points of groups of 32
         step = config.rows * 64 + config.cols * 256 + config.rows * 4 * 3
         assert config.stages * step + 1024 <= shared_limit(torch.device("cpu")), config
+    for kind, sizes in OF_KIND.items():
+        for most, config in ((most, config) for picks in sizes for most, config in picks.items()):
+            scales = config.rows * 16 if kind == "fp4" else 0  # of groups of 16
+            step = config.rows * 64 + most * (256 if kind == "fp4" else 128) + scales
+            assert most == config.cols and config.stages * step + 1024 <= shared_limit(torch.device("cpu")), (
+                config
+            )
 
 
 def test_other_bits_are_refused_and_other_gpus_are_known():
@@ -85,4 +92,4 @@ def test_other_bits_are_refused_and_other_gpus_are_known():
     assert not takes(w)
     with pytest.raises(ValueError, match=REFUSAL) as error:
         launch(torch.zeros(2, 128, dtype=w.dtype), w)
-    assert error.match("^w must be of four bits, got 3; run it with stream or tile")
+    assert error.match("^w must be of four bits, or int8, got 3; run it with stream or tile")

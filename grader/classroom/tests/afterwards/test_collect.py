@@ -172,11 +172,20 @@ def test_a_collected_hand_in_has_its_time_and_the_class_knows_it_is_late(course,
 
 
 def test_handing_in_one_file_again_keeps_the_others(course, collect):
-    who = "student,id\nada,901\n"
-    collect({"x_901_1_concepts.ipynb": sheet(course, RIGHT)}, who)
-    code, said = collect({"x_901_2_My Lab.ipynb": "{}"}, who)
-    assert "replaced; concepts.ipynb of the earlier hand-in stays" in said
+    who, when = "student,id\nada,901\n", course.root / "times.csv"
+    when.write_text("student,time\nada,2026-11-20 12:00 UTC\n")
+    collect({"x_901_1_concepts.ipynb": sheet(course, RIGHT)}, who, "--times", str(when))
+    when.write_text("student,time\nada,2026-11-23 12:00 UTC\n")
+    for state in ("replaced; concepts.ipynb of the earlier hand-in stays", "as before"):
+        code, said = collect({"x_901_2_My Lab.ipynb": "{}"}, who, "--times", str(when))
+        assert (
+            state in said
+            and "none of the lab's notebooks: the earlier hand-in counts, with its own time" in said
+        )
     assert course.place("ada").read_text() == sheet(course, RIGHT)
+    assert (course.place("ada").parent / "timestamp.txt").read_text() == "2026-11-20 12:00:00 UTC"
+    collect({"x_901_3_concepts.ipynb": sheet(course, RIGHT)}, who, "--times", str(when))
+    assert (course.place("ada").parent / "timestamp.txt").read_text() == "2026-11-23 12:00:00 UTC"
 
 
 @pytest.mark.parametrize(
@@ -186,6 +195,10 @@ def test_handing_in_one_file_again_keeps_the_others(course, collect):
         ('[{"id": 1}]', "a list of submissions with user_id"),
         ("shoe,size\n1,2\n", "got the columns shoe, size"),
         ("student,time\nada,yesterday-ish\n", "must hold times that can be read, got 'yesterday-ish'"),
+        ("student,time\nada,05/12/2026 18:00\n", "got '05/12/2026 18:00'; write 2026-11-20"),
+        ("student,time\nada,2026-11-20 18:00 CET\n", "got '2026-11-20 18:00 CET'"),
+        ("student,time\nada,18:00\n", "got '18:00'"),
+        ('student,time\nada,"Freitag, 20. November 2026, 18:00"\n', "got 'Freitag"),
         ("student,time\nada,-\n", "must hold a time of a student"),
     ),
 )

@@ -8,7 +8,7 @@ import pytest
 
 from grader.classroom import atomic_file as class_place
 from grader.classroom import command as class_command
-from grader.classroom import marks, people
+from grader.classroom import late, marks, people
 from grader.classroom.exports import command
 from grader.classroom.tests.afterwards.conftest import CanvasImporter, finish
 from grader.classroom.tests.conftest import LAB, RIGHT
@@ -40,7 +40,7 @@ def rows(path):
     return list(csv.reader(path.read_text().splitlines()))
 
 
-def test_nothing_is_exported_as_final_while_a_person_has_to_grade(graded, export):
+def test_nothing_is_exported_as_final_while_a_person_has_to_grade(graded, export, monkeypatch):
     code, said = export("--format", "canvas")
     assert code == EXIT[FAIL] and "nothing was exported" in said
     assert "ada: 2 cells wait for a person" in said and "concepts: why" in said
@@ -50,8 +50,10 @@ def test_nothing_is_exported_as_final_while_a_person_has_to_grade(graded, export
     assert [p.name for p in (graded.root / command.PLACE).iterdir()] == [f"{LAB}.canvas.provisional.csv"]
 
     finish(graded.root)
+    monkeypatch.chdir(graded.root)
     code, said = export("--format", "canvas")
     assert code == 0 and "provisional" not in said, said
+    assert said.startswith(f"work/grades/{LAB}.canvas.csv: 5 students"), "as the pages show it"
     file = graded.root / command.PLACE / f"{LAB}.canvas.csv"
     assert file.exists() and stat.S_IMODE(file.stat().st_mode) == 0o600
 
@@ -61,10 +63,12 @@ def test_a_hand_in_that_is_not_judged_is_not_final_either(graded, export):
     graded.hand_in("fay", RIGHT)
     stamp = graded.place("ada").parent / "timestamp.txt"
     stamp.write_text("2026-11-21 09:00:00.000000 UTC")
+    graded.hand_in("eve", RIGHT)  # at the time of the earlier one
     code, said = export()
     assert code == EXIT[FAIL]
     assert "fay: handed in and not judged yet" in said
     assert "ada: handed in again since it was judged" in said and "bob" not in said
+    assert "eve: handed in again since it was judged" in said
 
 
 def test_what_cannot_be_entered_has_a_way_to_end(graded, export, capsys, monkeypatch):
@@ -77,11 +81,13 @@ def test_what_cannot_be_entered_has_a_way_to_end(graded, export, capsys, monkeyp
     assert class_command.main([LAB]) == EXIT[FAIL], "a person has to decide"
     said = capsys.readouterr().out
     assert "--as-empty fay --why" in said and "2 not started" in said
+    assert "was not handed in." not in said, "the row says already that none was"
     code, said = export()
     assert code == EXIT[FAIL] and "fay: handed in, and none of the lab's notebooks is there" in said
     assert '--as-empty fay --why "..."' in said and "--except fay gus" in said
     monkeypatch.setattr(command, "MOST_NAMED", 1)
     assert "fay: handed in" in export()[1], "whom a person has to decide about is not among those cut off"
+    assert "--except fay gus" in export("--except", "fay")[1], "whoever was left out before stays so"
     code, said = export("--except", "fay", "gus")
     assert code == 0 and "left out by --except: fay, gus" in said and "5 students" in said
     code, said = export("--except", "nobody")
@@ -178,7 +184,7 @@ def test_who_handed_in_nothing_is_left_out_and_named(graded, export):
     assert last[1] == "zoe" and last[3] == "Zoe, the late" and last[-3:] == ["0", "10", "nothing handed in"]
 
 
-def test_penalty_and_bonus_are_in_the_total(graded, export):
+def test_penalty_and_bonus_are_in_the_total(graded, export, monkeypatch):
     from nbgrader.api import Gradebook
 
     from grader.classroom import gradebooks
@@ -189,6 +195,7 @@ def test_penalty_and_bonus_are_in_the_total(graded, export):
         gradebook.find_submission_notebook("concepts", LAB, "bob").late_submission_penalty = 1.25
         gradebook.find_submission_notebook("concepts", LAB, "dee").late_submission_penalty = 99
         gradebook.db.commit()
+    monkeypatch.setattr(late, "outdated", lambda *_: [])  # nobody was late for these penalties
     code, said = export("--format", "moodle")
     assert "above the maximum by bonus points: ada" in said
     header, *table = rows(graded.root / command.PLACE / f"{LAB}.moodle.csv")

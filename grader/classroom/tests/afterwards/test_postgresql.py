@@ -44,7 +44,7 @@ def test_a_class_in_postgresql_has_the_grades_that_it_has_in_sqlite(graded, monk
         assert listed["ada"] == 7.5, "what the formgrader lists"
         graded.hand_in("bob", RIGHT)
         rows = graded.grade()
-        assert rows["bob"].points == 5 and rows["ada"].points == 7.5 and rows["ada"].unchanged
+        assert rows["bob"].points == 5 and rows["ada"].points == 7.5 and rows["cy"].unchanged
 
         monkeypatch.setattr(exports, "ROOT", graded.root)
         assert exports.main([LAB, "--unfinished"]) == 0
@@ -67,6 +67,9 @@ def test_a_driver_that_is_missing_is_named(graded, monkeypatch, capsys):
         marks.standings(graded.root, LAB)
     monkeypatch.setattr(command, "ROOT", graded.root)
     assert command.main([LAB]) == command.record.WRONG_USAGE
-    assert "pip install '.[postgresql]'" in capsys.readouterr().err
+    assert "pip install -e '.[postgresql]'" in capsys.readouterr().err
     page = (ROOT / "instructors/gradebook.md").read_text(encoding="utf-8")
     assert gradebooks.INSTALL_DRIVER in page, "nbgrader's own commands cannot say it"
+    assert " -e " in gradebooks.INSTALL_DRIVER, (
+        "or a copy of the grader would be installed with it, and get old"
+    )

@@ -3,11 +3,13 @@
 import html
 import json
 import re
+from types import SimpleNamespace
 
 import pytest
+from nbformat.v4 import new_markdown_cell, new_notebook
 
 from grader import questions
-from grader.classroom.report import command, facts, plots
+from grader.classroom.report import command, facts, plots, side_by_side
 from grader.classroom.tests.afterwards.conftest import RENAMED, by_hand
 from grader.classroom.tests.conftest import LAB, RIGHT
 from grader.verdicts import WRONG_USAGE
@@ -92,6 +94,7 @@ def test_one_question_is_shown_across_all_students(graded, monkeypatch, capsys):
     by_hand(graded.root, {("ada", "why"): 3})
     graded.hand_in("zed", RIGHT)
     graded.grade(only=["zed"])
+    assert command.main([LAB, "--question", "reuse"]) == 0, "without its topic, too"
     assert command.main([LAB, "--question", "gemm_tiling.reuse"]) == 0
     seen = words((graded.root / command.PLACE / f"{LAB}.concepts.reuse.html").read_text())
     assert "2 different answers of 5 students" in seen
@@ -108,6 +111,34 @@ def test_one_question_is_shown_across_all_students(graded, monkeypatch, capsys):
         "--question must be one of gemm_tiling.reuse, gemm_tiling.tile_loads, why, draw; got 'shoe'"
         in capsys.readouterr().err
     )
+
+
+def test_an_answer_belongs_to_the_notebook_that_it_is_in():
+    def notebook(**sources):
+        marks = {name: {"nbgrader": {"grade_id": name, "solution": True}} for name in sources}
+        cells = [new_markdown_cell(text, metadata=marks[name]) for name, text in sources.items()]
+        return new_notebook(cells=cells)
+
+    stubs = {("concepts", "proof"): "", ("concepts", "reflect"): "", ("kernel", "reflect"): ""}
+    came_in = [notebook(proof="p", reflect="of concepts"), notebook(reflect="of kernel")]
+    assert [(place, text) for place, text, _ in facts._sources(came_in, stubs)] == [
+        (("concepts", "proof"), "p"),
+        (("concepts", "reflect"), "of concepts"),
+        (("kernel", "reflect"), "of kernel"),
+    ]
+
+
+def test_a_cell_that_several_notebooks_have_is_found_in_all():
+    names = (("concepts", "reflect"), ("kernel", "reflect"), ("kernel", "gemm_tiling.reuse"))
+    asked = [SimpleNamespace(notebook=notebook, name=name) for notebook, name in names]
+    found = SimpleNamespace(lab=LAB, asked=asked)
+    for name, wanted in {
+        "reflect": asked[:2],
+        "gemm_tiling.reflect": asked[:2],
+        "kernel: reflect": asked[1:2],
+        "kernel: reuse": asked[2:],
+    }.items():
+        assert side_by_side.find(found, name) == wanted, name
 
 
 def test_a_question_that_everybody_passes_is_named(graded, report):
