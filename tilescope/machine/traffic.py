@@ -211,7 +211,9 @@ def sectors(lanes: Lanes, key: np.ndarray) -> int:
     if not filled or key.size != lanes.offset.size or lanes.counts.max() < 2 * WARP:
         return once
     falls = np.flatnonzero(lanes.offset[1:] < lanes.offset[:-1])
-    if falls.size < lanes.rows and np.isin(falls, np.cumsum(lanes.counts) - 1).all():  # from program to program
+    if (
+        falls.size < lanes.rows and np.isin(falls, np.cumsum(lanes.counts) - 1).all()
+    ):  # from program to program
         return once
     return max(once, by_warps(lanes, once))
 
