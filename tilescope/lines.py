@@ -3,12 +3,10 @@
 from dataclasses import dataclass, field
 from math import prod
 
-import numpy as np
-
 from .machine.frame import Frame
 from .machine.interpreter import Launch
 from .machine.program import Ready, Step
-from .machine.traffic import SECTOR_SHIFT, distinct
+from .machine.traffic import SECTOR_SHIFT, distinct, sectors
 
 
 @dataclass
@@ -98,11 +96,10 @@ class Lines:
     def __call__(self, frame, lanes, kind: str, line: int) -> None:
         row = self.rows.setdefault((line, kind), Line(self.file, self.kernel, line, kind))
         key, often = distinct(lanes), lanes.again * lanes.times
-        sector = key >> SECTOR_SHIFT
         count = prod(lanes.shape)
         row.tensors.add(lanes.tensor.name)
         row.lanes += count * often
         row.lanes_off += (count - lanes.offset.size) * often
         row.requested += lanes.offset.size * lanes.size * often
         row.needed += key.size * lanes.size * lanes.times
-        row.fetched += (1 + int(np.count_nonzero(np.diff(sector)))) * lanes.times << SECTOR_SHIFT
+        row.fetched += sectors(lanes, key) * lanes.times << SECTOR_SHIFT

@@ -1,8 +1,10 @@
-"""Class each operation outside dots for the count: "float", "int", "special" (functions and divisions of
+"""Class and weigh each operation outside dots for the count: "float", "int", "special" (functions and divisions of
 floats), "convert" (between floats and whole numbers) or nothing. Whole numbers that only make addresses count
 as "address" (program.py)."""
 
-from .tree import Op
+from math import prod
+
+from .tree import Block, Function, Op
 
 KINDS = ("float", "int", "special", "convert", "address")
 FREE = frozenset(
@@ -19,6 +21,50 @@ CHEAP = {"math.absf", "math.absi", "math.floor", "math.ceil", "math.fma"}
 SPECIAL = {"arith.divf", "arith.remf", "tt.precise_divf", "tt.precise_sqrt", "tt.extern_elementwise"}
 CONVERT = {"arith.sitofp", "arith.uitofp", "arith.fptosi", "arith.fptoui"}
 INTEGER = {"tt.addptr", "tt.histogram", "tt.gather", "tt.mulhiui", "arith.cmpi"}
+
+
+# what costs more than one operation of its kind. A T4 does 1/32 as many operations in fp64 as in fp32, most GPUs of a desk
+# 1/64, an H200 half as many
+IN_FP64 = 32
+DIVIDED = (
+    64  # a division of 64-bit whole numbers by one that only the run knows: a GPU has no instruction for it
+)
+BARRIER = 512  # whole numbers: every thread of four warps waits as long as four operations take
+PRINTED = 8192  # the same, for each number that tl.device_print sends to the CPU, which formats it
+BARRIERS = {"gpu.barrier", "ttg.barrier"}
+DIVISIONS = {"arith.divsi", "arith.divui", "arith.remsi", "arith.remui"}
+COPIES = {"tt.splat", "tt.broadcast", "tt.expand_dims", "arith.extsi", "arith.extui", "arith.trunci"}
+
+
+def weighed(op: Op, counts: tuple[tuple[str, int], ...], fixed: set[str]) -> tuple[tuple[str, int], ...]:
+    """Return what an operation counts as, by kind. `fixed` are the values that the compiler knows."""
+    if op.name in BARRIERS:
+        return (("int", BARRIER),)
+    if op.name == "tt.print":
+        return (("int", PRINTED * sum(prod(type.shape) for type in op.operand_types)),)
+    scalars = {type.scalar for type in (*op.operand_types, *op.result_types)}
+    times = 1
+    if op.name in DIVISIONS and "i64" in scalars and op.operands[1] not in fixed:
+        times = DIVIDED
+    elif "f64" in scalars:
+        times = IN_FP64
+    return tuple((kind, number if kind.startswith("dot") else times * number) for kind, number in counts)
+
+
+def known(function: Function) -> set[str]:
+    """Return the names of a function's constants, and of what repeats them."""
+    found: set[str] = set()
+    _constants(function.blocks, found)
+    return found
+
+
+def _constants(blocks: list[Block], found: set[str]) -> None:
+    for block in blocks:
+        for op in block.ops:
+            if op.name == "arith.constant" or (op.name in COPIES and op.operands[0] in found):
+                found.update(op.results)
+            for region in op.regions:
+                _constants(region, found)
 
 
 def kind_of(op: Op) -> str | None:

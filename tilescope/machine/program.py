@@ -7,7 +7,7 @@ from math import prod
 
 from . import dot, hints, reduce
 from .addresses import reaching_memory
-from .kinds import kind_of
+from .kinds import kind_of, known, weighed
 from .meanings import BOUND, PURE
 from .numbers_of import integer
 from .tree import BadIR, Block, Function, Module, Op, Type
@@ -63,7 +63,7 @@ def elements(type: Type) -> int:
 def prepare(module: Module) -> Program:
     reduce.with_constants(module)
     functions = {
-        name: blocks_of(function.blocks, reaching_memory(function))
+        name: blocks_of(function.blocks, reaching_memory(function), known(function))
         for name, function in module.functions.items()
     }
     steps = [step for blocks in functions.values() for step in every(blocks)]
@@ -80,9 +80,9 @@ def prepare(module: Module) -> Program:
     )
 
 
-def blocks_of(blocks: list[Block], stored: set[str]) -> list[Ready]:
-    """Return the blocks made ready. `stored` holds the values that stored data is computed from."""
-    ready = [made_ready(block, stored) for block in blocks]
+def blocks_of(blocks: list[Block], stored: set[str], fixed: set[str]) -> list[Ready]:
+    """Return the blocks made ready. `stored` holds the values that stored data is computed from, `fixed` the constants."""
+    ready = [made_ready(block, stored, fixed) for block in blocks]
     here = [set(used_in(block)) for block in ready]
     for place, block in enumerate(ready):
         elsewhere = set().union(*(names for other, names in enumerate(here) if other != place))
@@ -90,20 +90,22 @@ def blocks_of(blocks: list[Block], stored: set[str]) -> list[Ready]:
     return ready
 
 
-def made_ready(block: Block, stored: set[str]) -> Ready:
+def made_ready(block: Block, stored: set[str], fixed: set[str]) -> Ready:
     *ops, end = block.ops or [None]
     if end is None or end.name not in ENDS:
         raise BadIR("a block must end in a terminator", end.line if end else 0)
-    steps = [step_of(op, stored) for op in ops]
+    steps = [step_of(op, stored, fixed) for op in ops]
     defines = frozenset([*block.arguments, *(name for op in ops for name in op.results)])
     last = Step(end, end.line, None, False, tuple(end.operands), (), (), 0, [])
     return Ready(block, steps, last, defines)
 
 
-def step_of(op: Op, stored: set[str]) -> Step:
+def step_of(op: Op, stored: set[str], fixed: set[str]) -> Step:
     perform, bound, inner = None, False, []
     if op.name in STRUCTURE:
-        inner = [blocks_of(region, stored) if region and region[0].ops else [] for region in op.regions]
+        inner = [
+            blocks_of(region, stored, fixed) if region and region[0].ops else [] for region in op.regions
+        ]
         if promised := hints.carried_of(op):
             inner[-1][0].promised = promised
     elif op.name in BOUND:
@@ -117,6 +119,7 @@ def step_of(op: Op, stored: set[str]) -> Step:
     counts = counts_of(op, stored)
     weight = max(1, sum(n for _, n in counts), *(elements(t) for t in [*op.operand_types, *op.result_types]))
     shares = op.name in WAITING or op.attributes.get("isVolatile") is True
+    counts = weighed(op, counts, fixed)
     return Step(
         op, op.line, perform, bound, tuple(op.operands), tuple(op.results), counts, weight, inner, (), shares
     )

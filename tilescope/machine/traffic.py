@@ -2,6 +2,7 @@
 inside an access, in 32-byte sectors, unique within a wave of programs, and unique over the launch."""
 
 from dataclasses import dataclass, field
+from itertools import permutations
 
 import numpy as np
 
@@ -10,6 +11,8 @@ from .storage import SPAN
 
 KINDS = ("load", "store", "atomic")
 SECTOR_SHIFT = 5  # 32 bytes
+WARP = 32  # lanes that load at the same time
+MOST_AXES = 3  # of a block whose orders are tried
 MOST_MARKS = 1 << 26  # elements times waves that are marked at a time
 MANY_MARKS = 1 << 20  # from here on, touched sectors are listed instead of marked
 MOST_LISTED = 1 << 22  # before what is listed twice goes
@@ -141,8 +144,7 @@ class Traffic:
         key = distinct(lanes)
         counts.dedup += key.size * size * lanes.times
         row.moved[frame.programs] += of_each_row(key, lanes) * size
-        sector = key >> SECTOR_SHIFT
-        counts.sectors += (1 + int(np.count_nonzero(sector[1:] != sector[:-1]))) * lanes.times << SECTOR_SHIFT
+        counts.sectors += sectors(lanes, key) * lanes.times << SECTOR_SHIFT
         first = (key & ((1 << SPAN) - 1)) >> (tensor.itemsize.bit_length() - 1)
         element = covered(first, lanes.wide)
         if self.touching and tensor.remembers:
@@ -205,6 +207,56 @@ def distinct(lanes: Lanes) -> np.ndarray:
     first = np.empty(key.size, bool)
     first[0], first[1:] = True, key[1:] != key[:-1]
     return key[first]
+
+
+def sectors(lanes: Lanes, key: np.ndarray) -> int:
+    """Count the sectors of an access. Each counts once for a program, unless its warps go back and forth."""
+    sector = key >> SECTOR_SHIFT
+    once = 1 + int(np.count_nonzero(sector[1:] != sector[:-1]))
+    filled = 2 * key.size * lanes.size > once << SECTOR_SHIFT
+    if not filled or key.size != lanes.offset.size or lanes.counts.max() < 2 * WARP:
+        return once
+    falls = np.flatnonzero(lanes.offset[1:] < lanes.offset[:-1])
+    if (
+        falls.size < lanes.rows and np.isin(falls, np.cumsum(lanes.counts) - 1).all()
+    ):  # from program to program
+        return once
+    return max(once, by_warps(lanes, once))
+
+
+def by_warps(lanes: Lanes, once: int) -> int:
+    """Count the sectors of each 32 lanes in a row. A compiler deals out a block along the axis that suits its addresses
+    best, but it keeps the order of an axis."""
+    place = np.full(lanes.shape, -1, np.int64)
+    place[slice(None) if lanes.active is None else lanes.active] = (
+        lanes.offset.reshape(lanes.shape) if lanes.active is None else lanes.offset
+    ) >> SECTOR_SHIFT
+    axes = [axis for axis in range(1, place.ndim) if place.shape[axis] > 1]
+    if len(axes) > MOST_AXES:
+        return once
+    rest = [axis for axis in range(1, place.ndim) if axis not in axes]
+    best = None
+    for order in permutations(axes):
+        found = of_warps(place.transpose(0, *rest, *order).reshape(lanes.rows, -1))
+        best = found if best is None else min(best, found)
+        if best <= once:
+            break
+    return best or once
+
+
+def of_warps(place: np.ndarray) -> int:
+    """Count the sectors that warps touch, less those that one warp ends with and the next begins with."""
+    short = -place.shape[1] % WARP
+    if short:
+        place = np.pad(place, ((0, 0), (0, short)), constant_values=-1)
+    warps = place.reshape(place.shape[0], -1, WARP)
+    ordered = np.sort(warps, axis=2)
+    fresh = ordered[:, :, 1:] != ordered[:, :, :-1]
+    touched = int(np.count_nonzero(fresh & (ordered[:, :, 1:] >= 0))) + int(
+        np.count_nonzero(ordered[:, :, 0] >= 0)
+    )
+    shared = (warps[:, 1:, 0] == warps[:, :-1, -1]) & (warps[:, 1:, 0] >= 0)
+    return touched - int(np.count_nonzero(shared))
 
 
 def of_each_row(key: np.ndarray, lanes: Lanes) -> np.ndarray | int:

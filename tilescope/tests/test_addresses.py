@@ -4,6 +4,8 @@ import numpy as np
 import triton
 import triton.language as tl
 
+from tilescope.machine.kinds import BARRIER, DIVIDED, IN_FP64, PRINTED
+
 from .machine_for_tests import on_machine
 
 
@@ -36,3 +38,52 @@ def test_loops_hand_on_values_and_offsets():
     w, o = np.arange(128, dtype=np.int32), np.zeros(32, np.int32)
     found = on_machine(carried, (1,), {"w": w, "o": o}, {"B": 32}).launch.operations
     assert found["int"] == 4 * 32 and found["address"] >= 4 * 32
+
+
+@triton.jit
+def divided(w, o, N, B: tl.constexpr):
+    """A remainder by 7, which a compiler knows, and two by N, one of them in 64 bits."""
+    offs = tl.arange(0, B)
+    word = tl.load(w + offs)
+    tl.store(o + offs, word % 7 + word % N + (word.to(tl.int64) % N + word.to(tl.int64) % 9).to(tl.int32))
+
+
+@triton.jit
+def squared(w, o, B: tl.constexpr, WIDE: tl.constexpr):
+    offs = tl.arange(0, B)
+    x = tl.load(w + offs).to(WIDE)
+    tl.store(o + offs, x * x)
+
+
+@triton.jit
+def slow(w, o, B: tl.constexpr, BARRIERS: tl.constexpr, PRINTS: tl.constexpr):
+    offs = tl.arange(0, B)
+    x = tl.load(w + offs)
+    for _ in range(BARRIERS):
+        tl.debug_barrier()
+    if PRINTS:
+        tl.device_print("x", x)
+    tl.store(o + offs, x)
+
+
+def spent(kernel, dtype=np.int32, scalars=None, **constants) -> dict:
+    w, o = np.arange(32, dtype=dtype), np.zeros(32, dtype)
+    arguments = {"scalars": scalars} if scalars else {}
+    return on_machine(kernel, (1,), {"w": w, "o": o}, {"B": 32, **constants}, **arguments).launch.operations
+
+
+def test_a_division_of_64_bits_by_what_only_the_run_knows_counts_as_many():
+    found = spent(divided, scalars={"N": 5})
+    assert DIVIDED * 32 < found["int"] < (DIVIDED + 12) * 32
+
+
+def test_fp64_counts_as_on_most_gpus():
+    narrow = spent(squared, np.float32, WIDE=tl.float32)
+    wide = spent(squared, np.float32, WIDE=tl.float64)
+    assert narrow["float"] == 32 and wide["float"] == 3 * IN_FP64 * 32  # there, the product, and back
+
+
+def test_a_barrier_and_a_print_take_time():
+    none = spent(slow, BARRIERS=0, PRINTS=False)
+    assert spent(slow, BARRIERS=3, PRINTS=False)["int"] == none["int"] + 3 * BARRIER
+    assert spent(slow, BARRIERS=0, PRINTS=True)["int"] == none["int"] + 32 * PRINTED

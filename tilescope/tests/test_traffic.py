@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+import pytest
 import triton
 import triton.language as tl
 
@@ -153,3 +154,35 @@ def test_values_alone_leave_the_counts_out():
     ran = on_machine(tiles, (4,), {"x": x, "o": o}, {"B": 64}, counting="values")
     assert ran.counts("x", "load")["dedup"] == 0 and ran.counts("x", "load")["requested"] == 2048
     assert (o == 1).all() and not ran.report.unwritten
+
+
+@triton.jit
+def across(x, o, B: tl.constexpr, APART: tl.constexpr):
+    """Neighbouring lanes take numbers APART apart, and all lanes together the same numbers as ever."""
+    i = tl.arange(0, B)
+    offs = i % (B // APART) * APART + i // (B // APART)
+    tl.store(o + i, tl.load(x + offs))
+
+
+@triton.jit
+def turned(x, o, M: tl.constexpr, N: tl.constexpr, BACK: tl.constexpr):
+    i, j = tl.arange(0, M)[:, None], tl.arange(0, N)[None, :]
+    i = M - 1 - i if BACK else i
+    tile = tl.load(x + j * M + i, mask=i < M - 3, other=0.0)
+    tl.store(o + i * N + j, tile)
+
+
+@pytest.mark.parametrize("apart, sectors", [(1, 32), (2, 64), (8, 256), (32, 64)])
+def test_lanes_that_go_across_touch_a_sector_with_many_warps(apart, sectors):
+    x, o = np.ones(256, np.float32), np.zeros(256, np.float32)
+    found = on_machine(across, (1,), {"x": x, "o": o}, {"B": 256, "APART": apart})
+    assert found.counts("x", "load")["sectors"] == 32 * sectors
+    assert found.counts("o", "store")["sectors"] == 32 * 32
+
+
+@pytest.mark.parametrize("back", [False, True])
+def test_a_tile_counts_along_the_axis_that_suits_its_addresses(back):
+    x, o = np.ones(64 * 16, np.float32), np.zeros(64 * 16, np.float32)
+    found = on_machine(turned, (1,), {"x": x, "o": o}, {"M": 64, "N": 16, "BACK": back})
+    assert found.counts("x", "load")["sectors"] == 32 * 16 * 8
+    assert found.counts("o", "store")["sectors"] == 32 * 64 * 2

@@ -17,7 +17,7 @@ from tilescope.machine.run import Launching
 from tilescope.machine.run import run as run_steps
 from tilescope.machine.storage import Storage
 from tilescope.machine.stores_alone import stores_alone
-from tilescope.machine.tree import BadIR, Module
+from tilescope.machine.tree import BadIR, Block, Module
 from tilescope.machine.verify import verify
 from tilescope.machine.words_of_types import spelled
 from tilescope.machine.write import write
@@ -46,7 +46,23 @@ def run(task: dict, arrays: dict[str, np.ndarray]) -> tuple[dict, dict[str, np.n
 def parsed(text: str) -> Module:
     module = read(text)
     verify(module)
+    for function in module.functions.values():
+        refuse_addresses(function.blocks)
     return module
+
+
+def refuse_addresses(blocks: list[Block]) -> None:
+    """Refuse a pointer that becomes a number: it would tell this machine from a GPU, whose addresses are others."""
+    for block in blocks:
+        for op in block.ops:
+            if op.name == "tt.ptr_to_int":
+                raise BadIR(
+                    "a pointer turned into a number: its address is another one in every run, so nothing may depend on it; "
+                    "add offsets to the pointer itself",
+                    op.line,
+                )
+            for region in op.regions:
+                refuse_addresses(region)
 
 
 def bad_text(error: BadIR) -> dict:

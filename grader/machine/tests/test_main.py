@@ -128,6 +128,18 @@ def test_a_text_that_is_none():
     assert asked(ask)[0]["error"]["stage"] == "text"
 
 
+@triton.jit
+def telling(x, o, s, n, by, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    for _ in range(n):
+        tl.store(o + i, tl.where(x.to(tl.int64) > 1 << 46, 0.0, by), mask=i < n)
+
+
+def test_an_address_as_a_number_is_refused():
+    error = asked(request(telling))[0]["error"]
+    assert error["stage"] == "text" and "a pointer turned into a number" in error["message"]
+
+
 def test_which_masked_loads_reach_a_result():
     lines = [
         i

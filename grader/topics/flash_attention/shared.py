@@ -6,7 +6,7 @@ import numpy as np
 
 from grader.box.serve.frames import DTYPES
 from grader.questions import Budget, Case, Tensor
-from grader.questions.draws import ROUNDING, between, log_uniform
+from grader.questions.draws import ROUNDING, between, log_uniform, where_finite
 from grader.questions.min_programs import side_by_side
 from grader.questions.work import work as every_kind
 from kernels.flash_attention import cost, reference
@@ -54,11 +54,17 @@ def values(rng, shape, c: Case) -> np.ndarray:
 
 def operands(c: Case, rng: np.random.Generator) -> dict:
     b, h, g, m, n, d = (c.sizes[x] for x in ("B", "H", "G", "M", "N", "D"))
-    return {
+    found = {
         "q": queries(rng, (b, h, m, d), c),
         "k": keys_of(rng, (b, g, n, d), c),
         "v": values(rng, (b, g, n, d), c),
     }
+    if c.values == NAN:  # of the first key, which every query sees
+        found["v"][0, 0, 0, rng.integers(d)] = np.nan
+    return found
+
+
+NAN = "a NaN in V"
 
 
 def case(b, h, g, m, n, d, dtype="fp16", *, w=None, softcap=None, scale=None, **more) -> Case:
@@ -88,7 +94,7 @@ def within(wanted):
         size = 0 if case.values == LOWEST else abs(case.scalars["scale"]) * norms[0] * norms[1] / 8
         share = unit * (1 + size) + SUMS
         return {
-            name: ROUNDING[case.dtype] * (np.abs(w) + share * terms) + share * terms + 1e-6
+            name: where_finite(ROUNDING[case.dtype] * (np.abs(w) + share * terms) + share * terms + 1e-6, w)
             for name, w in want.items()
         }
 

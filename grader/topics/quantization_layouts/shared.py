@@ -19,6 +19,7 @@ BEYOND_FP16 = 2.0**24  # factor on the scales of "beyond fp16", which bf16 weigh
 
 
 LARGE = 4000.0  # factor on x, scales a sixteenth: fp16 holds x and y, not a group's bare sum
+BOTH_SIGNS = "scales of both signs"
 EXACT = "exact"  # weights that 16 bits hold, since every scale is a power of two
 
 
@@ -65,6 +66,8 @@ def packed(case: Case, rng: np.random.Generator) -> dict:
     if case.values == "a NaN":
         x[..., rng.integers(k)] = np.nan
     scales = beyond * 2.0 ** powers(case, rng, -9, -4, (n, groups_of(k, group)))
+    if case.values == BOTH_SIGNS:
+        scales = scales * rng.choice([-1, 1], scales.shape)
     found = {
         "w": words(rng, (n, k // 8), 9 if positive else 0),
         "s": rounded(scales, case.dtype),

@@ -106,6 +106,7 @@ MOVED = {  # exponent, then factor; "the lowest" are near the end of fp32
     "far below zero": (-10, 1e35),
     "the lowest": (-10, 2.2e37),
     "far from zero": (100, 1),
+    "large": (0, 1e30),
 }
 
 

@@ -117,11 +117,16 @@ COLD = {"equal": (1,), "pairs": (1,), "far below zero": (1,)} | dict.fromkeys(
         "the last one wins",
         "near borders",
         "near min-p",
+        "the last bits",
     ),
     (0,),
 )
-TEMPERATURES = {"any temperature": (0.05, 10.0), "cold close calls": (0.002, 0.1)}
-CLOSE_CALLS = ("close calls", "cold close calls", "one token again and again")
+TEMPERATURES = {
+    "any temperature": (0.05, 10.0),
+    "cold close calls": (0.002, 0.1),
+    "hot close calls": (10.0, 1000.0),
+}
+CLOSE_CALLS = ("close calls", "cold close calls", "hot close calls", "one token again and again")
 
 
 def plain_inputs(case: Case, rng: np.random.Generator) -> dict:
@@ -134,9 +139,14 @@ def plain_inputs(case: Case, rng: np.random.Generator) -> dict:
     inputs = {
         "logits": logits_for(case, rng),
         "temperature": temperature,
-        "seed": rng.integers(0, 2**31, b).astype(np.int32),
+        "seed": seeds(rng, b),
     }
     return close_calls(inputs, rng) if case.values in CLOSE_CALLS else inputs
+
+
+def seeds(rng: np.random.Generator, count: int) -> np.ndarray:
+    """Any seeds that int32 holds, of both signs."""
+    return rng.integers(-(2**31), 2**31, count).astype(np.int32)
 
 
 def close_calls(inputs: dict, rng: np.random.Generator) -> dict:
@@ -160,19 +170,19 @@ def ranks(keys: np.ndarray) -> np.ndarray:
 
 def telling_seeds(inputs: dict, rng: np.random.Generator) -> dict:
     """Seeds with which, row by row in turn, the last token that stays wins, or the first that goes would have won."""
-    seeds = inputs["seed"].copy()
-    for i in range(seeds.size):
+    told = inputs["seed"].copy()
+    for i in range(told.size):
         x, t = final_logits(inputs, i), float(inputs["temperature"][i])
         order = reference.Ranking.of(x, t or 1.0).token
         stays = survivors(x, t or 1.0, filters(inputs, i))[order]
         last = int(np.flatnonzero(stays)[-1])
         if i % 2 and last + 1 < order.size:
             last += 1
-        tries = rng.integers(0, 2**31, TRIES)
+        tries = seeds(rng, TRIES)
         tokens = order[: last + 1]
         scores = x[tokens] / (t or 1.0) + gumbel_of(uniform(tries[:, None], tokens))
-        seeds[i] = tries[int(np.argmax(scores.argmax(1) == last))]
-    return inputs | {"seed": seeds}
+        told[i] = tries[int(np.argmax(scores.argmax(1) == last))]
+    return inputs | {"seed": told}
 
 
 def final_logits(inputs: dict, i: int) -> np.ndarray:

@@ -13,12 +13,18 @@ from grader.topics.expert_load_balance.shared import (
 )
 from kernels.expert_load_balance import reference
 
+UNUSED = "hundreds of experts"
+
 
 def layered(rng, kind):
     tokens, per = shared.tokens(rng, kind)
     experts = weights_of(rng, len(tokens) * per, tokens[0][0].shape[1])
     if kind == shared.LARGE:
         experts = [np.abs(w) for w in experts]
+    if kind == UNUSED:  # experts that no token chose: zero times their output is no number
+        unused = np.setdiff1d(np.arange(len(experts[0])), np.concatenate([one[1].ravel() for one in tokens]))
+        for w in experts:
+            w[unused] = np.nan
     found = [(*one, *(w[rank * per : (rank + 1) * per] for w in experts)) for rank, one in enumerate(tokens)]
     return Together(tuple(found), kind)
 

@@ -32,8 +32,8 @@ SHAPES = {  # kind -> (tokens of each rank, experts, spare copies, share of toke
     ),
     "a rank without tokens": lambda rng: ([between(rng, 9, 20), 0, between(rng, 9, 20), 7], 8, 4, 0.5),
 }
-EVEN_OUT = "hundreds of tokens for an expert with two copies"
-SHAPES[EVEN_OUT] = lambda rng: ([between(rng, 200, 240) for _ in range(4)], 4, 1, 1.0)
+EVEN_OUT = "hundreds of tokens for an expert with three copies"
+SHAPES[EVEN_OUT] = lambda rng: ([between(rng, 200, 240) for _ in range(4)], 4, 2, 1.0)
 SHAPES[LARGE] = lambda rng: ([between(rng, 9, 20) for _ in range(3)], 6, 2, 0.5)
 SHAPES["hundreds of experts"] = lambda rng: ([between(rng, 5, 9) for _ in range(3)], 280, 20, 0.0)
 SHAPES["hundreds of tokens"] = lambda rng: ([between(rng, 600, MOST_TOKENS), 3], 5, 1, 0.0)

@@ -82,6 +82,11 @@ MISTAKES = (
         told_as="the first copy",
     ),
     edited(
+        "two copies of three",
+        (COPY, "copies[(t + comm.rank) % min(2, len(copies))]"),
+        part="busiest",
+    ),
+    edited(
         "one copy a rank",
         (COPY, "copies[comm.rank % len(copies)]"),
         part="busiest",

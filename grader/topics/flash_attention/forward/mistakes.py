@@ -318,6 +318,9 @@ MISTAKES = (
         edits=((SUM, "l = l + tl.sum(p, 1)"),),
     ),
     edited("exp for exp2", ("tl.exp2(", "tl.exp(")),
+    edited(
+        "a NaN in V counts as 0", (DOT, DOT.replace("v, acc", "tl.where(v == v, v, 0.0).to(v.dtype), acc"))
+    ),
     edited("maximum not carried", (MAXIMUM, "m_new = tl.max(s, 1)")),
     edited("output not rescaled", (DOT, "acc = tl.dot(p.to(v.dtype), v, acc)"), told_as="no rescale"),
     edited("divided by the last tile's sum", (SUM, "l = tl.sum(p, 1)")),

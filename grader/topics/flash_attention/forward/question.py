@@ -14,7 +14,7 @@ QUESTION = KernelQuestion(
             "values",
             5,
             "values",
-            asks="right for {public} that you can see and more that you can't: odd lengths, grouped heads in a batch, a single query, more keys than queries, long rows, extreme scores, scores far below zero (below −10⁹ too), another scale, strided tensors",
+            asks="right for {public} that you can see and more that you can't: odd lengths, grouped heads in a batch, a single query, more keys than queries, long rows, extreme scores, scores far below zero (below −10⁹ too), another positive scale, a NaN in V, strided tensors",
         ),
         Part(
             "traffic",

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from grader.questions import Budget, Case
-from grader.questions.draws import ROUNDING, between, odd, spread
+from grader.questions.draws import ROUNDING, between, odd, spread, where_finite
 from grader.questions.timed import timed
 from grader.topics.gemm_tiling.shared import (
     CYCLES,
@@ -35,6 +35,9 @@ def scaled_operands(case: Case, rng: np.random.Generator) -> dict:
         codes = {name: np.abs(v) for name, v in codes.items()}
     if case.values == WHOLE:
         codes = {name: rng.integers(-2, 3, v.shape).astype(float) for name, v in codes.items()}
+    if case.values == "a NaN":
+        codes["a"][rng.integers(m), rng.integers(k)] = np.nan
+        codes["b"][rng.integers(k), rng.integers(n)] = np.nan
     sa, sb = (2.0 ** rng.uniform(-9, -5, shape) for shape in ((m, blocks_k), (blocks_k, blocks_n)))
     if (
         case.values == "scales far apart"
@@ -68,7 +71,7 @@ def scaled_within(inputs: dict, case: Case, want: dict) -> dict:
     terms = reference.block_scaled_gemm(size["a"], size["b"], inputs["sa"], inputs["sb"])
     out = ROUNDING[case.dtypes.get("c", case.dtype)]
     lost = 2.0**-20 if case.values == WHOLE else FP8_SUM
-    return {"c": out * np.abs(want["c"]) + lost * terms + 1e-30}
+    return {"c": where_finite(out * np.abs(want["c"]) + lost * terms + 1e-30, want["c"])}
 
 
 def hidden_scaled(rng: np.random.Generator) -> list[Case]:
@@ -77,6 +80,7 @@ def hidden_scaled(rng: np.random.Generator) -> list[Case]:
 
     return [
         Case(sizes(odd(rng, 17, 129), 128, 256), "bf16", kind="odd rows"),
+        Case(sizes(odd(rng, 17, 65), 100, 140), "bf16", values="a NaN", kind="a NaN in A and one in B"),
         Case(sizes(64, 128 + any_size(), 256), "bf16", kind="a ragged block of columns"),
         Case(sizes(33, 64, 128 + 16 * between(rng, 1, 7)), "bf16", kind="a ragged block of K"),
         Case(sizes(17, 40, 128 * between(rng, 2, 4) + 1), "bf16", kind="one column of A beyond a block"),

@@ -196,6 +196,13 @@ MISTAKES = (
     ),
     *ends_early(_scaled_part),
     edited(
+        "codes of NaN count as 0",
+        (
+            "acc += tl.dot(a, b)",
+            "wide = a.to(tl.float32)\n        a = tl.where(wide == wide, wide, 0.0).to(a_ptr.dtype.element_ty)\n        acc += tl.dot(a, b)",
+        ),
+    ),
+    edited(
         "a scale for 64 numbers of K, as far as there are scales",
         ('"BLOCK_K": 128', '"BLOCK_K": 64'),
         ("// BLOCK_K * stride_sbn", "// 128 * stride_sbn"),

@@ -18,7 +18,7 @@ QUESTION = KernelQuestion(
             "values",
             3,
             "values",
-            asks="right for {public} that you can see and more that you can't: odd rows, ragged blocks of columns and of K, everything strided, long sums, small scales and large ones, whose products fp16 does not hold, scales of many digits",
+            asks="right for {public} that you can see and more that you can't: odd rows, ragged blocks of columns and of K, everything strided, long sums, small scales and large ones, whose products fp16 does not hold, scales of many digits, codes of NaN",
         ),
         Part(
             "traffic",

@@ -230,7 +230,7 @@ def side(case: Case) -> list[Budget]:
             look="what is done for every token and every expert, though it concerns one of them",
             model=f"{WORK} for each of {t} x {k} picks and {lanes} lanes of experts",
         ),
-        timed(32, t * k * lanes, "pick and lane of experts"),
+        timed(40, t * k * lanes, "pick and lane of experts"),
     ]
 
 

@@ -208,6 +208,10 @@ MISTAKES = (
             "for slot in tl.static_range(1):\n        chosen = tl.load(chosen_ptr + t * stride_chosent + slot * stride_chosenk, mask=t < T, other=-1)\n        counts",
         ),
     ),
+    edited(
+        "totals of 16 bits",
+        ("    whole = (total +", "    total = total.to(tl.int16).to(tl.int32)\n    whole = (total +"),
+    ),
     edited("masked tokens pick expert 0", ("mask=t < T, other=-1", "mask=t < T, other=0")),
     edited(
         "no program where there is no token", ("max(1, triton.cdiv(p.T, block))", "triton.cdiv(p.T, block)")

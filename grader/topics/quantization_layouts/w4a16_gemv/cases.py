@@ -9,6 +9,7 @@ from grader.questions.draws import between, odd, spread
 from grader.questions.timed import timed
 from grader.questions.work import work
 from grader.topics.quantization_layouts.shared import (
+    BOTH_SIGNS,
     EXACT,
     FP32,
     GEMV_ALL,
@@ -56,7 +57,12 @@ def hidden_gemv(rng: np.random.Generator) -> list[Case]:
             kind="no stride of 1",
         ),
         case(
-            any_n(), 3, 64, layout={"w": "transposed", "s": "padded"}, kind="words that lie column by column"
+            any_n(),
+            3,
+            64,
+            layout={"w": "transposed", "s": "padded"},
+            values=BOTH_SIGNS,
+            kind="scales of both signs, words that lie column by column",
         ),
         case(
             any_n(),
@@ -68,7 +74,7 @@ def hidden_gemv(rng: np.random.Generator) -> list[Case]:
         ),
         case(between(rng, 4200, 4700), 1, 32, kind="many rows"),
         case(any_n(), 4, 64, "bf16", values="beyond fp16", kind="numbers beyond fp16"),
-        case(any_n(), 3, 32, values="a NaN", kind="a NaN"),
+        case(between(rng, 5, 9), between(rng, 130, 150), 32, values="a NaN", kind="a NaN in a long row"),
         case(any_n(), odd(rng, 3, 9), some_group(rng), values="large", kind="large numbers in fp16"),
         *(
             case(odd(rng, 17, 69), 2, 32, dtype, **FP32, values=EXACT, kind="a result in fp32")

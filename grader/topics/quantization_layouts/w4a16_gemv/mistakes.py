@@ -106,6 +106,13 @@ MISTAKES = (
         ("y_ptr.dtype.element_ty", "x_ptr.dtype.element_ty"),
         told_as="a result of 16 bits",
     ),
+    edited(
+        "scales without their sign", (SUMMED, SUMMED.replace("s.to(tl.float32)", "tl.abs(s.to(tl.float32))"))
+    ),
+    edited(
+        "a NaN in a long row counts as 0",
+        (SUMMED, "x = tl.where((x == x) | (K < 4000), x, 0.0)\n        " + SUMMED),
+    ),
     edited("first code on top", *joined(-16, -8, -4), told_as="first code on top"),
     edited("bytes turned round", *joined(16, 8, -4), told_as="bytes turned round"),
     edited("evens first", *joined(4, 16, 8), told_as="evens first"),

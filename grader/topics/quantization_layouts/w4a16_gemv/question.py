@@ -23,7 +23,7 @@ QUESTION = KernelQuestion(
             "values",
             4,
             "values",
-            asks="right for {public} that you can see and more that you can't: each G, odd numbers of rows and of groups, a single row, a single group, more than 4096 rows, K beyond 8192, any strides, bf16 numbers beyond fp16's range, a NaN in x",
+            asks="right for {public} that you can see and more that you can't: each G, odd numbers of rows and of groups, a single row, a single group, more than 4096 rows, K beyond 8192, any strides, bf16 numbers beyond fp16's range, scales of both signs, a NaN in a long x",
         ),
         Part(
             "traffic",

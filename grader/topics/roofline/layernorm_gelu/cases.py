@@ -25,6 +25,8 @@ def operands(case: Case, rng: np.random.Generator) -> dict:
         x = rng.uniform(0.5, 2.0, (rows, 1)) + 0.02 * x
     if case.values == "tails":
         x = x * 8
+    if case.values == "a large number in each row":
+        x[np.arange(rows), rng.integers(0, cols, rows)] = 30_000.0
     if case.values == "a NaN and an infinity":
         x[1, rng.integers(cols)], x[2, rng.integers(cols)] = np.nan, np.inf
     return {
@@ -69,6 +71,12 @@ def hidden(rng: np.random.Generator) -> list[Case]:
         case(9, 64, layout={"x": "transposed", "y": "padded"}, kind="a transposed input"),
         case(7, 40, layout={"x": "padded", "y": "transposed"}, kind="a transposed output"),
         case(6, between(rng, 150, 250), **fp32, values="far from zero", kind="values far from zero"),
+        case(
+            4,
+            between(rng, 4200, 5000),
+            values="a large number in each row",
+            kind="a large number in each row",
+        ),
         case(4, between(rng, 70, 120), **fp32, values="tails", kind="large values"),
         case(3, between(rng, 40, 60), **fp32, values="constant rows", kind="constant rows"),
         case(8, between(rng, 20, 60), **fp32, eps=rng.uniform(0.05, 2), kind="a large eps"),

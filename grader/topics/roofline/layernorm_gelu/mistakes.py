@@ -257,6 +257,14 @@ MISTAKES = (
         part="traffic",
     ),
     edited(
+        "rows with a large number loaded again",
+        (
+            "mean =",
+            "if tl.max(x, 0) > 10000:\n        again = tl.load(x_ptr + row * stride_xm + offs * stride_xn, mask=mask, other=0.0, volatile=True).to(tl.float32)\n        g = g + again - x\n    mean =",
+        ),
+        part="traffic",
+    ),
+    edited(
         "y written twice",
         (
             "    tl.store(y_ptr",

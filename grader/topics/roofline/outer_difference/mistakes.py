@@ -72,6 +72,9 @@ MISTAKES = of_ladder(
         "rows of M": changed(("offs_m[:, None] * N", "offs_m[:, None] * M")),
         "rows masked alone": changed((" & (offs_n[None, :] < N)", "")),
         "a beyond its end": changed(("tl.load(a_ptr + offs_m, mask=offs_m < M)", "tl.load(a_ptr + offs_m)")),
+        "differences up to 2^24": changed(
+            ("a[:, None] - b[None, :]", "tl.minimum(a[:, None] - b[None, :], 16777216.0)")
+        ),
         "one axis of programs": changed(("tl.program_id(1)", "tl.program_id(0)")),
         "a's mask for b": changed(("mask=offs_n < N", "mask=offs_n < M")),
     },

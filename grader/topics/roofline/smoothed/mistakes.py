@@ -94,6 +94,12 @@ MISTAKES = of_ladder(
             ("tl.load(x_ptr + t * M + offs, mask=mask)", "tl.load(x_ptr + t * M + offs)")
         ),
         "sums in fp16": changed(("+ alpha * x", "+ (alpha * x).to(tl.float16)")),
+        "alpha kept from 0 and 1": changed(
+            (
+                "h = tl.zeros((BLOCK,), tl.float32)",
+                "h = tl.zeros((BLOCK,), tl.float32)\n    alpha = tl.minimum(tl.maximum(alpha, 0.02), 0.98)",
+            )
+        ),
         "x loaded twice": changed(
             (
                 "        h =",

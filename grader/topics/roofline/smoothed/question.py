@@ -3,7 +3,7 @@
 import numpy as np
 
 from grader.questions import UpTo
-from grader.questions.draws import between
+from grader.questions.draws import between, log_uniform
 from grader.topics.roofline.shared import PROGRAMS, each_moved_once, rung
 from grader.topics.roofline.smoothed import cases
 from grader.topics.roofline.smoothed.mistakes import MISTAKES
@@ -26,6 +26,8 @@ QUESTION = rung(
         cases.paced(
             rng.uniform(0.05, 0.95), T=1, M=between(rng, 4200, 4500), kind="a single step of many columns"
         ),
+        cases.paced(log_uniform(rng, 1e-3, 1e-2), T=between(rng, 5, 9), M=70, kind="a small alpha"),
+        cases.paced(1.0, T=between(rng, 5, 9), M=70, kind="an alpha of 1"),
         cases.paced(
             rng.uniform(0.6, 0.9), T=between(rng, 150, 200), M=3, values="far from zero", kind="many steps"
         ),

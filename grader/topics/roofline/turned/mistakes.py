@@ -35,6 +35,10 @@ MISTAKES = of_ladder(
             ("tl.load(x_ptr + offs_m * N + offs_n, mask=mask)", "tl.load(x_ptr + offs_m * N + offs_n)")
         ),
         "stored beyond the end": changed(("x, mask=mask)", "x)")),
+        "through fp16": changed(("x, mask=mask)", "x.to(tl.float16), mask=mask)")),
+        "large numbers as infinities": changed(
+            ("x, mask=mask)", "tl.where(tl.abs(x) > 1e6, x * 1e38 * 1e38, x), mask=mask)")
+        ),
         "tiles of the diagonal": changed(("tl.program_id(1)", "tl.program_id(0)")),
         "grid rounded down": changed((GRID_TURNED, "(max(1, p.M // 32), max(1, p.N // 16))")),
     },

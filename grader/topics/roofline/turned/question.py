@@ -15,7 +15,7 @@ QUESTION = rung(
     public=(case(M=32, N=64), case(M=20, N=50, kind="ragged tiles")),
     hidden=lambda rng: [
         case(M=between(rng, 17, 90), N=between(rng, 17, 90), kind="other sizes"),
-        case(M=1, N=between(rng, 11000, 15000), kind="a single row"),
+        case(M=1, N=between(rng, 11000, 15000), values="large", kind="a single row of large numbers"),
         case(M=between(rng, 1100, 1500), N=between(rng, 2, 9), kind="many short rows"),
     ],
     up_to=dict.fromkeys("MN", UpTo(100_000)),

@@ -40,6 +40,7 @@ def hidden_plain(rng: np.random.Generator) -> list[Case]:
             kind="scores that lie close together",
         ),
         Case(size(32, between(rng, 60, 90)), "fp32", values="cold close calls", kind="small temperatures"),
+        Case(size(32, between(rng, 60, 90)), "fp32", values="hot close calls", kind="large temperatures"),
         Case(size(1, odd(rng, 401, 901)), "fp32", kind="a single row"),
         Case(
             size(40, between(rng, 200, 400)),

@@ -250,6 +250,11 @@ MISTAKES = (
         (".to(tl.float32)\n        noise", ".to(tl.float16).to(tl.float32)\n        noise"),
         told_as="rounded to fp16",
     ),
+    edited(
+        "temperatures above 8 count as 8",
+        ("x / tl.where(t == 0, 1.0, t)", "x / tl.where(t == 0, 1.0, tl.minimum(t, 8.0))"),
+    ),
+    edited("a seed without its sign", ("tl.load(seed_ptr + b)", "(tl.load(seed_ptr + b) & 0x7FFFFFFF)")),
     edited("temperature multiplied", ("x / tl.where(t == 0, 1.0, t)", "x * tl.where(t == 0, 1.0, t)")),
     edited(
         "read twice",

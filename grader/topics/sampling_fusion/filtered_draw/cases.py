@@ -15,6 +15,7 @@ from grader.topics.sampling_fusion.shared_rows import (
     noise,
     plain_inputs,
     ranks,
+    seeds,
     sometimes,
     telling_seeds,
 )
@@ -40,6 +41,7 @@ def hidden_filtered(rng: np.random.Generator) -> list[Case]:
         Case(size(8, between(rng, 20, 40)), "fp32", values="one low value", kind="logits far below zero"),
         Case(size(32, 16), "fp32", values="zeros", kind="zeros of both signs"),
         Case(size(2, 2048), "fp32", values="many kept", kind="the largest vocabulary"),
+        Case(size(9, between(rng, 1100, 2000)), "fp32", values=LAST_BITS, kind="borders between many tokens"),
         Case(size(12, 2048), "fp32", values="the last one wins", kind="filters that are off"),
         Case(size(128, 24), "fp32", values="near borders", kind="a mass close to p"),
         Case(size(128, 24), "fp32", values="near min-p", kind="a weight close to min-p"),
@@ -92,13 +94,36 @@ def last_one_wins(inputs: dict, rng: np.random.Generator) -> dict:
     the largest noise is taken, and its token wins by far.
     """
     b, v = inputs["logits"].shape
-    seeds = np.empty(b, np.int32)
+    chosen = np.empty(b, np.int32)
     for i in range(b):
-        tries = rng.integers(0, 2**31, TRIES).astype(np.int32)
-        seeds[i] = tries[noise(tries[:, None], v).max(1).argmax()]
-    g, t = noise(seeds[:, None], v), inputs["temperature"].astype(np.float64)[:, None]
+        tries = seeds(rng, TRIES)
+        chosen[i] = tries[noise(tries[:, None], v).max(1).argmax()]
+    g, t = noise(chosen[:, None], v), inputs["temperature"].astype(np.float64)[:, None]
     scores = MARGIN * ranks(rng.random((b, v))) / v + (g == g.max(1, keepdims=True))
-    return inputs | {"seed": seeds, "logits": (t * (scores - g)).astype(np.float32)}
+    return inputs | {"seed": chosen, "logits": (t * (scores - g)).astype(np.float32)}
+
+
+LAST_BITS = "the last bits"  # three kinds of rows, in turn: see below
+AHEAD = 2.0  # of the best token, whose score nothing comes near
+
+
+def last_bits(inputs: dict, rng: np.random.Generator) -> dict:
+    """Wide rows where a border must be exact, one filter each: the k-th logit next to others that differ from it in their
+    last bits, a top-p just below 1 that cuts off a token that would win, and a small top-p that keeps some equals."""
+    b, v = inputs["logits"].shape
+    which, t = np.arange(b) % 3, inputs["temperature"].astype(np.float64)[:, None]
+    g = noise(inputs["seed"][:, None], v)
+    near_one = t * (MARGIN * ranks(rng.random((b, v))) + AHEAD * (g == g.max(1, keepdims=True)) - g)
+    steps = np.float32(1) + rng.integers(0, 200, (b, v)).astype(np.float32) * np.finfo(np.float32).eps
+    x = np.select([which[:, None] == 0, which[:, None] == 1], [steps, near_one], 1.0)
+    return inputs | {
+        "logits": x.astype(np.float32),
+        "top_k": np.where(which == 0, rng.integers(20, 60, b), 0).astype(np.int32),
+        "top_p": np.select(
+            [which == 0, which == 1], [1.0, rng.uniform(0.9990, 0.9996, b)], rng.uniform(0.008, 0.018, b)
+        ).astype(np.float32),
+        "min_p": np.zeros(b, np.float32),
+    }
 
 
 ALL_WORK = 40_000  # of every kind, a logit: a limit found by halving real numbers takes some 30,000
@@ -161,6 +186,8 @@ def filtered_inputs(case: Case, rng: np.random.Generator) -> dict:
     inputs = plain_inputs(case, rng) | {name: column.astype(dtypes[name]) for name, column in columns.items()}
     if case.values == "the last one wins":
         return last_one_wins(inputs, rng)
+    if case.values == LAST_BITS:
+        return last_bits(inputs, rng)
     if case.values == "near borders":
         inputs = near_borders(inputs, rng)
     if case.values == "near min-p":

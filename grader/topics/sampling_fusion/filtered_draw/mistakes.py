@@ -221,6 +221,25 @@ MISTAKES = (
         told_as="highest id first",
     ),
     edited(
+        "no top-p from 0.999 on",
+        ("(before < p * mass)", "((before < p * mass) | (p >= 0.999))"),
+        (
+            "tl.where(key > middle2, kept, 0.0), 0) < p * mass",
+            "tl.where(key > middle2, kept, 0.0), 0) < tl.where(p >= 0.999, 2.0, p) * mass",
+        ),
+    ),
+    edited(
+        "a small top-p keeps the best alone",
+        ("mass = tl.sum(kept, 0)", "mass = tl.sum(kept, 0) * tl.where(p < 0.02, 1e-6, 1.0)"),
+    ),
+    edited(
+        "24 halvings for the k-th of wide rows",
+        (
+            "    for _ in range(32):\n        middle =",
+            "    for _ in range(32 if BLOCK <= 1024 else 24):\n        middle =",
+        ),
+    ),
+    edited(
         "mass counted twice",
         (
             "mass = tl.sum(kept, 0)",

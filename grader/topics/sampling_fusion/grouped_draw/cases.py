@@ -15,7 +15,9 @@ from kernels.sampling_fusion import cost
 MOST = 64  # the largest top-k, and so the most groups that are read again
 AGAIN = MOST * cost.GROUP
 SECTOR = 8  # fp32 logits
+APART = {"apart": cost.GROUP, "crowded": 1, "all warm": 1600}  # tokens between the best ones
 TOLD = (
+    "all warm",
     "apart",
     "crowded",
     "few tokens",
@@ -29,12 +31,16 @@ TOLD = (
 def inputs(case: Case, rng: np.random.Generator) -> dict:
     b, v = case.sizes["B"], case.sizes["V"]
     drawn = plain_inputs(case, rng)
-    if case.values in ("apart", "crowded"):
-        drawn["logits"] = lifted(drawn["logits"], rng, cost.GROUP if case.values == "apart" else 1)
+    if case.values in APART:
+        drawn["logits"] = lifted(drawn["logits"], rng, APART[case.values])
     if case.values == "steps":  # at any k there are equals at the border, and larger ones
         level = np.floor(-np.log2(1 - rng.random((b, v))))
         drawn["logits"] = (rng.uniform(0.4, 0.6, (b, 1)) * level).astype(drawn["logits"].dtype)
     k = rng.integers(2, 6, b) if case.values == "zeros" else rng.integers(1, min(MOST, v) + 1, b)
+    if case.values == "crowded":  # as many groups as tokens are read again: no row has most of them
+        k = rng.integers(MOST // 4, MOST + 1, b)
+    if case.values == "all warm":  # the largest k in every row
+        k[:] = MOST
     if case.values in ("apart", "fewer"):
         k[in_turn(rng, np.arange(b), b)[: -(-b // 2)]] = MOST
     if case.values == "apart":
@@ -97,7 +103,7 @@ def hidden(rng: np.random.Generator) -> list[Case]:
             values="any temperature",
             kind="temperatures from cold to hot",
         ),
-        Case(size(2, between(rng, 128_300, 134_000)), "fp32", values="all warm", kind="a large vocabulary"),
+        Case(size(4, between(rng, 128_300, 134_000)), "fp32", values="all warm", kind="a large vocabulary"),
     ]
 
 

@@ -186,6 +186,13 @@ MISTAKES = (
         (FIRST, "tl.cumsum(tie.to(tl.int32), 0, reverse=True) <= room"),
         told_as="highest id first",
     ),
+    edited(
+        "at most 48 of a large vocabulary",
+        (
+            KEPT,
+            "keep = k_largest(x, tl.minimum(tl.load(top_k_ptr + b), tl.where(V > 100000, 48, V))) & there",
+        ),
+    ),
     edited("the tail left out", ("groups = triton.cdiv(p.V, 64)", "groups = max(1, p.V // 64)")),
     edited("maxima of 65,536 logits at most", ("offs < V, other", "(offs < V) & (offs < 65536), other")),
     edited(

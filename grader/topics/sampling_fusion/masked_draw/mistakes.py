@@ -73,6 +73,12 @@ def _counted(dtype):
     return change
 
 
+def _up_to_2048(x, history, r, f, p):
+    """A count in fp16, which stops where it has no number for the next one."""
+    count = np.minimum(np.bincount(np.asarray(history, int), minlength=x.size), 2048)
+    return shared_rows.penalised(x, history, (r, 0.0, p)) - f * count
+
+
 def _rounded_back(inputs: dict, case: Case) -> dict:
     """Return the logits after the penalties, rounded back to their dtype."""
     narrow = penalised(
@@ -181,11 +187,19 @@ MISTAKES = (
     ),
     family(
         "counted in eight bits",
-        "a token may have come some hundred times: count in int32 or fp32, where each count is itself",
+        "a token may have come thousands of times: count in int32 or fp32, where each count is itself",
         *map(penalised, map(_counted, (np.int8, np.uint8, DTYPES["bf16"]))),
+        penalised(_up_to_2048),
         edits=(
             (PENALTIES, PENALTIES.replace("f * count", "f * count.to(tl.int32).to(tl.int8).to(tl.float32)")),
         ),
+    ),
+    edited(
+        "counted in fp16",
+        ("count = tl.zeros((BLOCK,), tl.float32)", "count = tl.zeros((BLOCK,), tl.float16)"),
+        ("stride_historyl)).to(tl.float32)", "stride_historyl)).to(tl.float16)"),
+        (PENALTIES, PENALTIES.replace("f * count", "f * count.to(tl.float32)")),
+        told_as="counted in eight bits",
     ),
     family(
         "penalties rounded to bf16",

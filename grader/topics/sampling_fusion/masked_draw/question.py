@@ -16,7 +16,7 @@ QUESTION = KernelQuestion(
             "values",
             4,
             "values",
-            asks="right for {public} that you can see and more that you can't: odd vocabularies, a long history, bf16, a row that bans everything, a mask that ends within a word, equal logits, logits far below zero, strided rows, scores that lie close together",
+            asks="right for {public} that you can see and more that you can't: odd vocabularies, a long history, a token that came thousands of times, bf16, a row that bans everything, a mask that ends within a word, equal logits, logits far below zero, strided rows, scores that lie close together",
         ),
         Part(
             "traffic",
