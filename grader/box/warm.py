@@ -1,6 +1,7 @@
 """Talk to warm boxed programs from outside. Each takes one task at a time and returns a header and raw arrays."""
 
 import json
+import math
 import os
 import queue
 import secrets
@@ -41,6 +42,7 @@ class Limits:
 
     wall_s: float = 30.0
     cpu_s: int = 30
+    enough_s: float = math.inf  # of processor time: who had so much and isn't done is late by its own doing
     memory_bytes: int = 3 << 30
     answer_bytes: int = 64 << 20
 
@@ -237,7 +239,7 @@ def _starved(status: dict, limits: Limits) -> bool:
     is one whose processes together had all the processor time allowed."""
     had = _seconds(status, "cpu_s") + _seconds(status, "children_cpu_s")
     wanted = had + _seconds(status, "waited_s")
-    return wanted >= ASLEEP * _seconds(status, "seconds") and had < limits.cpu_s
+    return wanted >= ASLEEP * _seconds(status, "seconds") and had < min(limits.cpu_s, limits.enough_s)
 
 
 def _how_it_ended(status: dict, limits: Limits) -> tuple[str, str]:
@@ -245,6 +247,10 @@ def _how_it_ended(status: dict, limits: Limits) -> tuple[str, str]:
     code = status.get("exit", 0)
     if status.get("over"):
         return OVERFULL, f"the answer {status['over']} and was stopped"
+    had = _seconds(status, "cpu_s") + _seconds(status, "children_cpu_s")
+    if status.get("late") and had >= limits.enough_s:
+        still = f"the answer was still running after {had:.0f} s of processor time and was stopped"
+        return ENDLESS, f"{still}: it does too much, or one program does it all"
     if status.get("late"):
         still = f"the answer was still running after {limits.wall_s:.0f} s and was stopped"
         return LATE, f"{still}; what does it wait for?"

@@ -10,7 +10,7 @@ from grader.judge.diagnose import in_full
 from grader.judge.failed import Failed
 from grader.judge.kernel_evidence import METERED, KernelEvidence, Run
 from grader.questions import Budget, Case, KernelQuestion, Part
-from grader.questions.account import account, in_blocks, in_sectors, size
+from grader.questions.account import MOST_LAUNCHES, account, in_blocks, in_sectors, size
 from grader.questions.timed import CHIP
 from kernels import machines
 
@@ -39,11 +39,12 @@ def judge(evidence: KernelEvidence, part: Part) -> None:
         return
     if part.name == next(iter(question.budgets)):
         for run in ran(evidence, *evidence.public, *evidence.hidden, METERED):
+            judge_launches(question, run)
             judge_idle(question, run)
     for run in ran(evidence, *evidence.public, *evidence.hidden):
         for budget, found, most in spent(question, part, evidence.cases[METERED], run):
             if found > most:
-                said = f"{budget.what}, {place(run)}: {found / max(most, 1e-12):.1f} times what the model allows there"
+                said = f"{budget.what}, {place(run)}: {traffic.times(found / max(most, 1e-12), 1)} what the model allows there"
                 told = f"{budget.what}: more than the model allows in {place(run)}"
                 raise Failed(said, budget.look, told=told)
         for budget in account(question, part.name, run.case):
@@ -100,6 +101,17 @@ def judge_side_by_side(run: Run, budget: Budget) -> None:
             f"{budget.what}, {place(run)}: less than half of those that could share the work",
             budget.look,
             told=f"{budget.what}: less than it takes in {place(run)}",
+        )
+
+
+def judge_launches(question: KernelQuestion, run: Run) -> None:
+    """No case takes more launches than any question allows its metered one: another size may need a second kernel."""
+    allowed = max(question.most_launches, MOST_LAUNCHES)
+    if len(run.launches) > allowed:
+        raise Failed(
+            f"{place(run)}: {len(run.launches)} launches, at most {allowed} in any case",
+            "fuse the steps of launch(p)",
+            told=f"too many launches in {place(run)}",
         )
 
 

@@ -50,7 +50,7 @@ def judge(evidence: KernelEvidence, part: Part, result: PartResult) -> None:
         result.asked = "; ".join(map(limit_in_words, broken)) + kept
     for row, budget in zip(rows, budgets, strict=True):
         if row["spent"] > budget.most:
-            share = f"{row['spent'] / budget.most:.2f} times" if budget.most else "more than"
+            share = times(row["spent"] / budget.most) if budget.most else "more than"
             came = f"{budget.what}: {amount(row['spent'], budget)}, {share} what the model allows ({amount(budget.most, budget)})"
             came += f": {limits_of_time(row['limits'], budget)}" if "limits" in row else ""
             told = f"{budget.what}: {share} what the model allows"
@@ -60,6 +60,13 @@ def judge(evidence: KernelEvidence, part: Part, result: PartResult) -> None:
             raise Failed(came, budget.look, told=f"{budget.what}: less than it takes", **result.facts)
     result.came = "; ".join(row_in_words(row, budget) for row, budget in zip(rows, budgets, strict=True))
     result.told = f"all {len(rows)} limits kept"
+
+
+def times(ratio: float, digits: int = 2) -> str:
+    """Write a ratio above 1 with enough digits to see that it is."""
+    while digits < 9 and float(f"{ratio:.{digits}f}") <= 1:
+        digits += 1
+    return f"{ratio:.{digits}f} times"
 
 
 def as_row(budget: Budget) -> dict:

@@ -207,7 +207,8 @@ class UpTo:
     step: int = 1
 
     def drawn(self, rng: np.random.Generator) -> int:
-        return self.most - self.step * int(rng.integers(NEAR))
+        """Return one of the last sizes. None of them is below the least, where few sizes fit between."""
+        return self.most - self.step * int(rng.integers(min(NEAR, (self.most - self.least) // self.step + 1)))
 
 
 @dataclass(frozen=True)

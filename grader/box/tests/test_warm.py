@@ -95,3 +95,12 @@ def test_a_late_task_is_starved_where_it_wanted_more_than_it_got():
     assert warm._starved({**late, "cpu_s": 10.0, "waited_s": 30.0}, limits)
     assert not warm._starved({**late, "cpu_s": 1.0, "waited_s": 0.5}, limits)  # it slept
     assert not warm._starved({**late, "cpu_s": 4.0, "waited_s": 40.0, "children_cpu_s": 50.0}, limits)
+
+
+def test_who_had_enough_processor_time_is_late_by_its_own_doing():
+    limits, late = warm.Limits(wall_s=120.0, cpu_s=100, enough_s=20.0), {"late": True, "seconds": 120.0}
+    assert warm._starved({**late, "cpu_s": 19.0, "waited_s": 90.0}, limits)
+    slow = {**late, "cpu_s": 21.0, "waited_s": 90.0}
+    assert not warm._starved(slow, limits)
+    end, sentence = warm._how_it_ended(slow, limits)
+    assert end == warm.ENDLESS and "21 s of processor time" in sentence

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from grader import questions
-from grader.judge import referee
+from grader.judge import referee, traffic
 from grader.judge.record import FAIL, PASS
 from grader.proofs.right import edited, kernel_questions, right
 from grader.questions import account
@@ -96,6 +96,12 @@ ONE_ALONE = {  # a right answer that wastes for one property: the question, the 
         ["traffic"],
         "whole sectors of x",
     ),
+    "launches of nothing": (
+        "roofline.differences",
+        [('return {"steps": [', 'return {"steps": (5 if p.N > 2000 else 1) * [')],
+        ["traffic"],
+        "5 launches, at most 4 in any case",
+    ),
     "idle programs": (
         "roofline.differences",
         [
@@ -126,3 +132,8 @@ def test_an_answer_is_thrifty_at_every_size():
     verdict = judge("roofline.layernorm_gelu", *more)
     assert "traffic" in lost(verdict) and "a hidden case" in str(verdict), str(verdict)
     assert judge("roofline.layernorm_gelu").verdict == PASS
+
+
+def test_an_excess_shows_in_its_digits():
+    assert traffic.times(1.004) == "1.004 times" and traffic.times(1.00004, 1) == "1.00004 times"
+    assert traffic.times(2.0, 1) == "2.0 times" and traffic.times(1.3) == "1.30 times"

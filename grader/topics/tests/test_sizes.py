@@ -52,6 +52,14 @@ def test_cases_go_as_far_as_the_lab_says(question):
     )
 
 
+@pytest.mark.parametrize("question", KERNELS, ids=lambda one: one.id)
+def test_no_drawn_size_is_below_the_least(question):
+    for seed in range(12):
+        for case in ends(question, np.random.default_rng(seed)):
+            for axis, one in question.up_to.items():
+                assert case.sizes[axis] >= (one.least if isinstance(one, UpTo) else min(one)), (seed, axis)
+
+
 def test_an_end_is_long_along_one_axis():
     question = questions.find("gemm_tiling.tiled_gemm")
     for seed in range(3):
