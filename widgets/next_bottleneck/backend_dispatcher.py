@@ -415,7 +415,7 @@ def _caption(r: Result, now: Moment) -> str:
 
 
 STEPPED_IN = {  # what to keep when faster ones refuse, by operation
-    "attention": "The request decides before any tuning does. Every kernel ranked above {chosen} refuses it.",
+    "attention": "Every kernel ranked higher refuses this request.",
     "gemm": "Weights and kernel must agree. What ranks above {chosen} can't read this form of weights.",
     "moe": "Grouped kernels read one format each. What ranks above {chosen} reads another.",
     "all-reduce": "A one-shot kernel is built for one number of GPUs, so the others refuse.",

@@ -44,7 +44,7 @@ CHANGES = {
         set(),
     ),
     "a hint": (
-        (OWN + "question.py", "Start with one program a tile", "Begin with one program a tile"),
+        (OWN + "question.py", "Start with one program per tile", "Begin with one program per tile"),
         set(),
     ),
     "a sentence": ((OWN + "question.py", "C = A B in fp16", "C = A times B in fp16"), set()),

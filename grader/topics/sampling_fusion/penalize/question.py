@@ -25,6 +25,7 @@ QUESTION = NumpyQuestion(
         [Call(cases.penalised(rng, between(rng, 8, 30), 20)) for _ in range(5)]
         + [
             Call(cases.penalised(rng, 50, 200), "a long history"),
+            Call(cases.often(rng), "a token that came thousands of times"),
             Call(
                 (np.array([-3.0, -2.0, 0.0]), [0, 0, 2], log_uniform(rng, 1.1, 2), 0.0, 0.0),
                 "negative logits",
