@@ -39,7 +39,7 @@ def judge(evidence: KernelEvidence, part: Part, result: PartResult) -> None:
     plain, least = Spent(*gap.plain(run.case)), Spent(*gap.least(run.case))
     own = Spent(len(run.launches), spent(run, MOVED))
     share = share_closed(plain, own, least)
-    result.facts = {"gap_closed": share, "launches": own.launches, "bytes": own.bytes}
+    result.facts = {"gap_closed": share, "spent_launches": own.launches, "spent_bytes": own.bytes}
     result.asked = f"the gap from {gap.words} ({plain}) to what must be spent ({least})"
     result.asked_openly = f"the gap from {gap.words} to what must be spent"
     result.came = f"{share:.0%} of the gap closed, with {own}"

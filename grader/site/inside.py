@@ -86,6 +86,7 @@ def offered(say) -> None:
     grader.check, grader.needs, grader.run = check, needs, trial.run
     widgets = importlib.import_module("widgets")
     widgets.show = still
+    importlib.import_module("tilescope").show = step_shown
 
 
 def needs(package: str) -> None:
@@ -96,6 +97,20 @@ def needs(package: str) -> None:
         raise Stop(
             f"Cells of this lab need {package}, which no browser runs. Its answers are tried and checked here all the same."
         ) from None
+
+
+def step_shown(what) -> SimpleNamespace:
+    """Draw the step that a recording opens at. The stepper itself needs Jupyter's widgets."""
+    from tilescope import page
+    from tilescope.steps import Steps
+
+    recording = getattr(what, "recording", what)
+    drawn = (
+        page.still(Steps(recording), f"step-{uuid4().hex[:8]}")
+        if recording
+        else "<p>No program was recorded.</p>"
+    )
+    return SimpleNamespace(_repr_html_=lambda: drawn)
 
 
 def still(name: str, measured: dict | None = None, predict: bool = False, **inputs):

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from grader import questions
-from grader.judge import gap, parts
+from grader.judge import gap, parts, report
 from grader.judge.record import FAIL, PASS
 from grader.proofs import wrong
 from grader.proofs.right import right
@@ -35,10 +35,11 @@ def test_the_share_is_of_the_gap_and_stays_between_0_and_1():
 
 def test_one_launch_closes_it_and_two_close_most_of_it():
     one = judged(right(NORM.id))
-    assert (one.state, one.points) == (PASS, one.of) and one.facts["launches"] == 1
+    assert (one.state, one.points) == (PASS, one.of) and one.facts["spent_launches"] == 1
+    assert "gap" in report.part_html(one) and report.traffic_html(one.facts) == ""
     row = wrong.table(NORM)["two launches"]
     two = judged(wrong.source(NORM, row))
-    assert two.state == FAIL and two.facts["launches"] == 2
+    assert two.state == FAIL and two.facts["spent_launches"] == 2
     assert 0.85 < two.facts["gap_closed"] < 0.9
     assert two.points == pytest.approx(two.of * two.facts["gap_closed"], abs=0.005)
     assert "2 launches" in two.came and "2 launches" not in two.told
