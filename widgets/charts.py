@@ -135,6 +135,18 @@ def axis_y(
     return marks
 
 
+def words_within(
+    id: str, left: float, right: float, y: float, words: tuple[str, ...], role: str
+) -> list[dict]:
+    """Write the first of the words that fits into a bar of 24 units height."""
+    for one in words:
+        if right - left > text_width(one, "small") + 8:
+            return [
+                text(f"{id}-name", (left + right) / 2, y + 16, one, "inverse", "small", "middle", on=role)
+            ]
+    return []
+
+
 @dataclass(frozen=True)
 class Part:
     """Hold one piece of a bar: its size in the scale's unit, its meaning, and its words on hover."""

@@ -3,6 +3,7 @@ written."""
 
 import math
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -46,16 +47,10 @@ class Late:
 
 def settle(root: Path, lab: str, students: list[str]) -> dict[str, Late]:
     """Bring times and penalties of these students' entries up to date, without judging."""
-    from nbgrader.api import MissingEntry
-
     found, every = {}, exchange.times(root, lab)
     with gradebooks.opened(root, lab) as gradebook:
         policy = _policy(root, lab)
-        for student in students:
-            try:
-                submission = gradebook.find_submission(lab, student)
-            except MissingEntry:
-                continue
+        for student, submission in _entered(gradebook, lab, students):
             found[student] = _settle(submission, _handed_in(root, lab, student), policy)
             gradebook.db.commit()
             found[student].said += exchange.said(lab, every.get(student, []), submission.timestamp)
@@ -65,20 +60,26 @@ def settle(root: Path, lab: str, students: list[str]) -> dict[str, Late]:
 
 def outdated(root: Path, lab: str, students: list[str]) -> list[str]:
     """Return those of these students whose lateness or penalty in the gradebook is no longer the present one."""
-    from nbgrader.api import MissingEntry
-
     found = []
     with gradebooks.opened(root, lab) as gradebook, gradebook.db.no_autoflush:
         policy = _policy(root, lab)
-        for student in students:
-            try:
-                submission = gradebook.find_submission(lab, student)
-            except MissingEntry:
-                continue
+        for student, submission in _entered(gradebook, lab, students):
             if _settle(submission, _handed_in(root, lab, student), policy).changed:
                 found.append(student)
         gradebook.db.rollback()
     return found
+
+
+def _entered(gradebook, lab: str, students: list[str]) -> Iterator[tuple]:
+    """Yield (student, submission) for those of these students who have an entry in the gradebook."""
+    from nbgrader.api import MissingEntry
+
+    for student in students:
+        try:
+            submission = gradebook.find_submission(lab, student)
+        except MissingEntry:
+            continue
+        yield student, submission
 
 
 def _copy_time(root: Path, lab: str, student: str) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from kernels.expert_load_balance import cost_batches as cost
 from kernels.machines import machine
 from widgets import units
-from widgets.charts import Box, axis_x, axis_y, limit_across, linear, log, steady, text_width
+from widgets.charts import Box, axis_x, axis_y, limit_across, linear, log, steady, words_within
 from widgets.controls import steps
 from widgets.declare import Declaration, Prediction
 from widgets.scene import WIDE, Column, Scene, about, drag, figure, handle, path, rect, table, text
@@ -86,16 +86,6 @@ def run(tokens, sms, link_gb_s, keys) -> Result:
     )
 
 
-def _named(id: str, left: float, right: float, y: float, words: tuple[str, ...], role: str) -> list[dict]:
-    """Write the first of the words that fits into a box."""
-    for one in words:
-        if right - left > text_width(one, "small") + 8:
-            return [
-                text(f"{id}-name", (left + right) / 2, y + 16, one, "inverse", "small", "middle", on=role)
-            ]
-    return []
-
-
 def _box(id: str, x, window, event: cost.Event, y: float, role: str, words: tuple[str, ...]) -> list[dict]:
     """Draw a piece as far as it is within the window."""
     start, end = max(event.start_s, window[0]), min(event.end_s, window[1])
@@ -106,7 +96,7 @@ def _box(id: str, x, window, event: cost.Event, y: float, role: str, words: tupl
     bar = rect(id, left, y, max(1, right - left - 1.5), THICK, role, tip)
     return [
         *about("whole" if id.startswith("one") else "halves", bar),
-        *_named(id, left, right, y, words, role),
+        *words_within(id, left, right, y, words, role),
     ]
 
 

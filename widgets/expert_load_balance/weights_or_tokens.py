@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from kernels.expert_load_balance import cost
 from kernels.machines import machine
 from widgets import units
-from widgets.charts import Box, axis_x, axis_y, linear, log, steady, text_width
+from widgets.charts import Box, axis_x, axis_y, linear, log, steady, words_within
 from widgets.controls import log_slider, steps
 from widgets.declare import Declaration, Prediction
 from widgets.scene import WIDE, Column, Scene, about, drag, figure, handle, line, path, rect, table, text
@@ -84,15 +84,7 @@ def _lane(id: str, at: Box, x, y: float, title: str, boxes, wide: bool) -> list[
             f"{words}: {units.seconds(end - start)}",
         )
         marks += about(name, bar)
-        said = next(
-            (one for one in (words, words.split()[0]) if right - left > text_width(one, "small") + 8), ""
-        )
-        if said:
-            marks.append(
-                text(
-                    f"{id}-{n}-name", (left + right) / 2, y + 16, said, "inverse", "small", "middle", on=role
-                )
-            )
+        marks += words_within(f"{id}-{n}", left, right, y, (words, words.split()[0]), role)
     return marks
 
 
