@@ -38,7 +38,7 @@ document.documentElement.dataset.mounted = 'true';
 def view(*kinds: str) -> str:
     """Return the view's files of some kinds, one after the other,
     from the package or from the checkout around it."""
-    folder = next((f for f in (HERE / "view", HERE.parent / "view") if (f / "scene.js").exists()), None)
+    folder = next((f for f in (HERE / "view", HERE.parent / "view") if (f / "defs.svg").exists()), None)
     if folder is None:
         raise FileNotFoundError("tilescope must have its view folder, got none; install it from its checkout")
     return "\n".join(
