@@ -18,6 +18,7 @@ from tilescope.front_end import stand_in
 
 RANKS = "grader.jail.inside.ranks_answer"
 PART = ("name", "state", "points", "asked", "came", "look")  # the page's data on each part of a verdict
+ONE_OF = "One of {many} steps. In JupyterLab this cell walks through them."
 CELLS = Cells()
 
 
@@ -106,7 +107,7 @@ def step_shown(what) -> SimpleNamespace:
 
     recording = getattr(what, "recording", what)
     drawn = (
-        page.still(Steps(recording), f"step-{uuid4().hex[:8]}")
+        page.still(Steps(recording), f"step-{uuid4().hex[:8]}", ONE_OF)
         if recording
         else "<p>No program was recorded.</p>"
     )

@@ -48,7 +48,7 @@ for asked in json.load(sys.stdin):
 DRAWN = """
 from widgets import show
 drawn = [show("tile_walk"), tilescope.show(run(launch, question="roofline.layernorm_gelu"))]
-assert all("<svg" in one._repr_html_() for one in drawn)
+assert all("<svg" in one._repr_html_() for one in drawn) and "steps. In JupyterLab" in drawn[1]._repr_html_()
 """  # what other labs' cells draw, after their imports
 QUICK = ("00_roofline/kernel", "04_expert_load_balance/ranks")  # rows in bf16, and ranks without threads
 
