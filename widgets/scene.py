@@ -194,13 +194,17 @@ def drag(control, axis: str, place: Callable[[float], float]) -> dict:
 
 
 def handle(id: str, x: float, y: float, role: str, *drags: dict, tip: str = "") -> dict:
-    """A knob to drag and to key, bound to the input of each of its drags (at most one for x, one for y)."""
+    """A knob to drag and to key, bound to the input of each of its drags (at most one for x, one for y).
+
+    What no pull moves in this state is a dot, because a knob that stays where it is would change what nobody sees.
+    """
     axes = [one["axis"] for one in drags]
     if not drags or len(set(axes)) != len(axes):
         raise ValueError(f"drags must be one for x, one for y, or both, got {axes}; see drag()")
-    return _mark(
-        {"t": "handle", "id": id, "role": role, "x": _num(x), "y": _num(y), "drag": list(drags)}, tip
-    )
+    moves = [one for one in drags if max(one["at"]) - min(one["at"]) > 2]
+    if not moves:
+        return circle(id, max(x, 6), y, 6, role, tip)
+    return _mark({"t": "handle", "id": id, "role": role, "x": _num(x), "y": _num(y), "drag": moves}, tip)
 
 
 def about(term: str, *marks: dict | Iterable[dict]) -> list[dict]:
