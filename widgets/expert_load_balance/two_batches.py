@@ -51,7 +51,8 @@ class Result:
     halves_us: float
     faster: float
     slower: float  # arithmetic next to an exchange
-    again_s: float  # arithmetic of both halves beyond that of one piece
+    again_s: float  # what the second half reads again: arithmetic of both halves beyond that of one piece
+    slowed_s: float  # what arithmetic loses to the SMs that an exchange holds
     sms_idle: float  # share of the time in halves
     link_idle: float
     events: tuple[cost.Event, ...]
@@ -78,7 +79,8 @@ def run(tokens, sms, link_gb_s, keys) -> Result:
         1e6 * now.halves_s,
         now.faster,
         slower,
-        computing - now.whole.compute_s,
+        2 * now.half.compute_s - now.whole.compute_s,
+        computing - 2 * now.half.compute_s,
         max(0.0, 1 - computing / now.halves_s),
         max(0.0, 1 - 2 * now.half.exchange_s / now.halves_s),
         now.events,
@@ -131,7 +133,7 @@ def _lanes(r: Result, at: Box) -> list[dict]:
 def _curve(r: Result, at: Box) -> list[dict]:
     """Draw how much faster halves are, over the tokens, with a knob at this state."""
     x, y = log(SIZES[0], SIZES[-1], at.x + 18, at.right), linear(LEAST, MOST, at.bottom, at.y)
-    marks = [text("curve-title", 0, at.y - 18, "Halves are faster by", bold=True)]
+    marks = [text("curve-title", 0, at.y - 18, "Speed of two halves, against one piece", bold=True)]
     ticks = (0.5, 1, 1.5)
     marks += axis_y("faster", y, at.x, show=units.times, right=at.right, ticks=ticks)
     marks += axis_x(
@@ -168,8 +170,8 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
     lanes_at, curve_at, height = PLACES[width == WIDE]
     whole = figure("a layer in one piece", r.whole_s, units.seconds, "useful", "whole")
     halves = figure("in two halves", r.halves_s, units.seconds, "primary", "halves")
-    gain = figure("as fast as in one piece", r.faster, units.times)
-    idle = figure("of the time the SMs wait", r.sms_idle, lambda v: units.percent(v, 0))
+    gain = figure("speed of halves, against one piece", r.faster, units.times)
+    idle = figure("share of the time that SMs wait", r.sms_idle, lambda v: units.percent(v, 0))
     doubled = f"2 · {units.seconds(r.half.compute_s)} / (1 − {{sms:{r.sms}}} / 132)"
     travels = units.seconds(2 * r.half.exchange_s)
     return Scene(
@@ -181,7 +183,11 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
         table=table(
             ("piece", Column("all tokens", "s", units.seconds), Column("one half", "s", units.seconds)),
             [(name, one, half) for name, one, half in zip(cost.PIECES, r.whole, r.half, strict=True)]
-            + [("a layer", r.whole_s, r.halves_s), ("arithmetic again, or slower", 0.0, r.again_s)],
+            + [
+                ("a layer", r.whole_s, r.halves_s),
+                ("weights read again", 0.0, r.again_s),
+                ("slower with fewer SMs", 0.0, r.slowed_s),
+            ],
         ),
         height=height,
         width=width,
@@ -192,8 +198,8 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
                 f"{' + '.join(units.seconds(one) for one in r.whole)} = {{whole:{whole.text}}}",
             ),
             (
-                "{halves:two halves} ≥ max(2 · computing of a half / (1 − {sms} / 132), 2 · exchange of a half)",
-                f"max({doubled}, {travels}), here {{halves:{halves.text}}}",
+                "{halves:two halves} take at least max(2 · computing of a half / (1 − {sms} / 132), 2 · exchange of a half)",
+                f"max({doubled}, {travels}), and {{halves:{halves.text}}} as scheduled",
             ),
         ),
     )

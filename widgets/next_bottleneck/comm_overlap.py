@@ -88,6 +88,7 @@ class Result:
     speedup: float
     efficiency: float
     reported: tuple[AtScale, ...]
+    last_bucket_bytes: float
     message_bytes: float
     message_launch_s: float
     message_transfer_s: float
@@ -138,6 +139,7 @@ def run(bucket_mb, link_gb_s, gpus, parameters_b, tokens, mfu, sms) -> Result:
         step.serial_s / total_s,
         cost.overlap_efficiency(compute_s, exposed_s + step.interference_s),
         tuple(AtScale(n, cost.overlap_efficiency(1.0, cost.reported_exposed_share(n))) for n in _scales()),
+        2 * parameters - (len(timeline) - 1) * bucket_bytes,
         message.sent_bytes,
         message.latency_s,
         message.transfer_s,
@@ -340,7 +342,7 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
     turn = figure("one after the other", r.serial_s, units.seconds)
     over = figure("overlapped", r.step_s, units.seconds, "primary")
     gain = figure("faster", r.speedup, units.times)
-    shows = figure("of communication still shows", r.exposed_s, units.seconds, "waste", "shows")
+    shows = figure("communication that still shows", r.exposed_s, units.seconds, "waste", "shows")
     ring = units.number(r.ring_factor)
     same = {
         "summary": f"{units.si_bytes(r.gradient_bytes)} of gradients over {r.gpus} GPUs at {units.si_bytes(r.link_byte_s)}/s "
@@ -359,10 +361,8 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
                 ("step in turn", r.serial_s),
                 ("step overlapped", r.step_s),
                 ("if all that fits were hidden", r.hidden_step_s),
-                ("one bucket: launch", r.bucket_launch_s),
-                ("one bucket: transfer", r.bucket_transfer_s),
-                ("for comparison, decoding of one request: launch", r.message_launch_s),
-                ("for comparison, decoding of one request: transfer", r.message_transfer_s),
+                ("a full bucket: launch", r.bucket_launch_s),
+                ("a full bucket: transfer", r.bucket_transfer_s),
             ],
         ),
         "height": height,
@@ -373,9 +373,12 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
                 f"{ring} · {units.si_bytes(r.gradient_bytes)} / {{link_gb_s:{units.si_bytes(r.link_byte_s)}/s}} = "
                 f"{{all_reduce:{units.seconds(r.communication_s)}}}",
             ),
-            ("{shows} = last bucket's end − backward", f"{{shows:{units.seconds(r.exposed_s)}}}"),
             (
-                "one {bucket_mb:bucket} = launch + 2(N − 1)/N · its bytes / link",
+                "{shows} = last bucket's end − backward",
+                f"{{shows:{units.seconds(r.exposed_s)}}}: the last bucket holds {units.si_bytes(r.last_bucket_bytes)}",
+            ),
+            (
+                "a full {bucket_mb:bucket} = launch + 2(N − 1)/N · its bytes / link",
                 f"{units.seconds(r.bucket_launch_s)} + {{bucket_mb:{units.seconds(r.bucket_transfer_s)}}}",
             ),
         ),
