@@ -114,7 +114,7 @@ function grips(svg, stage, pool, to, showTip, spotFor) {
   function name() {
     unname();
     if (known || off) return;
-    for (const mark of marks) {
+    for (const mark of marks.filter(one => !one.late)) {  // an answer's knob has its question next to it
       const words = mark.drag.map(one => to.label(one.input)).join(', ');
       const label = stage.appendChild(make('div', { class: 'tbt-name', 'aria-hidden': 'true' }, words));
       names.set(mark.id, label);
@@ -144,10 +144,11 @@ function grips(svg, stage, pool, to, showTip, spotFor) {
     for (const one of mark.drag) {
       if (!drag) return;  // a picture that was known is drawn at once, and may have no such knob
       const value = one.to[nearestPlace(tracked(one), at[one.axis] + drag.off[one.axis])];
-      if (value !== to.value(one.input)) to.set(one.input, value);
+      if (mark.late) drag.late = [one.input, value];
+      else if (value !== to.value(one.input)) to.set(one.input, value);
     }
     follow();
-    showTip(words(mark), event.clientX, event.clientY, mark.id);
+    showTip(mark.late ? `${to.label(drag.late[0])}: ${to.words(...drag.late)}` : words(mark), event.clientX, event.clientY, mark.id);
   }
 
   svg.addEventListener('pointerdown', event => {
@@ -165,7 +166,9 @@ function grips(svg, stage, pool, to, showTip, spotFor) {
   svg.addEventListener('pointermove', event => { if (drag) pull(event); });
   const drop = () => {
     const mark = drag && marks.find(one => one.id === drag.id);
+    const late = drag?.late;
     drag = null;
+    if (late && late[1] !== to.value(late[0])) to.set(...late);
     delete svg.dataset.holding;
     if (mark) { put(pool.get(mark.id), GEOMETRY.handle(mark)); showTip(''); }
   };

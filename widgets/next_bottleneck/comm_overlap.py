@@ -9,7 +9,7 @@ from itertools import takewhile
 from kernels.machines import machine
 from kernels.next_bottleneck import cost
 from widgets import units
-from widgets.charts import Box, Scale, axis_x, linear, steady, text_width
+from widgets.charts import Box, Scale, axis_x, linear, log, steady, text_width
 from widgets.controls import number, powers_of_two, slider, steps
 from widgets.declare import Declaration, Prediction, Stepper
 from widgets.scene import (
@@ -238,21 +238,24 @@ def _wait(r: Result, x: Scale, late: float, now: float, y: float) -> list[dict]:
 
 
 def _first_bucket(r: Result, x: Scale, late: float, y: float, at: Box) -> list[dict]:
-    """Draw the part of the pass that goes by until a bucket is full, with a knob at its end and its words below."""
+    """Draw the part of the pass that goes by until a bucket is full. Below it the size is pulled, on a log scale."""
     pass_s = late - r.forward_s
 
-    def place(mega: float) -> float:
-        return x(r.forward_s + pass_s * min(1.0, mega * 1e6 / r.gradient_bytes))
-
-    left, first = x(r.forward_s), place(r.bucket_mb)
+    left, first = x(r.forward_s), x(r.forward_s + pass_s * min(1.0, r.bucket_mb * 1e6 / r.gradient_bytes))
+    place = log(BUCKET.min, BUCKET.max, left + 8, x(late) - 8)
+    knob = place(r.bucket_mb)
     whole = r.bucket_mb * 1e6 >= r.gradient_bytes
     words = f"{'the only' if whole else 'a'} bucket is full after {units.seconds(r.sent[0].full_s)}"
     if r.sent[0].buckets > 1:
         words = f"{r.sent[0].buckets} buckets are drawn as one, full after {units.seconds(r.sent[0].full_s)}"
-    from_x = min(max(left, first - text_width(words, "small") / 2), at.right - text_width(words, "small"))
+    from_x = min(max(left, knob - text_width(words, "small") / 2), at.right - text_width(words, "small"))
     return [
-        *about("bucket_mb", path("bucket", [(left, y - 6), (left, y), (first, y)], "primary")),
-        handle("pull-bucket", first, y, "primary", drag(BUCKET, "x", place)),
+        *about(
+            "bucket_mb",
+            path("bucket", [(left, y - 18), (left, y - 13), (first, y - 13), (first, y - 18)], "primary"),
+        ),
+        line("bucket-track", left + 8, y, x(late) - 8, y, "axis"),
+        handle("pull-bucket", knob, y, "primary", drag(BUCKET, "x", place)),
         text("bucket-name", from_x, y + 25, words, "primary", "small"),
     ]
 
