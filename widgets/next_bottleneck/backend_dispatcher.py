@@ -495,9 +495,9 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
         "height": at.height,
         "width": width,
         "legend": (
-            ("useful", "a gap in a gate: it lets the request through"),
-            ("hot", "a bar: it refuses"),
-            ("idle", "a gate that the request hasn't come to; where anything passes there is none"),
+            ("useful", "a gate with a gap lets it through, no gate takes anything"),
+            ("hot", "a bar refuses"),
+            ("idle", "not reached"),
         ),
         "formula": _formula(r),
         "warning": "" if r.chosen else "No kernel of this table takes the request.",
