@@ -15,20 +15,23 @@ from grader.questions.timed import CHIP
 from kernels import machines
 
 ROOM = 1.25  # times a limit, at sizes that no limit was made for
-FREE = 8192  # loaded bytes of a tensor that are too few to look at
-FREE_OF_ALL = 65_536  # and of all tensors or scratch, and operations: some blocks of a thousand lanes
+FREE = 2048  # loaded bytes of a tensor that are too few to look at
+FREE_OF_ALL = 32_768  # and of all tensors or scratch
+FREE_WORK = 16_384  # and operations: some blocks of a thousand lanes
 FREE_OF = {
-    "dot": 16 * FREE_OF_ALL,
+    "dot": 4 * FREE_WORK,
     "wide dot": 0,
-    "operations": FREE_OF_ALL / 4,
-    "integers": FREE_OF_ALL,
-    "work": FREE_OF_ALL,
-    "time": CHIP.issue_time({"float": FREE_OF_ALL}),
+    "operations": FREE_WORK / 4,
+    "integers": FREE_WORK,
+    "work": FREE_WORK,
+    "time": CHIP.issue_time({"float": FREE_WORK}),
 }
+ALONE = 65_536  # operations that one program may do alone, such as a sum over what all others count
 SIDE_BY_SIDE = (
     2  # programs are as many as a limit says, or half of them, or of the multiprocessors that are there
 )
 IDLE = 256  # programs that may store nothing, and those along an axis without blocks, beside as many as store something
+WAVES = 8  # as many programs for each multiprocessor as a persistent kernel may plan, whatever there is to do
 STORING = ("store", "atomic")
 
 
@@ -47,8 +50,19 @@ def judge(evidence: KernelEvidence, part: Part) -> None:
                 said = f"{budget.what}, {place(run)}: {traffic.times(found / max(most, 1e-12), 1)} what the model allows there"
                 told = f"{budget.what}: more than the model allows in {place(run)}"
                 raise Failed(said, budget.look, told=told)
-        for budget in account(question, part.name, run.case):
+        for budget in sharing(evidence, part, run.case):
             judge_side_by_side(run, budget)
+    for run in ran(evidence, *evidence.public, *evidence.hidden, METERED):
+        for budget in sharing(evidence, part, run.case):
+            judge_busiest(run, budget)
+
+
+def sharing(evidence: KernelEvidence, part: Part, case: Case) -> list[Budget]:
+    """Return the limits on programs of a case, as the metered case's multiprocessors need them: what is told of a real GPU
+    may be more than a small case can fill."""
+    few = min(case.sm_count, evidence.cases.get(METERED, case).sm_count)
+    found = account(evidence.question, part.name, replace(case, sm_count=few))
+    return [budget for budget in found if budget.count == "programs"]
 
 
 def ran(evidence: KernelEvidence, *purposes: int) -> Iterator[Run]:
@@ -92,8 +106,6 @@ def computing(run: Run) -> float:
 
 def judge_side_by_side(run: Run, budget: Budget) -> None:
     """Fewer programs than half of a limit, of which no case needs more than there are multiprocessors."""
-    if budget.count != "programs":
-        return
     least = min(budget.least, run.case.sm_count)
     found = traffic.spent(run, budget)
     if SIDE_BY_SIDE * found < least:
@@ -101,6 +113,20 @@ def judge_side_by_side(run: Run, budget: Budget) -> None:
             f"{budget.what}, {place(run)}: less than half of those that could share the work",
             budget.look,
             told=f"{budget.what}: less than it takes in {place(run)}",
+        )
+
+
+def judge_busiest(run: Run, budget: Budget) -> None:
+    """Programs that share the bytes share the operations too: one of them may do twice its share, and a little more."""
+    least = max(1, min(budget.least, run.case.sm_count))
+    whole = traffic.spent(run, replace(budget, count="work"))
+    busiest = sum(launch["busiest"] for launch in run.launches)
+    if busiest > SIDE_BY_SIDE * whole / least + ALONE:
+        raise Failed(
+            f"{budget.what}, {place(run)}: one of them does {busiest / whole:.0%} of all operations, where {least:,.0f} could "
+            "share them",
+            "what one program does alone while all others wait, such as a loop in the first one",
+            told=f"one program does most operations in {place(run)}",
         )
 
 
@@ -117,7 +143,7 @@ def judge_launches(question: KernelQuestion, run: Run) -> None:
 
 def judge_idle(question: KernelQuestion, run: Run) -> None:
     """Programs that store nothing cost their start, and nothing else counts them; one for each expert may be idle."""
-    idle = IDLE + max((n for axis, n in run.case.sizes.items() if axis not in question.blocks), default=0)
+    idle = max(IDLE, WAVES * run.case.sm_count) + max((n for axis, n in run.case.sizes.items() if axis not in question.blocks), default=0)
     for launch in run.launches:
         kinds = launch["tensors"].values()
         storing = sum(one[how]["programs"] for one in kinds for how in STORING if how in one)
