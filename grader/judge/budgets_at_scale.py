@@ -31,15 +31,15 @@ def judge(evidence: KernelEvidence, part: Part) -> None:
     share = 1.0 if whole else written(run)
     slack, exact = 1.0 if whole else SLACK, run if whole else None
     budgets = [one for one in account(question, part.name, run.case) if one.count != "programs"]
-    budgets += sharing(evidence, part, run.case)
+    budgets += (shared := sharing(evidence, part, run.case))
+    if whole:
+        judge_busiest(run, shared)
     if question.sampled is not None and any(budget.count == "wave" for budget in budgets):
         places = replace(run, outcome=evidence.places or run.outcome)
         judge_waves(places, budgets, question.most_launches, AT_COMPILED)
         judge_between(evidence, part)
     for budget in budgets:
-        if budget.count == "programs" and whole:
-            judge_busiest(run, budget)
-        elif budget.count == "programs":
+        if budget.count == "programs" and not whole:
             judge_programs(run, evidence.places, budget)
         if budget.count not in (WHOLE if whole else SHARED_OUT):
             continue

@@ -30,13 +30,15 @@ def judge(evidence: KernelEvidence, part: Part, result: PartResult) -> None:
         raise from_error({**error, "message": f"does not compile {where}: {error['message']}"}, "")
     result.facts = {"compiled": [vars(row) for row in (*large, *others)]}
     for row in large:
-        if found := badly(question, row, question.most_spills):
+        if found := badly(row, question.most_spills):
             raise Failed(
                 f"{row.kernel} for sm_{row.target}: {found[0]}", found[1], told=found[0], **result.facts
             )
     for row in others:
-        if found := badly(question, row, max(question.most_spills, SPILLS)):
-            said = f"{found[0]}, with the tile, num_warps and num_stages that launch(p) chooses for other sizes"
+        if found := badly(row, max(question.most_spills, SPILLS)):
+            said = (
+                f"{found[0]}, with the tile, num_warps and num_stages that launch(p) chooses for other sizes"
+            )
             raise Failed(f"{row.kernel} for sm_{row.target}: {said}", found[1], told=said, **result.facts)
     judge_lanes(evidence)
     if missing := missing_instruction(question, large):
@@ -76,12 +78,15 @@ def lanes(evidence: KernelEvidence, purpose: int) -> list[tuple[float, str]]:
 
 def limits_in_words(question, names: str) -> str:
     said = [f"compiles for {names}", f"at most {question.most_spills:,} bytes of registers spilled"]
+    said.append(
+        f"{max(question.most_spills, SPILLS):,} with another tile, num_warps or num_stages for other sizes"
+    )
     said += [f"{word} in the code for sm_{target}" for target, word in question.instruction.items()]
     said.append(f"at most {REGISTERS} numbers of a block for each lane in every case")
     return "; ".join(said)
 
 
-def badly(question, row, most_spills: int):
+def badly(row, most_spills: int):
     limit = SHARED_LIMIT.get(row.target, OLDER)
     if row.shared_bytes > limit:
         return (

@@ -53,8 +53,7 @@ def judge(evidence: KernelEvidence, part: Part) -> None:
         for budget in sharing(evidence, part, run.case):
             judge_side_by_side(run, budget)
     for run in ran(evidence, *evidence.public, *evidence.hidden, METERED):
-        for budget in sharing(evidence, part, run.case):
-            judge_busiest(run, budget)
+        judge_busiest(run, sharing(evidence, part, run.case))
 
 
 def sharing(evidence: KernelEvidence, part: Part, case: Case) -> list[Budget]:
@@ -116,8 +115,12 @@ def judge_side_by_side(run: Run, budget: Budget) -> None:
         )
 
 
-def judge_busiest(run: Run, budget: Budget) -> None:
-    """Programs that share the bytes share the operations too: one of them may do twice its share, and a little more."""
+def judge_busiest(run: Run, budgets: list[Budget]) -> None:
+    """Programs that share the bytes share the operations too: one of them may do twice its share, and a little more. Where
+    several tensors are shared, the one that needs the fewest programs says how many: its programs may be the longest."""
+    if not budgets:
+        return
+    budget = min(budgets, key=lambda one: one.least)
     least = max(1, min(budget.least, run.case.sm_count))
     whole = traffic.spent(run, replace(budget, count="work"))
     busiest = sum(launch["busiest"] for launch in run.launches)
@@ -143,7 +146,9 @@ def judge_launches(question: KernelQuestion, run: Run) -> None:
 
 def judge_idle(question: KernelQuestion, run: Run) -> None:
     """Programs that store nothing cost their start, and nothing else counts them; one for each expert may be idle."""
-    idle = max(IDLE, WAVES * run.case.sm_count) + max((n for axis, n in run.case.sizes.items() if axis not in question.blocks), default=0)
+    idle = max(IDLE, WAVES * run.case.sm_count) + max(
+        (n for axis, n in run.case.sizes.items() if axis not in question.blocks), default=0
+    )
     for launch in run.launches:
         kinds = launch["tensors"].values()
         storing = sum(one[how]["programs"] for one in kinds for how in STORING if how in one)
