@@ -9,13 +9,13 @@ from grader.judge import traffic
 from grader.judge.diagnose import in_full
 from grader.judge.failed import Failed
 from grader.judge.kernel_evidence import METERED, KernelEvidence, Run
-from grader.questions import Budget, Case, KernelQuestion, Part
-from grader.questions.account import MOST_LAUNCHES, account, in_blocks, in_sectors, size
+from grader.questions import Budget, Case, KernelQuestion, Part, Tensor
+from grader.questions.account import A_FEW, MOST_LAUNCHES, SMALL, account, in_blocks, in_sectors, size
 from grader.questions.timed import CHIP
 from kernels import machines
 
 ROOM = 1.25  # times a limit, at sizes that no limit was made for
-FREE = 2048  # loaded bytes of a tensor that are too few to look at
+FREE = 2048  # loaded bytes of a tensor that are too few to look at; of one that is small in its case, A_FEW
 FREE_OF_ALL = 32_768  # and of all tensors or scratch
 FREE_WORK = 16_384  # and operations: some blocks of a thousand lanes
 FREE_OF = {
@@ -84,17 +84,23 @@ def spent(
         own = tensors.get(budget.tensor)
         if budget.count == "dedup" or own and budget.count == "sectors":
             most = max(budget.most, size(own, run.case)) if own else budget.most
-            free = 0 if budget.access == "store" else FREE if own else FREE_OF_ALL
+            free = 0 if budget.access == "store" else free_of(own, tensors, run.case) if own else FREE_OF_ALL
             yield budget, traffic.spent(run, replace(budget, count="dedup")), ROOM * most + free
         if own and budget.count == "sectors" and own.name in neighbours:
             times = in_sectors(own, run.case)
             if math.isfinite(times):
                 most = max(budget.most, times * size(own, run.case))
-                yield budget, traffic.spent(run, budget), ROOM * most + FREE
+                yield budget, traffic.spent(run, budget), ROOM * most + free_of(own, tensors, run.case)
         elif budget.count in FREE_OF:
             most = max(budget.most, of_blocks[budget.count])
             found = computing(run) if budget.count == "time" else traffic.spent(run, budget)
             yield budget, found, ROOM * most + FREE_OF[budget.count]
+
+
+def free_of(own: Tensor, tensors: dict[str, Tensor], case: Case) -> int:
+    """Return the bytes of a tensor that are too few to look at: every program may look something up in a small one."""
+    small = size(own, case) < SMALL * sum(size(one, case) for one in tensors.values())
+    return A_FEW if small else FREE
 
 
 def computing(run: Run) -> float:

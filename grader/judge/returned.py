@@ -177,7 +177,8 @@ def _array(question, name: str, encoded, want: np.ndarray, arrays: dict) -> Diff
         return f"{name} must be whole numbers, as {want.dtype} holds them, got numbers of dtype {got.dtype}"
     if want.dtype.kind in "biu":
         return difference(name, got, want, 0.0) or ""
-    allowed = question.atol + question.rtol * np.abs(want.astype(np.float64))
+    with np.errstate(invalid="ignore"):  # no tolerance times infinity
+        allowed = question.atol + question.rtol * np.abs(want.astype(np.float64))
     found = difference(name, got, want, where_finite(allowed, want))
     return found or (other_zeros(name, got, want) if not (question.atol or question.rtol) else "")
 

@@ -6,6 +6,7 @@ from grader.box.serve.frames import DTYPES
 from grader.questions import Budget, Case, Tensor
 from grader.questions.draws import ROUNDING, between, log_uniform, odd, spread
 from grader.questions.timed import timed
+from grader.questions.work import filled
 from grader.questions.work import work as every_kind
 from grader.topics.flash_attention.shared import (
     BEYOND_FP16,
@@ -108,8 +109,9 @@ def metered_backward(rng: np.random.Generator) -> Case:
     return case(1, 2, 2, n, n, 64, sm_count=between(rng, 14, 20), kind="the metered size")
 
 
-TILE_32, BEST, USUAL = (
+TILE_32, WIDE, BEST, USUAL = (
     cost.Tiling(32, 32),
+    cost.Tiling(128, 128),
     5,
     7,
 )  # products: with dq added up by atomics; and in a pass of its own
@@ -117,6 +119,12 @@ TILE_32, BEST, USUAL = (
 
 def backward_useful(c: Case) -> float:
     return cost.backward_flops(shape_of(c))
+
+
+def in_tiles(c: Case) -> int:
+    """Return the pairs of one head in all tiles that the diagonal leaves or cuts."""
+    s, (m, n) = shape_of(c), (WIDE.block_m, WIDE.block_n)
+    return sum(m * filled((cost.keys_loaded(s, WIDE, row), n)) for row in range(0, s.length, m))
 
 
 def backward(c: Case) -> list[Budget]:
@@ -137,9 +145,9 @@ def backward(c: Case) -> list[Budget]:
         Budget(
             what="FLOP in tl.dot",
             count="dot",
-            most=1.45 * USUAL * product,
+            most=USUAL * product * max(1.45, in_tiles(c) / pairs),
             look=again,
-            model=f"{USUAL} products over the causal half, + 45% for the tiles that the diagonal cuts",
+            model=f"{USUAL} products over the causal half, + 45% or whole tiles of {WIDE.block_m} for what the diagonal cuts",
         ),
         Budget(
             what="operations beside tl.dot",
