@@ -31,6 +31,7 @@ SIDE_BY_SIDE = (
     2  # programs are as many as a limit says, or half of them, or of the multiprocessors that are there
 )
 IDLE = 256  # programs that may store nothing, and those along an axis without blocks, beside as many as store something
+ROWS = 16  # of a tile, of which an expert may have all
 WAVES = 8  # as many programs for each multiprocessor as a persistent kernel may plan, whatever there is to do
 STORING = ("store", "atomic")
 
@@ -151,10 +152,12 @@ def judge_launches(question: KernelQuestion, run: Run) -> None:
 
 
 def judge_idle(question: KernelQuestion, run: Run) -> None:
-    """Programs that store nothing cost their start, and nothing else counts them; one for each expert may be idle."""
-    idle = max(IDLE, WAVES * run.case.sm_count) + max(
-        (n for axis, n in run.case.sizes.items() if axis not in question.blocks), default=0
-    )
+    """Programs that store nothing cost their start, and nothing else counts them; one for each expert may be idle, and
+    one for each tile of rows that an expert may have."""
+    sizes = run.case.sizes
+    idle = max(IDLE, WAVES * run.case.sm_count)
+    idle += max((n for axis, n in sizes.items() if axis not in question.blocks), default=0)
+    idle += sizes.get("E", 0) * math.ceil(sizes.get("M", 0) / ROWS)
     for launch in run.launches:
         kinds = launch["tensors"].values()
         storing = sum(one[how]["programs"] for one in kinds for how in STORING if how in one)
