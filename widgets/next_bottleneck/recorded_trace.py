@@ -87,7 +87,7 @@ def run(run, zoom, middle, slot) -> Result:
 
     busy, met = cost.busy_s(trace.launches, begin, end), seen(_launches(trace))
     step_busy = cost.busy_s(trace.launches)
-    own = sum(one.took_s for one in trace.launches if one.slot == slot)
+    own = cost.own_s(trace.launches).get(slot, 0.0)
     return Result(
         run,
         zoom,
@@ -106,7 +106,7 @@ def run(run, zoom, middle, slot) -> Result:
         len(met),
         max((one.gap_s for one in met), default=0.0),
         own,
-        own / sum(one.took_s for one in trace.launches),
+        own / step_busy,
         seen(trace.host),
         seen(trace.calls),
         trace.launches,
