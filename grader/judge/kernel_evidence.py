@@ -321,7 +321,9 @@ class KernelEvidence(Evidence):
                 known[step.name, step.text, *settings.values()] = {"name": step.name, **row, **settings}
             outcome, rows = Outcome(), []
             if known:
-                outcome, rows = compiler.compile_kernels(Request((*known.values(),), tuple(targets)), self.level)
+                outcome, rows = compiler.compile_kernels(
+                    Request((*known.values(),), tuple(targets)), self.level
+                )
             if outcome.error:
                 return outcome, [], []
             found.append(rows)

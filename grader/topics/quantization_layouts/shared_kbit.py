@@ -123,7 +123,9 @@ def routes(c: Case) -> list[Budget]:
     """Allow every program to search the experts from the first on for its own, whose rows begin and end there."""
     if "E" not in c.sizes:
         return []
-    programs = math.ceil(c.sizes["N"] / 32) * (math.ceil(c.sizes["M"] / TILE) + min(c.sizes["M"], c.sizes["E"]))
+    programs = math.ceil(c.sizes["N"] / 32) * (
+        math.ceil(c.sizes["M"] / TILE) + min(c.sizes["M"], c.sizes["E"])
+    )
     return [
         Budget(
             what="read of r",
