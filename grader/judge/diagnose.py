@@ -143,6 +143,7 @@ WHERE_TO_LOOK = {
     "OverLimit": "how much it does: how often its loops run, whether one never ends, how large its blocks and its grid are",
     "WrittenInput": "which pointer it is given",
     "NotImplementedError": "replace that line by your own code",
+    "KeepsState": "what lives outside launch(p) and changes between calls: a counter, or a cache whose key leaves out a size",
     "SystemExit": "what ends the process: exit, quit or sys.exit; an answer returns instead",
     warm.OVERFULL: "how much it holds, prints or starts at once",
     warm.LATE: "what it waits for: a sleep, a lock, an input, another process",

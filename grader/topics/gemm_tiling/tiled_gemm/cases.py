@@ -152,7 +152,7 @@ def traffic(case: Case) -> list[Budget]:
     """Each operand as often as 32 x 32 tiles would at most, C once, and no more scratch than unfinished tiles need."""
     m, n, k = mnk(case)
     a, b, c = 2 * m * k, 2 * k * n, 2 * m * n
-    columns, rows = math.ceil(n / 32), math.ceil(m / 32)
+    columns, rows = (math.ceil(side / (32 if side > 32 else 16)) for side in (n, m))  # sixteen for a few rows
     scratch = cost.partial_tile_bytes(case.sm_count)
     return [
         Budget(
@@ -161,7 +161,7 @@ def traffic(case: Case) -> list[Budget]:
             most=a * columns,
             least=a,
             look=LOADED,
-            model=f"A once for each of {columns} columns of tiles, 32 wide",
+            model=f"A once for each of {columns} columns of tiles, 32 wide, or 16 in a narrow C",
         ),
         Budget(
             what="read of B",
@@ -169,7 +169,7 @@ def traffic(case: Case) -> list[Budget]:
             most=b * rows,
             least=b,
             look=LOADED,
-            model=f"B once for each of {rows} rows of tiles, 32 high",
+            model=f"B once for each of {rows} rows of tiles, 32 high, or 16 in a low C",
         ),
         Budget(
             what="write of C",
