@@ -62,7 +62,10 @@ class Crossing:
 
 
 def crossings(question: KernelQuestion, drawn: list[Case], rng: np.random.Generator) -> list[Case]:
-    """Return some crossings, each with a layout that the question has, or with none."""
+    """Return cases of CROSSED crossings of the pool, each with a layout that the question has, or with none.
+
+    A check has all crossings of most questions, and at least a quarter (test_sizes.py holds that). The seed draws them,
+    and it is drawn once an answer is fixed and salted with its text, so no answer chooses its crossings."""
     layouts = [{}, *({tuple(sorted(case.layout)): case.layout for case in drawn if case.layout}.values())]
     found = pool(question, [*question.public, *drawn])
     chosen = [found[i] for i in rng.permutation(len(found))[:CROSSED]]
@@ -99,6 +102,8 @@ def _crossed(
     counts = case.values[len(words(case)) :]
     if words(base) != base.values and not counts:
         return None
+    long, plain = " and ".join(crossing.long), words(question.public[0])
+    special = len(crossing.kinds) == 1 and words(base) != plain
     case = replace(
         case,
         dtype=base.dtype,
@@ -106,7 +111,7 @@ def _crossed(
         layout=layout,
         scalars=case.scalars | base.scalars,
         values=words(base) + counts,
-        kind=" and ".join(crossing.long) + " large" + f", {words(base)}" * (len(crossing.kinds) == 1),
+        kind=f"{base.kind}, with {long} large" if special else f"{long} large",
         crossed=True,
     )
     case = question.crossed(case) if question.crossed else case
