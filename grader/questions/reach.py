@@ -19,11 +19,10 @@ from grader.questions.model import NEAR, Case, KernelQuestion, Question, UpTo
 SEEDS = 4
 CROSSED = 8  # crossings of a check
 COUNTS = re.compile(r"( \d+)+$")  # numbers at the end of a kind of values, which go with the sizes
-LONG = 1 / 8  # of the largest size, the least of a long axis
+LONG = 1 / 12  # of the largest size, the least of a long axis
 LANES = 3 << 16  # elements of the largest tensor of a crossing
-SQUARE = 1 << 20  # and where two axes are long
+SIDES = 1010, 1200  # of two axes that are long together
 FLOP = 1 << 29  # that a crossing needs
-ROWS = 3  # of each kind of values that shares a case, at least
 
 
 def ends(question: KernelQuestion, rng: np.random.Generator) -> list[Case]:
@@ -68,7 +67,10 @@ def crossings(question: KernelQuestion, drawn: list[Case], rng: np.random.Genera
     and it is drawn once an answer is fixed and salted with its text, so no answer chooses its crossings."""
     layouts = [{}, *({tuple(sorted(case.layout)): case.layout for case in drawn if case.layout}.values())]
     found = pool(question, [*question.public, *drawn])
-    chosen = [found[i] for i in rng.permutation(len(found))[:CROSSED]]
+    found = [found[i] for i in rng.permutation(len(found))]
+    chosen = [*found, *(one for one in found if len(one.kinds) > 1)][
+        :CROSSED
+    ]  # not all kinds fit into one case
     cases = [_crossed(question, one, layouts[rng.integers(len(layouts))], rng) for one in chosen]
     return [case for case in cases if case is not None]
 
@@ -84,8 +86,9 @@ def pool(question: KernelQuestion, drawn: list[Case]) -> list[Crossing]:
     ]
     groups = [*shared, *((case,) for case in kinds if case not in together)]
     found = [Crossing((axis,), group) for axis in axes for group in groups]
-    all_long = question.compile_case or len(axes) != 2  # the compiled case is long along all of its axes
-    return found if all_long else [*found, Crossing(tuple(axes), (question.public[0],))]
+    # a compiled case is long along all axes, and other first kernels need little for each number
+    both = len(axes) == 2 and question.compile_case is None and question.useful is None
+    return [*found, Crossing(tuple(axes), (question.public[0],))] if both else found
 
 
 def words(case: Case) -> str:
@@ -125,7 +128,7 @@ def _of_parts(
 ) -> Case:
     """Return a case with a part of the rows for each of as many kinds as there are rows for."""
     rows = case.sizes[question.rows]
-    count = max(1, min(len(kinds), rows // ROWS))
+    count = min(len(kinds), rows)
     ends = [rows * i // count for i in range(count + 1)]
     chosen = [kinds[i] for i in rng.permutation(len(kinds))[:count]]
     parts = []
@@ -138,17 +141,17 @@ def _of_parts(
 
 def _sizes(question: KernelQuestion, crossing: Crossing, base: Case, rng: np.random.Generator) -> dict:
     """Return sizes of long axes drawn from all that is long, and of the others as the budget lets them be."""
-    most, sizes = LANES if len(crossing.long) == 1 else SQUARE, dict(base.sizes)
+    alone, sizes = len(crossing.long) == 1, dict(base.sizes)
     short = {n: one for n, one in question.up_to.items() if isinstance(one, UpTo) and n not in crossing.long}
     for axis in crossing.long:
         one = question.up_to[axis]
-        reach = one.most if len(crossing.long) == 1 else min(one.most, 2 * math.isqrt(SQUARE))
-        sizes[axis] = _stepped(one, log_uniform(rng, max(one.least, LONG * reach), reach))
+        few, most = (max(one.least, LONG * one.most), one.most) if alone else SIDES
+        sizes[axis] = _stepped(one, min(one.most if alone else one.most / 2, log_uniform(rng, few, most)))
     short = {axis: replace(one, least=1) if one.least == UpTo.least else one for axis, one in short.items()}
     sizes |= {axis: max(one.least, sizes[axis]) for axis, one in short.items()}
     if question.rows in short and len(crossing.kinds) > 1:
-        sizes[question.rows] = ROWS * len(crossing.kinds)
-    while not _cheap(question, sizes, most):
+        sizes[question.rows] = 2 * len(crossing.kinds)
+    while alone and not _cheap(question, sizes):
         less = {axis: _stepped(one, sizes[axis] / 2) for axis, one in short.items()}
         if all(less[axis] == sizes[axis] for axis in short):
             less = {axis: min(one) for axis, one in question.up_to.items() if not isinstance(one, UpTo)}
@@ -162,11 +165,11 @@ def _stepped(axis: UpTo, size: float) -> int:
     return max(axis.least, int(size) // axis.step * axis.step)
 
 
-def _cheap(question: KernelQuestion, sizes: dict, most: int) -> bool:
+def _cheap(question: KernelQuestion, sizes: dict) -> bool:
     """Return whether a check can afford a case of these sizes."""
     case = sized(question, sizes)
     numbers = max(math.prod(tensor.sizes(case.sizes)) for tensor in question.tensors)
-    return numbers <= most and (question.useful is None or question.useful(case) <= FLOP)
+    return numbers <= LANES and (question.useful is None or question.useful(case) <= FLOP)
 
 
 def sized(question: KernelQuestion, sizes: dict) -> Case:

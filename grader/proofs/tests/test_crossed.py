@@ -38,5 +38,4 @@ def test_an_answer_that_drops_what_is_special_where_rows_are_long_fails():
         right.right(question.id),
         [("    g = 0.5", "    if N > 2000:\n        x = tl.where(x != x, 0.0, x)\n    g = 0.5")],
     )
-    missed = [seed for seed in range(4) if not crossed.failures(question, source, seed)]
-    assert len(missed) <= 2, missed
+    assert crossed.failures(question, source, 0)

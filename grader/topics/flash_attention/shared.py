@@ -69,15 +69,15 @@ def operands(c: Case, rng: np.random.Generator) -> dict:
 NAN = "a NaN in V"
 
 
-LONGEST = 1300  # queries of a case with a long axis
+LONGEST, LONGEST_ROW = 1300, 8192  # queries of a case with a long axis, and keys
 
 
 def few_pairs(most: int) -> Callable:
-    """Give a long prompt keys that come before it, and so few heads that a reference of all pairs is affordable."""
+    """Give a long prompt keys that come before it, a wide window keys that it doesn't reach, and so few heads that a reference of all pairs is affordable."""
 
     def crossed(c: Case) -> Case:
         m = min(c.sizes["M"], LONGEST)
-        n = max(c.sizes["N"], m + m // 8)
+        n = max(c.sizes["N"], m + m // 8, min(LONGEST_ROW, 9 * c.sizes.get("W", 0) // 8))
         heads = max(1, min(64, most // (m * n)))
         g = min(c.sizes["G"], heads)
         h = max(g, min(c.sizes["H"], heads) // g * g)

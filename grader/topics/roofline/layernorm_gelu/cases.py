@@ -28,7 +28,7 @@ def operands(case: Case, rng: np.random.Generator) -> dict:
     if case.values == "a large number in each row":
         x[np.arange(rows), rng.integers(0, cols, rows)] = 30_000.0
     if case.values == "a NaN and an infinity":
-        x[1, rng.integers(cols)], x[2, rng.integers(cols)] = np.nan, np.inf
+        x[1 % rows, rng.integers(cols)], x[2 % rows, rng.integers(cols)] = np.nan, np.inf
     return {
         "x": rounded(x, case.dtype),
         "w": (1 + 0.5 * rng.standard_normal(cols)).astype(np.float32),
