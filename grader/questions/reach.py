@@ -21,6 +21,7 @@ CROSSED = 8  # crossings of a check
 COUNTS = re.compile(r"( \d+)+$")  # numbers at the end of a kind of values, which go with the sizes
 LONG = 1 / 12  # of the largest size, the least of a long axis
 LANES = 3 << 16  # elements of the largest tensor of a crossing
+AT_THE_END = 1 / 3  # of the crossings, where a long axis is one of its largest sizes
 SIDES = 1010, 1200  # of two axes that are long together
 FLOP = 1 << 29  # that a crossing needs
 
@@ -146,7 +147,11 @@ def _sizes(question: KernelQuestion, crossing: Crossing, base: Case, rng: np.ran
     for axis in crossing.long:
         one = question.up_to[axis]
         few, most = (max(one.least, LONG * one.most), one.most) if alone else SIDES
-        sizes[axis] = _stepped(one, min(one.most if alone else one.most / 2, log_uniform(rng, few, most)))
+        drawn = log_uniform(rng, few, most)
+        to_the_end = alone and rng.random() < AT_THE_END
+        sizes[axis] = (
+            one.drawn(rng) if to_the_end else _stepped(one, min(drawn, one.most if alone else one.most / 2))
+        )
     short = {axis: replace(one, least=1) if one.least == UpTo.least else one for axis, one in short.items()}
     sizes |= {axis: max(one.least, sizes[axis]) for axis, one in short.items()}
     if question.rows in short and len(crossing.kinds) > 1:
