@@ -140,13 +140,16 @@ def soonest_of_topic(question) -> str:
     return smallest([one for one in kernel_questions() if one.slug == question.slug])
 
 
+SLOW = ("one program ", "few programs")  # turns that don't share a pass: up to a minute of the machine
+
+
 def sampled_wrong(question) -> list[str]:
     """Wrong values of one question a topic, and one wrong answer for each way to lose another part."""
     values = [name for name, row in table(question).items() if row.part == "values"]
     chosen = sample(values, SAMPLED) if question.id == soonest_of_topic(question) else []
     for way, names in costs(question).items():
         if question.id == smallest([one for one in kernel_questions() if way in costs(one)]):
-            chosen += sample(names, 1)
+            chosen += sample([name for name in names if not name.startswith(SLOW)] or names, 1)
     return chosen
 
 
