@@ -20,8 +20,9 @@ SEEDS = 4
 CROSSED = 8  # crossings of a check
 COUNTS = re.compile(r"( \d+)+$")  # numbers at the end of a kind of values, which go with the sizes
 LONG = 1 / 12  # of the largest size, the least of a long axis
-LANES = 3 << 16  # elements of the largest tensor of a crossing
-AT_THE_END = 1 / 3  # of the crossings, where a long axis is one of its largest sizes
+BY_BLOCKS = 3  # times as often: along an axis of blocks, where kernels have other tiles for large sizes
+LANES = 1 << 18  # elements of the largest tensor of a crossing
+AT_THE_END = 1 / 4  # of the crossings, where a long axis is one of its largest sizes
 SIDES = 1010, 1200  # of two axes that are long together
 FLOP = 1 << 29  # that a crossing needs
 
@@ -68,7 +69,8 @@ def crossings(question: KernelQuestion, drawn: list[Case], rng: np.random.Genera
     and it is drawn once an answer is fixed and salted with its text, so no answer chooses its crossings."""
     layouts = [{}, *({tuple(sorted(case.layout)): case.layout for case in drawn if case.layout}.values())]
     found = pool(question, [*question.public, *drawn])
-    found = [found[i] for i in rng.permutation(len(found))]
+    often = np.array([BY_BLOCKS if question.blocks.keys() & set(one.long) else 1.0 for one in found])
+    found = [found[i] for i in rng.choice(len(found), len(found), replace=False, p=often / often.sum())]
     chosen = [*found, *(one for one in found if len(one.kinds) > 1)][
         :CROSSED
     ]  # not all kinds fit into one case

@@ -2,6 +2,7 @@
 
 from grader.questions import Case, KernelQuestion, Part, Speed, Tensor, UpTo, samples
 from grader.topics.quantization_layouts.shared import (
+    EXACT,
     LESSON,
     SCALE_TENSOR,
     WORDS,
@@ -63,6 +64,8 @@ QUESTION = KernelQuestion(
     ),
     hidden=cases.hidden_gemv,
     crossed=few_weights,
+    rows="N",
+    alone=("large", EXACT),  # scales that are small, or powers of two, go with all rows
     up_to={"N": UpTo(70_000), "K": UpTo(32_768, 32, 32), "G": (32, 64, 128)},
     sized=sized,
     metered=cases.metered_gemv,
