@@ -1,7 +1,8 @@
 """The course's kernels as fillings of the decode step's slots.
 
 Wire the topics together, in the only module that may. No topic imports another, and the step receives its kernels
-here. Each is imported when its slot is filled.
+here. Each is imported when its slot is filled. On a Hopper launches begin early (kernels/overlap.py): weights are at
+rest here, and so are lens and table, because the step's first launch, the lookup, comes after they were written.
 """
 
 import torch
@@ -11,10 +12,16 @@ from kernels.next_bottleneck.slots import Filling
 from kernels.next_bottleneck.weights import Codes
 
 
+def embed(weight, shape):
+    from kernels.next_bottleneck.embedding import embedding
+
+    return lambda tokens: embedding(tokens, weight)
+
+
 def norm(weight, shape):
     from kernels.next_bottleneck.residual_norm import residual_norm
 
-    return lambda x, residual: residual_norm(x, residual, weight, shape.eps)
+    return lambda x, residual: residual_norm(x, residual, weight, shape.eps, early=True)
 
 
 def packed(weight: Codes, gated: bool = False):
@@ -51,14 +58,14 @@ def head(weight, shape):
 def rotary(weight, shape):
     from kernels.next_bottleneck.rotary_cache import rotary_cache
 
-    return lambda *given: rotary_cache(*given, *weight, shape.eps)
+    return lambda *given: rotary_cache(*given, *weight, shape.eps, early=True)
 
 
 def attention(weight, shape):
     from kernels.flash_attention.decode import decode
 
     def call(q, k_cache, v_cache, lens, table):
-        return decode(q, k_cache, v_cache, lens, table=table, check_values=False)[0]
+        return decode(q, k_cache, v_cache, lens, table=table, check_values=False, early=True)[0]
 
     return call
 
@@ -79,7 +86,7 @@ def routed(weight, shape):
     rule = Rule(shape.top_k)
 
     def call(x):
-        found = route(x, weight, rule, tile=1, copy=True)
+        found = route(x, weight, rule, tile=1, copy=True, early=True)
         return found.chosen, found.weights, found.rows, found.offsets, found.place
 
     return call
@@ -143,6 +150,7 @@ def sample(weight, shape):
 COURSE = {
     name: Filling(make, "course")
     for name, make in {
+        "embed": embed,
         "norm": norm,
         "qkv": linear,
         "rotary": rotary,

@@ -15,23 +15,19 @@ function drawKnob(node, mark) {
   put(node, { 'data-axis': mark.drag.map(one => one.axis).join('') });
 }
 
-const BEYOND = 24;  // units of pull past the end of an axis for each further stop that has its place there
+const SWEEP = 48, STOP = 24;  // units: a pull through all stops takes at least so many, and one stop never needs more than that
 
-// The stop nearest to a place. Several that lie beyond the axis share its end: pulled past it, one after the other comes.
-function nearestPlace(places, at) {
-  const best = places.reduce((best, one, i) => (Math.abs(one - at) < Math.abs(places[best] - at) ? i : best), 0);
-  const shared = places.lastIndexOf(places[best]) - best;
-  if (!shared || shared === places.length - 1) return best;
-  const out = Math.sign(places.at(-1) - places[0]) * (best ? at - places[best] : places[best] - at);
-  const past = Math.min(shared, Math.max(0, Math.floor((out + 0.5) / BEYOND)));
-  return best ? best + past : best + shared - past;
+// Where the pointer has to be for each stop once the knob was taken at stop `from`: at its place, or as far on as leaves every
+// stop a piece of the way. So stops that (nearly) share a place, beyond an axis or where the picture hardly changes, come one after
+// the other, and a twitch of the hand never skips several.
+function track(places, from, axis) {
+  const way = Math.sign(places.at(-1) - places[0]) || (axis === 'y' ? -1 : 1), each = Math.min(STOP, SWEEP / (places.length - 1)), at = [...places];
+  for (let i = from + 1; i < at.length; i++) at[i] = way * Math.max(way * at[i], way * at[i - 1] + each);
+  for (let i = from - 1; i >= 0; i--) at[i] = way * Math.min(way * at[i], way * at[i + 1] - each);
+  return at;
 }
 
-// Where the pointer has to be for this stop: its place, or so far past the end that it shares with others.
-function standing(places, stop) {
-  const way = Math.sign(places.at(-1) - places[0]), first = places.indexOf(places[stop]), last = places.lastIndexOf(places[stop]);
-  return places[stop] + way * BEYOND * (first ? stop - first : stop - last);
-}
+const nearestPlace = (places, at) => places.reduce((best, one, i) => (Math.abs(one - at) < Math.abs(places[best] - at) ? i : best), 0);
 
 const clamp = (value, places) => Math.min(Math.max(...places), Math.max(Math.min(...places), value));
 
@@ -46,6 +42,7 @@ function grips(svg, stage, pool, to, showTip, spotFor) {
   const key = (mark, one) => `${mark.id} ${one.axis} ${one.input}`;
   const words = mark => mark.drag.map(one => `${to.label(one.input)}: ${to.words(one.input, to.value(one.input))}`).join(', ') + ' · drag';
   const reach = (mark, one) => nearestStop(one.to, to.value(one.input));
+  const tracked = one => track(one.at, drag.from[one.axis], one.axis);
 
   function nearestStop(stops, value) {
     const at = stops.indexOf(value);
@@ -117,7 +114,7 @@ function grips(svg, stage, pool, to, showTip, spotFor) {
   function name() {
     unname();
     if (known || off) return;
-    for (const mark of marks) {
+    for (const mark of marks.filter(one => !one.late)) {  // an answer's knob has its question next to it
       const words = mark.drag.map(one => to.label(one.input)).join(', ');
       const label = stage.appendChild(make('div', { class: 'tbt-name', 'aria-hidden': 'true' }, words));
       names.set(mark.id, label);
@@ -137,7 +134,7 @@ function grips(svg, stage, pool, to, showTip, spotFor) {
   function follow() {
     if (!drag) return;
     const mark = marks.find(one => one.id === drag.id), place = { x: mark.x, y: mark.y };
-    for (const one of mark.drag) place[one.axis] = clamp(drag[one.axis] + drag.off[one.axis], [standing(one.at, 0), standing(one.at, one.at.length - 1)]);
+    for (const one of mark.drag) place[one.axis] = clamp(drag[one.axis] + drag.off[one.axis], tracked(one));
     put(pool.get(mark.id), { transform: `translate(${place.x} ${place.y})` });
   }
 
@@ -146,11 +143,12 @@ function grips(svg, stage, pool, to, showTip, spotFor) {
     Object.assign(drag, { x: at.x, y: at.y });
     for (const one of mark.drag) {
       if (!drag) return;  // a picture that was known is drawn at once, and may have no such knob
-      const value = one.to[nearestPlace(one.at, at[one.axis] + drag.off[one.axis])];
-      if (value !== to.value(one.input)) to.set(one.input, value);
+      const value = one.to[nearestPlace(tracked(one), at[one.axis] + drag.off[one.axis])];
+      if (mark.late) drag.late = [one.input, value];
+      else if (value !== to.value(one.input)) to.set(one.input, value);
     }
     follow();
-    showTip(words(mark), event.clientX, event.clientY, mark.id);
+    showTip(mark.late ? `${to.label(drag.late[0])}: ${to.words(...drag.late)}` : words(mark), event.clientX, event.clientY, mark.id);
   }
 
   svg.addEventListener('pointerdown', event => {
@@ -160,7 +158,7 @@ function grips(svg, stage, pool, to, showTip, spotFor) {
     event.preventDefault();
     const at = inPicture(svg, event);
     known = true;
-    drag = { id: mark.id, x: at.x, y: at.y, off: { x: mark.x - at.x, y: mark.y - at.y } };
+    drag = { id: mark.id, x: at.x, y: at.y, off: { x: mark.x - at.x, y: mark.y - at.y }, from: Object.fromEntries(mark.drag.map(one => [one.axis, reach(mark, one)])) };
     svg.setPointerCapture(event.pointerId);
     svg.dataset.holding = mark.drag.map(one => one.axis).join('');
     inputs.get(key(mark, mark.drag[0]))?.focus({ preventScroll: true });
@@ -168,7 +166,9 @@ function grips(svg, stage, pool, to, showTip, spotFor) {
   svg.addEventListener('pointermove', event => { if (drag) pull(event); });
   const drop = () => {
     const mark = drag && marks.find(one => one.id === drag.id);
+    const late = drag?.late;
     drag = null;
+    if (late && late[1] !== to.value(late[0])) to.set(...late);
     delete svg.dataset.holding;
     if (mark) { put(pool.get(mark.id), GEOMETRY.handle(mark)); showTip(''); }
   };

@@ -98,6 +98,8 @@ export function mount(host, adapter) {
     root.dataset.step = at;
     pic.draw(state.frame, ...state.glide);
     text.show(state.frame);
+    if (state.same) text.figures.dataset.early = at < state.frames.length - 1;
+    else delete text.figures.dataset.early;
     data.show();
     code.show(state.frame.line);
     picked.show(state.frame);
@@ -144,6 +146,8 @@ export function mount(host, adapter) {
     state.held = answer.held;
     if (settled) { state.values = { ...answer.values }; controls.show(state.values); presets.show(state.values); }
     state.frames = expand(answer.frames);
+    const told = state.frames.map(frame => JSON.stringify(frame.figures));
+    state.same = told.length > 1 && told.every(one => one === told[0]);  // the figures are the film's end at every step
     state.first = answer.first;
     const opening = !state.frame;
     if (opening) setLocked(false);

@@ -38,7 +38,7 @@ function stepper(noun, go, playing) {
     put(scrub, { max: count - 1, 'aria-valuetext': `step ${at + 1} of ${count}` });
     scrub.value = at;
     say(where, `${at + 1} of ${count}`);
-    say(play, on() ? 'Pause' : 'Play');
+    say(play, on() ? 'Pause' : at === count - 1 ? 'Play again' : 'Play');
     back.disabled = reset.disabled = at === 0;
     step.disabled = at === count - 1;
     node.hidden = count < 2;

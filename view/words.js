@@ -93,6 +93,7 @@ function lock(spec, uid, commit) {
 }
 
 function sayVerdict({ near, guess, truth, unit, within }) {
-  const tail = near ? `Your prediction is within ${within}.` : `Your prediction is more than ${within} off: find out why below.`;
-  return `You said ${guess}; it is ${truth} ${unit}. ${tail}`.replace(' .', '.');
+  const of = unit === '%' ? '%' : ` ${truth === '1' ? unit.replace(/s\b/, '') : unit}`;
+  const tail = near ? `Your prediction is within ${within}.` : `Your prediction is ${within === '0%' ? '' : `more than ${within} `}off: find out why below.`;
+  return `You said ${guess}; it is ${truth}${of.trimEnd()}. ${tail}`;
 }

@@ -193,14 +193,20 @@ def drag(control, axis: str, place: Callable[[float], float]) -> dict:
     return {"input": control.name, "axis": axis, "at": [_num(place(v)) for v in values], "to": values}
 
 
-def handle(id: str, x: float, y: float, role: str, *drags: dict, tip: str = "") -> dict:
-    """A knob to drag and to key, bound to the input of each of its drags (at most one for x, one for y)."""
+def handle(id: str, x: float, y: float, role: str, *drags: dict, tip: str = "", late: bool = False) -> dict:
+    """A knob to drag and to key, bound to the input of each of its drags (at most one for x, one for y).
+
+    A late one sets its input when the hand lets go, because each stop on the way would be judged as an answer.
+    What no pull moves in this state is a dot, because a knob that stays where it is would change what nobody sees.
+    """
     axes = [one["axis"] for one in drags]
     if not drags or len(set(axes)) != len(axes):
         raise ValueError(f"drags must be one for x, one for y, or both, got {axes}; see drag()")
-    return _mark(
-        {"t": "handle", "id": id, "role": role, "x": _num(x), "y": _num(y), "drag": list(drags)}, tip
-    )
+    moves = [one for one in drags if max(one["at"]) - min(one["at"]) > 2]
+    if not moves:
+        return circle(id, max(x, 6), y, 6, role, tip)
+    kind = {"t": "handle", "id": id, "role": role, **({"late": True} if late else {})}
+    return _mark({**kind, "x": _num(x), "y": _num(y), "drag": moves}, tip)
 
 
 def about(term: str, *marks: dict | Iterable[dict]) -> list[dict]:
@@ -372,7 +378,7 @@ class Scene:
     ] = ()  # (with symbols, with numbers), where {bm} and {bm:128} name a term
     warning: str = ""  # when the state is one to stay away from
     beside: tuple[str, ...] = ()  # sentences from beside_model()
-    legend: tuple[tuple[str, str], ...] = ()  # (role, meaning), where no label fits on the mark
+    legend: tuple[tuple[str, str], ...] = ()  # (role or "role line", meaning), where no label fits
     caption: str = ""  # the step's own sentence, in a stepper
     width: int = WIDE  # WIDE or NARROW, the width its marks were laid out for
 

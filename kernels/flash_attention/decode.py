@@ -1,16 +1,17 @@
-"""Decode one new token against a long cache. The keys are split over programs, and the last one to finish adds up.
+"""Decode one new token against a long cache. The keys are split over programs, and a second launch adds up.
 
 Decoding reads every cached key and value once and does next to no arithmetic, so it is as fast as the memory, if
 enough programs read at once. A program takes one stretch of one sequence for one key head and serves all query heads
 that share it (they are the rows of its matmul, so grouped heads cost no extra bytes). Each leaves an unnormalised
-output, a maximum and a sum. The program that finishes last combines them, in the same launch. The cache may be paged
-(a table gives each page's position) and may hold fp8 or int8 with scales.
+output, a maximum and a sum, which a second, short launch combines. The cache may be paged (a table gives each page's
+position) and may hold fp8 or int8 with scales.
 """
 
 import torch
 import triton
 import triton.language as tl
 
+from kernels.overlap import can_overlap, let_next_begin, overlapped, wait_for_last
 from kernels.replays import Replays, form
 from kernels.require import must
 
@@ -35,6 +36,9 @@ CONFIGS = {
 # with two sequences' heads for every multiprocessor nothing is split, and short programs fill the gaps better
 MANY = {("plain", 128): (64, 4, 2, 4), ("paged", 128): (64, 4, 4, 2), ("narrow", 128): (64, 4, 4, 2)}
 
+# The same for pages that hold whole tiles, in a decode step. H200, 2026-11-24
+WHOLE_PAGES = (64, 4, 3, 3)
+
 
 @triton.jit
 def _tile_at(base, table_ptr, start, last, strides, BLOCK_N: tl.constexpr, PAGE: tl.constexpr):
@@ -42,6 +46,12 @@ def _tile_at(base, table_ptr, start, last, strides, BLOCK_N: tl.constexpr, PAGE:
     first, and a mask."""
     stride_b, stride_h, stride_n = strides
     batch, kv_head = base
+    if (
+        PAGE and PAGE % BLOCK_N == 0
+    ):  # the tile is in one page, and only its beginning differs from the last tile's
+        page = tl.load(table_ptr + start // PAGE, mask=start < last, other=0).to(tl.int64)
+        at = page * stride_b + kv_head * stride_h + (start % PAGE).to(tl.int64) * stride_n
+        return at + tl.arange(0, BLOCK_N) * stride_n
     key = start + tl.arange(0, BLOCK_N)
     inside = key < last
     page = batch
@@ -125,14 +135,16 @@ def _step(
 
 @triton.jit(do_not_specialize=["kv_heads", "keys", "left"])
 def _decode(
-    q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, lens_ptr, table_ptr, k_scale_ptr, v_scale_ptr, acc_ptr, m_ptr, l_ptr, done_ptr,
+    q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, lens_ptr, table_ptr, k_scale_ptr, v_scale_ptr, acc_ptr, m_ptr, l_ptr,
     stride_qb, stride_qh, stride_ob, stride_oh, stride_kb, stride_kh, stride_kn, stride_vb, stride_vh, stride_vn,
     stride_ksb, stride_ksh, stride_ksn, stride_vsb, stride_vsh, stride_vsn, stride_tb,
     kv_heads, keys, scale, softcap, left, HEAD_DIM: tl.constexpr, BLOCK_D: tl.constexpr, GROUP: tl.constexpr,
-    BLOCK_G: tl.constexpr, BLOCK_N: tl.constexpr, SPLITS: tl.constexpr, BLOCK_S: tl.constexpr, R: tl.constexpr,
+    BLOCK_G: tl.constexpr, BLOCK_N: tl.constexpr, SPLITS: tl.constexpr, R: tl.constexpr,
     HAS_LENS: tl.constexpr, PAGE: tl.constexpr, CACHE: tl.constexpr, PER_KEY: tl.constexpr, HAS_LEFT: tl.constexpr,
-    SOFTCAP: tl.constexpr,
+    SOFTCAP: tl.constexpr, OVERLAPS: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
+    if OVERLAPS:
+        let_next_begin()
     split = tl.program_id(0)
     batch = (tl.program_id(1) // kv_heads).to(tl.int64)
     kv_head = (tl.program_id(1) % kv_heads).to(tl.int64)
@@ -151,6 +163,21 @@ def _decode(
     mask_d = offs_d < HEAD_DIM
     mask_q = (offs_g < GROUP)[:, None] & mask_d[None, :]
     head = kv_head * GROUP + offs_g
+    base = (batch, kv_head)
+    table_ptr += batch * stride_tb
+    if EARLY:  # all of the first tile but the newest key is at rest, and that one is fetched after the wait
+        key = first + tl.arange(0, BLOCK_N)
+        old = ((key < last) & (key != length - 1))[:, None] & mask_d[None, :]
+        new = ((key < last) & (key == length - 1))[:, None] & mask_d[None, :]
+        k_at = _tile_at(base, table_ptr, first, last, (stride_kb, stride_kh, stride_kn), BLOCK_N, PAGE)
+        v_at = _tile_at(base, table_ptr, first, last, (stride_vb, stride_vh, stride_vn), BLOCK_N, PAGE)
+        at_k = k_ptr + k_at[:, None] + offs_d[None, :]
+        at_v = v_ptr + v_at[:, None] + offs_d[None, :]
+        k_first = tl.load(at_k, mask=old, other=0.0)  # (BLOCK_N, BLOCK_D)
+        v_first = tl.load(at_v, mask=old, other=0.0)
+        wait_for_last()
+        k_first = tl.where(new, tl.load(at_k, mask=new, other=0.0), k_first)
+        v_first = tl.where(new, tl.load(at_v, mask=new, other=0.0), v_first)
     q_at = q_ptr + batch * stride_qb + head[:, None] * stride_qh + offs_d[None, :]
     q = tl.load(q_at, mask=mask_q, other=0.0)  # (BLOCK_G, BLOCK_D)
     unit = tl.full([BLOCK_G], 1.0, tl.float32) * scale
@@ -166,8 +193,11 @@ def _decode(
     l = tl.zeros([BLOCK_G], tl.float32)
     m = tl.full([BLOCK_G], float("-inf"), tl.float32)
     state = (acc, l, m, m)
-    base = (batch, kv_head)
-    table_ptr += batch * stride_tb
+    if EARLY:
+        state = _step(
+            state, q, k_first, v_first, key, key, key, low, last, unit, softcap, R, CACHE, PER_KEY, SOFTCAP
+        )
+        first += BLOCK_N
     for start in range(first, last, BLOCK_N):
         key = start + tl.arange(0, BLOCK_N)
         inside = key < last
@@ -196,10 +226,7 @@ def _decode(
     out_at = out_ptr + batch * stride_ob + kv_head * GROUP * stride_oh
     lse_at = lse_ptr + (batch * kv_heads + kv_head) * GROUP
     if SPLITS > 1:
-        parts = (acc_ptr, m_ptr, l_ptr, done_ptr)
-        before = leave(acc, l, m, parts, offs_g, offs_d, GROUP, HEAD_DIM, SPLITS)
-        if before == SPLITS - 1:
-            combine(parts, out_at, lse_at, stride_oh, offs_d, GROUP, HEAD_DIM, SPLITS, BLOCK_S)
+        leave(acc, l, m, (acc_ptr, m_ptr, l_ptr), offs_g, offs_d, GROUP, HEAD_DIM, SPLITS)
     else:
         safe = tl.where(l == 0.0, 1.0, l)
         out = (acc / safe[:, None]).to(out_ptr.dtype.element_ty)
@@ -227,6 +254,7 @@ def decode(
     config=None,
     workspace=None,
     check_values=True,
+    early=False,
 ):
     """q (batch, heads, head_dim) against a cache -> out like q, lse (batch, heads).
 
@@ -235,6 +263,8 @@ def decode(
     numbers; transposed views are welcome. An fp8 or int8 cache comes with k_scale and v_scale, shaped like k without
     its last axis or broadcastable to that. `window` keys before the newest are seen, or all with None. Scales are not
     negative. `check_values` looks at lens and table and so waits for the GPU. Turn it off inside a captured graph.
+    `early` begins while the launch before runs (kernels/overlap.py), and fetches keys already: lens, table and all keys
+    and values but each sequence's newest must be at rest.
     """
     out = torch.empty_like(q)
     lse = q.new_empty(q.shape[:2], dtype=torch.float32)
@@ -247,10 +277,11 @@ def decode(
             type(window),
             softcap,
             splits,
+            early,
         )
         if ready := REPLAYS.get(key):
-            memory, *_, done = (workspace or workspace_of(q.device)).take(*ready.note)
-            if ready(*given, out, lse, memory, done):
+            memory, *_ = (workspace or workspace_of(q.device)).take(*ready.note)
+            if ready(*given, out, lse, memory):
                 return out, lse
     group, block_d, longest = cache(q, k, v, lens, table, k_scale, v_scale, check_values)
     batch, heads, d = q.shape
@@ -263,33 +294,44 @@ def decode(
     arguments.programs("sequences times key heads", units)
     processors = arguments.multiprocessors(q.device)
     kind = "narrow" if k_scale is not None else "plain" if table is None else "paged"
-    block_n, num_warps, num_stages, per_sm = config or choose_config(kind, block_d, units, processors)
+    page = 0 if table is None or k_scale is not None else k.shape[2]
+    block_n, num_warps, num_stages, per_sm = config or choose_config(kind, block_d, units, processors, page)
     room = arguments.shared_memory(q.device) // (2 * block_n * block_d * k.element_size())
     num_stages = min(num_stages, max(2, room))  # smaller GPUs hold fewer tiles of K and V
     fits = splits is None or 1 <= splits <= MAX_SPLITS
     must(fits, "splits", f"from 1 to {MAX_SPLITS}", splits, "leave it out for the least time")
     splits = splits or choose_splits(units, longest, block_n, processors * per_sm)
-    taken = units, group, splits, d
+    if config is None and longest <= 2 * splits * block_n:
+        num_stages = 2  # one or two tiles leave nothing to fetch ahead, and more programs fit
+    overlaps = can_overlap(q.device)
+    early = early and overlaps and k_scale is None
+    taken = batch * heads, splits, d
     parts = (workspace or workspace_of(q.device)).take(*taken)
     scales, scale_strides, per_key = _scales(k, k_scale, v_scale, table is not None)
     unit = scale if softcap else scale * arguments.LOG2E
-    with REPLAYS.recording(key, *given, out, lse, parts[0], parts[-1]) as recording:
+    with REPLAYS.recording(key, *given, out, lse, parts[0]) as recording:
         recording.note = taken
         _decode[(splits, units)](
             q, k, v, out, lse, lse if lens is None else lens, lse if table is None else table, *scales, *parts,
             q.stride(0), q.stride(1), out.stride(0), out.stride(1), *k.stride()[:3], *v.stride()[:3], *scale_strides,
             0 if table is None else table.stride(0), kv_heads, longest, unit, softcap, left or 0,
             HEAD_DIM=d, BLOCK_D=block_d, GROUP=group, BLOCK_G=max(16, triton.next_power_of_2(group)), BLOCK_N=block_n,
-            SPLITS=splits, BLOCK_S=triton.next_power_of_2(splits),
-            R=1 if k_scale is None else max(1, block_d // (8 * num_warps)), HAS_LENS=lens is not None,
+            SPLITS=splits, R=1 if k_scale is None else max(1, block_d // (8 * num_warps)), HAS_LENS=lens is not None,
             PAGE=0 if table is None else k.shape[2], CACHE=_kind(k, k_scale), PER_KEY=per_key, HAS_LEFT=left is not None,
-            SOFTCAP=softcap > 0, num_warps=num_warps, num_stages=num_stages,
+            SOFTCAP=softcap > 0, OVERLAPS=overlaps, EARLY=early, num_warps=num_warps, num_stages=num_stages,
+            **overlapped(early),
         )  # fmt: skip
+        if splits > 1:
+            combine(parts, out, lse, splits, overlaps)
     return out, lse
 
 
-def choose_config(kind: str, block_d: int, units: int, processors: int) -> tuple[int, int, int, int]:
+def choose_config(
+    kind: str, block_d: int, units: int, processors: int, page: int = 0
+) -> tuple[int, int, int, int]:
     few = CONFIGS[kind][block_d]
+    if page and page % WHOLE_PAGES[0] == 0 and block_d == 128 and units < processors:
+        return WHOLE_PAGES
     return MANY.get((kind, block_d), few) if units >= 2 * processors else few
 
 

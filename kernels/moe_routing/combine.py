@@ -9,6 +9,7 @@ import triton
 import triton.language as tl
 
 from kernels.moe_routing.routed import Routed
+from kernels.overlap import can_overlap, let_next_begin, overlapped, wait_for_last
 
 
 @triton.jit
@@ -21,7 +22,11 @@ def combine_kernel(
     stride_om,
     PICKS: tl.constexpr,
     BLOCK_H: tl.constexpr,
+    EARLY: tl.constexpr,
 ):
+    if EARLY:
+        let_next_begin()
+        wait_for_last()
     token = tl.program_id(0)
     offs_h = tl.program_id(1) * BLOCK_H + tl.arange(0, BLOCK_H)
     mask_h = offs_h < H
@@ -40,7 +45,8 @@ def combine(rows, found: Routed, out=None) -> torch.Tensor:
     if out is None:
         out = torch.empty(tokens, hidden, dtype=rows.dtype, device=rows.device)
     if tokens:
-        block = min(1024, triton.next_power_of_2(hidden))
+        block = min(1024 if tokens > 16 else 256, triton.next_power_of_2(hidden))
+        early = can_overlap(out.device)
         combine_kernel[(tokens, triton.cdiv(hidden, block))](
             rows,
             found.weights,
@@ -50,6 +56,8 @@ def combine(rows, found: Routed, out=None) -> torch.Tensor:
             out.stride(0),
             PICKS=picks,
             BLOCK_H=block,
-            num_warps=4,
+            EARLY=early,
+            num_warps=max(1, block // 256),
+            **overlapped(early),
         )
     return out

@@ -11,6 +11,7 @@ import triton
 import triton.language as tl
 
 from kernels.moe_routing.top_k import NO_PICK
+from kernels.overlap import let_next_begin, wait_for_last
 
 EMPTY = tl.constexpr(-1)
 CLEARED = tl.constexpr(1024)  # tables' entries at a time
@@ -183,7 +184,11 @@ def order_kernel(
     COPY: tl.constexpr,
     TOKENS: tl.constexpr,
     COLUMNS: tl.constexpr,
+    EARLY: tl.constexpr,
 ):
+    if EARLY:
+        let_next_begin()
+        wait_for_last()
     block, blocks = tl.program_id(0), tl.num_programs(0)
     part, parts = tl.program_id(1), tl.num_programs(1)
     PICKS: tl.constexpr = TOP_K + SHARED

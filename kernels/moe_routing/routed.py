@@ -15,9 +15,10 @@ from kernels.counters import arrivals
 from kernels.moe_routing.arguments import check_order, check_router
 from kernels.moe_routing.cost_traffic import most_tiles
 from kernels.moe_routing.order import count_kernel, order_kernel
-from kernels.moe_routing.router import choose_kernel, router_kernel, scores_kernel
+from kernels.moe_routing.router import choose_few_kernel, choose_kernel, router_kernel, scores_kernel
 from kernels.moe_routing.rules import Rule
 from kernels.moe_routing.top_k import constants
+from kernels.overlap import can_overlap, overlapped
 
 MANY = 132  # programs that fill a GPU
 STEP = 128  # columns that the router multiplies at a time
@@ -26,7 +27,8 @@ STEP = 128  # columns that the router multiplies at a time
 TOKENS_TOGETHER, EXPERTS_TOGETHER = 1024, 64
 TOKENS_APART, EXPERTS_APART = 64, 128  # of a program that only multiplies
 TOKENS_CHOSEN = 16  # of one that only chooses
-COPIED = 512  # columns that a program copies at a time
+COPIED, COPIED_FEW = 512, 128  # columns that a program copies at a time, of many tokens and of few
+MOST_AHEAD = 4  # steps of the router that a program holds in registers
 
 
 @dataclass
@@ -78,8 +80,9 @@ def cut(tokens: int, hidden: int, experts: int, copy: bool) -> Cut:
     blocks = triton.cdiv(tokens, block)
     block_x = TOKENS_APART if apart else block
     block_e = EXPERTS_APART if apart else block_experts(tokens, experts)
+    copied = columns_copied(tokens)
     programs = MANY // 2 if apart else blocks * triton.cdiv(experts, block_e)
-    parts = max(1, min(triton.cdiv(hidden, COPIED), MANY // triton.cdiv(tokens, ordered))) if copy else 1
+    parts = max(1, min(triton.cdiv(hidden, copied), MANY // triton.cdiv(tokens, ordered))) if copy else 1
     return Cut(block, blocks, ordered, block_x, block_e, split_columns(hidden, programs), parts)
 
 
@@ -88,6 +91,14 @@ def block_experts(tokens: int, experts: int) -> int:
     if tokens <= 16:
         return 16
     return min(128 if tokens <= 512 else 64, max(16, triton.next_power_of_2(experts) // 2))
+
+
+def warps_choosing(tokens: int) -> int:
+    return 1 if tokens == 1 else 4
+
+
+def columns_copied(tokens: int) -> int:
+    return COPIED_FEW if tokens <= 16 else COPIED
 
 
 def block_tokens(tokens: int, experts: int) -> int:
@@ -112,8 +123,12 @@ def route(
     shared: int = 0,
     tile: int = 16,
     copy: bool = False,
+    early: bool = False,
 ) -> Routed:
-    """Run steps 1 to 3 on x (tokens, hidden) with router (experts, hidden). `copy` copies the rows of x, too."""
+    """Run steps 1 to 3 on x (tokens, hidden) with router (experts, hidden). `copy` copies the rows of x, too.
+
+    `early` loads the router while the launch before runs (kernels/overlap.py): it must be at rest.
+    """
     experts = check_router(x, router, rule, bias)
     check_order(shared, tile)
     (tokens, hidden), picks = x.shape, rule.top_k + shared
@@ -130,10 +145,9 @@ def route(
         "TILE": tile,
     }
     counts = torch.empty(how.blocks, shapes["EP"], dtype=torch.int32, device=x.device)
-    in_one = how.blocks == 1 and not copy
-    _choose(x, router, bias, found, counts, how, shapes | constants(rule) | {"ORDER": in_one})
-    if not in_one:
-        found.rows = torch.empty(found.tiles * tile, hidden, dtype=x.dtype, device=x.device) if copy else None
+    found.rows = torch.empty(found.tiles * tile, hidden, dtype=x.dtype, device=x.device) if copy else None
+    _choose(x, router, bias, found, counts, how, shapes | constants(rule) | {"ORDER": how.blocks == 1}, early)
+    if how.blocks > 1:
         _order(x, found, counts, how, shapes)
     return found
 
@@ -155,7 +169,7 @@ def order_of(x, chosen, weights, experts: int, *, tile: int = 16, copy: bool = F
     return found
 
 
-def _choose(x, router, bias, found: Routed, counts, how: Cut, shapes: dict) -> None:
+def _choose(x, router, bias, found: Routed, counts, how: Cut, shapes: dict, early: bool) -> None:
     (tokens, hidden), experts = x.shape, len(router)
     logits = torch.empty(how.splits, tokens, experts, dtype=torch.float32, device=x.device)
     shares = {"SPLITS": how.splits, "BLOCK_E": how.block_e}
@@ -164,7 +178,10 @@ def _choose(x, router, bias, found: Routed, counts, how: Cut, shapes: dict) -> N
     choice["num_warps"] = 8 if how.block * shapes["EP"] > 2048 else 4
     bias = router if bias is None else bias
     grid = triton.cdiv(tokens, how.block_x), triton.cdiv(experts, how.block_e), how.splits
-    if how.block_x > how.block:
+    few, overlaps = how.blocks == 1 and found.rows is not None, can_overlap(x.device)
+    if few or how.block_x > how.block:
+        step = STEP if few else STEP // 2
+        steps = triton.cdiv(hidden, how.splits * step)
         scores_kernel[grid](
             x,
             router,
@@ -175,10 +192,37 @@ def _choose(x, router, bias, found: Routed, counts, how: Cut, shapes: dict) -> N
             E=experts,
             **shares,
             BLOCK_T=how.block_x,
-            BLOCK_H=STEP // 2,
+            BLOCK_H=step,
+            AHEAD=steps if few and early and overlaps and steps <= MOST_AHEAD else 0,
+            EARLY=overlaps,
             num_warps=4,
             num_stages=4,
+            **overlapped(overlaps),
         )
+    if few:
+        block = triton.next_power_of_2(tokens)
+        choose_few_kernel[(how.parts,)](
+            x,
+            bias,
+            found.rows,
+            logits,
+            found.chosen,
+            found.weights,
+            *_of_order(found),
+            tokens,
+            found.tiles,
+            hidden,
+            x.stride(0),
+            **(many | choice | {"BLOCK_T": block, "num_warps": warps_choosing(block)}),
+            SPLITS=how.splits,
+            TILE=shapes["TILE"],
+            COLUMNS=min(columns_copied(tokens), triton.next_power_of_2(hidden)),
+            TOKENS=block,
+            EARLY=overlaps,
+            **overlapped(overlaps),
+        )
+        return
+    if how.block_x > how.block:
         choose_kernel[(how.blocks,)](
             logits,
             bias,
@@ -189,6 +233,8 @@ def _choose(x, router, bias, found: Routed, counts, how: Cut, shapes: dict) -> N
             **many,
             **choice,
             SPLITS=how.splits,
+            EARLY=overlaps,
+            **overlapped(overlaps),
         )
         return
     router_kernel[grid](
@@ -214,6 +260,7 @@ def _choose(x, router, bias, found: Routed, counts, how: Cut, shapes: dict) -> N
 
 
 def _order(x, found: Routed, counts, how: Cut, shapes: dict) -> None:
+    early = can_overlap(x.device)
     order_kernel[(triton.cdiv(x.shape[0], how.ordered), how.parts)](
         x,
         x if found.rows is None else found.rows,
@@ -228,8 +275,10 @@ def _order(x, found: Routed, counts, how: Cut, shapes: dict) -> None:
         COUNTED_T=how.block,
         COPY=found.rows is not None,
         TOKENS=4,
-        COLUMNS=min(COPIED, triton.next_power_of_2(x.shape[1])),
+        COLUMNS=min(columns_copied(len(x)), triton.next_power_of_2(x.shape[1])),
+        EARLY=early,
         num_warps=8,
+        **overlapped(early),
     )
 
 

@@ -10,8 +10,9 @@ own.
 import triton
 import triton.language as tl
 
-from kernels.moe_routing.order import first_rows, place_picks
+from kernels.moe_routing.order import copy_rows, first_rows, place_picks
 from kernels.moe_routing.top_k import NO_PICK, choose, with_shared
+from kernels.overlap import let_next_begin, wait_for_last
 
 
 @triton.jit
@@ -26,8 +27,12 @@ def scores_of(
     BLOCK_T: tl.constexpr,
     BLOCK_E: tl.constexpr,
     BLOCK_H: tl.constexpr,
+    AHEAD: tl.constexpr,
 ):
-    """Return (BLOCK_T, BLOCK_E) of this split's columns of x times the router's, whose rows are contiguous."""
+    """Return (BLOCK_T, BLOCK_E) of this split's columns of x times the router's, whose rows are contiguous.
+
+    AHEAD steps of the router are loaded before the launch before this one has ended.
+    """
     offs_t = tl.program_id(0) * BLOCK_T + tl.arange(0, BLOCK_T)
     offs_e = tl.program_id(1) * BLOCK_E + tl.arange(0, BLOCK_E)
     offs_h = tl.arange(0, BLOCK_H)
@@ -36,7 +41,21 @@ def scores_of(
     acc = tl.zeros((BLOCK_T, BLOCK_E), tl.float32)
     each = tl.cdiv(H, SPLITS * BLOCK_H) * BLOCK_H
     begin_h = tl.program_id(2) * each
-    for h in range(begin_h, tl.minimum(begin_h + each, H), BLOCK_H):
+    behind = tl.minimum(begin_h + each, H)
+    if AHEAD:
+        fetched = ()
+        for i in tl.static_range(AHEAD):
+            mask_h = (offs_h < behind - begin_h - i * BLOCK_H)[None, :]
+            at = begin_h + i * BLOCK_H
+            fetched += (tl.load(r_ptrs + at, mask=(offs_e < E)[:, None] & mask_h, other=0.0),)
+        wait_for_last()
+        for i in tl.static_range(AHEAD):
+            mask_h = (offs_h < behind - begin_h - i * BLOCK_H)[None, :]
+            at = begin_h + i * BLOCK_H
+            x = tl.load(x_ptrs + at, mask=(offs_t < T)[:, None] & mask_h, other=0.0)
+            acc = tl.dot(x, fetched[i].T, acc)
+        begin_h += AHEAD * BLOCK_H
+    for h in range(begin_h, behind, BLOCK_H):
         mask_h = (offs_h < H - h)[None, :]
         x = tl.load(x_ptrs + h, mask=(offs_t < T)[:, None] & mask_h, other=0.0)  # (BLOCK_T, BLOCK_H)
         r = tl.load(r_ptrs + h, mask=(offs_e < E)[:, None] & mask_h, other=0.0)  # (BLOCK_E, BLOCK_H)
@@ -123,8 +142,14 @@ def scores_kernel(
     BLOCK_T: tl.constexpr,
     BLOCK_E: tl.constexpr,
     BLOCK_H: tl.constexpr,
+    AHEAD: tl.constexpr,
+    EARLY: tl.constexpr,
 ):
-    acc = scores_of(x_ptr, router_ptr, T, H, stride_xm, E, SPLITS, BLOCK_T, BLOCK_E, BLOCK_H)
+    if EARLY:
+        let_next_begin()
+        if not AHEAD:
+            wait_for_last()
+    acc = scores_of(x_ptr, router_ptr, T, H, stride_xm, E, SPLITS, BLOCK_T, BLOCK_E, BLOCK_H, AHEAD)
     store_scores(acc, logits_ptr, T, E, SPLITS, BLOCK_T, BLOCK_E)
 
 
@@ -150,7 +175,11 @@ def choose_kernel(
     EP: tl.constexpr,
     KP: tl.constexpr,
     GP: tl.constexpr,
+    EARLY: tl.constexpr,
 ):
+    if EARLY:
+        let_next_begin()
+        wait_for_last()
     block = tl.program_id(0)
     _, counts = choose_block(
         logits_ptr,
@@ -175,6 +204,64 @@ def choose_kernel(
         GP,
     )
     tl.store(counts_ptr + block * EP + tl.arange(0, EP), counts)
+
+
+@triton.jit(do_not_specialize=["T", "tiles"])
+def choose_few_kernel(
+    x_ptr,
+    bias_ptr,
+    rows_ptr,
+    logits_ptr,
+    chosen_ptr,
+    weights_ptr,
+    offsets_ptr,
+    picks_ptr,
+    place_ptr,
+    tile_expert_ptr,
+    tile_rows_ptr,
+    T,
+    tiles,
+    H,
+    stride_xm,
+    E: tl.constexpr,
+    SHARED: tl.constexpr,
+    TOP_K: tl.constexpr,
+    SCORES: tl.constexpr,
+    RENORMALISE: tl.constexpr,
+    GROUPS: tl.constexpr,
+    KEPT: tl.constexpr,
+    SCALE: tl.constexpr,
+    HAS_BIAS: tl.constexpr,
+    SPLITS: tl.constexpr,
+    BLOCK_T: tl.constexpr,
+    EP: tl.constexpr,
+    KP: tl.constexpr,
+    GP: tl.constexpr,
+    TILE: tl.constexpr,
+    COLUMNS: tl.constexpr,
+    TOKENS: tl.constexpr,
+    EARLY: tl.constexpr,
+):
+    """Choose for one block of tokens, order, and copy some columns. Each program makes the same choice, because waiting
+    for another would take longer, and writes a table of places of its own."""
+    if EARLY:
+        let_next_begin()
+        wait_for_last()
+    part, parts = tl.program_id(0), tl.num_programs(0)
+    PICKS: tl.constexpr = TOP_K + SHARED
+    place_ptr += part * T * PICKS
+    tables = (offsets_ptr, picks_ptr, place_ptr, tile_expert_ptr, tile_rows_ptr)
+    offs_t = tl.arange(0, BLOCK_T)
+    slots, counts = choose_block(
+        logits_ptr, bias_ptr, chosen_ptr, weights_ptr, 0, T, E, SHARED, TOP_K, SCORES, RENORMALISE, GROUPS, KEPT, SCALE,
+        HAS_BIAS, SPLITS, BLOCK_T, EP, KP, GP,
+    )  # fmt: skip
+    first, after = first_rows(
+        counts, tables, T, tiles, part, parts, 0, E, SHARED, TILE
+    )  # a share of the tiles each
+    place_picks(slots, first, after, tables, T, offs_t, part, SHARED, TOP_K, TILE)
+    tl.debug_barrier()  # other threads look the places up after the write
+    copy_rows(x_ptr, rows_ptr, place_ptr, 0, T, part, parts, H, stride_xm, PICKS, TOKENS, COLUMNS)
 
 
 @triton.jit(do_not_specialize=["T", "tiles"])
@@ -216,7 +303,7 @@ def router_kernel(
     ORDER: tl.constexpr,
 ):
     block = tl.program_id(0)
-    acc = scores_of(x_ptr, router_ptr, T, H, stride_xm, E, SPLITS, BLOCK_T, BLOCK_E, BLOCK_H)
+    acc = scores_of(x_ptr, router_ptr, T, H, stride_xm, E, SPLITS, BLOCK_T, BLOCK_E, BLOCK_H, 0)
     store_scores(acc, logits_ptr, T, E, SPLITS, BLOCK_T, BLOCK_E)
     last = tl.num_programs(1) * SPLITS - 1
     tl.debug_barrier()  # all threads have written before one of them reports it

@@ -147,7 +147,7 @@ from kernels.next_bottleneck.cost_speculation import (
     speculation_at_batch,
     speculation_from_times,
 )
-from kernels.next_bottleneck.cost_trace import Bar, Trace, busy_s, trace
+from kernels.next_bottleneck.cost_trace import Bar, Trace, busy_s, own_s, trace
 from kernels.parts import amdahl, share_behind
 
 __all__ = [
@@ -220,6 +220,7 @@ __all__ = [
     "break_even_acceptance",
     "bucket_timeline",
     "busy_s",
+    "own_s",
     "combined_speedup",
     "counters",
     "cure_in_turn",

@@ -19,7 +19,7 @@ LAUNCHES = {
     "norm": {"course": 1, "plain": 10},
     "qkv": {"course": 1, "plain": 1},
     "rotary": {"course": 1, "plain": 42},
-    "attention": {"course": 1, "plain": 10},
+    "attention": {"course": 2, "plain": 10},
     "out": {"course": 1, "plain": 1},
     "router": {"course": 1, "plain": 5},
     "order": {"course": 1, "plain": 12},
@@ -28,6 +28,9 @@ LAUNCHES = {
     "head": {"course": 1, "plain": 1},
     "sample": {"course": 2, "plain": 2},
 }
+# Attention adds up in a second launch, unless no sequence is split, since rows times key heads fill an H200, or the keys
+# are one tile.
+FILLED, TILE = 198, 128
 ONCE = ("embed", "last norm", "head", "sample")  # the others are there in every layer
 
 
@@ -112,9 +115,11 @@ def step_work(
         ),
         "combine": Work(picks * (s.hidden * SIXTEEN + INT32 + FP32) + hidden, 2.0 * picks * s.hidden, 0),
     }
+    launches = {name: LAUNCHES[name][by] for name in of_layer} | {"norm": 2 * LAUNCHES["norm"][by]}
+    if by == "course" and (keys <= TILE or rows * s.kv_heads > FILLED):
+        launches["attention"] = 1
     found = {
-        name: Work(work.bytes, work.flop, LAUNCHES[name][by] * (2 if name == "norm" else 1)).times(s.layers)
-        for name, work in of_layer.items()
+        name: Work(work.bytes, work.flop, launches[name]).times(s.layers) for name, work in of_layer.items()
     }
     logits = rows * s.vocabulary
     head = product(s.vocabulary, s.hidden, head_bits, FP32)

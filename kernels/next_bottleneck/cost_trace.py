@@ -68,6 +68,17 @@ def busy_s(launches, begin: float = 0.0, end: float = float("inf")) -> float:
     return found
 
 
+def own_s(launches) -> dict[str, float]:
+    """Return by how much each slot's launches make the step longer. Time that two share belongs to the one that began
+    first: the other fetches weights and waits."""
+    found, until = {}, 0.0
+    for one in sorted(launches, key=lambda one: one.start_s):
+        took = max(0.0, one.end_s - max(one.start_s, until))
+        found[one.slot] = found.get(one.slot, 0.0) + took
+        until = max(until, one.end_s)
+    return found
+
+
 def of_record(kept: dict, run: str) -> Trace:
     """Return one run of a record as kernels.decode_trace writes it."""
     slots, names, rows = kept["slots"], kept["kernels"], kept[run]

@@ -8,6 +8,7 @@ import torch
 import triton
 import triton.language as tl
 
+from kernels.overlap import can_overlap, let_next_begin, overlapped, wait_for_last
 from kernels.require import must
 
 LONGEST = 16384  # columns that a program holds
@@ -28,10 +29,16 @@ def residual_norm_kernel(
     ADD: tl.constexpr,
     QUANTIZED: tl.constexpr,
     BLOCK: tl.constexpr,
+    EARLY: tl.constexpr,
 ):
+    if EARLY:
+        let_next_begin()
     row = tl.program_id(0).to(tl.int64)
     offs = tl.arange(0, BLOCK)
     mask = offs < N
+    weight = tl.load(weight_ptr + offs, mask=mask, other=0.0).to(tl.float32)
+    if EARLY:
+        wait_for_last()
     at_r = residual_ptr + row * stride_rm + offs
     r = tl.load(at_r, mask=mask, other=0.0)  # (BLOCK,)
     if ADD:
@@ -39,7 +46,6 @@ def residual_norm_kernel(
         r = (x.to(tl.float32) + r.to(tl.float32)).to(r.dtype)
         tl.store(at_r, r, mask=mask)
     wide = r.to(tl.float32)
-    weight = tl.load(weight_ptr + offs, mask=mask, other=0.0).to(tl.float32)
     y = wide * tl.rsqrt(tl.sum(wide * wide, 0) / N + eps) * weight
     at_y = y_ptr + row * stride_ym + offs
     if QUANTIZED:
@@ -51,8 +57,11 @@ def residual_norm_kernel(
         tl.store(at_y, y.to(y_ptr.dtype.element_ty), mask=mask)
 
 
-def residual_norm(x, residual, weight, eps: float, *, quantized: bool = False):
-    """Return y (rows, N), or int8 codes and fp32 scales (rows,) if quantized. `residual` takes x up in place."""
+def residual_norm(x, residual, weight, eps: float, *, quantized: bool = False, early: bool = False):
+    """Return y (rows, N), or int8 codes and fp32 scales (rows,) if quantized. `residual` takes x up in place.
+
+    `early` begins while the launch before runs (kernels/overlap.py): the weight must be at rest.
+    """
     must(
         residual.ndim == 2 and residual.stride(1) == 1,
         "residual",
@@ -73,6 +82,7 @@ def residual_norm(x, residual, weight, eps: float, *, quantized: bool = False):
     scale = torch.empty(rows, dtype=torch.float32, device=device) if quantized else None
     if rows:
         block = triton.next_power_of_2(n)
+        early = early and can_overlap(device)
         residual_norm_kernel[(rows,)](
             residual if x is None else x,
             residual,
@@ -87,6 +97,8 @@ def residual_norm(x, residual, weight, eps: float, *, quantized: bool = False):
             ADD=x is not None,
             QUANTIZED=quantized,
             BLOCK=block,
+            EARLY=early,
             num_warps=min(16, max(1, block // 512)),
+            **overlapped(early),
         )
     return (y, scale) if quantized else y

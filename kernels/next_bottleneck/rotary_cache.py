@@ -9,6 +9,7 @@ import torch
 import triton
 import triton.language as tl
 
+from kernels.overlap import can_overlap, let_next_begin, overlapped, wait_for_last
 from kernels.require import must
 
 
@@ -37,17 +38,32 @@ def rotary_cache_kernel(
     HALF: tl.constexpr,
     BLOCK: tl.constexpr,
     PAGE: tl.constexpr,
+    EARLY: tl.constexpr,
 ):
+    if EARLY:
+        let_next_begin()
     row = tl.program_id(0).to(tl.int64)
     head = tl.program_id(1)
     offs = tl.arange(0, BLOCK)
     mask = offs < HALF
+    place = tl.load(lens_ptr + row) - 1
+    page = tl.load(table_ptr + row * stride_tm + place // PAGE).to(tl.int64)
+    is_v = head >= Q_HEADS + KV_HEADS
+    mask_q = mask & (head < Q_HEADS)
+    mask_k = mask & (head >= Q_HEADS) & (head < Q_HEADS + KV_HEADS)
+    weight_a = tl.load(q_norm_ptr + offs, mask=mask_q, other=0.0).to(tl.float32)
+    weight_a += tl.load(k_norm_ptr + offs, mask=mask_k, other=0.0).to(tl.float32)
+    weight_b = tl.load(q_norm_ptr + HALF + offs, mask=mask_q, other=0.0).to(tl.float32)
+    weight_b += tl.load(k_norm_ptr + HALF + offs, mask=mask_k, other=0.0).to(tl.float32)
+    turn = turns_ptr + place.to(tl.int64) * (2 * HALF) + offs
+    cos = tl.load(turn, mask=mask_q | mask_k, other=0.0)
+    sin = tl.load(turn + HALF, mask=mask_q | mask_k, other=0.0)
+    if EARLY:
+        wait_for_last()
     at = qkv_ptr + row * stride_xm + head * (2 * HALF) + offs
     a = tl.load(at, mask=mask, other=0.0)  # (BLOCK,), a head's first half
     b = tl.load(at + HALF, mask=mask, other=0.0)
-    place = tl.load(lens_ptr + row) - 1
-    page = tl.load(table_ptr + row * stride_tm + place // PAGE).to(tl.int64)
-    if head >= Q_HEADS + KV_HEADS:
+    if is_v:
         at_v = (
             v_ptr
             + page * stride_vp
@@ -58,21 +74,11 @@ def rotary_cache_kernel(
         tl.store(at_v, a, mask=mask)
         tl.store(at_v + HALF, b, mask=mask)
     else:
-        is_q = head < Q_HEADS
         x = a.to(tl.float32)
         y = b.to(tl.float32)
         rms = tl.rsqrt((tl.sum(x * x, 0) + tl.sum(y * y, 0)) / (2 * HALF) + eps)
-        mask_q = mask & is_q
-        mask_k = mask & (head >= Q_HEADS)
-        weight_a = tl.load(q_norm_ptr + offs, mask=mask_q, other=0.0).to(tl.float32)
-        weight_a += tl.load(k_norm_ptr + offs, mask=mask_k, other=0.0).to(tl.float32)
-        weight_b = tl.load(q_norm_ptr + HALF + offs, mask=mask_q, other=0.0).to(tl.float32)
-        weight_b += tl.load(k_norm_ptr + HALF + offs, mask=mask_k, other=0.0).to(tl.float32)
         x = x * rms * weight_a
         y = y * rms * weight_b
-        turn = turns_ptr + place.to(tl.int64) * (2 * HALF) + offs
-        cos = tl.load(turn, mask=mask, other=0.0)
-        sin = tl.load(turn + HALF, mask=mask, other=0.0)
         first = (x * cos - y * sin).to(q_ptr.dtype.element_ty)
         second = (y * cos + x * sin).to(q_ptr.dtype.element_ty)
         at_q = q_ptr + (row * Q_HEADS + head) * (2 * HALF) + offs
@@ -83,11 +89,14 @@ def rotary_cache_kernel(
         tl.store(at_k + HALF, second, mask=mask_k)
 
 
-def rotary_cache(qkv, lens, table, k_cache, v_cache, q_norm, k_norm, turns, eps: float) -> torch.Tensor:
+def rotary_cache(
+    qkv, lens, table, k_cache, v_cache, q_norm, k_norm, turns, eps: float, *, early: bool = False
+):
     """Return q (rows, q heads, head dim), normed and rotated. Keys and values go into their pages.
 
     qkv (rows, all heads x head dim), lens int32 (rows,): keys of a row with its own, table int32 (rows, pages of a
     sequence), caches (pages, kv heads, page, head dim), turns fp32 (positions, head dim): cosines, then sines.
+    `early` begins while the launch before runs (kernels/overlap.py): lens and table must be at rest.
     """
     rows, head_dim = len(qkv), len(q_norm)
     must(k_cache.ndim == 4 and k_cache.shape == v_cache.shape, "k_cache", "4-d and shaped as v_cache",
@@ -111,6 +120,7 @@ def rotary_cache(qkv, lens, table, k_cache, v_cache, q_norm, k_norm, turns, eps:
     q = torch.empty(rows, heads - 2 * kv_heads, head_dim, dtype=qkv.dtype, device=qkv.device)
     if rows:
         half = head_dim // 2
+        early = early and can_overlap(qkv.device)
         rotary_cache_kernel[(rows, heads)](
             qkv,
             lens,
@@ -131,6 +141,8 @@ def rotary_cache(qkv, lens, table, k_cache, v_cache, q_norm, k_norm, turns, eps:
             HALF=half,
             BLOCK=triton.next_power_of_2(half),
             PAGE=page,
+            EARLY=early,
             num_warps=1,
+            **overlapped(early),
         )
     return q

@@ -60,7 +60,7 @@ SLOTS = (
         None,
         "course",
         "embedding",
-        "a lookup, which PyTorch does in one launch",
+        "a lookup, and the launch after which the step's inputs are at rest",
     ),
     Slot(
         "norm",

@@ -6,9 +6,9 @@ from functools import partial
 
 import torch
 
+from kernels.overlap import at_rest
 from kernels.quantization_layouts.dequantize import by_library, dequantize, library
 from kernels.quantization_layouts.direct import Direct, direct
-from kernels.quantization_layouts.overlap import at_rest
 from kernels.quantization_layouts.packed import Packed
 from kernels.quantization_layouts.ring_launch import Ring, ring, takes
 from kernels.quantization_layouts.stream import Stream, stream

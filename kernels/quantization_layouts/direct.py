@@ -13,14 +13,14 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels.quantization_layouts.arguments import check_layer
-from kernels.quantization_layouts.overlap import (
+from kernels.overlap import (
     can_overlap,
     capped,
     let_next_begin,
     overlapped,
     wait_for_last,
 )
+from kernels.quantization_layouts.arguments import check_layer
 from kernels.quantization_layouts.packed import Packed
 from kernels.quantization_layouts.unpack import book_of, codes_from, field_words, numbers, rows_of
 from kernels.require import must
@@ -35,7 +35,7 @@ class Direct:
     ahead: bool = True  # the next step's words are loaded before this one's are used
     whole: bool = False  # all that a program needs of the weight is requested before the first word is used
     once: bool = True  # words are marked as first to leave the caches, because they are read once
-    early: bool = False  # see overlap.py
+    early: bool = False  # see kernels/overlap.py
     registers: int = 0  # of a thread at most, so that more programs fit on an SM; 0 sets no limit
 
 

@@ -11,7 +11,7 @@ from functools import cached_property
 import torch
 
 from kernels.quantization_layouts.packed import Packed
-from kernels.quantization_layouts.stream import Stream, stream
+from kernels.quantization_layouts.stream import Stream, pick_experts, stream
 from kernels.replays import Replays, form
 from kernels.require import must
 
@@ -45,6 +45,9 @@ def experts(
     if key is not None and (ready := held.replays.get(key)) and ready(*given):
         return out
     with held.replays.recording(key, *given):
-        h = stream(rows, held.gate_up, None, offsets, most, config, gated=True)
-        stream(h, held.down, out, offsets, most, config)
+        each = len(rows) if most is None else most
+        first = config or pick_experts(held.gate_up, each, True)
+        second = config or pick_experts(held.down, each, False)
+        h = stream(rows, held.gate_up, None, offsets, most, first, gated=True)
+        stream(h, held.down, out, offsets, most, second)
     return out

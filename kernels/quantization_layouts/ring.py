@@ -16,8 +16,8 @@ from triton.experimental.gluon.language.nvidia.hopper import (
     tma,
 )
 
+from kernels.overlap import gdc_launch_dependents, gdc_wait
 from kernels.quantization_layouts.hopper_unpack import BRICKS, STEP, WORDS, book_of
-from kernels.quantization_layouts.overlap import gdc_launch_dependents, gdc_wait
 from kernels.quantization_layouts.ring_steps import one_piece, pieces, settle, zero_sums
 from kernels.ring_barriers import ring_barriers
 

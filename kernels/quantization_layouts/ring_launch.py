@@ -10,9 +10,9 @@ from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 from kernels.counters import arrivals
 from kernels.hopper_tiles import descriptor
 from kernels.machines import machine
+from kernels.overlap import can_overlap, capped, overlapped
 from kernels.quantization_layouts.arguments import check_layer
 from kernels.quantization_layouts.hopper_unpack import STEP, WORDS
-from kernels.quantization_layouts.overlap import can_overlap, capped, overlapped
 from kernels.quantization_layouts.packed import Packed
 from kernels.quantization_layouts.ring import ring_kernel
 from kernels.require import must
@@ -28,7 +28,7 @@ class Ring:
     late: bool = True
     # all SMs share out the steps, or each program gets a whole part of one tile
     even: bool = True
-    early: bool = False  # see overlap.py
+    early: bool = False  # see kernels/overlap.py
     two: bool = False  # programs on a multiprocessor, of two warpgroups each
 
     @property

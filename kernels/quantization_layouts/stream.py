@@ -14,16 +14,16 @@ import triton
 import triton.language as tl
 
 from kernels.machines import machine
-from kernels.quantization_layouts.arguments import check_kind, check_layer
-from kernels.quantization_layouts.overlap import (
+from kernels.overlap import (
     can_overlap,
     capped,
     let_next_begin,
     overlapped,
     wait_for_last,
 )
+from kernels.quantization_layouts.arguments import check_kind, check_layer
 from kernels.quantization_layouts.packed import Packed
-from kernels.quantization_layouts.unpack import book_of, codes_from, field_words, numbers, rows_of
+from kernels.quantization_layouts.unpack import book_of, codes_from, field_words, numbers
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,10 @@ class Stream:
     tensor: bool = True
     stages: int = 1
     whole: bool = False  # all words of a program are requested before the first is used
-    early: bool = False  # see overlap.py
+    early: bool = False  # see kernels/overlap.py
+    chained: bool = (
+        False  # early, after a launch that waited itself: `offsets` are at rest, and words may be fetched
+    )
     registers: int = 0  # of a thread at most, so that more programs fit on an SM; 0 sets no limit
 
 
@@ -129,6 +132,27 @@ def _multiply(
     return acc + tl.sum(part, 0)
 
 
+@triton.jit
+def _piece_of(offsets_ptr, piece, EXPERTS: tl.constexpr, COLS: tl.constexpr, ONE: tl.constexpr):
+    """Return (first row, its expert's end, the expert) of a piece, COLS rows of one expert. An expert without rows has
+    none, so that no program looks at it in vain. A piece past the last has no row."""
+    offs_e = tl.arange(0, EXPERTS[0])
+    mask = offs_e < EXPERTS[1]
+    end = tl.load(offsets_ptr + 1 + offs_e, mask=mask, other=0, cache_modifier=".cg")
+    if ONE:  # no expert has more, so piece and row are the same
+        expert = tl.sum((mask & (end <= piece)).to(tl.int32), 0).to(tl.int64)
+        first = piece.to(tl.int64)
+        return first, tl.where(expert < EXPERTS[1], first + 1, first), expert
+    begin = tl.load(offsets_ptr + offs_e, mask=mask, other=0, cache_modifier=".cg")
+    pieces = (end - begin + COLS - 1) // COLS
+    until = tl.cumsum(pieces, 0)
+    mine = mask & (until > piece) & (until - pieces <= piece)
+    first = tl.sum(tl.where(mine, begin + (piece - until + pieces) * COLS, 0), 0)
+    last = tl.sum(tl.where(mine, end, 0), 0)
+    expert = tl.sum(tl.where(mine, offs_e, 0), 0)
+    return first.to(tl.int64), last.to(tl.int64), expert.to(tl.int64)
+
+
 @triton.jit(do_not_specialize=["M"])  # one compiled kernel for every M
 def stream_kernel(
     low_ptr,
@@ -162,28 +186,22 @@ def stream_kernel(
     STAGES: tl.constexpr,
     WHOLE: tl.constexpr,
     EARLY: tl.constexpr,
+    CHAINED: tl.constexpr,
     GATED: tl.constexpr,
     EXPERTS: tl.constexpr,
-    BY_ROW: tl.constexpr,
+    ONE: tl.constexpr,
 ):
     # a pipelined loop fetches X before it begins, so what must be waited for is waited for there
-    LATE: tl.constexpr = EARLY and not RAGGED and STAGES == 1
+    LATE: tl.constexpr = EARLY and (CHAINED or not RAGGED) and STAGES == 1
     if EARLY:
-        let_next_begin()
         if not LATE:
             wait_for_last()
-    expert = tl.program_id(2).to(tl.int64)
-    if BY_ROW:  # fewer rows than experts, so a program serves the expert whose first row it has, or none
-        ends = tl.load(
-            offsets_ptr + 1 + tl.arange(0, BY_ROW), mask=tl.arange(0, BY_ROW) < EXPERTS, other=2147483647
-        )
-        expert = tl.sum((ends <= tl.program_id(2)).to(tl.int32), 0).to(tl.int64)
-        if expert >= EXPERTS:
-            return
-        if tl.load(offsets_ptr + expert) != tl.program_id(2):
-            return
-    first, last = rows_of(expert, offsets_ptr, M, RAGGED)
-    first += tl.program_id(1) * COLS
+        let_next_begin()  # of ragged rows after the wait, for then offsets are at rest for the next launch
+    if RAGGED:
+        first, last, expert = _piece_of(offsets_ptr, tl.program_id(2), EXPERTS, COLS, ONE)
+    else:
+        expert = tl.program_id(2).to(tl.int64)
+        first, last = expert * M + tl.program_id(1) * COLS, expert * M + M
     if first >= last:
         return
     ROWS: tl.constexpr = 16 * B
@@ -259,11 +277,12 @@ def stream(
     if gated:
         config = replace(config, bricks=max(2, config.bricks), tensor=True)
     cols = config.cols if config.tensor else 1
-    by_row = (
-        offsets is not None and x.shape[0] < w.experts
-    )  # most experts have no row, so they get no programs
-    groups = x.shape[0] if by_row else w.experts
-    grid = (triton.cdiv(w.n, 16 * config.bricks), triton.cdiv(each, cols), groups)
+    if offsets is None:
+        groups, pieces = w.experts, triton.cdiv(each, cols)
+    else:  # no more pieces than this, whatever the routing
+        groups, pieces = min(len(x), min(w.experts, len(x)) + len(x) // cols), 1
+        groups = min(groups, w.experts * triton.cdiv(each, cols))
+    grid = (triton.cdiv(w.n, 16 * config.bricks), pieces, groups)
     even = w.k % (config.run * config.warps) == 0
     early = config.early and can_overlap(x.device)
     stream_kernel[grid](
@@ -288,9 +307,10 @@ def stream(
         STAGES=config.stages,
         WHOLE=triton.cdiv(w.k, config.run * config.warps) if config.whole else 0,
         EARLY=early,
+        CHAINED=config.chained and not gated,
         GATED=gated,
-        EXPERTS=w.experts if by_row else 0,
-        BY_ROW=triton.next_power_of_2(w.experts) if by_row else 0,
+        ONE=each == 1,
+        EXPERTS=(triton.next_power_of_2(w.experts), w.experts),
         num_warps=config.warps,
         num_stages=config.stages,
         **overlapped(early),
@@ -332,3 +352,17 @@ def pick(w: Packed, rows: int) -> Stream:
     if w.kind == "book" and w.k >= 4096:  # its look-ups want registers, so runs are shorter and fetched ahead
         return Stream(1, 4, 256, stages=3)
     return Stream(1, 4, 512)
+
+
+def pick_experts(w: Packed, rows: int, gated: bool) -> Stream:
+    """Choose the same for experts that differ in rows, `rows` at most. H200, 2026-11-24, in a decode step.
+
+    Down's launch follows gate and up's, which has waited for `offsets`, so it need not.
+    """
+    if rows > 1:
+        found = Stream(2, 1, 256, stages=2 if gated else 1)
+    elif gated:
+        found = Stream(2, 4, 256, whole=w.k <= 2048)
+    else:
+        found = Stream(1, 2, 128, whole=w.k <= 1024, registers=96)
+    return replace(found, early=True, chained=not gated)

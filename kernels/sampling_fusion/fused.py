@@ -15,6 +15,7 @@ import torch
 import triton
 import triton.language as tl
 
+from kernels.overlap import can_overlap, let_next_begin, overlapped, wait_for_last
 from kernels.sampling_fusion import reference
 from kernels.sampling_fusion.finish import draw, first_best, rank_row, row_total, scan, store_top
 from kernels.sampling_fusion.plan import GROUP, MOST_K, Config, config_for, constants, sizes
@@ -36,8 +37,11 @@ def sample_kernel(
     ALLOW: tl.constexpr, BIAS: tl.constexpr, PENALTY: tl.constexpr, SUMS: tl.constexpr,
     RANKED: tl.constexpr, FREE: tl.constexpr, FILTERED: tl.constexpr, LOGPROB: tl.constexpr,
     INVERSE_CDF: tl.constexpr, MIN_P_FIRST: tl.constexpr, OF_ALL: tl.constexpr,
-    SCAN: tl.constexpr, FINISH: tl.constexpr,
+    SCAN: tl.constexpr, FINISH: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
+    if EARLY:
+        let_next_begin()
+        wait_for_last()
     tile, b = tl.program_id(0), tl.program_id(1)
     row = (
         b,
@@ -268,6 +272,7 @@ def sample(
     w, s, rules = workspace, state, state.rules
     chosen = constants(vocabulary, k, 4 if s.free else logits.element_size(), config)
     tiles = triton.cdiv(vocabulary, chosen["ROWS"] * GROUP)
+    early = can_overlap(logits.device)
     for programs, num_warps, part in launches(tiles, config):
         sample_kernel[(programs, batch)](
             logits, s.numbers, s.top_k, s.seed, s.position, s.allowed, s.biased, s.bias, s.seen, s.counts,
@@ -280,7 +285,7 @@ def sample(
             GREEDY=s.ranked and k == 1 and not top, RANKED=s.ranked,
             FREE=s.free, FILTERED=s.filtered, LOGPROB=logprobs,
             INVERSE_CDF=draw == "inverse", MIN_P_FIRST=rules.min_p_first, OF_ALL=rules.top_p_of == "all",
-            **part, num_warps=num_warps,
+            **part, EARLY=early, num_warps=num_warps, **overlapped(early),
         )  # fmt: skip
     return out
 

@@ -1,12 +1,17 @@
-"""Compile every kernel of a decode step at Qwen3-30B-A3B's shapes, for a Hopper that is not here; prints facts as JSON."""
+"""Compile every kernel of a decode step at Qwen3-30B-A3B's shapes, for a Hopper that is not here; prints facts as JSON.
+
+Launches overlap as they would there. Of each the facts say whether it may begin early, and the order in which it waits
+for the launch before ("wait") and lets the next one begin ("launch").
+"""
 
 import json
+import re
 import sys
 from dataclasses import replace
 
 import torch
 
-from kernels import decode_step
+from kernels import decode_step, overlap
 from kernels.next_bottleneck.cache import PagedCache
 from kernels.next_bottleneck.shapes import QWEN3_30B_A3B
 from kernels.next_bottleneck.step import Step
@@ -17,6 +22,7 @@ ONE = replace(QWEN3_30B_A3B, layers=1, experts=9, vocabulary=4096)  # sizes that
 
 
 def main():
+    overlap.can_overlap = lambda device: True  # before a kernel's module is imported
     weights = drawn(ONE)
     found = {}
     for batch in (1, 16, 64) if ALL in sys.argv else (16,):
@@ -28,7 +34,10 @@ def main():
             step.sample(step.logits(tokens, lens, cache.table), lens)
 
         for place, kernel in enumerate(kernels(call, 90)):
-            found[f"{batch} {place} {kernel.metadata.name}"] = facts_of(kernel)
+            found[f"{batch} {place} {kernel.metadata.name}"] = facts_of(kernel) | {
+                "early": kernel.metadata.launch_pdl,
+                "order": re.findall(r"griddepcontrol\.(wait|launch)", kernel.asm["ptx"]),
+            }
     print(json.dumps(found))
 
 

@@ -161,7 +161,7 @@ def test_pages_come_back_and_sequences_end(weights):
 
 
 def test_without_tuned_kernels_plain_pytorch_stands_in(monkeypatch):
-    assert {one.source for one in decode_step.fillings().values()} == {"course", "plain"}
+    assert {one.source for one in decode_step.fillings().values()} == {"course"}
     monkeypatch.setattr(decode_step, "find_spec", lambda name: None)
     assert {one.source for one in decode_step.fillings().values()} == {"plain"}
 
@@ -236,7 +236,7 @@ def test_launches_and_bytes_are_counted_slot_by_slot(weights):
     found = {by: counts(weights, by) for by in decode_step.BY}
     must = step_work(weights.shape, 1, 6)
     for name in ("norm", "qkv", "rotary", "attention", "out", "experts", "combine", "head"):
-        launches = LAUNCHES[name]["course"] * (3 if name == "norm" else 1)
+        launches = must[name].launches + (must["last norm"].launches if name == "norm" else 0)
         assert found["course"][name].launches == launches, name
         needed = must[name].bytes + (must["last norm"].bytes if name == "norm" else 0)
         assert found["course"][name].bytes > 0.7 * needed, name

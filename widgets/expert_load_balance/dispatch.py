@@ -264,7 +264,10 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
         ),
         height=height,
         width=width,
-        legend=(("hot", "a row over the network, 50 GB/s"), ("secondary", "a row over NVLink, 450 GB/s")),
+        legend=(
+            ("hot line", "a row over the network, 50 GB/s"),
+            ("secondary line", "a row over NVLink, 450 GB/s"),
+        ),
         formula=(
             (
                 "time on the network = {rows:rows} · 7168 bytes / 50 GB/s",

@@ -1,6 +1,5 @@
 """Two halves of a decode step's users: one computes while the other's rows travel, and every weight is read twice."""
 
-import math
 from dataclasses import dataclass
 
 from kernels.expert_load_balance import cost_batches as cost
@@ -9,11 +8,11 @@ from widgets import units
 from widgets.charts import Box, axis_x, axis_y, limit_across, linear, log, steady, words_within
 from widgets.controls import steps
 from widgets.declare import Declaration, Prediction
-from widgets.scene import WIDE, Column, Scene, about, drag, figure, handle, path, rect, table, text
+from widgets.scene import WIDE, Column, Scene, about, drag, figure, handle, line, path, rect, table, text
 
 SIZES = (8, 16, 32, 64, 128, 256, 512)
 LEAST, MOST = 0.4, 1.6  # times faster: ends of the axis in every state
-FROM, SHOWN = 4, 2  # the first layer that is drawn, so that the start is forgotten, and how many
+FROM = 4  # the layer that is drawn, so that the start is forgotten
 TOKENS = steps("tokens", "Tokens per GPU", 32, SIZES)
 SMS = steps(
     "sms",
@@ -26,8 +25,8 @@ THICK = 24
 SHORT = {"attention": "attn", "dispatch": "disp", "experts": "exp", "combine": "comb"}
 # (lanes, the curve, height)
 PLACES = {
-    True: (Box(112, 20, 590, 154), Box(112, 252, 420, 110), 404),
-    False: (Box(18, 24, 296, 196), Box(40, 306, 186, 104), 452),
+    True: (Box(112, 20, 530, 154), Box(112, 252, 420, 110), 404),
+    False: (Box(18, 24, 254, 196), Box(40, 306, 186, 104), 452),
 }
 
 
@@ -51,7 +50,8 @@ class Result:
     halves_us: float
     faster: float
     slower: float  # arithmetic next to an exchange
-    again_s: float  # arithmetic of both halves beyond that of one piece
+    again_s: float  # what the second half reads again: arithmetic of both halves beyond that of one piece
+    slowed_s: float  # what arithmetic loses to the SMs that an exchange holds
     sms_idle: float  # share of the time in halves
     link_idle: float
     events: tuple[cost.Event, ...]
@@ -78,7 +78,8 @@ def run(tokens, sms, link_gb_s, keys) -> Result:
         1e6 * now.halves_s,
         now.faster,
         slower,
-        computing - now.whole.compute_s,
+        2 * now.half.compute_s - now.whole.compute_s,
+        computing - 2 * now.half.compute_s,
         max(0.0, 1 - computing / now.halves_s),
         max(0.0, 1 - 2 * now.half.exchange_s / now.halves_s),
         now.events,
@@ -101,20 +102,28 @@ def _box(id: str, x, window, event: cost.Event, y: float, role: str, words: tupl
 
 
 def _lanes(r: Result, at: Box) -> list[dict]:
-    """Draw two layers on one clock: in one piece, and in halves from the fifth layer on."""
+    """Draw a layer on one clock: in one piece, and in halves in the middle of a run, each to its end."""
     wide = at.x > 50
-    end = SHOWN * max(r.whole_s, r.halves_s)
+    end = max(r.whole_s, r.halves_s)
     x = linear(0, steady("time", end), at.x, at.right)
     first = min(e.start_s for e in r.events if e.layer == FROM)
     step = 34 if wide else 48
     tops = [at.y + n * step + (14 if n > 1 else 0) for n in range(4)]
     titles = ("one piece: SMs", "one piece: link", "halves: SMs", "halves: link")
+    ends = (r.whole_s, r.whole_s, r.halves_s, r.halves_s)
     marks = axis_x("time", x, at.bottom, show=units.seconds, ticks=None if wide else x.ticks(3))
     for n, (title, y) in enumerate(zip(titles, tops, strict=True)):
         where = (at.x - 8, y + 16, "end") if wide else (at.x, y - 5, "start")
         marks.append(text(f"lane-{n}", *where[:2], title, "ink", "small", anchor=where[2]))
-        marks.append(rect(f"idle-{n}", at.x, y, x(end) - at.x, THICK, "idle", "waits"))
-    for event in cost.schedule([r.whole], layers=math.ceil(end / r.whole_s)):
+        marks.append(rect(f"idle-{n}", at.x, y, x(ends[n]) - at.x, THICK, "idle", "waits"))
+    for n, (id, ink) in enumerate((("whole", "useful"), ("halves", "primary"))):
+        place, top = x(ends[2 * n]), tops[2 * n]
+        marks += about(
+            id,
+            line(f"{id}-end", place, top - 3, place, tops[2 * n + 1] + THICK + 3, "limit"),
+            text(f"{id}-us", place + 7, top + 17, units.seconds(ends[2 * n]), ink, bold=True),
+        )
+    for event in cost.schedule([r.whole], layers=1):
         link = cost.PIECES[event.piece] == "link"
         id = f"one-{event.layer}-{event.piece}"
         marks += _box(id, x, (0, end), event, tops[link], "useful", (event.piece, SHORT[event.piece]))
@@ -124,14 +133,14 @@ def _lanes(r: Result, at: Box) -> list[dict]:
         words = (f"{event.piece} {half}", f"{SHORT[event.piece]} {half}", half)
         role = ("primary", "secondary")[event.batch]
         id = f"half-{event.batch}-{event.layer}-{event.piece}"
-        marks += _box(id, x, (first, first + end), event, tops[2 + link], role, words)
+        marks += _box(id, x, (first, first + r.halves_s), event, tops[2 + link], role, words)
     return marks
 
 
 def _curve(r: Result, at: Box) -> list[dict]:
     """Draw how much faster halves are, over the tokens, with a knob at this state."""
     x, y = log(SIZES[0], SIZES[-1], at.x + 18, at.right), linear(LEAST, MOST, at.bottom, at.y)
-    marks = [text("curve-title", 0, at.y - 18, "Halves are faster by", bold=True)]
+    marks = [text("curve-title", 0, at.y - 18, "Speed of two halves, against one piece", bold=True)]
     ticks = (0.5, 1, 1.5)
     marks += axis_y("faster", y, at.x, show=units.times, right=at.right, ticks=ticks)
     marks += axis_x(
@@ -168,8 +177,8 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
     lanes_at, curve_at, height = PLACES[width == WIDE]
     whole = figure("a layer in one piece", r.whole_s, units.seconds, "useful", "whole")
     halves = figure("in two halves", r.halves_s, units.seconds, "primary", "halves")
-    gain = figure("as fast as in one piece", r.faster, units.times)
-    idle = figure("of the time the SMs wait", r.sms_idle, lambda v: units.percent(v, 0))
+    gain = figure("speed of halves, against one piece", r.faster, units.times)
+    idle = figure("share of the time that SMs wait", r.sms_idle, lambda v: units.percent(v, 0))
     doubled = f"2 · {units.seconds(r.half.compute_s)} / (1 − {{sms:{r.sms}}} / 132)"
     travels = units.seconds(2 * r.half.exchange_s)
     return Scene(
@@ -181,19 +190,27 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
         table=table(
             ("piece", Column("all tokens", "s", units.seconds), Column("one half", "s", units.seconds)),
             [(name, one, half) for name, one, half in zip(cost.PIECES, r.whole, r.half, strict=True)]
-            + [("a layer", r.whole_s, r.halves_s), ("arithmetic again, or slower", 0.0, r.again_s)],
+            + [
+                ("a layer", r.whole_s, r.halves_s),
+                ("weights read again", 0.0, r.again_s),
+                ("slower with fewer SMs", 0.0, r.slowed_s),
+            ],
         ),
         height=height,
         width=width,
-        legend=(("primary", "half A"), ("secondary", "half B"), ("useful", "all tokens at once")),
+        legend=(
+            ("primary", "half A"),
+            ("secondary", "half B, begun in the layer before"),
+            ("useful", "all tokens at once"),
+        ),
         formula=(
             (
                 "{whole:one piece} = attention + dispatch + experts + combine",
                 f"{' + '.join(units.seconds(one) for one in r.whole)} = {{whole:{whole.text}}}",
             ),
             (
-                "{halves:two halves} ≥ max(2 · computing of a half / (1 − {sms} / 132), 2 · exchange of a half)",
-                f"max({doubled}, {travels}), here {{halves:{halves.text}}}",
+                "{halves:two halves} take at least max(2 · computing of a half / (1 − {sms} / 132), 2 · exchange of a half)",
+                f"max({doubled}, {travels}), and {{halves:{halves.text}}} as scheduled",
             ),
         ),
     )

@@ -147,7 +147,9 @@ def panel(id: str, name: str, role: str, at: Box, wave: Wave, number: int, r: Re
 
 
 def group_edge(at: Box, r: Result) -> list[dict]:
-    """The lower edge of a group of rows, on C's right side."""
+    """The lower edge of a group of rows, on C's right side. One row of tiles has no groups to choose from."""
+    if r.tiles_m == 1:
+        return []
     box = _box(at, r)
 
     def place(group: float) -> float:

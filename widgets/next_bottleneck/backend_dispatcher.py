@@ -1,5 +1,6 @@
 """Roll a request through the gates of each kernel, fastest first, until one takes it."""
 
+from collections import Counter
 from dataclasses import dataclass
 
 from kernels.next_bottleneck import cost
@@ -283,7 +284,17 @@ def _row(r: Result, row: Row, columns: dict[str, float], now: Moment, at: Layout
         marks += _gate(f"row{i}-{name}", columns[name], y, name in row.broken, reached, row, name, r)
     role = "muted" if not over else "useful" if taken else "hot"
     bold = here or taken
-    words = "takes it" if taken else _fitted(row.why) if row.why and over else "" if asked else "not asked"
+    words = (
+        "takes it"
+        if taken
+        else _fitted(row.why)
+        if row.why and over
+        else ""
+        if asked
+        else "slower, takes it too"
+        if row.valid
+        else "slower, would refuse"
+    )
     name_x, low = (end + 10, y + 4) if at.wide else (at.start, y + 21)
     marks += [
         text(f"row{i}-place", at.start - 8, y + 4, str(i + 1), "muted", "small", "end"),
@@ -310,9 +321,9 @@ def _gate(
         f"{row.backend}: {LABELS[name]} {_value(name, r.features[name])} is {'refused' if shut else 'taken'}"
     )
     if shut:
-        return [rect(id, x - 3, y - 9, 6, 18, "hot" if reached else "idle", said)]
+        return [rect(id, x - 4, y - 10, 8, 20, "hot" if reached else "idle", said)]
     role = "useful" if reached else "idle"
-    return [rect(id, x - 2, y - 9, 4, 5, role, said), rect(f"{id}-low", x - 2, y + 4, 4, 5, role, said)]
+    return [rect(id, x - 4, y - 10, 8, 7, role, said), rect(f"{id}-low", x - 4, y + 3, 8, 7, role, said)]
 
 
 def _request(r: Result, columns: dict[str, float], now: Moment, at: Layout) -> list[dict]:
@@ -415,12 +426,18 @@ def _caption(r: Result, now: Moment) -> str:
 
 
 STEPPED_IN = {  # what to keep when faster ones refuse, by operation
-    "attention": "Every kernel ranked higher refuses this request.",
+    "attention": "{chosen} takes {feature} {value}, which {refuse} refuse.",
     "gemm": "Weights and kernel must agree. What ranks above {chosen} can't read this form of weights.",
     "moe": "Grouped kernels read one format each. What ranks above {chosen} reads another.",
     "all-reduce": "A one-shot kernel is built for one number of GPUs, so the others refuse.",
 }
 NCCL = "One-shot kernels take small messages within one node. NCCL ranks last and takes everything."
+
+
+def _faster(some: int, every: int) -> str:
+    if some == every:
+        return "all faster kernels" if some == 1 else f"all {every} faster kernels"
+    return f"{some} of the {every} faster kernels"
 
 
 def _takeaway(r: Result) -> str:
@@ -429,7 +446,13 @@ def _takeaway(r: Result) -> str:
     if r.chosen == "NCCL":
         return NCCL
     if r.ahead_but_invalid:
-        return STEPPED_IN[r.operation].format(chosen=r.chosen)
+        ahead = r.rows[: r.place - 1]
+        refused = Counter(name for row in ahead for name in row.broken)
+        feature = max(refused, key=refused.get)
+        words = {"feature": LABELS[feature], "value": _value(feature, r.features[feature])}
+        return STEPPED_IN[r.operation].format(
+            chosen=r.chosen, refuse=_faster(refused[feature], len(ahead)), **words
+        )
     return "Here the fastest kernel takes the request. Change one feature and see who steps in."
 
 
@@ -447,7 +470,7 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
     at = LAYOUTS[width == WIDE]
     columns = _columns(r, at)
     head = _head(r, columns, at)
-    valid = figure(f"of {r.backends} kernels could take it", r.valid, units.count)
+    valid = figure(f"able to take it, of {r.backends} kernels", r.valid, units.count)
     ahead = figure("ranked higher, but refuse" if r.chosen else "refuse it", r.ahead_but_invalid, units.count)
     place = figure(
         f"runs, ranked {r.place} by speed" if r.place else "of the kernels runs",
@@ -472,9 +495,9 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
         "height": at.height,
         "width": width,
         "legend": (
-            ("useful", "a gap in a gate: it lets the request through"),
-            ("hot", "a bar: it refuses"),
-            ("idle", "a gate that the request hasn't come to"),
+            ("useful", "a gate with a gap lets it through, no gate takes anything"),
+            ("hot", "a bar refuses"),
+            ("idle", "not reached"),
         ),
         "formula": _formula(r),
         "warning": "" if r.chosen else "No kernel of this table takes the request.",

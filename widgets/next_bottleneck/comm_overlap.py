@@ -9,7 +9,7 @@ from itertools import takewhile
 from kernels.machines import machine
 from kernels.next_bottleneck import cost
 from widgets import units
-from widgets.charts import Box, Scale, axis_x, linear, steady, text_width
+from widgets.charts import Box, Scale, axis_x, linear, log, steady, text_width
 from widgets.controls import number, powers_of_two, slider, steps
 from widgets.declare import Declaration, Prediction, Stepper
 from widgets.scene import (
@@ -88,6 +88,7 @@ class Result:
     speedup: float
     efficiency: float
     reported: tuple[AtScale, ...]
+    last_bucket_bytes: float
     message_bytes: float
     message_launch_s: float
     message_transfer_s: float
@@ -138,6 +139,7 @@ def run(bucket_mb, link_gb_s, gpus, parameters_b, tokens, mfu, sms) -> Result:
         step.serial_s / total_s,
         cost.overlap_efficiency(compute_s, exposed_s + step.interference_s),
         tuple(AtScale(n, cost.overlap_efficiency(1.0, cost.reported_exposed_share(n))) for n in _scales()),
+        2 * parameters - (len(timeline) - 1) * bucket_bytes,
         message.sent_bytes,
         message.latency_s,
         message.transfer_s,
@@ -236,21 +238,24 @@ def _wait(r: Result, x: Scale, late: float, now: float, y: float) -> list[dict]:
 
 
 def _first_bucket(r: Result, x: Scale, late: float, y: float, at: Box) -> list[dict]:
-    """Draw the part of the pass that goes by until a bucket is full, with a knob at its end and its words below."""
+    """Draw the part of the pass that goes by until a bucket is full. Below it the size is pulled, on a log scale."""
     pass_s = late - r.forward_s
 
-    def place(mega: float) -> float:
-        return x(r.forward_s + pass_s * min(1.0, mega * 1e6 / r.gradient_bytes))
-
-    left, first = x(r.forward_s), place(r.bucket_mb)
+    left, first = x(r.forward_s), x(r.forward_s + pass_s * min(1.0, r.bucket_mb * 1e6 / r.gradient_bytes))
+    place = log(BUCKET.min, BUCKET.max, left + 8, x(late) - 8)
+    knob = place(r.bucket_mb)
     whole = r.bucket_mb * 1e6 >= r.gradient_bytes
     words = f"{'the only' if whole else 'a'} bucket is full after {units.seconds(r.sent[0].full_s)}"
     if r.sent[0].buckets > 1:
         words = f"{r.sent[0].buckets} buckets are drawn as one, full after {units.seconds(r.sent[0].full_s)}"
-    from_x = min(max(left, first - text_width(words, "small") / 2), at.right - text_width(words, "small"))
+    from_x = min(max(left, knob - text_width(words, "small") / 2), at.right - text_width(words, "small"))
     return [
-        *about("bucket_mb", path("bucket", [(left, y - 6), (left, y), (first, y)], "primary")),
-        handle("pull-bucket", first, y, "primary", drag(BUCKET, "x", place)),
+        *about(
+            "bucket_mb",
+            path("bucket", [(left, y - 18), (left, y - 13), (first, y - 13), (first, y - 18)], "primary"),
+        ),
+        line("bucket-track", left + 8, y, x(late) - 8, y, "axis"),
+        handle("pull-bucket", knob, y, "primary", drag(BUCKET, "x", place)),
         text("bucket-name", from_x, y + 25, words, "primary", "small"),
     ]
 
@@ -340,7 +345,7 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
     turn = figure("one after the other", r.serial_s, units.seconds)
     over = figure("overlapped", r.step_s, units.seconds, "primary")
     gain = figure("faster", r.speedup, units.times)
-    shows = figure("of communication still shows", r.exposed_s, units.seconds, "waste", "shows")
+    shows = figure("communication that still shows", r.exposed_s, units.seconds, "waste", "shows")
     ring = units.number(r.ring_factor)
     same = {
         "summary": f"{units.si_bytes(r.gradient_bytes)} of gradients over {r.gpus} GPUs at {units.si_bytes(r.link_byte_s)}/s "
@@ -359,10 +364,8 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
                 ("step in turn", r.serial_s),
                 ("step overlapped", r.step_s),
                 ("if all that fits were hidden", r.hidden_step_s),
-                ("one bucket: launch", r.bucket_launch_s),
-                ("one bucket: transfer", r.bucket_transfer_s),
-                ("for comparison, decoding of one request: launch", r.message_launch_s),
-                ("for comparison, decoding of one request: transfer", r.message_transfer_s),
+                ("a full bucket: launch", r.bucket_launch_s),
+                ("a full bucket: transfer", r.bucket_transfer_s),
             ],
         ),
         "height": height,
@@ -373,9 +376,12 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
                 f"{ring} · {units.si_bytes(r.gradient_bytes)} / {{link_gb_s:{units.si_bytes(r.link_byte_s)}/s}} = "
                 f"{{all_reduce:{units.seconds(r.communication_s)}}}",
             ),
-            ("{shows} = last bucket's end − backward", f"{{shows:{units.seconds(r.exposed_s)}}}"),
             (
-                "one {bucket_mb:bucket} = launch + 2(N − 1)/N · its bytes / link",
+                "{shows} = last bucket's end − backward",
+                f"{{shows:{units.seconds(r.exposed_s)}}}: the last bucket holds {units.si_bytes(r.last_bucket_bytes)}",
+            ),
+            (
+                "a full {bucket_mb:bucket} = launch + 2(N − 1)/N · its bytes / link",
                 f"{units.seconds(r.bucket_launch_s)} + {{bucket_mb:{units.seconds(r.bucket_transfer_s)}}}",
             ),
         ),

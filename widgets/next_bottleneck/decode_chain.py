@@ -8,7 +8,21 @@ from widgets import units
 from widgets.charts import Box, Scale, axis_x, linear, text_width
 from widgets.controls import powers_of_two, select, steps
 from widgets.declare import Declaration, Prediction, Stepper
-from widgets.scene import NARROW, WIDE, Column, Scene, about, drag, figure, handle, line, rect, table, text
+from widgets.scene import (
+    NARROW,
+    WIDE,
+    Column,
+    Scene,
+    about,
+    drag,
+    figure,
+    handle,
+    line,
+    path,
+    rect,
+    table,
+    text,
+)
 
 MODELS = {m.name: m for m in (cost.LLAMA_70B, cost.LLAMA_8B)}
 GPUS = ("A100", "H100", "H200", "B200")
@@ -31,10 +45,11 @@ CURES = {
 HIDDEN = 0.5  # of the all-reduces that overlap hides
 WEIGHT = steps("weight_bits", "Weights, once quantized", 4, (2, 3, 4, 6, 8), unit="bits")
 CACHE = steps("kv_bits", "Cache, once quantized", 8, (4, 8), unit="bits")
+KNOB = 14  # more room under a part whose cure is pulled
 # (the parts of one step, the step after each cure, height); both panels have one scale, and so one width
 PLACES = {
-    True: (Box(144, 28, 464, 6 * 30), Box(144, 238, 464, 7 * 22), 418),
-    False: (Box(8, 42, 244, 6 * 44), Box(8, 340, 244, 7 * 36), 622),
+    True: (Box(144, 28, 464, 6 * 28 + 2 * KNOB), Box(144, 246, 464, 7 * 21), 424),
+    False: (Box(8, 42, 244, 6 * 44 + 2 * KNOB), Box(8, 364, 244, 7 * 36), 646),
 }
 
 
@@ -119,8 +134,10 @@ def _cure(r: Result, part: str) -> str:
     return CURES[part].format(weight_bits=r.weight_bits, kv_bits=r.kv_bits)
 
 
-def _role(now: Step, part: str) -> str:
-    return "hot" if part == now.limit else ROLES[part]
+def _outline(id: str, left: float, right: float, top: float, low: float) -> dict:
+    """Draw a frame around the limit, because every part keeps its colour in all rows."""
+    corners = [(left, top), (right, top), (right, low), (left, low), (left, top)]
+    return path(id, [(x + (x == right) - (x == left), y) for x, y in corners], "hot")
 
 
 def _wide(at: Box) -> bool:
@@ -148,7 +165,7 @@ def _heads(at: Box) -> list[dict]:
     if _wide(at):
         return [
             text("parts-title", at.x, 16, "parts of one step; outlined: before its cure", "muted", "small"),
-            text("alone-title", WIDE, 16, "whole step, its cure alone", "muted", "small", "end"),
+            text("alone-title", WIDE, 16, "whole step, this cure alone", "muted", "small", "end"),
         ]
     return [
         text("parts-title", at.x, 16, "parts of one step", "muted", "small"),
@@ -162,9 +179,9 @@ def _parts(r: Result, i: int, at: Box) -> list[dict]:
     """Draw the parts of the step now, over their first times. A square before each gives its colour in all rows."""
     first, now, x = r.steps[0], r.steps[i], _scale(r, at)
     done = {one.cured for one in r.steps[1 : i + 1]}
-    marks = _heads(at)
+    marks, y, pitch = _heads(at), at.y + (0 if _wide(at) else 18), (at.h - 2 * KNOB) / 6
     for row, (part, at_first) in enumerate(first.parts_s.items()):
-        y, time_s = at.y + at.h / 6 * row + (0 if _wide(at) else 18), now.parts_s[part]
+        time_s = now.parts_s[part]
         tip = f"{part}: {units.seconds(time_s)}, {units.seconds(at_first)} at first"
         limit, high = part == now.limit, 13 if _wide(at) else 12
         words = units.seconds(time_s)
@@ -185,29 +202,34 @@ def _parts(r: Result, i: int, at: Box) -> list[dict]:
                      text(f"part{row}-name", at.x + 15, y - 6, f"{part}: {words}", ink, "small", bold=limit)]  # fmt: skip
         marks += [
             rect(f"part{row}-first", at.x, y, x(at_first) - at.x, high, "idle", tip),
-            *about("limit" if limit else "rest", rect(f"part{row}", at.x, y, max(1.5, x(time_s) - at.x), high, _role(now, part), tip)),
+            *about("limit" if limit else "rest", rect(f"part{row}", at.x, y, max(1.5, x(time_s) - at.x), high, ROLES[part], tip)),
         ]  # fmt: skip
+        if limit:
+            marks += about("limit", _outline("limit-frame", at.x, x(time_s), y - 1, y + high + 1))
         marks += names
-        if part in CURED_BY:
+        pulled = part == "linear weights" or part in CURED_BY and part in done  # else it moves nothing yet
+        if pulled:
             # the end of the part after its cure, which is pulled
             control = CURED_BY[part]
             per = r.cured_s[part] / getattr(r, control.name)
-            at_cured, below = x(r.cured_s[part]), y + high + 8
+            at_cured, below = x(r.cured_s[part]), y + high + 11
             marks += [
                 line(f"pull-{control.name}-line", at_cured, y, at_cured, below, "primary"),
                 handle(f"pull-{control.name}", at_cured, below, "primary",
                        drag(control, "x", lambda bits, per=per: x(per * bits))),
             ]  # fmt: skip
         gain = f"{r.alone[part]:.2f}×" if part in r.alone else "none"
-        role = "muted" if part in done or part not in r.alone else "ink"
-        marks.append(text(f"part{row}-alone", _edge(at), y + 11, gain, role, anchor="end"))
+        asked = part == "linear weights"
+        role = "primary" if asked else "muted" if part in done or part not in r.alone else "ink"
+        marks.append(text(f"part{row}-alone", _edge(at), y + 11, gain, role, anchor="end", bold=asked))
+        y += pitch + KNOB * (part in CURED_BY)
     return marks
 
 
 def _history(r: Result, i: int, at: Box) -> list[dict]:
-    """Draw the whole step, one bar for each cure so far, then in outline the most that the next ones can take."""
+    """Draw the whole step, one bar for each cure so far, and the least that the next one leaves."""
     marks = [text("steps-title", at.x, at.y - 10, "the whole step, after each cure", "muted", "small")]
-    for row in range(len(r.steps)):
+    for row in range(min(len(r.steps), i + 2)):
         y = at.y + at.h / 7 * row + (0 if _wide(at) else 18)
         marks += _so_far(r, i, row, y, at) if row <= i else _to_come(r, i, row, y, at)
     return marks
@@ -226,9 +248,11 @@ def _so_far(r: Result, i: int, row: int, y: float, at: Box) -> list[dict]:
     for p, (part, time_s) in enumerate(step.parts_s.items()):
         left, wide = x(done), x(done + time_s) - x(done)
         tip = f"{part}: {units.seconds(time_s)} of {units.seconds(step.step_s)}"
-        marks.append(rect(f"step{row}-{p}", left, y, max(0, wide - 1.5), 15, _role(step, part), tip))
+        marks.append(rect(f"step{row}-{p}", left, y, max(0, wide - 1.5), 15, ROLES[part], tip))
+        if part == step.limit and wide > 4:
+            marks.append(_outline(f"step{row}-frame", left, left + wide - 1.5, y - 1, y + 16))
         # no words on the close stripes of the launch gaps, because their colour is in the key
-        if wide > text_width(part, "small", True) + 10 and _role(step, part) != "overhead":
+        if wide > text_width(part, "small", True) + 10 and ROLES[part] != "overhead":
             inside |= part == step.limit
             marks.append(
                 text(f"step{row}-part{p}", left + wide / 2, y + 12, part, "inverse", "small", "middle", True)
@@ -245,25 +269,15 @@ def _so_far(r: Result, i: int, row: int, y: float, at: Box) -> list[dict]:
 
 
 def _to_come(r: Result, i: int, row: int, y: float, at: Box) -> list[dict]:
-    """Bound the later steps: none is longer than the one now, and the next is no shorter than without its cured part."""
-    x, now = _scale(r, at), r.steps[i]
-    words, tip = f"cure {row}", f"after cure {row}: at most {units.seconds(now.step_s)}"
-    marks = [rect(f"step{row}-open", at.x, y, x(now.step_s) - at.x, 15, "idle", tip)]
-    if row == i + 1:
-        part = r.steps[row].cured
-        words, floor = f"next: {part}", now.step_s - now.parts_s[part]
-        least, end = f"more than {units.seconds(floor)}", x(now.step_s) + 8
-        beside, inside = (
-            (end, "start", ""),
-            (end - 14, "end", "ground"),
-        )  # the floor's line may pass under the words
-        place = beside if end + text_width(least, "small") < _edge(at) else inside
-        tip = f"all but {part}: {units.seconds(floor)}"
-        marks += [
-            line(f"step{row}-floor", x(floor), y, x(floor), y + 15, "limit", tip),
-            text(f"step{row}-least", place[0], y + 12, least, "muted", "small", place[1], on=place[2]),
-        ]
-    return [_row_name(row, y, at, words, False), *marks]
+    """Bound the next step, which is no shorter than this one without the part that is cured next."""
+    x, now, part = _scale(r, at), r.steps[i], r.steps[row].cured
+    floor = now.step_s - now.parts_s[part]
+    least, tip = f"more than {units.seconds(floor)}", f"all but {part}: {units.seconds(floor)}"
+    return [
+        _row_name(row, y, at, f"next: {part}", False),
+        line(f"step{row}-floor", x(floor), y, x(floor), y + 15, "limit", tip),
+        text(f"step{row}-least", x(floor) + 8, y + 12, least, "muted", "small"),
+    ]
 
 
 def _table(r: Result):
@@ -284,7 +298,7 @@ def _caption(r: Result, i: int) -> str:
     then = f"the largest part is {now.limit}, {share} of the step"
     if i == 0:
         return f"Profile first: {then}."
-    return f"{now.cured}: {_cure(r, now.cured)}. Profiled again, {then}."
+    return f"{now.cured[0].upper()}{now.cured[1:]}: {_cure(r, now.cured)}. Profiled again, {then}."
 
 
 NEXT = {  # part of the chain -> what to do when it is the largest
@@ -296,6 +310,10 @@ NEXT = {  # part of the chain -> what to do when it is the largest
     "sampling": "fuse the chain from logits to token",
     "launch gaps": "capture the step in a CUDA graph, or batch more",
 }
+
+
+def _faster(times: float) -> str:
+    return f"{times:.2f}× as fast"
 
 
 def _takeaway(r: Result, i: int) -> str:
@@ -311,9 +329,15 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
     scenes, (parts_at, steps_at, height) = [], PLACES[width == WIDE]
     for i, now in enumerate(r.steps):
         step = figure("one step", now.step_s, units.seconds, "primary")
-        share = figure(f"of it: {now.limit}", now.limit_share, units.percent, "hot", "limit")
-        ceiling = figure("faster if that took no time", now.limit_ceiling, units.times)
-        tokens = figure("tokens per second", now.tokens_per_s, units.count)
+        share = figure(f"share of {now.limit}", now.limit_share, units.percent, "hot", "limit")
+        ceiling = figure("most that a cure of it brings", now.limit_ceiling, units.times)
+        alone = figure(
+            f"step with {r.weight_bits:g}-bit weights alone",
+            r.weights_alone_speedup,
+            _faster,
+            "primary",
+            "weight_bits",
+        )
         formula = (
             "ceiling = 1 / (1 − {limit:share})",
             f"1 / (1 − {{limit:{units.number(now.limit_share)}}}) = {ceiling.text}",
@@ -321,11 +345,11 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
         scenes.append(
             Scene(
                 summary=f"{r.model}, batch {r.batch}, on {r.devices} {r.machine}: after {units.counted(i, 'cure')} a step takes "
-                f"{step.text}, {tokens.text} tokens a second; {now.limit} is {share.text} of it, so no cure of "
-                f"that part alone brings more than {ceiling.text}.",
+                f"{step.text}, {units.count(now.tokens_per_s)} tokens a second; {now.limit} is {share.text} of it, so no cure of "
+                f"that part alone brings more than {ceiling.text}. With {r.weight_bits:g}-bit weights and nothing else the first step is {alone.text}.",
                 takeaway=_takeaway(r, i),
                 marks=_axis(r, parts_at, steps_at) + _parts(r, i, parts_at) + _history(r, i, steps_at),
-                figures=(step, share, ceiling, tokens),
+                figures=(alone, step, share, ceiling),
                 table=_table(r),
                 height=height,
                 width=width,
@@ -356,7 +380,7 @@ SIMULATOR = Declaration(
         "Two bits": {"weight_bits": 2},
     },
     run=run,
-    stepper=Stepper("cure", frames, lambda r: 2),
+    stepper=Stepper("cure", frames, lambda r: 0),
     prediction=Prediction(
         "A 70B model decodes 32 requests on 8 H100, launched kernel by kernel, in 16 bits. With weights of 4 bits, "
         "a quarter of the bytes, and nothing else changed: how many times faster is the step?",

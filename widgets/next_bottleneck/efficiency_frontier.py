@@ -484,7 +484,7 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
         ),
         warning=_warning(r),
         legend=(
-            ("hot", f"your frontier: {_count(r.yours.gpus, GPU)}, {r.yours.bits} bits"),
+            ("hot line", f"your frontier: {_count(r.yours.gpus, GPU)}, {r.yours.bits} bits"),
             (
                 "idle",
                 f"out of its reach; at the slanted edge {r.most_users} users fill the memory with their caches",

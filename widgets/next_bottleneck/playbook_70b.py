@@ -194,6 +194,9 @@ def _bar(r: Result, i: int, x, y: float, high: float) -> list[dict]:
         tip = f"saved: {units.seconds(row.saved_s)}"
         marks.append(rect(f"row{i}-saved", x(row.token_s), y, x(before) - x(row.token_s), high, "idle", tip))
     role = "useful" if row.token_s <= r.target_s else "ink"
+    if row.saved_s < -1e-9:
+        words += f", +{units.seconds(-row.saved_s)}"
+        role = "hot"
     marks.append(text(f"row{i}-ms", end + 8, y + high / 2 + 5, words, role, bold=True, on="ground"))
     if row.reported_s and i:
         place, told = x(row.reported_s), units.seconds(row.reported_s)
@@ -212,9 +215,16 @@ def _chooser(r: Result, i: int, columns: tuple, y: float, wide: bool) -> list[di
     marks = [line(f"pick{i}-line", columns[0], y, columns[-1], y, "axis")]
     done = [one.pick for one in r.rows[:i]]
     for name, x in places.items():
-        words = "done" if name in done else units.seconds(row.choices_s[name])
+        left_s = row.choices_s[name]
         best = name == row.best and name not in done
-        role = "useful" if best else "ink" if name == row.pick else "muted"
+        words = "done" if name in done else units.seconds(left_s)
+        role = (
+            "useful"
+            if name not in done and left_s <= r.target_s
+            else "ink"
+            if name == row.pick or best
+            else "muted"
+        )
         low = y + 26
         if not wide:
             marks.append(
@@ -225,6 +235,8 @@ def _chooser(r: Result, i: int, columns: tuple, y: float, wide: bool) -> list[di
             line(f"pick{i}-{name}-stop", x, y - 4, x, y + 4, "axis"),
             text(f"pick{i}-{name}-ms", x, low, words, role, "small", "middle", best or name == row.pick),
         ]
+        if best and wide:
+            marks.append(text(f"pick{i}-best", x, low + 15, "best", role, "small", "middle"))
     knob = drag(control, "x", lambda name: places[name])
     return [*marks, handle(f"pull-{control.name}", places[row.pick], y, "now", knob)]
 
@@ -273,7 +285,9 @@ def _takeaway(r: Result) -> str:
     if not r.as_reported:
         return f"Your numbers give {made} in any order. The report claims {told} with its own."
     if abs(r.speedup / r.reported_speedup - 1) > AGREE:
-        return f"Any order of the three ends at {made}. The report claims {told}, more than its shares and cuts give."
+        start, best = r.rows[0].token_s, r.rows[1].best
+        most = units.seconds(start - r.rows[1].choices_s[best])
+        return f"{NAMES[best].capitalize()} first saves most, {most}. Any order ends at {made}, though its source claims {told}."
     return f"These rounds give {made} in any order, about what the report claims."
 
 
@@ -282,7 +296,7 @@ def _table(r: Result):
         "round",
         "picked",
         Column("time per token", "s", units.seconds),
-        Column("saved", "s", units.seconds),
+        Column("saved", "s", lambda s: units.seconds(s).replace("-", "−")),
         *(Column(f"with {name}", "s", units.seconds) for name in NAMES.values()),
         Column("reported", "s", units.seconds),
     )
@@ -322,10 +336,10 @@ def _formula(r: Result) -> tuple[tuple[str, str], ...]:
 def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
     wide = width == WIDE
     end = figure("between tokens after three rounds", r.end_s, units.seconds, "primary")
-    gain = figure("the start's speed", r.speedup, units.times, "primary")
+    gain = figure("speed against the start", r.speedup, units.times, "primary")
     some = "round" if r.rounds_to_target == 1 else "rounds"
     reach = figure(
-        f"{some} to reach {units.seconds(r.target_s)}",
+        f"{some} until a token takes {units.seconds(r.target_s)}",
         r.rounds_to_target,
         lambda n: units.count(n) if n else "no",
     )
@@ -340,7 +354,11 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
         height=PLACES[wide][3],
         width=width,
         formula=_formula(r),
-        legend=(*((role, part) for part, role in ROLES.items()), ("idle", "saved"), ("measured", "reported")),
+        legend=(
+            *((role, part) for part, role in ROLES.items()),
+            ("idle", "saved"),
+            ("measured line", "reported by the source"),
+        ),
     )
 
 

@@ -221,9 +221,9 @@ def _verdict(p: Profile) -> tuple[str, str]:
         return "", "muted"
     if p.right:
         return f"Yes, {NAMES[p.bottleneck]}.", "useful"
-    n = len(p.asked)
-    clue = f"{QUESTIONS[n - 1]} {_shown(n - 1, p.asked[-1].value)}"
-    return (f"No. Look again: {clue}" if p.asked[-1].hit else f"No. Nothing waits, and {clue}"), "hot"
+    if p.bottleneck in WAITS:
+        return "No. Something else waits: read the trace again.", "hot"
+    return "No. No wait decides here: look at the roofs.", "hot"
 
 
 def _said(p: Profile, x: float, y: float) -> list[dict]:
@@ -243,13 +243,13 @@ def _track(p: Profile, x: float, y: float, pitch: float, control) -> list[dict]:
     return [
         line(f"{p.id}-track", x, y, x + 7 * pitch, y, "axis"),
         *(line(f"{p.id}-stop{i}", at, y - 4, at, y + 4, "axis") for i, at in enumerate(places.values())),
-        handle(f"{p.id}-pull", places[p.diagnosis], y, role, pull),
+        handle(f"{p.id}-pull", places[p.diagnosis], y, role, pull, late=True),
     ]
 
 
 def _names(id: str, x: float, y: float, pitch: float, chosen: str = "") -> list[dict]:
     return [
-        text(f"{id}-name{i}", x + pitch * i, y, words, "ink", "small", "middle", bold=name == chosen)
+        text(f"{id}-n{i}", x + pitch * i, y, words, "ink", "small", "middle", bold=name == chosen)
         for i, (name, words) in enumerate(STOPS.items())
     ]
 
@@ -263,8 +263,9 @@ def _row(p: Profile, i: int, wide: bool) -> list[dict]:
             text(f"{p.id}-title", 0, y + 12, f"{i + 1}  {p.title}", bold=True),
             *_trace(p, Box(0, y + 20, 186, 32)),
             *_gauges(p, 206, y + 20, 50, 62, False),
-            *_track(p, 356, y + 38, 49, control),
-            *_said(p, 348, y + 16),
+            *_said(p, 348, y + 14),
+            *_track(p, 356, y + 32, 49, control),
+            *_names(p.id, 356, y + 56, 49, p.diagnosis),
         ]
     y = 2 + 125 * i
     return [
@@ -284,9 +285,9 @@ def _board(r: Result, wide: bool) -> list[dict]:
         return marks
     return [
         text("head-step", 0, 18, "one step of the GPU", "muted", "small"),
+        text("head-pull", 348, 18, "pull to your suspect", "muted", "small"),
         text("head-flops", 256, 18, "FLOP/s", "muted", "small", "end"),
         text("head-memory", 268, 18, "memory", "muted", "small"),
-        *_names("head", 356, 18, 49),
         *marks,
     ]
 
@@ -394,7 +395,11 @@ def _figures(r: Result) -> tuple:
                 "hot" if r.wrong else "ink",
             ),
             figure("still open", r.still_open, units.count),
-            figure("of the six wait, so kernels aren't the cause", r.waiting, units.count),
+            *(
+                []
+                if r.still_open
+                else [figure("cases that wait, where kernels aren't the cause", r.waiting, units.count)]
+            ),
         )
     p = r.profiles[0]
     if p.diagnosis == UNDECIDED:
@@ -412,7 +417,10 @@ def _figures(r: Result) -> tuple:
 
 def _summary(r: Result, told: tuple) -> str:
     if r.case == ALL:
-        return f"Six profiles: {told[0].text} solved, {told[1].text} with the wrong suspect, {told[2].text} still open. In {told[3].text} of them a wait decides, not a kernel."
+        return (
+            f"Six profiles: {told[0].text} solved, {told[1].text} with the wrong suspect, {told[2].text} still open."
+            + ("" if r.still_open else f" In {told[3].text} of them a wait decides, not a kernel.")
+        )
     p = r.profiles[0]
     if p.diagnosis == UNDECIDED:
         return f"The profile of {p.title} uses {told[0].text} of the FLOP/s and {told[1].text} of the memory's rate. Nothing is diagnosed yet."

@@ -55,6 +55,7 @@ class Result:
     busy_s: float  # of the window
     works_share: float
     step_percent: float  # the same of the whole step
+    alone_percent: float  # the same without the profiler, if its kernels take as long
     launches: tuple[Launch, ...]  # in the window
     count: int
     gap_s: float  # the longest in the window
@@ -87,7 +88,7 @@ def run(run, zoom, middle, slot) -> Result:
 
     busy, met = cost.busy_s(trace.launches, begin, end), seen(_launches(trace))
     step_busy = cost.busy_s(trace.launches)
-    own = sum(one.took_s for one in trace.launches if one.slot == slot)
+    own = cost.own_s(trace.launches).get(slot, 0.0)
     return Result(
         run,
         zoom,
@@ -102,11 +103,12 @@ def run(run, zoom, middle, slot) -> Result:
         busy,
         busy / window,
         100 * step_busy / whole,
+        100 * step_busy / trace.alone_s,
         met,
         len(met),
         max((one.gap_s for one in met), default=0.0),
         own,
-        own / sum(one.took_s for one in trace.launches),
+        own / step_busy,
         seen(trace.host),
         seen(trace.calls),
         trace.launches,
@@ -166,6 +168,7 @@ def _overview(r: Result, at: Box, panel: Box) -> list[dict]:
     where = (at.x, at.y - 22, "start") if above else (at.x - 8, at.y + 17, "end")
     marks = [
         text("whole-name", *where[:2], "whole step", "ink", "small", where[2]),
+        text("whole-time", at.right, at.y - 22, units.seconds(r.step_s), "muted", "small", "end"),
     ]
     roles = ("idle", "memory", "primary", "useful", "overhead", "hot")
     names = (
@@ -181,6 +184,21 @@ def _overview(r: Result, at: Box, panel: Box) -> list[dict]:
         grid("all", at.x, at.y, at.w, at.h, CELLS, cells, roles, names, "at {column} of " + str(CELLS))
     )
     left, right = x(r.begin_s), x(r.begin_s + r.window_s)
+    start = "the host starts" if r.run == "eager" else "the host launches the graph"
+    first = x(r.whole[0].start_s)
+    if text_width(start, "small") + 12 < min(first, left) - at.x:
+        marks.append(
+            text(
+                "host-first",
+                (at.x + min(first, left)) / 2,
+                at.y + 17,
+                start,
+                "ink",
+                "small",
+                "middle",
+                on="idle",
+            )
+        )
     marks += about(
         "zoom",
         path(
@@ -224,11 +242,14 @@ def _rows(r: Result, at: Box, pitch: float, high: float, above: bool) -> list[di
         )
     for i, bar in enumerate(r.calls):
         marks += _bar(f"call{i}", x, at.y + pitch, high, bar, bar.name, "network", f"{bar.name}: {_tip(bar)}")
-    if not r.host and not r.calls and r.run == "graph":
-        words = "one call has launched it all, before this window"
-        for row in (0, 1):
+    nothing = (
+        "a graph's operations don't pass by the host",
+        "one call has launched it all, before this window",
+    )
+    for row, bars in enumerate((r.host, r.calls)):
+        if not bars and r.run == "graph":
             y, middle = at.y + row * pitch + high / 2 + 4, at.x + at.w / 2
-            marks.append(text(f"row{row}-none", middle, y, words, "ink", "small", "middle", on="idle"))
+            marks.append(text(f"row{row}-none", middle, y, nothing[row], "ink", "small", "middle", on="idle"))
     for one in r.launches:
         y = at.y + (2 + streams.index(one.stream)) * pitch
         tip = f"launch {one.number}, {one.slot}: {one.kernel}, {_tip(one)}"
@@ -243,11 +264,17 @@ def _rows(r: Result, at: Box, pitch: float, high: float, above: bool) -> list[di
     ]
 
 
+def _percent(percent: float) -> str:
+    return f"{units.number(percent)}%"
+
+
 def _takeaway(r: Result) -> str:
     if r.slot != ALL:
         return f"Of the kernels' time, {r.slot} takes {units.percent(r.slot_share)}, which bounds what a faster one brings."
     if r.run == "graph" and r.works_share < 0.6:
         return "The host is gone, and short kernels still leave gaps. Fewer, longer kernels would fill them."
+    if r.run == "graph" and r.zoom < 4:
+        return f"The profiler stretches this step to {units.seconds(r.step_s)}. Without it the kernels fill {_percent(r.alone_percent)}."
     if r.run == "graph":
         return "One call launches the whole graph. Now kernels fill the row, and the longest ones decide."
     if r.works_share > 0.8:
@@ -261,9 +288,9 @@ def _summary(r: Result) -> str:
     chosen = "" if r.slot == ALL else f" Kernels of {r.slot} take {units.seconds(r.slot_s)} of the step."
     return (
         f"A decode step of {r.case}, {way}, {what}: {units.seconds(r.step_s)} under the profiler, "
-        f"{units.seconds(r.alone_s)} without. In the window of {units.seconds(r.window_s)} the GPU works "
+        f"{units.seconds(r.alone_s)} without, where the same kernels are {_percent(r.alone_percent)}. In the window of {units.seconds(r.window_s)} the GPU works "
         f"{units.percent(r.works_share)} of the time, in {units.counted(r.count, 'launch', 'launches')}, and "
-        f"{units.number(r.step_percent)}% of the whole step.{chosen}"
+        f"{_percent(r.step_percent)} of the whole step.{chosen}"
     )
 
 
@@ -279,12 +306,10 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
         takeaway=_takeaway(r),
         marks=_overview(r, overview, panel) + rows,
         figures=(
-            figure("the step, under the profiler", r.step_s, units.seconds),
-            figure("without the profiler", r.alone_s, units.seconds),
-            figure("of the window the GPU works", r.works_share, units.percent, "primary", "works"),
-            figure(
-                "of the whole step", r.step_percent, lambda percent: f"{units.number(percent)}%", "primary"
-            ),
+            figure("GPU at work, whole step", r.step_percent, _percent, "primary"),
+            figure("GPU at work, this window", r.works_share, units.percent, "primary", "works"),
+            figure("step, no profiler", r.alone_s, units.seconds),
+            figure("GPU at work, no profiler", r.alone_percent, _percent),
         ),
         table=table(("launch", "slot", "kernel", *seconds), kernels),
         height=panel.y + r.rows * pitch + AXIS,
@@ -303,7 +328,7 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
             ("useful", "experts"),
             ("overhead", "other operations"),
             ("network", "launching calls"),
-            ("hot", "what is lit up"),
+            *([("hot", r.slot)] if r.slot != ALL else []),
         ),
         width=width,
     )
@@ -327,7 +352,7 @@ SIMULATOR = Declaration(
     presets={
         "About one layer, eagerly": {},
         "About one layer of the graph": {"run": "graph"},
-        "The graph's end": {"run": "graph", "zoom": 2, "middle": 100},
+        "The graph's end": {"run": "graph", "zoom": 2, "middle": 75},
         "Where attention is": {"run": "graph", "zoom": 4, "slot": "attention"},
         "A few launches": {"zoom": 32},
     },

@@ -164,6 +164,8 @@ def _arrivals(r: Result, at: Box) -> list[dict]:
     """Draw every request that arrives in a second as in time or late."""
     x = linear(0, MOST_RATE, at.x, at.right)
     title = f"{r.rate} arrive per second, {units.number(r.now.in_time_s)} in time"
+    if at.w > 400:
+        title += ": first token and the mean gap keep their promises"
     marks, start = [text("bar-title", at.x, at.y - 12, title, bold=True)], 0.0
     for words, size, role in _kinds(r):
         if size > 0.01:
@@ -185,9 +187,7 @@ def _takeaway(r: Result) -> str:
     if r.load > 1:
         return "Past the limit the queue grows as long as the load lasts. Full throughput serves people who left."
     if r.now.gap_p99_s > 3 * r.now.gap_p50_s:
-        return (
-            "Large pieces of prompts stop everybody's tokens. The median hides it, one in a hundred doesn't."
-        )
+        return "Large pieces of prompts stop everybody's tokens. A request's mean gap hides it, one gap in a hundred doesn't."
     if r.running < r.batch / 2 and r.chunk and r.chunk < 0.6 * r.free_tokens:
         return "Pieces this small leave free arithmetic unused, so the limit falls."
     if r.late_share > 0.02:
@@ -205,9 +205,20 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
         lambda s: units.with_unit(s, "s"),  # as the prediction asks for it
         "useful" if r.now.first_p99_s <= cost.FIRST_TOKEN_S else "hot",
     )
-    gap = figure("between tokens for 99 of 100", r.now.gap_p99_s, units.seconds)
-    good = figure(f"of {r.rate} a second in time", r.now.in_time_s, units.number, "useful", "rate")
-    most = figure("a second can be answered", r.limit_s, units.number, term="limit")
+    gap = figure(
+        "between tokens for 99 of 100",
+        r.now.gap_p99_s,
+        units.seconds,
+        "" if r.now.gap_p99_s <= cost.BETWEEN_S else "hot",
+    )
+    good = figure(
+        f"requests in time, of {r.rate} a second",
+        r.now.in_time_s,
+        units.number,
+        "useful" if r.late_share < 0.02 else "hot",
+        "rate",
+    )
+    most = figure("requests a second at most", r.limit_s, units.number, term="limit")
     marks = _chart(
         r,
         "first",
@@ -262,7 +273,7 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
         ),
         height=height,
         width=width,
-        legend=(("useful", "in time"), ("hot", "late, or the slowest of 100")),
+        legend=(("useful", "in time, by its first token and its mean gap"), ("hot", "late")),
         formula=(
             (
                 f"{{limit}} = min({{batch}} / answer, {share}) / step",

@@ -302,7 +302,7 @@ def _across(box: Box) -> Scale:
 def _errors(r: Result, box: Box) -> list[dict]:
     """Draw the error against the block: these numbers with their outlier, and many that were trained or are a bell's."""
     x, y = _across(box), linear(0, 1, box.bottom, box.y)
-    marks = [text("errors-title", box.x - 36, box.y - 14, "error of ordinary numbers", "muted", "small")]
+    marks = [text("errors-title", box.x - 36, box.y - 14, "error, in typical sizes", "muted", "small")]
     for share in (0, 0.25, 0.5, 0.75, 1) if box.h > 200 else (0, 0.5, 1):
         marks.append(line(f"errors-grid{share}", box.x, y(share), box.right, y(share), "grid"))
         name = units.percent(share, 0)
@@ -318,7 +318,7 @@ def _errors(r: Result, box: Box) -> list[dict]:
     lines = (
         ("bell", "limit", f"a bell curve's {units.percent(r.here.bell, 1)}"),
         ("trained", "secondary", f"trained weights {units.percent(r.here.trained, 1)}"),
-        ("drawn", "hot", f"next to the outlier {units.percent(r.here.drawn, 1)}"),
+        ("drawn", "hot", f"with the outlier {units.percent(r.here.drawn, 1)}"),
     )
     for n, (id, role, words) in enumerate(lines):
         points = [(x(some.group), y(getattr(some, id))) for some in r.errors]
@@ -365,14 +365,21 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
     blocks = figure(
         f"error with a scale per {r.blocks.group}", r.blocks.error_share, units.percent, "primary"
     )
-    gain = figure("smaller error", r.gain, units.times)
-    spent = figure("bits per weight", r.blocks.bits_per_weight, lambda v: units.number(v, 4))
+    lost = _harm(r.blocks)[2]
+    kept = [
+        figure(f"of 63 {lost}, {words}", _harm(some)[0], units.count, role)
+        for some, words, role in (
+            (r.one, "one scale", "hot"),
+            (r.blocks, f"a scale per {r.blocks.group}", "primary"),
+        )
+    ]
+    spent = units.number(r.blocks.bits_per_weight, 4)
     form = cost.BLOCK_FORMATS[r.format]
     scale = f"({form.scale_bits} + {form.zero_bits})" if form.zero_bits else f"{form.scale_bits}"
     return Scene(
         summary=f"With an outlier {units.times(r.times)} the typical size, {_named(r.one)}, errs by {one.text} of an "
-        f"ordinary number; {_named(r.blocks)}, by {blocks.text}, which is {gain.text} smaller, at {spent.text} bits a "
-        "weight.",
+        f"ordinary number; {_named(r.blocks)}, by {blocks.text}, which is {units.times(r.gain)} smaller, at {spent} bits a "
+        f"weight; {kept[0].text} and {kept[1].text} of {COUNT - 1} {lost}.",
         takeaway=_takeaway(r),
         marks=_title("one", one_at, r.one)
         + _panel("one", one_at, r.one, r)
@@ -390,14 +397,14 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
         + _panel("blocks", blocks_at, r.blocks, r)
         + _errors(r, errors_at)
         + _edge(r, errors_at),
-        figures=(one, blocks, gain, spent),
+        figures=(*kept, one, blocks),
         table=_table(r),
         height=height,
         width=width,
         formula=(
             (
                 "bits a weight = {format_name:bits + scale bits} / {group:block}",
-                f"{form.bits} + {scale} / {{group:{r.blocks.group}}} = {spent.text}",
+                f"{form.bits} + {scale} / {{group:{r.blocks.group}}} = {spent}",
             ),
         ),
     )

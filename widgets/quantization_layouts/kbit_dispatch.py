@@ -47,7 +47,8 @@ SAID = {  # family -> its name, and a short one
     "dequant + library": ("unpack all, then 16-bit GEMM", "unpack all"),
     "dequantize + library": ("unpack all, then 16-bit GEMM", "unpack all"),
 }
-START = 74  # from the axis to one user, for the knob of k and the names of the curves
+START = 88  # from the axis to one user, for the knob of k and the names of the curves
+SHAPES = {"gateup": "gate and up", "moe_gu": "experts, gate and up", "moe_dn": "experts, down"}
 MICRO = units.fixed(1)  # the tables give tenths
 
 
@@ -154,7 +155,7 @@ def _curves(r: Result, at: Box, wide: bool) -> list[dict]:
         marks.append(
             text(
                 f"curve{one.k}-name",
-                at.x + START - 18,
+                at.x + START - 32,
                 names[one.k] + 4,
                 words,
                 ink,
@@ -200,7 +201,7 @@ def _title(r: Result) -> str:
 def _note(r: Result) -> str:
     """Say which steps a session has besides decoding."""
     if r.card == SOURCE:
-        return f"Steps that read a prompt too have M = {r.prefill_m} and unpack all."
+        return f"Steps that also read a prompt have M = {r.prefill_m} and unpack all weights."
     if not r.prompt_share:
         return "Every step decodes. None reads a prompt."
     return f"A prompt fills {r.prompt_share:.0%} of the steps to M = {r.prefill_m}."
@@ -238,8 +239,11 @@ def _computed_takeaway(r: Result) -> str:
         return "Unpacking takes longer here than reading 16 bits would. You only save the memory."
     if r.break_even_users is None:
         return f"With these steps, {r.k} bits win for every number of users up to {r.most_users}."
-    here = _users_named(r)
-    return f"At {here} {r.k} bits still win. At {r.break_even_users}, unpacking costs more than it saves."
+    here, last = _users_named(r), next(zone for zone in r.zones if r.break_even_users <= zone.last)
+    if "dequant" in last.family:
+        return f"At {here} {r.k} bits still win. At {r.break_even_users}, unpacking costs more than it saves."
+    kernel = SAID[last.family][0]
+    return f"At {here} {r.k} bits still win. At {r.break_even_users}, the kernel on {kernel} is slower than 16 bits."
 
 
 def _warning(r: Result) -> str:
@@ -253,17 +257,17 @@ def _warning(r: Result) -> str:
 
 def _even(r: Result):
     if r.break_even_users is None:
-        return figure("users still win", r.most_users, units.count)
-    return figure(
-        "users break even" if r.break_even_users > 1 else "user, and no win", r.break_even_users, units.count
-    )
+        return figure("most users measured, and still a win", r.most_users, units.count)
+    return figure("smallest number of users without a win", r.break_even_users, units.count)
 
 
 def _even_said(r: Result) -> str:
     if r.break_even_users is None:
         return f"{r.most_users} users still win"
     return (
-        f"{r.break_even_users} users break even" if r.break_even_users > 1 else "1 user already wins nothing"
+        f"{r.break_even_users} users no longer win"
+        if r.break_even_users > 1
+        else "1 user already wins nothing"
     )
 
 
@@ -282,7 +286,7 @@ def _table(r: Result):
         Column("fp16", "µs", MICRO),
         Column("as fast", show=units.times),
     )
-    rows = [(s.name, s.m, s.family, s.kbit_us, s.fp16_us, s.speedup) for s in r.shapes]
+    rows = [(SHAPES.get(s.name, s.name), s.m, s.family, s.kbit_us, s.fp16_us, s.speedup) for s in r.shapes]
     blocks = [
         ("the block", r.m, "the best of each", b.total_us, r.fp16.total_us, b.speedup) for b in r.blocks
     ]
@@ -292,10 +296,10 @@ def _table(r: Result):
 def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
     (at, height), wide = PLACES[width == WIDE], width == WIDE
     lost = r.time_ratio >= 1
-    label = f"fp16's speed with {_users_named(r)}"
+    label = f"speed against fp16, with {_users_named(r)}"
     session = figure(label, r.session_speedup, units.times, "hot" if lost else "useful", "speed")
     even = _even(r)
-    size = figure(f"for {_billion(r)} weights", r.model_bytes, units.si_bytes)
+    size = figure(f"memory of {_billion(r)} weights", r.model_bytes, units.si_bytes)
     marks = [text("title", 0, 14, _title(r) if wide else _title(r).split(",")[0], bold=True)]
     marks += _curves(r, at, wide)
     marks.append(
@@ -332,7 +336,7 @@ SIMULATOR = Declaration(
             "card",
             "Measured on",
             SOURCE,
-            {card: f"{card}, {'the source' if card == SOURCE else 'this course'}'s" for card in TABLES},
+            {card: f"{card}, by {'the source' if card == SOURCE else 'this course'}" for card in TABLES},
         ),
         USERS_AT_ONCE,
         K,

@@ -104,7 +104,7 @@ def run(
     before = served("16 bits", "weights and cache", DENSE_BITS, DENSE_BITS, waste)
     narrow = served("Fewer bits", f"weights {weight_bits}, cache {kv_bits}", weight_bits, kv_bits, waste)
     paged = served(
-        "Plus paging", f"of {units.counted(page_tokens, 'token')}", weight_bits, kv_bits, paged_waste
+        "Plus paging", f"pages of {units.counted(page_tokens, 'token')}", weight_bits, kv_bits, paged_waste
     )
     return Result(
         devices,
@@ -342,8 +342,9 @@ def _takeaway(r: Result) -> str:
         return "Narrower weights free memory once, but each request still takes as much as before."
     if r.narrow.weight_bits == 16:
         return "A narrower cache fits more requests into the same room. The weights keep their share."
-    if r.tokens > 16 * 500:
-        return "The more room you reserve, the more of it stays empty. This is where paging helps most."
+    if r.waste_share > 0.9:
+        empty = units.percent(r.waste_share, 0)
+        return f"The longest request sets what each one reserves. {empty} of it stays empty, and paging helps most here."
     return "Fewer bits free memory and shrink each request. Paging stops you paying for tokens that never arrive."
 
 
@@ -446,7 +447,7 @@ SIMULATOR = Declaration(
         "4-bit weights, 8-bit cache": {},
         "Only the cache": {"weight_bits": 16},
         "Only the weights": {"kv_bits": 16},
-        "Long requests": {"tokens": 32768, "mean_tokens": 4000},
+        "Long requests": {"tokens": 32768, "mean_tokens": 1000},
         "One GPU of 80 GB": {"devices": 1},
     },
     run=run,

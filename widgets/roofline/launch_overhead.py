@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from kernels.roofline import cost
 from widgets import units
-from widgets.charts import Box, linear
+from widgets.charts import Box, linear, steady
 from widgets.controls import log_slider, slider
 from widgets.declare import Declaration, Prediction, Stepper
 from widgets.scene import (
@@ -131,7 +131,7 @@ def _timeline(r: Result, upto: int, at: Box) -> list[dict]:
     shown, wide = min(SHOWN, r.kernels), at.x > 0
     work_s = r.work_s / r.layers / r.kernels
     pair_s = r.launch_s + work_s
-    x = linear(0, shown * pair_s, at.x, at.right)
+    x = linear(0, steady("kernels", shown * pair_s), at.x, at.right)
     now = upto * pair_s
     graph_s = r.graph_s / (r.layers * r.kernels) * shown  # its share of the one launch
     if r.kernels == 1:
@@ -182,9 +182,10 @@ def _gained(left: float, right: float, top: float, gained_s: float) -> list[dict
 
 
 def _bars(r: Result, at: Box) -> list[dict]:
-    """Draw the whole pass four ways, with a knob where the work ends and the launches begin."""
+    """Draw the whole pass four ways, with a knob where the launches end."""
     passes, wide = (r.eager, r.graph, r.compiled, r.both), at.x > 0
-    x, pitch = linear(0, r.eager.total_s, at.x, at.right), at.h / 4
+    longest_s = r.work_s + r.kernels * r.layers * LAUNCH.max * 1e-6  # the axis holds the slider's whole range
+    x, pitch = linear(0, longest_s, at.x, at.right), at.h / 4
     layers = "one layer" if r.layers == 1 else f"{r.layers} layers"
     title = f"Whole pass, {layers}: gaps at the end"
     if wide:
@@ -219,10 +220,10 @@ def _bars(r: Result, at: Box) -> list[dict]:
     marks.append(
         handle(
             "pull-launch",
-            x(work),
+            x(r.eager.total_s),
             at.y + (17 if wide else 31),
             "overhead",
-            drag(LAUNCH, "x", lambda us: at.x + at.w * work / (work + us * each)),
+            drag(LAUNCH, "x", lambda us: x(work + us * each)),
         )
     )
     return marks

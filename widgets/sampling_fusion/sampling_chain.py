@@ -283,7 +283,11 @@ def _table(r: Result):
         Column("reading and writing", "s", units.seconds),
     )
     steps = (*r.naive.steps, *r.fused.steps)
-    return table(columns, [(one.name, one.launches, one.launch_s, one.memory_s) for one in steps])
+    many = {
+        one.name: 0 if r.graph and one not in (r.naive.steps[0], *r.fused.steps) else one.launches
+        for one in steps
+    }
+    return table(columns, [(one.name, many[one.name], one.launch_s, one.memory_s) for one in steps])
 
 
 def _formula(r: Result) -> tuple[tuple[str, str], ...]:
@@ -314,23 +318,32 @@ def _takeaway(r: Result) -> str:
     if launching < 0.2:
         return "With many rows bytes take the time. Each rule moves all logits, one kernel reads them once."
     if not (r.top_k < len(r.row) and r.top_p < 1 and r.min_p):
-        return "A rule that is off saves its kernel. The others still go through memory one by one."
+        again = r.top_k == len(r.row) and r.top_p < 1
+        fused = (
+            "Without a top-k even the fused kernel reads the logits again."
+            if again
+            else "The others still go through memory one by one."
+        )
+        return f"A rule that is off saves its kernel. {fused}"
     return f"Sampling runs for every token. One launch instead of many makes it {units.times(r.naive.time_s / r.fused.time_s)} faster."
 
 
 def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
     measured = measured or {}
     times_at, pitch, tokens_at, height = PLACES[width == WIDE]
-    naive = figure("with a kernel per rule", r.naive.time_s, units.seconds, "hot")
-    fused = figure("with one fused kernel", r.fused.time_s, units.seconds, "useful")
-    saved = figure(f"of {units.count(r.replicas)} GPUs freed", r.gpus_saved, term="gpus")
+    naive = figure("time with a kernel per rule", r.naive.time_s, units.seconds, "hot")
+    fused = figure("time with one fused kernel", r.fused.time_s, units.seconds, "useful")
+    gpus = figure(
+        f"GPUs of {units.count(r.replicas)} that only sample", r.naive.gpus, units.number, "hot", "gpus"
+    )
+    left = figure("with one fused kernel", r.fused.gpus, units.number, "useful")
     modelled = {"naive_s": r.naive.time_s, "fused_s": r.fused.time_s}
     return Scene(
-        summary=f"The chain of {r.naive.launches} launches takes {naive.text}, one fused kernel {fused.text}, which gives "
-        f"{saved.text} of {units.count(r.replicas)} GPUs back; the rules keep {r.kept} of {len(r.row)} tokens.",
+        summary=f"The chain of {r.naive.launches} launches takes {naive.text}, one fused kernel {fused.text}, so "
+        f"{gpus.text} of {units.count(r.replicas)} GPUs only sample, or {left.text} with one kernel; the rules keep {r.kept} of {len(r.row)} tokens.",
         takeaway=_takeaway(r),
         marks=_times(r, measured, times_at, pitch) + _tokens(r, tokens_at),
-        figures=(naive, fused, saved),
+        figures=(gpus, left, naive, fused),
         table=_table(r),
         height=height,
         width=width,

@@ -223,9 +223,19 @@ def test_many_short_sequences_decode_with_small_tiles_and_few_with_deep_pipeline
         assert choose_config(kind, 64, 1, 132) == choose_config(kind, 64, 9999, 132), "measured at 128 only"
 
 
-def test_a_workspace_grows_and_is_counted_clean():
+def test_a_workspace_grows_and_is_kept():
     space = Workspace(torch.device(DEVICE))
-    *_, done = space.take(4, 2, 3, 16)
-    assert space.parts.numel() == 4 * 2 * 3 * 18 and not done.any()
-    space.take(8, 2, 3, 16)
-    assert space.parts.numel() == 8 * 2 * 3 * 18 and space.done.numel() == 8
+    space.take(8, 3, 16)
+    assert space.parts.numel() == 8 * 3 * 18
+    held = space.parts
+    space.take(4, 3, 16)
+    assert space.parts is held
+    space.take(16, 3, 16)
+    assert space.parts.numel() == 16 * 3 * 18
+
+
+def test_a_page_that_holds_whole_tiles_has_a_configuration_of_its_own_for_few_sequences():
+    small, large = (choose_config("paged", 128, 64, 132, page) for page in (16, 64))
+    assert small == choose_config("paged", 128, 64, 132) != large
+    assert choose_config("paged", 128, 132, 132, 64) == choose_config("paged", 128, 132, 132)
+    assert choose_config("paged", 64, 64, 132, 64) == choose_config("paged", 64, 64, 132)

@@ -4,10 +4,10 @@ import pytest
 import torch
 
 from kernels import timing
+from kernels.overlap import can_overlap, overlapped
 from kernels.quantization_layouts import bench, cases
 from kernels.quantization_layouts.candidates import Layer, layer
 from kernels.quantization_layouts.direct import Direct, direct
-from kernels.quantization_layouts.overlap import can_overlap, overlapped
 from kernels.quantization_layouts.ring_launch import Ring, ring, takes
 from kernels.quantization_layouts.stream import Stream, stream
 from kernels.tests.compiled import report

@@ -137,8 +137,9 @@ def test_kernels_stand_end_to_end_and_the_knob_at_their_end(launch_us, batch, gr
             end = mark["x"] + mark["w"]
     knob = marks["pull-launch"]
     assert end == pytest.approx(knob["x"], abs=0.3)
-    drag = knob["drag"][0]
-    assert drag["at"][drag["to"].index(launch_us)] == pytest.approx(knob["x"], abs=0.01)
+    if knob["t"] == "handle":  # a graph's one launch may be too short on the axis to be pulled
+        drag = knob["drag"][0]
+        assert drag["at"][drag["to"].index(launch_us)] == pytest.approx(knob["x"], abs=0.01)
     assert r.longest_s >= r.naive.time_s
 
 

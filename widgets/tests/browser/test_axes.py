@@ -2,7 +2,8 @@
 
 import pytest
 
-from widgets.registry import every
+from widgets import static
+from widgets.registry import every, find
 
 pytestmark = pytest.mark.browser
 PULL = """async ([id, axis, at]) => {
@@ -33,15 +34,19 @@ PULL = """async ([id, axis, at]) => {
   await quiet();
   return { seen, end: +grip.max, asked, held };
 }"""
-BEYOND = 24  # units for each stop past the end of an axis, as in the view
+SWEEP, STOP = 48, 24  # units that a pull takes, through all stops and at most for one, as in the view
 
 
-def places(at: list[float]) -> list[float]:
-    """Where each stop is pulled to: its place, or so far past the end of the axis that it shares with others."""
-    way = 1 if at[-1] > at[0] else -1
-    out = [place + way * BEYOND * (i - at.index(place)) for i, place in enumerate(at)]
-    low = at.count(at[0])
-    return [place - way * BEYOND * (low - 1) if i < low < len(at) else place for i, place in enumerate(out)]
+def places(at: list[float], now: float, axis: str) -> list[float]:
+    """Where each stop is pulled to from where the knob is: its place, or so far on that none is skipped."""
+    way = (at[-1] > at[0]) - (at[-1] < at[0]) or (-1 if axis == "y" else 1)
+    start = min(range(len(at)), key=lambda i: abs(at[i] - now))
+    each, out = min(STOP, SWEEP / (len(at) - 1)), [way * place for place in at]
+    for i in range(start + 1, len(at)):
+        out[i] = max(out[i], out[i - 1] + each)
+    for i in range(start - 1, -1, -1):
+        out[i] = min(out[i], out[i + 1] - each)
+    return [way * place for place in out]
 
 
 def knobs() -> list:
@@ -68,7 +73,8 @@ TRIED = {"device_load", "tile_utilization", "comm_overlap", "payoff_accountant"}
 )
 def test_axes_hold_still_and_the_knob_stays_under_the_pointer(bare, simulator, mark, drag):
     page = bare([(simulator, {})])
-    start, stops = mark[drag["axis"]], places(drag["at"])
+    start = mark[drag["axis"]]
+    stops = places(drag["at"], start, drag["axis"])
     few = stops[:: max(1, len(stops) // 6)] + stops[-1:]
     got = page.evaluate(PULL, [mark["id"], drag["axis"], [start, *few, *reversed(few)]])
     moved = [one["value"] for one in got["seen"]]
@@ -79,3 +85,53 @@ def test_axes_hold_still_and_the_knob_stays_under_the_pointer(bare, simulator, m
     for one in got["seen"]:
         same = first.keys() & one["ticks"].keys()
         assert {id: one["ticks"][id] for id in same} == {id: first[id] for id in same}
+
+
+TWITCH = """all => { %s
+  return all.filter(({ at, from, axis }) => {
+    const stops = track(at, from, axis), most = Math.max(1, 0.07 * (at.length - 1));
+    return [-3, 0, 3].some(far => Math.abs(nearestPlace(stops, at[from] + far) - from) > most);
+  }).map(one => one.name);
+}"""
+
+
+def test_a_twitch_of_the_hand_skips_no_stops(bare):
+    """In every preset, also where all stops of a knob nearly share a place."""
+    taken = []
+    for one in every():
+        for preset, values in one.presets.items():
+            inputs = one.inputs(values)
+            scenes = one.scenes(result := one.run(**inputs))
+            for mark in scenes[one.stepper.start(result) if one.stepper else 0].marks:
+                for drag in mark.get("drag", ()):
+                    name, at = f"{one.name}, {preset}: {drag['input']}", drag["to"]
+                    value = inputs[drag["input"]]
+                    stop = at.index(value) if value in at else None
+                    assert stop is not None or isinstance(value, int | float), name
+                    if stop is None:
+                        stop = min(range(len(at)), key=lambda i: abs(at[i] - value))
+                    taken.append({"name": name, "at": drag["at"], "from": stop, "axis": drag["axis"]})
+    assert len(taken) > 150
+    assert bare([]).evaluate(TWITCH % (static.VIEW / "grips.js").read_text(), taken) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "preset", "knob"),
+    [
+        ("sampling_chain", "Captured graph", "pull-launch"),
+        ("recorded_trace", "Where attention is", "pull-middle"),
+    ],
+)
+def test_a_pull_of_three_pixels_is_one_stop_at_most(bare, name, preset, knob):
+    one = find(name)
+    page = bare([(one, {"start": one.inputs(one.presets[preset])})])
+    grip = page.locator(f".tbt-grip[data-grip={knob}]")
+    before, box = int(grip.input_value()), page.locator(f"[data-id={knob}] .knob").bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + 3, y + 3)
+    page.wait_for_timeout(60)
+    page.wait_for_function("() => !document.querySelector('.tbt[data-asking=true]')")
+    assert abs(int(grip.input_value()) - before) <= 2, "of 101 stops two"
+    page.mouse.up()

@@ -6,7 +6,8 @@ from there, and memory for Y may still be read there, so neither is touched earl
 overlap where one would end with idle SMs and the next begin with waiting for memory.
 
 So a weight must be at rest, written before, and not by the launch just before. Synchronize after changing one in
-place.
+place. Several launches may be waiting for each other in a row, so a tensor is also at rest if a launch that knows
+nothing of this, as PyTorch's do, has begun since it was written.
 """
 
 import torch
