@@ -280,6 +280,7 @@ def recognise(question, run: Run, others: list[Run]) -> str:
     """Return the sentence of a mistake that gives the whole output of this case and of every other run. If two
     mistakes do, return both. A tensor that programs race for can hold anything, so only the other outputs count."""
     runs = [run, *(one for one in others if one is not run and not one.outcome.error and one.want)]
+    runs.sort(key=lambda one: sum(np.size(want) for want in one.want.values()))  # a small one rules most out
     known = []
     for mistake in question.mistakes:
         if mistake.sentence in known:

@@ -66,9 +66,9 @@ def sharing(evidence: KernelEvidence, part: Part, case: Case) -> list[Budget]:
 
 
 def ran(evidence: KernelEvidence, *purposes: int) -> Iterator[Run]:
-    """Yield the cases that ran to their end."""
+    """Yield the cases that ran to their end, except those whose short axes no budget was made for."""
     runs = (evidence.runs.get(purpose) for purpose in purposes)
-    return (run for run in runs if run is not None and not run.outcome.error)
+    return (run for run in runs if run is not None and not run.outcome.error and not run.case.crossed)
 
 
 def spent(

@@ -216,7 +216,7 @@ class KernelEvidence(Evidence):
         case = self.cases[purpose]
         if self.question.prepare:
             self.lowered()
-        inputs = self.question.inputs(case, self.rng(purpose))
+        inputs = self.question.drawn_inputs(case, self.rng(purpose))
         made = [as_placed(name, array) for name, array in self.made.get(purpose, {}).items()]
         return self.weights.get(purpose, {}) | inputs, [*place(self.question, case, inputs), *made]
 

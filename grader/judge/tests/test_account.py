@@ -166,6 +166,13 @@ def test_an_answer_is_thrifty_at_every_size():
     assert judge("roofline.layernorm_gelu").verdict == PASS
 
 
+def test_a_special_value_is_tried_where_an_axis_is_long():
+    """A path for long vectors that loses an infinity, which short ones have at their beginning."""
+    edits = [("    tl.store(", "    x = tl.where(N > 12_000, tl.clamp(x, -3e38, 3e38), x)\n    tl.store(")]
+    verdict = judge("roofline.differences", *edits)
+    assert lost(verdict) == ["values"] and "with N large" in str(verdict), str(verdict)
+
+
 def test_an_excess_shows_in_its_digits():
     assert traffic.times(1.004) == "1.004 times" and traffic.times(1.00004, 1) == "1.00004 times"
     assert traffic.times(2.0, 1) == "2.0 times" and traffic.times(1.3) == "1.30 times"

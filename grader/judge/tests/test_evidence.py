@@ -110,7 +110,6 @@ ASKED = {  # what a first kernel is asked for in words: the edits that leave it 
         ],
         "outputs read back",
     ),
-    "one block and no tiles": ("subtracted", [*WALKS, *WHOLE], "programs that store y"),
     "a number of each for every result": (
         "outer_difference",
         [
@@ -155,6 +154,11 @@ def test_what_a_first_kernel_is_asked_for_is_looked_at(what):
     name, edits, missed = ASKED[what]
     verdict = judge(changed(f"roofline.{name}", *edits), f"roofline.{name}")
     assert lost(verdict) == ["traffic"] and missed in verdict.parts[1].came, str(verdict)
+
+
+def test_one_block_and_no_tiles_is_too_large_where_both_sides_are_long():
+    verdict = judge(changed("roofline.subtracted", *WALKS, *WHOLE), "roofline.subtracted")
+    assert lost(verdict) == ["values"] and "M and N large" in str(verdict), str(verdict)
 
 
 KEEPS = (  # nothing is cleared: what lies there is loaded and stored again

@@ -54,6 +54,7 @@ QUESTION = KernelQuestion(
     agree=agree,
     public=(Case(size(8, 64), "fp32"), Case(size(4, 100), "fp32", kind="a vocabulary that fills no block")),
     hidden=cases.hidden_plain,
+    rows="B",
     up_to={"B": UpTo(128), "V": UpTo(262_144)},
     metered=cases.metered_plain,
     blocks={"V": 1024},
