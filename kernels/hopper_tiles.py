@@ -23,6 +23,7 @@ class Config:
     slice: int = 64  # columns stored at a time
     buffers: int = 2  # slices on their way out, per consumer
     group_m: int = 8
+    across: int = 1  # boxes of B in a tile, next to each other, each with sums of its own
 
 
 @gluon.jit
@@ -75,27 +76,35 @@ def turn(u, begin, behind, steps):
 
 
 @gluon.jit
-def turns_of(sizes, EVEN: gl.constexpr):
+def turns_of(sizes, WALK: gl.constexpr):
     """Return how many turns this program takes."""
     tiles_m, tiles_n, steps, width = sizes
-    if EVEN:
+    if WALK == "even":
         begin, behind = share_of(gl.program_id(0), gl.num_programs(0), sizes)
         count, _ = cut(begin, behind, steps)
+    elif WALK == "once":
+        count = 1
     else:
         count = gl.cdiv(tiles_m * tiles_n - gl.program_id(0), gl.num_programs(0))
     return count
 
 
 @gluon.jit
-def turn_of(u, sizes, GROUP_M: gl.constexpr, EVEN: gl.constexpr):
-    """Return the tile of this program's u-th turn, down and across, and its steps, from the first to before the last."""
+def turn_of(u, sizes, GROUP_M: gl.constexpr, WALK: gl.constexpr):
+    """Return the tile of this program's u-th turn, down and across, and its steps, from the first to before the last.
+
+    Shares are "even", or whole tiles are taken in "rounds", or each program takes one tile, "once".
+    """
     tiles_m, tiles_n, steps, width = sizes
-    if EVEN:
+    if WALK == "even":
         begin, behind = share_of(gl.program_id(0), gl.num_programs(0), sizes)
         tile, low, high = turn(u, begin, behind, steps)
         down = tiles_m // width
         tile_m = tile % down * width + gl.program_id(0) % width
         tile_n = tile // down
+    elif WALK == "once":
+        low, high = 0, steps
+        tile_m, tile_n = gl.program_id(2) * gl.num_programs(0) + gl.program_id(0), gl.program_id(1)
     else:
         low, high = 0, steps
         tile_m, tile_n = tile_of(gl.program_id(0) + u * gl.num_programs(0), tiles_m, tiles_n, GROUP_M)
@@ -149,10 +158,12 @@ def columns(x, PARTS: gl.constexpr):
 def store(c_desc, buffers, acc, m, n, WHICH: gl.constexpr, BUFFERS: gl.constexpr):
     """Write acc through this consumer's buffers in turn: one slice is stored while the next is converted."""
     SLICE: gl.constexpr = buffers.shape[2]
-    slices = columns(acc, acc.shape[1] // SLICE)
-    for i in gl.static_range(acc.shape[1] // SLICE):
-        buffer = buffers.index(WHICH * BUFFERS + i % BUFFERS)
-        tma.store_wait(pendings=BUFFERS - 1)
+    COUNT: gl.constexpr = acc.shape[1] // SLICE
+    TURNS: gl.constexpr = min(BUFFERS, COUNT)  # a tile of one slice comes back to the same buffer each time
+    slices = columns(acc, COUNT)
+    for i in gl.static_range(COUNT):
+        buffer = buffers.index(WHICH * BUFFERS + i % TURNS)
+        tma.store_wait(pendings=TURNS - 1)
         buffer.store(slices[i].to(c_desc.dtype))
         fence_async_shared()
         tma.async_copy_shared_to_global(c_desc, [m, n + i * SLICE], buffer)
@@ -199,14 +210,23 @@ def cheapest(
     return config, width
 
 
-def shares(config: Config, out, programs: int, width: int):
-    """Return the programs of even shares, with room and flags for the sums that they leave, or nothing to leave."""
-    if not width:
-        return programs, out, out
-    programs = programs // width * width
-    room = programs * config.consumers * config.rows * config.block_n
-    parts = torch.empty(room, dtype=torch.float32, device=out.device)
-    return programs, parts, arrivals(out.device, programs * config.consumers)
+def walk_of(config: Config, out, programs: int, width: int):
+    """Return the grid and the name of the walk, with room and flags for the sums that even shares leave.
+
+    Where each program has one tile, at most, the grid is the walk by groups itself. That saves the divisions before the
+    first copy, 0.3 us. (All rows as one group made 1024 x 1024 x 4096 in bf16 18% slower.)
+    """
+    c, (m, n) = config, out.shape
+    if width:
+        programs = programs // width * width
+        room = programs * c.consumers * c.rows * c.block_n
+        parts = torch.empty(room, dtype=torch.float32, device=out.device)
+        return (programs,), "even", parts, arrivals(out.device, programs * c.consumers * c.across)
+    tiles_m, tiles_n = -(-m // (c.consumers * c.rows)), -(-n // c.block_n)
+    group = min(tiles_m, c.group_m)
+    if tiles_m * tiles_n <= programs and tiles_m % group == 0:
+        return (group, tiles_n, tiles_m // group), "once", out, out
+    return (programs,), "rounds", out, out
 
 
 _GLUON = {

@@ -38,7 +38,7 @@ document.documentElement.dataset.mounted = 'true';
 def view(*kinds: str) -> str:
     """Return the view's files of some kinds, one after the other,
     from the package or from the checkout around it."""
-    folder = next((f for f in (HERE / "view", HERE.parent / "view") if (f / "scene.js").exists()), None)
+    folder = next((f for f in (HERE / "view", HERE.parent / "view") if (f / "defs.svg").exists()), None)
     if folder is None:
         raise FileNotFoundError("tilescope must have its view folder, got none; install it from its checkout")
     return "\n".join(
@@ -130,9 +130,12 @@ def page(recording: Recording) -> str:
     return PAGE.format(**words, javascript=view("js"), data=data.replace("</", "<\\/"))
 
 
-def still(steps: Steps, uid: str = "tilescope") -> str:
+SAVED = "A saved step of {many}. Run its cell to step through them."
+
+
+def still(steps: Steps, uid: str = "tilescope", source: str = SAVED) -> str:
     """Return a still view of the step that a recording opens at, for readers who can't run it:
-    its words, its picture and its data."""
+    its words, its picture and its data. `source` says where all steps are."""
     recording = steps.recording
     if not len(steps):
         return "<p>The program performs no line.</p>"
@@ -159,7 +162,7 @@ def still(steps: Steps, uid: str = "tilescope") -> str:
         f"{warning}"
         f'<details class="tbt-data"><summary>Show as data</summary><table><thead><tr>{head}</tr></thead>'
         f"<tbody>{rows}</tbody></table></details>"
-        f'<p class="tbt-source">A saved step of {len(steps)}. Run its cell to step through them.</p></div>'
+        f'<p class="tbt-source">{source.format(many=len(steps))}</p></div>'
     )
 
 

@@ -197,7 +197,8 @@ def text(round_: GradingRound, rows: list, all_: bool = False) -> str:
         lines.append(
             f"not entered: {_count(failed, 'submission')}; {atomic_file.PLACE}/{round_.lab}.log says more"
         )
-    if unread := [shlex.quote(names[r.student]) for r in rows if r.trouble == NOTHING]:
+    without = [row for row in rows if row.trouble == NOTHING or row.unread and not row.final]
+    if unread := [shlex.quote(names[row.student]) for row in without]:
         names_ = " ".join(unread)
         lines.append(
             f'ask for the notebooks, or let them count as empty labs: --as-empty {names_} --why "..."'

@@ -43,6 +43,8 @@ def _as_empty(round_: GradingRound, student: str) -> dict[str, str]:
         path.name: NOT_READ not in notebook.metadata
         for path, notebook in _pairs(labs, submission.handed_in(round_, student).notebooks, folder)
     }
+    if already := said(round_, student):
+        raise ValueError(f"{visible(student)} {already[0]}; leave the name out")
     if all(read.get(path.name) for path in labs):
         raise ValueError(
             f"--as-empty must name students whose work can't be read, and {visible(student)}'s notebooks can; leave the name out"

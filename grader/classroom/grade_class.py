@@ -47,6 +47,7 @@ class Row:
     why: dict[str, str] = field(default_factory=dict)  # what that trouble was, by question
     said: list[str] = field(default_factory=list)  # problems with the hand-in
     news: list[str] = field(default_factory=list)  # those of `said` that are about this run alone
+    unread: bool = False  # a notebook that was handed in can't be read
     trouble: str = ""  # why nothing could be entered
     decide: bool = False  # whether that is for a person to decide, and no trouble of ours
     unchanged: bool = False  # as the last run showed it
@@ -147,7 +148,8 @@ def _enter_all(round_: GradingRound, came_in: list[HandedIn], entered: Entered, 
             done = f"{count - 1} of {len(came_in)} students are entered"
             raise storage_errors.CannotKeep(f"{rows[-1].trouble} ({done})")
         left = _left(started, count, len(came_in))
-        say(Step(f"entered {count} of {len(came_in)}: {visible(one.student)}{left}", count, len(came_in)))
+        name = visible(one.student) + ", nothing of whom can be entered" * bool(rows[-1].trouble)
+        say(Step(f"entered {count} of {len(came_in)}: {name}{left}", count, len(came_in)))
     return rows
 
 
@@ -164,7 +166,8 @@ def judge_all(round_: GradingRound, came_in: list[HandedIn], say: Callable, each
     try:
         for count, verdict in enumerate(each(jobs), 1):
             _keep(round_, verdict, count - 1, len(jobs))
-            words = f"{verdict.question} {verdict.verdict}, {visible(whose.get(verdict.key, '?'))}"
+            state = "not started" if verdict.not_started else verdict.verdict
+            words = f"{verdict.question} {state}, {visible(whose.get(verdict.key, '?'))}"
             left = _left(started, count, len(jobs))
             say(Step(f"judged {count} of {len(jobs)}: {words}{left}", count, len(jobs)))
     except storage_errors.CannotKeep:
@@ -194,7 +197,7 @@ def enter(
 ) -> Row:
     """One student's submission through nbgrader into the gradebook. Whatever happens stays in that student's row."""
     said = one.said + few(one.unused) + decided.said(round_, one.student)
-    row = Row(one.student, said=said)
+    row = Row(one.student, said=said, unread=bool(one.unread))
     for sentence in one.said + one.unused:
         log.info("%s: %s", visible(one.student), sentence)
     row.trouble = cannot_be_entered(round_, one)
@@ -235,7 +238,7 @@ def _enter(
             break
         manual_grades.keep(round_.root, round_.lab, one.student, before)
         again = handed_in(round_, one.student)
-        if _work(again) == _work(one):
+        if again.notebooks == one.notebooks:
             return replace(one, files=again.files)
         one, row.said = again, list(again.said)
         row.tell([sentence])

@@ -145,9 +145,7 @@ def _taken_off(submission) -> float:
 def _news(late: Late, before: float) -> list[str]:
     if not late.changed:
         return []
-    return [
-        f"lateness was worked out again: {number(late.penalty)} points taken off, {number(before)} before."
-    ]
+    return [f"lateness was worked out again: {number(late.penalty)} taken off, {number(before)} before."]
 
 
 def _clock(handed_in: datetime | None) -> list[str]:

@@ -49,9 +49,7 @@ def _of(path: Path, wanted: list[str]) -> str:
             f"{name} is a link or no plain file, and was not read." if name.lower().endswith(NOTEBOOK) else ""
         )
     if name.lower().endswith(NOTEBOOK):
-        near = difflib.get_close_matches(name.casefold(), wanted, 1)
-        meant = f" (is it meant to be {near[0]}?). Rename it and run this again" if near else ""
-        return f"{name} is no notebook of this lab and was not read{meant}."
+        return _of_notebook(path, name, wanted)
     if path.lstat().st_size > MOST_BYTES:
         return ""
     if name.lower().endswith(ARCHIVES):
@@ -59,6 +57,25 @@ def _of(path: Path, wanted: list[str]) -> str:
     if meant := next((one for one in wanted if Path(one).stem == path.stem.casefold()), ""):
         return f"{name} is no notebook and was not read (is it meant to be {meant}?). Ask for the notebook."
     return f"{name} was not read; whoever grades by hand finds it beside the notebooks."
+
+
+def _of_notebook(path: Path, name: str, wanted: list[str]) -> str:
+    meant = _meant(path.stem.casefold(), {Path(one).stem.casefold(): one for one in wanted})
+    if meant and (path.parent / meant).exists():
+        return f"{name} was not read, because {meant} counts. If it is the newer one, give it that name and run this again."
+    if meant:
+        return f"{name} is no notebook of this lab and was not read (is it meant to be {meant}?). Rename it and run this again."
+    return (
+        f"{name} is no notebook of this lab and was not read. "
+        f"If it is one under another name, rename it to {' or '.join(wanted)} and run this again."
+    )
+
+
+def _meant(stem: str, wanted: dict[str, str]) -> str:
+    """Return the notebook whose name is in this one, or is nearly this one, or nothing."""
+    inside = sorted((one for one in wanted if one in stem), key=len)
+    near = inside[-1:] or difflib.get_close_matches(stem, wanted, 1)
+    return wanted[near[0]] if near else ""
 
 
 def _of_folder(path: Path, wanted: list[str]) -> str:

@@ -1,5 +1,6 @@
 """Read a student's hand-in without trusting a byte: no links, no large files, parsed by another process."""
 
+import errno
 import json
 import os
 import re
@@ -97,6 +98,8 @@ def read_regular(path: Path, most: int = MOST_BYTES) -> bytes:
             raise Unfit(f"is {facts.st_size / 1e6:.1f} MB, and at most {most / 1e6:g} MB are read{todo}")
         return data
     except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENOTDIR):  # what a system says of a link that isn't followed
+            raise Unfit("is a link, and links are not read: ask for the file itself") from None
         raise Unfit(f"could not be opened as a plain file ({error.strerror})") from None
     finally:
         for fd in opened:

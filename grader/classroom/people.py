@@ -57,15 +57,16 @@ def read(path: Path) -> dict[str, Person]:
     return found
 
 
-def by(column: str, people: dict[str, Person]) -> dict[str, str]:
-    """Return value of one column -> student. A value that two students share is refused."""
-    found = {}
+def by(column: str, people: dict[str, Person], unless: str = "") -> dict[str, str]:
+    """Return value of one column -> student. A value that two students share is refused, unless another column tells
+    them apart."""
+    found: dict[str, list[Person]] = {}
     for person in people.values():
-        value = getattr(person, column)
-        if value and value in found:
+        found.setdefault(getattr(person, column), []).append(person)
+    for value, same in found.items():
+        if value and len(same) > 1 and not (unless and all(getattr(one, unless) for one in same)):
             raise ValueError(
-                f"names must have every {column} once, got {value!r} for {found[value]} and {person.student}"
+                f"names must have every {column} once, got {value!r} for {same[0].student} and {same[1].student}"
+                + f"; give each of them the {unless}" * bool(unless)
             )
-        if value:
-            found[value] = person.student
-    return found
+    return {value: same[0].student for value, same in found.items() if value and len(same) == 1}

@@ -2,6 +2,9 @@
 
 import errno
 import re
+import sys
+
+from grader.verdicts import EXIT, INCONCLUSIVE, WRONG_USAGE
 
 SAFE = "everything judged so far is kept"
 AGAIN = "run this again: only what is missing is done"
@@ -41,6 +44,13 @@ def plain(trouble: object) -> str:
     """The sentence for it, or nothing where this table has none."""
     words = f"Errno {trouble.errno} {trouble}" if isinstance(trouble, OSError) else str(trouble)
     return next((sentence for pattern, sentence in SENTENCES if re.search(pattern, words)), "")
+
+
+def refused(command: str, trouble: Exception) -> int:
+    """Say why a command did nothing. Return its exit code, which tells wrong usage from a full disk."""
+    full = isinstance(trouble, OSError) and trouble.errno in FULL
+    print(f"python -m grader {command}: {plain(trouble) if full else trouble}", file=sys.stderr)
+    return EXIT[INCONCLUSIVE] if full else WRONG_USAGE
 
 
 def said(trouble: Exception) -> str:

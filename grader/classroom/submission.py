@@ -2,7 +2,7 @@
 
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import nbformat
 
@@ -28,6 +28,7 @@ class HandedIn:
     said: list[str]
     unused: list[str]  # files and folders that are not read, and what to do about each
     files: str = ""  # digest of all files, taken before they were read
+    unread: dict[str, str] = field(default_factory=dict)  # notebook -> why it can't be read
 
     def answers(self) -> list[tuple[str, str]]:
         """(question, source) of every answer that can be judged."""
@@ -46,7 +47,8 @@ def students(round_: GradingRound) -> list[str]:
 
 
 def handed_in(round_: GradingRound, student: str) -> HandedIn:
-    notebooks, said, missing, folder = [], [], [], round_.root / "submitted" / student / round_.lab
+    notebooks, said, missing, unread = [], [], [], {}
+    folder = round_.root / "submitted" / student / round_.lab
     wanted = sorted((round_.root / "labs" / round_.lab).glob("*.ipynb"))
     names = [path.name for path in wanted]
     said += unpack.lone(folder, names)
@@ -58,11 +60,13 @@ def handed_in(round_: GradingRound, student: str) -> HandedIn:
         if os.path.lexists(submitted):
             notebook, words = fill(nbformat.read(path, as_version=4), submitted)
             notebooks.append(notebook)
+            if NOT_READ in notebook.metadata:
+                unread[path.stem] = notebook.metadata[NOT_READ]
             said += [w if w.startswith(path.name) else f"{path.name}: {w}" for w in words]
         else:
             missing.append(f"{path.name} was not handed in.")
     said += missing if notebooks else []  # otherwise the row says that none was
-    return HandedIn(student, notebooks, said, leftovers.in_lab(folder, names + taken), files)
+    return HandedIn(student, notebooks, said, leftovers.in_lab(folder, names + taken), files, unread)
 
 
 def together(sentences: list[str]) -> list[str]:

@@ -43,7 +43,7 @@ def svg(name: str, kind: str, picture: dict) -> str:
     printed below."""
     cells, (wide, tall) = picture["cells"], sides(picture["shape"])
     across, down = wide / len(cells[0]), tall / len(cells)
-    said = f"{name}: {'read' if kind == 'loads' else 'written'} {span(picture)} an element"
+    said = f"{name}: each element is {'read' if kind == 'loads' else 'written'} {span(picture)}"
     marks = "".join(
         f'<rect x="{left * across:.2f}" y="{top * down:.2f}" width="{w * across + 0.3:.2f}" '
         f'height="{h * down + 0.3:.2f}" fill="#1f6fd6" fill-opacity="{opacity(value):.2f}"/>'
@@ -53,7 +53,7 @@ def svg(name: str, kind: str, picture: dict) -> str:
     shape = " x ".join(map(str, picture["shape"])) or "1"
     return (
         f'<figure style="margin:0"><svg role="img" aria-label="{html.escape(said)}" width="{wide:.0f}" '
-        f'height="{tall:.0f}" viewBox="0 0 {wide:.2f} {tall:.2f}" style="border:1px solid #8a93a3">{marks}</svg>'
+        f'height="{tall:.0f}" viewBox="0 0 {wide:.2f} {tall:.2f}" style="border:1px solid #8a93a3;box-sizing:content-box">{marks}</svg>'
         f'<figcaption style="font-size:12px"><b>{html.escape(name)}</b> {shape}<br>'
         f"{html.escape(said.split(': ')[1])}</figcaption></figure>"
     )
@@ -69,7 +69,7 @@ def legend() -> str:
     return (
         f'<figure style="margin:0"><svg role="img" aria-label="shades: touched 1 to 64 times" width="{width}" '
         f'height="30" viewBox="0 0 {width} 30">{marks}</svg>'
-        '<figcaption style="font-size:12px">times an element is touched; empty: never</figcaption></figure>'
+        '<figcaption style="font-size:12px">how often each element is touched (empty: never)</figcaption></figure>'
     )
 
 

@@ -91,7 +91,7 @@ def unwritten(evidence, run, name: str, missing: np.ndarray) -> str:
     found = Pattern(name, missing.astype(float), np.zeros(missing.shape), missing, axes_of(run, name))
     place = found.place().replace(f"{name} is wrong only", "the missing ones are only")
     which = f"line {', '.join(map(str, lines[:LISTED]))} of the cell stores the others" if len(lines) else ""
-    return "; ".join(filter(None, (counted(run, name, missing), place, which)))
+    return "; ".join(filter(None, (place, which, counted(run, name, missing))))  # which may ask
 
 
 def axes_of(run, name: str) -> tuple[str, ...]:

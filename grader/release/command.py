@@ -10,6 +10,7 @@ from grader.paths import ROOT
 from grader.release import edition
 from grader.release.leaks import leaks
 from grader.release.smoke_test import tried
+from grader.tools.progress import Progress
 
 MOST_NAMED = 10  # files that may not leave
 
@@ -32,7 +33,9 @@ def main(argv: list[str], root: Path = ROOT) -> int:
     wants = parser.parse_args(argv)
     target = wants.folder.absolute()
     try:
-        files = edition.make(root, say=_say)
+        edition.require_empty(target)
+        with Progress() as say:
+            files = edition.make(root, say=say)
         _refuse_leaks(root, files)
         edition.put(files, target)
     except (edition.Refused, OSError) as error:

@@ -80,10 +80,14 @@ def _says(path: Path) -> str:
     return path.read_text(encoding="utf-8") if path.exists() else ""
 
 
-def put(files: dict[str, bytes], target: Path) -> None:
-    """Write them all or nothing. `target` is new or empty."""
+def require_empty(target: Path) -> None:
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise Refused(f"DIR must be new or empty, got {target}, which holds something; name another folder")
+
+
+def put(files: dict[str, bytes], target: Path) -> None:
+    """Write them all or nothing. `target` is new or empty."""
+    require_empty(target)
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".edition_", dir=target.parent) as folder:
         made = Path(folder) / "edition"

@@ -18,6 +18,7 @@ from tilescope.front_end import stand_in
 
 RANKS = "grader.jail.inside.ranks_answer"
 PART = ("name", "state", "points", "asked", "came", "look")  # the page's data on each part of a verdict
+ONE_OF = "One of {many} steps. In JupyterLab this cell walks through them."
 CELLS = Cells()
 
 
@@ -83,7 +84,7 @@ def offered(say) -> None:
         return judged(question_id, answer.of_object(function), say)
 
     stand_in.where_needed()  # for cells that import triton
-    grader.check, grader.needs, grader.run = check, needs, trial.run
+    grader.check, grader.needs = check, needs
     widgets = importlib.import_module("widgets")
     widgets.show = still
     importlib.import_module("tilescope").show = step_shown
@@ -106,7 +107,7 @@ def step_shown(what) -> SimpleNamespace:
 
     recording = getattr(what, "recording", what)
     drawn = (
-        page.still(Steps(recording), f"step-{uuid4().hex[:8]}")
+        page.still(Steps(recording), f"step-{uuid4().hex[:8]}", ONE_OF)
         if recording
         else "<p>No program was recorded.</p>"
     )

@@ -94,6 +94,8 @@ async function ran(place, what) {
   if (got.stopped) out.textContent = 'Stopped. Python starts anew, and runs again what a cell needs of the cells above it.';
   else if (got.problem) out.textContent = `This is the page’s own trouble: ${got.problem}`;
   else out.innerHTML = got.answer.html; // what a cell prints is escaped, and the policy lets no script of it run
+  const line = out.querySelector('.tbt-listing [aria-current]');
+  if (line) line.parentElement.scrollTop = line.offsetTop - line.parentElement.clientHeight / 2;
   out.dataset.verdict = got.answer?.verdict ?? '';
   out.dataset.seconds = got.answer?.seconds ?? '';
   out.dataset.failed = String(got.answer?.failed ?? false);

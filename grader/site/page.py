@@ -123,8 +123,9 @@ class LabPage:
             f'<p class="lab-status" role="status">{SERVED}</p><p class="lab-total" role="status"></p><div class="lab-tools">'
             '<button type="button" class="lab-save">Save as a notebook</button>'
             '<label>Open a notebook<input type="file" class="lab-open" accept=".ipynb"></label></div>'
-            '<p class="lab-told" role="status">What you write is kept in this browser. A saved notebook opens in '
-            "JupyterLab and is what a class hands in.</p>"
+            '<p class="lab-told" role="status">The buttons Run, Check and Hint do what the functions of these names do in a '
+            "notebook. What you write is kept in this browser. A saved notebook opens in JupyterLab and is what a class hands "
+            "in.</p>"
         )
 
     def _cell(self, cell: dict, place: Place) -> str:

@@ -1,9 +1,11 @@
 """python -m grader.site.times [LAB ...]: check right answers in a tab of Chromium and keep their seconds in seconds.json.
 
-Seconds are those that the browser's processes computed, so that a busy machine gives the figures of an idle one.
+Seconds are those that the browser's processes computed. Others who work on the machine slow them down too, because they
+share its caches, so the machine's load before and after is kept with them.
 """
 
 import json
+import os
 import sys
 import tempfile
 from datetime import UTC, datetime
@@ -39,7 +41,7 @@ def of_lab(tab: Tab, lab: str) -> dict[str, dict]:
 
 
 def main(labs: list[str]) -> int:
-    kept = json.loads(KEPT.read_text(encoding="utf-8"))
+    kept, busy = json.loads(KEPT.read_text(encoding="utf-8")), os.getloadavg()[0]
     with tempfile.TemporaryDirectory(prefix="site_") as folder:
         out = Path(folder)
         build.put(out, build.make(only=tuple(labs)))
@@ -55,7 +57,10 @@ def main(labs: list[str]) -> int:
                         continue
                     kept["seconds"][name] = row["seconds"]
                 page.close()
-                kept["date"] = datetime.now(UTC).date().isoformat()
+                kept |= {
+                    "date": datetime.now(UTC).date().isoformat(),
+                    "load": [round(busy), round(os.getloadavg()[0])],
+                }
                 KEPT.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
     return 0
 

@@ -6,6 +6,8 @@ its own position a query sees (None: no limit). `causal` means a right side of 0
 and a log-sum-exp of -inf.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 
 
@@ -39,6 +41,12 @@ def for_each_query_head(kv: np.ndarray, q_heads: int) -> np.ndarray:
     return np.repeat(kv, q_heads // kv.shape[1], axis=1)
 
 
+def heads(q: np.ndarray, k: np.ndarray) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
+    """Yield the place of each query head and of its key head. Scores of one head at a time take little memory."""
+    group = q.shape[1] // k.shape[1]
+    return (((b, h), (b, h // group)) for b, h in np.ndindex(*q.shape[:2]))
+
+
 def scores(q, k, scale=None, softcap=0.0) -> np.ndarray:
     scale = q.shape[-1] ** -0.5 if scale is None else scale
     s = scale * (q @ np.swapaxes(k, -1, -2))
@@ -48,10 +56,12 @@ def scores(q, k, scale=None, softcap=0.0) -> np.ndarray:
 def attention(q, k, v, *, causal=False, scale=None, window=None, softcap=0.0):
     """-> output like q, log-sum-exp (batch, heads, length)."""
     q, k, v = (x.astype(np.float64) for x in (q, k, v))
-    k, v = (for_each_query_head(x, q.shape[1]) for x in (k, v))
     seen = visible(q.shape[2], k.shape[2], causal, window)
-    p, lse = softmax(np.where(seen, scores(q, k, scale, softcap), -np.inf))
-    return p @ v, lse
+    out, lse = np.zeros((*q.shape[:3], v.shape[3])), np.zeros(q.shape[:3])
+    for one, kv in heads(q, k):
+        p, lse[one] = softmax(np.where(seen, scores(q[one], k[kv], scale, softcap), -np.inf))
+        out[one] = p @ v[kv]
+    return out, lse
 
 
 def attention_varlen(q, k, v, cu_q, cu_k, **options):
@@ -70,19 +80,20 @@ def attention_varlen(q, k, v, cu_q, cu_k, **options):
 def attention_backward(dout, q, k, v, *, causal=False, scale=None, window=None, softcap=0.0):
     """Return dq, dk, dv, the gradients of sum(dout * output)."""
     dout, q, k, v = (x.astype(np.float64) for x in (dout, q, k, v))
-    batch, kv_heads, keys, d = k.shape
-    k_all, v_all = (for_each_query_head(x, q.shape[1]) for x in (k, v))
-    scale = d**-0.5 if scale is None else scale
-    s = scores(q, k_all, scale, softcap)
-    p, _ = softmax(np.where(visible(q.shape[2], keys, causal, window), s, -np.inf))
-    dp = dout @ v_all.swapaxes(-1, -2)
-    ds = p * (dp - (dp * p).sum(axis=-1, keepdims=True))
-    if softcap:
-        ds = ds * (1 - (s / softcap) ** 2)
-    grouped = (batch, kv_heads, -1, keys, d)
-    dk = (scale * ds.swapaxes(-1, -2) @ q).reshape(grouped).sum(axis=2)
-    dv = (p.swapaxes(-1, -2) @ dout).reshape(grouped).sum(axis=2)
-    return scale * ds @ k_all, dk, dv
+    seen = visible(q.shape[2], k.shape[2], causal, window)
+    scale = q.shape[-1] ** -0.5 if scale is None else scale
+    dq, dk, dv = (np.zeros(x.shape) for x in (q, k, v))
+    for one, kv in heads(q, k):
+        s = scores(q[one], k[kv], scale, softcap)
+        p, _ = softmax(np.where(seen, s, -np.inf))
+        dp = dout[one] @ v[kv].T
+        ds = p * (dp - (dp * p).sum(axis=-1, keepdims=True))
+        if softcap:
+            ds = ds * (1 - (s / softcap) ** 2)
+        dq[one] = scale * ds @ k[kv]
+        dk[kv] += scale * ds.T @ q[one]
+        dv[kv] += p.T @ dout[one]
+    return dq, dk, dv
 
 
 def gather_pages(pages: np.ndarray, table: np.ndarray) -> np.ndarray:

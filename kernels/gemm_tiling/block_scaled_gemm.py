@@ -92,7 +92,7 @@ def dispatch(a, b, sa, sb, out):
         from kernels import hopper_fp8 as hopper
 
         processors = multiprocessors(a)
-        config, width = hopper.pick(a.shape[0], b.shape[1], a.shape[1], processors)
+        config, width = hopper.pick(a.shape[0], b.shape[1], a.shape[1], processors, blocks=True)
         return hopper.launch(a, b, sa.t(), sb.t(), out, config, processors, width)
     return portable(a, b, sa, sb, out)
 

@@ -79,7 +79,9 @@ def kernel_of(case, tile) -> str:
     if case.form == "w8a16" and torch.cuda.is_available():
         return "int8 by its bits, by the dispatcher"
     if case.form == "fp8" and case.m > 64 and torch.cuda.is_available():
-        c, width = hopper_fp8.pick(case.m, case.n, case.k, multiprocessors(torch.device("cuda")))
+        c, width = hopper_fp8.pick(
+            case.m, case.n, case.k, multiprocessors(torch.device("cuda")), blocks=False
+        )
         shared = ", even shares" if width else ""
         return f"ring of {c.consumers * c.rows} x {c.block_n}, {c.block_k} columns a step{shared}"
     return f"tiles of {tile.rows_n} x {tile.rows_m}, {tile.columns} columns a step"

@@ -259,7 +259,7 @@ def _launch(x, scales, w: Narrow, out, tile: Tile | None) -> torch.Tensor:
         from kernels import hopper_fp8
 
         processors = multiprocessors(x.device)
-        config, width = hopper_fp8.pick(x.shape[0], n, k, processors)
+        config, width = hopper_fp8.pick(x.shape[0], n, k, processors, blocks=False)
         return hopper_fp8.launch(x, w.numbers.t(), scales, w.scales, out, config, processors, width)
     tile = tile or tile_for(w.form, x.shape[0], n, multiprocessors(x.device))
     tiles_n, tiles_m = triton.cdiv(n, tile.rows_n), triton.cdiv(x.shape[0], tile.rows_m)

@@ -1,5 +1,5 @@
 """Remember what happened to each element that programs share. Programs are known by their rank in the launch,
-from 1 on, so zeroed memory means no program yet and costs nothing until it is touched."""
+from 1 on, so 0 means no program yet, and what is 0 everywhere takes no memory."""
 
 import numpy as np
 
@@ -10,21 +10,36 @@ MOST_EVENTS = 1 << 22
 FEW_PROGRAMS = (1 << 16) - 1  # whose ranks fit into two bytes
 
 
+class Zeros:
+    """An array of zeros that takes memory once anything else is stored in it."""
+
+    def __init__(self, extent: int, dtype: type):
+        self.extent, self.dtype, self.array = extent, np.dtype(dtype), None
+
+    def __getitem__(self, element) -> np.ndarray:
+        return np.zeros(np.shape(element), self.dtype) if self.array is None else self.array[element]
+
+    def __setitem__(self, element: np.ndarray, value) -> None:
+        if self.array is None:
+            if not (np.size(element) and np.any(value)):
+                return
+            self.array = np.zeros(self.extent, self.dtype)
+        self.array[element] = value
+
+    def distinct(self) -> set[int]:
+        return {0} if self.array is None else set(np.unique(self.array).tolist())
+
+
 class Epochs:
-    """The epoch of each element's last touch.
-    Until a program has released something all its epochs are the first, and nothing is stored."""
+    """The epoch of each element's last touch. Until a program has released something, all of them are the first."""
 
     def __init__(self, extent: int):
-        self.extent, self.past_first = extent, None  # epochs after the first one
+        self.past_first = Zeros(extent, np.int32)  # epochs after the first one
 
     def __getitem__(self, element: np.ndarray) -> np.ndarray:
-        return np.ones(len(element), np.int32) if self.past_first is None else self.past_first[element] + 1
+        return self.past_first[element] + 1
 
     def __setitem__(self, element: np.ndarray, epoch: np.ndarray) -> None:
-        if self.past_first is None:
-            if (epoch == 1).all():
-                return
-            self.past_first = np.zeros(self.extent, np.int32)
         self.past_first[element] = epoch - 1
 
 
@@ -33,8 +48,8 @@ class LastTouch:
     If several unordered programs did it, remember them all."""
 
     def __init__(self, extent: int, rank: type):
-        self.last, self.at = np.zeros(extent, rank), Epochs(extent)
-        self.many = np.zeros(extent, bool)
+        self.last, self.at = Zeros(extent, rank), Epochs(extent)
+        self.many = Zeros(extent, bool)
         self.events: list[tuple] = []  # (elements, programs, epochs)
         self.kept, self.lost = 0, False
 
@@ -81,9 +96,9 @@ class LastTouch:
         return found
 
     def _apart(self, element: np.ndarray, me: np.ndarray, clocks: Clocks) -> np.ndarray:
-        asking = np.zeros(len(self.last), self.last.dtype)
+        asking = np.zeros(self.last.extent, self.last.dtype)
         asking[element] = me
-        bad = np.zeros(len(self.last), bool)
+        bad = np.zeros(self.last.extent, bool)
         for elements, who, when in self.events:
             asks = asking[elements]
             hit = np.flatnonzero((asks != NOBODY) & (asks != who))
@@ -102,7 +117,7 @@ class Marks:
 
     def __init__(self, extent: int, programs: int):
         rank = rank_type(programs)
-        self.writer, self.wrote_at = np.zeros(extent, rank), Epochs(extent)
+        self.writer, self.wrote_at = Zeros(extent, rank), Epochs(extent)
         self.reads, self.atomics = LastTouch(extent, rank), LastTouch(extent, rank)
-        self.adder = np.zeros(extent, rank)  # of floats, atomically
-        self.release = np.zeros(extent, np.int32)  # number of the clock released there
+        self.adder = Zeros(extent, rank)  # of floats, atomically
+        self.release = Zeros(extent, np.int32)  # number of the clock released there

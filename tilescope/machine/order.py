@@ -160,7 +160,7 @@ class Order:
         marks.atomics.note(element[changed], me[changed], self.clocks)
         self.clocks.tick(int(me[0]), sem)
         if self.clocks.crowded:
-            self.clocks.forget({int(n) for m in self.marks.values() for n in np.unique(m.release)})
+            self.clocks.forget(set().union(*(m.release.distinct() for m in self.marks.values())))
             if self.clocks.crowded:
                 self.undecided = self.undecided or LOST
                 self.clocks, self.unknown = None, LOST

@@ -1,6 +1,7 @@
 """Tensors as a launch sees them. Addresses aren't real. The high bits of a pointer hold its tensor's number,
 so an access outside it is seen by its offset and reaches nothing."""
 
+from functools import cached_property
 from math import prod
 
 import numpy as np
@@ -36,13 +37,22 @@ class Storage:
         self.axes = axes if self.named else "0123456789"[: len(self.shape)]
         self.bytes = self.elements.view(np.uint8)
         self.shared = role != "in"  # inputs are never written, so their readers need no record
-        self.loads, self.stores = (np.zeros(self.extent if remembers else 0, np.uint32) for _ in range(2))
         self.remembers, self.keepers = remembers, []  # copies of its content, notified before a write
         self.written = np.zeros(self.extent, bool) if role == "out" else None
         # the last program to write each element
         self.writer = np.full(self.extent, -1, np.int32) if self.shared and remembers else None
         self.turn = None  # and which turn of its own that was, once any program has a second one
         self.owned = self._owned()
+
+    @cached_property
+    def loads(self) -> np.ndarray:
+        """How often each element was loaded. It takes memory once it is asked for, as `stores` does."""
+        return np.zeros(self.extent if self.remembers else 0, np.uint32)
+
+    @cached_property
+    def stores(self) -> np.ndarray:
+        """How often each element was stored."""
+        return np.zeros(self.extent if self.remembers else 0, np.uint32)
 
     def _owned(self) -> np.ndarray | None:
         """Return True where the tensor owns an element, or None if it has no gaps."""

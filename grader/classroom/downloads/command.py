@@ -1,20 +1,18 @@
 """Put what Canvas or Moodle collected where the class is judged from (python -m grader collect LAB DOWNLOAD.zip)."""
 
 import argparse
-import sys
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from grader.classroom import grading_round, people
+from grader.classroom import grading_round, people, storage_errors
 from grader.classroom.downloads import names, times
 from grader.classroom.downloads.names import Found
 from grader.classroom.downloads.store_upload import keeps_time, place
 from grader.classroom.open_safely import STUDENT, TIME
 from grader.judge.report import visible
 from grader.paths import ROOT
-from grader.verdicts import WRONG_USAGE
 
 MOST_BYTES = 50_000_000  # of one file; a file larger than a notebook may be is reported when it is judged
 MOST_FILES = 100  # of one student
@@ -53,8 +51,7 @@ def main(argv: list[str]) -> int:
         known = people.read(wants.names) if wants.names else {}
         return collect(ROOT, wants.lab, wants.zip, known, wants.times, wants.zone)
     except (ValueError, OSError, zipfile.BadZipFile) as error:
-        print(f"python -m grader collect: {error}", file=sys.stderr)
-        return WRONG_USAGE
+        return storage_errors.refused("collect", error)
 
 
 def collect(
@@ -130,7 +127,7 @@ def _whose(platform: str, found: list[Found], known: dict) -> tuple[dict[str, Ta
         )
     numbers = people.by("id" if platform == "canvas" else "identifier", known)
     full = (
-        people.by("name", known)
+        people.by("name", known, "identifier")
         if platform == "moodle" and not all(numbers.get(f.user) for f in found)
         else {}
     )

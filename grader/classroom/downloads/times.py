@@ -85,10 +85,7 @@ def _canvas(path: Path, text: str, known: dict[str, Person]) -> Iterator[tuple[s
 
 
 def _moodle(table: Iterable[dict], known: dict[str, Person]) -> Iterator[tuple[str, str]]:
-    numbers, names = (
-        people.by("identifier", known),
-        {one.name: one.student for one in known.values() if one.name},
-    )
+    numbers, names = people.by("identifier", known), people.by("name", known, "identifier")
     for row in table:
         number = re.sub(r"\D", "", row["Identifier"] or "")
         student = numbers.get(number) or names.get((row.get("Full name") or "").strip(), "")

@@ -7,12 +7,12 @@ import shlex
 import sys
 from pathlib import Path
 
-from grader.classroom import grading_round, marks, people
+from grader.classroom import grading_round, marks, people, storage_errors
 from grader.classroom.exports.tables import FORMATS, Wanted
 from grader.classroom.marks import Standing
 from grader.judge.report import visible
 from grader.paths import ROOT, from_here
-from grader.verdicts import EXIT, FAIL, WRONG_USAGE
+from grader.verdicts import EXIT, FAIL
 
 PLACE = Path("work/grades")  # below the course's root, where git ignores it
 MOST_NAMED = 10
@@ -50,13 +50,14 @@ def main(argv: list[str]) -> int:
     try:
         return export(ROOT, wants)
     except (ValueError, OSError) as error:
-        print(f"python -m grader export: {error}", file=sys.stderr)
-        return WRONG_USAGE
+        return storage_errors.refused("export", error)
 
 
 def export(root: Path, wants) -> int:
     found = marks.standings(root, wants.lab)
     handed_in = marks.not_judged(root, wants.lab, found)
+    if not handed_in and not any(one.entered for one in found) and not wants.missing_as_zero:
+        raise ValueError(f"lab must be one that somebody handed in, got {wants.lab!r}; see submitted/")
     known_here = {one.student for one in found} | set(handed_in)
     if unknown := sorted(set(wants.without) - known_here):
         raise ValueError(f"--except must name students of this lab, got {_few(unknown)}; leave them out")
@@ -117,12 +118,12 @@ def _quoted(names) -> str:
 
 def _remarks(wants, chosen: list[Standing], missing: list[str], open_: dict, known: dict) -> list[str]:
     """Return what an instructor should know before importing the file."""
-    said = [f"provisional: {len(open_)} students have points that are not final"] * bool(open_)
+    said = [f"provisional, since these are not final: {_all(open_)}"] * bool(open_)
     if wants.without:
-        said.append(f"left out by --except: {_few(sorted(set(wants.without)))}")
+        said.append(f"left out by --except: {_all(sorted(set(wants.without)))}")
     if missing:
         what = "written as 0" if wants.missing_as_zero else "left out (--missing-as-zero writes 0)"
-        said.append(f"nothing handed in, {what}: {_few(missing)}")
+        said.append(f"nothing handed in, {what}: {_all(missing)}")
     if strangers := [one.student for one in chosen if known and one.student not in known]:
         said.append(f"not in {wants.names}, so under their own names: {_few(strangers)}")
     above = [one.student for one in chosen if one.points > one.of]
@@ -137,6 +138,10 @@ def _remarks(wants, chosen: list[Standing], missing: list[str], open_: dict, kno
             "Moodle: Grades > Import > CSV file, separator comma, and say which column names the user"
         )
     return said
+
+
+def _all(names) -> str:
+    return _few(list(names), len(names))
 
 
 def _few(names: list[str], most: int = MOST_NAMED) -> str:

@@ -5,12 +5,11 @@ import json
 import sys
 from pathlib import Path
 
-from grader.classroom import grading_round
+from grader.classroom import grading_round, storage_errors
 from grader.classroom.report import facts, page, side_by_side
 from grader.classroom.report.facts import STATES, Facts
 from grader.judge.report import visible
 from grader.paths import ROOT, from_here
-from grader.verdicts import WRONG_USAGE
 
 PLACE = Path("work/report")  # below the course's root, where git ignores it
 
@@ -49,8 +48,7 @@ def main(argv: list[str]) -> int:
             folder / f"{wants.lab}.json", json.dumps(as_json(found), indent=1) + "\n", replace=True
         )
     except (ValueError, OSError) as error:
-        print(f"python -m grader report: {error}", file=sys.stderr)
-        return WRONG_USAGE
+        return storage_errors.refused("report", error)
     print(
         f"{from_here(folder / wants.lab)}.html: {len(found.entered)} students, {len(found.asked)} questions; the data beside it"
     )

@@ -54,10 +54,16 @@ class Facts:
     asked: list[Asked]
     inconclusive: list[tuple[str, str]]  # (student, question)
     not_judged: dict[str, str]
+    unread: dict[str, dict[str, str]] = field(default_factory=dict)  # student -> notebook -> why
 
     @property
     def entered(self) -> list[Standing]:
         return [one for one in self.standings if one.entered]
+
+    def name(self, asked: Asked) -> str:
+        """Return the question's name, with its notebook if several have one of that name."""
+        same = [one for one in self.asked if one.name == asked.name]
+        return asked.name if len(same) == 1 else f"{asked.notebook}: {asked.name}"
 
 
 def gather(
@@ -74,18 +80,26 @@ def gather(
         terms.students(folder, lab)  # before anything is read
     round_ = grading_round.open_round(root, lab)
     standings = marks.standings(root, lab)
+    if not any(one.entered for one in standings):
+        raise ValueError(f"lab must be one that somebody handed in, got {lab!r}; see submitted/")
     cells, stubs = _released(root, lab)
     records = _records(round_.records())
-    answers, written = {}, defaultdict(list)
+    answers, written, unread = {}, defaultdict(list), {}
     for one in standings:
         if one.entered:
             say(f"reading what {one.student} handed in")
             came_in = handed_in(round_, one.student)
-            answers[one.student] = dict(came_in.answers())
+            answers[one.student], unread[one.student] = dict(came_in.answers()), came_in.unread
             for (notebook, cell), source, kind in _sources(came_in.notebooks, stubs):
                 written[notebook, cell].append(Written(one.student, source, kind))
     facts = Facts(
-        lab, round_.mode, standings, list(cells.values()), [], marks.not_judged(root, lab, standings)
+        lab,
+        round_.mode,
+        standings,
+        list(cells.values()),
+        [],
+        marks.not_judged(root, lab, standings),
+        unread,
     )
     for one in facts.entered:
         _enter(facts, one, cells, answers[one.student], records)
@@ -157,7 +171,7 @@ def _enter(facts: Facts, one: Standing, cells: dict, answers: dict, records: dic
         state = _state(found, asked, record)
         asked.states[one.student] = state
         if state == "open":
-            if found.checked:
+            if found.checked and found.notebook not in facts.unread.get(one.student, ()):
                 facts.inconclusive.append((one.student, asked.name))
             continue
         asked.points[one.student] = found.points

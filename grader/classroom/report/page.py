@@ -103,7 +103,7 @@ def _everybody(facts: Facts) -> str:
         ("Everybody has all points", [one for one in settled if one.count("full") == one.settled]),
     )
     items = "".join(
-        f"<li>{what}: {', '.join(f'<b>{escaped(one.name)}</b>' for one in found) or 'of no question'}.</li>"
+        f"<li>{what}: {', '.join(f'<b>{escaped(facts.name(one))}</b>' for one in found) or 'of no question'}.</li>"
         for what, found in rows
     )
     return f"<h2>Questions that nobody or everybody passes</h2>\n<ul>{items}</ul>"
@@ -121,11 +121,18 @@ def _waiting(facts: Facts) -> str:
         for student, name in facts.inconclusive
     )
     unsettled = _table(("student", "question"), open_) if open_ else "<p>Everything else was settled.</p>"
+    unread = "".join(
+        f"<li>{escaped(student)}: {escaped(why)}</li>"
+        for student, found in facts.unread.items()
+        for why in found.values()
+    )
     rest = "".join(f"<li>{escaped(s)}: {escaped(why)}</li>" for s, why in facts.not_judged.items())
     return (
         f"<h2>Who waits for a person</h2>\n{table}\n<h2>What the grader could not settle</h2>\n"
         f'<p class="muted">Its own trouble, with no points yet. Judge the class again first; what stays is yours to grade.</p>'
-        f"\n{unsettled}" + (f"\n<h2>Not judged yet</h2>\n<ul>{rest}</ul>" if rest else "")
+        f"\n{unsettled}"
+        + (f"\n<h2>Notebooks that can't be read</h2>\n<ul>{unread}</ul>" if unread else "")
+        + (f"\n<h2>Not judged yet</h2>\n<ul>{rest}</ul>" if rest else "")
     )
 
 

@@ -17,11 +17,8 @@ def find(facts: Facts, name: str) -> list[Asked]:
     topic = facts.lab.partition("_")[2]
     found = [one for one in facts.asked if name in _names(one, topic)]
     if not found:
-        names = [one.name for one in facts.asked]
-        full = [
-            one.name if names.count(one.name) == 1 else f"{one.notebook}: {one.name}" for one in facts.asked
-        ]
-        raise ValueError(f"--question must be one of {', '.join(full)}; got {name!r}")
+        full = ", ".join(map(facts.name, facts.asked))
+        raise ValueError(f"--question must be one of {full}; got {name!r}")
     return found
 
 
@@ -36,14 +33,21 @@ def html(facts: Facts, asked: Asked) -> str:
     groups = _groups(asked)
     students = sum(len(group) for group in groups)
     absent = sorted(set(asked.states) - {one.student for group in groups for one in group})
+    unread = [one for one in absent if asked.notebook in facts.unread.get(one, ())]
+    absent = [one for one in absent if one not in unread]
     kind = "graded by hand" if asked.by_hand else f"judged in {facts.mode} mode"
     head = (
         f'<h1>{escaped(title)}</h1>\n<p class="lead">{escaped(facts.lab)}, {escaped(asked.notebook)}, {asked.of:g} points, '
-        f"{escaped(kind)}. {len(groups)} different answers of {students} students. Equal answers are shown once. "
+        f"{escaped(kind)}. {_count(len(groups), 'different answer')} of {_count(students, 'student')}. Equal answers are shown once. "
         "This page names students, so keep it where you keep grades.</p>"
     )
     rest = f"<h2>Nothing written</h2>\n<p>{escaped(', '.join(absent))}</p>" if absent else ""
-    return document(title, [head, *(_answer(asked, group) for group in groups), rest])
+    odd = f"<h2>Could not be read</h2>\n<p>{escaped(', '.join(unread))}</p>" if unread else ""
+    return document(title, [head, *(_answer(asked, group) for group in groups), odd, rest])
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _groups(asked: Asked) -> list[list[Written]]:

@@ -81,9 +81,13 @@ def shown(root: Path, found: Traces) -> str:
         )
     lines += [f"  gradebook  {visible(line)}" for line in found.grades]
     lines += ["  gradebook  the name, without a submission"] * (found.known and not found.grades)
-    if found.records:
+    if alone := len(found.records) - found.ownerless:
         lines.append(
-            f"  {_count(len(found.records), 'record', 'records')} of answers that nobody else has handed in (they name nobody)"
+            f"  {_count(alone, 'record', 'records')} of answers that nobody else has handed in (they name nobody)"
+        )
+    if found.ownerless:
+        lines.append(
+            f"  {_count(found.ownerless, 'record', 'records')} of answers that were replaced, perhaps this student's: they go, too"
         )
     if found.shared:
         lines.append(

@@ -29,6 +29,7 @@ class Traces:
         default_factory=list
     )  # feedback in the exchange, under names that reveal no student
     records: list[Path] = field(default_factory=list)  # verdicts on answers that only this student handed in
+    ownerless: int = 0  # of these records, verdicts on answers that no hand-in has any more
     shared: int = 0  # verdicts on answers that other students also handed in, which stay and name no student
     kept: list[Path] = field(default_factory=list)  # the class's own notes that name the student
     logs: dict[Path, int] = field(default_factory=dict)  # entries that name the student
@@ -47,7 +48,7 @@ def find(root: Path, student: str, say: Callable = lambda line: None) -> Traces:
     found.logs = {path: n for path in _logs(root) if (n := len(list(entries_of(path, student)[0])))}
     found.grades, found.known = _grades(root, student)
     found.made = [path for path in (root / name for name in MADE) if path.exists()]
-    found.records, found.shared = _records(root, student, say)
+    found.records, found.ownerless, found.shared = _records(root, student, say)
     return found
 
 
@@ -141,8 +142,9 @@ def _grades(root: Path, student: str) -> tuple[list[str], bool]:
     return lines, student in known
 
 
-def _records(root: Path, student: str, say: Callable) -> tuple[list[Path], int]:
-    """Return (records of answers that only this student has, the number of those that others have, too).
+def _records(root: Path, student: str, say: Callable) -> tuple[list[Path], int, int]:
+    """Return (records of answers that nobody else has, how many of them nobody has at all, and how many more both
+    this student and others have).
 
     A record has no names, so a replaced answer is recognised only because no student has it any more.
     """
@@ -152,7 +154,9 @@ def _records(root: Path, student: str, say: Callable) -> tuple[list[Path], int]:
             say(f"reading {lab} of {who}")
         (own if who == student else theirs).update(_digests(root, lab, who))
     files = {path: _answer(path) for path in sorted((root / PLACE / "records").glob("*.json"))}
-    return [p for p, text in files.items() if text not in theirs], len(own & theirs & set(files.values()))
+    gone = {path: text for path, text in files.items() if text not in theirs}
+    ownerless = sum(text not in own for text in gone.values())
+    return list(gone), ownerless, len(own & theirs & set(files.values()))
 
 
 def _hand_ins(root: Path) -> list[tuple[str, str]]:

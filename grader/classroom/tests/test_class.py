@@ -3,6 +3,7 @@
 import html
 import io
 import re
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -249,6 +250,16 @@ def test_the_command_says_who_has_what(course, monkeypatch, capsys):
         and "to be graded by hand: 2 cells" in said.out
     )
     assert "judged 2 of 2" in said.err
+    course.hand_in("bob", {})
+    course.place("cy").with_suffix(".pdf").write_text("a print")
+    course.place("dee").write_text("no notebook")
+    assert command.main([LAB]) == record.EXIT[record.FAIL], "a person has to decide about cy"
+    said = capsys.readouterr()
+    assert "gemm_tiling.reuse not started, bob" in said.err and "FAIL, bob" not in said.err
+    assert "entered 3 of 4: cy, nothing of whom can be entered" in said.err
+    assert "--as-empty cy dee --why" in said.out, "what can't be read is named with what has no notebook"
+    for name in ("bob", "cy", "dee"):
+        shutil.rmtree(course.root / "submitted" / name)
     assert command.main([LAB, "--json"]) == 0
     assert (
         '"points": 5.0' in (said := capsys.readouterr().out)

@@ -53,7 +53,7 @@ HOSTILE = {
     "ten thousand files": (lambda c: zipped(c, [(f"{n}.txt", "") for n in range(1001)]), "holds more than 1000 files"),
     "packed otherwise": (lambda c: zipped(c, [(NOTEBOOK, "{}")], compression=zipfile.ZIP_LZMA), "packed in an unusual way"),
     "no archive": (lambda c: c.place("eve").with_name("a.zip").write_bytes(b"PK\x05\x06" + b"\0" * 4), "is no zip archive that can be read"),
-    "a link to one": (lambda c: c.place("eve").with_name("a.zip").symlink_to("/etc/passwd"), "could not be opened as a plain file"),
+    "a link to one": (lambda c: c.place("eve").with_name("a.zip").symlink_to("/etc/passwd"), "is a link, and links are not read"),
     "nothing of the lab": (lambda c: zipped(c, [("kernel.py", "")]), "holds none of this lab's notebooks (concepts.ipynb)"),
 }  # fmt: skip
 

@@ -6,7 +6,7 @@ import os
 import nbformat
 import pytest
 
-from grader.classroom import open_safely, set_aside, submission, transplant
+from grader.classroom import leftovers, open_safely, set_aside, submission, transplant
 from grader.classroom.exporter import fill
 from grader.classroom.tests.conftest import LAB, RIGHT, WRONG, book
 from grader.judge import answer
@@ -180,12 +180,12 @@ def linked_folder(path, course):
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (link, "could not be opened as a plain file"),
-        (dangling, "could not be opened as a plain file"),
+        (link, "is a link, and links are not read: ask for the file itself"),
+        (dangling, "is a link, and links are not read: ask for the file itself"),
         (pipe, "is not a plain file"),
         (huge, "is 100.0 MB"),
         (folder, "is not a plain file"),
-        (linked_folder, "could not be opened as a plain file"),
+        (linked_folder, "is a link, and links are not read: ask for the file itself"),
     ],
 )
 def test_only_plain_files_are_read(course, make, words):
@@ -318,7 +318,7 @@ def test_a_notebook_that_cannot_be_read_waits_for_a_person(course):
     row = course.grade()["fay"]
     held = book(course, "fay")
     assert held["check_reuse"].needs_manual_grade and held["check_tile_loads"].needs_manual_grade
-    assert row.waits == 4 and not row.final and row.points == 0
+    assert row.waits == 4 and not row.final and row.points == 0 and row.unread
     page = (course.root / f"autograded/fay/{LAB}/concepts.ipynb").read_text()
     assert "no JSON (line 1)" in page and "grader's own trouble" not in page
 
@@ -393,9 +393,25 @@ def test_notebooks_under_other_names_are_named_and_not_read(course):
     assert row.points == 5 and not row.trouble
     assert row.said.pop().startswith("\\x1b[2J.ipynb was set aside")
     assert row.said == [
-        f"{name} is no notebook of this lab and was not read (is it meant to be concepts.ipynb?). Rename it and run this again."
+        f"{name} was not read, because concepts.ipynb counts. If it is the newer one, give it that name and run this again."
         for name in ("Concepts.ipynb", "concepts-Copy1.ipynb")
     ] + ["notes.txt was not read; whoever grades by hand finds it beside the notebooks."]
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    (
+        ("lab01_concepts_ada.ipynb", "(is it meant to be concepts.ipynb?)"),
+        ("my_first_kernels.ipynb", "(is it meant to be first_kernels.ipynb?)"),
+        ("kernl.ipynb", "(is it meant to be kernel.ipynb?)"),
+        ("evil.ipynb", "rename it to concepts.ipynb or first_kernels.ipynb or kernel.ipynb"),
+    ),
+)
+def test_a_notebook_of_another_name_is_told_its_name_or_all_there_are(tmp_path, name, words):
+    (tmp_path / name).write_text("{}")
+    (said,) = leftovers.in_lab(tmp_path, ["concepts.ipynb", "first_kernels.ipynb", "kernel.ipynb"])
+    assert said.startswith(f"{name} is no notebook of this lab") and words in said
+    assert ("meant to be" in said) == ("meant to be" in words)
 
 
 def test_a_browsers_second_download_is_taken(course):
@@ -405,7 +421,9 @@ def test_a_browsers_second_download_is_taken(course):
     for _ in range(2):
         row = course.grade()["eve"]
         assert row.points == 5 and row.said[0] == "concepts (2).ipynb was taken for concepts.ipynb."
-        assert any("concepts (1).ipynb is no notebook of this lab" in said for said in row.said)
+        assert any(
+            "concepts (1).ipynb was not read, because concepts.ipynb counts" in said for said in row.said
+        )
     course.hand_in("bob", WRONG).with_name("concepts (1).ipynb").write_text(
         json.dumps(course.notebook(RIGHT))
     )

@@ -14,6 +14,7 @@ FIXED = (
 )
 NUMPYS = {  # what numpy, torch and Python call it -> what a kernel writes
     "abs": "tl.abs(x)",
+    "add": "a + b",
     "all": "tl.min(condition.to(tl.int32), axis=0)",
     "any": "tl.max(condition.to(tl.int32), axis=0)",
     "arange": "tl.arange(0, n)",
@@ -22,6 +23,7 @@ NUMPYS = {  # what numpy, torch and Python call it -> what a kernel writes
     "array": "tl.arange, tl.zeros or tl.full",
     "concatenate": "tl.join, tl.cat or one load more",
     "cumsum": "tl.cumsum(x, axis=0)",
+    "divide": "a / b",
     "dot": "tl.dot(a, b)",
     "empty": "tl.zeros((n,), tl.float32)",
     "enumerate": "range(n)",
@@ -35,6 +37,7 @@ NUMPYS = {  # what numpy, torch and Python call it -> what a kernel writes
     "mean": "tl.sum(x, axis=0) / N",
     "min": "tl.min(x, axis=0)",
     "minimum": "tl.minimum(a, b)",
+    "multiply": "a * b",
     "newaxis": "None: x[:, None] is a column, x[None, :] a row",
     "ones": "tl.full((n,), 1.0, tl.float32)",
     "pow": "x * x for a square, tl.exp2(y * tl.log2(x)) for any power",
@@ -45,6 +48,7 @@ NUMPYS = {  # what numpy, torch and Python call it -> what a kernel writes
     "sigmoid": "tl.sigmoid(x)",
     "softmax": "tl.exp(x - tl.max(x, axis=0)), divided by its tl.sum",
     "sorted": "tl.sort(x)",
+    "subtract": "a - b",
     "sum": "tl.sum(x, axis=0)",
     "tanh": "2 * tl.sigmoid(2 * x) - 1",
     "type": "x.dtype",
@@ -78,7 +82,7 @@ NODES = {
 ANEW = (
     # numpy, torch and math inside a kernel
     (r"", r"\.view\(\s*(?:tl|np|torch)\.\w+\s*\)", "x.view gives a block another shape: its bits in another type are x.to(tl.int32, bitcast=True)"),
-    (r"has no attribute|cannot convert|not supported for the input types|must have type|has no len|is not defined", r"\b(?P<package>np|torch)\.(?P<numpy>\w+)", "{package} doesn't work inside a kernel: for {package}.{numpy} write {numpys}"),
+    (r"has no attribute|cannot convert|not supported for the input types|must have type|has no len|is not defined|_semantic", r"\b(?P<package>np|torch)\.(?P<numpy>\w+)", "{package} doesn't work inside a kernel: for {package}.{numpy} write {numpys}"),
     (r"must be real number, not tensor", r"\b(?P<package>math)\.(?P<numpy>\w+)", "math.{numpy} takes one number of Python's, and this is a block: write {numpys}"),
     (r"min requires at least 2 values", r"\b(?P<which>max|min)\(", "{which}(a, b) compares two blocks number by number: the {which}imum of one block is tl.{which}(x, axis=0)"),
     (r"^(?:NameError: )?(?P<numpy>sum|abs|round|len|type|enumerate|zip|sorted|any|all|pow)\b.* is not defined", r"", "a kernel has no {numpy}(): write {numpys}"),

@@ -93,7 +93,10 @@ def need(condition, sentence: str) -> None:
 
 def named(value) -> str:
     """Return a value's kind, as a learner would say it."""
-    return "nothing (is there a return?)" if value is None else f"a {type(value).__name__}"
+    if value is None:
+        return "nothing (is there a return?)"
+    kind = type(value).__name__
+    return f"{'an' if kind[:1] in 'aeiou' else 'a'} {kind}"
 
 
 def whole_number(value, what: str, low: int, high: int) -> int:
@@ -138,7 +141,7 @@ def _array(kind: str, name, shape, dtype) -> dict:
     need(dtype in DTYPES, f"dtype of {kind} {name!r} must be one of {', '.join(DTYPES)}, got {dtype!r}")
     need(
         isinstance(shape, int | tuple | list),
-        f"the shape of {kind} {name!r} must be whole numbers, got a {type(shape).__name__}",
+        f"the shape of {kind} {name!r} must be whole numbers, got {named(shape)}",
     )
     shape = (shape,) if isinstance(shape, int) else tuple(shape)
     sizes = [whole_number(n, f"a size of {kind} {name!r}", 1, 1 << 30) for n in shape]
@@ -173,7 +176,7 @@ def _step(row, kernels: set[str], tuned: set[str]) -> dict:
     grid = row["grid"]
     need(
         isinstance(grid, int | tuple | list) or hasattr(grid, "__index__"),
-        f"grid must be 1 to 3 whole numbers, got a {type(grid).__name__}; launch(p) knows the sizes, so write for instance (triton.cdiv(p.M, BLOCK_M),)",
+        f"grid must be 1 to 3 whole numbers, got {named(grid)}; launch(p) knows the sizes, so write for instance (triton.cdiv(p.M, BLOCK_M),)",
     )
     grid = tuple(grid) if isinstance(grid, tuple | list) else (grid,)
     need(1 <= len(grid) <= 3, f"grid must have 1 to 3 sizes, got {grid!r}")
@@ -208,5 +211,5 @@ def _constexpr(name, value):
 
 
 def _dict(value) -> dict:
-    need(value is None or isinstance(value, dict), f"constexprs must be a dict, got a {type(value).__name__}")
+    need(value is None or isinstance(value, dict), f"constexprs must be a dict, got {named(value)}")
     return value or {}

@@ -29,6 +29,7 @@ LINES = {  # what somebody who knows numpy writes between load and store -> what
     "y = 2 * x + np.arange(BLOCK)": "np doesn't work inside a kernel: for np.arange write tl.arange(0, n)",
     "y = np.where(x > 0, x, 0)": "for np.where write tl.where(condition, a, b)",
     "y = np.exp(x)": "for np.exp write tl.exp",
+    "y = np.multiply(2, x)": "for np.multiply write a * b",
     "y = x[np.newaxis, :]": "for np.newaxis write None: x[:, None] is a column",
     "y = math.sqrt(x)": "math.sqrt takes one number of Python's, and this is a block: write tl.sqrt",
     "y = torch.exp(x)": "torch doesn't work inside a kernel",

@@ -39,6 +39,16 @@ def test_a_part_that_a_gpu_times_has_a_time_without_one():
     assert len(own) == len(default) == 1 and own[0].most != default[0].most
 
 
+@pytest.mark.parametrize("rows", (50, 65, 80, 128))
+def test_a_short_row_of_tiles_may_be_computed_whole(rows):
+    """A few tiles that a causal diagonal cuts are most of the work, whichever rows are drawn."""
+    question = QUESTIONS["flash_attention.backward"]
+    case = replace(question.public[0], sizes=dict(B=2, H=2, G=2, M=rows, N=max(rows, 90), D=32))
+    limits = account.account(question, "traffic", account.in_blocks(question, case))
+    (most,) = (one.most for one in limits if one.count == "dot" and np.isfinite(one.most))
+    assert most >= 2 * 2 * 7 * 2 * 32 * 128 * 128
+
+
 def judge(question: str, *edits):
     return referee.grade_one(edited(right(question), edits), questions.find(question), seed=SEED, eager=False)
 

@@ -25,6 +25,8 @@ from tilescope.machine.written_by_waves import indices_by_wave
 
 from .writers import Writers
 
+PART = 1 << 22  # elements at a time, which saves a tab the memory of all
+
 
 def prepare() -> None:
     """Imports are all that a child must find warm."""
@@ -99,8 +101,11 @@ def find_stores(task: dict, arrays: dict) -> tuple[dict, dict]:
 
 def share(tensor: Storage) -> list[int]:
     """Of an output, how many elements were written, and how many by the program that wrote most."""
-    who = tensor.writer[tensor.writer >= 0]
-    return [int(who.size), int(np.bincount(who).max(initial=0))]
+    each = np.zeros(int(tensor.writer.max(initial=-1)) + 1, np.int64)
+    for first in range(0, tensor.extent, PART):
+        who = tensor.writer[first : first + PART]
+        each += np.bincount(who[who >= 0], minlength=each.size)
+    return [int(each.sum()), int(each.max(initial=0))]
 
 
 def written(tensors: list[Storage]) -> dict:

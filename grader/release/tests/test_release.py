@@ -1,5 +1,7 @@
 """A student edition: it runs, it checks, and nothing that it holds answers a question but what a lesson states."""
 
+import contextlib
+import io
 import json
 import os
 import re
@@ -25,8 +27,10 @@ ROW = re.compile(r"^\| `([a-z_]+\.[a-z_]+)` \| `([\w.]+)` \|", re.M)
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory) -> Path:
-    place = tmp_path_factory.mktemp("released") / "course"
-    assert command.main([str(place)]) == 0
+    place, said = tmp_path_factory.mktemp("released") / "course", io.StringIO()
+    with contextlib.redirect_stderr(said):
+        assert command.main([str(place)]) == 0
+    assert said.getvalue() == "", "away from a terminal it prints the one line that its page shows"
     return place
 
 
@@ -178,8 +182,10 @@ def test_every_link_in_it_leads_somewhere(folder):
     assert links.check(folder) == []
 
 
-def test_a_folder_that_holds_something_is_left_alone(tmp_path, capsys):
+def test_a_folder_that_holds_something_is_left_alone(tmp_path, capsys, monkeypatch):
     (tmp_path / "mine.txt").write_text("mine")
+    monkeypatch.setattr(edition, "make", lambda *_, **__: pytest.fail("half a minute before the refusal"))
+    assert command.main([str(tmp_path)]) != 0 and "DIR must be new or empty" in capsys.readouterr().err
     with pytest.raises(edition.Refused, match="DIR must be new or empty"):
         edition.put({"README.md": b""}, tmp_path)
     with pytest.raises(edition.Refused, match="is not among what a student edition may hold"):

@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -162,7 +163,9 @@ def test_the_pick_is_the_fastest_that_was_raced():
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("size", [(64, 7168, 512), (100, 320, 1024), (4, 192, 384), (300, 640, 256)])
+@pytest.mark.parametrize(
+    "size", [(64, 7168, 512), (100, 320, 1024), (4, 192, 384), (300, 640, 256), (3392, 4000, 128)]
+)
 def test_hopper_block_scaled_configs(size):
     from kernels import hopper_fp8 as hopper
 
@@ -172,6 +175,7 @@ def test_hopper_block_scaled_configs(size):
     a, b, x, y = tensors(case)
     sa, sb = cases.scales(case)
     rows, blocks = (laid_out(to_torch(s, DEVICE), "columns") for s in (sa, sb))
+    over = rows.as_strided(rows.t().shape, (case.m, 1))  # torch strides a lone row of scales by 1
     by_row = sa[:, 0].copy(), np.resize(sb, case.n)
     wanted = (
         reference.block_scaled_gemm(a, b, sa, sb),
@@ -179,7 +183,7 @@ def test_hopper_block_scaled_configs(size):
     )
     for config in hopper.ROUND_NS:
         for scales, want in zip(
-            ((rows.t(), blocks.t()), (to_torch(s, DEVICE) for s in by_row)), wanted, strict=True
+            ((over, blocks.t()), (to_torch(s, DEVICE) for s in by_row)), wanted, strict=True
         ):
             out = filled(case.m, case.n, torch.bfloat16)
             hopper.launch(x, y, *scales, out, config, 132)
@@ -187,27 +191,33 @@ def test_hopper_block_scaled_configs(size):
 
 
 @pytest.mark.parametrize(
-    "m, n, consumers, block_n",
+    "m, n, blocks, consumers, block_n",
     [
-        (64, 7168, 1, 64),  # 112 tiles in one round
-        (128, 7168, 2, 64),
-        (256, 4096, 2, 64),
-        (1024, 4096, 2, 128),
-        (4096, 4096, 3, 128),
-        (8192, 8192, 3, 128),
+        (64, 7168, True, 1, 64),  # 112 tiles in one round
+        (128, 7168, True, 1, 128),
+        (256, 4096, False, 2, 64),
+        (512, 4096, True, 2, 128),
+        (1024, 4096, True, 2, 256),
+        (1536, 6144, True, 3, 128),
+        (2048, 7168, False, 2, 128),
+        (4096, 4096, True, 2, 256),
+        (4096, 4096, False, 2, 256),
+        (8192, 8192, True, 2, 256),
+        (8192, 8192, False, 3, 128),
     ],
 )
-def test_fp8_takes_the_tiles_whose_rounds_were_fastest(m, n, consumers, block_n):
+def test_fp8_takes_the_tiles_whose_rounds_were_fastest(m, n, blocks, consumers, block_n):
     from kernels import hopper_fp8
 
-    config, _ = hopper_fp8.pick(m, n, 4096, 132)
+    config, _ = hopper_fp8.pick(m, n, 4096, 132, blocks)
     assert (config.consumers, config.block_n) == (consumers, block_n)
 
 
 @pytest.mark.parametrize(
     ("kernel", "m", "n", "k", "width"),
     [
-        ("fp8", 4096, 4096, 4096, 22),
+        ("fp8", 700, 6144, 4096, 4),
+        ("fp8", 4096, 4096, 4096, 0),
         ("fp8", 4096, 7168, 2048, 0),
         ("fp8", 2048, 7168, 4096, 0),
         ("fp8", 3000, 5120, 5120, 0),
@@ -224,7 +234,7 @@ def test_shares_are_even_where_that_was_faster(kernel, m, n, k, width):
     from kernels import hopper_fp8
     from kernels.gemm_tiling import hopper_gemm
 
-    pick = {"fp8": hopper_fp8.pick, "bf16": hopper_gemm.pick}[kernel]
+    pick = {"fp8": partial(hopper_fp8.pick, blocks=True), "bf16": hopper_gemm.pick}[kernel]
     assert pick(m, n, k, 132)[1] == width
 
 

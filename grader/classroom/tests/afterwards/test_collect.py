@@ -215,7 +215,26 @@ def test_two_of_one_name_are_nobody(course, collect):
     files = {"Jan Li_41_assignsubmission_file_/concepts.ipynb": sheet(course, RIGHT)}
     code, said = collect(files, "student,name\njl1,Jan Li\njl2,Jan Li\n")
     assert code == WRONG_USAGE and "every name once, got 'Jan Li' for jl1 and jl2" in said
+    assert "give each of them the identifier" in said
     assert not (course.root / "submitted").exists()
+
+
+def test_two_of_one_name_are_told_apart_by_their_identifiers(course, collect, tmp_path):
+    names = "student,name,identifier\njl1,Jan Li,41\njl2,Jan Li,42\nada,Ada Lovelace,\n"
+    files = {
+        f"{who}_assignsubmission_file_/concepts.ipynb": sheet(course, RIGHT)
+        for who in ("Jan Li_41", "Jan Li_42", "Jan Li_43", "Ada Lovelace_44")
+    }
+    worksheet = tmp_path / "times.csv"
+    worksheet.write_text(
+        "Identifier,Full name,Last modified (submission)\n"
+        'Participant 42,Jan Li,"Friday, 20 November 2026, 6:02 PM"\n'
+        'Participant 43,Jan Li,"Friday, 20 November 2026, 7:02 PM"\n'
+    )
+    code, said = collect(files, names, "--times", str(worksheet))
+    assert code == 1 and "not taken: Jan Li (43), whom the names file does not have" in said
+    assert sorted(path.name for path in (course.root / "submitted").iterdir()) == ["ada", "jl1", "jl2"]
+    assert "no time found for: jl1, ada" in said and "jl2  1 file  new, handed in 2026-11-20 18:02" in said
 
 
 def test_hostile_names_stay_inside_and_large_files_outside(course, collect, monkeypatch):

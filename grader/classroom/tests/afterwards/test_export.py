@@ -1,6 +1,8 @@
 """Grades in the forms that platforms import: read back by the rules that their importers have."""
 
 import csv
+import errno
+import os
 import shutil
 import stat
 
@@ -8,11 +10,11 @@ import pytest
 
 from grader.classroom import atomic_file as class_place
 from grader.classroom import command as class_command
-from grader.classroom import late, marks, people
+from grader.classroom import gradebooks, grading_round, late, marks, people
 from grader.classroom.exports import command
 from grader.classroom.tests.afterwards.conftest import CanvasImporter, finish
 from grader.classroom.tests.conftest import LAB, RIGHT
-from grader.verdicts import EXIT, FAIL, WRONG_USAGE
+from grader.verdicts import EXIT, FAIL, INCONCLUSIVE, WRONG_USAGE
 
 NAMES = """student,name,id,sis_user_id,login,section,username,idnumber,email
 ada,"Lovelace, Ada",901,S-1,al1,Mon,ada.l,17,ada@example.org
@@ -46,7 +48,7 @@ def test_nothing_is_exported_as_final_while_a_person_has_to_grade(graded, export
     assert "ada: 2 cells wait for a person" in said and "concepts: why" in said
     assert not (graded.root / command.PLACE).exists()
     code, said = export("--format", "canvas", "--unfinished")
-    assert code == 0 and "provisional: 5 students" in said
+    assert code == 0 and "provisional, since these are not final: ada, bob, cy, dee, eve" in said
     assert [p.name for p in (graded.root / command.PLACE).iterdir()] == [f"{LAB}.canvas.provisional.csv"]
 
     finish(graded.root)
@@ -80,7 +82,7 @@ def test_what_cannot_be_entered_has_a_way_to_end(graded, export, capsys, monkeyp
     monkeypatch.setattr(class_command, "ROOT", graded.root)
     assert class_command.main([LAB]) == EXIT[FAIL], "a person has to decide"
     said = capsys.readouterr().out
-    assert "--as-empty fay --why" in said and "2 not started" in said
+    assert "--as-empty fay gus --why" in said and "2 not started" in said
     assert "was not handed in." not in said, "the row says already that none was"
     code, said = export()
     assert code == EXIT[FAIL] and "fay: handed in, and none of the lab's notebooks is there" in said
@@ -89,18 +91,22 @@ def test_what_cannot_be_entered_has_a_way_to_end(graded, export, capsys, monkeyp
     assert "fay: handed in" in export()[1], "whom a person has to decide about is not among those cut off"
     assert "--except fay gus" in export("--except", "fay")[1], "whoever was left out before stays so"
     code, said = export("--except", "fay", "gus")
-    assert code == 0 and "left out by --except: fay, gus" in said and "5 students" in said
+    assert code == 0 and "left out by --except: fay, gus" in said, "all of them, whatever the limit"
+    assert "5 students" in said
     code, said = export("--except", "nobody")
     assert code == WRONG_USAGE and "--except must name students of this lab, got nobody" in said
 
     assert class_command.main([LAB, "--as-empty", "fay", "gus"]) == WRONG_USAGE, "without a reason"
     assert class_command.main([LAB, "--as-empty", "ada", "--why", "x"]) == WRONG_USAGE
+    monkeypatch.setattr(command, "MOST_NAMED", 10)
     assert "ada's notebooks can" in capsys.readouterr().err
     assert (
         class_command.main([LAB, "--as-empty", "fay", "gus", "--why", "handed in a PDF", "--by", "Prof"]) == 0
     )
     said = capsys.readouterr().out
     assert said.count("counts as an empty lab, decided") == 2 and "by Prof: handed in a PDF" in said
+    assert class_command.main([LAB, "--as-empty", "fay", "--why", "x"]) == WRONG_USAGE
+    assert "fay counts as an empty lab, decided" in capsys.readouterr().err
     kept = (graded.root / class_place.PLACE / "set_aside/gus").rglob("concepts.ipynb")
     assert [path.read_text() for path in kept] == ["no notebook"]
     finish(graded.root)
@@ -110,6 +116,28 @@ def test_what_cannot_be_entered_has_a_way_to_end(graded, export, capsys, monkeyp
     assert graded.grade(only=["fay"])["fay"].said == [
         "concepts.pdf is no notebook and was not read (is it meant to be concepts.ipynb?). Ask for the notebook."
     ]
+
+
+def test_a_full_disk_is_no_wrong_usage(graded, export, monkeypatch):
+    finish(graded.root)
+
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(grading_round, "write", full)
+    code, said = export()
+    assert code == EXIT[INCONCLUSIVE] and "the disk is full" in said and "Errno" not in said
+    code, said = export("--to", str(graded.root / "names.csv/below.csv"))
+    assert code == WRONG_USAGE, "a path that can't be is the caller's"
+
+
+def test_a_lab_that_nobody_handed_in_is_not_exported(graded, export):
+    from nbgrader.api import Gradebook
+
+    with gradebooks.quiet(), Gradebook(f"sqlite:///{graded.root}/gradebook.db") as gradebook:
+        gradebook.add_assignment("02_quantization_layouts")
+    assert command.main(["02_quantization_layouts"]) == WRONG_USAGE
+    assert not (graded.root / command.PLACE).exists()
 
 
 def test_an_entry_without_a_folder_is_named(graded, export, monkeypatch, capsys):
@@ -170,8 +198,6 @@ def test_moodle_gets_a_user_column_without_a_gap(graded, export):
 def test_who_handed_in_nothing_is_left_out_and_named(graded, export):
     from nbgrader.api import Gradebook
 
-    from grader.classroom import gradebooks
-
     finish(graded.root)
     with gradebooks.quiet(), Gradebook(f"sqlite:///{graded.root}/gradebook.db") as gradebook:
         gradebook.add_student("zoe", first_name="Zoe, the late", last_name="Zed")
@@ -186,8 +212,6 @@ def test_who_handed_in_nothing_is_left_out_and_named(graded, export):
 
 def test_penalty_and_bonus_are_in_the_total(graded, export, monkeypatch):
     from nbgrader.api import Gradebook
-
-    from grader.classroom import gradebooks
 
     finish(graded.root)
     with gradebooks.quiet(), Gradebook(f"sqlite:///{graded.root}/gradebook.db") as gradebook:

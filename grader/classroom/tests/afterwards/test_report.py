@@ -165,6 +165,27 @@ def test_trouble_and_late_hand_ins_are_listed(graded, report):
     assert data["not_judged"] == {"fay": "handed in and not judged yet"}
 
 
+def test_what_cannot_be_read_is_named_as_that(graded, report):
+    """It is no trouble of the grader's own, and its writer may have written something."""
+    graded.place("fay").write_text("no notebook")
+    graded.grade(only=["fay"])
+    page, data = report()
+    assert data["inconclusive"] == []
+    assert "Notebooks that can't be read fay: concepts.ipynb is not a notebook: no JSON (line 1)" in words(
+        page
+    )
+    assert command.main([LAB, "--question", "reuse"]) == 0
+    seen = words((graded.root / command.PLACE / f"{LAB}.concepts.reuse.html").read_text())
+    assert "Could not be read fay Nothing written dee" in seen
+
+
+def test_names_are_whole_where_two_notebooks_share_one():
+    asked = [facts.Asked("reflect", place, 4, True) for place in ("concepts", "kernel")]
+    asked.append(facts.Asked("gemm_tiling.reuse", "concepts", 2, False))
+    found = facts.Facts(LAB, "cpu", [], asked, [], {})
+    assert [found.name(one) for one in asked] == ["concepts: reflect", "kernel: reflect", "gemm_tiling.reuse"]
+
+
 def test_what_was_never_judged_has_no_report(graded, monkeypatch, capsys):
     monkeypatch.setattr(command, "ROOT", graded.root)
     for lab in ("02_nothing", "../x"):
