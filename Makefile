@@ -47,6 +47,8 @@ lab: setup
 SIDE_BY_SIDE := --numprocesses=logical --maxprocesses=4 --dist=loadfile --no-loadscope-reorder
 
 test: export PATH := $(BIN):$(PATH)
+# each worker has a core, and more threads would wait for one another
+test: export OPENBLAS_NUM_THREADS := 1
 test: setup
 	@$(BIN)/python -m grader programs
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE) --durations=10 $(TESTS)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from grader.box.warm import Outcome
 from grader.judge import sampled, traffic
 from grader.judge.diagnose import from_error, in_full
+from grader.judge.every_case import judge_busiest, sharing
 from grader.judge.failed import Failed
 from grader.judge.kernel_evidence import BETWEEN, COMPILED, KernelEvidence, Run
 from grader.judge.sampled import AT_COMPILED
@@ -29,7 +30,10 @@ def judge(evidence: KernelEvidence, part: Part) -> None:
     whole = ran_whole(run)
     share = 1.0 if whole else written(run)
     slack, exact = 1.0 if whole else SLACK, run if whole else None
-    budgets = account(question, part.name, replace(run.case, sm_count=sampled.wave(evidence)))
+    budgets = [one for one in account(question, part.name, run.case) if one.count != "programs"]
+    budgets += (shared := sharing(evidence, part, run.case))
+    if whole:
+        judge_busiest(run, shared)
     if question.sampled is not None and any(budget.count == "wave" for budget in budgets):
         places = replace(run, outcome=evidence.places or run.outcome)
         judge_waves(places, budgets, question.most_launches, AT_COMPILED)

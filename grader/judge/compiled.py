@@ -1,8 +1,5 @@
 """Judge the compiler's result of a kernel for real GPUs: spills, shared bytes, the unit the lesson is about."""
 
-import math
-import re
-
 from grader.compiler import host as compiler
 from grader.judge.diagnose import from_error, in_full
 from grader.judge.failed import Failed, Refusal, Waits
@@ -12,8 +9,8 @@ from grader.questions import Part
 
 SHARED_LIMIT = {80: 166912, 86: 101376, 89: 101376, 90: 232448, 100: 232448, 120: 101376}
 OLDER = 101376
+SPILLS = 1024  # bytes, at a size with odd strides too, whose addresses take registers of their own
 LANES, REGISTERS = 32, 256  # of a warp, and of a lane
-BLOCK = re.compile(r"tensor<((?:\d+x)+)")
 
 
 def judge(evidence: KernelEvidence, part: Part, result: PartResult) -> None:
@@ -23,7 +20,7 @@ def judge(evidence: KernelEvidence, part: Part, result: PartResult) -> None:
     names = ", ".join(f"sm_{t}" for t in question.targets)
     result.evidence, result.asked = f"compiled for {names}", limits_in_words(question, names)
     evidence.say(f"compiling for {names}")
-    outcome, rows = evidence.compiled()
+    outcome, large, others = evidence.compiled()
     if outcome.error:
         error = outcome.error
         if error["stage"] == "text":
@@ -31,13 +28,18 @@ def judge(evidence: KernelEvidence, part: Part, result: PartResult) -> None:
         target = outcome.header.get("error", {}).get("target")
         where = f"for sm_{target} " if isinstance(target, int) else ""
         raise from_error({**error, "message": f"does not compile {where}: {error['message']}"}, "")
-    result.facts = {"compiled": [vars(row) for row in rows]}
-    large = evidence.at_full_size(rows)
-    for row in rows:  # odd sizes and strides cost registers of their own, so spills count at the named size
-        if found := badly(question, row, row in large):
+    result.facts = {"compiled": [vars(row) for row in (*large, *others)]}
+    for row in large:
+        if found := badly(row, question.most_spills):
             raise Failed(
                 f"{row.kernel} for sm_{row.target}: {found[0]}", found[1], told=found[0], **result.facts
             )
+    for row in others:
+        if found := badly(row, max(question.most_spills, SPILLS)):
+            said = (
+                f"{found[0]}, with the tile, num_warps and num_stages that launch(p) chooses for other sizes"
+            )
+            raise Failed(f"{row.kernel} for sm_{row.target}: {said}", found[1], told=said, **result.facts)
     judge_lanes(evidence)
     if missing := missing_instruction(question, large):
         look = "do the products go through tl.dot, in a dtype and tile that tensor cores take?"
@@ -67,31 +69,33 @@ def judge_lanes(evidence: KernelEvidence) -> None:
 
 def lanes(evidence: KernelEvidence, purpose: int) -> list[tuple[float, str]]:
     """Return (numbers of the largest block for each lane, kernel) of each launch of a case."""
-    plan, found = evidence.plan(purpose), []
-    for step in () if isinstance(plan, dict) else plan.steps:
-        shapes = BLOCK.findall(evidence.printed_texts()[step.text].get("text", ""))
-        numbers = max((math.prod(map(int, shape.rstrip("x").split("x"))) for shape in shapes), default=1)
-        found.append((numbers / (LANES * step.num_warps), step.name))
+    found = []
+    for step in evidence.steps(purpose):
+        most = max(evidence.blocks(step).values(), default=1)
+        found.append((most / (LANES * step.num_warps), step.name))
     return found
 
 
 def limits_in_words(question, names: str) -> str:
     said = [f"compiles for {names}", f"at most {question.most_spills:,} bytes of registers spilled"]
+    said.append(
+        f"{max(question.most_spills, SPILLS):,} with another tile, num_warps or num_stages for other sizes"
+    )
     said += [f"{word} in the code for sm_{target}" for target, word in question.instruction.items()]
     said.append(f"at most {REGISTERS} numbers of a block for each lane in every case")
     return "; ".join(said)
 
 
-def badly(question, row, large: bool):
+def badly(row, most_spills: int):
     limit = SHARED_LIMIT.get(row.target, OLDER)
     if row.shared_bytes > limit:
         return (
             f"needs {row.shared_bytes:,} bytes of shared memory, a block may have {limit:,}",
             "smaller tiles or fewer num_stages",
         )
-    if large and row.spilled_bytes > question.most_spills:
+    if row.spilled_bytes > most_spills:
         return (
-            f"spills {row.spilled_bytes:,} bytes of registers, allowed {question.most_spills:,}",
+            f"spills {row.spilled_bytes:,} bytes of registers, allowed {most_spills:,}",
             "a smaller tile or one of another shape, or more num_warps to share it",
         )
     return None

@@ -143,6 +143,7 @@ WHERE_TO_LOOK = {
     "OverLimit": "how much it does: how often its loops run, whether one never ends, how large its blocks and its grid are",
     "WrittenInput": "which pointer it is given",
     "NotImplementedError": "replace that line by your own code",
+    "KeepsState": "what lives outside launch(p) and changes between calls: a counter, or a cache whose key leaves out a size",
     "SystemExit": "what ends the process: exit, quit or sys.exit; an answer returns instead",
     warm.OVERFULL: "how much it holds, prints or starts at once",
     warm.LATE: "what it waits for: a sleep, a lock, an input, another process",
@@ -279,6 +280,7 @@ def recognise(question, run: Run, others: list[Run]) -> str:
     """Return the sentence of a mistake that gives the whole output of this case and of every other run. If two
     mistakes do, return both. A tensor that programs race for can hold anything, so only the other outputs count."""
     runs = [run, *(one for one in others if one is not run and not one.outcome.error and one.want)]
+    runs.sort(key=lambda one: sum(np.size(want) for want in one.want.values()))  # a small one rules most out
     known = []
     for mistake in question.mistakes:
         if mistake.sentence in known:

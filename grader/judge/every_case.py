@@ -9,26 +9,30 @@ from grader.judge import traffic
 from grader.judge.diagnose import in_full
 from grader.judge.failed import Failed
 from grader.judge.kernel_evidence import METERED, KernelEvidence, Run
-from grader.questions import Budget, Case, KernelQuestion, Part
-from grader.questions.account import MOST_LAUNCHES, account, in_blocks, in_sectors, size
+from grader.questions import Budget, Case, KernelQuestion, Part, Tensor
+from grader.questions.account import A_FEW, MOST_LAUNCHES, SMALL, account, in_blocks, in_sectors, size
 from grader.questions.timed import CHIP
 from kernels import machines
 
 ROOM = 1.25  # times a limit, at sizes that no limit was made for
-FREE = 8192  # loaded bytes of a tensor that are too few to look at
-FREE_OF_ALL = 65_536  # and of all tensors or scratch, and operations: some blocks of a thousand lanes
+FREE = 2048  # loaded bytes of a tensor that are too few to look at; of one that is small in its case, A_FEW
+FREE_OF_ALL = 32_768  # and of all tensors or scratch
+FREE_WORK = 16_384  # and operations: some blocks of a thousand lanes
 FREE_OF = {
-    "dot": 16 * FREE_OF_ALL,
+    "dot": 4 * FREE_WORK,
     "wide dot": 0,
-    "operations": FREE_OF_ALL / 4,
-    "integers": FREE_OF_ALL,
-    "work": FREE_OF_ALL,
-    "time": CHIP.issue_time({"float": FREE_OF_ALL}),
+    "operations": FREE_WORK / 4,
+    "integers": FREE_WORK,
+    "work": FREE_WORK,
+    "time": CHIP.issue_time({"float": FREE_WORK}),
 }
+ALONE = 65_536  # operations that one program may do alone, such as a sum over what all others count
 SIDE_BY_SIDE = (
     2  # programs are as many as a limit says, or half of them, or of the multiprocessors that are there
 )
 IDLE = 256  # programs that may store nothing, and those along an axis without blocks, beside as many as store something
+ROWS = 16  # of a tile, of which an expert may have all
+WAVES = 8  # as many programs for each multiprocessor as a persistent kernel may plan, whatever there is to do
 STORING = ("store", "atomic")
 
 
@@ -47,14 +51,24 @@ def judge(evidence: KernelEvidence, part: Part) -> None:
                 said = f"{budget.what}, {place(run)}: {traffic.times(found / max(most, 1e-12), 1)} what the model allows there"
                 told = f"{budget.what}: more than the model allows in {place(run)}"
                 raise Failed(said, budget.look, told=told)
-        for budget in account(question, part.name, run.case):
+        for budget in sharing(evidence, part, run.case):
             judge_side_by_side(run, budget)
+    for run in ran(evidence, *evidence.public, *evidence.hidden, METERED):
+        judge_busiest(run, sharing(evidence, part, run.case))
+
+
+def sharing(evidence: KernelEvidence, part: Part, case: Case) -> list[Budget]:
+    """Return the limits on programs of a case, as the metered case's multiprocessors need them: what is told of a real GPU
+    may be more than a small case can fill."""
+    few = min(case.sm_count, evidence.cases.get(METERED, case).sm_count)
+    found = account(evidence.question, part.name, replace(case, sm_count=few))
+    return [budget for budget in found if budget.count == "programs"]
 
 
 def ran(evidence: KernelEvidence, *purposes: int) -> Iterator[Run]:
-    """Yield the cases that ran to their end."""
+    """Yield the cases that ran to their end, except those whose short axes no budget was made for."""
     runs = (evidence.runs.get(purpose) for purpose in purposes)
-    return (run for run in runs if run is not None and not run.outcome.error)
+    return (run for run in runs if run is not None and not run.outcome.error and not run.case.crossed)
 
 
 def spent(
@@ -71,17 +85,23 @@ def spent(
         own = tensors.get(budget.tensor)
         if budget.count == "dedup" or own and budget.count == "sectors":
             most = max(budget.most, size(own, run.case)) if own else budget.most
-            free = 0 if budget.access == "store" else FREE if own else FREE_OF_ALL
+            free = 0 if budget.access == "store" else free_of(own, tensors, run.case) if own else FREE_OF_ALL
             yield budget, traffic.spent(run, replace(budget, count="dedup")), ROOM * most + free
         if own and budget.count == "sectors" and own.name in neighbours:
             times = in_sectors(own, run.case)
             if math.isfinite(times):
                 most = max(budget.most, times * size(own, run.case))
-                yield budget, traffic.spent(run, budget), ROOM * most + FREE
+                yield budget, traffic.spent(run, budget), ROOM * most + free_of(own, tensors, run.case)
         elif budget.count in FREE_OF:
             most = max(budget.most, of_blocks[budget.count])
             found = computing(run) if budget.count == "time" else traffic.spent(run, budget)
             yield budget, found, ROOM * most + FREE_OF[budget.count]
+
+
+def free_of(own: Tensor, tensors: dict[str, Tensor], case: Case) -> int:
+    """Return the bytes of a tensor that are too few to look at: every program may look something up in a small one."""
+    small = size(own, case) < SMALL * sum(size(one, case) for one in tensors.values())
+    return A_FEW if small else FREE
 
 
 def computing(run: Run) -> float:
@@ -92,8 +112,6 @@ def computing(run: Run) -> float:
 
 def judge_side_by_side(run: Run, budget: Budget) -> None:
     """Fewer programs than half of a limit, of which no case needs more than there are multiprocessors."""
-    if budget.count != "programs":
-        return
     least = min(budget.least, run.case.sm_count)
     found = traffic.spent(run, budget)
     if SIDE_BY_SIDE * found < least:
@@ -101,6 +119,24 @@ def judge_side_by_side(run: Run, budget: Budget) -> None:
             f"{budget.what}, {place(run)}: less than half of those that could share the work",
             budget.look,
             told=f"{budget.what}: less than it takes in {place(run)}",
+        )
+
+
+def judge_busiest(run: Run, budgets: list[Budget]) -> None:
+    """Programs that share the bytes share the operations too: one of them may do twice its share, and a little more. Where
+    several tensors are shared, the one that needs the fewest programs says how many: its programs may be the longest."""
+    if not budgets:
+        return
+    budget = min(budgets, key=lambda one: one.least)
+    least = max(1, min(budget.least, run.case.sm_count))
+    whole = traffic.spent(run, replace(budget, count="work"))
+    busiest = sum(launch["busiest"] for launch in run.launches)
+    if busiest > SIDE_BY_SIDE * whole / least + ALONE:
+        raise Failed(
+            f"{budget.what}, {place(run)}: one of them does {busiest / whole:.0%} of all operations, where {least:,.0f} could "
+            "share them",
+            "what one program does alone while all others wait, such as a loop in the first one",
+            told=f"one program does most operations in {place(run)}",
         )
 
 
@@ -116,8 +152,12 @@ def judge_launches(question: KernelQuestion, run: Run) -> None:
 
 
 def judge_idle(question: KernelQuestion, run: Run) -> None:
-    """Programs that store nothing cost their start, and nothing else counts them; one for each expert may be idle."""
-    idle = IDLE + max((n for axis, n in run.case.sizes.items() if axis not in question.blocks), default=0)
+    """Programs that store nothing cost their start, and nothing else counts them; one for each expert may be idle, and
+    one for each tile of rows that an expert may have."""
+    sizes = run.case.sizes
+    idle = max(IDLE, WAVES * run.case.sm_count)
+    idle += max((n for axis, n in sizes.items() if axis not in question.blocks), default=0)
+    idle += sizes.get("E", 0) * math.ceil(sizes.get("M", 0) / ROWS)
     for launch in run.launches:
         kinds = launch["tensors"].values()
         storing = sum(one[how]["programs"] for one in kinds for how in STORING if how in one)

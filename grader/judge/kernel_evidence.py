@@ -3,6 +3,8 @@
 The jail that ran the answer's Python is asked before any input is drawn and never again.
 """
 
+import math
+import re
 import threading
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
@@ -14,19 +16,23 @@ from grader.box.warm import Outcome, width
 from grader.compiler import host as compiler
 from grader.compiler.protocol import Compiled, Request
 from grader.jail import host as jail
-from grader.jail.protocol import Lowered, LowerRequest, Plan, ToldCase, joined, nothing
+from grader.jail.protocol import Kernel, Lowered, LowerRequest, Plan, ToldCase, joined, nothing
 from grader.judge import weight_packing
 from grader.judge.evidence import Evidence, background_pool
 from grader.machine import host as machine
 from grader.machine.protocol import TOLD_OF_WRITERS
 from grader.questions import Case, KernelQuestion
+from grader.questions.account import in_blocks
 from grader.questions.draws import log_uniform
 from grader.questions.memory import Placed, as_placed, place, shape_only
 
-PUBLIC, HIDDEN, METERED, BETWEEN, COMPILED, TIMED = 100, 200, 300, 350, 400, 500
+PUBLIC, HIDDEN, METERED, BETWEEN, ALIGNED, COMPILED, TIMED = 100, 200, 300, 350, 360, 400, 500
+MOST_ALIGNED = 3  # of the largest cases, compiled as if their sizes were whole blocks
 UNWRITTEN = 902  # the purpose that draws what memory holds before anything is written
 WRITERS_S = 10.0  # of processor time, to find out who stores what
+BLOCK = re.compile(r"tensor<((?:\d+x)+)")
 KNOBS = 1  # the purpose that draws what no case names
+CHIPS = (58, 84, 108, 114, 128, 132, 142, 144, 148)  # multiprocessors of real GPUs, from an L4 to a B200
 
 
 @dataclass
@@ -71,6 +77,11 @@ def between(small: Case, large: Case, rng: np.random.Generator) -> Case:
     return replace(small, sizes=sizes, kind="a size between the metered and the compiled one")
 
 
+def numbers(question: KernelQuestion, case: Case) -> int:
+    """Return the numbers of all tensors of a case."""
+    return sum(math.prod(tensor.sizes(case.sizes)) for tensor in question.tensors)
+
+
 def print_line(row: dict) -> str:
     """Return the text of tl.device_print with its program."""
     program = ", ".join(map(str, row["program"]))
@@ -104,17 +115,26 @@ class KernelEvidence(Evidence):
         if question.speed and self.mode == "gpu":
             cases[TIMED] = question.speed.case
         metered = cases[METERED].sm_count if METERED in cases else 0
-        number = metered or int(
-            drawn.integers(9, 64)
-        )  # the same for every case, so it tells no case from another
+        number = metered or int(drawn.integers(9, 64))  # few, so that small cases have waves too
+        hidden = [purpose for purpose in cases if HIDDEN <= purpose < METERED]
+        real = {COMPILED, *drawn.permutation(hidden)[::2].tolist()}  # half of them, so it tells no case
         for purpose, case in cases.items():
-            own = purpose in range(HIDDEN, METERED) and case.sm_count
-            self.cases[purpose] = replace(case, sm_count=own or number)
+            own = purpose in hidden and case.sm_count
+            told = int(drawn.choice(self.chips())) if purpose in real else number
+            self.cases[purpose] = replace(case, sm_count=own or told)
         if TIMED in cases:
             self.cases[TIMED] = replace(cases[TIMED], sm_count=gpu.first_gpu()[1])
         if COMPILED in cases and METERED in cases and self.budgets_waves():
             small, large = self.cases[METERED], self.cases[COMPILED]
             self.cases[BETWEEN] = between(small, large, self.rng(BETWEEN))
+        if COMPILED in cases and METERED in cases and question.prepare is None:
+            largest = sorted(hidden, key=lambda purpose: -numbers(question, cases[purpose]))[:MOST_ALIGNED]
+            for place, purpose in enumerate([METERED, *largest]):
+                self.cases[ALIGNED + place] = replace(in_blocks(question, self.cases[purpose]), layout={})
+
+    def chips(self) -> tuple[int, ...]:
+        """Return the numbers of multiprocessors that the compiled case and half of the hidden ones are told."""
+        return (gpu.first_gpu()[1],) if self.mode == "gpu" else CHIPS
 
     def budgets_waves(self) -> bool:
         """Return whether the question limits waves, which asks for grouped programs."""
@@ -196,7 +216,7 @@ class KernelEvidence(Evidence):
         case = self.cases[purpose]
         if self.question.prepare:
             self.lowered()
-        inputs = self.question.inputs(case, self.rng(purpose))
+        inputs = self.question.drawn_inputs(case, self.rng(purpose))
         made = [as_placed(name, array) for name, array in self.made.get(purpose, {}).items()]
         return self.weights.get(purpose, {}) | inputs, [*place(self.question, case, inputs), *made]
 
@@ -274,43 +294,62 @@ class KernelEvidence(Evidence):
     def begin(self) -> None:
         """Compile while the machine runs. With two cores a check takes as long as the slower job."""
         if COMPILED in self.cases and compiler.is_here():
-            self.compiling = self.compiling or background_pool().submit(self._compile, [COMPILED, METERED])
+            self.compiling = self.compiling or background_pool().submit(self._compile)
         if self.on_gpu is not None:
             self.on_gpu.begin()
 
-    def compiled(self) -> tuple[Outcome, list[Compiled]]:
+    def compiled(self) -> tuple[Outcome, list[Compiled], list[Compiled]]:
+        """Return what the compiler said of the compiled case's kernels for every target, and of the forms that launch(p)
+        gives them in other cases for the first target."""
         self.begin()
-        outcome, rows = self.compiling.result()
+        outcome, rows, others = self.compiling.result()
         self.compiling_counted = self.count(outcome)
-        return outcome, rows
+        return outcome, rows, others
 
-    def _compile(self, purposes: list[int]) -> tuple[Outcome, list[Compiled]]:
-        """Compile each distinct kernel of these cases for every target of the question."""
-        known = {}
-        for purpose in purposes:
-            plan = self.plan(purpose) if purpose in self.cases else None
-            if isinstance(plan, dict):
-                return Outcome(header={"error": plan}), []
-            for step in plan.steps if plan else ():
+    def _compile(self) -> tuple[Outcome, list[Compiled], list[Compiled]]:
+        plan = self.plan(COMPILED)
+        if isinstance(plan, dict):
+            return Outcome(header={"error": plan}), [], []
+        found: list[list[Compiled]] = []
+        for steps, targets in ((plan.steps, self.question.targets), (self.other_forms(), (self.target,))):
+            known = {}
+            for step in steps:
                 row = self.printed_texts()[step.text]
                 if "error" in row:
-                    return Outcome(header={"error": row["error"]}), []
-                settings = self._settings(step)
-                known[settings] = dict(
-                    zip(("name", "text", "num_warps", "num_stages"), settings, strict=True)
+                    return Outcome(header={"error": row["error"]}), [], []
+                settings = {"num_warps": step.num_warps, "num_stages": step.num_stages}
+                known[step.name, step.text, *settings.values()] = {"name": step.name, **row, **settings}
+            outcome, rows = Outcome(), []
+            if known:
+                outcome, rows = compiler.compile_kernels(
+                    Request((*known.values(),), tuple(targets)), self.level
                 )
-        return compiler.compile_kernels(
-            Request(tuple(known.values()), tuple(self.question.targets)), self.level
-        )
+            if outcome.error:
+                return outcome, [], []
+            found.append(rows)
+        return outcome, *found
 
-    def _settings(self, step) -> tuple:
-        return step.name, self.printed_texts()[step.text].get("text"), step.num_warps, step.num_stages
+    def steps(self, purpose: int) -> tuple[Kernel, ...]:
+        plan = self.plan(purpose)
+        return () if isinstance(plan, dict) else plan.steps
 
-    def at_full_size(self, rows: list[Compiled]) -> list[Compiled]:
-        """Return only the kernels of the compiled case. They come before the metered case's kernels for each target."""
-        count = len({self._settings(step) for step in self.plan(COMPILED).steps})
-        of_each = len(rows) // len(self.question.targets)
-        return [row for place, row in enumerate(rows) if place % of_each < count]
+    def blocks(self, step: Kernel) -> dict[str, int]:
+        """Return the shapes of all blocks of a kernel, with their numbers."""
+        shapes = BLOCK.findall(self.printed_texts()[step.text].get("text", ""))
+        return {shape: math.prod(map(int, shape.rstrip("x").split("x"))) for shape in shapes}
+
+    def other_forms(self) -> list[Kernel]:
+        """Return the kernels to which launch(p) gives other blocks, warps or stages than at the compiled size, and of them
+        only the one with most numbers for each lane and the one with most in shared memory."""
+        forms = {}
+        for purpose in sorted(self.cases, key=lambda one: (one != COMPILED, not ALIGNED <= one < COMPILED)):
+            for step in self.steps(purpose):
+                blocks = self.blocks(step)
+                form = step.name, step.num_warps, step.num_stages, frozenset(blocks)
+                most = max(blocks.values(), default=1)
+                forms.setdefault(form, (step, most / step.num_warps, most * step.num_stages, purpose))
+        others = [row for row in forms.values() if row[3] != COMPILED]
+        return [max(others, key=lambda row: row[place])[0] for place in (1, 2)] if others else []
 
     def settle(self) -> None:
         """Wait for this answer's own work, so that nothing computes during timing."""

@@ -1,6 +1,7 @@
 """Judge a kernel's values: public cases, hidden ones, and the metered and compiled cases as well."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 
 from grader.judge import hidden_failure, on_gpu, sampled
@@ -80,18 +81,20 @@ def judge_public(evidence: KernelEvidence, public: list[int]) -> list[Run]:
 
 def drawn_anew(evidence: KernelEvidence, purpose: int, public: list[Run]) -> Failed | None:
     """Return how a case like this one fails with a public seed. The sentence must hold for the public cases too."""
-    kind = evidence.cases[purpose].kind
+    kind, told = evidence.cases[purpose].kind, evidence.cases[purpose].sm_count
     for seed in range(hidden_failure.SHOWN_SEED, hidden_failure.SHOWN_SEED + hidden_failure.SHOWN_DRAWS):
         again = KernelEvidence(evidence.question, evidence.source, seed, level=evidence.level)
-        again.cases = {n: one for n, one in again.cases.items() if one.kind == kind and n == purpose}
-        if not again.cases:
+        case = again.cases.get(purpose)
+        if case is None or case.kind != kind:
             return None
+        again.cases = {purpose: replace(case, sm_count=told)}
         try:
             run = again.run(purpose)
             run.hidden = False
             judge_case(evidence.question, run, public, again)
         except Failed as like_it:
             like_it.look = launch_to_blame(again, purpose, like_it) or like_it.look
+            like_it.came += f"; p.sm_count is {told} there" * ("sm_count" in evidence.source)
             return like_it
         except Unclear:
             continue

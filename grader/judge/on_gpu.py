@@ -9,7 +9,7 @@ from grader.bench.protocol import Kernel, Ran, RunRequest, Step, Timed
 from grader.judge.diagnose import describe, differs
 from grader.judge.evidence import background_pool
 from grader.judge.failed import Failed, Refusal
-from grader.judge.kernel_evidence import BETWEEN, COMPILED, METERED, TIMED, KernelEvidence
+from grader.judge.kernel_evidence import COMPILED, METERED, TIMED, KernelEvidence
 from grader.judge.record import PartResult
 from grader.machine import host as machine
 
@@ -39,7 +39,7 @@ class OnGpu:
 
     def launched(self) -> list[int]:
         """The purposes of all cases that the GPU runs."""
-        return [p for p in self.evidence.cases if p not in (METERED, BETWEEN, COMPILED)]
+        return [p for p in self.evidence.cases if not METERED <= p <= COMPILED]
 
     def _build(self) -> dict[tuple, str]:
         """Why a kernel could not be built, by its text, warps and stages."""

@@ -177,8 +177,23 @@ def _array(question, name: str, encoded, want: np.ndarray, arrays: dict) -> Diff
         return f"{name} must be whole numbers, as {want.dtype} holds them, got numbers of dtype {got.dtype}"
     if want.dtype.kind in "biu":
         return difference(name, got, want, 0.0) or ""
-    allowed = question.atol + question.rtol * np.abs(want.astype(np.float64))
-    return difference(name, got, want, where_finite(allowed, want)) or ""
+    with np.errstate(invalid="ignore"):  # no tolerance times infinity
+        allowed = question.atol + question.rtol * np.abs(want.astype(np.float64))
+    found = difference(name, got, want, where_finite(allowed, want))
+    return found or (other_zeros(name, got, want) if not (question.atol or question.rtol) else "")
+
+
+def other_zeros(name: str, got: np.ndarray, want: np.ndarray) -> str:
+    """Say where a zero has another sign, if numbers must come as they are."""
+    with np.errstate(invalid="ignore"):
+        other = np.argwhere((want == 0) & (np.signbit(got.astype(np.float64)) != np.signbit(want)))
+    if not len(other):
+        return ""
+    index = ", ".join(map(str, other[0]))
+    return (
+        f"{name}[{index}] is {got[tuple(other[0])]:g}, wanted {want[tuple(other[0])]:g}: the number must come as it is, and "
+        f"{len(other):,} zeros have another sign"
+    )
 
 
 def stacked(items: list, depth: int, arrays: dict) -> np.ndarray | None:

@@ -17,7 +17,7 @@ from grader.judge.diagnose import (
     refuse_race,
 )
 from grader.judge.failed import Failed, Unclear
-from grader.judge.kernel_evidence import COMPILED, METERED, KernelEvidence, Run
+from grader.judge.kernel_evidence import COMPILED, KernelEvidence, Run
 
 PROGRAMS = 24  # drawn ones, in addition to the corners of the grid
 FEWEST, SHARE = 3, 8  # but of a small grid no more than an eighth, since each then has much of the work
@@ -33,7 +33,7 @@ def judge_compiled_case(evidence: KernelEvidence) -> None:
     if isinstance(plan, dict) or question.sampled is None:
         return judge_case(question, evidence.run(COMPILED), [], evidence)
     if len(plan.steps) > 1 or plan.scratch or uses_atomics(evidence):
-        run = evidence.run(COMPILED, seconds=WHOLE_S, waves_of=wave(evidence))
+        run = evidence.run(COMPILED, seconds=WHOLE_S, waves_of=evidence.cases[COMPILED].sm_count)
         try:
             judge_effects(run)
         except Unclear:
@@ -65,11 +65,6 @@ def uses_atomics(evidence: KernelEvidence) -> bool:
     """Search the machine's own print for atomics, because the jail's text can't be trusted."""
     printed = (evidence.printed_texts()[step.text].get("text", "") for step in evidence.plan(COMPILED).steps)
     return any(word in text for text in printed for word in ("tt.atomic", "tt.descriptor_reduce"))
-
-
-def wave(evidence: KernelEvidence) -> int:
-    """Return the number of programs in one wave, the same as at the metered size, so that both have one measure."""
-    return evidence.cases.get(METERED, evidence.cases[COMPILED]).sm_count
 
 
 def chosen(evidence: KernelEvidence) -> list[int]:
@@ -107,7 +102,7 @@ def too_little(wrote: np.ndarray, grid: int, all_of_it: int) -> bool:
 
 def stores(evidence: KernelEvidence, run: Run) -> Outcome:
     """Return the stores of all programs of a case, addresses only, without computing any value."""
-    how = {"operation": "stores", "seconds": WHOLE_S, "waves_of": wave(evidence)}
+    how = {"operation": "stores", "seconds": WHOLE_S, "waves_of": run.case.sm_count}
     outcome = evidence.count(evidence.launch(run.case, run.plan, evidence.lowered().texts, run.placed, **how))
     refuse_error(replace(run, outcome=outcome))
     if outcome.header["undecided"]:

@@ -13,6 +13,7 @@ from grader.questions import Budget, Part
 from grader.questions.account import account
 from grader.questions.timed import CHIP
 from kernels import machines
+from tilescope.machine.program import A_DOT
 
 UNITS = {
     "programs": "programs",
@@ -203,7 +204,6 @@ KINDS = {
     "integers": ("int", "convert", "address"),
 }  # as the machine counts them
 GOOD_PART = 0.1  # of the bytes of a tensor
-A_DOT = 16  # FLOP in tl.dot that take the time of one operation, by the ratio of the chips' rates
 BESIDE_TENSOR_CORES = ("fp32:ieee", "fp64")  # dots that fused multiply-adds do
 WIDE = ("fp32", "fp64")  # an operand's dtype, with any precision after it
 

@@ -60,6 +60,12 @@ class Case:
     scalars: dict = field(default_factory=dict)
     values: str = "normal"  # how inputs are drawn; the question's own `inputs` reads it
     kind: str = "a plain size"
+    crossed: bool = (
+        False  # drawn by reach.py, at sizes that no budget was made for: judged by its values alone
+    )
+    parts: tuple[
+        Case, ...
+    ] = ()  # whose inputs are joined along the question's `rows`, where kinds of values share a case
     sm_count: int = 0  # SMs: every case of a check gets the metered case's number, or a drawn one
 
     def dtype_of(self, tensor: Tensor) -> str:
@@ -330,6 +336,13 @@ class KernelQuestion(Question):
     # axis -> UpTo(its largest size), or a tuple of all its sizes: the table says it, and a case goes there (reach.py)
     up_to: dict = field(default_factory=dict)
     sized: Callable | None = None  # sizes by name -> Case, where some sizes depend on others
+    # an axis along which results don't depend on one another, so kinds of values can share a case (reach.py), and the
+    # kinds that share none
+    rows: str = ""
+    alone: tuple[str, ...] = ()
+    joined: tuple[str, ...] = ()  # inputs that differ by kind, if not all of them do
+    # (a case with a long axis) -> the case that is tried, or None where such sizes and values don't go together
+    crossed: Callable | None = None
     # rng -> Case, drawn near a stated size: its bytes and operations are budgeted
     metered: Callable | None = None
     budgets: dict = field(default_factory=dict)  # by part: (case) -> [Budget]
@@ -351,4 +364,17 @@ class KernelQuestion(Question):
     def drawn(self, case: Case, rng: np.random.Generator) -> dict:
         """Return all that the reference takes of a case: the weights for preparation, and the kernels' inputs."""
         weights = self.prepare.weights(case, rng) if self.prepare else {}
-        return weights | self.inputs(case, rng)
+        return weights | self.drawn_inputs(case, rng)
+
+    def drawn_inputs(self, case: Case, rng: np.random.Generator) -> dict:
+        """Return the kernels' inputs of a case. Parts of a case are joined along its rows, and share the first one's
+        other tensors."""
+        import numpy as np
+
+        if not case.parts:
+            return self.inputs(case, rng)
+        each = [self.inputs(part, rng) for part in case.parts]
+        at = {one.name: one.axes.find(self.rows.lower()) for one in self.tensors}
+        joined = self.joined or [name for name in each[0] if at[name] >= 0]
+        first = self.inputs(case, rng) if self.joined else each[0]
+        return first | {name: np.concatenate([part[name] for part in each], at[name]) for name in joined}

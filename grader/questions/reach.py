@@ -1,17 +1,30 @@
 """How far a kernel question goes along each axis: the lab's table says it, and in every check one case goes to the end.
 
 A size that the text leaves open is one that an answer may stop at. So each axis has a largest size, or a set of sizes.
+Kernels often have a path of their own for large sizes. So a check also draws some crossings from `pool`: a long axis with
+special values, a dtype or a layout. They are judged by their values alone, since no budget was made for such sizes.
 """
 
 import itertools
+import math
+import re
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from grader.questions.draws import log_uniform
 from grader.questions.model import NEAR, Case, KernelQuestion, Question, UpTo
 
 SEEDS = 4
+CROSSED = 8  # crossings of a check
+COUNTS = re.compile(r"( \d+)+$")  # numbers at the end of a kind of values, which go with the sizes
+LONG = 1 / 12  # of the largest size, the least of a long axis
+BY_BLOCKS = 3  # times as often: along an axis of blocks, where kernels have other tiles for large sizes
+LANES = 1 << 18  # elements of the largest tensor of a crossing
+AT_THE_END = 1 / 4  # of the crossings, where a long axis is one of its largest sizes
+SIDES = 1010, 1200  # of two axes that are long together
+FLOP = 1 << 29  # that a crossing needs
 
 
 def ends(question: KernelQuestion, rng: np.random.Generator) -> list[Case]:
@@ -26,15 +39,151 @@ def ends(question: KernelQuestion, rng: np.random.Generator) -> list[Case]:
         for axis, one in axes
         if isinstance(one, UpTo) and max(one.least, there.get(axis, 0)) < one.most
     }
-    sized = question.sized or (lambda **sizes: replace(question.public[0], sizes=sizes, layout={}))
     return [
-        replace(sized(**short | {axis: n}), kind=f"{axis} as large as it may be") for axis, n in long.items()
+        replace(sized(question, short | {axis: n}), kind=f"{axis} as large as it may be")
+        for axis, n in long.items()
     ]
 
 
 def hidden(question: Question, rng: np.random.Generator) -> list:
-    """Return the hidden cases of a check: those that the question draws, and of a kernel the ends of its axes."""
-    return [*question.hidden(rng), *(ends(question, rng) if question.compiles else ())]
+    """Return the hidden cases of a check: those that the question draws, and of a kernel the ends of its axes and some
+    crossings."""
+    drawn = list(question.hidden(rng))
+    if not question.compiles:
+        return drawn
+    return [*drawn, *ends(question, rng), *crossings(question, drawn, rng)]
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """Long axes, and cases whose values are to be tried there: one, or all of a dtype that may share a case."""
+
+    long: tuple[str, ...]
+    kinds: tuple[Case, ...]
+
+
+def crossings(question: KernelQuestion, drawn: list[Case], rng: np.random.Generator) -> list[Case]:
+    """Return cases of CROSSED crossings of the pool, each with a layout that the question has, or with none.
+
+    A check has all crossings of most questions, and at least a quarter (test_sizes.py holds that). The seed draws them,
+    and it is drawn once an answer is fixed and salted with its text, so no answer chooses its crossings."""
+    layouts = [{}, *({tuple(sorted(case.layout)): case.layout for case in drawn if case.layout}.values())]
+    found = pool(question, [*question.public, *drawn])
+    often = np.array([BY_BLOCKS if question.blocks.keys() & set(one.long) else 1.0 for one in found])
+    found = [found[i] for i in rng.choice(len(found), len(found), replace=False, p=often / often.sum())]
+    chosen = [*found, *(one for one in found if len(one.kinds) > 1)][
+        :CROSSED
+    ]  # not all kinds fit into one case
+    cases = [_crossed(question, one, layouts[rng.integers(len(layouts))], rng) for one in chosen]
+    return [case for case in cases if case is not None]
+
+
+def pool(question: KernelQuestion, drawn: list[Case]) -> list[Crossing]:
+    """Return all crossings: each long axis with each kind of values. Kinds of a dtype share one case where rows don't
+    depend on one another."""
+    axes = [axis for axis, one in question.up_to.items() if isinstance(one, UpTo)]
+    kinds = list({(words(case), case.dtype): case for case in drawn}.values())
+    together = [case for case in kinds if question.rows and words(case) not in question.alone]
+    shared = [
+        tuple(one for one in together if one.dtype == d) for d in dict.fromkeys(c.dtype for c in together)
+    ]
+    groups = [*shared, *((case,) for case in kinds if case not in together)]
+    found = [Crossing((axis,), group) for axis in axes for group in groups]
+    # a compiled case is long along all axes, and other first kernels need little for each number
+    both = len(axes) == 2 and question.compile_case is None and question.useful is None
+    return [*found, Crossing(tuple(axes), (question.public[0],))] if both else found
+
+
+def words(case: Case) -> str:
+    """Return the kind of "positive loads 2 0 3", which is "positive loads"."""
+    return COUNTS.sub("", case.values)
+
+
+def _crossed(
+    question: KernelQuestion, crossing: Crossing, layout: dict, rng: np.random.Generator
+) -> Case | None:
+    """Return a case of a crossing, or None where the question says that sizes and values don't go together."""
+    base = crossing.kinds[rng.integers(len(crossing.kinds))]
+    case = sized(question, _sizes(question, crossing, base, rng))
+    counts = case.values[len(words(case)) :]
+    if words(base) != base.values and not counts:
+        return None
+    long, plain = " and ".join(crossing.long), words(question.public[0])
+    special = len(crossing.kinds) == 1 and words(base) != plain
+    case = replace(
+        case,
+        dtype=base.dtype,
+        dtypes=base.dtypes,
+        layout=layout,
+        scalars=case.scalars | base.scalars,
+        values=words(base) + counts,
+        kind=f"{base.kind}, with {long} large" if special else f"{long} large",
+        crossed=True,
+    )
+    case = question.crossed(case) if question.crossed else case
+    return (
+        case if case is None or len(crossing.kinds) == 1 else _of_parts(question, case, crossing.kinds, rng)
+    )
+
+
+def _of_parts(
+    question: KernelQuestion, case: Case, kinds: tuple[Case, ...], rng: np.random.Generator
+) -> Case:
+    """Return a case with a part of the rows for each of as many kinds as there are rows for."""
+    rows = case.sizes[question.rows]
+    count = min(len(kinds), rows)
+    ends = [rows * i // count for i in range(count + 1)]
+    chosen = [kinds[i] for i in rng.permutation(len(kinds))[:count]]
+    parts = []
+    for one, (start, end) in zip(chosen, itertools.pairwise(ends), strict=True):
+        part = sized(question, case.sizes | {question.rows: end - start})
+        values = words(one) + part.values[len(words(part)) :]
+        parts.append(replace(case, sizes=part.sizes, values=values, layout={}))
+    return replace(case, values=words(chosen[0]) + case.values[len(words(case)) :], parts=tuple(parts))
+
+
+def _sizes(question: KernelQuestion, crossing: Crossing, base: Case, rng: np.random.Generator) -> dict:
+    """Return sizes of long axes drawn from all that is long, and of the others as the budget lets them be."""
+    alone, sizes = len(crossing.long) == 1, dict(base.sizes)
+    short = {n: one for n, one in question.up_to.items() if isinstance(one, UpTo) and n not in crossing.long}
+    for axis in crossing.long:
+        one = question.up_to[axis]
+        few, most = (max(one.least, LONG * one.most), one.most) if alone else SIDES
+        drawn = log_uniform(rng, few, most)
+        to_the_end = alone and rng.random() < AT_THE_END
+        sizes[axis] = (
+            one.drawn(rng) if to_the_end else _stepped(one, min(drawn, one.most if alone else one.most / 2))
+        )
+    short = {axis: replace(one, least=1) if one.least == UpTo.least else one for axis, one in short.items()}
+    sizes |= {axis: max(one.least, sizes[axis]) for axis, one in short.items()}
+    if question.rows in short and len(crossing.kinds) > 1:
+        sizes[question.rows] = 2 * len(crossing.kinds)
+    while alone and not _cheap(question, sizes):
+        less = {axis: _stepped(one, sizes[axis] / 2) for axis, one in short.items()}
+        if all(less[axis] == sizes[axis] for axis in short):
+            less = {axis: min(one) for axis, one in question.up_to.items() if not isinstance(one, UpTo)}
+            short = {axis: question.up_to[axis] for axis in crossing.long}
+            less |= {axis: _stepped(one, 0.8 * sizes[axis]) for axis, one in short.items()}
+        sizes |= less
+    return sizes
+
+
+def _stepped(axis: UpTo, size: float) -> int:
+    return max(axis.least, int(size) // axis.step * axis.step)
+
+
+def _cheap(question: KernelQuestion, sizes: dict) -> bool:
+    """Return whether a check can afford a case of these sizes."""
+    case = sized(question, sizes)
+    numbers = max(math.prod(tensor.sizes(case.sizes)) for tensor in question.tensors)
+    return numbers <= LANES and (question.useful is None or question.useful(case) <= FLOP)
+
+
+def sized(question: KernelQuestion, sizes: dict) -> Case:
+    """Return a plain case of these sizes."""
+    if question.sized:
+        return question.sized(**sizes)
+    return replace(question.public[0], sizes=dict(sizes), layout={})
 
 
 def all_cases(question: KernelQuestion) -> Iterator[Case]:

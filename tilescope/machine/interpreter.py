@@ -29,6 +29,7 @@ class Launch:
         self.number, self.program, self.grid, self.memory = number, program, tuple(grid), memory
         self.budget, self.printed, self.poison_of = budget, printed, poison_of
         self.counts = Counter()  # how many of each kind of operation ran
+        self.worked = np.zeros(prod(self.grid))  # the operations of each program
         self.frame: Frame | None = None  # of the operation that runs
         self.turns: turns.Turns | None = None  # chooses the next program where programs wait for each other
         self.depth = 0  # of calls
@@ -71,6 +72,7 @@ class Launch:
         """Perform a block's operations and return its terminator."""
         outer, self.frame = self.frame, frame
         values, size, budget, counts = frame.values, frame.size, self.budget, self.counts
+        self.worked[frame.programs] += block.work
         try:
             for step in block.steps:
                 budget.ticks += 1

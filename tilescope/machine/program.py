@@ -14,6 +14,7 @@ from .tree import BadIR, Block, Function, Module, Op, Type
 
 STRUCTURE = ("scf.for", "scf.if", "scf.while", "tt.call", "tt.map_elementwise")
 ENDS = ("scf.yield", "scf.condition", "tt.return", "cf.br", "cf.cond_br", "tt.map_elementwise.return")
+A_DOT = 16  # FLOP in tl.dot that take the time of one operation, by the ratio of the chips' rates
 WAITING = ("tt.atomic_rmw", "tt.atomic_cas")
 
 
@@ -43,6 +44,7 @@ class Ready:
     end: Step | None = None
     defines: frozenset = frozenset()
     promised: list = field(default_factory=list)  # of its arguments, where it is a loop's body
+    work: float = 0.0  # operations of a program that comes by, without those of blocks within
 
 
 @dataclass
@@ -97,7 +99,8 @@ def made_ready(block: Block, stored: set[str], fixed: set[str]) -> Ready:
     steps = [step_of(op, stored, fixed) for op in ops]
     defines = frozenset([*block.arguments, *(name for op in ops for name in op.results)])
     last = Step(end, end.line, None, False, tuple(end.operands), (), (), 0, [])
-    return Ready(block, steps, last, defines)
+    work = sum(n / A_DOT if kind.startswith("dot") else n for step in steps for kind, n in step.counts)
+    return Ready(block, steps, last, defines, work=work)
 
 
 def step_of(op: Op, stored: set[str], fixed: set[str]) -> Step:

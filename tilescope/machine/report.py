@@ -14,6 +14,7 @@ class LaunchReport:
     dots: dict[str, int]  # the same by the operands' type and precision: "fp16", "fp32:tf32"
     operations: dict[str, int]  # outside dots, on elements, by kinds.KINDS
     atomics: int  # lanes of atomics
+    busiest: float  # operations of the program that does most, a sixteenth of its FLOP among them
 
 
 @dataclass

@@ -246,6 +246,7 @@ class OnePass:
             dots=dots,
             atomics=counts["atomic"],
             operations={kind: counts[kind] for kind in KINDS},
+            busiest=float(launch.worked.max()),
         )
 
     def tell(self, order: Order) -> None:

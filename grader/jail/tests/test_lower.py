@@ -48,6 +48,37 @@ def test_one_case_that_goes_wrong_leaves_the_others():
     assert "not this one" in plans[64]["message"]
 
 
+KEPT = {  # what an answer keeps between calls: the beginning of launch(p), and whether that spoils the public cases
+    "a plan for each size": ("    key = p.M, p.N\n", False),
+    "a plan for each number of rows": ("    key = p.M\n", True),
+    "another plan from the 100th call on": (
+        "    calls.append(p.M)\n    key = p.M, p.N, len(calls) > 99\n",
+        True,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_launch_depends_on_p_alone(name):
+    """A cache whose key leaves out a size gives the plan of another case, if that one was called first."""
+    kept, spoilt = KEPT[name]
+    source = RIGHT.replace("def launch(p):\n", "plans, calls = {}, []\n\n\ndef launch(p):\n" + kept + "    if key not in plans:\n        plans[key] = planned(p)\n    if len(calls) > 99:\n        plans[key]['steps'][0]['grid'] = 1\n    return plans[key]\n\n\ndef planned(p):\n", 1)  # fmt: skip
+    assert source != RIGHT
+    cases = list(questions.find(NORM).public)
+    _, found = lowered(NORM, cases, source)
+    errors = [plan for plan in found.plans if isinstance(plan, dict)]
+    assert bool(errors) == spoilt and all(error["kind"] == "KeepsState" for error in errors), errors
+
+
+def test_a_p_that_no_case_has_may_end_nowhere():
+    """A size of one case with those of another may break what launch(p) relies on."""
+    loop = "def launch(p):\n    if (p.M, p.N) not in {}:\n        while True:\n            pass\n"
+    cases = list(questions.find(NORM).public)
+    sizes = [(case.sizes["M"], case.sizes["N"]) for case in cases]
+    _, found = lowered(NORM, cases, RIGHT.replace("def launch(p):\n", loop.format(sizes), 1))
+    assert not any(isinstance(plan, dict) for plan in found.plans), found.plans
+
+
 ERRORS = {
     "a grid that is a function": (
         '"grid": (p.M,)',

@@ -1,15 +1,19 @@
 """Closed by default: no quantity that the machine counts is without a bound, and what no question names is bounded too."""
 
+import re
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from grader import questions
-from grader.judge import referee, traffic
+from grader.judge import every_case, referee, traffic
+from grader.judge.failed import Failed
+from grader.judge.kernel_evidence import ALIGNED, COMPILED, METERED, KernelEvidence
 from grader.judge.record import FAIL, PASS
 from grader.proofs.right import edited, kernel_questions, right
-from grader.questions import account
+from grader.questions import Budget, Case, account
 from grader.questions.account import unbounded
 
 QUESTIONS = {question.id: question for question in kernel_questions()}
@@ -112,6 +116,24 @@ ONE_ALONE = {  # a right answer that wastes for one property: the question, the 
         ["traffic"],
         "5 launches, at most 4 in any case",
     ),
+    "launches of nothing on a whole GPU": (
+        "roofline.differences",
+        [('return {"steps": [', 'return {"steps": (5 if p.sm_count > 100 else 1) * [')],
+        ["traffic"],
+        "5 launches, at most 4 in any case",
+    ),
+    "shared memory for other sizes": (
+        "roofline.tile_settings",
+        [('"num_stages": 3', '"num_stages": 3 if p.N < 1024 else 8')],
+        ["compiled"],
+        "that launch(p) chooses for other sizes",
+    ),
+    "operations of one program": (
+        "roofline.layernorm_gelu",
+        [("    tl.store(", "    if row == 0:\n        z = d\n        for i in range(0, 12 * ROWS):\n            z = z * 0.5 + 1e-30\n        d = tl.where(z > 1e30, 0.0, d)\n    tl.store("), ("eps, BLOCK", "eps, ROWS: tl.constexpr, BLOCK"), ('"constexprs": {', '"constexprs": {"ROWS": p.M if p.M < 200 else 0, ')],
+        ["speed"],
+        "of all operations, where",
+    ),
     "idle programs": (
         "roofline.differences",
         [
@@ -140,10 +162,57 @@ def test_an_answer_is_thrifty_at_every_size():
         ("    g = 0.5", "    if N != 4096 and (N < 900 or N > 1100):\n" + four.replace("    ", "        ", 1).replace("\n        x", "\n            x") + "    g = 0.5"),
     ]  # fmt: skip
     verdict = judge("roofline.layernorm_gelu", *more)
-    assert "traffic" in lost(verdict) and "a hidden case" in str(verdict), str(verdict)
+    assert "traffic" in lost(verdict) and "the model allows there" in str(verdict), str(verdict)
     assert judge("roofline.layernorm_gelu").verdict == PASS
+
+
+def test_a_special_value_is_tried_where_an_axis_is_long():
+    """A path for long vectors that loses an infinity, which short ones have at their beginning."""
+    edits = [("    tl.store(", "    x = tl.where(N > 12_000, tl.clamp(x, -3e38, 3e38), x)\n    tl.store(")]
+    verdict = judge("roofline.differences", *edits)
+    assert lost(verdict) == ["values"] and "with N large" in str(verdict), str(verdict)
 
 
 def test_an_excess_shows_in_its_digits():
     assert traffic.times(1.004) == "1.004 times" and traffic.times(1.00004, 1) == "1.00004 times"
     assert traffic.times(2.0, 1) == "2.0 times" and traffic.times(1.3) == "1.30 times"
+
+
+def test_the_forms_of_other_sizes_are_compiled_as_if_these_were_whole_blocks():
+    """Where sizes are odd, nothing is loaded ahead, and eight stages cost no shared memory."""
+    source = right("roofline.tile_settings")
+    assert (stages := re.search(r'"num_stages": (\d)', source))
+    source = source.replace(stages[0], f'"num_stages": {stages[1]} if p.N < 1024 else 8')
+    evidence = KernelEvidence(questions.find("roofline.tile_settings"), source, seed=3)
+    assert {step.num_stages for step in evidence.other_forms()} == {8}
+    own = KernelEvidence(questions.find("roofline.tile_settings"), right("roofline.tile_settings"), seed=3)
+    assert own.other_forms() == []
+    gemm = KernelEvidence(questions.find("gemm_tiling.tiled_gemm"), "", seed=3)
+    aligned = [case for purpose, case in gemm.cases.items() if ALIGNED <= purpose < COMPILED]
+    assert aligned and all(
+        case.sizes[axis] % 64 == 0 and not case.layout for case in aligned for axis in "MNK"
+    )
+
+
+def test_one_program_may_not_do_most_operations():
+    evidence = SimpleNamespace(cases={METERED: Case({}, sm_count=30)})
+
+    def judged(busiest: float):
+        launch = {"busiest": busiest, "operations": {"float": 4e6}, "dots": {}}
+        run = SimpleNamespace(launches=[launch], case=Case({"M": 60}, sm_count=132), hidden=True)
+        limits = [
+            Budget(what=f"programs that store {y}", count="programs", least=n)
+            for y, n in (("y", 8.0), ("z", 20.0))
+        ]
+        every_case.judge_busiest(run, limits)
+
+    judged(1e6)
+    with pytest.raises(Failed, match="30% of all operations, where 8 could"):
+        judged(1.2e6)
+    question = questions.find("flash_attention.split_decode")
+    (asked,) = every_case.sharing(
+        SimpleNamespace(question=question, **vars(evidence)),
+        question.parts[1],
+        replace(question.compile_case, sm_count=148),
+    )
+    assert asked.least == 30  # as at the metered size, whatever the number of SMs that the case is told

@@ -7,7 +7,7 @@ import pytest
 
 from grader import questions
 from grader.judge import referee
-from grader.judge.kernel_evidence import KernelEvidence
+from grader.judge.kernel_evidence import CHIPS, COMPILED, HIDDEN, METERED, PUBLIC, KernelEvidence
 from grader.judge.record import FAIL, INCONCLUSIVE
 from grader.machine import host as machine
 from grader.proofs.right import cell, edited, right
@@ -83,7 +83,12 @@ def test_a_compiled_case_that_runs_whole_has_all_budgets():
 def test_no_case_is_told_by_the_machine_that_it_names():
     for question in (COMBINE, "gemm_tiling.tiled_gemm", "roofline.doubled"):
         evidence = KernelEvidence(questions.find(question), "", seed=7)
-        assert len({case.sm_count for case in evidence.cases.values()}) == 1
+        told = {purpose: case.sm_count for purpose, case in evidence.cases.items()}
+        hidden = [count for purpose, count in told.items() if HIDDEN <= purpose < METERED]
+        real = [count for count in hidden if count in CHIPS]
+        assert abs(2 * len(real) - len(hidden)) <= 1 and max(real) > 100
+        assert set(hidden) - set(CHIPS) == {told[METERED]} == {told[PUBLIC]}
+        assert told.get(COMPILED, CHIPS[0]) in CHIPS
 
 
 WALKS = [("grid = (triton.cdiv(p.M, 16), triton.cdiv(p.N, 32))", "grid = (1, 1)")]
@@ -105,7 +110,6 @@ ASKED = {  # what a first kernel is asked for in words: the edits that leave it 
         ],
         "outputs read back",
     ),
-    "one block and no tiles": ("subtracted", [*WALKS, *WHOLE], "programs that store y"),
     "a number of each for every result": (
         "outer_difference",
         [
@@ -150,6 +154,11 @@ def test_what_a_first_kernel_is_asked_for_is_looked_at(what):
     name, edits, missed = ASKED[what]
     verdict = judge(changed(f"roofline.{name}", *edits), f"roofline.{name}")
     assert lost(verdict) == ["traffic"] and missed in verdict.parts[1].came, str(verdict)
+
+
+def test_one_block_and_no_tiles_is_too_large_where_both_sides_are_long():
+    verdict = judge(changed("roofline.subtracted", *WALKS, *WHOLE), "roofline.subtracted")
+    assert lost(verdict) == ["values"] and "M and N large" in str(verdict), str(verdict)
 
 
 KEEPS = (  # nothing is cleared: what lies there is loaded and stored again

@@ -5,6 +5,7 @@ from dataclasses import asdict
 from math import prod
 
 import numpy as np
+import numpy.ma  # noqa: F401  np.isin imports it when it first runs, which would be in every child
 
 from tilescope.machine.dtypes import DTYPES
 from tilescope.machine.limits import Limits

@@ -180,9 +180,28 @@ def test_a_reply_is_held_to_what_was_asked(spoil):
         run_reply(ask, header, arrays, name_of)
 
 
-def test_the_machine_needs_no_triton():
+def test_the_machine_needs_no_triton_and_its_children_import_nothing():
+    """What a child imports it imports in every case. A run of wide blocks by several programs reaches all of it."""
     import subprocess
     import sys
 
-    code = "import sys; import grader.machine.inside.main; print([m for m in sys.modules if m.split('.')[0] in ('triton', 'torch')])"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
+    task = request().task()
+    wide = text_of(scaled, TYPES, {(5,): 128})
+    tensors = [{**one, "shape": [300]} for one in task["tensors"]]
+    scratch = {"s": {**task["scratch"]["s"], "shape": [384]}}
+    arguments = [["i32", 300] if one[0] == "i32" else one for one in task["steps"][0]["arguments"]]
+    steps = [{**task["steps"][0], "arguments": arguments}]
+    given = {**task, "texts": [wide], "tensors": tensors, "scratch": scratch, "steps": steps}
+    code = """
+import json, sys
+import numpy as np
+from grader.machine.inside import main
+main.prepare()
+before = set(sys.modules)
+header, found = main.run(json.load(sys.stdin), {"x": np.ones(300, np.float32)})
+late = set(sys.modules) - before
+print([m for m in sys.modules if m.split(".")[0] in ("triton", "torch")], sorted(late), found["o"].sum())"""
+    ran = subprocess.run(
+        [sys.executable, "-c", code], input=json.dumps(given), capture_output=True, text=True
+    )
+    assert ran.stdout.strip() == "[] [] 150.0", ran.stdout + ran.stderr

@@ -40,8 +40,7 @@ def good_placement(loads: np.ndarray, devices: int, got: np.ndarray) -> str:
     return f"device {device} runs {tokens:g} tokens, at most {most:.5g} are allowed: {why}"
 
 
-COUNTS = 64  # bytes of counts for each other rank: eight numbers
-OF_COUNTS = f"{COUNTS} bytes of counts for each other rank, or 8 for each of its experts"
+OF_COUNTS = "8 bytes of counts for each other rank, and 8 for each of its experts"
 
 
 def to_ranks(chosen: np.ndarray, per: int, ranks: int) -> np.ndarray:
@@ -67,8 +66,8 @@ def picks_between(each, per: int) -> np.ndarray:
 
 
 def counts(ranks: int, per: int) -> int:
-    """Bytes of counts that a rank may send: a number for each expert is enough."""
-    return max(COUNTS, 8 * per) * (ranks - 1)
+    """Bytes of counts that a rank may send: of its rows one number, and one for each expert."""
+    return 8 * (1 + per) * (ranks - 1)
 
 
 def row_bytes(each) -> tuple[int, int]:
@@ -173,9 +172,9 @@ def beyond_fp16(rng, x):
 
 
 def of_every_size(rng, x):
-    """All that fp32 can hold, also NaN and infinities: such rows are handed on as they are."""
+    """All that fp32 can hold, also NaN, infinities and the negative zero: such rows are handed on as they are."""
     x = (x * 10.0 ** rng.uniform(-30, 30, x.shape)).astype(np.float32)
-    for number in (np.nan, np.inf, -np.inf):
+    for number in (np.nan, np.inf, -np.inf, -0.0):
         x[rng.random(x.shape) < 0.1] = number
     return x
 

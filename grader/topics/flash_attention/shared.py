@@ -1,6 +1,8 @@
 """Share sizes, references and costs among questions of flash attention."""
 
 import math
+from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -67,6 +69,25 @@ def operands(c: Case, rng: np.random.Generator) -> dict:
 NAN = "a NaN in V"
 
 
+LONGEST, LONGEST_ROW = 1300, 8192  # queries of a case with a long axis, and keys
+
+
+def few_pairs(most: int) -> Callable:
+    """Give a long prompt keys that come before it, a wide window keys that it doesn't reach, and so few heads that a reference of all pairs is affordable."""
+
+    def crossed(c: Case) -> Case:
+        m = min(c.sizes["M"], LONGEST)
+        n = max(c.sizes["N"], m + m // 8, min(LONGEST_ROW, 9 * c.sizes.get("W", 0) // 8))
+        heads = max(1, min(64, most // (m * n)))
+        g = min(c.sizes["G"], heads)
+        h = max(g, min(c.sizes["H"], heads) // g * g)
+        return replace(
+            c, sizes=c.sizes | {"B": max(1, min(c.sizes["B"], heads // h)), "H": h, "G": g, "M": m, "N": n}
+        )
+
+    return crossed
+
+
 def case(b, h, g, m, n, d, dtype="fp16", *, w=None, softcap=None, scale=None, **more) -> Case:
     scalars = {"scale": float(d**-0.5 if scale is None else scale)}
     scalars |= {"softcap": float(softcap)} if softcap is not None else {}
@@ -82,6 +103,12 @@ WEIGHT_ROUNDING = {"fp16": 2.0**-11, "bf16": 2.0**-8}  # of the softmax weights,
 SUMS = 2.0**-15  # fp32 in tiles: sums, the factors between maxima and the division
 
 
+def largest_norm(vectors: np.ndarray) -> np.ndarray:
+    """Return the largest norm of all vectors of each sequence of a batch, (B,)."""
+    norms = np.linalg.norm(vectors.astype(np.float64), axis=-1)
+    return norms.reshape(len(norms), -1).max(1, initial=0)
+
+
 def within(wanted):
     """Allow the rounding of the output and of each weight, in the sum of what they weigh. A score's own error grows
     with its size, the more so where queries are scaled before they are rounded, as some good kernels do. If all
@@ -89,10 +116,10 @@ def within(wanted):
 
     def limits(inputs: dict, case: Case, want: dict) -> dict:
         terms = wanted(inputs | {"v": np.abs(inputs["v"])}, case)["o"]
-        norms = [np.linalg.norm(inputs[x].astype(np.float64), axis=-1).max(initial=0) for x in ("q", "k")]
+        norms = [largest_norm(inputs[x]) for x in ("q", "k")]
         unit = WEIGHT_ROUNDING[case.dtype]
         size = 0 if case.values == LOWEST else abs(case.scalars["scale"]) * norms[0] * norms[1] / 8
-        share = unit * (1 + size) + SUMS
+        share = unit * (1 + np.reshape(size, (-1, *[1] * (terms.ndim - 1)))) + SUMS
         return {
             name: where_finite(ROUNDING[case.dtype] * (np.abs(w) + share * terms) + share * terms + 1e-6, w)
             for name, w in want.items()

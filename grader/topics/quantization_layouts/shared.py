@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -28,6 +29,20 @@ FP32 = {"dtypes": {"y": "fp32"}}
 
 def sizes(n: int, k: int, group: int, m: int = 0) -> dict:
     return {"N": int(n), "K": int(k), "G": int(group)} | ({"M": int(m)} if m else {})
+
+
+def sized(**sizes: int) -> Case:
+    """A case of these sizes, with K in whole groups."""
+    group = sizes["G"]
+    return Case(sizes | {"K": math.ceil(sizes["K"] / group) * group})
+
+
+WEIGHTS = 1 << 19  # of a case with a long axis: each weight is computed
+
+
+def few_weights(c: Case) -> Case:
+    """Cut off rows of a W that would have too many weights for a case that is one of many."""
+    return replace(c, sizes=c.sizes | {"N": min(c.sizes["N"], max(2, WEIGHTS // c.sizes["K"]))})
 
 
 def words(rng: np.random.Generator, shape: tuple, low: int = 0) -> np.ndarray:

@@ -119,6 +119,24 @@ def read_times(c: Case) -> tuple[int, int]:
     return len(counts), sum(math.ceil(n / TILE) for n in counts)
 
 
+def routes(c: Case) -> list[Budget]:
+    """Allow every program to search the experts from the first on for its own, whose rows begin and end there."""
+    if "E" not in c.sizes:
+        return []
+    programs = math.ceil(c.sizes["N"] / 32) * (
+        math.ceil(c.sizes["M"] / TILE) + min(c.sizes["M"], c.sizes["E"])
+    )
+    return [
+        Budget(
+            what="read of r",
+            tensor="r",
+            most=8 * programs * c.sizes["E"],
+            look="how each program finds its expert",
+            model=f"two numbers of 4 bytes for each of {c.sizes['E']} experts, by each of {programs} programs",
+        )
+    ]
+
+
 def traffic(c: Case) -> list[Budget]:
     """Planes and scales of the weights that have rows, X by tiles of 32 rows of W, Y once, and next to no scratch."""
     bits, n, k, m = (c.sizes[s] for s in ("BITS", "N", "K", "M"))
@@ -144,6 +162,7 @@ def traffic(c: Case) -> list[Budget]:
             model=f"a scale of 2 bytes for each {BLOCK} of {n} x {k} codes, twice as often as the codes",
         ),
         read_of_x(m, n, k),
+        *routes(c),
         *written(m, n),
     ]
 

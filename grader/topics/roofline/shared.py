@@ -110,12 +110,15 @@ MOVED = {  # exponent, then factor; "the lowest" are near the end of fp32
 }
 
 
+SUMMED = 2.4e37  # times ten and the length of a row, at most, so that fp32 holds the row's sum
 INFINITE = "an infinity first"
 
 
 def normal(inputs: list[Tensor], case: Case, rng: np.random.Generator) -> dict:
     """Normal numbers, moved and scaled as the case says."""
     moved, scale = MOVED.get(case.values, (0, 1))
+    longest = max(spec.sizes(case.sizes)[-1] for spec in inputs)
+    scale = min(scale, SUMMED / longest) if moved < 0 else scale
     found = {
         spec.name: rounded((rng.standard_normal(spec.sizes(case.sizes)) + moved) * scale, case.dtype_of(spec))
         for spec in inputs

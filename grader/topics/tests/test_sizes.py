@@ -1,6 +1,7 @@
 """No size that anybody knows is the largest: along each axis a hidden case goes further than all others, and to the end of
 what the lab says."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +11,7 @@ from grader import questions
 from grader.proofs.wasteful_ranks import longest
 from grader.questions import UpTo
 from grader.questions.criteria_text import table
-from grader.questions.reach import NEAR, ends, hidden, unreached
+from grader.questions.reach import CROSSED, NEAR, crossings, ends, hidden, pool, unreached, words
 
 KERNELS = [question for question in questions.load().values() if question.compiles]
 # sizes of a fixed set, and rows of attention, which the compiled case has in full
@@ -46,10 +47,6 @@ def test_hidden_cases_go_beyond_all_others(question):
 def test_cases_go_as_far_as_the_lab_says(question):
     assert unreached(question) == []
     assert "Sizes: " in table(question)
-    drawn = hidden(question, np.random.default_rng(1))
-    assert len(drawn) == len(question.hidden(np.random.default_rng(1))) + len(
-        ends(question, np.random.default_rng(1))
-    )
 
 
 @pytest.mark.parametrize("question", KERNELS, ids=lambda one: one.id)
@@ -58,6 +55,51 @@ def test_no_drawn_size_is_below_the_least(question):
         for case in ends(question, np.random.default_rng(seed)):
             for axis, one in question.up_to.items():
                 assert case.sizes[axis] >= (one.least if isinstance(one, UpTo) else min(one)), (seed, axis)
+
+
+@pytest.mark.parametrize("question", KERNELS, ids=lambda one: one.id)
+def test_every_axis_is_long_with_all_values_and_dtypes(question):
+    """In the pool, of which a check has a quarter at least."""
+    drawn = [*question.public, *question.hidden(np.random.default_rng(1))]
+    found, axes = (
+        pool(question, drawn),
+        [axis for axis, one in question.up_to.items() if isinstance(one, UpTo)],
+    )
+    met = {(axis, words(kind), kind.dtype) for one in found for axis in one.long for kind in one.kinds}
+    assert {(axis, words(case), case.dtype) for axis in axes for case in drawn} <= met
+    assert len(found) <= 4 * CROSSED
+
+
+@pytest.mark.parametrize("question", KERNELS, ids=lambda one: one.id)
+def test_a_crossing_is_a_case_of_the_question(question):
+    rng = np.random.default_rng(3)
+    cases = crossings(question, list(question.hidden(rng)), rng)
+    assert cases and all(case.crossed for case in cases)
+    far = {axis for axis, one in question.up_to.items() if isinstance(one, UpTo)}
+    for case in cases:
+        long = set(re.sub(".*with ", "", case.kind).removesuffix(" large").split(" and "))
+        assert long <= far and all(case.sizes[axis] <= question.up_to[axis].most for axis in long), case
+    case = min(cases, key=lambda one: np.prod([*one.sizes.values()], dtype=float))
+    inputs = question.drawn_inputs(case, np.random.default_rng(1))
+    for tensor in question.tensors:
+        if tensor.role != "out":
+            assert inputs[tensor.name].shape == tensor.sizes(case.sizes), (tensor.name, case)
+
+
+def test_kinds_of_values_share_a_case():
+    """Each in rows of its own, with what all rows have in common."""
+    question = questions.find("roofline.sum_and_max")
+    rng = np.random.default_rng(3)
+    shared = [case for case in crossings(question, list(question.hidden(rng)), rng) if case.parts]
+    for case in shared:
+        x = question.drawn_inputs(case, rng)["x"]
+        last = 0
+        for part in case.parts:
+            rows, last = x[last : last + part.sizes["M"]], last + part.sizes["M"]
+            assert (rows.max() < -1) == (part.values != "normal"), part.values
+        assert last == len(x) == case.sizes["M"]
+    assert {case.kind for case in shared} == {"M large", "N large"}
+    assert all(len(case.parts) == 4 for case in shared)
 
 
 def test_an_end_is_long_along_one_axis():

@@ -49,5 +49,7 @@ QUESTION = RanksQuestion(
         "slots[rank, : here.sum()] = np.concatenate([x[here], chosen[here]], axis=1); and on arrival mine = rows[(picks == comm.rank * per + e).any(axis=1)]; out[e, : len(mine)], counts[e] = mine, len(mine)",
     ),
     mistakes=MISTAKES,
+    rtol=0.0,
+    atol=0.0,
     bonus=True,
 )

@@ -6,6 +6,7 @@ from grader.box.serve.frames import DTYPES
 from grader.questions import Budget, Case, Tensor
 from grader.questions.draws import ROUNDING, between, log_uniform, odd, spread
 from grader.questions.timed import timed
+from grader.questions.work import filled
 from grader.questions.work import work as every_kind
 from grader.topics.flash_attention.shared import (
     BEYOND_FP16,
@@ -108,23 +109,28 @@ def metered_backward(rng: np.random.Generator) -> Case:
     return case(1, 2, 2, n, n, 64, sm_count=between(rng, 14, 20), kind="the metered size")
 
 
-TILE_32, BEST, USUAL = (
+TILE_32, WIDE, BEST, USUAL = (
     cost.Tiling(32, 32),
+    cost.Tiling(128, 128),
     5,
     7,
 )  # products: with dq added up by atomics; and in a pass of its own
-HALF_A_TILE = 64  # pairs a row that are not seen, in tiles of 128 x 128 that the diagonal cuts
 
 
 def backward_useful(c: Case) -> float:
     return cost.backward_flops(shape_of(c))
 
 
+def in_tiles(c: Case) -> int:
+    """Return the pairs of one head in all tiles that the diagonal leaves or cuts."""
+    s, (m, n) = shape_of(c), (WIDE.block_m, WIDE.block_n)
+    return sum(m * filled((cost.keys_loaded(s, WIDE, row), n)) for row in range(0, s.length, m))
+
+
 def backward(c: Case) -> list[Budget]:
     """Seven products over the causal half, and the loads of tiles of 32 x 32."""
     s, product = c.sizes, backward_useful(c) / BEST
     rows, pairs = s["B"] * s["H"] * s["M"], cost.pairs(shape_of(c))
-    crossed = 2 * s["D"] * rows * HALF_A_TILE  # which counts where there are few tiles
     out = 2 * s["D"] * s["B"] * s["H"] * (s["M"] + 2 * s["N"])
     sums = 4 * s["D"] * rows * -(-s["N"] // 32)
     again = "which tiles each pass walks over: rows that see a tile of keys, keys that a tile of rows sees"
@@ -139,9 +145,9 @@ def backward(c: Case) -> list[Budget]:
         Budget(
             what="FLOP in tl.dot",
             count="dot",
-            most=USUAL * max(1.45 * product, product + crossed),
+            most=USUAL * product * max(1.45, in_tiles(c) / pairs),
             look=again,
-            model=f"{USUAL} products over the causal half, + 45% for the tiles that the diagonal cuts",
+            model=f"{USUAL} products over the causal half, + 45% or whole tiles of {WIDE.block_m} for what the diagonal cuts",
         ),
         Budget(
             what="operations beside tl.dot",

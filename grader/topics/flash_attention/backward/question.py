@@ -3,7 +3,7 @@
 from grader.questions import KernelQuestion, Part, Speed, Tensor, UpTo, samples
 from grader.topics.flash_attention.backward import cases
 from grader.topics.flash_attention.backward.mistakes import MISTAKES
-from grader.topics.flash_attention.shared import LESSON, case
+from grader.topics.flash_attention.shared import LESSON, case, few_pairs
 
 QUESTION = KernelQuestion(
     id="flash_attention.backward",
@@ -54,6 +54,8 @@ QUESTION = KernelQuestion(
     tolerance=cases.gradient_within,
     public=(case(1, 1, 1, 64, 64, 64), case(1, 2, 2, 70, 70, 64, kind="a ragged length")),
     hidden=cases.hidden_backward,
+    rows="B",
+    crossed=few_pairs(1 << 20),
     up_to={"B": UpTo(128), "H": UpTo(128), "G": UpTo(128), "M": UpTo(2048), "N": UpTo(8192), "D": (32, 64)},
     sized=cases.sized,
     metered=cases.metered_backward,

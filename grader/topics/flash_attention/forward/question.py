@@ -3,7 +3,17 @@
 from grader.questions import KernelQuestion, Part, Speed, UpTo, samples
 from grader.topics.flash_attention.forward import cases
 from grader.topics.flash_attention.forward.mistakes import MISTAKES
-from grader.topics.flash_attention.shared import LESSON, QKV, O, case, operands, useful, within
+from grader.topics.flash_attention.shared import (
+    LESSON,
+    LOWEST,
+    QKV,
+    O,
+    case,
+    few_pairs,
+    operands,
+    useful,
+    within,
+)
 
 QUESTION = KernelQuestion(
     id="flash_attention.forward",
@@ -46,6 +56,9 @@ QUESTION = KernelQuestion(
         case(1, 4, 2, 40, 72, 64, "bf16", kind="more keys than queries"),
     ),
     hidden=cases.hidden_forward,
+    rows="B",
+    crossed=few_pairs(1 << 22),
+    alone=(LOWEST,),
     up_to={
         "B": UpTo(128),
         "H": UpTo(128),

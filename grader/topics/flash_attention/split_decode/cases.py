@@ -7,6 +7,7 @@ import numpy as np
 from grader.questions import Budget, Case
 from grader.questions.draws import between, odd, spread
 from grader.questions.timed import timed
+from grader.questions.work import filled
 from grader.questions.work import work as every_kind
 from grader.topics.flash_attention.shared import (
     HIGHEST,
@@ -121,7 +122,7 @@ def decode(c: Case) -> list[Budget]:
     ]
 
 
-CACHED = 24  # operations of every kind for a number of K, with its number of V
+CACHED = 24  # operations of every kind for a number of K, with its number of V and sixteen heads, so many as a tile has
 
 
 CYCLES = 250  # of a lane, a pair: a tile of sixteen rows may hold one query alone
@@ -129,17 +130,19 @@ CYCLES = 250  # of a lane, a pair: a tile of sixteen rows may hold one query alo
 
 def decode_moved(c: Case) -> list[Budget]:
     """Where there is no clock: everything that moves, the splits' results out and in among it."""
-    most = 1.3 * cost.decode_bytes(decode_of(c))
-    look = "how much the splits leave in scratch: one maximum, one sum and one output for each query head"
-    model = f"the cache, queries and outputs once, {cost.decode_bytes(decode_of(c)):,.0f} bytes, + 30% for what the splits leave"
-    moved = Budget(what="everything loaded and stored", access="any", most=most, look=look, model=model)
     s = c.sizes
+    left = 2 * 2 * 4 * s["B"] * s["H"] * (s["D"] + 2)  # of two splits, out and in
+    most = 1.3 * cost.decode_bytes(decode_of(c)) + left
+    look = "how much the splits leave in scratch: one maximum, one sum and one output for each query head"
+    model = f"the cache, queries and outputs once, {cost.decode_bytes(decode_of(c)):,.0f} bytes, + 30% and two splits' results"
+    moved = Budget(what="everything loaded and stored", access="any", most=most, look=look, model=model)
     numbers = s["B"] * s["G"] * s["N"] * s["D"]
     pairs = s["B"] * s["H"] * s["N"]
+    tiles = filled((s["H"] // s["G"], 16)) // 16
     return [
         moved,
         narrow(),
-        every_kind(CACHED, numbers, f"{numbers:,} numbers of K"),
+        every_kind(CACHED * tiles, numbers, f"{numbers:,} numbers of K"),
         timed(CYCLES, pairs, "pair of a query and a key"),
     ]
 

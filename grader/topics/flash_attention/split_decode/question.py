@@ -1,7 +1,7 @@
 """Ask *split decode*, and say what each part is worth."""
 
 from grader.questions import KernelQuestion, Part, Speed, Tensor, UpTo, samples
-from grader.topics.flash_attention.shared import LESSON, within
+from grader.topics.flash_attention.shared import LESSON, LOWEST, within
 from grader.topics.flash_attention.split_decode import cases
 from grader.topics.flash_attention.split_decode.mistakes import MISTAKES
 
@@ -52,6 +52,8 @@ QUESTION = KernelQuestion(
         cases.decode_case(2, 8, 2, 128, 64, "bf16"),
     ),
     hidden=cases.hidden_decode,
+    rows="B",
+    alone=(LOWEST,),
     up_to={"B": UpTo(128), "H": UpTo(128), "G": UpTo(128), "N": UpTo(33_000), "D": (32, 64, 128)},
     sized=cases.sized,
     metered=cases.metered_decode,

@@ -1,7 +1,17 @@
 """Ask *window softcap*, and say what each part is worth."""
 
 from grader.questions import KernelQuestion, Part, UpTo
-from grader.topics.flash_attention.shared import LESSON, QKV, O, case, operands, useful, within
+from grader.topics.flash_attention.shared import (
+    LESSON,
+    LOWEST,
+    QKV,
+    O,
+    case,
+    few_pairs,
+    operands,
+    useful,
+    within,
+)
 from grader.topics.flash_attention.window_softcap import cases
 from grader.topics.flash_attention.window_softcap.mistakes import MISTAKES
 
@@ -34,6 +44,9 @@ QUESTION = KernelQuestion(
         case(1, 2, 1, 100, 100, 64, w=20, softcap=10, kind="a ragged length"),
     ),
     hidden=cases.hidden_window,
+    rows="B",
+    crossed=few_pairs(1 << 20),
+    alone=(LOWEST,),
     up_to={
         "B": UpTo(128),
         "H": UpTo(128),

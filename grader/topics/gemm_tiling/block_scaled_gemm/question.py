@@ -60,6 +60,8 @@ QUESTION = KernelQuestion(
         Case(sizes(40, 70, 200), "bf16", kind="ragged in every direction"),
     ),
     hidden=cases.hidden_scaled,
+    rows="M",
+    alone=(cases.WHOLE,),  # sums of such numbers are exact
     up_to={"M": UpTo(70_000), "N": UpTo(70_000), "K": UpTo(32_768)},
     metered=cases.metered_scaled,
     blocks={"M": 128, "N": 128, "K": 128},

@@ -57,6 +57,7 @@ QUESTION = KernelQuestion(
         Case(sizes(33, 65, 40), layout={"a": "transposed"}, kind="A transposed in memory"),
     ),
     hidden=cases.hidden_products,
+    rows="M",
     up_to={"M": UpTo(100_000), "N": UpTo(100_000), "K": UpTo(32_768)},
     metered=cases.metered_product,
     blocks={"M": 128, "N": 256, "K": 64},

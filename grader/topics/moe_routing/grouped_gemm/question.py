@@ -62,6 +62,8 @@ QUESTION = KernelQuestion(
         cases.with_products([0, 0, 0], 1, 16, 32, 16, kind="no tokens"),
     ),
     hidden=cases.hidden_gemm,
+    rows="T",
+    joined=("x",),
     up_to={
         "T": UpTo(16_384),
         "K": UpTo(16, 1),

@@ -39,7 +39,7 @@ def operands(case: Case, rng: np.random.Generator) -> dict:
     if case.values == "cancelling":
         x = -r + 0.02 * x
     if case.values == "a NaN and an infinity":
-        x[1, rng.integers(n)], r[2, rng.integers(n)] = np.nan, np.inf
+        x[1 % m, rng.integers(n)], r[2 % m, rng.integers(n)] = np.nan, np.inf
     w = rng.choice([-1, 1], n, p=[0.1, 0.9]) * rng.uniform(0.3, 2, n)
     if case.values == "beyond fp16":
         w *= 2.0**20

@@ -141,6 +141,12 @@ def sized(**sizes: int) -> Case:
     return case(t, max(g, h // g * g), g, d, s, max(columns, (pages - 2) // t))
 
 
+def crossed(c: Case) -> Case | None:
+    """Leave out a prompt that is longer than its pages."""
+    long = c.sizes["T"] > c.sizes["S"] * c.sizes["L"]
+    return None if c.values == "one sequence" and long else c
+
+
 def hidden(rng: np.random.Generator) -> list[Case]:
     def rows() -> int:
         return between(rng, 4, 9)

@@ -66,6 +66,10 @@ QUESTION = KernelQuestion(
         cases.case(6, 2, 1, 32, 4, 3, values="one sequence", kind="one sequence's prompt"),
     ),
     hidden=cases.hidden,
+    rows="T",
+    alone=("one sequence",),
+    joined=("x",),
+    crossed=cases.crossed,
     up_to={
         "T": UpTo(4096, 1),
         "H": UpTo(256),

@@ -3,7 +3,7 @@
 from grader.questions import Case, KernelQuestion, Part, Tensor, UpTo, samples
 from grader.topics.quantization_layouts.kbit_gemm import cases
 from grader.topics.quantization_layouts.kbit_gemm.mistakes import MISTAKES
-from grader.topics.quantization_layouts.shared import LESSON
+from grader.topics.quantization_layouts.shared import LESSON, few_weights
 from grader.topics.quantization_layouts.shared_kbit import (
     BITS,
     LEVELS,
@@ -67,6 +67,8 @@ QUESTION = KernelQuestion(
         Case(sizes(5, 33, 192, 20), layout=TURNED, kind="words and X column by column"),
     ),
     hidden=cases.hidden_kbit,
+    rows="M",
+    crossed=few_weights,
     up_to={"BITS": BITS, "N": UpTo(32_768), "K": UpTo(16_384, 32, 32), "M": UpTo(8192)},
     metered=cases.metered_kbit,
     blocks={"M": 32, "N": 64, "K": 128},

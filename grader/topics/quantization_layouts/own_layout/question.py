@@ -3,6 +3,7 @@
 from grader.questions import Case, KernelQuestion, Part, Prepare, Speed, UpTo
 from grader.topics.quantization_layouts.own_layout import cases
 from grader.topics.quantization_layouts.own_layout.mistakes import MISTAKES
+from grader.topics.quantization_layouts.shared import few_weights
 from grader.topics.quantization_layouts.shared_kbit import (
     BITS,
     LEVELS,
@@ -68,6 +69,8 @@ QUESTION = KernelQuestion(
         Case(sizes(5, 33, 192, 20), layout={"x": "transposed"}, kind="X column by column"),
     ),
     hidden=cases.hidden,
+    rows="M",
+    crossed=few_weights,
     up_to={"BITS": BITS, "N": UpTo(32_768), "K": UpTo(16_384, 32, 32), "M": UpTo(8192)},
     metered=cases.metered,
     blocks={"M": 32, "N": 64, "K": 128},

@@ -6,7 +6,9 @@ from grader.topics.quantization_layouts.shared import (
     SCALE_TENSOR,
     WORDS,
     bound,
+    few_weights,
     packed,
+    sized,
     sizes,
     useful,
 )
@@ -67,7 +69,11 @@ QUESTION = KernelQuestion(
         ),
     ),
     hidden=cases.hidden_gemm,
+    rows="M",
+    alone=("large",),  # its scales are small, next to which fp16 holds such a y
+    crossed=few_weights,
     up_to={"N": UpTo(70_000), "K": UpTo(32_768, 32, 32), "G": (32, 64, 128), "M": UpTo(8192)},
+    sized=sized,
     metered=cases.metered_gemm,
     blocks={"M": 32, "N": 64, "K": 128},
     budgets={"traffic": cases.gemm, "speed": cases.gemm_flow},

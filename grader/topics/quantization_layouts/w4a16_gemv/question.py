@@ -2,11 +2,14 @@
 
 from grader.questions import Case, KernelQuestion, Part, Speed, Tensor, UpTo, samples
 from grader.topics.quantization_layouts.shared import (
+    EXACT,
     LESSON,
     SCALE_TENSOR,
     WORDS,
     bound,
+    few_weights,
     packed,
+    sized,
     sizes,
     useful,
 )
@@ -60,7 +63,11 @@ QUESTION = KernelQuestion(
         ),
     ),
     hidden=cases.hidden_gemv,
+    crossed=few_weights,
+    rows="N",
+    alone=("large", EXACT, "a NaN"),  # all rows have one x, and weights as exact as each other
     up_to={"N": UpTo(70_000), "K": UpTo(32_768, 32, 32), "G": (32, 64, 128)},
+    sized=sized,
     metered=cases.metered_gemv,
     blocks={"N": 64, "K": 1024},
     budgets={"traffic": cases.gemv, "speed": cases.gemv_flow},

@@ -53,6 +53,7 @@ QUESTION = KernelQuestion(
         ),
     ),
     hidden=cases.hidden,
+    rows="M",
     up_to={"M": UpTo(100_000), "N": UpTo(16_384)},
     metered=cases.metered,
     blocks={"M": 8, "N": 64},

@@ -21,6 +21,7 @@ QUESTION = rung(
         case(M=between(rng, 30, 60), N=between(rng, 2, 9), kind="rows shorter than a piece"),
         case(M=4, N=256 * between(rng, 3, 5) + 1, values="far from zero", kind="one more than whole pieces"),
     ],
+    rows="M",
     up_to=dict.fromkeys("MN", UpTo(100_000)),
     metered=lambda rng: case(M=between(rng, 8, 12), N=between(rng, 1030, 1110), kind="the metered size"),
     a_program=("m", 4),

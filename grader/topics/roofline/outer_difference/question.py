@@ -18,6 +18,7 @@ QUESTION = rung(
         case(M=1, N=between(rng, 1100, 1500), values="large", kind="a single row of large numbers"),
         case(M=between(rng, 1100, 1500), N=1, kind="a single column"),
     ],
+    rows="M",
     up_to=dict.fromkeys("MN", UpTo(100_000)),
     metered=lambda rng: case(M=between(rng, 500, 540), N=8 * between(rng, 66, 72), kind="the metered size"),
     a_program=("mn", 128 * 128),

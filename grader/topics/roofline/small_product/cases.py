@@ -1,9 +1,11 @@
 """Draw the inputs of *small product* and limit their cost."""
 
 from grader.questions import Budget, Case
+from grader.questions.work import filled
 from kernels.roofline import cost
 
 DOT = "does the product go through tl.dot?"
+SIDE = 32  # of the largest block
 BESIDE = 0.25  # operations a multiply-add; the sums of two blocks of 32 x 32 take less
 
 
@@ -15,8 +17,9 @@ def in_dots(c: Case) -> list[Budget]:
             what="FLOP in tl.dot",
             count="dot",
             least=flops,
+            most=2 * filled((m, SIDE), (n, SIDE), (k, SIDE)),
             look=DOT,
-            model=f"at least 2 M N K = {flops:,.0f}",
+            model=f"at least 2 M N K = {flops:,.0f}, at most with sides rounded up to {SIDE}",
         ),
         Budget(
             what="operations beside tl.dot",

@@ -33,6 +33,7 @@ QUESTION = rung(
             kind="numbers far from zero",
         ),
     ],
+    rows="M",
     up_to=dict.fromkeys("MNK", UpTo(32)),
     metered=lambda rng: halves(
         M=between(rng, 26, 31), N=between(rng, 26, 31), K=between(rng, 26, 31), kind="the metered size"

@@ -32,6 +32,7 @@ QUESTION = rung(
             rng.uniform(0.6, 0.9), T=between(rng, 150, 200), M=3, values="far from zero", kind="many steps"
         ),
     ],
+    rows="M",
     up_to={"T": UpTo(1000), "M": UpTo(100_000)},
     metered=lambda rng: cases.paced(
         0.5, T=between(rng, 20, 30), M=8 * between(rng, 257, 270), kind="the metered size"

@@ -27,6 +27,7 @@ QUESTION = rung(
         case(M=between(rng, 100, 200), N=1, values="the lowest", kind="rows of one number"),
         case(M=3, N=1024, kind="the longest row"),
     ],
+    rows="M",
     up_to={"M": UpTo(70_000), "N": UpTo(1024)},
     metered=lambda rng: case(M=between(rng, 20, 30), N=between(rng, 300, 500), kind="the metered size"),
     a_program=("m", 8),

@@ -43,6 +43,7 @@ QUESTION = KernelQuestion(
         Case(size(4, 500), "fp32", kind="a vocabulary that fills no block"),
     ),
     hidden=cases.hidden_filtered,
+    rows="B",
     up_to={"B": UpTo(2048), "V": UpTo(2048, 8)},
     metered=cases.metered_filtered,
     blocks={"V": 2048},

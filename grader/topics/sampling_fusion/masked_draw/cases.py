@@ -1,5 +1,7 @@
 """masked draw: the inputs of its cases, and what they may cost."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from grader.questions import Budget, Case
@@ -9,6 +11,17 @@ from grader.topics.sampling_fusion.shared import SECTOR, row_by_row, size
 from grader.topics.sampling_fusion.shared_rows import BANNED, CLOSE_CALLS, factors, plain_inputs, sometimes
 from kernels.sampling_fusion import cost
 from kernels.sampling_fusion.requests import pack_bits
+
+LOOKED_FOR = (
+    1 << 22
+)  # tokens and logits of a case with a long axis that meet, since each row looks for each of its tokens
+
+
+def crossed(c: Case) -> Case:
+    """Cut off what would be too much: a history where V is long, and a vocabulary where L is."""
+    b, v, n = c.sizes["B"], c.sizes["V"], c.sizes["L"]
+    most = max(64, LOOKED_FOR // (b * max(v, n)))
+    return replace(c, sizes=c.sizes | ({"L": min(n, most)} if v > n else {"V": min(v, most)}))
 
 
 def hidden_masked(rng: np.random.Generator) -> list[Case]:

@@ -38,6 +38,8 @@ QUESTION = KernelQuestion(
     agree=agree,
     public=(Case(size(8, 64, 4), "fp32"), Case(size(4, 200, 12), "fp32", kind="a longer history")),
     hidden=cases.hidden_masked,
+    rows="B",
+    crossed=cases.crossed,
     up_to={"B": UpTo(2048), "V": UpTo(131_072), "L": UpTo(4096)},
     metered=cases.metered_masked,
     blocks={"V": 2048},
