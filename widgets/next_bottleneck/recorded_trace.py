@@ -1,6 +1,8 @@
 """Show the recorded trace of a decode step: host, calls that launch, and streams, to zoom and to pan."""
 
+import math
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from kernels.next_bottleneck import cost
 from widgets import units
@@ -124,13 +126,17 @@ def _role(slot: str, chosen: str) -> str:
     return "hot" if slot == chosen else ROLES.get(slot, "overhead")
 
 
-def _bar(id: str, x: Scale, y: float, high: float, bar, name: str, role: str, tip: str) -> list[dict]:
+def _bar(
+    id: str, x: Scale, y: float, high: float, bar, name: str, role: str, tip: str, until_s: float = math.inf
+) -> list[dict]:
+    """Draw a bar, with its name where it has room before the next one, which may begin over it."""
     left, right = x(bar.start_s), x(bar.start_s + bar.took_s)
     wide = right - left
     marks = [rect(id, left, y, max(0.8, wide - (0.8 if wide > 3 else 0)), high, role, tip)]
-    if wide > text_width(name, "small") + 10:
+    seen = min(right, x(until_s) if until_s < math.inf else right) - left
+    if seen > text_width(name, "small") + 10:
         marks.append(
-            text(f"{id}-name", left + wide / 2, y + high / 2 + 4, name, "inverse", "small", "middle", on=role)
+            text(f"{id}-name", left + seen / 2, y + high / 2 + 4, name, "inverse", "small", "middle", on=role)
         )
     return marks
 
@@ -250,10 +256,11 @@ def _rows(r: Result, at: Box, pitch: float, high: float, above: bool) -> list[di
         if not bars and r.run == "graph":
             y, middle = at.y + row * pitch + high / 2 + 4, at.x + at.w / 2
             marks.append(text(f"row{row}-none", middle, y, nothing[row], "ink", "small", "middle", on="idle"))
-    for one in r.launches:
+    for one, then in zip_longest(r.launches, r.launches[1:]):
+        until_s = then.start_s if then and then.stream == one.stream else math.inf
         y = at.y + (2 + streams.index(one.stream)) * pitch
         tip = f"launch {one.number}, {one.slot}: {one.kernel}, {_tip(one)}"
-        marks += _bar(f"launch{one.number}", x, y, high, one, one.slot, _role(one.slot, r.slot), tip)
+        marks += _bar(f"launch{one.number}", x, y, high, one, one.slot, _role(one.slot, r.slot), tip, until_s)
     room = at.right + at.x / 2 if above else at.right + 24  # a time at the very end has no cell
     ticks = [t for t in x.ticks(3 if above else 5) if x(t) + text_width(units.seconds(t), "small") / 2 < room]
     # a lens, whose marks are those of this window, while the axis under the knobs holds still
@@ -271,10 +278,12 @@ def _percent(percent: float) -> str:
 def _takeaway(r: Result) -> str:
     if r.slot != ALL:
         return f"Of the kernels' time, {r.slot} takes {units.percent(r.slot_share)}, which bounds what a faster one brings."
-    if r.run == "graph" and r.works_share < 0.6:
-        return "The host is gone, and short kernels still leave gaps. Fewer, longer kernels would fill them."
     if r.run == "graph" and r.zoom < 4:
         return f"The profiler stretches this step to {units.seconds(r.step_s)}. Without it the kernels fill {_percent(r.alone_percent)}."
+    if r.run == "graph" and r.begin_s < r.whole[0].start_s:
+        return "The GPU waits for the one call that launches the whole graph. After it, kernels fill the row."
+    if r.run == "graph" and r.works_share < 0.6:
+        return "The host is gone, and short kernels still leave gaps. Fewer, longer kernels would fill them."
     if r.run == "graph":
         return "One call launches the whole graph. Now kernels fill the row, and the longest ones decide."
     if r.works_share > 0.8:
@@ -323,9 +332,9 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
         if r.measured
         else "No trace is kept yet: these bars are a model's, from bytes and a launch's usual cost.",
         legend=(
-            ("memory", "attention"),
+            *([("memory", "attention")] if r.slot != "attention" else []),
             ("primary", "linear layers and head"),
-            ("useful", "experts"),
+            *([("useful", "experts")] if r.slot != "experts" else []),
             ("overhead", "other operations"),
             ("network", "launching calls"),
             *([("hot", r.slot)] if r.slot != ALL else []),
@@ -351,9 +360,9 @@ SIMULATOR = Declaration(
     ),
     presets={
         "About one layer, eagerly": {},
-        "About one layer of the graph": {"run": "graph"},
+        "About one layer of the graph": {"run": "graph", "middle": 60},
         "The graph's end": {"run": "graph", "zoom": 2, "middle": 75},
-        "Where attention is": {"run": "graph", "zoom": 4, "slot": "attention"},
+        "Where attention is": {"run": "graph", "zoom": 4, "middle": 66, "slot": "attention"},
         "A few launches": {"zoom": 32},
     },
     run=run,

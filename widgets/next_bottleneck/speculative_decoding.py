@@ -13,6 +13,7 @@ from widgets.charts import (
     axis_y,
     bars_up,
     linear,
+    steady,
 )
 from widgets.controls import powers_of_two, select, slider
 from widgets.declare import Declaration, Prediction, Stepper
@@ -180,7 +181,7 @@ def _token(id: str, x: float, y: float, wide: float, role: str, sign: str, tip: 
 
 def _lanes(r: Result, now_s: float, at: Box, plain_y: float, guess_y: float) -> list[dict]:
     """Run both ways on one clock: a token a pass, or guesses that one pass keeps or strikes out."""
-    x = linear(0, r.shown_s, at.x, at.right)
+    x = linear(0, steady("time", r.shown_s), at.x, at.right)
     wide = at.x > 40
     wide_of = lambda seconds: x(seconds) - x(0)  # noqa: E731
     cell = min(26, wide_of(r.plain_s), wide_of(r.round_s) / (r.drafts + 1))

@@ -122,5 +122,5 @@ def test_the_edge_says_whose_it_is_and_no_sentence_contradicts_itself():
         scene = FRONTIER.scene(r)
         assert next(m["s"] for m in scene.marks if m["id"] == "frontier-name") == "your frontier"
         keys = dict(scene.legend)
-        assert str(r.yours.gpus) in keys["hot"] and str(r.most_users) in keys["idle"]
+        assert str(r.yours.gpus) in keys["hot line"] and str(r.most_users) in keys["idle"]
         assert "yours is." not in scene.takeaway
