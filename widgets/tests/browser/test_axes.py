@@ -119,7 +119,7 @@ def test_a_twitch_of_the_hand_skips_no_stops(bare):
     ("name", "preset", "knob"),
     [
         ("sampling_chain", "Captured graph", "pull-launch"),
-        ("recorded_trace", "Where attention is", "pull-middle"),
+        pytest.param("recorded_trace", "Where attention is", "pull-middle", marks=pytest.mark.slow),
     ],
 )
 def test_a_pull_of_three_pixels_is_one_stop_at_most(bare, name, preset, knob):
