@@ -128,7 +128,8 @@ class KernelEvidence(Evidence):
             small, large = self.cases[METERED], self.cases[COMPILED]
             self.cases[BETWEEN] = between(small, large, self.rng(BETWEEN))
         if COMPILED in cases and METERED in cases and question.prepare is None:
-            largest = sorted(hidden, key=lambda purpose: -numbers(question, cases[purpose]))[:MOST_ALIGNED]
+            held = [purpose for purpose in hidden if not cases[purpose].crossed]  # whose spending is limited
+            largest = sorted(held, key=lambda purpose: -numbers(question, cases[purpose]))[:MOST_ALIGNED]
             for place, purpose in enumerate([METERED, *largest]):
                 self.cases[ALIGNED + place] = replace(in_blocks(question, self.cases[purpose]), layout={})
 

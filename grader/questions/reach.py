@@ -69,11 +69,12 @@ def crossings(question: KernelQuestion, drawn: list[Case], rng: np.random.Genera
     and it is drawn once an answer is fixed and salted with its text, so no answer chooses its crossings."""
     layouts = [{}, *({tuple(sorted(case.layout)): case.layout for case in drawn if case.layout}.values())]
     found = pool(question, [*question.public, *drawn])
+    if not found:
+        return []
     often = np.array([BY_BLOCKS if question.blocks.keys() & set(one.long) else 1.0 for one in found])
     found = [found[i] for i in rng.choice(len(found), len(found), replace=False, p=often / often.sum())]
-    chosen = [*found, *(one for one in found if len(one.kinds) > 1)][
-        :CROSSED
-    ]  # not all kinds fit into one case
+    twice = [one for one in found if len(one.kinds) > 1]  # because not all kinds fit into one case
+    chosen = [*found, *twice][:CROSSED]
     cases = [_crossed(question, one, layouts[rng.integers(len(layouts))], rng) for one in chosen]
     return [case for case in cases if case is not None]
 

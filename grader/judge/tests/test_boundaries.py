@@ -86,9 +86,10 @@ def test_secret_inputs_go_to_the_machine_alone(crossed):
 
 
 def test_the_compiler_gets_what_the_machine_printed(crossed):
-    ((_, task, _, _),) = of(crossed, "grader.compiler.inside.report")
+    tasks = [task for _, task, _, _ in of(crossed, "grader.compiler.inside.report")]
     came = {text for row in of(crossed, "grader.jail.inside.lower") for text in row[3].header["texts"]}
-    for kernel in task["kernels"]:
+    assert tasks
+    for kernel in (kernel for task in tasks for kernel in task["kernels"]):
         assert kernel["text"] not in came and write(read(kernel["text"])) == kernel["text"]
 
 

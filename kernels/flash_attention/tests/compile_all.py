@@ -43,6 +43,13 @@ def forwards(found):
         found.add(f"portable {target}", call, target)
 
 
+def decoded(found, name: str, call, capability: int) -> None:
+    """Add the pass over the keys and the launch that adds its splits."""
+    if found.wants(name):
+        splits, sums = kernels(call, capability)
+        found |= {name: facts_of(splits), f"sums of {name}": facts_of(sums)}
+
+
 def decodes(found):
     q = torch.empty(4, 32, 128, dtype=torch.bfloat16)
     lens = torch.full((4,), 4096, dtype=torch.int32)
@@ -50,7 +57,7 @@ def decodes(found):
     paged = [torch.empty(64, 16, 8, 128, dtype=torch.bfloat16).transpose(1, 2) for _ in "kv"]
     table = torch.zeros(4, 256, dtype=torch.int32)
     one = torch.ones(1, 8, 1)
-    found.add("decode 80", partial(decode.decode, q, *flat, lens, splits=8), 80)
+    decoded(found, "decode 80", partial(decode.decode, q, *flat, lens, splits=8), 80)
     narrow = [t.to(torch.float8_e4m3fn) for t in flat]
     for units in (1, 2 * 132):  # few sequences and many
         kinds = {
@@ -60,7 +67,7 @@ def decodes(found):
         }
         for kind, call in kinds.items():
             config = decode.choose_config(kind, 128, units, 132)
-            found.add(f"decode {kind} {units} 90", partial(call, splits=8, config=config), 90)
+            decoded(found, f"decode {kind} {units} 90", partial(call, splits=8, config=config), 90)
 
 
 def packed(found):

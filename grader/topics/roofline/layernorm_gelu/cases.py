@@ -49,7 +49,8 @@ def within(inputs: dict, case: Case, want: dict) -> dict:
         g = reference.gelu(inputs["x"])
         scale = 1 / np.sqrt(g.var(-1, keepdims=True) + case.scalars["eps"])
         terms, lost = (
-            np.abs(of).max(-1, keepdims=True) * scale * np.abs(inputs["w"]) for of in (g, inputs["x"])
+            np.abs(of).max(-1, keepdims=True) * scale * np.abs(inputs["w"])
+            for of in (g, inputs["x"].astype(np.float64))
         )
         computed = FP32_STEPS * terms + CANCELLED * lost + 2.0**-20 * np.abs(inputs["b"]) + 1e-7
         out = ROUNDING[case.dtypes.get("y", case.dtype)]
