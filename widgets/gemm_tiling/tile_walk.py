@@ -140,7 +140,7 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
     scenes = []
     for stand in r.race:
         budget = max(r.row_walk.read_so_far[stand.row], r.grouped_walk.read_so_far[stand.grouped])
-        both = figure("read by each so far", budget, units.si_bytes)
+        both = figure("read by each, at most", budget, units.si_bytes)
         row = figure("of C done row by row", stand.row_share, _done, "hot", "read_row")
         grouped = figure(
             f"of C done in groups of {r.group_m}", stand.grouped_share, _done, "primary", "read_grouped"

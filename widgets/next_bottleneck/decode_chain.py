@@ -318,7 +318,9 @@ def _faster(times: float) -> str:
 
 def _takeaway(r: Result, i: int) -> str:
     if i == len(r.steps) - 1:
-        return "Each cure hands the limit to another part, so profile again before the next one."
+        moved = sum(a.limit != b.limit for a, b in zip(r.steps, r.steps[1:], strict=False))
+        here = f"{moved} of {i} cures moved it, and it ended at {r.steps[-1].limit}."
+        return f"Profile again after each cure, because the limit may move. Here {here}"
     part = r.steps[i].limit
     if part not in {one.cured for one in r.steps[i + 1 :]}:
         return f"The largest part, {part}, has had its cure. The parts left to cure bring less."

@@ -315,7 +315,7 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
         takeaway=_takeaway(r),
         marks=_overview(r, overview, panel) + rows,
         figures=(
-            figure("GPU at work, whole step", r.step_percent, _percent, "primary"),
+            figure("GPU at work, recorded step", r.step_percent, _percent, "primary"),
             figure("GPU at work, this window", r.works_share, units.percent, "primary", "works"),
             figure("step, no profiler", r.alone_s, units.seconds),
             figure("GPU at work, no profiler", r.alone_percent, _percent),
@@ -369,7 +369,7 @@ SIMULATOR = Declaration(
     scene=scene,
     prediction=Prediction(
         "Eight layers of a 30B mixture of experts decode one token, eagerly: some ninety kernels, launched from Python one by "
-        "one. What percentage of the step does the GPU work?",
+        "one. What percentage of the step does the GPU work while the profiler records it?",
         "step_percent",
         "%",
         0.25,

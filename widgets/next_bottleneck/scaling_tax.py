@@ -39,7 +39,7 @@ def _added_ms(measured_mfu: int) -> float:
 
 ADDED = steps("added_ms", "128 GPUs add to a step", _added_ms(48), [_added_ms(mfu) for mfu in range(65, 14, -1)],
               lambda ms: units.seconds(ms * 1e-3),
-              help="Held while the node changes: each doubling beyond a node adds as many ms.")  # fmt: skip
+              help="Held while the node changes: each doubling beyond a node adds as many ms. Its knob pulls the whole curve.")  # fmt: skip
 SLOW = slider("slow", "One node is slower by", 0, 0, 50, unit="%")
 FIELD = 128  # cells at most, each for as many GPUs as needed
 AXIS_S = 0.5  # of a step, the same in every state, so that the eye can compare
@@ -202,7 +202,10 @@ def _curve(r: Result, at: Box) -> list[dict]:
     doublings = math.log2(pulled / NODE) / math.log2(MEASURED_AT / NODE)
     knob = next(y(one.mfu) for one in r.curve if one.gpus == pulled)
     curve = drag(ADDED, "y", lambda ms: y(r.local_mfu * r.parts.work_s / (r.parts.work_s + doublings * ms * 1e-3)))  # fmt: skip
-    marks.append(handle("pull-measured", x(pulled), knob, "primary", curve))
+    added = units.seconds(doublings * r.added_measured_s)
+    there = "" if pulled == MEASURED_AT else f", as {MEASURED_AT} add {units.seconds(r.added_measured_s)}"
+    tip = f"{units.count(pulled)} GPUs add {added} to a step{there}"
+    marks.append(handle("pull-measured", x(pulled), knob, "primary", curve, tip=tip))
     tip = f"{units.count(r.gpus)} GPUs: {shown}"
     marks.append(handle("pull-gpus", here, at.bottom, "hot", drag(GPUS, "x", x), tip=tip))
     side, shift = ("end", -12) if here > at.x + 120 else ("start", 12)

@@ -83,7 +83,8 @@ def _zones(r: Result, x, at: Box, wide: bool) -> list[dict]:
         here = zone.first <= r.users <= zone.last
         to = f" to {zone.last}" if zone.last > zone.first else ""
         name = SAID[zone.family][0]
-        tip = f"M = {zone.first}{to}: {name}"
+        most = "" if r.card == SOURCE else ", at most of the seven shapes"
+        tip = f"M = {zone.first}{to}: {name}{most}"
         marks += [
             rect(f"zone{i}", left + 1, at.y - 24, right - left - 2, 24, "primary" if here else "idle", tip),
         ]
@@ -203,7 +204,7 @@ def _note(r: Result) -> str:
     if r.card == SOURCE:
         return f"Steps that also read a prompt have M = {r.prefill_m} and unpack all weights."
     if not r.prompt_share:
-        return "Every step decodes. None reads a prompt."
+        return f"Each step counts as the table's M = {r.counted_m} and reads no prompt."
     return f"A prompt fills {r.prompt_share:.0%} of the steps to M = {r.prefill_m}."
 
 

@@ -181,3 +181,10 @@ def test_a_tile_s_two_figures_are_tied_and_steps_that_are_not_all_waves_say_so()
     assert f"the first {len(frames)} are steps here" in frames[0].caption
     one = WALK.scenes(WALK.run(**WALK.inputs({"m": 1})))
     assert "steps here" not in one[0].caption and "C takes 1 wave of" in one[0].summary
+
+
+def test_neither_walk_has_read_more_than_the_figure_says():
+    r = WALK.run(**WALK.inputs())
+    for stand, scene in zip(r.race, WALK.scenes(r), strict=True):
+        (most,) = (one.value for one in scene.figures if one.label == "read by each, at most")
+        assert most == max(r.row_walk.read_so_far[stand.row], r.grouped_walk.read_so_far[stand.grouped])

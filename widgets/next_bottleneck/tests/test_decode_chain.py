@@ -113,3 +113,12 @@ def test_every_part_has_a_colour_of_the_key_and_the_limit_its_name(width):
             named = {marks[id]["s"] for id in (f"step{row}-limit", f"step{row}-part{limit}") if id in marks}
             assert named == {r.steps[row].limit}
         assert not covered(scene)
+
+
+@pytest.mark.parametrize("name", list(CHAIN.presets))
+def test_the_end_counts_the_cures_that_moved_the_limit(name):
+    r = CHAIN.run(**CHAIN.inputs(CHAIN.presets[name]))
+    rows = [row[-2] for row in CHAIN.scenes(r)[-1].table.rows]
+    moved = sum(before != after for before, after in zip(rows, rows[1:], strict=False))
+    said = CHAIN.scenes(r)[-1].takeaway
+    assert f"Here {moved} of {len(rows) - 1} cures moved it, and it ended at {rows[-1]}." in said

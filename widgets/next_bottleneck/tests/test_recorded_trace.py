@@ -65,3 +65,11 @@ def test_a_model_says_that_it_is_no_record():
     (scene,) = TRACE.scenes(seen())
     measured = cost.trace("eager").measured
     assert bool(scene.warning) != measured and ("recorded on" in scene.summary) == measured
+
+
+def test_the_question_and_the_figure_name_the_step_under_the_profiler():
+    r, asked = seen(), TRACE.prediction
+    (scene,) = TRACE.scenes(r)
+    shown = next(one for one in scene.figures if one.label == "GPU at work, recorded step")
+    assert "while the profiler records it" in asked.question and getattr(r, asked.answer) == shown.value
+    assert r.step_percent < r.alone_percent

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from widgets import units
 from widgets.registry import find
 from widgets.scene import extent
 
@@ -176,3 +177,15 @@ def test_the_curve_is_pulled_by_what_128_gpus_add(gpus):
         for at, to in list(zip(pull["at"], pull["to"], strict=True))[::10]:
             moved = next(m for m in FLEET.scene(fleet(gpus=gpus, added_ms=to)).marks if m["id"] == knob["id"])
             assert moved["y"] == pytest.approx(at, abs=0.02)
+
+
+def test_the_curve_s_knob_says_what_its_own_gpus_add_and_what_128_add():
+    tips = [
+        m["tip"] for g in (128, 1024) for m in FLEET.scene(fleet(gpus=g)).marks if m["id"] == "pull-measured"
+    ]
+    r = fleet()
+    at = {one.gpus: one.step_s - r.parts.work_s for one in r.curve}
+    assert (
+        tips[0] == f"1,024 GPUs add {units.seconds(at[1024])} to a step, as 128 add {units.seconds(at[128])}"
+    )
+    assert tips[1] == f"128 GPUs add {units.seconds(at[128])} to a step"

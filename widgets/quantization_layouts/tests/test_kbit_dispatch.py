@@ -216,7 +216,7 @@ def test_the_words_say_what_is_computed_and_what_was_reported():
     ours = said(card="H200")
     assert (
         "computed from kernels measured on H200" in ours
-        and "Every step decodes" in ours
+        and "reads no prompt" in ours
         and "reported" not in ours
     )
     assert "A prompt fills 20% of the steps" in said(card="H200", prompts=20)
@@ -298,3 +298,12 @@ def test_the_picture_holds_whatever_a_calibration_gives(monkeypatch, us, width):
             assert not rules.problems(scene, set(rules.numbers(plain_result(r))))
     finally:
         kbit_model._filled.cache_clear()
+
+
+def test_a_computed_session_says_which_rows_of_the_table_it_counts_as():
+    scene = KBIT.scene(dispatch(card="H200", users=8))
+    marks = {mark["id"]: mark for mark in scene.marks}
+    r = dispatch(card="H200", users=8, m=16)
+    assert "counts as the table's M = 16" in marks["note"]["s"]
+    assert KBIT.scene(r).table.rows[-1][1] == 16 and "at most of the seven shapes" in marks["zone0"]["tip"]
+    assert any(row[-1] == pytest.approx(r.session_speedup) for row in KBIT.scene(r).table.rows)

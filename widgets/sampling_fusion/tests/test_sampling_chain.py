@@ -170,3 +170,10 @@ def test_at_temperature_0_words_neither_touch_nor_promise_a_shorter_chain(width)
     fates = [extent(m) for m in scene.marks if m["id"].startswith("fate-")]
     assert all(a[2] < b[0] for a, b in zip(fates, fates[1:], strict=False))
     assert "one argmax would do" in scene.takeaway and run(temperature=0.0).naive == run().naive
+
+
+def test_the_gain_is_credited_to_launches_only_by_their_share():
+    r = run()
+    share = round(100 * r.naive.launch_s / r.naive.time_s)
+    assert f"Launches are {share}% of the chain's time" in CHAIN.scene(r).takeaway
+    assert r.naive.memory_s > r.naive.launch_s and r.naive.bytes_moved > 20 * r.fused.bytes_moved
