@@ -1,6 +1,7 @@
 """One member of a wheel that a package index holds, without the rest of the wheel, or the same file from another place."""
 
 import hashlib
+import os
 import io
 import json
 import ssl
@@ -112,7 +113,9 @@ def keep(kept: Path, content: bytes, sha256: str, source: str) -> Path:
     if not is_sound(content, sha256):
         raise NotFetched(f"{kept.name} must have the sha256 that is pinned, got another; do not use {source}")
     kept.parent.mkdir(parents=True, exist_ok=True)
-    kept.write_bytes(content)
+    whole = kept.with_name(f".{kept.name}.{os.getpid()}")
+    whole.write_bytes(content)
+    whole.replace(kept)  # at once, because others may be reading it
     return kept
 
 

@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import tarfile
+import tempfile
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -45,12 +46,15 @@ class Package:
         kept = cache / self.archive
         if kept.exists() and self.sound(kept):
             return kept
-        self._fetch(kept)
-        if not self.sound(kept):
-            kept.unlink()
-            raise NotFetched(
-                f"{self.name} must have the sha512 of packages.json, got another; do not use that registry"
-            )
+        cache.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=cache) as folder:  # others may be reading what is in the cache
+            fetched = Path(folder) / self.archive
+            self._fetch(fetched)
+            if not self.sound(fetched):
+                raise NotFetched(
+                    f"{self.name} must have the sha512 of packages.json, got another; do not use that registry"
+                )
+            fetched.replace(kept)
         return kept
 
     def _fetch(self, kept: Path) -> None:
@@ -59,7 +63,6 @@ class Package:
             raise NotFetched(
                 f"npm must be installed to fetch {name}, got none; install Node.js, which brings it"
             )
-        kept.parent.mkdir(parents=True, exist_ok=True)
         command = [npm, "pack", name, "--silent", "--pack-destination", str(kept.parent)]
         try:
             done = subprocess.run(
