@@ -1,9 +1,9 @@
 """One member of a wheel that a package index holds, without the rest of the wheel, or the same file from another place."""
 
 import hashlib
-import os
 import io
 import json
+import os
 import ssl
 import subprocess
 import sys

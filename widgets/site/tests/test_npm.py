@@ -63,7 +63,7 @@ def test_another_package_of_that_name_is_not_taken(tmp_path, script, package):
 @posix
 def test_a_file_that_others_may_be_reading_is_not_written_in_place(tmp_path, script):
     (tmp_path / FONT.archive).write_text("being read")
-    script(f"[ \"$PWD\" != {tmp_path} ] && echo other > {FONT.archive}")
+    script(f'[ "$PWD" != {tmp_path} ] && echo other > {FONT.archive}')
     with pytest.raises(NotFetched, match="must have the sha512"):
         FONT.kept(tmp_path)
     assert [one.name for one in tmp_path.iterdir() if one.name != "bin"] == [FONT.archive]
