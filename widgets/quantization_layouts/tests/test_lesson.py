@@ -175,7 +175,7 @@ EXPERIMENTS = {
     "and from 69%": (lambda r: r.cache["keys", 4, "a token"], 0.685, 0.695),
     "For them one scale per token is a little better": (
         lambda r: r.cache["values", 4, "a token"] / r.cache["values", 4, "a channel"], 0.7, 0.95),
-    "quantizing either part to 8 bits changes the output by less than 1%": (
+    "quantizing either part to 8-bit integers changes the output by less than 1%": (
         lambda r: max(r.cache["keys", 8, "a channel"], r.cache["values", 8, "a token"]), 0, 0.01),
     "In 4 bits, the values cause an error of 11% here": (lambda r: r.cache["values", 4, "a token"], 0.105, 0.115),
     "69% to 16% in 4 bits": (lambda r: r.cache["keys", 4, "a channel"], 0.155, 0.165),
