@@ -94,6 +94,20 @@ def test_the_recorded_step_s_rows_are_all_of_it():
     assert f"{found.step_us:.0f} µs" in found.words() and found.bound_us < found.step_us < found.plain_us
 
 
+def test_the_lab_and_its_samples_say_what_the_record_says():
+    found = {row[0]: row for row in recorded(machine("H200")).rows}
+    took = {name: row[4] + row[5] for name, row in found.items()}
+    for name in ("norm", "rotary", "combine", "head"):  # "take about as long as predicted"
+        assert took[name] == pytest.approx(found[name][3], rel=0.15)
+    left = {name: took[name] - found[name][3] for name in found if name != "all"}
+    assert sorted(left, key=left.get)[:-4:-1] == ["experts", "attention", "router, order"]
+    share = left["experts"] / recorded(machine("H200")).step_us
+    for text in (ROOT / "solutions/07_next_bottleneck/capstone.md", ROOT / "instructors/capstone.md"):
+        words = " ".join(text.read_text(encoding="utf-8").replace("\n> ", " ").split())
+        assert f"{took['experts']:.0f} µs and are predicted at {found['experts'][3]:.0f}" in words
+        assert f"{share:.0%}" in words and f"{1 / (1 - share):.2f}x" in words
+
+
 def test_a_cell_that_fails_does_not_end_a_run(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     cells = ["a = 6\na * 7", "1 / 0", "a + 1"]
