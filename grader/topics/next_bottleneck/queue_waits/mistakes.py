@@ -13,7 +13,7 @@ MISTAKES = in_cells(
     "arrivals, services",
     {
         "only the one before": (
-            "the one before may have waited itself: keep the time at which the server is free",
+            "the request before may have had to wait, too: keep the time at which the server is free",
             "ends = arrivals + services\nreturn np.append(0.0, np.maximum(ends[:-1] - arrivals[1:], 0))",
         ),
         "with the service": (
@@ -22,7 +22,7 @@ MISTAKES = in_cells(
             + "    waits.append(start + takes - arrived)\n    free = start + takes\nreturn np.array(waits)",
         ),
         "never idle": (
-            "a server without a request idles, and the work before doesn't shrink later waits below 0",
+            "an idle server can't save up time for later: no wait is below 0",
             "return np.maximum(np.append(0.0, np.cumsum(services)[:-1]) - (arrivals - arrivals[0]), 0)",
         ),
         "negative waits": (
