@@ -13,7 +13,7 @@ def pieces(case: Case, block: int) -> list[slice]:
 
 
 SUM = "close, but off in the third digit of a long sum: is the accumulator fp32 from first to last?"
-TAIL = "this is the product over part of K only: does the loop run to cdiv(K, BLOCK_K)?"
+TAIL = "this is the product over only part of K: does the loop run to cdiv(K, BLOCK_K)?"
 
 
 def ends_early(part) -> tuple:

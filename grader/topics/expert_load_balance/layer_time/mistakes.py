@@ -34,11 +34,11 @@ MISTAKES = in_cells(
             "held = np.bincount(device_of, loads, devices)\nreturn loads.max() / loads.mean(), loads.max() * row_s + exchange_s, 1 - loads.mean() / loads.max()",
         ),
         "over the least": (
-            "imbalance is the busiest over the mean: a device without a token would make it infinite here",
+            "the imbalance is the busiest load over the mean load: here a device without a token makes it infinite",
             time(uneven="held.max() / max(held.min(), 1e-30)"),
         ),
         "over the least, infinite": (
-            "imbalance is the busiest over the mean: a device without a token would make it infinite here",
+            "the imbalance is the busiest load over the mean load: here a device without a token makes it infinite",
             time(uneven="held.max() / held.min()"),
         ),
         "waiting beyond the mean": (

@@ -34,7 +34,7 @@ MISTAKES = in_cells(
             share(beside="0.0"),
         ),
         "spread over all": (
-            "the rest is spread over experts - 1 others",
+            "the remaining picks are spread over experts - 1 others",
             share(beside="(experts // devices - 1) / experts"),
         ),
         "not one side": (

@@ -146,7 +146,7 @@ MISTAKES = (
     ),
     family(
         "no scale",
-        "dq and dk carry the scale of the scores once",
+        "multiply dq and dk by the scale of the scores just once",
         _by_hand(of_q=_never, of_k=_never),
         edits=(
             ("dq * scale", "dq"),
@@ -155,13 +155,13 @@ MISTAKES = (
     ),
     family(
         "no scale on dq",
-        "dq carries the scale of the scores once, as dk does",
+        "multiply dq by the scale of the scores once, like dk",
         _by_hand(of_q=_never),
         edits=(("dq * scale", "dq"),),
     ),
     family(
         "no scale on dk",
-        "dk carries the scale of the scores once, as dq does",
+        "multiply dk by the scale of the scores once, like dq",
         _by_hand(of_k=_never),
         edits=(("dk * scale", "dk"),),
     ),

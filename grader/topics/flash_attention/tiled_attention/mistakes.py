@@ -83,7 +83,7 @@ MISTAKES = (
     ),
     Mistake(
         "whole rows",
-        "maximum and sum are the same after every tile: the first tiles know nothing of later keys",
+        "maximum and sum are the same after every tile: return the running values, which know nothing of later keys",
         cell=tiled(result="out / total[:, None], tops * 0 + tops[-1], sums * 0 + sums[-1]"),
     ),
 )

@@ -6,7 +6,7 @@ from kernels.gemm_tiling import cost
 MISTAKES = (
     Mistake(
         "no store",
-        "C is written too: m * n elements are missing",
+        "C is written, too: its m * n elements are missing",
         cell="def gemm_bytes(m, n, k, bm, bn, e):\n    return (m * k * -(-n // bn) + k * n * -(-m // bm)) * e",
     ),
     Mistake(

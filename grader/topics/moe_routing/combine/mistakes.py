@@ -6,7 +6,7 @@ MISTAKES = in_cells(
     "combine",
     "rows, place, weights",
     {
-        "no weights": ("each row counts by its weight", "return rows[place].sum(1)"),
+        "no weights": ("multiply each row by its weight", "return rows[place].sum(1)"),
         "a mean": (
             "this is the mean of the rows: multiply each row by its weight",
             "return rows[place].mean(1)",
@@ -32,7 +32,7 @@ MISTAKES = in_cells(
             "return (np.where(weights[:, :, None] == 0, 0, rows[place]) * weights[:, :, None]).sum(1)",
         ),
         "padding counted": (
-            "NaN where padding holds NaN: 0 times NaN is NaN, so rows that no place names may not be read",
+            "NaN if padding holds NaN: 0 times NaN is NaN, so don't read rows that place doesn't name",
             "m = np.zeros((len(place), len(rows)))\nnp.put_along_axis(m, place, weights, 1)\nreturn m @ rows",
         ),
     },

@@ -35,7 +35,7 @@ MISTAKES = in_cells(
             experts(gated="u / (1 + np.exp(-g))"),
         ),
         "powers of large gates": (
-            "NaN for large gates: np.exp(g) overflows from 710 on, and infinity over infinity is no number; g / (1 + np.exp(-g)) is the same and does not",
+            "NaN for large gates: np.exp(g) overflows from 710 on, and infinity over infinity is NaN; g / (1 + np.exp(-g)) is the same and doesn't overflow that way",
             experts(gated="g * np.exp(g) / (1 + np.exp(g)) * u"),
         ),
         "SiLU of the product": (
@@ -51,11 +51,11 @@ MISTAKES = in_cells(
             experts(halves="(both[:, ::2], both[:, 1::2])"),
         ),
         "the first expert for all": (
-            "every expert has weights of its own: gate_up[e] and down[e]",
+            "every expert has its own weights: gate_up[e] and down[e]",
             experts(weights="gate_up[0], down[0]"),
         ),
         "down of the first": (
-            "every expert has a down of its own: down[e]",
+            "every expert has its own down: down[e]",
             experts(weights="gate_up[e], down[0]"),
         ),
     },

@@ -68,7 +68,7 @@ Y = "tl.load(rows_ptr + row * stride_rowsr + offs_h * stride_rowsh, mask=mask_h,
 MISTAKES = (
     family(
         "no weights",
-        "each row counts by its weight: multiply before you add",
+        "multiply each row by its weight before you add it",
         would(lambda y, w: y.sum(1)),
         edits=((ADD, "acc += y.to(tl.float32)"),),
     ),

@@ -21,7 +21,7 @@ MISTAKES = in_cells(
             CURE.format(part="removable.argmax()", speed="before / after"),
         ),
         "what is left": (
-            "removable is the share that goes, not the share that stays",
+            "removable is the share that the cure takes away, not the share that stays",
             "saved = times * (1 - removable)\npart = int(saved.argmax())\nafter = times.sum() - saved[part]\nreturn part, after, times.sum() / after",
         ),
         "all cures at once": (

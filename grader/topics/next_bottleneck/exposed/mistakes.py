@@ -32,7 +32,7 @@ MISTAKES = in_cells(
             "if all sending is hidden, the exposed time is 0, not negative",
             LINK + "return free, free - end_s",
         ),
-        "all of it": ("only what ends after the backward pass shows", LINK + "return free, seconds.sum()"),
+        "all of it": ("only sending after the backward pass is exposed", LINK + "return free, seconds.sum()"),
         "sum less the pass": (
             "the exposed time isn't the sending minus the backward pass: the last bucket can't leave before it is ready",
             LINK + "return free, max(0.0, seconds.sum() - end_s)",

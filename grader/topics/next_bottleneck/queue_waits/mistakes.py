@@ -29,6 +29,9 @@ MISTAKES = in_cells(
             "a request that finds the server idle waits 0, not less",
             "free, waits = 0.0, []\nfor arrived, takes in zip(arrivals, services):\n    waits.append(free - arrived)\n    free = max(free, arrived) + takes\nreturn np.array(waits)",
         ),
-        "no queue": ("requests come while others are served, and queue", "return np.zeros(len(arrivals))"),
+        "no queue": (
+            "requests arrive while others are being served, so they queue",
+            "return np.zeros(len(arrivals))",
+        ),
     },
 )

@@ -133,7 +133,7 @@ MISTAKES = (
     ),
     family(
         "y kept as the residual",
-        "the residual is the plain sum: the norm goes to y alone",
+        "the residual is the plain sum: store the norm only in y",
         would(y_kept),
         edits=(
             (KEEP, ""),
@@ -148,7 +148,7 @@ MISTAKES = (
     ),
     family(
         "one more than the weight",
-        "y is multiplied by w: 1 + w belongs to models whose weights are kept around 0",
+        "multiply by w: 1 + w is for models whose stored weights are around 0",
         normed(lambda s, w, eps: s / rms(s, eps) * (1 + w)),
         edits=((NORM, NORM.removesuffix("w") + "(1 + w)"),),
     ),

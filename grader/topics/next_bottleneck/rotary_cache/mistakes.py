@@ -294,7 +294,7 @@ MISTAKES = (
     ),
     family(
         "k stays as it was",
-        "the keys of this step are missing in the cache",
+        "the keys of this step are missing from the cache",
         unwritten("k"),
         edits=((PUT_K, "pass"),),
     ),

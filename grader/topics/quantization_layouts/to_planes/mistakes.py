@@ -37,7 +37,7 @@ MISTAKES = in_cells(
             planes(bit="each >> np.uint32(b)"),
         ),
         "four planes always": (
-            "there are as many planes as a code has bits, not four",
+            "there is one plane for each bit of a code, not always four",
             planes(order="range(4)"),
         ),
         "strided columns": (

@@ -98,7 +98,7 @@ MISTAKES = (
     ),
     family(
         "zero after the scale",
-        "the zero point is a code, so it is subtracted before the scale: (code - zero) * scale",
+        "the zero point is a code, so subtract it before you multiply by the scale: (code - zero) * scale",
         would(weight=lambda c, z, s: c * s - z),
         edits=(*weighed(f"{CODE}.to(tl.float32) * s.to(tl.float32)[:, None] - z.to(tl.float32)[:, None]"),),
     ),

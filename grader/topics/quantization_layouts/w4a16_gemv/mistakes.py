@@ -75,7 +75,7 @@ MISTAKES = (
     ),
     family(
         "zero after the scale",
-        "8 is a code, so it is subtracted before the scale: (code - 8) * scale",
+        "8 is a code, so subtract it before you multiply by the scale: (code - 8) * scale",
         would(weight=lambda c, z, s: c * s - 8),
         edits=(
             ("8388616.0", "8388608.0"),

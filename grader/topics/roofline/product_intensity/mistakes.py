@@ -11,7 +11,7 @@ MISTAKES = in_cells(
             "return m * n * k / (elem_bytes * (m * k + k * n + m * n))",
         ),
         "C left out": (
-            "C crosses the memory too, once: its m * n elements are missing",
+            "C is moved as well, once: its m * n elements are missing",
             "return 2 * m * n * k / (elem_bytes * (m * k + k * n))",
         ),
         "elements": (

@@ -11,11 +11,11 @@ MISTAKES = in_cells(
             'return max(peak, bandwidth * intensity), "memory" if intensity < peak / bandwidth else "compute"',
         ),
         "the slope alone": (
-            "this is the slope alone: beyond the ridge the rate stays at the peak",
+            "this is only the slope: beyond the ridge the rate stays at the peak",
             'return bandwidth * intensity, "memory" if intensity < peak / bandwidth else "compute"',
         ),
         "the peak alone": (
-            "this is the peak alone: left of the ridge memory allows less",
+            "this is only the peak: left of the ridge, memory allows less",
             'return peak, "memory" if intensity < peak / bandwidth else "compute"',
         ),
         "names exchanged": (

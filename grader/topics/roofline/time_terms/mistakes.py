@@ -26,7 +26,7 @@ MISTAKES = in_cells(
             terms(together="m + c + overhead_s"),
         ),
         "overhead hidden": (
-            "the overhead comes on top: nothing overlaps with it",
+            "add the overhead to the total: nothing overlaps with it",
             terms(together="max(m, c, overhead_s)"),
         ),
         "no efficiency": (
