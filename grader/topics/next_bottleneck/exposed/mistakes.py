@@ -21,7 +21,7 @@ MISTAKES = in_cells(
             "done = (ready + seconds).max()\nreturn done, max(0.0, done - end_s)",
         ),
         "never idle": (
-            "the link has nothing to send before the first bucket is ready, and it may have to wait for the next one",
+            "the link can't send before the first bucket is ready, and it may have to wait for later ones, too",
             "done = seconds.sum()\nreturn done, max(0.0, done - end_s)",
         ),
         "waits once": (

@@ -22,7 +22,7 @@ MISTAKES = in_cells(
             + "    waits.append(start + takes - arrived)\n    free = start + takes\nreturn np.array(waits)",
         ),
         "never idle": (
-            "an idle server can't save up time for later: no wait is below 0",
+            "an idle server can't work ahead: keep the time at which it is free, rather than adding up all services",
             "return np.maximum(np.append(0.0, np.cumsum(services)[:-1]) - (arrivals - arrivals[0]), 0)",
         ),
         "negative waits": (
