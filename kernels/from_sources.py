@@ -13,11 +13,11 @@ TABLE, PAGE = "from_the_sources.psv", "from_the_sources.md"
 COLUMNS = ("topic", "item", "page", "heading", "says")
 HEAD = """# Where the sources are taught
 
-This course grew out of five documents, and nothing in them was to be left out. The table names every item that could have
-been lost and the section that teaches it. A gate of the project rejects an item that no section teaches, and a section
-that no longer contains the item's words.
+This course grew out of five documents, and nothing in them was to be left out. The tables name every item that could have
+been lost, and the section that teaches it. An automatic check rejects an item that no section teaches, and a section that
+no longer contains the item's words.
 
-A source's own errors are on [a page of lesson 07](07_next_bottleneck/appendix.ipynb).
+Errors in the sources themselves are corrected on [a page of lesson 07](07_next_bottleneck/j_errata.ipynb).
 """
 FENCE = re.compile(r"^(`{3,}|~{3,}).*?^\1\s*$", re.M | re.S)
 

@@ -232,8 +232,8 @@ def test_a_failure_says_how_many_public_cases_are_right():
 
 def test_a_diagnosis_speaks_only_where_the_mistake_gives_every_result():
     half, once = REUSE.format("bm * bn / (bm + bn)"), REUSE.format("(bm * bn if bm == 64 else 0) / (bm + bn)")
-    assert "a multiply-add counts as two FLOPs" in str(judge("gemm_tiling.reuse", half))
-    assert "a multiply-add counts as two FLOPs" not in str(judge("gemm_tiling.reuse", once))
+    assert "a multiply-add counts as two FLOP" in str(judge("gemm_tiling.reuse", half))
+    assert "a multiply-add counts as two FLOP" not in str(judge("gemm_tiling.reuse", once))
 
 
 def test_the_seed_decides_the_hidden_cases():

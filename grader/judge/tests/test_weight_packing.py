@@ -14,7 +14,7 @@ from grader.proofs.right import right
 
 OWN = questions.find("quantization_layouts.own_layout")
 RIGHT = right(OWN.id)
-BEGIN = '    """Arrays of my own, by the names and shapes of launch_own."""\n'
+BEGIN = '    """Return arrays of my own, with the names and shapes of launch_own."""\n'
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -9,7 +9,7 @@ def without_weights(layer) -> Mistake:
     """Of any layer that takes what it does with the weights."""
     return Mistake(
         "no weights",
-        "the weights are missing: each expert's result counts by its token's weight",
+        "the weights are missing: multiply each expert's result by the token's weight for this expert",
         wrong=lambda each: layer(each, weights=np.ones_like),
     )
 
@@ -17,7 +17,7 @@ def without_weights(layer) -> Mistake:
 def made_to_add_up(layer) -> Mistake:
     return Mistake(
         "weights made to add up to 1",
-        "weights are taken as they are: those of a softmax over all experts add up to less than 1",
+        "use the weights as they are: those of a softmax over all experts add up to less than 1",
         wrong=lambda each: layer(each, weights=lambda w: w / w.sum(axis=1, keepdims=True)),
     )
 

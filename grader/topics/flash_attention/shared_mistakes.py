@@ -117,5 +117,5 @@ def narrow(scores, tile: int, dtype: str = ""):
 NARROWED = "bf16 holds numbers above 65504 and fp16 does not: what is rounded to fp16 on the way?"
 SUM = "close, but off in the third digit over many keys: are the accumulator and the sum fp32 from first to last?"
 STAND_INS = (-1e4, -1e9)  # not -1e30, because no score of a model comes near that
-STAND_IN = "a number stands for minus infinity, and scores may lie below it: mask with float('-inf'), and start the running maximum there"
-FROM_ZERO = "wrong where all scores of a row lie far below zero: a running maximum starts at -inf, and what stands for a missing one is -inf too, never 0"
+STAND_IN = "a finite number replaces minus infinity, and scores may be below it: mask with float('-inf'), and start the running maximum there"
+FROM_ZERO = "wrong if all scores of a row are far below zero: a running maximum starts at -inf, and a masked score is -inf, never 0"

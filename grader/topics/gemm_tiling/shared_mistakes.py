@@ -13,7 +13,7 @@ def pieces(case: Case, block: int) -> list[slice]:
 
 
 SUM = "close, but off in the third digit of a long sum: is the accumulator fp32 from first to last?"
-TAIL = "this is the product over part of K only: does the loop run to cdiv(K, BLOCK_K)?"
+TAIL = "this is the product over only part of K: does the loop run to cdiv(K, BLOCK_K)?"
 
 
 def ends_early(part) -> tuple:
@@ -27,7 +27,7 @@ def ends_early(part) -> tuple:
         ),
         family(
             "one step short",
-            "the last step is left out where K is one more than whole blocks: range(0, K, BLOCK_K) runs cdiv(K, BLOCK_K) times",
+            "the last step is left out if K is one more than a multiple of the block: range(0, K, BLOCK_K) runs cdiv(K, BLOCK_K) times",
             *(part(lambda k, b=b: math.ceil((k - 1) / b) * b) for b in BLOCKS),
         ),
     )

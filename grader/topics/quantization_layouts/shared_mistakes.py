@@ -80,17 +80,17 @@ def scaled_after(which: int) -> Callable:
 CODES = (
     family(
         "first code on top",
-        "the first of a word's eight codes stands in its lowest four bits: shift by 4 j, not by 28 - 4 j",
+        "the first of a word's eight codes is in its lowest four bits: shift by 4 j, not by 28 - 4 j",
         would(shifts=SHIFTS[::-1]),
     ),
     family(
         "bytes turned round",
-        "the two codes of each byte have changed places: code j stands in bits 4 j to 4 j + 3",
+        "the two codes of each byte are swapped: code j is in bits 4 j to 4 j + 3",
         would(shifts=SHIFTS.reshape(4, 2)[:, ::-1].ravel()),
     ),
     family(
         "evens first",
-        "neighbours of a word are taken in the order 0 2 4 6 1 3 5 7; here they follow each other",
+        "the codes of a word are read in the order 0 2 4 6 1 3 5 7: in this layout they follow each other",
         would(shifts=SHIFTS[[0, 2, 4, 6, 1, 3, 5, 7]]),
     ),
     family(
@@ -101,7 +101,7 @@ CODES = (
     ),
     family(
         "eight bits kept",
-        "a code has four bits, & 15: here it keeps eight, and the next code with them",
+        "a code has four bits, & 15: here it keeps eight, so the next code is in it, too",
         would(kept=255),
     ),
     family(
@@ -112,18 +112,18 @@ CODES = (
     ),
     family(
         "no scale",
-        "these are the bare codes, less their zero point: each is still to be multiplied by the scale of its group",
+        "these are the bare codes minus the zero point: multiply each by the scale of its group",
         would(scales=np.ones_like),
     ),
     family(
         "the first scale",
-        "every G columns have a scale of their own, that of column k is k // G (word i holds columns 8 i to 8 i + 7): "
-        "this takes the first of a row for all",
+        "this uses a row's first scale for all columns: column k has scale k // G "
+        "(word i holds columns 8 i to 8 i + 7)",
         would(scales=lambda s: np.broadcast_to(s[:, :1], s.shape)),
     ),
     family(
         "groups of one size",
-        "G is not always the same: column k has the scale k // G, and a step of one group is p.G columns long",
+        "G differs from case to case: column k has scale k // G, and a step of one group is p.G columns long",
         *map(groups_of, (32, 64, 128)),
         *map(steps_of, (64, 128)),
     ),

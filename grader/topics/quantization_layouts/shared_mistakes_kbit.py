@@ -187,43 +187,43 @@ def scaled_after(which: int) -> Callable:
 CODES = (
     family(
         "planes turned round",
-        "plane 0 holds the lowest bit of every code: shift what plane b gives by b",
+        "plane 0 holds the lowest bit of every code: shift the bit from plane b up by b",
         would(of_planes=lambda bits: range(bits)[::-1]),
     ),
     family(
         "first column on top",
-        "the first of 32 columns stands in the lowest bit of its words: shift by the column, not by 31 less it",
+        "the first of 32 columns is in the lowest bit of its words: shift by the column, not by 31 minus the column",
         would(columns=COLUMNS[::-1]),
     ),
     family(
         "the top plane left out",
-        "a code has BITS bits, one from each plane: here the last plane takes no part",
+        "a code has BITS bits, one from each plane: here the last plane is left out",
         would(of_planes=lambda bits: range(bits - 1)),
     ),
     family(
         "bare codes",
-        "a code is a place in the codebook: load c[code], these are the codes themselves",
+        "these are the codes themselves: a code is an index into the codebook, so load c[code]",
         would(level=lambda code, levels: code),
         would(level=centred),
     ),
     family(
         "levels evenly spread",
-        "the levels of a codebook need not be evenly spread: look each code up",
+        "the levels of a codebook need not be evenly spaced: look each code up",
         would(level=evenly),
     ),
     family(
         "no scale",
-        "these are the bare levels: each is still to be multiplied by the scale of its block",
+        "these are the bare levels: multiply each by the scale of its block",
         would(scales=np.ones_like),
     ),
     family(
         "the first scale",
-        "every 32 columns have a scale of their own: this takes the first of a row for all",
+        "every 32 columns have their own scale: this uses a row's first scale for all columns",
         would(scales=lambda s: np.broadcast_to(s[..., :1], s.shape)),
     ),
     family(
         "blocks of another size",
-        "a scale serves 32 columns, as many as a word of a plane: column k has the scale k // 32",
+        "a scale serves 32 columns, as many as a word of a plane: column k has scale k // 32",
         *map(blocks_of, (16, 64, 128)),
     ),
     family(

@@ -73,7 +73,7 @@ def in_16_bits(inputs: dict, case: Case) -> dict:
 SUMS = (
     family(
         "a result of 16 bits",
-        "y may be fp32: convert the sum to y_ptr.dtype.element_ty once, and to x's dtype nowhere",
+        "y may be fp32: convert the sum to y_ptr.dtype.element_ty once, and never to x's dtype",
         in_16_bits,
     ),
     family(
@@ -88,12 +88,12 @@ SUMS = (
     ),
     family(
         "unmasked tail",
-        "NaN where K fills no block: is every load masked along K too, with other=0.0?",
+        "NaN if K is not a multiple of the block: is every load masked along K too, with other=0.0?",
         *map(tail_unset, BLOCKS),
     ),
     family(
         "one block of K",
-        "this is the sum over the first block of K alone: does the loop run to the end of K?",
+        "this is the sum over only the first block of K: does the loop run to the end of K?",
         *(part(lambda k, b=b: min(k, b)) for b in BLOCKS),
     ),
     family(
@@ -103,7 +103,7 @@ SUMS = (
     ),
     family(
         "the last block alone",
-        "this is the last block's part alone: add to what is there",
+        "this is only the last block's part: add each part to the sum so far",
         *map(last_alone, BLOCKS),
     ),
 )

@@ -119,38 +119,41 @@ READ_OTHERWISE = {
         "the token that crosses p stays: compare the mass before it, not with it",
         crossing_dropped,
     ),
-    "top-p of everything": ("top-p's mass is that of what top-k kept, not of the whole row", of_everything),
+    "top-p of everything": (
+        "top-p takes its share of the mass that top-k kept, not of the whole row's mass",
+        of_everything,
+    ),
     "no temperature": (
-        "the weights of top-p and min-p are taken without the temperature",
+        "the weights of top-p and min-p are computed without the temperature here",
         without_temperature,
     ),
-    "no top-k": ("top-k changes nothing: only the k largest stay", without_top_k),
+    "no top-k": ("top-k has no effect here: only the k largest logits stay", without_top_k),
     "no top-p": (
-        "top-p changes nothing: only tokens with less than p of the kept mass before them stay",
+        "top-p has no effect here: a token stays only if the mass before it is below the share p of the kept mass",
         without_top_p,
     ),
     "no min-p": (
-        "min-p changes nothing: only tokens of at least min_p times the best one's weight stay",
+        "min-p has no effect here: a token stays only if its weight is at least min_p times the best token's",
         without_min_p,
     ),
-    "min-p first": ("min-p comes last: top-p's mass is taken before it acts", min_p_first),
+    "min-p first": ("min-p comes last: top-p's mass is computed before min-p removes anything", min_p_first),
     "min-p of the row": ("min-p is a share of the best token's weight, not of the row's", min_p_of_all),
     "ties all stay": (
-        "of tokens equal to the k-th largest, the lowest ids fill up to exactly k",
+        "of the tokens equal to the k-th largest, the lowest ids stay, so that exactly k are left",
         ties_all_stay,
     ),
     "ties together": (
-        "of equal tokens at top-p's edge, the lowest ids stay first, one by one",
+        "of equal tokens at the edge of top-p, those with the lowest ids stay, one by one",
         ties_together,
     ),
-    "highest id first": ("of equals the lower id ranks first", highest_first),
+    "highest id first": ("of equal logits the lower id ranks first", highest_first),
     "mass counted twice": (
-        "where top-k asks for more tokens than there are, the mass is that of those there are, once",
+        "if top-k is larger than the number of tokens, the mass is that of all tokens, each counted once",
         mass_counted_twice,
     ),
     "off read as one": ("top_k = 0 turns top-k off", k_of_all),
     "at most p": (
-        "a token stays while the mass before it is below p; where it is p exactly, it goes",
+        "a token stays while the mass before it is below p: if that mass is exactly p, the token goes",
         at_most,
     ),
     "above min-p": ("a weight of exactly min_p times the best one's stays", strictly_above_min_p),
@@ -217,7 +220,7 @@ def with_tables(**tables):
 
 GREEDY = family(
     "always greedy",
-    "every row took its largest logit: the noise is missing where the temperature is not 0",
+    "every row took its largest logit: add the noise if the temperature is not 0",
     with_inputs(temperature=np.zeros_like),
 )
 NEVER_GREEDY = family(
@@ -229,7 +232,7 @@ NEVER_GREEDY = family(
 
 ROUNDED_TO_FP16 = family(
     "rounded to fp16",
-    "logits that differ in fp32 are equal in fp16: compare and add in fp32",
+    "logits that differ in fp32 may be equal in fp16: compare and add in fp32",
     rounded_logits("fp16"),
 )
 
@@ -237,14 +240,12 @@ ROUNDED_TO_FP16 = family(
 def of_each_row(*names: str) -> list:
     """Return a mistake for each column that has a separate number for every row."""
     return [
-        family(
-            f"one {name}", f"each row has a {name} of its own: {name}[b]", with_inputs(**{name: first_row})
-        )
+        family(f"one {name}", f"each row has its own {name}: {name}[b]", with_inputs(**{name: first_row}))
         for name in names
     ]
 
 
-ONE_SEED = family("one seed", "each row has a seed of its own: seed[b]", with_inputs(seed=first_row))
+ONE_SEED = family("one seed", "each row has its own seed: seed[b]", with_inputs(seed=first_row))
 HIGHEST = family(
     "highest of equals", "of equal scores the lowest id is drawn", of_equals(lambda n: np.arange(n)[::-1])
 )
@@ -267,7 +268,7 @@ def above(number: float, nothing: int):
     return row_by_row(pick, cold=True)
 
 
-STAND_IN = "a number stands for minus infinity, and logits may lie below it: start the best score at -inf"
+STAND_IN = "a finite number replaces minus infinity, and logits may be below it: start the best score at -inf"
 TEMPERATURES = (0.0, 0.3, 0.5, 0.7, 1.0, 1.3, 1.5, 1.7, 2.0)
 
 

@@ -31,23 +31,23 @@ MISTAKES = in_cells(
             "tokens, experts = len(x), router.shape[1]\nlogits = x @ router\np = np.exp(logits - logits.max(1, keepdims=True))\np = p / p.sum(1, keepdims=True)\nf = np.bincount(chosen.reshape(-1), minlength=experts) / chosen.size\nreturn experts * (f @ p.mean(0))",
         ),
         "not scaled by experts": (
-            "the loss is multiplied by the number of experts, so that it is 1 when all is even",
+            "multiply the loss by the number of experts, so that it is 1 when all loads are even",
             loss(loss="f @ p.mean(0)", scale="1 / tokens"),
         ),
         "shares of tokens": (
-            "a share of picks is a count over tokens * top_k, so that all shares add up to 1",
+            "a share of picks is a count divided by tokens * top_k, so that all shares add up to 1",
             loss(share="np.bincount(chosen.reshape(-1), minlength=experts) / len(x)"),
         ),
         "softmax as if straight": (
-            "a softmax's gradient has a second term: every logit lowers all other probabilities",
+            "a softmax's gradient has a second term, because a larger logit lowers all other probabilities",
             loss(pull="f[None, :]"),
         ),
         "by logits": (
-            "this is the gradient by the logits: the router's is x.T times it",
+            "this is the gradient with respect to the logits: multiply it by x.T from the left for the router's",
             loss(gradient="g"),
         ),
         "loss not scaled": (
-            "the gradient is right and the loss is not: both are multiplied by the number of experts",
+            "the gradient is right, but the loss is not: multiply both by the number of experts",
             loss(loss="f @ p.mean(0)"),
         ),
         "no maximum": (
@@ -59,11 +59,11 @@ MISTAKES = in_cells(
             loss(scale="experts / tokens / p"),
         ),
         "summed": (
-            "the mean over tokens divides the gradient by their number too",
+            "the loss is a mean over tokens: divide the gradient by their number, too",
             loss(scale="experts"),
         ),
         "uphill": (
-            "the sign is turned: this would make the loss smaller where it should say how it grows",
+            "the sign is reversed: the gradient points to where the loss grows",
             loss(gradient="-x.T @ g"),
         ),
     },

@@ -31,8 +31,8 @@ QUESTION = NumpyQuestion(
     ),
     where=f'{LESSON}/a_busiest.ipynb, "Make the router choose evenly"',
     hints=(
-        "Take the share of picks as plain numbers f. The loss is then experts times the mean over tokens of p @ f. How does a softmax change when a logit moves?",
-        "For one token, d(p @ f) / d(logits) = p (f - p @ f). There is a factor experts / tokens before it, and logits = x @ router takes a gradient G by logits to x.T @ G by router.",
+        "Treat the shares of picks as constants f. The loss is then experts times the mean over tokens of p @ f. How does a softmax change when a logit moves?",
+        "For one token, d(p @ f) / d(logits) = p (f - p @ f). Multiply it by experts / tokens. Because logits = x @ router, a gradient G with respect to the logits gives x.T @ G with respect to the router.",
         "f = np.bincount(chosen.reshape(-1), minlength=experts) / chosen.size; g = experts / tokens * p * (f - (p @ f)[:, None]); experts * (f @ p.mean(0)), x.T @ g",
     ),
     mistakes=MISTAKES,

@@ -25,7 +25,7 @@ MISTAKES = in_cells(
     "scores, top_k, rate, rounds",
     {
         "wrong way": (
-            "a busy expert's bias falls, an idle one's rises: this is the other way round",
+            "a busy expert's bias falls and an idle one's rises: here it is the other way round",
             bias(moved="bias + rate * np.sign(loads - loads.mean())"),
         ),
         "in proportion": (
@@ -33,7 +33,7 @@ MISTAKES = in_cells(
             bias(moved="bias + rate * (loads.mean() - loads)"),
         ),
         "the mean falls": (
-            "an expert with just the mean stays where it is: its bias moves here",
+            "an expert with exactly the mean load keeps its bias: here its bias moves",
             bias(moved="bias + np.where(loads < loads.mean(), rate, -rate)"),
         ),
         "bias not used": (
@@ -41,22 +41,22 @@ MISTAKES = in_cells(
             bias(wanted="scores"),
         ),
         "bias forgotten": (
-            "a round goes on from the bias that the last one left",
+            "each round starts from the bias that the round before left",
             bias(moved="rate * np.sign(loads.mean() - loads)"),
         ),
         "the higher of equals": (
-            "of equal sums the lower expert is chosen: a sort turned round takes the higher",
+            "of equal sums the expert with the lower number is chosen: a reversed sort takes the higher number",
             bias().replace(
                 'np.argsort(-(scores + bias), axis=1, kind="stable")',
                 'np.argsort(scores + bias, axis=1, kind="stable")[:, ::-1]',
             ),
         ),
         "a sort that keeps no order": (
-            'of equal sums the lower expert is chosen: np.argsort keeps equals in their order with kind="stable" alone',
+            'of equal sums the expert with the lower number is chosen: np.argsort keeps their order only with kind="stable"',
             bias().replace(', kind="stable"', ""),
         ),
         "loads with the new bias": (
-            "a round's loads are those that its bias was moved for: here they are counted again, after it has moved",
+            "a round's loads are counted before its bias moves: here they are counted again afterwards",
             bias()
             .replace("    seen.append(loads)\n", "")
             .replace(
@@ -64,13 +64,13 @@ MISTAKES = in_cells(
                 '\n    after = np.argsort(-(scores + bias), axis=1, kind="stable")[:, :top_k]\n    seen.append(np.bincount(after.reshape(-1), minlength=len(bias)))\nreturn',
             ),
         ),
-        "last loads": ("the loads of every round are asked for, a row each", bias(result="bias, loads")),
+        "last loads": ("return the loads of every round, one row per round", bias(result="bias, loads")),
         "scores weighted": (
-            "the bias is added to the score, so that it shifts all tokens alike",
+            "add the bias to the score, so that it shifts all tokens equally",
             bias(wanted="scores * (1 + bias)"),
         ),
         "of the median": (
-            "the mean decides who is busy, not the median",
+            "compare each load with the mean load, not with the median",
             bias(moved="bias + rate * np.sign(np.median(loads) - loads)"),
         ),
     },

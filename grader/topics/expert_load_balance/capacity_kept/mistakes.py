@@ -33,11 +33,11 @@ MISTAKES = in_cells(
             kept(capacity="math.floor(factor * tokens * top_k / experts)"),
         ),
         "a part of a pick dropped": (
-            "the capacity is rounded up once, at the end: a part of a pick may be what lifts it",
+            "round the capacity up once, at the end: a fraction may lift it to the next whole number",
             kept(capacity="math.ceil(int(factor * tokens * top_k) / experts)"),
         ),
         "nearly whole": (
-            "the capacity is rounded up however little it lies above a whole number",
+            "round the capacity up, however little it exceeds a whole number",
             kept(capacity="math.ceil(round(factor * tokens * top_k / experts, 2))"),
         ),
         "without top-k": (
@@ -45,17 +45,17 @@ MISTAKES = in_cells(
             kept(capacity="math.ceil(factor * tokens / experts)"),
         ),
         "token by token": (
-            "all first choices come before any second one: the loop over choices is the outer one",
+            "all first choices come before any second choice: the loop over choices is the outer one",
             kept(order="t, j in np.ndindex(tokens, top_k)"),
         ),
         "one more": ("an expert that has `capacity` tokens is full", kept(below="<=")),
         "dropped ones counted": (
-            "a token that is dropped takes no room, yet it is counted here: add to the count only what is kept",
+            "a dropped pick takes no room: add only kept picks to the count",
             "tokens, top_k = chosen.shape\ncapacity = math.ceil(factor * tokens * top_k / experts)\nloads = np.bincount(chosen.reshape(-1), minlength=experts)\nreturn capacity, loads[chosen] <= capacity",
         ),
-        "dropped instead": ("True means kept: these are the ones that are dropped", kept(result="~kept")),
+        "dropped instead": ("True means kept: here it marks the dropped picks", kept(result="~kept")),
         "last come": (
-            "the earlier token is kept: this begins at the last one",
+            "earlier tokens are kept: this begins at the last one",
             kept(order="j, t in ((j, t) for j in range(top_k) for t in reversed(range(tokens)))"),
         ),
     },

@@ -29,8 +29,8 @@ QUESTION = NumpyQuestion(
     ),
     where=f'{LESSON}/a_busiest.ipynb, "A limit, and what it drops"',
     hints=(
-        "Who comes first matters: walk through column 0 of chosen from the top to the bottom, then through column 1. What do you have to remember on the way?",
-        "A count for each expert: a choice is kept while its expert's count is below the capacity, and only a kept one adds to it. The capacity is math.ceil(factor * tokens * top_k / experts).",
+        "The order matters: walk through column 0 of chosen from top to bottom, then through column 1. What do you have to remember on the way?",
+        "Keep a count for each expert. A choice is kept while its expert's count is below the capacity, and only a kept choice adds to the count. The capacity is math.ceil(factor * tokens * top_k / experts).",
         "for j in range(top_k): for t in range(tokens): e = chosen[t, j]; kept[t, j] = taken[e] < capacity; taken[e] += kept[t, j]",
     ),
     mistakes=MISTAKES,

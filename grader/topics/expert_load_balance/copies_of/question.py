@@ -38,8 +38,8 @@ QUESTION = NumpyQuestion(
     ),
     where=f'{LESSON}/c_placement.ipynb, "Where experts live, and copies of them"',
     hints=(
-        "A copy halves what its expert's busiest copy has, a second one leaves a third. Who needs the next one most, after each that was given?",
-        "Keep copies, all ones. spare times: of the experts with fewer copies than devices, the one with the largest loads / copies gets one more.",
+        "One spare copy halves the load of an expert's busiest copy, and a second one leaves a third. After each copy, which expert needs the next one most?",
+        "Begin with an array copies of ones. Repeat spare times: of the experts with fewer copies than devices, the one with the largest loads / copies gets one more.",
         "share = np.where(copies < devices, loads / copies, -1); copies[share.argmax()] += 1",
     ),
     mistakes=MISTAKES,

@@ -21,11 +21,11 @@ MISTAKES = in_cells(
     {
         "experts alone": ("the loads of the devices are missing: return two arrays", count(result="loads")),
         "first choices alone": (
-            "only the first choice of each token is counted: every entry of chosen is a token for an expert",
+            "this counts only the first choice of each token: every entry of chosen is a token for an expert",
             count(picks="chosen[:, 0]"),
         ),
         "too short": (
-            "an expert that nobody chose has a load too, 0: tell np.bincount how many experts there are",
+            "an expert that no token chose has a load of 0: tell np.bincount how many experts there are",
             "loads = np.bincount(chosen.reshape(-1))\nreturn loads, np.bincount(device_of[: len(loads)], loads, devices)",
         ),
         "one expert a device": (
@@ -33,15 +33,15 @@ MISTAKES = in_cells(
             "loads = np.bincount(chosen.reshape(-1), minlength=len(device_of))\nheld = np.zeros(devices)\nheld[device_of] += loads\nreturn loads, held",
         ),
         "experts counted": (
-            "this is how many experts a device holds: weigh each with its tokens",
+            "this is the number of experts on each device: weight each expert by its tokens",
             count(result="loads, np.bincount(device_of, minlength=devices)"),
         ),
         "as many devices as hold something": (
-            "a device without an expert has a load too, 0: say how many devices there are",
+            "a device without an expert has a load of 0: tell np.bincount how many devices there are",
             count(result="loads, np.bincount(device_of, loads)"),
         ),
         "neighbours": (
-            "device_of says where each expert lies: neighbours need not share a device",
+            "device_of says where each expert is: experts with neighbouring numbers need not share a device",
             count(result="loads, loads.reshape(devices, -1).sum(1)"),
         ),
         "tokens once": (

@@ -32,8 +32,8 @@ QUESTION = NumpyQuestion(
     ),
     where=f'{LESSON}/a_busiest.ipynb, "Skew that is real"',
     hints=(
-        "Each entry of chosen is one token for one expert; the order of the tokens does not matter here. Which function of numpy counts how often each number occurs?",
-        "np.bincount(chosen.reshape(-1), minlength=...) counts the experts, those that nobody chose among them. A device has the sum of what its experts have.",
+        "Each entry of chosen is one token for one expert, and the order of the tokens doesn't matter here. Which numpy function counts how often each number occurs?",
+        "np.bincount(chosen.reshape(-1), minlength=...) counts the tokens of all experts, including those that no token chose. A device's load is the sum of its experts' loads.",
         "loads = np.bincount(chosen.reshape(-1), minlength=len(device_of)); np.bincount(device_of, weights=loads, minlength=devices)",
     ),
     mistakes=MISTAKES,

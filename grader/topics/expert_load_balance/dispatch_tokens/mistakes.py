@@ -85,7 +85,7 @@ MERGED = f"""    rows, picks = {ROWS}, {PICKS}
 MISTAKES = (
     Mistake(
         "a row a choice",
-        "a token with two experts on a rank comes there twice: once is enough, its row of chosen says both",
+        "a token with two experts on a rank arrives there twice: once is enough, because its row of chosen names both experts",
         wrong=as_sent,
         edits=(
             (TOKEN, TWICE),
@@ -94,31 +94,31 @@ MISTAKES = (
     ),
     Mistake(
         "own ones left out",
-        "a rank's own tokens for its own experts belong to its rows too: send_rows hands them over without a wire",
+        "a rank's own tokens for its own experts belong to its rows, too: let send_rows deliver them, which crosses no link",
         wrong=without_own,
         edits=((NEEDED, f"{NEEDED} & (rank != comm.rank)"),),
     ),
     Mistake(
         "first choices alone",
-        "only the first choice decides where a token goes: it is needed wherever one of its experts is",
+        "here only the first choice decides where a token goes: send the token to every rank that has one of its experts",
         wrong=first_rows,
         edits=((NEEDED, "chosen[:, 0] // per == rank"),),
     ),
     Mistake(
         "to the rank of that number",
-        "expert e lies on rank e // per, neighbours together: these are the tokens of the experts with e % comm.ranks",
+        "expert e is on rank e // per: these are the tokens of experts placed by e % comm.ranks",
         wrong=other_ranks,
         edits=(("chosen // per", "chosen % comm.ranks"),),
     ),
     Mistake(
         "one token after another",
-        "the rows lie one token after another when they are sent: all that go to rank 0 must come first, then those to rank 1",
+        "the rows are sent in the order of the tokens: all rows for rank 0 must come first, then those for rank 1",
         wrong=by_token,
         edits=((TOKEN, "token = np.nonzero(np.array(goes).T)[0]"),),
     ),
     Mistake(
         "other numbers",
-        "the experts are counted from 0 on each rank here: hand on the rows of chosen as they are",
+        "here the experts are renumbered from 0 on each rank: pass on the rows of chosen unchanged",
         wrong=own_numbers,
         edits=(
             (

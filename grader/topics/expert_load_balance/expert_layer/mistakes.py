@@ -23,13 +23,13 @@ MISTAKES = (
     made_to_add_up(layer),
     Mistake(
         "own experts alone",
-        "only experts on the token's own rank are in the sum: the results of the others have to come home",
+        "only experts on the token's own rank are in the sum: add the results that come home from other ranks",
         wrong=lambda each: layer(each, only=lambda ranks, rank: ranks == rank),
         edits=((NEEDED, f"{NEEDED} & (rank == comm.rank)"),),
     ),
     Mistake(
         "others alone",
-        "a token's experts on its own rank are not in the sum: a rank sends to itself as well, which crosses nothing",
+        "a token's experts on its own rank are missing from the sum: a rank also sends to itself, which crosses no link",
         wrong=lambda each: layer(each, only=lambda ranks, rank: ranks != rank),
         edits=((NEEDED, f"{NEEDED} & (rank != comm.rank)"),),
     ),
@@ -44,13 +44,13 @@ MISTAKES = (
     ),
     Mistake(
         "the last result wins",
-        "of each token the results of one rank are kept, the last that has any: add each row that comes home to what is there, np.add.at(y, token, back)",
+        "each token keeps the result of only one rank, the last: add up all rows that come home, np.add.at(y, token, back)",
         wrong=lambda each: layer(each, only=lambda ranks, rank: ranks == ranks.max(axis=1, keepdims=True)),
         edits=((f"np.add.at(y, token, {BACK})", f"y[token] = {BACK}"),),
     ),
     Mistake(
         "weights turned",
-        "each result is weighed with the weight of another choice: chosen and weights belong together by column",
+        "each result is multiplied by the weight of another choice: column j of weights belongs to column j of chosen",
         wrong=lambda each: layer(each, weights=lambda w: w[:, ::-1]),
         edits=(("shares[r, j, None]", "shares[r, -1 - j, None]"),),
     ),

@@ -71,7 +71,7 @@ MISTAKES = (
     ),
     Mistake(
         "left where they came",
-        "each expert's rows come first in its room, without gaps: here they stay in the slots in which they came",
+        "each expert's rows come first in its room, without gaps: here they stay in the slots in which they arrived",
         wrong=left_in_slots,
         edits=(
             (
@@ -93,13 +93,13 @@ MISTAKES = (
     ),
     Mistake(
         "first choices alone",
-        "only the first choice of a token is looked at: it belongs to each of its experts",
+        "only the first choice of a token counts here: a token belongs to each of its experts",
         wrong=lambda each: masked_rows(each, lambda chosen, e: chosen[:, 0] == e),
         edits=((MINE, "mine = rows[picks[:, 0] == comm.rank * per + e]"),),
     ),
     Mistake(
         "own ones left out",
-        "a rank's own tokens for its own experts belong to its rows too",
+        "a rank's own tokens for its own experts belong to its rows, too",
         wrong=without_own,
         edits=((HERE, f"{HERE} & (rank != comm.rank)"),),
     ),

@@ -44,8 +44,8 @@ QUESTION = RanksQuestion(
     },
     where=f'{LESSON}/e_as_served.ipynb, "Two kinds of kernels, then one"',
     hints=(
-        "Every rank knows room, so every rank knows how many slots come from each other rank. What must a slot say of itself so that the receiver sees whether it is empty?",
-        "Fill slots (ranks, room, hidden + top_k) with -1, and put the tokens that rank r needs into slots[r], x and chosen side by side. Then send_rows with [room] * comm.ranks twice. The receiver picks each expert's rows by the last columns.",
+        "Every rank knows room, so every rank knows how many slots come from each other rank. What must a slot contain so that the receiver can tell whether it is empty?",
+        "Fill slots (ranks, room, hidden + top_k) with -1, and put the tokens that rank r needs into slots[r], x and chosen side by side. Then call send_rows with [room] * comm.ranks for both send and receive. The receiver selects each expert's rows by the last columns.",
         "slots[rank, : here.sum()] = np.concatenate([x[here], chosen[here]], axis=1); and on arrival mine = rows[(picks == comm.rank * per + e).any(axis=1)]; out[e, : len(mine)], counts[e] = mine, len(mine)",
     ),
     mistakes=MISTAKES,

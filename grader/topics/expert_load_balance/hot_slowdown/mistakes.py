@@ -21,15 +21,15 @@ MISTAKES = in_cells(
     "top_k, experts, devices, hot_share",
     {
         "alone on its device": (
-            "the hot expert shares its device with others, whose tokens count too",
+            "the hot expert shares its device with others, whose tokens count, too",
             hot(busiest="max(hot_share, per * each)"),
         ),
         "one too many": (
-            "of the experts on its device one is the hot one itself: experts // devices - 1 lie beside it",
+            "the hot expert is one of the experts on its device: only experts // devices - 1 others share the device",
             hot(busiest="max(hot_share + per * each, per * each)"),
         ),
         "spread over all": (
-            "the rest is spread over the other experts, of which there is one fewer",
+            "the remaining picks are spread over the other experts, of which there are experts - 1",
             hot(each="(top_k - hot_share) / experts"),
         ),
         "one pick a token": (
@@ -37,11 +37,11 @@ MISTAKES = in_cells(
             hot(each="(1 - hot_share) / (experts - 1)"),
         ),
         "over experts": (
-            "even loads are top_k / devices a device: this divides by what an expert has",
+            "an even load is top_k / devices per device: this divides by the even load of an expert",
             hot(mean="(top_k / experts)"),
         ),
         "always the hot one": (
-            "an expert can also be colder than the rest: then another device is the busiest",
+            "expert 0 can also be colder than the rest: then another device is the busiest",
             hot(busiest="(hot_share + (per - 1) * each)"),
         ),
     },

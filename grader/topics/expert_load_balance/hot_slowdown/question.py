@@ -24,8 +24,8 @@ QUESTION = NumpyQuestion(
     ),
     where=f'{LESSON}/a_busiest.ipynb, "The step is the busiest device\'s"',
     hints=(
-        "Count in picks a token: the hot expert has hot_share of them, all experts together top_k. What has each of the others?",
-        "Each other expert has (top_k - hot_share) / (experts - 1). The hot one's device holds experts // devices - 1 of these beside it; another device holds experts // devices of them.",
+        "Count in picks per token: the hot expert has hot_share of them, and all experts together have top_k. How many does each of the others have?",
+        "Each other expert has (top_k - hot_share) / (experts - 1). The hot expert shares its device with experts // devices - 1 of these, and any other device holds experts // devices of them.",
         "each = (top_k - hot_share) / (experts - 1); per = experts // devices; max(hot_share + (per - 1) * each, per * each) / (top_k / devices)",
     ),
     mistakes=MISTAKES,

@@ -25,37 +25,40 @@ MISTAKES = in_cells(
             time(seconds="held.mean() * row_s + exchange_s"),
         ),
         "one after another": (
-            "devices work side by side: the longest counts, not the sum",
+            "devices work at the same time: take the longest time, not the sum",
             time(seconds="held.sum() * row_s + exchange_s"),
         ),
-        "no exchange": ("the exchange takes its time too", time(seconds="held.max() * row_s")),
+        "no exchange": ("the exchange takes time, too: add exchange_s", time(seconds="held.max() * row_s")),
         "busiest expert": (
-            "an expert waits for nobody, devices do: sum the loads of each device before you look for the largest",
+            "devices wait for each other, experts don't: add up the loads on each device before you look for the largest",
             "held = np.bincount(device_of, loads, devices)\nreturn loads.max() / loads.mean(), loads.max() * row_s + exchange_s, 1 - loads.mean() / loads.max()",
         ),
         "over the least": (
-            "imbalance is the busiest over the mean: a device without a token would make it infinite here",
+            "the imbalance is the busiest load over the mean load: here a device without a token makes it infinite",
             time(uneven="held.max() / max(held.min(), 1e-30)"),
         ),
         "over the least, infinite": (
-            "imbalance is the busiest over the mean: a device without a token would make it infinite here",
+            "the imbalance is the busiest load over the mean load: here a device without a token makes it infinite",
             time(uneven="held.max() / held.min()"),
         ),
         "waiting beyond the mean": (
-            "this is how much longer the busiest works than the mean: the share that is waited is 1 - mean / busiest",
+            "this compares the busiest device with the mean: the share spent waiting is 1 - mean / busiest",
             time(waiting="held.max() / held.mean() - 1"),
         ),
-        "upside down": ("the busiest stands above the line", time(uneven="held.mean() / held.max()")),
+        "upside down": (
+            "the imbalance is upside down: divide the busiest load by the mean",
+            time(uneven="held.mean() / held.max()"),
+        ),
         "of the busiest": (
-            "this is the share that is worked: waiting is the rest",
+            "this is the share spent working: waiting is the rest",
             time(waiting="held.mean() / held.max()"),
         ),
         "of the idlest": (
-            "this is how long the idlest device waits: the share is of all devices' time, 1 - mean / busiest",
+            "this is the share that the idlest device waits: over all devices the share is 1 - mean / busiest",
             time(waiting="1 - held.min() / held.max()"),
         ),
         "of the whole layer": (
-            "the share is of the time with the experts: the exchange is no part of it",
+            "the share refers to the time with the experts: leave the exchange out",
             time(waiting="1 - (held.mean() * row_s + exchange_s) / (held.max() * row_s + exchange_s)"),
         ),
     },

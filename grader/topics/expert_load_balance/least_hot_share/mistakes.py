@@ -22,23 +22,23 @@ MISTAKES = in_cells(
     "top_k, experts, devices, slowdown",
     {
         "more than all": (
-            "a share above 1 does not exist: more than all tokens cannot choose an expert",
+            "a share can't exceed 1: return math.inf if all tokens are not enough",
             share(result="share"),
         ),
         "cut off": (
-            "where even all tokens are not enough the answer is math.inf: a share of 1 does not reach it",
+            "if even all tokens are not enough, the answer is math.inf: here it is 1",
             share(result="min(1.0, share)"),
         ),
         "alone on its device": (
-            "the hot expert shares its device with others, which carry a part of it",
+            "the hot expert shares its device with others, whose picks count as well",
             share(beside="0.0"),
         ),
         "spread over all": (
-            "the rest is spread over experts - 1 others",
+            "the remaining picks are spread over experts - 1 others",
             share(beside="(experts // devices - 1) / experts"),
         ),
         "not one side": (
-            "what lies beside the hot expert shrinks as its share grows: bring all of hot_share to one side",
+            "the picks of the experts next to the hot one shrink as its share grows: collect all terms with hot_share on one side",
             "beside = (experts // devices - 1) / (experts - 1)\nshare = slowdown * top_k / devices - beside * top_k\nreturn share if share <= 1 else math.inf",
         ),
         "all are not enough": (
@@ -46,7 +46,7 @@ MISTAKES = in_cells(
             share(result="share if share < 1 - 1e-12 else math.inf"),
         ),
         "from nothing": (
-            "shares are counted from the even one up: no slowdown is what the even share gives",
+            "the answer is never below the even share: a slowdown of 1 needs just the even share",
             share(result="0.0 if slowdown <= 1 else share if share <= 1 + 1e-12 else math.inf"),
         ),
         "top-1": ("even loads are top_k / devices, not 1 / devices", share(mean="1 / devices")),

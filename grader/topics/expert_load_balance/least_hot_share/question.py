@@ -31,7 +31,7 @@ QUESTION = NumpyQuestion(
     where=f'{LESSON}/a_busiest.ipynb, "The step is the busiest device\'s"',
     hints=(
         "Write the slowdown of a hot expert as an equation with hot_share unknown. It is linear.",
-        "hot_share + (per - 1) (top_k - hot_share) / (experts - 1) = slowdown top_k / devices: bring hot_share to one side. A share above 1 does not exist.",
+        "Solve hot_share + (per - 1) (top_k - hot_share) / (experts - 1) = slowdown top_k / devices for hot_share. A share can't exceed 1.",
         "beside = (per - 1) / (experts - 1); share = (slowdown * top_k / devices - beside * top_k) / (1 - beside); share if share <= 1 else math.inf",
     ),
     mistakes=MISTAKES,

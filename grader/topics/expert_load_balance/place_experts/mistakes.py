@@ -27,27 +27,27 @@ MISTAKES = in_cells(
     "loads, devices",
     {
         "by number": (
-            "these are neighbours on one device, whatever their loads",
+            "this puts neighbouring experts on one device, whatever their loads",
             "return np.arange(len(loads)) * devices // len(loads)",
         ),
         "dealt": (
-            "these are experts dealt like cards, whatever their loads",
+            "this deals the experts out like cards, whatever their loads",
             "return np.arange(len(loads)) % devices",
         ),
         "lightest first": (
-            "the lightest come first here, and the heavy ones find no gap: begin with the heaviest",
+            "here the lightest come first, so the heavy ones find no gap: begin with the heaviest",
             place(order="np.argsort(loads, kind='stable')"),
         ),
         "heaviest dealt": (
-            "the heaviest of each round meet on one device: give each to the device with the fewest tokens so far",
+            "the heaviest expert of each round goes to the same device: give each expert to the device with the fewest tokens so far",
             place(key="(count[d], d)"),
         ),
         "to the busiest": (
-            "devices fill up one after the other: each expert goes to the one with the fewest tokens so far, and these grow with every expert that it gets",
+            "devices fill up one after another: give each expert to the device with the fewest tokens so far, and count the expert's tokens there",
             place(key="(-held[d], d)"),
         ),
         "no slots": (
-            "a device has len(loads) / devices slots: one that is full takes no more",
+            "a device has len(loads) / devices slots: a full device takes no more experts",
             place(room="True"),
         ),
     },

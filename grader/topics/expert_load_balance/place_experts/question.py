@@ -30,7 +30,7 @@ QUESTION = NumpyQuestion(
     where=f'{LESSON}/c_placement.ipynb, "Where experts live, and copies of them"',
     hints=(
         "Small pieces fill gaps, large ones make them. In which order would you load boxes into vans?",
-        "Heaviest expert first, each to the device that has the fewest tokens so far among those with a slot free.",
+        "Begin with the heaviest expert, and give each expert to the device that has the fewest tokens so far among those with a free slot.",
         "for e in np.argsort(-loads): free = [d for d in range(devices) if count[d] < slots]; d = min(free, key=lambda d: held[d]); held[d] += loads[e]; count[d] += 1; device_of[e] = d",
     ),
     mistakes=MISTAKES,

@@ -29,7 +29,7 @@ MISTAKES = (
     made_to_add_up(layer),
     Mistake(
         "every copy counts",
-        "an expert that several ranks have is counted several times: only one copy may compute a choice",
+        "an expert with several copies is counted several times: only one copy may compute a choice",
         wrong=lambda each: layer(each, times=lambda chosen, holders: holders.sum(axis=1)[chosen]),
         edits=(
             (
@@ -41,7 +41,7 @@ MISTAKES = (
     ),
     Mistake(
         "at home alone",
-        "only choices with a copy at home are in the sum",
+        "only choices with a copy on the token's own rank are in the sum",
         wrong=lambda each: layer(each, only=lambda home: home),
         edits=(
             (AWAY, "[]"),
@@ -51,7 +51,7 @@ MISTAKES = (
     ),
     Mistake(
         "elsewhere alone",
-        "choices with a copy at home are not in the sum",
+        "choices with a copy on the token's own rank are missing from the sum",
         wrong=lambda each: layer(each, only=lambda home: ~home),
         edits=(
             (

@@ -60,8 +60,8 @@ QUESTION = RanksQuestion(
     whence=cases.whose,
     where=f'{LESSON}/c_placement.ipynb, "Where experts live, and copies of them"',
     hints=(
-        "Give each choice a rank of its own first, an array of chosen's shape. All that follows is your expert_layer with this array in the place of chosen // per.",
-        "At home where holders[chosen, comm.rank]; elsewhere np.flatnonzero(holders[e]) are the copies, and a number that grows by one with each token picks one of them. Two ranks may both have a token's expert: tell each which choices are its own, for instance by -1 for the others.",
+        "First decide on a rank for each choice, as an array of chosen's shape. The rest is your expert_layer with this array instead of chosen // per.",
+        "A choice stays at home where holders[chosen, comm.rank]. Elsewhere np.flatnonzero(holders[e]) lists the copies, and a number that grows by one with each token selects one of them. Two ranks may both have a token's expert, so tell each rank which choices are its own, for instance by sending -1 for the others.",
         "place[t, j] = comm.rank if holders[e, comm.rank] else copies[(t + comm.rank) % len(copies)]; send np.where(place[token] == to[:, None], chosen[token], -1), with the destination `to` of each row that is sent",
     ),
     mistakes=MISTAKES,

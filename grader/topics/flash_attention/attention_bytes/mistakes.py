@@ -11,7 +11,7 @@ MISTAKES = (
     ),
     Mistake(
         "one head",
-        "that is one head's share",
+        "these are the bytes of one head: multiply by the number of heads",
         cell="def attention_bytes(n, h, d, e):\n    return 4 * n * d * e + 4 * n * n * e, 4 * n * d * e",
     ),
     Mistake(

@@ -146,7 +146,7 @@ MISTAKES = (
     ),
     family(
         "no scale",
-        "dq and dk carry the scale of the scores once",
+        "multiply dq and dk by the scale of the scores just once",
         _by_hand(of_q=_never, of_k=_never),
         edits=(
             ("dq * scale", "dq"),
@@ -155,13 +155,13 @@ MISTAKES = (
     ),
     family(
         "no scale on dq",
-        "dq carries the scale of the scores once, as dk does",
+        "multiply dq by the scale of the scores once, like dk",
         _by_hand(of_q=_never),
         edits=(("dq * scale", "dq"),),
     ),
     family(
         "no scale on dk",
-        "dk carries the scale of the scores once, as dq does",
+        "multiply dk by the scale of the scores once, like dq",
         _by_hand(of_k=_never),
         edits=(("dk * scale", "dk"),),
     ),
@@ -178,7 +178,7 @@ MISTAKES = (
     ),
     family(
         "no mask",
-        "weights of keys that the query never saw: mask p here too, its gradient is 0",
+        "keys that the query never saw have weights here: mask p, too",
         *passes(_by_hand(seen=_all_keys)),
         *(one for tile in TILES for one in passes(_visited(tile))),
         edits=(
@@ -190,7 +190,7 @@ MISTAKES = (
     ),
     family(
         "mask from the start",
-        "query i stands at key i + N - M: with more keys than queries the mask starts further right",
+        "query i belongs to key i + N - M: with more keys than queries the mask starts further right",
         *passes(_by_hand(seen=_from_the_start)),
         edits=(("<= rows[:, None] + N - M", "<= rows[:, None]"),),
     ),
@@ -211,7 +211,7 @@ MISTAKES = (
     ),
     family(
         "not normalised",
-        "weights are exp(s - lse): without the log-sum-exp a row's weights do not add up to 1",
+        "weights are exp(s - lse): without the log-sum-exp a row's weights don't add up to 1",
         *passes(_by_hand(normal=False)),
         edits=(
             ("* scale - lse[None, :])", "* scale)"),
@@ -220,7 +220,7 @@ MISTAKES = (
     ),
     family(
         "tail left out",
-        "the last rows or keys that fill no tile are left out of the sums",
+        "the last rows or keys, which don't fill a tile, are left out of the sums",
         *(one for tile in TILES for one in passes(_ends(tile))),
         edits=(("BLOCK_M * BLOCK_M, M, BLOCK_M)", "BLOCK_M * BLOCK_M, M // BLOCK_M * BLOCK_M, BLOCK_M)"),),
     ),

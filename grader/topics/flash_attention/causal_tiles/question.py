@@ -28,7 +28,7 @@ QUESTION = NumpyQuestion(
     where=f'{LESSON}/b_kernel.ipynb, "Half of it is masked"',
     hints=(
         "What is the last key that any row of a tile may see?",
-        "A tile of rows from i to i + block_m sees the keys up to that of its last row, and no further than the length.",
+        "A tile of rows from i to i + block_m sees the keys up to its last row's own key, and no further than the length.",
         "sum of ceil(min(i + block_m, length) / block_n) over i in range(0, length, block_m)",
     ),
     mistakes=MISTAKES,

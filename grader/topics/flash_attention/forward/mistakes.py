@@ -187,7 +187,7 @@ MISTAKES = (
     ),
     family(
         "no maximum",
-        "wrong only where a score is large: is the running maximum subtracted before exp?",
+        "wrong only if a score is large: is the running maximum subtracted before exp?",
         no_maximum(causal_scores),
         edits=((MAXIMUM, "m_new = tl.zeros((BLOCK_M,), tl.float32)"),),
     ),
@@ -208,7 +208,7 @@ MISTAKES = (
     ),
     family(
         "no mask",
-        "queries see keys behind their own here: is the causal mask applied to the scores, with -inf, before the maximum?",
+        "here queries see keys after their own: is the causal mask applied to the scores, with -inf, before the maximum?",
         *(_beyond_the_diagonal(*tiles) for tiles in TILINGS),
         edits=(
             (SEEN, "mask_n[None, :]"),
@@ -235,7 +235,7 @@ MISTAKES = (
     ),
     family(
         "mask from the start",
-        "query i stands at key i + N - M: with more keys than queries the mask starts further right",
+        "query i belongs to key i + N - M: with more keys than queries the mask starts further right",
         _aligned_at_start,
         edits=(("place = rows + N - M", "place = rows"),),
     ),
@@ -247,7 +247,7 @@ MISTAKES = (
     ),
     family(
         "the first key head",
-        "every query head reads the first key head: it belongs to h // (H // G)",
+        "every query head reads the first key head: query head h belongs to key head h // (H // G)",
         other_heads(lambda h, per, g: 0),
         edits=(("group = head // (H // G)", "group = head * 0"),),
     ),
@@ -275,7 +275,7 @@ MISTAKES = (
     ),
     family(
         "diagonal left out",
-        "the tile on the diagonal is left out: the loop ends behind the last row's own key",
+        "the tile on the diagonal is left out: the loop must include the last row's own key",
         *(_ends(lambda end, rows: np.maximum(end - rows, 1))(b) for b in TILES),
         edits=(
             (
@@ -290,13 +290,13 @@ MISTAKES = (
     ),
     family(
         "tail left out",
-        "the last keys that fill no tile are left out: the loop runs to the end, and the load is masked",
+        "the last keys, which don't fill a tile, are left out: run the loop to the end, and mask the load",
         *(_ends(lambda end, rows, b=b: np.maximum(end // b * b, 1))(64) for b in TILES),
         edits=(("range(0, end, BLOCK_N)", "range(0, end // BLOCK_N * BLOCK_N, BLOCK_N)"),),
     ),
     family(
         "end from the start",
-        "the loop over keys ends too early where there are more keys than queries: its end needs N - M too, (tile + 1) * BLOCK_M + N - M",
+        "the loop over keys ends too early if there are more keys than queries: it must run to (tile + 1) * BLOCK_M + N - M",
         *(_end_from_the_start(*tiles) for tiles in itertools.product(TILES, TILES)),
         edits=(
             (
@@ -313,7 +313,7 @@ MISTAKES = (
     ),
     family(
         "no rescale",
-        "right for one tile of keys and wrong for more: the accumulator and the sum are scaled by exp(m_old - m_new)",
+        "right for one tile of keys and wrong for more: multiply the accumulator and the sum by exp(m_old - m_new)",
         *(not_rescaled(b, kept) for b in TILES for kept in ("", "acc", "sum")),
         edits=((SUM, "l = l + tl.sum(p, 1)"),),
     ),

@@ -30,13 +30,13 @@ def states(**changed) -> str:
 MISTAKES = (
     Mistake(
         "last state alone",
-        "one entry for each tile is asked, and this is the last alone: return the list of all",
+        "this is only the last tile's entry: return one entry for each tile",
         cell=states(result="found[-1]"),
     ),
-    Mistake("no rescale", "the old sum is not scaled when the maximum grows", cell=states(kept="total")),
+    Mistake("no rescale", "the old sum is not rescaled when the maximum grows", cell=states(kept="total")),
     Mistake(
         "tile maximum",
-        "the first number must be the running maximum, not the tile's own",
+        "the first result must be the running maximum, not the tile's own maximum",
         cell=states(new="t.max()"),
     ),
     Mistake(
@@ -46,27 +46,27 @@ MISTAKES = (
     ),
     Mistake(
         "maximum from zero",
-        "the running maximum starts at -inf, not at 0: scores may all lie below zero",
+        "the running maximum starts at -inf, not at 0: all scores may be negative",
         cell=states(new="max(m, t.max(), 0.0)"),
     ),
     Mistake(
         "starts at zero",
-        "before the first tile the maximum is -inf, not 0: the first factor is then exp(-inf) = 0",
+        "before the first tile the maximum is -inf, not 0, so the first factor is exp(-inf) = 0",
         cell=states(start="0.0"),
     ),
     Mistake(
         "maximum from a number",
-        "the running maximum starts at -inf: scores may lie below any number that stands for it",
+        "the running maximum starts at -inf: scores may be below any finite number that replaces it",
         cell=states(new="max(m, t.max(), -1e9)"),
     ),
     Mistake(
         "all at once",
-        "the largest score of all is used before it has come: where it lies far above the first tiles, their sums are 0",
+        "the largest of all scores is used before its tile has arrived: if it is far above the scores of the first tiles, their sums become 0",
         cell="def online_softmax(tiles):\n    tops = np.maximum.accumulate([t.max() for t in tiles])\n    sums = np.cumsum([np.exp(t - tops[-1]).sum() for t in tiles]) * np.exp(tops[-1] - tops)\n    return list(zip(tops, np.exp(np.concatenate(([-np.inf], tops[:-1])) - tops), sums))",
     ),
     Mistake(
         "factor upside down",
-        "the factor is exp(m_old - m_new): what was summed under a smaller maximum shrinks",
+        "the factor is exp(m_old - m_new): a sum under a smaller maximum must shrink",
         cell=states(factor="np.exp(new - m) if found else 0.0"),
     ),
 )

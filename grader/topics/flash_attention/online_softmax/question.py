@@ -33,8 +33,8 @@ QUESTION = NumpyQuestion(
     ),
     where=f'{LESSON}/a_online.ipynb, "Three running numbers"',
     hints=(
-        "Before the first tile there is no maximum. Which number is below every score, and what is exp of it?",
-        "m_new = max(m, tile.max()); what was summed under the old maximum must be multiplied by exp(m - m_new).",
+        "Before the first tile there is no maximum. Which number is below every score, and what is its exponential?",
+        "m_new = max(m, tile.max()); multiply the sum under the old maximum by exp(m - m_new).",
         "l = l * exp(m - m_new) + exp(tile - m_new).sum(); append (m_new, exp(m - m_new), l); then m = m_new",
     ),
     mistakes=MISTAKES,

@@ -150,7 +150,7 @@ MISTAKES = (
     ),
     family(
         "no maximum",
-        "wrong where scores are large, or all far below zero: is a maximum subtracted before every exp, in the parts and where they are joined?",
+        "wrong if scores are large, or all far below zero: is a maximum subtracted before every exp, in the parts and in the combine?",
         no_maximum(decode_scores),
         *map(_bare_exp_of_lse, CHUNKS),
         edits=(("m_new = tl.maximum(m, tl.max(s, 1))", "m_new = tl.zeros((GROUP,), tl.float32)"),),
@@ -188,7 +188,7 @@ MISTAKES = (
     ),
     family(
         "the first key head",
-        "every query head reads the first key head: it belongs to h // (H // G)",
+        "every query head reads the first key head: query head h belongs to key head h // (H // G)",
         _other_heads(lambda h, per, g: 0),
         edits=(
             ("group.to(tl.int64) * stride_kh", "0 * stride_kh"),
@@ -206,13 +206,13 @@ MISTAKES = (
     ),
     family(
         "padding counts",
-        "keys past N have a score of 0 here and so a weight: mask them with -inf",
+        "keys past N have a score of 0 here, and so a weight: mask them with -inf",
         *map(_padding_counted, TILES),
         edits=(('tl.where(mask_n[None, :], tl.dot(q, k) * scale, float("-inf"))', "tl.dot(q, k) * scale"),),
     ),
     family(
         "tail left out",
-        "the last keys that fill no tile are left out: the last split ends at N, and its load is masked",
+        "the last keys, which don't fill a tile, are left out: the last split must run to N, with its load masked",
         *map(_tail_left_out, TILES),
         edits=(
             ("tl.minimum(N, (split + 1) * CHUNK)", "tl.minimum(N // BLOCK_N * BLOCK_N, (split + 1) * CHUNK)"),
@@ -220,7 +220,7 @@ MISTAKES = (
     ),
     family(
         "no weights",
-        "the parts are added as if each had the same weight: weigh them by their sums under a common maximum",
+        "the parts are added as if each had the same weight: weight them by their sums under a common maximum",
         *map(_parts_averaged, CHUNKS),
         edits=(
             (
@@ -231,7 +231,7 @@ MISTAKES = (
     ),
     family(
         "maxima apart",
-        "each part keeps its own maximum: scale them all to a common one before they are added",
+        "each part keeps its own maximum: rescale all parts to a common maximum before you add them",
         *map(_own_maxima, CHUNKS),
         edits=(("weight = tl.exp(m - tl.max(m, 0))", "weight = tl.where(mask, 1.0, 0.0)"),),
     ),

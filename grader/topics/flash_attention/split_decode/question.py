@@ -75,7 +75,7 @@ QUESTION = KernelQuestion(
     where=f'{LESSON}/c_decode.ipynb, "Decoding: split the keys"',
     hints=(
         "Each program takes one key head and a range of keys, and stores its own maximum, sum and output in scratch. A second launch combines them.",
-        "All query heads of a group go into the rows of one tile, padded to the next power of two and at least to 16, so that tl.dot takes it.",
+        "All query heads of a group go into the rows of one tile, padded to the next power of two and to at least 16, so that tl.dot accepts the tile.",
         "combine: m = max over splits; weight_s = l_s * exp(m_s - m); o = sum(weight_s * o_s) / sum(weight_s), with o_s already divided by l_s",
     ),
     mistakes=MISTAKES,

@@ -43,7 +43,7 @@ def tiled(**changed) -> str:
 MISTAKES = (
     Mistake(
         "output alone",
-        "three results are asked for: the output, and each query's maximum and sum after every tile",
+        "return three results: the output, and each query's maximum and sum after every tile",
         cell=tiled(result="out / total[:, None]"),
     ),
     Mistake("no scale", "the scores are not divided by sqrt(d)", cell=tiled(scale="1")),
@@ -53,37 +53,37 @@ MISTAKES = (
     Mistake("no division", "the output is not divided by the sum", cell=tiled(result="out, tops, sums")),
     Mistake(
         "no rescale",
-        "right for one tile and wrong for more: both the sum and the output are scaled by exp(m - m_new)",
+        "right for one tile and wrong for more: multiply both the sum and the output by exp(m - m_new)",
         cell=tiled(kept="total, out"),
     ),
     Mistake(
         "output not rescaled",
-        "maxima and sums are right, and the output keeps its old scale: multiply it too by exp(m - m_new) before a tile is added",
+        "maxima and sums are right, but the output keeps its old scale: multiply it by exp(m - m_new) as well, before a tile is added",
         cell=tiled(kept="total * factor, out"),
     ),
     Mistake(
         "tail left out",
-        "the last keys, which fill no tile, are left out: range(0, len(k), block) reaches them, and a slice ends where the keys do",
+        "the last keys, which don't fill a tile, are left out: range(0, len(k), block) reaches them, and a slice ends where the keys do",
         cell=tiled(end="len(k) - block + 1"),
     ),
     Mistake(
         "maximum from zero",
-        "wrong where all scores lie below zero: the running maximum starts at -inf, not at 0",
+        "wrong if all scores are negative: the running maximum starts at -inf, not at 0",
         cell=tiled(start="0.0"),
     ),
     Mistake(
         "maximum from a number",
-        "the running maximum starts at -inf: scores may lie below any number that stands for it",
+        "the running maximum starts at -inf: scores may be below any finite number that replaces it",
         cell=tiled(start="-1e9"),
     ),
     Mistake(
         "last state alone",
-        "maximum and sum are asked for after every tile, not after the last alone",
+        "return maximum and sum after every tile, not only after the last",
         cell=tiled(result="out / total[:, None], tops[-1], sums[-1]"),
     ),
     Mistake(
         "whole rows",
-        "maximum and sum are the same after every tile: the first tiles know nothing of later keys",
+        "maximum and sum are the same after every tile: return the running values, which know nothing of later keys",
         cell=tiled(result="out / total[:, None], tops * 0 + tops[-1], sums * 0 + sums[-1]"),
     ),
 )

@@ -136,7 +136,7 @@ from_cap_table = computing(_windowed(cap=_nearest(CAPS)))
 MISTAKES = (
     family(
         "no window",
-        "keys further back than W are seen: the mask is place - W <= key <= place",
+        "the query sees keys further back than W: with the query at key p, the mask is p - W <= key <= p",
         *(_no_window(*tiles) for tiles in TILINGS),
         edits=(("& (keys[None, :] >= place - W)", ""),),
     ),
@@ -148,7 +148,7 @@ MISTAKES = (
     ),
     family(
         "one key more",
-        "the window holds W keys before the query's own, W + 1 in all: one too many is seen",
+        "the window holds W keys before the query's own, W + 1 in all: here it holds one too many",
         _windowed(window=lambda w: w + 1),
         edits=(
             (">= place - W", ">= place - W - 1"),
@@ -183,7 +183,7 @@ MISTAKES = (
     ),
     family(
         "tanh not multiplied",
-        "tanh(s / softcap) lies between -1 and 1: multiply it by softcap",
+        "tanh(s / softcap) is between -1 and 1: multiply it by softcap",
         lambda i, c: {
             "o": reference.softmax(np.where(_seen(c), _capped(i, c)[0] / c.scalars["softcap"], -np.inf))[0]
             @ _capped(i, c)[1]
@@ -204,14 +204,14 @@ MISTAKES = (
     ),
     family(
         "tanh overflows",
-        "NaN where a score is far beyond the cap: e**2x overflows, so write tanh as 1 - 2 / (e**2x + 1)",
+        "NaN if a score is far beyond the cap: e**2x overflows, so write tanh as 1 - 2 / (e**2x + 1)",
         _overflowing(_of_twice),
         _overflowing(_of_both_signs),
         edits=(("(1 - 2 / (tl.exp(2 * x) + 1))", "((tl.exp(x) - tl.exp(-x)) / (tl.exp(x) + tl.exp(-x)))"),),
     ),
     family(
         "empty first tile",
-        "NaN: a row that sees nothing of its first tile has a maximum of -inf, and -inf minus -inf is NaN",
+        "NaN: a row that sees no key in its first tile has a maximum of -inf, and -inf minus -inf is NaN",
         *(_empty_first_tile(*tiles) for tiles in TILINGS[1:] if tiles[1] <= tiles[0]),
         edits=(('base = tl.where(m_new == float("-inf"), 0.0, m_new)', "base = m_new"),),
     ),

@@ -102,13 +102,13 @@ SCALE = "scale = tl.load(sa_ptrs, mask=mask_m, other=0.0) * tl.load(sb_here)"
 MISTAKES = (
     family(
         "scales in fp16",
-        "the product of two scales leaves fp16's range, small as weights' scales are: multiply them in fp32",
+        "the product of two scales can be too small for fp16: multiply them in fp32",
         _scales_in("fp16"),
         edits=((SUMMED, "acc += tl.dot(a, b) * scale.to(tl.float16)[:, None]"),),
     ),
     family(
         "scales in bf16",
-        "bf16 keeps three digits of a scale: multiply the two in fp32, and the product of the codes by that",
+        "bf16 keeps only three digits of a scale: multiply the two scales in fp32, and multiply the product of the codes by the result",
         _scales_in("bf16"),
         edits=((SUMMED, "acc += tl.dot(a, b) * scale.to(tl.bfloat16).to(tl.float32)[:, None]"),),
     ),
@@ -141,13 +141,13 @@ MISTAKES = (
     ),
     family(
         "the first scale of A",
-        "every block of K has its own scale of A: step along sa as K steps by 128",
+        "every block of K has its own scale of A: move along sa by one for every 128 along K",
         _scaled_by(sa=lambda s: np.broadcast_to(s[:, :1], s.shape)),
         edits=(("sa_ptrs += stride_sak", "sa_ptrs += 0"),),
     ),
     family(
         "the first scale of B",
-        "every block of K has its own scale of B: step along sb as K steps by 128",
+        "every block of K has its own scale of B: move along sb by one for every 128 along K",
         _scaled_by(sb=lambda s: np.broadcast_to(s[:1], s.shape)),
         edits=(("sb_here += stride_sbk", "sb_here += 0"),),
     ),
@@ -159,13 +159,13 @@ MISTAKES = (
     ),
     family(
         "a scale for 256 columns",
-        "a tile of more than 128 columns reaches over several scales of B: let BLOCK_N divide 128, or load a scale for each column",
+        "a tile of more than 128 columns covers several scales of B: let BLOCK_N divide 128, or load a scale for each column",
         *(_scaled_by(sb=lambda s, wide=wide: s[:, np.arange(s.shape[1]) // wide * wide]) for wide in (2, 4)),
         edits=(("(128, 128, 8) if big", "(128, 256, 8) if big"),),
     ),
     family(
         "a scale a step",
-        "a scale reaches over 128 numbers along K, and here the next one comes with each step of another length: let BLOCK_K be 128",
+        "a scale covers 128 elements along K, but here a step of another length moves on to the next scale: set BLOCK_K to 128",
         *(_scale_a_step(*step) for step in ((64,), (32,), (256,), (256, 2))),
         edits=(
             ('"BLOCK_K": 128', '"BLOCK_K": 256'),
@@ -187,7 +187,7 @@ MISTAKES = (
     ),
     family(
         "unmasked tail",
-        "NaN where K fills no block: is every load masked along K too, with other=0.0?",
+        "NaN if K is not a multiple of the block: is every load masked along K too, with other=0.0?",
         *map(_scaled_tail, BLOCKS),
         edits=(
             (", other=0.0)  # (BLOCK_M, BLOCK_K)", ")"),

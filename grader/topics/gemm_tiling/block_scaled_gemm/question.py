@@ -78,7 +78,7 @@ QUESTION = KernelQuestion(
     where=f'{LESSON}/d_measured.ipynb, "Eight bits, safely"',
     hints=(
         "The scales change every 128 steps along K, so take BLOCK_K = 128. Then one scale of B, and one scale for each row of A, apply to a whole tl.dot.",
-        "Keep the product of one block apart from the running sum: part = tl.dot(a, b), then scale it, then add.",
+        "Keep the product of one block apart from the running sum: compute part = tl.dot(a, b), scale it, then add it.",
         "acc += tl.dot(a, b) * sa[:, None] * sb, with sa of shape (BLOCK_M,) and sb a scalar where BLOCK_N divides 128.",
     ),
     mistakes=MISTAKES,

@@ -6,17 +6,17 @@ from kernels.gemm_tiling import cost
 MISTAKES = (
     Mistake(
         "no store",
-        "C is written too: m * n elements are missing",
+        "C is written, too: its m * n elements are missing",
         cell="def gemm_bytes(m, n, k, bm, bn, e):\n    return (m * k * -(-n // bn) + k * n * -(-m // bm)) * e",
     ),
     Mistake(
         "bytes of C alone",
-        "the loads are counted in elements and C in bytes: elem_bytes multiplies all of them, so their sum stands in brackets",
+        "the loads are counted in elements and C in bytes: multiply the sum of both by elem_bytes",
         cell="def gemm_bytes(m, n, k, bm, bn, e):\n    return m * k * -(-n // bn) + k * n * -(-m // bm) + m * n * e",
     ),
     Mistake(
         "bytes of the loads alone",
-        "the loads are counted in bytes and C in elements: elem_bytes multiplies all of them, so their sum stands in brackets",
+        "the loads are counted in bytes and C in elements: multiply the sum of both by elem_bytes",
         cell="def gemm_bytes(m, n, k, bm, bn, e):\n    return (m * k * -(-n // bn) + k * n * -(-m // bm)) * e + m * n",
     ),
     Mistake(

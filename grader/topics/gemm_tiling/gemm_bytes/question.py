@@ -25,7 +25,7 @@ QUESTION = NumpyQuestion(
     where=f'{LESSON}/a_reuse.ipynb, "Count it"',
     hints=(
         "You have the loads already. What is written, and how often?",
-        "Add m * n written elements to the tiles' loads, and multiply by elem_bytes. An answer must work alone, so write the formula of the loads out again.",
+        "Add m * n written elements to the tiles' loads, and multiply by elem_bytes. An answer must work on its own, so write out the formula of the loads again.",
         "(m * k * ceil(n / bn) + k * n * ceil(m / bm) + m * n) * elem_bytes",
     ),
     mistakes=MISTAKES,

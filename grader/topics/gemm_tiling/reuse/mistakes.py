@@ -5,17 +5,17 @@ from grader.questions import Mistake
 MISTAKES = (
     Mistake(
         "one FLOP",
-        "half of what is wanted: a multiply-add counts as two FLOPs, and a step loads its bm + bn elements once",
+        "this is half the right number: a multiply-add counts as two FLOP, and a step loads its bm + bn elements once",
         cell="def reuse(bm, bn):\n    return bm * bn / (bm + bn)",
     ),
     Mistake(
         "upside down",
-        "this is what a tile loads for each FLOP: the FLOPs stand above the line, 2 * bm * bn, and the loads below",
+        "this is the loads per FLOP: divide the FLOP, 2 * bm * bn, by the loads",
         cell="def reuse(bm, bn):\n    return (bm + bn) / (2 * bm * bn)",
     ),
     Mistake(
         "arithmetic mean",
-        "this is the arithmetic mean of the sides; the loads of both sides add up below the line",
+        "this is the arithmetic mean of the sides: divide by the loads of both sides, bm + bn",
         cell="def reuse(bm, bn):\n    return (bm + bn) / 2",
     ),
 )

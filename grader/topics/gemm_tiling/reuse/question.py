@@ -21,8 +21,8 @@ QUESTION = NumpyQuestion(
     where=f'{LESSON}/a_reuse.ipynb, "Reuse is a harmonic mean"',
     hints=(
         "One step along K multiplies a bm x 1 column by a 1 x bn row. Count what it loads and what it computes.",
-        "It loads bm + bn elements and does bm * bn multiply-adds, each of which is two FLOPs.",
-        "Divide: 2 * bm * bn over (bm + bn).",
+        "It loads bm + bn elements and does bm * bn multiply-adds, each of which is two FLOP.",
+        "Divide 2 * bm * bn by bm + bn.",
     ),
     mistakes=MISTAKES,
 )

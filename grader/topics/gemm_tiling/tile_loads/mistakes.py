@@ -11,12 +11,12 @@ MISTAKES = (
     ),
     Mistake(
         "rounded by hand",
-        "a tile that holds a single row is a tile: math.ceil rounds any rest up, however small",
+        "a tile with a single row is still a tile: math.ceil rounds any remainder up, however small",
         cell="def tile_loads(m, n, k, bm, bn):\n    return m * k * int(n / bn + 0.995) + k * n * int(m / bm + 0.995)",
     ),
     Mistake(
         "swapped",
-        "A is re-read for every column of tiles and B for every row of tiles: the two are swapped",
+        "A is loaded again for every column of tiles, and B for every row of tiles: here the two are swapped",
         cell="def tile_loads(m, n, k, bm, bn):\n    return m * k * -(-m // bm) + k * n * -(-n // bn)",
     ),
     Mistake(

@@ -31,8 +31,8 @@ QUESTION = NumpyQuestion(
     ),
     where=f'{LESSON}/a_reuse.ipynb, "Count it"',
     hints=(
-        "Every tile of C needs a band of A as wide as K and a band of B as long as K. Which other tiles need the same band?",
-        "Each row band of A is loaded once for every column of tiles; each column band of B once for every row of tiles.",
+        "Every tile of C needs a band of A and a band of B, each along all of K. Which other tiles need the same bands?",
+        "Each band of A is loaded once for every column of tiles, and each band of B once for every row of tiles.",
         "A: m * k * ceil(n / bn); B: k * n * ceil(m / bm); the answer is their sum.",
     ),
     mistakes=MISTAKES,

@@ -138,25 +138,25 @@ MISTAKES = (
     ),
     family(
         "unmasked tail",
-        "NaN where K fills no block: is every load masked along K too, with other=0.0?",
+        "NaN if K is not a multiple of the block: is every load masked along K too, with other=0.0?",
         *map(_nan_in_the_tail, BLOCKS),
         edits=((", other=0.0", ""),),
     ),
     family(
         "A's first block again",
-        "every turn along K loads the first block of A again: its pointers must move on with k, as those of B do",
+        "every step along K loads the first block of A again: its pointers must move on with k, as those of B do",
         *(_first_block_again("a", b) for b in BLOCKS),
         edits=(("(offs_k + k)[None, :] * stride_ak", "offs_k[None, :] * stride_ak"),),
     ),
     family(
         "B's first block again",
-        "every turn along K loads the first block of B again: its pointers must move on with k, as those of A do",
+        "every step along K loads the first block of B again: its pointers must move on with k, as those of A do",
         *(_first_block_again("b", b) for b in BLOCKS),
         edits=(("(offs_k + k)[:, None] * stride_bk", "offs_k[:, None] * stride_bk"),),
     ),
     family(
         "transposed stride",
-        "this is what A times the transpose of B's memory gives: are stride_bk and stride_bn the right way round?",
+        "this is the product with B transposed: are stride_bk and stride_bn the right way round?",
         _transposed,
         edits=(
             (
@@ -168,13 +168,13 @@ MISTAKES = (
     *ends_early(_partial),
     family(
         "the last product alone",
-        "this is the last block's product alone: acc = tl.dot(a, b, acc) adds to what is there",
+        "this is only the last block's product: acc = tl.dot(a, b, acc) adds it to the sum so far",
         *map(_last_block_alone, BLOCKS),
         edits=((DOT, "acc = tl.dot(a, b)"),),
     ),
     family(
         "NaN cleaned away",
-        "an infinity or a NaN in A or B must come through: nothing may be replaced but masked lanes",
+        "an infinity or a NaN in A or B must reach C: replace nothing but masked elements",
         _no_nan,
         edits=(("acc = tl.dot(a, b, acc)", "acc = tl.dot(a, tl.where(b == b, b, 0.0), acc)"),),
     ),

@@ -20,7 +20,7 @@ def counted(a, b, bm, bn, bk, columns=None):
 MISTAKES = (
     Mistake(
         "one number",
-        "loads has a number for each tile and each step along K; its sum is tile_loads",
+        "loads has an element for each tile and each step along K, and its sum is tile_loads",
         cell=COUNTED
         + "def tiled_matmul(a, b, bm, bn, bk):\n    return a.astype(float) @ b.astype(float), counted(a, b, bm, bn, bk).sum()",
     ),
@@ -32,13 +32,13 @@ MISTAKES = (
     ),
     Mistake(
         "never cleared",
-        "the sum of the tile before is still in the accumulator: it begins at 0 for each tile of C, inside both loops over tiles",
+        "the accumulator still holds the sum of the tile before: set it to 0 for each tile of C, inside both loops over tiles",
         cell=COUNTED
         + "def tiled_matmul(a, b, bm, bn, bk):\n    c, acc = np.zeros((len(a), b.shape[1])), 0\n    for i, j in np.ndindex(-(-len(a) // bm), -(-b.shape[1] // bn)):\n        rows, columns = slice(i * bm, i * bm + bm), slice(j * bn, j * bn + bn)\n        acc = acc + a[rows].astype(float) @ b[:, columns]\n        c[rows, columns] = acc\n    return c, counted(a, b, bm, bn, bk)",
     ),
     Mistake(
         "last step alone",
-        "each step along K adds its product to the tile: here the last step's product stands alone, acc = acc + ...",
+        "this is only the last step's product: each step along K adds its product to the tile, acc = acc + ...",
         cell=COUNTED
         + "def tiled_matmul(a, b, bm, bn, bk):\n    last = (len(b) - 1) // bk * bk\n    return a[:, last:].astype(float) @ b[last:], counted(a, b, bm, bn, bk)",
     ),

@@ -25,9 +25,9 @@ MISTAKES = in_cells(
             "each expert's rows are padded to whole tiles before the next one begins: round each load up to a multiple of the tile",
             count(rows="loads"),
         ),
-        "rounded down": ("a tile that is part full is a tile: round up", count(rows="loads // tile * tile")),
+        "rounded down": ("a partly filled tile is a tile: round up", count(rows="loads // tile * tile")),
         "always one tile more": (
-            "a load of whole tiles opens no further one: round up, ceil(load / tile), rather than add one",
+            "a load that fills its tiles needs no further one: round up, ceil(load / tile), rather than add one",
             count(rows="np.where(loads, loads // tile + 1, 0) * tile"),
         ),
         "a tile for nobody": (
@@ -35,20 +35,20 @@ MISTAKES = in_cells(
             count(rows="np.maximum(1, -(-loads // tile)) * tile"),
         ),
         "the sum alone padded": (
-            "each expert is padded by itself: the running sum is one of whole tiles",
+            "each expert is padded on its own: take the running sum of the padded loads",
             count(offsets="np.concatenate([[0], -(-np.cumsum(loads) // tile) * tile])"),
         ),
-        "in tiles": ("offsets count rows, not tiles: times the tile", count(rows="-(-loads // tile)")),
+        "in tiles": ("offsets count rows, not tiles: multiply by the tile", count(rows="-(-loads // tile)")),
         "no first 0": (
-            "experts + 1 offsets are asked: 0 stands in front, where the first expert begins",
+            "there are experts + 1 offsets: the first one is 0, where the first expert begins",
             count(offsets="np.cumsum(rows)"),
         ),
         "the first choice alone": (
-            "all k picks of a token count, not its first choice alone",
+            "all k picks of a token count, not only its first choice",
             count(loads="np.bincount(chosen[:, 0], minlength=experts)"),
         ),
         "last experts left out": (
-            "experts behind the last that was picked have a load too, 0: np.bincount takes minlength",
+            "experts after the last one that was picked have a load of 0: give np.bincount minlength",
             count(loads="np.bincount(chosen.ravel())"),
         ),
     },

@@ -39,7 +39,7 @@ QUESTION = NumpyQuestion(
     where=f'{LESSON}/b_order_and_tiles.ipynb, "Count, scan, permute"',
     hints=(
         "You need a histogram and a running sum. What does the running sum add up?",
-        "np.bincount(chosen.ravel(), minlength=experts) counts; a load fills ceil(load / tile) tiles, none if it is 0. The offsets are the running sum of whole tiles' rows, with a 0 in front.",
+        "np.bincount(chosen.ravel(), minlength=experts) counts. A load fills ceil(load / tile) tiles, and none if it is 0. The offsets are the running sum of the padded loads, with a 0 in front.",
         "loads = np.bincount(chosen.ravel(), minlength=experts); offsets = np.concatenate([[0], np.cumsum(-(-loads // tile) * tile)])",
     ),
     mistakes=MISTAKES,

@@ -26,36 +26,36 @@ MISTAKES = in_cells(
     "rows, offsets, gate_up, down",
     {
         "up through SiLU": (
-            "gate and up have changed places: gate, whose rows are the first half, goes through SiLU",
+            "gate and up are swapped: the first half of the rows is gate, which goes through SiLU",
             experts(gated="g * u / (1 + np.exp(-u))"),
         ),
         "no SiLU": ("gate goes through SiLU before it is multiplied by up", experts(gated="g * u")),
         "a sigmoid": (
-            "SiLU(g) is g times its sigmoid; this is the sigmoid alone",
+            "this is only the sigmoid: SiLU(g) is g times sigmoid(g)",
             experts(gated="u / (1 + np.exp(-g))"),
         ),
         "powers of large gates": (
-            "NaN for large gates: np.exp(g) overflows from 710 on, and infinity over infinity is no number; g / (1 + np.exp(-g)) is the same and does not",
+            "NaN for large gates: np.exp(g) overflows from 710 on, and infinity over infinity is NaN; g / (1 + np.exp(-g)) is the same and doesn't overflow that way",
             experts(gated="g * np.exp(g) / (1 + np.exp(g)) * u"),
         ),
         "SiLU of the product": (
-            "SiLU is taken of the gate alone, before up is multiplied in",
+            "apply SiLU to the gate only, before you multiply by up",
             experts(gated="g * u / (1 + np.exp(-g * u))"),
         ),
         "ReLU": (
-            "SiLU lets a little of what is below 0 through; this is ReLU",
+            "this is ReLU: SiLU is not 0 below 0",
             experts(gated="np.maximum(g, 0) * u"),
         ),
         "gate and up in turn": (
-            "the rows of gate all stand above those of up: split gate_up[e] in the middle, it is not every other row",
+            "all rows of gate come before those of up: split gate_up[e] in the middle, and don't take every other row",
             experts(halves="(both[:, ::2], both[:, 1::2])"),
         ),
         "the first expert for all": (
-            "every expert has weights of its own: gate_up[e] and down[e]",
+            "every expert has its own weights: gate_up[e] and down[e]",
             experts(weights="gate_up[0], down[0]"),
         ),
         "down of the first": (
-            "every expert has a down of its own: down[e]",
+            "every expert has its own down: down[e]",
             experts(weights="gate_up[e], down[0]"),
         ),
     },

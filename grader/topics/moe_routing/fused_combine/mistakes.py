@@ -68,19 +68,19 @@ Y = "tl.load(rows_ptr + row * stride_rowsr + offs_h * stride_rowsh, mask=mask_h,
 MISTAKES = (
     family(
         "no weights",
-        "each row counts by its weight: multiply before you add",
+        "multiply each row by its weight before you add it",
         would(lambda y, w: y.sum(1)),
         edits=((ADD, "acc += y.to(tl.float32)"),),
     ),
     family(
         "a mean",
-        "the weights say how much of each row; this is their mean",
+        "this is the mean of the rows: multiply each row by its weight, and add",
         would(lambda y, w: y.mean(1)),
         edits=((ADD, "acc += y.to(tl.float32) / PICKS"),),
     ),
     family(
         "made to add up to 1",
-        "weights are taken as they are: they need not add up to 1",
+        "use the weights as they are: they need not add up to 1",
         would(lambda y, w: (y * w).sum(1) / w.sum(1)),
         edits=(
             (ADD, f"{ADD}\n            whole += weight"),
@@ -90,7 +90,7 @@ MISTAKES = (
     ),
     family(
         "rows as they lie",
-        "a token's rows do not lie beside each other: place[token, slot] is the row of each",
+        "a token's rows are not next to each other: place[token, slot] is the row of each",
         as_they_lie,
         edits=((ROW, "row = (token * PICKS + slot).to(tl.int64)"),),
     ),
@@ -102,25 +102,25 @@ MISTAKES = (
     ),
     family(
         "the last pick alone",
-        "each pick is added to what is there; here the last one stands alone",
+        "this is only the last pick: add each pick to the sum so far",
         would(lambda y, w: y[:, -1] * w[:, -1]),
         edits=((ADD, "acc = weight * y.to(tl.float32)"),),
     ),
     family(
         "the first pick alone",
-        "a token has K picks: this is the first one alone",
+        "this is only the first pick: a token has K of them",
         would(lambda y, w: y[:, 0] * w[:, 0]),
         edits=((SLOTS, "tl.static_range(1)"),),
     ),
     family(
         "the first weight for all",
-        "every pick has a weight of its own: weights[token, slot]",
+        "every pick has its own weight: weights[token, slot]",
         would(lambda y, w: (y * w[:, :1]).sum(1)),
         edits=((WEIGHT, "weights_ptr + token * stride_weightst"),),
     ),
     family(
         "a sum in the rows' dtype",
-        "close, but off: the sum is to be fp32 from first to last, and rounded once",
+        "close, but off: keep the sum in fp32 from first to last, and round it once",
         in_rows_dtype,
         edits=(
             (ADD, "acc = (acc + weight * y.to(tl.float32)).to(rows_ptr.dtype.element_ty).to(tl.float32)"),
@@ -128,7 +128,7 @@ MISTAKES = (
     ),
     family(
         "weights in the rows' dtype",
-        "close, but off: the weights are fp32, and lose digits in the dtype of the rows",
+        "close, but off: the weights are fp32 and lose digits if you round them to the dtype of the rows",
         weights_in_rows_dtype,
         edits=((ADD, "acc += weight.to(rows_ptr.dtype.element_ty).to(tl.float32) * y.to(tl.float32)"),),
     ),

@@ -116,44 +116,44 @@ def in_fp32() -> list[tuple[str, str]]:
 MISTAKES = (
     family(
         "padding written",
-        "rows that have no pick are written too: mask the store with the picks, it is for real rows alone",
+        "rows without a pick are written, too: mask the store so that it writes only rows with a pick",
         padding_written(lambda nothing, token: nothing),
         padding_written(lambda nothing, token: token),
         edits=((STORE, "mask=mask_n[None, :])"),),
     ),
     family(
         "up through SiLU",
-        "gate and up have changed places: the first N rows of an expert's weight are gate's, and gate goes through SiLU",
+        "gate and up are swapped: the first N rows of an expert's weight are gate, which goes through SiLU",
         would(lambda gate, up: reference.silu(up) * gate),
         edits=((SILU, "h = up / (1.0 + tl.exp(-up)) * gate"),),
     ),
     family(
         "no SiLU",
-        "gate goes through SiLU before it meets up",
+        "gate must go through SiLU before it is multiplied by up",
         would(lambda gate, up: gate * up),
         edits=((SILU, "h = gate * up"),),
     ),
     family(
         "a sigmoid",
-        "SiLU(g) is g times its sigmoid: this is the sigmoid alone",
+        "this is only the sigmoid: SiLU(g) is g times it",
         would(lambda gate, up: reference.sigmoid(gate) * up),
         edits=((SILU, "h = up / (1.0 + tl.exp(-gate))"),),
     ),
     family(
         "SiLU of the product",
-        "SiLU is taken of the gate alone, before it meets up",
+        "apply SiLU to the gate only, before it is multiplied by up",
         would(lambda gate, up: reference.silu(gate * up)),
         edits=((SILU, "h = gate * up / (1.0 + tl.exp(-gate * up))"),),
     ),
     family(
         "gate alone",
-        "this is SiLU(gate) alone: multiply it by up",
+        "this is only SiLU(gate): multiply it by up",
         would(lambda gate, up: reference.silu(gate)),
         edits=((SILU, "h = gate / (1.0 + tl.exp(-gate))"),),
     ),
     family(
         "gate and up in turn",
-        "gate's rows all stand above up's: row n of gate is row n of the weight, and row n of up is row N + n",
+        "all rows of gate come before those of up: row n of gate is row n of the weight, and row n of up is row N + n",
         would(split=lambda w: (w[..., ::2, :], w[..., 1::2, :])),
         edits=(
             (ROW_OF_GATE, "2 * offs_n[None, :] * stride_wn\n"),
@@ -162,7 +162,7 @@ MISTAKES = (
     ),
     family(
         "the first expert for all",
-        "every expert has a weight of its own: where does stride_we come in?",
+        "every expert has its own weight: where does stride_we come in?",
         would(expert_of=lambda e, experts: np.zeros_like(e)),
         edits=(("w_ptr + expert.to(tl.int64) * stride_we", "w_ptr"),),
     ),
@@ -183,13 +183,13 @@ MISTAKES = (
     ),
     family(
         "unmasked tail",
-        "NaN where H fills no block: is every load masked along H too, with other=0.0?",
+        "NaN if H is not a multiple of the block: is every load masked along H too, with other=0.0?",
         *map(tail_unset, BLOCKS),
         edits=((", other=0.0", ""),),
     ),
     family(
         "one block of H",
-        "these are sums over the first block of H alone: does the loop run to the end of H?",
+        "these are sums over only the first block of H: does the loop run to the end of H?",
         *(part(lambda h, b=b: min(h, b)) for b in BLOCKS),
         edits=((LOOP, "range(0, BLOCK_K, BLOCK_K)"),),
     ),
@@ -201,7 +201,7 @@ MISTAKES = (
     ),
     family(
         "the last block alone",
-        "this is the last block's part alone: add to what is there",
+        "this is only the last block's part: add each part to the sum so far",
         *(part(lambda h: h, lambda h, b=b: (h - 1) // b * b) for b in BLOCKS),
         edits=(
             (DOTS[0], "gate = tl.dot(x, w_gate)"),

@@ -22,57 +22,57 @@ MISTAKES = in_cells(
     "events",
     {
         "gaps left out": (
-            "the step lasts from the first start to the last end: between two events nothing runs, and time goes on",
+            "the step lasts from the first start to the last end: gaps between events count, too",
             share(step="sum(us for name, start, us in events)"),
         ),
         "from nought": (
-            "the step begins where its first event does, and not at 0",
+            "the step begins when its first event starts, not at 0",
             share(step="max(start + us for name, start, us in events)"),
         ),
         "to the last start": (
-            "the step ends where its last event ends, which is its start plus what it lasts",
+            "the step ends when its last event ends: add the event's duration to its start",
             share(step="max(start for name, start, us in events) - min(start for name, start, us in events)"),
         ),
         "as they are listed": (
-            "events need not be listed in the order of time: the first and the last are found by their starts and ends",
+            "events need not be listed in order of time: find the first and the last by their starts and ends",
             share(step="events[-1][1] + events[-1][2] - events[0][1]"),
         ),
         "to the end of the last listed": (
-            "events need not be listed in the order of time: the one that ends last may stand anywhere in the list",
+            "events need not be listed in order of time: the one that ends last may be anywhere in the list",
             share(step="events[-1][1] + events[-1][2] - min(start for name, start, us in events)"),
         ),
         "to the end of who starts last": (
-            "the step ends where the last event ends, and one that runs beside others may end after all that start later",
+            "the step ends when the last event ends: an event that overlaps others may end after events that start later",
             share(
                 step="max((start, start + us) for name, start, us in events)[1] - min(start for name, start, us in events)"
             ),
         ),
         "moe without its point": (
-            "what belongs to the layer begins with moe. and its point: another name may begin with moe too",
+            'the layer\'s names begin with "moe.", dot included: other names may begin with "moe", too',
             share(layer="name.startswith('moe')"),
         ),
         "whatever ends in experts": (
-            "the products are the events named moe.experts, no others whose name ends alike",
+            "the experts' matmuls are the events named moe.experts, not others whose name ends that way",
             share().replace("name == 'moe.experts'", "name.endswith('experts')"),
         ),
         "whatever begins like experts": (
-            "the products are the events named moe.experts, no others whose name begins alike",
+            "the experts' matmuls are the events named moe.experts, not others whose name begins that way",
             share().replace("name == 'moe.experts'", "name.startswith('moe.experts')"),
         ),
         "moe anywhere": (
-            "what belongs to the layer begins with moe.: a name that has it further on is not the layer's",
+            "the layer's names begin with \"moe.\": a name that contains it further on is not the layer's",
             share(layer="'moe.' in name"),
         ),
         "experts alone": (
-            "the layer is all that begins with moe., the router and the permutation with the rest",
+            'the layer is everything that begins with "moe.", router and permutation included',
             share(layer="name == 'moe.experts'"),
         ),
         "events counted": (
-            "shares are of time; this counts events",
+            "these are shares of the number of events: the question asks for shares of time",
             "n = [name for name, start, us in events]\nlayer = sum(name.startswith('moe.') for name in n)\nreturn layer / len(n), n.count('moe.experts') / layer",
         ),
         "both of the step": (
-            "the second share is of the layer, not of the step",
+            "divide the second share by the layer's time, not by the step's",
             share(shares="layer / step, products / step"),
         ),
     },

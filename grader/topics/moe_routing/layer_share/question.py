@@ -34,8 +34,8 @@ QUESTION = NumpyQuestion(
     ],
     where=f'{LESSON}/d_measured.ipynb, "Its share of a step"',
     hints=(
-        "You divide three times by each other: the step's, the layer's and the experts'. Which one of them isn't a sum of durations?",
-        "Sum the durations of what begins with moe. and of moe.experts alone; the step is the largest start + us less the smallest start.",
+        "You need three times: the step's, the layer's and the experts'. Which one of them isn't a sum of durations?",
+        'Sum the durations of all events that begin with "moe.", and separately those of moe.experts. The step is the largest start + us minus the smallest start.',
         "step = max(s + d for _, s, d in events) - min(s for _, s, _ in events); layer = sum(d for name, _, d in events if name.startswith('moe.'))",
     ),
     mistakes=MISTAKES,

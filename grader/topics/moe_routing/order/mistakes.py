@@ -133,7 +133,7 @@ MISTAKES = (
     ),
     family(
         "always one tile more",
-        "a load of whole tiles opens no further one: round up, (load + TILE - 1) // TILE",
+        "a load that fills its tiles needs no further one: round up, (load + TILE - 1) // TILE",
         would(padded=lambda loads, tile: (loads // tile + (loads > 0)) * tile),
         edits=(
             (WHOLE, "whole = (total // TILE + (total > 0).to(tl.int32)) * TILE"),
@@ -152,7 +152,7 @@ MISTAKES = (
     ),
     family(
         "last first",
-        "within an expert picks keep their order: the rank counts the tokens before, not those behind",
+        "within an expert picks keep their order: the rank counts the tokens before this one, not those after it",
         would(order=backwards),
         edits=(
             (RANK, "rank = tl.sum(picked.to(tl.int32), 0)[None, :] - tl.cumsum(picked.to(tl.int32), 0)"),
@@ -161,7 +161,7 @@ MISTAKES = (
     ),
     family(
         "tokens for picks",
-        "a row holds the number of its pick, token * K + slot: this is the token alone",
+        "this is only the token: a row holds the number of its pick, token * K + slot",
         would(stands=lambda pick, k: pick // k),
         edits=((PICK, "t[:, None] + 0 * slots"),),
     ),
@@ -176,7 +176,7 @@ MISTAKES = (
     ),
     family(
         "rank from 1",
-        "the first pick of an expert stands in its first row: the scan counts a pick itself, so subtract it",
+        "an expert's first pick belongs in its first row: the scan counts the pick itself, so subtract it",
         would(row=lambda first, rank: first + rank + 1),
         edits=((RANK, "rank = tl.cumsum(picked.to(tl.int32), 0)"),),
     ),
@@ -191,13 +191,13 @@ MISTAKES = (
     ),
     family(
         "each block for itself",
-        "every block of tokens begins at an expert's first row, so that two picks get the same one: a row also counts the picks of that expert in all earlier blocks, first + before + rank",
+        "every block of tokens begins at an expert's first row, so two picks get the same row: add the expert's picks in all earlier blocks, first + before + rank",
         *(by_blocks(size, nothing_before) for size in BLOCKS),
         edits=(("(first + before)[None, :]", "first[None, :]"),),
     ),
     family(
         "earlier blocks and its own",
-        "a block leaves room for its own picks before it places them: of the counts those of earlier blocks come before, b < block",
+        "a block's own picks are counted as if they came before it: add up only earlier blocks, b < block",
         *(by_blocks(size, own_block_too) for size in BLOCKS),
         edits=(("tl.where(b < block,", "tl.where(b <= block,"),),
     ),

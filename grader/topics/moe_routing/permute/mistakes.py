@@ -39,11 +39,11 @@ MISTAKES = in_cells(
     "chosen, experts, tile",
     {
         "tokens": (
-            "a row holds the number of a pick, token * k + slot; this is the token alone",
+            "this is only the token: a row holds the number of a pick, token * k + slot",
             permute(stands="order // k"),
         ),
         "last first": (
-            "within an expert the picks keep their order: here later ones stand first",
+            "within an expert the picks keep their order: here later ones come first",
             permute(order="np.argsort(-flat, kind='stable')[::-1]"),
         ),
         "first choices first": (
@@ -53,7 +53,7 @@ MISTAKES = in_cells(
             ),
         ),
         "padding of 0": (
-            "padding belongs to nobody and is -1; 0 is a pick, the first of token 0",
+            "a padding row holds -1: 0 is a pick, the first of token 0",
             permute(empty="0"),
         ),
         "not padded": (
@@ -61,11 +61,11 @@ MISTAKES = in_cells(
             permute(rows="loads"),
         ),
         "padding first": (
-            "an expert's padding stands behind its rows, not before them",
+            "an expert's padding comes after its rows, not before them",
             permute(start="offsets[e + 1] - loads[e]"),
         ),
         "the list for the place": (
-            "place is the other way round: not which pick stands in a row, but the row of each pick: place[order] = row",
+            "place is the inverse table: it holds the row of each pick, not the pick in each row, so place[order] = row",
             permute(placed="place[:] = order"),
         ),
         "row by row": (
@@ -73,11 +73,11 @@ MISTAKES = in_cells(
             permute(placed="place[:] = row"),
         ),
         "turned round": (
-            "two tables are asked in this order, picks and then place: these are place and picks",
+            "the two tables are swapped: return picks first, then place",
             permute(first="place.reshape(chosen.shape)", second="picks"),
         ),
         "rank in its expert": (
-            "place counts rows from the start of all, so an expert's offset is part of it",
+            "place counts rows from the start of the table, so add the expert's offset",
             permute(placed="place[order] = np.arange(len(flat)) - before[e]"),
         ),
     },

@@ -29,11 +29,11 @@ MISTAKES = in_cells(
     "x, router, k, softmax_first",
     {
         "always over the chosen": (
-            "with softmax_first the weights are shares of all experts: those of the chosen k do not add up to 1, and nothing divides them by their sum",
+            "with softmax_first the weights are shares of all experts: don't divide those of the chosen k by their sum",
             route(first="False"),
         ),
         "always over all": (
-            "without softmax_first the softmax is over the k chosen logits alone, so that the weights add up to 1",
+            "without softmax_first the softmax is over the k chosen logits only, so the weights add up to 1",
             route(first="True"),
         ),
         "the smallest": (
@@ -45,19 +45,19 @@ MISTAKES = in_cells(
             route(chosen="np.argsort(-logits, axis=1, kind='stable')[:, :k][:, ::-1]"),
         ),
         "by number": (
-            "the chosen experts stand in the order of their logits, the best first, and not of their numbers",
+            "the chosen experts are in the order of their logits, best first, not in the order of their numbers",
             route(chosen="np.sort(np.argsort(-logits, axis=1, kind='stable')[:, :k], axis=1)"),
         ),
         "the higher of equals": (
-            "of equal logits the expert with the lower number comes first: a sort turned round puts the higher first",
+            "of equal logits the expert with the lower number comes first: a reversed sort puts the higher number first",
             route(chosen="np.argsort(logits, axis=1, kind='stable')[:, ::-1][:, :k]"),
         ),
         "the higher of equals, by a sort that keeps no order": (
-            "of equal logits the expert with the lower number comes first: a sort turned round puts the higher first",
+            "of equal logits the expert with the lower number comes first: a reversed sort puts the higher number first",
             route(chosen="np.argsort(logits, axis=1)[:, ::-1][:, :k]"),
         ),
         "in no order": (
-            "equals, or all of the k largest, stand in any order: of np's ways to sort, np.argsort(-logits, kind='stable') alone keeps equals in theirs",
+            "equal logits, or all of the k largest, come out in any order: only np.argsort(-logits, kind='stable') keeps equal logits in order",
             route(chosen="np.argpartition(-logits, k - 1, axis=1)[:, :k]"),
         ),
         "no maximum": (
@@ -65,17 +65,17 @@ MISTAKES = in_cells(
             route(powers="np.exp(s)"),
         ),
         "the maximum of all tokens": (
-            "each row's own maximum is subtracted: beside the largest logit of all tokens a row far below it has nothing but powers of 0, and 0 / 0 is no number",
+            "subtract each row's own maximum: if the largest logit of all tokens is subtracted, np.exp gives 0 for a row far below it, and 0 / 0 is NaN",
             route(powers="np.exp(s - s.max(initial=-np.inf))"),
         ),
         "by their powers": (
-            "experts are chosen by their logits: far below the maximum np.exp gives 0 for each, and all of these look alike",
+            "choose experts by their logits: far below the maximum np.exp gives 0, so these experts all look equal",
             route(
                 chosen="np.argsort(-np.exp(logits - logits.max(1, keepdims=True)), axis=1, kind='stable')[:, :k]"
             ),
         ),
         "along the tokens": (
-            "a softmax is taken along the experts of one token, axis 1, and not along the tokens",
+            "take the softmax along the experts of a token, axis 1, not along the tokens",
             route(powers="np.exp(s - s.max(0, keepdims=True))", axis="0"),
         ),
         "the logits": (

@@ -25,7 +25,7 @@ MISTAKES = in_cells(
     "loads, tile, factor",
     {
         "no limit": (
-            "with a factor an expert keeps ceil(factor * mean load) picks at most; the others are dropped",
+            "with a factor an expert keeps at most ceil(factor * mean load) picks, and the others are dropped",
             tiles(limit="math.inf"),
         ),
         "rounded down": (
@@ -33,31 +33,31 @@ MISTAKES = in_cells(
             tiles(limit="math.inf if factor is None else math.floor(factor * sum(loads) / len(loads))"),
         ),
         "rounded to the nearest": (
-            "the limit is rounded up, math.ceil, and not to the nearest",
+            "the limit is rounded up, math.ceil, not to the nearest integer",
             tiles(limit="math.inf if factor is None else round(factor * sum(loads) / len(loads))"),
         ),
         "the mean rounded": (
-            "the mean load is no whole number: multiply it by the factor as it is and round up once, at the end",
+            "the mean load need not be a whole number: multiply it by the factor unrounded, and round up once, at the end",
             tiles(
                 limit="math.inf if factor is None else math.ceil(factor * math.ceil(sum(loads) / len(loads)))"
             ),
         ),
         "the mean cut off": (
-            "the mean load is no whole number: multiply it by the factor as it is and round up once, at the end",
+            "the mean load need not be a whole number: multiply it by the factor unrounded, and round up once, at the end",
             tiles(limit="math.inf if factor is None else math.ceil(factor * (sum(loads) // len(loads)))"),
         ),
         "a tile at least": (
-            "the limit is ceil(factor * mean load) also where that is less than a tile",
+            "the limit is ceil(factor * mean load) even if that is less than a tile",
             tiles(
                 limit="math.inf if factor is None else max(tile, math.ceil(factor * sum(loads) / len(loads)))"
             ),
         ),
         "no limit of 1": (
-            "a factor of 1 is a limit as well: there is none where factor is None",
+            "a factor of 1 is a limit as well: only None means no limit",
             tiles(limit="math.ceil(factor * sum(loads) / len(loads)) if factor and factor > 1 else math.inf"),
         ),
         "the mean of who got any": (
-            "the mean load is over all experts, those without a pick too",
+            "the mean load is over all experts, those without a pick included",
             tiles(
                 limit="math.inf if factor is None else math.ceil(factor * sum(loads) / sum(n > 0 for n in loads))"
             ),
@@ -71,24 +71,27 @@ MISTAKES = in_cells(
             tiles(tiles="[max(1, math.ceil(n / tile)) for n in kept]"),
         ),
         "always one tile more": (
-            "a load of whole tiles opens no further one: round up rather than add one",
+            "a load that fills its tiles needs no further one: round up rather than add one",
             tiles(tiles="[n // tile + (n > 0) for n in kept]"),
         ),
         "share of what came": (
-            "a dropped pick is in no tile: the share is of the rows that are kept",
+            "a dropped pick is in no tile: count only picks that are kept",
             tiles(share="sum(loads) / slots"),
         ),
         "mean of the experts": (
-            "the share is one of all rows in all tiles, not a mean of each expert's",
+            "the share is that of all rows in all tiles, not the mean of the experts' shares",
             tiles(share="float(np.mean([n / (t * tile) if t else 1.0 for n, t in zip(kept, tiles)]))"),
         ),
-        "drops as a share": ("picks are asked, not their share", tiles(dropped="1 - sum(kept) / sum(loads)")),
+        "drops as a share": (
+            "the question asks for a number of picks, not for a share",
+            tiles(dropped="1 - sum(kept) / sum(loads)"),
+        ),
         "padding of what came": (
-            "a limit comes before the tiles: pad what is kept, not all that came",
+            "apply the limit before the tiles: pad the picks that are kept, not all picks",
             tiles(padded="sum(math.ceil(n / tile) * tile for n in loads) - sum(loads)"),
         ),
         "drops for padding": (
-            "padding is what tiles hold beyond the kept rows, not beyond all that came",
+            "padding is the tiles' rows minus the kept picks, not minus all picks",
             tiles(padded="slots - sum(loads)"),
         ),
     },

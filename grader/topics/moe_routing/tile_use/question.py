@@ -32,8 +32,8 @@ QUESTION = NumpyQuestion(
     ],
     where=f'{LESSON}/b_order_and_tiles.ipynb, "Capacity, and dropping nobody"',
     hints=(
-        "Work expert by expert. How many picks does it keep, how many tiles do they need, and how many rows do these tiles have?",
-        "The limit is one number, from the mean of all loads. kept = min(load, limit); rows = ceil(kept / tile) * tile. Padded and dropped are then differences of sums.",
+        "Work expert by expert. How many picks does the expert keep, how many tiles do they need, and how many rows do these tiles have?",
+        "The limit is one number, computed from the mean of all loads. kept = min(load, limit); rows = ceil(kept / tile) * tile. Padding and dropped picks are then differences of sums.",
         "limit = math.inf if factor is None else math.ceil(factor * sum(loads) / len(loads)); kept = [min(n, limit) for n in loads]; slots = sum(math.ceil(n / tile) * tile for n in kept)",
     ),
     mistakes=MISTAKES,

@@ -22,8 +22,8 @@ QUESTION = NumpyQuestion(
     ),
     where=f'{LESSON}/i_playbook.ipynb, "Round 1: fewer bits"',
     hints=(
-        "Seconds saved, over the seconds that the part had.",
-        "The part had share * before_s. Without it the rest remains. Little's law: requests in flight are rate times time, and each request gets a token every after_s.",
+        "Divide the seconds that were saved by the seconds that the part took.",
+        "The part took share * before_s. Without the part, the rest of the step remains. By Little's law the requests in flight are rate times time, and each request gets a token every after_s.",
         "(before_s - after_s) / (share * before_s), before_s * (1 - share), tokens_s * after_s",
     ),
     mistakes=MISTAKES,

@@ -21,7 +21,7 @@ MISTAKES = in_cells(
             CURE.format(part="removable.argmax()", speed="before / after"),
         ),
         "what is left": (
-            "removable is the share that goes, not the share that stays",
+            "removable is the share that the cure takes away, not the share that stays",
             "saved = times * (1 - removable)\npart = int(saved.argmax())\nafter = times.sum() - saved[part]\nreturn part, after, times.sum() / after",
         ),
         "all cures at once": (
@@ -29,11 +29,11 @@ MISTAKES = in_cells(
             "saved = times * removable\nafter = times.sum() - saved.sum()\nreturn int(saved.argmax()), after, times.sum() / after",
         ),
         "the part's speed-up": (
-            "this is how much faster the part is: the other parts take as long as before",
+            "this is the speed-up of the part: the other parts take as long as before",
             CURE.format(part="(times * removable).argmax()", speed="1 / (1 - removable[part])"),
         ),
         "the ceiling": (
-            "this is the ceiling, if the part took no time at all: its cure leaves a share of it",
+            "this is the ceiling, as if the part took no time at all: the cure removes only a share of it",
             CURE.format(part="(times * removable).argmax()", speed="before / (before - times[part])"),
         ),
         "the share saved": (
@@ -41,7 +41,7 @@ MISTAKES = in_cells(
             CURE.format(part="(times * removable).argmax()", speed="1 - after / before"),
         ),
         "the last of equals": (
-            "of cures that save as much, the first counts",
+            "of cures that save equally much, take the first",
             "saved = times * removable\npart = len(times) - 1 - int(saved[::-1].argmax())\nafter = times.sum() - saved[part]\nreturn part, after, times.sum() / after",
         ),
     },

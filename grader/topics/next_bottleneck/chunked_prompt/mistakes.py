@@ -21,15 +21,15 @@ MISTAKES = in_cells(
             CHUNKS.format(**RIGHT | {"step": "weights_s + (running + n) * token_s"}),
         ),
         "users forgotten": (
-            "each running request has a token in the step as well",
+            "each step also computes a token for every running request",
             CHUNKS.format(**RIGHT | {"step": "max(weights_s, n * token_s)"}),
         ),
         "a full last chunk": (
-            "the last chunk has only what is left of the prompt",
+            "the last chunk holds only the rest of the prompt",
             CHUNKS.format(**RIGHT | {"pieces": "[chunk] * -(-prompt // chunk)"}),
         ),
         "the last chunk lost": (
-            "the tokens after the last full chunk need a step too",
+            "the tokens after the last full chunk need a step, too",
             CHUNKS.format(**RIGHT | {"pieces": "[chunk] * (prompt // chunk) or [prompt]"}),
         ),
         "all arithmetic": (
@@ -41,11 +41,11 @@ MISTAKES = in_cells(
             CHUNKS.format(**RIGHT | {"longest": "sum(steps)"}),
         ),
         "the last step": (
-            "the longest step is asked, and the last one is the shortest",
+            "this is the last step, which is the shortest: return the longest",
             CHUNKS.format(**RIGHT | {"longest": "steps[-1]"}),
         ),
         "the mean step": (
-            "the longest step is asked, not the mean",
+            "this is the mean step: return the longest",
             CHUNKS.format(**RIGHT | {"longest": "sum(steps) / len(steps)"}),
         ),
     },

@@ -30,7 +30,7 @@ QUESTION = NumpyQuestion(
     where=f'{LESSON}/f_pools.ipynb, "Way one: cut the prompt"',
     hints=(
         "How many tokens does each step compute, the last one included?",
-        "Each step takes max(weights_s, (running + piece) * token_s). All pieces are chunk tokens but the last, which has what is left.",
+        "Each step takes max(weights_s, (running + piece) * token_s). All pieces have chunk tokens except the last, which has the rest.",
         "pieces = [min(chunk, prompt - done) for done in range(0, prompt, chunk)]; steps = [max(weights_s, (running + n) * token_s) for n in pieces]; return sum(steps), max(steps)",
     ),
     mistakes=MISTAKES,

@@ -23,11 +23,11 @@ MISTAKES = in_cells(
     "request, least, most, multiple, seconds",
     {
         "the fastest of all": (
-            "fast but invalid is a bug: ask which kernels may run before you ask which is fastest",
+            "fast but invalid is a bug: find the kernels that may run before you look for the fastest",
             "return int(seconds.argmin()), 0",
         ),
         "the first that may": (
-            "the table isn't sorted by speed: of those that may run, take the fastest",
+            "the table isn't sorted by speed: of the kernels that may run, take the fastest",
             TABLE.format(**RIGHT | {"chosen": "int(valid.argmax())"}),
         ),
         "any feature": (
@@ -35,15 +35,15 @@ MISTAKES = in_cells(
             TABLE.format(**RIGHT | {"every": "any"}),
         ),
         "borders excluded": (
-            "a request exactly at least or most may run: <=, not <",
+            "a request exactly at a limit may run: <=, not <",
             TABLE.format(**RIGHT | {"low": "request > least", "high": "request < most"}),
         ),
         "no multiples": (
-            "a kernel also asks that each feature is a multiple of its own number for it",
+            "check the multiples as well: each feature must be a multiple of the kernel's number for it",
             TABLE.format(**RIGHT | {"block": "True"}),
         ),
         "multiples upside down": (
-            "the request must be a multiple of the kernel's number, not the other way round",
+            "the request's feature must be a multiple of the kernel's number, not the other way round",
             TABLE.format(**RIGHT | {"block": "multiple % request == 0"}),
         ),
         "no least": (
@@ -60,7 +60,7 @@ MISTAKES = in_cells(
             TABLE.format(**RIGHT | {"count": "(~valid).sum()"}),
         ),
         "faster ones, valid or not": (
-            "no valid kernel is faster than the chosen one, but others of the table are: count the invalid among the faster ones",
+            "count the invalid kernels that are faster than the chosen one: no valid kernel is faster",
             TABLE.format(**RIGHT | {"count": "(~valid & (seconds > seconds[chosen])).sum()"}),
         ),
     },

@@ -57,8 +57,8 @@ QUESTION = NumpyQuestion(
     ),
     where=f'{LESSON}/e_dispatch.ipynb, "The dispatcher"',
     hints=(
-        "First who may run, then who is fastest.",
-        "A row of booleans per kernel: least <= request, request <= most, request % multiple == 0, and all(axis=1) over the features. Give the others an infinite time.",
+        "First find the kernels that may run, then the fastest among them.",
+        "Make a row of booleans per kernel: least <= request, request <= most, request % multiple == 0, and all(axis=1) over the features. Give the kernels that may not run an infinite time.",
         "valid = (...).all(axis=1); if not valid.any(): return -1, len(seconds); i = int(np.where(valid, seconds, np.inf).argmin()); return i, int((~valid & (seconds < seconds[i])).sum())",
     ),
     mistakes=MISTAKES,

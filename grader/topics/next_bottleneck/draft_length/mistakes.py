@@ -37,15 +37,15 @@ MISTAKES = in_cells(
             ROUND.format(**RIGHT | {"round": "k * draft_s + (k + 1) * pass_s"}),
         ),
         "the most tokens": (
-            "the longest round yields the most tokens and not the cheapest ones",
+            "the longest round yields the most tokens, but not the cheapest ones",
             ROUND.format(**RIGHT | {"best": "tokens.argmax()"}),
         ),
         "at least one": (
-            "no drafts at all is a choice, and sometimes the best one: begin with 0",
+            "no draft at all is a choice, too, and sometimes the best one: begin with 0",
             "k = np.arange(1, most + 1) if most else np.arange(1)\ntokens = np.array([sum(float(p) ** i for i in range(n + 1)) for n in k])\ntimes = (k * draft_s + pass_s) / tokens\nb = int(times.argmin())\nreturn int(k[b]), times[b], tokens[b]",
         ),
         "one short": (
-            "most itself is allowed: 0 to most are most + 1 numbers",
+            "most itself is allowed: there are most + 1 choices, 0 to most",
             ROUND.format(**RIGHT | {"k": "np.arange(max(most, 1))"}),
         ),
         "divided by 0": (

@@ -13,7 +13,7 @@ MISTAKES = in_cells(
     "ready, seconds, end_s",
     {
         "after the last": (
-            "the link doesn't wait until all are ready: each bucket leaves when it can",
+            "the link doesn't wait until all buckets are ready: each bucket leaves as soon as it can",
             "done = ready[-1] + seconds.sum()\nreturn done, max(0.0, done - end_s)",
         ),
         "all at once": (
@@ -21,7 +21,7 @@ MISTAKES = in_cells(
             "done = (ready + seconds).max()\nreturn done, max(0.0, done - end_s)",
         ),
         "never idle": (
-            "the link has nothing to send before the first bucket is ready, and may wait for the next",
+            "the link can't send before the first bucket is ready, and it may have to wait for later ones, too",
             "done = seconds.sum()\nreturn done, max(0.0, done - end_s)",
         ),
         "waits once": (
@@ -29,12 +29,12 @@ MISTAKES = in_cells(
             "done = ready[0] + seconds.sum()\nreturn done, max(0.0, done - end_s)",
         ),
         "below zero": (
-            "what is hidden shows as 0, not as a negative time",
+            "if all sending is hidden, the exposed time is 0, not negative",
             LINK + "return free, free - end_s",
         ),
-        "all of it": ("only what ends after the backward pass shows", LINK + "return free, seconds.sum()"),
+        "all of it": ("only sending after the backward pass is exposed", LINK + "return free, seconds.sum()"),
         "sum less the pass": (
-            "what shows isn't the sending less the backward pass: the last bucket can't leave before it is ready",
+            "the exposed time isn't the sending minus the backward pass: the last bucket can't leave before it is ready",
             LINK + "return free, max(0.0, seconds.sum() - end_s)",
         ),
     },

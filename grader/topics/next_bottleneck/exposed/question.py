@@ -30,7 +30,7 @@ QUESTION = NumpyQuestion(
     where=f'{LESSON}/e_dispatch.ipynb, "When it hides"',
     hints=(
         "Follow the link's clock from bucket to bucket.",
-        "A bucket starts when it is ready and the link is free, whichever is later. What ends after end_s shows.",
+        "A bucket starts when it is ready or when the link is free, whichever is later. Sending after end_s is exposed.",
         "free = 0.0; for start, takes in zip(ready, seconds): free = max(free, start) + takes; return free, max(0.0, free - end_s)",
     ),
     mistakes=MISTAKES,

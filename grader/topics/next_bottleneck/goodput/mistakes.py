@@ -18,7 +18,7 @@ MISTAKES = in_cells(
     "first, between, first_goal, between_goal, seconds",
     {
         "interpolated": (
-            "asked is one of the times, the smallest that 99% don't exceed: np.percentile interpolates between two",
+            "np.percentile interpolates between two times: return the smallest measured time that 99% don't exceed",
             GOOD.format(**RIGHT | {"p99": "np.percentile(first, 99)"}),
         ),
         "the mean": (
@@ -26,13 +26,13 @@ MISTAKES = in_cells(
             GOOD.format(**RIGHT | {"p99": "first.mean()"}),
         ),
         "one place too far": (
-            "of n sorted times the one at place ceil(0.99 n), counted from 1, has index one less",
+            "of n sorted times take number ceil(0.99 n), counted from 1: its index is one less",
             GOOD.format(
                 **RIGHT | {"p99": "np.sort(first)[min(math.ceil(0.99 * len(first) - 1e-9), len(first) - 1)]"}
             ),
         ),
         "one place short": (
-            "fewer than 99% stay within this: round 0.99 n up, not down",
+            "fewer than 99% of the times are within this: round 0.99 n up, not down",
             GOOD.format(**RIGHT | {"p99": "np.sort(first)[max(int(0.99 * len(first) + 1e-9) - 1, 0)]"}),
         ),
         "the slowest": (
@@ -41,7 +41,7 @@ MISTAKES = in_cells(
         ),
         "either goal": ("both goals must be met: &, not |", GOOD.format(**RIGHT | {"both": "|"})),
         "the first token alone": (
-            "the time between tokens is promised, too",
+            "there is a goal for the time between tokens, too",
             GOOD.format(**RIGHT | {"second": "True"}),
         ),
         "met exactly": (
@@ -49,11 +49,11 @@ MISTAKES = in_cells(
             GOOD.format(**RIGHT | {"one": "first < first_goal", "second": "between < between_goal"}),
         ),
         "throughput": (
-            "this counts all requests: only those in time count",
+            "this counts all requests: count only those that met both goals",
             GOOD.format(**RIGHT | {"one": "first > -1", "second": "between > -1"}),
         ),
         "a share": (
-            "this is the share in time: requests per second are asked",
+            "this is a share of the requests: return requests per second",
             GOOD.format(**RIGHT | {"over": "len(first)"}),
         ),
     },

@@ -13,7 +13,7 @@ MISTAKES = in_cells(
     "arrivals, services",
     {
         "only the one before": (
-            "the one before may have waited itself: keep the time at which the server is free",
+            "the request before may have had to wait, too: keep the time at which the server is free",
             "ends = arrivals + services\nreturn np.append(0.0, np.maximum(ends[:-1] - arrivals[1:], 0))",
         ),
         "with the service": (
@@ -22,13 +22,16 @@ MISTAKES = in_cells(
             + "    waits.append(start + takes - arrived)\n    free = start + takes\nreturn np.array(waits)",
         ),
         "never idle": (
-            "a server without a request idles, and the work before doesn't shrink later waits below 0",
+            "an idle server can't work ahead: keep the time at which it is free, rather than adding up all services",
             "return np.maximum(np.append(0.0, np.cumsum(services)[:-1]) - (arrivals - arrivals[0]), 0)",
         ),
         "negative waits": (
             "a request that finds the server idle waits 0, not less",
             "free, waits = 0.0, []\nfor arrived, takes in zip(arrivals, services):\n    waits.append(free - arrived)\n    free = max(free, arrived) + takes\nreturn np.array(waits)",
         ),
-        "no queue": ("requests come while others are served, and queue", "return np.zeros(len(arrivals))"),
+        "no queue": (
+            "requests arrive while others are being served, so they queue",
+            "return np.zeros(len(arrivals))",
+        ),
     },
 )

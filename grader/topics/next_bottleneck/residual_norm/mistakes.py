@@ -107,13 +107,13 @@ def add(x_ptr, r_ptr, N, stride_xm, stride_xn, stride_rm, stride_rn, BLOCK: tl.c
 MISTAKES = (
     family(
         "x is not added",
-        "x is missing: the residual takes x up before the norm",
+        "x is missing: add it to the residual before the norm",
         would(lambda x, r, w, eps, dtype: (r, r / rms(r, eps) * w)),
         edits=((ADD, "r = r.to(r_ptr.dtype.element_ty)"),),
     ),
     family(
         "the residual stays as it was",
-        "y is right, but the sum must also be stored as the new residual: the next layers add to it",
+        "y is right, but store the sum as the new residual as well: the next layers add to it",
         would(
             lambda x, r, w, eps, dtype: (r, added(x, r, dtype) / rms(added(x, r, dtype), eps) * w),
         ),
@@ -133,7 +133,7 @@ MISTAKES = (
     ),
     family(
         "y kept as the residual",
-        "the residual is the plain sum: the norm goes to y alone",
+        "the residual is the plain sum: store the norm only in y",
         would(y_kept),
         edits=(
             (KEEP, ""),
@@ -148,7 +148,7 @@ MISTAKES = (
     ),
     family(
         "one more than the weight",
-        "y is multiplied by w: 1 + w belongs to models whose weights are kept around 0",
+        "multiply by w: 1 + w is for models whose stored weights are around 0",
         normed(lambda s, w, eps: s / rms(s, eps) * (1 + w)),
         edits=((NORM, NORM.removesuffix("w") + "(1 + w)"),),
     ),
@@ -162,13 +162,13 @@ MISTAKES = (
     ),
     family(
         "a sum for the mean",
-        "the squares are averaged: divide their sum by N",
+        "this is the sum of the squares: divide it by N",
         normed(lambda s, w, eps: s / np.sqrt((s * s).sum(-1, keepdims=True) + eps) * w),
         edits=(("tl.sum(wide * wide, 0) / N", "tl.sum(wide * wide, 0)"),),
     ),
     family(
         "padding counted",
-        "the mean is taken over the block's masked lanes too: divide by N",
+        "the mean counts the block's masked elements, too: divide by N",
         normed(over_block),
         edits=(("tl.sum(wide * wide, 0) / N", "tl.sum(wide * wide, 0) / BLOCK"),),
     ),
@@ -191,7 +191,7 @@ MISTAKES = (
     ),
     family(
         "a norm rounded before the weight",
-        "the norm is rounded before it is multiplied by the weight: y is rounded once, at its store",
+        "the norm is rounded before it is multiplied by the weight: round y only once, at its store",
         would(rounded_twice),
         edits=(
             (
@@ -212,7 +212,7 @@ MISTAKES = (
     ),
     family(
         "NaN cleaned away",
-        "a NaN in a row makes that row NaN: nothing may be replaced but masked lanes",
+        "a NaN in a row makes that row NaN: replace nothing but masked elements",
         would(cleaned),
         edits=((ADD, f"{ADD}\n    r = tl.where(r == r, r, 0.0).to(r_ptr.dtype.element_ty)"),),
     ),

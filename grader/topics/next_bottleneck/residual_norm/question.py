@@ -73,8 +73,8 @@ QUESTION = KernelQuestion(
     speed=Speed("added_and_normed", cases.TIMED, full=0.55, none=1.1, bound=cases.bound),
     where=f'{LESSON}/c_compilers.ipynb, "Reading what it wrote"',
     hints=(
-        "Which numbers does the norm read that the addition has just computed? They are in registers: does anybody have to ask memory for them?",
-        "One program a row: load the row of x and that of r, add them in fp32, round the sum to r's dtype, store it, and take the norm of those rounded numbers in fp32, from the same block.",
+        "Which elements does the norm read that the addition has just computed? They are still in registers, so do you have to load them from memory?",
+        "Take one program per row. Load the rows of x and r, add them in fp32, round the sum to r's dtype, store it, and take the norm of the rounded elements in fp32, from the same block.",
         "s = (x.to(tl.float32) + r.to(tl.float32)).to(r_ptr.dtype.element_ty); tl.store(at_r, s, mask=mask); wide = s.to(tl.float32); y = wide * tl.rsqrt(tl.sum(wide * wide, 0) / N + eps) * w",
     ),
     mistakes=MISTAKES,

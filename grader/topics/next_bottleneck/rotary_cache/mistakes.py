@@ -183,7 +183,7 @@ MISTAKES = (
     ),
     family(
         "the other's weight",
-        "q is weighed by wq, and k by wk",
+        "wq and wk are swapped: q is multiplied by wq, and k by wk",
         would(with_weights),
         edits=(
             (TURN_Q, TURN_Q.replace("wq_ptr", "w_ptr")),
@@ -199,13 +199,13 @@ MISTAKES = (
     ),
     family(
         "half of the mean",
-        "the mean is over the D numbers of a head: both halves are in the sum, so divide by D",
+        "the mean is over all D elements of a head: both halves are in the sum, so divide by D",
         each(over_half),
         edits=((SCALE, SCALE.replace("(2 * HALF)", "HALF")),),
     ),
     family(
         "weighed after the turn",
-        "the weight comes before the turn: it belongs to a number's place in the head, which a turn mixes",
+        "multiply by the weight before the turn: the weight belongs to an element's index in the head, and the turn mixes two elements",
         each(lambda heads, w, inputs, eps: right(heads, np.ones_like(w), inputs, eps) * w.astype(np.float64)),
         edits=(
             (WEIGH_A, "wa = tl.load(w_ptr + offs, mask=mask, other=0.0).to(tl.float32)\n    a = a * scale"),
@@ -218,13 +218,13 @@ MISTAKES = (
     ),
     family(
         "not turned",
-        "q and k are turned by their position",
+        "turn q and k by their position",
         each(lambda heads, w, inputs, eps: normed(heads, w, eps)),
         edits=((TURN, "return a, b"),),
     ),
     family(
         "k is not turned",
-        "keys are turned as queries are: the cache keeps them turned",
+        "turn the keys like the queries: the cache holds turned keys",
         q_alone(lambda heads, w, inputs, eps: normed(heads, w, eps)),
         edits=((TURN_K, TURN_K.replace("turned(", "weighed(")),)
         + (
@@ -236,7 +236,7 @@ MISTAKES = (
     ),
     family(
         "k is not normed",
-        "keys are normed as queries are, by head",
+        "norm the keys like the queries, head by head",
         q_alone(lambda heads, w, inputs, eps: by_position(heads, inputs)),
         edits=(
             (TURN_K, TURN_K.replace("turned(", "turned_alone(")),
@@ -248,7 +248,7 @@ MISTAKES = (
     ),
     family(
         "neighbours turned together",
-        "number i of a head is turned with number i + D / 2, not with its neighbour",
+        "element i of a head is turned with element i + D / 2, not with its neighbour",
         each(in_pairs),
         edits=(
             (AT_X, "at_x = x_ptr + row * stride_xt + (head * 2 * HALF + 2 * offs) * stride_xc"),
@@ -261,7 +261,7 @@ MISTAKES = (
     ),
     family(
         "turned backwards",
-        "the signs of the sines are turned round: a * cos - b * sin, and b * cos + a * sin",
+        "the signs of the sines are reversed: a * cos - b * sin, and b * cos + a * sin",
         other_angles(lambda cos, sin: (cos, -sin)),
         edits=((TURN, "return a * cos + b * sin, b * cos - a * sin"),),
     ),
@@ -285,7 +285,7 @@ MISTAKES = (
     ),
     family(
         "keys in v and values in k",
-        "keys belong into k, and values into v",
+        "keys and values are swapped: keys belong in k, and values in v",
         swapped_caches,
         edits=(
             (PUT_V, PUT_V.replace("v_ptr", "k_ptr").replace("stride_v", "stride_k")),
@@ -294,7 +294,7 @@ MISTAKES = (
     ),
     family(
         "k stays as it was",
-        "the keys of this step are missing in the cache",
+        "the keys of this step are missing from the cache",
         unwritten("k"),
         edits=((PUT_K, "pass"),),
     ),

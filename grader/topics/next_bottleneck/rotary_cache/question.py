@@ -90,8 +90,8 @@ QUESTION = KernelQuestion(
     speed=Speed("turned_and_kept", cases.TIMED, full=0.15, none=0.4, bound=cases.bound),
     where=f'{LESSON}/c_compilers.ipynb, "Reading what it wrote"',
     hints=(
-        "Which heads of x does a program own, and where does each of them end up? A head of q, of k and of v differ in two things only: whether they are turned, and the address of their store.",
-        "A program for a row and a head: load both halves of the head; at = lens - 1; page = table[row, at // S], and its token at % S. For q and k: both halves over the root of their mean square, times the weight, then a * cos - b * sin and b * cos + a * sin.",
+        "Which heads of x does a program own, and where does each of them end up? Heads of q, k and v differ in only two things: whether they are normed and turned, and the address of their store.",
+        "Take one program for each row and head. Load both halves of the head; at = lens - 1; page = table[row, at // S], and at % S is the token in the page. For q and k, divide both halves by the root of their mean square, multiply by the weight, then compute a * cos - b * sin and b * cos + a * sin.",
         "scale = tl.rsqrt((tl.sum(a * a, 0) + tl.sum(b * b, 0)) / D + eps); cos = tl.load(turns_ptr + at * stride_turnsp + offs * stride_turnsd, ...), sin HALF further; at_k = k_ptr + page * stride_kp + (head - H) * stride_kh + at % S * stride_ks + offs * stride_kd",
     ),
     mistakes=MISTAKES,

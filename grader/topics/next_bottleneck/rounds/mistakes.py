@@ -7,19 +7,19 @@ MISTAKES = in_cells(
     "step_s, shares, cuts",
     {
         "each from the start": (
-            "a round begins where the one before ended: keep the parts",
+            "each round starts from the times that the round before left: keep the parts' times",
             "return np.array([(step_s * shares * (1 - cut)).sum() for cut in cuts])",
         ),
         "cuts added": (
-            "a cut is a share of what is left of the part, not of what it was at first",
+            "a cut is a share of the part's remaining time, not of its original time",
             "return step_s * np.array([(shares * np.maximum(1 - cuts[: r + 1].sum(0), 0)).sum() for r in range(len(cuts))])",
         ),
         "speed-ups multiplied": (
-            "speed-ups of whole steps don't multiply: the second round finds other shares",
+            "speed-ups of whole steps don't multiply: in the second round the parts have different shares",
             "return step_s * np.cumprod([(shares * (1 - cut)).sum() for cut in cuts])",
         ),
         "what is removed": (
-            "cuts are what goes: 1 - cut stays",
+            "a cut is the share that is removed: 1 - cut stays",
             "return step_s * (shares * np.cumprod(cuts, axis=0)).sum(1)",
         ),
         "the mean cut": (

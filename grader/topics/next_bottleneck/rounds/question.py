@@ -39,7 +39,7 @@ QUESTION = NumpyQuestion(
     where=f'{LESSON}/i_playbook.ipynb, "Round 1: fewer bits"',
     hints=(
         "Keep the seconds of each part, and change them round by round.",
-        "A cut of 0.3 leaves 0.7 of what the part takes now, whatever earlier rounds left.",
+        "A cut of 0.3 leaves 0.7 of the part's current time, whatever earlier rounds have removed.",
         "now = step_s * shares; for cut in cuts: now = now * (1 - cut); collect now.sum()",
     ),
     mistakes=MISTAKES,

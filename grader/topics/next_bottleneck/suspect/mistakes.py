@@ -37,12 +37,12 @@ MISTAKES = in_cells(
             ),
         ),
         "the largest wait": (
-            "the first wait that counts decides, not the largest: the order is that of the flowchart",
+            "take the first wait that counts, not the largest: follow the order of the diagnosis",
             'waits = {"input": input_wait, "launches": launch_gap, "communication": exposed}\nif skew > 1.05:\n    return "stragglers"\nname = max(waits, key=waits.get)\nif waits[name] > 0.1:\n    return name\n'
             + FLOW.format(**RIGHT),
         ),
         "a wait at its limit": (
-            "a share of exactly 0.10 doesn't count: above, not from",
+            "a share of exactly 0.10 doesn't count: >, not >=",
             FLOW.format(
                 **RIGHT
                 | {
@@ -52,21 +52,21 @@ MISTAKES = in_cells(
             ),
         ),
         "a skew at its limit": (
-            "a skew of exactly 1.05 doesn't count: above, not from",
+            "a skew of exactly 1.05 doesn't count: >, not >=",
             FLOW.format(**RIGHT | {"third": 'if skew >= 1.05:\n    return "stragglers"'}),
         ),
         "above the roof's limit": (
-            "0.7 of its roof is near: from 0.7 on, not above",
+            "exactly 0.7 of the roof is enough: >=, not >",
             FLOW.format(**RIGHT | {"last": 'return bound if share > 0.7 else "implementation"'}),
         ),
         "either roof": (
-            "only its own roof counts: the bandwidth below the ridge, the compute share from the ridge on",
+            "compare only with the kernel's own roof: the bandwidth share below the ridge, the compute share from the ridge on",
             FLOW.format(
                 **RIGHT | {"last": 'return bound if max(compute, bandwidth) >= 0.7 else "implementation"'}
             ),
         ),
         "no implementation": (
-            "far below its roof a kernel is limited by how it is written, not by the roof",
+            "far below its roof a kernel is limited by its implementation, not by the roof",
             FLOW.format(**RIGHT | {"last": "return bound"}),
         ),
         "memory at the ridge": (

@@ -34,19 +34,19 @@ MISTAKES = in_cells(
     "drafts, p, q, u, last",
     {
         "replaced from p": (
-            "the replacement comes from what the target has more than the draft: max(p - q, 0), not p",
+            "draw the replacement from the probability that the target has beyond the draft's: max(p - q, 0), not p",
             WALK.format(**RIGHT | {"weights": "p[i]"}),
         ),
         "ratio turned": (
-            "a draft is accepted if u * q < p: the models have changed places",
+            "the two models are swapped: a draft is accepted if u * q < p",
             WALK.format(**RIGHT | {"accept": "u[i] * p[i, t] < q[i, t]"}),
         ),
         "absolute difference": (
-            "where the draft has more than the target nothing is left to draw: max(p - q, 0), not |p - q|",
+            "if the draft has more probability than the target, nothing is left to draw: max(p - q, 0), not |p - q|",
             WALK.format(**RIGHT | {"weights": "np.abs(p[i] - q[i])"}),
         ),
         "difference turned": (
-            "what the target has more is p - q, not q - p",
+            "the target's surplus is p - q, not q - p",
             WALK.format(**RIGHT | {"weights": "np.maximum(q[i] - p[i], 0)"}),
         ),
         "on after a rejection": (
@@ -62,7 +62,7 @@ MISTAKES = in_cells(
             WALK.format(**RIGHT | {"end": "out"}),
         ),
         "no replacement": (
-            "a rejected draft is replaced by a draw, not only dropped",
+            "a rejected draft is replaced with a draw, not just dropped",
             WALK.format(**RIGHT | {"replace": "[]"}),
         ),
         "the last row": (
@@ -70,17 +70,17 @@ MISTAKES = in_cells(
             WALK.format(**RIGHT | {"end": "out + [draw(p[len(drafts) - 1])]"}),
         ),
         "likeliest": (
-            "a draw takes the place where last falls, not the likeliest token",
+            "a draw takes the token at which the running sum passes last, not the likeliest token",
             WALK.format(**RIGHT | {"pick": "np.argmax(w)"}),
         ),
         "not the whole weight": (
-            "the weights of a replacement don't add up to 1: compare with last times their sum",
+            "the weights of a replacement don't add up to 1: compare the running sum with last times their total",
             WALK.format(
                 **RIGHT | {"pick": "min(np.searchsorted(np.cumsum(w), last, side='right'), len(w) - 1)"}
             ),
         ),
         "at the border": (
-            "a running sum that equals last of the whole isn't above it: the next token is drawn",
+            "a running sum equal to last times the total isn't above it: draw the next token",
             WALK.format(**RIGHT | {"pick": "np.flatnonzero(np.cumsum(w) >= last * np.cumsum(w)[-1])[0]"}),
         ),
         "greedy check": (

@@ -71,7 +71,7 @@ QUESTION = NumpyQuestion(
     where=f'{LESSON}/d_speculation.ipynb, and lesson 06, "Accept and resample"',
     hints=(
         "Walk along the drafts and stop at the first one that is rejected.",
-        "A rejected draft's place goes to a token that the target likes more than the draft model does: weights max(p - q, 0), which needn't add up to 1. After the last accepted draft comes one from the extra row of p.",
+        "Replace a rejected draft with a token that the target likes more than the draft model does: draw it from the weights max(p - q, 0), which needn't add up to 1. If all drafts are accepted, draw one more token from the extra row of p.",
         "for i, t in enumerate(drafts): if not u[i] * q[i, t] < p[i, t]: return drafts[:i] and a draw from np.maximum(p[i] - q[i], 0); draw: ends = np.cumsum(w); np.flatnonzero(ends > last * ends[-1])[0]",
     ),
     mistakes=MISTAKES,

@@ -22,11 +22,11 @@ MISTAKES = in_cells(
     "rows, measured, gemv_rows, dense_kept",
     {
         "fast but invalid": (
-            "the gemv takes at most gemv_rows rows: beyond them it may be as fast as it likes",
+            "the gemv takes at most gemv_rows rows, however fast it is with more",
             choose(valid='(name != "dense" or dense_kept)'),
         ),
         "one row fewer for the gemv": (
-            "the gemv takes up to gemv_rows rows, these with them",
+            "the gemv takes up to and including gemv_rows rows",
             choose(valid='(name != "gemv" or rows < gemv_rows) and (name != "dense" or dense_kept)'),
         ),
         "what is not kept": (
@@ -34,40 +34,40 @@ MISTAKES = in_cells(
             choose(valid='(name != "gemv" or rows <= gemv_rows)'),
         ),
         "the measurement below": (
-            "between two measured numbers of rows the larger one holds, where packed weights have less to win: this takes the smaller",
+            "between two measured numbers of rows the larger one counts, because packed weights gain less there: this takes the smaller one",
             choose(at="max((m for m in known if m <= rows), default=known[0])"),
         ),
         "the nearest measurement": (
-            "between two measured numbers of rows the larger one holds, where packed weights have less to win: this takes the nearer",
+            "between two measured numbers of rows the larger one counts, because packed weights gain less there: this takes the nearer one",
             choose(at="min(known, key=lambda m: (abs(m - rows), m))"),
         ),
         "the measurement after": (
-            "a number of rows that was measured stands for itself: this takes the next larger one",
+            "if the number of rows was measured, use it: this takes the next larger one",
             choose(at="next((m for m in known if m > rows), known[-1])"),
         ),
         "the fastest of all": (
-            "only what was measured at the number of rows that stands for yours can be compared: this takes a smaller time, of other rows",
+            "compare only times measured at the number of rows that you chose: this takes a time measured at another number",
             choose().replace("m == at and ", ""),
         ),
         "the slowest": ("this is the slowest of them", choose(best="max")),
         "in the order of the list": (
-            "the table is in no order: sort its numbers of rows before you look for the first that is not below",
+            "the table is in no particular order: sort its numbers of rows before you look for the first that is large enough",
             choose().replace(
                 "sorted({m for m, _, _ in measured})", "list(dict.fromkeys(m for m, _, _ in measured))"
             ),
         ),
         "the last one listed": (
-            "the table is in no order: beyond the last measured number of rows the largest holds, wherever it stands",
+            "the table is in no particular order: above all measured numbers of rows the largest one counts, wherever it is in the table",
             choose(at="next((m for m in known if m >= rows), measured[-1][0])"),
         ),
         "anybody beyond the last": (
-            "beyond the last measured number of rows the last holds, and who may not run there may not run here either",
+            "above all measured numbers of rows the largest one counts, but a kernel that may not run with your rows stays forbidden",
             choose(
                 valid='(rows > known[-1] or (name != "gemv" or rows <= gemv_rows) and (name != "dense" or dense_kept))'
             ),
         ),
         "whatever was measured": (
-            "what the gemv may do depends on the rows there are, not on the row of the table that stands for them",
+            "whether the gemv may run depends on your number of rows, not on the measured number that you look up",
             choose(valid='(name != "gemv" or at <= gemv_rows) and (name != "dense" or dense_kept)'),
         ),
     },

@@ -19,7 +19,7 @@ QUESTION = NumpyQuestion(
     hidden=cases.hidden,
     where=f'{cases.LESSON}/d_which_kernel.ipynb, "Kernel families, by M"',
     hints=(
-        "First decide which measured number of rows stands for yours, then which kernels may run at all, then which of these is fastest.",
+        "First decide which measured number of rows to look up, then which kernels may run at all, then which of these is fastest.",
         "Take the smallest measured number that is not below `rows`, or the largest number if there is none. Strike out the gemv if rows > gemv_rows, and dense if no copy is kept. Of the remaining kernels at that number, take the one with the smallest time.",
         "known = sorted({m for m, _, _ in measured}); at = next((m for m in known if m >= rows), known[-1]); then min((us, name) for m, name, us in measured if m == at and it may run)[1]",
     ),

@@ -76,20 +76,20 @@ def most_rows(most: int) -> Callable:
 MISTAKES = (
     family(
         "the first expert for all",
-        "every expert has a weight of its own: where does stride_we come in?",
+        "every expert has its own weight: where does stride_we come in?",
         would(code=first_for_all),
         would(of_expert=first_for_all),
         edits=(("w_ptr + expert * stride_we", "w_ptr"),),
     ),
     family(
         "scales of the first expert",
-        "every expert has scales of its own: where does stride_se come in?",
+        "every expert has its own scales: where does stride_se come in?",
         would(scales=first_for_all),
         edits=(("s_ptr + expert * stride_se", "s_ptr"),),
     ),
     family(
         "equal shares",
-        "experts do not share the rows evenly: rows r[e] to r[e + 1] - 1 are those of expert e",
+        "experts don't share the rows evenly: rows r[e] to r[e + 1] - 1 belong to expert e",
         by_other_rows(equal_shares),
         edits=(
             (
@@ -102,7 +102,7 @@ MISTAKES = (
     ),
     family(
         "one expert on",
-        "the rows before r[e + 1] still belong to expert e: this takes the weight of the next one",
+        "rows before r[e + 1] still belong to expert e: this takes the weight of the next expert",
         by_other_rows(lambda r, rows, experts: owner(r, rows) + 1),
         edits=(
             (
@@ -114,7 +114,7 @@ MISTAKES = (
     ),
     family(
         "experts without rows not counted",
-        "an expert without rows still has its number: r[e] and r[e + 1] are equal there",
+        "an expert without rows keeps its number: its r[e] and r[e + 1] are equal",
         by_other_rows(without_the_empty),
         edits=(
             (
@@ -125,7 +125,7 @@ MISTAKES = (
     ),
     family(
         "a tile for one expert",
-        "a tile of rows ends where its expert's rows end: the rows behind r[e + 1] belong to another",
+        "a tile of rows ends where its expert's rows end: rows from r[e + 1] on belong to another expert",
         *(by_other_rows(first_of_tile(tile)) for tile in TILES),
         edits=(
             (

@@ -21,26 +21,29 @@ MISTAKES = in_cells(
     "m, n, k, bits, group, zero_bits",
     {
         "bits for bytes": (
-            "a weight has `bits` bits: eight of them are a byte",
+            "a weight has `bits` bits: divide by 8 for bytes",
             layer(weight="n * k * bits"),
         ),
         "a scale a row": (
-            "each row has a scale for every group of its k weights, here it has one",
+            "each row has a scale for every group of its k weights: here it has a single one",
             layer(groups="n"),
         ),
         "the last group left out": (
-            "a last group that is not full has its scale too: round up",
+            "a last, partly filled group has a scale, too: round up",
             layer(groups="n * (k // group)"),
         ),
         "no zero points": (
-            "zero points cross the memory too: zero_bits for each group",
+            "zero points are read as well: zero_bits for each group",
             layer(metadata="groups * 2"),
         ),
         "a byte a zero point": (
-            "a zero point has zero_bits bits, here it has a byte",
+            "a zero point has zero_bits bits: here it takes a byte",
             layer(metadata="groups * (2 + (zero_bits > 0))"),
         ),
-        "no output": ("Y is written: m n numbers of two bytes are missing", layer(activations="2 * m * k")),
+        "no output": (
+            "Y is written, too: its m n elements of two bytes are missing",
+            layer(activations="2 * m * k"),
+        ),
         "activations packed too": (
             "X and Y stay in 16 bits: only the weight is packed",
             layer(activations="(m * k + m * n) * bits / 8"),

@@ -47,7 +47,7 @@ QUESTION = NumpyQuestion(
     ),
     where=f'{LESSON}/a_account.ipynb, "The account"',
     hints=(
-        "Three things are read and one is written. Which of them has fewer bits than before, and what came with it?",
+        "X, W and W's scales and zero points are read, and Y is written. Which of them has fewer bits than in a 16-bit layer, and which is new?",
         "Add up n k weights of `bits` bits, a scale of 16 bits and a zero point of zero_bits for each of n ceil(k / group) groups, and X and Y with 2 bytes per element.",
         "n * k * bits / 8 + n * math.ceil(k / group) * (16 + zero_bits) / 8 + 2 * (m * k + m * n)",
     ),

@@ -78,7 +78,7 @@ def top_bit_lost(codes: np.ndarray) -> np.ndarray:
 MISTAKES = (
     family(
         "neighbours turned round",
-        "codes come out in another order than pack put them in: the first of a word's must be the first of its columns",
+        "codes come out in a different order than pack put them in: a word's first code must belong to its first column",
         *(would(code=turned(size)) for size in (8, 16, 32)),
         edits=(
             (
@@ -89,7 +89,7 @@ MISTAKES = (
     ),
     family(
         "the top bit lost",
-        "a code has all of its bits, the top one too: here it does not come back",
+        "the kernel loses a code's top bit: put all of its bits together again",
         would(code=top_bit_lost),
         edits=(
             (

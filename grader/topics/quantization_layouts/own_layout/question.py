@@ -84,8 +84,8 @@ QUESTION = KernelQuestion(
     speed=Speed("linear_in_16_bits", cases.TIMED, full=2.6, none=5.2, bound=cases.bound),
     where=f'{cases.LESSON}/c_packing.ipynb, "Packing: where the bits lie"',
     hints=(
-        "Planes take one bit at a time. Which widths divide a word, and how can three bits be put together from such pieces, or five?",
-        "Three bits are two and one, five are four and one: keep the low bits in a field of their own, 16 or 8 codes a word, and the top bit in a plane. Then a code is two shifts, two ANDs, a shift and an OR, whatever its bits.",
+        "A plane holds one bit of each code. Which widths divide a word evenly, and how can three or five bits be put together from fields of such widths?",
+        "Three bits are two and one, and five are four and one. Keep the low bits in a field of their own, 16 or 8 codes per word, and the top bit in a plane. Then three- and five-bit codes take two shifts, two ANDs, a shift and an OR.",
         "words = [field of low bits | plane of the top bit] along each row, K * bits / 32 words of 32 bits; in the kernel: code = tl.reshape((low[:, :, None] >> (LOW * tl.arange(0, 32 // LOW))[None, None, :]) & (2**LOW - 1), (BLOCK_N, BLOCK_K)); if BITS % 2 == 1: code |= tl.reshape((high[:, :, None] >> tl.arange(0, 32)[None, None, :]) & 1, (BLOCK_N, BLOCK_K)) << LOW",
     ),
     mistakes=MISTAKES,

@@ -16,27 +16,27 @@ MISTAKES = in_cells(
     "codes",
     {
         "first code on top": (
-            "the first of eight codes stands in the lowest four bits of its word, here it stands in the highest",
+            "the first of eight codes belongs in the lowest four bits of its word: here it is in the highest",
             pack(shifts="(28 - 4 * np.arange(8, dtype=np.uint32))"),
         ),
         "bytes turned round": (
-            "the two codes of each byte have changed places: the first stands in the lower half",
+            "the two codes of each byte are swapped: the first belongs in the lower half",
             pack(shifts="(4 * np.array([1, 0, 3, 2, 5, 4, 7, 6], np.uint32))"),
         ),
         "far apart": (
-            "a word holds eight neighbours, columns 8 i to 8 i + 7; here its codes lie K / 8 columns apart",
+            "a word holds eight neighbouring columns, 8 i to 8 i + 7: here its codes are K / 8 columns apart",
             pack(eights="codes.reshape(len(codes), 8, -1).swapaxes(1, 2)"),
         ),
         "evens first": (
-            "a word holds its eight neighbours in their order; here the even columns come first",
+            "a word holds its eight columns in order: here the even columns come first",
             pack(eights="codes.reshape(len(codes), -1, 8)[..., [0, 2, 4, 6, 1, 3, 5, 7]]"),
         ),
         "shifted in eight bits": (
-            "a shift of a uint8 stays in eight bits and loses what leaves them: widen the codes to uint32 first",
+            "a shifted uint8 keeps only eight bits: widen the codes to uint32 first",
             "eights = codes.reshape(len(codes), -1, 8)\nreturn (eights << (4 * np.arange(8, dtype=np.uint8))).astype(np.uint32).sum(-1, dtype=np.uint32)",
         ),
         "eight bits a code": (
-            "a code takes four bits, so the next one is shifted by four more: here it is eight",
+            "a code takes four bits, so the next one is shifted by four more: here it is shifted by eight more",
             pack(shifts="(8 * np.arange(8, dtype=np.uint32))"),
         ),
     },

@@ -24,7 +24,7 @@ MISTAKES = in_cells(
     "w, codes, scales, zeros, group",
     {
         "scales in turn": (
-            "the scales follow one after another here: each is for `group` neighbouring columns, so repeat it, np.repeat",
+            "each scale serves `group` neighbouring columns: repeat every scale with np.repeat, not the whole row of scales",
             error(
                 s="np.tile(scales.astype(float), (1, group))", z="np.repeat(zeros.astype(float), group, 1)"
             ),
@@ -34,11 +34,11 @@ MISTAKES = in_cells(
             error(stands="codes.astype(float) * s"),
         ),
         "subtracted in uint8": (
-            "code - zero is below 0 for half of the codes and uint8 has no -1: widen both before you subtract",
+            "code - zero is negative for about half of the codes, and uint8 has no -1: widen both before you subtract",
             error(z="np.repeat(zeros, group, 1)", stands="(codes - z) * s"),
         ),
         "subtracted in uint8, scaled in fp16": (
-            "code - zero is below 0 for half of the codes and uint8 has no -1: widen codes, zero points and scales first",
+            "code - zero is negative for about half of the codes, and uint8 has no -1: widen codes, zero points and scales first",
             error(s="np.repeat(scales, group, 1)", z="np.repeat(zeros, group, 1)", stands="(codes - z) * s"),
         ),
         "eight always": (
@@ -46,7 +46,7 @@ MISTAKES = in_cells(
             error(stands="(codes.astype(float) - 8) * s"),
         ),
         "groups taken in turns": (
-            "neighbours share a scale: repeat each scale `group` times, one after the other, rather than the row of scales",
+            "neighbouring columns share a scale: repeat each scale `group` times in a row, rather than the whole row of scales",
             error(
                 s="np.tile(scales.astype(float), (1, group))", z="np.tile(zeros.astype(float), (1, group))"
             ),
@@ -56,23 +56,23 @@ MISTAKES = in_cells(
             error(relative="(off**2).sum() / (w**2).sum()"),
         ),
         "of magnitudes": (
-            "the root of the mean square is asked for: this is a ratio of mean magnitudes",
+            "this is a ratio of mean magnitudes: the question asks for the root mean square",
             error(relative="np.abs(off).sum() / np.abs(w).sum()"),
         ),
         "not relative": (
-            "the error is asked for as a share of the weights' own root mean square",
+            "the error must be a share of the weights' root mean square",
             error(relative="np.sqrt((off**2).mean())"),
         ),
         "of the weights it gives": (
-            "the share is of w as it was, not of what the codes stand for",
+            "divide by the root mean square of w itself, not by that of the dequantized weights",
             error(relative="np.sqrt((off**2).sum() / (stands**2).sum())"),
         ),
         "the largest in no steps": (
-            "the second number counts in steps: each error over its own group's scale",
+            "the second number counts in steps: divide each error by the scale of its own group",
             error(steps="np.abs(off).max()"),
         ),
         "in steps of the largest scale": (
-            "each error counts in steps of its own group's scale, and the largest of these is asked for: this is the largest error over the largest scale",
+            "this is the largest error over the largest scale: divide each error by the scale of its own group, then take the largest",
             error(steps="np.abs(off).max() / s.max()"),
         ),
     },

@@ -24,7 +24,7 @@ QUESTION = NumpyQuestion(
     ),
     where=f'{LESSON}/b_codes.ipynb, "From numbers to codes"',
     hints=(
-        "First compute the weights that the codes represent. How does a scale of shape (N, K / group) meet codes of shape (N, K)?",
+        "First compute the weights that the codes represent. How do you multiply codes of shape (N, K) by scales of shape (N, K / group)?",
         "np.repeat(scales, group, axis=1) gives each column its group's scale. Widen the codes before you subtract the zero point: uint8 has no -1.",
         "off = (codes.astype(float) - z) * s - w; then np.sqrt((off**2).mean() / (w**2).mean()), (np.abs(off) / s).max()",
     ),

@@ -92,7 +92,7 @@ OF_A_ROW = (
 MISTAKES = (
     family(
         "no silu",
-        "h is silu(g) * u: here g is multiplied as it came",
+        "h is silu(g) * u: here g is multiplied without silu",
         would(h=lambda g, u: g * u),
         edits=((H, "h = g * u"),),
     ),
@@ -104,7 +104,7 @@ MISTAKES = (
     ),
     family(
         "silu of the other half",
-        "silu belongs to g and not to u",
+        "apply silu to g, not to u",
         would(h=lambda g, u: silu(u) * g),
         edits=((H, "h = u * tl.sigmoid(u) * g"),),
     ),
@@ -116,25 +116,25 @@ MISTAKES = (
     ),
     family(
         "the largest, not the largest magnitude",
-        "a block whose largest magnitude is negative needs its scale too: take the maximum of |h|",
+        "a block's largest magnitude may belong to a negative element: take the maximum of |h|",
         would(tops=signed),
         edits=((TOPS, TOPS.replace("tl.abs(h)", "h")),),
     ),
     family(
         "a scale for a row",
-        "each block of 128 columns has a scale of its own: here one serves the whole row",
+        "each block of 128 columns has its own scale: here one scale serves the whole row",
         would(tops=row_top),
         edits=((TOPS, OF_A_ROW),),
     ),
     family(
         "blocks of another length",
-        "a scale reaches over 128 columns: compare the columns that your maximum covers with those that it divides",
+        "a scale covers 128 columns: does your maximum cover the same columns as the division?",
         *(would(tops=of_blocks(block)) for block in (64, 256, 32, 512)),
         edits=((TOPS, TOPS.replace("tl.abs(h)", "tl.where(cols % 128 < 64, tl.abs(h), 0.0)")),),
     ),
     family(
         "the inverse stored",
-        "s takes codes back to h, so it is max|h| / 448 and not its inverse",
+        "s turns codes back into h, so it is max|h| / 448, not the inverse",
         would(stored=lambda s: np.divide(1, s, out=np.zeros_like(s), where=s > 0)),
         edits=((STORE_S, STORE_S.replace(SCALE, "inverse")),),
     ),
@@ -146,7 +146,7 @@ MISTAKES = (
     ),
     family(
         "another format's top",
-        "E4M3's largest number is 448: 240 belongs to E4M3FNUZ, 127 to int8, 256 to nobody's",
+        "E4M3's largest number is 448: 240 belongs to E4M3FNUZ, 127 to int8, and 256 to no format",
         *(
             would(
                 stored=lambda s, top=top: s * TOP / top,
@@ -164,20 +164,20 @@ MISTAKES = (
     ),
     family(
         "h rounded first",
-        "h has more digits than 16 bits: widen g and u before you multiply, and round once, to E4M3",
+        "h needs more digits than 16 bits hold: widen g and u before you multiply, and round once, to E4M3",
         rounded_first,
         silu_rounded,
         edits=((H, ROUNDED_H),),
     ),
     family(
         "a scale of 16 bits",
-        "s is fp32: a scale rounded to 16 bits moves all 128 numbers, and fp16 hasn't even the range",
+        "s is fp32: a scale rounded to 16 bits changes all 128 elements, and fp16 lacks the range as well",
         *(would(stored=narrow(dtype)) for dtype in ("bf16", "fp16")),
         edits=((STORE_S, STORE_S.replace(SCALE, "(top / 448.0).to(tl.bfloat16)")),),
     ),
     family(
         "codes of a rounded scale",
-        "codes are h over the scale in fp32: this divides by a rounded one",
+        "divide h by the scale in fp32: this divides by a rounded scale",
         *(would(stored=narrow(dtype), used=narrow(dtype)) for dtype in ("bf16", "fp16")),
         edits=((TOPS, f"{TOPS}\n    top = (top / 448.0).to(tl.bfloat16).to(tl.float32) * 448.0"),),
     ),

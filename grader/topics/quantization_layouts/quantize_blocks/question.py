@@ -74,7 +74,7 @@ QUESTION = KernelQuestion(
     where=f'{LESSON}/g_narrow_both.ipynb, "The kernel before the product"',
     hints=(
         "A block's maximum and its codes need the same 128 numbers. How many bytes of h does a program keep if it takes one row and one block, and where?",
-        "Give a program a few rows and one block of 128 columns: load g and u, widen both, make h, take the maximum of |h| along the columns, and divide. A masked lane must not raise the maximum, and a block of zeros must not divide by zero.",
+        "Give a program a few rows and one block of 128 columns. Load g and u, widen both, compute h, take the maximum of |h| along the columns, and divide. A masked element must not raise the maximum, and a block of zeros must not cause a division by zero.",
         "h = g * tl.sigmoid(g) * u; top = tl.max(tl.abs(h), 1, keep_dims=True); inverse = tl.where(top > 0, 448.0 / top, 0.0); codes are (h * inverse).to(q_ptr.dtype.element_ty), the scale top / 448.0",
     ),
     mistakes=MISTAKES,

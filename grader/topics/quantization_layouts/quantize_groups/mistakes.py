@@ -35,23 +35,23 @@ MISTAKES = in_cells(
     "w, group, zero_points",
     {
         "cut off": (
-            "a code is rounded to the nearest, np.rint: here the fraction is cut off",
+            "round codes to the nearest integer, np.rint: here the fraction is cut off",
             quantize(rounded="np.floor(blocks * step[..., None])"),
         ),
         "an eighth": (
-            "without zero points the codes 1 to 15 stand for -7 to 7 times the scale: the largest magnitude is 7 of them, not 8",
+            "without zero points the codes 1 to 15 represent -7 to 7 times the scale: the largest magnitude is 7 steps, not 8",
             quantize(symmetric="np.abs(blocks).max(-1) / 8"),
         ),
         "a fifteenth": (
-            "without zero points the largest magnitude is 7 steps from zero: a fifteenth of the range is for zero points",
+            "without zero points the largest magnitude is 7 steps from zero, so divide it by 7: a fifteenth of the range is the scale with zero points",
             quantize(symmetric="(high - low) / 15"),
         ),
         "the scale before rounding": (
-            "the codes are found with a scale that is not stored: round it to fp16 first, then divide",
+            "the codes are computed with an unrounded scale: round it to fp16 first, then divide",
             quantize(kept="wide"),
         ),
         "scales in float64": (
-            "scales are stored in fp16, these have more digits: .astype(np.float16), and then divide by what is stored",
+            "scales are stored in fp16, but these have more digits: use .astype(np.float16), and divide by the stored scale",
             quantize().replace(".astype(np.float16)", ""),
         ),
         "divided in fp16": (
@@ -61,48 +61,48 @@ MISTAKES = in_cells(
             ),
         ),
         "cut off, not rounded": (
-            "codes are rounded to the nearest, here what is behind the point is dropped",
+            "round codes to the nearest integer: here the digits after the point are dropped",
             quantize(rounded="np.trunc(blocks * step[..., None])"),
         ),
         "zero not in range": (
-            "the range must hold 0, or the zero point is none of the sixteen codes: low is at most 0, high at least 0",
+            "the range must contain 0, or the zero point may not be one of the sixteen codes: low is at most 0, and high at least 0",
             quantize(low="blocks.min(-1)", high="blocks.max(-1)"),
         ),
         "the range from 0 up": (
-            "the range must hold 0, or the zero point is none of the sixteen codes: high is at least 0, also where every weight is below",
+            "the range must contain 0, or the zero point may not be one of the sixteen codes: high is at least 0, even if every weight is negative",
             quantize(high="blocks.max(-1)"),
         ),
         "a zero point beyond the codes": (
-            "a stored scale that was rounded down puts -low / scale beyond 15: clip the zero point to 0..15 as well",
+            "if the stored scale was rounded down, -low / scale can exceed 15: clip the zero point to 0..15 as well",
             quantize(zeros="np.rint(-low * step)"),
         ),
         "halves upwards": (
-            "of two codes that are equally near np.rint takes the even one: np.floor(x + 0.5) takes the larger",
+            "of two equally near codes np.rint takes the even one: np.floor(x + 0.5) takes the larger",
             quantize(rounded="np.floor(blocks * step[..., None] + 0.5)"),
         ),
         "halves of zero points upwards": (
-            "of two codes that are equally near np.rint takes the even one for a zero point too: np.floor(x + 0.5) takes the larger",
+            "of two equally near codes np.rint takes the even one, for a zero point as well: np.floor(x + 0.5) takes the larger",
             quantize(zeros="np.clip(np.floor(-low * step + 0.5), 0, 15)"),
         ),
         "the sum rounded": (
-            "w / scale is rounded by itself and the zero point is added then: of two codes equally near, rounding the sum may take the other",
+            "round w / scale on its own, then add the zero point: of two equally near codes, rounding the sum may take the other",
             quantize(
                 rounded="(np.rint(blocks * step[..., None] + zeros[..., None]) - zeros[..., None])",
             ),
         ),
         "the zero point before rounding": (
-            "the zero point is rounded by itself, then added: rounded together with the weight it gives other codes",
+            "round the zero point on its own, then add it: rounding it together with the weight gives other codes",
             quantize(
                 rounded="np.rint(blocks * step[..., None] - (low * step)[..., None])",
                 cut="np.clip(codes - zeros[..., None], 0, 15) if zero_points else np.clip(np.rint(blocks * step[..., None]) + 8, 1, 15)",
             ),
         ),
         "not clipped": (
-            "a scale that is rounded down lets its largest weight reach beyond the codes: clip to 0..15, and to 1..15 without zero points",
+            "if a scale is rounded down, the largest weight can fall beyond the codes: clip to 0..15, or to 1..15 without zero points",
             quantize(cut="codes % 256"),
         ),
         "no zero points": (
-            "asked for zero points, this has the symmetric codes",
+            "zero_points is True, but these are the codes without zero points",
             quantize(
                 wide="np.abs(blocks).max(-1) / 7",
                 zeros="np.full(scales.shape, 8.0)",
@@ -110,7 +110,7 @@ MISTAKES = in_cells(
             ),
         ),
         "divided by no scale": (
-            "in a group whose stored scale is 0 every code is the zero point: here it is 0 / 0, which is no number",
+            "in a group whose stored scale is 0 every code equals the zero point: here it is 0 / 0, which is NaN",
             quantize(
                 step="np.where(kept > 0, 1 / np.where(kept > 0, kept, 1), np.inf)",
                 zeros="np.nan_to_num(np.clip(np.rint(-low * step), 0, 15))",
@@ -118,7 +118,7 @@ MISTAKES = in_cells(
             ),
         ),
         "zero point from the top": (
-            "the zero point is the code that stands for 0, so low lies that many steps below it: -low / scale",
+            "the zero point is the code for 0, and low is that many steps below 0: zero = -low / scale",
             quantize(zeros="np.clip(np.rint(high * step), 0, 15)"),
         ),
     },

@@ -42,7 +42,7 @@ QUESTION = NumpyQuestion(
     where=f'{LESSON}/b_codes.ipynb, "From numbers to codes"',
     hints=(
         "w.reshape(n, -1, group) has a group along its last axis. Which number of each group decides the scale, with zero points and without?",
-        "Without: the largest magnitude over 7, codes np.rint(w / scale) + 8. With: low and high, widened to hold 0, the scale (high - low) / 15, the zero point np.rint(-low / scale), codes np.rint(w / scale) + zero. Round the scale to fp16 before you divide by it, and clip.",
+        "Without zero points, the scale is the largest magnitude over 7, and codes are np.rint(w / scale) + 8. With zero points, take low and high, extended to include 0. The scale is (high - low) / 15, the zero point np.rint(-low / scale), and codes are np.rint(w / scale) + zero. Round the scale to fp16 before you divide by it, and clip.",
         "scales = (np.abs(blocks).max(-1) / 7).astype(np.float16); s = scales.astype(float); step = np.divide(1.0, s, out=np.zeros_like(s), where=s > 0); codes = np.clip(np.rint(blocks * step[..., None]), -7, 7) + 8",
     ),
     mistakes=MISTAKES,

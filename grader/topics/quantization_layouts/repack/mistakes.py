@@ -50,11 +50,11 @@ MISTAKES = in_cells(
             cell(axes="0, 3, 2, 5, 4, 1, 6"),
         ),
         "neighbours swapped": (
-            "nibbles 0 to 3 hold the even column of a pair, 4 to 7 the odd one; here it is the other way round",
+            "nibbles 0 to 3 hold the even column of a pair, 4 to 7 the odd one; here the two are swapped",
             cell().replace("nibbles << shifts", "nibbles[..., [4, 5, 6, 7, 0, 1, 2, 3]] << shifts"),
         ),
         "lower half before the right one": (
-            "nibble 1 is the same row, eight columns on, and nibble 2 the row eight below; here these two are exchanged",
+            "nibble 1 is the same row, eight columns on, and nibble 2 the row eight below; here these two are swapped",
             cell(axes="0, 3, 2, 5, 6, 4, 1"),
         ),
         "lanes down the columns": (
@@ -73,7 +73,7 @@ MISTAKES = in_cells(
             ),
         ),
         "first code on top": (
-            "of the file's eight codes the first is in the lowest four bits; here it is looked for in the highest",
+            "the first of the file's eight codes is in the lowest four bits; this looks for it in the highest",
             cell(codes="(qweight[:, None, :] >> shifts[::-1, None] & np.uint32(15)).reshape(k, n).T"),
         ),
     },

@@ -34,7 +34,7 @@ QUESTION = NumpyQuestion(
     where=f'{LESSON}/f_lane_by_lane.ipynb, "Repack a GPTQ checkpoint"',
     hints=(
         "There are three steps of a line or two each. Unpack the codes to (N, K), put the columns in the order of their groups, then cut tiles. Try a single tile first, with run(repack, 0).",
-        "np.argsort(g_idx, kind='stable') is the order. Split N into (N / 16, 2, 8) and K into (K / 16, 2, 4, 2), then transpose until lane is 8 rows times 4 pairs, and the nibble 2 · 2 · 2.",
+        "np.argsort(g_idx, kind='stable') is the order. Split N into (N / 16, 2, 8) and K into (K / 16, 2, 4, 2), then transpose so that the 8 rows and 4 pairs form the lane, and the three axes of length 2 form the nibble.",
         "t = codes[:, order].reshape(n // 16, 2, 8, k // 16, 2, 4, 2).transpose(0, 3, 2, 5, 6, 1, 4).reshape(n // 16, k // 16, 32, 8), then shift by 4 * np.arange(8) and add.",
     ),
     mistakes=MISTAKES,

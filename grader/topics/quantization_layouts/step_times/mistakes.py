@@ -28,35 +28,35 @@ MISTAKES = in_cells(
             ),
         ),
         "unpacking hidden": (
-            "unpacking runs on the same units as the arithmetic here, so it adds to it and hides under the stream alone",
+            "unpacking and arithmetic run on the same units: add the two, and let only the stream overlap with their sum",
             times(packed="max(weights * bits / 8 / bandwidth, arithmetic, unpack)"),
         ),
         "unpacking exposed": (
-            "unpacking hides under the stream of weights: it adds to the arithmetic, not to the whole",
+            "the stream of weights hides the unpacking: add it to the arithmetic, not to the total",
             times(packed="max(weights * bits / 8 / bandwidth, arithmetic) + unpack"),
         ),
         "unpacked once": (
-            "each tile of tile_rows rows unpacks all weights for itself: once for every tile, the last one too",
+            "each tile of tile_rows rows unpacks all weights for itself: count one unpacking per tile, the last one included",
             times(unpack="weights * unpack_s"),
         ),
         "unpacked for every row": (
-            "rows of one tile share an unpacking: it is paid once for every tile_rows rows",
+            "the rows of a tile share an unpacking: count it once for every tile_rows rows",
             times(unpack="weights * unpack_s * m"),
         ),
         "part of a tile": (
-            "a tile that is part full unpacks all weights: round the number of tiles up",
+            "a partly filled tile unpacks all weights: round the number of tiles up",
             times(unpack="weights * unpack_s * m / tile_rows"),
         ),
         "bits for bytes": (
-            "a weight has `bits` bits: eight of them are a byte",
+            "a weight has `bits` bits: divide by 8 for bytes",
             times(packed="max(weights * bits / bandwidth, arithmetic + unpack)"),
         ),
         "whole bits": (
-            "`bits` is a weight's share of everything, scales included, and no whole number: it is taken as it is",
+            "`bits` includes a weight's share of the scales and need not be a whole number: use it unrounded",
             times(packed="max(weights * (bits // 1) / 8 / bandwidth, arithmetic + unpack)"),
         ),
         "bits rounded": (
-            "`bits` is a weight's share of everything, scales included, and no whole number: it is taken as it is",
+            "`bits` includes a weight's share of the scales and need not be a whole number: use it unrounded",
             times(packed="max(weights * round(bits) / 8 / bandwidth, arithmetic + unpack)"),
         ),
         "one FLOP": ("a multiply-add counts as two FLOP", times(arithmetic="m * weights / peak")),

@@ -25,7 +25,7 @@ QUESTION = NumpyQuestion(
     where=f'{LESSON}/d_which_kernel.ipynb, "When it loses"',
     hints=(
         "Bytes and arithmetic overlap, so the longer of the two is the time. Which of the two does the unpacking make longer?",
-        "Dense: the larger of 2 weights / bandwidth and 2 m weights / peak. Packed: the stream takes weights bits / 8 / bandwidth; the arithmetic is the same, and unpacking comes on top of it, once for each of ceil(m / tile_rows) tiles.",
+        "Dense: the larger of 2 weights / bandwidth and 2 m weights / peak. Packed: the stream takes weights bits / 8 / bandwidth. The arithmetic is the same as before, and unpacking is added to it, once for each of ceil(m / tile_rows) tiles.",
         "max(weights * bits / 8 / bandwidth, 2 * m * weights / peak + weights * unpack_s * math.ceil(m / tile_rows))",
     ),
     mistakes=MISTAKES,

@@ -24,11 +24,11 @@ MISTAKES = in_cells(
     "codes, bits",
     {
         "highest bit first": (
-            "plane 0 holds the lowest bit of every code, here it holds the highest",
+            "plane 0 holds the lowest bit of every code: here it holds the highest",
             planes(order="reversed(range(bits))"),
         ),
         "first column on top": (
-            "the first of 32 columns is bit 0 of its word, here it is bit 31",
+            "the first of 32 columns is bit 0 of its word: here it is bit 31",
             planes(lanes="np.arange(31, -1, -1).astype(np.uint32)"),
         ),
         "planes last": ("the planes come first: (bits, N, K / 32)", planes(axis=", -1")),
@@ -37,15 +37,15 @@ MISTAKES = in_cells(
             planes(bit="each >> np.uint32(b)"),
         ),
         "four planes always": (
-            "there are as many planes as a code has bits, not four",
+            "there is one plane for each bit of a code, not always four",
             planes(order="range(4)"),
         ),
         "strided columns": (
-            "a word holds 32 neighbours; here its columns lie K / 32 apart",
+            "a word holds 32 neighbouring columns: here its columns are K / 32 apart",
             planes().replace("reshape(n, k // 32, 32)", "reshape(n, 32, k // 32).swapaxes(1, 2)"),
         ),
         "shifted in eight bits": (
-            "a shift of a uint8 stays in eight bits, so columns 8 to 31 are lost: widen the bits to uint32 before you shift them up",
+            "a shifted uint8 keeps only eight bits, so columns 8 to 31 are lost: widen the bits to uint32 before you shift them up",
             planes()
             .replace(".astype(np.uint32)\nlanes", "\nlanes")
             .replace("each >> np.uint32(b) & np.uint32(1)", "each >> np.uint8(b) & np.uint8(1)")

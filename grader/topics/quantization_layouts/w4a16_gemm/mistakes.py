@@ -74,7 +74,7 @@ def groups_in_fp16(inputs: dict, case: Case) -> dict:
 MISTAKES = (
     family(
         "no zero point",
-        "a weight is (code - zero point) times its scale: nothing is subtracted here",
+        "a weight is (code - zero point) times its scale: here nothing is subtracted",
         would(weight=lambda c, z, s: c * s),
         edits=((ZERO, "tl.full([], BASE, dtype)"),),
     ),
@@ -86,25 +86,25 @@ MISTAKES = (
     ),
     family(
         "zero less one",
-        "the zero points are stored as they are, not less one",
+        "the zero points are stored as they are, not minus one",
         would(weight=lambda c, z, s: (c - z - 1) * s),
         edits=((ZERO, "(z.to(tl.float32) + BASE + 1).to(dtype)[:, None]"),),
     ),
     family(
         "the first zero point",
-        "every G columns have a zero point of their own: this takes the first of a row for all",
+        "every G columns have their own zero point: this uses a row's first zero point for all columns",
         would(zeros=lambda z: np.broadcast_to(z[:, :1], z.shape)),
         edits=((OF_GROUP_Z, "after * 0"),),
     ),
     family(
         "zero after the scale",
-        "the zero point is a code, so it is subtracted before the scale: (code - zero) * scale",
+        "the zero point is a code, so subtract it before you multiply by the scale: (code - zero) * scale",
         would(weight=lambda c, z, s: c * s - z),
         edits=(*weighed(f"{CODE}.to(tl.float32) * s.to(tl.float32)[:, None] - z.to(tl.float32)[:, None]"),),
     ),
     family(
         "reshaped, not turned",
-        "rows of W became columns of a block by a reshape, which leaves the numbers in their order: K goes downwards by tl.trans",
+        "a reshape leaves the elements in their order, so it can't turn rows into columns: use tl.trans to put K downwards",
         *map(reshaped, (64, 16, 32, 128)),
         edits=(
             (TURNED, "number"),

@@ -75,7 +75,7 @@ MISTAKES = (
     ),
     family(
         "zero after the scale",
-        "8 is a code, so it is subtracted before the scale: (code - 8) * scale",
+        "8 is a code, so subtract it before you multiply by the scale: (code - 8) * scale",
         would(weight=lambda c, z, s: c * s - 8),
         edits=(
             ("8388616.0", "8388608.0"),
@@ -84,7 +84,7 @@ MISTAKES = (
     ),
     family(
         "nothing cut off",
-        "what stands above a code in its word is still there: keep four bits, & 15",
+        "the codes above are still in the word: keep only four bits, & 15",
         would(kept=0),
         edits=(
             (CUT, ")  #"),
@@ -93,7 +93,7 @@ MISTAKES = (
     ),
     family(
         "x by the word",
-        "word i holds columns 8 i to 8 i + 7: its code j meets x[8 i + j], not x[i + j]",
+        "word i holds columns 8 i to 8 i + 7: its code j is multiplied by x[8 i + j], not by x[i + j]",
         by_the_word,
         edits=(
             (COLUMN, "(four[:, None] * 4 + tl.arange(0, 32)[None, :] // 8 + tl.arange(0, 32)[None, :] % 8)"),

@@ -82,7 +82,7 @@ QUESTION = KernelQuestion(
     where=f'{LESSON}/c_packing.ipynb, "The kernel, line by line"',
     hints=(
         "Begin with one program for 16 rows and a block of words. Load each word once. Which element of x does each of its eight codes multiply?",
-        "Give the eight codes an axis of their own: w[:, :, None] >> (4 * tl.arange(0, 8))[None, None, :] & 15, of shape (rows, words, 8), against x as (words, 8). Sum the last axis, times the scale of the word, and add up in fp32.",
+        "Give the eight codes an axis of their own: w[:, :, None] >> (4 * tl.arange(0, 8))[None, None, :] & 15, of shape (rows, words, 8). Multiply them by x as (words, 8), sum over the last axis, multiply by the word's scale, and add up in fp32.",
         "part = tl.sum((code - 8).to(tl.float32) * x[None, :, :], 2); acc += part * s, with s loaded at s_ptr + offs_n[:, None] * stride_sn + (word * 8 // G)[None, :] * stride_sg; at the end tl.sum(acc, 1).",
     ),
     mistakes=MISTAKES,

@@ -25,22 +25,22 @@ MISTAKES = of_ladder(
     ("y",),
     {
         "sign": gives(
-            "the sign is turned round: x[i] - x[i - 1] is asked for",
+            "the sign is reversed: the question asks for x[i] - x[i - 1]",
             lambda t, c: -np.diff(t["x"], prepend=0.0),
             by=[("x - before", "before - x")],
         ),
         "sums": gives(
-            "this adds the number before: it is to be subtracted",
+            "this adds the element before: subtract it",
             lambda t, c: t["x"] + np.append(0.0, t["x"][:-1]),
             by=[("x - before", "x + before")],
         ),
         "0 at first": gives(
-            "y[0] is x[0]: the number before the first counts as 0",
+            "y[0] is x[0]: the element before the first counts as 0",
             lambda t, c: np.diff(t["x"], prepend=t["x"][:1]),
             by=[("x - before", "tl.where(offs == 0, 0.0, x - before)")],
         ),
         "forward": gives(
-            "these are differences to the next number; the one before is asked for",
+            "these are differences from the next element: subtract the one before",
             lambda t, c: np.diff(t["x"], append=0.0),
             lambda t, c: -np.diff(t["x"], append=0.0),
             by=[
@@ -49,17 +49,17 @@ MISTAKES = of_ladder(
             ],
         ),
         "unset lane": gives(
-            "a masked lane holds no number unless other= gives it one, and y[0] needs it",
+            "a masked element is undefined unless other= gives it a value, and y[0] needs that value",
             lambda t, c: at(np.diff(t["x"], prepend=0.0), 0, np.nan),
             by=[("(offs > 0) & mask, other=0.0", "(offs > 0) & mask")],
         ),
         "restarted": gives(
-            "the first number of every block is taken for the first of x: the mask must ask for the place in x",
+            "the first element of every block is treated as the first of x: the mask must test the index in x",
             *map(restarted, PIECES),
             by=[("(offs > 0) & mask", "(tl.arange(0, BLOCK) > 0) & mask")],
         ),
         "a place too late": gives(
-            "y[1] lacks x[0]: the place before it is in x from offs = 1 on, so the mask asks for offs > 0",
+            "y[1] lacks x[0]: from offs = 1 on there is an element before, so the mask must test offs > 0",
             lambda t, c: np.where(np.arange(c.sizes["N"]) == 1, t["x"], np.diff(t["x"], prepend=0.0)),
             by=[("offs > 0", "offs > 1")],
         ),

@@ -29,8 +29,8 @@ QUESTION = rung(
     budgets={"traffic": lambda c: [*cases.twice(c), *each_moved_once("y n!")(c)]},
     where=PROGRAMS,
     hints=(
-        "Two things can leave the array: the last program at its end, and one lane of the first program at its beginning.",
-        "Load x twice, at offs and at offs - 1, each with a mask of its own; a lane that is masked gets the value of other=.",
+        "Two loads can leave the array: that of the last program at its end, and that of the first program's first element at its beginning.",
+        "Load x twice, at offs and at offs - 1, each time with its own mask. A masked element gets the value of other=.",
         "before = tl.load(x_ptr + offs - 1, mask=(offs > 0) & (offs < N), other=0.0)",
     ),
     mistakes=MISTAKES,

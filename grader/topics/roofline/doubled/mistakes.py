@@ -7,10 +7,12 @@ MISTAKES = of_ladder(
     ("y",),
     {
         "not doubled": gives(
-            "this is x itself: each number is to be doubled", lambda t, c: t["x"], by=[("2 * x", "x")]
+            "this is x itself: double each element", lambda t, c: t["x"], by=[("2 * x", "x")]
         ),
         "squared": gives(
-            "these are the squares of x: 2 x is asked for", lambda t, c: t["x"] ** 2, by=[("2 * x", "x * x")]
+            "these are the squares of x: the question asks for 2 x",
+            lambda t, c: t["x"] ** 2,
+            by=[("2 * x", "x * x")],
         ),
         "every program the first block": changed(("tl.program_id(0) * BLOCK + ", "")),
         "offsets one apart": changed(("tl.program_id(0) * BLOCK", "tl.program_id(0)")),

@@ -23,7 +23,7 @@ QUESTION = rung(
     budgets={"traffic": each_moved_once("x n", "y n!")},
     where=PROGRAMS,
     hints=(
-        "Each program has 64 elements of its own. Which ones has program 0, and which ones has program 3?",
+        "Each program has 64 elements of its own. Which ones does program 0 have, and which ones does program 3 have?",
         "Program pid begins at pid * BLOCK; tl.arange(0, BLOCK) counts from there.",
         "offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK); then tl.load(x_ptr + offs), and tl.store(y_ptr + offs, ...)",
     ),

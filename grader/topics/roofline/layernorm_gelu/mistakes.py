@@ -135,7 +135,7 @@ MISTAKES = (
     family("no gelu", "this is LayerNorm(x): the GELU is missing", _would(_norm), edits=((GELU, "g = x"),)),
     family(
         "gelu last",
-        "this is GELU(LayerNorm(x)): the GELU comes first here",
+        "this is GELU(LayerNorm(x)): apply the GELU first",
         _would(lambda x, w, b, e: reference.gelu(_norm(x, w, b, e))),
         edits=(
             (GELU, "g = x"),
@@ -176,7 +176,7 @@ MISTAKES = (
     ),
     family(
         "eps outside the root",
-        "eps is added to the variance, under the root",
+        "eps belongs under the root: add it to the variance",
         _would(
             lambda x, w, b, e: (
                 (reference.gelu(x) - reference.gelu(x).mean(-1, keepdims=True))
@@ -189,19 +189,19 @@ MISTAKES = (
     ),
     family(
         "padding counted",
-        "the mean is taken over the block's masked lanes too: divide by N",
+        "the mean counts the block's masked elements, too: divide by N",
         _would(_mean_over_block),
         edits=((SUM, "tl.sum(g, axis=0) / BLOCK"),),
     ),
     family(
         "padding in the variance",
-        "masked lanes hold minus the mean when they are squared: set them to 0 after subtracting it",
+        "masked elements hold minus the mean when they are squared: set them to 0 after the mean is subtracted",
         _would(_masked_lanes_in_variance),
         edits=(("tl.where(mask, g - mean, 0.0)", "g - mean"),),
     ),
     family(
         "mean of squares",
-        "the mean of the squares less the square of the mean cancels where values lie far from zero: subtract the mean first",
+        "the mean of the squares minus the square of the mean loses its digits if the values are far from zero: subtract the mean first",
         _would(_mean_of_squares),
         edits=(
             (
@@ -213,7 +213,7 @@ MISTAKES = (
     ),
     family(
         "sample variance",
-        "the variance is divided by N here, not by N - 1",
+        "divide the variance by N, not by N - 1",
         _would(_sample_variance),
         edits=(("tl.sum(d * d, axis=0) / N", "tl.sum(d * d, axis=0) / (N - 1)"),),
     ),
@@ -230,13 +230,13 @@ MISTAKES = (
     ),
     family(
         "unset lanes",
-        "NaN wherever a row fills no block: give the loads other=0.0",
+        "NaN in every row that is shorter than its block: give the loads other=0.0",
         _nan_in_ragged_rows,
         edits=((LOAD_X, LOAD_X.replace(", other=0.0", "")),),
     ),
     family(
         "NaN cleaned away",
-        "a NaN or an infinity in a row makes that row NaN: nothing may be replaced but masked lanes",
+        "a NaN or an infinity in a row makes that row NaN: replace nothing but masked elements",
         _cleaned,
         edits=(
             (

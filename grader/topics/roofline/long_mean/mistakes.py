@@ -44,33 +44,33 @@ MISTAKES = of_ladder(
             by=[("tl.sum(total, axis=0) / N", "tl.sum(total, axis=0)")],
         ),
         "first piece alone": gives(
-            "this sums the first piece of the row alone: the loop must go on to N",
+            "this sums only the first piece of the row: the loop must go on to N",
             *of_pieces(lambda x, piece, n: x[:, :piece].sum(1)),
             by=[("range(0, N, BLOCK)", "range(0, BLOCK, BLOCK)")],
         ),
         "by the block": gives(
-            "this divides by BLOCK: a mean divides by the N numbers of the row",
+            "this divides by BLOCK: a mean divides by N, the length of the row",
             *of_pieces(lambda x, piece, n: x.sum(1) * n / piece),
             by=[("axis=0) / N", "axis=0) / BLOCK")],
         ),
         "last piece left out": gives(
-            "the last piece, which is not full, is left out: range(0, N, BLOCK) reaches it",
+            "the last, partly filled piece is left out: range(0, N, BLOCK) reaches it",
             *of_pieces(lambda x, piece, n: x[:, : n // piece * piece].sum(1), (64, 128, 256, 32)),
             by=[("range(0, N, BLOCK)", "range(0, N // BLOCK * BLOCK, BLOCK)")],
         ),
         "last piece alone": gives(
-            "this is the last piece alone: each turn must add to what is there",
+            "this is the sum of the last piece only: each iteration must add to total",
             *of_pieces(lambda x, piece, n: x[:, (n - 1) // piece * piece :].sum(1)),
             by=[("total +=", "total =")],
         ),
         "first piece again": gives(
-            "every turn loads the first piece again: the addresses must move on with the loop",
+            "every iteration loads the first piece again: the addresses must move on with the loop",
             *of_pieces(first_again),
             *of_pieces(first_again_whole),
             by=[("row * N + start + offs, mask", "row * N + offs, mask")],
         ),
         "lanes counted": gives(
-            "this divides by all lanes, the masked ones too: divide by N",
+            "this divides by the number of all elements of the blocks, masked ones included: divide by N",
             *of_pieces(lambda x, piece, n: x.sum(1) * n / (-(-n // piece) * piece)),
             by=[("/ N)", "/ (tl.cdiv(N, BLOCK) * BLOCK))")],
         ),
@@ -83,7 +83,7 @@ MISTAKES = of_ladder(
             ],
         ),
         "unset lanes": gives(
-            "a masked lane holds no number unless other= gives it one, and the sum adds it",
+            "a masked element is undefined unless other= gives it a value, and the sum adds that value",
             *map(unset, (128, 64, 256, 32, 512, 1024)),
             by=[(", other=0.0", "")],
         ),

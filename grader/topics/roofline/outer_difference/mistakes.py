@@ -32,17 +32,17 @@ MISTAKES = of_ladder(
     ("y",),
     {
         "sign": gives(
-            "the sign is turned round: a[i] - b[j] is asked for",
+            "the sign is reversed: the question asks for a[i] - b[j]",
             lambda t, c: t["b"][None, :] - t["a"][:, None],
             by=[("a[:, None] - b[None, :]", "b[None, :] - a[:, None]")],
         ),
         "sum": gives(
-            "this is a[i] + b[j]: b is to be subtracted",
+            "this is a[i] + b[j]: subtract b",
             lambda t, c: t["a"][:, None] + t["b"][None, :],
             by=[("a[:, None] - b[None, :]", "a[:, None] + b[None, :]")],
         ),
         "product": gives(
-            "this is a[i] b[j]: the difference is asked for",
+            "this is a[i] b[j]: the question asks for the difference",
             lambda t, c: t["a"][:, None] * t["b"][None, :],
             by=[("a[:, None] - b[None, :]", "a[:, None] * b[None, :]")],
         ),
@@ -52,7 +52,7 @@ MISTAKES = of_ladder(
             by=[("a[:, None] - b[None, :]", "a[:, None] + tl.zeros((1, BLOCK_N), tl.float32)")],
         ),
         "axes exchanged": gives(
-            "a runs along the rows of each tile and b down its columns: a[:, None] is a column, a number for each row, and b[None, :] a row",
+            "a runs along the rows of each tile and b down its columns: make a a column, a[:, None], with one element for each row, and b a row, b[None, :]",
             *(
                 axes_exchanged(side, unset)
                 for side in (16, 32, 64, 128)

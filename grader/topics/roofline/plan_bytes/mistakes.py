@@ -7,11 +7,11 @@ MISTAKES = in_cells(
     "groups, rows, width, elem_bytes",
     {
         "nothing fused": (
-            "these are the bytes of one kernel for each operation: operations of a group share a kernel",
+            "these are the bytes of one kernel per operation: the operations of a group share a kernel",
             "one = 2 * rows * width * elem_bytes\nreturn sum(groups) * one, 0.0",
         ),
         "one way": (
-            "each kernel reads a tensor and writes one: this counts one of the two",
+            "each kernel reads a tensor and writes one: this counts only one of the two",
             "one = rows * width * elem_bytes\nreturn len(groups) * one, (sum(groups) - len(groups)) * one",
         ),
         "all in one": (
@@ -27,11 +27,11 @@ MISTAKES = in_cells(
             "one = 2 * rows * width * elem_bytes\nreturn (len(groups) - 1) * one, (sum(groups) - len(groups)) * one",
         ),
         "against all in one": (
-            "the saving is against one kernel for each operation, sum(groups) of them, not against one kernel for the whole chain",
+            "the baseline of the saving is one kernel per operation, sum(groups) of them, not one kernel for the whole chain",
             "one = 2 * rows * width * elem_bytes\nreturn len(groups) * one, (len(groups) - 1) * one",
         ),
         "not a difference": (
-            "the second number is what the plan saves: the unfused bytes less the plan's",
+            "the second number is what the plan saves: the unfused bytes minus the plan's",
             "one = 2 * rows * width * elem_bytes\nreturn len(groups) * one, sum(groups) * one",
         ),
     },

@@ -7,15 +7,15 @@ MISTAKES = in_cells(
     "m, n, k, elem_bytes",
     {
         "one FLOP": (
-            "half of what is wanted: a multiply-add counts as two FLOP",
+            "this is half the right number: a multiply-add counts as two FLOP",
             "return m * n * k / (elem_bytes * (m * k + k * n + m * n))",
         ),
         "C left out": (
-            "C crosses the memory too, once: its m * n elements are missing",
+            "C is moved as well, once: its m * n elements are missing",
             "return 2 * m * n * k / (elem_bytes * (m * k + k * n))",
         ),
         "elements": (
-            "this is FLOP for each element: an element has elem_bytes bytes",
+            "this is FLOP per element: an element has elem_bytes bytes",
             "return 2 * m * n * k / (m * k + k * n + m * n)",
         ),
         "C both ways": (
@@ -23,7 +23,7 @@ MISTAKES = in_cells(
             "return 2 * m * n * k / (elem_bytes * (m * k + k * n + 2 * m * n))",
         ),
         "whole numbers": (
-            "the fraction is cut off: // divides into whole numbers, / keeps what is left",
+            "the fraction is cut off: // rounds down to a whole number, so use /",
             "return 2 * m * n * k // (elem_bytes * (m * k + k * n + m * n))",
         ),
         "upside down": (

@@ -24,8 +24,8 @@ QUESTION = NumpyQuestion(
     ],
     where=f'{LESSON}, "The roofline"',
     hints=(
-        "Divide the FLOP by the bytes. How many multiply-adds does one element of C take, and which matrices cross the memory?",
-        "2 m n k FLOP, since a multiply-add is two. A has m k elements, B k n, C m n, each of elem_bytes.",
+        "Divide the FLOP by the bytes. How many multiply-adds does one element of C take, and which matrices are read or written?",
+        "The FLOP are 2 m n k, since a multiply-add is two. A has m k elements, B has k n and C has m n, each of elem_bytes.",
         "2 * m * n * k / (elem_bytes * (m * k + k * n + m * n))",
     ),
     mistakes=MISTAKES,

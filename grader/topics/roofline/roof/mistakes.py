@@ -7,19 +7,19 @@ MISTAKES = in_cells(
     "intensity, peak, bandwidth",
     {
         "the higher roof": (
-            "this is the higher of the two roofs: the lower one is met first",
+            "this is the higher of the two roofs: the lower one is the limit",
             'return max(peak, bandwidth * intensity), "memory" if intensity < peak / bandwidth else "compute"',
         ),
         "the slope alone": (
-            "this is the slope alone: beyond the ridge the rate stays at the peak",
+            "this is only the slope: beyond the ridge the rate stays at the peak",
             'return bandwidth * intensity, "memory" if intensity < peak / bandwidth else "compute"',
         ),
         "the peak alone": (
-            "this is the peak alone: left of the ridge memory allows less",
+            "this is only the peak: left of the ridge, memory allows less",
             'return peak, "memory" if intensity < peak / bandwidth else "compute"',
         ),
         "names exchanged": (
-            "the names have changed places: left of the ridge it is memory that limits",
+            "the names are swapped: left of the ridge, memory is the limit",
             'return min(peak, bandwidth * intensity), "compute" if intensity < peak / bandwidth else "memory"',
         ),
         "ridge upside down": (
@@ -27,7 +27,7 @@ MISTAKES = in_cells(
             'return min(peak, bandwidth * intensity), "memory" if intensity < bandwidth / peak else "compute"',
         ),
         "memory at the ridge": (
-            "right but for the ridge itself, which counts as compute",
+            "right except at the ridge itself, which counts as compute",
             'return min(peak, bandwidth * intensity), "memory" if intensity <= peak / bandwidth else "compute"',
         ),
     },

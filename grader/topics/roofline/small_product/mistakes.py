@@ -32,23 +32,23 @@ MISTAKES = of_ladder(
     ("c",),
     {
         "element by element": gives(
-            "this multiplies element by element: tl.dot multiplies rows with columns",
+            "this multiplies element by element: tl.dot multiplies rows by columns",
             by_element,
             by=[("c = tl.dot(a, b)", "c = a.to(tl.float32) * b")],
         ),
         "unset lanes": gives(
-            "a masked lane holds no number unless other= gives it one, and every sum along K adds some",
+            "a masked element is undefined unless other= gives it a value, and every sum along K adds some of them",
             *map(unset_k, (lambda k: 32, lambda k: max(16, block_of(k)))),
             by=[(", other=0.0", "")],
         ),
         "B by columns": gives(
-            "this reads B column by column: B[k, n] stands at k * N + n",
+            "this reads B column by column: B[k, n] is at k * N + n",
             lambda t, c: t["a"] @ t["b"].reshape(t["b"].T.shape).T,
             lambda t, c: t["a"] @ (t["b"].T if c.sizes["K"] == c.sizes["N"] else t["b"]),
             by=[("b_ptr + down * N + across", "b_ptr + across * K + down")],
         ),
         "C by columns": gives(
-            "this stores C column by column: C[m, n] stands at m * N + n",
+            "this stores C column by column: C[m, n] is at m * N + n",
             lambda t, c: (t["a"] @ t["b"]).T.reshape(c.sizes["M"], c.sizes["N"]),
             by=[("c_ptr + down * N + across", "c_ptr + across * M + down")],
         ),

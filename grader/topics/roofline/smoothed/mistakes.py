@@ -39,37 +39,37 @@ MISTAKES = of_ladder(
     ("y",),
     {
         "weights exchanged": gives(
-            "alpha and 1 - alpha have changed places: alpha is the share of x",
+            "alpha and 1 - alpha are swapped: alpha is the share of x",
             carried(lambda h, x, a: a * h + (1 - a) * x),
             by=[("(1 - alpha) * h + alpha * x", "alpha * h + (1 - alpha) * x")],
         ),
         "nothing carried": gives(
-            "this is alpha x: nothing of the step before is left in it",
+            "this is alpha x: the value of the step before is missing",
             carried(lambda h, x, a: a * x),
             by=[("(1 - alpha) * h + ", "")],
         ),
         "x itself": gives(
-            "this is x as it was: store h, what the step makes of it",
+            "this is x unchanged: store h",
             lambda t, c: t["x"],
             by=[("offs, h, mask", "offs, x, mask")],
         ),
         "nothing forgotten": gives(
-            "the step before keeps its whole weight: it counts (1 - alpha) times",
+            "the step before has its full weight: multiply it by 1 - alpha",
             carried(lambda h, x, a: h + a * x),
             by=[("(1 - alpha) * h", "h")],
         ),
         "x in full": gives(
-            "x counts in full: its share is alpha",
+            "x has its full weight: multiply it by alpha",
             carried(lambda h, x, a: (1 - a) * h + x),
             by=[("+ alpha * x", "+ x")],
         ),
         "from the first row": gives(
-            "this begins with x[0]: the step before the first is 0",
+            "this begins with h = x[0]: before the first step h is 0",
             carried(right_step, first=lambda x, a: x),
             by=[("h = tl.zeros((BLOCK,), tl.float32)", "h = tl.load(x_ptr + offs, mask=mask)")],
         ),
         "a step late": gives(
-            "these are the values of the step before: change h first, then store it",
+            "these are the values of the step before: update h first, then store it",
             a_step_late,
             by=[
                 (

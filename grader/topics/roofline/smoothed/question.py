@@ -42,7 +42,7 @@ QUESTION = rung(
     budgets={"traffic": each_moved_once("x tm", "y tm!")},
     where=PROGRAMS,
     hints=(
-        "Columns don't depend on each other, but each step depends on the step before. Which of the two, columns or steps, can programs share out?",
+        "Columns don't depend on each other, but each step depends on the step before. Which of the two, columns or steps, can you divide among programs?",
         "A program owns BLOCK columns and keeps one number h for each. A loop over t loads a piece of row t, updates h and stores it.",
         "h = (1 - alpha) * h + alpha * tl.load(x_ptr + t * M + offs, mask=offs < M, other=0.0)",
     ),

@@ -7,13 +7,11 @@ MISTAKES = of_ladder(
     ("y",),
     {
         "sign": gives(
-            "the sign is turned round: x - z is asked for",
+            "the sign is reversed: the question asks for x - z",
             lambda t, c: t["z"] - t["x"],
             by=[("x - z", "z - x")],
         ),
-        "sum": gives(
-            "this is x + z: z is to be subtracted", lambda t, c: t["x"] + t["z"], by=[("x - z", "x + z")]
-        ),
+        "sum": gives("this is x + z: subtract z", lambda t, c: t["x"] + t["z"], by=[("x - z", "x + z")]),
         "x alone": gives("this is x itself: z is missing", lambda t, c: t["x"], by=[("x - z", "x")]),
         "x's strides for z": changed(
             ("offs_m * stride_zm + offs_n * stride_zn", "offs_m * stride_xm + offs_n * stride_xn")

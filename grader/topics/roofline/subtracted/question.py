@@ -37,7 +37,7 @@ QUESTION = rung(
     where=PROGRAMS,
     hints=(
         "A tile has rows and columns. Make one block of row indices and one of column indices, each from a program id of its own.",
-        "Make the row indices a column, offs_m[:, None], and the column indices a row, offs_n[None, :]. An expression of both is a whole tile.",
+        "Make the row indices a column, offs_m[:, None], and the column indices a row, offs_n[None, :]. Combining the two gives a whole tile.",
         "x = tl.load(x_ptr + offs_m[:, None] * stride_xm + offs_n[None, :] * stride_xn, mask=(offs_m[:, None] < M) & (offs_n[None, :] < N))",
     ),
     mistakes=MISTAKES,

@@ -41,7 +41,7 @@ MISTAKES = of_ladder(
     ),
     {
         "0 in the maximum": gives(
-            "a masked lane's 0 is larger than every number of the row: for the maximum it must hold minus infinity",
+            "a masked element's 0 is larger than every element of the row: for the maximum it must hold minus infinity",
             *with_block(
                 lambda block: (
                     lambda t, c: (
@@ -53,37 +53,37 @@ MISTAKES = of_ladder(
             by=[('tl.where(mask, x, float("-inf"))', "x")],
         ),
         "a low number in the maximum": gives(
-            "a masked lane's number is larger than every number of the row: only minus infinity is below them all",
+            "a masked element's value is larger than every element of the row: only minus infinity is below them all",
             *map(low, LOW),
             by=[('float("-inf")', "-1000.0")],
         ),
         "infinity in the sum": gives(
-            "a masked lane holds minus infinity when it is added: for the sum it must hold 0",
+            "a masked element holds minus infinity when it is added: for the sum it must hold 0",
             *with_block(lambda block: lambda t, c: (ragged(t["x"].sum(1), c, block, -np.inf), t["x"].max(1))),
             by=[("other=0.0", 'other=float("-inf")')],
         ),
         "unset lanes": gives(
-            "a masked lane holds no number unless other= gives it one, and the sum adds it",
+            "a masked element is undefined unless other= gives it a value, and the sum adds that value",
             *with_block(lambda block: lambda t, c: (ragged(t["x"].sum(1), c, block, np.nan), t["x"].max(1))),
             by=[(", other=0.0", "")],
         ),
         "the mean": gives(
-            "this is the mean: the sum is asked for",
+            "this is the mean: the question asks for the sum",
             lambda t, c: (t["x"].mean(1), t["x"].max(1)),
             by=[("tl.sum(x, axis=0)", "tl.sum(x, axis=0) / N")],
         ),
         "the largest size": gives(
-            "this is the largest number without its sign",
+            "this is the largest magnitude: the maximum keeps the sign",
             lambda t, c: (t["x"].sum(1), np.abs(t["x"]).max(1)),
             by=[('tl.where(mask, x, float("-inf"))', "tl.abs(x)")],
         ),
         "the smallest": gives(
-            "this is the smallest number of the row",
+            "this is the smallest element of the row: use tl.max",
             lambda t, c: (t["x"].sum(1), t["x"].min(1)),
             by=[('tl.max(tl.where(mask, x, float("-inf"))', 'tl.min(tl.where(mask, x, float("inf"))')],
         ),
         "changed places": gives(
-            "sum and maximum have changed places",
+            "sum and maximum are swapped",
             lambda t, c: (t["x"].max(1), t["x"].sum(1)),
             by=[
                 ("s_ptr + row", "?_ptr + row"),

@@ -36,7 +36,7 @@ QUESTION = rung(
     where=FUSION,
     hints=(
         "Which value must a masked element have so that it doesn't change the sum? And which one so that it doesn't change the maximum?",
-        "0 for the sum and minus infinity for the maximum. One load can give only one of the two; tl.where(mask, a, b) makes the other.",
+        "It must have 0 for the sum and minus infinity for the maximum. One load can give only one of the two, and tl.where(mask, a, b) makes the other.",
         "tl.max(tl.where(offs < N, x, float('-inf')), axis=0), and tl.sum(x, axis=0) of what was loaded with other=0.0",
     ),
     mistakes=MISTAKES,

@@ -7,15 +7,15 @@ MISTAKES = in_cells(
     "rows, cols, row_length, elem_bytes",
     {
         "bytes by 32": (
-            "this is the tile's bytes over 32, as if all its rows stood end to end",
+            "this is the tile's bytes over 32, as if all its rows followed each other in memory",
             "return math.ceil(rows * cols * elem_bytes / 32)",
         ),
         "a sector each": (
-            "this counts a sector for each element: neighbours share one",
+            "this counts a sector for each element: neighbouring elements share a sector",
             "return rows * cols",
         ),
         "rows rounded up": (
-            "this rounds each row up as if it began on a sector: a row may begin within one, and end one later",
+            "this rounds each row up as if it began on a sector: a row may begin in the middle of a sector, and so reach one sector further",
             "return rows * math.ceil(cols * elem_bytes / 32)",
         ),
         "row by row": (
@@ -29,15 +29,15 @@ MISTAKES = in_cells(
             "return len({s for start in starts for s in range(start // 32, (start + cols * elem_bytes) // 32 + 1)})",
         ),
         "whole rows": (
-            "this counts what lies between the tile's first and last element: the rest of each row is not loaded",
+            "this counts everything between the tile's first and last element: the rest of each row is not loaded",
             "return ((rows - 1) * row_length + cols) * elem_bytes // 32 + 1",
         ),
         "no bytes": (
-            "this takes an element for a byte: its address is elem_bytes times its place",
+            "this treats an element as a byte: its address is elem_bytes times its index",
             "return len({(r * row_length + c) // 32 for r in range(rows) for c in range(cols)})",
         ),
         "bytes": (
-            "these are bytes: the number of sectors is asked for",
+            "these are bytes: the question asks for the number of sectors",
             "return 32 * len({(r * row_length + c) * elem_bytes // 32 for r in range(rows) for c in range(cols)})",
         ),
     },

@@ -49,7 +49,7 @@ QUESTION = rung(
     where=f'{LESSON}, "Waiting, and how to hide it"',
     hints=(
         "The budget allows the loads of 128 x 256 tiles. How many fp32 numbers are the sums of such a tile, and which threads hold them?",
-        "The sums are shared out among 32 * num_warps threads. Each thread has at most 255 registers and needs some for other things.",
+        "The sums are divided among 32 * num_warps threads. Each thread has at most 255 registers and needs some of them for other things.",
         "Registers per thread for the sums: 128 * 256 / (32 * num_warps). Shared memory: num_stages * (128 + 256) * BLOCK_K * 2 bytes.",
     ),
     mistakes=MISTAKES,

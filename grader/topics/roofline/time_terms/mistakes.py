@@ -26,7 +26,7 @@ MISTAKES = in_cells(
             terms(together="m + c + overhead_s"),
         ),
         "overhead hidden": (
-            "the overhead comes on top: nothing overlaps with it",
+            "add the overhead to the total: nothing overlaps with it",
             terms(together="max(m, c, overhead_s)"),
         ),
         "no efficiency": (
@@ -34,7 +34,7 @@ MISTAKES = in_cells(
             terms(compute="flops / peak"),
         ),
         "efficiency as a factor": (
-            "the efficiency makes the rate smaller, so the time longer: it stands below the line",
+            "the efficiency makes the rate lower and the time longer: divide by it",
             terms(compute="flops / peak * efficiency"),
         ),
         "efficiency of the memory": (

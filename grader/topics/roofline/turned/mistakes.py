@@ -10,7 +10,7 @@ MISTAKES = of_ladder(
     ("y",),
     {
         "a copy": gives(
-            "this is x's memory as it was: y[j, i] stands at j * M + i",
+            "y's memory is a copy of x's: y[j, i] is at j * M + i",
             lambda t, c: t["x"].reshape(t["x"].T.shape),
             by=[("y_ptr + offs_n * M + offs_m", "y_ptr + offs_m * N + offs_n")],
         ),

@@ -71,7 +71,7 @@ def by_inverse_cdf(inputs, i, x, t, u):
 
 COLD_IS_GREEDY = family(
     "small temperatures greedy",
-    "a temperature of 0 alone takes the largest logit: however small another is, it divides the logit as it is",
+    "only a temperature of exactly 0 takes the largest logit: any other temperature, however small, divides the logit",
     *(
         with_inputs(temperature=lambda t, least=least: np.where(t < least, 0, t))
         for least in (0.1, 0.05, 0.01)
@@ -83,12 +83,12 @@ COLD_IS_GREEDY = family(
 )
 SCALED = family(
     "noise scaled",
-    "as if there were no temperature: it divides the logit alone, before the noise is added",
+    "the temperature has no effect here: divide the logit by it before you add the noise",
     scored(lambda x, t, u: x / t + gumbel_of(u) / t),
 )
 HIGHEST_OF_LANES = family(
     "highest of the lanes",
-    "of equal scores the lowest id is drawn, between lanes too: tl.min over the ids of the best lanes, and a large number in the others, not tl.max",
+    "of equal scores the lowest id is drawn, across the block too: take tl.min, not tl.max, over the ids with the best score, with a large number elsewhere",
     *(_highest_of_lanes(n) for n in LANES),
 )
 LOW = family(
@@ -128,7 +128,7 @@ MISTAKES = (
     ONE_SEED,
     family(
         "seed by block",
-        "the seed moves from block to block: it is seed[b] in every block, and the token's id alone makes the noise another",
+        "the seed changes from block to block: it is seed[b] in every block, and only the token's id makes the noise differ",
         *(_seed_by_block(n, step) for n in LANES for step in (n, 1)),
         edits=(("tl.rand(seed, offs)", "tl.rand(seed + start, offs)"),),
     ),
@@ -138,7 +138,7 @@ MISTAKES = (
     LOW,
     family(
         "lowest lane",
-        "of equal scores the lowest id is drawn, not the lowest lane of a block",
+        "of equal scores the lowest id is drawn, not the lowest index within a block",
         *(_lane_first(n) for n in LANES[:5]),
         edits=(
             (
@@ -150,25 +150,25 @@ MISTAKES = (
     *of_each_row("temperature"),
     family(
         "sign of the noise",
-        "the noise has its sign turned round: it is -log(-log(u)), large where u is near 1",
+        "the sign of the noise is reversed: it is -log(-log(u)), which is large if u is near 1",
         scored(lambda x, t, u: x / t - gumbel_of(u)),
         edits=(("noise = -tl.log(", "noise = tl.log("),),
     ),
     family(
         "noise by lane",
-        "tokens that share a lane share their noise: tl.rand takes the token's id, not the lane",
+        "tokens at the same index in their blocks share their noise: give tl.rand the token's id, not that index",
         *(_by_lane(n) for n in LANES),
         edits=(("tl.rand(seed, offs)", "tl.rand(seed, lanes)"),),
     ),
     family(
         "another noise",
-        "-log(-log(1 - u)) is as fair a noise, but it draws other tokens; the one asked for is -log(-log(u))",
+        "-log(-log(1 - u)) is just as fair, but it draws other tokens: the question asks for -log(-log(u))",
         scored(lambda x, t, u: x / t + gumbel_of(1 - u)),
         edits=(("tl.rand(seed, offs)", "(1 - tl.rand(seed, offs))"),),
     ),
     family(
         "base two",
-        "the logarithms are natural ones: tl.log, not tl.log2",
+        "use natural logarithms: tl.log, not tl.log2",
         scored(lambda x, t, u: x / t - np.log2(-np.log2(u))),
         edits=(("noise = -tl.log(-tl.log(", "noise = -tl.log2(-tl.log2("),),
     ),
@@ -181,7 +181,7 @@ MISTAKES = (
     ROUNDED_TO_FP16,
     family(
         "inverse CDF",
-        "an inverse CDF draws as fairly, but other tokens: here each token has noise of its own, and the largest sum wins",
+        "an inverse CDF is just as fair, but it draws other tokens: give each token its own noise, and take the largest sum",
         row_by_row(by_inverse_cdf),
         edits=((GREEDY, INVERSE),),
     ),

@@ -68,7 +68,7 @@ QUESTION = KernelQuestion(
     where=f'{LESSON}, "One read, one token"',
     hints=(
         "Take one program per row. Walk over the vocabulary in blocks, and remember for each element of the block the best score so far and the id of its token.",
-        "tl.rand(seed, offs) gives the uniform numbers of a block. For a temperature of 0, choose the logit without noise by tl.where.",
+        "tl.rand(seed, offs) gives the uniform numbers of a block. For a temperature of 0, use tl.where to choose the logit without noise.",
         "better = s > best; best = tl.where(better, s, best); who = tl.where(better, offs, who); after the loop take the largest, and of equal scores the lowest id.",
     ),
     mistakes=MISTAKES,

@@ -96,7 +96,7 @@ MISTAKES = (
     ),
     family(
         "a number for minus infinity",
-        "a token that is ruled out has a score of -inf: logits may lie below any number that stands for it",
+        "a token that is ruled out has a score of -inf: logits may be below any finite number that replaces it",
         *map(dropped_to, (-1e4, -1e9)),
         edits=(
             (
@@ -107,7 +107,7 @@ MISTAKES = (
     ),
     family(
         "no filter",
-        "a token was drawn that the filters had ruled out",
+        "the kernel drew a token that the filters had ruled out",
         scored(lambda x, t, u: x / t + gumbel_of(u)),
         edits=(
             (

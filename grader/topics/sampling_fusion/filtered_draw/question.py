@@ -54,7 +54,7 @@ QUESTION = KernelQuestion(
     hints=(
         "The row fits into one block, so you can compare all of it at once. Which single number decides whether a token is among the k largest?",
         "Find a threshold: halve an interval of logits until exactly k logits are at or above it, counting with tl.sum. Of equal logits, tl.cumsum keeps the lowest ids.",
-        "For top-p, find the lowest value for which the mass strictly above it is below p of the kept mass. Then add the noise, and take the largest of the scores that are left.",
+        "For top-p, find the lowest value for which the mass strictly above it is below the share p of the kept mass. Then add the noise, and take the largest of the remaining scores.",
     ),
     mistakes=MISTAKES,
 )

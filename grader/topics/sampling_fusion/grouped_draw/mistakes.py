@@ -90,7 +90,7 @@ FIRST = "tl.cumsum(tie.to(tl.int32), 0) <= room"
 MISTAKES = (
     family(
         "maxima alone",
-        "a group may hold several of the k best: read all of its 64 tokens again, not its maximum alone",
+        "a group may hold several of the k best: read all of its 64 tokens again, not only its maximum",
         among(maxima_alone),
         edits=(
             (
@@ -101,13 +101,13 @@ MISTAKES = (
     ),
     family(
         "whole groups",
-        "the k best groups hold the k best tokens and many more: of all that is read again, top-k has to choose once more",
+        "the k best groups hold the k best tokens and many more: choose the top k once more among all tokens that are read again",
         among(whole_groups),
         edits=((KEPT, "keep = there"),),
     ),
     family(
         "too few groups",
-        "the k best tokens may lie in k different groups: choose as many groups as top_k asks for",
+        "the k best tokens may be in k different groups: choose as many groups as top_k says",
         *(among(of_groups(lambda k, most=most: min(k, most))) for most in (32, 16, 8)),
         among(of_groups(lambda k: max(1, k - 1))),
         among(of_groups(lambda k: -(-k // GROUP))),
@@ -115,7 +115,7 @@ MISTAKES = (
     ),
     family(
         "the later group",
-        "of groups with equal maxima the earlier counts as the better, as with tokens",
+        "of groups with equal maxima the earlier group ranks higher, as with tokens",
         among(of_groups(lambda k: k, later=True)),
         edits=(
             (
@@ -131,7 +131,7 @@ MISTAKES = (
     ),
     family(
         "noise by place",
-        "the noise belongs to a token's id in its row, not to its place among those that are read again",
+        "the noise belongs to a token's id in its row, not to its index among the tokens that are read again",
         row_by_row(_by_place),
         edits=(("tl.load(seed_ptr + b), offs)", "tl.load(seed_ptr + b), at)"),),
     ),
@@ -148,7 +148,7 @@ MISTAKES = (
     NEVER_GREEDY,
     family(
         "noise scaled",
-        "as if there were no temperature: it divides the logit alone, before the noise is added",
+        "the temperature has no effect here: divide the logit by it before you add the noise",
         row_by_row(_scaled),
         edits=((SCORE, "score = tl.where(t == 0, x, (x + noise) / tl.where(t == 0, 1.0, t))"),),
     ),

@@ -68,7 +68,7 @@ QUESTION = KernelQuestion(
     ),
     where='course/06_sampling_fusion/c_one_kernel.ipynb, "A row that does not fit"',
     hints=(
-        "Use three launches: the first finds a maximum for each group of 64, the second the numbers of the top_k best groups, and the third draws among the 64 x 64 tokens of these groups.",
+        "Use three launches. The first finds a maximum for each group of 64, the second finds the numbers of the top_k best groups, and the third draws among the tokens of these groups, 64 x 64 at most.",
         "The second launch finds the k-th best maximum as your filtered draw finds the k-th logit. tl.cumsum over the kept groups gives the index at which each group's number is stored.",
         "at = tl.arange(0, 4096); group = tl.load(chosen_ptr + b * 64 + at // 64); offs = group * 64 + at % 64, with no token where group is -1.",
     ),

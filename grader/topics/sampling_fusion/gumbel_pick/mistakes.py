@@ -9,17 +9,17 @@ from grader.topics.sampling_fusion.shared_mistakes import known_temperature
 MISTAKES = (
     Mistake(
         "the sum itself",
-        "that is the largest sum itself; its place is asked: np.argmax, not np.max",
+        "this is the largest sum itself: return its index, np.argmax, not np.max",
         cell="def gumbel_pick(x, t, u):\n    return float(np.max(x / t - np.log(-np.log(u))))",
     ),
     Mistake(
         "noise scaled",
-        "as if there were no temperature: it divides the logits alone, before the noise is added",
+        "the temperature has no effect here: divide the logits by it before you add the noise",
         cell="def gumbel_pick(x, t, u):\n    return int(np.argmax((x - np.log(-np.log(u))) / t))",
     ),
     Mistake(
         "sign",
-        "the sign of the noise is turned round",
+        "the sign of the noise is reversed",
         cell="def gumbel_pick(x, t, u):\n    return int(np.argmax(x / t + np.log(-np.log(u))))",
     ),
     Mistake(
@@ -29,7 +29,7 @@ MISTAKES = (
     ),
     Mistake(
         "base two",
-        "the logarithms are natural ones",
+        "use natural logarithms",
         cell="def gumbel_pick(x, t, u):\n    return int(np.argmax(x / t - np.log2(-np.log2(u))))",
     ),
     Mistake(
@@ -39,12 +39,12 @@ MISTAKES = (
     ),
     Mistake(
         "a race of powers",
-        "-log(u) / exp(x / T) is as good a race, but np.exp overflows from 710 on and all of these arrive at 0: stay with logit / T + noise",
+        "-log(u) / exp(x / T) is just as good a race, but np.exp overflows from 710 on and all of these tokens arrive at time 0: use logit / T + noise",
         cell="def gumbel_pick(x, t, u):\n    return int(np.argmin(-np.log(u) / np.exp(x / t)))",
     ),
     Mistake(
         "another noise",
-        "-log(-log(1 - u)) is as fair a noise, but it draws other tokens",
+        "-log(-log(1 - u)) is just as fair, but it draws other tokens",
         cell="def gumbel_pick(x, t, u):\n    return int(np.argmax(x / t - np.log(-np.log(1 - u))))",
     ),
 )

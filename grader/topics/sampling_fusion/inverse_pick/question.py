@@ -34,7 +34,7 @@ QUESTION = NumpyQuestion(
     where=f'{LESSON}, "Two ways to draw"',
     hints=(
         "Lay the weights end to end. u says how far along to look.",
-        "before = the cumulative sum without the token's own weight. A token of weight 0 has no length, so it must not be drawn.",
+        "Let before be the cumulative sum without the token's own weight. A token of weight 0 has no length, so it must not be drawn.",
         "np.flatnonzero((weights > 0) & (before <= u * weights.sum()))[-1]",
     ),
     mistakes=MISTAKES,

@@ -25,24 +25,24 @@ SHARES = (
 MISTAKES = (
     Mistake(
         "after the filter",
-        "the share is of the whole row's mass, not of what the filter left",
+        "divide by the mass of the whole row, not by that of the survivors",
         cell="def kept_share(x, t, k, p, m):\n    return 1.0",
     ),
     Mistake(
         "of what top-k kept",
-        "the share is of the whole row's mass, not of what top-k kept: divide by the sum of all weights",
+        "divide by the mass of the whole row, the sum of all weights, not by what top-k kept",
         cell=CHOSEN
         + "def kept_share(x, t, k, p, m):\n    w = np.exp((x - x.max()) / t)\n    return w[chosen(x, t, k, p, m)].sum() / w[chosen(x, t, k, 1.0, 0.0)].sum()",
     ),
     Mistake(
         "no temperature",
-        "the temperature belongs to the weights, and to the share",
+        "the temperature belongs in the weights, and so in the share",
         cell=CHOSEN
         + "def kept_share(x, t, k, p, m):\n    w = np.exp(x - x.max())\n    return w[chosen(x, t, k, p, m, warm=False)].sum() / w.sum()",
     ),
     Mistake(
         "a count",
-        "it is a share of the mass, not of the tokens",
+        "this is a share of the tokens: the question asks for a share of the mass",
         cell=CHOSEN + "def kept_share(x, t, k, p, m):\n    return chosen(x, t, k, p, m).mean()",
     ),
     *with_cells(

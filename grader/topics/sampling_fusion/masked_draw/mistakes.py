@@ -126,13 +126,13 @@ MISTAKES = (
     BANNED,
     family(
         "no mask",
-        "a token was drawn that the mask bans: -inf must stay -inf through penalties and noise",
+        "the kernel drew a token that the mask bans: -inf must stay -inf through penalties and noise",
         _unmasked,
         edits=(('x = tl.where(((word >> (offs % 32)) & 1) != 0, x, float("-inf"))', "x = x"),),
     ),
     family(
         "bits from the other end",
-        "bit v % 32 of a word counts from the lowest: shift right by v % 32",
+        "bit v % 32 of a word is counted from the lowest bit: shift right by v % 32",
         _mask_backwards,
         edits=(("word >> (offs % 32)", "word >> (31 - offs % 32)"),),
     ),
@@ -154,7 +154,7 @@ MISTAKES = (
     HIGHEST,
     family(
         "penalties too late",
-        "the penalties come before the temperature: take them off the logit, then divide by it and add the noise",
+        "the penalties come before the temperature: apply them to the logit, then divide by the temperature and add the noise",
         penalised(score=lambda less, x, t, noise: less(x / t) + noise),
         penalised(score=lambda less, x, t, noise: less(x / t + noise)),
         edits=(
@@ -175,19 +175,19 @@ MISTAKES = (
     ),
     family(
         "presence by count",
-        "presence is taken off once, frequency once for each time",
+        "subtract presence once, and frequency once for each occurrence",
         penalised(lambda x, h, r, f, p: shared_rows.penalised(x, h, (r, f + p, 0.0))),
         edits=(("- f * count - p", "- f * count - p * count"),),
     ),
     family(
         "frequency once",
-        "frequency is taken off once for each time that a token came",
+        "subtract frequency once for each occurrence of a token",
         penalised(lambda x, h, r, f, p: shared_rows.penalised(x, np.unique(h), (r, f, p))),
         edits=(("- f * count - p", "- f - p"),),
     ),
     family(
         "counted in eight bits",
-        "a token may have come thousands of times: count in int32 or fp32, where each count is itself",
+        "a token may have occurred thousands of times: count in int32 or fp32, which hold such counts exactly",
         *map(penalised, map(_counted, (np.int8, np.uint8, DTYPES["bf16"]))),
         penalised(_up_to_2048),
         edits=(
@@ -203,7 +203,7 @@ MISTAKES = (
     ),
     family(
         "penalties rounded to bf16",
-        "penalties are taken off in fp32: rounded back to the logits' bf16 they lose their last digits",
+        "apply the penalties in fp32: rounded back to the logits' bf16, the results lose their last digits",
         _rounded_back,
         edits=(
             (
@@ -214,7 +214,7 @@ MISTAKES = (
     ),
     family(
         "repetition each time",
-        "the repetition penalty acts once, however often a token came",
+        "the repetition penalty acts once, however often a token has occurred",
         penalised(_each_time),
         edits=(
             (
@@ -240,7 +240,7 @@ MISTAKES = (
     ),
     family(
         "empty places counted",
-        "-1 in the history is an empty place, not a token",
+        "-1 in the history marks an empty entry, not a token",
         with_inputs(history=lambda h: np.where(h < 0, 0, h)),
         edits=(
             (

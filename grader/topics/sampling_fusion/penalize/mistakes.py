@@ -12,7 +12,7 @@ MISTAKES = (
     ),
     Mistake(
         "presence by count",
-        "presence is taken off once, frequency once for each time",
+        "subtract presence once, and frequency once for each occurrence",
         cell="def penalize(x, out, r, f, p):\n    n = np.bincount(np.array(out, int), minlength=len(x))\n    return np.where(n > 0, np.where(x > 0, x / r, x * r), x) - (f + p) * n",
     ),
     Mistake(
@@ -22,17 +22,17 @@ MISTAKES = (
     ),
     Mistake(
         "frequency once",
-        "frequency is taken off once for each time that a token came",
+        "subtract frequency once for each occurrence of a token",
         cell="def penalize(x, out, r, f, p):\n    n = np.bincount(np.array(out, int), minlength=len(x)) > 0\n    return np.where(n, np.where(x > 0, x / r, x * r), x) - (f + p) * n",
     ),
     Mistake(
         "repetition each time",
-        "the repetition penalty acts once, however often a token came",
+        "the repetition penalty acts once, however often a token has occurred",
         cell="def penalize(x, out, r, f, p):\n    n = np.bincount(np.array(out, int), minlength=len(x))\n    return np.where(x > 0, x / r**n, x * r**n) - f * n - p * (n > 0)",
     ),
     Mistake(
         "presence for all",
-        "presence is taken off tokens of the history alone",
+        "presence is subtracted only from tokens in the history",
         cell="def penalize(x, out, r, f, p):\n    n = np.bincount(np.array(out, int), minlength=len(x))\n    return np.where(n > 0, np.where(x > 0, x / r, x * r), x) - f * n - p",
     ),
 )

@@ -8,7 +8,7 @@ from grader.topics.sampling_fusion.shared_mistakes import CHOSEN, READ_OTHERWISE
 MISTAKES = (
     Mistake(
         "ids",
-        "True or False is asked for each token, and these are the survivors' ids: flags = np.zeros(n, bool), then flags[ids] = True",
+        "these are the survivors' ids: return True or False for each token, flags = np.zeros(n, bool), then flags[ids] = True",
         cell=CHOSEN + "def survivors(x, t, k, p, m):\n    return np.flatnonzero(chosen(x, t, k, p, m))",
     ),
     *with_cells(
@@ -55,12 +55,12 @@ MISTAKES = (
     ),
     Mistake(
         "banned tokens stay",
-        "a logit of -inf takes no part, even where all filters are off",
+        "a logit of -inf never survives, even if all filters are off",
         cell=CHOSEN + "def survivors(x, t, k, p, m):\n    return chosen(x, t, k, p, m, banned=True)",
     ),
     Mistake(
         "unstable order",
-        "of equals the lower id ranks first: np.argsort needs kind='stable'",
+        "of equal logits the lower id ranks first: np.argsort needs kind='stable'",
         cell=CHOSEN
         + "def survivors(x, t, k, p, m):\n    order = np.argsort(-x)\n    flags = np.zeros(len(x), bool)\n    flags[order] = chosen(np.sort(x)[::-1], t, k, p, m)\n    return flags",
     ),
