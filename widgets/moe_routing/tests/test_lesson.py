@@ -52,7 +52,7 @@ SAID = {  # a sentence: its page, what it speaks of, from, to
     "Expert 1 has six pairs and gets two tiles. Expert 2 has no pair and gets no tile": (
         "b_order_and_tiles",
         lambda r: (*r.order.loads[1:3], list(r.order.tile_expert).count(1)) == (6, 0, 2), 1, 1),
-    "pairs of tokens 4 and 5 get rows 8 and 9": (
+    "So these two pairs get rows 8 and 9": (
         "b_order_and_tiles", lambda r: (r.order.place[4, 0], r.order.place[5, 1]) == (8, 9), 1, 1),
     "67%, not 100": ("b_order_and_tiles", lambda r: slots(r, DEEPSEEK, 128).useful_share, 0.665, 0.675),
     "192 slots, of which 128 are useful": (
@@ -63,7 +63,7 @@ SAID = {  # a sentence: its page, what it speaks of, from, to
         "b_order_and_tiles", lambda r: slots(r, DEEPSEEK, 192).slots / slots(r, DEEPSEEK, 128).slots, 0.97, 1.03),
     "but each weight is read once instead of 1.5 times": (
         "b_order_and_tiles", lambda r: slots(r, DEEPSEEK, 128).tiles / 256, 1.45, 1.55),
-    "For Qwen's shape 9% of the slots are useful with the shortest tiles": (
+    "for Qwen's shape 9% of the slots are useful with the shortest tiles": (
         "b_order_and_tiles", lambda r: r.useful[QWEN, 16][16].useful_share, 0.085, 0.095),
     "and 1% with the tallest": ("b_order_and_tiles", lambda r: r.useful[QWEN, 16][192].useful_share, 0.005, 0.015),
     "With 4096 tokens of Qwen's shape and tiles of 128, padding takes 19% of the slots": (
