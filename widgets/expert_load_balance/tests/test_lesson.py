@@ -126,7 +126,7 @@ CLAIMS = {  # a sentence of the lesson: (what it speaks of, from, to)
         96,
         96,
     ),
-    "eight times as much on 64": (
+    "eight times as many on 64": (
         lambda: links.ring_factor(64) * 64 / (2 * 8 * 63 / 64),
         8,
         8,
@@ -237,7 +237,7 @@ CLAIMS = {  # a sentence of the lesson: (what it speaks of, from, to)
         200.5,
         201.5,
     ),
-    "because the 108 µs of exchange disappear": (lambda: 1e6 * two_batches().whole.exchange_s, 107.5, 108.5),
+    "because the 108 µs of exchange are hidden": (lambda: 1e6 * two_batches().whole.exchange_s, 107.5, 108.5),
     "Both halves read all weights, which takes 85 µs more than reading them once": (
         lambda: 1e6 * (2 * two_batches().half.compute_s - two_batches().whole.compute_s),
         84.5,
@@ -251,7 +251,7 @@ CLAIMS = {  # a sentence of the lesson: (what it speaks of, from, to)
     ),
     "Two halves take 1.5x as long": (lambda: 1 / two_batches(tokens=8).faster, 1.45, 1.52),
     "less than its 867 µs of exchange": (lambda: 1e6 * two_batches(256).whole.exchange_s, 866.5, 867.5),
-    "the link hardly rests": (
+    "the link is hardly ever idle": (
         lambda: two_batches(256).halves_s / two_batches(256).whole.exchange_s,
         1.0,
         1.05,

@@ -45,14 +45,14 @@ SAID = {  # a sentence: its page, what it speaks of, from, to
     "Only 13% of the tokens keep all eight experts": ("a_experts", lambda r: np.mean(r.kept == 8), 0.125, 0.135),
     "only 0.6% of the score is lost": ("a_experts", lambda r: 1 - r.worth[1] / r.worth[0], 0.0055, 0.0065),
     "Four in a hundred of these random tokens": ("a_experts", lambda r: r.other, 0.035, 0.045),
-    "until at about 64 tokens all experts are read": (
+    "until at about 64 tokens nearly all experts are read": (
         "a_experts", lambda r: cost.expected_experts(64, 8, 128) / 128, 0.98, 0.99),
     "256 blocks of 16 tokens": (
         "b_order_and_tiles", lambda r: 4096 / cut(4096, 2048, 128, True).block, 256, 256),
-    "Expert 1 has six pairs and gets two tiles, expert 2 has none": (
+    "Expert 1 has six pairs and gets two tiles. Expert 2 has no pair and gets no tile": (
         "b_order_and_tiles",
         lambda r: (*r.order.loads[1:3], list(r.order.tile_expert).count(1)) == (6, 0, 2), 1, 1),
-    "of tokens 4 and 5 get rows 8 and 9": (
+    "So these two pairs get rows 8 and 9": (
         "b_order_and_tiles", lambda r: (r.order.place[4, 0], r.order.place[5, 1]) == (8, 9), 1, 1),
     "67%, not 100": ("b_order_and_tiles", lambda r: slots(r, DEEPSEEK, 128).useful_share, 0.665, 0.675),
     "192 slots, of which 128 are useful": (
@@ -63,10 +63,10 @@ SAID = {  # a sentence: its page, what it speaks of, from, to
         "b_order_and_tiles", lambda r: slots(r, DEEPSEEK, 192).slots / slots(r, DEEPSEEK, 128).slots, 0.97, 1.03),
     "but each weight is read once instead of 1.5 times": (
         "b_order_and_tiles", lambda r: slots(r, DEEPSEEK, 128).tiles / 256, 1.45, 1.55),
-    "For Qwen's shape 9% of the slots are useful with the shortest tiles": (
+    "for Qwen's shape 9% of the slots are useful with the shortest tiles": (
         "b_order_and_tiles", lambda r: r.useful[QWEN, 16][16].useful_share, 0.085, 0.095),
     "and 1% with the tallest": ("b_order_and_tiles", lambda r: r.useful[QWEN, 16][192].useful_share, 0.005, 0.015),
-    "With 4096 tokens of Qwen's shape and tiles of 128 it takes 19% of the slots": (
+    "With 4096 tokens of Qwen's shape and tiles of 128, padding takes 19% of the slots": (
         "b_order_and_tiles", lambda r: 1 - slots(r, QWEN, 128).useful_share, 0.185, 0.195),
     "10% if the kernel skips empty halves of 64 rows": (
         "b_order_and_tiles", lambda r: 1 - slots(r, QWEN, 64).useful_share, 0.095, 0.105),
@@ -88,17 +88,17 @@ SAID = {  # a sentence: its page, what it speaks of, from, to
         "d_measured", lambda r: cost.expected_experts(16, 8, 128) / 128, 0.63, 0.66),
     "At 128 users all experts are read, and the caches are nearly as large as the experts": (
         "d_measured", lambda r: r.layer_bytes(128)[2] / r.layer_bytes(128)[0], 0.85, 0.95),
-    "The share is largest at 16 users": (
+    "The experts' share is largest at 16 users": (
         "d_measured",
         lambda r: max((1, 4, 16, 64, 128), key=lambda n: r.layer_bytes(n)[0] / sum(r.layer_bytes(n))), 16, 16),
     "It saves less than a thousandth of the layer's bytes": (
         "d_measured", lambda r: 2 * 4096 * 128 / r.layer_bytes(4096)[0], 0.0005, 0.001),
     "A mixture holds 4 to 32 times the weights": ("d_measured", lambda r: (8 / 2, 256 / 8) == (4, 32), 1, 1),
-    "It adds 15 and 16%, for weights that were never read": (
+    "The bias adds 15% at 16 tokens and 16% at 256, for weights that were never read": (
         "appendix", lambda r: [round(r.claimed[0.2, t], 2) for t in (16, 256)] == [1.15, 1.16], 1, 1),
     "which moves the share by less than one percent": (
         "appendix", lambda r: max(abs(r.claimed[0.01, t] - 1) for t in (16, 256)), 0, 0.01),
-    "160 slots for 128 rows": ("appendix", lambda r: slots_multiplied(64), 157, 163),
+    "so 128 rows take 160 slots on average": ("appendix", lambda r: slots_multiplied(64), 157, 163),
     "Tiles of 192 rows hold nearly every expert whole, so its": (
         "appendix", lambda r: slots_multiplied(192) / 192, 1, 1.05),
 }  # fmt: skip
