@@ -32,7 +32,15 @@ from kernels.next_bottleneck.cost_detective import (
     gap_share,
     launch_cut,
 )
-from kernels.next_bottleneck.cost_dispatch import BACKENDS, FEATURES, Dispatch, Verdict, dispatch, places_over
+from kernels.next_bottleneck.cost_dispatch import (
+    BACKENDS,
+    FEATURES,
+    JOBS,
+    Dispatch,
+    Verdict,
+    dispatch,
+    places_over,
+)
 from kernels.next_bottleneck.cost_fleet import (
     REPORTED_PRODUCTION_DAYS,
     REPORTED_REALITY_TAX,
@@ -160,6 +168,7 @@ __all__ = [
     "COMBINATIONS",
     "DIMENSIONS",
     "FEATURES",
+    "JOBS",
     "FIRST_TOKEN_S",
     "LATENCY",
     "LLAMA_70B",

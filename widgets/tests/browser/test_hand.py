@@ -46,10 +46,10 @@ def test_a_handle_is_a_slider_of_its_controls_name_and_value(page):
 def test_a_knob_bound_to_another_control_takes_its_name(bare):
     dispatcher = find("next_bottleneck.backend_dispatcher")
     page = bare([(dispatcher, {})])
-    expect(grip(page, "Cache holds")).to_have_count(1)
+    expect(grip(page, "Attention: cache")).to_have_count(1)
     page.get_by_role("button", name="int4 GEMM, groups of 32").press("Enter")
     expect(grip(page, "GPU")).to_have_count(1)
-    expect(grip(page, "Cache holds")).to_have_count(0)
+    expect(grip(page, "Attention: cache")).to_have_count(0)
 
 
 def test_a_control_reached_by_a_key_keeps_the_focus_while_its_place_is_laid_out(bare):
