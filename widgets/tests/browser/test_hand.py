@@ -380,7 +380,7 @@ def test_a_knob_s_words_hide_nothing_that_it_changes(bare):
         page = bare([(tax, {"start": tax.inputs({"slow": 10})})], width=width)
         page.locator("[data-id=pull-slow] .knob").hover()
         tip = page.locator(".tbt-tip").bounding_box()
-        for id in ("node4-idle", "nodes-end", "part-idle"):
+        for id in ("field-idle", "gpu127", "step"):
             box = page.locator(f"[data-id={id}]").bounding_box()
             across = min(tip["x"] + tip["width"], box["x"] + box["width"]) - max(tip["x"], box["x"])
             down = min(tip["y"] + tip["height"], box["y"] + box["height"]) - max(tip["y"], box["y"])
