@@ -105,6 +105,7 @@ from kernels.next_bottleneck.cost_overlap import (
     overlap_efficiency,
     reported_exposed_share,
     ring_factor,
+    sent_s,
     sm_share_taken,
     training_step,
 )
@@ -240,6 +241,7 @@ __all__ = [
     "dominates",
     "expected_tokens",
     "exposed_s",
+    "sent_s",
     "fastest",
     "fleet_mfu",
     "free_tokens",

@@ -366,3 +366,10 @@ def test_a_race_is_between_kernels_of_one_job(kind, kernels):
     assert set(cost.JOBS) == set(cost.FEATURES) and all(
         job in cost.FEATURES[op] for op, job in cost.JOBS.items()
     )
+
+
+def test_a_link_s_busy_time_grows_to_its_sends():
+    sends = cost.bucket_timeline(1e9, 1e8, 0.1, devices=8, link_byte_s=1e11)
+    took = sum(one.end_s - one.start_s for one in sends)
+    seen = [cost.sent_s(sends, sends[-1].end_s * k / 10) for k in range(11)]
+    assert seen[0] == 0 and seen == sorted(seen) and seen[-1] == pytest.approx(took)
