@@ -32,7 +32,15 @@ from kernels.next_bottleneck.cost_detective import (
     gap_share,
     launch_cut,
 )
-from kernels.next_bottleneck.cost_dispatch import BACKENDS, FEATURES, Dispatch, Verdict, dispatch, places_over
+from kernels.next_bottleneck.cost_dispatch import (
+    BACKENDS,
+    FEATURES,
+    JOBS,
+    Dispatch,
+    Verdict,
+    dispatch,
+    places_over,
+)
 from kernels.next_bottleneck.cost_fleet import (
     REPORTED_PRODUCTION_DAYS,
     REPORTED_REALITY_TAX,
@@ -97,6 +105,7 @@ from kernels.next_bottleneck.cost_overlap import (
     overlap_efficiency,
     reported_exposed_share,
     ring_factor,
+    sent_s,
     sm_share_taken,
     training_step,
 )
@@ -160,6 +169,7 @@ __all__ = [
     "COMBINATIONS",
     "DIMENSIONS",
     "FEATURES",
+    "JOBS",
     "FIRST_TOKEN_S",
     "LATENCY",
     "LLAMA_70B",
@@ -231,6 +241,7 @@ __all__ = [
     "dominates",
     "expected_tokens",
     "exposed_s",
+    "sent_s",
     "fastest",
     "fleet_mfu",
     "free_tokens",

@@ -118,7 +118,6 @@ class Case:
     story: str
     seen: Symptoms
     answer: str
-    kernels: int = 12  # bars of its trace
 
 
 _GEMM_4096 = 1365.3
@@ -129,7 +128,6 @@ CASES = (
         "50 launches a layer, 10 µs lost at each, next to 2 ms of work.",
         Symptoms(launch_gap_share=gap_share(50, 10e-6, 2e-3), **counters(1.0, of_bandwidth=0.6)),
         "launches",
-        50,
     ),
     Case(
         "a LayerNorm",

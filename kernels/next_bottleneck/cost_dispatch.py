@@ -1,10 +1,10 @@
 """Choose a kernel: check every rule, take the fastest valid one. Fast but invalid is a bug."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kernels import require
-from kernels.next_bottleneck.dispatch_tables import BACKENDS, FEATURES, Backend, Rule
+from kernels.next_bottleneck.dispatch_tables import BACKENDS, FEATURES, JOBS, Backend, Rule
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,12 @@ class Dispatch:
                 return tuple(ahead)
             ahead.append(one.backend)
         return tuple(ahead)
+
+    def of_job(self, operation: str) -> "Dispatch":
+        """Return the verdicts on kernels built for this very job, ranked among themselves."""
+        job = JOBS[operation]
+        mine = [one for one in self.verdicts if all(rule.feature != job for rule in one.broken_rules)]
+        return Dispatch(tuple(replace(one, preference=i) for i, one in enumerate(mine)))
 
 
 def _allows(rule: Rule, value) -> bool:

@@ -1,6 +1,7 @@
 """Count the bytes of an all-reduce, and the part of communication that arithmetic doesn't hide."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
@@ -64,6 +65,11 @@ def activation_message(
     require.not_negative(launch_s=launch_s)
     payload = hidden * batch * element_bytes
     return AllReduce(payload, 2 * payload, 2 * payload / link_byte_s, launch_s)
+
+
+def sent_s(timeline: Sequence["Bucket"], now_s: float) -> float:
+    """Return how long the link has been busy with these buckets until a moment of the backward pass."""
+    return sum(min(one.end_s, now_s) - one.start_s for one in timeline if one.start_s < now_s)
 
 
 def exposed_s(communication_s: float, window_s: float) -> float:

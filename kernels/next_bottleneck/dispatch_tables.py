@@ -68,6 +68,9 @@ FEATURES = {  # operation -> feature -> values that a request may carry
     },
 }
 
+# operation -> the feature that tells one job from another: a kernel built for another value is not in the same race
+JOBS = {"attention": "attention", "gemm": "weights", "moe": "weights", "all-reduce": "gpus"}
+
 _INT = ("int4 W4A16", "int8 W8A16")
 
 

@@ -1,4 +1,4 @@
-"""Roll a request through the gates of each kernel, fastest first, until one takes it."""
+"""Ask each kernel in order of speed, and see at which gate it refuses the request or that it runs."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -24,9 +24,10 @@ KERNELS = {
     "moe": "expert GEMM (MoE)",
     "all-reduce": "all-reduce",
 }
+CARDS = {75: "T4", 80: "A100", 86: "RTX 3090", 89: "RTX 4090", 90: "H100", 100: "B200"}
 LABELS = {
     "gpu_sm": "GPU",
-    "head_dim": "head size",
+    "head_dim": "head",
     "kv_dtype": "cache",
     "page_size": "page",
     "attention": "kind",
@@ -39,13 +40,18 @@ LABELS = {
     "message_bytes": "message",
 }
 SHORT = {"sliding window": "window"}  # what a column's head has room for
+OTHERS = {  # what the kernels of another job are for
+    "attention": "another kind of attention",
+    "weights": "other weights",
+    "gpus": "another number of GPUs",
+}
 
 
 def _value(feature: str, value) -> str:
     if feature == "message_bytes":
         return units.binary_bytes(value)
     if feature == "gpu_sm":
-        return f"sm_{value}"
+        return CARDS[value]
     if feature == "group":
         return "channel" if value == 0 else str(value)
     if isinstance(value, bool):
@@ -57,14 +63,10 @@ def _options(operation: str, feature: str) -> dict:
     return {value: _value(feature, value) for value in cost.FEATURES[operation][feature]}
 
 
-GPU = select("gpu_sm", "GPU", 90, GPUS, help="Changes attention, GEMMs and experts.")
-CACHE = select(
-    "kv_dtype", "Cache holds", "int8", _options("attention", "kv_dtype"), help="Changes attention only."
-)
-WEIGHTS = select(
-    "weights", "Weights", "int4 W4A16", _options("gemm", "weights"), help="Changes GEMMs and experts only."
-)
-GROUP = select("group", "GEMM: group of a scale", 128, _options("gemm", "group"), more=True)
+GPU = select("gpu_sm", "GPU", 90, GPUS, help="An all-reduce doesn't ask for it.")
+CACHE = select("kv_dtype", "Attention: cache", "int8", _options("attention", "kv_dtype"), more=True)
+WEIGHTS = select("weights", "GEMM and experts: weights", "int4 W4A16", _options("gemm", "weights"), more=True)
+GROUP = select("group", "GEMM and experts: group of a scale", 128, _options("gemm", "group"), more=True)
 MESSAGE = select(
     "message_bytes", "All-reduce: message", 16 * 2**10, _options("all-reduce", "message_bytes"), more=True
 )
@@ -80,10 +82,11 @@ DIALS = {
 class Layout:
     width: int
     top: float  # of the first lane
-    room: float  # for all lanes
-    widest_pitch: float
-    start: float  # of a lane
-    end: float  # of all gates in a row
+    pitch: float  # of seven lanes, more where there are fewer
+    start: float  # of a lane, where the request comes in
+    first: float  # gate
+    last: float
+    end: float  # of a lane, where its kernel runs
     dial: tuple[float, float]  # from, to
     height: int
 
@@ -93,10 +96,9 @@ class Layout:
 
 
 LAYOUTS = {
-    True: Layout(720, 122, 290, 40, 34, 716, (24, 464), 430),
-    False: Layout(340, 190, 446, 62, 26, 330, (20, 320), 668),
+    True: Layout(720, 156, 34, 178, 228, 545, 650, (30, 690), 408),
+    False: Layout(340, 184, 46, 10, 46, 292, 330, (22, 318), 506),
 }
-REASON = 158  # units that the words of a shut gate take
 
 
 @dataclass(frozen=True)
@@ -113,13 +115,14 @@ class Row:
 class Result:
     operation: str
     features: dict
-    rows: tuple[Row, ...]
-    backends: int
+    rows: tuple[Row, ...]  # the kernels of this job, fastest first
+    backends: int  # of the operation, those of another job too
+    other_jobs: int
     valid: int
     ahead_but_invalid: int  # faster than what runs
     chosen: str  # '' if nothing may run
     place: int  # of the chosen in the order of speed, 0 if nothing may run
-    places: tuple[int, ...]  # the same for each value that the knob can be pulled to
+    chosen_at: tuple[str, ...]  # the same for each value that the knob can be pulled to
 
 
 def run(
@@ -158,6 +161,7 @@ def run(
         raise ValueError(f"Weights of experts must be {known}, got {weights}; no grouped kernel takes others")
     features = {name: every[name] for name in cost.FEATURES[operation]}
     found = cost.dispatch(operation, **features)
+    job = found.of_job(operation)
     rules = {one.name: one.rules for one in cost.BACKENDS if one.operation == operation}
     rows = tuple(
         Row(
@@ -168,19 +172,20 @@ def run(
             tuple(rule.feature for rule in _in_order(one.broken_rules, features)),
             "; ".join(_words(rule) for rule in _in_order(one.broken_rules, features)),
         )
-        for one in found.verdicts
+        for one in job.verdicts
     )
-    places = cost.places_over(DIALS[operation].name, operation, **features)
+    dial = DIALS[operation]
     return Result(
         operation,
         features,
         rows,
-        len(rows),
+        len(found.verdicts),
+        len(found.verdicts) - len(rows),
         sum(row.valid for row in rows),
-        len(found.fast_but_invalid),
-        found.chosen or "",
-        found.place,
-        tuple(places[stop] for stop in DIALS[operation].stops),
+        len(job.fast_but_invalid),
+        job.chosen or "",
+        job.place,
+        tuple(cost.dispatch(operation, **{**features, dial.name: stop}).chosen or "" for stop in dial.stops),
     )
 
 
@@ -190,219 +195,141 @@ def _in_order(rules, features: dict) -> list:
 
 
 def _words(rule) -> str:
-    allowed = " / ".join(_value(rule.feature, one) for one in rule.values)
-    kind = {"among": "only ", "at least": "at least ", "at most": "at most ", "multiple of": "multiples of "}[
-        rule.kind
-    ]
-    return f"{LABELS[rule.feature]}: {kind}{allowed}"
+    allowed = [_value(rule.feature, one) for one in rule.values]
+    some = " or ".join(filter(None, (", ".join(allowed[:-1]), allowed[-1])))
+    said = {
+        "among": f"only {some}",
+        "at least": f"{some} or newer" if rule.feature == "gpu_sm" else f"{some} at least",
+        "at most": f"{some} or older" if rule.feature == "gpu_sm" else f"{some} at most",
+        "multiple of": f"multiples of {some}",
+    }[rule.kind]
+    return f"{LABELS[rule.feature]}: {said}"
 
 
-def _fitted(why: str) -> str:
-    """Name the first broken rule and the number of others. The tip and the table list all."""
-    first, *more = why.split("; ")
-    return first.split(": ")[1] + (f", and {len(more)} more" if more else "")
-
-
-def _named(backend: str, at: Layout) -> str:
-    return backend if at.wide else backend.replace(" over NVLink", "").replace(", grouped", "")
-
-
-def _lane_end(r: Result, at: Layout) -> float:
-    """Return where a lane ends: before the names of the kernels, on a phone above them."""
-    if not at.wide:
-        return at.end
-    return at.end - REASON - 24 - max(text_width(row.backend, "body", True) for row in r.rows)
+def _named(backend: str) -> str:
+    return backend.replace(" over NVLink", "").replace("dequantize, then", "unpack then")
 
 
 def _columns(r: Result, at: Layout) -> dict[str, float]:
-    """Return the position of each feature's gates, as wide as its words, from the lanes' start to their end."""
-    left, right = at.start + 8, _lane_end(r, at) - 8
-    needs = {name: _head_width(r, name) if at.wide else 20 for name in r.features}
-    spare = (right - left - sum(needs.values())) / len(needs)
-    columns, x = {}, left
-    for name, needed in needs.items():
-        columns[name] = x + (needed + spare) / 2
-        x += needed + spare
-    return columns
-
-
-def _head_width(r: Result, name: str) -> float:
-    words = (
-        text_width(LABELS[name], "small"),
-        text_width(_value(name, r.features[name]), "small", bold=True),
-        22,
-    )
-    return max(words) + 2  # neighbours never touch
-
-
-def _pitch(r: Result, at: Layout) -> float:
-    return min(at.widest_pitch, at.room / r.backends)
+    """Return the position of each gate. What tells a job from another has none, because all lanes are of one job."""
+    names = [name for name in r.features if name != cost.JOBS[r.operation]]
+    if len(names) == 1:
+        return {names[0]: at.first}
+    return {name: at.first + (at.last - at.first) * i / (len(names) - 1) for i, name in enumerate(names)}
 
 
 @dataclass(frozen=True)
 class Moment:
-    """Hold one step: the lane that the request is in, and how many gates it has passed."""
+    """Hold one step: the lane that the request is in, and whether it has rolled to its stop."""
 
     lane: int
-    passed: int  # gates of this lane that it went through
-    done: bool  # the lane has refused or taken it
+    done: bool
 
 
 def _moments(r: Result) -> list[Moment]:
-    """Return the steps: into a lane, through its gates, until one is shut or the kernel takes it."""
-    out = []
-    for row in r.rows[: r.place or len(r.rows)]:
-        gates = [name for name in r.features if name in row.checked]
-        through = next((i for i, name in enumerate(gates) if name in row.broken), len(gates))
-        out += [Moment(row.preference, i, False) for i in range(through)]
-        out.append(Moment(row.preference, through, True))
-    return out
+    """Return the steps: into a lane, then to the gate that is shut or to its end."""
+    lanes = range(r.place or len(r.rows))
+    return [Moment(lane, done) for lane in lanes for done in (False, True)]
 
 
 def _lane_y(r: Result, at: Layout, lane: int) -> float:
-    return at.top + _pitch(r, at) * lane + 11
+    return at.top + min(at.pitch * 1.5, at.pitch * 7 / len(r.rows)) * lane
+
+
+def _stop(r: Result, row: Row, columns: dict[str, float], at: Layout) -> float:
+    """Return how far the request comes in this lane."""
+    return columns[row.broken[0]] - 13 if row.broken else at.end
 
 
 def _row(r: Result, row: Row, columns: dict[str, float], now: Moment, at: Layout) -> list[dict]:
-    """Draw a lane with its gates and its kernel. Colours come as the request comes, and a missing rule has no gate."""
-    i, y, end = row.preference, _lane_y(r, at, row.preference), _lane_end(r, at)
+    """Draw a lane: the way of the request, and the gate at which it ends, with the words of its rule."""
+    i, y = row.preference, _lane_y(r, at, row.preference)
     over = i < now.lane or (i == now.lane and now.done)
-    here, taken = i == now.lane, over and row.backend == r.chosen
-    tip = f"{i + 1}. {row.backend}: " + (
-        row.why or ("takes it" if row.backend == r.chosen else "would take it too")
-    )
-    gates = [name for name in columns if name in row.checked]
-    stop = next((columns[name] for name in gates if name in row.broken), end)
-    came = stop if over else columns[gates[now.passed - 1]] if here and now.passed else at.start
-    marks = [line(f"row{i}-lane", at.start, y, end, y, "grid", tip)]
-    if i <= now.lane:
-        role = "useful" if taken else "hot" if over else "now"
-        marks.append(line(f"row{i}-way", at.start, y, came, y, role, tip))
-    asked = not r.place or i < r.place
-    for k, name in enumerate(gates if asked else ()):
-        reached = (over and columns[name] <= stop) or (here and k < now.passed)
-        marks += _gate(f"row{i}-{name}", columns[name], y, name in row.broken, reached, row, name, r)
-    role = "muted" if not over else "useful" if taken else "hot"
-    bold = here or taken
-    words = (
-        "takes it"
-        if taken
-        else _fitted(row.why)
-        if row.why and over
-        else ""
-        if asked
-        else "slower, takes it too"
-        if row.valid
-        else "slower, would refuse"
-    )
-    name_x, low = (end + 10, y + 4) if at.wide else (at.start, y + 21)
-    marks += [
-        text(f"row{i}-place", at.start - 8, y + 4, str(i + 1), "muted", "small", "end"),
-        text(
-            f"row{i}-name",
-            name_x,
-            low,
-            _named(row.backend, at),
-            role,
-            "body" if at.wide else "small",
-            bold=bold,
-        ),
-    ]
-    if words:
-        marks.append(text(f"row{i}-why", at.end, low, words, role, "small", "end", bold=taken))
+    asked, taken = not r.place or i < r.place, over and row.backend == r.chosen
+    tip = f"{i + 1}. {row.backend}: " + (row.why or ("runs" if row.backend == r.chosen else "would run too"))
+    marks = [line(f"row{i}-lane", at.start, y, at.end, y, "grid", tip)]
+    if asked and i <= now.lane:
+        came = _stop(r, row, columns, at) if over else at.start
+        if taken:
+            marks.append(rect(f"row{i}-taken", at.start, y - 3, came - at.start, 6, "useful", tip))
+        else:
+            marks.append(line(f"row{i}-way", at.start, y, came, y, "now", tip))
+    if asked and row.broken:
+        x, words = columns[row.broken[0]], row.why.split("; ")[0].split(": ")[1]
+        marks.append(rect(f"row{i}-gate", x - 4, y - 11, 8, 22, "hot" if over else "idle", tip))
+        if over:
+            wide = text_width(words, "small", True)
+            left = x + 12 if x + 12 + wide < at.width else at.width - wide
+            low = y + 4 if at.wide or left == x + 12 else y - 14
+            marks.append(text(f"row{i}-why", left, low, words, "hot", "small", bold=True, on="ground"))
+    role, bold = ("useful", True) if taken else ("ink", i == now.lane) if asked else ("muted", False)
+    name = f"{i + 1}  {_named(row.backend)}"
+    x, low, size = (0, y + 4, "body") if at.wide else (0, y - 14, "small")
+    marks.append(text(f"row{i}-name", x, low, name, role, size, bold=bold))
+    if taken:
+        marks.append(text(f"row{i}-runs", at.end + 12, y + 5, "runs", "useful", "body", bold=True) if at.wide
+                     else text(f"row{i}-runs", at.end, y - 14, "runs", "useful", "small", "end", bold=True))  # fmt: skip
+    elif not asked:
+        words = "not asked, would run too" if row.valid else "not asked, would refuse"
+        place = (at.first - 10, y + 4, words, "muted", "small", "start") if at.wide else (
+            at.end, y - 14, words, "muted", "small", "end")  # fmt: skip
+        marks.append(text(f"row{i}-why", *place, on="ground" if at.wide else ""))
     return marks
 
 
-def _gate(
-    id: str, x: float, y: float, shut: bool, reached: bool, row: Row, name: str, r: Result
-) -> list[dict]:
-    """Draw a gate across a lane: two posts with a way between them, or a bar where it is shut."""
-    said = (
-        f"{row.backend}: {LABELS[name]} {_value(name, r.features[name])} is {'refused' if shut else 'taken'}"
-    )
-    if shut:
-        return [rect(id, x - 4, y - 10, 8, 20, "hot" if reached else "idle", said)]
-    role = "useful" if reached else "idle"
-    return [rect(id, x - 4, y - 10, 8, 7, role, said), rect(f"{id}-low", x - 4, y + 3, 8, 7, role, said)]
-
-
-def _request(r: Result, columns: dict[str, float], now: Moment, at: Layout) -> list[dict]:
-    """Draw the request where it has come to: before a shut gate, in an open one, or at the kernel."""
-    row, y = r.rows[now.lane], _lane_y(r, at, now.lane)
-    gates = [name for name in columns if name in row.checked]
-    if now.done:
-        x = columns[gates[now.passed]] - 10 if now.passed < len(gates) else _lane_end(r, at) - 2
-    else:
-        x = columns[gates[now.passed - 1]] if now.passed else at.start
-    return [circle("request", x, y, 6, "now", f"the request, at {row.backend}")]
+def _request(r: Result, columns: dict[str, float], now: Moment, at: Layout) -> dict:
+    """Draw the request where it has come to: at a lane's start, before its shut gate, or at the kernel."""
+    row = r.rows[now.lane]
+    x = _stop(r, row, columns, at) if now.done else at.start
+    role = "useful" if now.done and row.backend == r.chosen else "now"
+    return circle("request", x, _lane_y(r, at, now.lane), 8, role, f"the request, at {row.backend}")
 
 
 def _head(r: Result, columns: dict[str, float], at: Layout) -> list[dict]:
-    marks = [] if at.wide else [text("head-order", 0, at.top - 40, "fastest first", "muted", "small")]
-    for i, (name, x) in enumerate(columns.items()):
-        value = _value(name, r.features[name])
-        if at.wide:
-            pair = [
-                text(f"head-{name}", x, at.top - 26, LABELS[name], "muted", "small", "middle"),
-                text(f"head-{name}-value", x, at.top - 10, value, "ink", "small", "middle", True),
-            ]
-        else:
-            # the columns are narrower than their names, which take two rows
-            left, y = (i % 2) * 170, 100 + 17 * (i // 2)
-            pair = [
-                text(f"head-{name}", left, y, f"{LABELS[name]}: {value}", "ink", "small"),
-                text(
-                    f"head-{name}-value",
-                    x,
-                    at.top - (24 if i % 2 else 8),
-                    LABELS[name],
-                    "muted",
-                    "small",
-                    "middle",
-                ),
-            ]
-        marks += about(CONTROLS.get(name, name), pair)
-    return marks + _dial(r, at) + _unused(r, at)
+    """Name the gates by what the request brings, with a line down all lanes that have one."""
+    low = _lane_y(r, at, len(r.rows) - 1) + 12
+    marks = _dial(r, at)
+    if at.wide:
+        marks.append(text("head-order", 0, at.top - 26, "Fastest kernel first", "muted", "small"))
+    for name, x in columns.items():
+        pair = [
+            text(f"head-{name}", x, at.top - (44 if at.wide else 56), LABELS[name], "muted", "small", "middle"),
+            text(f"head-{name}-value", x, at.top - (28 if at.wide else 40), _value(name, r.features[name]), "ink", "small", "middle", True),
+        ]  # fmt: skip
+        marks += about(name, [*pair, line(f"head-{name}-gates", x, at.top - 16, x, low, "grid")])
+    if r.other_jobs:
+        others = units.counted(r.other_jobs, "more kernel")
+        words = f"{others} {'is' if r.other_jobs == 1 else 'are'} built for {OTHERS[cost.JOBS[r.operation]]}."
+        marks.append(text("others", 0, low + (28 if at.wide else 20), words, "muted", "small"))
+    return marks
 
 
 def _dial(r: Result, at: Layout) -> list[dict]:
-    """Draw the feature that decides most here, with the rank by speed of the kernel that each of its values would run."""
+    """Draw the feature that decides most here, with the kernel that each of its values would run."""
     control = DIALS[r.operation]
     start, end = at.dial
-    places = {
-        stop: start + (end - start) * i / (len(control.stops) - 1) for i, stop in enumerate(control.stops)
-    }
-    marks = [
-        text("dial-title", 0, 14, f"Change the {LABELS[control.name]}: who takes the request?", bold=True),
-        line("dial", start, 34, end, 34, "axis"),
-    ]
+    n = len(control.stops)
+    places = {stop: start + (end - start) * i / (n - 1) for i, stop in enumerate(control.stops)}
+    title = f"Pull the {LABELS[control.name]}: which kernel runs?"
+    marks = [text("dial-title", 0, 14, title, bold=True), line("dial", start, 38, end, 38, "axis")]
     for i, (stop, x) in enumerate(places.items()):
-        chosen = stop == r.features[control.name]
-        anchor, shift = ("start", -20) if i == 0 else ("end", 20) if i == len(places) - 1 else ("middle", 0)
-        place, runs = r.places[i], f"{'kernel' if at.wide else 'no.'} {r.places[i]}"
-        role = "muted" if not chosen else "hot" if place == 0 else "useful"
-        marks += [
-            text(
-                f"dial{i}",
-                x + shift,
-                58,
-                _value(control.name, stop),
-                "ink" if chosen else "muted",
-                "small",
-                anchor,
-                chosen,
-            ),
-            text(f"dial{i}-place", x + shift, 74, runs if place else "nobody", role, "small", anchor, chosen),
-        ]
+        chosen, runs = stop == r.features[control.name], r.chosen_at[i] or "none"
+        anchor = "start" if i == 0 else "end" if i == n - 1 else "middle"
+        shift = {"start": -start, "end": at.width - end, "middle": 0}[anchor]
+        role = "muted" if not chosen else "useful" if r.chosen else "hot"
+        value = text(f"dial{i}", x + shift, 64, _value(control.name, stop), "ink" if chosen else "muted", "small", anchor, chosen)  # fmt: skip
+        marks += [value]
+        if at.wide or chosen:
+            # a phone has room for the kernel of the chosen value alone
+            where = (x + shift, anchor) if at.wide else (0, "start")
+            words = (
+                (_named(runs) if n < 5 else _named(runs).split(",")[0])
+                if at.wide
+                else f"{_value(control.name, stop)}: {runs}"
+            )
+            marks.append(text(f"dial{i}-runs", where[0], 80 if at.wide else 84, words, role, "small", where[1], chosen))  # fmt: skip
     knob = drag(control, "x", lambda stop: places[stop])
-    return [*marks, handle("pull-dial", places[r.features[control.name]], 34, "now", knob)]
-
-
-def _unused(r: Result, at: Layout) -> list[dict]:
-    """The controls in view that change nothing here."""
-    names = [one.label for one in (GPU, CACHE, WEIGHTS) if one.name not in r.features]
-    y = at.height - (4 if at.wide else 20)
-    return [text("unused", 0, y, f"No effect here: {', '.join(names)}", "muted", "small")]
+    return [*marks, handle("pull-dial", places[r.features[control.name]], 38, "now", knob)]
 
 
 CONTROLS = {"attention": "attention_kind"}  # a feature of another name than its control
@@ -411,49 +338,27 @@ CONTROLS = {"attention": "attention_kind"}  # a feature of another name than its
 def _caption(r: Result, now: Moment) -> str:
     row = r.rows[now.lane]
     if not now.done:
-        gates = [name for name in r.features if name in row.checked]
-        if not now.passed:
-            return f"Kernel {now.lane + 1}, {row.backend}, is asked."
-        name = gates[now.passed - 1]
-        return (
-            f"Kernel {now.lane + 1}, {row.backend}: open for {LABELS[name]} {_value(name, r.features[name])}."
-        )
+        return f"Kernel {now.lane + 1}, {row.backend}, is asked."
     if row.backend == r.chosen:
         rest = " Slower kernels are not asked." if now.lane < len(r.rows) - 1 else ""
-        return f"Kernel {now.lane + 1}, {row.backend}, takes the request.{rest}"
-    end = "The next one is asked" if now.lane < len(r.rows) - 1 else "There is no next one"
+        return f"Kernel {now.lane + 1}, {row.backend}, runs.{rest}"
+    end = "The next kernel is asked" if now.lane < len(r.rows) - 1 else "There is no next kernel"
     return f"Kernel {now.lane + 1}, {row.backend}, refuses ({row.why}). {end}."
-
-
-STEPPED_IN = {  # what to keep when faster ones refuse, by operation
-    "attention": "{chosen} takes {feature} {value}, which {refuse} refuse.",
-    "gemm": "Weights and kernel must agree. What ranks above {chosen} can't read this form of weights.",
-    "moe": "Grouped kernels read one format each. What ranks above {chosen} reads another.",
-    "all-reduce": "A one-shot kernel is built for one number of GPUs, so the others refuse.",
-}
-NCCL = "One-shot kernels take small messages within one node. NCCL ranks last and takes everything."
-
-
-def _faster(some: int, every: int) -> str:
-    if some == every:
-        return "all faster kernels" if some == 1 else f"all {every} faster kernels"
-    return f"{some} of the {every} faster kernels"
 
 
 def _takeaway(r: Result) -> str:
     if not r.chosen:
-        return "No kernel takes this request, so an engine must refuse it and say why."
-    if r.chosen == "NCCL":
-        return NCCL
-    if r.ahead_but_invalid:
-        ahead = r.rows[: r.place - 1]
-        refused = Counter(name for row in ahead for name in row.broken)
-        feature = max(refused, key=refused.get)
-        words = {"feature": LABELS[feature], "value": _value(feature, r.features[feature])}
-        return STEPPED_IN[r.operation].format(
-            chosen=r.chosen, refuse=_faster(refused[feature], len(ahead)), **words
-        )
-    return "Here the fastest kernel takes the request. Change one feature and see who steps in."
+        return "No kernel can run this request, so the engine must refuse it and say why."
+    if not r.ahead_but_invalid:
+        return f"The fastest kernel for this job, {r.chosen}, runs. Change one feature, and another steps in."
+    ahead = r.rows[: r.place - 1]
+    refused = Counter(row.broken[0] for row in ahead)
+    feature, some = refused.most_common(1)[0]
+    value = _value(feature, r.features[feature])
+    few = f"{some} of the {len(ahead)} faster kernels"
+    if some == len(ahead):
+        few = {1: "the only faster kernel", 2: "both faster kernels"}.get(some, f"all {some} faster kernels")
+    return f"The {LABELS[feature]} ({value}) stops {few}, so {_named(r.chosen)} runs."
 
 
 def _formula(r: Result) -> tuple[tuple[str, str], ...]:
@@ -466,54 +371,44 @@ def _formula(r: Result) -> tuple[tuple[str, str], ...]:
 
 
 def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[Scene]:
-    """Return one scene for each gate that the request comes to. The last shows its whole way."""
+    """Return two scenes for each kernel that is asked. The last shows the request's whole way."""
     at = LAYOUTS[width == WIDE]
     columns = _columns(r, at)
     head = _head(r, columns, at)
-    valid = figure(f"able to take it, of {r.backends} kernels", r.valid, units.count)
-    ahead = figure("ranked higher, but refuse" if r.chosen else "refuse it", r.ahead_but_invalid, units.count)
-    place = figure(
-        f"runs, ranked {r.place} by speed" if r.place else "of the kernels runs",
+    valid = figure(f"of {r.backends} kernels can run it", r.valid, units.count)
+    ahead = figure("faster, but refuse it" if r.chosen else "refuse it", r.ahead_but_invalid, units.count)
+    runs = figure(
+        "runs" if r.place else "of the kernels runs",
         r.place,
-        lambda place: _named(r.chosen, at) if place else "none",
+        lambda place: _named(r.chosen) if place else "none",
         "useful" if r.place else "hot",
     )
-    chosen = (
-        f"{place.text} runs, ranked {units.count(r.place)}"
-        if r.chosen
-        else f"nothing runs: {place.text} is left"
-    )
     same = {
-        "summary": f"{KERNELS[r.operation]}: {valid.text} of {r.backends} kernels could take this request, "
-        f"{ahead.text} {'ranked higher ' if r.chosen else ''}{'refuses' if ahead.value == 1 else 'refuse'} it, and {chosen}.",
+        "summary": f"{KERNELS[r.operation]}: {runs.text} {'runs' if r.chosen else 'of the kernels runs'}; {ahead.text} "
+        f"of this job {'are faster, but refuse it' if r.chosen else 'refuse it'}, and {valid.text} of {r.backends} kernels can run it.",
         "takeaway": _takeaway(r),
-        "figures": (place, valid, ahead),
+        "figures": (runs, ahead, valid),
         "table": table(
-            ("kernel", "rank by speed", "takes it", "rules it breaks"),
+            ("kernel for this job", "asked as number", "can run it", "rules it breaks"),
             [(x.backend, str(x.preference + 1), "yes" if x.valid else "no", x.why or "none") for x in r.rows],
         ),
         "height": at.height,
         "width": width,
-        "legend": (
-            ("useful", "a gate with a gap lets it through, no gate takes anything"),
-            ("hot", "a bar refuses"),
-            ("idle", "not reached"),
-        ),
         "formula": _formula(r),
-        "warning": "" if r.chosen else "No kernel of this table takes the request.",
+        "warning": "" if r.chosen else "No kernel of this table can run the request.",
     }
     scenes = []
     for now in _moments(r):
         rows = [mark for row in r.rows for mark in _row(r, row, columns, now, at)]
         scenes.append(
-            Scene(marks=head + rows + _request(r, columns, now, at), caption=_caption(r, now), **same)
+            Scene(marks=[*head, *rows, _request(r, columns, now, at)], caption=_caption(r, now), **same)
         )
     return scenes
 
 
 SIMULATOR = Declaration(
     title="Backend dispatcher",
-    question="Which is the fastest kernel that takes this request?",
+    question="Which kernel runs your request, if the fast ones may refuse it?",
     controls=(
         select(
             "operation",
@@ -550,12 +445,12 @@ SIMULATOR = Declaration(
         "All-reduce of 1 MiB": {"operation": "all-reduce", "message_bytes": 2**20},
     },
     run=run,
-    stepper=Stepper("gate", frames, lambda r: len(_moments(r)) - 1),
+    stepper=Stepper("move", frames, lambda r: len(_moments(r)) - 1),
     prediction=Prediction(
-        "Eleven attention backends stand in order of speed. The GPU is an H100, the model has ordinary heads of 128 and "
-        "a causal mask, and its cache was just made int8, in pages of 16 tokens. How many of the eleven may run?",
+        "Eleven attention kernels are installed. The GPU is an H100, the model has ordinary heads of 128 and "
+        "a causal mask, and its cache was just made int8, in pages of 16 tokens. How many of the eleven can run?",
         "valid",
-        "backends",
+        "kernels",
     ),
     source="Beyond attention",
 )

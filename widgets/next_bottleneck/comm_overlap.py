@@ -61,6 +61,16 @@ class Sent:
 
 
 @dataclass(frozen=True)
+class Moment:
+    """Hold how far the overlapped step is at one moment."""
+
+    now_s: float
+    sent_share: float  # of the gradients
+    hidden_s: float  # of the communication so far
+    waits_s: float  # so far
+
+
+@dataclass(frozen=True)
 class AtScale:
     gpus: int
     efficiency: float
@@ -80,6 +90,7 @@ class Result:
     hidden_step_s: float  # if all that fits under the backward pass were hidden
     buckets: int
     sent: tuple[Sent, ...]
+    moments: tuple[Moment, ...]
     interference_s: float
     exposed_s: float
     hidden_share: float  # of the communication
@@ -131,6 +142,9 @@ def run(bucket_mb, link_gb_s, gpus, parameters_b, tokens, mfu, sms) -> Result:
         step.overlapped_s,
         len(timeline),
         _groups(timeline),
+        _moments(
+            _groups(timeline), step.forward_s, backward_s, total_s, max(0.0, step.communication_s - exposed_s)
+        ),
         step.interference_s,
         exposed_s,
         max(0.0, 1 - exposed_s / step.communication_s),
@@ -148,6 +162,22 @@ def run(bucket_mb, link_gb_s, gpus, parameters_b, tokens, mfu, sms) -> Result:
         one.transfer_s,
         math.ceil(2 * parameters / (BUCKET.stops[0] * 1e6)) * LAUNCH_S + step.communication_s < backward_s,
     )
+
+
+def _moments(
+    sent: tuple[Sent, ...], forward_s: float, backward_s: float, step_s: float, hidden_s: float
+) -> tuple[Moment, ...]:
+    """Return the moments at which the clock stops, from the start of the backward pass to the end of the step."""
+    drawn = [cost.Bucket(one.full_s, one.start_s, one.start_s + one.busy_s) for one in sent]
+    end_s = max(backward_s, sent[-1].end_s)
+    every, under, found = cost.sent_s(drawn, end_s), cost.sent_s(drawn, backward_s), []
+    for i in range(FRAMES):
+        now_s = forward_s + (step_s - forward_s) * (i + 1) / FRAMES
+        into = now_s - forward_s if i < FRAMES - 1 else end_s
+        so_far = cost.sent_s(drawn, min(into, backward_s)) / under if under else 0.0
+        waits_s = max(0.0, into - backward_s)
+        found.append(Moment(now_s, cost.sent_s(drawn, into) / every, hidden_s * so_far, waits_s))
+    return tuple(found)
 
 
 def _scales() -> list[int]:
@@ -284,10 +314,10 @@ def _sent(r: Result, x: Scale, y2: float, y3: float) -> Callable[[float], list[d
     return until
 
 
-def _journey(r: Result, at: Box) -> list[dict]:
-    """Draw the answer in one bar: the hidden communication and the exposed one."""
+def _journey(r: Result, at: Box, now: Moment) -> list[dict]:
+    """Draw the answer in one bar: the communication that was hidden and that showed until now, and at the end its names."""
     x = linear(0, r.communication_s, at.x, at.right)
-    hidden, wide = max(0.0, r.communication_s - r.exposed_s), at.x > 50
+    hidden, wide, over = now.hidden_s, at.x > 50, now is r.moments[-1]
     title = f"Gradient traffic, {units.seconds(r.communication_s)}"
     if r.interference_s:  # hidden, and still paid for
         lent = units.seconds(r.interference_s)
@@ -297,11 +327,16 @@ def _journey(r: Result, at: Box) -> list[dict]:
         title += ": what is hidden, what shows"
     marks = [text("journey-title", 0, at.y - 14, title, bold=True)]
     cut = x(hidden)
-    rest = rect("shown", cut, at.y, at.right - cut, at.h, "waste", f"shows: {units.seconds(r.exposed_s)}")
+    shown = x(min(hidden + now.waits_s, r.communication_s)) if not over else at.right
+    rest = rect("shown", cut, at.y, shown - cut, at.h, "waste", f"shows: {units.seconds(now.waits_s)}")
+    if not over:
+        marks.append(rect("unsent", at.x, at.y, at.w, at.h, "idle", "not yet sent"))
     marks += [
         rect("hidden", at.x, at.y, max(0, cut - at.x), at.h, "useful", f"hidden: {units.seconds(hidden)}"),
         *about("shows", rest),
     ]
+    if not over:
+        return marks
     words, shows = f"{_hidden(r)} hidden", f"{units.seconds(r.exposed_s)} show"
     inside = cut - at.x > text_width(words, bold=True) + 12
     ink, place = ("inverse", (at.x + 10, at.y + 20)) if inside else ("useful", (at.x, at.y + 48))
@@ -344,7 +379,7 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
     lanes_at, journey_at, height = PLACES[width == WIDE]
     turn = figure("one after the other", r.serial_s, units.seconds)
     over = figure("overlapped", r.step_s, units.seconds, "primary")
-    gain = figure("faster", r.speedup, units.times)
+    gain = figure("the speed", r.speedup, units.times)
     shows = figure("communication that still shows", r.exposed_s, units.seconds, "waste", "shows")
     ring = units.number(r.ring_factor)
     same = {
@@ -352,7 +387,6 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
         f"take {units.seconds(r.communication_s)}: in turn the step is {turn.text}, sent in {_buckets(r.buckets)} "
         f"during the backward pass {over.text}, a gain of {gain.text}; {shows.text} of it show.",
         "takeaway": _takeaway(r),
-        "figures": (turn, over, gain, shows),
         "table": table(
             ("part of the step", Column("time", "s", units.seconds)),
             [
@@ -386,10 +420,24 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
             ),
         ),
     }
-    rest = _journey(r, journey_at)
-    times = [r.forward_s + (r.step_s - r.forward_s) * (i + 1) / FRAMES for i in range(FRAMES)]
-    lanes = _lanes(r, lanes_at)
-    return [Scene(marks=lanes(now) + rest, caption=_caption(r, now), **same) for now in times]
+    lanes, scenes = _lanes(r, lanes_at), []
+    for now in r.moments:
+        figures = (turn, over, gain, shows)
+        if now is not r.moments[-1]:
+            clock = figure("on the clock", now.now_s, units.seconds, "primary")
+            sent = figure("of the gradients sent", now.sent_share, units.percent)
+            waits = figure("waits so far", now.waits_s, units.seconds, "waste", "shows")
+            figures = (turn, clock, sent, waits)
+        said = f"After {figures[1].text} {figures[2].text} of the gradients are sent and the GPUs have waited {figures[3].text}. "
+        scenes.append(
+            Scene(
+                marks=lanes(now.now_s) + _journey(r, journey_at, now),
+                caption=_caption(r, now.now_s),
+                figures=figures,
+                **{**same, "summary": same["summary"] if now is r.moments[-1] else said + same["summary"]},
+            )
+        )
+    return scenes
 
 
 def _caption(r: Result, now: float) -> str:

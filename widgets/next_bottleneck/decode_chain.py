@@ -1,4 +1,4 @@
-"""Show one decode step as a chain of parts. Cure the largest, and the next becomes the limit."""
+"""Show one decode step as a bar of parts. Each cure of the largest part gives a shorter bar with a limit of its own."""
 
 from dataclasses import dataclass
 
@@ -8,54 +8,33 @@ from widgets import units
 from widgets.charts import Box, Scale, axis_x, linear, text_width
 from widgets.controls import powers_of_two, select, steps
 from widgets.declare import Declaration, Prediction, Stepper
-from widgets.scene import (
-    NARROW,
-    WIDE,
-    Column,
-    Scene,
-    about,
-    drag,
-    figure,
-    handle,
-    line,
-    path,
-    rect,
-    table,
-    text,
-)
+from widgets.scene import NARROW, WIDE, Column, Scene, about, drag, figure, handle, line, rect, table, text
 
 MODELS = {m.name: m for m in (cost.LLAMA_70B, cost.LLAMA_8B)}
 GPUS = ("A100", "H100", "H200", "B200")
-ROLES = {
-    "linear weights": "memory",
-    "attention": "compute",
-    "element-wise": "useful",
-    "all-reduce": "network",
-    "sampling": "useful",
-    "launch gaps": "overhead",
-}
 CURES = {
     "linear weights": "weights in {weight_bits:g} bits",
     "attention": "cache in {kv_bits:g} bits",
-    "element-wise": "fused: 4 passes, not 12",
-    "all-reduce": "half of it overlapped",
-    "sampling": "one fused kernel",
-    "launch gaps": "one graph",
+    "element-wise": "fused element-wise",
+    "all-reduce": "overlapped all-reduce",
+    "sampling": "fused sampling",
+    "launch gaps": "one CUDA graph",
 }
 HIDDEN = 0.5  # of the all-reduces that overlap hides
 WEIGHT = steps("weight_bits", "Weights, once quantized", 4, (2, 3, 4, 6, 8), unit="bits")
 CACHE = steps("kv_bits", "Cache, once quantized", 8, (4, 8), unit="bits")
-KNOB = 14  # more room under a part whose cure is pulled
-# (the parts of one step, the step after each cure, height); both panels have one scale, and so one width
+# (the bars, between two of them, height): as it stands, the weights alone, then a bar for each cure
 PLACES = {
-    True: (Box(144, 28, 464, 6 * 28 + 2 * KNOB), Box(144, 246, 464, 7 * 21), 424),
-    False: (Box(8, 42, 244, 6 * 44 + 2 * KNOB), Box(8, 364, 244, 7 * 36), 646),
+    True: (Box(200, 30, 400, 8 * 43), 43, 416),
+    False: (Box(10, 58, 250, 8 * 60), 60, 574),
 }
+THICK = 22
 
 
 @dataclass(frozen=True)
 class Step:
     cured: str  # the part cured last, or '' at the start
+    gain: float  # how many times as fast as the step before
     step_s: float
     parts_s: dict[str, float]
     limit: str
@@ -76,7 +55,7 @@ class Result:
     memory_used_bytes: float  # of one GPU, before the cures
     steps: tuple[Step, ...]
     cured_s: dict[str, float]  # of each part, cured
-    alone: dict[str, float]  # speedup of the whole step if this part alone is cured
+    weights_alone: Step  # the first step, with no cure but this one
     weights_alone_speedup: float
     speedup: float  # of all cures together
 
@@ -105,9 +84,8 @@ def run(batch, context, weight_bits, kv_bits, model, devices, machine_name) -> R
     cured_s["all-reduce"] = parts_s["all-reduce"] * (1 - HIDDEN)
     cuts = {name: 1 - cured_s[name] / parts_s[name] for name in parts_s if parts_s[name]}
     chain = cost.cure_in_turn(parts_s, cuts)
-    found = [("", parts_s), *((one.part, one.parts_s) for one in chain)]
     before = sum(parts_s.values())
-    alone = {name: before / (before - parts_s[name] * share) for name, share in cuts.items()}
+    (alone,) = cost.cure_in_turn(parts_s, {"linear weights": cuts["linear weights"]})
     return Result(
         model,
         batch,
@@ -117,31 +95,24 @@ def run(batch, context, weight_bits, kv_bits, model, devices, machine_name) -> R
         weight_bits,
         kv_bits,
         used,
-        tuple(_step(name, now, batch) for name, now in found),
+        (
+            _step("", 1.0, parts_s, batch),
+            *(_step(one.part, one.speedup, one.parts_s, batch) for one in chain),
+        ),
         cured_s,
-        alone,
-        alone["linear weights"],
+        _step(alone.part, alone.speedup, alone.parts_s, batch),
+        alone.speedup,
         before / chain[-1].after_s,
     )
 
 
-def _step(cured: str, parts_s: dict[str, float], batch: int) -> Step:
+def _step(cured: str, gain: float, parts_s: dict[str, float], batch: int) -> Step:
     total_s, limit = sum(parts_s.values()), cost.next_bottleneck(parts_s)
-    return Step(cured, total_s, parts_s, limit.part, limit.share, limit.ceiling, batch / total_s)
+    return Step(cured, gain, total_s, parts_s, limit.part, limit.share, limit.ceiling, batch / total_s)
 
 
 def _cure(r: Result, part: str) -> str:
     return CURES[part].format(weight_bits=r.weight_bits, kv_bits=r.kv_bits)
-
-
-def _outline(id: str, left: float, right: float, top: float, low: float) -> dict:
-    """Draw a frame around the limit, because every part keeps its colour in all rows."""
-    corners = [(left, top), (right, top), (right, low), (left, low), (left, top)]
-    return path(id, [(x + (x == right) - (x == left), y) for x, y in corners], "hot")
-
-
-def _wide(at: Box) -> bool:
-    return at.x > 100
 
 
 def _edge(at: Box) -> int:
@@ -149,135 +120,96 @@ def _edge(at: Box) -> int:
     return WIDE if _wide(at) else NARROW
 
 
-def _scale(r: Result, at: Box) -> Scale:
-    return linear(0, r.steps[0].step_s, at.x, at.right)
+def _wide(at: Box) -> bool:
+    return at.x > 100
 
 
-CURED_BY = {"linear weights": WEIGHT, "attention": CACHE}  # the parts whose cure has a size
+def _frame(r: Result, at: Box, x: Scale) -> list[dict]:
+    words = "one step, its parts end to end, the largest in red"
+    lines = [words] if _wide(at) else ["one step, its parts end to end,", "the largest in red"]
+    marks = [text(f"parts-title{i}", at.x, 14 + 15 * i, one, "muted", "small") for i, one in enumerate(lines)]
+    marks.append(text("gain-title", _edge(at), 14, "faster by", "muted", "small", "end"))
+    return marks + axis_x("ms", x, at.bottom, show=units.seconds, top=at.y)
 
 
-def _axis(r: Result, parts_at: Box, steps_at: Box) -> list[dict]:
-    """One time axis for both panels."""
-    return axis_x("ms", _scale(r, steps_at), steps_at.bottom + 4, show=units.seconds, top=parts_at.y)
-
-
-def _heads(at: Box) -> list[dict]:
-    if _wide(at):
-        return [
-            text("parts-title", at.x, 16, "parts of one step; outlined: before its cure", "muted", "small"),
-            text("alone-title", WIDE, 16, "whole step, this cure alone", "muted", "small", "end"),
-        ]
-    return [
-        text("parts-title", at.x, 16, "parts of one step", "muted", "small"),
-        text("parts-title-2", at.x, 31, "outlined: before its cure", "muted", "small"),
-        text("alone-title", NARROW, 16, "whole step,", "muted", "small", "end"),
-        text("alone-title-2", NARROW, 31, "its cure alone", "muted", "small", "end"),
-    ]
-
-
-def _parts(r: Result, i: int, at: Box) -> list[dict]:
-    """Draw the parts of the step now, over their first times. A square before each gives its colour in all rows."""
-    first, now, x = r.steps[0], r.steps[i], _scale(r, at)
-    done = {one.cured for one in r.steps[1 : i + 1]}
-    marks, y, pitch = _heads(at), at.y + (0 if _wide(at) else 18), (at.h - 2 * KNOB) / 6
-    for row, (part, at_first) in enumerate(first.parts_s.items()):
-        time_s = now.parts_s[part]
-        tip = f"{part}: {units.seconds(time_s)}, {units.seconds(at_first)} at first"
-        limit, high = part == now.limit, 13 if _wide(at) else 12
-        words = units.seconds(time_s)
-        if part in done:
-            words += f" · {_cure(r, part)}"
-        elif limit:
-            words += " · the limit now"
-        end = x(time_s) + 8
-        if end + text_width(words, bold=limit) > x(at_first):
-            end = x(at_first) + 8
-        ink = "hot" if limit else "ink"
-        if _wide(at):
-            names = [rect(f"part{row}-key", at.x - 16, y + 2, 10, 10, ROLES[part]),
-                     text(f"part{row}-name", at.x - 22, y + 11, part, ink, anchor="end", bold=limit),
-                     text(f"part{row}-time", end, y + 11, words, ink, bold=limit, on="idle" if end < x(at_first) else "")]  # fmt: skip
-        else:
-            names = [rect(f"part{row}-key", at.x, y - 16, 10, 10, ROLES[part]),
-                     text(f"part{row}-name", at.x + 15, y - 6, f"{part}: {words}", ink, "small", bold=limit)]  # fmt: skip
-        marks += [
-            rect(f"part{row}-first", at.x, y, x(at_first) - at.x, high, "idle", tip),
-            *about("limit" if limit else "rest", rect(f"part{row}", at.x, y, max(1.5, x(time_s) - at.x), high, ROLES[part], tip)),
-        ]  # fmt: skip
-        if limit:
-            marks += about("limit", _outline("limit-frame", at.x, x(time_s), y - 1, y + high + 1))
-        marks += names
-        pulled = part == "linear weights" or part in CURED_BY and part in done  # else it moves nothing yet
-        if pulled:
-            # the end of the part after its cure, which is pulled
-            control = CURED_BY[part]
-            per = r.cured_s[part] / getattr(r, control.name)
-            at_cured, below = x(r.cured_s[part]), y + high + 11
-            marks += [
-                line(f"pull-{control.name}-line", at_cured, y, at_cured, below, "primary"),
-                handle(f"pull-{control.name}", at_cured, below, "primary",
-                       drag(control, "x", lambda bits, per=per: x(per * bits))),
-            ]  # fmt: skip
-        gain = f"{r.alone[part]:.2f}×" if part in r.alone else "none"
-        asked = part == "linear weights"
-        role = "primary" if asked else "muted" if part in done or part not in r.alone else "ink"
-        marks.append(text(f"part{row}-alone", _edge(at), y + 11, gain, role, anchor="end", bold=asked))
-        y += pitch + KNOB * (part in CURED_BY)
-    return marks
-
-
-def _history(r: Result, i: int, at: Box) -> list[dict]:
-    """Draw the whole step, one bar for each cure so far, and the least that the next one leaves."""
-    marks = [text("steps-title", at.x, at.y - 10, "the whole step, after each cure", "muted", "small")]
-    for row in range(min(len(r.steps), i + 2)):
-        y = at.y + at.h / 7 * row + (0 if _wide(at) else 18)
-        marks += _so_far(r, i, row, y, at) if row <= i else _to_come(r, i, row, y, at)
-    return marks
-
-
-def _row_name(row: int, y: float, at: Box, words: str, now: bool) -> dict:
-    x, low, anchor = (at.x - 10, y + 12, "end") if _wide(at) else (at.x, y - 5, "start")
-    size = "body" if _wide(at) else "small"
-    return text(f"step{row}-name", x, low, words, "ink" if now else "muted", size, anchor, bold=now)
-
-
-def _so_far(r: Result, i: int, row: int, y: float, at: Box) -> list[dict]:
-    """Draw one step's parts end to end, and name the one that decides, inside or at the end."""
-    step, now, x, done, inside = r.steps[row], row == i, _scale(r, at), 0.0, False
-    marks = [_row_name(row, y, at, step.cured or "as it stands", now)]
+def _bar(id: str, step: Step, y: float, x: Scale) -> list[dict]:
+    """Draw the parts of a step end to end, the largest in the colour of what decides."""
+    marks, done = [], 0.0
     for p, (part, time_s) in enumerate(step.parts_s.items()):
         left, wide = x(done), x(done + time_s) - x(done)
         tip = f"{part}: {units.seconds(time_s)} of {units.seconds(step.step_s)}"
-        marks.append(rect(f"step{row}-{p}", left, y, max(0, wide - 1.5), 15, ROLES[part], tip))
-        if part == step.limit and wide > 4:
-            marks.append(_outline(f"step{row}-frame", left, left + wide - 1.5, y - 1, y + 16))
-        # no words on the close stripes of the launch gaps, because their colour is in the key
-        if wide > text_width(part, "small", True) + 10 and ROLES[part] != "overhead":
-            inside |= part == step.limit
-            marks.append(
-                text(f"step{row}-part{p}", left + wide / 2, y + 12, part, "inverse", "small", "middle", True)
-            )
+        role = "hot" if part == step.limit else "idle"
+        bar = rect(f"{id}-{p}", left, y, max(0, wide - 1.5), THICK, role, tip)
+        marks += about("limit", bar) if part == step.limit else [bar]
         done += time_s
-    end = x(done) + 8
-    marks.append(text(f"step{row}-time", end, y + 12, units.seconds(step.step_s), bold=now))
-    if not inside:
-        end += text_width(units.seconds(step.step_s), bold=now) + 6
-        fits = end + text_width(step.limit, "small", True) < _edge(at)
-        place = (end, y + 12, "start") if fits else (_edge(at), y - 5, "end")
-        marks.append(text(f"step{row}-limit", *place[:2], step.limit, "hot", "small", place[2], bold=True))
     return marks
 
 
-def _to_come(r: Result, i: int, row: int, y: float, at: Box) -> list[dict]:
-    """Bound the next step, which is no shorter than this one without the part that is cured next."""
-    x, now, part = _scale(r, at), r.steps[i], r.steps[row].cured
-    floor = now.step_s - now.parts_s[part]
-    least, tip = f"more than {units.seconds(floor)}", f"all but {part}: {units.seconds(floor)}"
+def _row(
+    id: str, name: str, step: Step, y: float, at: Box, x: Scale, now: bool, role: str = "ink"
+) -> list[dict]:
+    """Draw one step with its name, its time, and the names of the parts that have room, the largest always."""
+    marks, done, inside = _bar(id, step, y, x), 0.0, False
+    for p, (part, time_s) in enumerate(step.parts_s.items()):
+        left, wide, limit = x(done), x(done + time_s) - x(done), part == step.limit
+        if wide > text_width(part, "small", limit) + 8:
+            inside |= limit
+            ink, on = ("inverse", "") if limit else ("ink", "idle")
+            marks.append(
+                text(f"{id}-part{p}", left + wide / 2, y + 15, part, ink, "small", "middle", limit, on)
+            )
+        done += time_s
+    end, time = x(done) + 6, units.seconds(step.step_s)
+    marks.append(text(f"{id}-time", end, y + 16, time, role, bold=now))
+    if not inside:
+        left, low = end + text_width(time, bold=True) + 8, y + 16
+        if left + text_width(step.limit, "small", True) > _edge(at):
+            left, low = (
+                at.x + text_width(name, "small", now) + 12,
+                y - 6,
+            )  # next to the row's name, on a phone
+        marks.append(text(f"{id}-limit", left, low, step.limit, "hot", "small", bold=True))
+    place = (at.x - 10, y + 16, "end", "body") if _wide(at) else (at.x, y - 6, "start", "small")
+    marks.append(text(f"{id}-name", *place[:2], name, role, place[3], place[2], bold=now))
+    if step.cured:
+        low = y + (16 if _wide(at) else -6)
+        marks.append(text(f"{id}-gain", _edge(at), low, f"{step.gain:.2f}×", role, "body", "end", now))
+    return marks
+
+
+def _knob(control, edge_s: float, per_bit_s: float, value: float, y: float, x: Scale) -> list[dict]:
+    """Hang a knob under the end of a part whose cure has a size."""
+    at, before = x(edge_s), edge_s - per_bit_s * value
+    place = drag(control, "x", lambda bits: x(before + per_bit_s * bits))
     return [
-        _row_name(row, y, at, f"next: {part}", False),
-        line(f"step{row}-floor", x(floor), y, x(floor), y + 15, "limit", tip),
-        text(f"step{row}-least", x(floor) + 8, y + 12, least, "muted", "small"),
+        line(f"pull-{control.name}-line", at, y + THICK, at, y + THICK + 10, "primary"),
+        handle(f"pull-{control.name}", at, y + THICK + 10, "primary", place),
     ]
+
+
+def _picture(r: Result, i: int, at: Box, pitch: float) -> list[dict]:
+    """Draw the step as it stands, with the weights cured alone, and after each cure so far."""
+    x = linear(0, r.steps[0].step_s, at.x, at.right)
+    marks, weights, first = _frame(r, at, x), r.cured_s["linear weights"], r.steps[0]
+    y = [at.y + 4 + pitch * row for row in range(len(r.steps) + 1)]
+    y_of = [y[0], *y[2:]]  # of each step, with the weights alone between the first two
+    if i + 1 < len(r.steps):
+        marks += _bar(f"step{i + 1}", r.steps[i], y_of[i], x)  # which slides down as the next bar
+    marks += _row("step0", "as it stands", first, y[0], at, x, i == 0)
+    words = f"only {_cure(r, 'linear weights')}"
+    marks += _row("alone", words, r.weights_alone, y[1], at, x, False, "primary")
+    marks += _knob(WEIGHT, weights, weights / r.weight_bits, r.weight_bits, y[1], x)
+    for row in range(1, i + 1):
+        step = r.steps[row]
+        words = f"{row}. {_cure(r, step.cured)}"
+        marks += _row(f"step{row}", words, step, y_of[row], at, x, row == i)
+        if step.cured == "attention":
+            edge, attention = (
+                step.parts_s["linear weights"] + step.parts_s["attention"],
+                r.cured_s["attention"],
+            )
+            marks += _knob(CACHE, edge, attention / r.kv_bits, r.kv_bits, y_of[row], x)
+    return marks
 
 
 def _table(r: Result):
@@ -298,7 +230,7 @@ def _caption(r: Result, i: int) -> str:
     then = f"the largest part is {now.limit}, {share} of the step"
     if i == 0:
         return f"Profile first: {then}."
-    return f"{now.cured[0].upper()}{now.cured[1:]}: {_cure(r, now.cured)}. Profiled again, {then}."
+    return f"With {_cure(r, now.cured)}, {then}."
 
 
 NEXT = {  # part of the chain -> what to do when it is the largest
@@ -316,11 +248,19 @@ def _faster(times: float) -> str:
     return f"{times:.2f}× as fast"
 
 
+def _moves(r: Result) -> list[str]:
+    """Return the largest part of each step, without those that stayed."""
+    limits = [step.limit for step in r.steps]
+    return [now for before, now in zip([""] + limits, limits, strict=False) if now != before]
+
+
 def _takeaway(r: Result, i: int) -> str:
     if i == len(r.steps) - 1:
-        moved = sum(a.limit != b.limit for a, b in zip(r.steps, r.steps[1:], strict=False))
-        here = f"{moved} of {i} cures moved it, and it ended at {r.steps[-1].limit}."
-        return f"Profile again after each cure, because the limit may move. Here {here}"
+        moves = _moves(r)
+        if len(moves) == 1:
+            return f"No cure moved the limit. From first to last it is {moves[0]}."
+        often = "once" if len(moves) == 2 else f"{len(moves) - 1} times"
+        return f"The limit moved {often}: {', then '.join(moves)}."
     part = r.steps[i].limit
     if part not in {one.cured for one in r.steps[i + 1 :]}:
         return f"The largest part, {part}, has had its cure. The parts left to cure bring less."
@@ -328,13 +268,17 @@ def _takeaway(r: Result, i: int) -> str:
 
 
 def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[Scene]:
-    scenes, (parts_at, steps_at, height) = [], PLACES[width == WIDE]
+    scenes, (at, pitch, height) = [], PLACES[width == WIDE]
     for i, now in enumerate(r.steps):
-        step = figure("one step", now.step_s, units.seconds, "primary")
-        share = figure(f"share of {now.limit}", now.limit_share, units.percent, "hot", "limit")
-        ceiling = figure("most that a cure of it brings", now.limit_ceiling, units.times)
+        step = figure(
+            "one step as it stands" if i == 0 else f"one step after {units.counted(i, 'cure')}",
+            now.step_s,
+            units.seconds,
+        )
+        share = figure(f"of it is {now.limit}", now.limit_share, units.percent, "hot", "limit")
+        ceiling = figure("if that part took no time", now.limit_ceiling, _faster, "hot")
         alone = figure(
-            f"step with {r.weight_bits:g}-bit weights alone",
+            f"with {_cure(r, 'linear weights')} alone",
             r.weights_alone_speedup,
             _faster,
             "primary",
@@ -342,16 +286,16 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
         )
         formula = (
             "ceiling = 1 / (1 − {limit:share})",
-            f"1 / (1 − {{limit:{units.number(now.limit_share)}}}) = {ceiling.text}",
+            f"1 / (1 − {{limit:{units.number(now.limit_share)}}}) = {now.limit_ceiling:.2f}",
         )
         scenes.append(
             Scene(
                 summary=f"{r.model}, batch {r.batch}, on {r.devices} {r.machine}: after {units.counted(i, 'cure')} a step takes "
-                f"{step.text}, {units.count(now.tokens_per_s)} tokens a second; {now.limit} is {share.text} of it, so no cure of "
-                f"that part alone brings more than {ceiling.text}. With {r.weight_bits:g}-bit weights and nothing else the first step is {alone.text}.",
+                f"{step.text}, {units.count(now.tokens_per_s)} tokens a second; {now.limit} is {share.text} of it, so if it took "
+                f"no time the step would be {ceiling.text}. With {r.weight_bits:g}-bit weights and nothing else the first step is {alone.text}.",
                 takeaway=_takeaway(r, i),
-                marks=_axis(r, parts_at, steps_at) + _parts(r, i, parts_at) + _history(r, i, steps_at),
-                figures=(alone, step, share, ceiling),
+                marks=_picture(r, i, at, pitch),
+                figures=(step, share, ceiling, alone),
                 table=_table(r),
                 height=height,
                 width=width,
@@ -364,7 +308,7 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
 
 SIMULATOR = Declaration(
     title="Decode chain",
-    question="One part is fast now. Which one limits the step next?",
+    question="Each time you make the slowest part faster, which part limits the step next?",
     controls=(
         powers_of_two("batch", "Requests in the batch", 32, 1, 128),
         powers_of_two("context", "Tokens of context", 4096, 256, 32768),
@@ -382,7 +326,7 @@ SIMULATOR = Declaration(
         "Two bits": {"weight_bits": 2},
     },
     run=run,
-    stepper=Stepper("cure", frames, lambda r: 0),
+    stepper=Stepper("cure", frames, lambda r: len(r.steps) - 1),
     prediction=Prediction(
         "A 70B model decodes 32 requests on 8 H100, launched kernel by kernel, in 16 bits. With weights of 4 bits, "
         "a quarter of the bytes, and nothing else changed: how many times faster is the step?",

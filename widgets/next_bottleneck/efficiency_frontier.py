@@ -250,13 +250,6 @@ def _plot(r: Result, at: Box) -> list[dict]:
             line("limit", late, edge_at(to.full, late), late, at.y, "limit", tip),
             text("limit-name", late + 5, at.y + 14, "too late to chat", "muted", "small"),
         ]
-    bx, by = x(r.b.between_tokens_s), y(r.reported_b_usd)
-    marks += [
-        line("b-claim", bx, y(r.b.usd_per_1k), bx, by, "limit"),
-        circle(
-            "b-reported", bx, by, 4, "secondary", f"B as reported: {_usd(r.reported_b_usd)} for 1,000 tokens"
-        ),
-    ]
     spent = r.yours.usd_per_1k * r.yours.users  # at this latency a token's cost is this over the users
     gained = r.yours.usd_per_1k * r.yours.roof_share
     tip = f"the best for {_count(r.yours.users, 'user')}: {units.seconds(r.floor_s)}, {_usd(gained)}"
@@ -283,7 +276,6 @@ def _plot(r: Result, at: Box) -> list[dict]:
         pull_users,
         tip=tip,
     )
-    wanted.insert(0, ("b-reported", "reported", bx, by, "muted"))  # the smallest dot has the first choice
     taken = _taken(r, at, to, late, [(x(r.floor_s), y(gained)), (mx, my)])
     upright = [(late - 2, at.y, late + 2, at.bottom)] if r.application == "chatbot" else []
     return marks + _labels(wanted, taken, upright, to.ground, at) + [mine]
@@ -408,7 +400,7 @@ def _takeaway(r: Result) -> str:
     if y.roof_share < 0.995:
         who, more = r.best.split(":")[0], units.times(1 / y.roof_share, 2)
         if who == "yours":
-            return f"Yours serves this best, yet {more} off its frontier. Faster kernels improve both latency and cost."
+            return f"Yours serves this best, but is still {more} off its frontier. Faster kernels improve both latency and cost."
         return f"{who} serves this best. Yours is {more} off its frontier, so faster kernels improve both."
     if y.users > r.sharing_users:
         return f"Past the knee at {int(r.sharing_users)} users, one more makes all wait longer and no token cheaper."
@@ -450,17 +442,17 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
     plot_at, left, columns, top, height = PLACES[width == WIDE]
     wait = figure("between your tokens", r.yours.between_tokens_s, units.seconds, "now", "between")
     price = figure("per 1,000 of your tokens", r.yours.usd_per_1k, _usd, "now")
-    cheaper = figure("A's cost per token over B's", r.cost_ratio, units.times)
-    later = figure("B's wait per token over A's", r.latency_ratio, units.times)
+    floor = figure("between tokens at best", r.floor_s, units.seconds, "hot", "floor")
+    most = figure("users fit into the memory", r.most_users, units.count)
     rate = units.number(r.yours.tokens_s)
     busy = r.yours.users > r.sharing_users
     return Scene(
         summary=f"Yours gives each of {_count(r.yours.users, 'user')} a token every {wait.text}, at {price.text} for 1,000, "
-        f"where {units.seconds(r.floor_s)} would be the least; a token of A costs {cheaper.text} one of B, and B's users "
-        f"wait {later.text} as long as A's.",
+        f"where {floor.text} would be the least; {most.text} users fit into the memory. A token of A costs "
+        f"{units.times(r.cost_ratio)} one of B, and B's users wait {units.times(r.latency_ratio)} as long as A's.",
         takeaway=_takeaway(r),
         marks=_plot(r, plot_at) + _dimensions(r, left, columns, top),
-        figures=(wait, price, cheaper, later),
+        figures=(wait, price, floor, most),
         table=_table(r),
         height=height,
         width=width,
@@ -478,8 +470,9 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
                 f"{{gpus:{r.yours.gpus}}} · {{usd_per_gpu_hour:${units.number(r.usd_per_gpu_hour)}}} / 3600 / {rate} · 1000 = {price.text}",
             ),
             (
-                "B as reported: 4,000 tokens a second on each GPU",
-                f"64 users / 120 ms are {units.number(r.b.tokens_s)} on all four",
+                "A's token / B's token",
+                f"{_usd(r.a.usd_per_1k)} / {_usd(r.b.usd_per_1k)} = {units.times(r.cost_ratio)} the cost, for a wait "
+                f"{units.times(r.latency_ratio)} shorter",
             ),
         ),
         warning=_warning(r),

@@ -1,6 +1,7 @@
 """Choose the rounds that make a 70B model fast, one after the other, and see how each shortens a token's time."""
 
 from dataclasses import dataclass, replace
+from itertools import permutations
 
 from kernels.next_bottleneck import cost
 from widgets import units
@@ -13,8 +14,11 @@ START, PRECISION, FUSION, GUESSING = cost.ROUNDS
 ROUNDS = {"precision": PRECISION, "fusion": FUSION, "guessing": GUESSING}
 NAMES = {"precision": "int4 weights", "fusion": "fusion", "guessing": "guessing"}
 TOLD = tuple(ROUNDS)  # the order of the source
-PICKS = tuple(
-    select(name, f"Round {i}", TOLD[i - 1], NAMES) for i, name in enumerate(("first", "second", "third"), 1)
+ORDER = select(
+    "order",
+    "Order of the rounds",
+    "-".join(TOLD),
+    {"-".join(order): ", ".join(NAMES[name].split()[0] for name in order) for order in permutations(ROUNDS)},
 )
 NUMBERS = (
     slider("gemm_cut", "int4 makes the GEMMs shorter by", 45, 0, 100, unit="%", more=True),
@@ -62,7 +66,6 @@ class Row:
     shares_s: dict[str, float]  # the share of a token's time for each part, and for guessing
     token_s: float
     saved_s: float  # against the row before
-    again: bool  # picked before, so it changes nothing
     choices_s: dict[str, float]
     best: str
     reported_s: float  # 0 in another order than the source's
@@ -79,6 +82,7 @@ class Result:
     draft_s: float
     tokens_a_round: float
     target_s: float
+    picks: tuple[str, ...]
     rounds: tuple[Round, ...]
     rows: tuple[Row, ...]
     end_s: float
@@ -91,7 +95,7 @@ class Result:
     as_reported: bool  # the shares and cuts are the report's, not the reader's
 
 
-def run(first, second, third, gemm_cut, attention_cut, acceptance, drafts, baseline_ms, draft_ms) -> Result:
+def run(order, gemm_cut, attention_cut, acceptance, drafts, baseline_ms, draft_ms) -> Result:
     baseline_s, draft_s = baseline_ms * 1e-3, draft_ms * 1e-3
     told = {
         "precision": replace(PRECISION, cuts={"GEMM": gemm_cut / 100}),
@@ -100,24 +104,25 @@ def run(first, second, third, gemm_cut, attention_cut, acceptance, drafts, basel
     }
 
     def played(*picks: str) -> list:
-        """Play the rounds in the chosen order. One that comes again does nothing, and guesses once begun go on."""
+        """Play the rounds in the chosen order. Guesses once begun go on."""
         rounds = [START]
         for i, pick in enumerate(picks):
-            cuts = {} if pick in picks[:i] else told[pick].cuts
-            rounds.append(replace(told[pick], cuts=cuts, speculates="guessing" in picks[: i + 1]))
+            rounds.append(replace(told[pick], speculates="guessing" in picks[: i + 1]))
         return cost.playbook(baseline_s, acceptance=acceptance, drafts=drafts, draft_s=draft_s, rounds=rounds)
 
     given = (gemm_cut, attention_cut, acceptance, drafts, baseline_ms, draft_ms)
     as_reported = given == tuple(one.default for one in NUMBERS)
-    picks, source = (first, second, third), played(*TOLD)
+    picks, source = tuple(order.split("-")), played(*TOLD)
     mine = played(*picks)
-    rows = [_row("", mine[0], mine[0].between_tokens_s, draft_s, False, {}, START.reported_between_tokens_s)]
+    rows = [_row("", mine[0], mine[0].between_tokens_s, draft_s, {}, START.reported_between_tokens_s)]
     for i, pick in enumerate(picks):
-        choices = {name: played(*picks[:i], name)[-1].between_tokens_s for name in ROUNDS}
+        choices = {
+            name: played(*picks[:i], name)[-1].between_tokens_s for name in ROUNDS if name not in picks[:i]
+        }
         said = told[pick].reported_between_tokens_s if picks == TOLD and as_reported else 0.0
-        rows.append(_row(pick, mine[i + 1], rows[-1].token_s, draft_s, pick in picks[:i], choices, said))
+        rows.append(_row(pick, mine[i + 1], rows[-1].token_s, draft_s, choices, said))
     reached = [i for i, row in enumerate(rows) if row.token_s <= cost.PLAYBOOK_TARGETS["between tokens"]]
-    others = played(*(name for name in ROUNDS if name != first))[-1].between_tokens_s
+    others = played(*(name for name in ROUNDS if name != picks[0]))[-1].between_tokens_s
     return Result(
         cost.BASELINE_SHARES["GEMM"],
         gemm_cut / 100,
@@ -128,6 +133,7 @@ def run(first, second, third, gemm_cut, attention_cut, acceptance, drafts, basel
         draft_s,
         cost.expected_tokens(acceptance, drafts),
         cost.PLAYBOOK_TARGETS["between tokens"],
+        picks,
         tuple(map(_round, source)),
         tuple(rows),
         rows[-1].token_s,
@@ -149,16 +155,12 @@ def _round(one) -> Round:
     )  # fmt: skip
 
 
-def _row(
-    pick: str, one, before_s: float, draft_s: float, again: bool, choices: dict, reported_s: float
-) -> Row:
+def _row(pick: str, one, before_s: float, draft_s: float, choices: dict, reported_s: float) -> Row:
     step_s = {**({"guesses": draft_s} if one.round.speculates else {}), **one.parts_s}
     each = one.between_tokens_s / sum(step_s.values())  # a round of guesses yields several tokens
     shares = {part: each * time_s for part, time_s in step_s.items()}
     best = min(choices, key=choices.get) if choices else ""
-    return Row(
-        pick, shares, one.between_tokens_s, before_s - one.between_tokens_s, again, choices, best, reported_s
-    )
+    return Row(pick, shares, one.between_tokens_s, before_s - one.between_tokens_s, choices, best, reported_s)
 
 
 def _bar(r: Result, i: int, x, y: float, high: float) -> list[dict]:
@@ -210,22 +212,15 @@ def _bar(r: Result, i: int, x, y: float, high: float) -> list[dict]:
 
 def _chooser(r: Result, i: int, columns: tuple, y: float, wide: bool) -> list[dict]:
     """Draw the knob that chooses a round, and under each stop the time of a token that it would leave."""
-    row, control = r.rows[i], PICKS[i - 1]
+    row = r.rows[i]
     places = dict(zip(ROUNDS, columns, strict=True))
     marks = [line(f"pick{i}-line", columns[0], y, columns[-1], y, "axis")]
-    done = [one.pick for one in r.rows[:i]]
     for name, x in places.items():
-        left_s = row.choices_s[name]
-        best = name == row.best and name not in done
-        words = "done" if name in done else units.seconds(left_s)
-        role = (
-            "useful"
-            if name not in done and left_s <= r.target_s
-            else "ink"
-            if name == row.pick or best
-            else "muted"
-        )
-        low = y + 26
+        open_, low = name in row.choices_s, y + 26
+        best = name == row.best and len(row.choices_s) > 1
+        words = units.seconds(row.choices_s[name]) if open_ else "done"
+        reached = open_ and row.choices_s[name] <= r.target_s
+        role = "useful" if reached else "ink" if name == row.pick or best else "muted"
         if not wide:
             marks.append(
                 text(f"pick{i}-{name}", x, low, NAMES[name], "ink", "small", "middle", name == row.pick)
@@ -237,8 +232,16 @@ def _chooser(r: Result, i: int, columns: tuple, y: float, wide: bool) -> list[di
         ]
         if best and wide:
             marks.append(text(f"pick{i}-best", x, low + 15, "best", role, "small", "middle"))
-    knob = drag(control, "x", lambda name: places[name])
-    return [*marks, handle(f"pull-{control.name}", places[row.pick], y, "now", knob)]
+    pull = drag(ORDER, "x", lambda order: places[order.split("-")[i - 1]])
+    # only orders that keep the rounds before, one for each round that is left
+    to = [_with(r.picks, i - 1, name) for name in ROUNDS if name in row.choices_s]
+    pull |= {"at": [pull["at"][pull["to"].index(order)] for order in to], "to": to}
+    return [*marks, handle(f"pull-{i}", places[row.pick], y, "now", pull)]
+
+
+def _with(picks: tuple[str, ...], i: int, name: str) -> str:
+    """Return the order in which round i and the round that is `name` have changed places."""
+    return "-".join(name if k == i else picks[i] if one == name else one for k, one in enumerate(picks))
 
 
 def _rows(r: Result, wide: bool) -> list[dict]:
@@ -256,11 +259,7 @@ def _rows(r: Result, wide: bool) -> list[dict]:
             marks.append(text(f"head-{name}", place, at.y + 62, NAMES[name], "ink", "small", "middle", True))
     for i, row in enumerate(r.rows):
         y = at.y + pitch * i - (0 if wide or not i else 66)
-        name = (
-            f"round {i}: {NAMES[row.pick]}" + (", again" if row.again else "")
-            if i
-            else "start: 16 bits, eager"
-        )
+        name = f"round {i}: {NAMES[row.pick]}" if i else "start: 16 bits, eager"
         marks.append(text(f"row{i}-name", 0, y - 6, name, "ink", "small", bold=bool(i), on="ground"))
         marks += _bar(r, i, x, y, at.h)
         marks.insert(0, line(f"target{i}", target, y - 4, target, y + at.h + 4, "limit", words))
@@ -270,9 +269,7 @@ def _rows(r: Result, wide: bool) -> list[dict]:
 
 
 def _takeaway(r: Result) -> str:
-    picks = tuple(row.pick for row in r.rows[1:])
-    if any(row.again for row in r.rows):
-        return "A round that comes a second time has nothing left to cut."
+    picks = r.picks
     if any(row.saved_s < -1e-9 for row in r.rows):
         return "Guesses that are rarely kept make every token slower."
     if picks != TOLD:
@@ -306,7 +303,7 @@ def _table(r: Result):
             NAMES.get(row.pick, "nothing yet"),
             row.token_s,
             row.saved_s if i else "none",
-            *(row.choices_s[name] if i else "no pick" for name in ROUNDS),
+            *(row.choices_s.get(name, "done") if i else "no pick" for name in ROUNDS),
             row.reported_s or "in another order",
         )
         for i, row in enumerate(r.rows)
@@ -316,14 +313,6 @@ def _table(r: Result):
 
 def _formula(r: Result) -> tuple[tuple[str, str], ...]:
     last = r.rows[-1]
-    if "guessing" not in [row.pick for row in r.rows]:
-        left = units.seconds(r.end_s)
-        return (
-            (
-                "what the cuts {left:leave} of {baseline_ms:the start}",
-                f"{units.seconds(r.rows[0].token_s)} → {left}",
-            ),
-        )
     step_s = (last.token_s * r.tokens_a_round) - r.draft_s
     return (
         (
@@ -366,13 +355,13 @@ SIMULATOR = Declaration(
     title="70B playbook",
     question="Three rounds to make a 70B model fast: which one comes next?",
     controls=(
-        *PICKS,
+        ORDER,
         *NUMBERS,
     ),
     presets={
         "As told": {},
-        "Guessing first": {"first": "guessing", "second": "fusion", "third": "precision"},
-        "Fusion first": {"first": "fusion", "second": "precision", "third": "guessing"},
+        "Guessing first": {"order": "guessing-fusion-precision"},
+        "Fusion first": {"order": "fusion-precision-guessing"},
         "GEMMs of no time": {"gemm_cut": 100},
         "Slow guesses, rarely kept": {"acceptance": 0.25, "draft_ms": 20.0},
     },

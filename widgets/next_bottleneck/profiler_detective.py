@@ -13,7 +13,7 @@ from widgets.scene import WIDE, Column, Scene, about, drag, figure, handle, line
 ALL = "all six"
 OWN = "your own numbers"
 CASES = {case.name: case for case in cost.CASES}
-OWN_KERNELS = 12  # bars in the trace of one's own numbers
+BARS = 6  # of a trace with gaps, each for many kernels; without gaps it is one
 OF_ONES_OWN = {"more": True, "help": "Counts when the case is your own numbers."}
 UNDECIDED = "not yet"
 NAMES = {
@@ -77,7 +77,6 @@ class Profile:
     story: str
     diagnosis: str
     right: bool
-    kernels: int
     input_wait_share: float
     launch_gap_share: float
     exposed_communication_share: float
@@ -122,7 +121,7 @@ def run(
             machine("H100").ridge("fp16"), compute_share / 100, bandwidth_share / 100,
         )  # fmt: skip
         words = "Your own profile, on an H100."
-        profiles = (_profile(0, "diagnosis", OWN, words, OWN_KERNELS, seen, diagnosis),)
+        profiles = (_profile(0, "diagnosis", OWN, words, seen, diagnosis),)
     else:
         profiles = (_known(0, "diagnosis", case, diagnosis),)
     judged = [one for one in profiles if one.diagnosis != UNDECIDED]
@@ -135,12 +134,10 @@ def run(
 
 def _known(place: int, name: str, case: str, diagnosis: str) -> Profile:
     found = CASES[case]
-    return _profile(place, name, found.title, found.story, found.kernels, found.seen, diagnosis)
+    return _profile(place, name, found.title, found.story, found.seen, diagnosis)
 
 
-def _profile(
-    place: int, name: str, title: str, story: str, kernels: int, seen: cost.Symptoms, diagnosis: str
-) -> Profile:
+def _profile(place: int, name: str, title: str, story: str, seen: cost.Symptoms, diagnosis: str) -> Profile:
     waits = seen.input_wait_share + seen.launch_gap_share + seen.exposed_communication_share
     if waits > 0.95:
         raise ValueError(
@@ -150,7 +147,7 @@ def _profile(
     bound = "memory" if seen.intensity < seen.ridge else "compute"
     roof = seen.bandwidth_share if bound == "memory" else seen.compute_share
     return Profile(
-        f"p{place}", name, title, story, diagnosis, diagnosis == found.bottleneck, kernels, seen.input_wait_share,
+        f"p{place}", name, title, story, diagnosis, diagnosis == found.bottleneck, seen.input_wait_share,
         seen.launch_gap_share, seen.exposed_communication_share, seen.rank_skew, 1 - waits, seen.intensity, seen.ridge,
         seen.compute_share, seen.bandwidth_share, roof, 100 * seen.launch_gap_share, bound,
         tuple(Asked(c.question, c.value, c.limit, c.hit) for c in found.checks),
@@ -167,15 +164,19 @@ def _trace(p: Profile, at: Box) -> list[dict]:
     if p.input_wait_share:
         tip = f"waiting for input: {units.percent(p.input_wait_share, 0)}"
         marks.append(rect(f"{id}-input", at.x, at.y, start - at.x, high, "hot", tip))
-    step = (end - start) / p.kernels
+    bars = BARS if p.launch_gap_share else 1
+    step = (end - start) / bars
     busy = p.work_share / (p.work_share + p.launch_gap_share)
     work = f"kernels: {units.percent(p.work_share, 0)}"
     if p.launch_gap_share:
         gaps = f"gaps: {units.percent(p.launch_gap_share, 0)}"
-        marks.append(rect(f"{id}-gaps", start, at.y + high / 2, end - start, high / 2, "overhead", gaps))
-    wide = max(1, step * busy - (0 if p.launch_gap_share else 0.6))  # no gaps, so a hairline between kernels
+        marks += [
+            rect(f"{id}-gap{k}", start + step * (k + busy), at.y, step * (1 - busy), high, "idle", gaps)
+            for k in range(bars)
+        ]
     marks += [
-        rect(f"{id}-kernel{k}", start + step * k, at.y, wide, high, "primary", work) for k in range(p.kernels)
+        rect(f"{id}-kernel{k}", start + step * k, at.y, step * busy, high, "primary", work)
+        for k in range(bars)
     ]
     if p.exposed_communication_share:
         tip = f"NCCL while no kernel runs: {units.percent(p.exposed_communication_share, 0)}"
@@ -278,6 +279,13 @@ def _row(p: Profile, i: int, wide: bool) -> list[dict]:
     ]
 
 
+def _heads() -> list[str]:
+    """Return the limit of each suspect, in the order in which they are asked."""
+    waits = [f"> {_shown(i, limit)}" for i, limit in enumerate(LIMITS[:4])]
+    roof = f"≥ {_shown(4, LIMITS[4])}"
+    return [*waits, roof, roof, "else"]
+
+
 def _board(r: Result, wide: bool) -> list[dict]:
     rows = [_row(p, i, wide) for i, p in enumerate(r.profiles)]
     marks = [mark for row in rows for mark in row]
@@ -285,7 +293,11 @@ def _board(r: Result, wide: bool) -> list[dict]:
         return marks
     return [
         text("head-step", 0, 18, "one step of the GPU", "muted", "small"),
-        text("head-pull", 348, 18, "pull to your suspect", "muted", "small"),
+        text("head-pull", 348, 10, "The first yes from the left decides", bold=True),
+        *(
+            text(f"head-limit{i}", 356 + 49 * (i + 1), 26, words, "muted", "small", "middle")
+            for i, words in enumerate(_heads())
+        ),
         text("head-flops", 256, 18, "FLOP/s", "muted", "small", "end"),
         text("head-memory", 268, 18, "memory", "muted", "small"),
         *marks,
@@ -457,7 +469,7 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
         legend=(
             ("primary", "kernels"),
             ("hot", "waiting for input"),
-            ("overhead", "launch gaps"),
+            ("idle", "launch gaps"),
             ("network", "NCCL alone"),
             ("secondary", "other GPUs, on average"),
             ("waste", "their wait for the slow one"),

@@ -157,6 +157,9 @@ def _cells(r: Result) -> list[str]:
     return [max(parts, key=parts.get) for parts in filled]
 
 
+RECORDED = " under the profiler"
+
+
 def _overview(r: Result, at: Box, panel: Box) -> list[dict]:
     """The whole step's launches, the window over them, and its two knobs."""
     x = linear(0, r.step_s, at.x, at.right)
@@ -174,7 +177,15 @@ def _overview(r: Result, at: Box, panel: Box) -> list[dict]:
     where = (at.x, at.y - 22, "start") if above else (at.x - 8, at.y + 17, "end")
     marks = [
         text("whole-name", *where[:2], "whole step", "ink", "small", where[2]),
-        text("whole-time", at.right, at.y - 22, units.seconds(r.step_s), "muted", "small", "end"),
+        text(
+            "whole-time",
+            at.right,
+            at.y - 30,
+            f"{units.seconds(r.step_s)}{RECORDED if r.measured else ''}",
+            "muted",
+            "small",
+            "end",
+        ),
     ]
     roles = ("idle", "memory", "primary", "useful", "overhead", "hot")
     names = (
@@ -296,10 +307,9 @@ def _summary(r: Result) -> str:
     way = "eagerly" if r.run == "eager" else "as one graph"
     chosen = "" if r.slot == ALL else f" Kernels of {r.slot} take {units.seconds(r.slot_s)} of the step."
     return (
-        f"A decode step of {r.case}, {way}, {what}: {units.seconds(r.step_s)} under the profiler, "
-        f"{units.seconds(r.alone_s)} without, where the same kernels are {_percent(r.alone_percent)}. In the window of {units.seconds(r.window_s)} the GPU works "
-        f"{units.percent(r.works_share)} of the time, in {units.counted(r.count, 'launch', 'launches')}, and "
-        f"{_percent(r.step_percent)} of the whole step.{chosen}"
+        f"A decode step of {r.case}, {way}, {what}: {units.seconds(r.alone_s)} without the profiler, of which the GPU works "
+        f"{_percent(r.alone_percent)}, and {units.seconds(r.step_s)} with it. In the window of {units.seconds(r.window_s)} the GPU works "
+        f"{units.percent(r.works_share)} of the time, in {units.counted(r.count, 'launch', 'launches')}.{chosen}"
     )
 
 
@@ -315,10 +325,11 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
         takeaway=_takeaway(r),
         marks=_overview(r, overview, panel) + rows,
         figures=(
-            figure("GPU at work, recorded step", r.step_percent, _percent, "primary"),
-            figure("GPU at work, this window", r.works_share, units.percent, "primary", "works"),
-            figure("step, no profiler", r.alone_s, units.seconds),
-            figure("GPU at work, no profiler", r.alone_percent, _percent),
+            figure("GPU at work, no profiler", r.alone_percent, _percent, "primary"),
+            figure("one step, no profiler", r.alone_s, units.seconds),
+            figure(
+                "launch in this window" if r.count == 1 else "launches in this window", r.count, units.count
+            ),
         ),
         table=table(("launch", "slot", "kernel", *seconds), kernels),
         height=panel.y + r.rows * pitch + AXIS,
@@ -369,8 +380,8 @@ SIMULATOR = Declaration(
     scene=scene,
     prediction=Prediction(
         "Eight layers of a 30B mixture of experts decode one token, eagerly: some ninety kernels, launched from Python one by "
-        "one. What percentage of the step does the GPU work while the profiler records it?",
-        "step_percent",
+        "one, 6 ms in all. During what percentage of that time does the GPU work?",
+        "alone_percent",
         "%",
         0.25,
     ),

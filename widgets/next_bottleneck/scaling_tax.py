@@ -1,34 +1,20 @@
-"""Show which part of a fleet's GPUs works as well as one node's, and where the rest goes."""
+"""Show every GPU that is paid for: those that work as in one node, and those lost to the fleet."""
 
 import math
 from dataclasses import dataclass
 
 from kernels.next_bottleneck import cost
 from widgets import units
-from widgets.charts import Box, Scale, axis_x, axis_y, linear, log, spread, text_width
+from widgets.charts import Box, text_width
 from widgets.controls import slider, steps
 from widgets.declare import Declaration, Prediction
-from widgets.scene import (
-    WIDE,
-    Column,
-    Scene,
-    about,
-    circle,
-    drag,
-    figure,
-    handle,
-    line,
-    path,
-    rect,
-    table,
-    text,
-)
+from widgets.scene import WIDE, Column, Scene, about, drag, figure, handle, line, rect, table, text
 
 NODE, MEASURED_AT, MOST = 8, 128, 16384
 SIZES = (8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 10000, 16384)
 GPUS = steps("gpus", "GPUs", 128, SIZES, units.count)
 REFERENCE_MFU = 65  # the node as it was measured, in percent
-LOCAL = slider("local_mfu", "MFU of one node", REFERENCE_MFU, 30, 75, unit="%",
+LOCAL = slider("local_mfu", "MFU of one node", REFERENCE_MFU, 30, 75, unit="%", more=True,
                help="The same work at a larger share of the peak: a shorter step.")  # fmt: skip
 
 
@@ -39,16 +25,14 @@ def _added_ms(measured_mfu: int) -> float:
 
 ADDED = steps("added_ms", "128 GPUs add to a step", _added_ms(48), [_added_ms(mfu) for mfu in range(65, 14, -1)],
               lambda ms: units.seconds(ms * 1e-3),
-              help="Held while the node changes: each doubling beyond a node adds as many ms. Its knob pulls the whole curve.")  # fmt: skip
+              help="Each doubling beyond a node adds as many ms.")  # fmt: skip
 SLOW = slider("slow", "One node is slower by", 0, 0, 50, unit="%")
 FIELD = 128  # cells at most, each for as many GPUs as needed
-AXIS_S = 0.5  # of a step, the same in every state, so that the eye can compare
-# (the fleet, the curve, one step, height)
+# (the fleet, the columns of other sizes, height)
 PLACES = {
-    True: (Box(0, 34, 320, 160), Box(402, 34, 216, 150), Box(0, 290, 600, 88), 416),
-    False: (Box(0, 34, 336, 168), Box(40, 286, 196, 150), Box(0, 562, 254, 88), 688),
+    True: (Box(0, 40, 708, 140), Box(0, 322, 708, 62), 424),
+    False: (Box(0, 58, 328, 150), Box(0, 376, 328, 70), 488),
 }
-DRAWN = 8  # nodes
 BUSY_IS_NOT_USEFUL = 1 / 3  # of the time that the counter calls busy
 
 
@@ -57,6 +41,7 @@ class AtSize:
     gpus: int
     mfu: float
     step_s: float
+    work_share: float  # of its GPUs, as it runs
     trace_bytes: float  # five seconds of all nodes
 
 
@@ -80,7 +65,6 @@ class Result:
     waiting_gpus: float
     operating_gpus: float
     lost_gpus: float
-    one_percent_gpus: float
     parts: cost.StepParts
     step_s: float
     mean_step_s: float  # operating included
@@ -102,7 +86,8 @@ def run(gpus, local_mfu, added_ms, slow, operating, busy, days, node_step_ms) ->
 
     def at(size: int) -> AtSize:
         step = parts(size)
-        return AtSize(size, local * step.shares[0], step.step_s, cost.trace_bytes(size, 5))
+        runs = parts(size, 1 - slow_share, operating_share)
+        return AtSize(size, local * step.shares[0], step.step_s, runs.shares[0], cost.trace_bytes(size, 5))
 
     now = at(gpus)
     kept = 1 - cost.straggler_loss(1 - slow_share)
@@ -113,21 +98,19 @@ def run(gpus, local_mfu, added_ms, slow, operating, busy, days, node_step_ms) ->
     return Result(
         gpus, local, at(MEASURED_AT).mfu, added_s, reference_s, tuple(at(size) for size in SIZES), now.mfu, tax, slow_share, kept,
         mfu, seen, cost.is_regression(seen, tax), useful, taxed, waiting, operate,
-        gpus - useful, cost.gpus_saved(gpus, 0.01), step, step.step_s, step.mean_s, days,
+        gpus - useful, step, step.step_s, step.mean_s, days,
         cost.production_days(days, operating_share), operating_share, busy / 100,
     )  # fmt: skip
 
 
-def _kinds(r: Result) -> tuple[tuple[str, float, float, str, str], ...]:
-    """List the kinds of paid time: word, GPUs, seconds of a step, role, work. Both pictures share it."""
-    waits = (
-        ("wait", "wait for the slow node") if r.gpus > NODE else ("slower", "are lost to the node's slowness")
-    )
+def _kinds(r: Result) -> tuple[tuple[str, float, str, str], ...]:
+    """List the kinds of paid GPUs: word, number, role, what they do."""
+    waits = "wait for the slow node" if r.gpus > NODE else "are lost to the node's slowness"
     return (
-        ("work", r.useful_gpus, r.parts.work_s, "useful", "work as one node's would"),
-        ("tax", r.tax_gpus, r.parts.tax_s, "network", "are the tax of scale"),
-        (waits[0], r.waiting_gpus, r.parts.wait_s, "idle", waits[1]),
-        ("operate", r.operating_gpus, r.parts.operating_s, "overhead", "are lost to operating the fleet"),
+        ("work", r.useful_gpus, "useful", "work as one node's would"),
+        ("tax of scale", r.tax_gpus, "network", "are the tax of scale"),
+        ("wait" if r.gpus > NODE else "slower", r.waiting_gpus, "idle", waits),
+        ("operate", r.operating_gpus, "overhead", "are lost to operating the fleet"),
     )
 
 
@@ -136,213 +119,157 @@ def _ink(role: str) -> str:
 
 
 def _field(r: Result, at: Box) -> list[dict]:
-    """Draw every paid GPU by its work. A cell is one GPU, or the smallest number with which all fit."""
-    cells = min(FIELD, r.gpus)
-    columns = 2 ** math.ceil((math.log2(cells) + 1) / 2)
-    kinds = _kinds(r)
-    side = min(at.w / columns, at.h / math.ceil(cells / columns))
+    """Draw every paid GPU by its work, column by column, so that each kind ends at its share of the width."""
+    cells, wide = min(FIELD, r.gpus), at.w > 400
+    columns = 8 if cells < 64 else 16
+    rows, kinds = cells // columns, _kinds(r)
+    w, h = at.w / columns, at.h / rows
     of = "" if cells == r.gpus else f", {units.number(r.gpus / cells)} a square"
-    marks = [text("field-title", 0, at.y - 16, f"{units.count(r.gpus)} GPUs paid for{of}", bold=True)]
+    marks = [text("field-title", 0, 16, f"{units.count(r.gpus)} GPUs paid for{of}", bold=True)]
+    step = f"a step of {units.seconds(r.parts.work_s)} takes {units.seconds(r.mean_step_s)}"
+    days = f"{units.number(r.benchmark_days)} days become {units.number(r.production_days)}"
+    marks += about(
+        "step",
+        text(
+            "step",
+            at.right,
+            16 if wide else 34,
+            f"{step}, {days}" if r.operating_share else step,
+            "muted",
+            "small",
+            "end",
+        ),
+    )
     ends = [0.0]
-    for _, size, _, _, _ in kinds:
+    for _, size, _, _ in kinds:
         ends.append(ends[-1] + size / r.gpus * cells)
     for cell in range(cells):
         kind = next((k for k in range(4) if cell + 0.5 < ends[k + 1]), 0)
-        x, y = at.x + cell % columns * side, at.y + cell // columns * side
-        _, size, _, role, words = kinds[kind]
-        tip = f"{units.number(size)} GPUs {words}"
-        marks += about(
-            "useful" if kind == 0 else "tax", rect(f"gpu{cell}", x, y, side - 2, side - 2, role, tip)
+        _, size, role, words = kinds[kind]
+        square = rect(
+            f"gpu{cell}",
+            at.x + cell // rows * w,
+            at.y + cell % rows * h,
+            w - 2,
+            h - 2,
+            role,
+            f"{units.number(size)} GPUs {words}",
         )
-    named = [(f"{units.number(size)} {word}", role) for word, size, _, role, _ in kinds if size > 1e-9]
-    left = at.x
-    for k, (words, role) in enumerate(named):
-        left += text_width(named[k - 1][0], "small", True) + 12 if k else 0
-        marks.append(text(f"field-{k}", left, at.bottom + 18, words, _ink(role), "small", bold=True))
+        marks += about("work" if kind == 0 else "tax", square)
+    return marks + _names(r, at) + _edges(r, at) + _counter(r, at)
+
+
+def _names(r: Result, at: Box) -> list[dict]:
+    """Name each kind under its squares, pushed apart where they are few."""
+    named, start = [], 0.0
+    for word, size, role, _ in _kinds(r):
+        if size > 1e-9:
+            named.append((at.x + start * at.w, f"{units.number(size)} {word}", role))
+        start += size / r.gpus
+    size = "body" if at.w > 400 else "small"
+
+    def wide(words: str) -> float:
+        return text_width(words, size, True) + 14
+
+    if sum(wide(words) for _, words, _ in named) > at.w:
+        named = [(x, words.replace(" of scale", ""), role) for x, words, role in named]
+    if sum(wide(words) for _, words, _ in named) > at.w:
+        named = [(x, words.split()[0], role) for x, words, role in named]  # the colour says which
+    marks, left = [], at.x
+    for k, (x, words, role) in enumerate(named):
+        left = max(left, min(x, at.right + 14 - sum(wide(later) for _, later, _ in named[k:])))
+        marks.append(text(f"field-{role}", left, at.bottom + 40, words, _ink(role), size, bold=True))
+        left += wide(words)
     return marks
 
 
-def _curve(r: Result, at: Box) -> list[dict]:
-    """Draw MFU by size under the GPUs' own counter, with knobs on the fleet's size and on the measurement."""
-    x, y = log(NODE, MOST, at.x, at.right), linear(0, 1, at.bottom, at.y)
-    marks = axis_y("mfu", y, at.x, "MFU: useful FLOP/s over the peak", lambda v: units.percent(v, 0), at.right,
-                   (0, 0.2, 0.4, 0.6, 0.8, 1))  # fmt: skip
-    marks = [{**mark, "x": mark["x"] - 14} if mark["id"] == "mfu-tick0" else mark for mark in marks]
-    below = axis_x("gpus", x, at.bottom, "GPUs", units.count, ticks=(8, 128, 1024, 8192))
-    # the knob on this axis is between its line and its numbers
-    marks += [{**mark, "y": mark["y"] + 10} if mark["t"] == "text" else mark for mark in below]
-    counter, node = units.percent(r.busy_share, 0), units.percent(r.local_mfu, 0)
-    marks += about(
-        "busy",
-        line("busy", at.x, y(r.busy_share), at.right, y(r.busy_share), "secondary",
-             f"The GPUs' counter: some kernel runs {counter} of the time, at any size"),
-    )  # fmt: skip
-    marks += about(
-        "local_mfu", line("local", at.x, y(r.local_mfu), at.right, y(r.local_mfu), "limit", "MFU of one node")
-    )
-    marks += about("added_ms", path("fleet", [(x(one.gpus), y(one.mfu)) for one in r.curve], "primary"))
-    named = [
-        ("busy", r.busy_share, f"{counter} busy", "secondary"),
-        ("local", r.local_mfu, f"{node} one node", "muted"),
-        ("fleet", r.curve[-1].mfu, _undisturbed(r) or "fleet", "primary"),
+def _edges(r: Result, at: Box) -> list[dict]:
+    """Let the end of the working GPUs be pulled, and the end of those that don't wait."""
+    work, well = r.parts.work_s, r.parts.work_s + r.parts.tax_s
+    stretched = r.mean_step_s / well  # by the slow node and by operating
+    doublings = math.log2(r.gpus / NODE) / math.log2(MEASURED_AT / NODE)
+    edge = at.x + at.w * r.useful_gpus / r.gpus
+    waits = at.x + at.w * (r.useful_gpus + r.tax_gpus) / r.gpus
+    added = drag(ADDED, "x", lambda ms: at.x + at.w * work / (work + doublings * ms * 1e-3) / stretched)
+    slow = drag(SLOW, "x", lambda percent: at.x + at.w * (1 - percent / 100) * (1 - r.operating_share))
+    tip = f"{units.count(r.gpus)} GPUs add {units.seconds(r.parts.tax_s)} to a step of {units.seconds(work)}"
+    return [
+        line("edge", edge, at.bottom - 2, edge, at.bottom + 12, "primary"),
+        handle("pull-added", edge, at.bottom + 13, "primary", added, tip=tip),
+        line("slow-edge", waits, at.y - 12, waits, at.y, "hot"),
+        handle("pull-slow", waits, at.y - 12, "hot", slow),
     ]
-    kept = r.mfu / r.fleet_mfu
-    if kept < 1:
-        marks.append(path("real", [(x(one.gpus), y(one.mfu * kept)) for one in r.curve], "hot"))
-        named.append(("real", r.curve[-1].mfu * kept, "as run", "hot"))
-    for (id, _, words, role), place in zip(
-        named, spread([min(y(value), at.bottom - 24) for _, value, _, _ in named]), strict=True
-    ):
-        marks.append(text(f"{id}-name", at.right + 6, place + 4, words, role, "small", bold=role != "muted"))
-    here, low, shown = x(r.gpus), y(r.mfu), units.percent(r.mfu)
-    lost = f"lost: {units.percent(1 - r.mfu / r.local_mfu)}"
-    marks += about("tax", line("gap", here, y(r.local_mfu), here, low, "hot", lost))
-    marks += about("mfu", circle("here", here, low, 5, "hot", f"{units.count(r.gpus)} GPUs: {shown}"))
-    pulled = _pulled_at(r.gpus)
-    doublings = math.log2(pulled / NODE) / math.log2(MEASURED_AT / NODE)
-    knob = next(y(one.mfu) for one in r.curve if one.gpus == pulled)
-    curve = drag(ADDED, "y", lambda ms: y(r.local_mfu * r.parts.work_s / (r.parts.work_s + doublings * ms * 1e-3)))  # fmt: skip
-    added = units.seconds(doublings * r.added_measured_s)
-    there = "" if pulled == MEASURED_AT else f", as {MEASURED_AT} add {units.seconds(r.added_measured_s)}"
-    tip = f"{units.count(pulled)} GPUs add {added} to a step{there}"
-    marks.append(handle("pull-measured", x(pulled), knob, "primary", curve, tip=tip))
-    tip = f"{units.count(r.gpus)} GPUs: {shown}"
-    marks.append(handle("pull-gpus", here, at.bottom, "hot", drag(GPUS, "x", x), tip=tip))
-    side, shift = ("end", -12) if here > at.x + 120 else ("start", 12)
-    under = min(at.bottom - 16, low + 26)
-    reaches = here < x(pulled) < here + shift + text_width(shown, "body", True) + 12
-    if side == "start" and reaches and abs(under - 4 - knob) < 26:
-        under, shift = (
-            y(r.local_mfu) - 8,
-            -5,
-        )  # above its point; next to the knob it would seem the knob's
-    return [*marks, text("here-name", here + shift, under, shown, "hot", "body", side, True, on="ground")]
 
 
-def _pulled_at(gpus: int) -> int:
-    """Return where the whole curve has its knob, never near the fleet's own point, which the knob would hide."""
-    return 1024 if gpus < 512 else MEASURED_AT
-
-
-def _nodes(r: Result, at: Box) -> list[dict]:
-    """Draw one synchronous step on a fixed axis: one node's time, the tax, and the wait for the slowest."""
-    nodes, wide = max(1, r.gpus // NODE), at.w > 400
-    drawn = min(DRAWN, nodes)
-    pitch, x = at.h / DRAWN, linear(0, AXIS_S, at.x, at.right)
-    of = f"{drawn} of {units.count(nodes)} nodes" if drawn < nodes else f"{nodes} nodes"
-    title = f"One step of {of if nodes > 1 else 'one node'}"
-    if wide and r.slow_share and nodes > 1:
-        title += ": all wait for the slowest"
-    elif wide and nodes > 1:
-        title += ": a node's own, and what the fleet adds"
-    marks = [text("nodes-title", 0, at.y - 32, title, bold=True)]
-    if r.operating_share:
-        before, after = units.number(r.benchmark_days), units.number(r.production_days)
-        days = f"{before} days become {after}" if wide else f"{before} → {after} days"
-        marks.append(
-            text("nodes-days", 720 if wide else 340, at.y - 32, days, "overhead", "small", "end", True)
-        )
-    time = axis_x(
-        "time",
-        x,
-        at.bottom,
-        "",
-        lambda s: units.seconds(s) if s else "0",
-        at.y,
-        (0, 0.1, 0.2, 0.3, 0.4, 0.5) if wide else (0, 0.2, 0.4),
+def _counter(r: Result, at: Box) -> list[dict]:
+    """Draw what the GPUs' own counter calls busy, on the width of all that are paid for."""
+    y, end = at.bottom + 54, at.x + at.w * r.busy_share
+    words = f"{units.percent(r.busy_share, 0)} busy, says the GPUs' own counter"
+    return about(
+        "busy",
+        [
+            line("busy", at.x, y, end, y, "secondary", f"{words}, at any size"),
+            line("busy-end", end, y - 5, end, y + 5, "secondary"),
+            text("busy-name", at.x, y + 17, words, "secondary", "small"),
+        ],
     )
-    marks += [{**mark, "x": 0, "a": "start"} if mark["id"] == "time-tick0" else mark for mark in time]
-    for i in range(drawn):
-        slow, start = i == drawn // 2 and r.slow_share > 0, 0.0
-        for word, _, takes, role, _ in _kinds(r):
-            if takes < 1e-9:
-                continue
-            late = slow and role == "idle"
-            tip = f"Node {i}, {'slower' if late else word}: {units.seconds(takes)}"
-            left, right = x(start), x(start + takes)
-            bar = rect(
-                f"node{i}-{role}",
-                left,
-                at.y + i * pitch,
-                right - left,
-                pitch - 1.2,
-                "hot" if late else role,
-                tip,
+
+
+def _sizes(r: Result, at: Box) -> list[dict]:
+    """Draw the share that works in a fleet of each size, and pull the fleet's size."""
+    wide, pitch = at.w > 400, at.w / len(SIZES)
+    x_of = {size: at.x + pitch * (i + 0.5) for i, size in enumerate(SIZES)}
+    marks = [text("sizes-title", 0, at.y - 24, "Pull the fleet's size: the share that works", bold=True)]
+    for one in r.curve:
+        x, high, now = x_of[one.gpus], at.h * one.work_share, one.gpus == r.gpus
+        left, w, shown = x - pitch * 0.35, pitch * 0.7, units.percent(one.work_share, 0)
+        tip = f"{units.count(one.gpus)} GPUs: {shown} of them work"
+        id = f"size{one.gpus}"
+        marks += [
+            rect(f"{id}-lost", left, at.y, w, at.h - high, "network" if now else "idle", tip),
+            rect(f"{id}-work", left, at.bottom - high, w, high, "useful" if now else "secondary", tip),
+        ]
+        if wide or now:
+            side, place = ("start", at.x) if x < 20 else ("middle", x)
+            role = "useful" if now else "muted"
+            marks.append(text(f"{id}-share", place, at.y - 5, shown, role, "small", side, now))
+        if wide or now or one.gpus in (8, 16384) and abs(x - x_of[r.gpus]) > 50:
+            anchor = (
+                "middle" if wide else "start" if one.gpus == 8 else "end" if one.gpus > 8192 else "middle"
             )
-            marks += about("slow" if role == "idle" else "step", bar)
-            start += takes
-    node = x(r.parts.work_s)
-    tip = f"One node alone: {units.seconds(r.parts.work_s)}"
-    marks += about("work", line("node-step", node, at.y - 20, node, at.bottom, "limit", tip))
-    marks += _named(r, at, x, wide)
-    if r.mean_step_s > AXIS_S:
-        marks += _break(at, drawn * pitch)
-    end, middle = x(r.step_s), at.y + (drawn // 2 + 0.5) * pitch
-    well = r.parts.work_s + r.parts.tax_s
-    pull = drag(SLOW, "x", lambda percent: x(well * 100 / (100 - percent)))
-    # next to the node's knob or above it, and always off the slow node's own bar, which is the middle one
-    knob = at.bottom - 12 if end - node > 36 else at.y + 16 if drawn > 4 else at.bottom - 44
-    marks.append(line("step-end", end, at.y, end, knob, "axis"))
-    marks.append(handle("pull-slow", end, knob, "hot", pull))
-    own = r.parts.work_s * r.local_mfu * 100
-    marks.append(
-        handle(
-            "pull-node", node, at.bottom - 12, "useful", drag(LOCAL, "x", lambda percent: x(own / percent))
-        )
-    )
-    words = units.seconds(r.mean_step_s)
-    after = max(end, x(r.mean_step_s)) + 8
-    return [*marks, *about("step", text("nodes-end", after, middle + 5, words, bold=True))]
-
-
-def _named(r: Result, at: Box, x: Scale, wide: bool) -> list[dict]:
-    """The parts of a step, named above where each begins, pushed apart where they are short."""
-    node = units.seconds(r.parts.work_s)
-    words = f"one node {node}" if wide else node
-    ends = max(x(r.parts.work_s) - 6, text_width(words, "small", True))
-    marks = [text("part-work", ends, at.y - 8, words, "useful", "small", "end", True, on="ground")]
-    start, named, left, right = r.parts.work_s, [], ends + 12, 720 if wide else 340
-    for word, _, takes, role, _ in _kinds(r)[1:]:
-        if takes > 1e-9:
-            longer = units.seconds(takes) if wide else units.number(takes * 1e3)
-            named.append((start, word, f"+{longer}", role))
-        start += takes
-    if left + sum(text_width(f"{word} {longer}", "small", True) + 12 for _, word, longer, _ in named) > right:
-        named = [(begins, "", longer, role) for begins, _, longer, role in named]  # the colour says which
-    named = [(begins, f"{word} {longer}".strip(), role) for begins, word, longer, role in named]
-    widths = [text_width(words, "small", True) + 12 for _, words, _ in named]
-    for k, (begins, words, role) in enumerate(named):
-        left = max(left, min(x(begins) + 6, right - sum(widths[k:])))
-        marks.append(text(f"part-{role}", left, at.y - 8, words, _ink(role), "small", bold=True))
-        left += widths[k]
-    return marks
-
-
-def _break(at: Box, high: float) -> list[dict]:
-    """Draw a torn end, because the bars go on beyond the axis."""
-    teeth = [(at.right - 14 + 6 * (k % 2), at.y - 2 + k * high / 8) for k in range(9)]
-    return [path(f"torn{i}", [(a + 6 * i, b) for a, b in teeth], "inverse") for i in range(2)]
-
-
-def _undisturbed(r: Result) -> str:
-    """Name the blue curve where the fleet as it runs has a curve of its own."""
-    if r.slow_share:
-        return "all alike" if not r.operating_share else "all well"
-    return "training" if r.operating_share else ""
+            where = {"start": at.x, "middle": x, "end": at.right}[anchor]
+            marks.append(
+                text(
+                    f"{id}-name",
+                    where,
+                    at.bottom + 38,
+                    units.count(one.gpus),
+                    "ink" if now else "muted",
+                    "small",
+                    anchor,
+                    now,
+                )
+            )
+    track = at.bottom + 13
+    marks.append(line("sizes-track", x_of[SIZES[0]], track, x_of[SIZES[-1]], track, "axis"))
+    return [*marks, handle("pull-gpus", x_of[r.gpus], track, "primary", drag(GPUS, "x", x_of.get))]
 
 
 def _tax_figure(r: Result):
-    """Use the colour of the tax only if the squares of that colour are its whole count."""
-    if r.slow_share:
-        return figure("lost to tax and waiting", r.seen_tax, units.percent, term="tax")
-    if r.operating_share:
-        return figure("scaling tax while it trains", r.seen_tax, units.percent, term="tax")
-    return figure("scaling tax measured", r.seen_tax, units.percent, term="tax")
+    words = (
+        "lost to tax and waiting"
+        if r.slow_share
+        else "scaling tax while it trains"
+        if r.operating_share
+        else "scaling tax"
+    )
+    return figure(words, r.seen_tax, units.percent, term="tax")
 
 
 def _takeaway(r: Result) -> str:
     if r.slow_share and r.gpus > NODE:
-        return "One slow node sets everyone's step, and the other nodes' traces don't show why."
+        slower, waits = units.percent(r.slow_share, 0), units.number(r.waiting_gpus)
+        return f"One node of {NODE} GPUs is {slower} slower, and waiting for it wastes {waits} GPUs."
     if r.operating_share:
         return "A benchmark's MFU is the ceiling. Plan for what monitoring, checkpoints and heat take off it."
     if r.gpus > NODE and r.added_measured_s and r.local_mfu * 100 > REFERENCE_MFU:
@@ -350,19 +277,18 @@ def _takeaway(r: Result) -> str:
     if r.gpus > NODE and r.added_measured_s and r.local_mfu * 100 < REFERENCE_MFU:
         return "A worse node lengthens every step, so the tax only looks smaller."
     if r.mfu < r.busy_share * BUSY_IS_NOT_USEFUL:
-        busy, work = units.percent(r.busy_share, 0), units.percent(r.mfu, 0)
-        return f"Busy is not useful: the counter says {busy}, but only {work} of the peak is work."
+        busy, got = units.percent(r.busy_share, 0), units.number(r.useful_gpus)
+        return f"Busy is not useful: the counter says {busy}, but {units.count(r.gpus)} GPUs do the work of {got}."
     if r.gpus <= NODE:
         return "Within one node there is no tax yet. Compare a fleet with this MFU."
     if r.seen_tax < 0.005:
         return "Here the fleet adds next to nothing to a step, so scale costs nothing."
-    lost = units.percent(r.seen_tax, 0)
-    return f"At {units.count(r.gpus)} GPUs, {lost} of the work is lost. If that share jumps, something broke."
+    got = units.number(r.useful_gpus)
+    return f"You pay for {units.count(r.gpus)} GPUs and get the work of {got}. The rest wait for each other."
 
 
 def _formula(r: Result, tax: str) -> tuple[tuple[str, str], ...]:
     doublings = max(0.0, math.log2(r.gpus / NODE))
-    fleet = f"fleet MFU, {_undisturbed(r)}" if _undisturbed(r) else "fleet MFU"
     lost = "{tax:lost}" if r.slow_share else "{tax}"
     slow, slowed = ("", "") if not r.slow_share else (" · (1 − {slow})", f" · (1 − {{slow:{r.slow_share}}})")
     over, overed = ("", "") if not r.slow_share else (" / (1 − {slow})", f" / (1 − {{slow:{r.slow_share}}})")
@@ -377,15 +303,16 @@ def _formula(r: Result, tax: str) -> tuple[tuple[str, str], ...]:
         f"{{node_step_ms:{units.seconds(r.reference_step_s)}}}",
     )
     node, added = units.seconds(r.parts.work_s), units.seconds(r.added_measured_s)
+    node_s = (
+        f"{{work:node's step}} = {own} · {REFERENCE_MFU} / {{local_mfu:node MFU}}",
+        f"{owned} · {REFERENCE_MFU} / {{local_mfu:{units.number(r.local_mfu * 100)}}} = {{work:{node}}}",
+    )
     return (
         (
-            f"{lost} = 1 − {{added_ms:{fleet}}}{slow} / {{local_mfu:node MFU}}",
+            f"{lost} = 1 − {{added_ms:fleet MFU}}{slow} / {{local_mfu:node MFU}}",
             f"1 − {units.number(r.fleet_mfu)}{slowed} / {{local_mfu:{r.local_mfu}}} = {{tax:{tax}}}",
         ),
-        (
-            f"{{work:node's step}} = {own} · {REFERENCE_MFU} / {{local_mfu:node MFU}}",
-            f"{owned} · {REFERENCE_MFU} / {{local_mfu:{units.number(r.local_mfu * 100)}}} = {{work:{node}}}",
-        ),
+        *((node_s,) if r.local_mfu * 100 != REFERENCE_MFU else ()),
         (
             f"{{step}} = ({{work:node's step}} + {{added_ms:added on {MEASURED_AT}}} · doublings / 4){over}{run}",
             f"({{work:{node}}} + {{added_ms:{added}}} · {units.number(doublings)} / 4){overed}{ran} = "
@@ -396,33 +323,33 @@ def _formula(r: Result, tax: str) -> tuple[tuple[str, str], ...]:
 
 
 def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
-    field_at, curve_at, nodes_at, height = PLACES[width == WIDE]
+    field_at, sizes_at, height = PLACES[width == WIDE]
     useful = figure(
-        f"GPUs' worth of work from {units.count(r.gpus)}",
-        r.useful_gpus,
-        units.number,
-        "useful",
-        "useful",
+        f"GPUs' worth of work from {units.count(r.gpus)}", r.useful_gpus, units.number, "useful", "work"
     )
-    mfu = figure("MFU of the fleet", r.mfu, units.percent, "hot", "mfu")
+    lost = figure("GPUs' worth lost", r.lost_gpus, units.number, "ink")
+    mfu = figure("MFU of the fleet", r.mfu, units.percent)
     tax = _tax_figure(r)
-    worth = figure("GPUs that a 1% gain saves", r.one_percent_gpus, units.number)
     return Scene(
         summary=f"One node reaches {units.percent(r.local_mfu)} MFU, {units.count(r.gpus)} GPUs {mfu.text}: "
-        f"{'a loss' if r.slow_share else 'a scaling tax'} of {tax.text}. They do the work of {useful.text}, {units.number(r.lost_gpus)} work for nothing, and a step "
-        f"of {units.seconds(r.parts.work_s)} takes {units.seconds(r.mean_step_s)}; one percent better is worth "
-        f"{worth.text} GPUs. The GPUs' counter says {units.percent(r.busy_share, 0)} busy.",
+        f"{'a loss' if r.slow_share else 'a scaling tax'} of {tax.text}. They do the work of {useful.text}, {lost.text} work for nothing, and a step "
+        f"of {units.seconds(r.parts.work_s)} takes {units.seconds(r.mean_step_s)}. "
+        f"The GPUs' counter says {units.percent(r.busy_share, 0)} busy.",
         takeaway=_takeaway(r),
-        marks=_field(r, field_at) + _curve(r, curve_at) + _nodes(r, nodes_at),
-        figures=(useful, mfu, tax, worth),
+        marks=_field(r, field_at) + _sizes(r, sizes_at),
+        figures=(useful, lost, tax, mfu),
         table=table(
             (
                 "GPUs",
                 Column("MFU", show=units.percent),
+                Column("share that works", show=units.percent),
                 Column("step", "s", units.seconds),
                 Column("5 s of traces", "B", units.si_bytes),
             ),
-            [(units.count(one.gpus), one.mfu, one.step_s, one.trace_bytes) for one in r.curve],
+            [
+                (units.count(one.gpus), one.mfu, one.work_share, one.step_s, one.trace_bytes)
+                for one in r.curve
+            ],
         ),
         height=height,
         width=width,
@@ -436,12 +363,12 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
 
 SIMULATOR = Declaration(
     title="Scaling tax",
-    question="How many GPUs' worth of work does a fleet do?",
+    question="You pay for a fleet. How many GPUs' worth of work do you get?",
     controls=(
         GPUS,
-        LOCAL,
         ADDED,
         SLOW,
+        LOCAL,
         slider(
             "operating",
             "Operating takes",
@@ -468,7 +395,7 @@ SIMULATOR = Declaration(
     presets={
         "128 GPUs": {},
         "One slow node": {"slow": 10},
-        "92% busy, 30% useful": {"added_ms": _added_ms(30)},
+        "92% busy, 30% MFU": {"added_ms": _added_ms(30)},
         "10,000 GPUs": {"gpus": 10000},
         "Benchmark and production": {"operating": 20},
     },

@@ -252,7 +252,7 @@ def _round(r: Result, i: int, kept: int, now_s: float, x, y: float, cell: float)
 def _by_guesses(r: Result, at: Box) -> list[dict]:
     """Draw the time of a token over the guesses. Each guess costs its time, and ever fewer more tokens share the
     check."""
-    top = 1.3 * r.plain_s
+    top = steady("guesses", max(1.3 * r.plain_s, 1.05 * max(one.token_s for one in r.at_guesses)))
     y = linear(0, top, at.bottom, at.y)
     few = (
         "no guesses are"
@@ -277,26 +277,21 @@ def _by_guesses(r: Result, at: Box) -> list[dict]:
     columns = []
     for one in r.at_guesses:
         words = f"{_guesses(one.drafts)}: {units.seconds(one.token_s)} a token"
-        shown, check = min(one.token_s, top), min(one.check_s, top)
         columns.append(
             (
                 str(one.drafts),
                 [
                     Part(
-                        check,
+                        one.check_s,
                         "useful" if one.drafts == r.best_drafts else "primary",
                         f"{words}, {units.seconds(one.check_s)} of it the check",
                     ),
-                    Part(shown - check, "overhead", f"{words}, {units.seconds(one.draft_s)} of it guessing"),
+                    Part(one.draft_s, "overhead", f"{words}, {units.seconds(one.draft_s)} of it guessing"),
                 ],
             )
         )
     marks += about("token", bars_up("guess-bar", columns, at, y))
     marks.append(line("plain-level", at.x, y(r.plain_s), at.right, y(r.plain_s), "limit", "a plain step"))
-    over = [one.drafts for one in r.at_guesses if one.token_s > top]
-    if over:
-        place = (at.x, "start") if r.drafts > MOST_DRAFTS / 2 else (at.right, "end")  # away from the knob
-        marks.append(text("guesses-over", place[0], at.y - 8, "↑ longer still", "muted", "small", place[1]))
     x = linear(0, MOST_DRAFTS, at.x + at.w / 26, at.right - at.w / 26)
     tip = f"{_guesses(r.drafts)}: {units.seconds(r.token_s)} a token"
 

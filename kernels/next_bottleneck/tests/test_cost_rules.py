@@ -354,3 +354,22 @@ def test_one_counter_tells_the_other():
         with pytest.raises(ValueError, match="must be given, got both or none"):
             cost.counters(1.0, **given_)
     assert all(case.seen.compute_share > 0 and case.seen.bandwidth_share > 0 for case in cost.CASES)
+
+
+@pytest.mark.parametrize("kind, kernels", [("standard", 7), ("latent", 4)])
+def test_a_race_is_between_kernels_of_one_job(kind, kernels):
+    features = dict(gpu_sm=90, head_dim=128, kv_dtype="16-bit", page_size=64, attention=kind, mask="causal")
+    every = cost.dispatch("attention", **features)
+    job = every.of_job("attention")
+    assert [one.preference for one in job.verdicts] == list(range(kernels))
+    assert job.chosen == every.chosen and job.place <= every.place
+    assert set(cost.JOBS) == set(cost.FEATURES) and all(
+        job in cost.FEATURES[op] for op, job in cost.JOBS.items()
+    )
+
+
+def test_a_link_s_busy_time_grows_to_its_sends():
+    sends = cost.bucket_timeline(1e9, 1e8, 0.1, devices=8, link_byte_s=1e11)
+    took = sum(one.end_s - one.start_s for one in sends)
+    seen = [cost.sent_s(sends, sends[-1].end_s * k / 10) for k in range(11)]
+    assert seen[0] == 0 and seen == sorted(seen) and seen[-1] == pytest.approx(took)

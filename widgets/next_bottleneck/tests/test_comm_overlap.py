@@ -153,3 +153,26 @@ def test_no_bucket_is_drawn_before_it_is_sent(preset, width):
         assert all(m["clock"] == "now" for m in sent), "between two steps the view waits for the hand"
         assert all(m["x"] + m["w"] <= hand + 0.7 for m in sent)
     assert len(sent) == len(r.sent), "at last all are there"
+
+
+@pytest.mark.parametrize("width", [720, 340])
+@pytest.mark.parametrize("preset", OVERLAP.presets)
+def test_figures_and_the_bar_of_the_traffic_follow_the_clock(preset, width):
+    r = OVERLAP.run(**OVERLAP.inputs(OVERLAP.presets[preset]))
+    scenes = OVERLAP.scenes(r, width=width)
+    for one, scene in zip(r.moments[:-1], scenes[:-1], strict=True):
+        marks = {m["id"]: m for m in scene.marks}
+        per_s = marks["unsent"]["w"] / r.communication_s
+        assert [f.value for f in scene.figures[1:]] == [one.now_s, one.sent_share, one.waits_s]
+        assert marks["hidden"]["w"] == pytest.approx(one.hidden_s * per_s, abs=0.02)
+        assert marks["shown"]["w"] <= one.waits_s * per_s + 0.02 and "hidden-name" not in marks
+    for now, then in zip(r.moments, r.moments[1:], strict=False):
+        assert (
+            now.sent_share <= then.sent_share
+            and now.hidden_s <= then.hidden_s
+            and now.waits_s <= then.waits_s
+        )
+    last = r.moments[-1]
+    assert last.sent_share == pytest.approx(1) and last.waits_s == pytest.approx(r.exposed_s)
+    assert last.hidden_s == pytest.approx(max(0, r.communication_s - r.exposed_s))
+    assert [f.value for f in scenes[-1].figures] == [r.serial_s, r.step_s, r.speedup, r.exposed_s]

@@ -12,9 +12,7 @@ from widgets.registry import find
 from widgets.scene import NARROW, WIDE
 
 PLAYBOOK = find("playbook_70b")
-ORDERS = [
-    dict(zip(("first", "second", "third"), order, strict=True)) for order in itertools.permutations(ROUNDS)
-]
+ORDERS = [{"order": "-".join(order)} for order in itertools.permutations(ROUNDS)]
 
 
 def playbook(**inputs):
@@ -47,7 +45,7 @@ def test_every_order_ends_at_the_same_time_and_each_row_is_the_choice_taken(orde
         assert row.choices_s[row.best] == min(row.choices_s.values())
         assert sum(row.shares_s.values()) == pytest.approx(row.token_s)
     assert r.first_saves_s == pytest.approx(r.rows[1].saved_s)
-    last_of = next(one for one in ORDERS if one["third"] == order["first"])
+    last_of = next(one for one in ORDERS if one["order"].endswith(order["order"].split("-")[0]))
     assert playbook(**last_of, gemm_cut=gemm, acceptance=kept).rows[3].saved_s == pytest.approx(
         r.first_as_last_saves_s
     )
@@ -62,16 +60,18 @@ def test_as_told_the_rows_are_the_source_s_rounds():
     )
 
 
-def test_a_round_that_comes_again_changes_nothing():
-    r = playbook(first="fusion", second="fusion", third="guessing")
-    assert (
-        r.rows[2].again
-        and r.rows[2].token_s == r.rows[1].token_s
-        and "second time" in scene(second="precision").takeaway
-    )
-    assert playbook(first="guessing", second="guessing", third="guessing").end_s == pytest.approx(
-        playbook(first="guessing", second="precision", third="fusion").rows[1].token_s
-    )
+@pytest.mark.parametrize("order", ORDERS, ids=str)
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+def test_no_round_can_be_taken_twice_and_a_knob_keeps_the_rounds_before_it(order, width):
+    picks = order["order"].split("-")
+    marks = {m["id"]: m for m in scene(width, **order).marks}
+    for i in (0, 1, 2):
+        done = [name for name in ROUNDS if marks[f"pick{i + 1}-{name}-ms"]["s"] == "done"]
+        assert sorted(done) == sorted(picks[:i])
+        pulls = marks[f"pull-{i + 1}"].get("drag", [{"to": []}])[0]["to"]
+        assert len(pulls) == (3 - i if i < 2 else 0), "nothing is left to choose in the last round"
+        for to in (one.split("-") for one in pulls):
+            assert to[:i] == picks[:i] and sorted(to) == sorted(picks)
 
 
 def test_no_cut_reaches_what_the_first_round_reports():
@@ -120,15 +120,11 @@ def test_bars_are_as_long_as_their_times_and_end_where_the_saving_begins(preset,
         if saved:
             assert saved["x"] == pytest.approx(row.token_s * unit, abs=0.02)
             assert saved["w"] == pytest.approx(row.saved_s * unit, abs=0.02)
-    assert {m["id"] for m in marks.values() if m["t"] == "handle"} == {
-        "pull-first",
-        "pull-second",
-        "pull-third",
-    }
+    assert {m["id"] for m in marks.values() if m["t"] == "handle"} == {"pull-1", "pull-2"}
 
 
 def test_the_six_orders_differ_in_what_the_first_round_saves():
-    saved = {order["first"]: playbook(**order).first_saves_s for order in ORDERS}
+    saved = {playbook(**order).picks[0]: playbook(**order).first_saves_s for order in ORDERS}
     assert saved["guessing"] > saved["fusion"] > saved["precision"]
     assert len({scene(**given).takeaway for given in PLAYBOOK.presets.values()}) == 5
     assert cost.PLAYBOOK_TARGETS["between tokens"] == 0.05

@@ -137,11 +137,23 @@ def test_a_trace_is_as_long_as_its_shares(case, width):
     assert marks.get("p0-input", {"w": 0})["w"] == pytest.approx(whole * p.input_wait_share, abs=0.01)
     shown = p.exposed_communication_share
     assert marks.get("p0-nccl", {"w": 0})["w"] == pytest.approx(whole * shown, abs=0.01)
-    kernels = [m for id, m in marks.items() if id.startswith("p0-kernel")]
-    assert len(kernels) == p.kernels and ("p0-gaps" in marks) == bool(p.launch_gap_share)
-    slack = 0.6 * p.kernels  # the hairlines between kernels without gaps
-    assert sum(m["w"] for m in kernels) == pytest.approx(whole * p.work_share, abs=slack + 1)
+    for kind, share in (("p0-kernel", p.work_share), ("p0-gap", p.launch_gap_share)):
+        bars = [
+            m
+            for id, m in marks.items()
+            if id.startswith(kind) and m["t"] == "rect" and id[len(kind) :].isdigit()
+        ]
+        assert sum(m["w"] for m in bars) == pytest.approx(whole * share, abs=0.1)
+        assert len(bars) == (6 if p.launch_gap_share else kind == "p0-kernel"), "a border is always a gap"
     assert marks["p0-ranks"]["w"] == pytest.approx(whole / p.rank_skew, abs=0.01)
     gauge = marks["p0-gauge0-all"]
     assert marks["p0-gauge0"]["w"] == pytest.approx(gauge["w"] * p.compute_share, abs=0.01)
     assert marks["p0-gauge0-near"]["x"] == pytest.approx(gauge["x"] + 0.7 * gauge["w"], abs=0.01)
+
+
+def test_the_six_name_every_suspect_s_limit_over_its_stop():
+    marks = {m["id"]: m for m in drawn().marks if m["t"] == "text"}
+    said = [marks[f"head-limit{i}"]["s"] for i in range(7)]
+    assert said == ["> 10%", "> 10%", "> 1.05×", "> 10%", "≥ 70%", "≥ 70%", "else"]
+    assert cost.WAIT_SHARE == 0.1 and cost.SKEW == 1.05 and cost.NEAR_ROOF == 0.7
+    assert all(marks[f"head-limit{i}"]["x"] == marks[f"p0-n{i + 1}"]["x"] for i in range(7))

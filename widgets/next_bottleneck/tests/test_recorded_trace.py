@@ -67,9 +67,11 @@ def test_a_model_says_that_it_is_no_record():
     assert bool(scene.warning) != measured and ("recorded on" in scene.summary) == measured
 
 
-def test_the_question_and_the_figure_name_the_step_under_the_profiler():
+def test_the_question_asks_for_the_step_without_the_profiler_and_only_one_figure_is_a_share_of_work():
     r, asked = seen(), TRACE.prediction
     (scene,) = TRACE.scenes(r)
-    shown = next(one for one in scene.figures if one.label == "GPU at work, recorded step")
-    assert "while the profiler records it" in asked.question and getattr(r, asked.answer) == shown.value
+    (shown,) = (one for one in scene.figures if "at work" in one.label)
+    assert shown.label.endswith("no profiler") and getattr(r, asked.answer) == shown.value
+    assert f"{1e3 * r.alone_s:.0f} ms in all" in asked.question, "the time without the profiler, too"
     assert r.step_percent < r.alone_percent
+    assert "under the profiler" in next(m["s"] for m in scene.marks if m["id"] == "whole-time")

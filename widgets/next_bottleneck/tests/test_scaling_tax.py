@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from widgets import units
 from widgets.registry import find
-from widgets.scene import extent
 
 FLEET = find("scaling_tax")
 ADDED = st.sampled_from(next(one for one in FLEET.controls if one.name == "added_ms").stops)
@@ -58,10 +57,6 @@ def test_one_node_at_nine_tenths_costs_all_a_tenth_and_shows_as_a_regression():
     assert not fleet(slow=3).regression  # within three points of the usual tax
 
 
-def test_a_percent_of_ten_thousand_is_a_hundred():
-    assert fleet(gpus=10000).one_percent_gpus == pytest.approx(100)
-
-
 def test_thirty_days_of_a_benchmark_in_production():
     """10 to 20% make 33 to 37.5 days; the source's 35 to 40 take up to 25%."""
     days = [fleet(operating=share).production_days for share in (10, 20, 25)]
@@ -95,15 +90,11 @@ def test_65_to_75_percent_takes_24_ms_off_the_node_and_off_the_fleet():
     words = " ".join(part for pair in scene.formula for part in pair)
     assert "157" in words and "64.1" in words and "221" in words and "53.2%" in scene.summary
     assert "stays" in scene.takeaway and "a larger share" in scene.takeaway
-    assert [one for one in scene.marks if one["id"] == "nodes-end"][0]["s"].startswith("221")
-
-
-@pytest.mark.parametrize("width", [720, 340])
-def test_the_node_s_end_is_pulled_to_its_mfu(width):
-    marks = {m["id"]: m for m in FLEET.scene(fleet(local_mfu=75), width=width).marks}
-    assert marks["pull-node"]["x"] == marks["node-step"]["x"] < marks["pull-slow"]["x"]
-    before = {m["id"]: m for m in FLEET.scene(fleet(), width=width).marks}
-    assert marks["pull-node"]["x"] < before["pull-node"]["x"]
+    said = next(one["s"] for one in scene.marks if one["id"] == "step")
+    assert (
+        said == f"a step of {units.seconds(now.parts.work_s)} takes {units.seconds(now.step_s)}"
+        and "221" in said
+    )
 
 
 @given(SIZES, ADDED, st.integers(0, 50), st.integers(0, 30))
@@ -113,27 +104,74 @@ def test_a_fleet_never_changes_its_nodes_own_step(gpus, added, slow, operating):
     assert r.step_s >= r.parts.work_s and r.mean_step_s == pytest.approx(r.step_s / (1 - operating / 100))
 
 
+STATES = [{}, {"slow": 10}, {"added_ms": AT_30}, {"gpus": 10000}, {"gpus": 8, "slow": 25}, {"operating": 20}]
+
+
 @pytest.mark.parametrize("width", [720, 340])
-@pytest.mark.parametrize("state", [{}, {"slow": 10}, {"added_ms": AT_30}, {"gpus": 10000}, {"operating": 20}])
-def test_one_time_axis_for_all_states_and_every_bar_is_as_long_as_its_time(state, width):
-    r, first = fleet(**state), fleet()
-    marks, usual = ({m["id"]: m for m in FLEET.scene(one, width=width).marks} for one in (r, first))
-    ticks = [id for id in usual if id.startswith("time-")]
-    assert ticks and all(marks[id] == usual[id] for id in ticks)
-    assert marks["node-step"] == usual["node-step"]
-    unit = (marks["time-line"]["x2"] - marks["time-line"]["x"]) / 0.5
-    bars = [m for id, m in marks.items() if id.startswith("node0-")]
-    assert sum(m["w"] for m in bars) == pytest.approx(r.mean_step_s * unit, abs=0.1)
-    assert marks["node0-useful"]["w"] == pytest.approx(0.181 * unit, abs=0.1)
+@pytest.mark.parametrize("state", STATES, ids=str)
+def test_every_gpu_that_is_paid_for_has_its_square_and_each_kind_its_share(state, width):
+    r = fleet(**state)
+    marks = {m["id"]: m for m in FLEET.scene(r, width=width).marks}
+    squares = [m for id, m in marks.items() if id.startswith("gpu")]
+    counted = {
+        role: sum(m["role"] == role for m in squares) for role in ("useful", "network", "idle", "overhead")
+    }
+    kinds = (r.useful_gpus, r.tax_gpus, r.waiting_gpus, r.operating_gpus)
+    assert sum(counted.values()) == min(128, r.gpus)
+    for (role, cells), gpus in zip(counted.items(), kinds, strict=True):
+        assert cells == pytest.approx(gpus / r.gpus * len(squares), abs=1.01)
+        said = marks.get(f"field-{role}")
+        assert (said is None) == (gpus < 1e-9) and (said is None or said["s"].startswith(units.number(gpus)))
+    left = {role: min((m["x"] for m in squares if m["role"] == role), default=None) for role in counted}
+    seen = [x for x in left.values() if x is not None]
+    assert seen == sorted(seen), "from the left: work, tax, waiting, operating"
+
+
+@pytest.mark.parametrize("width", [720, 340])
+@pytest.mark.parametrize("state", STATES, ids=str)
+def test_the_knobs_are_at_the_ends_of_what_they_change(state, width):
+    r = fleet(**state)
+    marks = {m["id"]: m for m in FLEET.scene(r, width=width).marks}
+    squares = [m for id, m in marks.items() if id.startswith("gpu")]
+    end = max(m["x"] + m["w"] for m in squares) + 2
+    assert marks["pull-added"]["x"] == pytest.approx(end * r.useful_gpus / r.gpus, abs=0.02)
+    assert marks["pull-slow"]["x"] == pytest.approx(end * (r.useful_gpus + r.tax_gpus) / r.gpus, abs=0.02)
+    now = marks[f"size{r.gpus}-work"]
+    assert marks["pull-gpus"]["x"] == pytest.approx(now["x"] + now["w"] / 2, abs=0.02)
+
+
+@pytest.mark.parametrize("state", STATES, ids=str)
+def test_where_an_edge_is_pulled_to_there_it_stands(state):
+    for knob in (m for m in FLEET.scene(fleet(**state)).marks if m["t"] == "handle"):
+        (pull,) = knob["drag"]
+        for at, to in list(zip(pull["at"], pull["to"], strict=True))[::9]:
+            moved = next(
+                m for m in FLEET.scene(fleet(**{**state, pull["input"]: to})).marks if m["id"] == knob["id"]
+            )
+            assert moved["x"] == pytest.approx(at, abs=0.02)
+
+
+@pytest.mark.parametrize("state", STATES, ids=str)
+def test_the_columns_of_all_sizes_are_those_fleets_own(state):
+    r, scene = fleet(**state), FLEET.scene(fleet(**state))
+    marks = {m["id"]: m for m in scene.marks}
+    for one in r.curve:
+        other = fleet(**{**state, "gpus": one.gpus})
+        assert one.work_share == pytest.approx(other.useful_gpus / other.gpus)
+        bar, rest = marks[f"size{one.gpus}-work"], marks[f"size{one.gpus}-lost"]
+        assert bar["h"] / (bar["h"] + rest["h"]) == pytest.approx(one.work_share, abs=0.001)
+        assert marks[f"size{one.gpus}-share"]["s"] == units.percent(one.work_share, 0)
+    assert [m["role"] for m in marks.values() if m["id"].endswith("-work")].count("useful") == 1
 
 
 def test_words_formula_figures_and_warning_say_the_same_of_a_slow_node():
     r = fleet(slow=10)
     scene = FLEET.scene(r)
-    (_, tax), _, (_, step) = scene.formula
+    (_, tax), (_, step) = scene.formula
     assert "33.5%" in tax and "272" in step and "33.5%" in scene.warning and "26.2%" in scene.warning
     assert "33.5%" in {one.text for one in scene.figures}
-    assert next(m["s"] for m in scene.marks if m["id"] == "nodes-end").startswith("272")
+    assert "272" in next(m["s"] for m in scene.marks if m["id"] == "step")
+    assert scene.takeaway.endswith("wastes 12.8 GPUs.") and units.number(r.waiting_gpus) == "12.8"
 
 
 def test_the_counter_is_drawn_and_does_not_move_with_the_tax():
@@ -142,50 +180,4 @@ def test_the_counter_is_drawn_and_does_not_move_with_the_tax():
         scene = FLEET.scene(fleet(**state))
         drawn += [m for m in scene.marks if m["id"] in ("busy", "busy-name")]
     assert drawn[:2] == drawn[2:] and "92%" in drawn[1]["s"]
-    assert "92%" in scene.takeaway and "30%" in scene.takeaway
-
-
-def test_a_step_beyond_the_axis_is_torn_and_says_so():
-    torn = FLEET.scene(fleet(gpus=16384, added_ms=AT_30)).marks
-    assert any(m["id"] == "torn0" for m in torn)
-    assert not any(m["id"] == "torn0" for m in FLEET.scene(fleet()).marks)
-
-
-@pytest.mark.parametrize("width", [720, 340])
-@pytest.mark.parametrize("slow", [0, 5, 10, 50])
-def test_no_knob_stands_on_the_fleet_s_point_or_on_the_slow_node_s_stripe(slow, width):
-    gpus = next(one for one in FLEET.controls if one.name == "gpus").stops
-    for state in ({}, {"added_ms": AT_30}, {"added_ms": 0.0}):
-        for size in gpus:
-            marks = {m["id"]: m for m in FLEET.scene(fleet(gpus=size, slow=slow, **state), width=width).marks}
-            point = marks["here"]
-            knobs = [m for m in marks.values() if m["t"] == "handle"]
-            for knob in knobs:
-                assert math.hypot(knob["x"] - point["x"], knob["y"] - point["y"]) > 10, (size, knob["id"])
-            for stripe in (m for m in marks.values() if m["role"] == "hot" and m["id"].endswith("-idle")):
-                left, top, right, low = extent(stripe)
-                assert all(
-                    k["y"] + 9 <= top or k["y"] - 9 >= low or not left - 9 < k["x"] < right + 9 for k in knobs
-                ), (size, state)
-
-
-@pytest.mark.parametrize("gpus", [8, 128, 1024, 16384])
-def test_the_curve_is_pulled_by_what_128_gpus_add(gpus):
-    """Wherever on the curve the knob stands: at a value's place the curve of that value runs."""
-    for knob in (m for m in FLEET.scene(fleet(gpus=gpus)).marks if m["id"] == "pull-measured"):
-        (pull,) = knob["drag"]
-        for at, to in list(zip(pull["at"], pull["to"], strict=True))[::10]:
-            moved = next(m for m in FLEET.scene(fleet(gpus=gpus, added_ms=to)).marks if m["id"] == knob["id"])
-            assert moved["y"] == pytest.approx(at, abs=0.02)
-
-
-def test_the_curve_s_knob_says_what_its_own_gpus_add_and_what_128_add():
-    tips = [
-        m["tip"] for g in (128, 1024) for m in FLEET.scene(fleet(gpus=g)).marks if m["id"] == "pull-measured"
-    ]
-    r = fleet()
-    at = {one.gpus: one.step_s - r.parts.work_s for one in r.curve}
-    assert (
-        tips[0] == f"1,024 GPUs add {units.seconds(at[1024])} to a step, as 128 add {units.seconds(at[128])}"
-    )
-    assert tips[1] == f"128 GPUs add {units.seconds(at[128])} to a step"
+    assert "92%" in scene.takeaway and scene.takeaway.endswith(f"work of {scene.figures[0].text}.")

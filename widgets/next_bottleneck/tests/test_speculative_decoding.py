@@ -75,6 +75,21 @@ def test_the_bars_are_the_times_of_a_token(drafts, batch, draft_ms):
     assert all(one.draft_s + one.check_s == pytest.approx(one.token_s) for one in r.at_guesses)
 
 
+@pytest.mark.parametrize("state", [{}, {"batch": 64}, {"batch": 256, "drafts": 12}, {"acceptance": 0.0}])
+def test_every_bar_is_as_high_as_its_time(state):
+    r = guessing(**state)
+    marks = {m["id"]: m for m in GUESSING.scenes(r)[-1].marks}
+    level = marks["token-tick0"]["y"], marks["plain-level"]["y"]
+    high = [
+        sum(marks[f"guess-bar-{k}-{part}"]["h"] for part in (0, 1) if f"guess-bar-{k}-{part}" in marks)
+        for k in range(13)
+    ]
+    per_s = high[0] / r.plain_s
+    assert (
+        high == pytest.approx([one.token_s * per_s for one in r.at_guesses], abs=0.5) and level[0] > level[1]
+    )
+
+
 def test_the_best_bar_and_no_other_is_marked():
     marks = {m["id"]: m for m in GUESSING.scenes(guessing())[-1].marks}
     green = [k for k in range(13) if marks[f"guess-bar-{k}-0"]["role"] == "useful"]

@@ -46,10 +46,10 @@ def test_a_handle_is_a_slider_of_its_controls_name_and_value(page):
 def test_a_knob_bound_to_another_control_takes_its_name(bare):
     dispatcher = find("next_bottleneck.backend_dispatcher")
     page = bare([(dispatcher, {})])
-    expect(grip(page, "Cache holds")).to_have_count(1)
+    expect(grip(page, "Attention: cache")).to_have_count(1)
     page.get_by_role("button", name="int4 GEMM, groups of 32").press("Enter")
     expect(grip(page, "GPU")).to_have_count(1)
-    expect(grip(page, "Cache holds")).to_have_count(0)
+    expect(grip(page, "Attention: cache")).to_have_count(0)
 
 
 def test_a_control_reached_by_a_key_keeps_the_focus_while_its_place_is_laid_out(bare):
@@ -380,7 +380,7 @@ def test_a_knob_s_words_hide_nothing_that_it_changes(bare):
         page = bare([(tax, {"start": tax.inputs({"slow": 10})})], width=width)
         page.locator("[data-id=pull-slow] .knob").hover()
         tip = page.locator(".tbt-tip").bounding_box()
-        for id in ("node4-idle", "nodes-end", "part-idle"):
+        for id in ("field-idle", "gpu127", "step"):
             box = page.locator(f"[data-id={id}]").bounding_box()
             across = min(tip["x"] + tip["width"], box["x"] + box["width"]) - max(tip["x"], box["x"])
             down = min(tip["y"] + tip["height"], box["y"] + box["height"]) - max(tip["y"], box["y"])
