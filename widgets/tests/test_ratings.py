@@ -19,7 +19,7 @@ def test_each_simulator_has_one_rating_and_its_reason():
 
 
 TO_REDRAW = {
-    *("backend_dispatcher", "decode_chain", "sampling_chain", "scaling_tax"),
+    *("backend_dispatcher", "decode_chain", "scaling_tax"),
 }  # rated 2.5: whoever redraws one takes it off, and none is added
 
 
