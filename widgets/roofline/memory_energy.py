@@ -17,7 +17,6 @@ from widgets.scene import (
     figure,
     handle,
     line,
-    path,
     rect,
     table,
     text,

@@ -163,7 +163,7 @@ def kbit_dispatch_rule():
 
 def one_scale_wastes_precision_and_blocks_contain_it():
     """Performance Engineering: with an outlier of 20x one scale spoils the near-zero values; blocks confine it."""
-    r = result("block_scales", format_name="int8", group=16, outlier=20)
+    r = result("block_scales", numbers="bell", format_name="int8", group=16, outlier=20)
     hurt = [i for i, error in enumerate(r.blocks.block_errors) if error > 0.5 * max(r.blocks.block_errors)]
     assert hurt == [1]  # the outlier's own
     assert r.one.error_share > 1.5 * r.blocks.error_share
