@@ -5,7 +5,7 @@ import math
 from kernels.quantization_layouts import cost
 from kernels.quantization_layouts.cost import kbit_tables as tables
 from widgets import units
-from widgets.charts import Box, axis_x, axis_y, linear, log, text_width, wrap
+from widgets.charts import Box, axis_x, axis_y, linear, log, over, text_width, won_and_lost, wrap
 from widgets.controls import log_slider, select, slider
 from widgets.declare import Declaration, Prediction
 from widgets.quantization_layouts.kbit_model import (
@@ -95,27 +95,6 @@ def _zones(r: Result, x, at: Box) -> list[dict]:
     return marks
 
 
-def _won_and_lost(points: list[tuple], level: float) -> list[dict]:
-    """Fill between the curve and fp16's line: won above it, lost below."""
-    marks, crossed = [], _crossed(points, level)
-    for role, inside in (("useful", lambda b: b <= level), ("hot", lambda b: b >= level)):
-        edge = [(a, b) for a, b in crossed if inside(b)] or [(points[0][0], level)]
-        marks.append(
-            path(f"area-{role}", [(edge[0][0], level), *edge, (edge[-1][0], level)], role, closed=True)
-        )
-    return marks
-
-
-def _crossed(points: list[tuple], level: float) -> list[tuple]:
-    """The same points, with one more where the line meets the level."""
-    out = points[:1]
-    for (a, b), (c, d) in zip(points, points[1:], strict=False):
-        if (b - level) * (d - level) < 0:
-            out.append((a + (c - a) * (level - b) / (d - b), level))
-        out.append((c, d))
-    return out
-
-
 def _picture(r: Result, at: Box, wide: bool) -> list[dict]:
     """Draw speed over users at k bits, and where the win ends. A knob pulls the number of users."""
     x = log(1, MOST_USERS, at.x + 22, at.right - 16)
@@ -127,7 +106,7 @@ def _picture(r: Result, at: Box, wide: bool) -> list[dict]:
         *axis_y("speed", y, at.x, "", units.times, ticks=[v for v in halves if v != 1]),
         *axis_x("users", x, at.bottom, "users at once", ticks=[1, 4, 16, 64]),
         text("fp16-is", at.x - 6, level + 4, "fp16", "ink", "small", "end", bold=True),
-        *_won_and_lost(points, level),
+        *won_and_lost(points, level),
         line("fp16-line", at.x, level, at.right, level, "limit", "as fast as fp16"),
         *about("k", path("curve", points, "primary", f"speed at k = {r.k}, over the number of users")),
     ]
@@ -159,13 +138,13 @@ def _knob(r: Result, points: list[tuple], x, y, at: Box) -> list[dict]:
     words = f"{_users(r.users)}: {units.times(r.session_speedup)}"
     reach = text_width(words, "body", True) + 14
     side = (place - 14, "end") if place + reach > at.right else (place + 14, "start")
-    over = min(up - 20, y(1) - 20, *(b - 12 for a, b in points if abs(a - place) < reach + 12))
-    if side[1] == "start":  # the curve falls, so the place above it and to its right is free
-        over = min(up, y(1)) - 20
+    high = min(up, y(1)) - 20  # the curve falls, so the place above it and to its right is free
+    if side[1] == "end":
+        high = min(high, over(points, place - reach, place) - 12)
     tip = _session_tip(Session(r.users, r.time_ratio, r.session_speedup))
     return [
         line("at", place, up, place, at.y, "now"),
-        text("at-name", side[0], max(over, at.y + 16), words, "useful" if won else "hot", "body", side[1], True),
+        text("at-name", side[0], max(high, at.y + 16), words, "useful" if won else "hot", "body", side[1], True),
         handle("pull-users", place, up, "now", drag(USERS_AT_ONCE, "x", x), tip=tip),
     ]  # fmt: skip
 
