@@ -286,3 +286,28 @@ def wrap(s: str, room: float, size: str = "small") -> list[str]:
         else:
             lines[-1] = longer
     return lines
+
+
+def won_and_lost(points: list[tuple[float, float]], level: float) -> list[dict]:
+    """Fill between a curve of drawn points and a level: what is above it is won, what is below it lost."""
+    met = points[:1]
+    for (a, b), (c, d) in zip(points, points[1:], strict=False):
+        if (b - level) * (d - level) < 0:
+            met.append((a + (c - a) * (level - b) / (d - b), level))
+        met.append((c, d))
+    marks = []
+    for role, inside in (("useful", lambda b: b <= level), ("hot", lambda b: b >= level)):
+        edge = [(a, b) for a, b in met if inside(b)] or [(points[0][0], level)]
+        corners = [(edge[0][0], level), *edge, (edge[-1][0], level)]
+        marks.append(path(f"area-{role}", corners, role, closed=True))
+    return marks
+
+
+def over(points: list[tuple[float, float]], left: float, right: float) -> float:
+    """Return the top of a curve of drawn points between two places, to write above it."""
+    inside = [b for a, b in points if left <= a <= right]
+    before, after = (
+        [b for a, b in points if a < left][-1:],
+        [b for a, b in points if a > right][:1],
+    )
+    return min([*before, *inside, *after])

@@ -134,12 +134,17 @@ def _scaled(block: Sequence[float], form: BlockFormat, tensor_scale: float) -> t
     return [math.copysign(_nearest(levels, abs(value) / scale) * scale, value) for value in block], scale
 
 
-def quantize(values: Sequence[float], name: str, group: int | None = None) -> Quantized:
-    """Pack and unpack `values`, one scale for every `group` values (all if None)."""
+def quantize(
+    values: Sequence[float], name: str, group: int | None = None, *, fixed: bool = True
+) -> Quantized:
+    """Pack and unpack `values`, one scale for every `group` values (all if None).
+
+    A format with a block of its own keeps it, unless `fixed` is false.
+    """
     require.not_empty(values=values)
     require.one_of(tuple(BLOCK_FORMATS), format=name)
     form = BLOCK_FORMATS[name]
-    group = form.fixed_group or group or len(values)
+    group = (fixed and form.fixed_group) or group or len(values)
     require.count(group=group)
     for value in values:
         require.not_negative(magnitude=abs(value))

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from kernels.quantization_layouts import cost
 from widgets import units
-from widgets.charts import Box, Scale, linear, log, text_width
+from widgets.charts import Box, Scale, linear, text_width
 from widgets.controls import select, slider, steps
 from widgets.declare import Declaration, Prediction
 from widgets.scene import WIDE, Column, Scene, about, circle, drag, figure, handle, line, path, table, text
@@ -22,22 +22,27 @@ NUMBERS = {"bell": "bell curve", "trained": "trained weights"}
 GROUPS = (4, 8, 16, 32, 64)
 TOP = 3.2  # up to so many typical sizes all stems have one scale; above it the outlier's is broken
 BREAK, REACH = 24, 52  # units above a panel between which the rest of the outlier's stem may end
-GROUP = steps("group", "Numbers that share a scale", 16, GROUPS, help="MXFP4 always takes 32, NVFP4 16.")
+GROUP = steps("group", "Weights that share a scale", 16, GROUPS, help="NVFP4 takes 16, MXFP4 32.")
 OUTLIER = slider(
-    "outlier", "Outlier", 20, 1, 30, unit="×", help="Times the typical size; 3 to 20 in large models."
+    "outlier",
+    "Outlier",
+    20,
+    1,
+    30,
+    unit="×",
+    help="Times the typical size; 5 as trained here, up to 20 in large models.",
 )
 
 
 class Places(NamedTuple):
     one: Box  # one scale for all
     blocks: Box  # a scale for each block
-    errors: Box  # the error against the block
     height: int
 
 
 PLACES = {
-    True: Places(Box(4, 98, 512, 90), Box(4, 312, 512, 90), Box(570, 60, 140, 264), 430),
-    False: Places(Box(4, 103, 332, 92), Box(4, 326, 332, 92), Box(40, 488, 286, 84), 674),
+    True: Places(Box(4, 94, 690, 86), Box(4, 296, 690, 84), 430),
+    False: Places(Box(4, 110, 318, 92), Box(4, 330, 318, 92), 482),
 }
 MOST_LEVELS = 40  # in view; a finer ladder is a grey wall
 
@@ -67,11 +72,9 @@ class Rival:
     error_share: float
 
 
-class Errors(NamedTuple):
-    """Hold the errors of one block size: of the ordinary numbers drawn, and of many trained and many bell-shaped ones."""
+class Many(NamedTuple):
+    """Hold the errors of 1,024 weights as trained, and of as many numbers of a bell curve."""
 
-    group: int
-    drawn: float
     trained: float
     bell: float
 
@@ -80,7 +83,6 @@ class Errors(NamedTuple):
 class Result:
     format: str
     numbers: str
-    group_asked: int
     outlier: float
     at: int  # where the outlier stands
     times: float  # of the typical size, as drawn: a trained weight keeps its own
@@ -89,8 +91,7 @@ class Result:
     one: Kept
     blocks: Kept
     gain: float
-    errors: tuple[Errors, ...]  # for each size of a block that the format can have
-    here: Errors
+    many: Many
     rivals: tuple[Rival, ...]
 
 
@@ -109,7 +110,7 @@ def _many(numbers: str) -> tuple[float, ...]:
 @cache
 def _many_error(numbers: str, name: str, group: int) -> float:
     values = _many(numbers)
-    return cost.rms_error(values, cost.quantize(values, name, group).values) / cost.rms(values)
+    return cost.rms_error(values, cost.quantize(values, name, group, fixed=False).values) / cost.rms(values)
 
 
 def _ordinary(at: int, some: Sequence[int] = range(COUNT)) -> list[int]:
@@ -126,7 +127,7 @@ def _rival(values: tuple[float, ...], at: int, size: float, name: str, share: in
 
 
 def _kept(values: tuple[float, ...], at: int, size: float, name: str, share: int) -> Kept:
-    packed = cost.quantize(values, name, share)
+    packed = cost.quantize(values, name, share, fixed=False)
     blocks = [range(start, start + packed.group) for start in range(0, COUNT, packed.group)]
 
     levels = [
@@ -167,23 +168,10 @@ def _drawn(numbers: str, outlier: float) -> tuple[tuple[float, ...], int, float]
 def run(numbers, format_name, group, outlier):
     values, at, size = _drawn(numbers, outlier)
     times = outlier if numbers == "bell" else values[at] / size
-    # a format whose block is part of it cannot share one scale: its elements alone can, so that only the scale differs
-    fixed = cost.BLOCK_FORMATS[format_name].fixed_group
-    alone = "fp4 e2m1" if fixed else format_name
-    one, blocks = (_kept(values, at, size, *how) for how in ((alone, COUNT), (format_name, group)))
-    errors = tuple(
-        Errors(
-            some,
-            _rival(values, at, size, format_name, some).error_share,
-            _many_error("trained", format_name, some),
-            _many_error("bell", format_name, some),
-        )
-        for some in ((fixed,) if fixed else GROUPS)
-    )
+    one, blocks = (_kept(values, at, size, format_name, share) for share in (COUNT, group))
     return Result(
         format_name,
         numbers,
-        group,
         outlier,
         at,
         times,
@@ -192,8 +180,7 @@ def run(numbers, format_name, group, outlier):
         one,
         blocks,
         one.error_share / blocks.error_share,
-        errors,
-        next(some for some in errors if some.group == blocks.group),
+        Many(*(_many_error(some, format_name, group) for some in ("trained", "bell"))),
         tuple(_rival(values, at, size, name, group) for name in cost.BLOCK_FORMATS),
     )
 
@@ -203,7 +190,7 @@ def _panel(id: str, box: Box, kept: Kept, r: Result) -> list[dict]:
     y, pitch = linear(-TOP * r.size, TOP * r.size, box.bottom, box.y), box.w / COUNT
     blocks = COUNT // kept.group
     marks = _ladders(id, box, kept, y)
-    words = "error " if blocks <= 4 * box.w / 512 else ""
+    words = "error " if kept.group * pitch > 70 else ""
     names = [f"{words}{units.percent(error, 0)}" for error in kept.block_errors]
     widest = max(text_width(name, "small") for name in names)
     each = kept.group * pitch > widest
@@ -215,7 +202,7 @@ def _panel(id: str, box: Box, kept: Kept, r: Result) -> list[dict]:
         if i == r.at:
             continue
         x = box.x + (i + 0.5) * pitch
-        tip = f"number {i}: {units.number(value)} kept as {units.number(stays)}"
+        tip = f"weight {i}: {units.number(value)} kept as {units.number(stays)}"
         marks += [
             line(f"{id}-stem{i}", x, y(0), x, round(y(value), 1), "idle"),
             circle(f"{id}-dot{i}", x, round(y(stays), 1), _dot(box), "primary" if stays else "hot", tip),
@@ -227,9 +214,7 @@ def _panel(id: str, box: Box, kept: Kept, r: Result) -> list[dict]:
         x = box.x + (b + 0.5) * kept.group * pitch
         role = "hot" if error > 0.25 else "muted"
         if each or (b % 2 == 0 and 2 * kept.group * pitch > widest):
-            marks += about(
-                f"errors_{id}", text(f"{id}-error{b}", x, box.bottom + 18, name, role, "small", "middle")
-            )
+            marks += [text(f"{id}-error{b}", x, box.bottom + 18, name, role, "small", "middle")]
     return marks
 
 
@@ -259,7 +244,7 @@ def _outlier(id: str, box: Box, y: Scale, kept: Kept, r: Result) -> list[dict]:
 
     value, stays = r.values[r.at], kept.values[r.at]
     end, torn = place(value), ((x, box.y), (x - 6, box.y - 1), (x + 6, box.y - 6), (x, box.y - 7))
-    tip = f"number {r.at}, the outlier: {units.number(value)} kept as {units.number(stays)}"
+    tip = f"weight {r.at}, the outlier: {units.number(value)} kept as {units.number(stays)}"
     if value <= TOP * r.size:
         torn = ((x, end),) * len(torn)
     marks = [path(f"{id}-stem{r.at}", [(x, y(0)), *torn, (x, end)], "now")]
@@ -274,74 +259,56 @@ def _outlier(id: str, box: Box, y: Scale, kept: Kept, r: Result) -> list[dict]:
 
 def _named(kept: Kept) -> str:
     scale = "one scale for all 64" if kept.group == COUNT else f"a scale for each {kept.group}"
-    return f"{kept.format}, {scale}"
+    own = cost.BLOCK_FORMATS[kept.format].fixed_group
+    return f"{kept.format}{'’s numbers' if own not in (None, kept.group) else ''}, {scale}"
 
 
-def _harm(kept: Kept) -> tuple[int, str, str]:
-    """Say how many ordinary numbers are lost, in words and in few. In a codebook without a 0 none can become 0."""
+def _harm(kept: Kept) -> tuple[int, str]:
+    """Say how many ordinary numbers are lost. In a codebook without a 0 none can become 0."""
     if cost.BLOCK_FORMATS[kept.format].levels == "codebook":
-        return kept.far, "moved by half a typical size", "moved by half"
-    return kept.zeros, "ordinary numbers became 0", "became 0"
+        return kept.far, "moved by half"
+    return kept.zeros, "became 0"
 
 
 def _title(id: str, box: Box, kept: Kept) -> list[dict]:
     spent = f"{units.number(kept.bits_per_weight, 4)} bits a weight"
-    lost, words, few = _harm(kept)
-    became, role = f"{lost} of {COUNT - 1} {words if box.w > 400 else few}", "hot" if lost > 16 else "muted"
-    at, size = box.y - REACH - (22 if id == "one" else 14), "body" if box.w > 400 else "small"
-    return [  # above a knob, above a dot
-        text(f"{id}-title", 0, at - 15, _named(kept), "ink", size, bold=True),
-        text(f"{id}-zeros", 0, at + 1, f"{spent}; {became}", role, "small", bold=True),
+    at = box.y - REACH - (28 if id == "one" else 16)  # above a knob, above a dot
+    if box.w > 400:
+        return [text(f"{id}-title", 0, at, f"{_named(kept)}: {spent}", bold=True)]
+    return [
+        text(f"{id}-title", 0, at - 16, _named(kept), "ink", "small", bold=True),
+        text(f"{id}-bits", 0, at, spent, "muted", "small"),
     ]
 
 
-def _across(box: Box) -> Scale:
-    return log(GROUPS[0], GROUPS[-1], box.x + 14, box.right)
-
-
-def _errors(r: Result, box: Box) -> list[dict]:
-    """Draw the error against the block: these numbers with their outlier, and many that were trained or are a bell's."""
-    x, y = _across(box), linear(0, 1, box.bottom, box.y)
-    marks = [text("errors-title", box.x - 36, box.y - 14, "error, in typical sizes", "muted", "small")]
-    for share in (0, 0.25, 0.5, 0.75, 1) if box.h > 200 else (0, 0.5, 1):
-        marks.append(line(f"errors-grid{share}", box.x, y(share), box.right, y(share), "grid"))
-        name = units.percent(share, 0)
-        marks.append(text(f"errors-tick{share}", box.x - 6, y(share) + 4, name, "muted", "small", "end"))
-    for group in GROUPS:
-        marks.append(
-            text(f"errors-x{group}", x(group), box.bottom + 26, str(group), "muted", "small", "middle")
-        )
-    marks.append(line("errors-here", x(r.here.group), box.y, x(r.here.group), box.bottom, "axis"))
-    middle = (box.x + 14 + box.right) / 2
-    words = "numbers per scale"
-    marks.append(text("errors-x", middle, box.bottom + 42, words, "muted", "small", "middle"))
-    lines = (
-        ("bell", "limit", f"a bell curve's {units.percent(r.here.bell, 1)}"),
-        ("trained", "secondary", f"trained weights {units.percent(r.here.trained, 1)}"),
-        ("drawn", "hot", f"with the outlier {units.percent(r.here.drawn, 1)}"),
-    )
-    for n, (id, role, words) in enumerate(lines):
-        points = [(x(some.group), y(getattr(some, id))) for some in r.errors]
-        marks.append(path(f"errors-{id}", points if len(points) > 1 else points * 2, role, words))
-        marks.append(circle(f"errors-{id}-dot", x(r.here.group), y(getattr(r.here, id)), 4.5, role, words))
-        role = "muted" if role == "limit" else role
-        low = box.bottom + 92 - 17 * n
-        marks.append(text(f"errors-{id}-name", box.x - 36, low, words, role, "small", bold=True))
-    return about("error", marks)
-
-
-def _edge(r: Result, box: Box) -> list[dict]:
-    """The block's size on the axis of the errors: pulled, every block grows."""
-    x = _across(box)
-    return [handle("pull-group", x(r.group_asked), box.bottom, "primary", drag(GROUP, "x", x))]
+def _block(r: Result, box: Box) -> list[dict]:
+    """Draw a rule under the first block. Its end is pulled, and every block grows."""
+    pitch, y = box.w / COUNT, box.bottom + 38
+    right = lambda group: box.x + group * pitch  # noqa: E731
+    end, words = right(r.blocks.group), f"{r.blocks.group} share a scale"
+    fits = end + 20 + text_width(words, "small", True) < box.right
+    place = (end + 20, "start") if fits else (end - 20, "end")
+    return about(
+        "group",
+        line("block-rule", box.x, y, end, y, "primary", words),
+        line("block-start", box.x, y - 6, box.x, y + 6, "primary"),
+        text("block-words", place[0], y + 4, words, "primary", "small", place[1], True, "ground"),
+    ) + [handle("pull-group", end, y, "primary", drag(GROUP, "x", right))]
 
 
 def _takeaway(r: Result) -> str:
-    if r.numbers == "trained" and r.outlier == round(r.times) and r.times != r.outlier:
-        here, bell = units.percent(r.here.trained, 1), units.percent(r.here.bell, 1)
-        return f"These trained weights err like a bell curve, {here} against {bell}. Pull the outlier to see what hurts."
+    lost, words = _harm(r.one)
+    if r.values == trained_units()[0]:
+        return (
+            f"As trained, the largest weight is only {units.times(r.times)} the typical size, and one scale already zeroes {lost}."
+            if words == "became 0"
+            else f"As trained, the largest weight is only {units.times(r.times)} the typical size. Pull it to see what hurts."
+        )
     if r.blocks.group == COUNT:
-        return "With one scale, every number pays for the range that the largest one needs."
+        return "With one scale, every weight pays for the range that the largest one needs."
+    if r.outlier > 1 and r.one.error_share < 0.1:
+        error = units.percent(r.one.error_share)
+        return f"With so many levels even one scale for all works: the other weights err by only {error}."
     if r.gain < 1.3:
         return "Without an outlier a smaller block gains little, and its scales cost bits."
     own = units.percent(r.blocks.block_errors[r.at // r.blocks.group], 0)
@@ -356,16 +323,20 @@ def _table(r: Result):
         Column("error", show=units.percent),
     )
     rows = [(_named(k), k.group, k.bits_per_weight, k.error_share) for k in (r.one, r.blocks)]
+    rows += [
+        (f"{r.format}, 1,024 {words}", r.blocks.group, r.blocks.bits_per_weight, error)
+        for words, error in (("weights as trained", r.many.trained), ("of a bell curve", r.many.bell))
+    ]
     return table(columns, rows + [(v.name, v.group, v.bits_per_weight, v.error_share) for v in r.rivals])
 
 
 def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
-    one_at, blocks_at, errors_at, height = PLACES[width == WIDE]
+    one_at, blocks_at, height = PLACES[width == WIDE]
     one = figure("error with one scale", r.one.error_share, units.percent, "hot")
     blocks = figure(
         f"error with a scale per {r.blocks.group}", r.blocks.error_share, units.percent, "primary"
     )
-    lost = _harm(r.blocks)[2]
+    lost = _harm(r.blocks)[1]
     kept = [
         figure(f"of 63 {lost}, {words}", _harm(some)[0], units.count, role)
         for some, words, role in (
@@ -374,6 +345,7 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
         )
     ]
     spent = units.number(r.blocks.bits_per_weight, 4)
+    how = f"stem: a weight; dot: what is kept of it, red if 0; lines: all that {r.format} can hold with this scale"
     form = cost.BLOCK_FORMATS[r.format]
     scale = f"({form.scale_bits} + {form.zero_bits})" if form.zero_bits else f"{form.scale_bits}"
     return Scene(
@@ -381,22 +353,21 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
         f"ordinary number; {_named(r.blocks)}, by {blocks.text}, which is {units.times(r.gain)} smaller, at {spent} bits a "
         f"weight; {kept[0].text} and {kept[1].text} of {COUNT - 1} {lost}.",
         takeaway=_takeaway(r),
-        marks=_title("one", one_at, r.one)
-        + _panel("one", one_at, r.one, r)
-        + [
+        marks=[
+            *_title("one", one_at, r.one),
+            *_panel("one", one_at, r.one, r),
             text(
                 "how",
                 0,
                 one_at.bottom + 20,
-                "stems: the numbers; dots: as kept; lines: the levels",
+                how if width == WIDE else how.split("; lines")[0],
                 "muted",
                 "small",
-            )
-        ]
-        + _title("blocks", blocks_at, r.blocks)
-        + _panel("blocks", blocks_at, r.blocks, r)
-        + _errors(r, errors_at)
-        + _edge(r, errors_at),
+            ),
+            *_title("blocks", blocks_at, r.blocks),
+            *_panel("blocks", blocks_at, r.blocks, r),
+            *_block(r, blocks_at),
+        ],
         figures=(*kept, one, blocks),
         table=_table(r),
         height=height,
@@ -414,29 +385,30 @@ SIMULATOR = Declaration(
     title="Formats and block scales",
     question="What does one outlier do to the numbers that share its scale?",
     controls=(
-        select(
-            "numbers",
-            "Numbers",
-            "bell",
-            NUMBERS,
-            help="Trained: of the course's tiny model. Its outlier is 5×.",
-        ),
         select("format_name", "Format", "int4", list(cost.BLOCK_FORMATS)),
         GROUP,
         OUTLIER,
+        select(
+            "numbers",
+            "Numbers",
+            "trained",
+            NUMBERS,
+            help="Trained: 64 weights of the course's tiny model.",
+            more=True,
+        ),
     ),
     presets={
         "int4, blocks of 16": {},
-        "Trained weights": {"numbers": "trained", "outlier": 5},
-        "No outlier": {"outlier": 1},
+        "As trained": {"outlier": 5},
+        "Blocks of 4": {"group": 4},
         "int8": {"format_name": "int8"},
         "NVFP4": {"format_name": "nvfp4"},
     },
     run=run,
     scene=scene,
     prediction=Prediction(
-        "64 numbers go into int4, one of them 20 times the size of the others. With one scale for all, how many of "
-        "the 63 ordinary numbers become 0?",
+        "64 weights of a trained layer go into int4, one of them pulled up to 20 times the size of the others. With one "
+        "scale for all, how many of the other 63 become 0?",
         "one.zeros",
         "of 63",
         0.1,

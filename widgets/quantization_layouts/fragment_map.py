@@ -24,7 +24,7 @@ ORDERS = {
 WORDS = "each lane unpacks its own weights in registers before the tensor core multiplies them by x".split()
 SORTED = (0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15)  # two groups whose columns alternate
 # (the tile's left, top and cell; the word's left, top and nibble's width; the height)
-PLACES = {True: (0, 46, 20, 340, 46, 47, 376), False: (10, 40, 20, 2, 400, 42, 696)}
+PLACES = {True: (20, 60, 20, 362, 60, 44, 384), False: (18, 60, 20, 2, 446, 42, 706)}
 
 
 @dataclass(frozen=True)
@@ -129,12 +129,13 @@ def _tile(r: Result, left: float, top: float, cell: float) -> list[dict]:
     cells = [int((row, column) in own) for row in range(SIDE) for column in range(SIDE // 2)]
     names = ("needed by another lane", f"needed by lane {r.lane}")
     marks = [
-        text("tile-title", left, top - 22, "A 16 × 16 tile of W", bold=True),
-        text("tile-sub", left, top - 7, "numbers: the lane that needs the pair", "muted", "small"),
+        text("tile-title", 0, top - 46, "A 16 × 16 tile of W", bold=True),
+        text("tile-sub", 0, top - 30, "in each pair, the lane that needs it", "muted", "small"),
         *about("lane", grid("tile", left, top, size, size, SIDE // 2, cells, ("idle", "secondary"), names)),
         line("tile-half-down", left + size / 2, top, left + size / 2, top + size, "axis"),
         line("tile-half-across", left, top + size / 2, left + size, top + size / 2, "axis"),
     ]
+    marks += _numbers(slot, left, top, cell)
     halves = {slot.wanted: ("asked", "primary", "multiplied as this nibble")}
     if not slot.right:
         halves[slot.held] = ("stored", "hot", "stored in this nibble")
@@ -153,6 +154,17 @@ def _tile(r: Result, left: float, top: float, cell: float) -> list[dict]:
     return marks
 
 
+def _numbers(slot: Slot, left: float, top: float, cell: float) -> list[dict]:
+    """Number rows and columns. Those of the chosen nibble stand out: where it is multiplied, and what it holds."""
+
+    def drawn(id: str, n: int, axis: int, x: float, y: float) -> dict:
+        role = "primary" if n == slot.wanted[axis] else "hot" if n == slot.held[axis] else "muted"
+        return text(f"{id}{n}", x, y, str(n), role, "small", "middle", role != "muted")
+
+    rows = [drawn("row", n, 0, left - 11, top + (n + 0.5) * cell + 4) for n in range(SIDE)]
+    return rows + [drawn("column", n, 1, left + (n + 0.5) * cell, top - 6) for n in range(SIDE)]
+
+
 def _place(at: tuple[int, int]) -> str:
     return f"{at[0]}, {at[1]}"
 
@@ -164,12 +176,12 @@ def _word(r: Result, left: float, top: float, wide: float) -> list[dict]:
         return left + (7 - nibble) * wide
 
     marks = [
-        text("word-title", left, top - 22, f"The word of lane {r.lane}, highest nibble first", bold=True),
+        text("word-title", left, top - 46, f"The word of lane {r.lane}, highest nibble first", bold=True),
         text(
             "word-sub",
             left,
-            top - 7,
-            "the kernel's element, and the weight's row and column",
+            top - 30,
+            "each element, and row and column of its weight",
             "muted",
             "small",
         ),
@@ -181,13 +193,13 @@ def _word(r: Result, left: float, top: float, wide: float) -> list[dict]:
             f"nibble {slot.nibble}: the kernel multiplies it as a{slot.element}, row and column {_place(slot.wanted)}; "
             f"it holds the weight of row and column {_place(slot.held)}"
         )
-        marks += about("nibble", rect(f"nibble-{slot.nibble}", x, top + 10, wide - 2, 44, role, tip))
+        marks += about("nibble", rect(f"nibble-{slot.nibble}", x, top - 14, wide - 2, 44, role, tip))
         middle = x + (wide - 2) / 2
         marks += [
             text(
                 f"element-{slot.nibble}",
                 middle,
-                top + 28,
+                top + 4,
                 f"a{slot.element}",
                 "inverse",
                 "small",
@@ -198,7 +210,7 @@ def _word(r: Result, left: float, top: float, wide: float) -> list[dict]:
             text(
                 f"held-{slot.nibble}",
                 middle,
-                top + 46,
+                top + 22,
                 _place(slot.held),
                 "inverse",
                 "small",
@@ -208,40 +220,22 @@ def _word(r: Result, left: float, top: float, wide: float) -> list[dict]:
         ]
     at = x_of(r.nibble) + (wide - 2) / 2
     marks.append(
-        handle("pull-nibble", at, top + 72, "primary", drag(NIBBLE, "x", lambda n: x_of(n) + (wide - 2) / 2))
+        handle("pull-nibble", at, top + 48, "primary", drag(NIBBLE, "x", lambda n: x_of(n) + (wide - 2) / 2))
     )
     return marks
 
 
-def _registers(r: Result, left: float, top: float, wide: float) -> list[dict]:
-    """Draw the four registers that the kernel makes of the word. Each takes two nibbles that are 16 bits apart."""
-    marks, box, gap = (
-        [text("reg-title", left, top, "The four registers that it unpacks into", bold=True)],
-        wide * 2,
-        6,
+def _chosen(r: Result, left: float, top: float) -> list[dict]:
+    """Say in words what happens to the chosen nibble."""
+    slot = r.slots[r.nibble]
+    wanted, held = (f"row {row}, column {column}" for row, column in (slot.wanted, slot.held))
+    multiplied = f"Nibble {r.nibble} is multiplied as {wanted}."
+    holds = "It holds that weight." if slot.right else f"It holds the weight of {held}."
+    return about(
+        "nibble",
+        text("chosen-wanted", left, top, multiplied, "primary", bold=True),
+        text("chosen-held", left, top + 18, holds, "primary" if slot.right else "hot", bold=True),
     )
-    by_element = {slot.element: slot for slot in r.slots}
-    for register in range(4):
-        x = left + register * box
-        for half in (1, 0):
-            slot = by_element[2 * register + half]
-            role = "hot" if not slot.right else "primary" if slot.nibble == r.nibble else "secondary"
-            at = x + (1 - half) * (box - gap) / 2
-            tip = f"register {register}, {'upper' if half else 'lower'} half: a{slot.element} from nibble {slot.nibble}"
-            marks.append(rect(f"half-{slot.element}", at, top + 10, (box - gap) / 2 - 1, 26, role, tip))
-            marks.append(
-                text(
-                    f"half-name-{slot.element}",
-                    at + (box - gap) / 4,
-                    top + 28,
-                    f"a{slot.element}",
-                    "inverse",
-                    "small",
-                    "middle",
-                    on=role,
-                )
-            )
-    return marks
 
 
 def _lines(words: tuple[str, ...], wide: float) -> list[str]:
@@ -277,12 +271,12 @@ def _takeaway(r: Result) -> str:
         return "Rows in memory order give lanes other lanes' weights. Either they travel, or the answer is nonsense."
     if r.order == "columns":
         return "Sorted columns are right only if X is sorted in the same way. No shape tells you."
-    return "Same codes, same shapes, no error, and every output is a real word. Only a test with random weights notices."
+    return "Same codes, same shapes, no error message, and every output is a real word. Only a test with random weights notices."
 
 
 def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
     left, top, cell, at, below, wide, height = PLACES[width == WIDE]
-    room = 8 * wide
+    room = 8 * wide + 6
     there = figure("weights where they belong", r.in_place, lambda v: f"{units.count(v)} of 256", "primary")
     error = figure(
         "error of the outputs", r.error_share, lambda v: units.percent(v, 0), "hot" if r.misplaced else "ink"
@@ -296,8 +290,8 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
         takeaway=_takeaway(r),
         marks=_tile(r, left, top, cell)
         + _word(r, at, below, wide)
-        + _registers(r, at, below + 112, wide)
-        + _sentence(r, at, below + 182, room),
+        + _chosen(r, at, below + 90)
+        + _sentence(r, at, below + 152, room),
         figures=(there, error, rows),
         table=table(
             (
@@ -312,9 +306,9 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
         height=height,
         width=width,
         legend=(
-            ("secondary", "needed by the lane, and right"),
+            ("secondary", f"weights that lane {r.lane} needs"),
             ("primary", "where the chosen nibble is multiplied"),
-            ("hot", "a weight from elsewhere"),
+            ("hot", "a weight in the wrong place"),
         ),
         formula=(
             (
@@ -327,12 +321,12 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
 
 SIMULATOR = Declaration(
     title="Fragment map",
-    question="Which lane needs which weight, and what if the packer disagrees?",
-    controls=(select("order", "The packer's order", "fragment", ORDERS), LANE, NIBBLE),
+    question="What if weights are packed in another order than the kernel reads?",
+    controls=(select("order", "The packer's order", "neighbours", ORDERS), LANE, NIBBLE),
     presets={
-        "As the kernel reads it": {},
+        "Neighbours swapped": {},
+        "As the kernel reads it": {"order": "fragment"},
         "Plain nibbles": {"order": "plain"},
-        "Neighbours swapped": {"order": "neighbours"},
         "Rows in memory order": {"order": "rows", "nibble": 5},
         "Act-order, X forgotten": {"order": "columns", "nibble": 4},
     },

@@ -1,4 +1,4 @@
-"""Compute the k-bit dispatch explorer: a block, a session and a model, from one card's measured kernels."""
+"""Compute how fast a session at k bits is, as reported or from one card's measured kernels."""
 
 import math
 import re
@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby, pairwise
 
-from kernels.machines import machine
 from kernels.quantization_layouts import cost
 from kernels.quantization_layouts.cost import kbit_tables as tables
-from kernels.quantization_layouts.cost_accounting import Table
 from widgets.controls import InputError
 
 SOURCE, OURS = tables.MACHINE, "H200"
@@ -28,28 +26,6 @@ def _tables() -> dict:
 
 
 TABLES = _tables()
-ROWS = tuple(sorted({m for table in TABLES.values() for m in table}))
-
-
-@dataclass(frozen=True)
-class Block:
-    """The seven matmuls of one block, each with its best kernel."""
-
-    bits: int
-    dense_us: float
-    moe_us: float
-    total_us: float
-    speedup: float
-
-
-@dataclass(frozen=True)
-class Shape:
-    name: str
-    m: int
-    family: str
-    kbit_us: float
-    fp16_us: float
-    speedup: float
 
 
 @dataclass(frozen=True)
@@ -57,14 +33,6 @@ class Session:
     users: float
     ratio: float  # of the fp16 time: the source's at k = 4, estimated at another, or computed from a table
     speedup: float
-
-
-@dataclass(frozen=True)
-class Curve:
-    """A session's speed over its users, at k bits."""
-
-    k: int
-    points: tuple[Session, ...]
 
 
 @dataclass(frozen=True)
@@ -89,19 +57,15 @@ class Cell:
 class Result:
     card: str
     k: int
-    m: int
-    blocks: tuple[Block, ...]  # of 2, 3, 4, 5 and 16 bits
-    chosen: Block
-    fp16: Block
     users: int
     time_ratio: float  # of the session's fp16 time
     session_speedup: float  # the same as a speed-up over fp16, as everywhere here
+    unpacking_share: float | None  # of a reported session's time, in steps that unpack whole matrices
     dominant: str
     break_even_users: int | None  # None if k bits win with any measured number of users
     most_users: int
-    known: tuple[Session, ...]  # reported at k = 4, or at the measured M's
-    between: tuple[Session, ...]  # at k
-    curves: tuple[Curve, ...]  # the same at each k
+    known: tuple[Session, ...]  # at k, for the reported numbers of users or the measured M's
+    curve: tuple[Session, ...]  # at k, for the numbers of users between them, too
     zones: tuple[Zone, ...]
     prompt_share: float  # of the steps, filled up to `prefill_m`; the source's sessions have their own
     decode_m: int
@@ -109,29 +73,7 @@ class Result:
     decode_family: str
     prefill_m: int
     prefill_family: str
-    parameters: float
-    model_bytes: float
-    fp16_bytes: float
-    cards: int
-    fp16_cards: int
-    shapes: tuple[Shape, ...]
     cells: tuple[Cell, ...]
-
-
-def _block(bits: int, m: int, table: Table) -> Block:
-    moe_us, total_us = cost.block_us(bits, m, table, tables.MOE), cost.block_us(bits, m, table)
-    return Block(bits, total_us - moe_us, moe_us, total_us, cost.block_speedup(bits, m, table))
-
-
-def _shapes(k: int, m: int) -> tuple[Shape, ...]:
-    rows = [
-        Shape(name, m, cost.best_kernel(name, m)[0], us[k], us[16], us[16] / us[k])
-        for name, us in tables.BEST_US[m].items()
-    ]
-    for (name, wide), us in tables.LARGE_M_US.items():
-        family, best_us, speedup = cost.best_kernel(name, wide)
-        rows.append(Shape(name, wide, family, best_us, us["fp16"], speedup))
-    return tuple(rows)
 
 
 _calibration = lru_cache(cost.calibration)
@@ -140,13 +82,6 @@ _calibration = lru_cache(cost.calibration)
 @lru_cache
 def _families(k: int) -> dict[int, dict[str, str]]:
     return cost.fastest_families(_calibration(OURS), k)
-
-
-def _calibrated_shapes(k: int, m: int) -> tuple[Shape, ...]:
-    return tuple(
-        Shape(name, m, _families(k)[m][name], us[k], us[16], us[16] / us[k])
-        for name, us in TABLES[OURS][m].items()
-    )
 
 
 def _cells(k: int) -> tuple[Cell, ...]:
@@ -170,10 +105,18 @@ def _small_share(users: float) -> float:
 
 def _session(users: float, k: int = 4) -> Session:
     """At another k than the reported one, the share that reads k-bit weights scales as the block's kernels do."""
-    share, ratio = _small_share(users), cost.user_ratio(users)
-    if k != 4:
-        ratio *= share * cost.block_us(k, 1) / cost.block_us(4, 1) + 1 - share
+    ratio = cost.user_ratio(users) * _time_at(users, k)
     return Session(users, ratio, 1 / ratio)
+
+
+def _time_at(users: float, k: int) -> float:
+    """Return the time at k bits, of the time at 4."""
+    share = _small_share(users)
+    return 1.0 if k == 4 else share * cost.block_us(k, 1) / cost.block_us(4, 1) + 1 - share
+
+
+def _unpacking_share(users: float, k: int) -> float:
+    return (1 - _small_share(users)) / _time_at(users, k)
 
 
 def _break_even(k: int) -> int:
@@ -191,46 +134,28 @@ def _filled(k: int, prompt_share: float) -> dict[int, float]:
     return cost.filled_ratios(k, range(1, min(MOST_USERS, max(table)) + 1), prompt_share, table)
 
 
-def _measured_m(card: str, m: int) -> None:
-    if m not in TABLES[card]:
-        known = ", ".join(map(str, TABLES[card]))
-        raise InputError(
-            f"Rows of the measured kernels must be one of {known} on {card}, got {m}; give one of these", "m"
-        )
-
-
 def _zones(family_of, most: int) -> tuple[Zone, ...]:
     runs = [(family, list(some)) for family, some in groupby(range(1, most + 1), family_of)]
     return tuple(Zone(family, some[0], some[-1]) for family, some in runs)
 
 
 @lru_cache
-def _reported_curves() -> tuple[Curve, ...]:
-    places = [MOST_USERS ** (i / 30) for i in range(31)]
-    return tuple(Curve(k, tuple(_session(users, k) for users in places)) for k in tables.BITS)
-
-
-@lru_cache
-def _computed_curves(prompt_share: float) -> tuple[Curve, ...]:
-    return tuple(
-        Curve(k, tuple(Session(u, ratio, 1 / ratio) for u, ratio in _filled(k, prompt_share).items()))
-        for k in tables.BITS
-    )
+def _reported_curve(k: int) -> tuple[Session, ...]:
+    return tuple(_session(MOST_USERS ** (i / 30), k) for i in range(31))
 
 
 def _reported(k: int, users: int) -> dict:
     """The source's sessions, with the prompts that they had."""
     here, (decode_m, prefill_m) = _session(users, k), cost.session_m(users, CHUNK)
-    curves = _reported_curves()
     return {
         "time_ratio": here.ratio,
         "session_speedup": here.speedup,
+        "unpacking_share": _unpacking_share(users, k),
         "dominant": tables.USERS[max(u for u in tables.USERS if u <= users)][1],
         "break_even_users": _break_even(k),
         "most_users": MOST_USERS,
-        "known": tuple(_session(u) for u in tables.USERS),
-        "between": next(one.points for one in curves if one.k == k),
-        "curves": curves,
+        "known": tuple(_session(u, k) for u in tables.USERS),
+        "curve": _reported_curve(k),
         "zones": _zones(cost.dense_family, MOST_USERS),
         "prompt_share": 0.0,
         "decode_m": decode_m,
@@ -256,12 +181,12 @@ def _computed(k: int, users: int, prompt_share: float) -> dict:
     return {
         "time_ratio": sessions[users].ratio,
         "session_speedup": sessions[users].speedup,
+        "unpacking_share": None,
         "dominant": family[counted],
         "break_even_users": cost.first_without_a_win(ratios),
         "most_users": max(ratios),
         "known": tuple(sessions[m] for m in table if m in sessions),
-        "between": tuple(sessions.values()),
-        "curves": _computed_curves(prompt_share),
+        "curve": tuple(sessions.values()),
         "zones": _zones(lambda rows: family[cost.measured_m(rows, table)], max(ratios)),
         "prompt_share": prompt_share,
         "decode_m": users,
@@ -273,24 +198,6 @@ def _computed(k: int, users: int, prompt_share: float) -> dict:
     }
 
 
-def run(card, k, users, m, prompts, parameters_b):
-    _measured_m(card, m)
-    blocks = tuple(_block(bits, m, TABLES[card]) for bits in (*tables.BITS, 16))
-    memory, stored = machine(card).memory_bytes, cost.memory_by_bits(parameters_b * 1e9)
-    source = card == SOURCE
-    return Result(
-        card=card,
-        k=k,
-        m=m,
-        blocks=blocks,
-        chosen=next(b for b in blocks if b.bits == k),
-        fp16=blocks[-1],
-        users=users,
-        parameters=parameters_b * 1e9,
-        model_bytes=stored[k],
-        fp16_bytes=stored[16],
-        cards=cost.devices_needed(stored[k], memory),
-        fp16_cards=cost.devices_needed(stored[16], memory),
-        shapes=_shapes(k, m) if source else _calibrated_shapes(k, m),
-        **(_reported(k, users) if source else _computed(k, users, prompts / 100)),
-    )
+def run(card, k, users, prompts):
+    here = _reported(k, users) if card == SOURCE else _computed(k, users, prompts / 100)
+    return Result(card=card, k=k, users=users, **here)

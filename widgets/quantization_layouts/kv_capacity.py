@@ -64,6 +64,7 @@ class Result:
     before: Served
     narrow: Served
     paged: Served
+    grown: int  # requests with pages, if all grow to the longest
     gain: float  # narrow over before, or 0 if the 16-bit weights do not fit
     paged_gain: float
     freed_bytes: float
@@ -117,6 +118,7 @@ def run(
         before,
         narrow,
         paged,
+        min(paged.requests, math.floor(narrow.free_bytes * devices / narrow.request_bytes)),
         narrow.requests / before.requests if before.requests else 0.0,
         paged.requests / narrow.requests if narrow.requests else 0.0,
         before.weight_bytes - narrow.weight_bytes,
@@ -192,10 +194,9 @@ def _memory(r: Result, at: Box, arrived: int) -> list[dict]:
             WIDE if at.x else NARROW,
             16,
             "requests at once" if at.x else "at once",
-            "now",
+            "muted",
             "small",
             "end",
-            bold=True,
         ),
     ]
     rows = (("before", r.before, "secondary"), ("narrow", r.narrow, "primary"), ("paged", r.paged, "useful"))
@@ -206,7 +207,6 @@ def _memory(r: Result, at: Box, arrived: int) -> list[dict]:
         marks += _filled(r, id, s, x, top, here)
         if s.weight_bytes > r.memory_bytes:
             marks.append(_break(f"m-{id}-break", at.right - 14, top + 2))
-        marks.append(_at_once(r, id, s, at, top, here))
         count = units.count(here)
         marks.append(
             text(
@@ -220,6 +220,9 @@ def _memory(r: Result, at: Box, arrived: int) -> list[dict]:
                 bold=True,
             )
         )
+    if at.x and r.grown < r.paged.requests:
+        words = f"{units.count(r.grown)} if all grow"
+        marks.append(text("grown", WIDE, at.bottom - 5, words, "hot", "small", "end", bold=True))
     per = r.narrow.weight_bytes / r.narrow.weight_bits
     marks.append(
         handle(
@@ -235,14 +238,6 @@ def _memory(r: Result, at: Box, arrived: int) -> list[dict]:
     return (
         marks + axis_x("memory", x, at.bottom + 2, ticks=()) + _phone_ticks(r, at) + _key(0, at.bottom + 32)
     )
-
-
-def _at_once(r: Result, id: str, s: Served, at: Box, top: float, here: int) -> dict:
-    """Draw the requests as a length on one scale for the three rows, at the side of the bars, on a phone under them."""
-    left, right, y = (at.right + 14, WIDE, top + 29) if at.x else (at.x, at.right, top + 33)
-    long = (right - left) * here / max(1, r.before.requests, r.narrow.requests, r.paged.requests)
-    tip = f"{s.name}: {units.counted(here, 'request')} at once"
-    return rect(f"m-{id}-at-once", right - long if at.x else left, y, long, 4, "now", tip)
 
 
 def _break(id: str, x: float, top: float) -> dict:
@@ -345,7 +340,10 @@ def _takeaway(r: Result) -> str:
     if r.waste_share > 0.9:
         empty = units.percent(r.waste_share, 0)
         return f"The longest request sets what each one reserves. {empty} of it stays empty, and paging helps most here."
-    return "Fewer bits free memory and shrink each request. Paging stops you paying for tokens that never arrive."
+    return (
+        f"Paging promises room that isn't reserved: {units.count(r.paged.requests)} fit while requests stay short, "
+        f"{units.count(r.grown)} if all grow to {units.count(r.tokens)} tokens."
+    )
 
 
 def _table(r: Result):
@@ -386,12 +384,11 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
     memory_at, request_at, height = PLACES[width == WIDE]
     before = figure("requests in 16 bits", r.before.requests, units.count)
     narrow = figure("with fewer bits", r.narrow.requests, units.count, "primary")
-    paged = figure("plus paging", r.paged.requests, units.count, "useful")
-    gain = figure(
-        "gain from fewer bits", r.gain, units.times if r.before.requests else lambda none: "from none"
+    paged = figure(
+        f"plus paging, at {units.count(r.mean_tokens)} tokens each", r.paged.requests, units.count, "useful"
     )
-    figures = (before, narrow, gain, paged)
-    times = f", {gain.text} as many" if r.before.requests else f" {gain.text} before"
+    figures = (before, narrow, paged)
+    times = f", {units.times(r.gain)} as many" if r.before.requests else " from none before"
     same = dict(
         summary=f"{units.counted(r.devices, 'GPU')} {'holds' if r.devices == 1 else 'hold'} {before.text} requests of "
         f"{units.count(r.tokens)} tokens with 16-bit weights and cache, {narrow.text} with fewer bits{times}, and "

@@ -11,7 +11,6 @@ from widgets.quantization_layouts.payoff_picture import (
     PLACES,
     bits,
     chart,
-    kernel_families,
     ledger,
     yours,
 )
@@ -119,8 +118,7 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
         marks=[
             text("ledger-title", 0, 14, "The account of one decode step", bold=True),
             *ledger(r, pl),
-            *kernel_families(r, pl),
-            text("chart-title", 0, pl.chart.y - (26 if pl.wide else 44), _title(r), bold=True),
+            text("chart-title", 0, pl.chart.y - 22, _title(r), bold=True),
             *chart(r, pl),
             *yours(r, pl, measured),
         ],

@@ -1,12 +1,11 @@
-"""Draw the accountant's picture: the ledger of one step, and both steps over the batch."""
+"""Draw the accountant's picture: the ledger of one step, and its speed over the batch."""
 
 from typing import NamedTuple
 
-from kernels.quantization_layouts import cost
 from widgets import units
-from widgets.charts import Box, Scale, axis_x, axis_y, limit_up, linear, log, steady, wrap
+from widgets.charts import Box, Scale, axis_x, axis_y, linear, log, over, steady, text_width, won_and_lost
 from widgets.controls import log_slider, slider
-from widgets.quantization_layouts.payoff_model import MOST_BATCH, Result, Step
+from widgets.quantization_layouts.payoff_model import MOST_BATCH, Result
 from widgets.scene import NARROW, WIDE, about, circle, drag, handle, line, path, rect, text
 
 DEQUANT = slider(
@@ -41,8 +40,8 @@ class Places(NamedTuple):
 
 
 PLACES = {
-    True: Places(Box(176, 26, 400, 4 * 39), 39, Box(66, 254, 600, 116), 428, True),
-    False: Places(Box(0, 26, 336, 4 * 52), 52, Box(58, 362, 272, 140), 564, False),
+    True: Places(Box(176, 26, 400, 4 * 39), 39, Box(66, 236, 640, 150), 424, True),
+    False: Places(Box(0, 26, 336, 4 * 52), 52, Box(48, 296, 284, 150), 486, False),
 }
 HOW = {
     "exposed": "nothing hides it",
@@ -50,8 +49,6 @@ HOW = {
     "asynchronous": "beside the multiply",
     "separate": "16 bits written, then read",
 }
-FADE = 44  # how far below the chart's top an area begins to fade that goes on above it
-NAMED = {8: "int8 W8A16", 4: "int4 W4A16", 2: "2-bit, mixed"}  # the formats that a kernel unpacks
 
 
 def bits(r: Result) -> str:
@@ -145,163 +142,62 @@ def _verdict(r: Result, pl: Places, x: Scale) -> list[dict]:
     return [text("ratio", end + 10, y, faster, role, bold=True, on="ground")]
 
 
-def kernel_families(r: Result, pl: Places) -> list[dict]:
-    """Say which libraries run this format fast, because bytes alone don't make a kernel."""
-    named = cost.FORMATS.get(NAMED.get(r.bits, ""))
-    words = f"{r.bits} bits: kernels of their own, with a codebook, as in k-bit deployment"
-    if named:
-        sizes = f"weights {named.bits:g} bits, activations {named.activation_bits}"
-        words = f"{named.name} ({sizes}) runs fast with {', '.join(named.kernels)}: {named.note}"
-    lines = [words] if pl.wide else wrap(words, 330)
-    return [
-        text(f"kernels{i}", 0, pl.bars.bottom + 20 + 15 * i, line, "muted", "small")
-        for i, line in enumerate(lines)
-    ]
-
-
-def _top(r: Result) -> float:
-    """Return twice the dense step of batch 1, doubled until the current batch is in the chart."""
-    top = 2 * (r.dense_stream_s + r.other_s)
-    while max(r.dense_s, r.quant_s) > top:
-        top *= 2
-    return top
-
-
-def _inside(points: list[tuple[float, float]], x: Scale, y: Scale) -> list[tuple[float, float]]:
-    """The line as drawn, up to where it leaves the chart."""
-    out, before = [], points[0]
-    for batch, seconds in points:
-        if seconds > y.hi:
-            # nothing, where the axis is held and the line begins above it
-            inside = max(0.0, y.hi - before[1])
-            share = inside and inside / (seconds - before[1])
-            left = x(before[0])
-            return [*out, (left + share * (x(batch) - left), y(y.hi))]
-        out.append((x(batch), y(seconds)))
-        before = batch, seconds
-    return out
-
-
-def _edge(id: str, part: list[Step]) -> list[tuple[float, float]]:
-    return [(s.batch, s.dense_s if id == "dense" else s.quant_s) for s in part]
-
-
-def _between(id: str, part: list[Step], x: Scale, y: Scale, role: str) -> list[dict]:
-    if len(part) < 2:
-        return []
-    end = x(part[-1].batch)
-    there, back = (
-        [*(line := _inside(_edge(one, part), x, y)), (end, line[-1][1])] for one in ("dense", "quant")
-    )
-    marks = [path(id, there + back[::-1], role, closed=True)]
-    if min(there[-2][0], back[-2][0]) < end:  # it goes on above the chart, so no frame closes it there
-        upper, lower = sorted((there, back), key=lambda line: line[-1][1])
-        marks.append(path(f"{id}-open", [upper[-2], upper[-1], lower[-1]], "inverse"))
-        left = min(there[-2][0], back[-2][0]) - FADE  # from there on the area may be in the fading strip
-        marks.append(rect(f"{id}-fade", left, y(y.hi) - 1, end + 2 - left, FADE, "fade"))
-    return marks
-
-
-def _beyond(r: Result, pl: Places, y: Scale) -> list[dict]:
-    """Say in words what is above the chart."""
-    last = r.curve[-1]
-    if max(last.dense_s, last.quant_s) <= y.hi:
-        return []
-    name, role, most = max(
-        ("16 bits", "secondary", last.dense_s), (bits(r), "primary", last.quant_s), key=lambda e: e[2]
-    )
-    words = f"↑ above the chart: {name} take {units.seconds(most)} at batch {last.batch}"
-    at = (pl.chart.right, pl.chart.y - 26, words) if pl.wide else (NARROW, pl.chart.y - 25, f"↑ {words[18:]}")
-    return [text("beyond", *at, role, "small", "end")]
+def _top(r: Result) -> int:
+    """Return the end of the speeds' axis, with room for a knob above the curve."""
+    most = max(one.dense_s / one.quant_s for one in r.curve)
+    return next(top for top in (2, 3, 4, 5, 6, 8, 10) if top >= 1.15 * most)
 
 
 def chart(r: Result, pl: Places) -> list[dict]:
-    """Draw both steps over the batch. The area between them is won or lost."""
-    top_s = steady("step", _top(r))
-    x, y = log(1, MOST_BATCH, pl.chart.x, pl.chart.right), linear(0, top_s, pl.chart.bottom, pl.chart.y)
-    even = r.break_even_batch
-    marks = axis_y(
-        "step",
-        y,
-        pl.chart.x,
-        "",
-        units.seconds,
-        right=pl.chart.right,
-        ticks=[top_s * t / 4 for t in range(5)],
-    )
-    batches = (1, 4, 16, 64, 256)
-    marks += axis_x(
-        "batch",
-        x,
-        pl.chart.bottom,
-        ticks=batches,
-    )
+    """Draw the quantized step's speed over the batch. Above the dense step's it is won, below it lost."""
+    box, top = pl.chart, steady("speed", _top(r))
+    x, y = log(1, MOST_BATCH, box.x + 20, box.right - 16), linear(0, top, box.bottom, box.y)
+    points, level = [(x(one.batch), y(one.dense_s / one.quant_s)) for one in r.curve], y(1)
     name = "batch: requests that share one reading of the weights" if pl.wide else "batch"
     if r.dequant_s and r.placement != "separate" and r.tile_rows < MOST_BATCH:
         name += (
-            f"; each {r.tile_rows} more unpack them again"
-            if pl.wide
-            else f"; unpacked anew every {r.tile_rows}"
+            f"; each {r.tile_rows} more unpack again" if pl.wide else f"; unpacked anew every {r.tile_rows}"
         )
-    middle = (pl.chart.x + pl.chart.right) / 2
-    marks.append(text("batch-label", middle, pl.chart.bottom + 55, name, "muted", "small", "middle"))
-    at = x(r.batch)
-    marks.append(line("at", at, pl.chart.bottom, at, pl.chart.y, "now", f"batch {r.batch}"))
-    won = [s for s in r.curve if not even or s.batch <= even]
-    lost = [s for s in r.curve if even and s.batch >= even - 1]
-    marks += _between("won", won, x, y, "useful") + _between("lost", lost, x, y, "hot")
-    for id, role in (("dense", "secondary"), ("quant", "primary")):
-        marks.append(path(f"{id}-line", _inside(_edge(id, r.curve), x, y), role))
-    marks += _beyond(r, pl, y)
-    marks += (
-        _names(r, pl, x, y)
-        + _gap(pl, "won", "time won", won, x, y, "useful")
-        + _gap(pl, "lost", "time lost", lost, x, y, "hot")
-    )
-    if even > 1:
-        left = x(even) > pl.chart.x + (200 if pl.wide else 130)
-        tips = limit_up("tips", pl.chart, x(even), f"no longer faster: {even}", "end" if left else "start")
-        marks += [tips[0], {**tips[1], "on": "ground"}]
-    marks.append(handle("pull-batch", at, pl.chart.bottom + 33, "now", drag(BATCH, "x", x)))
-    for id, role, seconds in (("dense", "secondary", r.dense_s), ("quant", "primary", r.quant_s)):
-        tip = f"batch {r.batch}, {id}: {units.seconds(seconds)}"
-        marks.append(circle(f"{id}-dot", at, y(seconds), 5.5, role, tip))
-    anchor = "start" if at < pl.chart.x + 60 else "end" if at > pl.chart.right - 60 else "middle"
-    marks.append(text("at-name", at, pl.chart.y - 6, f"batch {r.batch}", "now", "small", anchor, bold=True))
-    return marks
-
-
-def _names(r: Result, pl: Places, x: Scale, y: Scale) -> list[dict]:
-    """Name each line at its left end, above it. If two are close, one name goes below the lower line, or both above
-    where that would be in the axis.
-    """
-    ends = [
-        ("dense", y(r.curve[0].dense_s), "16 bits", "secondary"),
-        ("quant", y(r.curve[0].quant_s), bits(r), "primary"),
-    ]
-    (upper, lower) = sorted(ends, key=lambda end: end[1])
-    places = [max(upper[1] - 7, pl.chart.y + 14), lower[1] - 7 if lower[1] - upper[1] > 24 else lower[1] + 17]
-    if places[1] > pl.chart.bottom - 4:
-        places = [upper[1] - 24, upper[1] - 7]
     return [
-        text(f"{id}-line-name", x(1) + 10, at, name, role, bold=True)
-        for (id, _, name, role), at in zip((upper, lower), places, strict=True)
+        *axis_y("speed", y, box.x, "", units.times, ticks=[n for n in range(top + 1) if n != 1]),
+        *axis_x("batch", x, box.bottom, name, ticks=(1, 4, 16, 64, 256)),
+        text("dense-is", box.x - 6, level + 4, "dense", "ink", "small", "end", bold=True),
+        *won_and_lost(points, level),
+        line("dense-line", box.x, level, box.right, level, "limit", "as fast as the dense step"),
+        path("speed-line", points, "primary", "times as fast as the dense step, over the batch"),
+        *_end_of_win(r, pl, x, level),
+        *_knob(r, pl, points, x, y),
     ]
 
 
-def _gap(pl: Places, id: str, name: str, part: list[Step], x: Scale, y: Scale, role: str) -> list[dict]:
-    """Write the meaning of the area between the lines into it, where there is room."""
-    middle = [s for s in part if x(part[0].batch) + 110 < x(s.batch) < pl.chart.right - 40]
-    if not middle:
+def _end_of_win(r: Result, pl: Places, x: Scale, level: float) -> list[dict]:
+    """Mark the first batch that is no longer faster, under the dense step's line."""
+    if r.break_even_batch < 2:
         return []
-    most = max(abs(y(s.dense_s) - y(s.quant_s)) for s in middle)
-    wide = [s for s in middle if abs(y(s.dense_s) - y(s.quant_s)) > most - 4]
-    widest = wide[len(wide) // 2]
-    top, bottom = sorted((y(widest.dense_s), y(widest.quant_s)))
-    if bottom - top < 26:
-        return []
-    place = x(widest.batch), (top + bottom) / 2 + 4
-    return [text(f"{id}-name", *place, name, role, "body", "middle", on="ground")]
+    at, words = x(r.break_even_batch), f"no longer faster: {r.break_even_batch}"
+    left = at - 8 - text_width(words, "small", True) > pl.chart.x + 4
+    side = (at - 8, "end") if left else (at + 8, "start")
+    mark = line("even-batch", at, level, at, pl.chart.bottom, "hot", words)
+    return [
+        mark,
+        text("tips-name", side[0], pl.chart.bottom - 8, words, "hot", "small", side[1], True, "ground"),
+    ]
+
+
+def _knob(r: Result, pl: Places, points: list[tuple], x: Scale, y: Scale) -> list[dict]:
+    """Put the knob on the curve, at this batch, with its speed beside it where no line runs."""
+    at, up, words = x(r.batch), y(r.speedup), f"batch {r.batch}: {units.times(r.speedup)}"
+    reach = text_width(words, "body", True) + 14
+    right = at + reach < pl.chart.right
+    span = (at, at + reach) if right else (at - reach, at)
+    high = min(up - 16, y(1) - 16, over(points, *span) - 10)
+    tip = f"{words} as fast: {units.seconds(r.quant_s)} instead of {units.seconds(r.dense_s)}"
+    role = "primary" if r.speedup > 1 else "hot"
+    side = (at + 14, "start") if right else (at - 14, "end")
+    return [
+        text("at-name", side[0], max(high, pl.chart.y + 2), words, role, "body", side[1], True),
+        handle("pull-batch", at, up, "now", drag(BATCH, "x", x), tip=tip),
+    ]
 
 
 def yours(r: Result, pl: Places, measured: dict) -> list[dict]:

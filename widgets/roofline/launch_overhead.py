@@ -127,13 +127,13 @@ def _work(r: Result, id: str, kernel: int, left: float, right: float, top: float
 
 
 def _timeline(r: Result, upto: int, at: Box) -> list[dict]:
-    """Draw the first kernels of a layer on one clock: a launch before each, then one launch before all."""
+    """Draw the first kernels of a layer on one clock: a launch before each, and one launch before all."""
     shown, wide = min(SHOWN, r.kernels), at.x > 0
     work_s = r.work_s / r.layers / r.kernels
     pair_s = r.launch_s + work_s
-    x = linear(0, steady("kernels", shown * pair_s), at.x, at.right)
+    graph_s = r.graph_s  # the one launch, whole
+    x = linear(0, steady("kernels", max(shown * pair_s, graph_s + shown * work_s)), at.x, at.right)
     now = upto * pair_s
-    graph_s = r.graph_s / (r.layers * r.kernels) * shown  # its share of the one launch
     if r.kernels == 1:
         title = "The one kernel of a layer"
     else:
@@ -149,8 +149,10 @@ def _timeline(r: Result, upto: int, at: Box) -> list[dict]:
     ]
     launch_tip = f"launch: {units.seconds(r.launch_s)}"
     top, whole_tip = tops[1], f"one launch for the pass: {units.seconds(r.graph_s)}"
-    gap = max(1.5, x(graph_s) - at.x)
-    marks += about("graph_us", rect("graph-gap", at.x, top + 12, gap, 18, "overhead", whole_tip))
+    gap = x(min(now, graph_s)) - at.x
+    marks += timed(
+        CLOCK, *about("graph_us", rect("graph-gap", at.x, top + 12, gap, 18, "overhead", whole_tip))
+    )
     for i in range(shown):
         gap, start, end = x(i * pair_s), x(i * pair_s + r.launch_s), x((i + 1) * pair_s)
         if i < upto:
@@ -161,8 +163,8 @@ def _timeline(r: Result, upto: int, at: Box) -> list[dict]:
         if end > start:
             marks += timed(CLOCK, *_work(r, "replay", i, x(start), x(end), top))
     done_s = graph_s + shown * work_s
-    if upto == shown and x.hi - done_s > 1e-9:
-        marks += timed(CLOCK, *_gained(x(done_s), at.right, top, x.hi - done_s))
+    if upto == shown and now - done_s > 1e-9:
+        marks += timed(CLOCK, *_gained(x(done_s), x(now), top, now - done_s))
     # on a phone the lower lane's name is between the lanes, so the line doesn't cross it
     ends = ((at.y - 2, top + 36),) if wide else tuple((y - 2, y + 36) for y in tops)
     marks += [line(f"now{i}", x(now), a, x(now), b, "now") for i, (a, b) in enumerate(ends)]
@@ -257,8 +259,11 @@ def _table(r: Result):
 def _caption(r: Result, upto: int) -> str:
     shown = min(SHOWN, r.kernels)
     work_s = r.work_s / r.layers / r.kernels
-    now = upto * (r.launch_s + work_s)
-    ahead = min(shown, int((now - r.graph_s / (r.layers * r.kernels) * shown) / work_s + 1e-9))
+    now, graph_s = upto * (r.launch_s + work_s), r.graph_s + shown * work_s
+    if upto == shown and shown > 1:
+        when = f"in a graph after {units.seconds(graph_s)}"
+        return f"Launched one by one, {shown} kernels are done after {units.seconds(now)}, {when}."
+    ahead = min(shown, int((now - r.graph_s) / work_s + 1e-9))
     done = "1 kernel is" if upto == 1 else f"{upto} kernels are"
     return (
         f"After {units.seconds(now)}: {done} done where each is launched, and {max(0, ahead)} of the "

@@ -17,7 +17,6 @@ from widgets.scene import (
     figure,
     handle,
     line,
-    path,
     rect,
     table,
     text,
@@ -43,9 +42,13 @@ EVERY_S = 15e-9  # one sets out
 STEPS = 40  # until the last one is back from HBM
 # (the lanes to the core, y of the two lanes, the bars of energy, height)
 PLACES = {
-    True: (Box(70, 40, 600, 104), (62, 116), Box(124, 226, 450, 96), 392),
-    False: (Box(30, 40, 280, 128), (72, 140), Box(0, 262, 246, 132), 478),
+    True: (Box(70, 40, 600, 104), (44, 98), Box(124, 226, 450, 96), 392),
+    False: (Box(30, 40, 280, 128), (72, 132), Box(0, 262, 246, 132), 478),
 }
+SIDE = {
+    True: 66,
+    False: 52,
+}  # of the square of an access of HBM; another's area is its energy on the same scale
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,7 @@ class Result:
     gpus: int
     usd_per_kwh: float
     rungs: tuple[Rung, ...]
+    far_j: float
     hbm_over_near: float
     mean_energy_j: float
     before_w: float
@@ -105,6 +109,7 @@ def run(moved_percent, accesses, near, gpus, usd_per_kwh):
         gpus,
         usd_per_kwh,
         rungs,
+        far_j,
         far_j / near_j,
         cost.energy_per_access_j(mix),
         before_w,
@@ -161,12 +166,12 @@ def _lanes(r: Result, at: Box, lanes: tuple) -> list[dict]:
     x = linear(0, 300e-9, at.x, at.right)
     near_y, far_y = lanes
     marks = [
-        text("way-title", 0, 14, f"{r.shown} accesses on one clock: distance is time" if wide
-             else f"{r.shown} accesses: distance is time", bold=True),
+        text("way-title", 0, 14, f"{r.shown} accesses: distance is time, " + ("the square's area is energy" if wide
+             else "area energy"), bold=True),
         rect("core", at.x - 26, near_y - 18, 22, far_y - near_y + 36, "primary", "where the arithmetic is done"),
-        text("core-name", at.x - 28, far_y + 34, "core", "primary", "small", bold=True),
+        text("core-name", at.x - 28, far_y + SIDE[wide] / 2 + 22, "core", "primary", "small", bold=True),
     ]  # fmt: skip
-    marks += axis_x("ns", x, far_y + 20, show=units.seconds, ticks=(100e-9, 200e-9, 300e-9))
+    marks += axis_x("ns", x, far_y + SIDE[wide] / 2 + 8, show=units.seconds, ticks=(100e-9, 200e-9, 300e-9))
     for v in r.rungs:
         far = v.name == HBM
         if v.name not in (HBM, r.near):
@@ -175,18 +180,16 @@ def _lanes(r: Result, at: Box, lanes: tuple) -> list[dict]:
         place, many = x(v.latency_s), r.shown_far if far else r.shown_near
         said = f"{v.name}: {units.seconds(v.latency_s)} away, {_picojoules(v.energy_j)} each"
         tip = f"{said}, {many} of {r.shown} accesses"
+        side = SIDE[wide] * (v.energy_j / r.far_j) ** 0.5
         marks += about(
             {"far": "hbm", "near": "near"}[id],
-            line(f"{id}-lane", at.x, y, place, y, "grid"),
-            path(
-                f"{id}-level",
-                [(place + a, y + b) for a, b in ((0, -9), (9, 0), (0, 9), (-9, 0), (0, -9))],
-                role,
-                tip,
-            ),
+            line(f"{id}-lane", at.x, y, place - side / 2, y, "grid"),
+            rect(f"{id}-level", place - side / 2, y - side / 2, side, side, role, tip),
         )
-        where, anchor = (at.right + 8, "end") if far else (at.x + 8 if not wide else place + 16, "start")
-        low = y - 16 if far or not wide else y + 4
+        where, anchor = (
+            (place - side / 2 - 8, "end") if far else (at.x + 8 if not wide else place + 16, "start")
+        )
+        low = y - 10 if far else y - 16 if not wide else y + 4
         marks.append(text(f"{id}-said", where, low, said, role, "small", anchor, True))
     return marks
 

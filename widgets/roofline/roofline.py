@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from kernels.machines import MACHINES, Machine, machine
 from kernels.roofline import cost
 from widgets import units
-from widgets.charts import Box, axis_x, axis_y, log, spread, text_width
+from widgets.charts import Box, axis_x, axis_y, log, text_width
 from widgets.controls import powers_of_two, select
 from widgets.declare import Declaration, Prediction
 from widgets.scene import (
@@ -30,7 +30,7 @@ BATCH = powers_of_two(
     "batch", "Batch, tokens or size", 1, 1, 4096, help="Whichever of them the operation has."
 )
 # (the plot, how far the usual operations reach below it, height)
-PLACES = {True: (Box(92, 24, 544, 266), 118, 410), False: (Box(64, 24, 196, 240), 124, 392)}
+PLACES = {True: (Box(92, 40, 554, 256), 118, 416), False: (Box(64, 44, 200, 236), 124, 408)}
 SHORT = {
     "decode, batch 1": "decode, 1",
     "attention 2048, scores in HBM": "attention, in HBM",
@@ -60,7 +60,7 @@ class Kind:
 
 
 KINDS = {
-    "decode_70b": Kind("Decode, a 70B model", "batch", _decode_70b),
+    "decode_70b": Kind("Decode, part of a 70B model", "batch", _decode_70b),
     "decode_layer": Kind(
         f"Decode, one layer, {LAYER}²", "batch", lambda n, d, e: cost.decode_operation(n, LAYER, LAYER, e)
     ),
@@ -165,7 +165,7 @@ def _axes(plot: Box):
 
 
 def _roofs(r: Result, plot: Box) -> list[dict]:
-    """Draw every machine's roof, the chosen one solid, each named where it leaves the picture."""
+    """Draw the machine's roof, named where it leaves the picture."""
     X, Y = _axes(plot)
     marks = axis_y(
         "rate",
@@ -183,26 +183,18 @@ def _roofs(r: Result, plot: Box) -> list[dict]:
         "FLOP per byte moved",
         ticks=(1, 10, 100, 1000, 10000) if plot.w > 400 else (1, 10, 100, 1000),
     )
-    heights = spread([Y(m.peak_flop_s) for m in r.machines], 15)
-    for m, at in zip(r.machines, heights, strict=True):
-        mine = m.machine == r.machine
-        corners = [
-            (X.lo, X.lo * m.bandwidth_byte_s),
-            (m.flop_per_byte, m.peak_flop_s),
-            (X.hi, m.peak_flop_s),
-        ]
-        tip = f"{m.machine}: {units.si(m.peak_flop_s, 'FLOP/s')}, {units.si(m.bandwidth_byte_s, 'B/s')}"
-        role = "primary" if mine else "axis"
-        roof = [path(f"roof-{m.machine}", [(X(a), Y(b)) for a, b in corners], role, tip)]
-        roof = about("machine_name ridge", roof) if mine else roof
-        marks = marks + roof if mine else roof + marks
-        ink = "primary" if mine else "muted"
-        end = [(plot.right + 1, Y(m.peak_flop_s)), (plot.right + 11, at)]
-        marks += [
-            path(f"to-{m.machine}", end, "primary" if mine else "axis"),
-            text(f"name-{m.machine}", plot.right + 14, at + 4, m.machine, ink, "small", bold=mine),
-        ]
-    return marks
+    mine = next(m for m in r.machines if m.machine == r.machine)
+    corners = [
+        (X.lo, X.lo * mine.bandwidth_byte_s),
+        (mine.flop_per_byte, mine.peak_flop_s),
+        (X.hi, mine.peak_flop_s),
+    ]
+    tip = f"{mine.machine}: {units.si(mine.peak_flop_s, 'FLOP/s')}, {units.si(mine.bandwidth_byte_s, 'B/s')}"
+    roof = path("roof", [(X(a), Y(b)) for a, b in corners], "primary", tip)
+    name = text(
+        "roof-name", plot.right + 6, Y(mine.peak_flop_s) + 4, mine.machine, "primary", "small", bold=True
+    )
+    return [*marks, *about("machine_name ridge", roof), name]
 
 
 def _ridge(r: Result, plot: Box, reach: float) -> list[dict]:
@@ -337,10 +329,20 @@ def _table(r: Result):
         Column("reaches", "FLOP/s", lambda v: units.si(v, "FLOP/s")),
         "limit",
     )
-    mine = (KINDS[r.operation].label, r.flop_per_byte, r.attainable_flop_s, r.bound)
+    mine = (_subject(r), r.flop_per_byte, r.attainable_flop_s, r.bound)
     rows = [(p.name, p.flop_per_byte, p.flop_s, p.bound) for p in r.usual]
     ridges = [(f"ridge of {m.machine}", m.flop_per_byte, m.peak_flop_s, "") for m in r.machines]
     return table(columns, [mine, *rows, *ridges])
+
+
+def _subject(r: Result) -> str:
+    """Say what the point is. A model over several GPUs is only in part on each."""
+    label = KINDS[r.operation].label
+    if r.operation != "decode_70b":
+        return label
+    if r.devices == 1:
+        return "Decode, a 70B model on one GPU"
+    return f"Decode on one of {r.devices} GPUs that share a 70B model"
 
 
 def _takeaway(r: Result) -> str:
@@ -362,7 +364,10 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
     measured, (plot_at, reach, height) = measured or {}, PLACES[width == WIDE]
     at = figure("FLOP per byte", r.flop_per_byte, role="now", term="here")
     ridge = figure(f"needed on {r.machine}, {r.dtype}", r.ridge_flop_per_byte)
-    time = figure("time at best", r.time_s, units.seconds)
+    part = r.operation == "decode_70b" and r.devices > 1
+    time = figure(
+        f"time at best, for 1/{r.devices} of the model" if part else "time at best", r.time_s, units.seconds
+    )
     share = figure("of the peak", r.peak_share, units.percent)
     law = "memory" if r.bound == "memory" else "arithmetic"
     beside = ()
@@ -371,11 +376,20 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
             beside_model("rate", measured["flop_s"], r.attainable_flop_s, lambda v: units.si(v, "FLOP/s")),
         )
     return Scene(
-        summary=f"{KINDS[r.operation].label}, {r.knob} {units.count(r.batch)}: {at.text} FLOP per byte where "
+        summary=f"{_subject(r)}, {r.knob} {units.count(r.batch)}: {at.text} FLOP per byte where "
         f"{r.machine} needs {ridge.text}; {law} is the limit; it takes {time.text} at best and uses {share.text} "
         "of the peak.",
         takeaway=_takeaway(r),
-        marks=_roofs(r, plot_at)
+        marks=[
+            text(
+                "subject",
+                0,
+                14,
+                _subject(r).replace("Decode on one", "One" if width == NARROW else "Decode on one"),
+                bold=True,
+            )
+        ]
+        + _roofs(r, plot_at)
         + _ridge(r, plot_at, reach)
         + _point(r, measured, plot_at)
         + _usual(r, plot_at),

@@ -1,13 +1,9 @@
-"""Compute a sampling step: the tokens that each rule keeps of a small vocabulary, and the chain's cost on a large one."""
+"""Compute the cost of a sampling step: a chain of kernels, and the one kernel that replaces it."""
 
 from dataclasses import dataclass, replace
 
 from kernels.machines import machine
 from kernels.sampling_fusion import cost
-from kernels.sampling_fusion import cost_distribution as small
-
-WORDS = ("mat", "sofa", "floor", "bed", "chair", "roof", "table", "moon", "dog", "idea", "seven", "oboe")
-LOGITS = (3.2, 2.8, 2.5, 2.0, 1.7, 1.3, 0.9, 0.2, -0.3, -1.0, -1.6, -2.4)
 
 
 @dataclass(frozen=True)
@@ -16,11 +12,13 @@ class Step:
     launches: int
     launch_s: float
     memory_s: float
+    time_s: float
 
 
 @dataclass(frozen=True)
 class Chain:
     launches: int
+    paid: int  # launches that cost time: a captured graph is launched once
     bytes_moved: float
     launch_s: float
     memory_s: float
@@ -31,15 +29,6 @@ class Chain:
 
 @dataclass(frozen=True)
 class Result:
-    row: tuple[small.Ranked, ...]
-    kept: int
-    temperature: float
-    top_k: int
-    top_p: float
-    min_p: float
-    min_p_level: float  # the share below which min-p cuts
-    u: float
-    drawn: int
     batch: int
     vocabulary: int
     machine: str
@@ -50,6 +39,10 @@ class Result:
     naive: Chain
     fused: Chain
     speedup: float
+    saved_launch_s: float
+    saved_memory_s: float
+    saved_s: float
+    memory_share: float  # of what is saved
     gpus_saved: float
     gpus_of_each_us: float
     longest_s: float  # the chain with every rule, at the slowest launch, which the axis must hold
@@ -58,41 +51,42 @@ class Result:
 PENALTIES = ("grammar", "bias", "history")
 DEAREST_LAUNCH_US = 7.0
 RANKED = 50  # tokens that the fused kernel looks for in a row
+NUCLEUS = 0.9  # the share that top-p keeps
 
 
 def run(
-    launch_us, batch, temperature, top_p, top_k, min_p, u, vocabulary, penalties, graph, tokens_s, replicas, machine_name
-) -> Result:  # fmt: skip
-    row = small.distribution(LOGITS, temperature, top_k, top_p, min_p)
+    launch_us, batch, graph, top_k, top_p, min_p, penalties, vocabulary, tokens_s, replicas, machine_name
+) -> Result:
     target = replace(machine(machine_name), launch_s=launch_us * 1e-6)
 
     def chain(parts: list[tuple[str, int, float]]) -> Chain:
         """Return each part's launches and bytes. A captured graph is launched once, with the first."""
         steps = []
         for i, (name, launches, moved) in enumerate(parts):
-            paid = (i == 0) if graph else launches
-            steps.append(Step(name, launches, paid * target.launch_s, moved / target.bandwidth))
+            paid = launches if not graph else 1 if i == 0 else 0
+            time = cost.seconds(moved, paid, target)
+            steps.append(Step(name, launches, paid * target.launch_s, moved / target.bandwidth, time))
         launches, moved = sum(part[1] for part in parts), sum(part[2] for part in parts)
         time = cost.seconds(moved, launches, target, graph)
         gpus = cost.Fleet(time, tokens_s, replicas).gpus
         spent = sum(step.launch_s for step in steps), moved / target.bandwidth
-        return Chain(launches, moved, *spent, time, gpus, tuple(steps))
+        return Chain(launches, 1 if graph else launches, moved, *spent, time, gpus, tuple(steps))
 
-    # a rule that keeps all tokens is off, and its kernel is not launched
-    on = {"top_k": top_k < len(LOGITS), "top_p": top_p < 1, "min_p": min_p > 0}
+    # the kernel of a rule that is off is not launched
+    on = {"top_k": top_k, "top_p": top_p, "min_p": min_p}
     steps = cost.naive_chain(batch, vocabulary, **on, **dict.fromkeys(PENALTIES, penalties))
     naive = chain([(one.name, one.launches, one.bytes) for one in steps])
     masks = {"masks": 4, "marked": 200} if penalties else {}
-    reads = 1.0 if on["top_k"] else cost.reads_of_nucleus(top_p)
+    reads = cost.reads_of_nucleus(NUCLEUS) if top_p and not top_k else 1.0
     fused = chain(
         [("one fused kernel", 1, cost.fused(batch, vocabulary, k=RANKED, reads=reads, **masks).total)]
     )
     every = cost.naive_chain(batch, vocabulary, **dict.fromkeys(PENALTIES, True))
     dearest = replace(target, launch_s=DEAREST_LAUNCH_US * 1e-6)
-    saved = cost.Fleet(naive.time_s, tokens_s, replicas).saved(fused.time_s)
+    launch_s, memory_s = naive.launch_s - fused.launch_s, naive.memory_s - fused.memory_s
     return Result(
-        tuple(row), sum(not one.cut_by for one in row), temperature, top_k, top_p, min_p, min_p * row[0].tempered,
-        u, small.draw(row, u), batch, vocabulary, machine_name, launch_us, graph, tokens_s, replicas, naive, fused,
-        naive.time_s / fused.time_s, saved, 1e-6 * tokens_s * replicas,
+        batch, vocabulary, machine_name, launch_us, graph, tokens_s, replicas, naive, fused,
+        naive.time_s / fused.time_s, launch_s, memory_s, launch_s + memory_s, memory_s / (launch_s + memory_s),
+        cost.Fleet(naive.time_s, tokens_s, replicas).saved(fused.time_s), 1e-6 * tokens_s * replicas,
         cost.seconds(cost.chain_bytes(every), cost.launches(every), dearest),
     )  # fmt: skip

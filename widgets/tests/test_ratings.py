@@ -18,12 +18,7 @@ def test_each_simulator_has_one_rating_and_its_reason():
     assert all(len(row["reason"]) > 60 for row in ROWS)
 
 
-TO_REDRAW = {
-    *("kbit_dispatch", "sampling_chain"),
-}  # rated 2.5: whoever redraws one takes it off, and none is added
-
-
-def test_none_but_those_to_redraw_is_rated_below_three():
+def test_none_is_rated_below_three():
     rated = {row["simulator"].split(".")[-1]: float(row["rating"]) for row in ROWS if row["rating"] != "new"}
     assert all(1 <= rating <= 4 and rating * 2 == int(rating * 2) for rating in rated.values())
-    assert {name for name, rating in rated.items() if rating < 3} <= TO_REDRAW
+    assert [name for name, rating in rated.items() if rating < 3] == []

@@ -15,7 +15,7 @@ TEXTS = [path for room in ("course", "solutions") for path in sorted((ROOT / roo
     [
         ("#set/tile_walk?m=1", ""),
         ("#set/gemm_tiling.tile_walk?reset&m=4096&step=2", ""),
-        ("#set/sampling_chain?graph=true&top_p=0.5", ""),
+        ("#set/sampling_chain?graph=true&top_p=false", ""),
         ("#set/backend_dispatcher?kv_dtype=16-bit", ""),
         ("#set/tile_wlak?m=1", "did you mean 'tile_walk'"),
         ("#set/tile_walk?rows=1", "input must be one of"),

@@ -168,3 +168,12 @@ def test_codebooks_are_symmetric_and_fill_their_bits(bits):
 def test_nonsense_is_refused(refused):
     with pytest.raises(ValueError, match=REFUSAL):
         refused()
+
+
+@pytest.mark.parametrize("name", ["mxfp4", "nvfp4"])
+def test_a_block_of_its_own_gives_way_only_where_asked(name):
+    own = cost.BLOCK_FORMATS[name].fixed_group
+    assert cost.quantize(WEIGHTS, name, 8).group == own
+    got = cost.quantize(WEIGHTS, name, 8, fixed=False)
+    assert got.group == 8 and got.bits_per_weight == 4 + 8 / 8 and len(got.scales) == len(WEIGHTS) / 8
+    assert cost.quantize(WEIGHTS, name, own, fixed=False) == cost.quantize(WEIGHTS, name)

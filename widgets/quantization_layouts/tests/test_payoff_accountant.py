@@ -5,6 +5,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from kernels.quantization_layouts import cost
+from widgets import units
 from widgets.quantization_layouts import payoff_accountant, payoff_picture
 from widgets.registry import find
 from widgets.scene import NARROW, WIDE
@@ -113,43 +114,6 @@ def test_a_measured_kernel_stands_beside_the_model():
     assert "1.8" in scene.beside[0] and any(mark["id"] == "yours" for mark in scene.marks)
 
 
-@pytest.mark.parametrize("batch, dequant_ms", [(1, 1.0), (300, 1.0), (400, 1.0), (512, 10.0)])
-def test_both_steps_stand_in_the_chart_and_what_does_not_is_said(batch, dequant_ms):
-    result = account(batch=batch, dequant_ms=dequant_ms)
-    marks = {mark["id"]: mark for mark in PAYOFF.scene(result).marks}
-    dense, quant = (
-        payoff_picture.PLACES[True].chart.bottom - marks[f"{one}-dot"]["y"] for one in ("dense", "quant")
-    )
-    assert dense / quant == pytest.approx(result.dense_s / result.quant_s, rel=0.01)
-    line = marks["quant-line"]["p"]
-    assert line[-1] < line[-3], "it leaves the chart on its way up, and does not run along its edge"
-    assert ("beyond" in marks) == (line[-2] < payoff_picture.PLACES[True].chart.right)
-
-
-@pytest.mark.parametrize("width", [NARROW, WIDE])
-def test_the_knob_hangs_below_the_ticks_and_what_is_clipped_has_no_frame(width):
-    marks = {mark["id"]: mark for mark in PAYOFF.scene(account(), width=width).marks}
-    knob, area, open_side = marks["pull-batch"], marks["lost"], marks["lost-open"]
-    assert knob["y"] - 12 > marks["batch-tick0"]["y"] and knob["y"] + 12 < marks["batch-label"]["y"] - 9
-    assert "above the chart" in marks["beyond"]["s"] or width == NARROW
-    assert "17 ms at batch 512" in marks["beyond"]["s"].replace("\u202f", " ").replace("\xa0", " ")
-    corners = set(zip(area["p"][::2], area["p"][1::2], strict=True))
-    assert set(zip(open_side["p"][::2], open_side["p"][1::2], strict=True)) <= corners
-
-
-@pytest.mark.parametrize("width", [WIDE, NARROW])
-def test_an_area_that_goes_on_above_the_chart_fades_there_below_its_lines(width):
-    marks = PAYOFF.scenes(PAYOFF.run(**PAYOFF.inputs()), width=width)[0].marks
-    order = {mark["id"]: i for i, mark in enumerate(marks)}
-    fade = marks[order["lost-fade"]]
-    corners = list(zip(*[iter(marks[order["lost"]]["p"])] * 2, strict=True))
-    top = min(y for _, y in corners)
-    assert fade["role"] == "fade" and fade["y"] <= top < fade["y"] + fade["h"]
-    assert fade["x"] + fade["w"] >= max(x for x, _ in corners)
-    assert order["lost"] < order["lost-fade"] < order["quant-line"]
-    assert "won-fade" not in order, "what stays inside does not fade"
-
-
 @pytest.mark.parametrize("width", [WIDE, NARROW])
 def test_the_steps_of_the_curve_are_explained_where_there_are_any(width):
     def below(**inputs):
@@ -167,3 +131,25 @@ def test_a_bar_that_goes_on_is_torn(width):
     assert {"added-on0", "added-on1"} <= set(torn) and not any(m.get("s") == "→" for m in torn.values())
     assert max(torn["added-on1"]["p"][::2]) < torn["pull-added"]["x"] - 16
     assert not any("-on" in m["id"] for m in PAYOFF.scene(account(), width=width).marks)
+
+
+@given(STATES, st.sampled_from([WIDE, NARROW]))
+def test_the_curve_stays_in_its_chart_and_the_knob_on_the_curve(inputs, width):
+    r = account(**inputs)
+    chart = payoff_picture.PLACES[width == WIDE].chart
+    marks = {mark["id"]: mark for mark in PAYOFF.scene(r, width=width).marks}
+    heights = marks["speed-line"]["p"][1::2]
+    assert chart.y < min(heights) <= max(heights) <= chart.bottom
+    knob, level = marks["pull-batch"], marks["dense-line"]["y"]
+    assert (chart.bottom - knob["y"]) / (chart.bottom - level) == pytest.approx(r.speedup, abs=0.01)
+    assert marks["at-name"]["s"].endswith(f": {units.times(r.speedup)}")
+    assert max(marks["area-useful"]["p"][1::2]) <= level <= min(marks["area-hot"]["p"][1::2])
+    assert ("tips-name" in marks) == (r.break_even_batch > 1)
+
+
+@pytest.mark.parametrize("batch, dequant_ms", [(1, 1.0), (160, 1.0), (512, 10.0)])
+def test_ledger_figure_and_chart_say_one_speed(batch, dequant_ms):
+    scene = shown(batch=batch, dequant_ms=dequant_ms)
+    marks = {mark["id"]: mark for mark in scene.marks}
+    said = scene.figures[-1].text
+    assert marks["ratio"]["s"] == f"{said} as fast" and marks["at-name"]["s"] == f"batch {batch}: {said}"

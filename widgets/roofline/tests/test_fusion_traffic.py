@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from kernels.machines import MACHINES
 from kernels.roofline import cost
+from widgets import units
 from widgets.registry import find
 from widgets.scene import NARROW, WIDE, extent
 
@@ -100,7 +101,7 @@ def test_the_answer_is_measured_off_beside_the_shorter_bar():
     assert (more["x"], more["x2"]) == (hatched["x"], pytest.approx(hatched["x"] + hatched["w"], abs=0.02))
     assert marks["more-name"]["s"].startswith("168")
     labels = {one.label: one.text for one in FUSION.scenes(r)[-1].figures}
-    assert labels["fewer bytes without weights"] == "6×" and labels["fewer bytes with weights"] == "3.5×"
+    assert labels["fewer bytes with one kernel"] == "3.5×" and "3.5×" in FUSION.scenes(r)[-1].takeaway
     assert FUSION.scenes(r)[-1].formula[-1][1].endswith("{fewer:3.5×}")
 
 
@@ -122,13 +123,18 @@ def apart(a, b):
     return max(a[0] - b[2], b[0] - a[2], a[1] - b[3], b[1] - a[3])
 
 
-def test_the_ratio_that_counts_the_weights_comes_first_and_alone_in_colour():
+def test_prediction_figure_and_takeaway_are_one_ratio_that_counts_the_weights():
     for rows in (1, 2048):
         figures = FUSION.scenes(fusion(rows=rows))[-1].figures
-        green = [one.label for one in figures if one.role == "useful"]
-        labels = [one.label for one in figures]
-        assert green == ["fewer bytes with weights"]
-        assert labels.index(green[0]) < labels.index("fewer bytes without weights")
+        assert [one.value for one in figures if one.role == "useful"] == [
+            fusion(rows=rows).ratio_with_weights
+        ]
+    scene = FUSION.scenes(fusion())[-1]
+    assert FUSION.prediction.answer == "ratio_with_weights" and scene.figures[0].text == "2×"
+    assert "With W counted" in scene.takeaway and "2× fewer" in scene.takeaway
+    tensor, weights = (units.si_bytes(n) for n in (fusion().tensor_bytes, fusion().weights_bytes))
+    assert tensor.replace(units.GAP, " ") in FUSION.prediction.question
+    assert weights.replace(units.GAP, " ") in FUSION.prediction.question
 
 
 @pytest.mark.parametrize("width", [NARROW, WIDE])

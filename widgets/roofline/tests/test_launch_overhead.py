@@ -61,6 +61,16 @@ def test_no_launch_stands_in_the_timeline_longer_than_it_is():
     r = launches()
     marks = {mark["id"]: mark for mark in LAUNCH.scenes(r)[-1].marks}
     assert marks["gap0"]["w"] / marks["work0"]["w"] == pytest.approx(10 / 40, rel=0.05)
+    assert marks["graph-gap"]["w"] == pytest.approx(marks["gap0"]["w"]), "a graph's launch is drawn whole"
+
+
+@pytest.mark.parametrize("inputs", LAUNCH.presets.values(), ids=LAUNCH.presets)
+def test_the_last_caption_says_both_times(inputs):
+    r = launches(**inputs)
+    shown, work_s = min(10, r.kernels), r.work_s / r.layers / r.kernels
+    said = LAUNCH.scenes(r)[-1].caption
+    for seconds in (shown * (r.launch_s + work_s), r.graph_s + shown * work_s):
+        assert units.seconds(seconds) in said
 
 
 @pytest.mark.parametrize("percent", [0, 20, 40, 75, 100])
@@ -80,7 +90,7 @@ def test_the_time_gained_is_measured_off_wherever_there_is_some(width, inputs):
     r = launches(**inputs)
     marks = {mark["id"]: mark for mark in LAUNCH.scenes(r, width=width)[-1].marks}
     shown = min(10, r.kernels)
-    gained_s = shown * r.launch_s - r.graph_s / (r.layers * r.kernels) * shown
+    gained_s = shown * r.launch_s - r.graph_s
     assert marks["gained"]["s"] == f"{units.seconds(gained_s)} gained"
     last = marks[f"replay{shown - 1}"]
     assert marks["gain"]["p"][0] == pytest.approx(last["x"] + last["w"], abs=1.6)

@@ -87,8 +87,18 @@ def test_all_fly_at_one_speed_so_distance_is_time(width, near):
             if flying and one["y"] < steps[0]["before-whole"]["y"]:
                 lengths.add(round(one["x"] - other["x"], 1))
     assert len(lengths) <= 2 and max(lengths) - min(lengths) < 0.11, "in 15 ns all come as far"
-    far, tick = steps[0]["far-level"]["p"], steps[0]["ns-tick2"]["x"]
-    assert (min(far[::2]) + max(far[::2])) / 2 == pytest.approx(tick) and tick > start
+    far, tick = steps[0]["far-level"], steps[0]["ns-tick2"]["x"]
+    assert far["x"] + far["w"] / 2 == pytest.approx(tick) and tick > start
+
+
+@EITHER
+@pytest.mark.parametrize("near", ["registers", "shared memory"])
+def test_the_area_of_a_square_is_the_energy_of_an_access(width, near):
+    last = drawn(width, near=near)[-1]
+    far, close = last["far-level"], last["near-level"]
+    assert far["w"] == far["h"] and close["w"] == close["h"]
+    ratio = (far["w"] / close["w"]) ** 2
+    assert ratio == pytest.approx(energy(near=near).hbm_over_near, rel=0.05)
 
 
 def test_what_is_on_its_way_is_counted():

@@ -91,7 +91,7 @@ def test_the_points_name_stands_free_of_roofs_dots_and_ridge(operation, batch, w
     for mark in marks:
         if mark["t"] == "circle" and mark["id"].startswith("trail"):
             assert not (left < mark["x"] < right and top < mark["y"] < low), mark["id"]
-        if mark["id"].startswith("roof-"):
+        if mark["id"] == "roof":
             (x1, y1), (x2, y2) = zip(mark["p"][:4:2], mark["p"][1:4:2], strict=True)
             for x in (max(left, x1), min(right, x2)):
                 height = y1 + (y2 - y1) * (x - x1) / (x2 - x1)
@@ -113,3 +113,14 @@ def test_an_operation_that_its_knob_cannot_move_says_so(operation):
         name = next(m for m in scene.marks if m["id"] == "here-name")
         assert " any" in name["s"] and "can't move this point" in scene.takeaway
     assert " any" not in next(m["s"] for m in ROOF.scene(at()).marks if m["id"] == "here-name")
+
+
+def test_a_part_of_a_model_is_called_a_part():
+    for devices in (2, 8, 16):
+        scene = ROOF.scene(at(devices=devices))
+        subject = next(m["s"] for m in scene.marks if m["id"] == "subject")
+        assert f"one of {devices} GPUs" in subject and subject in scene.summary
+        assert any(f"1/{devices} of the model" in one.label for one in scene.figures)
+    whole = ROOF.scene(at(devices=1))
+    assert "on one GPU" in whole.summary and not any("of the model" in one.label for one in whole.figures)
+    assert "part of" not in ROOF.scene(at(operation="gemm")).summary

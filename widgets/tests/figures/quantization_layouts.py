@@ -2,6 +2,7 @@
 
 import pytest
 
+from kernels.quantization_layouts import cost
 from widgets.registry import find
 
 
@@ -32,17 +33,15 @@ def bits_int8_g128():
 
 def kbit_memory():
     for k, gigabytes in ((2, 17.5), (3, 26.2), (4, 35.0), (5, 43.7)):
-        r = result("kbit_dispatch", k=k)
-        assert r.model_bytes == pytest.approx(gigabytes * 1e9, rel=0.005)
-        assert r.fp16_bytes == 140e9
+        stored = cost.memory_by_bits(70e9)
+        assert stored[k] == pytest.approx(gigabytes * 1e9, rel=0.005) and stored[16] == 140e9
 
 
 def _block(m, micros, speedups):
     for k, micro, speedup in zip((2, 3, 4, 5), micros[:4], speedups, strict=True):
-        r = result("kbit_dispatch", k=k, m=m)
-        assert r.chosen.total_us == pytest.approx(micro, rel=0.01)
-        assert r.chosen.speedup == pytest.approx(speedup, rel=0.01)
-        assert r.fp16.total_us == pytest.approx(micros[4], rel=0.01)
+        assert cost.block_us(k, m) == pytest.approx(micro, rel=0.01)
+        assert cost.block_speedup(k, m) == pytest.approx(speedup, rel=0.01)
+        assert cost.block_us(16, m) == pytest.approx(micros[4], rel=0.01)
 
 
 def kbit_block_m1():
@@ -125,13 +124,14 @@ def kbit_block_m4():
 
 def kbit_times_smaller():
     for k, smaller in ((2, 8.0), (3, 5.3), (4, 4.0), (5, 3.2)):
-        r = result("kbit_dispatch", k=k)
-        assert r.fp16_bytes / r.model_bytes == pytest.approx(smaller, abs=0.05)
+        stored = cost.memory_by_bits(70e9)
+        assert stored[16] / stored[k] == pytest.approx(smaller, abs=0.05)
 
 
 def kbit_shapes():
     """k-bit deployment, k = 4: Q and moe_dn gain little or nothing, the small KV the most; large M always loses."""
-    by = {(s.name, s.m): s.speedup for m in (1, 4) for s in result("kbit_dispatch", m=m).shapes}
+    small = [(name, m) for m, row in cost.kbit_tables.BEST_US.items() for name in row]
+    by = {(name, m): cost.best_kernel(name, m)[2] for name, m in (*small, *cost.kbit_tables.LARGE_M_US)}
     for shape, speedup in (
         (("gateup", 1), 1.47),
         (("Q", 4), 1.06),
@@ -163,7 +163,7 @@ def kbit_dispatch_rule():
 
 def one_scale_wastes_precision_and_blocks_contain_it():
     """Performance Engineering: with an outlier of 20x one scale spoils the near-zero values; blocks confine it."""
-    r = result("block_scales", format_name="int8", group=16, outlier=20)
+    r = result("block_scales", numbers="bell", format_name="int8", group=16, outlier=20)
     hurt = [i for i, error in enumerate(r.blocks.block_errors) if error > 0.5 * max(r.blocks.block_errors)]
     assert hurt == [1]  # the outlier's own
     assert r.one.error_share > 1.5 * r.blocks.error_share

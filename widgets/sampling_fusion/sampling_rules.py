@@ -1,0 +1,197 @@
+"""Show which tokens of a distribution each sampling rule leaves, and the one that is drawn."""
+
+from dataclasses import dataclass
+
+from kernels.sampling_fusion import cost_distribution as small
+from widgets import units
+from widgets.charts import Box, Scale, axis_y, linear, steady, text_width
+from widgets.controls import slider
+from widgets.declare import Declaration
+from widgets.scene import WIDE, Column, Scene, about, drag, figure, handle, line, rect, table, text
+
+WORDS = ("mat", "sofa", "floor", "bed", "chair", "roof", "table", "moon", "dog", "idea", "seven", "oboe")
+LOGITS = (3.2, 2.8, 2.5, 2.0, 1.7, 1.3, 0.9, 0.2, -0.3, -1.0, -1.6, -2.4)
+TOP_K = slider("top_k", "Top-k", 8, 1, len(LOGITS), help="Keeps the k best; 12 of 12 turns the rule off.")
+TOP_P = slider("top_p", "Top-p", 0.9, 0.1, 1.0, step=0.05, help="Keeps the best that hold this share.")
+MIN_P = slider(
+    "min_p", "Min-p", 0.1, 0.0, 0.5, step=0.05, help="Keeps what has this share of the best one's."
+)
+# the bars, the total height
+PLACES = {True: (Box(48, 60, 580, 240), 336), False: (Box(40, 72, 270, 230), 340)}
+
+
+@dataclass(frozen=True)
+class Result:
+    row: tuple[small.Ranked, ...]
+    kept: int
+    kept_share: float  # of the probability before the rules
+    lost_share: float
+    cut_by_top_k: int
+    cut_by_top_p: int
+    cut_by_min_p: int
+    temperature: float
+    top_k: int
+    top_p: float
+    min_p: float
+    min_p_level: float  # the share below which min-p cuts
+    u: float
+    drawn: int
+    drawn_share: float
+
+
+def run(temperature, top_k, top_p, min_p, u) -> Result:
+    row = small.distribution(LOGITS, temperature, top_k, top_p, min_p)
+    left = [one for one in row if not one.cut_by]
+    cuts = [sum(one.cut_by == rule for one in row) for rule in ("top-k", "top-p", "min-p")]
+    drawn, kept_share = small.draw(row, u), sum(one.tempered for one in left)
+    return Result(
+        tuple(row), len(left), kept_share, 1 - kept_share, *cuts, temperature, top_k, top_p, min_p,
+        min_p * row[0].tempered, u, drawn, row[drawn].final,
+    )  # fmt: skip
+
+
+def _level(r: Result, box: Box) -> Scale:
+    top = next(p for p in (0.3, 0.4, 0.5, 0.7, 1.0) if p >= r.row[0].tempered)
+    return linear(0, steady("shares", top), box.bottom, box.y)
+
+
+def _share(share: float) -> str:
+    return units.percent(share, 0 if share >= 0.9995 else 1)
+
+
+def _bars(r: Result, y: Scale, box: Box, pitch: float, wide: bool) -> list[dict]:
+    """Draw the tokens, best first, as the temperature left them. Under each is its share after the rules, or the rule."""
+    marks, thick = [line("bars-axis", box.x, box.bottom, box.right, box.bottom, "axis")], 0.72 * pitch
+    for i, one in enumerate(r.row):
+        middle, word, cut = box.x + (i + 0.5) * pitch, WORDS[one.token], one.cut_by
+        role = "dropped" if cut else "now" if i == r.drawn else "useful"
+        fate = f"dropped by {cut}" if cut else f"drawn with {_share(one.final)}"
+        tip = f"{word}: {_share(one.tempered)} at this temperature, {fate}"
+        top = y(one.tempered)
+        low = box.bottom + (14 if wide or i % 2 == 0 else 28)
+        marks += [
+            rect(f"bar-{i}", middle - thick / 2, top, thick, box.bottom - top, role, tip),
+            text(f"word-{i}", middle, low, word, "muted" if cut else "ink", "small", "middle"),
+        ]
+        if wide:
+            said = "0%" if cut == "greedy" else cut or _share(one.final)
+            marks.append(text(f"fate-{i}", middle, low + 16, said, role, "small", "middle", bold=True))
+    return marks
+
+
+def _cuts(r: Result, y: Scale, box: Box, pitch: float, wide: bool) -> list[dict]:
+    """Mark where the rules cut: top-k and top-p between two tokens, min-p at a height. Two marks have knobs."""
+    marks, kept_by_p = [], sum(one.cut_by in ("", "min-p") for one in r.row)
+
+    def after(k: float) -> float:
+        return box.x + min(k, len(r.row)) * pitch
+
+    if r.cut_by_top_p:
+        x, words = after(kept_by_p), f"top-p {units.number(r.top_p)}"
+        meets = x < after(r.top_k) < x + text_width(words, "small") + 10  # then on the other side of its line
+        place = (x - 6, "end") if meets else (x + 6, "start")
+        cut = line("cut-p", x, box.bottom, x, box.y + 18, "limit", words)
+        said = text("cut-p-name", place[0], box.y + 28, words, "ink", "small", place[1], on="ground")
+        marks += about("top_p", cut, said)
+    x, words = after(r.top_k), f"top-k {r.top_k}" if r.top_k < len(r.row) else "top-k: off"
+    side = (x - 22, "end") if x > box.right - 80 else (x + 22, "start")
+    marks += about("top_k", line("cut-k", x, box.bottom, x, box.y - 12, "limit", words))
+    marks.append(text("cut-k-name", side[0], box.y - 8, words, "ink", "small", side[1]))
+    marks.append(handle("pull-k", x, box.y - 12, "primary", drag(TOP_K, "x", after)))
+    level, best = y(r.min_p_level), r.row[0].tempered
+    words = f"min-p {units.number(r.min_p)}" if r.min_p else "min-p: off"
+    marks += about("min_p", line("cut-min", box.x, level, box.right + 12, level, "limit", words))
+    side = (box.right + 28, level + 4, "start") if wide else (box.right - 4, level - 8, "end")
+    marks.append(
+        text("cut-min-name", side[0], side[1], words, "ink", "small", side[2], on="" if wide else "ground")
+    )
+    marks.append(
+        handle("pull-min", box.right + 12, level, "primary", drag(MIN_P, "y", lambda p: y(p * best)))
+    )
+    return marks
+
+
+def _takeaway(r: Result) -> str:
+    if not r.temperature:
+        return "Temperature 0 leaves the best token alone, whatever the rules say."
+    cuts = {"top-k": r.cut_by_top_k, "top-p": r.cut_by_top_p, "min-p": r.cut_by_min_p}
+    said = [f"{rule} drops {many}" for rule, many in cuts.items() if many]
+    if not said:
+        return "No rule cuts here, so even the worst token may be drawn."
+    listed = said[0] if len(said) == 1 else f"{', '.join(said[:-1])} and {said[-1]}"
+    share = _share(r.lost_share)
+    return f"{listed[0].upper()}{listed[1:]} of the 12 tokens. Together they held {share} of the probability."
+
+
+def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
+    (box, height), wide = PLACES[width == WIDE], width == WIDE
+    y, pitch, drawn = _level(r, box), box.w / len(r.row), WORDS[r.row[r.drawn].token]
+    kept = figure("of 12 tokens may be drawn", r.kept, units.count, "useful")
+    share = figure("of the probability was theirs before the rules", r.kept_share, _share)
+    taken = figure(
+        f"is the chance of “{drawn}”, which u = {units.number(r.u)} draws", r.drawn_share, _share, "now"
+    )
+    title = "“The cat sat on the …”: the next token"
+    marks = [
+        text("title", 0, 14, title, bold=True),
+        *axis_y(
+            "share",
+            y,
+            box.x,
+            "",
+            lambda v: units.percent(v, 0),
+            ticks=[y.hi * i / 2 for i in range(3)],
+        ),
+        *_bars(r, y, box, pitch, wide),
+        *_cuts(r, y, box, pitch, wide),
+    ]
+    return Scene(
+        summary=f"The rules leave {kept.text} of 12 tokens, which held {share.text} of the probability; "
+        f"“{drawn}” has a chance of {taken.text} and is drawn.",
+        takeaway=_takeaway(r),
+        marks=marks,
+        figures=(kept, share, taken),
+        table=table(
+            (
+                "token",
+                Column("logit"),
+                Column("share", show=_share),
+                "dropped by",
+                Column("chance", show=_share),
+            ),
+            [(WORDS[one.token], one.logit, one.tempered, one.cut_by or "–", one.final) for one in r.row],
+        ),
+        height=height,
+        width=width,
+        formula=(
+            (
+                "share = e^(logit / {temperature}), divided by the sum",
+                f"temperature {{temperature:{units.number(r.temperature)}}}, first {{top_k:top-k}} {{top_k:{r.top_k}}}, then {{top_p:top-p}} "
+                f"{{top_p:{units.number(r.top_p)}}}, then {{min_p:min-p}} {{min_p:{units.number(r.min_p)}}}",
+            ),
+        ),
+        legend=(("useful", "may be drawn"), ("now", "drawn"), ("dropped", "dropped by a rule")),
+    )
+
+
+SIMULATOR = Declaration(
+    title="Sampling rules",
+    question="Which tokens may be drawn next?",
+    controls=(
+        slider("temperature", "Temperature", 0.8, 0.0, 2.0, step=0.1, help="0 takes the best token."),
+        TOP_K,
+        TOP_P,
+        MIN_P,
+        slider("u", "Random number of the draw", 0.6, 0.0, 1.0, step=0.05, more=True),
+    ),
+    presets={
+        "Three rules": {},
+        "Hot": {"temperature": 2.0},
+        "Cold": {"temperature": 0.3},
+        "Top-p alone": {"top_k": 12, "min_p": 0.0},
+        "No rule": {"top_k": 12, "top_p": 1.0, "min_p": 0.0},
+    },
+    run=run,
+    scene=scene,
+    source="Beyond attention",
+)

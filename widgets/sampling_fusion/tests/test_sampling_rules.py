@@ -1,0 +1,73 @@
+"""What is kept and drawn, against the reference sampler."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kernels.sampling_fusion.reference import Ranking, kept
+from widgets.registry import find
+from widgets.sampling_fusion.sampling_rules import LOGITS, WORDS
+from widgets.scene import extent
+
+SAMPLER = find("sampling_rules")
+RULES = st.fixed_dictionaries(
+    {
+        "temperature": st.sampled_from([0.1, 0.8, 1.0, 1.7]),
+        "top_k": st.integers(1, 12),
+        "top_p": st.sampled_from([0.1, 0.5, 0.9, 1.0]),
+        "min_p": st.sampled_from([0.0, 0.1, 0.5]),
+        "u": st.sampled_from([0.0, 0.33, 0.6, 1.0]),
+    }
+)
+
+
+def run(**inputs):
+    return SAMPLER.run(**SAMPLER.inputs(inputs))
+
+
+@given(RULES)
+def test_the_rules_are_the_references(inputs):
+    r = run(**inputs)
+    ranking = Ranking.of(np.array(LOGITS), inputs["temperature"])
+    keep = kept(ranking, inputs["top_k"], inputs["top_p"], inputs["min_p"])
+    assert [not one.cut_by for one in r.row] == keep.tolist() and r.kept == keep.sum()
+    cdf = np.cumsum(np.where(keep, ranking.weight, 0)) / ranking.weight[keep].sum()
+    assert cdf[r.drawn] >= inputs["u"] - 1e-9 and keep[r.drawn]
+    assert sum(one.final for one in r.row) == pytest.approx(1)
+
+
+@given(RULES)
+def test_bars_hatch_exactly_what_is_dropped(inputs):
+    r = run(**inputs)
+    marks = {m["id"]: m for m in SAMPLER.scene(r).marks}
+    for i, one in enumerate(r.row):
+        kept_role = "now" if i == r.drawn else "useful"
+        assert marks[f"bar-{i}"]["role"] == ("dropped" if one.cut_by else kept_role)
+        assert marks[f"word-{i}"]["s"] == WORDS[one.token]
+    assert WORDS[r.row[r.drawn].token] in SAMPLER.scene(r).figures[2].label
+
+
+def test_greedy_keeps_the_best_alone():
+    r = run(temperature=0.0, u=1.0)
+    assert (r.kept, r.drawn, r.row[0].final) == (1, 0, 1.0)
+
+
+@given(RULES)
+def test_the_figures_add_up(inputs):
+    r = run(**inputs)
+    assert r.cut_by_top_k + r.cut_by_top_p + r.cut_by_min_p + r.kept == len(r.row)
+    assert r.kept_share + r.lost_share == pytest.approx(1)
+    assert r.kept_share == pytest.approx(sum(one.tempered for one in r.row if not one.cut_by))
+
+
+@pytest.mark.parametrize("width", [720, 340])
+@pytest.mark.parametrize("state", [{}, {"temperature": 0.0}, {"temperature": 2.0}])
+def test_words_neither_touch_nor_stand_on_a_line(width, state):
+    marks = SAMPLER.scene(run(**state), width=width).marks
+    fates = [extent(m) for m in marks if m["id"].startswith("fate-")]
+    assert all(a[2] < b[0] for a, b in zip(fates, fates[1:], strict=False))
+    named = {m["id"]: m for m in marks}
+    if "cut-p-name" in named:
+        left, _, right, _ = extent(named["cut-p-name"])
+        assert not left < named["cut-k"]["x"] < right
