@@ -32,7 +32,7 @@ ROW_BYTES, NETWORK_BYTE_S, NVLINK_BYTE_S = (
 )  # a row in FP8, 400 Gbit/s a GPU, an H200's links
 WAYS = {"pair": "once per expert picked", "rank": "once per rank", "node": "once per node, then NVLink"}
 STOPS = {"pair": "per expert", "rank": "per rank", "node": "per node"}  # under the knob
-WAY = select("way", "A token's row crosses the network", "pair", WAYS)
+WAY = select("way", "A row crosses", "pair", WAYS)
 TOP_K = slider("top_k", "Experts per token", 8, 1, 8)
 TOKENS = slider("tokens", "Tokens", 3, 1, 4)
 NODES = steps("nodes", "Nodes of four GPUs", 4, (2, 3, 4))
@@ -61,6 +61,7 @@ PLACES = {
 class Way:
     network_rows: int
     nvlink_rows: int
+    near_rows: int  # of these, to rank 0's own node
     network_s: float
     nvlink_s: float
     sends: tuple[cost.Send, ...]
@@ -95,7 +96,10 @@ def _way(chosen, way: str) -> Way:
     found = tuple(cost.sends(chosen, PER_RANK, PER_NODE, way))
     across = sum(send.over == "network" for send in found)
     within = len(found) - across
-    return Way(across, within, across * ROW_BYTES / NETWORK_BYTE_S, within * ROW_BYTES / NVLINK_BYTE_S, found)
+    near = sum(send.source == 0 and send.over != "network" for send in found)
+    return Way(
+        across, within, near, across * ROW_BYTES / NETWORK_BYTE_S, within * ROW_BYTES / NVLINK_BYTE_S, found
+    )
 
 
 def run(way, top_k, tokens, nodes):
@@ -130,12 +134,21 @@ class _Row(NamedTuple):
     places: tuple[tuple[float, float], ...]
 
 
+def _large(r: Result, place: Place) -> float:
+    """Return what a row takes on a link: as much as the fullest link has room for."""
+    sends = getattr(r, r.way).sends
+    most = max(Counter(send.target // PER_NODE for send in sends if send.source == 0).values(), default=0)
+    top, low = _node(0, place)
+    sizes = (24, 17, 13) if place.wide else (18, 14, 9)
+    return next(size for size in sizes if (place.links.w - 4) // size * ((low - top - 20) // size) >= most)
+
+
 def _rows(r: Result, place: Place) -> list[_Row]:
     """Return every row. What a rank passes on travels with the row that it is copied from, and drawn under it."""
     sends, cell = getattr(r, r.way).sends, place.cell
     targets = [send.target for send in sends]
     made, crossing, came, named, carriers = Counter(), Counter(), Counter(), Counter(), {}
-    passed, carried = [], []
+    passed, carried, large = [], [], _large(r, place)
     for send in sorted(sends, key=lambda send: send.source):  # rank 0 sends first
         way = send.token, send.source, send.target
         nth, named[way] = named[way], named[way] + 1
@@ -155,19 +168,22 @@ def _rows(r: Result, place: Place) -> list[_Row]:
         i, made[send.token] = made[send.token], made[send.token] + 1
         copy = (i % across * cell, _token_y(send.token, place) - 2 + i // across * cell)
         i, crossing[node] = crossing[node], crossing[node] + 1
-        across = int((place.links.w - 8) // cell)
-        link = (place.links.x + 5 + i % across * cell, _node(node, place)[0] + 22 + i // across * cell)
+        across = int((place.links.w - 4) // large)
+        link = (place.links.x + 4 + i % across * large, _node(node, place)[0] + 21 + i // across * large)
         carriers[send.token, send.target] = copy, link
         carried.append(_Row(send, id, (copy, link, at_rank)))
     return passed + carried
 
 
-def _travelling(rows: list[_Row], step: int, place: Place) -> list[dict]:
+def _travelling(rows: list[_Row], step: int, place: Place, large: float) -> list[dict]:
     marks = []
     for send, id, places in rows:
         what = f"for expert {', '.join(map(str, send.experts))}" if send.experts else "to be passed on"
         tip = f"token {send.token}, rank {send.source} to rank {send.target}, {what}"
-        size, role = place.cell - 2, "hot" if send.over == "network" else "secondary"
+        size, role = (
+            (large if step == CROSSING else place.cell) - 2,
+            "hot" if send.over == "network" else "secondary",
+        )
         marks += about(f"token{send.token} rank{send.target}", rect(id, *places[step], size, size, role, tip))
     return marks
 
@@ -256,7 +272,7 @@ def _route(r: Result, place: Place) -> list[dict]:
 def _captions(r: Result) -> tuple[str, str, str]:
     now, sends = getattr(r, r.way), getattr(r, r.way).sends
     own = sum(send.source == 0 for send in sends)
-    near = own - now.network_rows
+    near = now.near_rows
     each = {"pair": "expert that it picked", "rank": "rank that it goes to", "node": "node that it goes to"}[
         r.way
     ]
@@ -293,12 +309,7 @@ def _takeaway(r: Result) -> str:
 
 def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[Scene]:
     place, now = PLACES[width == WIDE], getattr(r, r.way)
-    across = figure(
-        f"{_noun(now.network_rows)} over the network", now.network_rows, units.count, "hot", "rows"
-    )
-    within = figure(f"{_noun(now.nvlink_rows)} over NVLink", now.nvlink_rows, units.count, "secondary")
-    slow = figure("on the network", now.network_s, units.seconds)
-    least = figure(f"{_noun(r.node.network_rows)} if sent once per node", r.node.network_rows, units.count)
+    least = figure("if sent once per node", r.node.network_rows, units.count, term="least")
     still = [
         text("route-title", 0, 14, "A token's row crosses once", bold=True),
         text("from", 0, place.links.y - 2, "rank 0 sends" if place.wide else "rank 0", bold=True),
@@ -316,11 +327,7 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
     ]
     rows = _rows(r, place)
     same = dict(
-        summary=f"Sent {WAYS[r.way]}, {units.counted(r.tokens, 'token')} of {units.counted(r.top_k, 'expert')} each put "
-        f"{units.counted(now.network_rows, 'row')} on the network and {within.text} on NVLink. The network takes {slow.text}; sent once per "
-        f"node, {units.counted(r.node.network_rows, 'row')} would cross it.",
         takeaway=_takeaway(r),
-        figures=(across, least, within, slow),
         table=table(
             (
                 "sent",
@@ -346,14 +353,27 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
         formula=(
             (
                 "time on the network = {rows:rows} · 7168 bytes / 50 GB/s",
-                f"{{rows:{now.network_rows}}} · 7168 / 50 GB/s = {slow.text}",
+                f"{{rows:{now.network_rows}}} · 7168 / 50 GB/s = {units.seconds(now.network_s)}",
             ),
         ),
     )
-    return [
-        Scene(marks=still + _travelling(rows, step, place), caption=caption, **same)
-        for step, caption in enumerate(_captions(r))
-    ]
+    scenes, large = [], _large(r, place)
+    network, nvlink = (0, now.network_rows, now.network_rows), (0, now.near_rows, now.nvlink_rows)
+    for step, caption in enumerate(_captions(r)):
+        across = figure(f"{_noun(network[step])} over the network", network[step], units.count, "hot", "rows")
+        within = figure(f"{_noun(nvlink[step])} over NVLink", nvlink[step], units.count, "secondary")
+        scenes.append(
+            Scene(
+                summary=f"Sent {WAYS[r.way]}, {units.counted(r.tokens, 'token')} of {units.counted(r.top_k, 'expert')} each: "
+                f"{units.counted(across.value, 'row')} over the network so far and {within.text} over NVLink; once per node "
+                f"it is {least.text}.",
+                figures=(across, least, within),
+                marks=still + _travelling(rows, step, place, large),
+                caption=caption,
+                **same,
+            )
+        )
+    return scenes
 
 
 SIMULATOR = Declaration(
