@@ -297,7 +297,7 @@ def _takeaway(r: Result) -> str:
         return "These bits are enough for this many terms. Add more, and the same wall comes."
     if r.promote_every and r.promoted.error_share < 0.1 * r.narrow.error_share:
         before, after = units.percent(r.narrow.error_share), units.percent(r.promoted.error_share)
-        return f"Promoted to more bits every {r.promote_every} terms, the sum errs by {after} instead of {before}."
+        return f"Promoted to more bits every {r.promote_every} terms, the sum ends {after} off instead of {before}."
     if r.lost_from:
         return "A narrow sum stops growing without a word. Every term after its wall is lost."
     return "Near its wall a narrow sum rounds every term, so it errs before it stops."
