@@ -134,29 +134,20 @@ def _devices(r: Result, at: Box) -> list[dict]:
     quarters = [micro * q / 4 for q in range(5)]
     marks = axis_y("times", y, at.x, right=at.right, ticks=quarters, show=units.seconds)
     marks.append(text("times-title", 0, at.y - 20, "time of each device", bold=True))
-    links_if_even = r.balanced_step_s - r.mean_tokens * r.token_s
-    named = [
-        ("step", r.step_s, f"done: {units.seconds(r.step_s)}", "hot"),
-        ("even", r.balanced_step_s, f"if even: {units.seconds(r.balanced_step_s)}", "useful"),
-        ("exchange", r.exchange_s, f"links: {units.seconds(r.exchange_s)}", "network"),
-        (
-            "even-links",
-            min(links_if_even, r.exchange_s - 1e-9),
-            f"even links: {units.seconds(links_if_even)}",
-            "network",
-        ),
-    ]
+    named = [("step", r.step_s, f"done: {units.seconds(r.step_s)}", "hot")]
+    if r.slowdown > 1.005:
+        named.append(("even", r.balanced_step_s, f"if even: {units.seconds(r.balanced_step_s)}", "useful"))
     for (id, value, words, role), level in zip(named, spread([y(v) for _, v, _, _ in named]), strict=True):
-        if id != "exchange":  # that one ends where its bars do
-            marks.append(line(f"{id}-line", at.x, y(value), at.right + 4, y(value), "limit", words))
+        marks.append(line(f"{id}-line", at.x, y(value), at.right + 4, y(value), "limit", words))
+        said = words if at.w > 400 else words.replace("if even: ", "even ").replace(": ", " ")
         marks.append(
             text(
                 f"{id}-name",
                 at.right + 8,
                 level + 4,
-                words if at.w > 400 else words.replace("if even: ", "even ").replace(": ", " "),
+                said,
                 role,
-                "small",
+                "body" if at.w > 400 else "small",
                 bold=True,
             )
         )
@@ -221,10 +212,10 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
     loads_at, times_at, height = PLACES[width == WIDE]
     step = figure("for the step", r.step_s, units.seconds, "hot", "busiest")
     even = figure("with even loads", r.balanced_step_s, units.seconds, "useful")
-    slow = figure("an even step's time", r.slowdown, units.times)
+    slow = figure("as long as an even step", r.slowdown, units.times)
     idle = figure("of the experts' time is waiting", r.idle_share, units.percent)
     lost = f"; {units.count(r.dropped)} picks are dropped" if r.dropped else ""
-    most, mean = units.count(r.busiest_tokens), units.count(r.mean_tokens)
+    most = units.count(r.busiest_tokens)
     return Scene(
         summary=f"{len(r.experts)} experts on {len(r.devices)} GPUs: the step lasts {step.text}, {slow.text} as long "
         f"as the {even.text} of an even load, and {idle.text} of the time with the experts is waiting{lost}.",
@@ -239,20 +230,12 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
                 "step = {links} + {busiest} · time of a token",
                 f"{{links:{units.seconds(r.exchange_s)}}} + {{busiest:{most}}} · {units.seconds(r.token_s)} = {step.text}",
             ),
-            (
-                "imbalance = {busiest} / mean",
-                f"{{busiest:{most}}} / {mean} = {units.times(r.busiest_tokens / r.mean_tokens)}",
-            ),
-            (
-                "weights = {experts} and {copies} · 3 · 7168 · 2048 · 2 B",
-                f"{r.slots} held, {units.si_bytes(r.weight_bytes)} in all",
-            ),
         ),
         warning=_warning(r),
         legend=(
             ("hot", "hot experts"),
             ("primary", "other experts"),
-            ("network", "the links"),
+            ("network", "rows travel"),
             ("idle", "waits for the busiest"),
             *((("dropped", "dropped by the limit"),) * bool(r.capacity_tokens)),
         ),
@@ -275,11 +258,11 @@ SIMULATOR = Declaration(
         ),
         steps(
             "capacity",
-            "Capacity limit of an expert",
+            "Limit of an expert",
             0,
             (0, 1, 1.25, 1.5, 2, 4),
-            lambda f: f"{units.number(f)} × even share" if f else "none",
-            help="Tokens beyond it are dropped.",
+            lambda f: f"{units.number(f)}× even" if f else "none",
+            help="In even shares. Tokens beyond it are dropped.",
         ),
         HOT,
         SKEW,

@@ -1,12 +1,15 @@
 """Show a dispatch: it sends a token's row once per expert picked, once per rank or once per node, and the network is where it
 counts."""
 
+from collections import Counter
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from kernels.expert_load_balance import cost
 from widgets import units
+from widgets.charts import Box
 from widgets.controls import select, slider, steps
-from widgets.declare import Declaration, Prediction
+from widgets.declare import Declaration, Prediction, Stepper
 from widgets.scene import (
     WIDE,
     Column,
@@ -16,7 +19,6 @@ from widgets.scene import (
     figure,
     handle,
     line,
-    path,
     rect,
     table,
     text,
@@ -30,14 +32,28 @@ ROW_BYTES, NETWORK_BYTE_S, NVLINK_BYTE_S = (
 )  # a row in FP8, 400 Gbit/s a GPU, an H200's links
 WAYS = {"pair": "once per expert picked", "rank": "once per rank", "node": "once per node, then NVLink"}
 STOPS = {"pair": "per expert", "rank": "per rank", "node": "per node"}  # under the knob
-WAY = select("way", "A token's row crosses the network", "pair", WAYS)
+WAY = select("way", "A row crosses", "pair", WAYS)
 TOP_K = slider("top_k", "Experts per token", 8, 1, 8)
 TOKENS = slider("tokens", "Tokens", 3, 1, 4)
 NODES = steps("nodes", "Nodes of four GPUs", 4, (2, 3, 4))
-# (tokens' left, their width, ranks' left, their width, top, bottom, room at the right, height, the knob's stops)
+COPIES, CROSSING, ARRIVED = range(3)  # the steps
+
+
+class Place(NamedTuple):
+    """Hold where tokens, links and ranks stand, and how large a row is drawn."""
+
+    wide: bool
+    token_w: int
+    links: Box
+    ranks: Box
+    cell: float  # of a row, with its gap
+    stops: tuple[int, int, int]  # of the knob
+    height: int
+
+
 PLACES = {
-    True: (0, 76, 470, 150, 88, 404, 80, 426, (72, 232, 392)),
-    False: (0, 58, 196, 92, 108, 470, 46, 494, (42, 164, 288)),
+    True: Place(True, 92, Box(124, 92, 280, 312), Box(430, 92, 290, 312), 13, (72, 232, 392), 420),
+    False: Place(False, 54, Box(62, 108, 124, 340), Box(194, 108, 146, 340), 9, (42, 164, 288), 464),
 }
 
 
@@ -45,6 +61,7 @@ PLACES = {
 class Way:
     network_rows: int
     nvlink_rows: int
+    near_rows: int  # of these, to rank 0's own node
     network_s: float
     nvlink_s: float
     sends: tuple[cost.Send, ...]
@@ -79,7 +96,10 @@ def _way(chosen, way: str) -> Way:
     found = tuple(cost.sends(chosen, PER_RANK, PER_NODE, way))
     across = sum(send.over == "network" for send in found)
     within = len(found) - across
-    return Way(across, within, across * ROW_BYTES / NETWORK_BYTE_S, within * ROW_BYTES / NVLINK_BYTE_S, found)
+    near = sum(send.source == 0 and send.over != "network" for send in found)
+    return Way(
+        across, within, near, across * ROW_BYTES / NETWORK_BYTE_S, within * ROW_BYTES / NVLINK_BYTE_S, found
+    )
 
 
 def run(way, top_k, tokens, nodes):
@@ -90,95 +110,153 @@ def run(way, top_k, tokens, nodes):
     return Result(way, tokens, nodes, top_k, chosen, away, **ways)
 
 
-def _rank_y(rank: int, r: Result, top: float, bottom: float) -> float:
-    """Return the middle of a rank's box. Nodes are apart by half a box."""
-    pitch = (bottom - top) / (4 * PER_NODE + 2.4)
-    return top + pitch * (0.5 + rank + 0.8 * (rank // PER_NODE))
+def _rank_y(rank: int, place: Place) -> float:
+    """Return the middle of a rank's box. Nodes are apart by most of a box."""
+    pitch = place.ranks.h / (4 * PER_NODE + 2.4)
+    return place.ranks.y + pitch * (0.5 + rank + 0.8 * (rank // PER_NODE))
 
 
-def _token_y(token: int, top: float, bottom: float) -> float:
-    return top + (bottom - top) * (token + 0.5) / 4
+def _node(node: int, place: Place) -> tuple[float, float]:
+    """Return a node's upper and lower edge."""
+    half = place.ranks.h / (4 * PER_NODE + 2.4) / 2
+    return _rank_y(PER_NODE * node, place) - half, _rank_y(PER_NODE * node + PER_NODE - 1, place) + half
 
 
-def _lines(r: Result, place) -> list[dict]:
-    """Draw every row that travels, from its token to a rank, or from a rank to a neighbour of its node."""
-    left, wide, at, box, top, bottom, room, *_ = place
-    marks, found, taken, passed = [], getattr(r, r.way).sends, {}, {}
-    for send in found:
-        y = _rank_y(send.target, r, top, bottom)
-        experts = ", ".join(map(str, send.experts))
-        words = (
-            f"token {send.token} to rank {send.target}, for expert {experts}"
-            if experts
-            else (f"token {send.token} to rank {send.target}, to be passed on")
-        )
-        role = "hot" if send.over == "network" else "secondary"
-        nth = taken.setdefault((send.token, send.source, send.target), 0)
-        taken[send.token, send.source, send.target] += 1
+def _token_y(token: int, place: Place) -> float:
+    return place.links.y + place.links.h * (token + 0.5) / 4
+
+
+class _Row(NamedTuple):
+    """One row that travels: where it is at each step."""
+
+    send: cost.Send
+    id: str
+    places: tuple[tuple[float, float], ...]
+
+
+def _large(r: Result, place: Place) -> float:
+    """Return what a row takes on a link: as much as the fullest link has room for."""
+    sends = getattr(r, r.way).sends
+    most = max(Counter(send.target // PER_NODE for send in sends if send.source == 0).values(), default=0)
+    top, low = _node(0, place)
+    sizes = (24, 17, 13) if place.wide else (18, 14, 9)
+    return next(size for size in sizes if (place.links.w - 4) // size * ((low - top - 20) // size) >= most)
+
+
+def _rows(r: Result, place: Place) -> list[_Row]:
+    """Return every row. What a rank passes on travels with the row that it is copied from, and drawn under it."""
+    sends, cell = getattr(r, r.way).sends, place.cell
+    targets = [send.target for send in sends]
+    made, crossing, came, named, carriers = Counter(), Counter(), Counter(), Counter(), {}
+    passed, carried, large = [], [], _large(r, place)
+    for send in sorted(sends, key=lambda send: send.source):  # rank 0 sends first
+        way = send.token, send.source, send.target
+        nth, named[way] = named[way], named[way] + 1
         id = f"row-{send.token}-{send.source}-{send.target}-{nth}"
-        if send.source == 0:
-            start = _token_y(send.token, top, bottom) + (send.target / 15 - 0.5) * 24
-            bend = at - 34
-            points = [(left + wide, start), (bend, y + 3 * nth - 2), (at, y + 3 * nth - 2)]
-            marks += about(f"token{send.token} rank{send.target}", path(id, points, role, words))
-        else:
-            node = send.source // PER_NODE
-            lane = passed.setdefault(node, 0)
-            passed[node] += 1
-            x, low = at + box + 6 + lane * (room - 12) / 11, _rank_y(send.source, r, top, bottom)
-            low, y = low + lane % 3 * 3 - 3, y + lane % 4 * 2 - 3
-            points = [(at + box, low), (x, low), (x, y), (at + box, y)]
-            marks += about(f"token{send.token} rank{send.target}", path(id, points, role, words))
+        room = place.ranks.w - (40 if place.wide else 28)
+        pitch = min(cell, room / max(1, targets.count(send.target)))
+        at_rank = (
+            place.ranks.right - room + came[send.target] * pitch,
+            _rank_y(send.target, place) - cell / 2 + 1,
+        )
+        came[send.target] += 1
+        if send.source:
+            start = carriers[send.token, send.source]
+            passed.append(_Row(send, id, (*start, at_rank)))
+            continue
+        node, across = send.target // PER_NODE, int(place.token_w // cell)
+        i, made[send.token] = made[send.token], made[send.token] + 1
+        copy = (i % across * cell, _token_y(send.token, place) - 2 + i // across * cell)
+        i, crossing[node] = crossing[node], crossing[node] + 1
+        across = int((place.links.w - 4) // large)
+        link = (place.links.x + 4 + i % across * large, _node(node, place)[0] + 21 + i // across * large)
+        carriers[send.token, send.target] = copy, link
+        carried.append(_Row(send, id, (copy, link, at_rank)))
+    return passed + carried
+
+
+def _travelling(rows: list[_Row], step: int, place: Place, large: float) -> list[dict]:
+    marks = []
+    for send, id, places in rows:
+        what = f"for expert {', '.join(map(str, send.experts))}" if send.experts else "to be passed on"
+        tip = f"token {send.token}, rank {send.source} to rank {send.target}, {what}"
+        size, role = (
+            (large if step == CROSSING else place.cell) - 2,
+            "hot" if send.over == "network" else "secondary",
+        )
+        marks += about(f"token{send.token} rank{send.target}", rect(id, *places[step], size, size, role, tip))
     return marks
 
 
-def _ranks(r: Result, place) -> list[dict]:
-    left, wide, at, box, top, bottom, room, *_ = place
-    marks, high = [], 0.86 * (bottom - top) / (4 * PER_NODE + 2.4)
+def _links(r: Result, place: Place) -> list[dict]:
+    """Draw the link into each node, with the rows that cross it in words."""
+    marks, sends = [], getattr(r, r.way).sends
+    for node in range(r.nodes):
+        top, low = _node(node, place)
+        count = sum(send.source == 0 and send.target // PER_NODE == node for send in sends)
+        rows, over = units.counted(count, "row"), "over the network" if node else "over NVLink"
+        words = f"to node {node}: {rows} {over}" if place.wide else f"node {node}: {rows}"
+        marks += [
+            rect(f"link-{node}", place.links.x, top + 17, place.links.w, low - top - 17, "idle", words),
+            text(
+                f"link-{node}-name",
+                place.links.x,
+                top + 11,
+                words,
+                "hot" if node else "secondary",
+                "small",
+                bold=True,
+            ),
+        ]
+    return marks
+
+
+def _ranks(r: Result, place: Place) -> list[dict]:
+    marks, high = [], 0.86 * place.ranks.h / (4 * PER_NODE + 2.4)
     rows = [send.target for send in getattr(r, r.way).sends]
     pairs = [expert // PER_RANK for mine in r.chosen for expert in mine]
     for rank in range(r.nodes * PER_NODE):
-        y, here = _rank_y(rank, r, top, bottom), rows.count(rank)
-        used = pairs.count(rank)
-        role = "primary" if rank == 0 else "useful" if used else "idle"
-        words = "its own" if rank == 0 else units.counted(here, "row")
-        tip = f"rank {rank} of node {rank // PER_NODE}: {units.counted(here, 'row')} for {units.counted(used, 'expert picked', 'experts picked')}"
-        ink = "ink" if role == "idle" else "inverse"
+        y, here = _rank_y(rank, place), rows.count(rank)
+        picked = units.counted(pairs.count(rank), "expert picked", "experts picked")
+        tip = f"rank {rank} of node {rank // PER_NODE}: {units.counted(here, 'row')} for {picked}"
         marks += about(
             f"rank{rank}",
-            rect(f"rank-{rank}", at, y - high / 2, box, high, role, tip),
-            text(f"rank-name-{rank}", at + 6, y + 4, f"r{rank}", ink, "small", on=role),
-            text(f"rank-rows-{rank}", at + box - 6, y + 4, words, ink, "small", "end", on=role),
+            rect(f"rank-{rank}", place.ranks.x, y - high / 2, place.ranks.w, high, "idle", tip),
+            text(f"rank-name-{rank}", place.ranks.x + 5, y + 4, f"r{rank}", "ink", "small", on="idle"),
         )
-    for node in range(1, r.nodes):
-        y = (_rank_y(4 * node - 1, r, top, bottom) + _rank_y(4 * node, r, top, bottom)) / 2
-        marks.append(line(f"node-{node}", at - 30, y, at + box + room - 4, y, "limit"))
     return marks
 
 
-def _tokens(r: Result, place) -> list[dict]:
-    left, wide, at, box, top, bottom, room, *_ = place
-    marks = []
+def _tokens(r: Result, place: Place) -> list[dict]:
+    marks, wide = [], place.token_w
     for token, experts in enumerate(r.chosen):
-        y = _token_y(token, top, bottom)
+        y = _token_y(token, place)
         tip = f"token {token} of rank 0 chose experts {', '.join(map(str, experts))}"
-        middle, name = left + wide / 2, f"token {token}"
         marks += about(
             f"token{token}",
-            rect(f"token-{token}", left, y - 18, wide, 36, "primary", tip),
-            text(f"token-name-{token}", middle, y + 4, name, "inverse", "small", "middle", on="primary"),
+            rect(f"token-{token}", 0, y - 30, wide, 24, "primary", tip),
+            text(
+                f"token-name-{token}",
+                wide / 2,
+                y - 14,
+                f"token {token}",
+                "inverse",
+                "small",
+                "middle",
+                on="primary",
+            ),
         )
 
     def end(count: float) -> float:
-        return _token_y(count - 1, top, bottom) + 36
+        return _token_y(count - 1, place) + 36
 
-    marks.append(handle("pull-tokens", left + wide / 2, end(r.tokens), "primary", drag(TOKENS, "y", end)))
+    marks.append(handle("pull-tokens", wide / 2, end(r.tokens), "primary", drag(TOKENS, "y", end)))
     return marks
 
 
-def _route(r: Result, place) -> list[dict]:
+def _route(r: Result, place: Place) -> list[dict]:
     """Draw the knob that chooses the route, and under each stop the rows that it puts on the network."""
-    places = dict(zip(WAYS, place[8], strict=True))
+    places = dict(zip(WAYS, place.stops, strict=True))
     marks = [line("route", min(places.values()), 32, max(places.values()), 32, "axis")]
     for way, x in places.items():
         rows, bold = getattr(r, way).network_rows, way == r.way
@@ -191,7 +269,26 @@ def _route(r: Result, place) -> list[dict]:
     return [*marks, handle("pull-way", places[r.way], 32, "now", drag(WAY, "x", lambda way: places[way]))]
 
 
-def _rows(count: int) -> str:
+def _captions(r: Result) -> tuple[str, str, str]:
+    now, sends = getattr(r, r.way), getattr(r, r.way).sends
+    own = sum(send.source == 0 for send in sends)
+    near = now.near_rows
+    each = {"pair": "expert that it picked", "rank": "rank that it goes to", "node": "node that it goes to"}[
+        r.way
+    ]
+    last = "Each rank has a row for each expert that was picked there."
+    if r.way == "rank":
+        last = "Each rank has a token's row once, and copies it for its experts."
+    if r.way == "node":
+        last = f"One rank of each node got the row and passed it on: {units.counted(now.nvlink_rows, 'row')} over NVLink in all."
+    return (
+        f"Rank 0 copies each token's row once per {each}: {units.counted(own, 'row')} to send.",
+        f"{units.counted(now.network_rows, 'row')} on the slow network, and {units.counted(near, 'row')} on NVLink in rank 0's node.",
+        last,
+    )
+
+
+def _noun(count: int) -> str:
     return "row" if count == 1 else "rows"
 
 
@@ -210,39 +307,27 @@ def _takeaway(r: Result) -> str:
     return f"A row may cross once per expert picked. Once per node is enough: {per_node} rows."
 
 
-def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
-    place = PLACES[width == WIDE]
-    left, wide, at, box, top, bottom, room, height, stops = place
-    now = getattr(r, r.way)
-    across = figure(
-        f"{_rows(now.network_rows)} over the network", now.network_rows, units.count, "hot", "rows"
-    )
-    within = figure(f"{_rows(now.nvlink_rows)} over NVLink", now.nvlink_rows, units.count, "secondary")
-    slow = figure("on the network", now.network_s, units.seconds)
-    least = figure(f"{_rows(r.node.network_rows)} if sent once per node", r.node.network_rows, units.count)
-    return Scene(
-        summary=f"Sent {WAYS[r.way]}, {units.counted(r.tokens, 'token')} of {units.counted(r.top_k, 'expert')} each put "
-        f"{units.counted(now.network_rows, 'row')} on the network and {within.text} on NVLink. The network takes {slow.text}; sent once per "
-        f"node, {units.counted(r.node.network_rows, 'row')} would cross it.",
+def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[Scene]:
+    place, now = PLACES[width == WIDE], getattr(r, r.way)
+    least = figure("if sent once per node", r.node.network_rows, units.count, term="least")
+    still = [
+        text("route-title", 0, 14, "A token's row crosses once", bold=True),
+        text("from", 0, place.links.y - 2, "rank 0 sends" if place.wide else "rank 0", bold=True),
+        text(
+            "to",
+            place.ranks.x,
+            place.ranks.y - 8,
+            f"{r.nodes} nodes of four GPUs" if place.wide else f"{r.nodes} nodes",
+            bold=True,
+        ),
+        *about("way", _route(r, place)),
+        *_links(r, place),
+        *_ranks(r, place),
+        *_tokens(r, place),
+    ]
+    rows = _rows(r, place)
+    same = dict(
         takeaway=_takeaway(r),
-        marks=[
-            text("route-title", 0, 14, "A token's row crosses once", bold=True),
-            text("from", left, top + 6, "rank 0 sends", bold=True),
-            text(
-                "follow",
-                left + (130 if width == WIDE else 0),
-                height - 4,
-                "Point at a token or a rank to follow its rows.",
-                "muted",
-                "small",
-            ),
-            text("to", at, top - 6, f"{r.nodes} nodes of four", bold=True),
-        ]
-        + about("way", _route(r, place))
-        + _lines(r, place)
-        + _ranks(r, place)
-        + _tokens(r, place),
-        figures=(across, least, within, slow),
         table=table(
             (
                 "sent",
@@ -262,19 +347,33 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
                 for name, words in WAYS.items()
             ],
         ),
-        height=height,
+        height=place.height,
         width=width,
-        legend=(
-            ("hot line", "a row over the network, 50 GB/s"),
-            ("secondary line", "a row over NVLink, 450 GB/s"),
-        ),
+        legend=(("hot", "a row over the network, 50 GB/s"), ("secondary", "a row over NVLink, 450 GB/s")),
         formula=(
             (
                 "time on the network = {rows:rows} · 7168 bytes / 50 GB/s",
-                f"{{rows:{now.network_rows}}} · 7168 / 50 GB/s = {slow.text}",
+                f"{{rows:{now.network_rows}}} · 7168 / 50 GB/s = {units.seconds(now.network_s)}",
             ),
         ),
     )
+    scenes, large = [], _large(r, place)
+    network, nvlink = (0, now.network_rows, now.network_rows), (0, now.near_rows, now.nvlink_rows)
+    for step, caption in enumerate(_captions(r)):
+        across = figure(f"{_noun(network[step])} over the network", network[step], units.count, "hot", "rows")
+        within = figure(f"{_noun(nvlink[step])} over NVLink", nvlink[step], units.count, "secondary")
+        scenes.append(
+            Scene(
+                summary=f"Sent {WAYS[r.way]}, {units.counted(r.tokens, 'token')} of {units.counted(r.top_k, 'expert')} each: "
+                f"{units.counted(across.value, 'row')} over the network so far and {within.text} over NVLink; once per node "
+                f"it is {least.text}.",
+                figures=(across, least, within),
+                marks=still + _travelling(rows, step, place, large),
+                caption=caption,
+                **same,
+            )
+        )
+    return scenes
 
 
 SIMULATOR = Declaration(
@@ -289,7 +388,7 @@ SIMULATOR = Declaration(
         "Two experts per token": {"top_k": 2, "way": "node"},
     },
     run=run,
-    scene=scene,
+    stepper=Stepper("stage", frames, lambda r: CROSSING),
     prediction=Prediction(
         "Rank 0 has 3 tokens with 8 experts each, spread over 16 ranks in 4 nodes. Each row crosses the network once per "
         "node that needs it. How many rows cross?",

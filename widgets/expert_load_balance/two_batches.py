@@ -5,10 +5,24 @@ from dataclasses import dataclass
 from kernels.expert_load_balance import cost_batches as cost
 from kernels.machines import machine
 from widgets import units
-from widgets.charts import Box, axis_x, axis_y, limit_across, linear, log, steady, words_within
+from widgets.charts import Box, axis_x, axis_y, limit_across, linear, log, steady, text_width, words_within
 from widgets.controls import steps
 from widgets.declare import Declaration, Prediction
-from widgets.scene import WIDE, Column, Scene, about, drag, figure, handle, line, path, rect, table, text
+from widgets.scene import (
+    NARROW,
+    WIDE,
+    Column,
+    Scene,
+    about,
+    drag,
+    figure,
+    handle,
+    line,
+    path,
+    rect,
+    table,
+    text,
+)
 
 SIZES = (8, 16, 32, 64, 128, 256, 512)
 LEAST, MOST = 0.4, 1.6  # times faster: ends of the axis in every state
@@ -25,8 +39,8 @@ THICK = 24
 SHORT = {"attention": "attn", "dispatch": "disp", "experts": "exp", "combine": "comb"}
 # (lanes, the curve, height)
 PLACES = {
-    True: (Box(112, 20, 530, 154), Box(112, 252, 420, 110), 404),
-    False: (Box(18, 24, 254, 196), Box(40, 306, 186, 104), 452),
+    True: (Box(112, 20, 530, 170), Box(112, 262, 420, 106), 410),
+    False: (Box(18, 24, 254, 212), Box(40, 316, 186, 104), 462),
 }
 
 
@@ -101,6 +115,30 @@ def _box(id: str, x, window, event: cost.Event, y: float, role: str, words: tupl
     ]
 
 
+def _under(
+    id: str,
+    box: list[dict],
+    y: float,
+    role: str,
+    words: tuple[str, ...],
+    before: bool,
+    said: float,
+    wide: bool,
+) -> tuple[list[dict], float]:
+    """Name a piece on the link below it where its name doesn't fit into it, and say if it is of the layer before."""
+    bar, named = box[0], len(box) > 1
+    if named:
+        words = ("of the layer before",) if before and wide else ()
+    elif not wide:
+        words = words[1:]
+    for one in words:
+        right = bar["x"] + text_width(one, "small", not named)
+        if bar["x"] > said + 4 and right < NARROW - 4 + (WIDE - NARROW) * wide:
+            ink = "muted" if named else role
+            return [text(f"{id}-under", bar["x"], y, one, ink, "small", bold=not named)], right
+    return [], said
+
+
 def _lanes(r: Result, at: Box) -> list[dict]:
     """Draw a layer on one clock: in one piece, and in halves in the middle of a run, each to its end."""
     wide = at.x > 50
@@ -127,13 +165,23 @@ def _lanes(r: Result, at: Box) -> list[dict]:
         link = cost.PIECES[event.piece] == "link"
         id = f"one-{event.layer}-{event.piece}"
         marks += _box(id, x, (0, end), event, tops[link], "useful", (event.piece, SHORT[event.piece]))
-    for event in r.events:
+    said = at.x - 6.0  # where the last name under the link ends
+    for event in sorted(r.events, key=lambda event: event.start_s):
         link = cost.PIECES[event.piece] == "link"
         half = "AB"[event.batch]
         words = (f"{event.piece} {half}", f"{SHORT[event.piece]} {half}", half)
         role = ("primary", "secondary")[event.batch]
         id = f"half-{event.batch}-{event.layer}-{event.piece}"
-        marks += _box(id, x, (first, first + r.halves_s), event, tops[2 + link], role, words)
+        box = _box(
+            id, x, (first, first + r.halves_s), event, tops[2 + link], role, words[:-1] if link else words
+        )
+        if link and box:
+            under, said = _under(id, box, tops[3] + THICK + 13, role, words, event.layer < FROM, said, wide)
+            if not under and len(box) < 2:
+                left = box[0]["x"]
+                under = words_within(id, left, left + box[0]["w"] + 4, tops[3], words[-1:], role)
+            box += under
+        marks += box
     return marks
 
 
@@ -179,7 +227,7 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
     halves = figure("in two halves", r.halves_s, units.seconds, "primary", "halves")
     gain = figure("speed of halves, against one piece", r.faster, units.times)
     idle = figure("share of the time that SMs wait", r.sms_idle, lambda v: units.percent(v, 0))
-    doubled = f"2 · {units.seconds(r.half.compute_s)} / (1 − {{sms:{r.sms}}} / 132)"
+    computing = units.seconds(2 * r.half.compute_s * r.slower)
     travels = units.seconds(2 * r.half.exchange_s)
     return Scene(
         summary=f"With {r.tokens} tokens per GPU a layer takes {whole.text} in one piece and {halves.text} in two halves, "
@@ -209,8 +257,8 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
                 f"{' + '.join(units.seconds(one) for one in r.whole)} = {{whole:{whole.text}}}",
             ),
             (
-                "{halves:two halves} take at least max(2 · computing of a half / (1 − {sms} / 132), 2 · exchange of a half)",
-                f"max({doubled}, {travels}), and {{halves:{halves.text}}} as scheduled",
+                "{halves:two halves} ≥ max(computing of both on 132 − {sms} SMs, exchange of both)",
+                f"max({computing}, {travels}) on 132 − {{sms:{r.sms}}} SMs",
             ),
         ),
     )

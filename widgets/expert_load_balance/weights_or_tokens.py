@@ -19,8 +19,8 @@ HELPERS = steps("helpers", "Copies", 1, (1, 2, 3, 5, 7), units.count)
 THICK = 24
 # (lanes, the curve, height)
 PLACES = {
-    True: (Box(150, 24, 552, 132), Box(60, 232, 520, 146), 414),
-    False: (Box(18, 36, 296, 200), Box(52, 326, 178, 118), 484),
+    True: (Box(150, 30, 552, 132), Box(60, 232, 520, 146), 414),
+    False: (Box(18, 44, 296, 194), Box(52, 326, 178, 118), 484),
 }
 
 
@@ -90,7 +90,7 @@ def _lane(id: str, at: Box, x, y: float, title: str, boxes, wide: bool) -> list[
 
 def _lanes(r: Result, at: Box) -> list[dict]:
     wide = at.x > 50
-    end = steady("time", 1.04 * max(r.kept_s, r.copied_s))
+    end = steady("time", (1.15 if wide else 1.25) * max(r.kept_s, r.copied_s))
     x = linear(0, end, at.x, at.right)
     step = 34 if wide else 50
     tops = [at.y, *(at.y + step * n + 12 for n in (1, 2, 3))]
@@ -98,13 +98,22 @@ def _lanes(r: Result, at: Box) -> list[dict]:
     copies = [(n * each, (n + 1) * each, "network", f"copy {n + 1}", "sent") for n in range(r.helpers)]
     shares = units.counted(r.pairs / (r.helpers + 1), "pair")
     alone = [(0, r.kept_s, "useful", units.counted(r.pairs, "pair"), "kept")]
-    marks = _lane("kept", at, x, tops[0], "not copied: its GPU", alone, wide)
+    note = "Rows travel either way: not counted."
+    if wide:
+        note = "A pair's row travels to a GPU either way, so only weights and arithmetic are counted."
+    marks = [text("note", 0, 12, note, "muted", "small")]
+    marks += _lane("kept", at, x, tops[0], "not copied: its GPU", alone, wide)
     marks += _lane("link", at, x, tops[1], "copied: its link", copies, wide)
     marks += _lane(
         "own", at, x, tops[2], "copied: its GPU", [(0, r.share_s, "primary", shares, "share")], wide
     )
     after = [(r.sent_s, r.copied_s, "primary", shares, "share")]
     marks += _lane("helper", at, x, tops[3], "copied: last helper", after, wide)
+    for id, ends, y, role in (
+        ("kept", r.kept_s, tops[0], "useful"),
+        ("copied", r.copied_s, tops[3], "primary"),
+    ):
+        marks.append(text(f"{id}-s", x(ends) + 8, y + 17, units.seconds(ends), role, bold=True, on="idle"))
     return marks + axis_x(
         "time", x, tops[3] + THICK + 6, show=units.seconds, ticks=None if wide else x.ticks(3)
     )
@@ -129,7 +138,7 @@ def _curve(r: Result, at: Box) -> list[dict]:
             line("even", x(r.even), at.y, x(r.even), at.bottom, "limit", f"even: {units.count(r.even)}"),
         )
         left = x(r.even) > at.x + at.w / 2
-        words = f"even: {units.count(r.even)}"
+        words = f"break-even: {units.count(r.even)}"
         anchor = ("end", -6) if left else ("start", 6)
         marks.append(text("even-name", x(r.even) + anchor[1], at.y - 2, words, "ink", "small", anchor[0]))
     tip = f"{units.count(r.pairs)} pairs: {units.seconds(r.kept_s)}"
@@ -138,14 +147,14 @@ def _curve(r: Result, at: Box) -> list[dict]:
 
 def _takeaway(r: Result) -> str:
     if r.even > MANY:
-        return "No surplus of one step is worth a copy over this link. The tokens travel to the weights."
+        return "No surplus of one step is worth a copy over this link. The weights stay where they are."
     if r.faster > 1:
         return (
             "The surplus is long enough to pay for the copies. Weights travel in steps as large as a prompt."
         )
     if r.pairs >= DECODE:
-        return "Over this link the copies take longer than they save, so tokens travel and weights stay."
-    return "The copies take longer than they save. Decode steps are this small, so tokens travel and weights stay."
+        return "Over this link the copies take longer than they save, so the weights stay where they are."
+    return "The copies take longer than they save. Decode steps are this small, so their weights stay where they are."
 
 
 def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
@@ -200,7 +209,7 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
 
 
 SIMULATOR = Declaration(
-    title="Weights or tokens",
+    title="Copying a hot expert",
     question="When does it pay to copy a hot expert's weights for a single step?",
     controls=(
         PAIRS,

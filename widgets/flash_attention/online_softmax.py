@@ -30,9 +30,7 @@ from widgets.scene import (
 
 TILE = powers_of_two("tile", "Keys in a tile", 4, 1, 16, help="16 is the ordinary softmax.")
 PULLED, HIGHEST = 4, 7.0  # the key whose score is pulled, and how far: the axis ends above it
-SCORE = slider(
-    "score", "One key's score", 5.0, 0.0, HIGHEST, step=0.5, more=True, help="The bar with the knob on it."
-)
+SCORE = slider("score", "One key's score", 5.0, 0.0, HIGHEST, step=0.5, help="The bar with the knob on it.")
 HEIGHT = 430
 
 
@@ -50,8 +48,8 @@ class Panels(NamedTuple):
 
 
 PLACES = {
-    True: Panels(Box(60, 44, 584, 84), Box(60, 196, 584, 98), Box(60, 382, 584, 0), True),
-    False: Panels(Box(20, 44, 264, 84), Box(20, 196, 264, 86), Box(20, 382, 290, 0), False),
+    True: Panels(Box(30, 30, 600, 106), Box(30, 216, 600, 92), Box(30, 386, 600, 0), True),
+    False: Panels(Box(20, 38, 264, 98), Box(20, 216, 264, 92), Box(20, 386, 290, 0), False),
 }
 LARGEST_FP32 = math.log(3.4028234663852886e38)  # a score above this has an exponential beyond fp32
 OUTPUTS = min(chain(*cost.SCENE.values)), max(chain(*cost.SCENE.values))  # a weighted mean stays between
@@ -134,12 +132,10 @@ def _scores(r: Result, step: int, at: Panels) -> list[dict]:
     y = linear(r.shift, r.shift + 1.3 * HIGHEST * r.scale, at.scores.bottom, at.scores.y)
     pitch, m = at.scores.w / len(r.scores), r.states[step].m
     pulled_x = _across(r, r.pulled, at) + at.scores.w / 146 + 0.39 * pitch
-    high, edge = y(r.scores[r.pulled]), _across(r, r.tile, at)
+    high = y(r.scores[r.pulled])
     taken = [
         (pulled_x - 9, high - 16, pulled_x + 9, high + 16),
         (at.scores.x, y(m) - 1, at.scores.right, y(m) + 1),
-        (edge - 1, at.scores.y - 18, edge + 1, at.scores.bottom),
-        (edge - 16, at.scores.y - 27, edge + 16, at.scores.y - 9),  # the tile's knob
         (0, 0, at.scores.right, 16),  # the title
     ]
     marks, names = [text("scores-title", 0, 12, "scores of one query, tile by tile", "muted", "small")], []
@@ -170,21 +166,13 @@ def _scores(r: Result, step: int, at: Panels) -> list[dict]:
     marks += _unread(r, step, at, at.scores.bottom if y(m) < at.scores.bottom - 30 else y(m) - 6)
     seen = _across(r, min((step + 1) * r.tile, len(r.scores)), at)
 
-    def place(tile: float) -> float:
-        return _across(r, tile, at)
-
     def reach(score: float) -> float:
         return y(r.scale * score + r.shift)
 
     marks = about("s", marks)
-    knob = at.scores.y - 18  # above the bars and their numbers
     bar = _across(r, r.pulled, at) + at.scores.w / 146 + 0.39 * pitch
     top = y(r.scores[r.pulled])
-    marks.append(line("tile-edge", edge, knob, edge, at.scores.bottom, "now"))
-    grips = [
-        handle("pull-tile", edge, knob, "now", drag(TILE, "x", place)),
-        handle("pull-score", bar, top, _role(r, r.pulled, step), drag(SCORE, "y", reach)),
-    ]
+    grip = handle("pull-score", bar, top, _role(r, r.pulled, step), drag(SCORE, "y", reach))
     return marks + [
         *about(
             "m",
@@ -209,7 +197,7 @@ def _scores(r: Result, step: int, at: Panels) -> list[dict]:
             bold=True,
         ),
         *names,  # after the lines: none strikes a number through
-        *grips,
+        grip,
     ]
 
 
@@ -257,23 +245,12 @@ def _weights(r: Result, step: int, at: Panels) -> list[dict]:
     """Draw the weight of each key relative to the largest so far, with an outline of its weight before this tile."""
     y = linear(0, 1, at.weights.bottom, at.weights.y)
     state, pitch = r.states[step], at.weights.w / len(r.scores)
-    title = (
-        "what each key counts: exp(score − m); below it, its value v"
-        if at.wide
-        else "what each key counts; below it, its v"
-    )
     marks = [
-        text("weights-title", 0, 168, title, "muted", "small"),
+        text("weights-title", 0, at.weights.y - 34, "weight of each key: exp(score − m)", "muted", "small"),
         line("weights-axis", at.weights.x, at.weights.bottom, at.weights.right, at.weights.bottom, "axis"),
-        text("one", at.weights.x - 8, at.weights.y + 4, "1", "muted", "small", "end"),
-        text("v", at.weights.x - 8, at.weights.bottom + 18, "v", "muted", "small", "end"),
     ]
     for key, score in enumerate(r.scores):
         x, role = _across(r, key, at) + at.scores.w / 146, _role(r, key, step)
-        tone = "muted" if role == "idle" else "ink"
-        value = "" if role == "idle" else units.number(r.values[key])
-        low = at.weights.bottom + (18 if at.wide or key % 2 == 0 else 31)  # on a phone in two rows
-        marks.append(text(f"v-{key}", x + 0.39 * pitch, low, value, tone, "small", "middle"))
         if role == "idle":
             marks.append(rect(f"weight-{key}", x, at.weights.bottom, 0.78 * pitch, 0, role))
             continue
@@ -281,16 +258,15 @@ def _weights(r: Result, step: int, at: Panels) -> list[dict]:
             before = y(math.exp(score - r.states[step - 1].m))
             marks.append(rect(f"before-{key}", x, before, 0.78 * pitch, at.weights.bottom - before, "idle"))
         top, weight = y(math.exp(score - state.m)), EXACT(math.exp(score - state.m))
-        tip = f"Key {key}: exp({units.number(score, 4)} − {units.number(state.m, 4)}) = {weight}"
+        tip = f"Key {key}: exp({units.number(score, 4)} − {units.number(state.m, 4)}) = {weight}; its value {units.number(r.values[key])}"
         marks += about("l", rect(f"weight-{key}", x, top, 0.78 * pitch, at.weights.bottom - top, role, tip))
-    marks += _sum(r, step, at)
     if step and state.rescale < 1:
         middle = (_across(r, 0, at) + _across(r, step * r.tile, at)) / 2
-        words = f"× {EXACT(state.rescale)}"
+        words = f"{'earlier weights ' if at.wide else ''}× {EXACT(state.rescale)}"
         marks.append(
             text(
                 "rescale",
-                max(middle, 90 if at.wide else 40),
+                max(middle, text_width(words, "big", True) / 2 + at.weights.x),
                 at.weights.y - 10,
                 words,
                 "hot",
@@ -302,35 +278,16 @@ def _weights(r: Result, step: int, at: Panels) -> list[dict]:
     return marks
 
 
-def _sum(r: Result, step: int, at: Panels) -> list[dict]:
-    """Draw l next to its parts: the sum kept of earlier tiles, and this tile's. The old sum is outlined."""
-    now, before = r.states[step], r.states[step - 1] if step else None
-    most = 2.0 ** math.ceil(math.log2(max(state.l for state in r.states)))
-    x, kept = linear(0, most, at.weights.right + 6, at.width - 4), before.l * now.rescale if before else 0.0
-    y, high = at.weights.y + 26, 14
-    marks = [text("l-name", x.start, y - 8, f"l = {SHORT(now.l)}" if at.wide else f"l {SHORT(now.l)}", "ink",
-                  "body" if at.wide else "small", bold=True)]  # fmt: skip
-    if before and before.l > kept:
-        marks.append(
-            rect("l-before", x.start, y, x(before.l) - x.start, high, "idle", f"l before: {SHORT(before.l)}")
-        )
-    marks.append(rect("l-kept", x.start, y, x(kept) - x.start, high, "primary", f"kept: {SHORT(kept)}"))
-    added = rect(
-        "l-added", x(kept), y, x(now.l) - x(kept), high, "now", f"this tile adds {SHORT(now.l - kept)}"
-    )
-    return about("l", *marks, added, line("l-axis", x.start, y + high + 2, x.end, y + high + 2, "axis"))
-
-
 def _output(r: Result, step: int, at: Panels) -> list[dict]:
     """Draw the output on a line of numbers. It goes to the whole row's, and without the factor somewhere else."""
     x, y = linear(*OUTPUTS, at.output.x, at.output.right), at.output.y
     now, whole, wrong = r.states[step].output, r.whole_row_output, r.unscaled_outputs[step]
-    goal, shown = f"softmax over the whole row: {EXACT(whole)}", EXACT(now)
+    goal, shown = f"whole row at once: {EXACT(whole)}", EXACT(now)
     place = min(
         max(x(whole), text_width(goal, "small") / 2 + 4), at.width - text_width(goal, "small") / 2 - 4
     )
     marks = [
-        text("output-title", 0, y - 50, "output so far: the weighted mean of v", "muted", "small"),
+        text("output-title", 0, y - 50, "answer so far: the mean of the values, by weight", "muted", "small"),
         line("output-axis", x.start, y, x.end, y, "axis"),
         text("output-low", x.start - 8, y + 4, units.number(x.lo), "muted", "small", "end"),
         text("output-high", x.end + 8, y + 4, units.number(x.hi), "muted", "small"),
@@ -388,7 +345,7 @@ def _caption(r: Result, step: int) -> str:
     high = units.number(state.tile_max, 4)
     if state.rescale < 1:
         return (
-            f"Tile {step} brings {high}, a larger maximum: sum and output so far are multiplied "
+            f"Tile {step} brings {high}, a larger maximum: all weights so far are multiplied "
             f"by {EXACT(state.rescale)}, then the tile is added."
         )
     return f"Tile {step} brings at most {high}, no more than m: the factor is 1, the tile is only added."
@@ -396,16 +353,8 @@ def _caption(r: Result, step: int) -> str:
 
 def _formula(r: Result, step: int) -> tuple[tuple[str, str], ...]:
     new, old = r.states[step], r.states[step - 1] if step else None
-    m, factor = units.number(new.m, 4), EXACT(new.rescale)
-    before = units.number(old.m, 4) if old else "−∞"
-    weighted = old.output * old.l * new.rescale if old else 0
-    return (
-        ("{factor} = exp(m − {m:m'})", f"exp({before} − {{m:{m}}}) = {factor}"),
-        (
-            "{o:O'} = (O · l · {factor} + Σ exp({s} − {m:m'}) · v) / {l:l'}",
-            f"({EXACT(weighted)} + {EXACT(new.output * new.l - weighted)}) / {EXACT(new.l)} = {EXACT(new.output)}",
-        ),
-    )
+    m, before = units.number(new.m, 4), units.number(old.m, 4) if old else "−∞"
+    return (("{factor} = exp(old m − {m:new m})", f"exp({before} − {{m:{m}}}) = {EXACT(new.rescale)}"),)
 
 
 def _table(r: Result):
@@ -440,16 +389,16 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
     tiles, rows = _tiles(r, at), _table(r)
     scenes = []
     for step, state in enumerate(r.states):
-        m = figure("m, the running maximum", state.m, lambda v: units.number(v, 4), "hot", "m")
+        m = figure("m, the largest score so far", state.m, lambda v: units.number(v, 4), "hot", "m")
         shown = EXACT if step else lambda none: "–"
-        rescale = figure("factor on what came before", state.rescale, shown, term="factor")
+        rescale = figure("factor on earlier weights", state.rescale, shown, term="factor")
         changed = f"what came before was multiplied by {rescale.text}" if step else f"nothing came before (factor {rescale.text})"  # fmt: skip
-        total = figure("l, the sum", state.l, SHORT, term="l")
-        output = figure("output", state.output, EXACT, "now", "o")
+        total = figure("l, the sum of weights", state.l, SHORT, term="l")
+        output = figure("answer so far", state.output, EXACT, "now", "o")
         scenes.append(
             Scene(
                 summary=f"After tile {step} of {len(r.states)}: m is {m.text}, {changed}, l is {total.text} and the "
-                f"output {output.text}.",
+                f"answer {output.text}.",
                 takeaway=_takeaway(r, step),
                 marks=tiles + _weights(r, step, at) + _scores(r, step, at) + _output(r, step, at),
                 figures=(m, rescale, total, output),
@@ -476,8 +425,17 @@ SIMULATOR = Declaration(
         select("order", "Order of the keys", "given", ORDERS),
         TILE,
         SCORE,
-        slider("scale", "Scale of the scores", 1.0, 0.25, 2.0, step=0.25, help="Larger: one key takes all."),
-        steps("shift", "Added to every score", 0, (0, 10, 50, 100), help="Changes nothing but m."),
+        slider(
+            "scale",
+            "Scale of the scores",
+            1.0,
+            0.25,
+            2.0,
+            step=0.25,
+            more=True,
+            help="Larger: one key takes all.",
+        ),
+        steps("shift", "Added to every score", 0, (0, 10, 50, 100), more=True, help="Changes nothing but m."),
     ),
     presets={
         "Four tiles of four": {},

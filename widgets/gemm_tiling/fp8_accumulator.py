@@ -22,10 +22,10 @@ from widgets.scene import (
     handle,
     line,
     only,
-    path,
     plated,
     table,
     text,
+    timed,
 )
 
 GOLDEN = 0.6180339887498949  # its multiples spread evenly over one, so terms need no random generator
@@ -58,7 +58,7 @@ class Result:
     fp32: Accumulator
     exact_sums: tuple[float, ...]
     exact_sum: float
-    half_sum: float  # from here on a term of 1 is at most half the gap between two sums
+    error_shares: tuple[float, ...]  # of the narrow sum, after each term
     wall_sum: float  # here every term is less than half a gap, and the sum can never pass
     lost_from: int  # the first term from which on the narrow sum stays as it is; 0 if it grows to the end
 
@@ -97,7 +97,7 @@ def run(bits, promote_every, terms, spread) -> Result:
         fp32=accumulator("FP32", 23),
         exact_sums=exact,
         exact_sum=exact[-1],
-        half_sum=2.0 ** (bits + 1),
+        error_shares=tuple(abs(s - e) / e for s, e in zip(narrow.sums, exact, strict=True)),
         wall_sum=2.0 ** (bits + 1 if max(values) <= 1 else bits + 2),
         lost_from=0 if last == terms else last + 1,
     )
@@ -114,57 +114,64 @@ def _scales(terms: int, plot: Box) -> tuple[Scale, Scale]:
     return linear(0, terms, plot.x, plot.right), linear(0, 1.05 * terms, plot.bottom, plot.y)
 
 
-def _plot(r: Result, plot: Box, wide: bool) -> list[dict]:
+def _shown(r: Result) -> list[tuple[str, tuple[float, ...], str]]:
+    some = [("exact", r.exact_sums, "secondary"), (f"{r.bits} bits", r.narrow.sums, "hot")]
+    return (
+        [*some, (f"promoted every {r.promote_every}", r.promoted.sums, "primary")]
+        if r.promote_every
+        else some
+    )
+
+
+def _axes(r: Result, plot: Box) -> list[dict]:
     terms = len(r.terms)
     x, y = _scales(terms, plot)
     quarters = [terms * q / 4 for q in range(5)]
     marks = axis_y("sum", y, plot.x, "running sum", right=plot.right, ticks=quarters)
     # a wall just above the axis has its knob at the last number's position
     named = quarters if y(r.wall_sum) < plot.bottom - 14 else quarters[:-1]
-    marks += axis_x("terms", x, plot.bottom, "terms added", ticks=named)
-    shown = [("exact", r.exact_sums, "secondary"), (f"{r.bits} bits", r.narrow.sums, "hot")]
-    if r.promote_every:
-        shown.append((f"promoted every {r.promote_every}", r.promoted.sums, "primary"))
-    for k, (name, sums, role) in enumerate(shown):
-        points = [(x(0), y(0)), *((x(i), y(sums[i - 1])) for i in _steps(terms))]
-        tip = f"{name}: {units.number(sums[-1])}"
-        if name == "exact":
-            over = _dashed(f"run-{role}", points, role, tip)
-        else:
-            marks.append(path(f"run-{role}", points, role, tip))
-        if not wide:
-            words = f"{name}: {units.number(sums[-1], 4)}"
-            marks.append(text(f"run-{role}-name", 0, 12 + 16 * k, words, role, "small", bold=True))
-    if wide:
-        names = [f"{name}: {units.number(sums[-1], 4)}" for name, sums, _ in shown]
-        for (_, _, role), name, at in zip(shown, names, spread([y(s[-1]) for _, s, _ in shown]), strict=True):
-            marks.append(text(f"run-{role}-name", plot.right + 22, at + 4, name, role, bold=True))
-    return marks + over + _promotions(r, x, y) + _wall(r, plot, y)
+    return marks + axis_x("terms", x, plot.bottom, "terms added", ticks=named)
 
 
-def _promotions(r: Result, x: Scale, y: Scale) -> list[dict]:
+def _runs(r: Result, i: int, plot: Box, wide: bool) -> list[dict]:
+    """Draw the sums as far as terms were added, with their names and values now."""
+    x, y = _scales(len(r.terms), plot)
+    marks, over, names, shown = [], [], [], _shown(r)
+    said = [f"{name}: {units.number(sums[i - 1], 4)}" for name, sums, _ in shown]
+    levels = spread([y(sums[i - 1]) for _, sums, _ in shown])
+    at = _steps(len(r.terms))
+    for k, (words, level, (_, sums, role)) in enumerate(zip(said, levels, shown, strict=True)):
+        before = x(0), y(0)
+        for n, term in enumerate(
+            one for one in at if one <= i
+        ):  # a piece for each step: what stays is not sent again
+            now = x(term), y(sums[term - 1])
+            if (
+                role != "secondary" or n % 8 < 4
+            ):  # the exact sum in dashes, so that a line under it stays in sight
+                (over if role == "secondary" else marks).append(line(f"run-{role}-{n}", *before, *now, role))
+            before = now
+        place = (plot.right + 32, level + 4) if wide else (0, 12 + 16 * k)
+        names.append(text(f"run-{role}-name", *place, words, role, "body" if wide else "small", bold=True))
+    return [*timed("cursor", *marks, *over, *_promotions(r, i, x, y)), *names]
+
+
+def _promotions(r: Result, i: int, x: Scale, y: Scale) -> list[dict]:
     """Mark where the partial sum moves into the FP32 sum, while these moments can be distinguished."""
-    moments = range(r.promote_every, len(r.terms) + 1, r.promote_every) if r.promote_every else ()
-    if len(moments) > 16:
+    every = r.promote_every
+    if not every or len(r.terms) // every > 16:
         return []
     return about(
         "promote_every",
         [
-            circle(f"promotion{k}", x(i), y(r.promoted.sums[i - 1]), 4, "primary", f"promoted after term {i}")
-            for k, i in enumerate(moments)
+            circle(f"promotion{k}", x(n), y(r.promoted.sums[n - 1]), 4, "primary", f"promoted after term {n}")
+            for k, n in enumerate(range(every, i + 1, every))
         ],
     )
 
 
-def _dashed(id: str, points: list[tuple[float, float]], role: str, tip: str) -> list[dict]:
-    """Draw a line in about sixteen dashes, so that a line under it stays in sight."""
-    apart = max(1, (len(points) - 1) // 16)
-    starts = range(0, len(points) - 1, 2 * apart)
-    return [path(f"{id}-{k}", points[at : at + apart + 1], role, tip) for k, at in enumerate(starts)]
-
-
 def _wall(r: Result, plot: Box, y: Scale) -> list[dict]:
-    """Draw the formula's two heights, where terms begin to vanish and where none gets through."""
+    """Draw the height that no term gets past. A hand pulls it."""
     marks = []
     if r.wall_sum <= y.hi:
         marks += about(
@@ -182,37 +189,12 @@ def _wall(r: Result, plot: Box, y: Scale) -> list[dict]:
         under = y(r.wall_sum) + (16 if y(r.wall_sum) < plot.bottom - 20 else -6)
         words = "no term gets past"
         marks.append(text("wall-name", plot.right - 8, under, words, "hot", "small", "end", on="ground"))
-    if r.half_sum < min(r.wall_sum, y.hi) and y(r.half_sum) - y(min(r.wall_sum, y.hi)) > 34:
-        marks += about(
-            "half",
-            line(
-                "half",
-                plot.x,
-                y(r.half_sum),
-                plot.right,
-                y(r.half_sum),
-                "limit",
-                f"from {units.number(r.half_sum)} on a term of 1 is half a gap",
-            ),
-        )
-        marks.append(
-            text(
-                "half-name",
-                plot.right - 8,
-                y(r.half_sum) + 16,
-                "half a gap: rounding decides",
-                "muted",
-                "small",
-                "end",
-                on="ground",
-            )
-        )
     above = r.wall_sum / 2.0**r.bits
 
     def place(bits: float) -> float:
         return y(above * 2.0**bits)
 
-    return [*marks, handle("pull-wall", plot.right + 8, place(r.bits), "hot", drag(BITS, "y", place))]
+    return [*marks, handle("pull-wall", plot.right + 16, place(r.bits), "hot", drag(BITS, "y", place))]
 
 
 def _cursor(r: Result, i: int, plot: Box) -> list[dict]:
@@ -315,65 +297,69 @@ def _takeaway(r: Result) -> str:
         return "These bits are enough for this many terms. Add more, and the same wall comes."
     if r.promote_every and r.promoted.error_share < 0.1 * r.narrow.error_share:
         before, after = units.percent(r.narrow.error_share), units.percent(r.promoted.error_share)
-        return f"Promoted to more bits every {r.promote_every} terms, the sum errs by {after} instead of {before}."
+        return f"Promoted to more bits every {r.promote_every} terms, the sum ends {after} off instead of {before}."
     if r.lost_from:
         return "A narrow sum stops growing without a word. Every term after its wall is lost."
     return "Near its wall a narrow sum rounds every term, so it errs before it stops."
 
 
 def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[Scene]:
-    exact = figure("exact sum", r.exact_sum)
-    narrow = figure(f"sum in {r.bits} mantissa bits", r.narrow.final_sum, role="hot")
-    error = figure("error", r.narrow.error_share, units.percent, "hot")
-    promoted = figure(f"promoted every {r.promote_every}", r.promoted.final_sum, role="primary")
-    rescue = f", and {promoted.text} when promoted every {r.promote_every} terms" if r.promote_every else ""
     plot_at, lens_at, height = PLACES[width == WIDE]
-    plot = plated(_plot(r, plot_at, width == WIDE))
-    drawn = {"bits", *(mark["k"] for mark in plot if "k" in mark)}
-    if r.wall_sum > r.half_sum:
-        wall = (
-            "{wall} at 2^({bits} + 2): every term is under half a gap",
-            f"2^({{bits:{r.bits}}} + 2) = {{wall:{units.number(r.wall_sum)}}}, where sums stand {units.number(r.wall_sum / 2**r.bits)} apart",
-        )
-    else:
-        wall = (
-            "{wall} there too: no term is above half a gap, ties go to even",
-            f"{{wall:{units.number(r.wall_sum)}}} + 1 is a tie, and stays",
-        )
+    axes, wall = plated(_axes(r, plot_at)), plated(_wall(r, plot_at, _scales(len(r.terms), plot_at)[1]))
+    drawn = {"bits", *(mark["k"] for mark in wall if "k" in mark)}
+    gap = units.number(r.wall_sum / 2**r.bits)
+    power = 1 if r.wall_sum == 2.0 ** (r.bits + 1) else 2
+    formula = (
+        only(drawn, f"{{wall}} at 2^({{bits}} + {power}): no term is more than half a gap"),
+        only(
+            drawn,
+            f"2^({{bits:{r.bits}}} + {power}) = {{wall:{units.number(r.wall_sum)}}}, where sums stand {gap} apart",
+        ),
+    )
     same = {
-        "summary": f"{units.count(len(r.terms))} terms near 1 sum to {exact.text}; an accumulator of {r.bits} "
-        f"mantissa bits says {narrow.text}, an error of {error.text}{rescue}.",
         "takeaway": _takeaway(r),
-        "figures": (exact, narrow, error, promoted) if r.promote_every else (exact, narrow, error),
         "table": _table(r),
         "height": height,
         "width": width,
-        "formula": tuple(
-            (only(drawn, a), only(drawn, b))
-            for a, b in (
-                (
-                    "{half} a gap at 2^({bits} + 1): a term of 1 is rounded up or away",
-                    f"2^({{bits:{r.bits}}} + 1) = {{half:{units.number(r.half_sum)}}}, where sums stand 2 apart",
-                ),
-                wall,
-            )
-        ),
+        "formula": (formula,),
     }
-    at, ticks = _steps(len(r.terms)), cache(_ticks)
-    return [
-        Scene(
-            marks=[_at(r, i, plot_at), *plot, *_cursor(r, i, plot_at), *_lens(r, i, lens_at, ticks)],
-            caption=_caption(r, i),
-            **same,
+    ticks, scenes = cache(_ticks), []
+    for i in _steps(len(r.terms)):
+        exact = figure("exact sum so far", r.exact_sums[i - 1], _four)
+        narrow = figure(f"sum in {r.bits} mantissa bits", r.narrow.sums[i - 1], _four, "hot")
+        error = figure("error", r.error_shares[i - 1], units.percent, "hot")
+        promoted = figure(f"promoted every {r.promote_every}", r.promoted.sums[i - 1], _four, "primary")
+        rescue = (
+            f", and {promoted.text} when promoted every {r.promote_every} terms" if r.promote_every else ""
         )
-        for i in at
-    ]
+        runs = _runs(r, i, plot_at, width == WIDE)
+        scenes.append(
+            Scene(
+                summary=f"{units.counted(i, 'term')} near 1 sum to {exact.text}; an accumulator of {r.bits} mantissa bits "
+                f"says {narrow.text}, an error of {error.text}{rescue}.",
+                figures=(exact, narrow, error, promoted) if r.promote_every else (exact, narrow, error),
+                marks=[
+                    _at(r, i, plot_at),
+                    *axes,
+                    *runs,
+                    *wall,
+                    *_cursor(r, i, plot_at),
+                    *_lens(r, i, lens_at, ticks),
+                ],
+                caption=_caption(r, i),
+                **same,
+            )
+        )
+    return scenes
+
+
+def _four(value: float) -> str:
+    return units.number(value, 4)
 
 
 def start(r: Result) -> int:
-    """Open at the first term that is lost for good."""
-    at = _steps(len(r.terms))
-    return next((f for f, i in enumerate(at) if i >= r.lost_from), 0) if r.lost_from else len(at) - 1
+    """Open at the last term. Played, the sums are drawn from the first."""
+    return len(_steps(len(r.terms))) - 1
 
 
 SIMULATOR = Declaration(
@@ -383,7 +369,7 @@ SIMULATOR = Declaration(
         BITS,
         steps(
             "promote_every",
-            "Promote the sum after",
+            "Promote after",
             16,
             (0, 4, 8, 16, 32, 64, 128),
             lambda n: f"{n} terms" if n else "never",

@@ -1,6 +1,5 @@
 """Wave after wave of programs over the tiles of C, and the bands of A and B that each wave reads."""
 
-from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import accumulate
@@ -36,16 +35,6 @@ class Walk:
 
 
 @dataclass(frozen=True)
-class Stand:
-    """Hold how far both walks are when they have read the same bytes, or have nothing left to read."""
-
-    row: int  # the last wave that is read whole, from 0
-    grouped: int
-    row_share: float  # of C
-    grouped_share: float
-
-
-@dataclass(frozen=True)
 class Result:
     m: int
     n: int
@@ -73,8 +62,8 @@ class Result:
     grouped: Wave
     saving_ratio: float
     total_ratio: float  # of the bytes of all waves shown
-    race: tuple[Stand, ...]  # after each wave of the walk that reads more
-    finish: int  # when the other one is done
+    shares: tuple[float, ...]  # of C, done after each wave
+    ratios: tuple[float, ...]  # the bytes row by row over those in groups, after each wave
 
 
 def pieces(first: int, last: int, tiles_m: int, tiles_n: int, group_m: int) -> tuple[Piece, ...]:
@@ -130,19 +119,6 @@ def _walk(group: int, m: int, n: int, k: int, bm: int, bn: int, elem: int, sms: 
     return Walk(waves, read_so_far, tuple(f / b for f, b in zip(flop, read_so_far, strict=True)))
 
 
-def _race(row: Walk, grouped: Walk, programs: int, tiles: int) -> tuple[Stand, ...]:
-    slower = max(row, grouped, key=lambda walk: walk.read_so_far[-1])
-
-    def wave(walk: Walk, budget: int) -> int:
-        return max(0, bisect_right(walk.read_so_far, budget) - 1)
-
-    def share(wave: int) -> float:
-        return min(1.0, (wave + 1) * programs / tiles)
-
-    stands = ((wave(row, budget), wave(grouped, budget)) for budget in slower.read_so_far)
-    return tuple(Stand(i, j, share(i), share(j)) for i, j in stands)
-
-
 def run(m, n, k, bm, bn, bk, group_m, dtype, machine_name) -> Result:
     asked, elem, target = (bm, bn), ELEM_BYTES[dtype], machine(machine_name)
     ridge = target.ridge(dtype)
@@ -151,7 +127,6 @@ def run(m, n, k, bm, bn, bk, group_m, dtype, machine_name) -> Result:
     tiles = tiles_m * tiles_n
     row, grouped = (_walk(group, m, n, k, bm, bn, elem, target.sms) for group in (1, group_m))
     programs = min(target.sms, tiles)
-    race, last = _race(row, grouped, programs, tiles), len(row.waves) - 1
     reuse = cost.reuse(bm, bn)
     return Result(
         m,
@@ -179,6 +154,6 @@ def run(m, n, k, bm, bn, bk, group_m, dtype, machine_name) -> Result:
         grouped.waves[0],
         row.waves[0].bytes_read / grouped.waves[0].bytes_read,
         row.read_so_far[-1] / grouped.read_so_far[-1],
-        race,
-        next(i for i, stand in enumerate(race) if last in (stand.row, stand.grouped)),
+        tuple(min(1.0, (wave + 1) * programs / tiles) for wave in range(len(row.waves))),
+        tuple(a / b for a, b in zip(row.read_so_far, grouped.read_so_far, strict=True)),
     )

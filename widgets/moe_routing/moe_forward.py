@@ -12,6 +12,7 @@ from widgets.moe_routing.moe_forward_launches import launch_strip
 from widgets.scene import WIDE, Column, Scene, drag, figure, handle, line, rect, table, text, together
 
 GAP, SLOT_GAP = 8, 5  # between two experts' blocks, between two tokens' results
+BRACKET = 58  # how far before its rows an expert's bracket is, with room for the names between
 NAME = 40  # where a token's name ends, clear of the knob
 FOLLOW = slider("follow", "Follow token", 1, 0, 5)
 
@@ -23,10 +24,13 @@ class Plan(NamedTuple):
     top: int
     room: int  # for the rows, from the top down
     height: int
-    cell: int  # what one number takes
+    inputs: int  # what one number of an input takes, with one decimal
+    logit: int  # what a logit takes
+    cell: int  # what one number of a result takes, with two decimals
     x: int
     logits: int
     rows: int
+    going: int  # the rows again, on their way back
     returned: int  # the results, back at their tokens
     weighted: int  # the results, about to be added
     out: int
@@ -34,11 +38,11 @@ class Plan(NamedTuple):
 
 
 PLACES = {
-    True: Plan(True, 86, 340, 428, 37, 46, 166, 424, 608, 380, 608),
-    False: Plan(False, 114, 304, 450, 35, 44, 155, 235, 44, 44, 235),
+    True: Plan(True, 86, 340, 428, 34, 44, 42, 46, 160, 454, 268, 560, 240, 560),
+    False: Plan(False, 114, 304, 450, 30, 46, 36, 44, 146, 220, 228, 44, 40, 234),
 }
 ROUTER, TOP_K, PERMUTE, EXPERTS, RETURN, COMBINE = range(6)
-SHOW = units.fixed(2)
+SHOW, EXACT = units.fixed(2), units.fixed(1)  # of results, and of inputs, which have one decimal
 
 
 @dataclass(frozen=True)
@@ -122,15 +126,18 @@ def _word(
     return text(id, x, y + plan.high / 2 + 4, s, role, "small", "end", bold=bold, on=on)
 
 
-def _band(r: Result, plan: Plan, id: str, values, x: float, y: float, token: int, tip: str) -> list[dict]:
+def _band(
+    r: Result, plan: Plan, id: str, values, x: float, y: float, token: int, tip: str, given: bool = False
+) -> list[dict]:
     """Draw a row of numbers on its ground, solid for the followed token."""
+    cell, show = (plan.inputs, EXACT) if given else (plan.cell, SHOW)
     ground, ink = ("now", "inverse") if token == r.follow else ("idle", "ink")
-    on, ends = "idle" if ground == "idle" else "", [x + (j + 1) * plan.cell - 3 for j in range(len(values))]
+    on, ends = "idle" if ground == "idle" else "", [x + (j + 1) * cell - 4 for j in range(len(values))]
     numbers = [
-        _word(plan, f"{id}-{j}", end, y, SHOW(v), ink, on=on)
+        _word(plan, f"{id}-{j}", end, y, show(v), ink, on=on)
         for j, (end, v) in enumerate(zip(ends, values, strict=True))
     ]
-    return together(rect(id, x, y, len(values) * plan.cell, plan.high - 1, ground, tip), *numbers)
+    return together(rect(id, x, y, len(values) * cell, plan.high - 1, ground, tip), *numbers)
 
 
 def _name(r: Result, plan: Plan, id: str, x: float, y: float, token: int, words: str) -> dict:
@@ -147,9 +154,9 @@ def _tokens(r: Result, plan: Plan, step: int) -> list[dict]:
     if step >= RETURN and not plan.wide:
         return []
     marks = [_title(plan, "x-title", plan.x, "tokens x")]
-    chosen = plan.wide or step < PERMUTE
+    chosen = step < (RETURN if plan.wide else PERMUTE)
     if chosen:
-        ends = [plan.logits + (e + 1) * plan.cell - 4 for e in range(r.expert_count)]
+        ends = [plan.logits + (e + 1) * plan.logit - 6 for e in range(r.expert_count)]
         marks += [
             text(f"expert-{e}", end, plan.top - 12, f"E{e}", "muted", "small", "end")
             for e, end in enumerate(ends)
@@ -157,7 +164,7 @@ def _tokens(r: Result, plan: Plan, step: int) -> list[dict]:
     for token in range(r.token_count):
         y, tip = _token_y(r, token, plan), f"Token {token}: {_vector(r.x[token])}"
         marks.append(_name(r, plan, f"t-{token}", NAME, y, token, f"t{token}"))
-        marks += _band(r, plan, f"x-{token}", r.x[token], plan.x, y, token, tip)
+        marks += _band(r, plan, f"x-{token}", r.x[token], plan.x, y, token, tip, True)
         marks += _choice(r, plan, token, y, step) if chosen else []
     return marks + (_key(plan, step) if step < PERMUTE else [])
 
@@ -166,13 +173,13 @@ def _choice(r: Result, plan: Plan, token: int, y: float, step: int) -> list[dict
     """Draw a token's logits. Once it has chosen, the chosen ones are solid and have their weights below."""
     marks = []
     for e, logit in enumerate(r.layer.logits[token]):
-        x, role = plan.logits + e * plan.cell, "muted" if step else "ink"
-        end = x + plan.cell - 4
+        x, role = plan.logits + e * plan.logit, "muted" if step else "ink"
+        end = x + plan.logit - 6
         if step and e in r.layer.chosen[token]:
             weight = SHOW(r.layer.weights[token][r.layer.chosen[token].index(e)])
             solid, role = "now" if token == r.follow else "primary", "inverse"
             tip = f"Token {token} chooses expert {e} with weight {weight}"
-            marks.append(rect(f"pick-{token}-{e}", x, y, plan.cell - 2, plan.high - 1, solid, tip))
+            marks.append(rect(f"pick-{token}-{e}", x + 1, y, plan.logit - 4, plan.high - 1, solid, tip))
             below = y + plan.high + 12
             marks.append(text(f"w-{token}-{e}", end, below, weight, solid, "small", "end", bold=True))
         marks.append(_word(plan, f"logit-{token}-{e}", end, y, SHOW(logit), role))
@@ -203,11 +210,12 @@ def _followed(r: Result, plan: Plan, step: int) -> list[dict]:
 
 def _on_their_way(r: Result, plan: Plan, step: int) -> list[dict]:
     """Draw marks of a later step at their start, so that they travel from there and don't appear."""
-    marks, wide, high = [], 3 * plan.cell, plan.high - 1
+    marks, high = [], plan.high - 1
+    given, wide = 3 * plan.inputs, 3 * (plan.inputs if step < EXPERTS else plan.cell)
     for row, (token, slot) in enumerate(r.layer.order):
         role, at = "now" if token == r.follow else "idle", (plan.x, _token_y(r, token, plan))
         if step < PERMUTE:
-            marks.append(rect(f"row-{row}", *at, wide, high, role))
+            marks.append(rect(f"row-{row}", *at, given, high, role))
         if step < RETURN:
             at = at if step < PERMUTE else (plan.rows, _row_y(r, row, plan))
             marks.append(rect(f"slot-{token}-{slot}", *at, wide, high, role))
@@ -219,54 +227,46 @@ def _on_their_way(r: Result, plan: Plan, step: int) -> list[dict]:
 def _rows(r: Result, plan: Plan, step: int) -> list[dict]:
     """Draw the rows sorted by expert: the inputs, and from the grouped GEMM on the outputs."""
     title = "rows by expert" if step < EXPERTS else "after the experts"
-    marks = [_title(plan, "rows-title", plan.rows, title)]
+    x = plan.going if step == RETURN else plan.rows
+    marks = [_title(plan, "rows-title", x, title)]
     values = r.layer.permuted if step < EXPERTS else r.layer.expert_rows
     for row, (token, slot) in enumerate(r.layer.order):
         y = _row_y(r, row, plan)
         tip = f"{_ordinal(row + 1)} row: token {token}, its choice {slot}, {_vector(values[row])}"
-        name = _name(r, plan, f"row-{row}-t", plan.rows - 6, y, token, f"t{token}")
-        marks += together(*_band(r, plan, f"row-{row}", values[row], plan.rows, y, token, tip), name)
-    return marks + _groups(r, plan)
+        name = _name(r, plan, f"row-{row}-t", x - 6, y, token, f"t{token}")
+        marks += together(*_band(r, plan, f"row-{row}", values[row], x, y, token, tip, step < EXPERTS), name)
+    return marks + (_groups(r, plan, x) if plan.wide or step < RETURN else [])
 
 
-def _groups(r: Result, plan: Plan) -> list[dict]:
-    """Draw each expert's name at its rows, one problem of the grouped GEMM."""
+def _groups(r: Result, plan: Plan, x: float) -> list[dict]:
+    """Draw each expert's bracket and name before its rows, one problem of the grouped GEMM. Lines end at the bracket."""
     marks, y = [], plan.top
     for e, load in enumerate(r.layer.loads):
         high = max(1, load) * plan.high
-        marks.append(
-            text(
-                f"group-{e}",
-                plan.rows - 34,
-                y + high / 2 + 4,
-                f"E{e}",
-                "primary",
-                "small",
-                "end",
-                bold=True,
-                on="ground",
-            )
-        )
+        place = x - 32, y + high / 2 + 4
+        marks.append(text(f"group-{e}", *place, f"E{e}", "primary", "small", "end", bold=True))
         if load:
-            marks.append(line(f"group-{e}-line", plan.rows - 28, y, plan.rows - 28, y + high - 1, "primary"))
+            marks.append(line(f"group-{e}-line", x - BRACKET, y, x - BRACKET, y + high - 1, "primary"))
         else:
-            marks.append(_word(plan, f"group-{e}-empty", plan.rows + 58, y, "no token", "muted"))
+            marks.append(_word(plan, f"group-{e}-empty", x + 58, y, "no token", "muted"))
         y += high + GAP
     return marks
 
 
 def _joins(r: Result, plan: Plan, step: int) -> list[dict]:
     """From each token to its rows, from the rows back to the token's slots, from the slots to their sum."""
-    half, band, into = plan.high / 2, 3 * plan.cell, plan.rows - 30  # to the bracket of its expert
+    half, band, into = plan.high / 2, 3 * plan.cell, plan.rows - BRACKET - 2  # to the bracket of its expert
     marks = []
     for row, (token, slot) in enumerate(r.layer.order):
         at, own = _row_y(r, row, plan) + half, _token_y(r, token, plan) + half
         role, back = "now" if token == r.follow else "axis", own + slot * 2 * half
         if step == PERMUTE:
-            left = plan.logits + r.expert_count * plan.cell if plan.wide else plan.x + band
+            left = plan.logits + r.expert_count * plan.logit if plan.wide else plan.x + 3 * plan.inputs
             marks.append(line(f"to-{row}", left + 4, own, into, at, role))
         elif step == RETURN:
-            ends = (plan.rows + band + 4, plan.out - 24) if plan.wide else (into, plan.returned + band + 4)
+            ends = (plan.going + band + 4, plan.returned - 24)
+            if not plan.wide:
+                ends = (plan.going - 24, plan.returned + band + 4)
             marks.append(line(f"from-{row}", ends[0], at, ends[1], back, role))
         elif step == COMBINE:
             left, sum_y = plan.weighted + band + 46, _out_y(r, token, plan) + half

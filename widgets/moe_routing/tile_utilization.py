@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from kernels.moe_routing import cost
 from widgets import units
-from widgets.charts import Box, Scale, axis_y, linear, spread, steady, text_width
+from widgets.charts import Box, Scale, axis_y, linear, steady, text_width
 from widgets.controls import powers_of_two, slider, steps
 from widgets.declare import Declaration, Prediction, Stepper
 from widgets.scene import WIDE, Column, Scene, about, drag, figure, handle, line, rect, table, text
@@ -51,11 +51,14 @@ class Result:
     even_tokens: float  # of one expert, if all got the same
     busiest: int
     straggler_ratio: float
+    unlimited_slots: int  # of the same batch without a limit
+    unlimited_useful_share: float
 
 
 def run(tokens, skew, tile, capacity, experts, top_k) -> Result:
     limit = cost.capacity_limit(tokens, top_k, experts, capacity) if capacity else None
-    u = cost.tile_utilization(cost.expert_loads(tokens, top_k, experts, skew), tile, limit)
+    loads = cost.expert_loads(tokens, top_k, experts, skew)
+    u, free = cost.tile_utilization(loads, tile, limit), cost.tile_utilization(loads, tile, None)
     rows = tuple(Expert(e.routed, e.kept, e.dropped, e.tiles, e.slots, e.padded) for e in u.experts)
     return Result(
         tokens,
@@ -76,6 +79,8 @@ def run(tokens, skew, tile, capacity, experts, top_k) -> Result:
         u.routed / experts,
         u.busiest,
         u.straggler,
+        free.slots,
+        free.useful_share,
     )
 
 
@@ -117,7 +122,7 @@ def _one_by_one(r: Result, unit: float, wide: float) -> bool:
 
 def _height(r: Result, plot: Box) -> Scale:
     """Return the top of the axis of slots, a power of two, so that the axis doesn't move while a column grows."""
-    tallest = max(16, r.capacity_tokens, r.tile, *(max(e.slots, e.routed_tokens) for e in r.experts))
+    tallest = max(16, r.capacity_tokens, r.tile, *(e.slots + e.dropped_tokens for e in r.experts))
     return linear(0, steady("slots", 1 << (tallest - 1).bit_length()), plot.bottom, plot.y)
 
 
@@ -129,13 +134,13 @@ def _pieces(r: Result, expert: Expert, whole: Result) -> list[tuple[int, int, in
     return [(at, min(r.tile, expert.kept_tokens - at), r.tile) for at in starts]
 
 
-def _wide(r: Result, pitch: float) -> float:
-    """Return the width of one expert's tiles. With a limit, dropped tokens need room at their side."""
-    return min(56, pitch * (0.6 if r.capacity_tokens else 0.78))
+def _wide(pitch: float) -> float:
+    """Return the width of one expert's tiles."""
+    return min(56, pitch * 0.78)
 
 
 def _column(r: Result, e: int, x: float, wide: float, y: Scale, whole: Result) -> list[dict]:
-    """Draw one expert: its tiles, the tokens in them, empty slots hatched, and tokens above the limit at the side."""
+    """Draw one expert: its tiles, the tokens in them, empty slots hatched, and above them the dropped tokens."""
     expert, unit, marks = r.experts[e], y(0) - y(1), []
     apart = _one_by_one(whole, unit, wide)
     edge = 2 if apart else 0
@@ -158,12 +163,12 @@ def _column(r: Result, e: int, x: float, wide: float, y: Scale, whole: Result) -
             )
         marks += about("kept", tokens(f"kept-{e}-{t}", x + edge, wide - 2 * edge, first, held, "useful", tip))
     lost = f"Expert {e}: {units.counted(expert.dropped_tokens, 'token')} dropped"
-    beside = x + wide + 2, wide * 0.3, expert.kept_tokens, expert.dropped_tokens
-    return marks + about("dropped", tokens(f"lost-{e}", *beside, "dropped", lost))
+    above = x + edge, wide - 2 * edge, expert.slots, expert.dropped_tokens
+    return marks + about("dropped", tokens(f"lost-{e}", *above, "dropped", lost))
 
 
 def _crowded(r: Result, plot: Box) -> bool:
-    return _wide(r, plot.w / r.expert_count) < THIN
+    return _wide(plot.w / r.expert_count) < THIN
 
 
 def _enlarged(plot: Box) -> Box:
@@ -178,7 +183,7 @@ def _crowd(r: Result, y: Scale, plot: Box) -> list[dict]:
     room = Box(left, plot.y, (plot.right if phone else WIDE) - left, plot.h + 32)
     across = (8 if phone else 16) * (1 if r.expert_count <= 64 else 2)
     wide, high = room.w / across, room.h / -(-r.expert_count // across)
-    body, reach = wide * (0.62 if r.capacity_tokens else 0.84), high - 3
+    body, reach = wide * 0.84, high - 3
     words = f"{units.count(r.expert_count)} experts"
     marks = [text("crowd-name", room.right, 16 if phone else plot.y - 8, words, "muted", "small", "end")]
     for e, expert in enumerate(r.experts):
@@ -195,7 +200,7 @@ def _crowd(r: Result, y: Scale, plot: Box) -> list[dict]:
                 expert.dropped_tokens * up,
                 f"Expert {e}: {units.count(expert.dropped_tokens)} dropped",
             )
-            lost = rect(f"small-lost-{e}", x + body + 1, low - kept - gone, wide * 0.26, gone, "dropped", tip)
+            lost = rect(f"small-lost-{e}", x, low - slots - gone, body, gone, "dropped", tip)
             marks += about("dropped", lost)
     return marks
 
@@ -203,13 +208,14 @@ def _crowd(r: Result, y: Scale, plot: Box) -> list[dict]:
 def _columns(r: Result, y: Scale, plot: Box, whole: Result, coming: int, drawn: dict) -> list[dict]:
     """Draw all experts. `drawn` keeps a column for the steps in which it stays as it is."""
     pitch = plot.w / r.expert_count
-    wide, named = _wide(r, pitch), text_width(f"E{r.expert_count - 1}", "small") + 8
+    most = max(whole.experts, key=lambda expert: expert.routed_tokens)
+    named = text_width(_held(most) if whole.dropped_tokens else f"E{r.expert_count - 1}", "small") + 8
+    wide = _wide(pitch)
     every = next(n for n in (1, 2, 4, 8, 16, 32, 64) if n * pitch >= named)
     if _crowded(r, plot):
         at = _enlarged(plot)
-        return _column(r, r.busiest, at.x, at.w * (0.74 if r.capacity_tokens else 1), y, whole) + _crowd(
-            r, y, plot
-        )
+        name = text("busiest", at.x, plot.bottom + 16, f"E{r.busiest}, the busiest", "muted", "small")
+        return [*_column(r, r.busiest, at.x, at.w, y, whole), name, *_crowd(r, y, plot)]
     marks = []
     for e, expert in enumerate(r.experts):
         middle = plot.x + (e + 0.5) * pitch
@@ -217,7 +223,7 @@ def _columns(r: Result, y: Scale, plot: Box, whole: Result, coming: int, drawn: 
             drawn[e, expert.routed_tokens] = _column(r, e, middle - wide / 2, wide, y, whole)
         marks += drawn[e, expert.routed_tokens]
         if e % every == 0:
-            held = units.count(expert.routed_tokens)
+            held = _held(expert)
             marks.append(text(f"name-{e}", middle, plot.bottom + 16, f"E{e}", "muted", "small", "middle"))
             marks.append(text(f"held-{e}", middle, plot.bottom + 32, held, "ink", "small", "middle"))
     if coming >= 0 and _one_by_one(whole, y(0) - y(1), wide):
@@ -225,31 +231,25 @@ def _columns(r: Result, y: Scale, plot: Box, whole: Result, coming: int, drawn: 
     return marks
 
 
+def _noun(r: Result) -> str:
+    """A token that goes to several experts is several picks."""
+    return "token" if r.top_k == 1 else "pick"
+
+
+def _held(expert: Expert) -> str:
+    """Say an expert's tokens, and how many were sent where some were dropped."""
+    kept = units.count(expert.kept_tokens)
+    return f"{kept} of {units.count(expert.routed_tokens)}" if expert.dropped_tokens else kept
+
+
 def _coming(r: Result, e: int, x: float, wide: float, y: Scale) -> dict:
     """Draw the next token over its expert. It bears the name of the slot that it drops into."""
     expert, unit = r.experts[e], y(0) - y(1)
     top, tip = y.end - 8 - unit, f"the next token, for expert {e}"
     if r.capacity_tokens and expert.kept_tokens >= r.capacity_tokens:
-        return rect(f"lost-{e}-{expert.dropped_tokens}", x + wide + 2, top, wide * 0.3, unit - 2, "now", tip)
+        return rect(f"lost-{e}-{expert.dropped_tokens}", x + 2, top, wide - 4, unit - 2, "now", tip)
     t, i = divmod(expert.kept_tokens, r.tile)
     return rect(f"kept-{e}-{t}-{i}", x + 2, top, wide - 4, unit - 2, "now", tip)
-
-
-def _busiest(r: Result, y: Scale, plot: Box) -> list[dict]:
-    """Draw the expert for which all others wait: a bar along its column, and its load in words above."""
-    expert, pitch = r.experts[r.busiest], plot.w / r.expert_count
-    crowd = _crowded(r, plot)
-    x = plot.x if crowd else plot.x + (r.busiest + 0.5) * pitch - _wide(r, pitch) / 2
-    words = f"busiest: {units.count(expert.kept_tokens)} tokens, {units.times(r.straggler_ratio)} the mean"
-    if plot.w < 400:
-        words = f"{units.count(expert.kept_tokens)} tokens, {units.times(r.straggler_ratio)} the mean"
-    elif expert.dropped_tokens:
-        words += f", {units.count(expert.dropped_tokens)} more turned away"
-    top = plot.y - 2 if crowd else y(max(expert.slots, expert.routed_tokens))
-    return [
-        line("busiest-line", x - 4, plot.bottom, x - 4, y(expert.kept_tokens), "hot"),
-        text("busiest", x, top - 6, words, "hot", "small", bold=True),
-    ]
 
 
 def _edge(r: Result, y: Scale, plot: Box) -> list[dict]:
@@ -261,22 +261,18 @@ def _edge(r: Result, y: Scale, plot: Box) -> list[dict]:
     ]
 
 
-def _levels(r: Result, y: Scale, plot: Box) -> list[dict]:
-    """The even share, and the limit if there is one, as dashed lines named on the right."""
-    named = [("even", r.even_tokens, f"even share: {units.number(r.even_tokens)}")]
-    if r.capacity_tokens:
-        named.append(("limit", r.capacity_tokens, f"limit: {units.count(r.capacity_tokens)}"))
-    crowd, marks = _crowded(r, plot), []
+def _limit(r: Result, y: Scale, plot: Box) -> list[dict]:
+    """The limit of an expert, if there is one, as a dashed line named on the right."""
+    if not r.capacity_tokens:
+        return []
+    level, words = y(r.capacity_tokens), f"limit: {units.count(r.capacity_tokens)}"
+    crowd = _crowded(r, plot)
     right = _enlarged(plot).right if crowd else plot.right
-    for (id, level, words), at in zip(named, spread([y(level) for _, level, _ in named]), strict=True):
-        marks.append(line(f"{id}-line", plot.x, y(level), right + 4, y(level), "limit", words))
-        marks.append(
-            text(f"{id}-name", right + 8, at + 4, words, "muted", "small")
-            if crowd or plot.w > 400
-            # a phone has no margin: on its line's right end, where the columns are lowest
-            else text(f"{id}-name", plot.right, at - 4, words, "muted", "small", "end", on="ground")
-        )
-    return sorted(marks, key=lambda mark: mark["t"] == "text")  # no line through the other's name
+    marks = [line("limit-line", plot.x, level, right + 4, level, "limit", words)]
+    if crowd or plot.w > 400:
+        return [*marks, text("limit-name", right + 8, level + 4, words, "ink", "small")]
+    # a phone has no margin: on its line's right end, where the columns are lowest
+    return [*marks, text("limit-name", plot.right, level - 4, words, "ink", "small", "end", on="ground")]
 
 
 def _paid(r: Result, bars: Box, whole: Result) -> list[dict]:
@@ -285,13 +281,16 @@ def _paid(r: Result, bars: Box, whole: Result) -> list[dict]:
     lost = f"{units.count(r.dropped_tokens)} of " if r.dropped_tokens else ""
     rows = (
         (
-            "tokens sent",
-            [(r.kept, "useful", "kept"), (r.dropped_tokens, "dropped", "dropped")],
-            f"{lost}{units.count(r.routed)} {'dropped' if lost else 'in all'}",
+            f"{_noun(r)}s sent",
+            [
+                (r.kept, "useful", "kept"),
+                (r.dropped_tokens, "dropped", "dropped"),
+            ],
+            f"{lost}{units.count(r.routed)} dropped" if lost else f"{units.count(r.routed)} in all",
         ),
         (
             "slots run",
-            [(r.kept, "useful", "useful"), (r.padded_slots, "waste", "padding")],
+            [(r.kept, "useful", "with a token"), (r.padded_slots, "waste", "empty")],
             f"{units.count(r.slots)} in all",
         ),
     )
@@ -334,13 +333,16 @@ def _paid(r: Result, bars: Box, whole: Result) -> list[dict]:
 
 def _takeaway(r: Result) -> str:
     if r.dropped_tokens:
-        return "A limit bounds the busiest expert by leaving tokens out of the answer."
-    if r.useful_share == 1 and r.straggler_ratio == 1:
-        return "Full tiles and equal columns: every slot that runs holds a token, and nobody waits."
+        before, after = (units.percent(share) for share in (r.unlimited_useful_share, r.useful_share))
+        saved = units.counted(r.unlimited_slots - r.slots, "slot")
+        lost = units.counted(r.dropped_tokens, _noun(r))
+        return f"The limit drops {lost} to save {saved}: {before} of the slots were useful before, {after} are now."
+    if r.useful_share == 1:
+        return "Every tile is full, so you pay for no empty slot."
     if r.useful_share < 0.75:
-        empty = units.percent(1 - r.useful_share, 0)
+        empty = units.percent(1 - r.useful_share)
         return f"A tile costs the same with one token as with all. Here {empty} of the slots are empty."
-    return "With enough tokens per expert, padding fades. What is left is the wait for the busiest."
+    return "With enough tokens per expert only the last tile of each has empty slots, and padding fades."
 
 
 def _warning(r: Result) -> str:
@@ -362,18 +364,18 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
     """Return one scene for each token that has dropped, or for each handful of them. The last shows all."""
     plot, bars, height = PLACES[width == WIDE]
     y = _height(r, plot)
-    useful = figure("of the slots are useful", r.useful_share, units.percent, "useful", "kept")
-    padded = figure("padded slots", r.padded_slots, units.count, "waste", "padded")
-    wait = figure("the mean load on the busiest", r.straggler_ratio, units.times)
-    lost = figure("tokens dropped", r.dropped_tokens, units.count)
+    useful = figure("of the slots hold a token", r.useful_share, units.percent, "useful", "kept")
+    slots = figure("slots run", r.slots, units.count)
+    padded = figure("of them empty", r.padded_slots, units.count, "waste", "padded")
+    lost = figure("tokens dropped", r.dropped_tokens, units.count, "dropped", "dropped")
     limit = f" and a limit of {units.count(r.capacity_tokens)}" if r.capacity_tokens else ""
+    away = f"; {lost.text} tokens are dropped" if r.capacity_tokens else ""
     same = dict(
         summary=f"{units.count(r.tokens)} tokens, top-{r.top_k}, {r.expert_count} experts, tiles of {r.tile}"
-        f"{limit}: tensor cores run {units.count(r.slots)} slots for {units.count(r.kept)} tokens, so "
-        f"{useful.text} are useful and {padded.text} padded; the busiest expert holds {wait.text} the mean, "
-        f"and {lost.text} tokens are dropped.",
+        f"{limit}: tensor cores run {slots.text} slots for {units.count(r.kept)} tokens, so "
+        f"{useful.text} hold a token and {padded.text} are empty{away}.",
         takeaway=_takeaway(r),
-        figures=(useful, padded, wait, lost),
+        figures=(useful, slots, padded, *([lost] if r.capacity_tokens else [])),
         table=_table(r),
         height=height,
         width=width,
@@ -389,30 +391,29 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
         ),
         warning=_warning(r),
     )
-    label = f"slots of each expert, in tiles of {r.tile} rows"
+    label = f"slots of each expert, run in whole tiles of {r.tile}"
+    if width != WIDE:
+        label = f"slots, in whole tiles of {r.tile}"
     right = _enlarged(plot).right if _crowded(r, plot) else plot.right
     fixed = axis_y("slots", y, plot.x - RULER, right=right, ticks=[y.hi * q / 4 for q in range(5)])
     fixed.append(text("slots-label", 0, 16, label, "muted", "small"))
-    levels, edge, arrivals = _levels(r, y, plot), _edge(r, y, plot), _arrivals(r)
+    limited, edge, arrivals = _limit(r, y, plot), _edge(r, y, plot), _arrivals(r)
     count = _steps(r)
     scenes, drawn = [], {}
     for step in range(1, count + 1):
         many = len(arrivals) * step // count
         now = r if many == len(arrivals) else _so_far(r, arrivals[:many])
         coming = arrivals[many] if many < len(arrivals) == count else -1
-        marks = fixed + _columns(now, y, plot, r, coming, drawn) + levels
-        marks += (_busiest(r, y, plot) if many == len(arrivals) else []) + edge + _paid(now, bars, r)
+        marks = fixed + _columns(now, y, plot, r, coming, drawn) + limited + edge + _paid(now, bars, r)
         scenes.append(Scene(marks=marks, caption=_caption(now, arrivals, many), **same))
     return scenes
 
 
 def _caption(now: Result, arrivals: list[int], many: int) -> str:
     """Say what the last token did: it filled a slot, opened a tile, or was turned away."""
-    said = (
-        f"{units.count(many)} of {units.counted(len(arrivals), 'token')}: {units.count(now.slots)} slots run"
-    )
+    said = f"{units.count(many)} of {units.counted(len(arrivals), _noun(now))}: {units.count(now.slots)} slots run"
     if many == len(arrivals):
-        return f"{said} for {units.count(now.kept)} tokens."
+        return f"{said} for {units.counted(now.kept, _noun(now))}."
     e = arrivals[many - 1]
     expert = now.experts[e]
     if expert.dropped_tokens:
@@ -424,7 +425,7 @@ def _caption(now: Result, arrivals: list[int], many: int) -> str:
 
 SIMULATOR = Declaration(
     title="MoE tile utilization",
-    question="How many of the slots that tensor cores run hold a token?",
+    question="How many of the slots that you pay for hold a token?",
     controls=(
         powers_of_two("tokens", "Tokens in the batch", 32, 8, 1024),
         slider(
@@ -439,11 +440,11 @@ SIMULATOR = Declaration(
         TILE,
         steps(
             "capacity",
-            "Capacity limit of an expert",
+            "Limit of an expert",
             0,
             (0, 1, 1.25, 1.5, 2, 3, 4),
-            lambda f: f"{units.number(f)} × even share" if f else "none",
-            help="Tokens beyond it are dropped.",
+            lambda f: f"{units.number(f)}× even" if f else "none",
+            help="In even shares. Tokens beyond it are dropped.",
         ),
         powers_of_two("experts", "Experts", 8, 4, 256, more=True),
         powers_of_two("top_k", "Experts a token picks (top-k)", 1, 1, 8, more=True),
@@ -451,7 +452,7 @@ SIMULATOR = Declaration(
     presets={
         "Skewed, 8 experts": {},
         "Even, 4 experts": {"skew": 0.0, "experts": 4},
-        "With a capacity limit": {"capacity": 1.5},
+        "With a capacity limit": {"capacity": 2},
         "More tokens": {"tokens": 512},
         "256 experts, top-8": {"experts": 256, "top_k": 8, "tokens": 128, "tile": 64, "skew": 0.5},
     },

@@ -87,8 +87,11 @@ def test_a_verdict_is_of_the_state_that_was_asked_about():
 
 
 def test_a_measurement_it_cannot_show_is_said():
-    assert sentence({}, measured={"seconds": 1.0}).startswith("measured must hold one of tile_flop_per_byte")
-    assert "must be a positive number" in sentence({}, measured={"wave_flop_per_byte": -1.0})
+    def said(measured: dict) -> str:
+        return answer(find("attention_state"), {"values": {}}, measured)["error"]
+
+    assert said({"seconds": 1.0}).startswith("measured must hold one of bytes_moved")
+    assert "must be a positive number" in said({"bytes_moved": -1.0})
 
 
 @pytest.mark.parametrize("measured", [None, {}])

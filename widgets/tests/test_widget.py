@@ -56,12 +56,12 @@ def test_bad_values_leave_the_widget_alive():
         (lambda: widgets.show("tile_walk", m=0), "must be a whole number from 1"),
         (lambda: widgets.show("tile_walk", rows=2), "input must be one of"),
         (
-            lambda: widgets.show("tile_walk", measured={"seconds": 1}),
-            "measured must hold one of tile_flop_per_byte",
+            lambda: widgets.show("attention_state", measured={"seconds": 1}),
+            "measured must hold one of bytes_moved",
         ),
         (lambda: widgets.show("fp8_accumulator", measured={"seconds": 1}), "measured must be left out"),
         (
-            lambda: widgets.show("tile_walk", measured={"wave_flop_per_byte": 0.0}),
+            lambda: widgets.show("attention_state", measured={"bytes_moved": 0.0}),
             "must be a positive number",
         ),
     ],

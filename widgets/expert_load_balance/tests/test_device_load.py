@@ -110,11 +110,12 @@ def test_nobody_is_said_to_be_done_together_while_someone_waits(inputs):
 
 
 @given(STATES)
-def test_labels_beside_the_devices_differ_and_even_links_have_a_line(inputs):
-    marks = {m["id"]: m for m in LOAD.scenes(run(**inputs))[0].marks}
-    names = [marks[f"{id}-name"]["s"].split(":")[0] for id in ("step", "even", "exchange", "even-links")]
-    assert len(set(names)) == 4
-    assert marks["even-links-line"]["y"] >= marks["exchange-0"]["y"]
+def test_two_lines_at_most_are_named_beside_the_devices(inputs):
+    r = run(**inputs)
+    marks = {m["id"]: m for m in LOAD.scenes(r)[0].marks}
+    assert [id for id in marks if id.endswith("-line")] == ["step-line", "even-line"][
+        : 1 + (r.slowdown > 1.005)
+    ]
 
 
 def test_a_choice_that_cannot_be():
@@ -136,14 +137,6 @@ def test_every_fill_has_its_name_in_the_key_or_in_the_picture(width):
         scene = LOAD.scene(LOAD.run(**LOAD.inputs(state)), width=width)
         fills = {m["role"] for m in scene.marks if m["t"] == "rect" and m["role"] != "ground"}
         assert fills <= {role for role, _ in scene.legend}
-
-
-def test_what_the_links_alone_take_is_told_from_the_even_step():
-    for width, even in ((WIDE, "if even"), (NARROW, "even ")):
-        scene = LOAD.scene(LOAD.run(**LOAD.inputs()), width=width)
-        marks = {m["id"]: m.get("s", "") for m in scene.marks}
-        assert marks["even-name"].startswith(even) and marks["even-links-name"].startswith("even links")
-        assert marks["exchange-name"].startswith("links")
 
 
 def axis(scene, id):

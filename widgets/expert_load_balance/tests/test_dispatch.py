@@ -3,6 +3,7 @@
 import pytest
 
 from widgets.expert_load_balance import dispatch
+from widgets.scene import NARROW, WIDE
 
 STATES = [(top_k, tokens, nodes) for top_k in (1, 2, 8) for tokens in (1, 4) for nodes in (2, 3, 4)]
 
@@ -36,7 +37,7 @@ def test_times_are_bytes_over_links():
 @pytest.mark.parametrize("top_k, tokens, nodes", STATES)
 def test_the_knob_says_what_each_route_costs_and_each_row_belongs_to_its_token(way, top_k, tokens, nodes):
     r = dispatch.run(way, top_k, tokens, nodes)
-    shown = dispatch.scene(r)
+    shown = dispatch.frames(r)[dispatch.CROSSING]
     marks = {m["id"]: m for m in shown.marks}
     for name in dispatch.WAYS:
         assert marks[f"route-{name}-rows"]["s"].split()[0] == str(getattr(r, name).network_rows)
@@ -47,3 +48,33 @@ def test_the_knob_says_what_each_route_costs_and_each_row_belongs_to_its_token(w
         own = [m for m in rows if f"token{token}" in m["k"].split()]
         assert len(own) == sum(send.token == token for send in getattr(r, way).sends)
         assert marks[f"token-{token}"]["k"] == f"token{token}"
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+@pytest.mark.parametrize("way", dispatch.WAYS)
+@pytest.mark.parametrize("top_k, tokens, nodes", STATES)
+def test_each_row_starts_at_its_token_crosses_the_link_of_its_node_and_ends_in_its_rank(
+    way, top_k, tokens, nodes, width
+):
+    r, place = dispatch.run(way, top_k, tokens, nodes), dispatch.PLACES[width == WIDE]
+    copies, crossing, arrived = ({m["id"]: m for m in one.marks} for one in dispatch.frames(r, width=width))
+    for id in (id for id in copies if id.startswith("row-")):
+        token, source, target, _ = map(int, id.removeprefix("row-").split("-"))
+        assert 0 <= copies[id]["x"] < place.token_w
+        assert abs(copies[id]["y"] - dispatch._token_y(token, place)) < place.links.h / 8
+        link = crossing[f"link-{(source or target) // dispatch.PER_NODE}"]
+        assert within(crossing[id], link), (id, "crosses")
+        assert within(arrived[id], arrived[f"rank-{target}"]), (id, "arrives")
+    crossed = [m for m in crossing.values() if m["id"].startswith("row-") and m["role"] == "hot"]
+    assert len(crossed) == getattr(r, way).network_rows == len({(m["x"], m["y"]) for m in crossed})
+    said = [int(crossing[f"link-{node}-name"]["s"].split(": ")[1].split()[0]) for node in range(1, nodes)]
+    assert sum(said) == len(crossed)
+
+
+def within(mark: dict, box: dict) -> bool:
+    return (
+        box["x"] <= mark["x"]
+        and mark["x"] + mark["w"] <= box["x"] + box["w"] + 1
+        and box["y"] - 1 <= mark["y"]
+        and mark["y"] + mark["h"] <= box["y"] + box["h"] + 1
+    )

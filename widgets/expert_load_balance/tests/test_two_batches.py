@@ -32,3 +32,20 @@ def test_the_curve_goes_through_the_state():
         r = run(tokens, 24, 160, 1024)
         here = r.curve[two_batches.SIZES.index(tokens)]
         assert (here.tokens, here.faster) == (tokens, r.faster) and here.faster_without_sms >= here.faster
+
+
+@pytest.mark.parametrize("preset", SIMULATOR.presets)
+def test_every_piece_on_the_link_is_named_and_the_layer_before_is_said(preset):
+    """A box is named within or under it, unless it is narrower than a letter needs."""
+    marks = {
+        m["id"]: m for m in SIMULATOR.scenes(run(**SIMULATOR.inputs(SIMULATOR.presets[preset])))[0].marks
+    }
+    boxes = [id for id, m in marks.items() if id.startswith("half-") and m["t"] == "rect"]
+    for id in boxes:
+        _, half, layer, piece = id.split("-")
+        if piece in ("dispatch", "combine"):
+            said = [marks[one]["s"] for one in (f"{id}-name", f"{id}-under") if one in marks]
+            assert any("AB"[int(half)] in words for words in said) or preset == "Over NVLink", (id, said)
+    if not SIMULATOR.presets[preset]:
+        assert marks["half-1-3-combine-under"]["s"] == "of the layer before"
+        assert marks["half-0-4-dispatch-under"]["s"] == "dispatch A"

@@ -65,29 +65,43 @@ def test_promotion_pays_in_the_state_it_opens_in():
     assert r.promoted.error_share < 0.01 < 0.4 < r.narrow.error_share
 
 
-def test_it_opens_at_the_first_lost_term():
+def test_it_opens_at_the_end_where_the_last_term_is_lost():
     r = ACCUMULATOR.run(**ACCUMULATOR.inputs())
     opening = ACCUMULATOR.scenes(r)[ACCUMULATOR.stepper.start(r)]
-    assert opening.caption.startswith(f"Term {r.lost_from} ") and "lost" in opening.caption
+    assert opening.caption.startswith("Term 64 of 64") and "lost" in opening.caption
+
+
+@pytest.mark.parametrize("width", [scene.NARROW, scene.WIDE])
+def test_a_step_draws_and_says_the_sums_so_far_and_nothing_of_the_end(width):
+    r = ACCUMULATOR.run(**ACCUMULATOR.inputs({}))
+    for i, step in enumerate(ACCUMULATOR.scenes(r, width=width), start=1):
+        marks = {mark["id"]: mark for mark in step.marks}
+        for role, sums in (("hot", r.narrow.sums), ("primary", r.promoted.sums)):
+            pieces = [m for id, m in marks.items() if id.startswith(f"run-{role}-") and m["t"] == "line"]
+            assert len(pieces) == i and {one["clock"] for one in pieces} == {"cursor"}
+            assert pieces[-1]["x2"] == marks["cursor"]["x"]
+            assert marks[f"run-{role}-name"]["s"].endswith(f": {scene.units.number(sums[i - 1], 4)}")
+        values = [one.value for one in step.figures]
+        exact, narrow = r.exact_sums[i - 1], r.narrow.sums[i - 1]
+        assert values == [exact, narrow, abs(narrow - exact) / exact, r.promoted.sums[i - 1]]
 
 
 @pytest.mark.parametrize("width", [scene.NARROW, scene.WIDE])
 def test_no_line_covers_a_word_or_the_exact_sum(width):
     result = ACCUMULATOR.run(**ACCUMULATOR.inputs({}))
-    for step in ACCUMULATOR.scenes(result, width=width):
-        ids = [mark["id"] for mark in step.marks]
-        words = [ids.index(mark["id"]) for mark in step.marks if mark["t"] == "text"]
-        assert ids.index("cursor") < min(words), "a word's halo parts the line below it"
-        assert ids.index("run-secondary-0") > ids.index("run-primary")
-        dashes = [mark["p"] for mark in step.marks if mark["id"].startswith("run-secondary-") and "p" in mark]
-        assert len(dashes) == 8 and dashes[0][-2] < dashes[1][0], "a gap shows what lies below"
+    step = ACCUMULATOR.scenes(result, width=width)[-1]
+    ids = [mark["id"] for mark in step.marks]
+    words = [ids.index(mark["id"]) for mark in step.marks if mark["t"] == "text"]
+    assert ids.index("cursor") < min(words), "a word's halo parts the line below it"
+    assert ids.index("run-secondary-0") > ids.index("run-primary-63")
+    assert [k for k in range(64) if f"run-secondary-{k}" in ids] == [k for k in range(64) if k % 8 < 4]
 
 
 @pytest.mark.parametrize("width", [scene.WIDE, scene.NARROW])
 def test_each_promotion_is_a_dot_on_its_line_while_they_can_be_told_apart(width):
     def dots(**inputs):
         r = ACCUMULATOR.run(**ACCUMULATOR.inputs(inputs))
-        marks = ACCUMULATOR.scenes(r, width=width)[0].marks
+        marks = ACCUMULATOR.scenes(r, width=width)[-1].marks
         return [m for m in marks if m["id"].startswith("promotion")]
 
     assert [m["tip"] for m in dots()] == [f"promoted after term {i}" for i in (16, 32, 48, 64)]

@@ -1,13 +1,12 @@
 """The tile walk against a brute count, and against what Triton's own tutorial says of it."""
 
-from itertools import product
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kernels.gemm_tiling import cost
+from widgets import units
 from widgets.gemm_tiling.tile_walk_model import pieces
 from widgets.registry import find
 from widgets.scene import NARROW, WIDE
@@ -85,7 +84,7 @@ def test_a_wave_as_rectangles_is_the_wave_tile_by_tile(tiles_m, tiles_n, group_m
 def test_the_walk_goes_on_and_a_group_keeps_its_saving():
     """Over all 32 waves of the 8192 square: row by row reads all of B in nearly each."""
     r = WALK.run(**WALK.inputs())
-    assert r.wave_count == len(r.row_walk.waves) == len(r.race) == 32
+    assert r.wave_count == len(r.row_walk.waves) == len(r.ratios) == 32
     assert r.row_walk.read_so_far[-1] == sum(w.bytes_read for w in r.row_walk.waves)
     assert 2.2 < r.total_ratio < 2.8
     flop = 2 * r.m * r.n * r.k
@@ -97,29 +96,45 @@ def test_the_walk_goes_on_and_a_group_keeps_its_saving():
     st.sampled_from([16, 128, 256]),
     st.sampled_from([1, 2, 8, 32]),
 )
-def test_in_the_race_both_walks_read_at_one_speed_until_one_is_done(m, bm, group_m):
+def test_in_the_race_both_walks_have_done_the_same_tiles(m, bm, group_m):
     r = WALK.run(**WALK.inputs({"m": m, "bm": bm, "group_m": group_m}))
-    row, grouped, last = r.row_walk.read_so_far, r.grouped_walk.read_so_far, len(r.row_walk.waves) - 1
-    slow, quick = (row, grouped) if row[-1] >= grouped[-1] else (grouped, row)
-    for i, stand in enumerate(r.race):
-        ahead = stand.grouped if quick is grouped else stand.row
-        assert (stand.row if quick is grouped else stand.grouped) == i
-        assert ahead == last or quick[ahead + 1] > slow[i], "it would have read one more wave"
-        assert quick[ahead] <= slow[i] or ahead == 0
-        assert (last in (stand.row, stand.grouped)) == (i >= r.finish)
-        assert stand.grouped_share == min(1, (stand.grouped + 1) * r.programs / (r.tiles_m * r.tiles_n))
+    row, grouped = r.row_walk.waves, r.grouped_walk.waves
+    for wave, (one, other) in enumerate(zip(row, grouped, strict=True)):
+        tiles = [
+            sum((low - top) * (right - left) for top, low, left, right in (*w.walked, *w.pieces))
+            for w in (one, other)
+        ]
+        assert tiles[0] == tiles[1] == pytest.approx(r.shares[wave] * r.tiles_m * r.tiles_n)
+        read = [sum(w.bytes_read for w in walk[: wave + 1]) for walk in (row, grouped)]
+        assert r.ratios[wave] == read[0] / read[1]
+    assert r.ratios[-1] == r.total_ratio
 
 
-def test_it_opens_when_groups_are_done_and_row_by_row_is_not():
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+def test_the_counters_are_as_long_as_the_bytes_and_say_them(width):
+    """On one scale, in every step, and the figures say the same."""
     r = WALK.run(**WALK.inputs())
-    marks = {m["id"]: m for m in WALK.scenes(r)[WALK.stepper.start(r)].marks}
-    assert marks["grouped-done0"]["h"] == marks["grouped-c"]["h"] and marks["grouped-end"]["s"] == "done"
-    walked = [m for id, m in marks.items() if id.startswith(("row-done", "row-now"))]
-    area = sum(m["w"] * m["h"] for m in walked) / (marks["row-c"]["w"] * marks["row-c"]["h"])
-    assert area == pytest.approx(r.race[r.finish].row_share, abs=0.01) and 0.35 < area < 0.45
-    assert "row-end" not in marks
+    for wave, scene in enumerate(WALK.scenes(r, width=width)):
+        marks = {mark["id"]: mark for mark in scene.marks}
+        wide = [marks[f"read-{id}"]["w"] for id in ("row", "grouped")]
+        assert wide[0] / wide[1] == pytest.approx(r.ratios[wave], rel=0.01)
+        assert [marks[f"read-{id}-value"]["s"] for id in ("row", "grouped")] == [
+            one.text for one in scene.figures[:2]
+        ]
+        assert scene.figures[2].value == r.ratios[wave]
+
+
+def test_it_opens_with_two_waves_of_a_whole_shape_and_the_lesson_says_what_it_shows():
+    r = WALK.run(**WALK.inputs())
+    opens = WALK.stepper.start(r)
+    row, grouped = r.row_walk.waves[opens], r.grouped_walk.waves[opens]
+    assert (row.a_band_count, row.b_band_count, grouped.a_band_count, grouped.b_band_count) == (3, 64, 8, 17)
+    read = [walk.read_so_far[opens] / 1e9 for walk in (r.row_walk, r.grouped_walk)]
     words = " ".join((ROOT / "course/01_gemm_tiling/a_reuse.md").read_text(encoding="utf-8").split())
-    assert f"step={r.finish})" in words and f"then done {r.race[r.finish].row_share:.0%} of it" in words
+    assert (
+        f"step={opens})" in words and f"{read[0]:.2f} GB row by row and {read[1]:.2f} GB in groups" in words
+    )
+    assert f"reads {r.total_ratio:.2f}x less" in words
 
 
 def test_tile_depth_changes_only_the_shared_memory():
@@ -137,54 +152,30 @@ def test_a_type_that_the_gpu_has_not():
         WALK.run(**WALK.inputs({"machine_name": "A100", "dtype": "fp8"}))
 
 
-def test_the_last_total_stands_behind_each_bar_and_a_tile_larger_than_c_is_outlined():
-    frames = WALK.scenes(WALK.run(**WALK.inputs()))
-    first, last = ({mark["id"]: mark for mark in frame.marks} for frame in (frames[0], frames[-1]))
-    for id in ("row", "grouped"):
-        assert first[f"read-{id}"]["w"] < first[f"read-{id}-all"]["w"] == last[f"read-{id}"]["w"]
-    assert "tile-asked" not in first
-    row = {mark["id"]: mark for mark in WALK.scenes(WALK.run(**WALK.inputs({"m": 1})))[0].marks}
-    assert "tile-asked" in row and row["tile"]["h"] == 4, "one row of a tile is still seen"
-    assert "reads 1 band of A" in WALK.scenes(WALK.run(**WALK.inputs({"m": 1})))[0].caption
-
-
-@pytest.mark.parametrize("width", [WIDE, NARROW])
-def test_the_tiles_knobs_leave_the_tile_free_and_each_other(width):
-    """Whatever its shape, also with one row: the tile is seen, and 18 units lie between a knob and the next."""
-    for m, bm, bn in product((1, 8192), (16, 64, 256), (16, 64, 256)):
-        r = WALK.run(**WALK.inputs({"m": m, "bm": bm, "bn": bn}))
-        marks = {mark["id"]: mark for mark in WALK.scenes(r, width=width)[0].marks}
-        shape, across, down = marks["tile"], marks["pull-bn"], marks["pull-bm"]
-        assert shape["h"] >= 4 and across["y"] + 9 < shape["y"] and down["x"] - 9 > shape["x"] + shape["w"]
-        assert max(abs(across["x"] - down["x"]), abs(across["y"] - down["y"])) > 18
-        assert marks["tile-title"]["s"] == f"One tile: {r.bm} × {r.bn}"
-
-
 def test_a_colour_says_one_thing():
     """Blue is the walk in groups alone: operands, tiles and the row walk have other roles."""
     frames = WALK.scenes(WALK.run(**WALK.inputs({"m": 4096})))
     marks = frames[1].marks
     blue = {mark["id"] for mark in marks if mark["role"] == "primary"}
-    assert blue == {"group", "pull-group", "read-grouped", "read-grouped-total", "read-grouped-name", "read-grouped-value",
-                    "rung2", "rung2-line", "rung2-value"}  # fmt: skip
+    assert blue == {"group", "pull-group", "grouped-title", "read-grouped", "read-grouped-value"}
     operands = [mark for mark in marks if mark["id"].startswith(("row-a", "row-b", "grouped-a", "grouped-b"))]
     assert {mark["role"] for mark in operands} == {"idle", "secondary"}
 
 
-def test_a_tile_s_two_figures_are_tied_and_steps_that_are_not_all_waves_say_so():
-    r = WALK.run(**WALK.inputs())
-    scene = WALK.scenes(r)[0]
-    assert "128 FLOP per element, 64 per byte" in scene.formula[0][1]
+def test_steps_that_are_not_all_waves_say_so():
     small = WALK.run(**WALK.inputs({"bm": 16}))
     frames = WALK.scenes(small)
     assert small.wave_count > len(frames)
     assert f"the first {len(frames)} are steps here" in frames[0].caption
     one = WALK.scenes(WALK.run(**WALK.inputs({"m": 1})))
+    assert "read 1 band of A" in one[0].caption
     assert "steps here" not in one[0].caption and "C takes 1 wave of" in one[0].summary
 
 
-def test_neither_walk_has_read_more_than_the_figure_says():
+def test_the_formula_is_what_the_wave_reads():
     r = WALK.run(**WALK.inputs())
-    for stand, scene in zip(r.race, WALK.scenes(r), strict=True):
-        (most,) = (one.value for one in scene.figures if one.label == "read by each, at most")
-        assert most == max(r.row_walk.read_so_far[stand.row], r.grouped_walk.read_so_far[stand.grouped])
+    scene = WALK.scenes(r)[0]
+    for (_, said), walk in zip(scene.formula, (r.row_walk, r.grouped_walk), strict=True):
+        assert said.endswith(f"= {units.si_bytes(walk.waves[0].bytes_read)}")
+        one = walk.waves[0]
+        assert one.bytes_read == (one.a_band_count * r.bm + one.b_band_count * r.bn) * r.k * r.elem_bytes

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kernels.moe_routing import cost
 from widgets.registry import find
-from widgets.scene import NARROW, WIDE
+from widgets.scene import NARROW, WIDE, extent
 from widgets.tests.rules import covered
 
 FORWARD = find("moe_forward")
@@ -159,16 +159,33 @@ def test_rows_are_counted_from_the_top_as_one_sees_them(top_k, follow):
     assert list(map(int, said)) == counted and len(counted) == top_k
 
 
-@pytest.mark.parametrize("width", [720, 340])
-def test_lines_lead_to_the_row_s_bracket_and_pass_behind_the_expert_s_name(width):
-    for step in (2, 4):
-        marks = FORWARD.scenes(run(), width=width)[step].marks
-        ids = [m["id"] for m in marks]
-        ways = [m for m in marks if m["id"].startswith(("to-", "from-"))]
-        assert ways and max(ids.index(m["id"]) for m in ways) < ids.index("group-0-plate")
-        bracket = next(m["x"] for m in marks if m["id"].endswith("-line") and m["id"].startswith("group-"))
-        if step == 2:
-            assert all(abs(m["x2"] - bracket) < 4 for m in ways)
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+@given(STATES)
+def test_lines_lead_to_the_row_s_bracket_and_reach_no_expert_s_name(width, inputs):
+    marks = FORWARD.scenes(run(**inputs), width=width)[2].marks
+    ways = [m for m in marks if m["id"].startswith("to-")]
+    bracket = next(m["x"] for m in marks if m["id"].endswith("-line") and m["id"].startswith("group-"))
+    names = [extent(m)[0] for m in marks if m["t"] == "text" and m["id"].startswith("group-")]
+    assert ways and all(0 < bracket - m["x2"] < 4 for m in ways) and min(names) > bracket + 2
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+@given(STATES)
+def test_numbers_stand_apart(width, inputs):
+    """Between two numbers of a row there is room, in every step."""
+    for scene in FORWARD.scenes(run(**inputs), width=width):
+        marks = {m["id"]: m for m in scene.marks if m["t"] == "text" and m["s"]}
+        for id, one in marks.items():
+            if (found := re.fullmatch(r"((?:x|row|slot|out)-[\d-]+)-([01])", id)) is None:
+                continue
+            after = marks.get(f"{found[1]}-{int(found[2]) + 1}")
+            if after is not None and (one["y"], after["a"]) == (after["y"], "end"):
+                assert extent(after)[0] - extent(one)[2] > (4 if width == WIDE else 0.3), id
+
+
+def test_one_decimal_says_an_input_whole():
+    r = run()
+    assert all(round(v, 1) == pytest.approx(v) for row in r.x for v in row)
 
 
 @pytest.mark.parametrize("width", [WIDE, NARROW])

@@ -70,7 +70,7 @@ def test_the_picture_shows_every_kept_token_and_every_dropped_one(preset):
     *_, scene = TILES.scenes(r)
     loads = [e.routed_tokens for e in r.experts]
     shown = {m["id"]: m["s"] for m in scene.marks if m["t"] == "text" and m["id"].startswith("held-")}
-    assert all(int(words) == loads[int(id.split("-")[1])] for id, words in shown.items())
+    assert all(int(words.split()[-1]) == loads[int(id.split("-")[1])] for id, words in shown.items())
     cells = [m for m in scene.marks if m["id"].startswith("lost-")]
     assert bool(cells) == bool(r.dropped_tokens)
     if preset == "Skewed, 8 experts":
@@ -90,18 +90,29 @@ def test_the_knob_covers_no_number_of_the_axis_and_no_name(preset, tile, width):
 @pytest.mark.parametrize("experts", [4, 8, 32, 64, 256])
 @pytest.mark.parametrize("capacity", [1, 1.5])
 def test_kept_and_dropped_tokens_stack_to_what_was_sent(capacity, experts, width):
-    """Read off the axis: an expert's column ends at the tokens that came to it, with a limit too."""
+    """Read off the axis: dropped tokens stand on the slots of their expert, as high as they are many."""
     r = run(capacity=capacity, experts=experts, tokens=256)
     *_, scene = TILES.scenes(r, width=width)
     marks = {m["id"]: m for m in scene.marks}
     bottom, top = marks["slots-grid0"]["y"], marks["slots-grid4"]["y"]
     highest = int(marks["slots-tick4"]["s"].replace(",", ""))
-    lost = [rules.extent(m) for m in scene.marks if m["id"].startswith("lost-")]
-    assert lost
+    busiest = r.experts[0]
+    lost = [rules.extent(m) for m in scene.marks if m["id"].startswith("lost-0")]
+    assert lost and busiest.dropped_tokens
     read = (bottom - min(box[1] for box in lost)) / (bottom - top) * highest
-    assert read == pytest.approx(max(e.routed_tokens for e in r.experts), abs=0.02 * highest)
+    assert read == pytest.approx(busiest.slots + busiest.dropped_tokens, abs=0.02 * highest)
     low = (bottom - max(box[3] for box in lost)) / (bottom - top) * highest
-    assert low == pytest.approx(r.capacity_tokens, abs=0.02 * highest)
+    assert low == pytest.approx(busiest.slots, abs=0.02 * highest)
+
+
+def test_the_limit_s_takeaway_compares_with_the_same_batch_without_it():
+    """The preset drops a third of the busiest expert's tokens, saves one tile, and fewer slots are useful than before."""
+    free, held = run(), run(**TILES.presets["With a capacity limit"])
+    assert (held.unlimited_slots, held.unlimited_useful_share) == (free.slots, free.useful_share)
+    assert free.slots - held.slots == held.tile and held.useful_share < free.useful_share
+    *_, scene = TILES.scenes(held)
+    for words in ("drops 4 tokens", "save 8 slots", "44.4%", "43.8% are now"):
+        assert words in scene.takeaway
 
 
 @pytest.mark.parametrize("width", [WIDE, NARROW])
@@ -138,12 +149,11 @@ def test_it_says_when_the_answer_changes():
     assert not TILES.scenes(run())[0].warning
 
 
-def test_on_a_phone_limit_and_even_share_stand_at_their_lines():
-    for preset in ("Skewed, 8 experts", "With a capacity limit"):
-        marks = {m["id"]: m for m in TILES.scenes(run(**TILES.presets[preset]), width=340)[-1].marks}
-        for id in ("even", "limit"):
-            if f"{id}-name" in marks:
-                assert 0 <= marks[f"{id}-line"]["y"] - marks[f"{id}-name"]["y"] <= 14
+def test_on_a_phone_the_limit_stands_at_its_line():
+    marks = {
+        m["id"]: m for m in TILES.scenes(run(**TILES.presets["With a capacity limit"]), width=340)[-1].marks
+    }
+    assert 0 <= marks["limit-line"]["y"] - marks["limit-name"]["y"] <= 14
 
 
 @pytest.mark.parametrize("width", [WIDE, NARROW])
