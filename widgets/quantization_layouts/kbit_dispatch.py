@@ -290,7 +290,10 @@ SIMULATOR = Declaration(
             "card",
             "Measured on",
             SOURCE,
-            {card: f"{card}, by {'the source' if card == SOURCE else 'this course'}" for card in TABLES},
+            {
+                card: f"{card}, {'reported' if card == SOURCE else 'measured by this course'}"
+                for card in TABLES
+            },
         ),
         USERS_AT_ONCE,
         K,
