@@ -181,3 +181,17 @@ def test_the_caption_says_when_a_token_opens_a_tile():
     said = [scene.caption for scene in TILES.scenes(r)]
     opened = sum("opens a whole tile" in one for one in said)
     assert opened in (r.tiles, r.tiles - 1) and "32 of 32 tokens: 72 slots run for 32 tokens" in said[-1]
+
+
+@pytest.mark.parametrize("preset", TILES.presets)
+def test_the_figures_of_a_step_are_those_of_its_picture(preset):
+    """Counted in the table of what is drawn: the bar of slots says what the figures say, in every step."""
+    r = run(**TILES.presets[preset])
+    for step, scene in zip(r.steps, TILES.scenes(r), strict=True):
+        marks = {m["id"]: m for m in scene.marks}
+        shown = [one.value for one in scene.figures]
+        assert shown[:3] == [step.useful_share, step.slots, step.padded_slots]
+        assert marks["paid-end1"]["s"].startswith(f"{step.slots:,} ")
+        assert f"{step.slots:,} slot" in scene.caption or step.slots == 1
+        assert step.kept / step.slots == step.useful_share and step.kept + step.padded_slots == step.slots
+    assert r.steps[-1].useful_share == r.useful_share and r.steps[-1].dropped_tokens == r.dropped_tokens
