@@ -236,11 +236,11 @@ def _columns(r: Result, y: Scale, plot: Box, whole: Result, coming: int, drawn: 
     most = max(whole.experts, key=lambda expert: expert.routed_tokens)
     named = text_width(_held(most) if whole.dropped_tokens else f"E{r.expert_count - 1}", "small") + 8
     wide = _wide(pitch)
-    every = next(n for n in (1, 2, 4, 8, 16, 32, 64) if n * pitch >= named)
     if _crowded(r, plot):
         at = _enlarged(plot)
         name = text("busiest", at.x, plot.bottom + 16, f"E{r.busiest}, the busiest", "muted", "small")
         return [*_column(r, r.busiest, at.x, at.w, y, whole), name, *_crowd(r, y, plot)]
+    every = next(n for n in (1, 2, 4, 8, 16, 32, 64) if n * pitch >= named)
     marks = []
     for e, expert in enumerate(r.experts):
         middle = plot.x + (e + 0.5) * pitch

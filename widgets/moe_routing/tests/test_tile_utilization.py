@@ -195,3 +195,11 @@ def test_the_figures_of_a_step_are_those_of_its_picture(preset):
         assert f"{step.slots:,} slot" in scene.caption or step.slots == 1
         assert step.kept / step.slots == step.useful_share and step.kept + step.padded_slots == step.slots
     assert r.steps[-1].useful_share == r.useful_share and r.steps[-1].dropped_tokens == r.dropped_tokens
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+@pytest.mark.parametrize("experts", [8, 16, 32, 64, 128, 256])
+def test_there_is_a_picture_with_the_tightest_limit_and_the_longest_numbers(experts, width):
+    """Names of a column are longer where tokens are dropped, "32 of 1,024"."""
+    r = run(experts=experts, tokens=1024, top_k=4, capacity=1, skew=2.0)
+    assert r.dropped_tokens and TILES.scenes(r, width=width)
