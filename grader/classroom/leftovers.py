@@ -16,6 +16,7 @@ NOISE = {
     "Thumbs.db",
     "desktop.ini",
     TIME,
+    "submission_secret.txt",  # nbgrader's own, of a hand-in by its exchange
 }
 ARCHIVES = (".tar", ".gz", ".tgz", ".bz2", ".xz", ".7z", ".rar")
 NOTEBOOK = ".ipynb"

@@ -17,7 +17,7 @@ import pytest
 from nbgrader import dbutil
 
 from grader import box, questions
-from grader.classroom import command, gradebooks, grading_round
+from grader.classroom import command, decided, gradebooks, grading_round
 from grader.classroom.jobs import job
 from grader.classroom.tests.conftest import LAB, RIGHT, WRONG, book, grade_by_hand
 from grader.judge import record, referee
@@ -237,6 +237,40 @@ def test_bonus_points_come_on_top(unentered, monkeypatch):
     assert (rows["ada"].points, rows["ada"].bonus, rows["ada"].of) == (5, 2, 8)
     assert (rows["bob"].points, rows["bob"].bonus, rows["bob"].of) == (3, 0, 8)
     assert not book(unentered, "ada")["check_reuse"].needs_manual_grade
+
+
+def test_a_sentence_that_many_rows_share_is_printed_once(course, monkeypatch, capsys):
+    monkeypatch.setattr(command, "ROOT", course.root)
+    monkeypatch.setattr(command, "MOST_SAME", 1)
+    for name in ("ada", "bob", "cy"):
+        course.hand_in(name, RIGHT)
+    (course.place("cy").parent / "notes.pdf").write_text("mine")
+    for name in ("ada", "bob"):
+        (course.place(name).parent / "lab.pdf").write_text("mine")
+    assert command.main([LAB, "--mode", "cpu"]) == 0
+    said = capsys.readouterr().out
+    assert said.count("lab.pdf was not read") == 1 and "\n  ada and 1 more: lab.pdf was not read" in said
+    assert "\n       notes.pdf was not read" in said, "what one row says stays below it"
+
+
+def test_ctrl_c_says_what_is_kept(course, monkeypatch, capsys):
+    def stopped(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command, "ROOT", course.root)
+    monkeypatch.setattr(command, "_run", stopped)
+    assert command.main([LAB]) == 130
+    assert capsys.readouterr().err.endswith("kept, and the next run goes on from there\n")
+
+
+def test_an_empty_notebook_beside_a_good_one_is_named(course):
+    shutil.copy(course.root / f"labs/{LAB}/concepts.ipynb", course.root / f"labs/{LAB}/kernel.ipynb")
+    round_ = grading_round.open_round(course.root, LAB, "cpu")
+    course.hand_in("fay", RIGHT)
+    course.place("gus").with_suffix(".pdf").write_text("a print")
+    decided.as_empty(round_, ["fay", "gus"], "prof", "nothing came")
+    assert decided.said(round_, "fay")[0].startswith("kernel.ipynb counts as empty, decided")
+    assert decided.said(round_, "gus")[0].startswith("counts as an empty lab, decided")
 
 
 def test_the_command_says_who_has_what(course, monkeypatch, capsys):

@@ -54,7 +54,9 @@ HOSTILE = {
     "packed otherwise": (lambda c: zipped(c, [(NOTEBOOK, "{}")], compression=zipfile.ZIP_LZMA), "packed in an unusual way"),
     "no archive": (lambda c: c.place("eve").with_name("a.zip").write_bytes(b"PK\x05\x06" + b"\0" * 4), "is no zip archive that can be read"),
     "a link to one": (lambda c: c.place("eve").with_name("a.zip").symlink_to("/etc/passwd"), "is a link, and links are not read"),
-    "nothing of the lab": (lambda c: zipped(c, [("kernel.py", "")]), "holds none of this lab's notebooks (concepts.ipynb)"),
+    "an archive in it": (lambda c: zipped(c, [("work/inner.zip", b"PK"), ("__MACOSX/._a.zip", "")]), "but work/inner.zip: unpack it by hand"),
+    "another name": (lambda c: zipped(c, [("My Lab.ipynb", "{}"), ("b.txt", "")]), "but My Lab.ipynb: unpack it by hand, name the notebooks so"),
+    "nothing of the lab": (lambda c: zipped(c, [("kernel.py", "")]), "holds none of this lab's notebooks (concepts.ipynb), so nothing"),
 }  # fmt: skip
 
 
@@ -92,6 +94,7 @@ def test_every_file_and_folder_of_a_submission_is_named_with_what_to_do(course):
     (folder / "old/deep/concepts.ipynb").write_text("{}")
     (folder / "pictures").mkdir()
     (folder / ".ipynb_checkpoints").mkdir()
+    (folder / "submission_secret.txt").write_text("of nbgrader's exchange")
     (folder / "link.ipynb").symlink_to("/etc/passwd")
     assert leftovers.in_lab(folder, [NOTEBOOK]) == [
         "all.tar.gz is an archive and was not read. Unpack it here and run this again.",
