@@ -41,7 +41,8 @@ def lone(folder: Path, wanted: list[str]) -> list[str]:
         return [f"{found[0]} was unpacked: {', '.join(taken)}."]
     here = [name for name in wanted if os.path.lexists(folder / name)]
     if members:
-        return [f"{found[0]} is not read: {' and '.join(here)} beside it count."]
+        verb = "is" if len(here) == 1 else "are"
+        return [f"{found[0]} is not read: {' and '.join(here)} {verb} already there."]
     nothing = f"{found[0]} holds none of this lab's notebooks ({', '.join(wanted)})"
     if other := maybe_meant(data):
         return [

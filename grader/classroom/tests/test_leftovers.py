@@ -79,7 +79,7 @@ def test_an_archive_never_takes_the_place_of_what_is_there(course):
     before = path.read_bytes()
     zipped(course, [(NOTEBOOK, "{}")])
     assert unpack.lone(path.parent, [NOTEBOOK]) == [
-        "concepts.ipynb.zip is not read: concepts.ipynb beside it count."
+        "concepts.ipynb.zip is not read: concepts.ipynb is already there."
     ]
     assert path.read_bytes() == before
     zipped(course, [(NOTEBOOK, "{}")], name="b.zip")
@@ -124,7 +124,7 @@ def test_what_lies_beside_the_labs_folders_is_named(course, capsys, monkeypatch)
     said = capsys.readouterr().out
     for words in (
         "not used: submitted/loose.ipynb is in no student's folder: move it to submitted/STUDENT/LAB/.",
-        "not used: submitted/bob/concepts.ipynb lies beside the labs' folders and was not read: move it into the folder of its lab.",
+        "not used: submitted/bob/concepts.ipynb is outside the labs' folders and was not read: move it into the folder of its lab.",
         "not used: submitted/cy/01_gemm is no lab of this course and was not read (is it meant to be 01_gemm_tiling?): rename it and run this again.",
     ):
         assert words in said
