@@ -128,6 +128,10 @@ class Run:
                 return gap_s
         return 0.0
 
+    def mean_gap_s(self, share: float) -> float:
+        """Return a percentile of the mean time between a request's tokens, over all requests."""
+        return percentile([one.between_s for one in self.served], share)
+
     def in_time(self, first_token_s: float = FIRST_TOKEN_S, between_s: float = BETWEEN_S) -> float:
         """Return the share of the requests that kept both promises."""
         good = sum(one.first_token_s <= first_token_s and one.between_s <= between_s for one in self.served)

@@ -5,18 +5,7 @@ from dataclasses import dataclass
 from kernels.flash_attention import cost
 from kernels.machines import MACHINES, machine
 from widgets import units
-from widgets.charts import (
-    Box,
-    Part,
-    Series,
-    axis_x,
-    axis_y,
-    bars_across,
-    linear,
-    lines,
-    log,
-    text_width,
-)
+from widgets.charts import Box, axis_x, linear, log, text_width
 from widgets.controls import powers_of_two, select
 from widgets.declare import Declaration, Prediction
 from widgets.scene import (
@@ -29,7 +18,6 @@ from widgets.scene import (
     drag,
     figure,
     handle,
-    line,
     rect,
     table,
     text,
@@ -39,11 +27,12 @@ ELEM_BYTES = {"fp16": 2, "fp8": 1}
 TILE = cost.Tiling(128, 128)
 LENGTHS = [1 << k for k in range(8, 18)]
 LENGTH = powers_of_two("length", "Context length", 8192, LENGTHS[0], LENGTHS[-1], unit="tokens")
-# (one head to scale, bytes by length, times, height)
+# (one head to scale, the length's ruler, bars of bytes, bars of time, height)
 PLACES = {
-    True: (Box(34, 52, 262, 262), Box(420, 56, 236, 230), Box(70, 372, 400, 52), 430),
-    False: (Box(24, 50, 262, 262), Box(54, 388, 226, 160), Box(50, 644, 90, 52), 704),
+    True: (Box(30, 52, 262, 262), Box(34, 384, 250, 0), Box(368, 62, 344, 104), Box(368, 246, 344, 104), 424),
+    False: (Box(24, 50, 262, 262), Box(30, 384, 250, 0), Box(0, 466, 330, 100), Box(0, 612, 330, 100), 714),
 }
+BAR = 26
 
 
 @dataclass(frozen=True)
@@ -72,8 +61,7 @@ class Result:
     naive_waits_for_memory: bool
     tiled_waits_for_memory: bool
     memory_bytes: float
-    naive_curve_bytes: tuple[float, ...]
-    tiled_curve_bytes: tuple[float, ...]
+    spared_bytes: float  # scores and probabilities, written and read
 
 
 def run(length, heads, head_dim, group, dtype, machine_name) -> Result:
@@ -93,7 +81,6 @@ def run(length, heads, head_dim, group, dtype, machine_name) -> Result:
     tiled_s = cost.seconds(s, target, dtype=dtype)
     arithmetic_s = cost.flops(s) / target.rate(dtype)
     matrix = cost.score_matrix_bytes(one)
-    curve = [shape(tokens) for tokens in LENGTHS]
     return Result(
         length,
         heads,
@@ -119,8 +106,7 @@ def run(length, heads, head_dim, group, dtype, machine_name) -> Result:
         naive_s > arithmetic_s,
         tiled_s > arithmetic_s,
         target.memory_bytes,
-        tuple(map(cost.naive_state_bytes, curve)),
-        tuple(map(cost.tiled_state_bytes, curve)),
+        naive - tiled,
     )
 
 
@@ -144,7 +130,7 @@ def _to_scale(r: Result, at: Box) -> list[dict]:
         too = ("probabilities too,", "each in and out")
     words = max(high - 8, y + tile + 18 if tile < side else 0)  # below the tile, where that is large
     return [
-        text("scale-title", 0, 16, "one head, drawn to scale", bold=True),
+        text("scale-title", 0, 16, "One head, drawn to scale", bold=True),
         *about(
             "strips group",
             rect("v", x, at.y, side, thin, "useful", f"V: {r.head_dim} × {r.length} numbers, {strip}"),
@@ -178,74 +164,71 @@ def _to_scale(r: Result, at: Box) -> list[dict]:
     ]
 
 
-def _curve(r: Result, measured: dict, at: Box) -> list[dict]:
+def _ruler(r: Result, at: Box) -> list[dict]:
+    """Draw the context length on a log axis, to be pulled."""
     x = log(LENGTHS[0], LENGTHS[-1], at.x, at.right)
-    y = log(1e5, 1e14, at.bottom, at.y)
-    here, naive, tiled = x(r.length), y(r.naive_bytes), y(r.tiled_bytes)
-    ticks = [1024, 8192, 65536]
-    marks = [
-        text(
-            "curve-title",
-            at.x - 40 if at.x > 300 else 0,
-            at.y - 40 if at.x > 300 else at.y - 26,
-            f"bytes in and out, {units.counted(r.heads, 'head')}, by length",
-            bold=True,
-        )
+    ends = [LENGTHS[0], 1024, 8192, LENGTHS[-1]]
+    return [
+        *axis_x("length", x, at.y, "tokens of context", ticks=ends, show=units.count),
+        handle("pull-length", x(r.length), at.y - 16, "now", drag(LENGTH, "x", x)),
     ]
-    marks += axis_x("length", x, at.bottom, "tokens", top=at.y, ticks=ticks, show=units.count)
-    marks += axis_y("state", y, at.x, right=at.right, ticks=[1e6, 1e9, 1e12], show=units.si_bytes)
-    marks += lines(
-        "curve",
-        [
-            Series("naive", list(zip(LENGTHS, r.naive_curve_bytes, strict=True)), "hot"),
-            Series("tiled", list(zip(LENGTHS, r.tiled_curve_bytes, strict=True)), "useful"),
-        ],
-        x,
-        y,
-    )
-    marks += [
-        line("length-now", here, at.y + 8, here, at.bottom, "limit"),
-        handle("pull-length", here, at.y - 4, "now", drag(LENGTH, "x", x)),
-        line("gap", here, naive, here, tiled, "now"),
-        circle("naive-now", here, naive, 6, "hot", f"naive: {units.si_bytes(r.naive_bytes)}"),
-        circle("tiled-now", here, tiled, 6, "useful", f"tiled: {units.si_bytes(r.tiled_bytes)}"),
+
+
+def _pair(id: str, title: str, at: Box, rows: list[tuple], end: str) -> list[dict]:
+    """Draw two bars to one scale, one below the other, each with its words above it, and how they compare."""
+    scale = linear(0, max(sum(size for size, *_ in parts) for _, _, parts in rows), at.x, at.right)
+    marks = [text(f"{id}-title", at.x, at.y - 14, title, bold=True)]
+    for k, (words, ink, parts) in enumerate(rows):
+        y, left = at.y + k * at.h / 2 + 14, at.x
+        marks.append(text(f"{id}-name{k}", at.x, y - 6, words, ink))
+        for i, (size, role, term, tip) in enumerate(parts):
+            wide = max(1, scale(size) - at.x)
+            marks += about(term, rect(f"{id}-{k}-{i}", left, y, wide, BAR, role, tip))
+            left += wide
+        if k and at.right - left > text_width(end, "big", True) + 12:
+            marks.append(text(f"{id}-end", left + 8, y + 19, end, "ink", "big", bold=True))
+    return marks
+
+
+def _bytes(r: Result, measured: dict, at: Box) -> list[dict]:
+    strips = (r.tiled_bytes, "useful", "strips", f"Q, K, V and the output: {units.si_bytes(r.tiled_bytes)}")
+    scores = f"scores and probabilities, written and read: {units.si_bytes(r.spared_bytes)}"
+    rows = [
+        (
+            f"scores stored: {units.si_bytes(r.naive_bytes)}",
+            "hot",
+            [strips, (r.spared_bytes, "waste", "square", scores)],
+        ),
+        (f"in tiles: {units.si_bytes(r.tiled_bytes)}", "useful", [strips]),
     ]
-    words, size = units.times(r.state_ratio), "body" if at.w > 230 else "small"
-    middle, across = (naive + tiled) / 2, min(here + 8 + text_width(words, size, True), at.right) - here
-    doublings = across / at.w * (len(LENGTHS) - 1)
-    # between the curves if the lower one, which rises below it, leaves room, otherwise next to the knob
-    between = y(r.tiled_bytes * 2**doublings) > middle + 11
-    place = (here + 8, middle + 5) if between else (here + 22, at.y)
-    marks.append(text("ratio", *place, words, "now", size, bold=True))
+    title = f"Bytes in and out, {units.counted(r.heads, 'head')}"
+    marks = _pair("bytes", title, at, rows, f"{units.times(r.state_ratio)} fewer")
     if "bytes_moved" in measured:
-        shown = units.si_bytes(measured["bytes_moved"])
-        marks.append(circle("measured", here, y(measured["bytes_moved"]), 5, "measured", f"yours: {shown}"))
+        x = linear(0, r.naive_bytes, at.x, at.right)
+        tip = f"yours: {units.si_bytes(measured['bytes_moved'])}"
+        marks.append(circle("measured", x(measured["bytes_moved"]), at.bottom - 22, 5, "measured", tip))
     return marks
 
 
 def _times(r: Result, at: Box) -> list[dict]:
-    scale = linear(0, max(r.naive_s, r.tiled_s), at.x, at.right)
     rows = []
     for name, time, memory in (
-        ("naive", r.naive_s, r.naive_waits_for_memory),
-        ("tiled", r.tiled_s, r.tiled_waits_for_memory),
+        ("scores stored", r.naive_s, r.naive_waits_for_memory),
+        ("in tiles", r.tiled_s, r.tiled_waits_for_memory),
     ):
         waits, role = ("memory", "memory") if memory else ("arithmetic", "compute")
-        words = (
-            f"{units.seconds(time)}, limited by {waits}" if at.w > 200 else f"{units.seconds(time)}: {waits}"
-        )
-        rows.append((name, [Part(time, role, f"{name}: {words}")], words))
-    title = f"least time of the layer on {r.machine}"
-    return [text("times-title", 0, at.y - 10, title, bold=True)] + bars_across("times", rows, at, scale)
+        words = f"{name}: {units.seconds(time)}, limited by {waits}"
+        rows.append((words, "ink", [(time, role, "time", words)]))
+    return _pair("times", f"Least time on {r.machine}", at, rows, f"{units.times(r.speedup)} faster")
 
 
 def _table(r: Result):
     size = {"unit": "B", "show": units.si_bytes}
     rows = [
-        ("naive, one head", r.naive_head_bytes),
-        ("tiled, one head", r.persistent_head_bytes),
-        ("naive, the layer", r.naive_bytes),
-        ("tiled, the layer", r.tiled_bytes),
+        ("scores stored, one head", r.naive_head_bytes),
+        ("in tiles, one head", r.persistent_head_bytes),
+        ("scores stored, the layer", r.naive_bytes),
+        ("in tiles, the layer", r.tiled_bytes),
         ("Q, and as much output", r.q_bytes),
         ("K, and as much V", r.kv_bytes),
         ("score matrix, one head", r.score_matrix_bytes),
@@ -259,12 +242,12 @@ def _table(r: Result):
 def _formula(r: Result) -> tuple[tuple[str, str], ...]:
     return (
         (
-            "tiled = {strips:Q, output, K, V} = 2 · {length} · {head_dim:head size} · ({heads:query} + {group:key heads}) · bytes",
+            "in tiles = {strips:Q, output, K, V} = 2 · {length} · {head_dim:head size} · ({heads:query} + {group:key heads}) · bytes",
             f"2 · {{length:{r.length}}} · {{head_dim:{r.head_dim}}} · ({{heads:{r.heads}}} + {{group:{r.kv_heads}}}) heads · {r.elem_bytes} B"
             f" = {units.si_bytes(r.tiled_bytes)}",
         ),
         (
-            "naive = tiled + 4 · {square:length²} · {heads:query heads} · bytes",
+            "scores stored = in tiles + 4 · {square:length²} · {heads:query heads} · bytes",
             f"{units.si_bytes(r.tiled_bytes)} + 4 · {{square:{r.length}²}} · {{heads:{r.heads}}} · {r.elem_bytes} B"
             f" = {units.si_bytes(r.naive_bytes)}",
         ),
@@ -282,7 +265,7 @@ def _takeaway(r: Result) -> str:
 
 
 def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
-    measured, (scale_at, curve_at, times_at, height) = measured or {}, PLACES[width == WIDE]
+    measured, (scale_at, ruler_at, bytes_at, times_at, height) = measured or {}, PLACES[width == WIDE]
     naive = figure("moved when scores are stored", r.naive_bytes, units.si_bytes, "hot")
     tiled = figure("moved in tiles", r.tiled_bytes, units.si_bytes, "useful")
     ratio = figure("fewer bytes", r.state_ratio, units.times)
@@ -295,11 +278,14 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
     if "bytes_moved" in measured:
         beside = (beside_model("bytes moved", measured["bytes_moved"], r.tiled_bytes, units.si_bytes),)
     return Scene(
-        summary=f"{units.count(r.length)} tokens, {units.counted(r.heads, 'head')} of {r.head_dim}: naive attention moves "
-        f"{naive.text} a layer, tiled attention {tiled.text}, which is {ratio.text} less and {speedup.text} "
+        summary=f"{units.count(r.length)} tokens, {units.counted(r.heads, 'head')} of {r.head_dim}: attention that stores its scores moves "
+        f"{naive.text} a layer, in tiles {tiled.text}, which is {ratio.text} less and {speedup.text} "
         "faster at best.",
         takeaway=_takeaway(r),
-        marks=_to_scale(r, scale_at) + _curve(r, measured, curve_at) + _times(r, times_at),
+        marks=_to_scale(r, scale_at)
+        + _ruler(r, ruler_at)
+        + _bytes(r, measured, bytes_at)
+        + _times(r, times_at),
         figures=(naive, tiled, ratio, speedup),
         table=_table(r),
         height=height,
@@ -317,7 +303,7 @@ SIMULATOR = Declaration(
         LENGTH,
         powers_of_two("heads", "Query heads", 64, 1, 128),
         powers_of_two("head_dim", "Head dimension", 128, 32, 256),
-        powers_of_two("group", "Query heads that share a key head", 1, 1, 64),
+        powers_of_two("group", "Query heads per key head", 1, 1, 64),
         select("dtype", "Element type", "fp16", list(ELEM_BYTES), more=True),
         select("machine_name", "GPU", "H200", list(MACHINES), more=True),
     ),

@@ -49,7 +49,7 @@ class Panels(NamedTuple):
 
 PLACES = {
     True: Panels(Box(30, 30, 600, 106), Box(30, 216, 600, 92), Box(30, 386, 600, 0), True),
-    False: Panels(Box(20, 38, 264, 98), Box(20, 216, 264, 92), Box(20, 386, 290, 0), False),
+    False: Panels(Box(20, 56, 264, 80), Box(20, 216, 264, 92), Box(20, 386, 290, 0), False),
 }
 LARGEST_FP32 = math.log(3.4028234663852886e38)  # a score above this has an exponential beyond fp32
 OUTPUTS = min(chain(*cost.SCENE.values)), max(chain(*cost.SCENE.values))  # a weighted mean stays between
@@ -291,7 +291,7 @@ def _output(r: Result, step: int, at: Panels) -> list[dict]:
         line("output-axis", x.start, y, x.end, y, "axis"),
         text("output-low", x.start - 8, y + 4, units.number(x.lo), "muted", "small", "end"),
         text("output-high", x.end + 8, y + 4, units.number(x.hi), "muted", "small"),
-        line("whole", x(whole), y - 20, x(whole), y + 12, "limit", goal),
+        line("whole", x(whole), y - 20, x(whole), y + 10, "limit", goal),
         text("whole-name", place, y - 26, goal, "ink", "small", "middle"),
     ]
     for i, state in enumerate(r.states[:step]):

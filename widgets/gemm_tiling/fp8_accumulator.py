@@ -207,9 +207,9 @@ def _cursor(r: Result, i: int, plot: Box) -> list[dict]:
 
 
 def _at(r: Result, i: int, plot: Box) -> dict:
-    """Draw this step's line, below the plot's words."""
+    """Draw this step on the axis of terms."""
     x, _ = _scales(len(r.terms), plot)
-    return line("cursor", x(i), plot.bottom, x(i), plot.y, "now")
+    return line("cursor", x(i), plot.bottom + 4, x(i), plot.bottom - 10, "now")
 
 
 def _before(r: Result, i: int) -> float:

@@ -127,10 +127,9 @@ def _word(
 
 
 def _band(
-    r: Result, plan: Plan, id: str, values, x: float, y: float, token: int, tip: str, given: bool = False
+    r: Result, plan: Plan, id: str, values, x: float, y: float, token: int, tip: str, cell: float, show=SHOW
 ) -> list[dict]:
     """Draw a row of numbers on its ground, solid for the followed token."""
-    cell, show = (plan.inputs, EXACT) if given else (plan.cell, SHOW)
     ground, ink = ("now", "inverse") if token == r.follow else ("idle", "ink")
     on, ends = "idle" if ground == "idle" else "", [x + (j + 1) * cell - 4 for j in range(len(values))]
     numbers = [
@@ -164,7 +163,7 @@ def _tokens(r: Result, plan: Plan, step: int) -> list[dict]:
     for token in range(r.token_count):
         y, tip = _token_y(r, token, plan), f"Token {token}: {_vector(r.x[token])}"
         marks.append(_name(r, plan, f"t-{token}", NAME, y, token, f"t{token}"))
-        marks += _band(r, plan, f"x-{token}", r.x[token], plan.x, y, token, tip, True)
+        marks += _band(r, plan, f"x-{token}", r.x[token], plan.x, y, token, tip, plan.inputs, EXACT)
         marks += _choice(r, plan, token, y, step) if chosen else []
     return marks + (_key(plan, step) if step < PERMUTE else [])
 
@@ -211,7 +210,7 @@ def _followed(r: Result, plan: Plan, step: int) -> list[dict]:
 def _on_their_way(r: Result, plan: Plan, step: int) -> list[dict]:
     """Draw marks of a later step at their start, so that they travel from there and don't appear."""
     marks, high = [], plan.high - 1
-    given, wide = 3 * plan.inputs, 3 * (plan.inputs if step < EXPERTS else plan.cell)
+    given, wide = 3 * plan.inputs, 3 * (plan.inputs if step < PERMUTE else plan.cell)
     for row, (token, slot) in enumerate(r.layer.order):
         role, at = "now" if token == r.follow else "idle", (plan.x, _token_y(r, token, plan))
         if step < PERMUTE:
@@ -227,14 +226,14 @@ def _on_their_way(r: Result, plan: Plan, step: int) -> list[dict]:
 def _rows(r: Result, plan: Plan, step: int) -> list[dict]:
     """Draw the rows sorted by expert: the inputs, and from the grouped GEMM on the outputs."""
     title = "rows by expert" if step < EXPERTS else "after the experts"
-    x = plan.going if step == RETURN else plan.rows
+    x, show = plan.going if step == RETURN else plan.rows, EXACT if step < EXPERTS else SHOW
     marks = [_title(plan, "rows-title", x, title)]
     values = r.layer.permuted if step < EXPERTS else r.layer.expert_rows
     for row, (token, slot) in enumerate(r.layer.order):
         y = _row_y(r, row, plan)
         tip = f"{_ordinal(row + 1)} row: token {token}, its choice {slot}, {_vector(values[row])}"
         name = _name(r, plan, f"row-{row}-t", x - 6, y, token, f"t{token}")
-        marks += together(*_band(r, plan, f"row-{row}", values[row], x, y, token, tip, step < EXPERTS), name)
+        marks += together(*_band(r, plan, f"row-{row}", values[row], x, y, token, tip, plan.cell, show), name)
     return marks + (_groups(r, plan, x) if plan.wide or step < RETURN else [])
 
 
@@ -284,7 +283,7 @@ def _results(r: Result, plan: Plan, step: int) -> list[dict]:
         for slot, values in enumerate(r.layer.restored[token]):
             at, weight = y + slot * high, SHOW(r.layer.weights[token][slot])
             tip = f"Token {token}, choice {slot}: {weight} × {_vector(values)}"
-            marks += _band(r, plan, f"slot-{token}-{slot}", values, x, at, token, tip)
+            marks += _band(r, plan, f"slot-{token}-{slot}", values, x, at, token, tip, plan.cell)
             if adding:
                 end = x + 3 * plan.cell + 43
                 role = "now" if token == r.follow else "muted"
@@ -299,7 +298,7 @@ def _out(r: Result, plan: Plan) -> list[dict]:
         y, combined = _out_y(r, token, plan), r.layer.combined[token]
         tip = f"Output of token {token}: {_vector(combined)}"
         marks.append(_name(r, plan, f"y-{token}", plan.out - 4, y, token, f"t{token}"))
-        marks += _band(r, plan, f"out-{token}", combined, plan.out, y, token, tip)
+        marks += _band(r, plan, f"out-{token}", combined, plan.out, y, token, tip, plan.cell)
     return marks
 
 

@@ -1,6 +1,7 @@
 """Tokens fall into experts, experts are cut into tiles, and every tile runs whole, however few tokens it holds."""
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from kernels.moe_routing import cost
 from widgets import units
@@ -32,6 +33,17 @@ class Expert:
 
 
 @dataclass(frozen=True)
+class Step:
+    """Hold the bill after some of the tokens have dropped."""
+
+    kept: int
+    slots: int
+    padded_slots: int
+    dropped_tokens: int
+    useful_share: float
+
+
+@dataclass(frozen=True)
 class Result:
     tokens: int
     expert_count: int
@@ -53,6 +65,7 @@ class Result:
     straggler_ratio: float
     unlimited_slots: int  # of the same batch without a limit
     unlimited_useful_share: float
+    steps: tuple[Step, ...] = ()
 
 
 def run(tokens, skew, tile, capacity, experts, top_k) -> Result:
@@ -60,7 +73,7 @@ def run(tokens, skew, tile, capacity, experts, top_k) -> Result:
     loads = cost.expert_loads(tokens, top_k, experts, skew)
     u, free = cost.tile_utilization(loads, tile, limit), cost.tile_utilization(loads, tile, None)
     rows = tuple(Expert(e.routed, e.kept, e.dropped, e.tiles, e.slots, e.padded) for e in u.experts)
-    return Result(
+    whole = Result(
         tokens,
         experts,
         top_k,
@@ -82,28 +95,36 @@ def run(tokens, skew, tile, capacity, experts, top_k) -> Result:
         free.slots,
         free.useful_share,
     )
+    every, count = tuple(loads), _steps(whole)
+    after = (_after(every, sum(loads) * n // count, tile, limit) for n in range(1, count + 1))
+    return replace(
+        whole, steps=tuple(Step(u.kept, u.slots, u.padded, u.dropped, u.useful_share) for u in after)
+    )
 
 
-def _arrivals(r: Result) -> list[int]:
+@lru_cache(maxsize=16)  # for the model, then for both layouts
+def _arrivals(loads: tuple[int, ...]) -> tuple[int, ...]:
     """Return the expert of each token in the order in which they drop: each expert's come evenly over the time."""
-    times = [
-        ((i + 0.5) / expert.routed_tokens, e)
-        for e, expert in enumerate(r.experts)
-        for i in range(expert.routed_tokens)
-    ]
-    return [e for _, e in sorted(times)]
+    times = [((i + 0.5) / load, e) for e, load in enumerate(loads) for i in range(load)]
+    return tuple(e for _, e in sorted(times))
+
+
+@lru_cache(maxsize=128)  # the model asks for each step, and the picture again
+def _after(loads: tuple[int, ...], many: int, tile: int, limit: int | None) -> cost.TileUtilization:
+    """Return the bill when only so many tokens have dropped."""
+    so_far = [0] * len(loads)
+    for e in _arrivals(loads)[:many]:
+        so_far[e] += 1
+    return cost.tile_utilization(so_far, tile, limit)
 
 
 def _steps(r: Result) -> int:
     return r.routed if r.routed <= ONE_BY_ONE else HANDFULS
 
 
-def _so_far(r: Result, arrived: list[int]) -> Result:
-    """Return the same batch when only these tokens have dropped."""
-    loads = [0] * r.expert_count
-    for e in arrived:
-        loads[e] += 1
-    u = cost.tile_utilization(loads, r.tile, r.capacity_tokens or None)
+def _so_far(r: Result, many: int) -> Result:
+    """Return the same batch when only so many tokens have dropped."""
+    u = _after(_routed(r), many, r.tile, r.capacity_tokens or None)
     return replace(
         r,
         experts=tuple(Expert(e.routed, e.kept, e.dropped, e.tiles, e.slots, e.padded) for e in u.experts),
@@ -114,6 +135,10 @@ def _so_far(r: Result, arrived: list[int]) -> Result:
         padded_slots=u.padded,
         dropped_tokens=u.dropped,
     )
+
+
+def _routed(r: Result) -> tuple[int, ...]:
+    return tuple(e.routed_tokens for e in r.experts)
 
 
 def _one_by_one(r: Result, unit: float, wide: float) -> bool:
@@ -211,11 +236,11 @@ def _columns(r: Result, y: Scale, plot: Box, whole: Result, coming: int, drawn: 
     most = max(whole.experts, key=lambda expert: expert.routed_tokens)
     named = text_width(_held(most) if whole.dropped_tokens else f"E{r.expert_count - 1}", "small") + 8
     wide = _wide(pitch)
-    every = next(n for n in (1, 2, 4, 8, 16, 32, 64) if n * pitch >= named)
     if _crowded(r, plot):
         at = _enlarged(plot)
         name = text("busiest", at.x, plot.bottom + 16, f"E{r.busiest}, the busiest", "muted", "small")
         return [*_column(r, r.busiest, at.x, at.w, y, whole), name, *_crowd(r, y, plot)]
+    every = next(n for n in (1, 2, 4, 8, 16, 32, 64) if n * pitch >= named)
     marks = []
     for e, expert in enumerate(r.experts):
         middle = plot.x + (e + 0.5) * pitch
@@ -364,18 +389,9 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
     """Return one scene for each token that has dropped, or for each handful of them. The last shows all."""
     plot, bars, height = PLACES[width == WIDE]
     y = _height(r, plot)
-    useful = figure("of the slots hold a token", r.useful_share, units.percent, "useful", "kept")
-    slots = figure("slots run", r.slots, units.count)
-    padded = figure("of them empty", r.padded_slots, units.count, "waste", "padded")
-    lost = figure("tokens dropped", r.dropped_tokens, units.count, "dropped", "dropped")
     limit = f" and a limit of {units.count(r.capacity_tokens)}" if r.capacity_tokens else ""
-    away = f"; {lost.text} tokens are dropped" if r.capacity_tokens else ""
     same = dict(
-        summary=f"{units.count(r.tokens)} tokens, top-{r.top_k}, {r.expert_count} experts, tiles of {r.tile}"
-        f"{limit}: tensor cores run {slots.text} slots for {units.count(r.kept)} tokens, so "
-        f"{useful.text} hold a token and {padded.text} are empty{away}.",
         takeaway=_takeaway(r),
-        figures=(useful, slots, padded, *([lost] if r.capacity_tokens else [])),
         table=_table(r),
         height=height,
         width=width,
@@ -386,7 +402,7 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
             ),
             (
                 "useful = {kept} / slots",
-                f"{{kept:{units.count(r.kept)}}} / {units.count(r.slots)} = {useful.text}",
+                f"{{kept:{units.count(r.kept)}}} / {units.count(r.slots)} = {units.percent(r.useful_share)}",
             ),
         ),
         warning=_warning(r),
@@ -397,19 +413,51 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
     right = _enlarged(plot).right if _crowded(r, plot) else plot.right
     fixed = axis_y("slots", y, plot.x - RULER, right=right, ticks=[y.hi * q / 4 for q in range(5)])
     fixed.append(text("slots-label", 0, 16, label, "muted", "small"))
-    limited, edge, arrivals = _limit(r, y, plot), _edge(r, y, plot), _arrivals(r)
+    limited, edge, arrivals = (
+        _limit(r, y, plot),
+        _edge(r, y, plot),
+        _arrivals(_routed(r)),
+    )
     count = _steps(r)
     scenes, drawn = [], {}
     for step in range(1, count + 1):
         many = len(arrivals) * step // count
-        now = r if many == len(arrivals) else _so_far(r, arrivals[:many])
+        now = r if many == len(arrivals) else _so_far(r, many)
         coming = arrivals[many] if many < len(arrivals) == count else -1
         marks = fixed + _columns(now, y, plot, r, coming, drawn) + limited + edge + _paid(now, bars, r)
-        scenes.append(Scene(marks=marks, caption=_caption(now, arrivals, many), **same))
+        scenes.append(
+            Scene(
+                marks=marks,
+                caption=_caption(now, arrivals, many),
+                **_bill(r, r.steps[step - 1], limit),
+                **same,
+            )
+        )
     return scenes
 
 
-def _caption(now: Result, arrivals: list[int], many: int) -> str:
+def _bill(r: Result, now: Step, limit: str) -> dict:
+    """Return the figures of a step, and the sentence that says them."""
+    useful = figure("of the slots hold a token", now.useful_share, units.percent, "useful", "kept")
+    slots = figure("slots run", now.slots, units.count)
+    padded = figure("of them empty", now.padded_slots, units.count, "waste", "padded")
+    lost = figure(
+        f"{_noun(r)}{'' if now.dropped_tokens == 1 else 's'} dropped",
+        now.dropped_tokens,
+        units.count,
+        "dropped",
+        "dropped",
+    )
+    away = f"; {lost.text} are dropped" if r.capacity_tokens else ""
+    return {
+        "figures": (useful, slots, padded, lost) if r.capacity_tokens else (useful, slots, padded),
+        "summary": f"{units.count(r.tokens)} tokens, top-{r.top_k}, {r.expert_count} experts, tiles of {r.tile}"
+        f"{limit}: tensor cores run {slots.text} slots for {units.counted(now.kept, _noun(r))}, so {useful.text} hold one and "
+        f"{padded.text} are empty{away}.",
+    }
+
+
+def _caption(now: Result, arrivals: tuple[int, ...], many: int) -> str:
     """Say what the last token did: it filled a slot, opened a tile, or was turned away."""
     said = f"{units.count(many)} of {units.counted(len(arrivals), _noun(now))}: {units.count(now.slots)} slots run"
     if many == len(arrivals):

@@ -314,19 +314,16 @@ def _dial(r: Result, at: Layout) -> list[dict]:
     marks = [text("dial-title", 0, 14, title, bold=True), line("dial", start, 38, end, 38, "axis")]
     for i, (stop, x) in enumerate(places.items()):
         chosen, runs = stop == r.features[control.name], r.chosen_at[i] or "none"
+        value = _value(control.name, stop)
         anchor = "start" if i == 0 else "end" if i == n - 1 else "middle"
         shift = {"start": -start, "end": at.width - end, "middle": 0}[anchor]
         role = "muted" if not chosen else "useful" if r.chosen else "hot"
-        value = text(f"dial{i}", x + shift, 64, _value(control.name, stop), "ink" if chosen else "muted", "small", anchor, chosen)  # fmt: skip
-        marks += [value]
+        shown, ink = value if at.wide else value.removeprefix("RTX "), "ink" if chosen else "muted"
+        marks.append(text(f"dial{i}", x + shift, 64, shown, ink, "small", anchor, chosen))
         if at.wide or chosen:
             # a phone has room for the kernel of the chosen value alone
             where = (x + shift, anchor) if at.wide else (0, "start")
-            words = (
-                (_named(runs) if n < 5 else _named(runs).split(",")[0])
-                if at.wide
-                else f"{_value(control.name, stop)}: {runs}"
-            )
+            words = (_named(runs) if n < 5 else _named(runs).split(",")[0]) if at.wide else f"{value}: {runs}"
             marks.append(text(f"dial{i}-runs", where[0], 80 if at.wide else 84, words, role, "small", where[1], chosen))  # fmt: skip
     knob = drag(control, "x", lambda stop: places[stop])
     return [*marks, handle("pull-dial", places[r.features[control.name]], 38, "now", knob)]

@@ -277,7 +277,7 @@ def _first_bucket(r: Result, x: Scale, late: float, y: float, at: Box) -> list[d
     whole = r.bucket_mb * 1e6 >= r.gradient_bytes
     words = f"{'the only' if whole else 'a'} bucket is full after {units.seconds(r.sent[0].full_s)}"
     if r.sent[0].buckets > 1:
-        words = f"{r.sent[0].buckets} buckets are drawn as one, full after {units.seconds(r.sent[0].full_s)}"
+        words += f", {r.sent[0].buckets} make a bar"
     from_x = min(max(left, knob - text_width(words, "small") / 2), at.right - text_width(words, "small"))
     return [
         *about(

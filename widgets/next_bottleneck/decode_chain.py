@@ -8,7 +8,21 @@ from widgets import units
 from widgets.charts import Box, Scale, axis_x, linear, text_width
 from widgets.controls import powers_of_two, select, steps
 from widgets.declare import Declaration, Prediction, Stepper
-from widgets.scene import NARROW, WIDE, Column, Scene, about, drag, figure, handle, line, rect, table, text
+from widgets.scene import (
+    NARROW,
+    WIDE,
+    Column,
+    Scene,
+    about,
+    drag,
+    figure,
+    handle,
+    line,
+    rect,
+    table,
+    text,
+    together,
+)
 
 MODELS = {m.name: m for m in (cost.LLAMA_70B, cost.LLAMA_8B)}
 GPUS = ("A100", "H100", "H200", "B200")
@@ -23,9 +37,9 @@ CURES = {
 HIDDEN = 0.5  # of the all-reduces that overlap hides
 WEIGHT = steps("weight_bits", "Weights, once quantized", 4, (2, 3, 4, 6, 8), unit="bits")
 CACHE = steps("kv_bits", "Cache, once quantized", 8, (4, 8), unit="bits")
-# (the bars, between two of them, height): as it stands, the weights alone, then a bar for each cure
+# (the bars, between two of them, height): as it stands, a bar for each cure, and below them the weights alone
 PLACES = {
-    True: (Box(200, 30, 400, 8 * 43), 43, 416),
+    True: (Box(200, 30, 400, 8 * 43 + 10), 43, 424),
     False: (Box(10, 58, 250, 8 * 60), 60, 574),
 }
 THICK = 22
@@ -188,27 +202,30 @@ def _knob(control, edge_s: float, per_bit_s: float, value: float, y: float, x: S
 
 
 def _picture(r: Result, i: int, at: Box, pitch: float) -> list[dict]:
-    """Draw the step as it stands, with the weights cured alone, and after each cure so far."""
+    """Draw the step as it stands, after each cure so far, and below with the weights cured alone."""
     x = linear(0, r.steps[0].step_s, at.x, at.right)
     marks, weights, first = _frame(r, at, x), r.cured_s["linear weights"], r.steps[0]
     y = [at.y + 4 + pitch * row for row in range(len(r.steps) + 1)]
-    y_of = [y[0], *y[2:]]  # of each step, with the weights alone between the first two
     if i + 1 < len(r.steps):
-        marks += _bar(f"step{i + 1}", r.steps[i], y_of[i], x)  # which slides down as the next bar
+        # lies under this bar, comes down with it, and slides on as the next one
+        marks += together({"id": f"step{i}-0"}, *_bar(f"step{i + 1}", r.steps[i], y[i], x))[1:]
     marks += _row("step0", "as it stands", first, y[0], at, x, i == 0)
     words = f"only {_cure(r, 'linear weights')}"
-    marks += _row("alone", words, r.weights_alone, y[1], at, x, False, "primary")
-    marks += _knob(WEIGHT, weights, weights / r.weight_bits, r.weight_bits, y[1], x)
+    marks += _row("alone", words, r.weights_alone, y[-1], at, x, False, "primary")
+    marks += _knob(WEIGHT, weights, weights / r.weight_bits, r.weight_bits, y[-1], x)
     for row in range(1, i + 1):
         step = r.steps[row]
         words = f"{row}. {_cure(r, step.cured)}"
-        marks += _row(f"step{row}", words, step, y_of[row], at, x, row == i)
+        drawn = _row(f"step{row}", words, step, y[row], at, x, row == i)
+        named = [mark for mark in drawn if mark["t"] == "text"]
+        marks += [mark for mark in drawn if mark["t"] != "text"]
+        marks += together(drawn[0], *named)[1:]  # a row's words come down with its bar
         if step.cured == "attention":
             edge, attention = (
                 step.parts_s["linear weights"] + step.parts_s["attention"],
                 r.cured_s["attention"],
             )
-            marks += _knob(CACHE, edge, attention / r.kv_bits, r.kv_bits, y_of[row], x)
+            marks += _knob(CACHE, edge, attention / r.kv_bits, r.kv_bits, y[row], x)
     return marks
 
 

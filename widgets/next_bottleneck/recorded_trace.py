@@ -57,6 +57,7 @@ class Result:
     busy_s: float  # of the window
     works_share: float
     step_percent: float  # the same of the whole step
+    kernels_s: float  # of the whole step, in which the GPU works
     alone_percent: float  # the same without the profiler, if its kernels take as long
     launches: tuple[Launch, ...]  # in the window
     count: int
@@ -105,6 +106,7 @@ def run(run, zoom, middle, slot) -> Result:
         busy,
         busy / window,
         100 * step_busy / whole,
+        step_busy,
         100 * step_busy / trace.alone_s,
         met,
         len(met),
@@ -273,7 +275,8 @@ def _rows(r: Result, at: Box, pitch: float, high: float, above: bool) -> list[di
         tip = f"launch {one.number}, {one.slot}: {one.kernel}, {_tip(one)}"
         marks += _bar(f"launch{one.number}", x, y, high, one, one.slot, _role(one.slot, r.slot), tip, until_s)
     room = at.right + at.x / 2 if above else at.right + 24  # a time at the very end has no cell
-    ticks = [t for t in x.ticks(3 if above else 5) if x(t) + text_width(units.seconds(t), "small") / 2 < room]
+    half = {t: text_width(units.seconds(t), "small") / 2 for t in x.ticks(3 if above else 5)}
+    ticks = [t for t, wide in half.items() if x(t) - wide >= 0 and x(t) + wide < room]
     # a lens, whose marks are those of this window, while the axis under the knobs holds still
     lens = f"time-{r.zoom}-{1e9 * r.begin_s:.0f}"
     return [
@@ -316,7 +319,6 @@ def _summary(r: Result) -> str:
 def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
     overview, panel, pitch, high, above = PLACES[width == WIDE]
     rows = _rows(r, panel, pitch, high, above)
-    window, busy = units.seconds(r.window_s), units.seconds(r.busy_s)
     kernels = [(one.number, one.slot, one.kernel, one.start_s, one.took_s, one.gap_s) for one in r.launches]
     kernels = kernels or [(0, "none", "no kernel in this window", r.begin_s, 0.0, r.window_s)]
     seconds = [Column(name, "s", units.seconds) for name in ("start", "took", "gap before")]
@@ -325,7 +327,7 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
         takeaway=_takeaway(r),
         marks=_overview(r, overview, panel) + rows,
         figures=(
-            figure("GPU at work, no profiler", r.alone_percent, _percent, "primary"),
+            figure("GPU at work, no profiler", r.alone_percent, _percent, "primary", "works"),
             figure("one step, no profiler", r.alone_s, units.seconds),
             figure(
                 "launch in this window" if r.count == 1 else "launches in this window", r.count, units.count
@@ -335,8 +337,8 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
         height=panel.y + r.rows * pitch + AXIS,
         formula=(
             (
-                "{works} = time with a kernel / {zoom:window}",
-                f"{{works:{units.percent(r.works_share)}}} = {busy} / {{zoom:{window}}}",
+                "{works:GPU at work} = time with a kernel / one step",
+                f"{units.seconds(r.kernels_s)} / {units.seconds(r.alone_s)} = {{works:{_percent(r.alone_percent)}}}",
             ),
         ),
         warning=""
@@ -356,7 +358,7 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
 
 SIMULATOR = Declaration(
     title="Recorded trace",
-    question="Where does a decode step's time go, launch by launch?",
+    question="How much of a decode step does the GPU work, launch by launch?",
     controls=(
         select("run", "The step runs", "eager", {"eager": "eagerly", "graph": "as one graph"}),
         ZOOM,

@@ -7,7 +7,7 @@ from functools import lru_cache
 from kernels.machines import machine
 from kernels.next_bottleneck import cost
 from widgets import units
-from widgets.charts import Box, axis_x, axis_y, linear, log, spread
+from widgets.charts import Box, Scale, axis_x, axis_y, linear, log, spread
 from widgets.controls import powers_of_two, slider, steps
 from widgets.declare import Declaration, Prediction
 from widgets.scene import WIDE, Column, Scene, about, drag, figure, handle, line, path, rect, table, text
@@ -15,8 +15,7 @@ from widgets.scene import WIDE, Column, Scene, about, drag, figure, handle, line
 MOST_RATE, REQUESTS = 16, 200
 WHOLE = 16384  # more than any prompt has, so that a step computes one whole prompt
 RATES = tuple(range(2, MOST_RATE + 1))
-LEAST_GAP_S = 5e-3
-LEAST_S, MOST_S, MOST_GAP_S = 0.03, 30.0, 0.2  # ends of the axes, the same in every state
+LEAST_S, MOST_S = 5e-3, 30.0  # ends of the axis, the same in every state
 RATE = slider("rate", "Requests per second", 10, RATES[0], MOST_RATE)
 CHUNK = steps(
     "chunk",
@@ -26,10 +25,10 @@ CHUNK = steps(
     lambda tokens: f"{units.count(tokens)} tokens" if tokens < WHOLE else "a whole prompt",
     help="How much of the waiting prompts a step computes next to everybody's next token.",
 )
-# (time to the first token, time between tokens, what arrives, height)
+# (the two waits, what arrives, height)
 PLACES = {
-    True: (Box(54, 44, 206, 136), Box(430, 44, 172, 136), Box(8, 272, 560, 26), 336),
-    False: (Box(54, 44, 162, 120), Box(54, 258, 162, 100), Box(8, 452, 324, 26), 520),
+    True: (Box(60, 40, 500, 190), Box(60, 280, 500, 84), 404),
+    False: (Box(54, 62, 166, 210), Box(54, 342, 166, 84), 470),
 }
 
 
@@ -41,7 +40,8 @@ class AtRate:
     first_p50_s: float
     first_p99_s: float
     gap_p50_s: float
-    gap_p99_s: float
+    gap_p99_s: float  # of all gaps
+    mean_gap_p99_s: float  # of the requests' mean gaps, which the promise is about
     in_time_s: float  # of the requests that arrive each second, those that see both promises kept
 
 
@@ -80,6 +80,7 @@ def _curve(batch: int, chunk: int, prompt: int, output: int) -> tuple[AtRate, ..
                 one.first_token_s(0.99),
                 one.gap_s(0.5),
                 one.gap_s(0.99),
+                one.mean_gap_s(0.99),
                 rate * one.in_time(),
             )
         )
@@ -108,97 +109,85 @@ def run(rate, batch, chunk, prompt, output) -> Result:
     )
 
 
-def _named(at: Box, names: list[tuple[str, float, str, str]]) -> list[dict]:
-    """Name curves at their right ends, pushed apart where they end close together."""
-    places = spread([y for _, y, _, _ in names], 15)
-    return [
-        text(f"{id}-name", at.right + 20, y + 4, words, role, "small", bold=role != "muted")
-        for (id, _, words, role), y in zip(names, places, strict=True)
-    ]
+WAITS = (  # the field of AtRate, its role, its name, the promise
+    ("first_p99_s", "hot", "first token", cost.FIRST_TOKEN_S),
+    ("mean_gap_p99_s", "primary", "mean gap", cost.BETWEEN_S),
+)
 
 
-def _chart(r: Result, id: str, at: Box, y, title: str, picks, promise_s: float, ticks) -> list[dict]:
-    """Draw two percentiles over the rate, with the promise and the server's limit."""
-    x = linear(0, MOST_RATE, at.x, at.right)
-    marks = [text(f"{id}-title", at.x - 46, at.y - 22, title, bold=True)]
-    marks += axis_y(
-        f"{id}-s", y, at.x, show=lambda s: units.seconds(s) if s else "0", right=at.right, ticks=ticks
-    )
-    marks += axis_x(f"{id}-rate", x, at.bottom, "requests per second", units.count, ticks=(0, 4, 8, 12, 16))
-    tip = f"Promise: {units.seconds(promise_s)}"
-    marks.append(line(f"{id}-promise", at.x, y(promise_s), at.right, y(promise_s), "limit", tip))
+def _limit(r: Result, id: str, x: Scale, top: float, low: float) -> list[dict]:
+    if r.limit_s > MOST_RATE:
+        return []
+    tip = f"At most {units.number(r.limit_s)} requests per second"
+    return about("limit", line(f"{id}-limit", x(r.limit_s), top, x(r.limit_s), low, "limit", tip))
+
+
+def _waits(r: Result, at: Box, x: Scale) -> list[dict]:
+    """Draw both waits of the slowest of a hundred over the rate, each with its promise."""
+    y, wide = log(LEAST_S, MOST_S, at.bottom, at.y), at.w > 400
+    words = "How long the slowest of 100 waits" + (", against what was promised" if wide else "")
+    marks = [text("waits-title", 0, 14, words, bold=True)]
+    marks += axis_y("waits-s", y, at.x, show=units.seconds, right=at.right, ticks=(0.01, 0.1, 1, 10))
+    marks += _limit(r, "waits", x, at.y, at.bottom)
     if r.limit_s <= MOST_RATE:
-        tip = f"At most {units.number(r.limit_s)} requests per second"
-        here = x(r.limit_s)
-        marks += about("limit", line(f"{id}-limit", here, at.y, here, at.bottom, "limit", tip))
-        marks.append(text(f"{id}-limit-name", here, at.y - 5, "limit", "muted", "small", "middle"))
-    names = [(f"{id}-promise", y(promise_s), f"promise {units.seconds(promise_s)}", "muted")]
-    for pick, role, words in picks:
-        points = [(x(one.rate), y(getattr(one, pick))) for one in r.curve]
-        marks += about("rate", path(f"{id}-{pick}", points, role))
-        names.append((f"{id}-{pick}", points[-1][1], words, role))
-    now_s = getattr(r.now, picks[0][0])
-    if now_s > y.hi * 1.001:  # the axis ends before it
-        here = (
-            x(r.rate) + (22 if r.rate < MOST_RATE / 2 else -22),
-            "start" if r.rate < MOST_RATE / 2 else "end",
-        )
-        words = f"↑ {units.seconds(now_s)}"
-        marks.append(
-            text(f"{id}-above", here[0], at.y + 14, words, "hot", "small", here[1], True, on="ground")
-        )
-    return marks + _named(at, names)
-
-
-def _knob(r: Result, at: Box, y) -> dict:
-    x = linear(0, MOST_RATE, at.x, at.right)
+        said = f"limit: {units.number(r.limit_s)}"
+        marks.append(text("limit-name", x(r.limit_s), at.y - 6, said, "muted", "small", "middle"))
+    names = []
+    for field, role, word, promise_s in WAITS:
+        tip = f"Promise: {word} within {units.seconds(promise_s)}"
+        marks.append(line(f"{field}-promise", at.x, y(promise_s), at.right, y(promise_s), "limit", tip))
+        points = [(x(one.rate), y(getattr(one, field))) for one in r.curve]
+        marks += about("rate", path(field, points, role))
+        names.append((f"{field}-name", points[-1][1], word, role))
+        names.append((f"{field}-promise-name", y(promise_s), f"promise {units.seconds(promise_s)}", "muted"))
+    for (id, _, words, role), place in zip(names, spread([y for _, y, _, _ in names], 15), strict=True):
+        marks.append(text(id, at.right + 12, place + 4, words, role, "small", bold=role != "muted"))
     tip = f"{r.rate} requests per second: {units.seconds(r.now.first_p99_s)}"
-    return handle("pull-rate", x(r.rate), y(r.now.first_p99_s), "hot", drag(RATE, "x", x), tip=tip)
+    knob = handle("pull-rate", x(r.rate), y(r.now.first_p99_s), "hot", drag(RATE, "x", x), tip=tip)
+    return [*marks, knob]
 
 
-def _kinds(r: Result) -> tuple[tuple[str, float, str], ...]:
-    return (("in time", r.now.in_time_s, "useful"), ("late", r.rate - r.now.in_time_s, "hot"))
-
-
-def _arrivals(r: Result, at: Box) -> list[dict]:
-    """Draw every request that arrives in a second as in time or late."""
-    x = linear(0, MOST_RATE, at.x, at.right)
+def _arrivals(r: Result, at: Box, x: Scale) -> list[dict]:
+    """Draw at each rate the requests of a second, those in time below those that are late."""
+    y, wide = linear(0, MOST_RATE, at.bottom, at.y), (x(3) - x(2)) * 0.7
     title = f"{r.rate} arrive per second, {units.number(r.now.in_time_s)} in time"
     if at.w > 400:
-        title += ": first token and the mean gap keep their promises"
-    marks, start = [text("bar-title", at.x, at.y - 12, title, bold=True)], 0.0
-    for words, size, role in _kinds(r):
-        if size > 0.01:
-            tip = f"{units.number(size)} per second: {words}"
-            marks += about(
-                "rate", rect(f"bar-{role}", x(start), at.y, x(start + size) - x(start), at.h, role, tip)
-            )
-        start += size
-    marks += axis_x("bar", x, at.bottom, "", units.count, ticks=(0, 4, 8, 12, 16))
-    if r.limit_s <= MOST_RATE:
-        tip = f"At most {units.number(r.limit_s)} requests per second"
-        marks += about(
-            "limit", line("bar-limit", x(r.limit_s), at.y - 4, x(r.limit_s), at.bottom, "limit", tip)
-        )
-    return marks
+        title += ": both waits within the promise"
+    marks = [text("bar-title", 0, at.y - 14, title, bold=True)]
+    marks += axis_y("bar", y, at.x, show=units.count, right=at.right, ticks=(0, 8, 16))
+    for one in r.curve:
+        now, left, cut = one.rate == r.rate, x(one.rate) - wide / 2, y(one.in_time_s)
+        tip = f"{one.rate} arrive per second, {units.number(one.in_time_s)} of them in time"
+        late = rect(f"late{one.rate}", left, y(one.rate), wide, cut - y(one.rate), "hot", tip)
+        good = rect(f"good{one.rate}", left, cut, wide, at.bottom - cut, "useful", tip)
+        marks += about("rate", [late, good]) if now else [late, good]
+    left, right, top = x(r.rate) - wide / 2 - 3, x(r.rate) + wide / 2 + 3, y(r.rate) - 3
+    frame = [(left, at.bottom), (left, top), (right, top), (right, at.bottom)]
+    marks += about("rate", path("bar-now", frame, "now"))
+    return [
+        *marks,
+        *_limit(r, "bar", x, at.y, at.bottom),
+        *axis_x("rate", x, at.bottom, "requests per second", units.count, ticks=(2, 4, 8, 12, 16)),
+    ]
 
 
 def _takeaway(r: Result) -> str:
     if r.load > 1:
-        return "Past the limit the queue grows as long as the load lasts. Full throughput serves people who left."
+        got, most = units.number(r.now.in_time_s), max(r.curve, key=lambda one: one.in_time_s)
+        return f"More arrive, fewer are served in time: {got} of {r.rate} a second, but {units.number(most.in_time_s)} at {most.rate}."
     if r.now.gap_p99_s > 3 * r.now.gap_p50_s:
-        return "Large pieces of prompts stop everybody's tokens. A request's mean gap hides it, one gap in a hundred doesn't."
+        one, mean = units.seconds(r.now.gap_p99_s), units.seconds(r.now.mean_gap_p99_s)
+        return f"Whole prompts stop everybody's tokens: one gap in 100 takes {one}. The mean gap, {mean}, hides it."
     if r.running < r.batch / 2 and r.chunk and r.chunk < 0.6 * r.free_tokens:
         return "Pieces this small leave free arithmetic unused, so the limit falls."
     if r.late_share > 0.02:
-        return "The server keeps up on average, and waits already break the promise. Plan below the knee."
-    return "Below the knee the first token waits a little, and the next ones hardly notice the load."
+        return "The server is below its limit, yet some first tokens already come late. Plan below the knee."
+    return "Well below the limit, everybody is served in time. Pull the load up and see who comes late first."
 
 
 def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
-    first_at, gap_at, bar_at, height = PLACES[width == WIDE]
-    first_y = log(LEAST_S, MOST_S, first_at.bottom, first_at.y)
-    gap_y = log(LEAST_GAP_S, MOST_GAP_S, gap_at.bottom, gap_at.y)
+    waits_at, bar_at, height = PLACES[width == WIDE]
+    x = linear(RATES[0] - 1, MOST_RATE + 0.5, waits_at.x, waits_at.right)
     first = figure(
         "first token for 99 of 100",
         r.now.first_p99_s,
@@ -206,9 +195,10 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
         "useful" if r.now.first_p99_s <= cost.FIRST_TOKEN_S else "hot",
     )
     gap = figure(
-        "99 of 100 gaps between tokens",
-        r.now.gap_p99_s,
-        units.seconds,  # in no colour, because the promise is about a request's mean gap
+        "mean gap for 99 of 100",
+        r.now.mean_gap_p99_s,
+        units.seconds,
+        "primary" if r.now.mean_gap_p99_s <= cost.BETWEEN_S else "hot",
     )
     good = figure(
         f"requests in time, of {r.rate} a second",
@@ -218,36 +208,16 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
         "rate",
     )
     most = figure("requests a second at most", r.limit_s, units.number, term="limit")
-    marks = _chart(
-        r,
-        "first",
-        first_at,
-        first_y,
-        "Time to the first token",
-        (("first_p99_s", "hot", "99 of 100"), ("first_p50_s", "primary", "median")),
-        cost.FIRST_TOKEN_S,
-        (0.1, 1, 10),
-    )
-    marks += _chart(
-        r,
-        "gap",
-        gap_at,
-        gap_y,
-        "Time between two tokens",
-        (("gap_p99_s", "hot", "99 of 100"), ("gap_p50_s", "primary", "median")),
-        cost.BETWEEN_S,
-        (0.01, 0.1),
-    )
     whole = f"{units.count(r.chunk)}" if r.chunk else "a whole prompt"
     piece = f"{{chunk:{units.count(r.chunk)}}} / {units.count(r.prompt)}" if r.chunk else "{chunk:1}"
     share = "{chunk} / prompt" if r.chunk else "{chunk:1 prompt}"
     step = units.seconds(r.step_s)
     return Scene(
         summary=f"With {r.rate} requests per second, batches of up to {r.batch} and {whole} "
-        f"{'prompt tokens ' if r.chunk else ''}per step, 99 of 100 first tokens come within {first.text} and 99 of 100 gaps are within {gap.text}; "
+        f"{'prompt tokens ' if r.chunk else ''}per step, 99 of 100 first tokens come within {first.text} and 99 of 100 requests have a mean gap within {gap.text}; "
         f"of {r.rate} a second {good.text} are in time, and the server can answer {most.text} at most.",
         takeaway=_takeaway(r),
-        marks=[*marks, _knob(r, first_at, first_y), *_arrivals(r, bar_at)],
+        marks=[*_waits(r, waits_at, x), *_arrivals(r, bar_at, x)],
         figures=(first, gap, good, most),
         table=table(
             (
@@ -256,6 +226,7 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
                 Column("first token, P99", "s", units.seconds),
                 Column("between, median", "s", units.seconds),
                 Column("between, P99", "s", units.seconds),
+                Column("mean between, P99", "s", units.seconds),
                 Column("in time", "1/s", units.number),
             ),
             [
@@ -265,6 +236,7 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
                     one.first_p99_s,
                     one.gap_p50_s,
                     one.gap_p99_s,
+                    one.mean_gap_p99_s,
                     one.in_time_s,
                 )
                 for one in r.curve
@@ -272,7 +244,10 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
         ),
         height=height,
         width=width,
-        legend=(("useful", "in time, by its first token and its mean gap"), ("hot", "late")),
+        legend=(
+            ("useful", "in time"),
+            ("hot", "late"),
+        ),
         formula=(
             (
                 f"{{limit}} = min({{batch}} / answer, {share}) / step",
@@ -288,7 +263,7 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
 
 SIMULATOR = Declaration(
     title="Serving under load",
-    question="What does load do to the time that users wait?",
+    question="How many requests can arrive before users wait too long?",
     controls=(
         RATE,
         powers_of_two("batch", "Requests in work at most", 64, 4, 128),

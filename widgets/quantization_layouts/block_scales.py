@@ -271,13 +271,17 @@ def _harm(kept: Kept) -> tuple[int, str]:
 
 
 def _title(id: str, box: Box, kept: Kept) -> list[dict]:
-    spent = f"{units.number(kept.bits_per_weight, 4)} bits a weight"
+    """Name the row, and count in it what is lost."""
+    spent, (lost, words) = f"{units.number(kept.bits_per_weight, 4)} bits a weight", _harm(kept)
     at = box.y - REACH - (28 if id == "one" else 16)  # above a knob, above a dot
+    role, became = "hot" if id == "one" else "primary", f"{lost} of {COUNT - 1} {words}"
+    counted = text(f"{id}-lost", box.right, at, became, role, "body" if box.w > 400 else "small", "end", True)
     if box.w > 400:
-        return [text(f"{id}-title", 0, at, f"{_named(kept)}: {spent}", bold=True)]
+        return [text(f"{id}-title", 0, at, f"{_named(kept)}: {spent}", bold=True), counted]
     return [
         text(f"{id}-title", 0, at - 16, _named(kept), "ink", "small", bold=True),
         text(f"{id}-bits", 0, at, spent, "muted", "small"),
+        counted,
     ]
 
 

@@ -251,7 +251,7 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
     label = f"speed against fp16, with {_users(r.users)}"
     session = figure(label, r.session_speedup, units.times, "hot" if lost else "useful", "speed")
     unpacks = (
-        [figure("of the time is in steps that unpack all weights", r.unpacking_share, _whole)]
+        [figure("of the time in steps that unpack all", r.unpacking_share, _whole)]
         if r.card == SOURCE
         else []
     )
@@ -290,7 +290,10 @@ SIMULATOR = Declaration(
             "card",
             "Measured on",
             SOURCE,
-            {card: f"{card}, by {'the source' if card == SOURCE else 'this course'}" for card in TABLES},
+            {
+                card: f"{card}, {'reported' if card == SOURCE else 'measured by this course'}"
+                for card in TABLES
+            },
         ),
         USERS_AT_ONCE,
         K,

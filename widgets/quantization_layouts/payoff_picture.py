@@ -174,7 +174,7 @@ def _end_of_win(r: Result, pl: Places, x: Scale, level: float) -> list[dict]:
     """Mark the first batch that is no longer faster, under the dense step's line."""
     if r.break_even_batch < 2:
         return []
-    at, words = x(r.break_even_batch), f"no longer faster: {r.break_even_batch}"
+    at, words = x(r.break_even_batch), f"not faster from {'batch ' if pl.wide else ''}{r.break_even_batch}"
     left = at - 8 - text_width(words, "small", True) > pl.chart.x + 4
     side = (at - 8, "end") if left else (at + 8, "start")
     mark = line("even-batch", at, level, at, pl.chart.bottom, "hot", words)

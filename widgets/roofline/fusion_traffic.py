@@ -439,12 +439,9 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
         height=height,
         width=width,
         formula=(
-            ("tensor = {rows} · {width} · bytes",
-             f"{{rows:{r.rows}}} · {{width:{r.width}}} · {r.element_bytes} = {tensor}"),
-            ("{intermediates} = 2 · ({operations} − 1) · tensor · {layers}",
-             f"2 · {r.intermediates} · {tensor} · {{layers:{r.layers}}} = {{intermediates:{traffic.text}}}"),
-            ("{weights} = {width}² · bytes · {layers}",
-             f"{{width:{r.width}}}² · {r.element_bytes} · {{layers:{r.layers}}} = {{weights:{weights}}}"),
+            ("{intermediates} = 2 · ({operations} − 1) · {rows} · {width} · bytes · {layers}",
+             f"2 · {r.intermediates} · {{rows:{r.rows}}} · {{width:{r.width}}} · {r.element_bytes} · "
+             f"{{layers:{r.layers}}} = {{intermediates:{traffic.text}}}"),
             ("{fewer} = ({weights} + all passes) / ({weights} + {must:X and Y})",
              f"({{weights:{weights}}} + {units.si_bytes(r.unfused_bytes)}) / ({{weights:{weights}}} + "
              f"{{must:{units.si_bytes(r.fused_bytes)}}}) = {{fewer:{whole.text}}}"),

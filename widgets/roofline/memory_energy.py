@@ -42,8 +42,8 @@ EVERY_S = 15e-9  # one sets out
 STEPS = 40  # until the last one is back from HBM
 # (the lanes to the core, y of the two lanes, the bars of energy, height)
 PLACES = {
-    True: (Box(70, 40, 600, 104), (44, 98), Box(124, 226, 450, 96), 392),
-    False: (Box(30, 40, 280, 128), (72, 132), Box(0, 262, 246, 132), 478),
+    True: (Box(70, 40, 600, 104), (44, 98), Box(124, 214, 450, 96), 344),
+    False: (Box(30, 40, 280, 128), (72, 132), Box(0, 252, 246, 132), 440),
 }
 SIDE = {
     True: 66,
@@ -323,16 +323,15 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
     """Return one scene for every 15 ns. The last shows all that is paid."""
     way_at, lanes, bars_at, height = PLACES[width == WIDE]
     before = figure("all from HBM", r.before_w, _watts, "hot")
-    after = figure(f"with {units.percent(r.moved_share, 0)} from {r.near}", r.after_w, _watts)
-    saved = figure("saved per GPU", r.saved_w, _watts, "useful")
+    after = figure(f"with {units.percent(r.moved_share, 0)} from {r.near}", r.after_w, _watts, "useful")
     worth = figure(f"accesses of {r.near} cost as much as one of HBM", r.hbm_over_near, units.count)
     over = r.before_w > BOARD_W
     same = dict(
         summary=f"Fetching all from HBM takes {before.text} a GPU; with {units.percent(r.moved_share, 0)} of the accesses "
-        f"in {r.near} it takes {after.text}, which saves {saved.text}, and {_watts(r.fleet_saved_w)} over "
+        f"in {r.near} it takes {after.text}, which saves {_watts(r.saved_w)}, and {_watts(r.fleet_saved_w)} over "
         f"{units.counted(r.gpus, 'GPU')}; {worth.text} accesses of {r.near} cost as much as one of HBM.",
         takeaway=_takeaway(r),
-        figures=(worth, before, after, saved),
+        figures=(worth, before, after),
         table=_table(r),
         height=height,
         width=width,

@@ -261,7 +261,7 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
     naive = figure("with a kernel for each rule", r.naive.time_s, units.seconds, "hot")
     fused = figure("with one fused kernel", r.fused.time_s, units.seconds, "useful")
     gpus = figure(
-        f"GPUs of {units.count(r.replicas)} only sample, with the chain",
+        f"of {units.count(r.replicas)} GPUs do nothing but sample",
         r.naive.gpus,
         units.number,
         "ink",

@@ -127,10 +127,8 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
     (box, height), wide = PLACES[width == WIDE], width == WIDE
     y, pitch, drawn = _level(r, box), box.w / len(r.row), WORDS[r.row[r.drawn].token]
     kept = figure("of 12 tokens may be drawn", r.kept, units.count, "useful")
-    share = figure("of the probability was theirs before the rules", r.kept_share, _share)
-    taken = figure(
-        f"is the chance of “{drawn}”, which u = {units.number(r.u)} draws", r.drawn_share, _share, "now"
-    )
+    share = figure("of the probability was theirs", r.kept_share, _share)
+    taken = figure(f"chance of “{drawn}”, drawn by u = {units.number(r.u)}", r.drawn_share, _share, "now")
     title = "“The cat sat on the …”: the next token"
     marks = [
         text("title", 0, 14, title, bold=True),

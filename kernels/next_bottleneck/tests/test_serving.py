@@ -132,3 +132,13 @@ def test_the_record_holds_what_the_lesson_reads():
     two, one = ((RECORD / f"h200_{name}.txt").read_text() for name in ("two_loops", "one_read"))
     assert two.count("libdevice.erf") == 2 and two.count("tl.load(in_ptr0") == 2 and "welford" in two
     assert one.count("libdevice.erf") == 1 and one.count("tl.load(in_ptr0") == 1 and "welford" not in one
+
+
+def test_a_requests_mean_gap_is_a_percentile_over_requests_not_tokens():
+    replica = cost.server(cost.LLAMA_8B, machine("H100"), reached=0.6)
+    run = cost.serve(replica, cost.requests(100, 2000, 200), rate=6, batch=64, chunk=0)
+    means = sorted(one.between_s for one in run.served)
+    assert run.mean_gap_s(1.0) == means[-1] and means[0] <= run.mean_gap_s(0.5) <= run.mean_gap_s(0.99)
+    assert run.mean_gap_s(0.99) < run.gap_s(0.99) / 3, (
+        "a whole prompt stops single tokens, which a mean hides"
+    )

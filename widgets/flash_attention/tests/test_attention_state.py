@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernels.machines import machine
+from widgets import units
 from widgets.registry import find
 from widgets.scene import NARROW, WIDE, extent
 
@@ -50,13 +51,21 @@ def test_no_time_beats_the_roof():
     assert r.naive_s == pytest.approx(r.naive_bytes / h200.bandwidth)
 
 
-def test_the_curve_goes_through_the_point():
-    r = run(length=4096)
-    (scene,) = STATE.scenes(r)
-    marks = {m["id"]: m for m in scene.marks}
-    for s, name in enumerate(("naive-now", "tiled-now")):
-        points = marks[f"curve-{s}"]["p"]
-        assert (marks[name]["x"], marks[name]["y"]) in list(zip(points[::2], points[1::2], strict=True))
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+@given(POWER, st.integers(8, 17).map(lambda k: 2**k))
+def test_bars_are_as_long_as_bytes_and_times(width, heads, length):
+    """Scores stored are the strips and what tiles spare; a bar is at least a unit long."""
+    r = run(length=length, heads=heads)
+    marks = {m["id"]: m for m in STATE.scene(r, width=width).marks}
+    whole = marks["bytes-0-0"]["w"] + marks["bytes-0-1"]["w"]
+    assert (
+        marks["bytes-0-0"]["w"]
+        == marks["bytes-1-0"]["w"]
+        == pytest.approx(max(1, whole / r.state_ratio), abs=0.1)
+    )
+    assert marks["times-0-0"]["w"] / marks["times-1-0"]["w"] == pytest.approx(r.speedup, rel=0.02)
+    assert r.spared_bytes == r.naive_bytes - r.tiled_bytes
+    assert marks["bytes-end"]["s"].startswith(f"{units.times(r.state_ratio)} ")
 
 
 def test_squares_and_strips_are_to_scale():
@@ -101,18 +110,3 @@ def test_the_tile_covers_no_word_of_the_square(length, width):
         left, top, right, low = extent(marks[id])
         assert top >= tile[3] or left >= tile[2], id
     assert marks["matrix-name"]["s"].endswith("of scores")
-
-
-@pytest.mark.parametrize("width", [WIDE, NARROW])
-def test_no_curve_runs_through_the_ratio(width):
-    for length in (256, 512, 4096, 65536, 131072):
-        for heads in (1, 64):
-            marks = {m["id"]: m for m in STATE.scene(run(length=length, heads=heads), width=width).marks}
-            left, top, right, low = extent(marks["ratio"])
-            for curve in ("curve-0", "curve-1"):
-                p = marks[curve]["p"]
-                ends = list(zip(p[::2], p[1::2], strict=True))
-                for (x1, y1), (x2, y2) in zip(ends, ends[1:], strict=False):
-                    for share in (0, 0.25, 0.5, 0.75, 1):
-                        x, y = x1 + share * (x2 - x1), y1 + share * (y2 - y1)
-                        assert not (left < x < right and top < y < low), (length, heads, curve)

@@ -181,3 +181,25 @@ def test_the_caption_says_when_a_token_opens_a_tile():
     said = [scene.caption for scene in TILES.scenes(r)]
     opened = sum("opens a whole tile" in one for one in said)
     assert opened in (r.tiles, r.tiles - 1) and "32 of 32 tokens: 72 slots run for 32 tokens" in said[-1]
+
+
+@pytest.mark.parametrize("preset", TILES.presets)
+def test_the_figures_of_a_step_are_those_of_its_picture(preset):
+    """Counted in the table of what is drawn: the bar of slots says what the figures say, in every step."""
+    r = run(**TILES.presets[preset])
+    for step, scene in zip(r.steps, TILES.scenes(r), strict=True):
+        marks = {m["id"]: m for m in scene.marks}
+        shown = [one.value for one in scene.figures]
+        assert shown[:3] == [step.useful_share, step.slots, step.padded_slots]
+        assert marks["paid-end1"]["s"].startswith(f"{step.slots:,} ")
+        assert f"{step.slots:,} slot" in scene.caption or step.slots == 1
+        assert step.kept / step.slots == step.useful_share and step.kept + step.padded_slots == step.slots
+    assert r.steps[-1].useful_share == r.useful_share and r.steps[-1].dropped_tokens == r.dropped_tokens
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+@pytest.mark.parametrize("experts", [8, 16, 32, 64, 128, 256])
+def test_there_is_a_picture_with_the_tightest_limit_and_the_longest_numbers(experts, width):
+    """Names of a column are longer where tokens are dropped, "32 of 1,024"."""
+    r = run(experts=experts, tokens=1024, top_k=4, capacity=1, skew=2.0)
+    assert r.dropped_tokens and TILES.scenes(r, width=width)

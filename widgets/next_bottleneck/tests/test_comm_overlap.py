@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from widgets import units
 from widgets.registry import find
 from widgets.scene import NARROW, WIDE, extent
 
@@ -131,7 +132,8 @@ def test_what_lent_sms_lengthen_is_hatched_and_said(width):
 
 def test_buckets_drawn_as_one_are_counted_and_one_is_one():
     words = {m["id"]: m.get("s", "") for m in OVERLAP.scenes(overlap())[-1].marks}["bucket-name"]
-    assert words.startswith(f"{overlap().sent[0].buckets} buckets are drawn as one")
+    first = overlap().sent[0]
+    assert words == f"a bucket is full after {units.seconds(first.full_s)}, {first.buckets} make a bar"
     only = OVERLAP.scenes(overlap(bucket_mb=25600))
     assert all("1 buckets" not in s.summary + s.caption for s in only)
 

@@ -73,5 +73,7 @@ def test_the_question_asks_for_the_step_without_the_profiler_and_only_one_figure
     (shown,) = (one for one in scene.figures if "at work" in one.label)
     assert shown.label.endswith("no profiler") and getattr(r, asked.answer) == shown.value
     assert f"{1e3 * r.alone_s:.0f} ms in all" in asked.question, "the time without the profiler, too"
-    assert r.step_percent < r.alone_percent
+    assert r.step_percent < r.alone_percent == pytest.approx(100 * r.kernels_s / r.alone_s)
+    ((_, numbers),) = scene.formula
+    assert numbers.endswith(f"{{works:{shown.text}}}")
     assert "under the profiler" in next(m["s"] for m in scene.marks if m["id"] == "whole-time")
