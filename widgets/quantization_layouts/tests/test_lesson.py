@@ -109,6 +109,12 @@ FORMULAS = {  # a sentence of the lesson: (what it speaks of, from, to)
         lambda r: r.both_rows[2][1] / r.both_rows[0][1], 3.5, 4.2),
     "formats are five to seven times as large as FP8's": (
         lambda r: (r.both_rows[3][1] - r.both_rows[4][1]) / r.both_rows[0][1] + 7, 5, 7),
+    "With new codes the error grows by a quarter": (lambda r: r.power_rows[1][1] / r.power_rows[0][1], 1.2, 1.3),
+    "every block is too large by a factor between 1 and 2": (lambda r: r.power_rows[2][1], 0.01, 1),
+    "Mixing all channels halves its error": (lambda r: r.rotated["int4"][2] / r.rotated["int4"][0], 0.48, 0.52),
+    "MXFP4 gains a fifth": (lambda r: 1 - r.rotated["mxfp4"][1] / r.rotated["mxfp4"][0], 0.18, 0.22),
+    "NVFP4 and FP8 gain nothing and even lose a little": (
+        lambda r: min(r.rotated[form][2] / r.rotated[form][0] for form in ("nvfp4", "fp8")), 1.01, 1.2),
     "the seven shifts and AND-ORs for eight codes": (lambda r: 7 / 8 - cost.unpack_per_weight("int4", 4), -0.05, 0.05),
     "the mantissa trick int4 takes 0.9 integer instructions per weight": (lambda r: cost.unpack_per_weight("int4", 4), 0.9, 0.9),
     "spends at least twice as long on reading as on unpacking, in every row": (
@@ -310,8 +316,8 @@ def test_the_lesson_names_who_was_not_there():
 
 def test_it_promises_as_many_predictions_as_it_asks():
     asked = sum(cell.text.count("**Predict") for cell in LESSON.cells)
-    assert "commit to twenty-five predictions" in PROSE
-    assert asked + sum(bool(cell.shown and cell.shown.predict) for cell in LESSON.cells) == 25
+    assert "commit to twenty-seven predictions" in PROSE
+    assert asked + sum(bool(cell.shown and cell.shown.predict) for cell in LESSON.cells) == 27
 
 
 def test_all_five_simulators_are_asked_in_the_topics_order():
