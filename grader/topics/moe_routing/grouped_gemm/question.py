@@ -85,7 +85,7 @@ QUESTION = KernelQuestion(
     speed=Speed("grouped_and_gated", cases.TIMED, full=0.75, none=1.5, bound=cases.bound_gemm),
     where=f'{LESSON}/c_kernel_and_combine.ipynb, "The kernel, line by line"',
     hints=(
-        "The grid is sized for the worst routing: every tile of the capacity, times the strips of columns. What must a program look up first, and when can it exit at once?",
+        "The grid is sized for the worst routing, with one program for every tile of the capacity and every strip of columns. What must a program look up first, and when can it exit at once?",
         "expert = tl.load(owner_ptr + tile * stride_owneri); if expert >= 0: the rows of the tile, their picks, token = pick // K; then along H two products of the same block of x, with rows n and N + n of the expert's weight. SiLU after the loop, in fp32, and a store masked to real rows.",
         "at = w_ptr + expert.to(tl.int64) * stride_we + offs_n[None, :] * stride_wn + offs_k[:, None] * stride_wh; gate = tl.dot(x, tl.load(at, ...), gate); up = tl.dot(x, tl.load(at + N * stride_wn, ...), up); h = gate / (1 + tl.exp(-gate)) * up",
     ),
