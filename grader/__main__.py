@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import signal
 import sys
 from pathlib import Path
 
@@ -182,6 +183,9 @@ def _questions(arguments) -> int:
 if __name__ == "__main__":
     try:
         sys.exit(main())
+    except KeyboardInterrupt:
+        print("python -m grader: stopped by Ctrl-C", file=sys.stderr)
+        sys.exit(128 + signal.SIGINT)
     except Exception as error:  # any trouble of our own is inconclusive, never a fail
         print(f"python -m grader: {type(error).__name__}: {error}", file=sys.stderr)
         sys.exit(record.EXIT[record.INCONCLUSIVE])

@@ -3,6 +3,7 @@
 import argparse
 import json
 import shlex
+import signal
 import sys
 from collections.abc import Callable
 from dataclasses import asdict
@@ -19,6 +20,7 @@ from grader.judge import record
 from grader.judge.report import visible
 
 ROOT = Path(__file__).parents[2]
+MOST_SAME = 4  # rows that repeat a sentence, and names in front of one that more rows share
 GONE = "put it back, or remove the rest: python -m grader student NAME --delete"
 
 
@@ -67,6 +69,12 @@ def main(argv: list[str]) -> int:
     except (ValueError, box.BoxError, lock.Busy, storage_errors.CannotKeep) as error:
         print(f"python -m grader class: {error}", file=sys.stderr)
         return record.WRONG_USAGE if isinstance(error, ValueError) else record.EXIT[record.INCONCLUSIVE]
+    except KeyboardInterrupt:
+        print(
+            "python -m grader class: stopped; all that was judged is kept, and the next run goes on from there",
+            file=sys.stderr,
+        )
+        return 128 + signal.SIGINT
     except Exception as error:
         if not (sentence := storage_errors.plain(error)):
             raise
@@ -167,12 +175,26 @@ def _state(row) -> str:
     return f"not final: {cells} for a person" if row.waits else "final"
 
 
+def _shared(rows: list) -> dict[str, list[str]]:
+    """Return the sentences that many rows have in common, each with its students: they are printed once."""
+    whose: dict[str, list[str]] = {}
+    for row in rows:
+        for said in together(row.said):
+            whose.setdefault(said, []).append(row.student)
+    return {said: students for said, students in whose.items() if len(students) > MOST_SAME}
+
+
+def _some(names: list[str]) -> str:
+    return f"{', '.join(names[:MOST_SAME])} and {len(names) - MOST_SAME} more"
+
+
 def text(round_: GradingRound, rows: list, all_: bool = False) -> str:
     """Return a line for each student whose row changed, or for all, any problems below it, and the remaining tasks."""
     names = {row.student: visible(row.student) for row in rows}
     listed = [row for row in rows if all_ or not row.unchanged or row.trouble or row.unsettled]
     wide = max((len(names[row.student]) for row in listed), default=0)
     lines = [f"{round_.lab}, {round_.mode} mode, {_count(len(rows), 'submission')}"]
+    shared = _shared(listed)
     gone = [visible(name) for name in without_folder(round_)]
     for row in listed:
         begun = [verdict for name, verdict in row.verdicts.items() if name not in row.not_started]
@@ -181,8 +203,10 @@ def text(round_: GradingRound, rows: list, all_: bool = False) -> str:
         points = f"{row.total}, {_state(row)}"
         state = f"not entered: {row.trouble}" if row.trouble else f"{points}  {found}"
         lines.append(f"  {names[row.student]:<{wide}}  {state}{'  as before' if row.unchanged else ''}")
-        lines += [f"  {'':<{wide}}  {said}" for said in together(row.said) + row.regraded]
+        own = [said for said in together(row.said) if said not in shared]
+        lines += [f"  {'':<{wide}}  {said}" for said in own + row.regraded]
         lines += [f"  {'':<{wide}}  not settled: {name}: {why}" for name, why in row.why.items()]
+    lines += [f"  {_some([names[one] for one in whose])}: {said}" for said, whose in shared.items()]
     if hidden := len(rows) - len(listed):
         lines.append(f"  as before: {_count(hidden, 'student')}; --all lists all rows")
     lines += [f"in the gradebook without a folder in submitted/: {', '.join(gone)}; {GONE}"] * bool(gone)

@@ -44,7 +44,7 @@ def _as_empty(round_: GradingRound, student: str) -> dict[str, str]:
         for path, notebook in _pairs(labs, submission.handed_in(round_, student).notebooks, folder)
     }
     if already := said(round_, student):
-        raise ValueError(f"{visible(student)} {already[0]}; leave the name out")
+        raise ValueError(f"{visible(student)}: {already[0]}; leave the name out")
     if all(read.get(path.name) for path in labs):
         raise ValueError(
             f"--as-empty must name students whose work can't be read, and {visible(student)}'s notebooks can; leave the name out"
@@ -75,7 +75,10 @@ def said(round_: GradingRound, student: str) -> list[str]:
     folder = round_.root / "submitted" / student / round_.lab
     if one is None or not any(_digest(folder / name) == digest for name, digest in one["empty"].items()):
         return []
-    return [f"counts as an empty lab, decided {one['when']} by {visible(one['who'])}: {visible(one['why'])}"]
+    labs = {path.name for path in (round_.root / "labs" / round_.lab).glob("*.ipynb")}
+    what = "counts" if set(one["empty"]) >= labs else f"{', '.join(sorted(one['empty']))} counts"
+    what += " as an empty lab" if what == "counts" else " as empty"
+    return [f"{what}, decided {one['when']} by {visible(one['who'])}: {visible(one['why'])}"]
 
 
 def _digest(path: Path) -> str:

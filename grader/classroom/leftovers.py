@@ -16,6 +16,7 @@ NOISE = {
     "Thumbs.db",
     "desktop.ini",
     TIME,
+    "submission_secret.txt",  # nbgrader's own, of a hand-in by its exchange
 }
 ARCHIVES = (".tar", ".gz", ".tgz", ".bz2", ".xz", ".7z", ".rar")
 NOTEBOOK = ".ipynb"
@@ -56,7 +57,7 @@ def _of(path: Path, wanted: list[str]) -> str:
         return f"{name} is an archive and was not read. Unpack it here and run this again."
     if meant := next((one for one in wanted if Path(one).stem == path.stem.casefold()), ""):
         return f"{name} is no notebook and was not read (is it meant to be {meant}?). Ask for the notebook."
-    return f"{name} was not read; whoever grades by hand finds it beside the notebooks."
+    return f"{name} was not read. Whoever grades by hand finds it next to the notebooks."
 
 
 def _of_notebook(path: Path, name: str, wanted: list[str]) -> str:
@@ -113,7 +114,7 @@ def _labs(root: Path) -> list[str]:
 def _beside(place: Path, name: str, labs: list[str]) -> str:
     path = f"submitted/{shown(place.name)}/{shown(name)}"
     if not (place / name).is_dir():
-        return f"{path} lies beside the labs' folders and was not read: move it into the folder of its lab."
+        return f"{path} is outside the labs' folders and was not read: move it into the folder of its lab."
     near = difflib.get_close_matches(name.casefold(), labs, 1, cutoff=0.4)
     meant = f" (is it meant to be {near[0]}?)" if near else ""
     return f"{path} is no lab of this course and was not read{meant}: rename it and run this again."

@@ -11,7 +11,8 @@ from nbgrader.preprocessors import GetGrades
 
 from grader.classroom.points import Points, number
 
-IMAGE = re.compile(r'(<img\b[^>]*?\bsrc=")([^":]+)(")')
+IMAGE = re.compile(r'<img\b([^>]*?\bsrc=")([^":]+)(")')
+PLAIN = '<img style="border:0"'  # formgrader's style sheet frames every other picture in red
 KINDS = {".svg": "image/svg+xml", ".png": "image/png"}
 TABLE = '<table class="table table-condensed" style="width:auto">'
 ROOMS = ("course", "labs")  # whose pictures a page may hold
@@ -32,7 +33,7 @@ def with_pictures(html: str, root: Path, lab: str) -> str:
 
     def embedded(match: re.Match) -> str:
         data = picture(root, lab, match[2])
-        return f"{match[1]}{data}{match[3]}" if data else match[0]
+        return f"{PLAIN}{match[1]}{data}{match[3]}" if data else match[0]
 
     return IMAGE.sub(embedded, html)
 

@@ -6,11 +6,13 @@ import stat
 import zipfile
 from pathlib import Path
 
+from grader.classroom import leftovers
 from grader.classroom.downloads import names
 from grader.classroom.open_safely import MOST_BYTES, Unfit, read_regular
 
 MOST_ARCHIVE = 5 * MOST_BYTES
 MOST_MEMBERS = 1000
+MOST_NAMED = 3  # of the files that a row names
 ENTRY = b"PK\x01\x02"  # the mark of each member in an archive's list
 PLAIN = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
@@ -30,7 +32,8 @@ def lone(folder: Path, wanted: list[str]) -> list[str]:
             for name in found
         ]
     try:
-        members = held(read_regular(folder / found[0], MOST_ARCHIVE), wanted)
+        data = read_regular(folder / found[0], MOST_ARCHIVE)
+        members = held(data, wanted)
     except Unfit as why:
         return [f"{found[0]} {why}; unpack it here by hand."]
     taken = [name for name, data in members.items() if put(folder, name, data)]
@@ -38,8 +41,22 @@ def lone(folder: Path, wanted: list[str]) -> list[str]:
         return [f"{found[0]} was unpacked: {', '.join(taken)}."]
     here = [name for name in wanted if os.path.lexists(folder / name)]
     if members:
-        return [f"{found[0]} is not read: {' and '.join(here)} beside it count."]
-    return [f"{found[0]} holds none of this lab's notebooks ({', '.join(wanted)}), so nothing of it is read."]
+        verb = "is" if len(here) == 1 else "are"
+        return [f"{found[0]} is not read: {' and '.join(here)} {verb} already there."]
+    nothing = f"{found[0]} holds none of this lab's notebooks ({', '.join(wanted)})"
+    if other := maybe_meant(data):
+        return [
+            f"{nothing}, but {', '.join(other)}: unpack it by hand, name the notebooks so and run this again."
+        ]
+    return [f"{nothing}, so nothing of it is read."]
+
+
+def maybe_meant(data: bytes) -> list[str]:
+    """Return the first few notebooks and archives in an archive, which may hold the work under other names."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        inside = [name for name in archive.namelist() if "__MACOSX" not in name.split("/")]
+    kinds = (leftovers.NOTEBOOK, ".zip", *leftovers.ARCHIVES)
+    return [leftovers.shown(name) for name in inside if name.lower().endswith(kinds)][:MOST_NAMED]
 
 
 def again_named(folder: Path, wanted: list[str]) -> list[str]:

@@ -2,10 +2,13 @@
 
 import json
 import re
+import runpy
+import sys
 
 import pytest
 
 from grader.__main__ import EXIT_USAGE, main
+from grader.tools import hint
 
 
 @pytest.mark.parametrize(
@@ -28,6 +31,18 @@ def test_what_is_no_answer_is_said_and_not_judged(tmp_path, capsys, answer, said
     (tmp_path / "other.ipynb").write_text('{"cells": []}')
     assert main(["check", "gemm_tiling.reuse", str(tmp_path / answer)]) == EXIT_USAGE
     assert re.search(said, capsys.readouterr().err)
+
+
+def test_ctrl_c_ends_a_command_in_a_sentence(monkeypatch, capsys):
+    def stopped(_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(hint, "main", stopped)
+    monkeypatch.setattr("sys.argv", ["grader", "hint"])
+    monkeypatch.delitem(sys.modules, "grader.__main__")
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module("grader", run_name="__main__")
+    assert ended.value.code == 130 and capsys.readouterr().err == "python -m grader: stopped by Ctrl-C\n"
 
 
 def test_points_and_bonus_points_stand_in_one_column(capsys):

@@ -60,7 +60,8 @@ def send(root: Path, wants) -> int:
         except service.NotTaken as why:
             failed[one.student] = str(why)
     print(f"{wants.lab}: {len(sent) - len(failed)} scores sent")
-    print(*(f"  not sent: {visible(name)}: {visible(why)}" for name, why in failed.items()), sep="\n", end="")
+    for name, why in failed.items():
+        print(f"  not sent: {visible(name)}: {visible(why)}")
     if strangers:
         print(f"  not sent, without a number in the column lti: {', '.join(map(visible, strangers))}")
     return EXIT[FAIL] if failed or strangers else 0

@@ -17,7 +17,7 @@ import pytest
 from nbgrader import dbutil
 
 from grader import box, questions
-from grader.classroom import command, gradebooks, grading_round
+from grader.classroom import command, decided, grade_class, gradebooks, grading_round
 from grader.classroom.jobs import job
 from grader.classroom.tests.conftest import LAB, RIGHT, WRONG, book, grade_by_hand
 from grader.judge import record, referee
@@ -237,6 +237,42 @@ def test_bonus_points_come_on_top(unentered, monkeypatch):
     assert (rows["ada"].points, rows["ada"].bonus, rows["ada"].of) == (5, 2, 8)
     assert (rows["bob"].points, rows["bob"].bonus, rows["bob"].of) == (3, 0, 8)
     assert not book(unentered, "ada")["check_reuse"].needs_manual_grade
+
+
+def test_a_sentence_that_many_rows_share_is_printed_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(command, "MOST_SAME", 1)
+    monkeypatch.setattr(command, "without_folder", lambda _: [])
+    said = {"ada": ["no time."], "bob": ["no time.", "notes.pdf was not read."], "cy": ["no time."]}
+    rows = [grade_class.Row(name, of=10, said=every) for name, every in said.items()]
+    assert command.text(grading_round.open_round(tmp_path, LAB, "cpu"), rows).splitlines()[1:] == [
+        "  ada  0 of 10, final  ",
+        "  bob  0 of 10, final  ",
+        "       notes.pdf was not read.",
+        "  cy   0 of 10, final  ",
+        "  ada and 2 more: no time.",
+        "to be graded by hand: 0 cells",
+    ]
+
+
+def test_ctrl_c_says_what_is_kept(tmp_path, monkeypatch, capsys):
+    def stopped(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command, "ROOT", tmp_path)
+    monkeypatch.setattr(command, "_run", stopped)
+    assert command.main([LAB]) == 130
+    assert capsys.readouterr().err.endswith("kept, and the next run goes on from there\n")
+
+
+def test_an_empty_notebook_beside_a_good_one_is_named(tmp_path):
+    shutil.copytree(ROOT / "labs" / LAB, tmp_path / "labs" / LAB)
+    for name in ("fay", "gus"):
+        (tmp_path / "submitted" / name / LAB).mkdir(parents=True)
+    shutil.copy(ROOT / "labs" / LAB / "concepts.ipynb", tmp_path / "submitted/fay" / LAB)
+    round_ = grading_round.open_round(tmp_path, LAB, "cpu")
+    decided.as_empty(round_, ["fay", "gus"], "prof", "nothing came")
+    assert decided.said(round_, "fay")[0].startswith("kernel.ipynb counts as empty, decided")
+    assert decided.said(round_, "gus")[0].startswith("counts as an empty lab, decided")
 
 
 def test_the_command_says_who_has_what(course, monkeypatch, capsys):

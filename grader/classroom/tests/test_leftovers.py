@@ -54,7 +54,9 @@ HOSTILE = {
     "packed otherwise": (lambda c: zipped(c, [(NOTEBOOK, "{}")], compression=zipfile.ZIP_LZMA), "packed in an unusual way"),
     "no archive": (lambda c: c.place("eve").with_name("a.zip").write_bytes(b"PK\x05\x06" + b"\0" * 4), "is no zip archive that can be read"),
     "a link to one": (lambda c: c.place("eve").with_name("a.zip").symlink_to("/etc/passwd"), "is a link, and links are not read"),
-    "nothing of the lab": (lambda c: zipped(c, [("kernel.py", "")]), "holds none of this lab's notebooks (concepts.ipynb)"),
+    "an archive in it": (lambda c: zipped(c, [("work/inner.zip", b"PK"), ("__MACOSX/._a.zip", "")]), "but work/inner.zip: unpack it by hand"),
+    "another name": (lambda c: zipped(c, [("My Lab.ipynb", "{}"), ("b.txt", "")]), "but My Lab.ipynb: unpack it by hand, name the notebooks so"),
+    "nothing of the lab": (lambda c: zipped(c, [("kernel.py", "")]), "holds none of this lab's notebooks (concepts.ipynb), so nothing"),
 }  # fmt: skip
 
 
@@ -77,7 +79,7 @@ def test_an_archive_never_takes_the_place_of_what_is_there(course):
     before = path.read_bytes()
     zipped(course, [(NOTEBOOK, "{}")])
     assert unpack.lone(path.parent, [NOTEBOOK]) == [
-        "concepts.ipynb.zip is not read: concepts.ipynb beside it count."
+        "concepts.ipynb.zip is not read: concepts.ipynb is already there."
     ]
     assert path.read_bytes() == before
     zipped(course, [(NOTEBOOK, "{}")], name="b.zip")
@@ -92,6 +94,7 @@ def test_every_file_and_folder_of_a_submission_is_named_with_what_to_do(course):
     (folder / "old/deep/concepts.ipynb").write_text("{}")
     (folder / "pictures").mkdir()
     (folder / ".ipynb_checkpoints").mkdir()
+    (folder / "submission_secret.txt").write_text("of nbgrader's exchange")
     (folder / "link.ipynb").symlink_to("/etc/passwd")
     assert leftovers.in_lab(folder, [NOTEBOOK]) == [
         "all.tar.gz is an archive and was not read. Unpack it here and run this again.",
@@ -121,7 +124,7 @@ def test_what_lies_beside_the_labs_folders_is_named(course, capsys, monkeypatch)
     said = capsys.readouterr().out
     for words in (
         "not used: submitted/loose.ipynb is in no student's folder: move it to submitted/STUDENT/LAB/.",
-        "not used: submitted/bob/concepts.ipynb lies beside the labs' folders and was not read: move it into the folder of its lab.",
+        "not used: submitted/bob/concepts.ipynb is outside the labs' folders and was not read: move it into the folder of its lab.",
         "not used: submitted/cy/01_gemm is no lab of this course and was not read (is it meant to be 01_gemm_tiling?): rename it and run this again.",
     ):
         assert words in said

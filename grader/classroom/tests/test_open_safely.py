@@ -395,7 +395,7 @@ def test_notebooks_under_other_names_are_named_and_not_read(course):
     assert row.said == [
         f"{name} was not read, because concepts.ipynb counts. If it is the newer one, give it that name and run this again."
         for name in ("Concepts.ipynb", "concepts-Copy1.ipynb")
-    ] + ["notes.txt was not read; whoever grades by hand finds it beside the notebooks."]
+    ] + ["notes.txt was not read. Whoever grades by hand finds it next to the notebooks."]
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,7 @@ def test_both_pages_hold_their_pictures_tables_with_room_and_what_a_student_adde
     feedback = (course.pages("ada") / "concepts.html").read_text()
     for page in (feedback, formgraded(course, "ada")):
         assert re.findall(r'<img[^>]*src="([^"]{30})', page) == [TILE], "no picture is asked of a server"
+        assert re.search('<img[^>]*style="border:0"', page), "formgrader's style sheet frames others in red"
         assert pages.TABLE in page and "<td>M K</td>" in page
         assert "42 of mine" in page and "outside the answers" in page
     notebook = nbformat.read(course.root / f"autograded/ada/{LAB}/concepts.ipynb", as_version=4)

@@ -106,7 +106,7 @@ def test_what_cannot_be_entered_has_a_way_to_end(graded, export, capsys, monkeyp
     said = capsys.readouterr().out
     assert said.count("counts as an empty lab, decided") == 2 and "by Prof: handed in a PDF" in said
     assert class_command.main([LAB, "--as-empty", "fay", "--why", "x"]) == WRONG_USAGE
-    assert "fay counts as an empty lab, decided" in capsys.readouterr().err
+    assert "fay: counts as an empty lab, decided" in capsys.readouterr().err
     kept = (graded.root / class_place.PLACE / "set_aside/gus").rglob("concepts.ipynb")
     assert [path.read_text() for path in kept] == ["no notebook"]
     finish(graded.root)

@@ -105,7 +105,8 @@ def test_scores_reach_a_platform_that_knows_the_key(graded, platform, capsys):
     assert scores(graded) == EXIT[FAIL]
     said = capsys.readouterr().out
     assert (
-        f"{LAB}: 4 scores sent" in said and 'not sent: bob: 404 Not Found: {"errors": "no such user"}' in said
+        f"{LAB}: 4 scores sent" in said
+        and 'not sent: bob: 404 Not Found: {"errors": "no such user"}\n' in said
     )
     platform.refuses = set()
     assert scores(graded) == 0

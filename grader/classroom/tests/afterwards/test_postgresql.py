@@ -7,6 +7,7 @@ from grader.classroom.exports import command as exports
 from grader.classroom.tests.afterwards import server
 from grader.classroom.tests.afterwards.conftest import ANSWERS
 from grader.classroom.tests.conftest import LAB, RIGHT
+from grader.judge.record import WRONG_USAGE
 from grader.paths import ROOT
 
 
@@ -50,7 +51,7 @@ def test_a_class_in_postgresql_has_the_grades_that_it_has_in_sqlite(graded, monk
         assert exports.main([LAB, "--unfinished"]) == 0
         text = (graded.root / exports.PLACE / f"{LAB}.provisional.csv").read_text()
         assert f"{LAB},ada,,,,2026-11-20 12:00:00,7.5" in text
-    assert exports.main([LAB]) == exports.WRONG_USAGE
+    assert exports.main([LAB]) == WRONG_USAGE
     assert "gradebook must be one that can be read" in capsys.readouterr().err, "the server is gone"
 
 
