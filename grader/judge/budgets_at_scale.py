@@ -8,12 +8,12 @@ import numpy as np
 from grader.box.warm import Outcome
 from grader.judge import sampled, traffic
 from grader.judge.diagnose import describe, from_error, in_full
-from grader.judge.every_case import FREE_OF, judge_busiest, sharing
+from grader.judge.every_case import FREE_OF, ROOM, SIDE_BY_SIDE, judge_busiest, sharing
 from grader.judge.failed import Failed
 from grader.judge.kernel_evidence import BETWEEN, COMPILED, CORNER, KernelEvidence, Run
 from grader.judge.sampled import AT_COMPILED, at
 from grader.questions import Budget, Part
-from grader.questions.account import account, in_blocks
+from grader.questions.account import CUT, SMALL, account, in_blocks, in_sectors, size
 
 SLACK = 1.5  # drawn programs are not all alike, because rows of causal attention see more keys or fewer
 # counts of which every program has its share; if all ran, programs that share the work count too
@@ -36,10 +36,15 @@ def judge_run(evidence: KernelEvidence, part: Part, purpose: int, run: Run) -> N
     """Check the part's budgets in one large case."""
     question = evidence.question
     whole = ran_whole(run)
+    if purpose == CORNER and (run := of_whole_tiles(evidence, run)) is None:
+        return
     share = 1.0 if whole else written(run)
-    slack, exact = 1.0 if whole else SLACK, run if whole else None
+    slack, exact = (
+        1.0 if whole else SLACK if purpose == COMPILED else SLACK * ROOM,
+        run if whole or purpose == CORNER else None,
+    )
     budgets = [one for one in limits(evidence, part, purpose, run) if one.count != "programs"]
-    budgets += (shared := sharing(evidence, part, run.case))
+    budgets += (shared := sharers(evidence, part, purpose, run))
     if whole:
         judge_busiest(run, shared)
     if (
@@ -58,7 +63,7 @@ def judge_run(evidence: KernelEvidence, part: Part, purpose: int, run: Run) -> N
         most, least = budget.most * share * slack, budget.least * share / slack
         found = traffic.spent(run, budget) if whole else lanes(run, budget)
         if found > most and budget.count in COUNTED:  # lanes that ask for the same byte count once
-            exact = exact or counted(evidence, purpose, run)
+            exact = exact or counted(evidence, run)
             found = traffic.spent(exact, budget)
         if found > most or budget.count in AT_LEAST and found < least:
             raise Failed(
@@ -75,10 +80,24 @@ def limits(evidence: KernelEvidence, part: Part, purpose: int, run: Run) -> list
     if purpose == COMPILED:
         return found
     of_blocks = account(question, part.name, in_blocks(question, run.case))
+    # sectors of rows that don't begin with one have no limit for such sizes, nor has what each program looks up
+    whole = {t.name for t in question.tensors if in_sectors(t, run.case) == CUT}
+    total = sum(size(t, run.case) for t in question.tensors)
+    small = {t.name for t in question.tensors if t.role == "in" and size(t, run.case) < SMALL * total}
     return [
         replace(one, most=max(one.most, more.most)) if one.count in FREE_OF else one
         for one, more in zip(found, of_blocks, strict=True)
+        if (one.count != "sectors" or one.tensor in whole)
+        and (one.count != "dedup" or one.tensor not in small)
     ]
+
+
+def sharers(evidence: KernelEvidence, part: Part, purpose: int, run: Run) -> list[Budget]:
+    """Return the limits on programs. A corner asks for no more than every other hidden case does."""
+    found = sharing(evidence, part, run.case)
+    if purpose == COMPILED:
+        return found
+    return [replace(one, least=min(one.least, run.case.sm_count) / SIDE_BY_SIDE) for one in found]
 
 
 def told(run: Run) -> str:
@@ -105,9 +124,13 @@ def judge_programs(run: Run, shares: dict, budget: Budget) -> None:
     wrote, busiest = shares.get(budget.tensor) or max(shares.values(), default=(0, 0))
     found = math.ceil(wrote / busiest) if busiest else math.inf
     if found < budget.least:
+        few = (
+            f"{at(run)}: {budget.what}: as good as {found:,}, less than the {budget.least:,.0f} that it takes"
+        )
+        if run.hidden:
+            few = f"{budget.what}, {at(run)}: less than half of those that could share the work"
         raise Failed(
-            f"{at(run)}: {budget.what}: as good as {found:,}, less than the "
-            f"{budget.least:,.0f} that it takes",
+            few,
             budget.look,
             told=f"{budget.what}, {told(run)}",
         )
@@ -173,6 +196,21 @@ def written(run: Run) -> float:
     return 1.0 if there[0] is None else sum(map(len, there)) / all_of_it
 
 
+def of_whole_tiles(evidence: KernelEvidence, run: Run) -> Run | None:
+    """Run those of a corner's drawn programs that store most once more, with all counts. The others, at the ends of the
+    grid, may compute whole tiles and store little."""
+    if evidence.corner is None:
+        programs = sampled.chosen(evidence, CORNER)
+        by = [run.outcome.arrays[f"by:{p.spec.name}"] for p in run.placed if p.spec.role != "in"]
+        wrote = np.array([sum(np.count_nonzero(who == program) for who in by) for program in programs])
+        if not wrote.max():
+            return None
+        most = [program for program, count in zip(programs, wrote, strict=True) if count == wrote.max()]
+        outcome = evidence.interpret(CORNER, run.placed, programs=[most], counting="full")
+        evidence.corner = replace(run, outcome=outcome)
+    return None if evidence.corner.outcome.error else evidence.corner
+
+
 def lanes(run: Run, budget: Budget) -> float:
     """Return the highest cost for a budget from a run without bytes. Lanes ask for each byte at least once, but say
     nothing about sectors."""
@@ -181,10 +219,10 @@ def lanes(run: Run, budget: Budget) -> float:
     return traffic.spent(run, replace(budget, count="requested") if budget.count == "dedup" else budget)
 
 
-def counted(evidence: KernelEvidence, purpose: int, run: Run) -> Run:
+def counted(evidence: KernelEvidence, run: Run) -> Run:
     """The same programs once more, each byte of an access counted once."""
-    programs = [sampled.chosen(evidence, purpose)]
-    outcome = evidence.interpret(purpose, run.placed, programs=programs, counting="full")
+    programs = [sampled.chosen(evidence, COMPILED)]
+    outcome = evidence.interpret(COMPILED, run.placed, programs=programs, counting="full")
     return replace(run, outcome=run.outcome if outcome.error else outcome)
 
 

@@ -26,17 +26,8 @@ from grader.questions.account import in_blocks
 from grader.questions.draws import log_uniform
 from grader.questions.memory import Placed, as_placed, place, shape_only
 
-PUBLIC, HIDDEN, METERED, BETWEEN, ALIGNED, CORNER, WHOLE, COMPILED, TIMED = (
-    100,
-    200,
-    300,
-    350,
-    360,
-    370,
-    371,
-    400,
-    500,
-)
+PUBLIC, HIDDEN, METERED, BETWEEN, ALIGNED, CORNER, COMPILED, TIMED = 100, 200, 300, 350, 360, 370, 400, 500
+WHOLE = 371, 372  # smaller corners
 MOST_ALIGNED = 3  # of the largest cases, compiled as if their sizes were whole blocks
 UNWRITTEN = 902  # the purpose that draws what memory holds before anything is written
 WRITERS_S = 10.0  # of processor time, to find out who stores what
@@ -104,6 +95,7 @@ class KernelEvidence(Evidence):
     runs: dict[int, Run] = field(default_factory=dict)
     ahead: dict[int, Future] = field(default_factory=dict)
     places: Outcome | None = None  # the stores of all programs of the compiled case, once requested
+    corner: object = None  # programs of whole tiles of the corner, with all counts
     compiling: Future | None = None
     on_gpu: object = None  # in gpu mode the answer's way there
     shown: bool = False  # a seed that isn't secret drew every case, so all may be told
@@ -148,8 +140,8 @@ class KernelEvidence(Evidence):
     def corners(self, told: int) -> dict[int, Case]:
         """Return a corner of which drawn programs run, and a smaller one for answers whose programs need one another."""
         question, found = self.question, {}
-        for purpose, most in ((CORNER, corner.LARGE), (WHOLE, corner.WHOLE)):
-            if purpose == WHOLE or question.in_corners:
+        for purpose, most in ((CORNER, corner.LARGE), *((one, corner.WHOLE) for one in WHOLE)):
+            if purpose != CORNER or question.in_corners:
                 found[purpose] = corner.corner(question, self.cases.get(METERED), most, self.rng(purpose))
         return {purpose: replace(case, sm_count=told) for purpose, case in found.items() if case}
 

@@ -13,7 +13,11 @@ from grader.judge.other_launch import launch_to_blame
 from grader.judge.record import PartResult
 from grader.questions import Part
 
-MORE = {METERED: "the metered case", CORNER: "programs of a large case", WHOLE: "a case with all axes long"}
+MORE = {
+    METERED: "the metered case",
+    CORNER: "programs of a large case",
+    **dict.fromkeys(WHOLE, "a case with several axes long"),
+}
 
 
 def judge(evidence: KernelEvidence, part: Part, result: PartResult) -> None:
@@ -35,7 +39,8 @@ def hidden_failures(evidence: KernelEvidence, runs: list[Run]) -> Iterator[Hidde
     """Runs the hidden cases and the metered one, and adds the hidden ones to `runs`."""
     public, hidden = list(runs), evidence.hidden
     more = {purpose: said for purpose, said in MORE.items() if purpose in evidence.cases}
-    more.pop(WHOLE if CORNER in more and not sampled.depends(evidence, CORNER) else CORNER, None)
+    for purpose in WHOLE if CORNER in more and not sampled.depends(evidence, CORNER) else (CORNER,):
+        more.pop(purpose, None)
     evidence.run_ahead(hidden + [purpose for purpose in more if purpose != CORNER])
     for number, purpose in enumerate([*hidden, *more]):
         evidence.say(f"running {more.get(purpose) or f'{len(hidden)} hidden cases … {number}/{len(hidden)}'}")

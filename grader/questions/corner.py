@@ -1,4 +1,4 @@
-"""Draw a corner: a hidden case in which all axes of a kernel question are longer than in every case that is known.
+"""Draw a corner: a hidden case in which several axes of a kernel question are long together.
 
 The ends of reach.py are long along one axis. Real calls are long along several, and an answer could go wrong or waste
 there alone. A large corner is judged by programs drawn from its grid, a small one whole.
@@ -13,9 +13,13 @@ from grader.questions.draws import log_uniform
 from grader.questions.model import Case, KernelQuestion, UpTo
 from grader.questions.reach import sized
 
-UNEVEN = 1.5  # at most this factor more or less of each axis, so that nobody knows a corner's shape
+UNEVEN = 1.2  # at most this factor more or less of each axis, so that nobody knows a corner's shape
+ALIKE = 2 / 3  # of the corners have long axes of about the same size, as far as each goes
+EVEN = 16  # what divides the sizes of every second corner, so that rows begin with a sector
 STEPS = 50  # of the way to the largest sizes
-KIND = "all axes long"
+KIND = "several axes long"
+LONG = 3  # axes at most: of many axes, drawn ones
+TRIES = 12  # axes that are too long together where they are known are drawn again
 
 
 @dataclass(frozen=True)
@@ -34,8 +38,8 @@ class Most:
         return max(numbers.values()) <= self.numbers and drawn <= self.inputs and useful <= self.flop
 
 
-LARGE = Most(1 << 25, 1 << 23, 1 << 38)  # where a few programs run
-WHOLE = Most(1 << 21, 1 << 21, 1 << 30)
+LARGE = Most(36_000_000, 18_000_000, 1 << 38)  # where a few programs run
+WHOLE = Most(1 << 23, 1 << 23, 1 << 30)
 
 
 def corner(
@@ -45,33 +49,36 @@ def corner(
     axes = {axis: one for axis, one in question.up_to.items() if isinstance(one, UpTo)}
     if len(axes) < 2:
         return None
-    known = [*question.public, *filter(None, (question.compile_case, metered))]
-    least = {axis: min(one.most, 1 + max(c.sizes[axis] for c in known)) for axis, one in axes.items()}
-    uneven = {axis: log_uniform(rng, 1 / UNEVEN, UNEVEN) for axis in axes}
+    large = (
+        question.compile_case if rng.random() < 0.5 else None
+    )  # else a corner may lie below it along an axis
+    known = [*question.public, *filter(None, (large, metered))]
+    longest = {axis: max(case.sizes[axis] for case in known) for axis in axes}
+    least = {n: min(one.most, max(one.least, longest[n] + one.step)) for n, one in axes.items()}
     fixed = {axis: one[rng.integers(len(one))] for axis, one in question.up_to.items() if axis not in axes}
+    even = EVEN if rng.random() < 0.5 else 1
+    alike = rng.random() < ALIKE
+    for _ in range(TRIES):
+        long = rng.permutation(list(axes))[:LONG].tolist()
+        uneven = {axis: log_uniform(rng, 1 / UNEVEN, UNEVEN) for axis in long}
+        ends = min(least[axis] for axis in long), max(axes[axis].most for axis in long)
+        short = fixed | {axis: one.least for axis, one in axes.items() if axis not in long}
 
-    def case(way: float) -> Case:
-        """Return a case that goes this share of the way from what is known to the largest sizes, by factors."""
-        far = {n: least[n] * (axes[n].most / least[n]) ** way * (uneven[n] if way else 1) for n in uneven}
-        return _of(question, {n: min(axes[n].most, max(least[n], size)) for n, size in far.items()} | fixed)
+        def case(way: float, uneven=uneven, short=short, ends=ends) -> Case:
+            """Return a case that goes this share of the way from what is known to the largest sizes, by factors."""
+            sizes = dict(short)
+            for axis, factor in uneven.items():
+                first, last = ends if alike else (least[axis], axes[axis].most)
+                size = first * (last / first) ** way * (factor if way else 1)
+                step = axes[axis].step if axes[axis].step > 1 else even
+                sizes[axis] = min(axes[axis].most, max(least[axis], int(size) // step * step))
+            return replace(sized(question, {axis: int(sizes[axis]) for axis in question.up_to}), kind=KIND)
 
-    while not most.holds(question, case(0.0)):
-        if len(uneven) <= 2:
-            return None
-        axis = str(rng.choice(list(uneven)))
-        uneven.pop(axis)
-        fixed[axis] = axes[axis].least
-    low, high = 0, STEPS + 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if most.holds(question, case(middle / STEPS)) else (low, middle)
-    base = question.public[rng.integers(len(question.public))]
-    return replace(case(low / STEPS), dtype=base.dtype, dtypes=base.dtypes)
-
-
-def _of(question: KernelQuestion, sizes: dict) -> Case:
-    whole = {}
-    for axis, one in question.up_to.items():
-        step, least = (one.step, one.least) if isinstance(one, UpTo) else (1, 0)
-        whole[axis] = max(least, int(sizes[axis]) // step * step)
-    return replace(sized(question, whole), kind=KIND)
+        if most.holds(question, case(0.0)):
+            low, high = 0, STEPS + 1
+            while high - low > 1:
+                middle = (low + high) // 2
+                low, high = (middle, high) if most.holds(question, case(middle / STEPS)) else (low, middle)
+            base = question.public[rng.integers(len(question.public))]
+            return replace(case(low / STEPS), dtype=base.dtype, dtypes=base.dtypes)
+    return None

@@ -40,6 +40,7 @@ QUESTION = KernelQuestion(
     hidden=cases.hidden_masked,
     rows="B",
     crossed=cases.crossed,
+    sized=cases.sized,
     in_corners=samples.rows("B"),
     up_to={"B": UpTo(2048), "V": UpTo(131_072), "L": UpTo(4096)},
     metered=cases.metered_masked,
