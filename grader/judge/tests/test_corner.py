@@ -13,7 +13,7 @@ from grader.questions import UpTo
 KERNELS = [question for question in questions.load().values() if question.compiles]
 NORM, ORDER, SUBTRACTED = "roofline.layernorm_gelu", "moe_routing.order", "roofline.subtracted"
 ROW = "    row = tl.program_id(0).to(tl.int64)\n"
-LARGE = "(tl.num_programs(0) > 1000) & (N > 4200)"
+LARGE = "(tl.num_programs(0) > 1000) & (N > 2000)"
 AGAIN = (
     f"    for _ in range(0, tl.where({LARGE}, 9, 0)):\n"
     "        x = tl.maximum(x, tl.load(x_ptr + row * stride_xm + offs * stride_xn, mask=mask, other=0.0).to(tl.float32))\n"
@@ -37,7 +37,7 @@ def test_a_corner_goes_beyond_what_is_known_along_two_axes_at_least(question):
         for case in corners:
             far = [axis for axis in axes if case.sizes[axis] > max(one.sizes[axis] for one in known)]
             ends = [axis for axis in axes if case.sizes[axis] == question.up_to[axis].most]
-            assert len({*far, *ends}) >= 2 and "corner" not in case.kind
+            assert len({*far, *ends}) >= (1 if question.sized else 2) and "corner" not in case.kind
             assert all(case.sizes[axis] <= question.up_to[axis].most for axis in far)
 
 
@@ -57,7 +57,7 @@ def test_what_is_wrong_in_a_corner_alone_fails_and_no_size_is_told():
 
 def test_what_is_loaded_again_in_a_corner_alone_counts():
     parts, said = lost(norm(("    g = 0.5", f"{AGAIN}    g = 0.5")), NORM)
-    assert parts == ["traffic", "speed"] and "read of x, a hidden case (several axes long)" in said, said
+    assert parts[0] == "traffic" and "read of x, a hidden case (several axes long)" in said, said
 
 
 def test_one_program_that_does_a_corner_alone_is_none_too_many():
