@@ -128,8 +128,8 @@ MOVED = {  # exponent, then factor; "the lowest" are near the end of fp32
 ALL_KINDS = (
     "all that fp32 can hold"  # infinities, NaN, zeros of both signs, the largest and the smallest numbers
 )
-EXPONENTS = -149, 128  # of two, of the numbers of fp32
-SPECIAL = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 2.0**-149, -(2.0**-149), np.finfo(np.float32).max])
+EXPONENTS = -149, 127  # of two, of the numbers of fp32; the largest leave room for a rounding
+SPECIAL = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 2.0**-149, -(2.0**-149), 2.0**127])
 SMALLEST = 2.0**-149
 ENDLESS = "infinities"  # one in most rows, anywhere, and both in some
 SUMMED = 2.4e37  # times ten and the length of a row, at most, so that fp32 holds the row's sum
