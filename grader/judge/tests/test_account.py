@@ -74,7 +74,7 @@ MORE = {  # a right answer that does too much of what no question names: the edi
     ),
     "an output read back": (
         "roofline.doubled",
-        [("    tl.store(y_ptr + offs,", "    tl.store(y_ptr + offs, x)\n    x = x + 0 * tl.load(y_ptr + offs)\n    tl.store(y_ptr + offs,")],
+        [("    tl.store(y_ptr + offs,", "    tl.store(y_ptr + offs, x)\n    again = tl.load(y_ptr + offs)\n    x = tl.where(again == x, again, x)\n    tl.store(y_ptr + offs,")],
         "",
     ),
 }  # fmt: skip

@@ -51,8 +51,8 @@ def test_what_is_wrong_in_a_corner_alone_fails_and_no_size_is_told():
     )
     parts, said = lost(answer, NORM)
     assert "values" in parts and "a hidden case (several axes long)" in said
-    sizes = KernelEvidence(questions.find(NORM), answer, 7).cases[CORNER].sizes
-    assert not [size for size in sizes.values() if f"{size}" in said]
+    case = KernelEvidence(questions.find(NORM), answer, 7).cases[CORNER]
+    assert f"M = {case.sizes['M']}" not in said and f"{case.sizes['M']:,}" not in said
 
 
 def test_what_is_loaded_again_in_a_corner_alone_counts():
