@@ -80,14 +80,15 @@ def limits(evidence: KernelEvidence, part: Part, purpose: int, run: Run) -> list
     if purpose == COMPILED:
         return found
     of_blocks = account(question, part.name, in_blocks(question, run.case))
-    # sectors of rows that don't begin with one have no limit for such sizes, nor has what each program looks up
+    # limits of what was packed are for few rows of X; sectors of rows that don't begin with one have no limit for such sizes, nor has what each program looks up
     whole = {t.name for t in question.tensors if in_sectors(t, run.case) == CUT}
     total = sum(size(t, run.case) for t in question.tensors)
     small = {t.name for t in question.tensors if t.role == "in" and size(t, run.case) < SMALL * total}
     return [
         replace(one, most=max(one.most, more.most)) if one.count in FREE_OF else one
         for one, more in zip(found, of_blocks, strict=True)
-        if (one.count != "sectors" or one.tensor in whole)
+        if one.tensor != "packed"
+        and (one.count != "sectors" or one.tensor in whole)
         and (one.count != "dedup" or one.tensor not in small)
     ]
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from grader.judge import traffic
 from grader.judge.diagnose import in_full
 from grader.judge.failed import Failed
-from grader.judge.kernel_evidence import METERED, WHOLE, KernelEvidence, Run
+from grader.judge.kernel_evidence import METERED, KernelEvidence, Run
 from grader.questions import Budget, Case, KernelQuestion, Part, Tensor
 from grader.questions.account import A_FEW, MOST_LAUNCHES, SMALL, account, in_blocks, in_sectors, size
 from grader.questions.timed import CHIP
@@ -42,12 +42,12 @@ def judge(evidence: KernelEvidence, part: Part) -> None:
     if METERED not in evidence.cases:
         return
     if part.name == next(iter(question.budgets)):
-        for run in ran(evidence, *evidence.public, *evidence.hidden, *WHOLE, METERED):
+        for run in ran(evidence, *evidence.public, *evidence.hidden, METERED):
             judge_launches(question, run)
             judge_idle(question, run)
         for run in ran(evidence, METERED):
             judge_touching(run)
-    for run in ran(evidence, *evidence.public, *evidence.hidden, *WHOLE):
+    for run in ran(evidence, *evidence.public, *evidence.hidden):
         for budget, found, most in spent(question, part, evidence.cases[METERED], run):
             if found > most:
                 said = f"{budget.what}, {place(run)}: {traffic.times(found / max(most, 1e-12), 1)} what the model allows there"
@@ -55,7 +55,7 @@ def judge(evidence: KernelEvidence, part: Part) -> None:
                 raise Failed(said, budget.look, told=told)
         for budget in sharing(evidence, part, run.case):
             judge_side_by_side(run, budget)
-    for run in ran(evidence, *evidence.public, *evidence.hidden, *WHOLE, METERED):
+    for run in ran(evidence, *evidence.public, *evidence.hidden, METERED):
         judge_busiest(run, sharing(evidence, part, run.case))
 
 
