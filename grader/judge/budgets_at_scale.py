@@ -80,7 +80,7 @@ def limits(evidence: KernelEvidence, part: Part, purpose: int, run: Run) -> list
     if purpose == COMPILED:
         return found
     of_blocks = account(question, part.name, in_blocks(question, run.case))
-    # limits of what was packed are for few rows of X; sectors of rows that don't begin with one have no limit for such sizes, nor has what each program looks up
+    # no limit was made for such sizes of what was packed, of rows that don't begin with a sector, and of small inputs
     whole = {t.name for t in question.tensors if in_sectors(t, run.case) == CUT}
     total = sum(size(t, run.case) for t in question.tensors)
     small = {t.name for t in question.tensors if t.role == "in" and size(t, run.case) < SMALL * total}
