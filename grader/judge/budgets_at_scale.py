@@ -1,17 +1,19 @@
-"""Check the budgets again at the compiled size, and how programs are grouped at a size between."""
+"""Check the budgets again at the compiled size and in a corner, and how programs are grouped at a size between."""
 
 import math
 from dataclasses import replace
 
+import numpy as np
+
 from grader.box.warm import Outcome
 from grader.judge import sampled, traffic
-from grader.judge.diagnose import from_error, in_full
-from grader.judge.every_case import judge_busiest, sharing
+from grader.judge.diagnose import describe, from_error, in_full
+from grader.judge.every_case import FREE_OF, ROOM, SIDE_BY_SIDE, judge_busiest, sharing
 from grader.judge.failed import Failed
-from grader.judge.kernel_evidence import BETWEEN, COMPILED, KernelEvidence, Run
-from grader.judge.sampled import AT_COMPILED
+from grader.judge.kernel_evidence import BETWEEN, COMPILED, CORNER, KernelEvidence, Run
+from grader.judge.sampled import AT_COMPILED, at
 from grader.questions import Budget, Part
-from grader.questions.account import account
+from grader.questions.account import CUT, SMALL, account, in_blocks, in_sectors, size
 
 SLACK = 1.5  # drawn programs are not all alike, because rows of causal attention see more keys or fewer
 # counts of which every program has its share; if all ran, programs that share the work count too
@@ -22,25 +24,40 @@ AT_LEAST = ("dot", "programs")
 
 
 def judge(evidence: KernelEvidence, part: Part) -> None:
-    """Check the part's budgets at the compiled size: all of them if it ran whole, else the share for the output that
+    """Check the part's budgets in both large cases: all of them if it ran whole, else the share for the output that
     the drawn programs wrote."""
-    question, run = evidence.question, evidence.runs.get(COMPILED)
-    if run is None or run.outcome.error:
-        return
+    for purpose in (COMPILED, CORNER):
+        run = evidence.runs.get(purpose)
+        if run is not None and not run.outcome.error:
+            judge_run(evidence, part, purpose, run)
+
+
+def judge_run(evidence: KernelEvidence, part: Part, purpose: int, run: Run) -> None:
+    """Check the part's budgets in one large case."""
+    question = evidence.question
     whole = ran_whole(run)
+    if purpose == CORNER and (run := of_whole_tiles(evidence, run)) is None:
+        return
     share = 1.0 if whole else written(run)
-    slack, exact = 1.0 if whole else SLACK, run if whole else None
-    budgets = [one for one in account(question, part.name, run.case) if one.count != "programs"]
-    budgets += (shared := sharing(evidence, part, run.case))
+    slack, exact = (
+        1.0 if whole else SLACK if purpose == COMPILED else SLACK * ROOM,
+        run if whole or purpose == CORNER else None,
+    )
+    budgets = [one for one in limits(evidence, part, purpose, run) if one.count != "programs"]
+    budgets += (shared := sharers(evidence, part, purpose, run))
     if whole:
         judge_busiest(run, shared)
-    if question.sampled is not None and any(budget.count == "wave" for budget in budgets):
+    if (
+        purpose == COMPILED
+        and question.sampled is not None
+        and any(budget.count == "wave" for budget in budgets)
+    ):
         places = replace(run, outcome=evidence.places or run.outcome)
         judge_waves(places, budgets, question.most_launches, AT_COMPILED)
         judge_between(evidence, part)
     for budget in budgets:
         if budget.count == "programs" and not whole:
-            judge_programs(run, evidence.places, budget)
+            judge_programs(run, shares_of(evidence, purpose, run), budget)
         if budget.count not in (WHOLE if whole else SHARED_OUT):
             continue
         most, least = budget.most * share * slack, budget.least * share / slack
@@ -52,21 +69,71 @@ def judge(evidence: KernelEvidence, part: Part) -> None:
             raise Failed(
                 sentence(run, budget, found, share),
                 budget.look,
-                told=f"{budget.what} {AT_COMPILED}",
+                told=f"{budget.what}, {told(run)}",
             )
 
 
-def judge_programs(run: Run, places: Outcome | None, budget: Budget) -> None:
+def limits(evidence: KernelEvidence, part: Part, purpose: int, run: Run) -> list[Budget]:
+    """Return the limits of a large case. Lanes beyond the last element compute too, and in a corner they may be many."""
+    question = evidence.question
+    found = account(question, part.name, run.case)
+    if purpose == COMPILED:
+        return found
+    of_blocks = account(question, part.name, in_blocks(question, run.case))
+    # no limit was made for such sizes of what was packed, of rows that don't begin with a sector, and of small inputs
+    whole = {t.name for t in question.tensors if in_sectors(t, run.case) == CUT}
+    total = sum(size(t, run.case) for t in question.tensors)
+    small = {t.name for t in question.tensors if t.role == "in" and size(t, run.case) < SMALL * total}
+    return [
+        replace(one, most=max(one.most, more.most)) if one.count in FREE_OF else one
+        for one, more in zip(found, of_blocks, strict=True)
+        if one.tensor != "packed"
+        and (one.count != "sectors" or one.tensor in whole)
+        and (one.count != "dedup" or one.tensor not in small)
+    ]
+
+
+def sharers(evidence: KernelEvidence, part: Part, purpose: int, run: Run) -> list[Budget]:
+    """Return the limits on programs. A corner asks for no more than every other hidden case does."""
+    found = sharing(evidence, part, run.case)
+    if purpose == COMPILED:
+        return found
+    return [replace(one, least=min(one.least, run.case.sm_count) / SIDE_BY_SIDE) for one in found]
+
+
+def told(run: Run) -> str:
+    """Name a large case without its sizes."""
+    return describe(run) if run.hidden else AT_COMPILED
+
+
+def shares_of(evidence: KernelEvidence, purpose: int, run: Run) -> dict:
+    """Return of each output how many elements are stored, and how many by the busiest program; of a corner the busiest of
+    the drawn ones."""
+    if purpose == COMPILED:
+        return evidence.places.header["shares"] if evidence.places else {}
+    by = {p.spec.name: run.outcome.arrays.get(f"by:{p.spec.name}") for p in run.placed}
+    whole = {p.spec.name: math.prod(p.shape) for p in run.placed}
+    return {
+        name: (whole[name], np.bincount(who).max())
+        for name, who in by.items()
+        if who is not None and len(who)
+    }
+
+
+def judge_programs(run: Run, shares: dict, budget: Budget) -> None:
     """Programs side by side, by the part of an output that the busiest of all stores."""
-    shares = places.header["shares"] if places else {}
     wrote, busiest = shares.get(budget.tensor) or max(shares.values(), default=(0, 0))
     found = math.ceil(wrote / busiest) if busiest else math.inf
     if found < budget.least:
+        few = (
+            f"{at(run)}: {budget.what}: as good as {found:,}, less than the {budget.least:,.0f} that it takes"
+        )
+        if run.hidden:
+            few = f"{budget.what}, {at(run)}: less than half of those that could share the work"
         raise Failed(
-            f"{AT_COMPILED} ({in_full(run.case)}): {budget.what}: as good as {found:,}, less than the "
-            f"{budget.least:,.0f} that it takes",
+            few,
             budget.look,
-            told=f"{budget.what} {AT_COMPILED}",
+            told=f"{budget.what}, {told(run)}",
         )
 
 
@@ -130,6 +197,21 @@ def written(run: Run) -> float:
     return 1.0 if there[0] is None else sum(map(len, there)) / all_of_it
 
 
+def of_whole_tiles(evidence: KernelEvidence, run: Run) -> Run | None:
+    """Run those of a corner's drawn programs that store most once more, with all counts. The others, at the ends of the
+    grid, may compute whole tiles and store little."""
+    if evidence.corner is None:
+        programs = sampled.chosen(evidence, CORNER)
+        by = [run.outcome.arrays[f"by:{p.spec.name}"] for p in run.placed if p.spec.role != "in"]
+        wrote = np.array([sum(np.count_nonzero(who == program) for who in by) for program in programs])
+        if not wrote.max():
+            return None
+        most = [program for program, count in zip(programs, wrote, strict=True) if count == wrote.max()]
+        outcome = evidence.interpret(CORNER, run.placed, programs=[most], counting="full")
+        evidence.corner = replace(run, outcome=outcome)
+    return None if evidence.corner.outcome.error else evidence.corner
+
+
 def lanes(run: Run, budget: Budget) -> float:
     """Return the highest cost for a budget from a run without bytes. Lanes ask for each byte at least once, but say
     nothing about sectors."""
@@ -140,14 +222,17 @@ def lanes(run: Run, budget: Budget) -> float:
 
 def counted(evidence: KernelEvidence, run: Run) -> Run:
     """The same programs once more, each byte of an access counted once."""
-    outcome = evidence.interpret(COMPILED, run.placed, programs=[sampled.chosen(evidence)], counting="full")
+    programs = [sampled.chosen(evidence, COMPILED)]
+    outcome = evidence.interpret(COMPILED, run.placed, programs=programs, counting="full")
     return replace(run, outcome=run.outcome if outcome.error else outcome)
 
 
 def sentence(run: Run, budget: Budget, found: float, share: float) -> str:
     bound = budget.most if found > budget.most * share else budget.least
     than = "more" if bound == budget.most else "less"
+    if run.hidden:
+        return f"{budget.what}, {at(run)}: {traffic.times(found / max(bound * share, 1e-12), 1)} what the model allows there"
     return (
-        f"{AT_COMPILED} ({in_full(run.case)}): {budget.what}: {traffic.amount(found, budget)} for the "
+        f"{at(run)}: {budget.what}: {traffic.amount(found, budget)} for the "
         f"{share:.1%} of the output that drawn programs wrote, {than} than {traffic.amount(bound * share, budget)}, their share of what the model says"
     )

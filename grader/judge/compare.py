@@ -48,15 +48,17 @@ def tell_apart(got: float, want: float) -> tuple[str, str]:
     return texts
 
 
-def difference(name: str, got, want, allowed) -> Difference | None:
+def difference(name: str, got, want, allowed, signed: bool = False) -> Difference | None:
     """Return None if every element is within `allowed`. The comparison is written so that a NaN never passes for a
-    number."""
+    number. If `signed`, a zero must have its sign."""
     got, want = np.asarray(got, np.float64), np.asarray(want, np.float64)
     allowed = np.broadcast_to(np.asarray(allowed, np.float64), want.shape)
     with np.errstate(invalid="ignore"):
         error = np.abs(got - want)
         same = (got == want) | (np.isnan(got) & np.isnan(want))
         ok = same | (error <= allowed)
+        if signed:
+            ok &= (got != 0) | (want != 0) | (np.signbit(got) == np.signbit(want))
     if ok.all():
         return None
     with np.errstate(

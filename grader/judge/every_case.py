@@ -45,6 +45,8 @@ def judge(evidence: KernelEvidence, part: Part) -> None:
         for run in ran(evidence, *evidence.public, *evidence.hidden, METERED):
             judge_launches(question, run)
             judge_idle(question, run)
+        for run in ran(evidence, METERED):
+            judge_touching(run)
     for run in ran(evidence, *evidence.public, *evidence.hidden):
         for budget, found, most in spent(question, part, evidence.cases[METERED], run):
             if found > most:
@@ -138,6 +140,17 @@ def judge_busiest(run: Run, budgets: list[Budget]) -> None:
             "what one program does alone while all others wait, such as a loop in the first one",
             told=f"one program does most operations in {place(run)}",
         )
+
+
+def judge_touching(run: Run) -> None:
+    """Each launch of the metered case moves something: an idle one costs its start, and nothing else counts it."""
+    for launch in run.launches:
+        if not any(one["dedup"] for kinds in launch["tensors"].values() for one in kinds.values()):
+            raise Failed(
+                f"{place(run)}: {launch['kernel']} loads and stores nothing",
+                "the steps of launch(p): a launch that has nothing to do still has to start",
+                told="a launch that loads and stores nothing",
+            )
 
 
 def judge_launches(question: KernelQuestion, run: Run) -> None:

@@ -21,12 +21,13 @@ from grader.judge import weight_packing
 from grader.judge.evidence import Evidence, background_pool
 from grader.machine import host as machine
 from grader.machine.protocol import TOLD_OF_WRITERS
-from grader.questions import Case, KernelQuestion
+from grader.questions import Case, KernelQuestion, corner
 from grader.questions.account import in_blocks
 from grader.questions.draws import log_uniform
 from grader.questions.memory import Placed, as_placed, place, shape_only
 
-PUBLIC, HIDDEN, METERED, BETWEEN, ALIGNED, COMPILED, TIMED = 100, 200, 300, 350, 360, 400, 500
+PUBLIC, HIDDEN, METERED, BETWEEN, ALIGNED, CORNER, COMPILED, TIMED = 100, 200, 300, 350, 360, 370, 400, 500
+WHOLE = 371, 372  # smaller corners
 MOST_ALIGNED = 3  # of the largest cases, compiled as if their sizes were whole blocks
 UNWRITTEN = 902  # the purpose that draws what memory holds before anything is written
 WRITERS_S = 10.0  # of processor time, to find out who stores what
@@ -94,8 +95,10 @@ class KernelEvidence(Evidence):
     runs: dict[int, Run] = field(default_factory=dict)
     ahead: dict[int, Future] = field(default_factory=dict)
     places: Outcome | None = None  # the stores of all programs of the compiled case, once requested
+    corner: object = None  # programs of whole tiles of the corner, with all counts
     compiling: Future | None = None
     on_gpu: object = None  # in gpu mode the answer's way there
+    shown: bool = False  # a seed that isn't secret drew every case, so all may be told
     doubt: Exception | None = None  # what the machine could not decide, where nothing else is wrong
 
     def __post_init__(self):
@@ -132,6 +135,15 @@ class KernelEvidence(Evidence):
             largest = sorted(held, key=lambda purpose: -numbers(question, cases[purpose]))[:MOST_ALIGNED]
             for place, purpose in enumerate([METERED, *largest]):
                 self.cases[ALIGNED + place] = replace(in_blocks(question, self.cases[purpose]), layout={})
+        self.cases |= self.corners(int(drawn.choice([number, *self.chips()])))
+
+    def corners(self, told: int) -> dict[int, Case]:
+        """Return a corner of which drawn programs run, and a smaller one for answers whose programs need one another."""
+        question, found = self.question, {}
+        for purpose, most in ((CORNER, corner.LARGE), *((one, corner.WHOLE) for one in WHOLE)):
+            if purpose != CORNER or question.in_corners:
+                found[purpose] = corner.corner(question, self.cases.get(METERED), most, self.rng(purpose))
+        return {purpose: replace(case, sm_count=told) for purpose, case in found.items() if case}
 
     def chips(self) -> tuple[int, ...]:
         """Return the numbers of multiprocessors that the compiled case and half of the hidden ones are told."""
@@ -242,7 +254,7 @@ class KernelEvidence(Evidence):
             self.ahead |= {p: background_pool().submit(self._run, p) for p in purposes if p not in self.runs}
 
     def _run(self, purpose: int, **how) -> Run:
-        plan, case, hidden = self.plan(purpose), self.cases[purpose], is_hidden(purpose)
+        plan, case, hidden = self.plan(purpose), self.cases[purpose], is_hidden(purpose) and not self.shown
         if isinstance(plan, dict):
             return Run(case, hidden, None, [], {}, {}, Outcome(header={"error": plan}))
         inputs, placed = self.draw(purpose)
@@ -343,7 +355,7 @@ class KernelEvidence(Evidence):
         """Return the kernels to which launch(p) gives other blocks, warps or stages than at the compiled size, and of them
         only the one with most numbers for each lane and the one with most in shared memory."""
         forms = {}
-        for purpose in sorted(self.cases, key=lambda one: (one != COMPILED, not ALIGNED <= one < COMPILED)):
+        for purpose in sorted(self.cases, key=lambda one: (one != COMPILED, not ALIGNED <= one < CORNER)):
             for step in self.steps(purpose):
                 blocks = self.blocks(step)
                 form = step.name, step.num_warps, step.num_stages, frozenset(blocks)

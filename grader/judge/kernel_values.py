@@ -8,10 +8,16 @@ from grader.judge import hidden_failure, on_gpu, sampled
 from grader.judge.diagnose import judge_case
 from grader.judge.failed import Failed, Unclear
 from grader.judge.hidden_failure import HiddenFailure
-from grader.judge.kernel_evidence import COMPILED, METERED, KernelEvidence, Run
+from grader.judge.kernel_evidence import COMPILED, CORNER, METERED, WHOLE, KernelEvidence, Run
 from grader.judge.other_launch import launch_to_blame
 from grader.judge.record import PartResult
 from grader.questions import Part
+
+MORE = {
+    METERED: "the metered case",
+    CORNER: "programs of a large case",
+    **dict.fromkeys(WHOLE, "a case with several axes long"),
+}
 
 
 def judge(evidence: KernelEvidence, part: Part, result: PartResult) -> None:
@@ -32,26 +38,31 @@ def judge(evidence: KernelEvidence, part: Part, result: PartResult) -> None:
 def hidden_failures(evidence: KernelEvidence, runs: list[Run]) -> Iterator[HiddenFailure]:
     """Runs the hidden cases and the metered one, and adds the hidden ones to `runs`."""
     public, hidden = list(runs), evidence.hidden
-    metered = [p for p in (METERED,) if p in evidence.cases]
-    evidence.run_ahead(hidden + metered)
-    for number, purpose in enumerate(hidden + metered):
-        said = (
-            f"{len(hidden)} hidden cases … {number}/{len(hidden)}"
-            if purpose in hidden
-            else "the metered case"
-        )
-        evidence.say(f"running {said}")
-        run = evidence.run(purpose)
-        runs += [run] if purpose in hidden else []
+    more = {purpose: said for purpose, said in MORE.items() if purpose in evidence.cases}
+    for purpose in WHOLE if CORNER in more and not sampled.depends(evidence, CORNER) else (CORNER,):
+        more.pop(purpose, None)
+    evidence.run_ahead(hidden + [purpose for purpose in more if purpose != CORNER])
+    for number, purpose in enumerate([*hidden, *more]):
+        evidence.say(f"running {more.get(purpose) or f'{len(hidden)} hidden cases … {number}/{len(hidden)}'}")
+        if purpose in hidden:
+            runs.append(evidence.run(purpose))
         try:
-            judge_case(evidence.question, run, runs, evidence)
+            judge_one(evidence, purpose, runs)
         except Failed as failed:
-            known = failed.look if failed.facts.get("known") else ""
-            yield HiddenFailure(run.case.kind, failed, partial(drawn_anew, evidence, purpose, public), known)
+            known, kind = failed.look if failed.facts.get("known") else "", evidence.cases[purpose].kind
+            yield HiddenFailure(kind, failed, partial(drawn_anew, evidence, purpose, public), known)
         except Unclear as doubt:
             evidence.doubt = evidence.doubt or doubt
         if purpose in hidden:
-            run.without_counts()
+            runs[-1].without_counts()
+
+
+def judge_one(evidence: KernelEvidence, purpose: int, others: list[Run]) -> None:
+    """Judge a case whole, and a corner by drawn programs."""
+    if purpose == CORNER:
+        sampled.judge_drawn(evidence, CORNER)
+    else:
+        judge_case(evidence.question, evidence.run(purpose), others, evidence)
 
 
 def judge_public(evidence: KernelEvidence, public: list[int]) -> list[Run]:
@@ -89,11 +100,11 @@ def drawn_anew(evidence: KernelEvidence, purpose: int, public: list[Run]) -> Fai
             return None
         again.cases = {purpose: replace(case, sm_count=told)}
         try:
-            run = again.run(purpose)
-            run.hidden = False
-            judge_case(evidence.question, run, public, again)
+            again.shown = True
+            judge_one(again, purpose, public)
         except Failed as like_it:
-            like_it.look = launch_to_blame(again, purpose, like_it) or like_it.look
+            if purpose != CORNER:  # all of which takes too long to try
+                like_it.look = launch_to_blame(again, purpose, like_it) or like_it.look
             like_it.came += f"; p.sm_count is {told} there" * ("sm_count" in evidence.source)
             return like_it
         except Unclear:

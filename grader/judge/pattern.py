@@ -269,6 +269,8 @@ def _shifted(size: int, by: int) -> tuple[np.ndarray, np.ndarray]:
 def number(value: float, digits: int) -> str:
     if not np.isfinite(value):
         return {"inf": "infinity", "-inf": "minus infinity"}.get(str(float(value)), "NaN")
+    if value == 0:
+        return "-0" if np.signbit(value) else "0"
     return f"{int(value)}" if value == int(value) and abs(value) < 1e15 else f"{value:.{digits}g}"
 
 

@@ -1,4 +1,6 @@
-"""Judge values of the compiled case: the whole case if that is cheap, else drawn programs on its full-size inputs."""
+"""Judge values of the compiled case: the whole case if that is cheap, else drawn programs on its full-size inputs.
+
+Of a corner, which is larger still, drawn programs run alone."""
 
 import math
 from dataclasses import replace
@@ -17,9 +19,10 @@ from grader.judge.diagnose import (
     refuse_race,
 )
 from grader.judge.failed import Failed, Unclear
-from grader.judge.kernel_evidence import COMPILED, KernelEvidence, Run
+from grader.judge.kernel_evidence import COMPILED, CORNER, KernelEvidence, Run
+from grader.questions.corner import KIND
 
-PROGRAMS = 24  # drawn ones, in addition to the corners of the grid
+PROGRAMS = {COMPILED: 24, CORNER: 6}  # drawn ones, in addition to the corners of the grid
 FEWEST, SHARE = 3, 8  # but of a small grid no more than an eighth, since each then has much of the work
 WHOLE_S = 90  # of processor time, where programs depend on one another and all must run
 DRAWN = 901  # the purpose of the drawing
@@ -32,7 +35,7 @@ def judge_compiled_case(evidence: KernelEvidence) -> None:
     question, plan = evidence.question, evidence.plan(COMPILED)
     if isinstance(plan, dict) or question.sampled is None:
         return judge_case(question, evidence.run(COMPILED), [], evidence)
-    if len(plan.steps) > 1 or plan.scratch or uses_atomics(evidence):
+    if depends(evidence, COMPILED):
         run = evidence.run(COMPILED, seconds=WHOLE_S, waves_of=evidence.cases[COMPILED].sm_count)
         try:
             judge_effects(run)
@@ -41,40 +44,59 @@ def judge_compiled_case(evidence: KernelEvidence) -> None:
             raise
         judge_written(evidence, run, whole=True)
         return judge_lanes(evidence, run, whole=True)
-    run = evidence.run(COMPILED, programs=[chosen(evidence)], counting="values")
+    return judge_places(evidence, judge_drawn(evidence, COMPILED))
+
+
+def judge_drawn(evidence: KernelEvidence, purpose: int) -> Run:
+    """Judge what programs drawn from the grid of a large case store."""
+    programs = chosen(evidence, purpose)
+    run = evidence.run(purpose, programs=[programs], counting="values")
     refuse_error(run)
     refuse_race(run)
     for placed in run.placed:
         if placed.spec.role != "in":
-            judge_share(run, placed, chosen(evidence))
+            judge_share(run, placed, programs)
     judge_written(evidence, run, whole=False)
     judge_lanes(evidence, run, whole=False)
-    return judge_places(evidence, run)
+    return run
+
+
+def depends(evidence: KernelEvidence, purpose: int) -> bool:
+    """Return whether programs may need what others have stored, so that all must run."""
+    plan = evidence.plan(purpose)
+    if isinstance(plan, dict):
+        return False
+    return len(plan.steps) > 1 or bool(plan.scratch) or uses_atomics(evidence, purpose)
 
 
 def judge_lanes(evidence: KernelEvidence, run: Run, whole: bool) -> None:
     """The same programs once more with zeros in lanes that no other= fills."""
     if run.outcome.header.get("masked_lines"):
-        programs = {} if whole else {"programs": [chosen(evidence)]}
+        programs = {} if whole else {"programs": [chosen(evidence, purpose_of(evidence, run))]}
         again = evidence.with_zeros(run, **programs)
         refuse_error(again)
         judge_written(evidence, again, whole)
 
 
-def uses_atomics(evidence: KernelEvidence) -> bool:
+def uses_atomics(evidence: KernelEvidence, purpose: int) -> bool:
     """Search the machine's own print for atomics, because the jail's text can't be trusted."""
-    printed = (evidence.printed_texts()[step.text].get("text", "") for step in evidence.plan(COMPILED).steps)
+    printed = (evidence.printed_texts()[step.text].get("text", "") for step in evidence.plan(purpose).steps)
     return any(word in text for text in printed for word in ("tt.atomic", "tt.descriptor_reduce"))
 
 
-def chosen(evidence: KernelEvidence) -> list[int]:
-    return programs(evidence.plan(COMPILED).steps[0].grid, evidence.rng(DRAWN))
+def purpose_of(evidence: KernelEvidence, run: Run) -> int:
+    return CORNER if run.case is evidence.cases.get(CORNER) else COMPILED
 
 
-def programs(grid: tuple[int, int, int], rng: np.random.Generator) -> list[int]:
+def chosen(evidence: KernelEvidence, purpose: int) -> list[int]:
+    drawn = evidence.rng(DRAWN if purpose == COMPILED else DRAWN + purpose)
+    return programs(evidence.plan(purpose).steps[0].grid, drawn, PROGRAMS[purpose])
+
+
+def programs(grid: tuple[int, int, int], rng: np.random.Generator, drawn: int) -> list[int]:
     """Return linear numbers of the grid's corners and of programs drawn from the whole grid."""
     x, y, z = grid
-    count = min(PROGRAMS, max(FEWEST, math.prod(grid) // SHARE))
+    count = min(drawn, max(FEWEST, math.prod(grid) // SHARE))
     corners = {i + x * (j + y * k) for i in (0, x - 1) for j in (0, y - 1) for k in (0, z - 1)}
     return sorted(corners | {int(n) for n in rng.integers(0, math.prod(grid), count)})
 
@@ -85,11 +107,16 @@ def judge_share(run: Run, placed, programs: list[int]) -> None:
     wrote = np.array([np.count_nonzero(run.outcome.arrays[f"by:{name}"] == program) for program in programs])
     if too_little(wrote, grid, all_of_it):
         raise Failed(
-            f"{AT_COMPILED} ({describe(run)}): {len(programs)} programs drawn from {grid:,} wrote "
+            f"{at(run)}: {len(programs)} programs drawn from {grid:,} wrote "
             f"{wrote.sum():,} elements of {name}, where {all_of_it * len(programs) // grid:,} fall to so many",
             STORED,
             told=UNWRITTEN,
         )
+
+
+def at(run: Run) -> str:
+    """Say which large case this is."""
+    return describe(run) if run.case.kind == KIND else f"{AT_COMPILED} ({describe(run)})"
 
 
 def too_little(wrote: np.ndarray, grid: int, all_of_it: int) -> bool:
@@ -137,14 +164,16 @@ def judge_met(evidence: KernelEvidence, run: Run, pairs: list) -> None:
 
 def judge_written(evidence: KernelEvidence, run: Run, whole: bool) -> None:
     """Compare the programs' output in rows drawn from it."""
-    question, case, where = evidence.question, run.case, describe(run)
+    question, case = evidence.question, run.case
+    purpose = purpose_of(evidence, run)
+    sampler = question.in_corners if purpose == CORNER else question.sampled
     got, there = {}, {}
     for placed in run.placed:
         name = placed.spec.name
         if placed.spec.role == "in":
             continue
         got[name], there[name] = (dense if whole else sparse)(run, placed)
-    picked = question.sampled(question, run.inputs, case, evidence.rng(DRAWN + 1), there)
+    picked = sampler(question, run.inputs, case, evidence.rng(DRAWN + 1), there)
     for inputs, part, places in picked:
         want = question.reference(inputs, part)
         seen = {
@@ -152,8 +181,8 @@ def judge_written(evidence: KernelEvidence, run: Run, whole: bool) -> None:
         }
         sentence, _ = differs(question, inputs, part, seen, want)
         if sentence:
-            look = "the sizes of the compiled case"
-            raise Failed(f"{AT_COMPILED} ({where}): {sentence}", look, told=UNTOLD)
+            look = f"the sizes of {'this' if purpose == CORNER else 'the compiled'} case"
+            raise Failed(f"{at(run)}: {sentence}", look, told=UNTOLD)
 
 
 def dense(run: Run, placed) -> tuple[np.ndarray, np.ndarray]:

@@ -333,6 +333,7 @@ class KernelQuestion(Question):
     tolerance: Callable  # (inputs, case, want) -> {output: largest allowed absolute error, scalar or array}
     # (inputs, case, outputs, want) -> sentence, where equality is not the question
     agree: Callable | None = None
+    signed: bool = False  # whether a zero must have its sign, as in a copy
     # axis -> UpTo(its largest size), or a tuple of all its sizes: the table says it, and a case goes there (reach.py)
     up_to: dict = field(default_factory=dict)
     sized: Callable | None = None  # sizes by name -> Case, where some sizes depend on others
@@ -354,6 +355,8 @@ class KernelQuestion(Question):
     compile_case: Case | None = None  # compiled for the targets; its values are judged too
     # one of grader/questions/samples.py, where the compiled case is too large to run whole
     sampled: Callable | None = None
+    # one of the same, for a hidden case with all axes long of which drawn programs run (corner.py); None leaves it out
+    in_corners: Callable | None = None
     targets: tuple[int, ...] = (90,)
     instruction: dict = field(default_factory=dict)  # target -> instruction that must be in use
     most_spills: int = 0

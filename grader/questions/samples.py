@@ -27,13 +27,18 @@ def rows(size: str) -> Callable:
 
     def some(question: KernelQuestion, inputs: dict, case: Case, rng, written=None) -> Iterator[Sample]:
         there = np.arange(case.sizes[size]) if written is None else _written_along(question, size, written)
+        if not len(there):
+            return
         chosen = np.unique([there[0], there[-1], *rng.choice(there, min(ROWS, len(there)))])
         spots = {
             t.name: tuple(chosen if axis == size.lower() else slice(None) for axis in t.axes)
             for t in question.tensors
         }
         part = replace(case, sizes={**case.sizes, size: len(chosen)}, layout={})
-        cut = {name: np.ascontiguousarray(value[spots[name]]) for name, value in inputs.items()}
+        cut = {
+            name: np.ascontiguousarray(value[spots[name]]) if name in spots else value
+            for name, value in inputs.items()
+        }
         yield cut, part, {t.name: spots[t.name] for t in question.tensors if t.role != "in"}
 
     return some
@@ -44,7 +49,7 @@ def _written_along(question: KernelQuestion, size: str, written: dict) -> np.nda
     found = None
     for tensor in question.tensors:
         if tensor.name in written:
-            others = tuple(i for i, s in enumerate(tensor.shape) if s != size)
+            others = tuple(i for i, axis in enumerate(tensor.axes) if axis != size.lower())
             here = written[tensor.name].any(axis=others)
             found = here if found is None else found | here
     return np.flatnonzero(found)
@@ -60,6 +65,8 @@ def causal_rows(question: KernelQuestion, inputs: dict, case: Case, rng, written
         ]
     else:
         there = np.argwhere(written["o"].any(axis=-1))
+        if not len(there):
+            return
         picked = rng.choice(len(there), min(ROWS, len(there)), replace=False)
         places = [tuple(map(int, there[i])) for i in (len(there) - 1, *picked)]
     for batch, head, at in places:

@@ -115,7 +115,7 @@ def written(tensors: list[Storage]) -> dict:
     found = {}
     for tensor in tensors:
         if tensor.role in ("out", "inout"):
-            where = np.flatnonzero(tensor.written if tensor.written is not None else tensor.stores)
+            where = np.flatnonzero(tensor.writer >= 0)
             found[f"at:{tensor.name}"] = where.astype(np.int64)  # a tab's indices have 32 bits
             found[tensor.name] = tensor.elements[where]
             found[f"by:{tensor.name}"] = tensor.writer[where].astype(np.int64)

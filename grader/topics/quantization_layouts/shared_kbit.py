@@ -53,7 +53,8 @@ def drawn_as(case: Case) -> str:
 def codebook(case: Case, rng: np.random.Generator) -> np.ndarray:
     """Ascending levels, never the same and never evenly spread."""
     low = 0.4 if drawn_as(case) in ("positive", EXACT) else -1.0
-    return rounded(np.sort(rng.uniform(low, 1.0, 2 ** case.sizes["BITS"])), case.dtype)
+    size = 2.0 ** between(rng, -3, 3) if drawn_as(case) == "normal" else 1.0  # of all levels
+    return rounded(size * np.sort(rng.uniform(low, 1.0, 2 ** case.sizes["BITS"])), case.dtype)
 
 
 def scales(case: Case, rng: np.random.Generator, shape: tuple) -> np.ndarray:

@@ -2,10 +2,11 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
-from grader.questions import Budget, Case, KernelQuestion, Part, Tensor
+from grader.questions import Budget, Case, KernelQuestion, Part, Tensor, samples
 from grader.questions.draws import ROUNDING, rounded, where_finite
 from grader.questions.min_programs import side_by_side
 from kernels.roofline import cost
@@ -13,6 +14,7 @@ from kernels.roofline import cost
 FP32_SUM = 2.0**-18  # of the size of the summed terms; any order of an fp32 sum stays within
 
 
+BEYOND = 2.0**128 - 2.0**103  # what rounds to an infinity in fp32
 CARRIED = "what is stored and loaded again: a block lives in its variable as long as the program needs it"
 OWN = "which elements a program loads and stores, and whether another program does so too"
 PARTS = (
@@ -37,6 +39,7 @@ def rung(
     parts: tuple[Part, ...] = PARTS,
     a_program: tuple[str, int] | None = None,
     budgets: dict,
+    hidden: Callable,
     **more,
 ) -> KernelQuestion:
     """Make a question of a `formula`, which takes the inputs in float64 by their names, and the case, and gives the
@@ -48,14 +51,23 @@ def rung(
     inputs = [tensor(words, "in") for words in reads]
 
     def computed(function: Callable, found: dict, case: Case) -> dict:
-        return by_name(outputs, function({name: v.astype(np.float64) for name, v in found.items()}, case))
+        with np.errstate(invalid="ignore"):  # infinity less infinity
+            wide = function({name: v.astype(np.float64) for name, v in found.items()}, case)
+        return by_name(outputs, wide)
 
     def within(found: dict, case: Case, want: dict) -> dict:
         size = computed(size_of_terms, found, case) if size_of_terms else dict.fromkeys(want, 0.0)
+        least = 1e-30 if size_of_terms else SMALLEST
         return {
-            name: where_finite(4 * ROUNDING["fp32"] * np.abs(v) + FP32_SUM * size[name] + 1e-30, v)
+            name: where_finite(4 * ROUNDING["fp32"] * np.abs(v) + FP32_SUM * size[name] + least, v)
             for name, v in want.items()
         }
+
+    def with_all_kinds(rng: np.random.Generator) -> list[Case]:
+        drawn = hidden(rng)
+        if size_of_terms:
+            return drawn
+        return [*drawn, replace(drawn[rng.integers(len(drawn))], values=ALL_KINDS, kind=ALL_KINDS)]
 
     def traffic(c: Case) -> list[Budget]:
         return [*budgets["traffic"](c), *shared(outputs[0].name, c, a_program), nothing_read_back()]
@@ -70,6 +82,8 @@ def rung(
         inputs=lambda case, rng: normal(inputs, case, rng),
         reference=lambda found, case: computed(formula, found, case),
         tolerance=within,
+        hidden=with_all_kinds,
+        in_corners=samples.rows("M") if "M" in more["up_to"] else None,
         **more,
     )
 
@@ -98,7 +112,8 @@ def nothing_read_back() -> Budget:
 
 def by_name(outputs: list[Tensor], found) -> dict:
     found = found if isinstance(found, tuple) else (found,)
-    return {spec.name: np.asarray(v, np.float64) for spec, v in zip(outputs, found, strict=True)}
+    wide = {spec.name: np.asarray(v, np.float64) for spec, v in zip(outputs, found, strict=True)}
+    return {name: np.where(np.abs(v) >= BEYOND, np.copysign(np.inf, v), v) for name, v in wide.items()}
 
 
 MOVED = {  # exponent, then factor; "the lowest" are near the end of fp32
@@ -110,6 +125,13 @@ MOVED = {  # exponent, then factor; "the lowest" are near the end of fp32
 }
 
 
+ALL_KINDS = (
+    "all that fp32 can hold"  # infinities, NaN, zeros of both signs, the largest and the smallest numbers
+)
+EXPONENTS = -149, 127  # of two, of the numbers of fp32; the largest leave room for a rounding
+SPECIAL = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 2.0**-149, -(2.0**-149), 2.0**127])
+SMALLEST = 2.0**-149
+ENDLESS = "infinities"  # one in most rows, anywhere, and both in some
 SUMMED = 2.4e37  # times ten and the length of a row, at most, so that fp32 holds the row's sum
 INFINITE = "an infinity first"
 
@@ -123,10 +145,23 @@ def normal(inputs: list[Tensor], case: Case, rng: np.random.Generator) -> dict:
         spec.name: rounded((rng.standard_normal(spec.sizes(case.sizes)) + moved) * scale, case.dtype_of(spec))
         for spec in inputs
     }
-    if case.values == INFINITE:
-        for values in found.values():
+    for values in found.values():
+        if case.values == INFINITE:
             values.flat[0] = np.inf
+        if case.values == ALL_KINDS:
+            values[...] = all_kinds(values.shape, rng)
+        if case.values == ENDLESS:
+            for row in values:
+                places = rng.integers(row.size, size=rng.integers(3))
+                row[places] = rng.choice([np.inf, -np.inf], places.size)
     return found
+
+
+def all_kinds(shape: tuple, rng: np.random.Generator) -> np.ndarray:
+    """Draw numbers of every size and sign that fp32 has, and in a fifth of the places one of those that are special."""
+    size = np.exp2(rng.uniform(*EXPONENTS, shape)) * rng.choice([-1.0, 1.0], shape)
+    with np.errstate(over="ignore"):
+        return np.where(rng.random(shape) < 0.2, rng.choice(SPECIAL, shape), size).astype(np.float32)
 
 
 def case(

@@ -1,6 +1,6 @@
 """Ask *window softcap*, and say what each part is worth."""
 
-from grader.questions import KernelQuestion, Part, UpTo
+from grader.questions import KernelQuestion, Part, UpTo, samples
 from grader.topics.flash_attention.shared import (
     LESSON,
     LOWEST,
@@ -47,6 +47,7 @@ QUESTION = KernelQuestion(
     rows="B",
     crossed=few_pairs(1 << 20),
     alone=(LOWEST,),
+    in_corners=samples.causal_rows,
     up_to={
         "B": UpTo(128),
         "H": UpTo(128),

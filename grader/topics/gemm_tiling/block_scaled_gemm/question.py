@@ -70,6 +70,7 @@ QUESTION = KernelQuestion(
     most_spills=2048,  # Triton 3.6 keeps fp8 operands in registers and spills 1,092 bytes of the lab's own kernel
     compile_case=COMPILED,
     sampled=samples.rows("M"),
+    in_corners=samples.rows("M"),
     targets=(90,),
     instruction={90: "wgmma"},
     speed=Speed(

@@ -65,6 +65,7 @@ QUESTION = KernelQuestion(
     useful=useful,
     compile_case=COMPILED,
     sampled=samples.rows("M"),
+    in_corners=samples.rows("M"),
     targets=(90, 80),
     instruction={90: "wgmma", 80: "mma.sync"},
     most_spills=64,

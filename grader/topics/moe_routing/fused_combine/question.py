@@ -1,6 +1,6 @@
 """Ask *fused combine*, and say what each part is worth."""
 
-from grader.questions import KernelQuestion, Part, Speed, Tensor, UpTo
+from grader.questions import KernelQuestion, Part, Speed, Tensor, UpTo, samples
 from grader.topics.moe_routing.fused_combine import cases
 from grader.topics.moe_routing.fused_combine.mistakes import MISTAKES
 from grader.topics.moe_routing.shared import LESSON, rows
@@ -55,6 +55,7 @@ QUESTION = KernelQuestion(
         cases.combined(0, 2, 4, 32, kind="no tokens"),
     ),
     hidden=cases.hidden_combine,
+    in_corners=samples.rows("T"),
     up_to={"T": UpTo(32_768), "K": UpTo(16), "E": UpTo(512), "TILE": (16, 64), "H": UpTo(16_384)},
     sized=cases.sized,
     metered=cases.metered_combine,

@@ -1,6 +1,6 @@
 """Ask *residual norm*, and say what each part is worth."""
 
-from grader.questions import Gap, KernelQuestion, Part, Speed, Tensor, UpTo
+from grader.questions import Gap, KernelQuestion, Part, Speed, Tensor, UpTo, samples
 from grader.topics.next_bottleneck.residual_norm import cases
 from grader.topics.next_bottleneck.residual_norm.mistakes import MISTAKES
 from grader.topics.next_bottleneck.shared import LESSON
@@ -62,6 +62,7 @@ QUESTION = KernelQuestion(
     ),
     hidden=cases.hidden,
     rows="M",
+    in_corners=samples.rows("M"),
     up_to={"M": UpTo(100_000), "N": UpTo(16_384)},
     metered=cases.metered,
     blocks={"M": 4, "N": 64},

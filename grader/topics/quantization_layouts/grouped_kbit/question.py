@@ -1,6 +1,6 @@
 """Ask *grouped kbit*, and say what each part is worth."""
 
-from grader.questions import KernelQuestion, Part, Tensor, UpTo
+from grader.questions import KernelQuestion, Part, Tensor, UpTo, samples
 from grader.topics.quantization_layouts.grouped_kbit import cases
 from grader.topics.quantization_layouts.grouped_kbit.mistakes import MISTAKES
 from grader.topics.quantization_layouts.shared import LESSON
@@ -69,6 +69,7 @@ QUESTION = KernelQuestion(
         cases.to_experts(5, 33, 96, [4, 0, 6], layout=TURNED, kind="words and X column by column"),
     ),
     hidden=cases.hidden_experts,
+    in_corners=samples.rows("N"),
     up_to={"BITS": BITS, "N": UpTo(32_768), "K": UpTo(16_384, 32, 32), "M": UpTo(4096), "E": UpTo(512)},
     sized=cases.sized,
     metered=cases.metered_experts,

@@ -1,6 +1,6 @@
 """Ask *own layout*, and say what each part is worth."""
 
-from grader.questions import Case, KernelQuestion, Part, Prepare, Speed, UpTo
+from grader.questions import Case, KernelQuestion, Part, Prepare, Speed, UpTo, samples
 from grader.topics.quantization_layouts.own_layout import cases
 from grader.topics.quantization_layouts.own_layout.mistakes import MISTAKES
 from grader.topics.quantization_layouts.shared import few_weights
@@ -71,6 +71,7 @@ QUESTION = KernelQuestion(
     hidden=cases.hidden,
     rows="M",
     crossed=few_weights,
+    in_corners=samples.rows("M"),
     up_to={"BITS": BITS, "N": UpTo(32_768), "K": UpTo(16_384, 32, 32), "M": UpTo(8192)},
     metered=cases.metered,
     blocks={"M": 32, "N": 64, "K": 128},

@@ -22,6 +22,8 @@ def operands(case: Case, rng: np.random.Generator) -> dict:
         u[:, rng.integers(k, size=max(1, k // 100))] *= 60
     if case.values == "small":
         g, u = g / 64, u / 4096
+    if case.values == "tiny":
+        g, u = g * 2.0**-45, u * 2.0 ** -between(rng, 40, 60)
     if case.values == "beyond fp16":
         u *= 2.0**20
     if case.values == "blocks of zeros":
@@ -85,6 +87,7 @@ def hidden(rng: np.random.Generator) -> list[Case]:
         case(2, between(rng, 8300, 9500), kind="long rows"),
         case(rows(), columns(), values="loud columns", kind="loud columns"),
         case(rows(), columns(), values="small", kind="small numbers"),
+        case(rows(), columns(), values="tiny", kind="numbers far smaller than any epsilon"),
         case(rows(), columns(), values="beyond fp16", kind="numbers beyond fp16"),
         case(rows(), 128 * between(rng, 3, 5), values="blocks of zeros", kind="blocks of zeros"),
         case(rows(), columns(), layout=spread(rng, "g", "u", "q", "s"), kind="no stride of 1"),

@@ -81,6 +81,7 @@ QUESTION = KernelQuestion(
     most_launches=2,
     compile_case=Case(sizes(4096, 4096, 128, 16), "bf16", sm_count=132),
     sampled=samples.rows("N"),
+    in_corners=samples.rows("N"),
     targets=(90, 80),
     instruction={80: "mma.sync"},
     most_spills=256,

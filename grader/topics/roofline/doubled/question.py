@@ -16,6 +16,7 @@ QUESTION = rung(
         case(N=64 * between(rng, 5, 9), kind="more programs"),
         case(N=64 * between(rng, 700, 900), kind="many programs"),
     ],
+    signed=True,
     up_to={"N": UpTo(131_072, 64, 64)},
     metered=lambda rng: case(N=64 * between(rng, 12, 20), kind="the metered size"),
     a_program=("n", 64),

@@ -3,10 +3,10 @@
 import numpy as np
 
 from grader.questions import UpTo
-from grader.questions.draws import between
+from grader.questions.draws import between, odd
 from grader.topics.roofline.long_mean import cases
 from grader.topics.roofline.long_mean.mistakes import MISTAKES
-from grader.topics.roofline.shared import FUSION, case, each_moved_once, rung
+from grader.topics.roofline.shared import ENDLESS, FUSION, case, each_moved_once, rung
 
 QUESTION = rung(
     id="roofline.long_mean",
@@ -20,6 +20,7 @@ QUESTION = rung(
         case(M=2, N=between(rng, 9000, 12000), kind="a long row"),
         case(M=between(rng, 30, 60), N=between(rng, 2, 9), kind="rows shorter than a piece"),
         case(M=4, N=256 * between(rng, 3, 5) + 1, values="far from zero", kind="one more than whole pieces"),
+        case(M=between(rng, 20, 40), N=odd(rng, 129, 399), values=ENDLESS, kind="infinities in a row"),
     ],
     rows="M",
     up_to=dict.fromkeys("MN", UpTo(100_000)),

@@ -12,6 +12,13 @@ def paced(alpha: float, kind: str = "a plain size", values: str = "normal", **si
     return replace(case(kind, values, **sizes), scalars={"alpha": float(alpha)})
 
 
+TOGETHER = 1 << 20  # numbers of a case whose axes are both long: its steps follow one another
+
+
+def sized(**sizes: int) -> Case:
+    return paced(0.5, T=min(sizes["T"], max(2, TOGETHER // sizes["M"])), M=sizes["M"])
+
+
 def smoothed(x: np.ndarray, alpha: float) -> np.ndarray:
     """y[t] = (1 - alpha) y[t - 1] + alpha x[t], from 0 on."""
     y, h = np.empty_like(x), np.zeros(x.shape[1])

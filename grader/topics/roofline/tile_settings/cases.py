@@ -1,7 +1,10 @@
 """Draw the inputs of *tile settings* and limit their cost."""
 
 from grader.questions import Budget, Case
+from grader.questions.work import work
 
+EACH = 32  # operations of every kind for a number of C
+PRODUCT = 0.3  # and for each of its products, of which tl.dot takes an eighth and addresses take less
 TILES = "the sides of the tile: each program loads a band of A as high as its tile and a band of B as wide"
 
 
@@ -15,5 +18,10 @@ def large_tiles(c: Case) -> list[Budget]:
             most=2 * loads,
             look=TILES,
             model=f"{m} x {k} and {k} x {n} elements of 2 bytes, in tiles of 128 x 256",
-        )
+        ),
+        work(
+            EACH + PRODUCT * k,
+            m * n,
+            f"{m} x {n} numbers of C, and {PRODUCT:g} for each of their {k} products",
+        ),
     ]

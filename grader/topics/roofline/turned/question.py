@@ -19,6 +19,7 @@ QUESTION = rung(
         case(M=between(rng, 1100, 1500), N=between(rng, 2, 9), kind="many short rows"),
     ],
     rows="M",
+    signed=True,
     up_to=dict.fromkeys("MN", UpTo(100_000)),
     metered=lambda rng: case(M=8 * between(rng, 62, 68), N=8 * between(rng, 66, 72), kind="the metered size"),
     a_program=("mn", 128 * 128),

@@ -55,6 +55,7 @@ QUESTION = KernelQuestion(
     public=(Case(size(8, 64), "fp32"), Case(size(4, 100), "fp32", kind="a vocabulary that fills no block")),
     hidden=cases.hidden_plain,
     rows="B",
+    in_corners=samples.rows("B"),
     up_to={"B": UpTo(128), "V": UpTo(262_144)},
     metered=cases.metered_plain,
     blocks={"V": 1024},

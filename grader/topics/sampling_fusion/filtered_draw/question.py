@@ -1,6 +1,6 @@
 """Ask *filtered draw*, and say what each part is worth."""
 
-from grader.questions import Case, KernelQuestion, Part, UpTo
+from grader.questions import Case, KernelQuestion, Part, UpTo, samples
 from grader.topics.sampling_fusion.filtered_draw import cases
 from grader.topics.sampling_fusion.filtered_draw.mistakes import MISTAKES
 from grader.topics.sampling_fusion.shared import (
@@ -44,6 +44,7 @@ QUESTION = KernelQuestion(
     ),
     hidden=cases.hidden_filtered,
     rows="B",
+    in_corners=samples.rows("B"),
     up_to={"B": UpTo(2048), "V": UpTo(2048, 8)},
     metered=cases.metered_filtered,
     blocks={"V": 2048},

@@ -17,6 +17,15 @@ LOOKED_FOR = (
 )  # tokens and logits of a case with a long axis that meet, since each row looks for each of its tokens
 
 
+COMPARED = 1 << 20  # most tokens of a row times entries of its history, where both are long
+
+
+def sized(**sizes: int) -> Case:
+    """A case of these sizes, with a history that a row's tokens can be compared with in a second."""
+    b, v, n = (sizes[name] for name in "BVL")
+    return Case(size(b, v, min(n, max(2, COMPARED // v))), "fp32")
+
+
 def crossed(c: Case) -> Case:
     """Cut off what would be too much: a history where V is long, and a vocabulary where L is."""
     b, v, n = c.sizes["B"], c.sizes["V"], c.sizes["L"]

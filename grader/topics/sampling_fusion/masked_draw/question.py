@@ -1,6 +1,6 @@
 """Ask *masked draw*, and say what each part is worth."""
 
-from grader.questions import Case, KernelQuestion, Part, Tensor, UpTo
+from grader.questions import Case, KernelQuestion, Part, Tensor, UpTo, samples
 from grader.topics.sampling_fusion.masked_draw import cases
 from grader.topics.sampling_fusion.masked_draw.mistakes import MISTAKES
 from grader.topics.sampling_fusion.shared import LESSON, LOGITS, ROWS, TOKEN, columns, size, useful
@@ -40,6 +40,8 @@ QUESTION = KernelQuestion(
     hidden=cases.hidden_masked,
     rows="B",
     crossed=cases.crossed,
+    sized=cases.sized,
+    in_corners=samples.rows("B"),
     up_to={"B": UpTo(2048), "V": UpTo(131_072), "L": UpTo(4096)},
     metered=cases.metered_masked,
     blocks={"V": 2048},

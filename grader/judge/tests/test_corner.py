@@ -1,0 +1,133 @@
+"""A hidden case is long along all axes at once, and no answer may be wrong or waste there alone."""
+
+import numpy as np
+import pytest
+
+from grader import questions
+from grader.judge import referee
+from grader.judge.kernel_evidence import CORNER, METERED, WHOLE, KernelEvidence
+from grader.judge.record import PASS
+from grader.proofs.right import edited, right
+from grader.questions import UpTo
+
+KERNELS = [question for question in questions.load().values() if question.compiles]
+NORM, ORDER, SUBTRACTED = "roofline.layernorm_gelu", "moe_routing.order", "roofline.subtracted"
+ROW = "    row = tl.program_id(0).to(tl.int64)\n"
+LARGE = "(tl.num_programs(0) > 1000) & (N > 2000)"
+AGAIN = (
+    f"    for _ in range(0, tl.where({LARGE}, 9, 0)):\n"
+    "        x = tl.maximum(x, tl.load(x_ptr + row * stride_xm + offs * stride_xn, mask=mask, other=0.0).to(tl.float32))\n"
+)
+SQUARES = "tl.sum(d * d, axis=0) / N"
+
+
+def lost(answer: str, question: str, seed: int = 7):
+    verdict = referee.grade_one(answer, questions.find(question), seed=seed)
+    return [part.name for part in verdict.parts if part.state != PASS], str(verdict)
+
+
+@pytest.mark.parametrize("question", KERNELS, ids=lambda one: one.id)
+def test_a_corner_goes_beyond_what_is_known_along_two_axes_at_least(question):
+    axes = {axis for axis, one in question.up_to.items() if isinstance(one, UpTo)}
+    for seed in range(4):
+        cases = KernelEvidence(question, "", seed).cases
+        corners = [cases[purpose] for purpose in (CORNER, *WHOLE) if purpose in cases]
+        assert bool(corners) == (len(axes) > 1)
+        known = [*question.public, *filter(None, [cases.get(METERED)])]
+        for case in corners:
+            far = [axis for axis in axes if case.sizes[axis] > max(one.sizes[axis] for one in known)]
+            ends = [axis for axis in axes if case.sizes[axis] == question.up_to[axis].most]
+            assert len({*far, *ends}) >= (1 if question.sized else 2) and "corner" not in case.kind
+            assert all(case.sizes[axis] <= question.up_to[axis].most for axis in far)
+
+
+def norm(*edits: tuple[str, str]) -> str:
+    return edited(right(NORM), edits)
+
+
+def test_what_is_wrong_in_a_corner_alone_fails_and_no_size_is_told():
+    answer = norm(
+        (ROW, f"{ROW}    few = tl.where({LARGE}, N - 1, N)\n"), (SQUARES, SQUARES.replace("N", "few"))
+    )
+    parts, said = lost(answer, NORM)
+    assert "values" in parts and "a hidden case (several axes long)" in said
+    case = KernelEvidence(questions.find(NORM), answer, 7).cases[CORNER]
+    assert f"M = {case.sizes['M']}" not in said and f"{case.sizes['M']:,}" not in said
+
+
+def test_what_is_loaded_again_in_a_corner_alone_counts():
+    parts, said = lost(norm(("    g = 0.5", f"{AGAIN}    g = 0.5")), NORM)
+    assert parts[0] == "traffic" and "read of x, a hidden case (several axes long)" in said, said
+
+
+def test_one_program_that_does_a_corner_alone_is_none_too_many():
+    answer = edited(
+        right(SUBTRACTED),
+        [
+            ("    constants = {", "    large = p.M > 1200 and p.N > 1200\n    constants = {"),
+            (
+                '"BLOCK_M": 16, "BLOCK_N": 32',
+                '"BLOCK_M": 4096 if large else 16, "BLOCK_N": 256 if large else 32',
+            ),
+            (
+                "(triton.cdiv(p.M, 16), triton.cdiv(p.N, 32))",
+                '(triton.cdiv(p.M, constants["BLOCK_M"]), triton.cdiv(p.N, constants["BLOCK_N"]))',
+            ),
+        ],
+    )
+    parts, said = lost(answer, SUBTRACTED)
+    assert parts == ["traffic"] and "programs that store y" in said, said
+
+
+def test_programs_that_need_one_another_run_whole_in_a_smaller_corner():
+    answer = edited(
+        right(ORDER),
+        [
+            (
+                "    tl.store(place_ptr",
+                "    row = tl.where((T > 2000) & (E > 140), row + 1, row)\n    tl.store(place_ptr",
+            )
+        ],
+    )
+    parts, said = lost(answer, ORDER)
+    assert "values" in parts, said
+
+
+@pytest.mark.parametrize(
+    "name, edits",
+    [
+        ("doubled", [("2 * x", "tl.minimum(tl.maximum(2 * x, -3.4028234e38), 3.4028234e38)")]),
+        ("doubled", [("2 * x", "tl.where(tl.abs(x) < 1.1754943508222875e-38, 0.0, 2 * x)")]),
+        ("differences", [("x - before", "tl.where(x == before, 0.0, x - before)")]),
+        ("turned", [(" x, mask", " tl.where(x == 0, 0.0, x), mask")]),
+        ("turned", [(" x, mask", " tl.where(x != x, 0.0, x), mask")]),
+        (
+            "sum_and_max",
+            [("tl.store(m_ptr + row, ", "x = tl.minimum(x, 3.4028234e38)\n    tl.store(m_ptr + row, ")],
+        ),
+    ],
+)
+def test_first_kernels_meet_all_that_fp32_holds(name, edits):
+    question = f"roofline.{name}"
+    assert "values" in lost(edited(right(question), edits), question)[0]
+
+
+def test_a_launch_that_moves_nothing_is_one_too_many():
+    question, source = "sampling_fusion.draw", right("sampling_fusion.draw")
+    idle = "@triton.jit\ndef idle(V):\n    v = V\n\n\n" + source
+    answer = (
+        idle.replace("launch", "planned")
+        + '\n\ndef launch(p):\n    plan = planned(p)\n    return {**plan, "steps": [*plan["steps"], {"kernel": idle, "grid": (1,)}]}\n'
+    )
+    parts, said = lost(answer, question)
+    assert parts[0] == "traffic" and "loads and stores nothing" in said, said
+
+
+def test_a_zero_without_its_sign_is_told_apart():
+    from grader.judge.compare import difference
+
+    assert difference("y", [0.0, 1.0], [-0.0, 1.0], 0) is None
+    assert (
+        difference("y", [0.0, 1.0], [-0.0, 1.0], 0, signed=True).sentence().startswith("y[0] is 0, wanted -0")
+    )
+    assert difference("y", np.array([-0.0]), np.array([-0.0]), 0, signed=True) is None

@@ -1,0 +1,87 @@
+"""Draw a corner: a hidden case in which several axes of a kernel question are long together.
+
+The ends of reach.py are long along one axis. Real calls are long along several, and an answer could go wrong or waste
+there alone. A large corner is judged by programs drawn from its grid, a small one whole.
+"""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from grader.questions.draws import log_uniform
+from grader.questions.model import Case, KernelQuestion, UpTo
+from grader.questions.reach import sized
+
+UNEVEN = 1.2  # at most this factor more or less of each axis, so that nobody knows a corner's shape
+ALIKE = 2 / 3  # of the corners have long axes of about the same size, as far as each goes
+EVEN = 16  # what divides the sizes of every second corner, so that rows begin with a sector
+STEPS = 50  # of the way to the largest sizes
+KIND = "several axes long"
+LONG = 3  # axes at most: of many axes, drawn ones
+TRIES = 12  # axes that are too long together where they are known are drawn again
+
+
+@dataclass(frozen=True)
+class Most:
+    """What a check can afford: numbers of the largest tensor and of all inputs, and FLOP of the whole case."""
+
+    numbers: int
+    inputs: int
+    flop: int
+
+    def holds(self, question: KernelQuestion, case: Case) -> bool:
+        """Return whether a case stays within it, and within what the lab says of each axis."""
+        for axis, one in question.up_to.items():
+            if isinstance(one, UpTo) and case.sizes[axis] > one.most:
+                return False
+        numbers = {t.name: math.prod(t.sizes(case.sizes)) for t in question.tensors}
+        drawn = sum(numbers[t.name] for t in question.tensors if t.role != "out")
+        useful = question.useful(case) if question.useful else 0
+        return max(numbers.values()) <= self.numbers and drawn <= self.inputs and useful <= self.flop
+
+
+LARGE = Most(24_000_000, 12_000_000, 1 << 38)  # where a few programs run
+WHOLE = Most(1 << 23, 1 << 23, 1 << 30)
+
+
+def corner(
+    question: KernelQuestion, metered: Case | None, most: Most, rng: np.random.Generator
+) -> Case | None:
+    """Return a corner that is as large as may be, or None for a question with one axis."""
+    axes = {axis: one for axis, one in question.up_to.items() if isinstance(one, UpTo)}
+    if len(axes) < 2:
+        return None
+    large = (
+        question.compile_case if rng.random() < 0.5 else None
+    )  # else a corner may lie below it along an axis
+    known = [*question.public, *filter(None, (large, metered))]
+    longest = {axis: max(case.sizes[axis] for case in known) for axis in axes}
+    least = {n: min(one.most, max(one.least, longest[n] + one.step)) for n, one in axes.items()}
+    fixed = {axis: one[rng.integers(len(one))] for axis, one in question.up_to.items() if axis not in axes}
+    even = EVEN if rng.random() < 0.5 else 1
+    alike = rng.random() < ALIKE
+    for _ in range(TRIES):
+        long = rng.permutation(list(axes))[:LONG].tolist()
+        uneven = {axis: log_uniform(rng, 1 / UNEVEN, UNEVEN) for axis in long}
+        ends = min(least[axis] for axis in long), max(axes[axis].most for axis in long)
+        short = fixed | {axis: one.least for axis, one in axes.items() if axis not in long}
+
+        def case(way: float, uneven=uneven, short=short, ends=ends) -> Case:
+            """Return a case that goes this share of the way from what is known to the largest sizes, by factors."""
+            sizes = dict(short)
+            for axis, factor in uneven.items():
+                first, last = ends if alike else (least[axis], axes[axis].most)
+                size = first * (last / first) ** way * (factor if way else 1)
+                step = axes[axis].step if axes[axis].step > 1 else even
+                sizes[axis] = min(axes[axis].most, max(least[axis], int(size) // step * step))
+            return replace(sized(question, {axis: int(sizes[axis]) for axis in question.up_to}), kind=KIND)
+
+        if most.holds(question, case(0.0)):
+            low, high = 0, STEPS + 1
+            while high - low > 1:
+                middle = (low + high) // 2
+                low, high = (middle, high) if most.holds(question, case(middle / STEPS)) else (low, middle)
+            base = question.public[rng.integers(len(question.public))]
+            return replace(case(low / STEPS), dtype=base.dtype, dtypes=base.dtypes)
+    return None
