@@ -4,6 +4,7 @@ On a CPU it is the speaking model's step. The machine counts every launch and ev
 best time for these. On a GPU the step has the real model's shapes, and a profiler times it.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -103,7 +104,9 @@ class Capstone:
         off = ((mine - want).abs().max() / want.std()).item()
         if off < BOUND and my_tokens == tokens:
             return ""
-        return f"logits differ by {off:.2g} of their spread; check the answer in its lab"
+        if math.isnan(off):
+            return "its logits aren't numbers (NaN); check the answer in its lab"
+        return f"its logits differ by {off:.2%} of their spread; check the answer in its lab"
 
     def slots(self) -> list[tuple[str, str, str, str]]:
         """Return (slot, question, whose filling, why it is not yours) for each slot."""

@@ -7,7 +7,7 @@ import torch
 
 from grader.capstone import __main__ as command
 from grader.capstone import answers
-from grader.capstone.recorded import recorded
+from grader.capstone.recorded import KEPT, TOGETHER, recorded
 from grader.capstone.step import OWN, Capstone, Spent
 from grader.proofs.right import ROOT, right
 from kernels.machines import machine
@@ -55,7 +55,8 @@ def test_own_kernels_close_the_gap_and_keep_the_logits(empty):
 @pytest.mark.parametrize(
     "edits, slot, why",
     [
-        ({"residual_norm": ("(x + r)", "(x - r)")}, "norm", "logits differ by "),
+        ({"residual_norm": ("(x + r)", "(x - r)")}, "norm", "its logits differ by "),
+        ({"residual_norm": ("(x + r)", "(x * 0 / 0 + r)")}, "norm", "its logits aren't numbers (NaN)"),
         ({"rotary_cache": ("at % S", "at % S + 1")}, "rotary", ""),
         (
             {"rotary_cache": ("def launch_rotary(p):", "def launch_rotary(p):\n    p.Q")},
@@ -63,7 +64,7 @@ def test_own_kernels_close_the_gap_and_keep_the_logits(empty):
             "AttributeError: ",
         ),
     ],
-    ids=["wrong numbers", "another place", "an error"],
+    ids=["wrong numbers", "no numbers", "another place", "an error"],
 )
 def test_a_wrong_kernel_is_not_used_and_the_other_one_is(edits, slot, why, empty):
     empty.improve(**launches(**edits))
@@ -91,6 +92,9 @@ def test_the_recorded_step_s_rows_are_all_of_it():
     assert names[-1] == "all" and "router, order" in names and "order" not in names
     assert found.rows[-1][1] == pytest.approx(sum(row[1] for row in found.rows[:-1]))
     assert found.rows[-1][2] == found.launches
+    shares = json.loads((KEPT / "tables/h200_trace.json").read_text(encoding="utf-8"))["shares"]
+    for name, _, launches, *_ in found.rows[:-1]:  # as the trace has them
+        assert launches == shares["routed" if name == TOGETHER else name]["launches"], name
     assert f"{found.step_us:.0f} µs" in found.words() and found.bound_us < found.step_us < found.plain_us
 
 
