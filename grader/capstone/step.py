@@ -259,6 +259,13 @@ class Capstone:
         self.kept["gap_closed"] = cost_step.gap_closed(plain_s, own_s, self.bound_s)
         return self.kept["gap_closed"]
 
+    def closed_by_you(self, own: dict[str, Spent], plain: dict[str, Spent]) -> float:
+        """Return the part of that share that the slots with answers of yours close. A missing answer can't raise it."""
+        yours = [name for name in self.own if name in own and name in plain]
+        saved = sum(plain[name].seconds - own[name].seconds for name in yours)
+        self.kept["closed_by_you"] = saved / (sum(one.seconds for one in plain.values()) - self.bound_s)
+        return self.kept["closed_by_you"]
+
     def speak(
         self, prompt: str = "The kernel", tokens: int = 24, temperature: float = 0.0, seed: int = 0
     ) -> str:

@@ -41,6 +41,9 @@ def test_own_kernels_close_the_gap_and_keep_the_logits(empty):
     assert whose(empty)["qkv"] == ("the course's", "no 01_gemm_tiling/kernel.ipynb")
     plain = empty.measured("plain")
     assert plain["rotary"].launches == 4 * 42 and plain["norm"].launches == 9 * 10 - 1
+    before = empty.measured("own")
+    assert empty.gap_closed(before, plain) > 0.3, "the course's kernels close it"
+    assert empty.closed_by_you(before, plain) == 0
     empty.improve(**launches())
     assert {whose(empty)[slot] for slot in ("norm", "rotary")} == {("yours", "")}
     own = empty.measured("own")
@@ -49,6 +52,9 @@ def test_own_kernels_close_the_gap_and_keep_the_logits(empty):
     off, same = empty.logits_differ()
     assert off < 0.02 and same
     assert 0.7 < empty.gap_closed(own, plain) < 1
+    saved = sum(plain[name].seconds - own[name].seconds for name in ("norm", "rotary"))
+    whole = sum(one.seconds for one in plain.values()) - empty.bound_s
+    assert empty.closed_by_you(own, plain) == empty.kept["closed_by_you"] == pytest.approx(saved / whole)
     assert empty.asks_the_host() == {}
 
 
