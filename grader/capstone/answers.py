@@ -47,13 +47,22 @@ def found(question_id: str, labs: Path) -> Answer:
     if not source or STUB in source:
         return Answer(question_id, None, f"not started in {question.notebook_path}")
     try:
-        return Answer(question_id, loaded(question_id, source))
+        launch = loaded(question_id, source)
+    except SyntaxError as error:
+        line = (error.text or "").strip()[:60]  # without its number, which counts other lines than the cell's
+        return Answer(question_id, None, f"its cell stops: {type(error).__name__}: {error.msg} in `{line}`")
     except Exception as error:  # whatever an answer raises while its cell runs
         return Answer(question_id, None, f"its cell stops: {first_line(error)}")
+    if not callable(launch):
+        return Answer(question_id, None, f"its cell defines no {question.entry}")
+    return Answer(question_id, launch)
 
 
-def loaded(question_id: str, source: str) -> Callable:
-    """Run an answer's cell as a module of its own, from a file that Triton reads its kernels from. Return its launch."""
+def loaded(question_id: str, source: str) -> Callable | None:
+    """Run an answer's cell as a module of its own, from a file that Triton reads its kernels from.
+
+    Return its launch, or None if it defines none.
+    """
     question = questions.find(question_id)
     name = "answer_" + question_id.replace(".", "_")
     path = folder() / f"{name}.py"
@@ -62,7 +71,7 @@ def loaded(question_id: str, source: str) -> Callable:
     module.__file__ = str(path)
     sys.modules[name] = module
     exec(compile(path.read_text(encoding="utf-8"), str(path), "exec"), module.__dict__)
-    return module.__dict__[question.entry]
+    return module.__dict__.get(question.entry)
 
 
 @cache

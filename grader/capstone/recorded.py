@@ -37,15 +37,15 @@ class Recorded:
     def words(self) -> str:
         rest = self.step_us - self.bound_us
         said = (
-            f"The recorded step took {self.step_us:.0f} µs as one graph, and plain PyTorch's, a graph as well, {self.plain_us:.0f} µs. "
-            f"Its bytes need {self.bound_us:.0f} µs at the rate of a copy. "
+            f"The recorded step took {self.step_us:.0f} µs as one graph, and plain PyTorch's, a graph as well, {self.plain_us:.0f} µs.\n"
+            f"Its bytes need {self.bound_us:.0f} µs at the rate of a copy.\n"
             f"The remainder is {rest:.0f} µs over {self.launches} launches, {rest / self.launches:.1f} µs each."
         )
         if not self.traced:
-            return f"{said} No trace by slot is kept with this edition."
+            return f"{said}\nNo trace by slot is kept with this edition."
         over = max(self.rows[:-1], key=lambda row: row[4] + row[5] - row[3])
         return (
-            f"{said} Only {self.rows[-1][5]:.0f} µs of it are gaps between kernels. "
+            f"{said}\nOnly {self.rows[-1][5]:.0f} µs of it are gaps between kernels.\n"
             f"The slot furthest above its prediction is {over[0]}: {over[4] + over[5]:.0f} µs, predicted {over[3]:.0f}."
         )
 
@@ -79,7 +79,7 @@ def recorded(h200) -> Recorded:
         row["us"],
         row["limit_us"],
         row["peers"]["plain slots"]["us"],
-        row["launches"],
+        sums[1],
         bool(shares),
         trace.get("eager_us", 0.0),
     )

@@ -4,6 +4,7 @@ On a CPU it is the speaking model's step. The machine counts every launch and ev
 best time for these. On a GPU the step has the real model's shapes, and a profiler times it.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -103,7 +104,9 @@ class Capstone:
         off = ((mine - want).abs().max() / want.std()).item()
         if off < BOUND and my_tokens == tokens:
             return ""
-        return f"logits differ by {off:.2g} of their spread; check the answer in its lab"
+        if math.isnan(off):
+            return "its logits aren't numbers (NaN); check the answer in its lab"
+        return f"its logits differ by {off:.2%} of their spread; check the answer in its lab"
 
     def slots(self) -> list[tuple[str, str, str, str]]:
         """Return (slot, question, whose filling, why it is not yours) for each slot."""
@@ -255,6 +258,13 @@ class Capstone:
         self.kept |= {"plain_s": plain_s, "own_s": own_s, "bound_s": self.bound_s}
         self.kept["gap_closed"] = cost_step.gap_closed(plain_s, own_s, self.bound_s)
         return self.kept["gap_closed"]
+
+    def closed_by_you(self, own: dict[str, Spent], plain: dict[str, Spent]) -> float:
+        """Return the part of that share that the slots with answers of yours close. A missing answer can't raise it."""
+        yours = [name for name in self.own if name in own and name in plain]
+        saved = sum(plain[name].seconds - own[name].seconds for name in yours)
+        self.kept["closed_by_you"] = saved / (sum(one.seconds for one in plain.values()) - self.bound_s)
+        return self.kept["closed_by_you"]
 
     def speak(
         self, prompt: str = "The kernel", tokens: int = 24, temperature: float = 0.0, seed: int = 0

@@ -12,11 +12,12 @@ from kernels import decode_step
 from kernels.course_fillings import COURSE
 from kernels.next_bottleneck import plain
 from kernels.next_bottleneck.cache import PagedCache
-from kernels.next_bottleneck.cost_step import LAUNCHES, step_work
-from kernels.next_bottleneck.shapes import Shape
+from kernels.next_bottleneck.cost_step import FEW, LAUNCHES, step_work
+from kernels.next_bottleneck.shapes import QWEN3_30B_A3B, Shape
 from kernels.next_bottleneck.slots import Filling
 from kernels.next_bottleneck.step import Sampling, Step, generate
 from kernels.next_bottleneck.weights import drawn
+from kernels.sampling_fusion.plan import config_for
 from kernels.speaking_model import kept
 from kernels.speaking_model import text as texts
 from kernels.speaking_model.tokens import END
@@ -235,7 +236,7 @@ def test_launches_and_bytes_are_counted_slot_by_slot(weights):
     """The course's launches are those that the cost names, and no slot moves less than it must."""
     found = {by: counts(weights, by) for by in decode_step.BY}
     must = step_work(weights.shape, 1, 6)
-    for name in ("norm", "qkv", "rotary", "attention", "out", "experts", "combine", "head"):
+    for name in ("norm", "qkv", "rotary", "attention", "out", "experts", "combine", "head", "sample"):
         launches = must[name].launches + (must["last norm"].launches if name == "norm" else 0)
         assert found["course"][name].launches == launches, name
         needed = must[name].bytes + (must["last norm"].bytes if name == "norm" else 0)
@@ -244,6 +245,13 @@ def test_launches_and_bytes_are_counted_slot_by_slot(weights):
     assert "loop" not in found["course"], "whatever is launched belongs to a slot"
     sums = {by: sum(one.launches for one in slots.values()) for by, slots in found.items()}
     assert sums["plain"] > 5 * sums["course"]
+
+
+def test_a_few_rows_are_sampled_in_one_launch_and_more_in_two():
+    for rows in (1, FEW, FEW + 1, 64):
+        said = step_work(QWEN3_30B_A3B, rows, 4096)["sample"].launches
+        for kind in ("ranked", "plain"):
+            assert said == 1 + bool(config_for(rows, kind).finish_warps), (rows, kind)
 
 
 @pytest.mark.parametrize(

@@ -29,9 +29,10 @@ def test_an_answer_is_loaded_with_the_name_that_its_question_gives(tmp_path):
     [
         (None, "not started in 01_gemm_tiling/kernel.ipynb"),
         ("def launch(p):\n    raise NotImplementedError", "not started in 01_gemm_tiling/kernel.ipynb"),
-        ("def launch(p:", "its cell stops: SyntaxError"),
+        ("# mine\ndef launch(p:", "its cell stops: SyntaxError: '(' was never closed in `def launch(p:`"),
         ("import nothing_like_this\ndef launch(p): pass", "its cell stops: ModuleNotFoundError"),
-        ("def other(p): pass", "its cell stops: KeyError: 'launch'"),
+        ("def other(p): pass", "its cell defines no launch"),
+        ("launch = 3", "its cell defines no launch"),
     ],
 )
 def test_an_answer_that_can_t_be_used_says_why(source, why, tmp_path):

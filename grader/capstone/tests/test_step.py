@@ -7,7 +7,7 @@ import torch
 
 from grader.capstone import __main__ as command
 from grader.capstone import answers
-from grader.capstone.recorded import recorded
+from grader.capstone.recorded import KEPT, TOGETHER, recorded
 from grader.capstone.step import OWN, Capstone, Spent
 from grader.proofs.right import ROOT, right
 from kernels.machines import machine
@@ -41,6 +41,9 @@ def test_own_kernels_close_the_gap_and_keep_the_logits(empty):
     assert whose(empty)["qkv"] == ("the course's", "no 01_gemm_tiling/kernel.ipynb")
     plain = empty.measured("plain")
     assert plain["rotary"].launches == 4 * 42 and plain["norm"].launches == 9 * 10 - 1
+    before = empty.measured("own")
+    assert empty.gap_closed(before, plain) > 0.3, "the course's kernels close it"
+    assert empty.closed_by_you(before, plain) == 0
     empty.improve(**launches())
     assert {whose(empty)[slot] for slot in ("norm", "rotary")} == {("yours", "")}
     own = empty.measured("own")
@@ -49,13 +52,17 @@ def test_own_kernels_close_the_gap_and_keep_the_logits(empty):
     off, same = empty.logits_differ()
     assert off < 0.02 and same
     assert 0.7 < empty.gap_closed(own, plain) < 1
+    saved = sum(plain[name].seconds - own[name].seconds for name in ("norm", "rotary"))
+    whole = sum(one.seconds for one in plain.values()) - empty.bound_s
+    assert empty.closed_by_you(own, plain) == empty.kept["closed_by_you"] == pytest.approx(saved / whole)
     assert empty.asks_the_host() == {}
 
 
 @pytest.mark.parametrize(
     "edits, slot, why",
     [
-        ({"residual_norm": ("(x + r)", "(x - r)")}, "norm", "logits differ by "),
+        ({"residual_norm": ("(x + r)", "(x - r)")}, "norm", "its logits differ by "),
+        ({"residual_norm": ("(x + r)", "(x * 0 / 0 + r)")}, "norm", "its logits aren't numbers (NaN)"),
         ({"rotary_cache": ("at % S", "at % S + 1")}, "rotary", ""),
         (
             {"rotary_cache": ("def launch_rotary(p):", "def launch_rotary(p):\n    p.Q")},
@@ -63,7 +70,7 @@ def test_own_kernels_close_the_gap_and_keep_the_logits(empty):
             "AttributeError: ",
         ),
     ],
-    ids=["wrong numbers", "another place", "an error"],
+    ids=["wrong numbers", "no numbers", "another place", "an error"],
 )
 def test_a_wrong_kernel_is_not_used_and_the_other_one_is(edits, slot, why, empty):
     empty.improve(**launches(**edits))
@@ -91,6 +98,9 @@ def test_the_recorded_step_s_rows_are_all_of_it():
     assert names[-1] == "all" and "router, order" in names and "order" not in names
     assert found.rows[-1][1] == pytest.approx(sum(row[1] for row in found.rows[:-1]))
     assert found.rows[-1][2] == found.launches
+    shares = json.loads((KEPT / "tables/h200_trace.json").read_text(encoding="utf-8"))["shares"]
+    for name, _, launches, *_ in found.rows[:-1]:  # as the trace has them
+        assert launches == shares["routed" if name == TOGETHER else name]["launches"], name
     assert f"{found.step_us:.0f} µs" in found.words() and found.bound_us < found.step_us < found.plain_us
 
 

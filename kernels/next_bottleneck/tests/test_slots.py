@@ -39,6 +39,13 @@ def test_a_call_that_keeps_its_contract_goes_through():
     assert (residual == 2).all()
 
 
+def test_numbers_that_are_not_numbers_are_left_as_they_were_too():
+    nan = rows() * float("nan")
+    assert norm(lambda x, r: r.clone())(nan, rows()).shape == (3, 64)
+    with pytest.raises(ValueError, match="norm: x must be left as it was"):
+        norm(lambda x, r: x.zero_())(nan, rows())
+
+
 @pytest.mark.parametrize(
     "call, given, says",
     [

@@ -30,6 +30,10 @@ MISTAKES = in_cells(
             "the table isn't sorted by speed: of the kernels that may run, take the fastest",
             TABLE.format(**RIGHT | {"chosen": "int(valid.argmax())"}),
         ),
+        "as if sorted": (
+            "the table isn't sorted by speed: the first valid kernel needn't be the fastest, nor those before it faster",
+            TABLE.format(**RIGHT | {"chosen": "int(valid.argmax())", "count": "chosen"}),
+        ),
         "any feature": (
             "every feature must fit, not one of them: all, not any",
             TABLE.format(**RIGHT | {"every": "any"}),

@@ -48,6 +48,10 @@ MISTAKES = in_cells(
             "most itself is allowed: there are most + 1 choices, 0 to most",
             ROUND.format(**RIGHT | {"k": "np.arange(max(most, 1))"}),
         ),
+        "a power short": (
+            "k drafts and the target's own token make k + 1 terms, 1 to p^k: the formula's power is k + 1",
+            ROUND.format(**RIGHT | {"tokens": "(1 - np.float64(p) ** k) / np.float64(1 - p)"}),
+        ),
         "divided by 0": (
             "(1 - p^(k+1)) / (1 - p) divides by 0 where every draft is accepted: add the powers up",
             ROUND.format(**RIGHT | {"tokens": "(1 - np.float64(p) ** (k + 1)) / np.float64(1 - p)"}),

@@ -16,6 +16,10 @@ MISTAKES = in_cells(
             "the request before may have had to wait, too: keep the time at which the server is free",
             "ends = arrivals + services\nreturn np.append(0.0, np.maximum(ends[:-1] - arrivals[1:], 0))",
         ),
+        "its own service": (
+            "a request waits for the service of the one before it, services[i - 1], not for its own",
+            "waits = [0.0]\nfor i in range(1, len(arrivals)):\n    waits.append(max(0.0, waits[-1] + services[i] - arrivals[i] + arrivals[i - 1]))\nreturn np.array(waits)",
+        ),
         "with the service": (
             "this is the time in the system: the wait ends where the service begins",
             CLOCK

@@ -14,6 +14,10 @@ MISTAKES = in_cells(
             "a cut is a share of the part's remaining time, not of its original time",
             "return step_s * np.array([(shares * np.maximum(1 - cuts[: r + 1].sum(0), 0)).sum() for r in range(len(cuts))])",
         ),
+        "cuts added, even beyond all": (
+            "a cut is a share of the part's remaining time, not of its original time",
+            "return step_s * (1 - np.cumsum(cuts @ shares))",
+        ),
         "speed-ups multiplied": (
             "speed-ups of whole steps don't multiply: in the second round the parts have different shares",
             "return step_s * np.cumprod([(shares * (1 - cut)).sum() for cut in cuts])",
