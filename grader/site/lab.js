@@ -148,14 +148,18 @@ function hint(place) {
 }
 
 async function notebook() {
-  const got = await fetch(lab.notebook), made = await got.json();
+  const got = await fetch(lab.notebook), made = await got.json(); // another page than the notebook is no JSON
   for (const cell of made.cells) if (editors.has(cell.id)) cell.source = editors.get(cell.id).text;
   return new Blob([JSON.stringify(made, null, 1) + '\n'], { type: 'application/x-ipynb+json' });
 }
 
 async function save() {
-  const link = document.createElement('a');
-  link.href = URL.createObjectURL(await notebook());
+  const link = document.createElement('a'), made = await notebook().catch(() => null);
+  if (!made) {
+    told.textContent = 'The server did not send the lab’s notebook, so nothing was saved. Your work stays in this browser. Try again later.';
+    return;
+  }
+  link.href = URL.createObjectURL(made);
   link.download = lab.notebook.split('/').at(-1);
   link.click();
   URL.revokeObjectURL(link.href);

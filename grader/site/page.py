@@ -162,8 +162,9 @@ def shown(cell: dict) -> Shown | None:
 
 
 def area(source: str, label: str) -> str:
+    """A text that lab.js lets the reader edit once it knows what this browser kept, so that no key is lost."""
     return (
-        '<textarea spellcheck="false" autocapitalize="off" autocomplete="off" '
+        '<textarea readonly spellcheck="false" autocapitalize="off" autocomplete="off" '
         f'aria-label="{escape(label)}">\n{escape(source)}</textarea>'
     )
 
