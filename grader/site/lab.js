@@ -128,7 +128,7 @@ function note(words) {
 }
 
 function count() {
-  const rows = Object.entries(results);
+  const rows = Object.entries(results).filter(([question]) => question in lab.hints); // a new edition may ask others
   const sum = (key, some = rows) => Math.round(10 * some.reduce((all, [, row]) => all + row[key], 0)) / 10;
   if (!rows.length) return;
   const extra = sum('points', rows.filter(([question]) => lab.bonus.includes(question)));

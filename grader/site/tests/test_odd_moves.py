@@ -25,6 +25,8 @@ ABORTED = """() => {
     return request;
   };
 }"""
+TOLD = """([lab, name, points]) =>
+  new BroadcastChannel('tile-by-tile').postMessage([lab, 'result', `roofline.${name}`, points])"""
 NOTED = "name => Object.keys(localStorage).some(key => key.endsWith(`/text/${name}`))"
 
 
@@ -178,6 +180,16 @@ def test_points_of_another_tab_are_counted(tab, second):
     second.answered("roof", "def roof(*given):\n    return 0")
     expect(tab.page.locator(".lab-total")).to_have_text(second.page.locator(".lab-total").inner_text())
     assert "points in this lab" in tab.page.locator(".lab-total").inner_text()
+
+
+def test_points_of_a_question_that_the_lab_no_longer_asks_are_not_counted(tab):
+    tab.at(NUMPY)
+    total = tab.page.locator(".lab-total")
+    tab.page.evaluate(TOLD, [NUMPY, "roof", {"points": 1, "of": 2, "open": 0}])
+    expect(total).to_contain_text("So far 1 of 12 points")
+    tab.page.evaluate(TOLD, [NUMPY, "gone", {"points": 20, "of": 20, "open": 0}])
+    tab.page.evaluate(TOLD, [NUMPY, "roof", {"points": 2, "of": 2, "open": 0}])
+    expect(total).to_contain_text("So far 2 of 12 points")
 
 
 def test_no_key_is_lost_before_the_page_is_ready(tab):
