@@ -64,8 +64,7 @@ export async function keep(lab, what, name, value) {
   note(key, value);
   tabs?.postMessage([lab, what, name, value]);
   const under = (await database).transaction('labs', 'readwrite');
-  under.objectStore('labs').put(value, [lab, what, name]);
-  await finished(under);
+  await Promise.all([done(under.objectStore('labs').put(value, [lab, what, name])), finished(under)]);
   settled(key, value);
 }
 
