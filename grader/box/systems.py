@@ -1,6 +1,6 @@
-"""Identify the system. This is the only module that asks, so it gathers everything that differs between Linux, macOS,
-Windows and a browser's tab. `GRADER_BOX=none` makes Linux behave like macOS and Windows, and `GRADER_BOX=here` like a
-tab."""
+"""Identify the system. Only this module and programs that import nothing of the grader (inside a box, a rank, the
+set-up) ask, so it gathers everything that differs between Linux, macOS, Windows and a browser's tab. `GRADER_BOX=none`
+makes Linux behave like macOS and Windows, and `GRADER_BOX=here` like a tab."""
 
 import os
 import subprocess

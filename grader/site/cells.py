@@ -8,6 +8,7 @@ import io
 import linecache
 import traceback
 from dataclasses import dataclass, field
+from itertools import groupby
 
 MOST_CHARACTERS = 100_000  # of what a cell prints
 FOLDER = "/lab/cells"  # the file that a cell's functions say they come from
@@ -34,15 +35,20 @@ class Cells:
         for one, text in needed(source, above):
             if self.done.get(one) == text:
                 continue
-            before = self._execute(one, text)
+            before = self._ran(one, text)
             if before.failed:
                 where = f"<p>A cell above, which this one needs, ended with an error.</p>{before.html}"
                 return Shown(where, failed=True)
-            for later in list(self.done)[list(self.done).index(one) + 1 :] if one in self.done else ():
+        return self._ran(name, source)
+
+    def _ran(self, name: str, source: str) -> Shown:
+        if name in self.done and self.done[name] != source:
+            for later in list(self.done)[list(self.done).index(name) :]:
                 self.done.pop(later)  # later cells may have used the old text
-            self.done[one] = text
         shown = self._execute(name, source)
-        if not shown.failed:
+        if shown.failed:
+            self.done.pop(name, None)  # part of it may have run
+        else:
             self.done[name] = source
         return shown
 
@@ -88,7 +94,9 @@ def said(error: BaseException) -> str:
     if isinstance(error, SyntaxError):
         return f"line {error.lineno}: {type(error).__name__}: {error.msg}"
     rows = [row for row in traceback.extract_tb(error.__traceback__) if row.filename.startswith(FOLDER)]
-    lines = [f"{row.filename[len(FOLDER) + 1 : -3]}, line {row.lineno}: {row.line}" for row in rows]
+    every = [f"{row.filename[len(FOLDER) + 1 : -3]}, line {row.lineno}: {row.line}" for row in rows]
+    runs = [(line, len(list(run))) for line, run in groupby(every)]  # a recursion repeats its line
+    lines = [line if many == 1 else f"{line} ({many} times)" for line, many in runs]
     words = f"{type(error).__name__}: {error}".removesuffix(": ")
     if isinstance(error, NotImplementedError):
         words += f"\n{NOT_WRITTEN}"

@@ -12,6 +12,12 @@ const done = request => new Promise((resolve, reject) => {
   request.onerror = () => reject(request.error);
 });
 
+// A request succeeds before its transaction does, which may yet fail where the disk is full.
+const finished = under => new Promise((resolve, reject) => {
+  under.oncomplete = () => resolve();
+  under.onabort = under.onerror = () => reject(under.error);
+});
+
 // A transaction under way ends unfinished when its tab closes. localStorage takes each text at once and holds it until then.
 const underWay = (...key) => ['tile-by-tile', ...key].join('/');
 
@@ -51,11 +57,20 @@ export async function kept(lab) {
   return found;
 }
 
+const tabs = globalThis.BroadcastChannel ? new BroadcastChannel('tile-by-tile') : null;
+
 export async function keep(lab, what, name, value) {
   const key = underWay(lab, what, name);
   note(key, value);
-  await done((await database).transaction('labs', 'readwrite').objectStore('labs').put(value, [lab, what, name]));
+  tabs?.postMessage([lab, what, name, value]);
+  const under = (await database).transaction('labs', 'readwrite');
+  await Promise.all([done(under.objectStore('labs').put(value, [lab, what, name])), finished(under)]);
   settled(key, value);
+}
+
+// What other tabs of this browser keep for a lab.
+export function heard(lab, callback) {
+  if (tabs) tabs.onmessage = ({ data: [of, ...kept] }) => { if (of === lab) callback(...kept); };
 }
 
 async function through(bytes, stream) {
@@ -67,7 +82,7 @@ const MOST = 400_000; // characters of a text that a link may bring
 
 export async function packed(text) {
   const bytes = await through(new TextEncoder().encode(text), new CompressionStream('deflate-raw'));
-  return btoa(String.fromCharCode(...bytes)).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
+  return btoa(Array.from(bytes, one => String.fromCharCode(one)).join('')).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
 }
 
 export async function unpacked(words) {

@@ -1,19 +1,20 @@
 // A lab's cells: edited here, kept in this browser, judged by Python in a worker. Nothing is sent anywhere.
 import { editor, kind } from './lab-editor.js';
-import { keep, kept, packed, unpacked } from './lab-store.js';
+import { heard, keep, kept, packed, unpacked } from './lab-store.js';
 
 const SAYS = {
   starting: 'Python starts inside this page. The first time takes a while.',
   live: 'Ready. The grader’s own judge runs inside this page, and nothing is sent anywhere.',
-  failed: 'Python could not start inside this browser. The lab runs in JupyterLab.',
+  failed: 'Python could not start inside this browser. Run and Check start it again. The lab runs in JupyterLab too.',
 };
+const CHANGED = 'You changed this cell while it ran. What follows is about the text before your change.';
 const lab = JSON.parse(document.getElementById('lab').textContent);
 const page = document.documentElement, status = document.querySelector('.lab-status');
 const told = document.querySelector('.lab-told'), total = document.querySelector('.lab-total');
 const sections = [...document.querySelectorAll('.lab-cell')];
 const cells = new Map(sections.map(place => [place.dataset.cell, place]));
 const editors = new Map(), results = {}, waiting = new Map();
-let worker = null, last = 0;
+let worker = null, last = 0, following = false;
 
 function say(state, why = '') {
   page.dataset.judge = state;
@@ -36,20 +37,29 @@ function judge() {
   own.onmessage = ({ data }) => {
     URL.revokeObjectURL(address);
     if (own !== worker) return;
-    if (data.state === 'failed') fail(data.why);
+    if (data.state === 'failed') return fail(data.why);
     if (data.state) return say(data.state, data.why);
     const one = waiting.get(data.id);
     if (data.at) return one?.at(data.at);
     waiting.delete(data.id);
     one?.resolve(data);
+    if (data.problem) stop(); // a Python that ended answers nothing any more
   };
-  own.onerror = problem => { fail(problem.message); say('failed', problem.message); };
+  own.onerror = problem => { if (own === worker) fail(problem.message); };
   own.postMessage({ start: { judge: lab.judge, folder: lab.folder } });
   return own;
 }
 
+// Python did not start, so the next request starts it again.
 function fail(why) {
-  for (const one of waiting.values()) one.resolve({ problem: why });
+  end({ failed: true });
+  say('failed', why);
+}
+
+function end(how) {
+  worker?.terminate();
+  worker = null;
+  for (const one of waiting.values()) one.resolve(how);
   waiting.clear();
 }
 
@@ -62,10 +72,7 @@ function ask(request, at) {
 }
 
 function stop() {
-  worker?.terminate();
-  worker = null;
-  for (const one of waiting.values()) one.resolve({ stopped: true });
-  waiting.clear();
+  end({ stopped: true });
   judge();
 }
 
@@ -84,23 +91,27 @@ function above(place) {
 }
 
 async function ran(place, what) {
-  const out = place.querySelector('.lab-out'), buttons = place.querySelectorAll('.run, .check');
+  const out = place.querySelector('.lab-out'), buttons = place.querySelectorAll('.run, .check'), stopper = place.querySelector('.stop');
+  if (!stopper.hidden) return; // a key may ask while the cell runs
   const name = place.dataset.cell, source = editors.get(name).text, question = place.dataset.question;
-  for (const button of buttons) button.disabled = true;
-  place.querySelector('.stop').hidden = false;
+  for (const button of buttons) button.setAttribute('aria-disabled', 'true'); // and the keyboard stays where it is
+  stopper.hidden = false;
   out.textContent = page.dataset.judge === 'live' ? 'Python is at work …' : `${SAYS.starting} Then it runs this cell …`;
   const request = { what, cell: name, question, source, case: Number(place.querySelector('.case')?.value ?? 0), above: above(place) };
   const got = await ask(request, sentence => { out.textContent = `${sentence} …`; });
   if (got.stopped) out.textContent = 'Stopped. Python starts anew, and runs again what a cell needs of the cells above it.';
-  else if (got.problem) out.textContent = `This is the page’s own trouble: ${got.problem}`;
+  else if (got.failed) out.textContent = SAYS.failed;
+  else if (got.problem) out.textContent = `Python ended in this cell and starts anew. Its last words: ${got.problem}`;
   else out.innerHTML = got.answer.html; // what a cell prints is escaped, and the policy lets no script of it run
+  if (got.answer && editors.get(name).text !== source) out.prepend(note(CHANGED));
   const line = out.querySelector('.tbt-listing [aria-current]');
   if (line) line.parentElement.scrollTop = line.offsetTop - line.parentElement.clientHeight / 2;
   out.dataset.verdict = got.answer?.verdict ?? '';
   out.dataset.seconds = got.answer?.seconds ?? '';
   out.dataset.failed = String(got.answer?.failed ?? false);
-  place.querySelector('.stop').hidden = true;
-  for (const button of buttons) button.disabled = false;
+  if (document.activeElement === stopper) buttons[0].focus();
+  stopper.hidden = true;
+  for (const button of buttons) button.removeAttribute('aria-disabled');
   if (what === 'check' && got.answer) {
     const { points, of, open } = got.answer;
     results[question] = { points, of, open };
@@ -109,8 +120,15 @@ async function ran(place, what) {
   }
 }
 
+function note(words) {
+  const line = document.createElement('p');
+  line.className = 'lab-note';
+  line.textContent = words;
+  return line;
+}
+
 function count() {
-  const rows = Object.entries(results);
+  const rows = Object.entries(results).filter(([question]) => question in lab.hints); // a new edition may ask others
   const sum = (key, some = rows) => Math.round(10 * some.reduce((all, [, row]) => all + row[key], 0)) / 10;
   if (!rows.length) return;
   const extra = sum('points', rows.filter(([question]) => lab.bonus.includes(question)));
@@ -130,14 +148,18 @@ function hint(place) {
 }
 
 async function notebook() {
-  const got = await fetch(lab.notebook), made = await got.json();
+  const got = await fetch(lab.notebook), made = await got.json(); // another page than the notebook is no JSON
   for (const cell of made.cells) if (editors.has(cell.id)) cell.source = editors.get(cell.id).text;
   return new Blob([JSON.stringify(made, null, 1) + '\n'], { type: 'application/x-ipynb+json' });
 }
 
 async function save() {
-  const link = document.createElement('a');
-  link.href = URL.createObjectURL(await notebook());
+  const link = document.createElement('a'), made = await notebook().catch(() => null);
+  if (!made) {
+    told.textContent = 'The server did not send the lab’s notebook, so nothing was saved. Your work stays in this browser. Try again later.';
+    return;
+  }
+  link.href = URL.createObjectURL(made);
   link.download = lab.notebook.split('/').at(-1);
   link.click();
   URL.revokeObjectURL(link.href);
@@ -146,9 +168,11 @@ async function save() {
 async function open(file) {
   let made = null;
   try { made = JSON.parse(await file.text()); } catch { /* said below */ }
-  const ours = (made?.cells ?? []).filter(cell => editors.has(cell.id));
-  const answers = new Set(sections.filter(one => one.dataset.kind === 'answer').map(one => one.dataset.cell));
-  if (!ours.some(cell => answers.has(cell.id))) {
+  const held = Array.isArray(made?.cells) ? made.cells.filter(cell => cell?.id && cell.source !== undefined) : [];
+  const ours = held.filter(cell => editors.has(cell.id) && !locked(cells.get(cell.id)));
+  const mine = cell => cells.get(cell.id)?.dataset.kind === 'answer';
+  const answers = held.filter(cell => mine(cell) || (cell.cell_type === 'code' && cell.metadata?.nbgrader?.solution));
+  if (2 * answers.filter(mine).length <= answers.length) { // labs share names of a few cells
     told.textContent = `${file.name} must be the notebook of this lab, got ${made ? 'another one' : 'a file that is no notebook'}; nothing was changed.`;
     return;
   }
@@ -200,7 +224,7 @@ async function followed() {
   const asked = new URLSearchParams(location.hash.slice(1)), place = cells.get(asked.get('cell'));
   if (!place) return;
   place.scrollIntoView();
-  if (!asked.get('text')) return;
+  if (!asked.get('text') || locked(place)) return;
   try {
     const text = await unpacked(asked.get('text'));
     if (text !== editors.get(place.dataset.cell).text) offer(place, text);
@@ -209,13 +233,14 @@ async function followed() {
   }
 }
 
+const locked = place => Boolean(place.querySelector('details.imports'));
+
 function wired(place, before) {
   const name = place.dataset.cell, area = place.querySelector('textarea'), type = place.dataset.kind;
-  const locked = Boolean(place.querySelector('details textarea'));
-  if (before.text[name] !== undefined && !locked) area.value = before.text[name];
+  if (before.text[name] !== undefined && !locked(place)) area.value = before.text[name];
   const run = type === 'text' ? null : () => { ran(place, type === 'answer' ? 'case' : 'cell'); return true; };
-  const changed = () => write('text', name, editors.get(name).text);
-  editors.set(name, editor(area, { python: type !== 'text', locked, changed, run }));
+  const changed = () => { if (!following) write('text', name, editors.get(name).text); };
+  editors.set(name, editor(area, { python: type !== 'text', locked: locked(place), changed, run }));
   const click = (button, does) => place.querySelector(button)?.addEventListener('click', does);
   click('.run', run);
   click('.check', () => ran(place, 'check'));
@@ -225,11 +250,24 @@ function wired(place, before) {
   click('.solution', () => { editors.get(name).text = lab.solutions[name]; });
 }
 
+// The same lab in another tab of this browser: both show the last word, so that neither writes over it.
+function follow(what, name, value) {
+  if (what === 'result') {
+    results[name] = value;
+    count();
+  } else if (editors.has(name) && editors.get(name).text !== value) {
+    following = true;
+    editors.get(name).text = value;
+    following = false;
+  }
+}
+
 const before = await kept(lab.name);
 judge();
 for (const place of sections) wired(place, before);
 Object.assign(results, before.result);
 count();
+heard(lab.name, follow);
 document.querySelector('.lab-save').addEventListener('click', save);
 document.querySelector('.lab-open').addEventListener('change', event => {
   if (event.target.files[0]) open(event.target.files[0]);

@@ -20,6 +20,11 @@ class Narrow(np.ndarray):
             return found
         return narrow(found, kinds.pop())
 
+    def __array_function__(self, function, types, arguments, more):
+        """Keep what joins, picks or repeats numbers Narrow, because numpy would return bare bits."""
+        found = super().__array_function__(function, types, arguments, more)
+        return found.view(Narrow) if getattr(found, "dtype", None) in NARROW else found
+
 
 def wide(x):
     """Return bf16 or fp8 as fp32, and anything else as it is."""

@@ -124,8 +124,8 @@ class LabPage:
             '<button type="button" class="lab-save">Save as a notebook</button>'
             '<label>Open a notebook<input type="file" class="lab-open" accept=".ipynb"></label></div>'
             '<p class="lab-told" role="status">The buttons Run, Check and Hint do what the functions of these names do in a '
-            "notebook. What you write is kept in this browser. A saved notebook opens in JupyterLab and is what a class hands "
-            "in.</p>"
+            "notebook. Shift+Enter runs a cell, and Escape and then Tab lead out of it to its buttons. What you write is kept in "
+            "this browser. A saved notebook opens in JupyterLab and is what a class hands in.</p>"
         )
 
     def _cell(self, cell: dict, place: Place) -> str:
@@ -162,8 +162,9 @@ def shown(cell: dict) -> Shown | None:
 
 
 def area(source: str, label: str) -> str:
+    """A text that lab.js lets the reader edit once it knows what this browser kept, so that no key is lost."""
     return (
-        '<textarea spellcheck="false" autocapitalize="off" autocomplete="off" '
+        '<textarea readonly spellcheck="false" autocapitalize="off" autocomplete="off" '
         f'aria-label="{escape(label)}">\n{escape(source)}</textarea>'
     )
 
@@ -177,7 +178,8 @@ OUT = '<div class="lab-out" aria-live="polite"></div>'
 
 def plain(name: str, source: str, locked: bool = False) -> str:
     """A cell that is run and not judged: a prediction, what prints after it, one's own numbers."""
-    folded = f"<details><summary>The imports</summary>{area(source, 'Imports')}</details>" if locked else ""
+    opened = f"<summary>The imports</summary>{area(source, 'Imports')}"
+    folded = f'<details class="imports">{opened}</details>' if locked else ""
     return (
         f'<section class="lab-cell" data-cell="{escape(name)}" data-kind="plain">'
         f'{folded or area(source, f"Code cell {name}")}<div class="doors">{button("run", "Run")}'

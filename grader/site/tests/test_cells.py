@@ -70,3 +70,24 @@ def test_the_source_of_a_cell_is_found_from_its_function():
 def test_what_a_cell_needs_is_in_their_order():
     assert [name for name, _ in needed("twice(guess)", ABOVE)] == ["guess", "twice", "late"]
     assert needed("print(1)", ABOVE) == []
+
+
+def test_a_cell_that_failed_half_way_runs_again():
+    cells = Cells()
+    assert "1" in cells.run("use", "x", [("one", "x = 1")]).html
+    assert cells.run("one", "x = 2\nx / 0", []).failed
+    assert ">1<" in cells.run("use", "x", [("one", "x = 1")]).html
+
+
+def test_cells_that_used_a_changed_cell_run_again_after_it_ran_by_itself():
+    cells, above = Cells(), [("one", "x = 1"), ("two", "y = x")]
+    assert ">1<" in cells.run("use", "y", above).html
+    above[0] = ("one", "x = 2")
+    cells.run("one", "x = 2", [])
+    assert ">2<" in cells.run("use", "y", above).html
+
+
+def test_a_recursion_is_told_in_few_lines():
+    shown = Cells().run("use", "def f(n):\n    return f(n + 1)\nf(0)", [])
+    assert shown.failed and len(shown.html.splitlines()) < 6
+    assert "use, line 2: return f(n + 1) (" in shown.html
