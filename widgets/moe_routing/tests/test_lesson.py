@@ -70,7 +70,7 @@ SAID = {  # a sentence: its page, what it speaks of, from, to
         "b_order_and_tiles", lambda r: 1 - slots(r, QWEN, 128).useful_share, 0.185, 0.195),
     "10% if the kernel skips empty halves of 64 rows": (
         "b_order_and_tiles", lambda r: 1 - slots(r, QWEN, 64).useful_share, 0.095, 0.105),
-    "80% at 256 rows, tile 128 (81% drawn)": (
+    "80% at 256 rows, tile 128 (81% in a random draw)": (
         "b_order_and_tiles", lambda r: slots(r, QWEN, 128).useful_share, 0.805, 0.815),
     "a factor of 1 drops 2.6% of the pairs by chance alone": ("b_order_and_tiles", lambda r: r.dropped[0.0, 1.0], 0.0255, 0.0265),
     "and a factor of 1.25 drops none": ("b_order_and_tiles", lambda r: r.dropped[0.0, 1.25], 0, 0),
