@@ -11,14 +11,20 @@ EPSILONS = (1e-6, 1e-5, 1e-3, 0.01, 0.1, 1.0)
 
 
 def would(change):
-    """`change(x, r, w, eps, dtype)` gives the residual, or None where it is the right one, and y."""
+    """`change(x, r, w, eps, dtype)` gives the residual, or None where it is the right one, and y.
+
+    Both are rounded as they are stored, since a mistake in rounding is known by its last bits.
+    """
 
     def wrong(inputs: dict, case: Case) -> dict:
         x, r, w = (inputs[name].astype(np.float64) for name in "xrw")
         with np.errstate(all="ignore"):
             kept, y = change(x, r, w, case.scalars["eps"], case.dtype)
             kept = added(x, r, case.dtype) if kept is None else kept
-            return {"r": rounded(kept, case.dtype).astype(np.float64), "y": y}
+            return {
+                "r": rounded(kept, case.dtype).astype(np.float64),
+                "y": rounded(y, case.dtype).astype(np.float64),
+            }
 
     return wrong
 

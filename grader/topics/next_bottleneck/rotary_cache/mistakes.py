@@ -176,6 +176,12 @@ MISTAKES = (
         edits=((WEIGH_A, "a = a + 0.0"), (WEIGH_B, "b = b + 0.0")),
     ),
     family(
+        "one weight for both",
+        "the keys have a weight of their own: multiply k by wk, not by wq",
+        q_alone(lambda k, w, inputs, eps: right(k, inputs["wq"], inputs, eps)),
+        edits=((TURN_K, TURN_K.replace("wk_ptr", "wq_ptr")),),
+    ),
+    family(
         "no weight",
         "the weights of the norm are missing",
         each(lambda heads, w, inputs, eps: right(heads, np.ones_like(w), inputs, eps)),
@@ -264,6 +270,12 @@ MISTAKES = (
         "the signs of the sines are reversed: a * cos - b * sin, and b * cos + a * sin",
         other_angles(lambda cos, sin: (cos, -sin)),
         edits=((TURN, "return a * cos + b * sin, b * cos - a * sin"),),
+    ),
+    family(
+        "cosines for sines",
+        "the sines are the second half of a row of turns, from D / 2 on",
+        other_angles(lambda cos, sin: (cos, cos)),
+        edits=((SIN, COS.replace("cos =", "sin =")),),
     ),
     family(
         "sines for cosines",
