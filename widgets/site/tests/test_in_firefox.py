@@ -87,9 +87,10 @@ def test_a_simulator_lives_in_firefox(page, base, simulator):
 def a_hand_moves_what_the_picture_is_about(page) -> None:
     knob = page.ask(KNOB)
     moved = set()
-    for way in (140, -140):
-        across, down = (way, 0) if "x" in knob["axis"] else (0, way)
-        page.drag((knob["x"], knob["y"]), (knob["x"] + across, knob["y"] + down))
+    for way in (1, -1):  # past half the way to a dial's next stop, and inside the window
+        across, down = (300 * way, 0) if "x" in knob["axis"] else (0, 140 * way)
+        end = min(max(knob["x"] + across, 5), 1275)
+        page.drag((knob["x"], knob["y"]), (end, knob["y"] + down))
         moved.add(page.ask(GRIP))
         knob = page.ask(KNOB)
     assert moved != {knob["value"]} or len(moved) > 1, "a pull to either side must change the value"
