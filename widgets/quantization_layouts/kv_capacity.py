@@ -199,7 +199,7 @@ def _memory(r: Result, at: Box, arrived: int) -> list[dict]:
             "end",
         ),
     ]
-    rows = (("before", r.before, "secondary"), ("narrow", r.narrow, "primary"), ("paged", r.paged, "useful"))
+    rows = (("before", r.before, "ink"), ("narrow", r.narrow, "primary"), ("paged", r.paged, "useful"))
     for i, (id, s, ink) in enumerate(rows):
         top = at.y + i * at.h / 3 + (0 if at.x else 18)
         marks += _row(f"m-{id}", at, i, s.name, s.detail)
