@@ -322,7 +322,7 @@ def _caption(r: Result, now_s: float) -> str:
 def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[Scene]:
     """Return one scene for every 15 ns. The last shows all that is paid."""
     way_at, lanes, bars_at, height = PLACES[width == WIDE]
-    before = figure("all from HBM", r.before_w, _watts, "hot")
+    before = figure("all from HBM, at the 640 pJ of an older process", r.before_w, _watts, "hot")
     after = figure(f"with {units.percent(r.moved_share, 0)} from {r.near}", r.after_w, _watts, "useful")
     worth = figure(f"accesses of {r.near} cost as much as one of HBM", r.hbm_over_near, units.count)
     over = r.before_w > BOARD_W
