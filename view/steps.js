@@ -33,7 +33,7 @@ function stepper(noun, go, playing) {
   const fast = make('select', { 'aria-label': 'Speed', class: 'tbt-speed', ...KEYS }, ...SPEEDS.map(one => make('option', { value: one }, `${one}×`)));
   fast.value = speed;
   fast.addEventListener('change', () => { speed = +fast.value; });
-  const node = make('div', { class: 'tbt-stepper', role: 'group', 'aria-label': 'Steps' }, reset, back, play, step, scrub, where, fast);
+  const node = make('div', { class: 'tbt-stepper', role: 'group', 'aria-label': 'Steps' }, reset, back, play, step, make('div', { class: 'tbt-scrub' }, scrub, where, fast));
   function show() {
     put(scrub, { max: count - 1, 'aria-valuetext': `step ${at + 1} of ${count}` });
     scrub.value = at;

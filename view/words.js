@@ -9,10 +9,12 @@ function sayTerms(node, text, lead) {
   const parts = [];
   let at = 0;
   for (const found of text.matchAll(TERM)) {
-    parts.push(text.slice(at, found.index));
-    const [whole, name, words = name] = found, known = lead && { 'data-term': name, class: 'tbt-term' };
-    parts.push(lead ? button(words, () => lead(name), known) : make('span', { 'data-term': name, class: 'tbt-term' }, words));
-    at = found.index + whole.length;
+    const [whole, name, words = name] = found, known = { 'data-term': name, class: 'tbt-term' }, end = found.index + whole.length;
+    // a bracket stays on its term's line
+    const before = text.slice(at, found.index), open = before.match(/[^\s{}]*$/)[0], close = text.slice(end).match(/^[^\s{}]*/)[0];
+    const term = lead ? button(words, () => lead(name), known) : make('span', known, words);
+    parts.push(before.slice(0, before.length - open.length), open || close ? make('span', { class: 'tbt-glued' }, open, term, close) : term);
+    at = end + close.length;
   }
   node.replaceChildren(...parts, text.slice(at));
 }

@@ -37,6 +37,14 @@ def launch_share(kernels: float, launch_s: float, work_s: float) -> LaunchShare:
     return LaunchShare(launch_overhead_s(kernels, launch_s), work_s)
 
 
+def ahead_gaps_s(kernels: int, launch_s: float, work_s: float) -> float:
+    """Return the GPU's waiting where the host runs ahead of equally long kernels: only the first launch shows, and what
+    each later one exceeds its kernel by."""
+    require.count(kernels=kernels)
+    require.not_negative(launch_s=launch_s, work_s=work_s)
+    return launch_s + (kernels - 1) * max(0.0, launch_s - work_s / kernels)
+
+
 def graph_pass_s(replay_s: float = 10e-6, graphs: int = 1) -> float:
     """A captured graph costs one launch, however many kernels it holds."""
     require.not_negative(replay_s=replay_s)

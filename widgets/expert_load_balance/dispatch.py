@@ -30,7 +30,7 @@ ROW_BYTES, NETWORK_BYTE_S, NVLINK_BYTE_S = (
     50e9,
     450e9,
 )  # a row in FP8, 400 Gbit/s a GPU, an H200's links
-WAYS = {"pair": "once per expert picked", "rank": "once per rank", "node": "once per node, then NVLink"}
+WAYS = {"pair": "once per expert picked", "rank": "once per rank", "node": "once per node"}
 STOPS = {"pair": "per expert", "rank": "per rank", "node": "per node"}  # under the knob
 WAY = select("way", "A row crosses", "pair", WAYS)
 TOP_K = slider("top_k", "Experts per token", 8, 1, 8)
@@ -301,7 +301,7 @@ def _takeaway(r: Result) -> str:
             return "Each token has only one expert in a node, so a row per node saves nothing here."
         return f"Once per node: {per_node} rows cross the slow network. Fast links inside a node spread them."
     if r.way == "rank":
-        return "Once per rank helps little with many ranks, because a token rarely meets one twice."
+        return f"Once per rank: {r.rank.network_rows} instead of {r.pair.network_rows} rows cross the slow network, since a token rarely meets a rank twice."
     if r.node.network_rows == r.pair.network_rows:
         return "With one expert in each node, a token's row crosses the slow network as often on every route."
     return f"A row may cross once per expert picked. Once per node is enough: {per_node} rows."
@@ -358,14 +358,16 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
         ),
     )
     scenes, large = [], _large(r, place)
-    network, nvlink = (0, now.network_rows, now.network_rows), (0, now.near_rows, now.nvlink_rows)
+    network = (0, now.network_rows, now.network_rows)
     for step, caption in enumerate(_captions(r)):
         across = figure(f"{_noun(network[step])} over the network", network[step], units.count, "hot", "rows")
-        within = figure(f"{_noun(nvlink[step])} over NVLink", nvlink[step], units.count, "secondary")
+        within = figure(
+            f"{_noun(now.nvlink_rows)} over NVLink in the end", now.nvlink_rows, units.count, "secondary"
+        )
         scenes.append(
             Scene(
                 summary=f"Sent {WAYS[r.way]}, {units.counted(r.tokens, 'token')} of {units.counted(r.top_k, 'expert')} each: "
-                f"{units.counted(across.value, 'row')} over the network so far and {within.text} over NVLink; once per node "
+                f"{units.counted(across.value, 'row')} over the network so far and {within.text} over NVLink in the end; once per node "
                 f"it is {least.text}.",
                 figures=(across, least, within),
                 marks=still + _travelling(rows, step, place, large),

@@ -422,7 +422,7 @@ SIMULATOR = Declaration(
         "Two tokens": {"tokens": 2},
     },
     run=run,
-    stepper=Stepper("step", frames, lambda r: PERMUTE),
+    stepper=Stepper("step", frames, lambda r: COMBINE),
     prediction=Prediction(
         "6 tokens pick 2 of 4 experts, and every expert gets some. Each step is a kernel of its own: router, "
         "top-k, combine, and for each expert gather, three GEMMs, activation, scatter. How many launches?",

@@ -232,7 +232,7 @@ def _lanes(r: Result, at: Box) -> Callable[[float], list[dict]]:
     room = x(late) - x(r.forward_s) - 1.5
     marks.append(rect("over-room", x(r.forward_s), y2, room, THICK, "idle", "backward, not yet done"))
     lent, tip = x(late - r.interference_s), f"longer by {units.seconds(r.interference_s)}: the link's SMs"
-    longer = rect("over-lent", lent, y2, max(2, x(late) - lent), THICK, "waste", tip)
+    longer = rect("over-lent", lent, y2, max(2, x(late) - lent), THICK, "overhead", tip)
     first, sent = _first_bucket(r, x, late, y3 + (46 if wide else 60), at), _sent(r, x, y2, y3)
 
     def until(now: float) -> list[dict]:
@@ -362,8 +362,7 @@ def _buckets(count: int) -> str:
 
 def _takeaway(r: Result) -> str:
     if r.communication_s > r.backward_s:
-        longer = units.seconds(r.communication_s - r.backward_s)
-        return f"The link needs {longer} longer than the backward pass, so no overlap can hide it all."
+        return f"The link needs longer than the backward pass, so no overlap can hide it all: {units.seconds(r.exposed_s)} show."
     if r.exposed_s > 0.5 * r.communication_s:
         return "A bucket leaves when it is full. The larger the bucket, the later the first one starts."
     if r.interference_s > r.exposed_s:
@@ -380,7 +379,8 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
     turn = figure("one after the other", r.serial_s, units.seconds)
     over = figure("overlapped", r.step_s, units.seconds, "primary")
     gain = figure("the speed", r.speedup, units.times)
-    shows = figure("communication that still shows", r.exposed_s, units.seconds, "waste", "shows")
+    lent = f", besides {units.seconds(r.interference_s)} of lent SMs" if r.interference_s else ""
+    shows = figure(f"communication that still shows{lent}", r.exposed_s, units.seconds, "waste", "shows")
     ring = units.number(r.ring_factor)
     same = {
         "summary": f"{units.si_bytes(r.gradient_bytes)} of gradients over {r.gpus} GPUs at {units.si_bytes(r.link_byte_s)}/s "
@@ -404,6 +404,7 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
         ),
         "height": height,
         "width": width,
+        "legend": (("overhead", "backward takes longer without the lent SMs"),) if r.interference_s else (),
         "formula": (
             (
                 "{all_reduce:all-reduce} = 2(N − 1)/N · bytes / {link_gb_s:link}",

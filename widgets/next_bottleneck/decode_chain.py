@@ -34,6 +34,15 @@ CURES = {
     "sampling": "fused sampling",
     "launch gaps": "one CUDA graph",
 }
+ROLES = {
+    "linear weights": "compute",
+    "attention": "memory",
+    "element-wise": "useful",
+    "all-reduce": "network",
+    "MoE all-to-all": "network",
+    "sampling": "now",
+    "launch gaps": "overhead",
+}  # of a part that isn't the largest
 HIDDEN = 0.5  # of the all-reduces that overlap hides
 WEIGHT = steps("weight_bits", "Weights, once quantized", 4, (2, 3, 4, 6, 8), unit="bits")
 CACHE = steps("kv_bits", "Cache, once quantized", 8, (4, 8), unit="bits")
@@ -152,7 +161,7 @@ def _bar(id: str, step: Step, y: float, x: Scale) -> list[dict]:
     for p, (part, time_s) in enumerate(step.parts_s.items()):
         left, wide = x(done), x(done + time_s) - x(done)
         tip = f"{part}: {units.seconds(time_s)} of {units.seconds(step.step_s)}"
-        role = "hot" if part == step.limit else "idle"
+        role = "hot" if part == step.limit else ROLES[part]
         bar = rect(f"{id}-{p}", left, y, max(0, wide - 1.5), THICK, role, tip)
         marks += about("limit", bar) if part == step.limit else [bar]
         done += time_s
@@ -168,9 +177,9 @@ def _row(
         left, wide, limit = x(done), x(done + time_s) - x(done), part == step.limit
         if wide > text_width(part, "small", limit) + 8:
             inside |= limit
-            ink, on = ("inverse", "") if limit else ("ink", "idle")
+            on = "" if limit else ROLES[part]
             marks.append(
-                text(f"{id}-part{p}", left + wide / 2, y + 15, part, ink, "small", "middle", limit, on)
+                text(f"{id}-part{p}", left + wide / 2, y + 15, part, "inverse", "small", "middle", limit, on)
             )
         done += time_s
     end, time = x(done) + 6, units.seconds(step.step_s)
@@ -317,6 +326,7 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
                 height=height,
                 width=width,
                 formula=(formula,),
+                legend=(*((ROLES[part], part) for part in r.steps[0].parts_s), ("hot", "the largest")),
                 caption=_caption(r, i),
             )
         )

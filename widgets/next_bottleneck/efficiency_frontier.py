@@ -264,6 +264,8 @@ def _plot(r: Result, at: Box) -> list[dict]:
         if id != "yours":
             marks.append(circle(f"{id}-dot", px, py, 7, role, tip))
         wanted.append((id, name, px, py, role))
+    if r.yours.roof_share < 0.995:
+        wanted.append(("possible", "your best", x(r.floor_s), y(gained), "muted"))
     fit = [n for n in USERS.values() if n <= r.most_users]
     pull_users = drag(USERS, "y", lambda n: y(spent / r.yours.users * _per_user(r, n)))
     pull_users |= {"at": pull_users["at"][: len(fit)], "to": fit}
@@ -400,7 +402,8 @@ def _takeaway(r: Result) -> str:
     if y.roof_share < 0.995:
         who, more = r.best.split(":")[0], units.times(1 / y.roof_share, 2)
         if who == "yours":
-            return f"Yours serves this best, but is still {more} off its frontier. Faster kernels improve both latency and cost."
+            best = f"{units.seconds(r.floor_s)} and {_usd(y.usd_per_1k * y.roof_share)}"
+            return f"Yours serves this best, but is {more} off its frontier: faster kernels could bring it to {best}."
         return f"{who} serves this best. Yours is {more} off its frontier, so faster kernels improve both."
     if y.users > r.sharing_users:
         return f"Past the knee at {int(r.sharing_users)} users, one more makes all wait longer and no token cheaper."

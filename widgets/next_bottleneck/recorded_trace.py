@@ -24,8 +24,8 @@ ZOOM = steps("zoom", "Zoom", 8, (2, 4, 8, 16, 32, 64), lambda value: f"{value}x"
 MIDDLE = slider("middle", "Middle of the window", 50, 0, 100, unit="%")
 # (the whole step, the window, from row to row, a bar's height, is a row's name above it)
 PLACES = {
-    True: (Box(104, 46, 590, 26), Box(104, 120, 590, 0), 46, 32, False),
-    False: (Box(14, 56, 312, 26), Box(14, 146, 312, 0), 62, 32, True),
+    True: (Box(104, 88, 590, 26), Box(104, 162, 590, 0), 46, 32, False),
+    False: (Box(14, 112, 312, 26), Box(14, 202, 312, 0), 62, 32, True),
 }
 AXIS = 40  # below the last row
 CELLS = 400  # of the whole step
@@ -162,6 +162,29 @@ def _cells(r: Result) -> list[str]:
 RECORDED = " under the profiler"
 
 
+def _alone(r: Result, x: Scale, at: Box, above: bool) -> list[dict]:
+    """Draw the step without the profiler on the recorded step's clock: the GPU's work, and all else."""
+    y, high = (18, 16) if above else (14, 18)
+    words = f"{units.seconds(r.kernels_s)} of {units.seconds(r.alone_s)} at work, {_percent(r.alone_percent)}"
+    where = (at.x, y - 6, "start") if above else (at.x - 8, y + 13, "end")
+    rest = rect(
+        "alone",
+        x(0),
+        y,
+        x(r.alone_s) - x(0),
+        high,
+        "idle",
+        f"one step without the profiler: {units.seconds(r.alone_s)}",
+    )
+    work = rect("alone-work", x(0), y, x(r.kernels_s) - x(0), high, "primary", words)
+    return [
+        text("alone-name", *where[:2], "no profiler", "ink", "small", where[2]),
+        rest,
+        *about("works", work),
+        text("alone-time", at.x, y + high + 15, words, "primary", "small", bold=True),
+    ]
+
+
 def _overview(r: Result, at: Box, panel: Box) -> list[dict]:
     """The whole step's launches, the window over them, and its two knobs."""
     x = linear(0, r.step_s, at.x, at.right)
@@ -178,7 +201,8 @@ def _overview(r: Result, at: Box, panel: Box) -> list[dict]:
     above = at.x < 50
     where = (at.x, at.y - 22, "start") if above else (at.x - 8, at.y + 17, "end")
     marks = [
-        text("whole-name", *where[:2], "whole step", "ink", "small", where[2]),
+        *_alone(r, x, at, above),
+        text("whole-name", *where[:2], "recorded step", "ink", "small", where[2]),
         text(
             "whole-time",
             at.right,
@@ -312,7 +336,7 @@ def _summary(r: Result) -> str:
     return (
         f"A decode step of {r.case}, {way}, {what}: {units.seconds(r.alone_s)} without the profiler, of which the GPU works "
         f"{_percent(r.alone_percent)}, and {units.seconds(r.step_s)} with it. In the window of {units.seconds(r.window_s)} the GPU works "
-        f"{units.percent(r.works_share)} of the time, in {units.counted(r.count, 'launch', 'launches')}.{chosen}"
+        f"{units.percent(r.works_share)} of the time, in {units.counted(r.count, 'kernel', 'kernels')}.{chosen}"
     )
 
 
@@ -330,7 +354,7 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
             figure("GPU at work, no profiler", r.alone_percent, _percent, "primary", "works"),
             figure("one step, no profiler", r.alone_s, units.seconds),
             figure(
-                "launch in this window" if r.count == 1 else "launches in this window", r.count, units.count
+                "kernel in this window" if r.count == 1 else "kernels in this window", r.count, units.count
             ),
         ),
         table=table(("launch", "slot", "kernel", *seconds), kernels),

@@ -15,7 +15,7 @@ from widgets.scene import WIDE, Column, Scene, about, drag, figure, handle, line
 MOST_RATE, REQUESTS = 16, 200
 WHOLE = 16384  # more than any prompt has, so that a step computes one whole prompt
 RATES = tuple(range(2, MOST_RATE + 1))
-LEAST_S, MOST_S = 5e-3, 30.0  # ends of the axis, the same in every state
+LEAST_S, MOST_S = 5e-3, 200.0  # ends of the axis, the same in every state
 RATE = slider("rate", "Requests per second", 10, RATES[0], MOST_RATE)
 CHUNK = steps(
     "chunk",
@@ -60,6 +60,9 @@ class Result:
     load: float  # of the limit
     free_tokens: float
     late_share: float  # of what arrives
+    kept_rate: (
+        int  # the most a second at which 99 of 100 see both promises kept; 0 means fewer than the axis has
+    )
 
 
 @lru_cache(maxsize=8)
@@ -87,6 +90,22 @@ def _curve(batch: int, chunk: int, prompt: int, output: int) -> tuple[AtRate, ..
     return tuple(found)
 
 
+def _kept(curve: tuple[AtRate, ...]) -> int:
+    """Return the last rate before the first one that breaks a promise."""
+    kept = 0
+    for one in curve:
+        if one.first_p99_s > cost.FIRST_TOKEN_S or one.mean_gap_p99_s > cost.BETWEEN_S:
+            break
+        kept = one.rate
+    return kept
+
+
+def _say_kept(rate: int) -> str:
+    if not rate:
+        return f"under {RATES[0]}"
+    return f"{rate} or more" if rate == MOST_RATE else str(rate)
+
+
 def run(rate, batch, chunk, prompt, output) -> Result:
     chunk = chunk if chunk < WHOLE else 0
     curve = _curve(batch, chunk, prompt, output)
@@ -106,11 +125,13 @@ def run(rate, batch, chunk, prompt, output) -> Result:
         rate / most.rate,
         _replica().free_tokens,
         1 - now.in_time_s / rate,
+        _kept(curve),
     )
 
 
 WAITS = (  # the field of AtRate, its role, its name, the promise
     ("first_p99_s", "hot", "first token", cost.FIRST_TOKEN_S),
+    ("gap_p99_s", "secondary", "any gap", 0),
     ("mean_gap_p99_s", "primary", "mean gap", cost.BETWEEN_S),
 )
 
@@ -127,19 +148,30 @@ def _waits(r: Result, at: Box, x: Scale) -> list[dict]:
     y, wide = log(LEAST_S, MOST_S, at.bottom, at.y), at.w > 400
     words = "How long the slowest of 100 waits" + (", against what was promised" if wide else "")
     marks = [text("waits-title", 0, 14, words, bold=True)]
-    marks += axis_y("waits-s", y, at.x, show=units.seconds, right=at.right, ticks=(0.01, 0.1, 1, 10))
+    marks += axis_y("waits-s", y, at.x, show=units.seconds, right=at.right, ticks=(0.01, 0.1, 1, 10, 100))
     marks += _limit(r, "waits", x, at.y, at.bottom)
+    kept_left = r.kept_rate <= r.limit_s
+    if r.kept_rate:
+        place, tip = x(r.kept_rate), f"Both promises are kept up to {r.kept_rate} requests per second"
+        marks.append(line("kept", place, at.y, place, at.bottom, "useful", tip))
+        words = f"kept up to {r.kept_rate}" if wide else f"kept: {r.kept_rate}"
+        side = ("end", 3) if kept_left else ("start", -3)
+        marks.append(text("kept-name", place + side[1], at.y - 11, words, "useful", "small", side[0], True))
     if r.limit_s <= MOST_RATE:
         said = f"limit: {units.number(r.limit_s)}"
-        marks.append(text("limit-name", x(r.limit_s), at.y - 6, said, "muted", "small", "middle"))
+        side = ("start", -3) if kept_left else ("end", 3)
+        marks.append(text("limit-name", x(r.limit_s) + side[1], at.y - 11, said, "muted", "small", side[0]))
     names = []
     for field, role, word, promise_s in WAITS:
-        tip = f"Promise: {word} within {units.seconds(promise_s)}"
-        marks.append(line(f"{field}-promise", at.x, y(promise_s), at.right, y(promise_s), "limit", tip))
+        if promise_s:
+            tip = f"Promise: {word} within {units.seconds(promise_s)}"
+            marks.append(line(f"{field}-promise", at.x, y(promise_s), at.right, y(promise_s), "limit", tip))
+            names.append(
+                (f"{field}-promise-name", y(promise_s), f"promise {units.seconds(promise_s)}", "muted")
+            )
         points = [(x(one.rate), y(getattr(one, field))) for one in r.curve]
         marks += about("rate", path(field, points, role))
         names.append((f"{field}-name", points[-1][1], word, role))
-        names.append((f"{field}-promise-name", y(promise_s), f"promise {units.seconds(promise_s)}", "muted"))
     for (id, _, words, role), place in zip(names, spread([y for _, y, _, _ in names], 15), strict=True):
         marks.append(text(id, at.right + 12, place + 4, words, role, "small", bold=role != "muted"))
     tip = f"{r.rate} requests per second: {units.seconds(r.now.first_p99_s)}"
@@ -152,7 +184,7 @@ def _arrivals(r: Result, at: Box, x: Scale) -> list[dict]:
     y, wide = linear(0, MOST_RATE, at.bottom, at.y), (x(3) - x(2)) * 0.7
     title = f"{r.rate} arrive per second, {units.number(r.now.in_time_s)} in time"
     if at.w > 400:
-        title += ": both waits within the promise"
+        title += " (both promises kept)"
     marks = [text("bar-title", 0, at.y - 14, title, bold=True)]
     marks += axis_y("bar", y, at.x, show=units.count, right=at.right, ticks=(0, 8, 16))
     for one in r.curve:
@@ -174,6 +206,8 @@ def _arrivals(r: Result, at: Box, x: Scale) -> list[dict]:
 def _takeaway(r: Result) -> str:
     if r.load > 1:
         got, most = units.number(r.now.in_time_s), max(r.curve, key=lambda one: one.in_time_s)
+        if most.rate >= r.rate:
+            return f"More arrive than the server can answer, so the queue grows: {got} of {r.rate} a second are in time."
         return f"More arrive, fewer are served in time: {got} of {r.rate} a second, but {units.number(most.in_time_s)} at {most.rate}."
     if r.now.gap_p99_s > 3 * r.now.gap_p50_s:
         one, mean = units.seconds(r.now.gap_p99_s), units.seconds(r.now.mean_gap_p99_s)
@@ -200,13 +234,7 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
         units.seconds,
         "primary" if r.now.mean_gap_p99_s <= cost.BETWEEN_S else "hot",
     )
-    good = figure(
-        f"requests in time, of {r.rate} a second",
-        r.now.in_time_s,
-        units.number,
-        "useful" if r.late_share < 0.02 else "hot",
-        "rate",
-    )
+    kept = figure("requests a second keep both promises", r.kept_rate, _say_kept, "useful")
     most = figure("requests a second at most", r.limit_s, units.number, term="limit")
     whole = f"{units.count(r.chunk)}" if r.chunk else "a whole prompt"
     piece = f"{{chunk:{units.count(r.chunk)}}} / {units.count(r.prompt)}" if r.chunk else "{chunk:1}"
@@ -215,10 +243,10 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
     return Scene(
         summary=f"With {r.rate} requests per second, batches of up to {r.batch} and {whole} "
         f"{'prompt tokens ' if r.chunk else ''}per step, 99 of 100 first tokens come within {first.text} and 99 of 100 requests have a mean gap within {gap.text}; "
-        f"of {r.rate} a second {good.text} are in time, and the server can answer {most.text} at most.",
+        f"of {r.rate} a second {units.number(r.now.in_time_s)} are in time. Both promises are kept for {kept.text} a second, and the server can answer {most.text} at most.",
         takeaway=_takeaway(r),
         marks=[*_waits(r, waits_at, x), *_arrivals(r, bar_at, x)],
-        figures=(first, gap, good, most),
+        figures=(kept, first, gap, most),
         table=table(
             (
                 "requests per second",

@@ -31,7 +31,7 @@ WEIGHT = steps("weight_bits", "Bits of a weight", 4, (2, 3, 4, 8, 16))
 # (one GPU's memory, one request's cache, height)
 PLACES = {
     True: (Box(168, 34, 436, 3 * 44), Box(168, 246, 436, 3 * 44), 386),
-    False: (Box(0, 34, 336, 3 * 56), Box(0, 290, 336, 3 * 56), 464),
+    False: (Box(0, 34, 336, 3 * 56), Box(0, 290, 336, 3 * 62), 482),
 }
 STEPS = 20  # in which requests arrive, each time by the same factor more
 KNOB = 18  # what a knob with its arrows takes to each side
@@ -199,7 +199,7 @@ def _memory(r: Result, at: Box, arrived: int) -> list[dict]:
             "end",
         ),
     ]
-    rows = (("before", r.before, "secondary"), ("narrow", r.narrow, "primary"), ("paged", r.paged, "useful"))
+    rows = (("before", r.before, "ink"), ("narrow", r.narrow, "primary"), ("paged", r.paged, "useful"))
     for i, (id, s, ink) in enumerate(rows):
         top = at.y + i * at.h / 3 + (0 if at.x else 18)
         marks += _row(f"m-{id}", at, i, s.name, s.detail)
@@ -388,6 +388,9 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
         f"plus paging, at {units.count(r.mean_tokens)} tokens each", r.paged.requests, units.count, "useful"
     )
     figures = (before, narrow, paged)
+    request = units.si_bytes(r.narrow.request_bytes)
+    if r.devices > 1:
+        request = f"({request} / {units.counted(r.devices, 'GPU')})"
     times = f", {units.times(r.gain)} as many" if r.before.requests else " from none before"
     same = dict(
         summary=f"{units.counted(r.devices, 'GPU')} {'holds' if r.devices == 1 else 'hold'} {before.text} requests of "
@@ -402,7 +405,7 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
             (
                 "requests = ({memory_gb:memory} − {weights}) / cache of a request",
                 f"({{memory_gb:{units.si_bytes(r.memory_bytes)}}} − {{weights:{units.si_bytes(r.narrow.weight_bytes)}}}) / "
-                f"{units.si_bytes(r.narrow.request_bytes / r.devices)} = {narrow.text}, on each GPU its share",
+                f"{request} = {narrow.text}",
             ),
             (
                 "a token = 2 · {layers} · {kv_heads:KV heads} · 128 · bytes",

@@ -245,13 +245,13 @@ def _bars(r: Result, now_s: float, bars: Box) -> list[dict]:
     marks = [text("bars-title", 0, bars.y - (32 if wide else 40), "Energy paid, access by access", bold=True)]
     for i, (id, name, joules, watts) in enumerate(rows):
         y = _bar_y(bars, i)
-        place = (bars.x - 18, y + 17, "end") if wide else (0, y - 10, "start")
+        place = (bars.x - 24, y + 17, "end") if wide else (0, y - 10, "start")
         marks.append(text(f"{id}-name", *place[:2], name, anchor=place[2], bold=bool(i)))
         marks.append(rect(f"{id}-whole", bars.x, y, bars.w, 24, "idle", f"{r.shown} accesses from HBM"))
         if not i and joules:
             marks += about("hbm", rect("before-bar", bars.x, y, x(joules) - bars.x, 24, "hot", _paid(joules)))
-        marks.append(text(f"{id}-paid", bars.right + 14, y + 10, _paid(joules), "ink", "small"))
-        marks.append(text(f"{id}-watts", bars.right + 14, y + 26, _watts(watts), bold=True))
+        marks.append(text(f"{id}-paid", bars.right + 20, y + 10, _paid(joules), "ink", "small"))
+        marks.append(text(f"{id}-watts", bars.right + 20, y + 26, _watts(watts), bold=True))
     if near:
         words = f"on chip: {_paid(near * cost.LEVELS[r.near].energy_j)} together"
         left = bars.x + _pitch(bars) * near + 8
@@ -306,7 +306,7 @@ def _takeaway(r: Result) -> str:
     if r.moved_share > 0.8:
         return "The few accesses that still go to HBM take nearly all of the energy."
     if r.fleet_saved_w > 1e6:
-        return f"Over {units.counted(r.gpus, 'GPU')} the saving adds up to {_watts(r.fleet_saved_w)}, a power station's worth."
+        return f"Over {units.counted(r.gpus, 'GPU')} the saving adds up to {_watts(r.fleet_saved_w)}, as much as a small town's homes take."
     return "Distance is what costs energy: an access served on chip costs almost nothing."
 
 
@@ -322,7 +322,7 @@ def _caption(r: Result, now_s: float) -> str:
 def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[Scene]:
     """Return one scene for every 15 ns. The last shows all that is paid."""
     way_at, lanes, bars_at, height = PLACES[width == WIDE]
-    before = figure("all from HBM", r.before_w, _watts, "hot")
+    before = figure("all from HBM, at the 640 pJ of an older process", r.before_w, _watts, "hot")
     after = figure(f"with {units.percent(r.moved_share, 0)} from {r.near}", r.after_w, _watts, "useful")
     worth = figure(f"accesses of {r.near} cost as much as one of HBM", r.hbm_over_near, units.count)
     over = r.before_w > BOARD_W

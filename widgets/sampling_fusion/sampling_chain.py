@@ -278,7 +278,7 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
         height=height,
         width=width,
         formula=_formula(r),
-        legend=(("overhead", "launching"), ("memory", "reading and writing")),
+        legend=(("overhead", "launching, with nothing to hide it"), ("memory", "reading and writing")),
         beside=tuple(
             beside_model(YOURS[key], measured[key], modelled[key], units.seconds)
             for key in YOURS

@@ -17,7 +17,7 @@ MIN_P = slider(
     "min_p", "Min-p", 0.1, 0.0, 0.5, step=0.05, help="Keeps what has this share of the best one's."
 )
 # the bars, the total height
-PLACES = {True: (Box(48, 60, 580, 240), 336), False: (Box(40, 72, 270, 230), 340)}
+PLACES = {True: (Box(48, 64, 580, 236), 336), False: (Box(40, 72, 270, 230), 340)}
 
 
 @dataclass(frozen=True)
@@ -59,6 +59,15 @@ def _share(share: float) -> str:
     return units.percent(share, 0 if share >= 0.9995 else 1)
 
 
+def _shares(r: Result, y: Scale, box: Box, pitch: float) -> list[dict]:
+    """Print over each bar the share that it is as high as. Under the bars are chances, and their name."""
+    marks = [text("chance-name", box.x - 6, box.bottom + 30, "chance", "muted", "small", "end")]
+    for i, one in enumerate(r.row):
+        place = box.x + (i + 0.5) * pitch, y(one.tempered) - 5
+        marks.append(text(f"share-{i}", *place, _share(one.tempered), "ink", "small", "middle", on="ground"))
+    return marks
+
+
 def _bars(r: Result, y: Scale, box: Box, pitch: float, wide: bool) -> list[dict]:
     """Draw the tokens, best first, as the temperature left them. Under each is its share after the rules, or the rule."""
     marks, thick = [line("bars-axis", box.x, box.bottom, box.right, box.bottom, "axis")], 0.72 * pitch
@@ -95,9 +104,9 @@ def _cuts(r: Result, y: Scale, box: Box, pitch: float, wide: bool) -> list[dict]
         marks += about("top_p", cut, said)
     x, words = after(r.top_k), f"top-k {r.top_k}" if r.top_k < len(r.row) else "top-k: off"
     side = (x - 22, "end") if x > box.right - 80 else (x + 22, "start")
-    marks += about("top_k", line("cut-k", x, box.bottom, x, box.y - 12, "limit", words))
-    marks.append(text("cut-k-name", side[0], box.y - 8, words, "ink", "small", side[1]))
-    marks.append(handle("pull-k", x, box.y - 12, "primary", drag(TOP_K, "x", after)))
+    marks += about("top_k", line("cut-k", x, box.bottom, x, box.y - 28, "limit", words))
+    marks.append(text("cut-k-name", side[0], box.y - 24, words, "ink", "small", side[1]))
+    marks.append(handle("pull-k", x, box.y - 28, "primary", drag(TOP_K, "x", after)))
     level, best = y(r.min_p_level), r.row[0].tempered
     words = f"min-p {units.number(r.min_p)}" if r.min_p else "min-p: off"
     marks += about("min_p", line("cut-min", box.x, level, box.right + 12, level, "limit", words))
@@ -129,7 +138,7 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
     kept = figure("of 12 tokens may be drawn", r.kept, units.count, "useful")
     share = figure("of the probability was theirs", r.kept_share, _share)
     taken = figure(f"chance of “{drawn}”, drawn by u = {units.number(r.u)}", r.drawn_share, _share, "now")
-    title = "“The cat sat on the …”: the next token"
+    title = "“The cat sat on the …”: the next token" + ("'s share, and below it its chance" if wide else "")
     marks = [
         text("title", 0, 14, title, bold=True),
         *axis_y(
@@ -142,6 +151,7 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
         ),
         *_bars(r, y, box, pitch, wide),
         *_cuts(r, y, box, pitch, wide),
+        *(_shares(r, y, box, pitch) if wide else []),
     ]
     return Scene(
         summary=f"The rules leave {kept.text} of 12 tokens, which held {share.text} of the probability; "

@@ -78,3 +78,10 @@ def within(mark: dict, box: dict) -> bool:
         and box["y"] - 1 <= mark["y"]
         and mark["y"] + mark["h"] <= box["y"] + box["h"] + 1
     )
+
+
+@pytest.mark.parametrize("way", dispatch.WAYS)
+def test_every_step_says_how_many_rows_nvlink_carries_in_the_end(way):
+    r = dispatch.run(way, 8, 3, 4)
+    said = {one.value for scene in dispatch.frames(r) for one in scene.figures if "NVLink" in one.label}
+    assert said == {getattr(r, way).nvlink_rows}

@@ -123,7 +123,7 @@ def test_what_lent_sms_lengthen_is_hatched_and_said(width):
     r = overlap(sms=8)
     marks = {m["id"]: m for m in OVERLAP.scenes(r, width=width)[-1].marks}
     unit = marks["over-f"]["w"] / r.forward_s
-    assert marks["over-lent"]["role"] == "waste"
+    assert marks["over-lent"]["role"] == "overhead", "not the colour of what shows"
     assert marks["over-lent"]["w"] == pytest.approx(max(2, r.interference_s * unit), rel=0.1)
     assert "lent" in marks["journey-title"]["s"]
     plain = {m["id"]: m for m in OVERLAP.scenes(overlap(), width=width)[-1].marks}

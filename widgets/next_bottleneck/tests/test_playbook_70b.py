@@ -128,3 +128,24 @@ def test_the_six_orders_differ_in_what_the_first_round_saves():
     assert saved["guessing"] > saved["fusion"] > saved["precision"]
     assert len({scene(**given).takeaway for given in PLAYBOOK.presets.values()}) == 5
     assert cost.PLAYBOOK_TARGETS["between tokens"] == 0.05
+
+
+@pytest.mark.parametrize("preset", PLAYBOOK.presets)
+def test_the_report_is_drawn_with_its_reason_exactly_where_the_legend_names_it(preset):
+    r = playbook(**PLAYBOOK.presets[preset])
+    drawn = PLAYBOOK.scene(r)
+    words = [mark["s"] for mark in drawn.marks if mark["id"] == "row1-told-ms"]
+    assert bool(words) == (r.picks[0] == "precision") == ("measured line" in dict(drawn.legend))
+    assert all("48" in one and "52.7" in one for one in words)
+
+
+@pytest.mark.parametrize(
+    "inputs", [{}, {"acceptance": 0.25, "draft_ms": 20.0}, {"baseline_ms": 150}], ids=str
+)
+def test_a_time_has_one_colour_wherever_it_stands(inputs):
+    r = playbook(**inputs)
+    marks = {mark["id"]: mark for mark in PLAYBOOK.scene(r).marks}
+    for i, row in enumerate(r.rows[1:], 1):
+        left, right = marks[f"row{i}-ms"], marks[f"pick{i}-{row.pick}-ms"]
+        assert left["role"] == right["role"] and left["s"].startswith(right["s"])
+        assert (left["role"] == "hot") == (row.saved_s < 0)

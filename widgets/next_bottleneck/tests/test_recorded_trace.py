@@ -77,3 +77,15 @@ def test_the_question_asks_for_the_step_without_the_profiler_and_only_one_figure
     ((_, numbers),) = scene.formula
     assert numbers.endswith(f"{{works:{shown.text}}}")
     assert "under the profiler" in next(m["s"] for m in scene.marks if m["id"] == "whole-time")
+
+
+@pytest.mark.parametrize("width", [340, 720])
+@pytest.mark.parametrize("preset", TRACE.presets)
+def test_the_share_at_work_is_drawn_beside_the_recorded_step_on_one_clock(preset, width):
+    r = seen(**TRACE.presets[preset])
+    (scene,) = TRACE.scenes(r, width=width)
+    marks = {mark["id"]: mark for mark in scene.marks}
+    work, alone, recorded = marks["alone-work"], marks["alone"], marks["all"]
+    assert 100 * work["w"] / alone["w"] == pytest.approx(r.alone_percent, abs=0.1)
+    assert alone["w"] / recorded["w"] == pytest.approx(r.alone_s / r.step_s, abs=1e-3)
+    assert marks["alone-time"]["s"].endswith(scene.figures[0].text)

@@ -4,7 +4,8 @@ import pytest
 
 from kernels.machines import machine
 from kernels.next_bottleneck import cost
-from widgets.next_bottleneck.serving_queue import RATES, REQUESTS, WHOLE
+from widgets import units
+from widgets.next_bottleneck.serving_queue import MOST_S, RATES, REQUESTS, WHOLE
 from widgets.registry import find
 from widgets.scene import NARROW, WIDE
 
@@ -81,7 +82,9 @@ def test_a_column_is_what_arrives_and_the_framed_one_is_the_title_s(preset, widt
         assert good["h"] + late["h"] == pytest.approx(one.rate * per_request, abs=0.02)
     frame, good = marks["bar-now"]["p"][::2], marks[f"good{r.rate}"]
     assert min(frame) < good["x"] and good["x"] + good["w"] < max(frame)
-    assert marks["bar-title"]["s"].startswith(f"{r.rate} arrive per second, {scene.figures[2].text} in time")
+    assert marks["bar-title"]["s"].startswith(
+        f"{r.rate} arrive per second, {units.number(r.now.in_time_s)} in time"
+    )
     assert marks["pull-rate"]["x"] == pytest.approx(good["x"] + good["w"] / 2, abs=0.02)
 
 
@@ -104,7 +107,10 @@ def test_one_gap_in_a_hundred_is_longer_than_any_mean_shows():
     r = queue(**QUEUE.presets["Whole prompts"])
     (scene,) = QUEUE.scenes(r)
     assert r.late_share == 0 and r.now.gap_p99_s > cost.BETWEEN_S > r.now.mean_gap_p99_s
-    assert scene.figures[1].text in scene.takeaway and scene.figures[1].role != "hot"
+    assert scene.figures[2].text in scene.takeaway and scene.figures[2].role != "hot"
+    marks = {mark["id"]: mark for mark in scene.marks}
+    at, promise = marks["gap_p99_s"]["p"][2 * (r.rate - RATES[0]) + 1], marks["mean_gap_p99_s-promise"]["y"]
+    assert at < promise < marks["mean_gap_p99_s"]["p"][2 * (r.rate - RATES[0]) + 1], "drawn over the promise"
 
 
 def test_past_the_limit_the_sentence_says_where_most_are_served():
@@ -112,3 +118,39 @@ def test_past_the_limit_the_sentence_says_where_most_are_served():
     (scene,) = QUEUE.scenes(r)
     most = max(r.curve, key=lambda one: one.in_time_s)
     assert most.in_time_s > r.now.in_time_s and scene.takeaway.endswith(f"at {most.rate}.")
+
+
+@pytest.mark.parametrize(
+    "inputs", [{}, {"batch": 4}, {"chunk": 64}, {"chunk": WHOLE}, {"prompt": 4000}], ids=str
+)
+def test_the_asked_rate_is_the_last_one_at_which_the_server_keeps_both_promises(inputs):
+    r = queue(**inputs)
+    assert r.kept_rate == 0 or queue(**inputs, rate=r.kept_rate).late_share < 0.02
+    if r.kept_rate < RATES[-1]:
+        worse = queue(**inputs, rate=max(r.kept_rate + 1, RATES[0])).now
+        assert worse.first_p99_s > cost.FIRST_TOKEN_S or worse.mean_gap_p99_s > cost.BETWEEN_S
+    (scene,) = QUEUE.scenes(r)
+    lines = [mark["x"] for mark in scene.marks if mark["id"] == "kept"]
+    assert lines == ([pytest.approx(middle(scene, r.kept_rate), abs=0.02)] if r.kept_rate else [])
+
+
+def middle(scene, rate):
+    (bar,) = (mark for mark in scene.marks if mark["id"] == f"good{rate}")
+    return bar["x"] + bar["w"] / 2
+
+
+def test_with_the_defaults_eight_a_second_keep_both_promises():
+    assert queue().kept_rate == 8
+
+
+@pytest.mark.parametrize(
+    "inputs", [{"rate": 16, "batch": 4}, {"rate": 16, "chunk": 64}, {"rate": 13}], ids=str
+)
+def test_a_sentence_compares_two_different_rates(inputs):
+    (scene,) = QUEUE.scenes(queue(**inputs))
+    assert f"at {inputs['rate']}." not in scene.takeaway
+
+
+def test_no_wait_is_cut_by_the_axis():
+    longest = queue(rate=16, batch=4, prompt=4000, output=400, chunk=64).now.first_p99_s
+    assert 30 < longest < MOST_S

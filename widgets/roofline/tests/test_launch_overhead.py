@@ -29,7 +29,7 @@ STATES = st.fixed_dictionaries(
 @given(STATES)
 def test_a_pass_is_its_parts(inputs):
     r = launches(**inputs)
-    for p in (r.eager, r.graph, r.compiled, r.both):
+    for p in (r.eager, r.ahead, r.graph, r.compiled, r.both):
         assert p.total_s == pytest.approx(p.gemm_s + p.elementwise_s + p.launches_s)
         assert p.speedup == pytest.approx(r.eager.total_s / p.total_s)
         assert p.gemm_s == pytest.approx(r.eager.gemm_s)
@@ -120,3 +120,23 @@ def test_nothing_is_drawn_before_its_time(preset, width):
         assert all(m["clock"] == "now0" for m in blocks)
         assert all(m["x"] + m["w"] <= marks["now0"]["x"] + 1.6 for m in timed if m["t"] == "rect")
     assert len(blocks) >= 3
+
+
+@given(STATES)
+def test_a_host_that_runs_ahead_hides_what_a_queue_hides(inputs):
+    """Go launch by launch: a kernel starts when the one before is done and its launch has come."""
+    r = launches(**inputs)
+    count, each_s = inputs["kernels"] * inputs["layers"], r.work_s / inputs["kernels"] / inputs["layers"]
+    launched_s = done_s = 0.0
+    for _ in range(count):
+        launched_s += r.launch_s
+        done_s = max(done_s, launched_s) + each_s
+    assert r.ahead.total_s == pytest.approx(done_s)
+    assert r.work_s < r.ahead.total_s <= r.eager.total_s * (1 + 1e-12)
+
+
+def test_long_kernels_hide_launches_and_short_ones_do_not():
+    assert launches().ahead.launches_s == pytest.approx(10e-6)
+    assert launches(work_ms=0.2).ahead.launches_s == pytest.approx(10e-6 + 49 * 6e-6)
+    assert "runs ahead" in LAUNCH.scenes(launches())[-1].takeaway
+    assert "the host waits for each" in str(LAUNCH.scenes(launches())[-1].marks)

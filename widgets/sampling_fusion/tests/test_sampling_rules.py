@@ -71,3 +71,17 @@ def test_words_neither_touch_nor_stand_on_a_line(width, state):
     if "cut-p-name" in named:
         left, _, right, _ = extent(named["cut-p-name"])
         assert not left < named["cut-k"]["x"] < right
+
+
+@given(RULES)
+def test_the_number_over_a_bar_is_its_height_and_the_one_below_its_chance(inputs):
+    r = run(**inputs)
+    marks = {m["id"]: m for m in SAMPLER.scene(r).marks}
+    whole = marks["bar-0"]["h"] / r.row[0].tempered
+    for i, one in enumerate(r.row):
+        assert float(marks[f"share-{i}"]["s"].rstrip("%")) == pytest.approx(
+            100 * marks[f"bar-{i}"]["h"] / whole, abs=0.1
+        )
+        below = marks[f"fate-{i}"]["s"]
+        assert below == one.cut_by or float(below.rstrip("%")) == pytest.approx(100 * one.final, abs=0.06)
+    assert marks["chance-name"]["s"] == "chance"

@@ -212,6 +212,7 @@ def test_a_preset_opens_at_its_own_step_and_a_slider_keeps_the_step(bare):
     root, step = page.locator(".tbt"), page.get_by_role("slider", name="Step through each tile")
     step.press("End")
     expect(root).to_have_attribute("data-step", "3")
+    page.get_by_text("More settings", exact=True).press("Enter")
     page.get_by_role("slider", name="Scale of the scores", exact=True).press("ArrowRight")
     settled(page, 1)
     expect(root).to_have_attribute("data-step", "3")
@@ -278,6 +279,23 @@ WORDS_FIT = """node => {
   whole.remove();
   return [node.offsetWidth, needed];
 }"""
+
+
+@pytest.mark.parametrize("width", [690, 1130])
+def test_the_player_keeps_its_count_next_to_its_slider_and_a_bracket_its_term(bare, width):
+    page = bare([(find("flash_attention.online_softmax"), {})], width=width)
+    parts = [page.locator(f".tbt-stepper {one}").bounding_box() for one in ("input", ".tbt-where", "select")]
+    middles = [box["y"] + box["height"] / 2 for box in parts]
+    assert max(middles) - min(middles) < 4
+    bracket = page.locator("dt .tbt-glued", has_text="new m").first.evaluate(
+        """node => {
+          const range = document.createRange();
+          range.selectNodeContents(node.lastChild);
+          const term = node.querySelector('.tbt-term').getBoundingClientRect(), end = range.getBoundingClientRect();
+          return [node.textContent, end.top < term.bottom && term.top < end.bottom];
+        }"""
+    )
+    assert bracket == ["new m)", True]
 
 
 @pytest.mark.parametrize("width", [366, 690, 760, 1130])
