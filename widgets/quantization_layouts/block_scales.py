@@ -338,9 +338,9 @@ def _table(r: Result):
 
 def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
     one_at, blocks_at, height = PLACES[width == WIDE]
-    one = figure(f"error of the other {COUNT - 1}, one scale", r.one.error_share, units.percent, "hot")
+    one = figure("their error, one scale", r.one.error_share, units.percent, "hot")
     blocks = figure(
-        f"error of the other {COUNT - 1}, a scale per {r.blocks.group}",
+        f"their error, a scale per {r.blocks.group}",
         r.blocks.error_share,
         units.percent,
         "primary",
