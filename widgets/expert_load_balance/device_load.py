@@ -53,6 +53,9 @@ def _experts(r: Result, at: Box) -> list[dict]:
         tip = f"Expert {e}: {units.count(expert.kept)} tokens, on {units.counted(len(expert.devices), 'device')}"
         bar = rect(f"load-{e}", x, top, wide, at.bottom - top, role, tip)
         marks += about("busiest", bar) if _is_hot(r, e) else [bar]
+        for part in range(1, len(expert.devices)):  # copies share the tokens evenly
+            level = at.bottom - (at.bottom - top) * part / len(expert.devices)
+            marks.append(line(f"load-{e}-copy{part}", x, level, x + wide, level, "inverse"))
         if expert.dropped:
             tip = f"Expert {e}: {units.count(expert.dropped)} tokens dropped"
             marks.append(rect(f"lost-{e}", x, full, wide, top - full, "dropped", tip))
@@ -92,10 +95,14 @@ def _pulled(r: Result, at: Box, y: Scale, x: float) -> list[dict]:
 
 
 def _column(r: Result, d: int, x: float, wide: float, y: Scale) -> list[dict]:
-    """Draw one device: the exchange, its experts one on another, and the wait for the busiest."""
+    """Draw one device: its rows' travel, the wait for the busiest link, its experts, and the wait for the busiest GPU."""
     device, done, marks = r.devices[d], r.exchange_s, []
-    tip = f"Device {d}: exchange {units.seconds(r.exchange_s)}, until its busiest receiver has all"
-    marks += about("links", rect(f"exchange-{d}", x, y(done), wide, y(0) - y(done), "network", tip))
+    own = device.travel_s
+    tip = f"Device {d}: its rows travel for {units.seconds(own)}"
+    marks += about("links", rect(f"exchange-{d}", x, y(own), wide, y(0) - y(own), "network", tip))
+    if done > own * (1 + 1e-9):
+        tip = f"Device {d}: waits {units.seconds(done - own)} until the busiest receiver has all"
+        marks.append(rect(f"link-idle-{d}", x, y(done), wide, max(0, y(own) - y(done) - 1), "idle", tip))
     for e, tokens in sorted(device.held, key=lambda one: (not _is_hot(r, one[0]), one[0])):
         high = y(done) - y(done + tokens * r.token_s)
         done += tokens * r.token_s
@@ -211,7 +218,12 @@ def _table(r: Result):
 def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
     loads_at, times_at, height = PLACES[width == WIDE]
     step = figure("for the step", r.step_s, units.seconds, "hot", "busiest")
-    even = figure("with even loads", r.balanced_step_s, units.seconds, "useful")
+    even = figure(
+        "with even loads of what is kept" if r.dropped else "with even loads",
+        r.balanced_step_s,
+        units.seconds,
+        "useful",
+    )
     slow = figure("as long as an even step", r.slowdown, units.times)
     idle = figure("of the experts' time is waiting", r.idle_share, units.percent)
     lost = f"; {units.count(r.dropped)} picks are dropped" if r.dropped else ""

@@ -21,6 +21,7 @@ class Expert:
 @dataclass(frozen=True)
 class Device:
     tokens: float
+    travel_s: float  # its own rows; then it waits until the busiest has all
     experts_s: float
     idle_s: float
     held: tuple[tuple[int, float], ...]  # (expert, its tokens here)
@@ -111,6 +112,9 @@ def run(pattern, placement, copies, capacity, hot_share, skew, devices, experts,
     def exchange(uneven: float) -> float:
         return _exchange_s(uneven, tokens, devices, top_k, machine_name)
 
+    def travel(received: float) -> float:  # a device sends an even share, whatever it receives
+        return exchange(max(1.0, received / mean))
+
     most_routed, longest_s = _extremes(
         pattern, placement, copies, limit, devices, experts, top_k, tokens, machine_name
     )
@@ -132,7 +136,10 @@ def run(pattern, placement, copies, capacity, hot_share, skew, devices, experts,
         top_k,
         hot_share,
         skew,
-        tuple(Device(n, n * token_s, (most - n) * token_s, on) for n, on in zip(held, here, strict=True)),
+        tuple(
+            Device(n, travel(n), n * token_s, (most - n) * token_s, on)
+            for n, on in zip(held, here, strict=True)
+        ),
         tuple(Expert(*one) for one in zip(loads, kept, lost, placed, strict=True)),
         machine_name,
         sum(loads) / experts,

@@ -25,7 +25,9 @@ from widgets.scene import (
 )
 
 SIZES = (8, 16, 32, 64, 128, 256, 512)
+DRAWN = tuple(round(8 * 2 ** (i / 2)) for i in range(13))  # points of the curve, the sizes among them
 LEAST, MOST = 0.4, 1.6  # times faster: ends of the axis in every state
+SLIVER = 0.005  # of the window: what is narrower isn't drawn
 FROM = 4  # the layer that is drawn, so that the start is forgotten
 TOKENS = steps("tokens", "Tokens per GPU", 32, SIZES)
 SMS = steps(
@@ -70,6 +72,7 @@ class Result:
     link_idle: float
     events: tuple[cost.Event, ...]
     curve: tuple[AtTokens, ...]
+    pays_from: int  # tokens per GPU from which halves are faster, 0 if they never are
 
 
 def run(tokens, sms, link_gb_s, keys) -> Result:
@@ -97,14 +100,26 @@ def run(tokens, sms, link_gb_s, keys) -> Result:
         max(0.0, 1 - computing / now.halves_s),
         max(0.0, 1 - 2 * now.half.exchange_s / now.halves_s),
         now.events,
-        tuple(AtTokens(n, at(n, sms).faster, at(n, 0).faster) for n in SIZES),
+        tuple(AtTokens(n, at(n, sms).faster, at(n, 0).faster) for n in DRAWN),
+        _first(lambda n: at(n, sms).faster > 1),
     )
+
+
+def _first(pays) -> int:
+    """Return the smallest number of tokens that pays, if all larger ones do, or 0."""
+    low, high = SIZES[0] - 1, SIZES[-1]
+    if not pays(high):
+        return 0
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if pays(middle) else (middle, high)
+    return high
 
 
 def _box(id: str, x, window, event: cost.Event, y: float, role: str, words: tuple[str, ...]) -> list[dict]:
     """Draw a piece as far as it is within the window."""
     start, end = max(event.start_s, window[0]), min(event.end_s, window[1])
-    if end <= start:
+    if end - start <= SLIVER * (window[1] - window[0]):
         return []
     left, right = x(start - window[0]), x(end - window[0])
     tip = f"{words[0]}: {units.seconds(event.end_s - event.start_s)}"
@@ -188,7 +203,8 @@ def _lanes(r: Result, at: Box) -> list[dict]:
 def _curve(r: Result, at: Box) -> list[dict]:
     """Draw how much faster halves are, over the tokens, with a knob at this state."""
     x, y = log(SIZES[0], SIZES[-1], at.x + 18, at.right), linear(LEAST, MOST, at.bottom, at.y)
-    marks = [text("curve-title", 0, at.y - 18, "Speed of two halves, against one piece", bold=True)]
+    over = f"over 1× from {r.pays_from} tokens" if r.pays_from else "never over 1×"
+    marks = [text("curve-title", 0, at.y - 18, f"Two halves' speed: {over}", bold=True)]
     ticks = (0.5, 1, 1.5)
     marks += axis_y("faster", y, at.x, show=units.times, right=at.right, ticks=ticks)
     marks += axis_x(
@@ -198,21 +214,24 @@ def _curve(r: Result, at: Box) -> list[dict]:
     ends = []
     if r.sms:
         points = [(x(one.tokens), y(one.faster_without_sms)) for one in r.curve]
-        marks.append(path("without", points, "secondary"))
-        ends.append((points[-1][1], "no SMs held", "secondary"))
+        marks.append(path("without", points, "overhead"))
+        ends.append((points[-1][1], "no SMs held", "overhead"))
     points = [(x(one.tokens), y(one.faster)) for one in r.curve]
-    marks += about("sms", path("with", points, "primary"))
-    ends.append((points[-1][1], f"{r.sms} SMs held" if r.sms else "no SMs held", "primary"))
+    marks += about("sms", path("with", points, "now"))
+    ends.append((points[-1][1], f"{r.sms} SMs held" if r.sms else "no SMs held", "now"))
     apart = 0 if len(ends) < 2 or ends[1][0] - ends[0][0] > 16 else 16 - (ends[1][0] - ends[0][0])
     for n, (place, words, role) in enumerate(ends):
         shift = apart / 2 * (-1 if n == 0 and len(ends) > 1 else 1 if n else 0)
         marks.append(text(f"end-{n}", at.right + 20, place + 4 + shift, words, role, "small", bold=True))
+    if r.pays_from > SIZES[0]:
+        place, words = x(r.pays_from), f"faster from {r.pays_from} tokens"
+        marks.append(line("pays", place, at.y, place, at.bottom, "limit", words))
     tip = f"{r.tokens} tokens: {units.times(r.faster)}"
-    return [*marks, handle("pull-tokens", x(r.tokens), y(r.faster), "primary", drag(TOKENS, "x", x), tip=tip)]
+    return [*marks, handle("pull-tokens", x(r.tokens), y(r.faster), "now", drag(TOKENS, "x", x), tip=tip)]
 
 
 def _takeaway(r: Result) -> str:
-    if r.faster < 1 and r.curve[SIZES.index(r.tokens)].faster_without_sms > 1:
+    if r.faster < 1 and r.curve[DRAWN.index(r.tokens)].faster_without_sms > 1:
         return "The SMs that the exchange holds eat the gain. With a hook that frees them, halves win."
     if r.faster < 1:
         return "Each half reads all weights again, and that costs more than the exchange it hides."

@@ -14,7 +14,16 @@ HIDDEN, INTERMEDIATE = 7168, 2048  # DeepSeek-V3's expert
 FEW, MANY = 64, 65_536
 DECODE = 4096  # surplus pairs that no decode step has: 16 times the mean of 65,536 pairs over 256 experts
 SHORTEST, LONGEST = 5e-6, 3e-2  # ends of the axis in every state
-PAIRS = log_slider("pairs", "Surplus pairs of the expert", 2048, FEW, MANY, 6, units.count)
+PAIRS = log_slider(
+    "pairs",
+    "Surplus pairs of the expert",
+    2048,
+    FEW,
+    MANY,
+    6,
+    units.count,
+    help="(token, expert) pairs beyond an even share.",
+)
 HELPERS = steps("helpers", "Copies", 1, (1, 2, 3, 5, 7), units.count)
 THICK = 24
 # (lanes, the curve, height)
@@ -154,7 +163,7 @@ def _takeaway(r: Result) -> str:
         )
     if r.pairs >= DECODE:
         return "Over this link the copies take longer than they save, so the weights stay where they are."
-    return "The copies take longer than they save. Decode steps are this small, so their weights stay where they are."
+    return "The copies take longer than they save. Leave the weights where they are: a decode step's surplus is this small."
 
 
 def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
@@ -225,7 +234,7 @@ SIMULATOR = Declaration(
         steps("bits", "Bits of a weight", 16, (4, 8, 16), units.count, more=True),
     ),
     presets={
-        "A busy step": {},
+        "A busy decode step": {},
         "A decode step": {"pairs": 256},
         "A prompt": {"pairs": 16_384},
         "A prompt, three copies": {"pairs": 16_384, "helpers": 3},

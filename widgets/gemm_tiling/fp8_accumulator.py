@@ -30,7 +30,14 @@ from widgets.scene import (
 
 GOLDEN = 0.6180339887498949  # its multiples spread evenly over one, so terms need no random generator
 FRAMES = 64
-BITS = slider("bits", "Mantissa bits of the sum", 3, 2, 23, help="FP8 E4M3 keeps 3, BF16 7, FP16 10.")
+BITS = slider(
+    "bits",
+    "Mantissa bits of the sum",
+    3,
+    2,
+    23,
+    help="FP8 numbers keep 3, BF16 7, FP16 10. Hopper's FP8 tensor core adds with about 14.",
+)
 # (the plot, one addition enlarged, height)
 PLACES = {
     True: (Box(56, 30, 420, 226), Box(56, 364, 600, 0), 420),
@@ -147,9 +154,11 @@ def _runs(r: Result, i: int, plot: Box, wide: bool) -> list[dict]:
         ):  # a piece for each step: what stays is not sent again
             now = x(term), y(sums[term - 1])
             if (
-                role != "secondary" or n % 8 < 4
-            ):  # the exact sum in dashes, so that a line under it stays in sight
-                (over if role == "secondary" else marks).append(line(f"run-{role}-{n}", *before, *now, role))
+                role != "secondary" or not r.promote_every or n % 8 < 4
+            ):  # next to a promoted sum the exact one is in dashes, so that a line under it stays in sight
+                (over if role == "secondary" and r.promote_every else marks).append(
+                    line(f"run-{role}-{n}", *before, *now, role)
+                )
             before = now
         place = (plot.right + 32, level + 4) if wide else (0, 12 + 16 * k)
         names.append(text(f"run-{role}-name", *place, words, role, "body" if wide else "small", bold=True))
@@ -390,6 +399,7 @@ SIMULATOR = Declaration(
         "3 bits, 64 terms": {},
         "Never promoted": {"promote_every": 0},
         "BF16's 7 bits, 1,024 terms": {"bits": 7, "terms": 1024},
+        "Hopper's 14 bits, 1,024 terms": {"bits": 14, "terms": 1024, "promote_every": 128},
         "FP16's 10 bits, equal terms": {"bits": 10, "terms": 4096, "spread": 0.0, "promote_every": 128},
     },
     run=run,

@@ -74,6 +74,8 @@ def _takeaway(r: Result) -> str:
         return "Row by row, a wave is a thin strip that reads nearly all of B."
     if r.total_ratio < 1:
         return "A group this high makes the wave a tall strip, and it reads more than row by row."
+    if r.total_ratio < 1.02:
+        return "This group's waves read as much as row by row: they are no squarer than its strips."
     return "A wave is one big tile. A square one needs fewer rows of A and columns of B than a strip."
 
 
@@ -105,7 +107,9 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
     )
     scenes = []
     for wave, (one, other) in enumerate(zip(r.row_walk.waves, r.grouped_walk.waves, strict=True)):
-        row = figure("read row by row", r.row_walk.read_so_far[wave], units.si_bytes, "hot", "read_row")
+        row = figure(
+            "read row by row so far", r.row_walk.read_so_far[wave], units.si_bytes, "hot", "read_row"
+        )
         grouped = figure(
             f"read in groups of {r.group_m}",
             r.grouped_walk.read_so_far[wave],

@@ -1,6 +1,5 @@
 """Ask each kernel in order of speed, and see at which gate it refuses the request or that it runs."""
 
-from collections import Counter
 from dataclasses import dataclass
 
 from kernels.next_bottleneck import cost
@@ -63,7 +62,7 @@ def _options(operation: str, feature: str) -> dict:
     return {value: _value(feature, value) for value in cost.FEATURES[operation][feature]}
 
 
-GPU = select("gpu_sm", "GPU", 90, GPUS, help="An all-reduce doesn't ask for it.")
+GPU = select("gpu_sm", "GPU", 90, GPUS, help="Attention, GEMM and experts ask for it.")
 CACHE = select("kv_dtype", "Attention: cache", "int8", _options("attention", "kv_dtype"), more=True)
 WEIGHTS = select("weights", "GEMM and experts: weights", "int4 W4A16", _options("gemm", "weights"), more=True)
 GROUP = select("group", "GEMM and experts: group of a scale", 128, _options("gemm", "group"), more=True)
@@ -349,13 +348,26 @@ def _takeaway(r: Result) -> str:
     if not r.ahead_but_invalid:
         return f"The fastest kernel for this job, {r.chosen}, runs. Change one feature, and another steps in."
     ahead = r.rows[: r.place - 1]
-    refused = Counter(row.broken[0] for row in ahead)
-    feature, some = refused.most_common(1)[0]
-    value = _value(feature, r.features[feature])
-    few = f"{some} of the {len(ahead)} faster kernels"
-    if some == len(ahead):
-        few = {1: "the only faster kernel", 2: "both faster kernels"}.get(some, f"all {some} faster kernels")
-    return f"The {LABELS[feature]} ({value}) stops {few}, so {_named(r.chosen)} runs."
+    stopping = list(dict.fromkeys(row.broken[0] for row in ahead))
+    named = [f"{LABELS[feature]} ({_value(feature, r.features[feature])})" for feature in stopping]
+    few = {1: "the only faster kernel", 2: "both faster kernels"}.get(
+        len(ahead), f"all {len(ahead)} faster kernels"
+    )
+    if len(named) == 1:
+        return f"The {named[0]} stops {few}, so {_named(r.chosen)} runs."
+    return f"The {', the '.join(named[:-1])} and the {named[-1]} stop {few}, so {_named(r.chosen)} runs."
+
+
+def _warning(r: Result) -> str:
+    """Say which pull of the dial would find a kernel, where none runs."""
+    if r.chosen:
+        return ""
+    control = DIALS[r.operation]
+    found = [(stop, name) for stop, name in zip(control.stops, r.chosen_at, strict=True) if name]
+    if not found:
+        return f"No other {LABELS[control.name]} helps."
+    stop, name = found[0]
+    return f"With another {LABELS[control.name]}, {_value(control.name, stop)}, {_named(name)} would run."
 
 
 def _formula(r: Result) -> tuple[tuple[str, str], ...]:
@@ -364,7 +376,7 @@ def _formula(r: Result) -> tuple[tuple[str, str], ...]:
         f"{{{control}:{LABELS[name]}}}" for control, name in zip(names, r.features, strict=True)
     )
     given = ", ".join(f"{{{c}:{_value(n, r.features[n])}}}" for c, n in zip(names, r.features, strict=True))
-    return ((f"runs = the fastest that takes {asked}", f"{given}: {r.chosen or 'none'}"),)
+    return ((f"runs = the fastest kernel that takes {asked}", f"{given}: {r.chosen or 'none'}"),)
 
 
 def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[Scene]:
@@ -392,7 +404,7 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
         "height": at.height,
         "width": width,
         "formula": _formula(r),
-        "warning": "" if r.chosen else "No kernel of this table can run the request.",
+        "warning": _warning(r),
     }
     scenes = []
     for now in _moments(r):

@@ -19,17 +19,17 @@ UNDECIDED = "not yet"
 NAMES = {
     "input": "late input",
     "launches": "launch gaps",
-    "stragglers": "a slow rank",
-    "communication": "communication",
-    "memory": "memory bandwidth",
-    "compute": "arithmetic",
-    "implementation": "the code itself",
+    "stragglers": "slow rank",
+    "communication": "NCCL alone",
+    "memory": "bytes: the memory roof",
+    "compute": "math: the compute roof",
+    "implementation": "own code",
 }
 STOPS = dict(
     zip((UNDECIDED, *NAMES), ("?", "input", "gaps", "rank", "NCCL", "bytes", "math", "code"), strict=True)
 )
 ANSWERS = {UNDECIDED: UNDECIDED, **NAMES}
-QUESTIONS = ("late input?", "launch gaps?", "a slow rank?", "NCCL alone?", "near its roof?")
+QUESTIONS = ("late input?", "launch gaps?", "slow rank?", "NCCL alone?", "near its roof?")
 LIMITS = (cost.WAIT_SHARE, cost.WAIT_SHARE, cost.SKEW, cost.WAIT_SHARE, cost.NEAR_ROOF)
 WAITS = ("input", "launches", "stragglers", "communication")
 GAME = {  # the input that holds one's answer -> its case, each with another culprit
@@ -56,7 +56,8 @@ DIAGNOSIS = select(
     "Your suspect",
     UNDECIDED,
     ANSWERS,
-    help="Counts when one case is open; the six have a knob each.",
+    more=True,
+    help="Counts when one case is open. Each of the six has its own.",
 )
 HEIGHT = {True: 420, False: 756}
 
@@ -182,9 +183,9 @@ def _trace(p: Profile, at: Box) -> list[dict]:
         tip = f"NCCL while no kernel runs: {units.percent(p.exposed_communication_share, 0)}"
         marks.append(rect(f"{id}-nccl", end, at.y, at.right - end, high, "network", tip))
     done, low = at.x + at.w / max(1.0, p.rank_skew), at.y + high + 3
-    tip = f"the slowest rank takes {units.times(p.rank_skew)} the mean"
-    marks.append(rect(f"{id}-ranks", at.x, low, done - at.x, at.h - high - 3, "secondary", tip))
-    if p.rank_skew > 1:
+    if p.rank_skew > 1:  # without a slow rank there is nothing to compare
+        tip = f"the slowest rank takes {units.times(p.rank_skew)} the mean"
+        marks.append(rect(f"{id}-ranks", at.x, low, done - at.x, at.h - high - 3, "secondary", tip))
         marks.append(rect(f"{id}-ranks-wait", done, low, at.right - done, at.h - high - 3, "waste", tip))
     return about("waits", marks)
 
@@ -193,7 +194,7 @@ def _gauges(p: Profile, left: float, y: float, wide: float, apart: float, named:
     """Draw how near both roofs are, without saying which one counts before a suspect is named."""
     marks = []
     for i, (name, share, role) in enumerate(
-        (("FLOP/s", p.compute_share, "compute"), ("memory", p.bandwidth_share, "memory"))
+        (("FLOP/s", p.compute_share, "useful"), ("memory", p.bandwidth_share, "useful"))
     ):
         x, id = left + i * apart, f"{p.id}-gauge{i}"
         words = f"{name} {units.percent(share, 0)}" if named else units.percent(share, 0)
@@ -268,7 +269,7 @@ def _row(p: Profile, i: int, wide: bool) -> list[dict]:
             *_track(p, 356, y + 32, 49, control),
             *_names(p.id, 356, y + 56, 49, p.diagnosis),
         ]
-    y = 2 + 125 * i
+    y = 36 + 119 * i
     return [
         text(f"{p.id}-title", 0, y + 12, f"{i + 1}  {p.title}", bold=True),
         *_trace(p, Box(0, y + 20, 164, 32)),
@@ -290,7 +291,10 @@ def _board(r: Result, wide: bool) -> list[dict]:
     rows = [_row(p, i, wide) for i, p in enumerate(r.profiles)]
     marks = [mark for row in rows for mark in row]
     if not wide:
-        return marks
+        waits, skew, roof = (_shown(i, LIMITS[i]) for i in (0, 2, 4))
+        rules = f"input, gaps, NCCL > {waits}; rank > {skew}; roof ≥ {roof}"
+        head = text("head-pull", 0, 13, "The first yes from the left decides", bold=True)
+        return [head, text("head-limits", 0, 30, rules, "muted", "small"), *marks]
     return [
         text("head-step", 0, 18, "one step of the GPU", "muted", "small"),
         text("head-pull", 348, 10, "The first yes from the left decides", bold=True),
@@ -399,7 +403,7 @@ def _figures(r: Result) -> tuple:
     if r.case == ALL:
         of_six = lambda value: f"{value:.0f} of {len(r.profiles)}"  # noqa: E731
         return (
-            figure("solved", r.right, of_six, "useful" if r.right else "ink", term="score"),
+            figure("solved", r.right, of_six, "useful" if r.right else "ink"),
             figure(
                 "wrong suspect" if r.wrong == 1 else "wrong suspects",
                 r.wrong,
@@ -444,10 +448,33 @@ def _summary(r: Result, told: tuple) -> str:
     )
 
 
+def _legend(r: Result) -> tuple:
+    """Name the kinds of time that are drawn."""
+
+    def some(share: str) -> bool:
+        return any(getattr(p, share) > 0 for p in r.profiles)
+
+    skewed = any(p.rank_skew > 1 for p in r.profiles)
+    return (
+        ("primary", "kernels"),
+        *((("hot", "waiting for input"),) * some("input_wait_share")),
+        *((("idle", "launch gaps"),) * some("launch_gap_share")),
+        *((("network", "NCCL alone"),) * some("exposed_communication_share")),
+        *((("secondary", "other GPUs, on average"), ("waste", "their wait for the slow one")) * skewed),
+        ("useful", "share of a roof that is used"),
+        ("limit", "70% of it"),
+    )
+
+
 def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
     wide, told, p = width == WIDE, _figures(r), r.profiles[0]
-    score = f"{r.right} of {len(r.profiles)}"
-    formula = (("first a {waits:wait}, then a {roofs:roof}", f"{{score:{score}}} solved"),)
+    waits = (p.input_wait_share, p.launch_gap_share, p.exposed_communication_share)
+    formula = (
+        (
+            "kernels run = 1 − {waits:input − gaps − NCCL alone}",
+            f"first case: 1 − {' − '.join(units.number(one) for one in waits)} = {units.number(p.work_share)}",
+        ),
+    )
     if r.case != ALL:
         known = "?" if p.diagnosis == UNDECIDED else f"the {p.bound} roof counts"
         sign = "<" if p.intensity < p.ridge else "≥"
@@ -466,15 +493,7 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
         height=HEIGHT[wide],
         width=width,
         formula=formula,
-        legend=(
-            ("primary", "kernels"),
-            ("hot", "waiting for input"),
-            ("idle", "launch gaps"),
-            ("network", "NCCL alone"),
-            ("secondary", "other GPUs, on average"),
-            ("waste", "their wait for the slow one"),
-            ("limit", "70% of a roof"),
-        ),
+        legend=_legend(r),
     )
 
 

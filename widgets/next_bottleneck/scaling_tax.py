@@ -23,14 +23,14 @@ def _added_ms(measured_mfu: int) -> float:
     return round(cost.added_step_s(181, REFERENCE_MFU / 100, measured_mfu / 100), 1)
 
 
-ADDED = steps("added_ms", "128 GPUs add to a step", _added_ms(48), [_added_ms(mfu) for mfu in range(65, 14, -1)],
+ADDED = steps("added_ms", "Added to a step at 128 GPUs", _added_ms(48), [_added_ms(mfu) for mfu in range(65, 14, -1)],
               lambda ms: units.seconds(ms * 1e-3),
-              help="Each doubling beyond a node adds as many ms.")  # fmt: skip
+              help="Each of the four doublings from 8 to 128 adds a quarter.")  # fmt: skip
 SLOW = slider("slow", "One node is slower by", 0, 0, 50, unit="%")
 FIELD = 128  # cells at most, each for as many GPUs as needed
 # (the fleet, the columns of other sizes, height)
 PLACES = {
-    True: (Box(0, 40, 708, 140), Box(0, 322, 708, 62), 424),
+    True: (Box(0, 48, 708, 132), Box(0, 322, 708, 62), 424),
     False: (Box(0, 58, 328, 150), Box(0, 376, 328, 70), 488),
 }
 BUSY_IS_NOT_USEFUL = 1 / 3  # of the time that the counter calls busy
@@ -42,6 +42,7 @@ class AtSize:
     mfu: float
     step_s: float
     work_share: float  # of its GPUs, as it runs
+    shares: tuple[float, ...]  # of its GPUs: work, tax, waiting, operating
     trace_bytes: float  # five seconds of all nodes
 
 
@@ -87,7 +88,9 @@ def run(gpus, local_mfu, added_ms, slow, operating, busy, days, node_step_ms) ->
     def at(size: int) -> AtSize:
         step = parts(size)
         runs = parts(size, 1 - slow_share, operating_share)
-        return AtSize(size, local * step.shares[0], step.step_s, runs.shares[0], cost.trace_bytes(size, 5))
+        return AtSize(
+            size, local * step.shares[0], step.step_s, runs.shares[0], runs.shares, cost.trace_bytes(size, 5)
+        )
 
     now = at(gpus)
     kept = 1 - cost.straggler_loss(1 - slow_share)
@@ -124,7 +127,7 @@ def _field(r: Result, at: Box) -> list[dict]:
     columns = 8 if cells < 64 else 16
     rows, kinds = cells // columns, _kinds(r)
     w, h = at.w / columns, at.h / rows
-    of = "" if cells == r.gpus else f", {units.number(r.gpus / cells)} a square"
+    of = "" if cells == r.gpus else f"; one box is {units.number(r.gpus / cells)} GPUs"
     marks = [text("field-title", 0, 16, f"{units.count(r.gpus)} GPUs paid for{of}", bold=True)]
     step = f"a step of {units.seconds(r.parts.work_s)} takes {units.seconds(r.mean_step_s)}"
     days = f"{units.number(r.benchmark_days)} days become {units.number(r.production_days)}"
@@ -215,6 +218,15 @@ def _counter(r: Result, at: Box) -> list[dict]:
     )
 
 
+def _lost(id: str, one: AtSize, left: float, w: float, at: Box, tip: str) -> list[dict]:
+    """Draw what a fleet loses above its work, in the colours of the large field."""
+    marks, y = [], at.bottom - at.h * one.shares[0]
+    for role, share in zip(("network", "idle", "overhead"), one.shares[1:], strict=True):
+        y -= at.h * share
+        marks.append(rect(f"{id}-{role}", left, y, w, at.h * share, role, tip))
+    return marks
+
+
 def _sizes(r: Result, at: Box) -> list[dict]:
     """Draw the share that works in a fleet of each size, and pull the fleet's size."""
     wide, pitch = at.w > 400, at.w / len(SIZES)
@@ -226,8 +238,8 @@ def _sizes(r: Result, at: Box) -> list[dict]:
         tip = f"{units.count(one.gpus)} GPUs: {shown} of them work"
         id = f"size{one.gpus}"
         marks += [
-            rect(f"{id}-lost", left, at.y, w, at.h - high, "network" if now else "idle", tip),
-            rect(f"{id}-work", left, at.bottom - high, w, high, "useful" if now else "secondary", tip),
+            *_lost(id, one, left, w, at, tip),
+            rect(f"{id}-work", left, at.bottom - high, w, high, "useful", tip),
         ]
         if wide or now:
             side, place = ("start", at.x) if x < 20 else ("middle", x)
@@ -290,6 +302,7 @@ def _takeaway(r: Result) -> str:
 def _formula(r: Result, tax: str) -> tuple[tuple[str, str], ...]:
     doublings = max(0.0, math.log2(r.gpus / NODE))
     lost = "{tax:lost}" if r.slow_share else "{tax}"
+    fleet = "fleet MFU without the slow node" if r.slow_share else "fleet MFU"
     slow, slowed = ("", "") if not r.slow_share else (" · (1 − {slow})", f" · (1 − {{slow:{r.slow_share}}})")
     over, overed = ("", "") if not r.slow_share else (" / (1 − {slow})", f" / (1 − {{slow:{r.slow_share}}})")
     run, ran = (
@@ -309,7 +322,7 @@ def _formula(r: Result, tax: str) -> tuple[tuple[str, str], ...]:
     )
     return (
         (
-            f"{lost} = 1 − {{added_ms:fleet MFU}}{slow} / {{local_mfu:node MFU}}",
+            f"{lost} = 1 − {{added_ms:{fleet}}}{slow} / {{local_mfu:node MFU}}",
             f"1 − {units.number(r.fleet_mfu)}{slowed} / {{local_mfu:{r.local_mfu}}} = {{tax:{tax}}}",
         ),
         *((node_s,) if r.local_mfu * 100 != REFERENCE_MFU else ()),

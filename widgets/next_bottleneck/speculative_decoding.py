@@ -38,11 +38,12 @@ GUESSES = slider("drafts", "Guesses a round", 5, 0, MOST_DRAFTS)
 BATCH = powers_of_two("batch", "Requests in the batch", 1, 1, MOST_BATCH)
 STEPS_SHOWN = 64
 FEW, MOST = 4, 12  # plain steps that the run is long, at least and at most, if rounds are short
+NEAR = 0.05  # of the best time: a difference that hardly counts
 HIGH, CELL = 14, 20  # of a pass, of a token
 # (the clock, y of plain and of guessing, the times by guesses, height)
 PLACES = {
-    True: (Box(92, 0, 604, 146), 30, 82, Box(58, 250, 650, 120), 400),
-    False: (Box(8, 0, 302, 206), 62, 142, Box(56, 336, 276, 150), 516),
+    True: (Box(92, 0, 604, 146), 30, 82, Box(58, 234, 650, 156), 420),
+    False: (Box(8, 0, 302, 206), 62, 142, Box(56, 288, 276, 176), 494),
 }
 BITS = {16: "16 bits", 8: "8 bits", 4: "4 bits"}
 
@@ -55,6 +56,7 @@ class AtGuesses:
     draft_s: float
     check_s: float
     token_s: float
+    verify_s: float  # a whole check, of a round's tokens
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,7 @@ class Result:
     token_s: float
     speedup: float
     best_drafts: int
+    nearly_best: tuple[int, int]  # the fewest and the most guesses within NEAR of the best time
     break_even_acceptance: float  # 1 if no acceptance is enough, 0 without guesses
     at_guesses: tuple[AtGuesses, ...]
     kept: tuple[int, ...]  # guesses that each round of the run keeps
@@ -98,6 +101,7 @@ def run(acceptance, drafts, draft_ms, batch, step_ms, weight_bits) -> Result:
     even = cost.break_even_acceptance(drafts, now.draft_s, now.verify_s, now.plain_s) if drafts else 0.0
     rounds = [at(k, batch) for k in range(MOST_DRAFTS + 1)]
     times = [one.token_s for one in rounds]
+    nearly = [k for k, one in enumerate(times) if one <= (1 + NEAR) * min(times)]
     last = cost.last_batch_that_pays(
         acceptance, drafts, MOST_BATCH, draft_token_s=draft_ms * 1e-3, step_s=step_ms * 1e-3, free=free
     )
@@ -116,9 +120,10 @@ def run(acceptance, drafts, draft_ms, batch, step_ms, weight_bits) -> Result:
         now.token_s,
         now.speedup,
         times.index(min(times)),
+        (min(nearly), max(nearly)),
         1.0 if even is None else even,
         tuple(
-            AtGuesses(k, one.draft_s / one.tokens, one.verify_s / one.tokens, one.token_s)
+            AtGuesses(k, one.draft_s / one.tokens, one.verify_s / one.tokens, one.token_s, one.verify_s)
             for k, one in enumerate(rounds)
         ),
         kept,
@@ -252,7 +257,7 @@ def _round(r: Result, i: int, kept: int, now_s: float, x, y: float, cell: float)
 def _by_guesses(r: Result, at: Box) -> list[dict]:
     """Draw the time of a token over the guesses. Each guess costs its time, and ever fewer more tokens share the
     check."""
-    top = steady("guesses", max(1.3 * r.plain_s, 1.05 * max(one.token_s for one in r.at_guesses)))
+    top = steady("guesses", 1.13 * max(one.token_s for one in r.at_guesses))
     y = linear(0, top, at.bottom, at.y)
     few = (
         "no guesses are"
@@ -262,13 +267,15 @@ def _by_guesses(r: Result, at: Box) -> list[dict]:
         else f"{r.best_drafts} guesses are"
     )
     best_s = r.at_guesses[r.best_drafts].token_s
+    low, high = r.nearly_best
+    near = f"; {low} to {high} are within {NEAR:.0%}" if high > low and at.w > 400 else ""
     marks = [
         text("guesses-title", at.x - 54, at.y - 42, "time per token, by guesses per round", "muted", "small"),
         text(
             "guesses-best",
             at.x - 54,
             at.y - 25,
-            f"{few} best: {units.seconds(best_s)} a token",
+            f"{few} best: {units.seconds(best_s)} a token{near}",
             "useful",
             bold=True,
         ),
@@ -319,6 +326,14 @@ def _guesses(count: int) -> str:
     return units.counted(count, "guess", "guesses")
 
 
+def _why_fewer(r: Result) -> str:
+    """Return why the guesses beyond the best number don't pay: they lengthen the check, or take long themselves."""
+    fewer = r.at_guesses[r.best_drafts]
+    if r.verify_s > fewer.verify_s * (1 + 1e-9):
+        return f"the check takes {units.seconds(r.verify_s)} instead of {units.seconds(fewer.verify_s)}."
+    return f"at {units.seconds(r.draft_s / r.drafts)} each, the last ones cost more time than they save."
+
+
 def _takeaway(r: Result) -> str:
     if r.drafts == 0:
         return "Without guesses, every token costs one full reading of the weights."
@@ -332,7 +347,7 @@ def _takeaway(r: Result) -> str:
         return "Wrong guesses cost their time too. Below the break-even chance, don't guess."
     if r.best_drafts < r.drafts:
         few = "one" if r.best_drafts == 1 else r.best_drafts
-        return f"Guessing pays here, but {few} would pay more than {r.drafts}: the last ones are rarely kept."
+        return f"Guessing pays here, but {few} would pay more than {r.drafts}: {_why_fewer(r)}"
     if r.best_drafts > r.drafts:
         return f"Guessing pays here, and {r.best_drafts} guesses would pay most."
     return "One reading of the weights checks every guess, and no other number of guesses is faster."
@@ -342,11 +357,11 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
     """Return one scene for each plain step of the stretch of time. The last shows the whole stretch."""
     lanes_at, plain_y, guess_y, guesses_at, height = PLACES[width == WIDE]
     one = "token per round" if units.number(r.tokens) == "1" else "tokens per round"
-    tokens = figure(one, r.tokens, units.number, "useful", "tokens")
+    tokens = figure(one, r.tokens, units.number, term="tokens")
     token = figure("time per token", r.token_s, units.seconds, term="token")
     gain = figure("plain decoding's speed", r.speedup, units.times, "useful" if r.speedup > 1 else "hot")
-    label = "guess would be best" if r.best_drafts == 1 else "guesses would be best"
-    best = figure(label, r.best_drafts, units.count)
+    label = "guess is best here" if r.best_drafts == 1 else "guesses are best here"
+    best = figure(label, r.best_drafts, units.count, "useful" if r.best_drafts else "hot")
     p, k = units.number(r.acceptance), r.drafts
     broken = r.batch >= cost.ADAPTIVE_BATCH and r.speedup <= 1
     same = dict(
@@ -356,7 +371,7 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
         f"{token.text} a token, {gain.text} plain steps of {units.seconds(r.plain_s)}; at this batch of "
         f"{r.batch}, {_guesses(r.best_drafts)} would be best.",
         takeaway=_takeaway(r),
-        figures=(tokens, token, gain, best),
+        figures=(best, gain, token, tokens),
         table=table(
             (
                 "guesses a round",

@@ -253,7 +253,9 @@ def _outlier(id: str, box: Box, y: Scale, kept: Kept, r: Result) -> list[dict]:
         marks.append(handle("pull-outlier", x, end, "now", drag(OUTLIER, "y", lambda o: place(o * unit))))
     if r.times > 1:
         beside = x + (15 if id == "one" else 9)
-        marks.append(text(f"{id}-outlier", beside, end + 4, units.times(r.times), "now", "small", bold=True))
+        marks.append(
+            text(f"{id}-outlier", beside, end + 4, units.times(r.outlier), "now", "small", bold=True)
+        )
     return marks
 
 
@@ -304,9 +306,9 @@ def _takeaway(r: Result) -> str:
     lost, words = _harm(r.one)
     if r.values == trained_units()[0]:
         return (
-            f"As trained, the largest weight is only {units.times(r.times)} the typical size, and one scale already zeroes {lost}."
+            f"As trained, the largest weight is only {units.times(r.outlier)} the typical size, and one scale already zeroes {lost}."
             if words == "became 0"
-            else f"As trained, the largest weight is only {units.times(r.times)} the typical size. Pull it to see what hurts."
+            else f"As trained, the largest weight is only {units.times(r.outlier)} the typical size. Pull it to see what hurts."
         )
     if r.blocks.group == COUNT:
         return "With one scale, every weight pays for the range that the largest one needs."
@@ -336,9 +338,12 @@ def _table(r: Result):
 
 def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
     one_at, blocks_at, height = PLACES[width == WIDE]
-    one = figure("error with one scale", r.one.error_share, units.percent, "hot")
+    one = figure("their error, one scale", r.one.error_share, units.percent, "hot")
     blocks = figure(
-        f"error with a scale per {r.blocks.group}", r.blocks.error_share, units.percent, "primary"
+        f"their error, a scale per {r.blocks.group}",
+        r.blocks.error_share,
+        units.percent,
+        "primary",
     )
     lost = _harm(r.blocks)[1]
     kept = [
@@ -349,11 +354,13 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
         )
     ]
     spent = units.number(r.blocks.bits_per_weight, 4)
-    how = f"stem: a weight; dot: what is kept of it, red if 0; lines: all that {r.format} can hold with this scale"
+    how = "stem: a weight; dot: what is kept of it, red if 0"
+    if any(0 < len(levels) <= MOST_LEVELS for levels in r.one.levels):
+        how += f"; lines: all that {r.format} can hold with this scale"
     form = cost.BLOCK_FORMATS[r.format]
     scale = f"({form.scale_bits} + {form.zero_bits})" if form.zero_bits else f"{form.scale_bits}"
     return Scene(
-        summary=f"With an outlier {units.times(r.times)} the typical size, {_named(r.one)}, errs by {one.text} of an "
+        summary=f"With an outlier {units.times(r.outlier)} the typical size, {_named(r.one)}, errs by {one.text} of an "
         f"ordinary number; {_named(r.blocks)}, by {blocks.text}, which is {units.times(r.gain)} smaller, at {spent} bits a "
         f"weight; {kept[0].text} and {kept[1].text} of {COUNT - 1} {lost}.",
         takeaway=_takeaway(r),
@@ -378,7 +385,7 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
         width=width,
         formula=(
             (
-                "bits a weight = {format_name:bits + scale bits} / {group:block}",
+                "bits a weight = {format_name:bits} + scale bits / {group:block}",
                 f"{form.bits} + {scale} / {{group:{r.blocks.group}}} = {spent}",
             ),
         ),

@@ -8,7 +8,21 @@ from widgets import units
 from widgets.charts import text_width
 from widgets.controls import select, slider
 from widgets.declare import Declaration, Prediction
-from widgets.scene import WIDE, Column, Scene, about, drag, figure, grid, handle, line, rect, table, text
+from widgets.scene import (
+    WIDE,
+    Column,
+    Scene,
+    about,
+    drag,
+    figure,
+    grid,
+    handle,
+    line,
+    path,
+    rect,
+    table,
+    text,
+)
 
 SIDE = 16
 LANE = slider("lane", "Lane", 5, 0, 31, help="One of the 32 threads of a warp.")
@@ -18,7 +32,7 @@ ORDERS = {
     "plain": "a0 to a7 in a row",
     "neighbours": "neighbours swapped",
     "rows": "eight neighbours of a row",
-    "columns": "columns by group, X as before",
+    "columns": "columns sorted, X not",
 }
 # Sixteen words. The tile's large codes lead from each to the next, so that the right tile says them in order.
 WORDS = "each lane unpacks its own weights in registers before the tensor core multiplies them by x".split()
@@ -32,7 +46,7 @@ class Slot:
     """Hold one nibble of the lane's word: the element that the kernel takes, and the weight that the packer stored."""
 
     nibble: int
-    element: int  # i of a_i, by which the kernel multiplies it
+    element: int  # i of aᵢ, by which the kernel multiplies it
     wanted: tuple[int, int]  # row, column
     held: tuple[int, int]
     right: bool
@@ -123,18 +137,24 @@ def run(lane, nibble, order):
 
 
 def _tile(r: Result, left: float, top: float, cell: float) -> list[dict]:
-    """Draw the tile with the lane of each pair, the chosen lane's eight, and the weight that its nibble holds."""
-    slot, size, pair = r.slots[r.nibble], SIDE * cell, 2 * cell
-    own = {(row, column // 2) for row, column in (one.wanted for one in r.slots)}
-    cells = [int((row, column) in own) for row in range(SIDE) for column in range(SIDE // 2)]
-    names = ("needed by another lane", f"needed by lane {r.lane}")
+    """Draw the tile with every weight that is multiplied elsewhere, the chosen lane's four pairs, and the way of its
+    nibble's weight."""
+    slot, size = r.slots[r.nibble], SIDE * cell
+    moved = seen_by_the_kernel(r.order)
+    cells = [int(moved[row][column] != (row, column)) for row in range(SIDE) for column in range(SIDE)]
+    names = ("multiplied by their own weight", "multiplied by another weight")
     marks = [
         text("tile-title", 0, top - 46, "A 16 × 16 tile of W", bold=True),
-        text("tile-sub", 0, top - 30, "in each pair, the lane that needs it", "muted", "small"),
-        *about("lane", grid("tile", left, top, size, size, SIDE // 2, cells, ("idle", "secondary"), names)),
+        text("tile-sub", 0, top - 30, f"outlined: the pairs that lane {r.lane} multiplies", "muted", "small"),
+        *about("order", grid("tile", left, top, size, size, SIDE, cells, ("idle", "waste"), names)),
         line("tile-half-down", left + size / 2, top, left + size / 2, top + size, "axis"),
         line("tile-half-across", left, top + size / 2, left + size, top + size / 2, "axis"),
     ]
+    pairs = sorted({(one.wanted[0], one.wanted[1] // 2) for one in r.slots})
+    for n, (row, pair) in enumerate(pairs):
+        x, y, w = left + pair * 2 * cell, top + row * cell, 2 * cell
+        around = [(x, y), (x + w, y), (x + w, y + cell), (x, y + cell), (x, y)]
+        marks += about("lane", path(f"own-{n}", around, "secondary", f"lane {r.lane} multiplies this pair"))
     marks += _numbers(slot, left, top, cell)
     halves = {slot.wanted: ("asked", "primary", "multiplied as this nibble")}
     if not slot.right:
@@ -142,15 +162,6 @@ def _tile(r: Result, left: float, top: float, cell: float) -> list[dict]:
     for (row, column), (id, role, tip) in halves.items():
         place = left + column * cell, top + row * cell
         marks += about("nibble", rect(id, *place, cell, cell, role, f"row {row}, column {column}: {tip}"))
-    covered = {(row, column // 2) for row, column in halves}
-    for row in range(SIDE):
-        for column in range(SIDE // 2):
-            if (row, column) in covered:
-                continue
-            role, on = ("inverse", "secondary") if (row, column) in own else ("ink", "idle")
-            x, y = left + (column + 0.5) * pair, top + row * cell + cell / 2 + 4
-            owner = fragments.fragment_owner(row, 2 * column)[0]
-            marks.append(text(f"owner-{row}-{column}", x, y, str(owner), role, "small", "middle", on=on))
     return marks
 
 
@@ -250,7 +261,7 @@ def _lines(words: tuple[str, ...], wide: float) -> list[str]:
 
 
 def _sentence(r: Result, left: float, top: float, wide: float) -> list[dict]:
-    marks = [text("said-title", left, top, "What a model with this tile says", bold=True)]
+    marks = [text("said-title", left, top, "A toy that reads this tile for its next word", bold=True)]
     role = "ink" if r.said == r.meant else "hot"
     for n, words in enumerate(_lines(r.said, wide)):
         marks += about("order", text(f"said-{n}", left, top + 22 + 18 * n, words, role))
@@ -271,13 +282,18 @@ def _takeaway(r: Result) -> str:
         return "Rows in memory order give lanes other lanes' weights. Either they travel, or the answer is nonsense."
     if r.order == "columns":
         return "Sorted columns are right only if X is sorted in the same way. No shape tells you."
-    return "Same codes, same shapes, no error message, and every output is a real word. Only a test with random weights notices."
+    return "Same codes, same shapes, and no error message. Only a test with random weights notices."
 
 
 def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
     left, top, cell, at, below, wide, height = PLACES[width == WIDE]
     room = 8 * wide + 6
-    there = figure("weights where they belong", r.in_place, lambda v: f"{units.count(v)} of 256", "primary")
+    there = figure(
+        "weights where they belong",
+        r.in_place,
+        lambda v: f"{units.count(v)} of 256",
+        "hot" if r.misplaced else "useful",
+    )
     error = figure(
         "error of the outputs", r.error_share, lambda v: units.percent(v, 0), "hot" if r.misplaced else "ink"
     )
@@ -306,13 +322,14 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
         height=height,
         width=width,
         legend=(
-            ("secondary", f"weights that lane {r.lane} needs"),
+            ("secondary", f"pairs that lane {r.lane} multiplies"),
             ("primary", "where the chosen nibble is multiplied"),
             ("hot", "a weight in the wrong place"),
+            *((("waste", "multiplied by another weight"),) * bool(r.misplaced)),
         ),
         formula=(
             (
-                "a_i of {lane:lane L}: row = ⌊L / 4⌋ + 8 (bit 1 of i), column = 2 (L mod 4) + bit 0 + 8 (bit 2)",
+                "aᵢ of {lane:lane L}: row = ⌊L / 4⌋ + 8 · bit 1 of i, column = 2 (L mod 4) + bit 0 + 8 · bit 2",
                 f"{{nibble:nibble {r.nibble}}} is a{slot.element} of lane {r.lane}: row {slot.wanted[0]}, column {slot.wanted[1]}",
             ),
         ),

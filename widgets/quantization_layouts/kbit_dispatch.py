@@ -132,9 +132,14 @@ def _end_of_win(r: Result, x, level: float, at: Box) -> list[dict]:
     return [*marks, text("even-name", side[0], low, words, "hot", "small", side[1], bold=True)]
 
 
+def _role(r: Result) -> str:
+    """Return the colour of the speed: a draw is neither a win nor a loss."""
+    return "ink" if units.times(r.session_speedup) == "1×" else "useful" if r.session_speedup > 1 else "hot"
+
+
 def _knob(r: Result, points: list[tuple], x, y, at: Box) -> list[dict]:
     place, up = x(r.users), y(r.session_speedup)
-    won = r.session_speedup > 1
+    role = _role(r)
     words = f"{_users(r.users)}: {units.times(r.session_speedup)}"
     reach = text_width(words, "body", True) + 14
     side = (place - 14, "end") if place + reach > at.right else (place + 14, "start")
@@ -144,7 +149,7 @@ def _knob(r: Result, points: list[tuple], x, y, at: Box) -> list[dict]:
     tip = _session_tip(Session(r.users, r.time_ratio, r.session_speedup))
     return [
         line("at", place, up, place, at.y, "now"),
-        text("at-name", side[0], max(high, at.y + 16), words, "useful" if won else "hot", "body", side[1], True),
+        text("at-name", side[0], max(high, at.y + 16), words, role, "body", side[1], True),
         handle("pull-users", place, up, "now", drag(USERS_AT_ONCE, "x", x), tip=tip),
     ]  # fmt: skip
 
@@ -214,17 +219,15 @@ def _warning(r: Result) -> str:
 def _even(r: Result):
     if r.break_even_users is None:
         return figure("most users measured, and still a win", r.most_users, units.count)
-    return figure("smallest number of users without a win", r.break_even_users, units.count)
+    return figure("users at most, and still a win", r.last_win_users, units.count, "useful")
 
 
 def _even_said(r: Result) -> str:
     if r.break_even_users is None:
         return f"{r.most_users} users still win"
-    return (
-        f"{r.break_even_users} users no longer win"
-        if r.break_even_users > 1
-        else "1 user already wins nothing"
-    )
+    if not r.last_win_users:
+        return "0 users still win"
+    return f"{units.counted(r.last_win_users, 'user')} still {'wins' if r.last_win_users == 1 else 'win'}"
 
 
 def _table(r: Result):
@@ -247,9 +250,8 @@ def _table(r: Result):
 
 def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
     (at, height), wide = PLACES[width == WIDE], width == WIDE
-    lost = r.time_ratio >= 1
     label = f"speed against fp16, with {_users(r.users)}"
-    session = figure(label, r.session_speedup, units.times, "hot" if lost else "useful", "speed")
+    session = figure(label, r.session_speedup, units.times, _role(r), "speed")
     unpacks = (
         [figure("of the time in steps that unpack all", r.unpacking_share, _whole)]
         if r.card == SOURCE
@@ -268,7 +270,7 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
         + (f"; {unpacks[0].text} of the time is in steps that unpack all weights." if unpacks else "."),
         takeaway=_takeaway(r),
         marks=marks,
-        figures=(session, _even(r), *unpacks),
+        figures=(session, _even(r)),
         table=_table(r),
         height=height,
         width=width,

@@ -62,6 +62,7 @@ class Result:
     session_speedup: float  # the same as a speed-up over fp16, as everywhere here
     unpacking_share: float | None  # of a reported session's time, in steps that unpack whole matrices
     dominant: str
+    last_win_users: int  # the most users for whom k bits win, 0 if there are none
     break_even_users: int | None  # None if k bits win with any measured number of users
     most_users: int
     known: tuple[Session, ...]  # at k, for the reported numbers of users or the measured M's
@@ -200,4 +201,7 @@ def _computed(k: int, users: int, prompt_share: float) -> dict:
 
 def run(card, k, users, prompts):
     here = _reported(k, users) if card == SOURCE else _computed(k, users, prompts / 100)
-    return Result(card=card, k=k, users=users, **here)
+    even = here["break_even_users"]
+    return Result(
+        card=card, k=k, users=users, last_win_users=here["most_users"] if even is None else even - 1, **here
+    )

@@ -57,10 +57,7 @@ def _warning(r: Result) -> str:
         budget = (
             "No unpacking is quick enough for a kernel of its own: it writes 16 bits and reads them again."
         )
-    return (
-        f"Dequantization eats the win: {units.seconds(r.added_s)} added for {units.seconds(r.saved_s)} saved. "
-        + budget
-    )
+    return f"Dequantization eats the win. {budget}"
 
 
 def _formula(r: Result) -> tuple[tuple[str, str], ...]:
@@ -104,7 +101,7 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
     measured, pl = measured or {}, PLACES[width == WIDE]
     lost = r.verdict in ("eaten", "nothing to save")
     saved = figure("of weights no longer read", r.bytes_saved, units.si_bytes, "useful")
-    added = figure("added by unpacking", r.added_s, units.seconds, term="added")
+    added = figure("added by unpacking", r.added_s, units.seconds, "hot" if r.added_s else "muted", "added")
     step = figure(f"quantized step, was {units.seconds(r.dense_s)}", r.quant_s, units.seconds, "ink")
     speedup = figure("as fast as dense", r.speedup, units.times, "hot" if lost else "primary")
     beside = "speedup" in measured and beside_model(

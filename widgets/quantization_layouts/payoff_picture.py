@@ -68,7 +68,7 @@ def ledger(r: Result, pl: Places) -> list[dict]:
         ("saved", "Fewer bytes save", saving, floor, r.dense_s, "useful",
          "useful", f"− {units.seconds(r.saved_s)}"),
         ("added", "Unpacking adds", passes + how, floor, floor + r.added_s, "hot",
-         "hot", f"+ {units.seconds(r.added_s)}"),
+         "hot" if r.added_s else "muted", f"+ {units.seconds(r.added_s)}"),
         ("quant", "Quantized step", f"{bits(r)}: {units.si_bytes(r.quant_bytes)} read", 0, r.quant_s,
          "hot" if lost else "primary", "hot" if lost else "primary", units.seconds(r.quant_s)),
     ]  # fmt: skip

@@ -27,7 +27,12 @@ from widgets.scene import (
 )
 
 BATCH = powers_of_two(
-    "batch", "Batch, tokens or size", 1, 1, 4096, help="Whichever of them the operation has."
+    "batch",
+    "Rows: batch, tokens or size",
+    1,
+    1,
+    4096,
+    help="Requests of a decode step, tokens of a prompt, or a side.",
 )
 # (the plot, how far the usual operations reach below it, height)
 PLACES = {True: (Box(92, 40, 554, 256), 118, 416), False: (Box(64, 44, 200, 236), 124, 408)}
@@ -60,7 +65,7 @@ class Kind:
 
 
 KINDS = {
-    "decode_70b": Kind("Decode, part of a 70B model", "batch", _decode_70b),
+    "decode_70b": Kind("Decode, 70B model", "batch", _decode_70b),
     "decode_layer": Kind(
         f"Decode, one layer, {LAYER}²", "batch", lambda n, d, e: cost.decode_operation(n, LAYER, LAYER, e)
     ),
@@ -354,7 +359,7 @@ def _takeaway(r: Result) -> str:
     short = r.ridge_flop_per_byte / r.flop_per_byte
     if r.operation.startswith("decode") and short >= 2:
         most = units.count(r.batch * short)
-        return f"Every step reads all the weights once. Serve {most} requests with that read and it hardly gets longer."
+        return f"Up to {most} requests can share one read of the weights. What each adds is its KV cache, left out here."
     if short < 2:
         return "Close to the ridge: moving the bytes and doing the arithmetic take about as long."
     return f"Left of the ridge bytes take the time. {units.times(short)} the arithmetic would fit into it."

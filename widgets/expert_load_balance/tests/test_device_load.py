@@ -162,3 +162,18 @@ def test_axes_hold_still_while_copies_and_limit_are_pulled(pattern):
     states = [{"copies": n} for n in (0, 3, 16)] + [{"capacity": c} for c in (1, 1.5, 4)]
     scenes = [LOAD.scene(run(pattern=pattern, **state)) for state in states]
     assert len({(*axis(scene, "loads"), *axis(scene, "times")) for scene in scenes}) == 1
+
+
+@given(STATES)
+def test_a_device_travels_with_its_own_rows_and_waits_for_the_busiest(inputs):
+    """Each link carries an even share at least, because a device sends that much, and the busiest carries the longest."""
+    r = run(**inputs)
+    even = min(d.travel_s for d in r.devices)
+    assert max(d.travel_s for d in r.devices) == pytest.approx(r.exchange_s)
+    launches = 2 * machine("H200").launch_s
+    for device in r.devices:
+        more = max(1, device.tokens / r.mean_tokens)
+        assert device.travel_s - launches == pytest.approx(
+            (r.exchange_s - launches) * more * r.mean_tokens / r.busiest_tokens
+        )
+        assert even <= device.travel_s <= r.exchange_s * (1 + 1e-12)

@@ -2,6 +2,8 @@
 
 import pytest
 
+from kernels.expert_load_balance import cost_batches as cost
+from kernels.machines import machine
 from widgets.expert_load_balance import two_batches
 from widgets.expert_load_balance.two_batches import SIMULATOR, run
 
@@ -30,7 +32,7 @@ def test_sms_that_are_held_make_the_arithmetic_longer():
 def test_the_curve_goes_through_the_state():
     for tokens in two_batches.SIZES:
         r = run(tokens, 24, 160, 1024)
-        here = r.curve[two_batches.SIZES.index(tokens)]
+        here = r.curve[two_batches.DRAWN.index(tokens)]
         assert (here.tokens, here.faster) == (tokens, r.faster) and here.faster_without_sms >= here.faster
 
 
@@ -49,3 +51,14 @@ def test_every_piece_on_the_link_is_named_and_the_layer_before_is_said(preset):
     if not SIMULATOR.presets[preset]:
         assert marks["half-1-3-combine-under"]["s"] == "of the layer before"
         assert marks["half-0-4-dispatch-under"]["s"] == "dispatch A"
+
+
+@pytest.mark.parametrize("state", [{}, {"sms": 24}, {"link_gb_s": 450}, {"keys": 16384}], ids=str)
+def test_halves_pay_from_the_number_that_is_marked(state):
+    r = run(**SIMULATOR.inputs(state))
+    layer, gpu = cost.Layer(), machine("H200")
+    faster = [
+        n for n in range(8, 513) if cost.overlap(layer, gpu, n, r.keys, r.link_byte_s, r.sms).faster > 1
+    ]
+    assert r.pays_from == (faster[0] if faster else 0)
+    assert faster == list(range(r.pays_from, 513)), "no larger number is slower again"

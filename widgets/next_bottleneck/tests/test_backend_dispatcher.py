@@ -64,7 +64,17 @@ def test_where_nothing_may_run_it_says_so():
     r = matrix(gpu_sm=75, kv_dtype="int8")
     assert r.chosen == "" and r.valid == r.place == 0 and r.ahead_but_invalid == len(r.rows) == 7
     scene = DISPATCHER.scenes(r)[-1]
-    assert scene.warning and "refuse" in scene.takeaway
+    assert (
+        "refuse" in scene.takeaway and "With another cache" in scene.warning and "would run" in scene.warning
+    )
+
+
+def test_each_gate_that_stops_a_faster_kernel_is_named():
+    r = matrix(**DISPATCHER.presets["Latent attention, B200"])
+    stopping = {row.broken[0] for row in r.rows[: r.place - 1]}
+    said = DISPATCHER.scenes(r)[-1].takeaway
+    assert len(stopping) == 2 and "both faster kernels" in said
+    assert all(name in said for name in ("GPU", "page"))
 
 
 def test_impossible_requests_are_sentences():

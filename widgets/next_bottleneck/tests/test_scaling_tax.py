@@ -158,10 +158,12 @@ def test_the_columns_of_all_sizes_are_those_fleets_own(state):
     for one in r.curve:
         other = fleet(**{**state, "gpus": one.gpus})
         assert one.work_share == pytest.approx(other.useful_gpus / other.gpus)
-        bar, rest = marks[f"size{one.gpus}-work"], marks[f"size{one.gpus}-lost"]
-        assert bar["h"] / (bar["h"] + rest["h"]) == pytest.approx(one.work_share, abs=0.001)
+        parts = [marks[f"size{one.gpus}-{kind}"]["h"] for kind in ("work", "network", "idle", "overhead")]
+        assert [part / sum(parts) for part in parts] == pytest.approx(one.shares, abs=0.001)
+        lost = (other.tax_gpus, other.waiting_gpus, other.operating_gpus)
+        assert one.shares == pytest.approx([part / other.gpus for part in (other.useful_gpus, *lost)])
         assert marks[f"size{one.gpus}-share"]["s"] == units.percent(one.work_share, 0)
-    assert [m["role"] for m in marks.values() if m["id"].endswith("-work")].count("useful") == 1
+    assert marks[f"size{r.gpus}-share"]["role"] == "useful"
 
 
 def test_words_formula_figures_and_warning_say_the_same_of_a_slow_node():

@@ -192,3 +192,22 @@ def test_a_rounds_tokens_end_with_its_check_and_guesses_begin_under_their_time(s
     guess, draft = marks["guess-0-0"], marks["draft-0"]
     if guess["role"] == "now":
         assert draft["x"] - 0.1 <= guess["x"] and guess["x"] + guess["w"] <= draft["x"] + draft["w"] + 1.1
+
+
+def test_the_takeaway_names_the_cause_that_makes_fewer_guesses_better():
+    """A full batch makes the check longer and a slow draft makes the guess dear; the chance is 78% in both."""
+    busy, slow = guessing(batch=32), guessing(draft_ms=8.0)
+    assert busy.verify_s == pytest.approx(0.0832, abs=1e-4) and (busy.best_drafts, slow.best_drafts) == (2, 3)
+    assert "the check takes 83.2\u202fms instead of" in GUESSING.scenes(busy)[-1].takeaway
+    assert (
+        slow.verify_s == slow.at_guesses[3].verify_s
+        and "at 8\u202fms each" in GUESSING.scenes(slow)[-1].takeaway
+    )
+
+
+def test_numbers_of_guesses_that_are_nearly_best_are_within_five_percent():
+    r = guessing()
+    best = r.at_guesses[r.best_drafts].token_s
+    low, high = r.nearly_best
+    assert low <= r.best_drafts <= high
+    assert all((one.token_s <= 1.05 * best) == (low <= one.drafts <= high) for one in r.at_guesses)

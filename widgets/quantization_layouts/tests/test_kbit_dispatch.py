@@ -104,7 +104,9 @@ def test_the_first_number_is_the_session_s_which_is_what_is_asked():
     r = dispatch()
     first, second = KBIT.scene(r).figures[:2]
     assert first.value == r.session_speedup == pytest.approx(1.75, abs=0.01) and "1 user" in first.label
-    assert second.label == "smallest number of users without a win"
+    assert second.label == "users at most, and still a win" and second.value == 15
+    assert dispatch(users=15).session_speedup > 1 == dispatch(users=16).session_speedup
+    assert KBIT.scene(dispatch(users=16)).figures[0].role == "ink", "a draw is neither won nor lost"
 
 
 # Which numbers an H200 gave is the table's affair, and another calibration changes them: what is asked here holds for any.
@@ -121,6 +123,7 @@ def test_the_h200_s_sessions_are_computed_from_its_table(k, users, prompts):
     assert r.session_speedup in [s.speedup for s in r.curve if s.users == users]
     lost = [s.users for s in r.curve if s.ratio >= 1]
     assert r.break_even_users == (min(lost) if lost else None)
+    assert r.last_win_users == (min(lost) - 1 if lost else r.most_users)
     if not prompts:
         assert {s.users: s.ratio for s in r.curve} == cost.concurrency_ratios(k, range(1, 65), 512, 0.0, H200)
 
