@@ -12,7 +12,7 @@ from grader.judge.every_case import FREE_OF, ROOM, SIDE_BY_SIDE, judge_busiest, 
 from grader.judge.failed import Failed
 from grader.judge.kernel_evidence import BETWEEN, COMPILED, CORNER, KernelEvidence, Run
 from grader.judge.sampled import AT_COMPILED, at
-from grader.questions import Budget, Part
+from grader.questions import Budget, Case, Part
 from grader.questions.account import CUT, SMALL, account, in_blocks, in_sectors, size
 
 SLACK = 1.5  # drawn programs are not all alike, because rows of causal attention see more keys or fewer
@@ -26,6 +26,9 @@ AT_LEAST = ("dot", "programs")
 def judge(evidence: KernelEvidence, part: Part) -> None:
     """Check the part's budgets in both large cases: all of them if it ran whole, else the share for the output that
     the drawn programs wrote."""
+    if few := too_few(evidence, part):
+        said = f"{few.what}, a hidden case ({evidence.cases[CORNER].kind})"
+        raise Failed(f"{said}: less than half of those that could share the work", few.look, told=said)
     for purpose in (COMPILED, CORNER):
         run = evidence.runs.get(purpose)
         if run is not None and not run.outcome.error:
@@ -44,7 +47,7 @@ def judge_run(evidence: KernelEvidence, part: Part, purpose: int, run: Run) -> N
         run if whole or purpose == CORNER else None,
     )
     budgets = [one for one in limits(evidence, part, purpose, run) if one.count != "programs"]
-    budgets += (shared := sharers(evidence, part, purpose, run))
+    budgets += (shared := sharers(evidence, part, purpose, run.case))
     if whole:
         judge_busiest(run, shared)
     if (
@@ -93,12 +96,24 @@ def limits(evidence: KernelEvidence, part: Part, purpose: int, run: Run) -> list
     ]
 
 
-def sharers(evidence: KernelEvidence, part: Part, purpose: int, run: Run) -> list[Budget]:
+def sharers(evidence: KernelEvidence, part: Part, purpose: int, case: Case) -> list[Budget]:
     """Return the limits on programs. A corner asks for no more than every other hidden case does."""
-    found = sharing(evidence, part, run.case)
+    found = sharing(evidence, part, case)
     if purpose == COMPILED:
         return found
-    return [replace(one, least=min(one.least, run.case.sm_count) / SIDE_BY_SIDE) for one in found]
+    return [replace(one, least=min(one.least, case.sm_count) / SIDE_BY_SIDE) for one in found]
+
+
+def too_few(evidence: KernelEvidence, part: Part) -> Budget | None:
+    """Return the limit that a corner's grid breaks by its number of programs alone. Running them would take minutes."""
+    if CORNER not in evidence.cases or sampled.depends(evidence, CORNER):
+        return None
+    plan = evidence.plan(CORNER)
+    if isinstance(plan, dict):
+        return None
+    most = max(math.prod(step.grid) for step in plan.steps)
+    found = sharers(evidence, part, CORNER, evidence.cases[CORNER])
+    return next((one for one in found if most < one.least), None)
 
 
 def told(run: Run) -> str:

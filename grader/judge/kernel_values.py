@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import partial
 
 from grader.judge import hidden_failure, on_gpu, sampled
+from grader.judge.budgets_at_scale import too_few
 from grader.judge.diagnose import judge_case
 from grader.judge.failed import Failed, Unclear
 from grader.judge.hidden_failure import HiddenFailure
@@ -58,9 +59,11 @@ def hidden_failures(evidence: KernelEvidence, runs: list[Run]) -> Iterator[Hidde
 
 
 def judge_one(evidence: KernelEvidence, purpose: int, others: list[Run]) -> None:
-    """Judge a case whole, and a corner by drawn programs."""
+    """Judge a case whole, and a corner by drawn programs, unless a part's limit on programs fails it."""
     if purpose == CORNER:
-        sampled.judge_drawn(evidence, CORNER)
+        limited = (part for part in evidence.question.parts if part.name in evidence.question.budgets)
+        if not any(too_few(evidence, part) for part in limited):
+            sampled.judge_drawn(evidence, CORNER)
     else:
         judge_case(evidence.question, evidence.run(purpose), others, evidence)
 

@@ -41,9 +41,7 @@ def test_feedback_holds_no_word_of_a_hidden_case(act):
         assert not said & secret and "7654321" not in words.split("drawn anew")[0]
 
 
-@pytest.mark.parametrize(
-    "edits", [[], [("2 * x", "2 * (x + 0 * tl.load(x_ptr + offs))")]], ids=["pass", "fail"]
-)
+@pytest.mark.parametrize("edits", [[], [("2 * x", "x + tl.load(x_ptr + offs)")]], ids=["pass", "fail"])
 def test_feedback_holds_no_size_of_the_metered_case(edits):
     """Which those who hand in later in the same round would meet."""
     from grader.judge.kernel_evidence import METERED
