@@ -286,7 +286,7 @@ def _takeaway(r: Result, i: int) -> str:
         if len(moves) == 1:
             return f"No cure moved the limit. From first to last it is {moves[0]}."
         often = "once" if len(moves) == 2 else f"{len(moves) - 1} times"
-        return f"The limit moved {often}: {', then '.join(moves)}."
+        return f"The limit moved {often}: {', '.join(moves)}."
     part = r.steps[i].limit
     if part not in {one.cured for one in r.steps[i + 1 :]}:
         return f"The largest part, {part}, has had its cure. The parts left to cure bring less."

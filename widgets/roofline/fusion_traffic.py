@@ -420,7 +420,7 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
     fewer = r.ratio_with_weights >= 1.005
     label = "fewer bytes with one kernel" if fewer else "the bytes of one kernel: nothing is saved"
     whole = figure(label, r.ratio_with_weights, units.times, "useful" if fewer else "ink", "fewer")
-    arithmetic = figure("for the GEMM's arithmetic, either way", r.arithmetic_s, units.seconds)
+    arithmetic = figure("for the GEMM's arithmetic", r.arithmetic_s, units.seconds)
     saved = figure(f"saved on {r.machine} at best", r.saved_s, units.seconds)
     tensor, weights = units.si_bytes(r.tensor_bytes), units.si_bytes(r.weights_bytes)
     beside = ()
@@ -474,7 +474,10 @@ def _caption(r: Result, by_now: float) -> str:
         return f"{said}, and so has the one kernel: this clock counts bytes alone."
     if by_now < all_bytes * (1 - 1e-9):
         return f"{said}. The one kernel's bytes took {units.seconds(r.fused_s)}."
-    return f"{said}, the one kernel its own after {units.seconds(r.fused_s)}. The GEMM's arithmetic takes {units.seconds(r.arithmetic_s)} both ways."
+    return (
+        f"The chain's {units.si_bytes(all_bytes)} take {seconds}, the one kernel's bytes {units.seconds(r.fused_s)}. "
+        f"The GEMM's arithmetic takes {units.seconds(r.arithmetic_s)} either way."
+    )
 
 
 SIMULATOR = Declaration(

@@ -246,8 +246,7 @@ def _takeaway(r: Result) -> str:
         return "The GPU waits for the CPU here, so a faster GPU would change almost nothing."
     share = units.percent(r.overhead_share, 0 if r.overhead_share >= 0.01 else 1)
     if r.launch_s <= r.work_s / r.kernels / r.layers and r.kernels > 1:
-        each = units.seconds(r.work_s / r.kernels / r.layers)
-        return f"If the host waits for each kernel, launches take {share}. If it runs ahead, kernels of {each} hide all but the first."
+        return f"Launches take {share} if the host waits. If it runs ahead, kernels hide all but the first."
     if r.try_graphs_first:
         return f"Captured in one graph, the same kernels would run this pass {units.times(r.graph.speedup)} as fast."
     return f"Launches take only {share} of the pass. Look at bytes and arithmetic first."

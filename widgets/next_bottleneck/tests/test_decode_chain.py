@@ -115,7 +115,7 @@ def test_the_largest_part_of_each_bar_is_red_and_named_and_the_takeaway_lists_th
         (one,) = {marks[id]["s"] for id in (f"step{k}-limit", f"step{k}-part{largest}") if id in marks}
         named += [one] if named[-1:] != [one] else []
     said = scene.takeaway
-    assert said.endswith(f": {', then '.join(named)}.") if len(named) > 1 else f"it is {named[0]}." in said
+    assert said.endswith(f": {', '.join(named)}.") if len(named) > 1 else f"it is {named[0]}." in said
     assert len(named) < 3 or f"moved {len(named) - 1} times" in said
 
 

@@ -20,7 +20,7 @@ def test_a_sentence_sets_the_simulator_in_lab(lab_page):
     root = page.locator(".tbt[data-revision]")
     expect(root).to_be_visible(timeout=60_000)
     page.get_by_role("link", name="never promote it").click()
-    promote = page.get_by_role("slider", name="Promote the sum after", exact=True)
+    promote = page.get_by_role("slider", name="Promote after", exact=True)
     expect(promote).to_have_attribute("aria-valuetext", "never", timeout=30_000)
     expect(root).to_have_attribute("data-step", "3")
     assert "#set" not in page.url
