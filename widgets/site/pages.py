@@ -14,7 +14,7 @@ from widgets.site.stills import card, simulator
 from widgets.site.topics import Topic
 
 TAGLINE = (
-    "The kernels that run large language models, learned by predicting, playing, writing and measuring them."
+    "Learn the kernels that run large language models: predict, play, write and measure."
 )
 
 
