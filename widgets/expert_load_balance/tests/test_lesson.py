@@ -264,7 +264,7 @@ CLAIMS = {  # a sentence of the lesson: (what it speaks of, from, to)
         201.5,
     ),
     "because the 108 µs of exchange are hidden": (lambda: 1e6 * two_batches().whole.exchange_s, 107.5, 108.5),
-    "Both halves read all weights, which takes 85 µs more than reading them once": (
+    "Reading all weights in both halves takes 85 µs more than reading them once": (
         lambda: 1e6 * (2 * two_batches().half.compute_s - two_batches().whole.compute_s),
         84.5,
         85.5,
