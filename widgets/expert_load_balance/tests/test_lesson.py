@@ -258,7 +258,7 @@ CLAIMS = {  # a sentence of the lesson: (what it speaks of, from, to)
         16.5,
         17.5,
     ),
-    "the halves together compute for 201 µs, where the whole batch takes 116": (
+    "the halves together compute for 201 µs and the whole batch computes for 116": (
         lambda: 2e6 * two_batches().half.compute_s,
         200.5,
         201.5,
