@@ -258,13 +258,13 @@ CLAIMS = {  # a sentence of the lesson: (what it speaks of, from, to)
         16.5,
         17.5,
     ),
-    "the halves together compute for 201 µs, where the whole batch takes 116": (
+    "the halves together compute for 201 µs and the whole batch computes for 116": (
         lambda: 2e6 * two_batches().half.compute_s,
         200.5,
         201.5,
     ),
     "because the 108 µs of exchange are hidden": (lambda: 1e6 * two_batches().whole.exchange_s, 107.5, 108.5),
-    "Both halves read all weights, which takes 85 µs more than reading them once": (
+    "Reading all weights in both halves takes 85 µs more than reading them once": (
         lambda: 1e6 * (2 * two_batches().half.compute_s - two_batches().whole.compute_s),
         84.5,
         85.5,
