@@ -66,7 +66,7 @@ def test_the_lesson_says_what_the_simulator_finds():
     r = blocks(numbers="trained", outlier=5)
     words = " ".join((ROOT / "course/02_quantization_layouts/b_codes.md").read_text(encoding="utf-8").split())
     trained, bell = f"{r.many.trained:.1%}", f"{r.many.bell:.1%}"
-    found = f"1,024 weights of this model have an error of {trained}, and 1,024 numbers from a bell have one of {bell}."
+    found = f"1,024 weights of this model have an error of {trained}, and 1,024 normally distributed numbers have an error of {bell}."
     assert found in words
 
 
