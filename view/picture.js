@@ -183,9 +183,10 @@ function picture(uid, defs, name) {
     const from = was ?? (stood ? carried(mark, stood, first) : mark);
     if (glides && (was || stood || clock) && !(same(from, mark) && (was || !clock))) moves.push([node, from, mark, clock]);
     else glide.set(node, mark);
-    put(node, { class: [mark.role, mark.size, mark.t === 'handle' && 'handle', mark.b && 'bold', mark.closed && 'closed', mark.set && 'sets',
+    put(node, { class: [mark.role, mark.size, mark.t === 'handle' && 'handle', mark.b && 'bold', mark.closed && 'closed',
       mark.on && `on-${mark.on}`].filter(Boolean).join(' ') });
     if ((node.dataset.term ?? '') !== (mark.k ?? '')) { if (mark.k) node.dataset.term = mark.k; else delete node.dataset.term; }
+    if (mark.set) node.style.cursor = 'pointer'; else if (was?.set) node.style.cursor = '';
     if (mark.t === 'text') say(node, mark.s);
     if (mark.t === 'grid') drawMap(node, mark);
     if (mark.t === 'handle') drawKnob(node, mark);
