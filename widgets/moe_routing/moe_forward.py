@@ -9,7 +9,7 @@ from widgets.controls import slider
 from widgets.declare import Declaration, Prediction, Stepper
 from widgets.moe_routing.moe_forward_choice import choice_panel
 from widgets.moe_routing.moe_forward_launches import launch_strip
-from widgets.scene import WIDE, Column, Scene, drag, figure, handle, line, rect, table, text, together
+from widgets.scene import NARROW, WIDE, Column, Scene, drag, figure, handle, line, rect, table, text, together
 
 GAP, SLOT_GAP = 8, 5  # between two experts' blocks, between two tokens' results
 BRACKET = 58  # how far before its rows an expert's bracket is, with room for the names between
@@ -39,7 +39,7 @@ class Plan(NamedTuple):
 
 PLACES = {
     True: Plan(True, 86, 340, 428, 34, 44, 42, 46, 160, 454, 268, 560, 326, 560),
-    False: Plan(False, 114, 304, 450, 30, 46, 36, 44, 146, 220, 228, 44, 40, 234),
+    False: Plan(False, 114, 304, 486, 30, 46, 36, 44, 146, 220, 228, 44, 40, 234),
 }
 ROUTER, TOP_K, PERMUTE, EXPERTS, RETURN, COMBINE = range(6)
 SHOW, EXACT = units.fixed(2), units.fixed(1)  # of results, and of inputs, which have one decimal
@@ -252,6 +252,29 @@ def _groups(r: Result, plan: Plan, x: float) -> list[dict]:
     return marks
 
 
+def _blocks_in_a_row(r: Result, plan: Plan) -> list[dict]:
+    """Draw the experts' blocks side by side on a phone, under the results that came from them."""
+    y, pitch = plan.height - 26, min(24, (NARROW - 10 * (r.expert_count - 1)) / r.rows)
+    marks, x, row = [text("blocks-title", 0, y - 24, "rows by expert", "muted", "small")], 0.0, 0
+    for e, load in enumerate(r.layer.loads):
+        if load:
+            marks.append(
+                text(f"block-{e}", x + load * pitch / 2, y - 6, f"E{e}", "primary", "small", "middle", True)
+            )
+        for token, slot in r.layer.order[row : row + load]:
+            ground, ink = ("now", "inverse") if token == r.follow else ("idle", "ink")
+            tip = f"expert {e}: token {token}, its choice {slot}"
+            box = rect(f"block-{row}-of-{e}", x, y, pitch - 1, 22, ground, tip)
+            name = f"t{token}" if pitch >= 20 else str(token)
+            marks += [
+                box,
+                text(f"block-{row}-t", x + pitch / 2, y + 15, name, ink, "small", "middle", on=ground),
+            ]
+            x, row = x + pitch, row + 1
+        x += 10 * (load > 0)
+    return marks
+
+
 def _blocks(r: Result, plan: Plan) -> list[dict]:
     """Draw the experts' blocks once more at the last step, each row as its token's name, between the tokens and their
     results: the whole way there and back is in view."""
@@ -429,7 +452,7 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
         if step >= RETURN:
             marks += _results(r, plan, step)
         if step == COMBINE:
-            marks += (_blocks(r, plan) if plan.wide else []) + _out(r, plan)
+            marks += (_blocks if plan.wide else _blocks_in_a_row)(r, plan) + _out(r, plan)
         marks += _pulled(r, plan, step)
         scenes.append(Scene(marks=marks, caption=caption, **same))
     return scenes

@@ -374,6 +374,7 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
             *((("hot", "moved off its dashed line"),) * bool(r.misplaced)),
             ("primary", "the chosen nibble, as multiplied"),
             *((("now", "its weight's own place"),) * (not slot.right)),
+            *((("secondary", "a nibble with its own weight"),) * any(one.right for one in r.slots)),
         ),
         formula=(
             (
