@@ -99,7 +99,6 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
     legend = (
         ("now", f"the wave: {units.counted(r.programs, 'program')}, a tile each"),
         ("secondary", "what it reads of A and B"),
-        ("muted", "done before"),
     )
     scenes = []
     for wave, (one, other) in enumerate(zip(r.row_walk.waves, r.grouped_walk.waves, strict=True)):

@@ -14,7 +14,7 @@ GROUP = powers_of_two("group_m", "Rows of tiles in a group", 8, 1, 32, help="1 w
 
 # What a colour says: TILE the wave that runs, READ what it reads, WALKED the waves before. The row walk is "hot" and the
 # walk in groups "primary", in titles and counters alike.
-TILE, READ, WALKED = "now", "secondary", "muted"
+TILE, READ, WALKED = "now", "secondary", "idle"
 BAND = 14  # what a strip of bands takes at C's side
 
 
@@ -53,9 +53,17 @@ def _hairlines(id: str, box: Box, r: Result) -> list[dict]:
 def still(id: str, at: Box, title: str, role: str, r: Result) -> list[dict]:
     """Draw the part of a panel that stays the same through all waves."""
     box = _box(at, r)
+    corners = [
+        (box.x, box.y),
+        (box.right, box.y),
+        (box.right, box.bottom),
+        (box.x, box.bottom),
+        (box.x, box.y),
+    ]
     return [
         text(f"{id}-title", at.x - BAND - 5, at.y - 42, title, role, bold=True),
-        rect(f"{id}-c", box.x, box.y, box.w, box.h, "idle", f"C: {r.tiles_m} × {r.tiles_n} tiles"),
+        rect(f"{id}-c", box.x, box.y, box.w, box.h, "ground", f"C: {r.tiles_m} × {r.tiles_n} tiles"),
+        path(f"{id}-edge", corners, "axis"),
         rect(f"{id}-b", box.x, box.y - BAND - 5, box.w, BAND, "idle"),
         rect(f"{id}-a", box.x - BAND - 5, box.y, BAND, box.h, "idle"),
         *_hairlines(id, box, r),
@@ -91,6 +99,10 @@ def panel(id: str, name: str, at: Box, wave: Wave, number: int, r: Result) -> li
         words = f"the wave reads {words}"
     marks = [text(f"{id}-reads", at.x - BAND - 5, box.y - BAND - 10, words, READ, "small")]
     marks += _tiles(f"{id}-done", box, r, wave.walked, WALKED, tip.format("done by the waves before"))
+    done = [one for one in marks if one["id"] == f"{id}-done0" and one["h"] > 22 and one["w"] > 80]
+    marks += [
+        text(f"{id}-done", box.x + 8, box.y + 16, "done before", "muted", "small", on=WALKED) for _ in done
+    ]
     marks += about(
         "wave", _tiles(f"{id}-now", box, r, wave.pieces, TILE, tip.format(f"{r.programs} programs"))
     )
@@ -170,8 +182,10 @@ def read(r: Result, at: Box) -> Callable[[int], list[dict]]:
     scale = (at.w - named - max(text_width(units.si_bytes(most), "big", True), 84)) / most
     above, high = (2, pitch - 8) if wide else (18, pitch - 24)
 
+    title = [text("read-title", at.x, at.y - 8, "read so far", "muted", "small")] * wide
+
     def after(wave: int) -> list[dict]:
-        marks = []
+        marks = [*title]
         for i, (id, name, walk, role) in enumerate(walks):
             y, long = at.y + i * pitch + above, scale * walk.read_so_far[wave]
             shown = units.si_bytes(walk.read_so_far[wave])
