@@ -346,13 +346,14 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
     error = figure(
         "error of the outputs", r.error_share, lambda v: units.percent(v, 0), "hot" if r.misplaced else "ink"
     )
-    slot = r.slots[r.nibble]
+    slot, tile = r.slots[r.nibble], _tile(r, left, top, cell)
+    at_home = any(mark["id"].startswith("large-") and mark["role"] == "useful" for mark in tile)
     return Scene(
         summary=f"Packed {ORDERS[r.order]}, {there.text} weights of the tile arrive where the kernel multiplies them, and "
         f"the outputs err by {error.text}. Lane {r.lane} needs weights of {units.count(r.rows_of_lane)} rows of W. Its nibble {r.nibble} is multiplied as row and column "
         f"{_place(slot.wanted)}, and holds the weight of {_place(slot.held)}.",
         takeaway=_takeaway(r),
-        marks=_tile(r, left, top, cell)
+        marks=tile
         + _word(r, at, below, wide)
         + _chosen(r, at, below + 90)
         + _sentence(r, at, below + 152, room),
@@ -370,7 +371,7 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
         height=height,
         width=width,
         legend=(
-            ("useful", "a large weight in its place"),
+            *((("useful", "a large weight in its place"),) * at_home),
             *((("hot", "moved off its dashed line"),) * bool(r.misplaced)),
             ("primary", "the chosen nibble, as multiplied"),
             *((("now", "its weight's own place"),) * (not slot.right)),
