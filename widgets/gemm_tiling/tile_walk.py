@@ -60,7 +60,8 @@ def _takeaway(r: Result) -> str:
     if r.tiles_m == 1:
         return "A single row of tiles has only one order. A larger batch or fewer bytes can help."
     if r.group_m == 1:
-        return "Row by row, a wave is a thin strip that reads nearly all of B."
+        least = f" Groups of {r.best_group} read least." if r.best_group > 1 else ""
+        return f"Row by row, a wave is a thin strip that reads nearly all of B.{least}"
     best = f"Groups of {r.best_group} read least."
     if r.total_ratio < 1:
         return f"This group's wave is a strip too, and reads more than row by row. {best}"
@@ -68,7 +69,7 @@ def _takeaway(r: Result) -> str:
         return f"This group's waves are no squarer than rows, and read as much. {best}"
     if r.read_by_group[GROUPS.index(r.group_m)] < 1.02 * min(r.read_by_group):
         ratio = units.times(r.total_ratio)
-        return f"Groups of {r.group_m} make the wave nearly square: it reads {ratio} less than row by row."
+        return f"Groups of {r.group_m} make the wave nearly square: in all they read {ratio} less than row by row."
     if r.group_m > r.best_group:
         return f"A group this high turns the wave into a strip again, standing up. {best}"
     return f"A wave is one big tile: the squarer it is, the less it reads. {best}"
