@@ -494,7 +494,7 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
             ("ink line", f"your frontier: {_count(r.yours.gpus, GPU)}, {r.yours.bits} bits"),
             (
                 "idle",
-                f"out of its reach; at the slanted edge {r.most_users} users fill the memory with their caches",
+                f"out of reach; at the slanted edge {r.most_users} users fill the memory",
             ),
         ),
     )
