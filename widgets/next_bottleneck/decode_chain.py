@@ -173,11 +173,11 @@ def _frame(r: Result, to: Place, x: Scale) -> list[dict]:
                 "share-title",
                 to.shares.x,
                 14,
-                "the same step, enlarged: the largest is red",
+                "enlarged, the largest part in red",
                 "muted",
                 "small",
             ),
-            text("gain-title", WIDE, 30, "faster by", "muted", "small", "end"),
+            text("gain-title", WIDE, 14, "faster by", "muted", "small", "end"),
         ]
     else:
         marks = [text("parts-title", 0, 12, "shares of a step (thick), its time (thin)", "muted", "small")]
@@ -320,7 +320,7 @@ def _takeaway(r: Result, i: int) -> str:
         moves = _moves(r)
         if len(moves) == 1:
             return f"No cure moved the limit. From first to last it is {moves[0]}."
-        often = "once" if len(moves) == 2 else f"{len(moves) - 1} times"
+        often = {2: "once", 3: "twice"}.get(len(moves), f"{len(moves) - 1} times")
         names = ", ".join(moves) if len(moves) < 5 else ", ".join(SHORT.get(one, one) for one in moves)
         return f"The limit moved {often}: {names}."
     part = r.steps[i].limit

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from kernels.machines import machine
 from kernels.next_bottleneck import cost
 from widgets import units
-from widgets.charts import Box, wrap
+from widgets.charts import Box, spread, wrap
 from widgets.controls import log_slider, select, slider
 from widgets.declare import Declaration, Prediction
 from widgets.scene import (
@@ -391,6 +391,7 @@ def _marks(r: Result, wide: bool) -> list[dict]:
     gpu = Box(left, top, width, high - 26 if both else high)
     ranks = Box(left, gpu.bottom + 6, width, 20)
     flops, memory = (Box(left, top + high + 10 + (lane + 8) * i, width, lane) for i in (0, 1))
+    counted = {"FLOP/s": p.compute_share, "memory": p.bandwidth_share}
     names = [
         (
             "this GPU",
@@ -420,10 +421,17 @@ def _marks(r: Result, wide: bool) -> list[dict]:
     for name, box, value in names:
         middle = box.y + box.h / 2 + 4
         short = name if wide else {"this GPU": "GPU", "the others": "others"}.get(name, name)
-        marks += [
-            text(f"lane-{name}", left - 8, middle, short, "ink", "small", "end"),
-            text(f"value-{name}", box.right + 8, middle, value, "ink", "small", bold=True),
-        ]
+        marks.append(text(f"lane-{name}", left - 8, middle, short, "ink", "small", "end"))
+        at, limit = middle, ""
+        if name in counted:  # the share next to the height of its fill, the limit next to its line
+            limit = units.percent(cost.NEAR_ROOF, 0)
+            ends = [box.bottom - box.h * share for share in (counted[name], cost.NEAR_ROOF)]
+            at, low = (y + 4 for y in spread(ends, 13))
+        elif box is ranks:
+            limit, at, low = f"{'max ' if wide else ''}{units.times(cost.SKEW)}", middle - 6, middle + 7
+        marks.append(text(f"value-{name}", box.right + 8, at, value, "ink", "small", bold=True))
+        if limit:
+            marks.append(text(f"limit-{name}", box.right + 8, low, limit, "muted", "small"))
     if p.right:
         marks += _proof(p, gpu, ranks, memory if p.bound == "memory" else flops)
     said, ink = _verdict(r)

@@ -199,6 +199,7 @@ def test_a_trace_is_as_long_and_its_counters_as_high_as_its_shares(case, width):
     if p.rank_skew > 1:
         assert marks["p-ranks"]["w"] == pytest.approx(whole / p.rank_skew, abs=0.01)
         assert marks["value-the others"]["s"] == units.times(p.rank_skew)
+        assert marks["limit-the others"]["s"].endswith("1.05×")
     for id, share in (("flops", p.compute_share), ("memory", p.bandwidth_share)):
         room, first = marks[f"p-{id}-all"], marks[f"p-{id}0"]
         assert first["h"] == pytest.approx(room["h"] * share, abs=0.01)
@@ -206,6 +207,10 @@ def test_a_trace_is_as_long_and_its_counters_as_high_as_its_shares(case, width):
             "while a kernel runs"
         )
         assert marks[f"p-{id}-near"]["y"] == pytest.approx(room["y"] + 0.3 * room["h"], abs=0.01)
+    for lane, share in (("FLOP/s", p.compute_share), ("memory", p.bandwidth_share)):
+        value, limit = marks[f"value-{lane}"], marks[f"limit-{lane}"]
+        assert (value["s"], limit["s"]) == (units.percent(share, 0), "70%")
+        assert (value["y"] < limit["y"]) == (share > 0.7), "the figure is above its limit where it is more"
 
 
 @EITHER
