@@ -409,9 +409,8 @@ def _takeaway(r: Result) -> str:
     if y.roof_share < 0.995:
         who, more = r.best.split(":")[0], units.times(1 / y.roof_share, 2)
         if who == "yours":
-            return (
-                f"Yours serves this best of the three, yet faster kernels could still make it {more} faster."
-            )
+            there = f"{_count(r.knee.users, 'user')} at {units.seconds(r.knee.between_tokens_s)}"
+            return f"The place to stand is the knee, {there}. Yours is {more} off its frontier."
         return f"{who} serves this best. Yours is {more} off its frontier, so faster kernels improve both."
     if r.b_made_perfect:
         return f"This is B at the peak: {units.times(r.b.between_tokens_s / y.between_tokens_s)} sooner and cheaper, for the same users."

@@ -269,6 +269,11 @@ def _bars(r: Result, at: Box) -> list[dict]:
     return marks
 
 
+def _small(share: float) -> str:
+    """Return a share with two decimals where one would round it to nothing."""
+    return units.percent(share, 1 if share >= 1e-3 else 2)
+
+
 def _warning(r: Result) -> str:
     if not r.try_graphs_first:
         return ""
@@ -318,9 +323,7 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
     share = figure(
         "waiting, if the host waits for each kernel", r.overhead_share, units.percent, term="share"
     )
-    ahead = figure(
-        "if it runs ahead", r.ahead_share, units.percent, "hot" if r.try_graphs_first else "useful"
-    )
+    ahead = figure("if it runs ahead", r.ahead_share, _small, "hot" if r.try_graphs_first else "useful")
     graph = figure("speed of a graph against running ahead", r.graph_over_ahead, units.times)
     launches = units.seconds(r.overhead_s)
     beside, mine = (), []
