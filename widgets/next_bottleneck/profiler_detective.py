@@ -315,7 +315,7 @@ def _verdict(r: Result) -> tuple[str, str]:
     if own.hit:
         return f"Not yet: {_against(own)} is true, but another question comes first.", "hot"
     return (
-        f"No: {name} is at {_shown(own.suspect, own.value)}, and {_limit(own.suspect)} would be a yes.",
+        f"No: {name} is at {_shown(own.suspect, own.value)}. A yes needs {_limit(own.suspect)}.",
         "hot",
     )
 
@@ -426,7 +426,7 @@ def _marks(r: Result, wide: bool) -> list[dict]:
         if name in counted:  # the share next to the height of its fill, the limit next to its line
             limit = units.percent(cost.NEAR_ROOF, 0)
             ends = [box.bottom - box.h * share for share in (counted[name], cost.NEAR_ROOF)]
-            at, low = (y + 4 for y in spread(ends, 13))
+            at, low = (min(y + 4, box.bottom - 2) for y in spread(ends, 13))
         elif box is ranks:
             limit, at, low = f"{'max ' if wide else ''}{units.times(cost.SKEW)}", middle - 6, middle + 7
         marks.append(text(f"value-{name}", box.right + 8, at, value, "ink", "small", bold=True))

@@ -85,7 +85,7 @@ def test_the_knob_of_an_open_case_is_its_own(width, place, name):
 
 def test_a_wrong_suspect_hears_its_own_figure_and_not_who_it_was():
     scene = drawn(case="one hot expert", experts="launches")
-    assert "launch gaps is at 0%, and > 10% would be a yes" in words(scene)
+    assert "launch gaps is at 0%. A yes needs > 10%." in words(scene)
     tempting = drawn(case="one hot expert", experts="communication")
     assert "30% > 10% is true, but another question comes first" in words(tempting)
     for one_of in (scene, tempting):
