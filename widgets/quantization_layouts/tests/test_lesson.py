@@ -134,7 +134,7 @@ FORMULAS = {  # a sentence of the lesson: (what it speaks of, from, to)
     "takes 40 GB of memory instead of over a thousand": (lambda r: (r.frozen + r.states * r.thin) / 1e9, 39.5, 41),
     "In fp32 none of the three fits into 1 MB": (lambda r: cost.model_bytes(0.47e6, 32) / 1e6, 1.01, 9),
     "In 8 bits the quarter-width network fits": (lambda r: cost.model_bytes(0.47e6, 8) / 1e6, 0, 1),
-    "in 4 bits the half-width one": (lambda r: cost.model_bytes(1.3e6, 4) / 1e6, 0, 1),
+    "in 4 bits the half-width network does": (lambda r: cost.model_bytes(1.3e6, 4) / 1e6, 0, 1),
 }  # fmt: skip
 
 EXPERIMENTS = {
@@ -203,7 +203,7 @@ READ = {  # of the source's tables
     "The grouped scalar GEMV wins in one row of the table, by 0.3 µs": (
         lambda r: sum(min(us, key=us.get) == "grouped scalar GEMV" for us in TABLES.GROUPED_US.values()), 1, 1),
     "87% of the time goes to the scalar kernel": (lambda r: "(87%)" in TABLES.USERS[1][1], 1, 1),
-    "64 users: 98% goes to dequant + library": (lambda r: "(98%)" in TABLES.USERS[64][1], 1, 1),
+    "64 users: 98% of the time goes to dequant + library": (lambda r: "(98%)" in TABLES.USERS[64][1], 1, 1),
     "level with fp16 at 16 users, and take 23% more time at 64": (lambda r: cost.user_ratio(64), 1.23, 1.23),
 }  # fmt: skip
 
