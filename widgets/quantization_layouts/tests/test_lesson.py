@@ -169,7 +169,7 @@ EXPERIMENTS = {
     "The best factor achieves two thirds of this gain": (
         lambda r: (r.plain - min(r.awq.values())) / (r.plain - r.kept_wide), 0.62, 0.73),
     "With too large a factor, the three columns become outliers": (lambda r: r.awq[1] / r.plain, 1.5, 4),
-    "If the channels are correlated, GPTQ's error of the outputs is less than half as large as that of rounding": (
+    "the error of the outputs is less than half as large with GPTQ as with rounding": (
         lambda r: gptq(r, "correlated", "calibration inputs", "rounding") / gptq(r, "correlated", "calibration inputs"), 2, 3),
     "even on inputs that GPTQ never saw": (
         lambda r: gptq(r, "correlated", "fresh inputs", "rounding") / gptq(r, "correlated", "fresh inputs"), 2, 3),
