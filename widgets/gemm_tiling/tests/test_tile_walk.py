@@ -168,7 +168,7 @@ def test_it_opens_with_two_waves_of_a_whole_shape_and_the_lesson_says_what_it_sh
     read = [walk.read_so_far[opens] / 1e9 for walk in (r.row_walk, r.grouped_walk)]
     words = " ".join((ROOT / "course/01_gemm_tiling/a_reuse.md").read_text(encoding="utf-8").split())
     assert f"step={opens})" in words
-    assert f"row by row has read {read[0]:.2f} GB and the walk in groups {read[1]:.2f} GB" in words
+    assert f"row-by-row walk has read {read[0]:.2f} GB and the walk in groups {read[1]:.2f} GB" in words
     assert f"reads {r.total_ratio:.2f}x fewer bytes" in words
 
 
