@@ -11,8 +11,8 @@ from grader.judge import answer
 from grader.judge.report import visible
 
 DECLARED = ("points", "grade", "solution", "locked", "task")
-SAID = "said_at_intake"  # the id of the cell that tells a student what was wrong with the hand-in
-OWN = "*Handed in here, outside the answers; nothing of it is run or counts by itself:*"
+SAID = "said_at_intake"  # the id of the cell that lists the problems of the hand-in for its student
+OWN = "*Handed in here, outside the answers. It is not run and does not count by itself:*"
 PRINTED = "*What it printed there:*"
 CUT = "\n\n... (it goes on in submitted/)"
 FOUND_BY = {"function": "function's name", "place": "place"}
@@ -134,7 +134,7 @@ def _fill(cell, name: str, submitted: Submitted) -> list[str]:
             f"The cell `{name}` is there {submitted.copies[name]} times: the last one that was changed counts."
         )
     if chosen.kind != cell["cell_type"]:
-        said.append(f"The cell `{name}` is a {chosen.kind} cell now: its text is taken as it stands.")
+        said.append(f"The cell `{name}` is a {chosen.kind} cell now, and its text is taken as it is.")
     if chosen.cut:
         return [
             *said,
@@ -175,7 +175,7 @@ def _differs(mine: str, stub: str) -> bool:
 def plain(text: str) -> str:
     """Return a stranger's Markdown in a form that is safe to show: no tags, no links, no hidden characters.
 
-    A space breaks whatever would begin a tag, a link, a picture or a MathJax command. It reads the same.
+    A space breaks anything that would begin a tag, a link, a picture or a MathJax command. The text reads the same.
     """
     kept = (c for c in text if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cf", "Cs"))
     text = re.sub(r"<(?=[A-Za-z/!?])", "< ", "".join(kept))

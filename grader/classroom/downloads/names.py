@@ -1,10 +1,10 @@
-"""Read from a file's name in a platform's zip whose it is, and what it was called.
+"""Read from a file's name in a platform's zip who handed it in, and its own name.
 
-Canvas (add_upload_submission of lib/content_zipper.rb in instructure/canvas-lms): NAME[_LATE]_USER_FILE_called.ipynb; NAME
-is the sortable name in lower case without what is no letter, digit or underscore; a second upload is called "called-1.ipynb".
-Moodle (the assignment's "Download all submissions"): a folder, or the beginning of the file's name, "FULL NAME_PARTICIPANT_
-assignsubmission_file_"; where submissions are anonymous, FULL NAME is "Participant".
-"""
+Canvas (add_upload_submission of lib/content_zipper.rb in instructure/canvas-lms):
+NAME[_LATE]_USER_FILE_called.ipynb. NAME is the sortable name in lower case, with only its letters, digits and
+underscores. A second upload is called "called-1.ipynb". Moodle (the assignment's "Download all submissions"): a
+folder, or the beginning of the file's name, "FULL NAME_PARTICIPANT_ assignsubmission_file_". FULL NAME is
+"Participant" where submissions are anonymous."""
 
 import re
 from dataclasses import dataclass
@@ -49,7 +49,7 @@ def platform(members: list[str]) -> str:
     if not fits[best] or 2 * fits[best] < len(members):
         raise ValueError(
             "the zip must hold files named as Canvas or Moodle names them, got "
-            f"{', '.join(members[:3]) or 'nothing'}; take the platform's own download of all submissions"
+            f"{', '.join(members[:3]) or 'nothing'}. Take the platform's own download of all submissions"
         )
     return best
 

@@ -250,4 +250,4 @@ def test_no_gradebook_no_lab(graded, export, tmp_path, monkeypatch, capsys):
     assert code == WRONG_USAGE and "gradebook must be one that can be read" in said and "SELECT" not in said
     (graded.root / "gradebook.db").unlink()
     code, said = export()
-    assert code == WRONG_USAGE and "run python -m grader class LAB first" in said
+    assert code == WRONG_USAGE and "Run python -m grader class LAB first" in said
