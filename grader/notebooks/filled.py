@@ -23,7 +23,7 @@ class Unfilled(Exception):
 
 
 class Recorded(dict):
-    """A recorded run's values, by name or as attributes: row.peers["compiled"].us."""
+    """Holds a recorded run's values, by name or as attributes: row.peers["compiled"].us."""
 
     def __missing__(self, name):
         raise Unfilled(f"the record has no {name!r} there, it has {', '.join(self)}")

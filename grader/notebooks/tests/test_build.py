@@ -210,7 +210,7 @@ REFUSED = (
     (CODE.format("def f(:"), "does not parse"),
     (CODE.format("### BEGIN SOLUTION\nx = 1\n### END SOLUTION"), "a solution outside a cell marked"),
     ("\n```python answer=f\n### BEGIN SOLUTION\n```\n", "1 BEGIN SOLUTION and 0 END SOLUTION"),
-    ("\n```python answer=f\nx = 1\n```\n", "an answer without its check; put check=f after it"),
+    ("\n```python answer=f\nx = 1\n```\n", "an answer without its check. Put check=f after it"),
     ("\n```python check=f points=1\nx = 1\n```\n", "a check without its answer"),
     (
         "\n```python answer=double\n```\n\n```python check=double points=1\n```\n",
@@ -218,7 +218,7 @@ REFUSED = (
     ),
     ("\n```python check=f\n```\n", "check=f must have points"),
     ("\n```python check=f points=many\n```\n", "points must be a number, got 'many'"),
-    ("\n```python answer=f points=3\n```\n", "points must stand on the check"),
+    ("\n```python answer=f points=3\n```\n", "points must be on the check"),
     ("\n```python answer=Double\n```\n", "answer must be a snake_case name"),
     ("\n```python answer=f check=f\n```\n", "at most one of answer"),
     ("\n```python lokced=f\n```\n", "got lokced"),

@@ -1,5 +1,4 @@
-"""Check that every quantity that the machine counts of a kernel question has a bound, and that its lab shows the
-table of these bounds."""
+"""Check that every counted quantity of a kernel question has a bound, and that its lab shows the table of bounds."""
 
 import re
 from pathlib import Path

@@ -41,13 +41,13 @@ FAULTS = (
         "arrows",
         "grader/machine/planted.py",
         "from grader.judge import record",
-        "stands below judge and must not",
+        "is on a floor below judge and must not",
     ),
     (
         "arrows",
         "grader/judge/planted.py",
         "def f():\n    import grader.classroom.grade_class",
-        "stands below classroom",
+        "is on a floor below classroom",
     ),
     ("arrows", "grader/tools/planted.py", "from grader import check", "grader/tools stands below __init__"),
     ("arrows", CHECK, "from grader.judge.compare import difference", "stands below judge"),
@@ -55,7 +55,7 @@ FAULTS = (
         "arrows",
         "grader/questions/planted.py",
         "from grader.topics.roofline import lab",
-        "stands below topics",
+        "is on a floor below topics",
     ),
     ("arrows", "grader/attic/planted.py", "x = 1", "grader/attic must have its floor"),
     (
@@ -88,7 +88,7 @@ FAULTS = (
         "+def f():\n    import grader.jail.inside.plan",
         "grader/jail/inside/plan.py -> grader/box/serve/frames.py",
     ),
-    ("references", TOPIC, "def naive_softmax(x): ...", "references stand in reference.py"),
+    ("references", TOPIC, "def naive_softmax(x): ...", "references belong in reference.py"),
     ("references", "widgets/tests/test_planted.py", "def softmax_reference(x): ...", "references stand in"),
     ("references", "kernels/planted/cases.py", "CASES = ()", "must have a reference.py"),
     ("dependencies", "requirements.in", "numpy==2.4.6 -> numpy>=2.4", "'numpy>=2.4' must be pinned with =="),
@@ -101,7 +101,12 @@ FAULTS = (
     ("words", "kernels/planted.py", "# see /home/somebody/notes", HOST),
     ("words", "course/planted.md", "Look into `/work/somewhere`.", HOST),
     ("words", "Makefile", "+INDEX = https://pypi.org/simple", "a registry's address"),
-    ("words", "kernels/speaking_model/kept/planted.npz", "x" * 500_001, "bytes; at most 500,000"),
+    (
+        "words",
+        "kernels/speaking_model/kept/planted.npz",
+        "x" * 500_001,
+        "bytes, where at most 500,000 are allowed",
+    ),
     ("words", "course/planted.svg", "<!--" + "x" * 500_000 + "-->", "bytes; at most"),
     (
         "sources",
@@ -236,7 +241,7 @@ def test_a_complete_table_of_rooms_passes(small):
         ("widgets: none, no inputs", "widgets: none", "tiny has no widgets/tiny"),
         ("| `later` | When? | to come |", "| `later` | When? | |", "later has no course/02_later.md"),
         ("[kernels](kernels/roofline/)", "kernels: none, I forgot", "says 'kernels: none', but"),
-        ("| 01 | `tiny`", "| 00 | `tiny`", "stands in the table twice"),
+        ("| 01 | `tiny`", "| 00 | `tiny`", "is in the table twice"),
     ],
 )
 def test_a_fault_in_the_table_is_named(small, was, now, said):
