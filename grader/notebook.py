@@ -106,7 +106,7 @@ def needs(package: str) -> None:
     except ImportError:
         raise Stop(
             f"This lab needs {package}, which is not installed here (Triton runs on Linux only). The lesson, its "
-            "simulators and the concepts lab work on this machine; `python -m grader doctor` says what is missing."
+            "simulators and the concepts lab work on this machine. `python -m grader doctor` says what is missing."
         ) from None
 
 

@@ -12,7 +12,7 @@ from .steps import Steps
 
 KEYS = """n or Enter: the next step        b: the step before       o: out of this loop
 a number: the next step of that line   f: the first step        e: the last step
-l 3,5: one lane, and the lines its value came from   v: the variables   h: this help   q: the end"""
+l 3,5: one lane, and the lines behind its value      v: the variables   h: this help   q: the end"""
 SHOWN = 8  # lanes
 AROUND = 3  # lines of the source above and below the one at work
 

@@ -262,7 +262,7 @@ class Capstone:
         return self.kept["gap_closed"]
 
     def closed_by_you(self, own: dict[str, Spent], plain: dict[str, Spent]) -> float:
-        """Return the part of that share that your answers close. A missing answer can't raise this part."""
+        """Return the part of this share that your answers close. A missing answer can't raise the result."""
         yours = [name for name in self.own if name in own and name in plain]
         saved = sum(plain[name].seconds - own[name].seconds for name in yours)
         self.kept["closed_by_you"] = saved / (sum(one.seconds for one in plain.values()) - self.bound_s)
@@ -275,7 +275,7 @@ class Capstone:
         given = self.tokenizer.encode(prompt)
         if not given:
             raise ValueError(
-                f"prompt must hold a letter that the tokenizer knows, got {prompt!r}; write English"
+                f"prompt must hold a letter that the tokenizer knows, got {prompt!r}. Write English"
             )
         step = self._step(self.fillings, len(given) + tokens, Sampling(temperature, seed))
         self.kept["said"] = prompt + self.tokenizer.decode(generate(step, [given], tokens, END)[0]).rstrip(

@@ -35,7 +35,7 @@ def prepare(root: Path, lab: str, new_lab: bool = False, source: str = "", say: 
     if earlier:
         kept = _read(earlier, root, lab)
         if not source and kept["students"] and kept["students"].keys() <= begun.get("students", {}).keys():
-            return  # a run was killed before it had entered anybody, and what it kept is newer than a copy
+            return  # a run was killed before its first entry, and its kept data is newer than a copy
         kept["students"] = begun.get("students", {}) | kept["students"]
         _keep(root, lab, kept)
         say(f"carrying over due date, extensions, names, points by hand and comments from {_shown(earlier)}")
@@ -178,8 +178,7 @@ def due_and_names(root: Path, lab: str) -> None:
 
 
 def put(root: Path, lab: str, student: str) -> list[str]:
-    """Give one student, who has just been entered, what was kept. Return sentences for what a person must take care
-    of."""
+    """Give a newly entered student the kept data. Return sentences about the steps that a person must take."""
     path = _open(root, lab)
     if not path.exists():
         return []

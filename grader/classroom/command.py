@@ -43,7 +43,9 @@ def main(argv: list[str]) -> int:
         help="new hidden cases, and every answer judged again: of the students named, or of all",
     )
     parser.add_argument("--why", default="", metavar="REASON", help="why it is judged again, kept in a log")
-    parser.add_argument("--by", default="", metavar="NAME", help="who wants that, where not this user")
+    parser.add_argument(
+        "--by", default="", metavar="NAME", help="the person who decided, if it is not this user"
+    )
     parser.add_argument(
         "--as-empty",
         nargs="+",
@@ -133,7 +135,7 @@ def prepare(
     source: str = "",
     say: Callable = print,
 ) -> GradingRound:
-    """Return the lab's round, once all that judging a class needs is there. Raise ValueError or BoxError otherwise.
+    """Return the lab's round, after checking that the class can be judged. Raise ValueError or BoxError otherwise.
 
     `new_lab` accepts a lab that was changed after it was graded. `source` is an earlier gradebook's address.
     """
@@ -214,7 +216,7 @@ def text(round_: GradingRound, rows: list, all_: bool = False) -> str:
         lines += [f"  {'':<{wide}}  not settled: {name}: {why}" for name, why in row.why.items()]
     lines += [f"  {_some([names[one] for one in whose])}: {said}" for said, whose in shared.items()]
     if hidden := len(rows) - len(listed):
-        lines.append(f"  as before: {_count(hidden, 'student')}; --all lists all rows")
+        lines.append(f"  as before: {_count(hidden, 'student')}. --all lists all rows")
     lines += [f"in the gradebook without a folder in submitted/: {', '.join(gone)}. {GONE}"] * bool(gone)
     lines += few([f"not used: {said}" for said in leftovers.in_class(round_.root)])
     by_hand, open_ = sum(len(r.by_hand) for r in rows), sum(len(r.unsettled) for r in rows)

@@ -34,7 +34,7 @@ def as_empty(round_: GradingRound, students: list[str], who: str, why: str) -> N
 
 
 def _as_empty(round_: GradingRound, student: str) -> dict[str, str]:
-    """Return notebook -> digest of each empty one that was put there."""
+    """Return notebook -> digest for each empty notebook that an instructor's decision added."""
     folder = round_.root / "submitted" / student / round_.lab
     if folder.is_symlink() or folder.parent.is_symlink():
         raise ValueError(f"{visible(student)}'s folder must be a folder, got a link. Remove the link")

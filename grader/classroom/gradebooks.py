@@ -82,7 +82,7 @@ def quiet_course(root: Path, lab: str = "any"):
 
 
 def address(root: Path) -> str:
-    """Return the gradebook's address, as SQLAlchemy writes it."""
+    """Return the gradebook's address in SQLAlchemy's form."""
     return quiet_course(root).db_url
 
 
@@ -195,7 +195,7 @@ def released(root: Path, lab: str) -> dict[str, dict[str, float]]:
 
 
 def register(root: Path, lab: str, lost: Callable = lambda root, lab, wanted: []) -> str:
-    """Enter the released lab into the gradebook unless the gradebook has it. Return the reason if that fails.
+    """Enter the released lab into the gradebook unless the gradebook has it. Return the reason if the entry fails.
 
     `lost` names data that has no counterpart in a changed lab.
     """

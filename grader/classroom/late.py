@@ -97,7 +97,7 @@ def _copy_time(root: Path, lab: str, student: str) -> None:
 
 
 def _policy(root: Path, lab: str):
-    """Return nbgrader's plugin for penalties, as the course's configuration names it."""
+    """Return nbgrader's plugin for penalties, which the course's configuration names."""
     from nbgrader.preprocessors import AssignLatePenalties
 
     step = AssignLatePenalties(config=gradebooks.settings(root, lab))

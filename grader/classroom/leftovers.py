@@ -56,8 +56,10 @@ def _of(path: Path, wanted: list[str]) -> str:
     if name.lower().endswith(ARCHIVES):
         return f"{name} is an archive and was not read. Unpack it here and run this again."
     if meant := next((one for one in wanted if Path(one).stem == path.stem.casefold()), ""):
-        return f"{name} is no notebook and was not read (is it meant to be {meant}?). Ask for the notebook."
-    return f"{name} was not read. Whoever grades by hand finds it next to the notebooks."
+        return (
+            f"{name} is not a notebook and was not read (is it meant to be {meant}?). Ask for the notebook."
+        )
+    return f"{name} was not read. Graders find it next to the notebooks."
 
 
 def _of_notebook(path: Path, name: str, wanted: list[str]) -> str:
@@ -65,9 +67,9 @@ def _of_notebook(path: Path, name: str, wanted: list[str]) -> str:
     if meant and (path.parent / meant).exists():
         return f"{name} was not read, because {meant} counts. If it is the newer one, give it that name and run this again."
     if meant:
-        return f"{name} is no notebook of this lab and was not read (is it meant to be {meant}?). Rename it and run this again."
+        return f"{name} is not a notebook of this lab and was not read (is it meant to be {meant}?). Rename it and run this again."
     return (
-        f"{name} is no notebook of this lab and was not read. "
+        f"{name} is not a notebook of this lab and was not read. "
         f"If it is one under another name, rename it to {' or '.join(wanted)} and run this again."
     )
 
@@ -107,7 +109,7 @@ def in_class(root: Path) -> list[str]:
 
 
 def _labs(root: Path) -> list[str]:
-    """Return names that a lab's folder may have, in this course and in an nbgrader course around it."""
+    """Return names that a lab's folder may have, in this course and in a surrounding nbgrader course."""
     places = (root / "labs", root / "solutions")
     return sorted({path.name for place in places for path in place.glob("*/")})
 
@@ -118,4 +120,4 @@ def _beside(place: Path, name: str, labs: list[str]) -> str:
         return f"{path} is outside the labs' folders and was not read. Move it into the folder of its lab."
     near = difflib.get_close_matches(name.casefold(), labs, 1, cutoff=0.4)
     meant = f" (is it meant to be {near[0]}?)" if near else ""
-    return f"{path} is no lab of this course and was not read{meant}: rename it and run this again."
+    return f"{path} is not a lab of this course and was not read{meant}: rename it and run this again."

@@ -21,7 +21,7 @@ LOST = re.compile(r"(.+): The cell `(.+)` has lost its name")
 
 @dataclass(frozen=True)
 class HandedIn:
-    """A student's notebooks of the lab, with the answers in place."""
+    """Holds a student's notebooks of the lab, with the answers filled in."""
 
     student: str
     notebooks: list

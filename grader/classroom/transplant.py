@@ -1,4 +1,4 @@
-"""Copy a student's answers into a clean lab notebook. Everything else they wrote is shown in place, ungraded."""
+"""Copy a student's answers into a clean lab notebook. All other text of the student is shown at its position, ungraded."""
 
 import ast
 import re
@@ -151,7 +151,7 @@ def _odd(declared: dict, changed: list, claims: int, language: str) -> list[str]
         "as an older copy of the lab would: the course's count."
         for name, keys in declared.items()
     ]
-    said += [f"The cell `{name}` was changed: the course's own stands in its place." for name in changed]
+    said += [f"The cell `{name}` was changed and is replaced by the course's own." for name in changed]
     if claims:
         said.append(
             "1 cell that the course does not have asks to be graded: it earns nothing."
@@ -160,7 +160,7 @@ def _odd(declared: dict, changed: list, claims: int, language: str) -> list[str]
         )
     if language:
         said.append(
-            f"It is a notebook of {visible(language)}, not of Python: its cells are read as Python all the same."
+            f"It is a notebook of {visible(language)}, not of Python, but its cells are still read as Python."
         )
     return said
 

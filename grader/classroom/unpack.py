@@ -93,7 +93,7 @@ def held(data: bytes, wanted: list[str]) -> dict[str, bytes]:
     except Unfit:
         raise
     except Exception as error:  # an archive of a stranger may break its reader in any way
-        raise Unfit(f"is no zip archive that can be read ({type(error).__name__})") from None
+        raise Unfit(f"is not a readable zip archive ({type(error).__name__})") from None
 
 
 def unfit(one: zipfile.ZipInfo) -> str:

@@ -106,5 +106,5 @@ def _misfits_of_form(question, name: str) -> list[str]:
     lost = set(forms(question)[name][0]) - {p.name for p in question.parts}
     return [
         f"{name}: {trouble}"
-        for trouble in found + [f"loses a part that is not there: {part}" for part in lost]
+        for trouble in found + [f"loses a part that the question lacks: {part}" for part in lost]
     ]

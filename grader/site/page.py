@@ -124,8 +124,8 @@ class LabPage:
             '<button type="button" class="lab-save">Save as a notebook</button>'
             '<label>Open a notebook<input type="file" class="lab-open" accept=".ipynb"></label></div>'
             '<p class="lab-told" role="status">The buttons Run, Check and Hint do what the functions of these names do in a '
-            "notebook. Shift+Enter runs a cell, and Escape and then Tab lead out of it to its buttons. What you write is kept in "
-            "this browser. A saved notebook opens in JupyterLab and is what a class hands in.</p>"
+            "notebook. Shift+Enter runs a cell, and Escape and then Tab lead out of it to its buttons. Your work is kept in "
+            "this browser. A saved notebook opens in JupyterLab, and a class hands it in.</p>"
         )
 
     def _cell(self, cell: dict, place: Place) -> str:

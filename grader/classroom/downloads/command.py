@@ -179,7 +179,7 @@ def _contents(archive: zipfile.ZipFile, taken: Taken) -> tuple[dict[str, bytes],
 
 
 def _plain(files: dict[str, Found]) -> Iterator[tuple[str, Found]]:
-    """Return names that cannot lead out of the student's folder or hide in it."""
+    """Return names that cannot lead out of the student's folder and are not hidden files."""
     for name, one in files.items():
         if name not in (".", "..", TIME) and name.isprintable() and not set(name) & set("/\\\0"):
             yield name, one

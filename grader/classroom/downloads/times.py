@@ -1,7 +1,7 @@
 """Read hand-in times from a learning platform's list, because its zip of all submissions has none.
 
 Moodle: the assignment's "Download grading worksheet", a CSV whose column Identifier holds "Participant 4711" and
-whose column "Last modified (submission)" holds a date in words. Canvas: the answer of its address
+whose column "Last modified (submission)" holds a date in words. Canvas: the response of
 /api/v1/courses/COURSE/assignments/ASSIGNMENT/submissions?per_page=100, which a teacher can open in a browser: a list
 of JSON with user_id and submitted_at. Neither was tried with a real server."""
 

@@ -112,7 +112,7 @@ def refusal(lab: str, open_: dict[str, tuple[str, str]], without: list[str]) -> 
     whose = {todo: [name for name, (_, its) in open_.items() if its == todo] for _, todo in open_.values()}
     todo = [one.format(lab=lab, who=_quoted(names)) for one, names in whose.items()]
     rest = [one.format(names=_quoted([*without, *open_])) for one in REST]
-    return "\n".join([*lines, "What to do:", *(f"  - {one}" for one in [*todo, *rest])])
+    return "\n".join([*lines, "Next steps:", *(f"  - {one}" for one in [*todo, *rest])])
 
 
 def _quoted(names) -> str:

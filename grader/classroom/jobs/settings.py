@@ -62,7 +62,7 @@ def security(folder: Path):
 
 
 def tls(address: str) -> str:
-    """Return the address, if only holders of the keys can use it."""
+    """Return the address, if only holders of the keys can use this address."""
     if not address.startswith("tls://"):
         raise ValueError(
             f"scheduler must be an address as tls://HOST:PORT, got {address!r}. Without TLS, anyone who reaches the port "

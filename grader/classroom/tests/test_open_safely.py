@@ -395,7 +395,7 @@ def test_notebooks_under_other_names_are_named_and_not_read(course):
     assert row.said == [
         f"{name} was not read, because concepts.ipynb counts. If it is the newer one, give it that name and run this again."
         for name in ("Concepts.ipynb", "concepts-Copy1.ipynb")
-    ] + ["notes.txt was not read. Whoever grades by hand finds it next to the notebooks."]
+    ] + ["notes.txt was not read. Graders find it next to the notebooks."]
 
 
 @pytest.mark.parametrize(
@@ -410,7 +410,7 @@ def test_notebooks_under_other_names_are_named_and_not_read(course):
 def test_a_notebook_of_another_name_is_told_its_name_or_all_there_are(tmp_path, name, words):
     (tmp_path / name).write_text("{}")
     (said,) = leftovers.in_lab(tmp_path, ["concepts.ipynb", "first_kernels.ipynb", "kernel.ipynb"])
-    assert said.startswith(f"{name} is no notebook of this lab") and words in said
+    assert said.startswith(f"{name} is not a notebook of this lab") and words in said
     assert ("meant to be" in said) == ("meant to be" in words)
 
 

@@ -7,7 +7,7 @@ from grader.proofs.class_of.attack import ALL, NOTHING, ONE, Attack, Hand
 from grader.proofs.class_of.sheet import code
 
 NO_PLAIN_FILE = "is a link, and links are not read|is not a plain file"
-OTHER_NOTEBOOK = "(is no notebook of this lab|was not read, because)"
+OTHER_NOTEBOOK = "(is not a notebook of this lab|was not read, because)"
 
 
 def bytes_instead(data: bytes):

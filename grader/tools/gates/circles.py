@@ -1,4 +1,4 @@
-"""Check that no module needs, on import or later, a module that needs it."""
+"""Check that no two modules need each other, on import or later."""
 
 from pathlib import Path
 

@@ -114,7 +114,7 @@ def test_what_cannot_be_entered_has_a_way_to_end(graded, export, capsys, monkeyp
     assert code == 0 and "7 students" in said
     graded.hand_in("fay", RIGHT)
     assert graded.grade(only=["fay"])["fay"].said == [
-        "concepts.pdf is no notebook and was not read (is it meant to be concepts.ipynb?). Ask for the notebook."
+        "concepts.pdf is not a notebook and was not read (is it meant to be concepts.ipynb?). Ask for the notebook."
     ]
 
 
