@@ -64,7 +64,7 @@ class Span:
 
 
 class Tensors:
-    """Make the machine's storages for tensors. Views of one memory share one storage, including writes."""
+    """Holds the machine's storages for tensors. Views of one memory share one storage, including writes."""
 
     def __init__(self, given: list[tuple[str, object]], whole: bool = False, remembers: bool = False):
         self.whole, self.remembers, self.spans = whole, remembers, {}

@@ -183,7 +183,7 @@ def misplaced(made: argparse.ArgumentParser, asked) -> list[str]:
 
 
 def program_ids(text: str) -> int | tuple[int, ...]:
-    """Parse a typed program, which is a number such as 5, or its ids on the grid's axes, such as 1,2 or 1,2,0."""
+    """Parse a program as typed: a number such as 5, or its ids on the grid's axes, such as 1,2 or 1,2,0."""
     try:
         ids = tuple(int(part) for part in text.strip("() ").split(","))
     except ValueError:

@@ -21,8 +21,7 @@ KEYS = ("useful", "asked for here"), ("idle", "fetched, or masked off"), ("hot",
 
 @dataclass(frozen=True)
 class Look:
-    """Holds the drawn part of a step, which is one block, and the window of lanes that begins at a row and a
-    column."""
+    """Holds the drawn part of a step: one of its blocks, and the window of lanes that begins at a row and a column."""
 
     block: int = 0
     row: int | None = None  # None for the step's finding

@@ -28,8 +28,8 @@ def hindrance() -> str:
     except ValueError as error:  # of TILESCOPE_FRONT_END
         return str(error)
     except ImportError as error:
-        way = "where pip has no such wheel, run python -m tilescope.python_of_triton"
-        return f"tilescope needs Triton in this environment ({error}), and {way}"
+        way = "Where pip has no such wheel, run python -m tilescope.python_of_triton"
+        return f"tilescope needs Triton in this environment ({error}). {way}"
     if os.environ.get("TRITON_INTERPRET", "0") not in ("", "0"):
         return "with TRITON_INTERPRET set, Triton compiles nothing that could be checked. Unset it"
     return ""

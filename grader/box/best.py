@@ -43,7 +43,7 @@ def require(level: int, purpose: str) -> Level:
     if best == NO_BOX:
         raise BoxError(
             f"the box must be of level {level} or better for {purpose}, got a system without boxes. "
-            "answers are judged here at one's own pace alone, and a class is graded on Linux"
+            "Answers are judged here only at the learner's own pace, and a class is graded on Linux"
         )
     reasons = "; ".join(f"level {int(one)} is out: {why_not(one)}" for one in Level if one >= level)
     asroot = (
@@ -51,7 +51,7 @@ def require(level: int, purpose: str) -> Level:
     )
     raise BoxError(
         f"the box must be of level {level} or better for {purpose}, got level {int(best)} ({reasons}). "
-        f"install bubblewrap or run on a kernel with Landlock{asroot}, then look at `python -m grader box`"
+        f"Install bubblewrap or run on a kernel with Landlock{asroot}, then look at `python -m grader box`"
     )
 
 

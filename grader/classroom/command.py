@@ -40,7 +40,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument(
         "--anew",
         action="store_true",
-        help="new hidden cases, and every answer judged again: of the students named, or of all",
+        help="draw new hidden cases and judge every answer again, of the named students or of all",
     )
     parser.add_argument("--why", default="", metavar="REASON", help="why it is judged again, kept in a log")
     parser.add_argument(

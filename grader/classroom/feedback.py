@@ -40,8 +40,7 @@ class FeedbackExporter(HTMLExporter):
 
 
 def fingerprint(submission, autograded: Path) -> str:
-    """Identify everything that a page shows, which is the graded copy and the gradebook's points, comments and
-    lateness."""
+    """Identify all content of a page, from the graded copy and the gradebook's points, comments and lateness."""
     (notebook,) = [one for one in submission.notebooks if one.name == autograded.stem]
     shown = {
         "copy": hashlib.sha256(autograded.read_bytes()).hexdigest(),

@@ -87,7 +87,7 @@ def transplant(lab, submitted: Submitted):
             cells += _as_handed_in(cell, name, edited)
         cells += _own_cells(submitted.after.get(name, []), name)
     if submitted.more:
-        said.append(f"{submitted.more} more cells of its own are not shown: the first {MOST_OWN} are.")
+        said.append(f"{submitted.more} more cells of its own are not shown, only the first {MOST_OWN} are.")
     said += _odd(**submitted.odd) if submitted.odd else []
     if said:
         cells.insert(0, _said(said))
@@ -154,9 +154,9 @@ def _odd(declared: dict, changed: list, claims: int, language: str) -> list[str]
     said += [f"The cell `{name}` was changed and is replaced by the course's own." for name in changed]
     if claims:
         said.append(
-            "1 cell that the course does not have asks to be graded: it earns nothing."
+            "1 cell that the course does not have asks to be graded, but it earns nothing."
             if claims == 1
-            else f"{claims} cells that the course does not have ask to be graded: they earn nothing."
+            else f"{claims} cells that the course does not have ask to be graded, but they earn nothing."
         )
     if language:
         said.append(

@@ -74,7 +74,7 @@ def condition(question, where: str) -> str:
 
 
 def known(question) -> dict[str, int]:
-    """Return the largest public size along each axis, which is shown, metered, compiled or timed."""
+    """Return the largest public size along each axis, among the shown, metered, compiled and timed cases."""
     metered = [question.metered(np.random.default_rng(seed)) for seed in range(DRAWS)]
     timed = question.speed.case if question.speed else None
     return largest(case for case in (*question.public, *metered, question.compile_case, timed) if case)

@@ -1,5 +1,5 @@
-"""Compare both ways to Triton IR, which are Triton's compiled library, and the builder in Python that replaces a
-missing library.
+"""Compare both ways to Triton IR. One is Triton's compiled library, and the other is the builder in Python that
+replaces a missing library.
 
 Every answer is lowered both ways, for the same cases. If its plans and texts are the same, so is everything after
 them, because the machine runs the same operations on the same inputs. If a text differs, because one way folds more
@@ -119,7 +119,7 @@ def apart(one, other, where: str) -> str:
 
 
 def answers(question) -> dict[str, str]:
-    """Return every answer of the proofs, which are the right answer, its other forms and the wrong answers."""
+    """Return every answer of the proofs, from the right answer and its other forms to the wrong answers."""
     found = {f"honest: {name}": honest.source(question, name) for name in honest.forms(question)}
     rows = wrong.table(question).items()
     return found | {f"wrong: {name}": wrong.source(question, row) for name, row in rows}
@@ -137,7 +137,7 @@ def sampled(question) -> list[str]:
 
 def judge(question_id: str, name: str, in_full: bool = True) -> dict:
     """Return a row with the answer, the comparison, the places where texts or counts differ, and any forbidden
-    difference, which is one of the verdict or of the counts of equal texts."""
+    difference (of the verdict, or of the counts of equal texts)."""
     row = {
         "question": question_id,
         "answer": name,

@@ -81,7 +81,7 @@ def {entry}(p):
 
 
 class More:
-    """Holds a way's additions besides changed copies, which are kernels and a change of the plan."""
+    """Holds the kernels and the change of the plan that a way adds to changed copies."""
 
     def __init__(
         self, plan: str = "        pass", kernels: tuple[str, ...] = (), before: tuple[str, ...] = ()

@@ -95,7 +95,7 @@ def test_doctor_says_what_is_open_and_that_no_class_is_graded(python):
     assert "triton       3.7.1+python" in said and "stay open until hand-in" in said, (
         said + done.stderr.decode()
     )
-    assert "no boxes" in said and "a class is graded on Linux" in said
+    assert "no boxes" in said and "A class is graded on Linux" in said
 
 
 def test_no_class_is_graded_without_linux(python):

@@ -183,7 +183,7 @@ def main(argv: list[str]) -> int:
 def sentences(found: dict) -> str:
     lines = [
         f"beyond {threshold}: {found['fails_beyond'][threshold]} of {found['usable']} trials would fail. "
-        f"the rate is at most {bound:.2%} (95% confidence)"
+        f"The rate is at most {bound:.2%} (95% confidence)"
         for threshold, bound in found["rate_at_most"].items()
     ]
     if found["usable"]:

@@ -96,5 +96,5 @@ def missing() -> dict[str, str]:
 def main(argv: list[str]) -> int:
     install()
     for name, way in missing().items():
-        print(f"setup: no {name}, so the tests that need it will not run. {way}")
+        print(f"setup: no {name}, so the tests that need it will not run: {way}")
     return 0

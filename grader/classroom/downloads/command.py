@@ -14,7 +14,7 @@ from grader.classroom.open_safely import STUDENT, TIME
 from grader.judge.report import visible
 from grader.paths import ROOT
 
-MOST_BYTES = 50_000_000  # of one file, far above the limit for a notebook, which judging reports
+MOST_BYTES = 50_000_000  # of one file. Judging reports a file above the lower limit for notebooks
 MOST_FILES = 100  # of one student
 
 
@@ -38,7 +38,7 @@ def main(argv: list[str]) -> int:
         "--times",
         default="",
         metavar="FILE",
-        help="when each student handed in: Moodle's grading worksheet, Canvas's list of submissions as JSON, or a CSV with "
+        help="when each student handed in, from Moodle's grading worksheet, Canvas's list of submissions as JSON, or a CSV with "
         "the columns student and time. The word zip takes the times of the files in the zip",
     )
     parser.add_argument("--zone", default="UTC", help="of times that name none, such as Europe/Berlin")
@@ -102,7 +102,7 @@ def collect(
     if times_from and timeless:
         print(f"  no time found for: {', '.join(map(visible, timeless))}")
     if not times_from and any(one.late for one in read.values() if one):
-        print("Canvas marked files as late. A penalty needs their times: run this again with --times FILE.")
+        print("Canvas marked files as late. A penalty needs their times. Run this again with --times FILE.")
     return 1 if unknown or rest else 0
 
 

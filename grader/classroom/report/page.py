@@ -63,7 +63,7 @@ def _head(facts: Facts, title: str) -> str:
     today = datetime.date.today().isoformat()
     return (
         f'<h1>{escaped(title)}</h1>\n<p class="lead">Made on {today}, judged in {escaped(facts.mode)} mode. Points are those '
-        f'of the gradebook on that day. This page names students: keep it where you keep grades.</p>\n<ul class="figures">{items}</ul>'
+        f'of the gradebook on that day. This page names students, so keep it where you keep grades.</p>\n<ul class="figures">{items}</ul>'
     )
 
 

@@ -145,7 +145,7 @@ def spoil_space(course):
 
 
 SPOILED = (
-    (spoil_output, "course/01_toy.ipynb: cell 3 (cell_03) has saved output; run python -m grader build"),
+    (spoil_output, "course/01_toy.ipynb: cell 3 (cell_03) has saved output. Run python -m grader build"),
     (spoil_lab, "labs/01_toy/concepts.ipynb: cell 3 (double) differs from its text"),
     (spoil_space, "course/01_toy.ipynb: differs from its text in the number of cells"),
     (lambda c: (c / "course/01_toy.ipynb").unlink(), "course/01_toy.ipynb: is missing"),

@@ -49,8 +49,13 @@ FAULTS = (
         "def f():\n    import grader.classroom.grade_class",
         "is on a floor below classroom",
     ),
-    ("arrows", "grader/tools/planted.py", "from grader import check", "grader/tools stands below __init__"),
-    ("arrows", CHECK, "from grader.judge.compare import difference", "stands below judge"),
+    (
+        "arrows",
+        "grader/tools/planted.py",
+        "from grader import check",
+        "grader/tools is on a floor below __init__",
+    ),
+    ("arrows", CHECK, "from grader.judge.compare import difference", "is on a floor below judge"),
     (
         "arrows",
         "grader/questions/planted.py",
@@ -89,7 +94,7 @@ FAULTS = (
         "grader/jail/inside/plan.py -> grader/box/serve/frames.py",
     ),
     ("references", TOPIC, "def naive_softmax(x): ...", "references belong in reference.py"),
-    ("references", "widgets/tests/test_planted.py", "def softmax_reference(x): ...", "references stand in"),
+    ("references", "widgets/tests/test_planted.py", "def softmax_reference(x): ...", "references belong in"),
     ("references", "kernels/planted/cases.py", "CASES = ()", "must have a reference.py"),
     ("dependencies", "requirements.in", "numpy==2.4.6 -> numpy>=2.4", "'numpy>=2.4' must be pinned with =="),
     ("dependencies", "requirements.in", "numpy==2.4.6 -> numpy==2.4.5", "must have numpy==2.4.5, got 2.4.6"),
@@ -107,7 +112,7 @@ FAULTS = (
         "x" * 500_001,
         "bytes, where at most 500,000 are allowed",
     ),
-    ("words", "course/planted.svg", "<!--" + "x" * 500_000 + "-->", "bytes; at most"),
+    ("words", "course/planted.svg", "<!--" + "x" * 500_000 + "-->", "bytes, where at most"),
     (
         "sources",
         "course/from_the_sources.psv",
