@@ -72,7 +72,7 @@ def main(arguments: list[str] | None = None) -> int:
             Path(asked.json).write_text(text + "\n", encoding="utf-8")
     if asked.save:
         save(asked.save, as_dict(seen), seen.recording)
-        print(f"tilescope: kept in {asked.save}. tilescope open {asked.save} shows it", file=sys.stderr)
+        print(f"tilescope: kept in {asked.save}. See it with tilescope open {asked.save}", file=sys.stderr)
     if step:
         told = step_through(stepping, asked)
         code = code or told
@@ -157,7 +157,7 @@ def hindrance(asked) -> str:
     if not asked.module and not Path(asked.target).is_file():
         return f"there is no file {asked.target!r}"
     if not asked.module and Path(asked.target).suffix == ".tilescope":
-        return f"{asked.target!r} is a saved run. tilescope open {asked.target} shows it"
+        return f"{asked.target!r} is a saved run. See it with tilescope open {asked.target}"
     for option in ("json", "save", "html"):
         if wrong := no_folder(option, getattr(asked, option, None)):
             return wrong

@@ -318,7 +318,7 @@ def _work(one: HandedIn) -> list[str]:
 def _why(verdict: Record | None) -> str:
     """Say in one line what prevented a verdict."""
     if verdict is None:
-        return "its record is missing. work/class/*.log may say more"
+        return "its record is missing. See work/class/*.log"
     open_ = [part.came for part in verdict.parts if part.state == INCONCLUSIVE]
     return verdict.message or "; ".join(open_)
 

@@ -16,7 +16,7 @@ CODE_PATTERNS = (
     (re.compile(r"\b(pip3?|conda|apt|apt-get) install\b|^\s*%(pip|conda)\b", re.M), "an install"),
     (re.compile(r"^\s*!|^\s*%(sh|sx|system)\b|^%%(bash|sh|script|system)\b", re.M), "a shell command"),
     (re.compile(r"^\s*%cd\b|\bos\.chdir\b", re.M), "a change of folder. Paths start at the notebook"),
-    (re.compile(r"\bsys\.path\b"), "sys.path. make setup installs kernels, widgets and grader"),
+    (re.compile(r"\bsys\.path\b"), "sys.path, although make setup installs kernels, widgets and grader"),
     (re.compile(r"""["']https?://|\burlopen\b|\btorch\.hub\b|\bload_state_dict_from_url\b"""), "the network"),
 )
 ANY_PATTERNS = (

@@ -162,7 +162,7 @@ def test_an_old_triton_is_refused_in_one_line(folder):
         (["script.py"], {"TRITON_INTERPRET": "1"}, "Unset it"),
         ([], {}, "usage: tilescope"),
         (["."], {}, "'.' is a folder"),
-        (["kept.tilescope"], {}, "tilescope open kept.tilescope shows it"),
+        (["kept.tilescope"], {}, "See it with tilescope open kept.tilescope"),
         (["open", "--html", "no/page.html", "kept.tilescope"], {}, "a folder that exists"),
     ],
 )
@@ -188,7 +188,7 @@ def test_a_script_that_wants_a_gpu_is_told_what_to_do(folder):
 
 def test_a_run_that_is_kept_says_where(folder):
     done = tilescope(folder, "--save", "run.tilescope", "script.py", "race")
-    assert "tilescope open run.tilescope shows it" in done.stderr
+    assert "See it with tilescope open run.tilescope" in done.stderr
     missing = tilescope(folder, "step", "--kernel", "other", "script.py")
     assert (
         missing.returncode == 2

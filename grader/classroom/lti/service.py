@@ -51,7 +51,7 @@ def read(root: Path) -> Platform:
         held = json.loads(path(root).read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ValueError(
-            f"{PLACE / 'lti.json'} must be there, got none. learning_platforms.md shows an example"
+            f"{PLACE / 'lti.json'} must be there, got none. See learning_platforms.md for an example"
         ) from None
     except ValueError as error:
         raise ValueError(f"{PLACE / 'lti.json'} must be JSON, got a mistake in it ({error})") from None

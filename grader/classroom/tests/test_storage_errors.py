@@ -93,7 +93,7 @@ def test_a_damaged_gradebook_is_said_and_its_copy_serves(course, monkeypatch, ca
         assert copied.read_bytes() == whole, "a damaged gradebook never becomes the copy"
     book.write_bytes(whole)
     code, said = run(course, monkeypatch, capsys)
-    assert code == 0 and "as before: 1 student; --all lists all rows" in said and len(asked) == 2
+    assert code == 0 and "as before: 1 student. --all lists all rows" in said and len(asked) == 2
 
 
 def test_a_gradebook_that_is_not_whole_never_becomes_the_copy(course):

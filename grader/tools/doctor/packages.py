@@ -47,7 +47,7 @@ def pinned(package: str, locked: dict[str, str], advice: str, needed: bool = Fal
     if version is None:
         return (missing if needed else note)(package, "not installed", advice)
     if wanted and version.partition("+")[0] != wanted:
-        return note(package, version, f"the course is pinned to {wanted}. make setup installs it")
+        return note(package, version, f"the course is pinned to {wanted}. Run make setup to install it")
     return ok(package, version)
 
 
@@ -56,13 +56,13 @@ def notebooks(locked: dict[str, str]) -> Row:
     gone = [name for name, version in here.items() if version is None]
     if len(gone) == len(here):
         return note(
-            "notebooks", "no Jupyter here", "kernels and grader run. make setup installs the notebooks"
+            "notebooks", "no Jupyter here", "kernels and grader run. Run make setup for the notebooks"
         )
     if gone:
         return missing("notebooks", f"without {', '.join(gone)}", "make setup installs them")
     other = [f"{name} {version}" for name, version in here.items() if locked.get(name, version) != version]
     if other:
-        return note("notebooks", ", ".join(other), "not the pinned versions. make setup installs those")
+        return note("notebooks", ", ".join(other), "not the pinned versions. Run make setup to install them")
     return ok("notebooks", f"JupyterLab {here['jupyterlab']}, nbgrader {here['nbgrader']}")
 
 

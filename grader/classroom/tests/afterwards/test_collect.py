@@ -158,7 +158,7 @@ def test_a_collected_hand_in_has_its_time_and_the_class_knows_it_is_late(course,
     files = {f"x_{number}_1_concepts.ipynb": sheet(course, RIGHT) for number in (901, 902)}
     who = "student,id\nada,901\nbob,902\n"
     code, said = collect({**files, "x_LATE_902_2_concepts.ipynb": sheet(course, RIGHT)}, who)
-    assert code == 0 and "run this again with --times FILE" in said
+    assert code == 0 and "Run this again with --times FILE" in said
     (course.root / "times.json").write_text(TIMES["canvas.json"])
     code, said = collect(files, who, "--times", str(course.root / "times.json"))
     assert code == 0 and "bob  1 file  as before, handed in 2026-11-21 05:30:00 UTC" in said, said
