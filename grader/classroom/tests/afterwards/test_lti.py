@@ -154,5 +154,6 @@ def test_what_is_missing_is_said(graded, platform, capsys):
         assert scores(graded) == WRONG_USAGE and why in capsys.readouterr().err
     service.path(graded.root).unlink()
     assert (
-        scores(graded) == WRONG_USAGE and "See learning_platforms.md for an example" in capsys.readouterr().err
+        scores(graded) == WRONG_USAGE
+        and "See learning_platforms.md for an example" in capsys.readouterr().err
     )
