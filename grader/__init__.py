@@ -16,4 +16,4 @@ def __getattr__(name: str):
         from grader.judge import record
 
         return getattr(record, name.removesuffix("_record"))
-    raise AttributeError(f"grader has no {name!r}; it offers {', '.join(__all__)}")
+    raise AttributeError(f"grader has no {name!r}, only {', '.join(__all__)}")

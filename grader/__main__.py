@@ -50,7 +50,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 ELSEWHERE = {  # command -> (module, its purpose)
-    "run": ("running", "try an answer on its public cases; nothing is graded"),
+    "run": ("running", "try an answer on its public cases, without a grade"),
     "hint": ("tools.hint", "a question's next hint"),
     "doctor": ("tools.doctor", "what this machine can do, what is missing and how to get it"),
     "build": ("notebooks", "text sources -> notebooks -> labs"),
@@ -67,7 +67,7 @@ ELSEWHERE = {  # command -> (module, its purpose)
     "necessity": ("proofs.necessity", "how often one check's hidden cases catch each mistake"),
     "suites-on-gpu": ("proofs.on_gpu", "the same answers in CPU and in GPU mode get the same verdicts"),
     "class": ("classroom", "judge all collected submissions of a lab"),
-    "regrades": ("classroom.regrades", "what was judged anew, by whom and why"),
+    "regrades": ("classroom.regrades", "list the answers that were judged again, by whom and why"),
     "farm": ("classroom.jobs", "scheduler and workers that judge a large class, here or on a cluster"),
     "collect": ("classroom.downloads", "what Canvas or Moodle collected, into submitted/"),
     "report": ("classroom.report", "how a class fared with a lab, as one page with plots"),
@@ -80,7 +80,8 @@ TAKES_NOTHING = {"work", "programs", "gates"}
 
 
 def _is_here(module: str) -> bool:
-    """Return whether this copy of the course has it. A student edition leaves out commands that only instructors run."""
+    """Return whether this copy of the course has the command. A student edition leaves out commands that only
+    instructors run."""
     stem = Path(__file__).parent.joinpath(*module.split("."))
     return stem.with_suffix(".py").exists() or (stem / "__init__.py").exists()
 
@@ -90,7 +91,7 @@ def _elsewhere(command: str, rest: list[str]) -> int:
 
     if not _is_here(ELSEWHERE[command][0]):
         print(
-            f"python -m grader: {command} is not in a student edition; it needs the whole course",
+            f"python -m grader: {command} is not in a student edition, because it needs the whole course",
             file=sys.stderr,
         )
         return EXIT_USAGE
@@ -125,7 +126,7 @@ def _answer(name: str, cell: str) -> str:
         return sys.stdin.read()
     if Path(name).is_dir() or not Path(name).exists():
         raise ValueError(
-            f"answer must be a file with the cell's source, or -, got {name!r}; there is no such file"
+            f"answer must be a file with the cell's source, or -, got {name!r}, and there is no such file"
         )
     if name.endswith(".ipynb"):
         return _of_notebook(name, cell)
@@ -139,11 +140,11 @@ def _of_notebook(name: str, cell: str) -> str:
         found = [one["source"] for one in cells if one.get("id") == cell]
     except (ValueError, LookupError, TypeError, AttributeError):
         raise ValueError(
-            f"answer must be a notebook, got {name!r}, which can't be read as one; save it again"
+            f"answer must be a notebook, got {name!r}, which can't be read as a notebook. Save it again"
         ) from None
     if len(found) != 1:
         raise ValueError(
-            f"answer must be a notebook with one cell {cell!r}, got {name!r}, which has {len(found)}; name the lab's notebook"
+            f"answer must be a notebook with one cell {cell!r}, got {name!r}, which has {len(found)}. Name the lab's notebook"
         )
     return "".join(found[0])
 

@@ -49,7 +49,7 @@ def recorded(*asked):
 
 
 def step(answer, case=None, question: str | None = None, program=None):
-    """Walk through a kernel answer line by line: its first failing case, or `case` as run() takes it."""
+    """Walk through a kernel answer line by line, on its first failing case or on `case`, which run() describes."""
     from grader import stepping, trial
 
     row = questions.find(question) if question else trial.only_one(answer)
@@ -106,7 +106,7 @@ def needs(package: str) -> None:
     except ImportError:
         raise Stop(
             f"This lab needs {package}, which is not installed here (Triton runs on Linux only). The lesson, its "
-            "simulators and the concepts lab work on this machine; `python -m grader doctor` says what is missing."
+            "simulators and the concepts lab work on this machine. `python -m grader doctor` says what is missing."
         ) from None
 
 
@@ -119,10 +119,10 @@ class Hint(str):
 
 
 def hint(question_id: str, step: int | None = None) -> Hint:
-    """Show the next hint: a nudge, then the approach, then almost the line. Asking costs nothing."""
+    """Show the next hint. First comes a nudge, then the approach, then almost the line. Hints cost nothing."""
     question = questions.find(question_id)
     if not question.hints:
-        return Hint("There is no hint for this one.")
+        return Hint("This question has no hints.")
     step = step or min(_asked.get(question_id, 0) + 1, len(question.hints))
     if not 1 <= step <= len(question.hints):
         raise ValueError(f"step must be from 1 to {len(question.hints)}, got {step}")

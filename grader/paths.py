@@ -25,7 +25,7 @@ def own_package(name: str) -> None:
         found = getattr(sys.modules[name], "__file__", None) or "another folder"
         if Path(found).resolve() != init.resolve():
             raise ImportError(
-                f"{name} must be this checkout's ({init.parent}), got {found}; restart Python and import grader first"
+                f"{name} must be this checkout's ({init.parent}), got {found}. Restart Python and import grader first"
             )
         return
     spec = importlib.util.spec_from_file_location(name, init, submodule_search_locations=[str(init.parent)])

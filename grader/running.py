@@ -22,7 +22,7 @@ class Unclear(ValueError):
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(
         prog=USAGE,
-        description="Run an answer on its public cases and show what comes out; nothing is graded.",
+        description="Run an answer on its public cases and show its results, without a grade.",
         epilog="An answer is a file with the source of its cell, - for standard input, or the cell in a lab's notebook. "
         "`run FILE` finds the question by the function that the file defines, `run QUESTION` takes the cell from work/, "
         "and `run QUESTION FILE` needs neither.",
@@ -68,7 +68,7 @@ def found(what: str, answer: str | None):
         if notebook.is_file():
             return question, of_file(str(notebook), question)
     raise Unclear(
-        f"there is no {' or '.join(f'{place}/{question.notebook_path}' for place in PLACES)}; give the answer as a file: "
+        f"there is no {' or '.join(f'{place}/{question.notebook_path}' for place in PLACES)}. Give the answer as a file: "
         f"{USAGE} {question.id} FILE"
     )
 
@@ -88,7 +88,9 @@ def of_file(name: str, question) -> str:
     except (ValueError, KeyError, TypeError, AttributeError):
         raise Unclear(f"{name} can't be read as a notebook") from None
     if not sources:
-        raise Unclear(f"{name} has no answer cell of {question.id}; that is in {question.notebook_path}")
+        raise Unclear(
+            f"{name} has no answer cell of {question.id}, which belongs in {question.notebook_path}"
+        )
     return sources[0] if isinstance(sources[0], str) else "".join(sources[0])
 
 
@@ -96,7 +98,7 @@ def text_of(name: str) -> str:
     try:
         return sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
     except UnicodeDecodeError:
-        raise Unclear(f"{name} is no text in UTF-8") from None
+        raise Unclear(f"{name} is not text in UTF-8") from None
 
 
 def asked_by(source: str, name: str):
@@ -110,10 +112,10 @@ def asked_by(source: str, name: str):
         return matching[0]
     if not matching:
         raise Unclear(
-            f"{name} defines no function that a question asks for; name the question: {USAGE} QUESTION {name}"
+            f"{name} defines no function that a question asks for. Name the question: {USAGE} QUESTION {name}"
         )
     ids = ", ".join(one.id for one in matching[:4])
-    raise Unclear(f"{name} may answer {ids}; name the question: {USAGE} QUESTION {name}")
+    raise Unclear(f"{name} may answer {ids}. Name the question: {USAGE} QUESTION {name}")
 
 
 def cases_of(question, asked: str | None) -> list:

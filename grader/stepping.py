@@ -1,4 +1,4 @@
-"""Show step(answer): the failing case of a kernel answer, line by line, in tilescope's stepper.
+"""Show step(answer), the failing case of a kernel answer line by line in tilescope's stepper.
 
 Public cases come first, then those that a check may show of a hidden kind. The jail lowers the answer as for a check.
 Its IR then runs in this process, which is the learner's own.
@@ -29,13 +29,15 @@ FILE = "<answer>"  # what the text of an answer calls its cell
 
 
 class NothingToStep(ValueError):
-    """There is no step to show, and the message says why."""
+    """Reports that no step can be shown. The message says why."""
 
 
 def recorded(answer_object, question, case=None, program=None) -> Recording:
     """Return the recording of a kernel answer's failing case, or of the named case. `program` is as for tilescope."""
     if not isinstance(question, KernelQuestion):
-        raise NothingToStep(f"step needs a kernel's answer, got one for {question.id}; run() tries this one")
+        raise NothingToStep(
+            f"step needs a kernel's answer, got one for {question.id}. run() tries this answer"
+        )
     try:
         source = answer.normalise(answer.of_object(answer_object))
         answer.require_parses(source)
@@ -89,7 +91,7 @@ def failing(evidence: KernelEvidence) -> tuple[KernelEvidence, int, str]:
 
 
 def record(evidence: KernelEvidence, purpose: int, came: str, program) -> Recording:
-    """Run a case once more, twice: to see which program is to blame, then with that program recorded."""
+    """Run a case twice more, first to find the program to blame, then to record that program."""
     plan, run = evidence.plan(purpose), evidence.run(purpose)
     if isinstance(plan, dict):
         raise NothingToStep(plan["message"])
@@ -116,7 +118,7 @@ def record(evidence: KernelEvidence, purpose: int, came: str, program) -> Record
 
 
 def once_more(evidence: KernelEvidence, purpose: int, plan, **more):
-    """Return a case's run in this process: its report, its tensors, and the modules by their text's number."""
+    """Run a case in this process. Return its report, its tensors, and the modules by their text's number."""
     _, placed = evidence.draw(purpose)
     case, texts = evidence.cases[purpose], evidence.lowered().texts
     anything = {
@@ -143,7 +145,8 @@ def worst(evidence: KernelEvidence, run) -> tuple[str, int] | None:
 
 
 def guilty(report, count: int) -> int:
-    """Return the launch to record: the one that the run ended in, else one that races, else the last."""
+    """Return the launch to record, which is the launch that ended the run, else a launch with a race, else the
+    last."""
     if report.error:
         return min(len(report.launches), count - 1)
     return report.races[0]["launch"] if report.races else count - 1

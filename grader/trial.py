@@ -16,18 +16,18 @@ from grader.questions import Call, Case
 
 
 class Trial:
-    """The result of a run: `.outputs`, `.want`, `.inputs` as arrays, `.printed`, `.error` and the traffic."""
+    """Holds the result of a run: `.outputs`, `.want`, `.inputs` as arrays, `.printed`, `.error` and the traffic."""
 
     def __init__(self, error: str = "", look: str = "", printed: str = ""):
         self.error, self.look, self.printed = error, look, printed
         self.inputs, self.outputs, self.want, self.facts = {}, {}, {}, {}
         self.said: list[str] = []  # the counts on the way
         self.asked = None  # a kernel's source, question and case
-        self.record = None  # records them for tilescope; a notebook's run sets it
+        self.record = None  # records the run for tilescope, set by a notebook's run
 
     @property
     def recording(self):
-        """Return the recording for tilescope.show(): the tried case, line by line. Runs it again."""
+        """Run the tried case again. Return its recording, line by line, for tilescope.show()."""
         return self.record(*self.asked) if self.record and self.asked else None
 
     def lines(self) -> list[str]:
@@ -100,7 +100,7 @@ def only_one(answer_object):
     matching = [q for q in questions.load().values() if q.entry == name]
     if len(matching) != 1:
         raise ValueError(
-            'question must be named for this answer, got none; write run(answer, case, question="gemm_tiling.tiled_gemm")'
+            'question must be named for this answer, got none. Write run(answer, case, question="gemm_tiling.tiled_gemm")'
         )
     return matching[0]
 

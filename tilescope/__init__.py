@@ -1,4 +1,4 @@
-"""Run Triton kernels without a GPU and see what they do. Every access is checked, counted and ordered."""
+"""Run Triton kernels without a GPU and see their accesses. Every access is checked, counted and ordered."""
 
 from importlib import import_module
 
@@ -25,6 +25,6 @@ def __getattr__(name: str):
             return getattr(import_module(f"tilescope.{HOMES[name]}"), name)
         except ModuleNotFoundError as error:
             if error.name in ("anywidget", "traitlets", "IPython"):
-                raise ImportError(f"tilescope.{name} needs {error.name}; pip install anywidget") from None
+                raise ImportError(f"tilescope.{name} needs {error.name}. Run pip install anywidget") from None
             raise
-    raise AttributeError(f"tilescope has no {name!r}; it offers {', '.join(__all__)}")
+    raise AttributeError(f"tilescope has no {name!r}, only {', '.join(__all__)}")

@@ -1,5 +1,5 @@
-"""Treat torch's tensors and numpy's arrays alike: the memory that each belongs to, and its offset in that
-memory. torch need not be installed."""
+"""Treat torch's tensors and numpy's arrays alike, by their memory and their offset in this memory. torch need not be
+installed."""
 
 import ctypes
 import sys
@@ -109,7 +109,8 @@ def view_of(value) -> View:
 
 
 def of_wrapper(value) -> View:
-    """Of an object of a library's own with `data_ptr` and `dtype`, such as triton.reinterpret makes, which holds its tensor."""
+    """Of an object of a library's own with `data_ptr` and `dtype`, such as triton.reinterpret makes, which holds its
+    tensor."""
     address = value.data_ptr()
     for held in vars(value).values():
         if is_torch(held) or isinstance(held, np.ndarray):
@@ -124,7 +125,7 @@ def of_wrapper(value) -> View:
 def of_torch(tensor) -> View:
     if tensor.device.type != "cpu":
         raise ValueError(
-            f"a tensor must be in the CPU's memory, got one on {tensor.device}; launch it on a GPU"
+            f"a tensor must be in the CPU's memory, got one on {tensor.device}. Launch it on a GPU"
         )
     storage, size = tensor.untyped_storage(), tensor.itemsize
     place = storage.data_ptr(), storage.nbytes(), tensor.storage_offset() * size

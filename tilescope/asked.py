@@ -7,7 +7,7 @@ ON_REQUEST = {
     "nan": "warn where an operation makes a NaN or an infinity of numbers that are none",
     "atomics": "report atomic additions of floats, whose order decides the last bits",
 }
-SECONDS = 120.0  # of processor time that a launch may take, where nobody asks for another limit
+SECONDS = 120.0  # of processor time that a launch may take by default
 
 
 def seconds() -> float:

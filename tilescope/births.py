@@ -1,4 +1,4 @@
-"""Find where a NaN or an infinity is born: the first operation that makes one from finite numbers."""
+"""Find the birth of a NaN or an infinity: the first operation that makes one from finite numbers."""
 
 from dataclasses import dataclass, replace
 from functools import partial

@@ -41,9 +41,9 @@ class Call:
         return any(not view_of(value).fills_its_memory for _, value, _ in self.given if is_tensor(value))
 
     def tell(self, line: int, passed: float) -> None:
-        """Say that the launch takes long, and where it is."""
+        """Report that the launch takes long, and its present line."""
         most = f"it may take {seconds():g} s of processor time (--seconds)"
-        words = f"{self.kernel} has run for {passed:.0f} s and is here; {most}"
+        words = f"{self.kernel} has run for {passed:.0f} s and is here, and {most}"
         print(f"tilescope: {place_of(self.file, line)}: {words}", file=sys.stderr, flush=True)
 
     def run(self, tensors: "Tensors", module: Module | None = None, **more):
@@ -64,7 +64,7 @@ class Span:
 
 
 class Tensors:
-    """The machine's storages for tensors. Views of one memory share one storage and write into it."""
+    """Holds the machine's storages for tensors. Views of one memory share one storage, including writes."""
 
     def __init__(self, given: list[tuple[str, object]], whole: bool = False, remembers: bool = False):
         self.whole, self.remembers, self.spans = whole, remembers, {}

@@ -150,11 +150,11 @@ class Again:
 
 
 def explained(findings: list[Finding], rows: list[dict]) -> None:
-    """Add to accesses outside their tensor, and to Triton's own assertions, the overflow that led there."""
+    """Name the overflow that caused an access outside a tensor, or that failed one of Triton's own assertions."""
     for finding in findings:
         for row in rows:
             if (finding.line, finding.access) in row["reaches"]:
-                finding.message += f"; int32 overflows at line {row['line']}, where {row['what']}"
+                finding.message += f", because int32 overflows at line {row['line']}, where {row['what']}"
                 break
             if finding.kind == "overflow" and finding.line == row["line"]:
                 finding.message += f", where {row['what']}"

@@ -38,7 +38,7 @@ def main(arguments: list[str] | None = None) -> int:
     asked = made.parse_args(arguments[step:])
     for option in misplaced(made, asked):
         print(
-            f"tilescope: {option} comes after {asked.target}, so {asked.target} gets it; put it before",
+            f"tilescope: {option} comes after {asked.target}, so {asked.target} gets the option. Put it before",
             file=sys.stderr,
         )
     if wrong := hindrance(asked):
@@ -72,7 +72,7 @@ def main(arguments: list[str] | None = None) -> int:
             Path(asked.json).write_text(text + "\n", encoding="utf-8")
     if asked.save:
         save(asked.save, as_dict(seen), seen.recording)
-        print(f"tilescope: kept in {asked.save}; tilescope open {asked.save} shows it", file=sys.stderr)
+        print(f"tilescope: kept in {asked.save}. See it with tilescope open {asked.save}", file=sys.stderr)
     if step:
         told = step_through(stepping, asked)
         code = code or told
@@ -89,9 +89,7 @@ def step_through(stepping, asked) -> int:
             if stepping.refusals
             else "nothing was launched"
         )
-        print(
-            f"tilescope: no launch is the one that was asked for ({stepping.wanted}); {met}", file=sys.stderr
-        )
+        print(f"tilescope: no launch matches the request ({stepping.wanted}), {met}", file=sys.stderr)
         return 2
     show(stepping.recording, asked.html, asked.open)
     return 0
@@ -155,11 +153,11 @@ def hindrance(asked) -> str:
     if wrong := hindrance_here():
         return wrong
     if not asked.module and Path(asked.target).is_dir():
-        return f"{asked.target!r} is a folder; name a script in it"
+        return f"{asked.target!r} is a folder. Name a script in it"
     if not asked.module and not Path(asked.target).is_file():
         return f"there is no file {asked.target!r}"
     if not asked.module and Path(asked.target).suffix == ".tilescope":
-        return f"{asked.target!r} is a saved run; tilescope open {asked.target} shows it"
+        return f"{asked.target!r} is a saved run. See it with tilescope open {asked.target}"
     for option in ("json", "save", "html"):
         if wrong := no_folder(option, getattr(asked, option, None)):
             return wrong
@@ -185,7 +183,7 @@ def misplaced(made: argparse.ArgumentParser, asked) -> list[str]:
 
 
 def program_ids(text: str) -> int | tuple[int, ...]:
-    """Parse a program as typed: 5, or its ids on the grid's axes, 1,2 or 1,2,0."""
+    """Parse a program as typed: a number such as 5, or its ids on the grid's axes, such as 1,2 or 1,2,0."""
     try:
         ids = tuple(int(part) for part in text.strip("() ").split(","))
     except ValueError:
@@ -206,7 +204,7 @@ def parser(step: bool = False) -> argparse.ArgumentParser:
         description="Run a script without a GPU, and check every launch of a Triton kernel.",
         epilog=None
         if step
-        else "tilescope step script.py walks through one program; tilescope open FILE shows a saved run.",
+        else "tilescope step script.py walks through one program. tilescope open FILE shows a saved run.",
     )
     made.set_defaults(program=None, kernel="", launch=None, texts=False)
     made.add_argument("--save", metavar="FILE", help="keep the run in a file, for tilescope open")
@@ -214,8 +212,8 @@ def parser(step: bool = False) -> argparse.ArgumentParser:
         made.add_argument(
             "--program", metavar="P", type=program_ids, help="which program: 5, or 1,2 on two axes"
         )
-        made.add_argument("--kernel", metavar="NAME", default="", help="of which kernel")
-        made.add_argument("--launch", metavar="N", type=int, help="of which launch, counted from 0")
+        made.add_argument("--kernel", metavar="NAME", default="", help="the kernel of the launch")
+        made.add_argument("--launch", metavar="N", type=int, help="the launch, counted from 0")
         made.add_argument(
             "--source-only", dest="texts", action="store_false", help="leave out Triton IR and PTX"
         )
@@ -231,15 +229,17 @@ def parser(step: bool = False) -> argparse.ArgumentParser:
         type=float,
         help=f"of processor time that a launch may take, {SECONDS:g} if not said",
     )
-    made.add_argument("--lines", action="store_true", help="print what each source line moves and computes")
+    made.add_argument(
+        "--lines", action="store_true", help="print the bytes and the arithmetic of each source line"
+    )
     for name, what in ON_REQUEST.items():
         made.add_argument(f"--{name.replace('_', '-')}", action="store_true", help=what)
-    early = "import a library before Triton is told of a GPU; for one that looks for it while it is imported"
+    early = "import a library before Triton sees a GPU, for libraries that look for a GPU during their import"
     made.add_argument("--import", dest="first", metavar="NAME", action="append", default=[], help=early)
     made.add_argument("-m", dest="module", action="store_true", help="run a module, as python -m does")
     made.add_argument("target", metavar="script.py", help="a script, or with -m a module")
     args = made.add_argument("args", nargs=argparse.REMAINDER, help="the script's own arguments")
-    args.required = False  # or a missing script would be told as "script.py, args"
+    args.required = False  # or a missing script would be reported as "script.py, args"
     return made
 
 
@@ -315,13 +315,13 @@ def as_dict(seen) -> dict:
 
 
 def summary(seen) -> str:
-    """Every finding in a line of its own, errors first, and how many there are."""
+    """Return every finding in a line of its own, errors first, and then their number."""
     errors = seen.errors
     warnings = [finding for finding in seen.findings if finding not in errors]
     launches, wrong = counted(seen.launches, "launch", "launches"), counted(len(errors), "error", "errors")
     end = f"tilescope: {launches}, {wrong}, {counted(len(warnings), 'warning', 'warnings')}"
     if not seen.launches:
-        end += "; was a kernel meant to run?"
+        end += ". Was a kernel meant to run?"
     return "\n".join([*map(str, errors), *map(str, warnings), end])
 
 
@@ -330,7 +330,8 @@ def counted(count: int, one: str, many: str) -> str:
 
 
 def table(seen) -> str:
-    """Return tables of what each source line moves and computes, of each tensor's bytes, and each kernel's least time."""
+    """Return tables of each source line's bytes and arithmetic, of each tensor's bytes, and of each kernel's least
+    time."""
     rows = [f"{'line':>6} {'':6} {'requested':>14} {'fetched':>14} {'useful':>7} {'masked off':>11}  kernel"]
     for row in seen.lines:
         rows.append(

@@ -37,7 +37,7 @@ KINDS = {
 
 @dataclass(eq=False)
 class Finding:
-    """One mistake of one kernel. `times` counts the launches that made it."""
+    """Holds one mistake of one kernel. `times` counts the launches with this mistake."""
 
     kind: str  # a key of ERRORS or WARNINGS
     message: str

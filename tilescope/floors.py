@@ -1,4 +1,4 @@
-"""Bound a kernel's time from below: no GPU moves its bytes or does its arithmetic in less."""
+"""Bound a kernel's time from below by the time that a GPU needs at least for its bytes and its arithmetic."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -41,7 +41,7 @@ class Kernel:
 
     @property
     def limit(self) -> str:
-        """Return the limit that holds: the one with the longest time."""
+        """Return the limit with the longest time, which is the limit that holds."""
         return max(self.seconds, key=self.seconds.get)
 
     @property

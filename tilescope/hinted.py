@@ -1,5 +1,5 @@
 """Find where a kernel's text gives a hint. The IR keeps a hint with the operation that made the number, not
-with the call. A hint about the kernel's own argument has no operation, so only the text shows it."""
+with the call. A hint about the kernel's own argument has no operation, so only the text shows such a hint."""
 
 import ast
 import linecache
@@ -11,7 +11,7 @@ from .findings import Finding
 
 def written_at(file: str, error: dict) -> int | None:
     """Return the line of the call that gave a false hint,
-    or the operation's own line if the text doesn't show it."""
+    or the operation's own line if the text doesn't show the call."""
     calls = calls_of(file).get(error.get("word"), [])
     return min((line for line in calls if line >= (error["line"] or 0)), default=error["line"])
 
@@ -60,8 +60,8 @@ def constants_of(call) -> dict:
 
 @cache
 def promised(file: str, first: int) -> list[tuple[int, str, int | str]]:
-    """(line, parameter, multiple) of each tl.multiple_of of a parameter that every program comes by, in the kernel that
-    begins at a line of a file."""
+    """(line, parameter, multiple) of each tl.multiple_of of a parameter that every program comes by, in the kernel
+    that begins at a line of a file."""
     try:
         tree = ast.parse("".join(linecache.getlines(file)))
     except (SyntaxError, ValueError):

@@ -65,7 +65,7 @@ WATCHED: dict[int, Moved] = {}  # by memory
 
 
 def watch(tensor) -> Moved:
-    """Count the bytes that launches move in a tensor's memory from here on. WATCHED.clear() ends it."""
+    """Count the bytes that launches move in a tensor's memory from now on. WATCHED.clear() ends the count."""
     return WATCHED.setdefault(memory_of(tensor), Moved())
 
 
@@ -169,7 +169,7 @@ def count_watched(tensors: Tensors, report) -> None:
         WATCHED[key].add(storage, report.launches[0].tensors[storage.name])
 
 
-METERS: list = []  # watchers that count every launch; each gets (the kernel's name, Moved)
+METERS: list = []  # watchers that count every launch. Each gets (the kernel's name, Moved)
 
 
 def moved_by(report) -> Moved:

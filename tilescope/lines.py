@@ -1,4 +1,4 @@
-"""Count what each line of a kernel moves and computes."""
+"""Count the bytes and the arithmetic of each line of a kernel."""
 
 from dataclasses import dataclass, field
 from math import prod
@@ -46,7 +46,7 @@ class Line:
 
 @dataclass
 class Work:
-    """What one source line computes, over all programs."""
+    """Holds the arithmetic of one source line, over all programs."""
 
     file: str
     kernel: str
@@ -83,7 +83,7 @@ class Lines:
         return Counting(self.blocks, *given)
 
     def work(self) -> dict[int, Work]:
-        """Return what each line computes."""
+        """Return the arithmetic of each line."""
         found: dict[int, Work] = {}
         for block, programs in self.blocks.values():
             for step in block.steps:

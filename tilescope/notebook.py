@@ -1,4 +1,4 @@
-"""Use tilescope in a notebook: `%load_ext tilescope`, then `%%tilescope` at the head of a cell.
+"""Use tilescope in a notebook by `%load_ext tilescope`, then `%%tilescope` at the head of a cell.
 Also shows the stepper as a widget."""
 
 import argparse
@@ -31,7 +31,8 @@ def as_text(value: dict, widget=None) -> str:
 
 
 class Stepper(anywidget.AnyWidget):
-    """Steps through a recording, drawn by the simulators' view. Its controls choose the block and the lanes in view."""
+    """Steps through a recording, drawn by the simulators' view. Its controls choose the block and the lanes in
+    view."""
 
     _esm = page.view("js")
     _css = page.view("css")
@@ -108,7 +109,7 @@ class Stepper(anywidget.AnyWidget):
         self.answer = told | {"view": request.get("view", ""), "revision": request.get("revision", 0)}
 
     def _ipython_display_(self) -> None:
-        """Show two outputs: the live view, and a saved step that the view hides while it lives."""
+        """Show two outputs, the live view, and a saved step that the view hides while it lives."""
         display(self.live(), raw=True)
         display({"text/html": self.still(), "text/plain": ""}, raw=True)
 
@@ -129,7 +130,9 @@ def show(what) -> Stepper:
     if isinstance(what, str | Path):
         _, recording = load(what)
     if recording is None:
-        raise ValueError("show needs a recording, got none; watch(program=0) keeps that of program 0")
+        raise ValueError(
+            "show needs a recording, got none. watch(program=0) keeps the recording of program 0"
+        )
     return Stepper(recording)
 
 
@@ -179,7 +182,7 @@ def checked_cell(shell, line: str, cell: str) -> None:
     if seen.recording is not None and (asked.step or seen.recording.findings):
         display(Stepper(seen.recording))
     elif asked.step or asked.program is not None:
-        print("tilescope: no launch has the program that was asked for")
+        print("tilescope: no launch has the requested program")
 
 
 def load_ipython_extension(shell) -> None:

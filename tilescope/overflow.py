@@ -83,7 +83,7 @@ def loop_edges(op: Op, blocks: list[Block], sources: dict) -> None:
 
 
 class Overflows:
-    """Find which operations overflow in a run. If `changed` names a line, give other results there."""
+    """Find which operations overflow in a run. If `changed` names a line, give other results at this line."""
 
     def __init__(self, module: Module, changed: int | None = None):
         self.wanted, self.changed = on_the_way(module), changed
@@ -135,9 +135,8 @@ def overflowed(op: Op, a: np.ndarray, b: np.ndarray, result: np.ndarray) -> np.n
 
 
 def overflows(module: Module, again) -> list[dict]:
-    """Return the overflows that reach an active lane's address: line, program, message, and with `reaches`
-    the accesses, by line and kind.
-    `again(probe)` repeats the launch."""
+    """Return the overflows that reach an active lane's address, each with line, program and message, and with
+    `reaches` also the accesses, by line and kind. `again(probe)` repeats the launch."""
     first = Overflows(module)
     again(first)
     found = []

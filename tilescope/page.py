@@ -1,5 +1,5 @@
-"""Show a recording in the simulators' view:
-its data, a page of its own, and a still picture for saved notebooks."""
+"""Show a recording in the simulators' view.
+Makes its data, a page of its own, and a still picture for saved notebooks."""
 
 import json
 from functools import cache
@@ -37,10 +37,10 @@ document.documentElement.dataset.mounted = 'true';
 @cache
 def view(*kinds: str) -> str:
     """Return the view's files of some kinds, one after the other,
-    from the package or from the checkout around it."""
+    from the package or from the surrounding checkout."""
     folder = next((f for f in (HERE / "view", HERE.parent / "view") if (f / "defs.svg").exists()), None)
     if folder is None:
-        raise FileNotFoundError("tilescope must have its view folder, got none; install it from its checkout")
+        raise FileNotFoundError("tilescope must have its view folder, got none. Install it from its checkout")
     return "\n".join(
         path.read_text(encoding="utf-8") for kind in kinds for path in sorted(folder.glob(f"*.{kind}"))
     )
@@ -80,7 +80,7 @@ def code(recording: Recording) -> list[dict]:
 
 
 def answer(steps: Steps, look: Look, values: dict | None = None) -> dict:
-    """Return all steps as the view takes them: the first whole, then the changes of each."""
+    """Return all steps in the form that the view takes, the first as a whole, and each other step as its changes."""
     numbers = chosen_steps(steps)
     frames = [scene(steps, number, look) for number in numbers]
     tallest = max((frame["h"] for frame in frames), default=0)
@@ -134,8 +134,8 @@ SAVED = "A saved step of {many}. Run its cell to step through them."
 
 
 def still(steps: Steps, uid: str = "tilescope", source: str = SAVED) -> str:
-    """Return a still view of the step that a recording opens at, for readers who can't run it:
-    its words, its picture and its data. `source` says where all steps are."""
+    """Return a still view of a recording's opening step, for readers who can't run the notebook.
+    It has the step's words, picture and data. `source` says where all steps are."""
     recording = steps.recording
     if not len(steps):
         return "<p>The program performs no line.</p>"

@@ -3,7 +3,7 @@ Linux, known by its hash.
 
     python -m tilescope.python_of_triton
 
-pip gets the wheel (198 MB), as it gets any other. Only 1 MB is installed: a wheel for every system, version
+pip gets the wheel (198 MB), as it gets any other. Only 1 MB is installed, as a wheel for every system with version
 "3.7.1+python". In its `triton._C.libtriton` our builder replaces the compiled library, so `import triton`
 works in any order.
 """
@@ -59,7 +59,7 @@ def run(*command) -> None:
     if done.returncode:
         said = [line for line in done.stderr.splitlines() if line.strip()] or ["nothing"]
         raise NotInstalled(
-            f"pip must {command[0]} Triton's Python files, got {said[-1].strip()!r}; try again with a network"
+            f"pip must {command[0]} Triton's Python files, got {said[-1].strip()!r}. Try again with a network"
         )
 
 

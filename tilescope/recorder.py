@@ -1,5 +1,5 @@
-"""Record what one program does:
-every operation, with the values of each block and the addresses of its lanes."""
+"""Record every operation of one program,
+with the values of each block and the addresses of its lanes."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -67,7 +67,7 @@ class Access:
 
 @dataclass
 class Done:
-    """One operation as one program performed it. Values are numbers in Recording.values."""
+    """Holds one operation as one program performed it. Values are numbers in Recording.values."""
 
     name: str  # "tt.load"
     line: int
@@ -110,7 +110,7 @@ class Recording:
     called: list[list] = field(
         default_factory=list
     )  # the first line and the lines of functions that it calls
-    texts: list[dict] = field(default_factory=list)  # the same kernel in other texts: label, lines, of
+    texts: list[dict] = field(default_factory=list)  # the same kernel in other texts, by label, lines, of
     cut: str = ""  # why the rest is not recorded
 
     @property
@@ -192,7 +192,7 @@ class Recorder:
         return end
 
     def enter(self, launch: Launch, ready: Ready, frame: Frame) -> None:
-        """Number a block's first values: new ones, or those that a loop carries on."""
+        """Number a block's first values, which are new or carried on by a loop."""
         known, now = [], self.around[-1] if self.around else None
         block, loop = ready.block, now.step.op.name if now else ""
         if loop == "scf.for" or (loop == "scf.while" and ready is now.step.inner[0][0]):

@@ -1,4 +1,4 @@
-"""Save a run as one file: its findings, its lines, and the recording of one program.
+"""Save a run as one file with its findings, its lines, and the recording of one program.
 The file holds only data, no code."""
 
 import json
@@ -19,7 +19,7 @@ class BadFile(ValueError):
 
 
 class Arrays:
-    """Arrays one after the other. Each is named by its offset, its type and its shape."""
+    """Holds arrays one after the other. An array's name is its offset, its type and its shape."""
 
     def __init__(self, held: bytes = b""):
         self.held, self.parts, self.size = held, [], 0
@@ -75,7 +75,7 @@ def load(path: str | Path) -> tuple[dict, Recording | None]:
             told, arrays = json.loads(file.read("run.json")), Arrays(file.read("arrays"))
         if told["format"] != FORMAT:
             raise BadFile(
-                f"{path} must be of format {FORMAT}, got {told['format']!r}; open it with its own tilescope"
+                f"{path} must be of format {FORMAT}, got {told['format']!r}. Open it with its own tilescope"
             )
         return told["run"], recording_of(told["recording"], arrays)
     except BadFile:

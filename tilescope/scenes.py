@@ -1,5 +1,5 @@
-"""Turn steps into scenes:
-plain data that the simulators' view draws, with marks, words and the same values as a table."""
+"""Turn steps into scenes.
+A scene is plain data that the simulators' view draws, with marks, words and the same values as a table."""
 
 from dataclasses import dataclass
 from math import prod
@@ -21,7 +21,7 @@ KEYS = ("useful", "asked for here"), ("idle", "fetched, or masked off"), ("hot",
 
 @dataclass(frozen=True)
 class Look:
-    """The drawn part of a step: one of its blocks, and the window of lanes that begins at a row and a column."""
+    """Holds the drawn part of a step: one of its blocks, and the window of lanes that begins at a row and a column."""
 
     block: int = 0
     row: int | None = None  # None for the step's finding
@@ -216,7 +216,7 @@ class Drawn:
         return self.access is None or self.access.active is None or bool(self.access.active[lane])
 
     def told(self, lane: tuple) -> tuple[str, str, list[str]]:
-        """Describe what one lane holds and where it goes:
+        """Describe one lane's value and its target
         in words, as the term of its sector, and as a row of the table."""
         shown, name = self.word(lane), f"lane {lane_name(lane)}" if lane else "the scalar"
         said, term, row = f"{name} = {shown}" if shown else name, "", [lane_name(lane), shown]
@@ -251,7 +251,7 @@ class Drawn:
         return shown if len(shown) <= 5 else shortened(shown)
 
     def pick(self, lane: tuple, said: str) -> list[list[str]]:
-        """Return the words for a picked lane: itself, then the lines its value came from."""
+        """Return the words for a picked lane, first about the lane, then about the lines behind its value."""
         head = [["", said]]
         if self.number < 0:
             return head
@@ -453,7 +453,7 @@ def scene(steps: Steps, at: int, look: Look | None = None) -> dict:
 
 
 def chosen_steps(steps: Steps) -> list[int]:
-    """Return the steps that an album holds: all, or the first and the last if there are too many."""
+    """Return the steps that an album holds, all or, if there are too many, the first and the last."""
     if len(steps) <= MOST_STEPS:
         return list(range(len(steps)))
     half = MOST_STEPS // 2
@@ -461,8 +461,8 @@ def chosen_steps(steps: Steps) -> list[int]:
 
 
 def opening(steps: Steps) -> int:
-    """Return the step to open at:
-    where it failed, else the first that a finding names, else the first access."""
+    """Return the step to open at.
+    This is the failed step, else the first that a finding names, else the first access."""
     numbers = chosen_steps(steps)
     failed = next((n for n in numbers if steps.failed(steps[n])), None)
     mine = [f for f in steps.recording.findings if steps.recording.ids in f["programs"]]

@@ -11,7 +11,8 @@ from .machine.tree import Block, Function, Op
 
 
 def place_of(file: str, line: int | None) -> str:
-    """Write a line of a file as a user knows it: a notebook's cell by its number, a file near here without its path."""
+    """Write a line of a file as a user knows it, with a notebook's cell by its number and a nearby file without its
+    path."""
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     cell = shell.compile.format_code_name(file) if shell is not None else None
     if cell is not None:

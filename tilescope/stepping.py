@@ -1,4 +1,4 @@
-"""Record a program of a script's launches: the first that a finding names, or the requested one."""
+"""Record the requested program of a script's launches, or else the first that a finding names."""
 
 from dataclasses import dataclass
 from math import prod
@@ -31,7 +31,7 @@ class Wanted:
         return kernel and self.launch in (None, number) and self.number(call.grid) is not None
 
     def number(self, grid: tuple[int, int, int]) -> int | None:
-        """Return the program's number in a grid, or None if the grid lacks it."""
+        """Return the program's number in a grid, or None if the grid lacks the program."""
         if self.program is None:
             return 0
         if isinstance(self.program, int):

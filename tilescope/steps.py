@@ -29,7 +29,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Origin:
-    """A value that a lane came from."""
+    """Holds a value that contributed to a lane."""
 
     line: int
     name: str
@@ -73,7 +73,7 @@ class Steps:
         return max(at - 1, 0)
 
     def next_of(self, line: int, at: int, way: int = 1) -> int | None:
-        """Return the next step of a line after `at`, or with way -1 the one before it."""
+        """Return the next step of a line after `at`, or the step before `at` with way -1."""
         there = range(at + 1, len(self.all)) if way > 0 else range(at - 1, -1, -1)
         return next((number for number in there if self.all[number].line == line), None)
 
@@ -87,7 +87,7 @@ class Steps:
 
     def blocks(self, step: Step) -> list[tuple[int, Access | None]]:
         """Return the values that a step made or stored, the last one first,
-        each with the access that moved it."""
+        each with the access that moved the value."""
         found: list[tuple[int, Access | None]] = []
         for done in self.operations(step):
             if done.access is not None and done.access.moved is not None:
@@ -97,7 +97,7 @@ class Steps:
         return found[::-1]
 
     def main(self, step: Step) -> tuple[int, Access | None] | None:
-        """Return the block that a step is about: the last one moved, else the last one made."""
+        """Return the block that a step is about, which is the last one moved, else the last one made."""
         blocks = self.blocks(step)
         failed = self.failed(step)
         if failed is not None and failed.access is not None:
@@ -135,8 +135,8 @@ class Steps:
         return place, byte, f"{place.name}[{', '.join(map(str, index))}]"
 
     def origins(self, number: int, lane: Lane) -> list[Origin]:
-        """Return the lines that one lane's value came from, the newest first, with the value each gave it.
-        Only a loop's last iteration counts, because earlier ones are at the same lines."""
+        """Return the lines that led to one lane's value, the newest first, with the value that each line gave.
+        Only a loop's last iteration counts, because earlier iterations are at the same lines."""
         if (number, lane) not in self.known:
             self.known[number, lane] = self.traced(number, lane)
         return self.known[number, lane]
@@ -169,7 +169,7 @@ class Steps:
         return list(found.values())
 
     def loaded_from(self, done: Done, lane: Lane) -> str:
-        """Return the element that a load's lane came from, empty if several lanes are meant or none was read."""
+        """Return the element that a load's lane read, empty if several lanes are meant or the lane read nothing."""
         access = done.access
         if access is None or access.kind != "load" or None in lane:
             return ""

@@ -12,13 +12,13 @@ from .steps import Steps
 
 KEYS = """n or Enter: the next step        b: the step before       o: out of this loop
 a number: the next step of that line   f: the first step        e: the last step
-l 3,5: one lane, and the lines its value came from   v: the variables   h: this help   q: the end"""
+l 3,5: one lane, and the lines behind its value      v: the variables   h: this help   q: the end"""
 SHOWN = 8  # lanes
 AROUND = 3  # lines of the source above and below the one at work
 
 
 def show(recording: Recording, html: str | None, browse: bool, given=None, out=None) -> None:
-    """Write the page if one is wanted. Then answer keys, or print the opening step if there is no keyboard."""
+    """Write the page on request. Then answer keys, or print the opening step without a keyboard."""
     out = out or sys.stdout
     steps = Steps(recording)
     if html:
@@ -65,7 +65,7 @@ def answered(steps: Steps, at: int, key: str) -> tuple[int, str]:
 
 
 def said(steps: Steps, at: int) -> str:
-    """Return one step as text: its lines, its figures and its lanes in view."""
+    """Return one step as text, with its lines, its figures and its lanes in view."""
     step, recording = steps[at], steps.recording
     drawn = Drawn(steps, step, Look())
     shown = drawn.scene()
@@ -88,7 +88,7 @@ def said(steps: Steps, at: int) -> str:
 
 
 def lane_said(steps: Steps, at: int, typed: str) -> str:
-    """Say what one lane holds, where it goes, and the lines it came from."""
+    """Describe one lane's value, its target, and the lines that led to the value."""
     main = steps.main(steps[at])
     if main is None:
         return "this line makes no value"

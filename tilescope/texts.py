@@ -1,5 +1,5 @@
-"""Show a kernel in other languages:
-its Triton IR, and the PTX that Triton's compiler makes, with the source line of each line."""
+"""Show a kernel in other languages,
+as its Triton IR, and as the PTX that Triton's compiler makes, with the source line of each line."""
 
 import re
 from pathlib import Path

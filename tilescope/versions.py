@@ -17,7 +17,7 @@ def hold_triton() -> None:
     if found < OLDEST:
         oldest = ".".join(map(str, OLDEST))
         raise ImportError(
-            f"Triton must be {oldest} or newer, got {triton.__version__}; pip install -U triton"
+            f"Triton must be {oldest} or newer, got {triton.__version__}. Run pip install -U triton"
         )
 
 
@@ -28,8 +28,8 @@ def hindrance() -> str:
     except ValueError as error:  # of TILESCOPE_FRONT_END
         return str(error)
     except ImportError as error:
-        way = "where pip has no wheel of it, run python -m tilescope.python_of_triton"
-        return f"tilescope needs Triton in this environment ({error}); {way}"
+        way = "Where pip has no such wheel, run python -m tilescope.python_of_triton"
+        return f"tilescope needs Triton in this environment ({error}). {way}"
     if os.environ.get("TRITON_INTERPRET", "0") not in ("", "0"):
-        return "with TRITON_INTERPRET set, Triton compiles nothing that could be checked; unset it"
+        return "with TRITON_INTERPRET set, Triton compiles nothing that could be checked. Unset it"
     return ""

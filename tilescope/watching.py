@@ -114,9 +114,9 @@ class Seen:
 
 @contextmanager
 def watch(*looks, program: int | tuple[int, ...] | None = None, **asked) -> Iterator[Seen]:
-    """Checks every launch inside, and collects findings instead of raising them. Installs the launcher for good.
+    """Check every launch inside, and collect findings instead of raising them. This installs the launcher for good.
 
-    Some checks are made only on request: all_configs, overflow, nan, atomics. A launch may take `seconds` of
+    The checks all_configs, overflow, nan and atomics run only on request. A launch may take `seconds` of
     processor time. With `program`, that program's
     steps are kept as `seen.recording`. `looks` are further checks of this kind.
     """

@@ -1,4 +1,4 @@
-"""Run a stranger's Python in boxes. `python -m grader box` shows what they hold back here."""
+"""Run a stranger's Python in boxes. `python -m grader box` shows which attacks they hold back here."""
 
 from grader.box.best import best_level, require
 from grader.box.launch import spawn

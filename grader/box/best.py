@@ -42,16 +42,16 @@ def require(level: int, purpose: str) -> Level:
         return best
     if best == NO_BOX:
         raise BoxError(
-            f"the box must be of level {level} or better for {purpose}, got a system without boxes; "
-            "answers are judged here at one's own pace alone, and a class is graded on Linux"
+            f"the box must be of level {level} or better for {purpose}, got a system without boxes. "
+            "Answers are judged here only at the learner's own pace, and a class is graded on Linux"
         )
     reasons = "; ".join(f"level {int(one)} is out: {why_not(one)}" for one in Level if one >= level)
     asroot = (
         " and not as root" if hasattr(os, "geteuid") and os.geteuid() == 0 and best == Level.LIMITS else ""
     )
     raise BoxError(
-        f"the box must be of level {level} or better for {purpose}, got level {int(best)} ({reasons}); "
-        f"install bubblewrap or run on a kernel with Landlock{asroot}, then look at `python -m grader box`"
+        f"the box must be of level {level} or better for {purpose}, got level {int(best)} ({reasons}). "
+        f"Install bubblewrap or run on a kernel with Landlock{asroot}, then look at `python -m grader box`"
     )
 
 
@@ -60,7 +60,7 @@ def _cache_file() -> Path:
 
 
 def _key() -> str:
-    """Return what a measurement depends on: this boot, this user, this interpreter, this bubblewrap, this code."""
+    """Return the conditions of a measurement: this boot, this user, this interpreter, this bubblewrap, this code."""
     boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     code = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.rglob("*.py"))))
     return f"{boot} {os.getuid()} {sys.executable} {bubblewrap.trouble()} {code.hexdigest()[:16]}"

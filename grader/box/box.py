@@ -1,4 +1,4 @@
-"""Watch a running box from outside: its pipes, its end, and the reason.
+"""Watch a running box from outside. Reads its pipes, its end, and the reason for its end.
 
 End it with kill() or `with`. A forgotten box ends with this process, when its lifeline closes.
 """
@@ -96,7 +96,8 @@ class Box:
             )
 
     def wait(self, timeout: float | None = None) -> int | None:
-        """Return the exit code once all of the box is gone (negative for a signal, or our own kill), or None before."""
+        """Return the exit code once all of the box is gone (negative for a signal, or our own kill), or None
+        before."""
         return self._code() if self._ended.wait(timeout) else None
 
     def poll(self) -> int | None:

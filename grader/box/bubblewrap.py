@@ -21,7 +21,7 @@ def trouble() -> str:
     said = subprocess.run([program, "--version"], capture_output=True, text=True).stdout.split()
     version = said[-1] if said else "0"
     if tuple(int(part) for part in version.split(".")[:2] if part.isdigit()) < OLDEST:
-        return f"bubblewrap must be 0.8 or later, got {version}; install a newer one"
+        return f"bubblewrap must be 0.8 or later, got {version}. Install a newer bubblewrap"
     return ""
 
 

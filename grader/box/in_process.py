@@ -1,4 +1,4 @@
-"""Run tasks in this very process where no box is possible: in a browser's tab, which is a box of its own, or on a
+"""Run tasks in this very process where no box is possible. That is a browser's tab, which is a box of its own, or a
 learner's Windows.
 
 Nothing is held back and nothing is stopped here, so that only work at one's own pace is judged this way.
@@ -60,7 +60,8 @@ class Here:
 
 
 def packed(header: dict, arrays: dict) -> tuple[dict, dict]:
-    """Pack and unpack a message. Arrays go one by one and are taken out of `arrays`, because a tab has little memory."""
+    """Pack and unpack a message. Arrays go one by one and are taken out of `arrays`, because a tab has little
+    memory."""
     header, found = frames.unpack(frames.pack(header, {}))
     for name in list(arrays):
         found |= frames.unpack(frames.pack({}, {name: arrays.pop(name)}))[1]

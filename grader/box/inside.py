@@ -1,4 +1,4 @@
-"""Bind a program before a stranger's code runs in it: limits, fewer files, fewer system calls.
+"""Bind a program with limits, fewer files and fewer system calls, before a stranger's code runs in the program.
 
 Standard library only, and nothing of ours is imported. This file runs inside the box, as `python -I -S -B inside.py
 SPEC PROGRAM ...`, and a forked child there may import it (its path is in the environment as BOX_INSIDE) to bind
@@ -39,7 +39,7 @@ def set_limits(cpu_s=None, memory_bytes=None, processes=None, file_bytes=None, o
             fits = (lambda n: n) if top == resource.RLIM_INFINITY else (lambda n: min(n, top))
             resource.setrlimit(which, (fits(soft), fits(soft if hard is None else hard)))
 
-    # SIGXCPU comes first, so that this end can be told from any other. One second later the process is killed.
+    # SIGXCPU comes first, which distinguishes this end from all others. One second later the process is killed.
     lower("RLIMIT_CPU", cpu_s, cpu_s and cpu_s + 1)
     lower("RLIMIT_DATA", memory_bytes)
     lower("RLIMIT_NPROC", processes)
@@ -172,7 +172,13 @@ REFUSED_WHEN = [
     ("sched_setparam", (142, 118), 0, "is not", 0),
     ("sched_setscheduler", (144, 119), 0, "is not", 0),
     ("sched_setattr", (314, 274), 0, "is not", 0),
-    ("setpriority", (141, 140), 0, "is not", 0),  # of a process: a group's or a user's is others' too
+    (
+        "setpriority",
+        (141, 140),
+        0,
+        "is not",
+        0,
+    ),  # of a process, because a group's or a user's priority affects others too
     ("setpriority", (141, 140), 1, "is not", 0),
     ("ioprio_set", (251, 30), 0, "is not", 1),
     ("ioprio_set", (251, 30), 1, "is not", 0),
@@ -182,7 +188,7 @@ ALLOW, KILL, EPERM, ENOSYS = 0x7FFF0000, 0x80000000, 0x00050001, 0x00050026
 
 
 def filter_program(machine):
-    """Return the filter as (code, jump if true, jump if false, value) rows: a chain of tests with answers."""
+    """Return the filter, a chain of tests with answers, as rows of (code, jump if true, jump if false, value)."""
     audit, column = ARCHITECTURES[machine]
     rows = [(LOAD, 0, 0, 4), (EQUAL, 1, 0, audit), (RETURN, 0, 0, KILL)]
     rows += [(LOAD, 0, 0, 0), (AT_LEAST, 0, 1, NEWEST + 1), (RETURN, 0, 0, ENOSYS)]
@@ -202,7 +208,7 @@ def filter_program(machine):
 
 
 def seccomp():
-    """Refuse, from now on, every system call named above. Torch and Triton need none of these calls."""
+    """Refuse, from now on, every system call named above. Torch and Triton don't need these calls."""
     machine = os.uname().machine
     if sys.platform != "linux" or machine not in ARCHITECTURES:
         raise OSError(f"no system call table for {sys.platform} on {machine}")

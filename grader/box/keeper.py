@@ -1,4 +1,4 @@
-"""Keep one box: a small trusted process outside it that ends it.
+"""Keep one box, as a small trusted process outside the box that ends it in time.
 
 Runs as `python -I -S -B keeper.py SPEC PROGRAM ...`, and imports nothing of ours. It starts the program and watches
 clock, memory and scratch folder. It kills all when a limit is passed, when the program ends, or when the lifeline (a
@@ -59,7 +59,7 @@ def descendants(root, session):
 
 
 def members(root, session):
-    """Return the box's processes by a full look: below us, or anywhere in the program's session."""
+    """Return the box's processes by a full search, below us and anywhere in the program's session."""
     known = _everyone()
     inside, grew = {root}, True
     while grew:
@@ -129,7 +129,7 @@ def usage_of(pids, limit):
 
 
 def _proportional(pid):
-    """Return the bytes in use by a process, with shared pages divided among their sharers: exact, and far more
+    """Return the exact bytes in use by a process, with shared pages divided among their sharers. This is far more
     costly."""
     try:
         with open(f"/proc/{pid}/smaps_rollup", encoding="utf-8") as file:

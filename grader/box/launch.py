@@ -1,4 +1,4 @@
-"""Build the walls of a level around a program and start it."""
+"""Build the walls of a level around a program and start the program."""
 
 import json
 import os
@@ -24,12 +24,12 @@ DEVICES = ["/dev/null", "/dev/zero", "/dev/random", "/dev/urandom"]
 def spawn(argv, *, level, readonly=(), job_dir=None, limits=Limits(), env=None, pass_fds=()) -> Box:
     """Start a program in a box of this level. Return once the program itself begins.
 
-    It sees /usr, the interpreter, the virtual environment and `readonly`, and writes only to `scratch`: its working,
-    home and temporary folder. It also sees the caller's `job_dir`, read-only, with scratch in it. Without one a
-    private folder is made. `pass_fds` keep their numbers. BoxError means that the walls can't be raised.
-    """
+    It sees /usr, the interpreter, the virtual environment and `readonly`, and writes only to `scratch`, which is its
+    working, home and temporary folder. It also sees the caller's `job_dir`, read-only, which contains scratch.
+    Without a `job_dir`, a private folder is made. `pass_fds` keep their numbers. BoxError means that the walls can't
+    be raised."""
     if not systems.has_boxes():
-        raise BoxError(f"the system must be Linux, got {systems.name()}; Windows has its Subsystem for Linux")
+        raise BoxError(f"the system must be Linux, got {systems.name()}. Windows has its Subsystem for Linux")
     level, own = Level(level), job_dir is None
     folder = os.path.realpath(job_dir or f"{tempfile.gettempdir()}/box-{secrets.token_hex(8)}")
     seen = mounts.tidy([*mounts.interpreter(), mounts.INSIDE, *readonly, *([] if own else [folder])])
@@ -52,7 +52,7 @@ def _make(folder: str, own: bool, uid: int | None):
     if own:
         os.mkdir(folder, 0o700)
     if os.path.exists(f"{folder}/scratch"):
-        raise BoxError(f"job_dir must not hold a scratch folder yet, got {folder}; give each box its own")
+        raise BoxError(f"job_dir must not hold a scratch folder yet, got {folder}. Give each box its own")
     os.mkdir(f"{folder}/scratch", 0o700)
     if uid is not None:
         os.chmod(folder, 0o755)
@@ -60,7 +60,7 @@ def _make(folder: str, own: bool, uid: int | None):
 
 
 def _start(watch, walls, inner, argv, pass_fds, env):
-    """Return the chain of programs, each of which starts the next: keeper, walls, inside, and at last the stranger's."""
+    """Return the chain of programs in which each starts the next: keeper, walls, inside, and last the stranger's."""
     life_read, life_write = os.pipe()
     report_read, report_write = os.pipe()
     watch = watch | {"report_fd": report_write, "lifeline_fd": life_read, "pass_fds": list(pass_fds)}
@@ -95,7 +95,7 @@ def _walls(level: Level, seen: list[str], folder: str, limits: Limits) -> list[s
 
 
 def environment(folder: str, extra: dict | None) -> dict:
-    """Return the program's environment: nothing of the caller's, and the entries of `extra`."""
+    """Return the program's environment, with the entries of `extra` and without the caller's environment."""
     scratch = f"{folder}/scratch"
     clean = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "USER": "student", "LOGNAME": "student"}
     clean |= {"HOME": scratch, "TMPDIR": scratch, "TRITON_CACHE_DIR": f"{scratch}/triton"}
@@ -154,7 +154,8 @@ def _counted_already(level: Level, root: bool) -> int:
 
 
 def _spare_user() -> int:
-    """Return a user without processes, so that the limit on processes is this box's own and none can signal it."""
+    """Return a user without processes, so that the limit on processes is this box's own and no other process can
+    signal the box."""
     taken = {uid for uid, _ in _tasks()}
     return random.choice([uid for uid in SPARE_USERS if uid not in taken])
 

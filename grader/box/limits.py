@@ -13,8 +13,8 @@ class Level(IntEnum):
 NO_BOX = 0  # answers run in the judge's own process, allowed only when you check your own answers
 LEVELS = {
     Level.BUBBLEWRAP: "bubblewrap: files, processes, network and user of its own, fewer system calls",
-    Level.LANDLOCK: "Landlock: only the files it needs, fewer system calls, no sockets; sees other processes",
-    Level.LIMITS: "limits only: time, memory and file size; it may read and do whatever the caller may",
+    Level.LANDLOCK: "Landlock: only the files it needs, fewer system calls, no sockets, but other processes are visible",
+    Level.LIMITS: "limits only: time, memory and file size, but it may read and do whatever the caller may",
 }
 
 
@@ -36,7 +36,7 @@ class Limits:
     def __post_init__(self):
         for name, value in vars(self).items():
             if value is not None and not value > 0:
-                raise ValueError(f"{name} must be positive, got {value}; leave it out for the default")
+                raise ValueError(f"{name} must be positive, got {value}. Leave it out for the default")
 
 
 def size_text(count: int) -> str:

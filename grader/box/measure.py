@@ -1,4 +1,4 @@
-"""Measure which level this machine really has: try the attacks inside each box."""
+"""Measure which level this machine really has, by trying the attacks inside each box."""
 
 import json
 import os
@@ -64,7 +64,7 @@ QUICK = [
 
 @dataclass(frozen=True)
 class Measured:
-    """The result for a level: attack -> (held, the attack's observation)."""
+    """Holds the result for a level: attack -> (held, the attack's observation)."""
 
     level: Level | None
     rows: dict = field(default_factory=dict)
@@ -82,7 +82,7 @@ class Measured:
 
 
 def try_attacks(level: Level | None, names=tuple(ATTACKS)) -> Measured:
-    """Run attacks in a box of this level. With None they run in no box at all, to show what they can do."""
+    """Run attacks in a box of this level. With None they run without a box, to show that they work."""
     with _targets() as (facts, victim):
         try:
             rows = _run(level, facts, names)
@@ -95,7 +95,7 @@ def try_attacks(level: Level | None, names=tuple(ATTACKS)) -> Measured:
 
 @contextmanager
 def _targets():
-    """Make targets for attacks, so that nothing else is attacked: ports, a service, a secret, a process."""
+    """Make ports, a service, a secret and a process as targets, so that the attacks touch nothing else."""
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="box-"))
         os.chmod(folder, 0o755)
@@ -178,8 +178,8 @@ def _unboxed(program, line, kept) -> bytes:
 
 
 def overhead_s(level: Level, times: int = 5) -> float:
-    """Return the time that a box of this level adds to a run: least against least, since other work here can only
-    add."""
+    """Return the time that a box of this level adds to a run. Compares the shortest runs, since other work on this
+    machine can only add time."""
     program = [sys.executable, "-I", "-S", "-c", "pass"]
 
     def seconds(run) -> float:

@@ -1,4 +1,4 @@
-"""List what a boxed program has to see: the system's programs, the interpreter, the environment it runs in."""
+"""List the files that a boxed program has to see: the system's programs, the interpreter and its environment."""
 
 import os
 import stat
@@ -67,9 +67,9 @@ def tidy(paths) -> list[str]:
     wanted = sorted({os.path.abspath(path) for path in paths}, key=lambda path: (path.count("/"), path))
     for path in wanted:
         if not os.path.exists(path):
-            raise ValueError(f"readonly must be paths that exist, got {path}; check it")
+            raise ValueError(f"readonly must be paths that exist, got {path}. Check the path")
         if path in ("/", *homes()):
-            raise ValueError(f"readonly must be folders made to be seen, got {path}; name what lies in it")
+            raise ValueError(f"readonly must be folders made to be seen, got {path}. Name folders inside it")
     return wanted
 
 

@@ -1,4 +1,4 @@
-"""Attack every level's box and print what was held back here (`python -m grader box [--json]`)."""
+"""Attack every level's box and print the results of the attacks (`python -m grader box [--json]`)."""
 
 import argparse
 import json
@@ -38,7 +38,9 @@ def main(arguments: list[str]) -> int:
         if m.why_not():
             print(f"\nlevel {int(m.level)} is not to be had here: {m.why_not()}")
     print(f"\nlevel {int(best)} is used here. {LEVELS[best]}")
-    print('"through" is what a level does not promise to hold; "THROUGH" is a promise that did not hold.')
+    print(
+        '"through" marks an attack that a level does not promise to hold. "THROUGH" is a promise that did not hold.'
+    )
     return 0
 
 

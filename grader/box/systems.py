@@ -22,7 +22,7 @@ def wish() -> str:
 
 
 def has_boxes() -> bool:
-    """Return whether programs can be contained here, and forked. Only Linux has the parts of a box."""
+    """Return whether programs can be contained here, and forked. The parts of a box exist only on Linux."""
     return sys.platform == "linux" and not wish()
 
 

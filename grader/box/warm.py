@@ -27,7 +27,7 @@ START_S = 60.0
 GRACE_S = 5.0
 U32 = struct.Struct("<I")
 ASLEEP = (
-    0.5  # of the wall time; a process that neither computed nor waited for a processor was idle on purpose
+    0.5  # of the wall time. A process that neither computed nor waited for a processor was idle on purpose
 )
 
 
@@ -42,7 +42,9 @@ class Limits:
 
     wall_s: float = 30.0
     cpu_s: int = 30
-    enough_s: float = math.inf  # of processor time: who had so much and isn't done is late by its own doing
+    enough_s: float = (
+        math.inf
+    )  # of processor time. A process that used this much without ending is late by its own doing
     memory_bytes: int = 3 << 30
     answer_bytes: int = 64 << 20
 
@@ -65,11 +67,11 @@ WROTE = "the answer wrote into the grader's own channel"
 
 @dataclass
 class Outcome:
-    """The result of one task: a header and arrays, or how the child ended without them."""
+    """Holds the result of one task, as a header and arrays, or as the child's end without them."""
 
     header: dict = field(default_factory=dict)
     arrays: dict = field(default_factory=dict)
-    ended: str = ""  # why there is no answer, as a sentence
+    ended: str = ""  # a sentence with the reason why the answer is missing
     end: str = ""  # which of the kinds above
     starved: bool = False  # it was late on a busy machine, which isn't the answer's fault
     seconds: float = 0.0
@@ -117,7 +119,7 @@ class Program:
             self.own_cpu_s = _seconds(status, "own_cpu_s") or self.own_cpu_s
             if status.get(
                 "left_behind"
-            ):  # a process or file of this answer's; the next answer gets a fresh box
+            ):  # a process or file of this answer. The next answer gets a fresh box
                 self.stop()
                 if not has_boxes():  # it comes up while the referee goes on
                     self.process, self.ready = self._unboxed(), False

@@ -1,5 +1,5 @@
-"""Run the capstone's step: a learner's answers of all labs in the slots of one decode step, counted, timed and made
-to speak.
+"""Run the capstone's step. A learner's answers of all labs fill the slots of one decode step, which is counted, timed
+and made to speak.
 
 `from grader.capstone import Capstone` is all that its notebook needs.
 """
@@ -10,4 +10,4 @@ def __getattr__(name: str):
         from grader.capstone.step import Capstone
 
         return Capstone
-    raise AttributeError(f"grader.capstone has no {name!r}; it offers Capstone")
+    raise AttributeError(f"grader.capstone has no {name!r}, only Capstone")

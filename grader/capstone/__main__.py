@@ -24,7 +24,7 @@ def cells(notebook: Path) -> list[str]:
 
 
 def ran(source: str, name: str, names: dict) -> None:
-    """Run one cell, and print the value of its last expression, as a notebook shows it.
+    """Run one cell, and print the value of its last expression, as a notebook does.
 
     Its text is put where Triton and check() look for it.
     """
@@ -57,7 +57,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--json", type=Path, metavar="FILE")
     options = parser.parse_args(argv)
     if not options.notebook.is_file():
-        parser.error(f"NOTEBOOK must be a file, got {options.notebook}; give the capstone's .ipynb")
+        parser.error(f"NOTEBOOK must be a file, got {options.notebook}. Give the capstone's .ipynb")
     sources, target = cells(options.notebook), options.json and options.json.resolve()
     os.chdir(options.notebook.parent)
     names, failed, seconds, began = {"__name__": "capstone"}, [], [], time.monotonic()

@@ -1,4 +1,5 @@
-"""Capture the step as one CUDA graph: which fillings can't be in it, and how much a replay saves."""
+"""Capture the step as one CUDA graph. Name the fillings that can't be in the graph, and the time that a replay
+saves."""
 
 from torch.overrides import TorchFunctionMode
 
@@ -23,7 +24,8 @@ class Listening(TorchFunctionMode):
 
 
 def asking(capstone) -> dict[str, str]:
-    """Return slot -> call, for the learner's slots as a graph would hold them, out of one step of the speaking model."""
+    """Return slot -> call, for the learner's slots as a graph would hold them, out of one step of the speaking
+    model."""
     ear = Listening()
 
     def told(name: str, one: Filling) -> Filling:
@@ -52,7 +54,8 @@ def asking(capstone) -> dict[str, str]:
 
 
 def captured(capstone) -> dict:
-    """Time the step eagerly and as a graph. Slots that ask the host are filled by the course's kernels, or by PyTorch."""
+    """Time the step eagerly and as a graph. Slots that ask the host are filled by the course's kernels, or by
+    PyTorch."""
     from kernels import timing
 
     asks = capstone.asks_the_host()
@@ -77,7 +80,7 @@ def words(capstone) -> str:
     said = [
         f"{slot} calls {call}() on a tensor: the host waits for its numbers" for slot, call in asks.items()
     ]
-    said = said or ["No slot of yours waits for a number: the whole step can be one graph."]
+    said = said or ["No slot of yours waits for a number, so the whole step can be one graph."]
     if capstone.device == "cpu":
         found, launches = capstone.recorded(), sum(one.launches for one in capstone.measured().values())
         host = 1e6 * capstone.h200.launch_s * launches

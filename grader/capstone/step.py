@@ -1,7 +1,7 @@
-"""One decode step with the learner's kernels in its slots, next to the same step in plain PyTorch.
+"""Run one decode step with the learner's kernels in its slots, and the same step in plain PyTorch.
 
-On a CPU it is the speaking model's step. The machine counts every launch and every byte, and seconds are an H200's
-best time for these. On a GPU the step has the real model's shapes, and a profiler times it.
+A CPU runs the speaking model's step. The machine counts every launch and every byte, and computes an H200's shortest
+possible time from these counts. On a GPU the step has the real model's shapes, and a profiler times the step.
 """
 
 import math
@@ -33,7 +33,7 @@ WHOSE = {"learner": "yours", "course": "the course's", "plain": "plain PyTorch"}
 
 @dataclass(frozen=True)
 class Spent:
-    """The cost of a slot in one step: launches, bytes, and seconds (at best, or measured)."""
+    """Holds the cost of a slot in one step: launches, bytes, and seconds (at best, or measured)."""
 
     launches: int
     bytes: float
@@ -41,7 +41,8 @@ class Spent:
 
 
 class Capstone:
-    """The step and its fillings. `labs` is the folder of the learner's labs, by default the one above this notebook."""
+    """The step and its fillings. `labs` is the folder of the learner's labs, by default the one above this
+    notebook."""
 
     def __init__(self, labs: Path | str | None = None):
         self.labs = Path(labs) if labs else Path.cwd().parent
@@ -50,7 +51,7 @@ class Capstone:
             from tilescope import launcher
 
             launcher.install()
-            torch.set_num_threads(1)  # such a small model isn't faster with more threads
+            torch.set_num_threads(1)  # a model of this size isn't faster with more threads
         self.h200 = machine("H200")
         self.weights, self.tokenizer = kept.weights().to(self.device), kept.tokenizer()
         asked = dict.fromkeys(slot.question for slot in SLOTS if slot.origin == "lab")
@@ -65,7 +66,7 @@ class Capstone:
         known = [question.split(".")[1] for question in OWN]
         for name, launch in launches.items():
             if name not in known:
-                raise ValueError(f"launches must be for {' or '.join(known)}, got {name}; name the question")
+                raise ValueError(f"launches must be for {' or '.join(known)}, got {name}. Name the question")
             question = f"next_bottleneck.{name}"
             self.answers[question] = answers.Answer(question, launch)
         self._use()
@@ -73,7 +74,8 @@ class Capstone:
     # ---- who fills which slot
 
     def _use(self) -> None:
-        """Fill the slots with all answers that give plain PyTorch's logits. Keep the reason for each of the others."""
+        """Fill the slots with all answers that give plain PyTorch's logits. Keep the reason for each rejected
+        answer."""
         there = {q: one.launch for q, one in self.answers.items() if one.launch and not one.why}
         if there and self._trouble(there):
             for question, launch in there.items():
@@ -105,8 +107,8 @@ class Capstone:
         if off < BOUND and my_tokens == tokens:
             return ""
         if math.isnan(off):
-            return "its logits aren't numbers (NaN); check the answer in its lab"
-        return f"its logits differ by {off:.2%} of their spread; check the answer in its lab"
+            return "its logits aren't numbers (NaN). Check the answer in its lab"
+        return f"its logits differ by {off:.2%} of their spread. Check the answer in its lab"
 
     def slots(self) -> list[tuple[str, str, str, str]]:
         """Return (slot, question, whose filling, why it is not yours) for each slot."""
@@ -150,7 +152,7 @@ class Capstone:
 
     @cached_property
     def bandwidth(self) -> float:
-        """Return the byte/s of an H200's memory on paper, or of this GPU's as a copy finds it."""
+        """Return the byte/s of an H200's memory on paper, or of this GPU's memory, measured by a copy."""
         if self.device == "cpu":
             return self.h200.bandwidth
         one = torch.empty(2**29, dtype=torch.uint8, device=self.device)
@@ -239,8 +241,8 @@ class Capstone:
         return call
 
     def logits_differ(self) -> tuple[float, bool]:
-        """Return (largest difference to plain PyTorch's logits, as a share of their spread; whether the token is the
-        same)."""
+        """Return the largest difference to plain PyTorch's logits, as a share of their spread, and whether the token
+        is the same."""
         found = []
         for fillings in (self.fillings, decode_step.fillings("plain")):
             step = self._step(fillings)
@@ -260,7 +262,7 @@ class Capstone:
         return self.kept["gap_closed"]
 
     def closed_by_you(self, own: dict[str, Spent], plain: dict[str, Spent]) -> float:
-        """Return the part of that share that the slots with answers of yours close. A missing answer can't raise it."""
+        """Return the part of this share that your answers close. A missing answer can't raise the result."""
         yours = [name for name in self.own if name in own and name in plain]
         saved = sum(plain[name].seconds - own[name].seconds for name in yours)
         self.kept["closed_by_you"] = saved / (sum(one.seconds for one in plain.values()) - self.bound_s)
@@ -273,7 +275,7 @@ class Capstone:
         given = self.tokenizer.encode(prompt)
         if not given:
             raise ValueError(
-                f"prompt must hold a letter that the tokenizer knows, got {prompt!r}; write English"
+                f"prompt must hold a letter that the tokenizer knows, got {prompt!r}. Write English"
             )
         step = self._step(self.fillings, len(given) + tokens, Sampling(temperature, seed))
         self.kept["said"] = prompt + self.tokenizer.decode(generate(step, [given], tokens, END)[0]).rstrip(

@@ -16,12 +16,12 @@ from grader.judge.report import visible
 
 NAMES = ("first_name", "last_name", "email", "lms_user_id")
 LOOK_AGAIN = (
-    "{cell} has {points:g} points by hand for another text or another lab: a person has to look again."
+    "{cell} has {points:g} points by hand for another text or another lab, so a person has to look again."
 )
 
 
 def prepare(root: Path, lab: str, new_lab: bool = False, source: str = "", say: Callable = print) -> None:
-    """Keep what the gradebook is about to lose, or what an earlier one has and this one lacks."""
+    """Keep data that the gradebook is about to lose, or that only an earlier gradebook has."""
     with gradebooks.opened(root, lab) as gradebook:
         held = gradebooks.known(gradebook, lab)
         if held and new_lab and held != gradebooks.released(root, lab):
@@ -35,23 +35,24 @@ def prepare(root: Path, lab: str, new_lab: bool = False, source: str = "", say: 
     if earlier:
         kept = _read(earlier, root, lab)
         if not source and kept["students"] and kept["students"].keys() <= begun.get("students", {}).keys():
-            return  # a run was killed before it had entered anybody, and what it kept is newer than a copy
+            return  # a run was killed before its first entry, and its kept data is newer than a copy
         kept["students"] = begun.get("students", {}) | kept["students"]
         _keep(root, lab, kept)
         say(f"carrying over due date, extensions, names, points by hand and comments from {_shown(earlier)}")
         if away := _away(root, lab, kept["students"]):
             say(
-                f"kept until a folder in submitted/ is there: what people entered for {', '.join(map(visible, away))}"
+                f"kept until a folder in submitted/ exists: the entries by hand for {', '.join(map(visible, away))}"
             )
     elif _was_entered(root, lab) and not begun:
         say(
             f"this gradebook is new to {lab}, and no earlier one was found: due date, extensions, names, points by hand "
-            "and comments are not carried over; --from ADDRESS names the gradebook that has them"
+            "and comments are not carried over. --from ADDRESS names the gradebook that has them"
         )
 
 
 def _begun(root: Path, lab: str) -> dict:
-    """Return what an earlier run has not carried over yet, such as the entry of somebody without a folder."""
+    """Return the data that an earlier run has not carried over yet, such as the entry of a student without a
+    folder."""
     path = _open(root, lab)
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 
@@ -177,8 +178,7 @@ def due_and_names(root: Path, lab: str) -> None:
 
 
 def put(root: Path, lab: str, student: str) -> list[str]:
-    """Give one student, who has just been entered, what was kept. Return sentences for what a person must take care
-    of."""
+    """Give a newly entered student the kept data. Return sentences about the steps that a person must take."""
     path = _open(root, lab)
     if not path.exists():
         return []
@@ -197,7 +197,7 @@ def put(root: Path, lab: str, student: str) -> list[str]:
 
 
 def extend(root: Path, lab: str, student: str, seconds: float) -> None:
-    """Keep an extension for somebody whom the gradebook has no work of yet."""
+    """Keep an extension for a student whose work is not in the gradebook yet."""
     kept = _begun(root, lab) or {"duedate": None, "names": {}, "students": {}}
     one = kept["students"].setdefault(student, {"points": {}, "comments": {}})
     one["extension_s"] = seconds

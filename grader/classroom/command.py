@@ -21,13 +21,13 @@ from grader.judge.report import visible
 
 ROOT = Path(__file__).parents[2]
 MOST_SAME = 4  # rows that repeat a sentence, and names in front of one that more rows share
-GONE = "put it back, or remove the rest: python -m grader student NAME --delete"
+GONE = "Put it back, or remove the rest: python -m grader student NAME --delete"
 
 
 class Parser(argparse.ArgumentParser):
     def error(self, message):
         self.print_usage(sys.stderr)
-        self.exit(record.WRONG_USAGE, f"{self.prog}: {message}; `ls labs` shows the labs\n")
+        self.exit(record.WRONG_USAGE, f"{self.prog}: {message}. `ls labs` shows the labs\n")
 
 
 def main(argv: list[str]) -> int:
@@ -40,10 +40,12 @@ def main(argv: list[str]) -> int:
     parser.add_argument(
         "--anew",
         action="store_true",
-        help="new hidden cases, and every answer judged again: of the students named, or of all",
+        help="draw new hidden cases and judge every answer again, of the named students or of all",
     )
     parser.add_argument("--why", default="", metavar="REASON", help="why it is judged again, kept in a log")
-    parser.add_argument("--by", default="", metavar="NAME", help="who wants that, where not this user")
+    parser.add_argument(
+        "--by", default="", metavar="NAME", help="the person who decided, if it is not this user"
+    )
     parser.add_argument(
         "--as-empty",
         nargs="+",
@@ -54,7 +56,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument(
         "--new-lab",
         action="store_true",
-        help="go over to labs/LAB as it is now, although an older form of it was graded",
+        help="go over to the present labs/LAB, although an older form was graded",
     )
     parser.add_argument(
         "--from", dest="source", default="", metavar="ADDRESS", help="an earlier gradebook to carry over from"
@@ -71,7 +73,7 @@ def main(argv: list[str]) -> int:
         return record.WRONG_USAGE if isinstance(error, ValueError) else record.EXIT[record.INCONCLUSIVE]
     except KeyboardInterrupt:
         print(
-            "python -m grader class: stopped; all that was judged is kept, and the next run goes on from there",
+            "python -m grader class: stopped. All verdicts so far are kept, and the next run goes on from there",
             file=sys.stderr,
         )
         return 128 + signal.SIGINT
@@ -103,14 +105,18 @@ def _run(wants: argparse.Namespace, say) -> tuple[GradingRound, list]:
     alone = bool(wants.student)
     if wants.anew and alone and not wants.why.strip():
         raise ValueError(
-            'why must be given where a student\'s work is judged anew, got none; such as --why "..."'
+            'why must be given where a student\'s work is judged again, got none. Add --why "..."'
         )
     if wants.as_empty and not wants.why.strip():
-        raise ValueError('why must be given where a hand-in counts as empty, got none; such as --why "..."')
+        raise ValueError('why must be given where a hand-in counts as empty, got none. Add --why "..."')
     if (wants.why or wants.by) and not (wants.anew or wants.as_empty):
-        raise ValueError("--why and --by must come with --anew or --as-empty, got neither; add one of them")
+        raise ValueError(
+            "--why and --by must come with --anew or --as-empty, got neither. Add --anew or --as-empty"
+        )
     if wants.new_lab and alone:
-        raise ValueError("--new-lab must be for the whole class, got --student; leave one of them out")
+        raise ValueError(
+            "--new-lab must be for the whole class, got --student. Leave out --new-lab or --student"
+        )
     fresh = wants.anew and not alone
     round_ = prepare(ROOT, wants.lab, wants.mode, fresh, wants.new_lab, wants.source, say)
     if wants.as_empty:
@@ -129,13 +135,15 @@ def prepare(
     source: str = "",
     say: Callable = print,
 ) -> GradingRound:
-    """Return the lab's round, once all that judging a class needs is there. Raise ValueError or BoxError otherwise.
+    """Return the lab's round, after checking that the class can be judged. Raise ValueError or BoxError otherwise.
 
     `new_lab` accepts a lab that was changed after it was graded. `source` is an earlier gradebook's address.
     """
     job.require_box()
     if not grading_round.NAME.fullmatch(lab) or not any((root / "labs" / lab).glob("*.ipynb")):
-        raise ValueError(f"lab must be a folder of labs/ with notebooks, got {lab!r}; `ls labs` shows them")
+        raise ValueError(
+            f"lab must be a folder of labs/ with notebooks, got {lab!r}. `ls labs` shows the labs"
+        )
     from grader.classroom import gradebooks
 
     carried.prepare(root, lab, new_lab, source, say)
@@ -208,14 +216,14 @@ def text(round_: GradingRound, rows: list, all_: bool = False) -> str:
         lines += [f"  {'':<{wide}}  not settled: {name}: {why}" for name, why in row.why.items()]
     lines += [f"  {_some([names[one] for one in whose])}: {said}" for said, whose in shared.items()]
     if hidden := len(rows) - len(listed):
-        lines.append(f"  as before: {_count(hidden, 'student')}; --all lists all rows")
-    lines += [f"in the gradebook without a folder in submitted/: {', '.join(gone)}; {GONE}"] * bool(gone)
+        lines.append(f"  as before: {_count(hidden, 'student')}. --all lists all rows")
+    lines += [f"in the gradebook without a folder in submitted/: {', '.join(gone)}. {GONE}"] * bool(gone)
     lines += few([f"not used: {said}" for said in leftovers.in_class(round_.root)])
     by_hand, open_ = sum(len(r.by_hand) for r in rows), sum(len(r.unsettled) for r in rows)
     lines.append(f"to be graded by hand: {_count(by_hand, 'cell')}")
     if open_:
         lines.append(
-            f"not settled, by the grader's own trouble: {_count(open_, 'cell')} without points; run this again first"
+            f"not settled, by the grader's own trouble: {_count(open_, 'cell')} without points. Run this again first"
         )
     if failed := sum(bool(r.trouble) for r in rows):
         lines.append(

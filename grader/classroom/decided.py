@@ -34,20 +34,20 @@ def as_empty(round_: GradingRound, students: list[str], who: str, why: str) -> N
 
 
 def _as_empty(round_: GradingRound, student: str) -> dict[str, str]:
-    """Return notebook -> digest of each empty one that was put there."""
+    """Return notebook -> digest for each empty notebook that an instructor's decision added."""
     folder = round_.root / "submitted" / student / round_.lab
     if folder.is_symlink() or folder.parent.is_symlink():
-        raise ValueError(f"{visible(student)}'s folder must be a folder, got a link; remove it")
+        raise ValueError(f"{visible(student)}'s folder must be a folder, got a link. Remove the link")
     labs = sorted((round_.root / "labs" / round_.lab).glob("*.ipynb"))
     read = {
         path.name: NOT_READ not in notebook.metadata
         for path, notebook in _pairs(labs, submission.handed_in(round_, student).notebooks, folder)
     }
     if already := said(round_, student):
-        raise ValueError(f"{visible(student)}: {already[0]}; leave the name out")
+        raise ValueError(f"{visible(student)}: {already[0]}. Leave the name out")
     if all(read.get(path.name) for path in labs):
         raise ValueError(
-            f"--as-empty must name students whose work can't be read, and {visible(student)}'s notebooks can; leave the name out"
+            f"--as-empty must name students whose work can't be read, and {visible(student)}'s notebooks can. Leave the name out"
         )
     aside = round_.root / PLACE / "set_aside" / student / f"{round_.lab}-{secrets.token_hex(4)}"
     put = {}

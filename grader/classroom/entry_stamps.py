@@ -1,5 +1,5 @@
-"""Keep what each student's entry in the gradebook rests on: an unchanged entry is not repeated, and a hand-in that
-changed since is noticed."""
+"""Keep a stamp of the data behind each student's entry in the gradebook, so that an unchanged entry is not repeated
+and a changed hand-in is noticed."""
 
 import hashlib
 import json
@@ -18,7 +18,7 @@ MOST_FILES = 1000  # of one hand-in that are looked at
 class Entry:
     """One student's entry in the gradebook."""
 
-    stamp: str = ""  # of the answers and what is said of them; an empty one fits nothing
+    stamp: str = ""  # of the answers and their remarks. An empty stamp fits nothing
     files: str = ""  # of the files that were read
     shown: str = ""  # of the row that was last shown
 

@@ -1,4 +1,4 @@
-"""Let submissions into nbgrader: it gets the instructor's notebook with the student's answers in it."""
+"""Let submissions into nbgrader, which gets the instructor's notebook with the student's answers."""
 
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +13,7 @@ from grader.classroom.jobs import job
 from grader.classroom.open_safely import IntakeTrouble, Submitted, take_in
 
 TRIES = 3
-NOT_READ = "not_read"  # notebook metadata: why a person must read this submission
+NOT_READ = "not_read"  # notebook metadata that says why a person must read this submission
 
 
 def required_box(say) -> None:

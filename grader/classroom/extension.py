@@ -19,7 +19,7 @@ def main(argv: list[str]) -> int:
         "--hours",
         type=float,
         required=True,
-        help="after the due date, in place of any earlier extension; 0: none",
+        help="after the due date, instead of any earlier extension. 0 removes the extension",
     )
     wants = parser.parse_args(argv)
     try:
@@ -35,7 +35,8 @@ def main(argv: list[str]) -> int:
 
 
 def extend(root: Path, lab: str, students: list[str], hours: float) -> list[str]:
-    """Return a line for each student. nbgrader extends what is in the gradebook alone, so the rest is kept until then."""
+    """Return a line for each student. nbgrader extends what is in the gradebook alone, so the rest is kept until
+    then."""
     from nbgrader.api import MissingEntry
 
     if not 0 <= hours < 24 * 366:
@@ -46,16 +47,16 @@ def extend(root: Path, lab: str, students: list[str], hours: float) -> list[str]
         due = gradebook.find_assignment(lab).duedate
         if due is None:
             raise ValueError(
-                f"{lab} must have a due date to be extended, got none; "
+                f"{lab} must have a due date to be extended, got none. Run "
                 f'nbgrader db assignment add {lab} --duedate "2026-11-20 23:59 UTC"'
             )
         for student in students:
             line = f"{visible(student)}: due {due + timedelta(hours=hours):%Y-%m-%d %H:%M} UTC"
             try:
                 gradebook.grant_extension(lab, student, hours=hours)
-                line += f"; now run python -m grader class {lab}"
+                line += f". Now run python -m grader class {lab}"
             except MissingEntry:
                 carried.extend(root, lab, student, 3600 * hours)
-                line += ", kept until somebody of this name has handed in"
+                line += ", kept until a student of this name has handed in"
             said.append(line)
     return said

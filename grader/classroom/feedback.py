@@ -1,8 +1,7 @@
 """Make feedback pages that agree with the gradebook. Each bears a fingerprint of the grades that it was made from.
 
-nbgrader skips a student who has pages already, whatever happened to the grades since. Here pages whose fingerprint is old are
-removed before nbgrader looks, and the class command makes them again.
-"""
+nbgrader skips a student who has pages already, whatever happened to the grades since. Here pages whose fingerprint
+is old are removed before nbgrader looks, and the class command makes them again."""
 
 import hashlib
 import json
@@ -27,7 +26,7 @@ class FeedbackExporter(HTMLExporter):
         if coursedir is not None:
             root, lab = Path(coursedir.root), coursedir.assignment_id
             with_pages = [Path(path).parent.name for path in getattr(self.parent, "assignments", ())]
-            late.settle(root, lab, with_pages)  # an extension counts at once
+            late.settle(root, lab, with_pages)  # an extension counts immediately
             for student in stale(root, lab, with_pages):
                 shutil.rmtree(_folder(root, lab, student))
 
@@ -41,7 +40,7 @@ class FeedbackExporter(HTMLExporter):
 
 
 def fingerprint(submission, autograded: Path) -> str:
-    """Identify all that one page shows: the graded copy, and points, comments and lateness in the gradebook."""
+    """Identify all content of a page, from the graded copy and the gradebook's points, comments and lateness."""
     (notebook,) = [one for one in submission.notebooks if one.name == autograded.stem]
     shown = {
         "copy": hashlib.sha256(autograded.read_bytes()).hexdigest(),
@@ -88,7 +87,7 @@ def _borne(page: Path) -> str:
 
 
 def renew(root: Path, lab: str, students: list[str]) -> list[str]:
-    """Remake the old pages of these students. Return those students."""
+    """Remake the outdated pages among these students' pages. Return the students whose pages changed."""
     from nbgrader.converters import GenerateFeedback
 
     old = stale(root, lab, students)

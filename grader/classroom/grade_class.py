@@ -34,7 +34,7 @@ from grader.judge.report import visible
 
 @dataclass
 class Row:
-    """The result of one student's submission, as the gradebook has it."""
+    """Holds the gradebook's result for one student's submission."""
 
     student: str
     points: float = 0.0
@@ -55,7 +55,7 @@ class Row:
     penalty: float = 0.0  # points that lateness takes off, by the present policy
     regraded: list[str] = field(
         default_factory=list
-    )  # who had it judged again, when and why, before and after
+    )  # the regrades: their author, time and reason, and the points before and after
     waits: int = 0  # graded cells that a person has still to look at
 
     @property
@@ -95,7 +95,8 @@ def grade(
     each: Callable = job.one_by_one,
     anew: Anew | None = None,
 ) -> list[Row]:
-    """Judges every answer (through `each`, jobs -> records in any order), then enters the points student by student."""
+    """Judges every answer (through `each`, jobs -> records in any order), then enters the points student by
+    student."""
     with lock.held(round_.root, f"grading {round_.lab}", say):
         atomic_file.sweep(round_.root)
         names = _names(round_, only)
@@ -120,11 +121,11 @@ def grade(
 def _names(round_: GradingRound, only: list[str]) -> list[str]:
     names = students(round_)
     if unknown := sorted(set(only) - set(names)):
-        raise ValueError(f"student must be one with a submission, got {', '.join(unknown)}; see submitted/")
+        raise ValueError(f"student must be one with a submission, got {', '.join(unknown)}. See submitted/")
     names = [name for name in names if name in only or not only]
     if not names:
         raise ValueError(
-            f"submitted/*/{round_.lab} must hold submissions, got none; run nbgrader collect {round_.lab}"
+            f"submitted/*/{round_.lab} must hold submissions, got none. Run nbgrader collect {round_.lab}"
         )
     return names
 
@@ -154,7 +155,7 @@ def _enter_all(round_: GradingRound, came_in: list[HandedIn], entered: Entered, 
 
 
 def judge_all(round_: GradingRound, came_in: list[HandedIn], say: Callable, each: Callable) -> None:
-    """Judge every answer without a record, once for all students who share it. Records are kept as they arrive."""
+    """Judge every answer without a record, once for all students who share the answer. Keep records as they arrive."""
     jobs = list(job.jobs_of(round_, came_in))
     if not jobs:
         return
@@ -172,7 +173,9 @@ def judge_all(round_: GradingRound, came_in: list[HandedIn], say: Callable, each
             say(Step(f"judged {count} of {len(jobs)}: {words}{left}", count, len(jobs)))
     except storage_errors.CannotKeep:
         raise
-    except Exception as error:  # the map's own trouble; whatever is missing is judged as it is entered
+    except (
+        Exception
+    ) as error:  # the map's own trouble. A missing verdict is judged when its student is entered
         say(f"judging broke off ({storage_errors.said(error)}) and goes on one by one")
 
 
@@ -222,8 +225,10 @@ def enter(
     return row
 
 
-CHANGED = "The submission kept changing while it was graded, so what is entered may be of either form: run this again."
-CHANGED_ONCE = "The submission was changed while it was graded: it is graded as it is now."
+CHANGED = (
+    "The submission kept changing while it was graded, so the entry may be of either form. Run this again."
+)
+CHANGED_ONCE = "The submission was changed while it was graded. The grade is for its present form."
 
 
 def _enter(
@@ -275,7 +280,7 @@ def _add_regrades(round_: GradingRound, rows: list[Row]) -> None:
 
 
 def _compare(rows: list[Row], entered: Entered) -> None:
-    """Say which rows are as the last run showed them, whoever changed the others."""
+    """Mark the rows that are the same as in the last run."""
     for row in (row for row in rows if not row.trouble):
         row.unchanged = row.unchanged and not row.news and entered.get(row.student).shown in ("", row.shown)
         entered.put(row.student, shown=row.shown)
@@ -296,10 +301,10 @@ def _is_entered(round_: GradingRound, one: HandedIn) -> bool:
 
 
 def _stamp(round_: GradingRound, one: HandedIn) -> str:
-    """Return a stamp of what a student's entry rests on. An unchanged stamp needs no new entry, and a person's grades
-    stay untouched.
+    """Return a stamp of the data behind a student's entry. An unchanged stamp needs no new entry, and a person's
+    grades stay untouched.
 
-    Times aren't in it. They are read and written at every run, without entering any student again.
+    Times are not part of the stamp. They are read and written at every run, without entering any student again.
     """
     keys = [grading_round.key(round_, questions.find(name), source) for name, source in one.answers()]
     text = json.dumps([round_.epoch, keys, one.said + one.unused, _work(one)])
@@ -313,7 +318,7 @@ def _work(one: HandedIn) -> list[str]:
 def _why(verdict: Record | None) -> str:
     """Say in one line what prevented a verdict."""
     if verdict is None:
-        return "no record of it is left; work/class/*.log may say more"
+        return "its record is missing. See work/class/*.log"
     open_ = [part.came for part in verdict.parts if part.state == INCONCLUSIVE]
     return verdict.message or "; ".join(open_)
 

@@ -82,7 +82,7 @@ def quiet_course(root: Path, lab: str = "any"):
 
 
 def address(root: Path) -> str:
-    """Return the gradebook's address, as SQLAlchemy writes it."""
+    """Return the gradebook's address in SQLAlchemy's form."""
     return quiet_course(root).db_url
 
 
@@ -104,7 +104,7 @@ def at(address: str, course_id: str = "tile-by-tile"):
             gradebook = Gradebook(address, course_id)
         except ModuleNotFoundError as error:
             raise ValueError(
-                f"gradebook must have its driver installed, got no {error.name}; {INSTALL_DRIVER}"
+                f"gradebook must have its driver installed, got no {error.name}. Install it with {INSTALL_DRIVER}"
             ) from None
         with gradebook:
             yield gradebook
@@ -189,13 +189,13 @@ def known(gradebook, lab: str) -> dict[str, dict[str, float]]:
 
 
 def released(root: Path, lab: str) -> dict[str, dict[str, float]]:
-    """Read from labs/ what a gradebook should hold of a lab: notebook -> graded cell -> points."""
+    """Read from labs/ the content that a gradebook should hold for a lab: notebook -> graded cell -> points."""
     found = notebooks(root, lab, settings(root, lab, "."))
     return {name: cells_of(nbformat.read(path, as_version=4)) for name, path in found.items()}
 
 
 def register(root: Path, lab: str, lost: Callable = lambda root, lab, wanted: []) -> str:
-    """Enter the lab as released into the gradebook if it isn't there yet. Return what prevents that.
+    """Enter the released lab into the gradebook unless the gradebook has it. Return the reason if the entry fails.
 
     `lost` names data that has no counterpart in a changed lab.
     """

@@ -1,4 +1,4 @@
-"""Keep a class's files next to its gradebook: each lab's mode and secret seeds, and every record, written once."""
+"""Keep a class's files next to its gradebook. They hold each lab's mode and secret seeds, and every record once."""
 
 import hashlib
 import hmac
@@ -18,7 +18,7 @@ NAME = re.compile(r"\w[\w.-]*")
 
 
 class OtherMode(ValueError):
-    """A lab was judged in one mode and is now requested in the other."""
+    """Reports a lab that was judged in one mode and is now requested in the other mode."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class GradingRound:
     salts: dict = field(default_factory=dict, compare=False)  # of students who were judged again on their own
 
     def of(self, student: str) -> "GradingRound":
-        """Return the round as this student's answers meet it."""
+        """Return the round with this student's own seeds, if a regrade gave any."""
         if not (salt := self.salts.get(student)):
             return self
         secret = hmac.digest(bytes.fromhex(self.secret), salt.encode(), "sha256").hex()
@@ -51,14 +51,16 @@ class GradingRound:
 def open_round(root: Path, lab: str, mode: str | None = None, anew: bool = False) -> GradingRound:
     """Return the lab's round. Begin one if there is none, or if `anew` is set."""
     if not NAME.fullmatch(lab):
-        raise ValueError(f"lab must be the name of a folder in labs/, got {lab!r}; such as 01_gemm_tiling")
+        raise ValueError(
+            f"lab must be the name of a folder in labs/, got {lab!r}. An example is 01_gemm_tiling"
+        )
     path = root / PLACE / f"{lab}.json"
     if anew or not path.exists():
         _begin(path, lab, mode or default_mode(), anew)
     kept = json.loads(path.read_text(encoding="utf-8"))
     if mode and mode != kept["mode"]:
         raise OtherMode(
-            f"mode must be {kept['mode']} as in this lab's first round, got {mode}; --anew judges all again"
+            f"mode must be {kept['mode']} as in this lab's first round, got {mode}. --anew judges all again"
         )
     return GradingRound(root, lab, **kept, salts=regrades.salts(root, lab, kept["epoch"]))
 
@@ -67,7 +69,7 @@ def on_machine(round_: GradingRound, machine: str) -> GradingRound:
     """The round with the kind of GPU that its answers are judged on, which it then keeps."""
     if round_.machine and round_.machine != machine:
         raise ValueError(
-            f"workers must have {round_.machine} as in this lab's first round, got {machine}; --anew judges all again"
+            f"workers must have {round_.machine} as in this lab's first round, got {machine}. --anew judges all again"
         )
     if not round_.machine:
         path = round_.root / PLACE / f"{round_.lab}.json"

@@ -35,7 +35,7 @@ class Penalty(LateSubmissionPlugin):
 
 @dataclass
 class Late:
-    """How late one submission is, its penalty, and which of these is new since the last run."""
+    """Holds how late one submission is, its penalty, and which of the two is new since the last run."""
 
     seconds: float = 0.0
     penalty: float = 0.0
@@ -59,7 +59,7 @@ def settle(root: Path, lab: str, students: list[str]) -> dict[str, Late]:
 
 
 def outdated(root: Path, lab: str, students: list[str]) -> list[str]:
-    """Return those of these students whose lateness or penalty in the gradebook is no longer the present one."""
+    """Return the students whose lateness or penalty in the gradebook is out of date."""
     found = []
     with gradebooks.opened(root, lab) as gradebook, gradebook.db.no_autoflush:
         policy = _policy(root, lab)
@@ -71,7 +71,7 @@ def outdated(root: Path, lab: str, students: list[str]) -> list[str]:
 
 
 def _entered(gradebook, lab: str, students: list[str]) -> Iterator[tuple]:
-    """Yield (student, submission) for those of these students who have an entry in the gradebook."""
+    """Yield (student, submission) for each of the students with an entry in the gradebook."""
     from nbgrader.api import MissingEntry
 
     for student in students:
@@ -97,7 +97,7 @@ def _copy_time(root: Path, lab: str, student: str) -> None:
 
 
 def _policy(root: Path, lab: str):
-    """Return nbgrader's plugin for penalties, as the course's configuration names it."""
+    """Return nbgrader's plugin for penalties, which the course's configuration names."""
     from nbgrader.preprocessors import AssignLatePenalties
 
     step = AssignLatePenalties(config=gradebooks.settings(root, lab))
@@ -153,6 +153,6 @@ def _clock(handed_in: datetime | None) -> list[str]:
     if handed_in is not None and handed_in > now + SKEW:
         return [
             f"timestamp.txt says {handed_in:%Y-%m-%d %H:%M} UTC, {duration((handed_in - now).total_seconds())} after "
-            "this machine's clock: one of the two is wrong, and lateness goes by the file."
+            "this machine's clock. One of the two is wrong, and lateness goes by the file."
         ]
     return []

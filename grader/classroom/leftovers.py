@@ -56,8 +56,10 @@ def _of(path: Path, wanted: list[str]) -> str:
     if name.lower().endswith(ARCHIVES):
         return f"{name} is an archive and was not read. Unpack it here and run this again."
     if meant := next((one for one in wanted if Path(one).stem == path.stem.casefold()), ""):
-        return f"{name} is no notebook and was not read (is it meant to be {meant}?). Ask for the notebook."
-    return f"{name} was not read. Whoever grades by hand finds it next to the notebooks."
+        return (
+            f"{name} is not a notebook and was not read (is it meant to be {meant}?). Ask for the notebook."
+        )
+    return f"{name} was not read. Graders find it next to the notebooks."
 
 
 def _of_notebook(path: Path, name: str, wanted: list[str]) -> str:
@@ -65,9 +67,9 @@ def _of_notebook(path: Path, name: str, wanted: list[str]) -> str:
     if meant and (path.parent / meant).exists():
         return f"{name} was not read, because {meant} counts. If it is the newer one, give it that name and run this again."
     if meant:
-        return f"{name} is no notebook of this lab and was not read (is it meant to be {meant}?). Rename it and run this again."
+        return f"{name} is not a notebook of this lab and was not read (is it meant to be {meant}?). Rename it and run this again."
     return (
-        f"{name} is no notebook of this lab and was not read. "
+        f"{name} is not a notebook of this lab and was not read. "
         f"If it is one under another name, rename it to {' or '.join(wanted)} and run this again."
     )
 
@@ -87,18 +89,19 @@ def _of_folder(path: Path, wanted: list[str]) -> str:
             return f"The folder {shown(path.name)} was not looked into: {where} holds {', '.join(inside)}. Move them up and run this again."
         if count > MOST_FOLDERS:
             break
-    return f"The folder {shown(path.name)} was not looked into; it holds none of this lab's notebooks."
+    return f"The folder {shown(path.name)} was not searched, because it holds none of this lab's notebooks."
 
 
 def in_class(root: Path) -> list[str]:
-    """Return the same for entries of submitted/ next to the labs' folders, which belong to no lab's list of students."""
+    """Return the same for entries of submitted/ next to the labs' folders, which belong to no lab's list of
+    students."""
     submitted, labs = root / "submitted", _labs(root)
     said = []
     for name in sorted(set(os.listdir(submitted)) - NOISE) if submitted.is_dir() else ():
         place = submitted / name
         if not place.is_dir():
             said.append(
-                f"submitted/{shown(name)} is in no student's folder: move it to submitted/STUDENT/LAB/."
+                f"submitted/{shown(name)} is outside every student's folder. Move it to submitted/STUDENT/LAB/."
             )
         elif not place.is_symlink():
             said += [_beside(place, one, labs) for one in sorted(set(os.listdir(place)) - set(labs) - NOISE)]
@@ -106,7 +109,7 @@ def in_class(root: Path) -> list[str]:
 
 
 def _labs(root: Path) -> list[str]:
-    """Return names that a lab's folder may have, in this course and in an nbgrader course around it."""
+    """Return names that a lab's folder may have, in this course and in a surrounding nbgrader course."""
     places = (root / "labs", root / "solutions")
     return sorted({path.name for place in places for path in place.glob("*/")})
 
@@ -114,7 +117,7 @@ def _labs(root: Path) -> list[str]:
 def _beside(place: Path, name: str, labs: list[str]) -> str:
     path = f"submitted/{shown(place.name)}/{shown(name)}"
     if not (place / name).is_dir():
-        return f"{path} is outside the labs' folders and was not read: move it into the folder of its lab."
+        return f"{path} is outside the labs' folders and was not read. Move it into the folder of its lab."
     near = difflib.get_close_matches(name.casefold(), labs, 1, cutoff=0.4)
     meant = f" (is it meant to be {near[0]}?)" if near else ""
-    return f"{path} is no lab of this course and was not read{meant}: rename it and run this again."
+    return f"{path} is not a lab of this course and was not read{meant}: rename it and run this again."

@@ -2,7 +2,7 @@
 process dies.
 
 The lock is the kernel's own on an open file, so a process that was killed holds nothing. The file's text is only for
-people: who holds it, where and since when.
+people. It says who holds the lock, where and since when.
 """
 
 import errno
@@ -58,7 +58,9 @@ def _take(path: Path, what: str, say: Callable) -> int:
     try:
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o660)
     except PermissionError:
-        raise Busy(f"{path} must be writable for who grades, and is not for {me()}; ask its owner") from None
+        raise Busy(
+            f"{path} must be writable for the user who grades, and is not for {me()}. Ask its owner"
+        ) from None
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
@@ -68,7 +70,7 @@ def _take(path: Path, what: str, say: Callable) -> int:
             raise Busy(_sentence(holder)) from None
         raise Busy(f"{path} must be on a file system that can lock files, got {error.strerror}") from None
     if left := _read(file):
-        say(f"taking over from {_who(left)}, which ended before it was done; what it judged is kept")
+        say(f"taking over from {_who(left)}, which ended before it was done. Its verdicts are kept")
     _write(
         file,
         {"who": me(), "host": platform.node(), "pid": os.getpid(), "since": _now(), "what": what},
@@ -105,7 +107,7 @@ def _who(holder: dict) -> str:
 
 def _sentence(holder: dict) -> str:
     whose = _who(holder) if holder else "another process, which has not said whose it is"
-    return f"one grader at a time: {whose} holds this course; wait for its end, or end it and run this again"
+    return f"one grader at a time: {whose} holds this course. Wait for its end, or end it and run this again"
 
 
 def command_line() -> str:

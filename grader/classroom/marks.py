@@ -25,7 +25,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Standing:
-    """A student in one lab, as the gradebook has it."""
+    """Holds the gradebook's data for a student in one lab."""
 
     student: str
     first_name: str = ""
@@ -67,14 +67,14 @@ def opened(root: Path):
     url = gradebooks.address(root)
     file = Path(url.removeprefix("sqlite:///"))
     if url.startswith("sqlite:///") and not file.exists():
-        raise ValueError("gradebook must be there, got none; run python -m grader class LAB first")
+        raise ValueError("gradebook must be there, got none. Run python -m grader class LAB first")
     try:
         with gradebooks.opened(root) as gradebook:
             yield gradebook
     except (SQLAlchemyError, NoSuchModuleError) as error:
         why = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
         raise ValueError(
-            f"gradebook must be one that can be read, got {why!r}; try again when nobody else uses it"
+            f"gradebook must be one that can be read, got {why!r}. Try again when no other program uses the gradebook"
         ) from None
 
 
@@ -88,8 +88,8 @@ def standings(root: Path, lab: str) -> list[Standing]:
         except MissingEntry:
             known = ", ".join(sorted(one.name for one in gradebook.assignments)) or "none"
             raise ValueError(
-                f"lab must be one that the gradebook knows ({known}), got {lab!r}; "
-                "run python -m grader class LAB first"
+                f"lab must be one that the gradebook knows ({known}), got {lab!r}. "
+                "Run python -m grader class LAB first"
             ) from None
         submissions = {one.student.id: one for one in assignment.submissions}
         return [

@@ -1,4 +1,5 @@
-"""Read a student's hand-in without trusting a byte: no links, no large files, parsed by another process."""
+"""Read a student's hand-in without trusting a byte. It refuses links and large files, and parses in another
+process."""
 
 import errno
 import json
@@ -53,7 +54,7 @@ class Submitted:
 
 
 def take_in(path: Path, asked: dict) -> Submitted:
-    """Return the notebook at .../STUDENT/LAB/NAME.ipynb as plain cells. `asked` selects them, as the reader wants it."""
+    """Return the notebook at .../STUDENT/LAB/NAME.ipynb as plain cells. `asked` selects the cells for the reader."""
     try:
         data = read_regular(path)
     except Unfit as why:
@@ -99,7 +100,7 @@ def read_regular(path: Path, most: int = MOST_BYTES) -> bytes:
         return data
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENOTDIR):  # what a system says of a link that isn't followed
-            raise Unfit("is a link, and links are not read: ask for the file itself") from None
+            raise Unfit("is a link, and links are not read. Ask for the file itself") from None
         raise Unfit(f"could not be opened as a plain file ({error.strerror})") from None
     finally:
         for fd in opened:

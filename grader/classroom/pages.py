@@ -1,5 +1,5 @@
-"""Make a submission's pages, feedback and formgrader's: pictures embedded, tables with room, no total before its
-time."""
+"""Make a submission's pages for feedback and for formgrader, with embedded pictures, room for tables, and no total
+before its time."""
 
 import base64
 import re

@@ -1,4 +1,4 @@
-"""A stranger's notebook -> the sources of its cells, each under the name of the lab's cell that it is, as JSON.
+"""Parse a stranger's notebook into JSON: the sources of its cells, each under the name of its cell in the lab.
 
     python -I -S -B parse_sandboxed.py < FILE     with one line of JSON, {"cells": [...], "marks": {...}}, before the notebook
 
@@ -67,8 +67,8 @@ def mark_of(cell) -> dict:
 
 
 def names(cell: dict) -> list[str]:
-    """Return the names that may identify a cell: nbgrader's name for it, and its own id, which the build makes the
-    same."""
+    """Return the names that may identify a cell, which are nbgrader's name and the cell's own id. The build makes both
+    the same."""
     return [name for name in (mark_of(cell).get("grade_id"), cell.get("id")) if isinstance(name, str)]
 
 

@@ -38,7 +38,7 @@ def read(path: Path) -> dict[str, Person]:
     if "student" not in heads or set(heads) - set(COLUMNS):
         odd = ", ".join(sorted(set(heads) - set(COLUMNS))) or "no column student"
         raise ValueError(
-            f"{path.name} must have the column student and of the others only {', '.join(COLUMNS[1:])}; got {odd}"
+            f"{path.name} must have the column student and of the others only {', '.join(COLUMNS[1:])}, got {odd}"
         )
     rows.fieldnames = heads
     found = {}
@@ -67,6 +67,6 @@ def by(column: str, people: dict[str, Person], unless: str = "") -> dict[str, st
         if value and len(same) > 1 and not (unless and all(getattr(one, unless) for one in same)):
             raise ValueError(
                 f"names must have every {column} once, got {value!r} for {same[0].student} and {same[1].student}"
-                + f"; give each of them the {unless}" * bool(unless)
+                + f". Give each of these students the {unless}" * bool(unless)
             )
     return {value: same[0].student for value, same in found.items() if value and len(same) == 1}

@@ -1,4 +1,4 @@
-"""Extend nbgrader's autograde chain: Judge replaces the execution of cells, SaveGrades writes its results."""
+"""Extend nbgrader's autograde chain. Judge replaces the execution of cells, and SaveGrades writes its results."""
 
 import math
 import re
@@ -38,9 +38,9 @@ def answers_to_checks(notebook) -> dict[str, tuple[str, str | None]]:
 class Judge(NbGraderPreprocessor):
     """Asks the referee for every graded cell, and runs nothing of the notebook itself."""
 
-    mode = Enum(("", "cpu", "gpu"), "", help="cpu or gpu; empty: as in the lab's first round").tag(
-        config=True
-    )
+    mode = Enum(
+        ("", "cpu", "gpu"), "", help="cpu or gpu, or empty for the mode of the lab's first round"
+    ).tag(config=True)
 
     def preprocess(self, nb, resources):
         place = resources["nbgrader"]
@@ -94,7 +94,7 @@ def output(verdict: Record, most: float):
 
 
 def waits(why: str):
-    """Make the output for a notebook that can't be read: no points are given or lost before a person has looked."""
+    """Make the output for a notebook that can't be read. It gives and takes no points before a person has looked."""
     html = f"<p><b>A person will look at this.</b> {report.escaped(why)}.</p>"
     return new_output("execute_result", {"text/plain": "0.0", "text/html": html}, execution_count=None)
 

@@ -17,7 +17,7 @@ class Step(str):
 
 
 class Bar:
-    """Say a sentence with it. On a terminal a Step gives way to the next, and any other sentence stays."""
+    """Print a sentence with the bar. On a terminal the next Step replaces a Step, and any other sentence stays."""
 
     def __init__(self, stream=None):
         self.stream = stream or sys.stderr

@@ -23,7 +23,7 @@ from grader.paths import ROOT
 FILE = "regrades.jsonl"
 FIRST = "0" * 16
 BEGUN, DONE = "begun", "done"
-GONE = ""  # the name of a student whose data was deleted; numbers stay, all remarks about the student go
+GONE = ""  # the name of a student whose data was deleted. Numbers stay, and all remarks about the student go
 
 
 class Damaged(ValueError):
@@ -51,7 +51,7 @@ def _parsed(path: Path, mtime_ns: int, size: int) -> list[dict]:
         except (ValueError, KeyError, TypeError):
             raise Damaged(
                 f"{PLACE / FILE} must be as the grader wrote it, got a line {number} that does not follow from those "
-                "before it; put a copy of it back"
+                "before it. Put a copy of the file back"
             ) from None
         chain = _hash(line)
         found.append(row)
@@ -100,7 +100,7 @@ def forget(root: Path, student: str) -> None:
 
 
 def begin(round_, before: dict[str, dict | None], who: str, why: str, alone: bool) -> None:
-    """From now on these students' answers meet hidden cases of their own (`alone`), or the new ones of all.
+    """Give these students' answers hidden cases of their own (`alone`), or everyone new ones, from now on.
 
     `before`: student -> the gradebook's content for that student.
     """
@@ -147,7 +147,7 @@ def words(row: dict) -> str:
     after = _points(row["after"]) if row["after"] else "not done yet: run the class command again"
     change = f"{before}, as before" if row["after"] and not changed(row) else f"{before} -> {after}"
     why = visible(row["why"]).replace("\n", " ")[:200] or "no reason given"
-    return f"judged anew {row['when'][:16].replace('T', ' ')} UTC by {visible(row['who'])} ({why}): {change}"
+    return f"judged again {row['when'][:16].replace('T', ' ')} UTC by {visible(row['who'])} ({why}): {change}"
 
 
 def changed(row: dict) -> bool:
@@ -170,7 +170,8 @@ def main(argv: list[str]) -> int:
     from grader.verdicts import WRONG_USAGE
 
     parser = argparse.ArgumentParser(
-        prog="python -m grader regrades", description="What was judged anew, by whom and why."
+        prog="python -m grader regrades",
+        description="List the answers that were judged again, by whom and why.",
     )
     parser.add_argument("lab", nargs="?", metavar="LAB")
     parser.add_argument("--student")
@@ -188,5 +189,5 @@ def main(argv: list[str]) -> int:
         print(f"{row['number']}  {row['lab']}  {visible(row['student'])}  {words(row)}")
         print(*(f"    {line}" for line in _changes(row)), sep="\n", end="\n" if _changes(row) else "")
     if not found:
-        print("nothing was judged anew")
+        print("nothing was judged again")
     return 0

@@ -9,7 +9,7 @@ from grader.classroom.grading_round import PLACE
 from grader.classroom.open_safely import MOST_BYTES, TIME, time_in
 
 MOST_FILES = 100
-WHY = f"only plain files with plain names, of at most {MOST_BYTES / 1e6:g} MB and at most {MOST_FILES} of them come along"
+WHY = f"only plain files with plain names, of at most {MOST_BYTES / 1e6:g} MB each and at most {MOST_FILES} in all, come along"
 
 
 def hook(assignment: str, student: str, notebooks: list[str]) -> None:

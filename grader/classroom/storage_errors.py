@@ -1,4 +1,5 @@
-"""Explain trouble of the gradebook's storage in one sentence each: what happened, what is safe, what to do."""
+"""Explain trouble of the gradebook's storage in one message each: the failure, the data that is safe, the next
+step."""
 
 import errno
 import re
@@ -6,31 +7,31 @@ import sys
 
 from grader.verdicts import EXIT, INCONCLUSIVE, WRONG_USAGE
 
-SAFE = "everything judged so far is kept"
-AGAIN = "run this again: only what is missing is done"
+SAFE = "Everything judged so far is kept"
+AGAIN = "run this again, which does only the missing work"
 
 SENTENCES = (
     (
         r"No space left on device|database or disk is full|Disk quota exceeded|Errno (28|122)\b",
-        f"the disk is full; {SAFE}; free some space, then {AGAIN}",
+        f"the disk is full. {SAFE}. Free some space, then {AGAIN}",
     ),
     (
         r"database is locked|database table is locked",
-        f"the gradebook is locked by another program, such as nbgrader's pages with a change not yet saved; {SAFE}; "
-        f"close it, then {AGAIN}",
+        f"the gradebook is locked by another program, such as nbgrader's pages with a change not yet saved. {SAFE}. "
+        f"Close it, then {AGAIN}",
     ),
     (
         r"disk image is malformed|file is not a database|database corruption",
-        f"the gradebook is damaged; {SAFE} in work/class/records; put work/class/gradebook_copy.db, the last one that "
-        f"was whole, in its place, then {AGAIN}",
+        f"the gradebook is damaged. {SAFE} in work/class/records. Put work/class/gradebook_copy.db, the last copy that "
+        f"was whole, where the gradebook was, then {AGAIN}",
     ),
     (
         r"readonly database|unable to open database|Read-only file system|Errno 30\b",
-        f"the gradebook's folder can't be written to; {SAFE}; make it writable, then {AGAIN}",
+        f"the gradebook's folder can't be written to. {SAFE}. Make it writable, then {AGAIN}",
     ),
     (
         r"could not connect to server|connection (to server|refused)|server closed the connection",
-        f"the gradebook's server does not answer; {SAFE}; see to it, then {AGAIN}",
+        f"the gradebook's server does not answer. {SAFE}. Start it again, then {AGAIN}",
     ),
 )
 FULL = (errno.ENOSPC, errno.EDQUOT)

@@ -1,4 +1,4 @@
-"""Find what was handed in for a lab: whose it is, the answers in it, and a sentence for everything that is ignored."""
+"""Find the hand-ins for a lab, each with its student, its answers, and a sentence for everything that is ignored."""
 
 import os
 import re
@@ -21,7 +21,7 @@ LOST = re.compile(r"(.+): The cell `(.+)` has lost its name")
 
 @dataclass(frozen=True)
 class HandedIn:
-    """A student's notebooks of the lab, with the answers in place."""
+    """Holds a student's notebooks of the lab, with the answers filled in."""
 
     student: str
     notebooks: list
@@ -77,7 +77,7 @@ def together(sentences: list[str]) -> list[str]:
     kept = [one for one in sentences if not (found := _lost(one)) or len(lost[found[0]]) <= FEW_CELLS]
     more = {notebook: cells for notebook, cells in lost.items() if len(cells) > FEW_CELLS}
     return kept + [
-        f"{notebook}: {len(cells)} cells have lost their names and were found by function or place: {', '.join(cells)}."
+        f"{notebook}: {len(cells)} cells have lost their names and were found by function or position: {', '.join(cells)}."
         for notebook, cells in more.items()
     ]
 
@@ -103,11 +103,11 @@ def cannot_be_entered(round_: GradingRound, one: HandedIn) -> str:
     """Return why nbgrader must not see this student's folder, or nothing if it may."""
     if not STUDENT.fullmatch(one.student) or not one.student.isprintable():
         return (
-            "the name of this student's folder holds characters that nbgrader cannot look for; "
-            "a letter, digit or underscore comes first, and none of / * ? [ ] \\ or hidden ones after it"
+            "the name of this student's folder holds characters that nbgrader cannot look for. "
+            "A letter, digit or underscore comes first, without / * ? [ ] \\ or hidden characters after it"
         )
     if (round_.root / "submitted" / one.student).is_symlink():
-        return "this student's folder is a link to another place; put the folder itself there"
+        return "this student's folder is a link to another folder. Put the folder itself there"
     if not one.notebooks:
         return NOTHING
     return ""

@@ -1,4 +1,4 @@
-"""Copy a student's answers into a clean lab notebook. Everything else they wrote is shown in place, ungraded."""
+"""Copy a student's answers into a clean lab notebook. All other text of the student is shown at its position, ungraded."""
 
 import ast
 import re
@@ -11,8 +11,8 @@ from grader.judge import answer
 from grader.judge.report import visible
 
 DECLARED = ("points", "grade", "solution", "locked", "task")
-SAID = "said_at_intake"  # the id of the cell that tells a student what was wrong with the hand-in
-OWN = "*Handed in here, outside the answers; nothing of it is run or counts by itself:*"
+SAID = "said_at_intake"  # the id of the cell that lists the problems of the hand-in for its student
+OWN = "*Handed in here, outside the answers. It is not run and does not count by itself:*"
 PRINTED = "*What it printed there:*"
 CUT = "\n\n... (it goes on in submitted/)"
 FOUND_BY = {"function": "function's name", "place": "place"}
@@ -87,7 +87,7 @@ def transplant(lab, submitted: Submitted):
             cells += _as_handed_in(cell, name, edited)
         cells += _own_cells(submitted.after.get(name, []), name)
     if submitted.more:
-        said.append(f"{submitted.more} more cells of its own are not shown: the first {MOST_OWN} are.")
+        said.append(f"{submitted.more} more cells of its own are not shown, only the first {MOST_OWN} are.")
     said += _odd(**submitted.odd) if submitted.odd else []
     if said:
         cells.insert(0, _said(said))
@@ -134,7 +134,7 @@ def _fill(cell, name: str, submitted: Submitted) -> list[str]:
             f"The cell `{name}` is there {submitted.copies[name]} times: the last one that was changed counts."
         )
     if chosen.kind != cell["cell_type"]:
-        said.append(f"The cell `{name}` is a {chosen.kind} cell now: its text is taken as it stands.")
+        said.append(f"The cell `{name}` is a {chosen.kind} cell now, and its text is taken as it is.")
     if chosen.cut:
         return [
             *said,
@@ -151,16 +151,16 @@ def _odd(declared: dict, changed: list, claims: int, language: str) -> list[str]
         "as an older copy of the lab would: the course's count."
         for name, keys in declared.items()
     ]
-    said += [f"The cell `{name}` was changed: the course's own stands in its place." for name in changed]
+    said += [f"The cell `{name}` was changed and is replaced by the course's own." for name in changed]
     if claims:
         said.append(
-            "1 cell that the course does not have asks to be graded: it earns nothing."
+            "1 cell that the course does not have asks to be graded, but it earns nothing."
             if claims == 1
-            else f"{claims} cells that the course does not have ask to be graded: they earn nothing."
+            else f"{claims} cells that the course does not have ask to be graded, but they earn nothing."
         )
     if language:
         said.append(
-            f"It is a notebook of {visible(language)}, not of Python: its cells are read as Python all the same."
+            f"It is a notebook of {visible(language)}, not of Python, but its cells are still read as Python."
         )
     return said
 
@@ -175,7 +175,7 @@ def _differs(mine: str, stub: str) -> bool:
 def plain(text: str) -> str:
     """Return a stranger's Markdown in a form that is safe to show: no tags, no links, no hidden characters.
 
-    A space breaks whatever would begin a tag, a link, a picture or a MathJax command. It reads the same.
+    A space breaks anything that would begin a tag, a link, a picture or a MathJax command. The text reads the same.
     """
     kept = (c for c in text if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cf", "Cs"))
     text = re.sub(r"<(?=[A-Za-z/!?])", "< ", "".join(kept))

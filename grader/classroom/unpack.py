@@ -35,7 +35,7 @@ def lone(folder: Path, wanted: list[str]) -> list[str]:
         data = read_regular(folder / found[0], MOST_ARCHIVE)
         members = held(data, wanted)
     except Unfit as why:
-        return [f"{found[0]} {why}; unpack it here by hand."]
+        return [f"{found[0]} {why}. Unpack it here by hand."]
     taken = [name for name, data in members.items() if put(folder, name, data)]
     if taken:
         return [f"{found[0]} was unpacked: {', '.join(taken)}."]
@@ -48,7 +48,7 @@ def lone(folder: Path, wanted: list[str]) -> list[str]:
         return [
             f"{nothing}, but {', '.join(other)}: unpack it by hand, name the notebooks so and run this again."
         ]
-    return [f"{nothing}, so nothing of it is read."]
+    return [f"{nothing}, so the archive is not read."]
 
 
 def maybe_meant(data: bytes) -> list[str]:
@@ -79,7 +79,7 @@ def again_named(folder: Path, wanted: list[str]) -> list[str]:
 
 
 def held(data: bytes, wanted: list[str]) -> dict[str, bytes]:
-    """Return the wanted notebooks in an archive, from any folder in it. Raise Unfit if it must not be unpacked."""
+    """Return the wanted notebooks in an archive, from any of its folders. Raise Unfit if it must not be unpacked."""
     if data.count(ENTRY) > MOST_MEMBERS:
         raise Unfit(f"holds more than {MOST_MEMBERS} files")
     try:
@@ -93,7 +93,7 @@ def held(data: bytes, wanted: list[str]) -> dict[str, bytes]:
     except Unfit:
         raise
     except Exception as error:  # an archive of a stranger may break its reader in any way
-        raise Unfit(f"is no zip archive that can be read ({type(error).__name__})") from None
+        raise Unfit(f"is not a readable zip archive ({type(error).__name__})") from None
 
 
 def unfit(one: zipfile.ZipInfo) -> str:
@@ -116,7 +116,7 @@ def read(archive: zipfile.ZipFile, name: str, one: zipfile.ZipInfo) -> bytes:
 
 
 def put(folder: Path, name: str, data: bytes) -> bool:
-    """Return whether the notebook is now there. Existing files are never overwritten. Stays True while the file is
+    """Return whether the notebook exists now. Existing files are never overwritten. Stays True while the file is
     the archive's own."""
     path = folder / name
     try:

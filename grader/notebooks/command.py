@@ -34,9 +34,9 @@ def main(argv: list[str], root: Path = ROOT) -> int:
     else:
         done = put(root, build) + ([] if options.topics else clear(root, build))
     if not options.topics:
-        bad += [f"{name}: is not built from any text; remove it" for name in strays(root, build)]
+        bad += [f"{name}: is not built from any text. Remove it" for name in strays(root, build)]
     if not any(root.glob("solutions/*/*.md")):
-        done.append("solutions/ holds no texts here, so labs/ stays as it is; lessons are built all the same")
+        done.append("solutions/ holds no texts here, so labs/ stays as it is. Only lessons are built")
     for line in done + bad:
         print(line)
     made = [sum(name.startswith(room) for name in build.files) for room in ("course", "solutions", "labs")]

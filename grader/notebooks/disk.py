@@ -42,7 +42,7 @@ def compare(root: Path, build: Build) -> list[str]:
         old = path.read_bytes() if path.exists() else None
         if old != content:
             why = "is missing" if old is None else _difference(name, old, content)
-            found.append(f"{name}: {why}; run python -m grader build")
+            found.append(f"{name}: {why}. Run python -m grader build")
     return found
 
 

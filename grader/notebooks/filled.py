@@ -23,7 +23,7 @@ class Unfilled(Exception):
 
 
 class Recorded(dict):
-    """A recorded run's values, by name or as attributes: row.peers["compiled"].us."""
+    """Holds a recorded run's values, by name or as attributes: row.peers["compiled"].us."""
 
     def __missing__(self, name):
         raise Unfilled(f"the record has no {name!r} there, it has {', '.join(self)}")
@@ -77,7 +77,7 @@ def about(value: float, digits: int = 1) -> str:
 def table(heads: list[str], rows: list[list[str]]) -> str:
     """Return a table in Markdown. Its cells are words, with numbers already formatted."""
     if wrong := [cell for row in rows for cell in row if not isinstance(cell, str)]:
-        raise Unfilled(f"a table's cells must be words, got {wrong[0]!r}; write f'{{{wrong[0]!r}:.1f}}'")
+        raise Unfilled(f"a table's cells must be words, got {wrong[0]!r}. Write f'{{{wrong[0]!r}:.1f}}'")
     if any(len(row) != len(heads) for row in rows):
         raise Unfilled(f"a table's rows must have {len(heads)} cells each, as its head has")
     rule = ["---"] + ["---:"] * (len(heads) - 1)

@@ -1,4 +1,5 @@
-"""Replace <!-- judged=tiled_gemm --> in a text by the table of its parts, as the question itself gives it."""
+"""Replace <!-- judged=tiled_gemm --> in a text by the table of the question's parts, which the question itself
+gives."""
 
 import re
 
@@ -18,5 +19,5 @@ def table(topic: str, name: str) -> str:
     if question is None:
         raise Unknown(f"judged must name a question of {topic}, got {name!r}")
     if silent := [part.name for part in question.parts if not part.asks]:
-        raise Unknown(f"judged={name}: its {' and '.join(silent)} must say what it asks; see Part.asks")
+        raise Unknown(f"judged={name}: its {' and '.join(silent)} must say what it asks. See Part.asks")
     return criteria_text.table(question)

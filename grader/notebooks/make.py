@@ -75,7 +75,7 @@ def sources(root: Path, topics: list[str]) -> list[Path]:
 
 
 def _convert(root: Path, path: Path, build: Build, references: set[str]):
-    """Convert one text to one notebook, with every complaint about it."""
+    """Convert one text to one notebook. Collect every complaint about the text."""
     made = filled.fill((root / path).read_text(encoding="utf-8"), topic(path))
     unknown = list(made.complaints)
     if texts.in_folder(path):
@@ -126,7 +126,7 @@ def _take(path: Path, name: str, solutions: dict, stubs: set[str], build: Build)
             build.refuse(name, what, cell=cell.id)
     elif path.suffix not in PICTURES_AND_DATA:
         known = ", ".join(sorted(PICTURES_AND_DATA))
-        build.refuse(name, f"a file of solutions/ among the labs; only notebooks and {known} go there")
+        build.refuse(name, f"a file of solutions/ among the labs. Only notebooks and {known} go there")
 
 
 def make(root: Path, topics: list[str]) -> Build:

@@ -1,4 +1,4 @@
-"""Open a lesson well: a still picture under each simulator's cell, and setup code folded away."""
+"""Open a lesson with a still picture under each simulator's cell and with its setup code folded away."""
 
 import ast
 
@@ -36,7 +36,7 @@ def picture(source: str) -> str | None:
 
 
 def file(words: list[str]) -> str:
-    """Return its name, as widgets/lab_pages.py makes it."""
+    """Return the picture's name, the same as in widgets/lab_pages.py."""
     return "-".join(words).replace(" ", "_").replace("/", "_") + ".svg"
 
 

@@ -29,7 +29,7 @@ def complaints(path: Path, words: str) -> list[tuple[int, str]]:
     """Return [(line, what)] of a page that can't be found, has no title or ends in nothing to do."""
     said, last = [], words.count("\n")
     if not texts.PAGE.fullmatch(path.stem):
-        said.append((1, f"a page must be named a_title, review or appendix, got {path.stem}; rename it"))
+        said.append((1, f"a page must be named a_title, review or appendix, got {path.stem}. Rename it"))
     if not title(words):
         said.append((1, "a page must have a title, a line '# Title', got none"))
     heads = re.findall(r"^## (.+)$", words, re.M)
@@ -40,7 +40,7 @@ def complaints(path: Path, words: str) -> list[tuple[int, str]]:
 
 
 def add_way(notebook, root: Path, path: Path, words: str) -> None:
-    """Put a page's position and reading time above it and a link to the next page below it."""
+    """Put a page's position and reading time above its text, and a link to the next page below the text."""
     pages = texts.pages((root / path).parent)
     at, number = [page.name for page in pages].index(path.name), path.parent.name[:2]
     place = f"Lesson {number}, page {at + 1} of {len(pages)}"

@@ -40,7 +40,7 @@ def main(argv: list[str], root: Path = ROOT) -> int:
     labs = sorted(path.name for path in root.glob("solutions/*/") if any(path.glob("*.ipynb")))
     if not labs:
         print(
-            "solutions/ must be here, got none; a student edition leaves reflections to the instructor",
+            "solutions/ must be here, got none. A student edition leaves reflections to the instructor",
             file=sys.stderr,
         )
         return WRONG_USAGE

@@ -15,12 +15,12 @@ MARKS = re.compile(r"(BEGIN|END) (SOLUTION|HIDDEN TESTS|MARK SCHEME)")
 CODE_PATTERNS = (
     (re.compile(r"\b(pip3?|conda|apt|apt-get) install\b|^\s*%(pip|conda)\b", re.M), "an install"),
     (re.compile(r"^\s*!|^\s*%(sh|sx|system)\b|^%%(bash|sh|script|system)\b", re.M), "a shell command"),
-    (re.compile(r"^\s*%cd\b|\bos\.chdir\b", re.M), "a change of folder; paths start at the notebook"),
-    (re.compile(r"\bsys\.path\b"), "sys.path; make setup installs kernels, widgets and grader"),
+    (re.compile(r"^\s*%cd\b|\bos\.chdir\b", re.M), "a change of folder. Paths start at the notebook"),
+    (re.compile(r"\bsys\.path\b"), "sys.path, although make setup installs kernels, widgets and grader"),
     (re.compile(r"""["']https?://|\burlopen\b|\btorch\.hub\b|\bload_state_dict_from_url\b"""), "the network"),
 )
 ANY_PATTERNS = (
-    (re.compile(r"data:image/|;base64,|[A-Za-z0-9+/]{200,}"), "a base64 picture; link a file instead"),
+    (re.compile(r"data:image/|;base64,|[A-Za-z0-9+/]{200,}"), "a base64 picture. Link a file instead"),
     (re.compile(rf"(?<![\w/.:-])(/({FOLDERS})/\w|~/\w|[A-Z]:\\\w)"), "an absolute path"),
 )
 
@@ -77,10 +77,10 @@ def _code(cell, references: set[str]) -> Iterator[str]:
     if nbgrader(cell).get("solution"):
         return
     if (count := _statements(tree)) > MOST_STATEMENTS:
-        yield f"{count} statements of helper code; at most {MOST_STATEMENTS}, the rest belongs into a module"
+        yield f"{count} statements of helper code, where at most {MOST_STATEMENTS} are allowed. The rest belongs in a module"
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef) and node.name in references:
-            yield f"a second {node.name}(); import it from its reference.py"
+            yield f"a second {node.name}(). Import it from its reference.py"
 
 
 def _solution_marks(cell) -> Iterator[str]:
@@ -96,7 +96,7 @@ def in_cell(cell, references: set[str] = frozenset()) -> Iterator[str]:
     """Everything wrong within one cell."""
     yield from (message for pattern, message in ANY_PATTERNS if pattern.search(cell.source))
     if cell.get("attachments"):
-        yield "an attached picture; link a file instead"
+        yield "an attached picture. Link a file instead"
     if cell.get("outputs") or cell.get("execution_count"):
         yield "saved output"
     yield from _solution_marks(cell)
@@ -105,7 +105,7 @@ def in_cell(cell, references: set[str] = frozenset()) -> Iterator[str]:
 
 
 def in_order(notebook) -> Iterator[tuple[object, str]]:
-    """Return (cell, complaint): ids must be unique and each answer followed by its check."""
+    """Yield (cell, complaint) for ids that are not unique and for answers without their check after them."""
     seen = set()
     graded = [cell for cell in notebook.cells if nbgrader(cell)]
     for cell, after in pairwise([*graded, None]):
@@ -114,9 +114,9 @@ def in_order(notebook) -> Iterator[tuple[object, str]]:
         seen.add(cell.id)
         if nbgrader(cell) and cell.cell_type == "code" and not nbgrader(cell)["grade"]:
             if nbgrader(cell)["solution"] and (after is None or after.id != f"check_{cell.id}"):
-                yield cell, f"an answer without its check; put check={cell.id} after it"
+                yield cell, f"an answer without its check. Put check={cell.id} after it"
         if cell.id.startswith("check_") and cell.id.removeprefix("check_") not in seen:
-            yield cell, f"a check without its answer; put answer={cell.id.removeprefix('check_')} before it"
+            yield cell, f"a check without its answer. Put answer={cell.id.removeprefix('check_')} before it"
 
 
 def leaks(solution, lab, stubs: set[str]) -> Iterator[tuple[object, str]]:

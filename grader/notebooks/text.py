@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import nbformat
 
-# The meaning of each word on a fence or region, spelled out as nbgrader wants it.
+# Each word on a fence or region, spelled out in nbgrader's terms.
 KINDS = {
     "answer": {"grade": False, "solution": True, "locked": False, "task": False},
     "check": {"grade": True, "solution": False, "locked": True, "task": False},
@@ -39,7 +39,7 @@ def _words(metadata: dict) -> dict:
         found[key] = value if equals else None
     bare = [key for key, value in found.items() if value is None]
     if bare:
-        raise BadCell(f"a word on a fence must be key=value, got {bare[0]!r}; see grader/notebooks/README.md")
+        raise BadCell(f"a word on a fence must be key=value, got {bare[0]!r}. See grader/notebooks/README.md")
     return found
 
 
@@ -47,20 +47,20 @@ def _points(kind: str, name: str, words: dict, points: Points) -> dict:
     """Return the cell's points. The table of questions decides if it knows the question."""
     if kind not in SCORED:
         if "points" in words:
-            raise BadCell(f"points must stand on the check, got points on {kind}={name}; move them")
+            raise BadCell(f"points must be on the check, got points on {kind}={name}. Move them")
         return {}
     tabled, written = points(name), words.get("points")
     if tabled is None and written is None:
         raise BadCell(
-            f"{kind}={name} must have points, got none; write points=N or add it to the topic's questions.py"
+            f"{kind}={name} must have points, got none. Write points=N or add it to the topic's questions.py"
         )
     try:
         value = float(tabled if written is None else written)
     except ValueError:
-        raise BadCell(f"points must be a number, got {written!r}; write points=10") from None
+        raise BadCell(f"points must be a number, got {written!r}. Write points=10") from None
     if tabled is not None and value != float(tabled):
         raise BadCell(
-            f"points must be {tabled:g} as in the topic's questions.py, got {written}; drop them here"
+            f"points must be {tabled:g} as in the topic's questions.py, got {written}. Remove them here"
         )
     return {"points": int(value) if value.is_integer() else value}
 
@@ -75,13 +75,13 @@ def _finish(cell, position: int, points: Points) -> None:
     if unknown or len(kinds) > 1:
         got = " ".join(sorted(unknown) or kinds)
         raise BadCell(
-            f"a cell must have at most one of {', '.join(KINDS)}, got {got}; see the build's README"
+            f"a cell must have at most one of {', '.join(KINDS)}, got {got}. See the build's README"
         )
     if not kinds:
         return
     kind, name = kinds[0], str(words[kinds[0]])
     if not NAME.fullmatch(name) or name.startswith("check_"):
-        raise BadCell(f"{kind} must be a snake_case name without check_, got {name!r}; rename it")
+        raise BadCell(f"{kind} must be a snake_case name without check_, got {name!r}. Rename it")
     if cell.cell_type not in CELL_TYPES.get(kind, {"code", "markdown"}):
         raise BadCell(f"{kind}={name} must be on a {'/'.join(CELL_TYPES[kind])} cell, got {cell.cell_type}")
     cell.id = PREFIX.get(kind, "") + name

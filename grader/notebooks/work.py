@@ -43,8 +43,8 @@ def copy(root: Path) -> list[str]:
 
 def _newer(name: str, untouched: bool) -> str:
     if untouched:
-        return f"labs/{name} has changed since you got work/{name}, in which you have changed nothing; delete yours to get it"
-    return f"labs/{name} is newer than your work/{name}, which stays; rename yours to get it"
+        return f"labs/{name} has changed since you got work/{name}, in which you have changed nothing. Delete yours to get the new version"
+    return f"labs/{name} is newer than your work/{name}, which stays. Rename yours to get the new version"
 
 
 def with_triton() -> list[str]:
@@ -57,7 +57,7 @@ def with_triton() -> list[str]:
     try:
         python_of_triton.install()
     except python_of_triton.NotInstalled as error:
-        return [f"{error}; all but the kernel labs works without"]
+        return [f"{error}. Everything except the kernel labs works without it"]
     return [
         f"kernels are lowered in Python here and interpreted: {systems.name()} has no compiler of Triton's. "
         "Parts that it judges stay open until hand-in"

@@ -1,4 +1,4 @@
-"""Prove that the grader keeps its word: exploits, wrong answers, right ones, and a class with hostile hand-ins.
+"""Prove the grader's promises with exploits, wrong answers, right answers, and a class with hostile hand-ins.
 
 python -m grader suites [exploits|zoo|honest|class|front-ends] [--all] [--json]
 """

@@ -1,7 +1,7 @@
-"""List kernels as learners first write them, with mistakes that Triton's front end reports: name -> the body of
+"""List kernels as learners first write them, with mistakes that Triton's front end reports, as name -> the body of
 `doubled`.
 
-Both ways to Triton IR must say it alike, with the same line. OFFS, X and STORE are the right lines.
+Both ways to Triton IR must report the same sentence and line. OFFS, X and STORE are the right lines.
 """
 
 OFFS = "offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)"
@@ -17,7 +17,7 @@ def launch_doubled(p):
 )
 HELPER = "@triton.jit\ndef helper(a, b):\n    return a + b\n\n\n"
 BODIES = {
-    "a block that is no power of two": ("offs = tl.arange(0, BLOCK + 1)", X, STORE),
+    "a block that is not a power of two": ("offs = tl.arange(0, BLOCK + 1)", X, STORE),
     "a range that ends before it begins": ("offs = tl.arange(BLOCK, 0)", X, STORE),
     "a range of a number known at run time": ("offs = tl.arange(0, tl.program_id(0))", X, STORE),
     "a word that Triton has not": (OFFS, "x = tl.lod(x_ptr + offs)", STORE),
@@ -98,7 +98,7 @@ BODIES = {
     "bits of a float": (OFFS, X, "tl.store(y_ptr + offs, x & 1)"),
     "a shift of a float": (OFFS, X, "tl.store(y_ptr + offs, x >> 1)"),
     "exp of a whole number": (OFFS, X, "tl.store(y_ptr + offs, tl.exp(offs))"),
-    "a size that is no constexpr": (OFFS, X, "z = tl.zeros((tl.program_id(0),), tl.float32)", STORE),
+    "a size that is not a constexpr": (OFFS, X, "z = tl.zeros((tl.program_id(0),), tl.float32)", STORE),
     "a keyword that is not there": (OFFS, "x = tl.load(x_ptr + offs, masks=offs < 8)", STORE),
     "a modifier that is not there": (OFFS, 'x = tl.load(x_ptr + offs, cache_modifier=".xy")', STORE),
 }

@@ -1,4 +1,5 @@
-"""Grade a class of 100, ten of them hostile, and check that the ninety honest grades are the same as without the ten.
+"""Grade a class of 100 with ten hostile students, and check that the ninety honest grades are the same without the
+ten.
 
 The class is graded twice, without and with hostile students, by the class command itself in two temporary copies of
 the course, with the same secret seeds. Then everything that either left is compared.
@@ -78,7 +79,7 @@ def prove(
 ) -> tuple[list[dict], list[str]]:
     """Return (rows of the table, violations). `walls` maps a module to code that removes one of the grader's walls,
     to see it missed."""
-    folder.chmod(0o755)  # boxes have users of their own, who pass through
+    folder.chmod(0o755)  # boxes have users of their own, which need access
     alone, mixed = (Course(folder / name, wanted.labs).make() for name in ("without", "with"))
     enemies = hand_in(wanted, alone, mixed)
     for module, code in (walls or {}).items():

@@ -1,10 +1,10 @@
-"""Generate right answers that spend too much of one counted quantity, and check that they lose points, because
-whatever isn't allowed is closed.
+"""Generate right answers that spend too much of one counted quantity, and check that they lose points. Every way to
+spend more must be closed.
 
 Each kernel question's right answer is made to spend more in each way of `wasteful`, at every size, at the compiled
-one alone, at secret sizes, or for one dtype, stride or ratio of sizes that is neither metered nor compiled. Its results
-stay right, so only evidence can tell. Answers about ranks send too much, and all questions get useless answers: zeros,
-the mean, the last case's output, and output that is wrong beyond every known size.
+one alone, at secret sizes, or for one dtype, stride or ratio of sizes that is neither metered nor compiled. Its
+results stay right, so only evidence can tell. Answers about ranks send too much, and all questions get useless
+answers: zeros, the mean, the last case's output, and output that is wrong beyond every known size.
 
 A suite resumes where it ended, because a record (--record FILE) keeps each answer's result, and when.
 """
@@ -35,7 +35,7 @@ from grader.questions.memory import shape_only
 
 SEED = 2026
 DRAWS = 40  # of the metered case, to learn between which sizes it is drawn
-EVERYWHERE, COMPILED, ELSEWHERE = "everywhere", "at the compiled size", "where nobody looks"
+EVERYWHERE, COMPILED, ELSEWHERE = "everywhere", "at the compiled size", "where no program looks"
 BYTES = ("every load twice", "every store twice", "outputs read back", "scratch")  # bounded in every case
 ALONE = ("one program after the other", "idle programs")
 BEYOND = "beyond every known "  # and the name of an axis
@@ -74,7 +74,7 @@ def condition(question, where: str) -> str:
 
 
 def known(question) -> dict[str, int]:
-    """Return the largest public size along each axis: shown, metered, compiled or timed."""
+    """Return the largest public size along each axis, among the shown, metered, compiled and timed cases."""
     metered = [question.metered(np.random.default_rng(seed)) for seed in range(DRAWS)]
     timed = question.speed.case if question.speed else None
     return largest(case for case in (*question.public, *metered, question.compile_case, timed) if case)
@@ -101,8 +101,9 @@ def properties(question) -> dict[str, tuple]:
 
 @cache
 def of_question(question_id: str) -> dict[str, tuple]:
-    """Return what some hidden cases have, and neither the metered case nor the compiled one: expressions of `p`, one for a
-    dtype, one for a stride, one for a size of a fixed set or two sizes that differ, each with those cases."""
+    """Return expressions of `p` that hold for some hidden cases, but not for the metered or the compiled case. There
+    is one for a dtype, one for a stride, and one for a size of a fixed set or two sizes that differ, each with its
+    cases."""
     question = questions.find(question_id)
     drawn = [question.metered(np.random.default_rng(seed)) for seed in range(DRAWS)]
     looked_at = [*drawn, *filter(None, [question.compile_case])]
@@ -143,7 +144,8 @@ def holds(question, told: str, case) -> bool:
 
 
 def limit(question, way: str, where: str) -> int:
-    """Return the operations, the FLOP in tl.dot or the bytes of scratch that an answer may spend at a size, and some more."""
+    """Return the operations, the FLOP in tl.dot or the bytes of scratch that an answer may spend at a size, and some
+    more."""
     cases = [question.metered(np.random.default_rng(seed)) for seed in range(DRAWS)]
     if where == COMPILED and question.compile_case:
         cases = [replace(question.compile_case, sm_count=cases[0].sm_count or 32)]
@@ -173,8 +175,8 @@ def allowed(question, way: str, case) -> float:
 
 
 def places(question, way: str) -> tuple[str, ...]:
-    """Return where a way must be caught: bytes in every case, the rest where all is counted, zeros beyond every size
-    too."""
+    """Return the cases in which a way must be caught. Bytes count in every case, the rest where all is counted, and
+    zeros also beyond every size."""
     if way in WRONG:
         axes = beyond(question) if way == useless.ZEROS and question.compiles else ()
         return (EVERYWHERE, *(BEYOND + axis for axis in axes))
@@ -217,7 +219,7 @@ def made(question, way: str, where: str) -> str:
             return wasteful_ranks.cell(source, question.entry, way)
         return wasteful_ranks.beyond(source, question.entry, wasteful_ranks.conditions(question)[way])
     if not (told := condition(question, where)):
-        raise NotMade("no such place")
+        raise NotMade("no such case")
     if way in WRONG:
         return cell(source, question.entry, useless.OF_KERNELS[way], told)
     if way in ALONE and not many(question, where):

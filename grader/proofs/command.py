@@ -27,11 +27,15 @@ SUITES = {
 
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m grader suites", description=__doc__)
-    parser.add_argument("suites", nargs="*", metavar="SUITE", help=f"of {', '.join(SUITES)}; all if left out")
+    parser.add_argument(
+        "suites", nargs="*", metavar="SUITE", help=f"of {', '.join(SUITES)}, or all if left out"
+    )
     parser.add_argument("--all", action="store_true", help="everything, not the sample")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--question", help="only what is about this question")
-    parser.add_argument("--jobs", type=int, default=pool.cores(), metavar="N", help="answers judged at once")
+    parser.add_argument(
+        "--jobs", type=int, default=pool.cores(), metavar="N", help="answers judged in parallel"
+    )
     parser.add_argument("--students", type=int, metavar="N", help="of the class in the suite scale")
     parser.add_argument(
         "--record",

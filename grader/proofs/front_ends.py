@@ -1,11 +1,10 @@
-"""Compare both ways to Triton IR: Triton's compiled library, and the builder in Python that replaces it where it is
-missing.
+"""Compare both ways to Triton IR. One is Triton's compiled library, and the other is the builder in Python that
+replaces a missing library.
 
 Every answer is lowered both ways, for the same cases. If its plans and texts are the same, so is everything after
 them, because the machine runs the same operations on the same inputs. If a text differs, because one way folds more
-than the other, and for a sample, the answer is judged both ways: the same verdict, points and sentences, and the same
-counts for each case.
-"""
+than the other, and for a sample, the answer is judged both ways. Verdict, points, sentences and each case's counts
+must be the same."""
 
 import hashlib
 import json
@@ -84,7 +83,8 @@ def with_texts(plan: Plan, texts: tuple[str, ...]) -> tuple:
 
 
 def texts_apart(question, source: str) -> str:
-    """Return where the two ways' plans, texts or sentences differ for one answer, or "" if the machine gets the same."""
+    """Return where the two ways' plans, texts or sentences differ for one answer, or "" if the machine gets the
+    same."""
     one, other = (lowered(question, source, way) for way in (COMPILED, IN_PYTHON))
     if len(one) != len(other):
         return apart(one, other, "lowered")
@@ -119,7 +119,7 @@ def apart(one, other, where: str) -> str:
 
 
 def answers(question) -> dict[str, str]:
-    """Return every answer of the proofs: the right one, its other forms and its wrong ones."""
+    """Return every answer of the proofs, from the right answer and its other forms to the wrong answers."""
     found = {f"honest: {name}": honest.source(question, name) for name in honest.forms(question)}
     rows = wrong.table(question).items()
     return found | {f"wrong: {name}": wrong.source(question, row) for name, row in rows}
@@ -136,8 +136,8 @@ def sampled(question) -> list[str]:
 
 
 def judge(question_id: str, name: str, in_full: bool = True) -> dict:
-    """Return a row: the answer, how it was compared, where its texts differ, where its counts do, and any forbidden
-    difference: the verdict, and counts of the same texts."""
+    """Return a row with the answer, the comparison, the places where texts or counts differ, and any forbidden
+    difference (of the verdict, or of the counts of equal texts)."""
     row = {
         "question": question_id,
         "answer": name,
@@ -194,7 +194,7 @@ def kept(path: Path | None) -> dict:
 
 
 def summed(rows: list[dict]) -> dict:
-    """Sum up one question's rows: how many answers have the same texts, and the others by name with their
+    """Sum up one question's rows by the number of answers with the same texts, and by the other answers' names and
     differences."""
     others = {
         row["answer"]: (row["broken"] or row["counts"] or row["texts"])[:300]

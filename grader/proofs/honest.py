@@ -1,4 +1,4 @@
-"""Check unusual right answers: they get full points, or lose exactly their honest costs."""
+"""Check that unusual right answers get full points, or lose exactly their honest costs."""
 
 import ast
 
@@ -20,8 +20,8 @@ def forms(question) -> dict:
 
 
 def unusual(question) -> dict:
-    """Return the right answers in a question's folder: of kernels as in `forms`, in numpy name -> cell, of ranks name
-    -> edits."""
+    """Return the right answers in a question's folder. The form is as in `forms` for kernels, name -> cell in numpy,
+    and name -> edits for ranks."""
     if not (questions.folder(question.id) / "answers/forms.py").exists():
         return {}
     return questions.part_of(question.id, "answers.forms").FORMS
@@ -35,7 +35,7 @@ def source(question, name: str) -> str:
 
 
 def judge(question_id: str, name: str) -> dict:
-    """Return a row: the verdict, and the broken parts of the promise."""
+    """Return a row with the verdict and the broken parts of the promise."""
     question = questions.find(question_id)
     try:
         verdict = referee.grade_one(source(question, name), question, seed=SEED, eager=False)
@@ -78,7 +78,8 @@ def run(everything: bool, say, question: str | None = None, jobs: int = 1) -> tu
 
 
 def sampled(question) -> list[str]:
-    """Return the sample of continuous integration: one form a topic, since a right answer is judged to its last part."""
+    """Return the sample of continuous integration, one form per topic, since a right answer is judged to its last
+    part."""
     return sample([name for name in forms(question) if name != AS_IT_STANDS], 1) if leads(question) else []
 
 
@@ -99,11 +100,11 @@ def _misfits_of_form(question, name: str) -> list[str]:
     try:
         same = ast.dump(ast.parse(source(question, name))) == ast.dump(ast.parse(correct))
         if same != (name == AS_IT_STANDS):
-            found.append("is the right answer as it stands")
+            found.append("is the right answer itself")
     except (NoSuchWords, SyntaxError, OSError) as error:
         found.append(str(error))
     lost = set(forms(question)[name][0]) - {p.name for p in question.parts}
     return [
         f"{name}: {trouble}"
-        for trouble in found + [f"loses a part that is not there: {part}" for part in lost]
+        for trouble in found + [f"loses a part that the question lacks: {part}" for part in lost]
     ]

@@ -1,4 +1,4 @@
-"""Make wrong answers from a right one: each a single small change of its syntax tree."""
+"""Make wrong answers from a right one, each by a single small change of its syntax tree."""
 
 import ast
 import copy
@@ -41,7 +41,7 @@ RENAMED = {
 }
 DROPPED = ("mask", "other", "axis", "bitcast")
 BODIES = (ast.FunctionDef, ast.For, ast.While)
-OPTIONS = ("num_warps", "num_stages")  # of a step; they change no value, so only the clock can judge them
+OPTIONS = ("num_warps", "num_stages")  # of a step. They change no value, so only the clock can judge them
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,7 @@ def _rounded_down(node: ast.Call) -> None:
 
 
 def _statements(node: ast.AST, again: set[str]) -> Iterator[tuple[str, Callable]]:
-    """Leave out statements: calls, and assignments to a name that has a value without them."""
+    """Leave out statements that are calls, or assignments to a name that has an earlier value."""
     for position, statement in enumerate(node.body):
         called = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call)
         if called or isinstance(statement, ast.AugAssign) or _targets(statement) & again:

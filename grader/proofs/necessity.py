@@ -1,9 +1,9 @@
-"""Are the hidden cases necessary? How often one check's hidden cases catch each mistake of each question.
+"""Count how often one check's hidden cases catch each mistake of each question, to show which cases are necessary.
 
     python -m grader necessity [QUESTION ...] [--seeds 3000] [--least 0.999]
 
-In numpy, no kernel runs: a mistake's whole output is computed (`wrong` and its variants), and a shortcut (SHORTCUTS
-of the topic) says whether a case gives it away. Public cases don't count, because every student sees them.
+No kernel runs, because numpy computes a mistake's whole output (`wrong` and its variants), and a shortcut (SHORTCUTS
+of the topic) decides whether a case gives it away. Public cases don't count, because every student sees them.
 """
 
 import argparse
@@ -26,7 +26,7 @@ LEAST = 0.999
 
 @dataclass
 class Row:
-    """One way of being wrong, and the kinds of cases that caught it. "" counts the seeds that missed it."""
+    """Holds one mistake, and the kinds of cases that caught it. "" counts the seeds without such a case."""
 
     question: str
     name: str
@@ -121,7 +121,7 @@ def measured(question: Question, seeds: range, say=lambda row: None, every: int 
     ]
     last = dict.fromkeys(
         range(len(found)), 0
-    )  # the case that caught it last time is asked first, then small ones
+    )  # the case that caught it last time goes first, then small ones
     for seed in seeds:
         drawn = Drawn(question, seed)
         for number, (row, function, on_case) in enumerate(found):
@@ -143,7 +143,7 @@ def main(words: list[str] | None = None) -> int:
     known = {name for q in questions.load().values() for name in (q.id, q.slug)}
     if unknown := sorted(set(asked.question) - known):
         print(
-            f"python -m grader necessity: question must be a question or a topic, got {unknown[0]!r}; "
+            f"python -m grader necessity: question must be a question or a topic, got {unknown[0]!r}. "
             "`python -m grader questions` lists them",
             file=sys.stderr,
         )
@@ -158,6 +158,6 @@ def main(words: list[str] | None = None) -> int:
     ]
     low = [row for row in rows if row.caught < asked.least]
     print(
-        f"{len(rows)} ways of being wrong, {asked.seeds} checks each; {len(low)} caught in less than {asked.least:g}"
+        f"{len(rows)} ways of being wrong, {asked.seeds} checks each. {len(low)} caught in less than {asked.least:g}"
     )
     return 1 if low or not rows else 0

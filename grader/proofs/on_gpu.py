@@ -1,9 +1,9 @@
-"""Compare answers in CPU and in GPU mode: solutions, honest forms and wrong answers get the same verdicts.
+"""Compare answers in CPU and in GPU mode. Solutions, honest forms and wrong answers must get the same verdicts.
 
 python -m grader suites-on-gpu [--honest N] [--wrong N] [--closed N] [--question ID] [--json FILE] [--seconds S]
 
 Needs a GPU. Parts whose evidence a GPU changes (the clock instead of counted bytes) aren't compared. --closed N
-judges N wasteful or useless answers, in GPU mode alone: none may keep all its points.
+judges N wasteful or useless answers in GPU mode alone, and none may keep all its points.
 """
 
 import argparse
@@ -23,7 +23,7 @@ SEED = 2026
 
 
 def answers(question, forms: int, wrongs: int) -> dict[str, str]:
-    """Return name -> cell: the solution, then honest forms and wrong answers, spread over all there are."""
+    """Return name -> cell for the solution, then honest forms and wrong answers, sampled evenly."""
     found = {"solution": right(question.id)}
     for name in honest.sample([n for n in honest.forms(question) if n != honest.AS_IT_STANDS], forms):
         found[f"honest: {name}"] = honest.source(question, name)

@@ -1,4 +1,5 @@
-"""Judge many answers in parallel: several processes, each with jails of its own, results in the order of the tasks."""
+"""Judge many answers in parallel, in several processes with jails of their own. Results keep the order of the
+tasks."""
 
 import atexit
 import multiprocessing

@@ -1,4 +1,5 @@
-"""Return the right answer of a kernel question, the base of wrong ones: a cell of the tests, or of its solution."""
+"""Return the right answer of a kernel question, a cell of the tests or of its solution, as the base of wrong
+answers."""
 
 import re
 from functools import cache
@@ -40,7 +41,7 @@ def edited(source: str, edits) -> str:
     for before, after in edits:
         if source.count(before) < 1:
             raise NoSuchWords(
-                f"the right answer must hold {before!r}, got a cell without it; bring the edit up to date"
+                f"the right answer must hold {before!r}, got a cell without it. Bring the edit up to date"
             )
         source = source.replace(before, after)
     return source

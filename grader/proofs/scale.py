@@ -68,7 +68,7 @@ def _lines(row: dict, indent: str = "") -> list[str]:
 
 
 def prove(folder: Path, wanted: Plan) -> tuple[dict, list[str]]:
-    folder.chmod(0o755)  # boxes have users of their own, who pass through
+    folder.chmod(0o755)  # boxes have users of their own, which need access
     serial = Course(folder / "serial", [LAB]).make()
     synthetic.hand_in(serial, LAB, wanted.students, wanted.kernels)
     shutil.copytree(folder / "serial", folder / "farm", symlinks=True)
@@ -76,7 +76,7 @@ def prove(folder: Path, wanted: Plan) -> tuple[dict, list[str]]:
     _say(f"{wanted.students} submissions, judged by {wanted.jobs} workers with {len(wanted.kills)} kills")
     runs = Runs(farm, wanted)
     runs.to_the_end()
-    _say(f"done in {sum(one.seconds for one in runs.said):.0f} s; now serially")
+    _say(f"done in {sum(one.seconds for one in runs.said):.0f} s. Now serially")
     alone = serial.grade(LAB, _hear("serially"))
     broken = compare(serial, farm, alone, runs, wanted)
     return report(serial, farm, alone, runs, wanted), broken

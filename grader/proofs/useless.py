@@ -1,4 +1,4 @@
-"""Make useless answers from a right one: zeros, the mean, or the output of the case before.
+"""Make useless answers from a right one. They return zeros, the mean, or the output of the case before.
 
 A kernel's copy does so everywhere, or beyond the largest public size. For a function, its results are replaced.
 """

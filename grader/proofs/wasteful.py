@@ -1,4 +1,4 @@
-"""Make wasteful answers from a right one: a copy of its kernels spends more of one counted quantity.
+"""Make wasteful answers from a right one, in which a copy of its kernels spends more of one counted quantity.
 
 The copy is launched everywhere, at the compiled size alone, or at secret sizes. Its results are the same.
 """
@@ -36,7 +36,8 @@ class NotMade(ValueError):
 
 
 def cell(source: str, entry: str, way: Callable, where: str = "True", limit: int = 0) -> str:
-    """Return the answer whose kernels spend more, in a way such as those of WAYS, where the condition `where` on `p` holds.
+    """Return the answer whose kernels spend more, in a way such as those of WAYS, where the condition `where` on `p`
+    holds.
 
     `limit` is the number of operations that a launch may do, which arithmetic then does once more."""
     tree = ast.parse(source)
@@ -80,7 +81,7 @@ def {entry}(p):
 
 
 class More:
-    """A way's additions besides changed copies: kernels, and its change of the plan."""
+    """Holds the kernels and the change of the plan that a way adds to changed copies."""
 
     def __init__(
         self, plan: str = "        pass", kernels: tuple[str, ...] = (), before: tuple[str, ...] = ()
@@ -261,7 +262,7 @@ FIRST = """    if tl.program_id(0) + tl.program_id(1) + tl.program_id(2) > 0:
 
 
 def serial(copies: dict, tops: list[str], idle: bool = False) -> More:
-    """Run one program after the other, all work in the first. With `idle`, all others are launched and do nothing."""
+    """Run all programs' work one after the other in the first program. With `idle`, the others are launched idle."""
     found = []
     for name, node in list(copies.items()):
         if name not in tops:

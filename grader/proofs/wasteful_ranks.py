@@ -1,4 +1,5 @@
-"""Make wasteful answers about ranks, or ones that are wrong beyond a size: a right answer gets another communicator."""
+"""Make answers about ranks that are wasteful, or wrong beyond a size, by giving a right answer another
+communicator."""
 
 import numpy as np
 
@@ -62,8 +63,8 @@ def beyond(source: str, entry: str, condition: str) -> str:
 
 
 def conditions(question) -> dict[str, str]:
-    """Return for each axis of a rank's arrays that hidden cases lengthen: its name, and where it is longer than any
-    known one."""
+    """Return each axis of a rank's arrays that hidden cases lengthen, with a condition for sizes longer than any known
+    one."""
     known = longest(question.public)
     drawn = longest(question.hidden(np.random.default_rng(0)))
     found = {}

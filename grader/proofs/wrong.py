@@ -1,4 +1,5 @@
-"""Check the zoo: wrong answers lose the right parts, and only the equivalent mutants of a right one survive."""
+"""Check the zoo. Wrong answers must lose the right parts, and only the equivalent mutants of a right one may
+survive."""
 
 import ast
 import hashlib
@@ -41,7 +42,7 @@ def sentence(question, row: Mistake) -> str:
 
 @cache
 def survivors() -> dict[str, dict[str, str]]:
-    """Return the mutants equivalent to the right answer: question -> mutant -> why."""
+    """Return the mutants equivalent to the right answer, as question -> mutant -> reason."""
     found = json.loads(SURVIVORS.read_text(encoding="utf-8"))
     return {
         question: {mutant: why for why, mutants in reasons.items() for mutant in mutants}
@@ -83,7 +84,7 @@ def complaint(question, verdict: Record, row: Mistake) -> str:
     if wanted := sentence(question, row):
         lost = next(p for p in verdict.parts if p.name == row.part)
         if wanted not in lost.look.split("; or: "):
-            return f"must be told of the mistake {row.told_as or row.name!r}: {wanted}"
+            return f"must be recognised as the mistake {row.told_as or row.name!r}: {wanted}"
     return ""
 
 
@@ -93,7 +94,7 @@ def lives(question, mutant: Mutant) -> bool:
 
 
 def judge(question_id: str, kind: str, name: str) -> tuple[str | bool, float]:
-    """Return (the promises that a wrong answer breaks, or whether a mutant lives; seconds)."""
+    """Return the promises that a wrong answer breaks, or whether a mutant lives, and the seconds."""
     started, question = time.monotonic(), questions.find(question_id)
     found = wrong(question, name) if kind == "wrong" else lives(question, changed(question_id)[name])
     return found, time.monotonic() - started
@@ -105,20 +106,20 @@ def sample(names: list[str], count: int) -> list[str]:
 
 
 def leads(question) -> bool:
-    """Return whether a kernel question represents its topic where judging is slow: the one with the most parts, the
-    first among equals."""
+    """Return whether a kernel question represents its topic where judging is slow. The question with the most parts
+    does, or the first among equals."""
     of_topic = [one for one in kernel_questions() if one.slug == question.slug]
     return question.id == max(of_topic, key=lambda one: len(one.parts)).id
 
 
 def smallest(questions: list) -> str:
-    """Return the first of those with the fewest parts, the soonest judged."""
+    """Return the first case among those with the fewest parts, which are judged soonest."""
     return min(questions, key=lambda one: len(one.parts)).id
 
 
 def costs(question) -> dict[str, list[str]]:
-    """Return judge of a part other than the values -> wrong answers that lose such a part. A timed part counts as
-    "speed"."""
+    """Return judge -> wrong answers that lose a part of this judge, for all judges except values. A timed part counts
+    as "speed"."""
     found, judges = {}, {part.name: part.judge for part in question.parts}
     for name, row in table(question).items():
         if row.part != "values":
@@ -140,7 +141,10 @@ def soonest_of_topic(question) -> str:
     return smallest([one for one in kernel_questions() if one.slug == question.slug])
 
 
-SLOW = ("one program ", "few programs")  # turns that don't share a pass: up to a minute of the machine
+SLOW = (
+    "one program ",
+    "few programs",
+)  # turns that don't share a pass, which take up to a minute on the machine
 
 
 def sampled_wrong(question) -> list[str]:
@@ -216,7 +220,7 @@ def misfits(question) -> list[str]:
     found += named_twice(question)
     proved = {row.told_as or row.name for row in rows.values()}
     found += [
-        f"no wrong answer is told of the mistake {m.name!r}"
+        f"no wrong answer is recognised as the mistake {m.name!r}"
         for m in question.mistakes
         if m.sentence and m.name not in proved
     ]
@@ -252,9 +256,9 @@ def _misfits_of_row(question, name: str) -> list[str]:
     except (NoSuchWords, SyntaxError) as error:
         found.append(str(error))
     if row.part not in {p.name for p in question.parts}:
-        found.append(f"loses a part that is not there: {row.part}")
+        found.append(f"loses a part that the question lacks: {row.part}")
     if row.told_as and row.told_as not in {m.name for m in question.mistakes if m.sentence}:
-        found.append(f"names a mistake that is not there: {row.told_as}")
+        found.append(f"names a mistake that the question lacks: {row.told_as}")
     return [f"{name}: {trouble}" for trouble in found]
 
 

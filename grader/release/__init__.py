@@ -1,4 +1,4 @@
-"""Make the student edition: all that a learner needs to run, play and check, and nothing that answers a question."""
+"""Make the student edition, with all that a learner needs to run, play and check, and without any answers."""
 
 
 def main(argv: list[str]) -> int:

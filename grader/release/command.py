@@ -28,7 +28,7 @@ def main(argv: list[str], root: Path = ROOT) -> int:
         "--try",
         dest="tries",
         action="store_true",
-        help="set a copy of it up by make lab and make test (some minutes and 2 GB, removed afterwards)",
+        help="set up a copy by make lab and make test (some minutes and 2 GB, removed afterwards)",
     )
     wants = parser.parse_args(argv)
     target = wants.folder.absolute()

@@ -33,7 +33,7 @@ class Refused(ValueError):
 def make(root: Path, say: Callable[[str], None] = lambda line: None) -> dict[str, bytes]:
     """Every file of the edition by its path."""
     if not any(root.glob("labs/*/*.ipynb")):
-        raise Refused("labs/ must hold the labs, got none; run python -m grader build")
+        raise Refused("labs/ must hold the labs, got none. Run python -m grader build")
     held = recording.numpy_questions()
     names = [path.relative_to(root).as_posix() for path in tree.files(root)]
     files = {
@@ -82,7 +82,7 @@ def _says(path: Path) -> str:
 
 def require_empty(target: Path) -> None:
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise Refused(f"DIR must be new or empty, got {target}, which holds something; name another folder")
+        raise Refused(f"DIR must be new or empty, got {target}, which holds something. Name another folder")
 
 
 def put(files: dict[str, bytes], target: Path) -> None:
@@ -98,7 +98,7 @@ def put(files: dict[str, bytes], target: Path) -> None:
         (made / ".ci/run").chmod(0o755)
         if missing := left_behind(made):
             raise Refused(
-                f"{missing[0]}, which is not among what a student edition may hold; if it answers no question, "
+                f"{missing[0]}, which is not among what a student edition may hold. If it answers no question, "
                 "name it in grader/release/manifest.py"
             )
         if target.exists():

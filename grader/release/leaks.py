@@ -46,12 +46,12 @@ def _not_built(root: Path, built: Build, names: list[str]) -> dict[str, str]:
     """Lessons and labs on disk that are not what their texts make."""
     there = set(names)
     said = {
-        name: "is not what `python -m grader build` makes; run that, or move the file out of the course"
+        name: "is not what `python -m grader build` makes. Run that, or move the file out of the course"
         for name, content in built.files.items()
         if name in there and (root / name).read_bytes() != content
     }
     strays = set(disk.strays(root, built)) & there
-    return said | dict.fromkeys(strays, "is built from no text; move it out of the course")
+    return said | dict.fromkeys(strays, "is built from no text. Move it out of the course")
 
 
 def _untracked(root: Path, names: list[str]) -> dict[str, str]:
@@ -60,7 +60,7 @@ def _untracked(root: Path, names: list[str]) -> dict[str, str]:
         return {}
     command = ["git", "-C", str(root), "ls-files", "-z", "--cached"]
     kept = set(subprocess.run(command, capture_output=True, check=True, text=True).stdout.split("\0"))
-    why = "is not tracked by git; run `git add` on it if students may have it, or move it out of the course"
+    why = "is not tracked by git. Run `git add` on it if students may have it, or move it out of the course"
     return {name: why for name in names if name not in kept}
 
 
@@ -76,21 +76,21 @@ def _solution(name: str) -> bool:
 
 
 def _holds(name: str, data: bytes, is_built: bool, answers: list[list[str]], shown: set[str]) -> str:
-    """Return the part of a solution that one file holds, or nothing if students may read all of it there."""
+    """Return the part of a solution that one file holds, or nothing if students may read the whole solution there."""
     try:
         lines = set(_lines(data, name.endswith(".ipynb")))
     except ValueError:
         unread = name.startswith(ROOMS) and not data.startswith(PICTURES)
-        return "is neither text nor a picture, so it may hold a solution; move it out of the course" * unread
+        return "is neither text nor a picture, so it may hold a solution. Move it out of the course" * unread
     if any(MARK.match(line) for line in lines):
-        return "holds the mark of a solution, ### BEGIN SOLUTION; move it out of the course"
+        return "holds the mark of a solution, ### BEGIN SOLUTION. Move it out of the course"
     if is_built and name.startswith("labs/"):  # the build has compared it with its own solution
         return ""
     if any(matches(name, pattern) for pattern in STATED):
         whole = [block for block in answers if len(block) >= WHOLE and lines.issuperset(block)]
-        return f"holds a whole solution, with {whole[0][0]!r}; take it out" if whole else ""
+        return f"holds a whole solution, with {whole[0][0]!r}. Take it out" if whole else ""
     found = next((line for block in answers for line in block if line in lines and line not in shown), "")
-    return found and f"holds a line of a solution, {found!r}; take it out"
+    return found and f"holds a line of a solution, {found!r}. Take it out"
 
 
 def _lines(data: bytes, notebook: bool) -> list[str]:

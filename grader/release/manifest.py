@@ -37,7 +37,7 @@ ALLOWED = {
         "kernels/*/results/**.json",
         "kernels/*/tables/*.json",
     ),
-    "a router that trains while one reads, and routings of a model that was trained": (
+    "a router that trains while the reader watches, and routings of a model that was trained": (
         "kernels/expert_load_balance/beside_model.py",
         "kernels/expert_load_balance/cases.py",
         "kernels/expert_load_balance/toy_router.py",
@@ -67,7 +67,7 @@ ALLOWED = {
         *(f"kernels/speaking_model/{name}.py" for name in ("__init__", "kept", "tokens")),
         "kernels/speaking_model/kept/*",
     ),
-    "what a check compares with: float64 in numpy, which no kernel can use": (
+    "the references of checks, in float64 numpy, which no kernel can use": (
         "kernels/*/reference.py",
         "kernels/sampling_fusion/philox.py",
         "kernels/sampling_fusion/requests.py",
@@ -87,7 +87,7 @@ ALLOWED = {
         "grader/questions/**",
         "grader/notebooks/**",
     ),
-    "what a question asks; those in numpy are recorded": (
+    "the questions, with recorded results for those in numpy": (
         "grader/topics/__init__.py",
         "grader/topics/*/__init__.py",
         *(f"grader/topics/*/{name}.py" for name in ("lab", "bar", "shared*")),

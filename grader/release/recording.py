@@ -1,4 +1,4 @@
-"""Record a module of numpy questions: the same rows without a function that answers them, and their expected results."""
+"""Record a module of numpy questions as the same rows with expected results, without a function that answers them."""
 
 import ast
 import copy
@@ -15,8 +15,8 @@ SETS = 8  # of hidden calls that a learner's check may meet
 DRAWN = {"reference", "public", "hidden", "mistakes"}  # the recorded fields of a row
 TOP = '''"""{title}
 
-As recorded: what is compared with is data, so that no function of this copy answers a question. A class is judged on
-calls that are drawn anew."""
+Recorded. The expected results are data, so that no function of this copy answers a question. A class is judged on
+newly drawn calls."""
 
 from grader.questions import NumpyQuestion, Part, recorded
 {imports}

@@ -1,4 +1,4 @@
-"""Try whether a student edition sets itself up: in a folder of its own, by the two commands that its README names."""
+"""Try whether a student edition sets itself up, in a folder of its own, by the two commands that its README names."""
 
 import os
 import shutil
@@ -15,7 +15,7 @@ from pathlib import Path
 
 from grader.tools.ports import free_ports
 
-LONGEST_S = 3600  # of one command; the first downloads about 2 GB
+LONGEST_S = 3600  # of one command. The first downloads about 2 GB
 LOOK_S = 0.5
 ASKED = (
     "lab/tree/course/start.ipynb",
@@ -60,7 +60,7 @@ def _opens(copy: Path) -> str:
         until = time.monotonic() + LONGEST_S
         while time.monotonic() < until:
             if process.poll() is not None:
-                return f"must open the course, got its end with exit code {process.returncode}; see above"
+                return f"must open the course, got its end with exit code {process.returncode}. See above"
             if _answers(asked[0], wait=True):
                 missing = [url for url in asked if not _answers(url)]
                 return f"must show {missing[0]}, got no such page" if missing else ""
@@ -74,7 +74,7 @@ def _tests(copy: Path) -> str:
             code = process.wait(LONGEST_S)
         except subprocess.TimeoutExpired:
             return f"must end, got none for {LONGEST_S} s"
-    return f"must pass, got exit code {code}; see above" if code else ""
+    return f"must pass, got exit code {code}. See above" if code else ""
 
 
 @contextmanager
@@ -98,7 +98,7 @@ def _started(copy: Path, *words: str):
 
 
 def _answers(url: str, wait: bool = False) -> bool:
-    """Return whether there is such a page. With `wait`, whether any server answers."""
+    """Return whether the page exists. With `wait`, whether any server answers."""
     try:
         urllib.request.urlopen(url, timeout=10).close()
         return True

@@ -1,4 +1,5 @@
-"""python -m grader.site [--out site] [--instructor] [--numpy PLACE]: the labs' pages, into a folder that python -m widgets.site has made."""
+"""python -m grader.site [--out site] [--instructor] [--numpy PLACE]: the labs' pages, into a folder that python -m
+widgets.site has made."""
 
 import argparse
 import sys
@@ -22,7 +23,7 @@ def main(argv: list[str] | None = None) -> int:
     out = asked.out
     if not (out / MARK).exists():
         print(
-            f"site: out must be a site, got {out}; run python -m widgets.site --out {out} first",
+            f"site: out must be a site, got {out}. Run python -m widgets.site --out {out} first",
             file=sys.stderr,
         )
         return 1
@@ -35,7 +36,7 @@ def main(argv: list[str] | None = None) -> int:
         build.pack(out)
         return 1
     size = build.pack(out)
-    print(f"site: {len(build.labs())} labs with the judge; all files are {size / 1e6:.1f} MB as .gz")
+    print(f"site: {len(build.labs())} labs with the judge. All files are {size / 1e6:.1f} MB as .gz")
     return 0
 
 

@@ -1,4 +1,5 @@
-"""The labs' files of the site: pages, the judge for their Python, the editor, and numpy as Pyodide's own lock names it."""
+"""Build the labs' files of the site: pages, the judge for their Python, the editor, and the numpy of Pyodide's own
+lock."""
 
 import gzip
 import json
@@ -48,8 +49,8 @@ def labs(root: Path = ROOT) -> list[str]:
 
 
 def numpy(cache: Path = npm.CACHE, place: str = "") -> tuple[str, Path]:
-    """Return the name and the file of numpy that Pyodide's lock names. It comes from `place`, a folder or an address, or else
-    from the cache or the wheel. npm.NotFetched and ranged.NotFetched say why not."""
+    """Return the name and the file of numpy that Pyodide's lock names. It comes from `place`, a folder or an
+    address, or else from the cache or the wheel. npm.NotFetched and ranged.NotFetched give the reason for a failure."""
     (core,) = (one for one in npm.packages() if one.name == "pyodide")
     with tarfile.open(core.kept(cache)) as archive:
         lock = json.load(archive.extractfile("package/pyodide-lock.json"))
@@ -63,7 +64,7 @@ def numpy(cache: Path = npm.CACHE, place: str = "") -> tuple[str, Path]:
 def make(
     root: Path = ROOT, instructor: bool = False, say=print, only: tuple[str, ...] = ()
 ) -> dict[str, bytes]:
-    """Return every file of the labs, or of some, by its place in the site, Pyodide itself apart."""
+    """Return every file of the labs, or of some labs, by its address in the site, without Pyodide itself."""
     found = topics(root)
     name, wheel = numpy()
     own = files("grader.site")
@@ -100,7 +101,7 @@ def solved(lab: str, root: Path) -> dict[str, str]:
 
 
 class Links:
-    """Where links of a lab lead in the site, and which pictures have to be copied for it."""
+    """Maps the links of a lab to pages of the site, and collects the pictures to copy."""
 
     def __init__(self, lab: str, root: Path):
         self.folder, self.root = posixpath.dirname(lab), root
@@ -143,7 +144,8 @@ def linked(html: str, address: str, root: Path = ROOT) -> str:
 
 
 def put(out: Path, made: dict[str, bytes], root: Path = ROOT) -> int:
-    """Write the labs into a folder that holds the site, lead its links to them, and pack all files; their size in bytes."""
+    """Write the labs into a folder that holds the site, lead its links to them, and pack all files. Return their
+    size in bytes."""
     for name, content in made.items():
         (out / name).parent.mkdir(parents=True, exist_ok=True)
         (out / name).write_bytes(content)
@@ -154,7 +156,8 @@ def put(out: Path, made: dict[str, bytes], root: Path = ROOT) -> int:
 
 
 def compile_ahead(out: Path, root: Path = ROOT, say=print) -> None:
-    """Compile what a first check in a page loads; where that can't be done here, pages do it themselves, each time."""
+    """Compile the modules that a first check in a page loads. If that fails here, each page compiles them every
+    time."""
     name, wheel = numpy()
     archives = {"numpy.zip": wheel.read_bytes(), "judge.zip": (out / "assets/judge.zip").read_bytes()}
     try:
@@ -169,7 +172,8 @@ def compile_ahead(out: Path, root: Path = ROOT, say=print) -> None:
 
 
 def pack(out: Path) -> int:
-    """Write a .gz next to each file that it makes smaller, for servers that send such files; the bytes of all files, packed."""
+    """Write a .gz next to each file that it makes smaller, for servers that send such files. Return the bytes of all
+    files, packed."""
     size = 0
     for path in sorted(path for path in out.rglob("*") if path.is_file() and path.suffix != ".gz"):
         content = path.read_bytes()

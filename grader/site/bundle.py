@@ -1,8 +1,8 @@
-"""What a tab's Python needs, as zips: one that all labs share, with the judge, and one for each lab, with what it asks.
+"""Pack the files for a tab's Python as zips: one for all labs, with the judge, and one per lab, with its questions.
 
-Solutions, known wrong answers and tuned kernels stay out, and questions in numpy are recorded: the rest is what the student
-edition holds. `instructor` puts in the questions' own functions, which draw new hidden cases each time.
-"""
+Solutions, known wrong answers and tuned kernels stay out, and questions in numpy are recorded. The rest is the
+content of the student edition. `instructor` puts in the questions' own functions, which draw new hidden cases each
+time."""
 
 import importlib.util
 import tempfile
@@ -77,7 +77,7 @@ def questions_of(lab: str) -> list[Question]:
 
 
 def judge(root: Path) -> dict[str, bytes]:
-    """What the student edition holds of the judge, of tilescope and of the kernels' formulas."""
+    """Return the student edition's files of the judge, of tilescope and of the kernels' formulas."""
     found = texts(ROOMS, root, lambda name: allowed(name) and not name.startswith(LEFT_OUT))
     return {
         name: text
@@ -87,7 +87,7 @@ def judge(root: Path) -> dict[str, bytes]:
 
 
 def student(topic: str, root: Path) -> dict[str, bytes]:
-    """What the student edition holds of a topic, questions in numpy apart."""
+    """Return the student edition's files of a topic, without questions in numpy."""
     held = tuple(f"{place}/" for place in recording.numpy_questions())
     found = texts((topic,), root, lambda name: allowed(name) and (not name.startswith(held) or "__" in name))
     rows = {dotted(name): text.decode() for name, text in found.items() if fnmatch(name, MISTAKES)}
@@ -114,7 +114,7 @@ def texts(places: tuple[str, ...], root: Path, wanted) -> dict[str, bytes]:
 
 
 def triton() -> dict[str, bytes]:
-    """Triton's Python files; its compiled library and what only that serves stay out."""
+    """Return Triton's Python files, without its compiled library and the files that only this library uses."""
     home = Path(importlib.util.find_spec("triton").origin).parent
     found = {}
     for path in home.rglob("*.py"):

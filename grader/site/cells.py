@@ -17,7 +17,7 @@ NOT_WRITTEN = "This cell calls a function that you haven't written yet."
 
 @dataclass(frozen=True)
 class Shown:
-    """A cell's output: HTML for the page, and whether it ended with an error."""
+    """Holds a cell's output as HTML for the page, and whether the cell ended with an error."""
 
     html: str = ""
     failed: bool = False
@@ -37,7 +37,7 @@ class Cells:
                 continue
             before = self._ran(one, text)
             if before.failed:
-                where = f"<p>A cell above, which this one needs, ended with an error.</p>{before.html}"
+                where = f"<p>A cell above ended with an error, and this cell needs it.</p>{before.html}"
                 return Shown(where, failed=True)
         return self._ran(name, source)
 
@@ -115,7 +115,7 @@ def needed(source: str, above: list[tuple[str, str]]) -> list[tuple[str, str]]:
 
 
 def _names(source: str) -> tuple[set[str], set[str]]:
-    """(names that a cell binds at its top, names that it uses anywhere)."""
+    """Return (names that a cell binds at its top, names that it uses anywhere)."""
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError):

@@ -1,4 +1,4 @@
-"""Run in the tab: a request of the page as JSON in, a report as JSON out. The same judge as in a notebook."""
+"""Answer the page's requests in the tab, from JSON to a report in JSON, with the same judge as in a notebook."""
 
 import importlib
 import json
@@ -78,7 +78,7 @@ def ran(asked: dict, say) -> dict:
 
 
 def offered(say) -> None:
-    """Give cells what they call in a notebook. check and show need Jupyter there, and a page does without."""
+    """Give cells the functions that they call in a notebook. check and show need Jupyter there, but not in a page."""
 
     def check(question_id: str, function) -> record.Record:
         return judged(question_id, answer.of_object(function), say)
@@ -96,7 +96,7 @@ def needs(package: str) -> None:
         importlib.import_module(package)
     except ImportError:
         raise Stop(
-            f"Cells of this lab need {package}, which no browser runs. Its answers are tried and checked here all the same."
+            f"Cells of this lab need {package}, which no browser runs. Its answers are still tried and checked here."
         ) from None
 
 

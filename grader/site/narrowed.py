@@ -1,4 +1,5 @@
-"""Replace ml_dtypes' bf16 and fp8 in a tab's numpy: arrays of their bits that convert and compute as ml_dtypes' do.
+"""Replace ml_dtypes' bf16 and fp8 in a tab's numpy by arrays of their bits, which convert and compute like those of
+ml_dtypes.
 
 The bundle leads each `x.astype(dtype)` of the judge, the questions and the references here, because numpy would take a
 number's bits for the number.
@@ -10,7 +11,7 @@ from tilescope.machine.narrow import NARROW, converted, widened
 
 
 class Narrow(np.ndarray):
-    """An array of bf16 or fp8. Arithmetic is done in fp32 and rounded once, as ml_dtypes does it."""
+    """Holds an array of bf16 or fp8. Arithmetic runs in fp32 and rounds once, as in ml_dtypes."""
 
     def __array_ufunc__(self, ufunc, method, *inputs, **more):
         arrays = [x for x in inputs if isinstance(x, np.ndarray) and x.ndim]
@@ -21,7 +22,7 @@ class Narrow(np.ndarray):
         return narrow(found, kinds.pop())
 
     def __array_function__(self, function, types, arguments, more):
-        """Keep what joins, picks or repeats numbers Narrow, because numpy would return bare bits."""
+        """Keep the results of joining, selecting or repeating numbers Narrow, because numpy would return bare bits."""
         found = super().__array_function__(function, types, arguments, more)
         return found.view(Narrow) if getattr(found, "dtype", None) in NARROW else found
 

@@ -1,4 +1,4 @@
-"""A lab as a page: its text, its simulators, its cells to edit, and buttons where a notebook calls check and hint."""
+"""Make a lab's page from its text, its simulators and its cells to edit, with buttons instead of check and hint."""
 
 import json
 from collections.abc import Callable
@@ -26,7 +26,7 @@ WITHOUT_TORCH = (
 )
 SERVED = (  # until lab.js speaks
     "Cells answer here if a web server serves this page and JavaScript is on. From a folder, "
-    "<code>python -m http.server</code> serves it."
+    "<code>python -m http.server</code> serves the page."
 )
 CSP = f"{frame.POLICY}; worker-src blob:"  # the worker that runs Python, which inherits this policy
 
@@ -124,8 +124,8 @@ class LabPage:
             '<button type="button" class="lab-save">Save as a notebook</button>'
             '<label>Open a notebook<input type="file" class="lab-open" accept=".ipynb"></label></div>'
             '<p class="lab-told" role="status">The buttons Run, Check and Hint do what the functions of these names do in a '
-            "notebook. Shift+Enter runs a cell, and Escape and then Tab lead out of it to its buttons. What you write is kept in "
-            "this browser. A saved notebook opens in JupyterLab and is what a class hands in.</p>"
+            "notebook. Shift+Enter runs a cell, and Escape and then Tab lead out of it to its buttons. Your work is kept in "
+            "this browser. A saved notebook opens in JupyterLab, and a class hands it in.</p>"
         )
 
     def _cell(self, cell: dict, place: Place) -> str:
@@ -177,7 +177,8 @@ OUT = '<div class="lab-out" aria-live="polite"></div>'
 
 
 def plain(name: str, source: str, locked: bool = False) -> str:
-    """A cell that is run and not judged: a prediction, what prints after it, one's own numbers."""
+    """Make a cell that is run and not judged, such as a prediction, the prints after it, or the reader's own
+    numbers."""
     opened = f"<summary>The imports</summary>{area(source, 'Imports')}"
     folded = f'<details class="imports">{opened}</details>' if locked else ""
     return (

@@ -1,4 +1,4 @@
-"""One member of a wheel that a package index holds, without the rest of the wheel, or the same file from another place."""
+"""Fetch one member of a wheel from a package index, without the rest of the wheel, or the same file from elsewhere."""
 
 import hashlib
 import io
@@ -28,7 +28,7 @@ class Ranged(io.RawIOBase):
         self.context = ssl.create_default_context()
         with self._open("bytes=0-0") as answer:
             if answer.status != 206:
-                raise NotFetched(f"{address} must give parts of a file, got all of it; use --numpy")
+                raise NotFetched(f"{address} must give parts of a file, got the whole file. Use --numpy")
             self.size = int(answer.headers["Content-Range"].rpartition("/")[2])
 
     def _open(self, range: str):
@@ -74,10 +74,10 @@ def address_of(wheel: str) -> str:
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
         except subprocess.TimeoutExpired:
-            raise NotFetched(f"pip must find {wheel} in {SECONDS} s, got no answer; try again") from None
+            raise NotFetched(f"pip must find {wheel} in {SECONDS} s, got no answer. Try again") from None
         if done.returncode:
             said = (done.stderr.strip().splitlines() or ["nothing"])[-1]
-            raise NotFetched(f"pip must find {wheel}, got {said!r}; see pip config list")
+            raise NotFetched(f"pip must find {wheel}, got {said!r}. See pip config list")
         (found,) = json.load(report)["install"]
         return found["download_info"]["url"]
 
@@ -111,11 +111,11 @@ def given(place: str, name: str, sha256: str, cache: Path) -> Path:
 
 def keep(kept: Path, content: bytes, sha256: str, source: str) -> Path:
     if not is_sound(content, sha256):
-        raise NotFetched(f"{kept.name} must have the sha256 that is pinned, got another; do not use {source}")
+        raise NotFetched(f"{kept.name} must have the sha256 that is pinned, got another. Do not use {source}")
     kept.parent.mkdir(parents=True, exist_ok=True)
     whole = kept.with_name(f".{kept.name}.{os.getpid()}")
     whole.write_bytes(content)
-    whole.replace(kept)  # at once, because others may be reading it
+    whole.replace(kept)  # in one step, because others may be reading the file
     return kept
 
 

@@ -51,7 +51,8 @@ def served(folder: Path) -> Iterator[tuple[str, dict[str, int]]]:
 
 
 def processor_s(browser) -> float:
-    """Return the seconds that all processes of a Chromium have computed, the same on a busy machine and an idle one."""
+    """Return the seconds that all processes of a Chromium have computed, the same on a busy machine and an idle
+    one."""
     session = browser.new_browser_cdp_session()
     try:
         rows = session.send("SystemInfo.getProcessInfo")["processInfo"]
@@ -67,7 +68,7 @@ class Tab:
         self.page, self.base = page, base
 
     def open(self, lab: str, part: str = "") -> None:
-        self.page.goto("about:blank")  # so that a change behind # alone loads the page too
+        self.page.goto("about:blank")  # so that a change of the fragment after # alone loads the page too
         self.page.goto(f"{self.base}/labs/{lab}.html{part}")
         self.page.locator("html[data-lab=ready]").wait_for(state="attached", timeout=START_MS)
 

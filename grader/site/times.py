@@ -1,8 +1,8 @@
-"""python -m grader.site.times [LAB ...]: check right answers in a tab of Chromium and keep their seconds in seconds.json.
+"""python -m grader.site.times [LAB ...]: check right answers in a tab of Chromium and keep their seconds in
+seconds.json.
 
-Seconds are those that the browser's processes computed. Others who work on the machine slow them down too, because they
-share its caches, so the machine's load before and after is kept with them.
-"""
+Seconds are those that the browser's processes computed. Others who work on the machine slow them down too, because
+they share its caches, so the machine's load before and after is kept with them."""
 
 import json
 import os
@@ -22,7 +22,8 @@ KEPT = Path(__file__).with_name("seconds.json")
 
 
 def of_lab(tab: Tab, lab: str) -> dict[str, dict]:
-    """Check the stub and the right answer of each question of a lab: question -> {"stub", "right", "seconds", "text"}."""
+    """Check each question's stub and right answer in a lab. Return question -> {"stub", "right", "seconds",
+    "text"}."""
     tab.open(lab)
     tab.live()
     browser, found = tab.page.context.browser, {}

@@ -5,7 +5,7 @@ import ast
 ROOMS = ("grader/judge/", "grader/questions/", "grader/topics/", "kernels/")
 TAKES = "narrowed_astype"
 IMPORT = ast.parse(f"from grader.site.narrowed import astype as {TAKES}").body[0]
-# Replaces ml_dtypes there under its name: dtypes of the right size, which tilescope's machine knows as well.
+# Replaces ml_dtypes there under its name, with dtypes of the right size, which tilescope's machine knows as well.
 STAND_IN = '''"""The names of ml_dtypes that the course uses, as dtypes without arithmetic."""
 
 import numpy as np

@@ -16,12 +16,12 @@ from grader.tools import hint
     [
         (
             "nothing.py",
-            "answer must be a file with the cell's source, or -, got '.*nothing.py'; there is no such file",
+            "answer must be a file with the cell's source, or -, got '.*nothing.py', and there is no such file",
         ),
         ("", "answer must be a file .* there is no such file"),
         (
             "lab.ipynb",
-            "answer must be a notebook, got '.*lab.ipynb', which can't be read as one",
+            "answer must be a notebook, got '.*lab.ipynb', which can't be read as a notebook",
         ),
         ("other.ipynb", "answer must be a notebook with one cell 'reuse', got '.*other.ipynb', which has 0"),
     ],

@@ -1,10 +1,10 @@
-"""Measure a check of each question's right answer: seconds on the clock, processor seconds, and its steps.
+"""Measure a check of each question's right answer, in seconds on the clock, in processor seconds and by step.
 
     python -m grader times [QUESTION ...] [--mode gpu] [--json FILE]
 
-Each question is judged twice in a process of its own: cold, as on the command line, and warm, as in a notebook that
-has checked before. Processor seconds are those of the referee and the jails. On a busy machine they say more.
-"""
+Each question is judged twice in a process of its own. The first run is cold, as on the command line, and the second
+is warm, as in a notebook that has checked before. Processor seconds are those of the referee and the jails. On a
+busy machine they say more."""
 
 import argparse
 import json

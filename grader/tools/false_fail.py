@@ -141,7 +141,7 @@ def measure(options, source: str, say) -> dict:
                 found = {**about, "date": date, "seconds_each": round(each, 4), **tally.as_json()}
                 write(options.json, [*others, found])
     except KeyboardInterrupt:
-        say("stopped; what was kept last stands")
+        say("stopped. The last saved state remains")
     finally:
         trials.close()
     return found
@@ -169,7 +169,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--progress", action="store_true", help="lines on stderr even where no terminal is")
     options = parser.parse_args(argv)
     if not gpu.name():
-        print("false-fail needs an NVIDIA GPU; `python -m grader doctor` says what this machine has")
+        print("false-fail needs an NVIDIA GPU. `python -m grader doctor` says what this machine has")
         return 3
     answer = options.answer or cell(options.question)
     with Progress(lines=options.progress, every=10.0 if options.progress else 0.0) as say:
@@ -182,13 +182,13 @@ def main(argv: list[str]) -> int:
 
 def sentences(found: dict) -> str:
     lines = [
-        f"beyond {threshold}: {found['fails_beyond'][threshold]} of {found['usable']} trials would fail; "
-        f"the rate is at most {bound:.2%} (95% confidence)"
+        f"beyond {threshold}: {found['fails_beyond'][threshold]} of {found['usable']} trials would fail. "
+        f"The rate is at most {bound:.2%} (95% confidence)"
         for threshold, bound in found["rate_at_most"].items()
     ]
     if found["usable"]:
         lines.append(
             f"ratio {found['least']:.4f} to {found['most']:.4f}, interval {found['interval_width']:.4f} wide, "
-            f"{found['seconds_each']:.3f} s a trial; {found['gpu']}, torch {found['torch']}, triton {found['triton']}, {found['date'][:10]}"
+            f"{found['seconds_each']:.3f} s per trial, {found['gpu']}, torch {found['torch']}, triton {found['triton']}, {found['date'][:10]}"
         )
     return "\n".join(lines)

@@ -12,7 +12,7 @@ USAGE = "python -m grader hint"
 
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(
-        prog=USAGE, description="Show the next hint of a question; asking is free."
+        prog=USAGE, description="Show the next hint of a question. Hints cost nothing."
     )
     parser.add_argument("question")
     parser.add_argument("step", nargs="?", type=int, help="which hint, instead of the next one")
@@ -24,7 +24,7 @@ def main(argv: list[str]) -> int:
         print(f"{USAGE}: {error}", file=sys.stderr)
         return record.WRONG_USAGE
     if not number:
-        print("There is no hint for this one.")
+        print("This question has no hints.")
         return 0
     more = (
         ""

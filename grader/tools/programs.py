@@ -1,6 +1,6 @@
 """Find programs that no package brings: Chromium for browser tests, bubblewrap for the jail.
 
-`python -m grader programs` gets missing ones: from the package manager as root, else (Chromium only) by Playwright's
+`python -m grader programs` gets missing ones from the package manager as root, else (Chromium only) by Playwright's
 own download. It names the programs still missing. The tests that need one don't run then.
 """
 
@@ -43,7 +43,8 @@ def chromium() -> str | None:
 
 
 def firefox() -> str | None:
-    """Return a Firefox, if there is one, to try the site in it too. Nothing of the course needs it."""
+    """Return a Firefox, if there is one, for trying the site in a second browser. The course itself doesn't need
+    Firefox."""
     return shutil.which("firefox-esr") or shutil.which("firefox")
 
 
@@ -82,7 +83,7 @@ def install() -> None:
 
 
 def missing() -> dict[str, str]:
-    """Return the programs that tests will miss: program -> how to get it."""
+    """Return the programs that tests will miss, each with a way to get it."""
     bubblewrap.cache_clear()
     ways = {}
     if not chromium():
@@ -95,5 +96,5 @@ def missing() -> dict[str, str]:
 def main(argv: list[str]) -> int:
     install()
     for name, way in missing().items():
-        print(f"setup: no {name}, so the tests that need it will not run; {way}")
+        print(f"setup: no {name}, so the tests that need it will not run: {way}")
     return 0

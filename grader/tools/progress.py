@@ -1,4 +1,4 @@
-"""Show the progress of a long piece of work: one line of a terminal that gives way to the next, or lines with
+"""Show the progress of a long piece of work, as one line of a terminal that the next line replaces, or as lines with
 seconds."""
 
 import shutil

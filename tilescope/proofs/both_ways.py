@@ -2,9 +2,8 @@
 
     python -m tilescope.proofs.libraries liger_kernel fla --site FOLDER --front-end FILE
 
-Each way lowers in a process of its own, and runs nothing. Of a kernel whose texts differ a third process runs both on the same
-inputs, which must give the same bits.
-"""
+Each way lowers in a process of its own, and runs nothing. Of a kernel whose texts differ a third process runs both
+on the same inputs, which must give the same bits."""
 
 import importlib
 import json
@@ -89,7 +88,7 @@ def runs_apart(name: str, file: str, module, other: str, bound, made_of, grid) -
 
 
 def pass_over(package: str, only: str, others: dict | None = None) -> dict:
-    """Call every case of a library, lowering each launch without running it: {key: row}."""
+    """Call every case of a library, and lower each launch without running the kernel. Return {key: row}."""
     import torch
 
     torch.set_num_threads(1)

@@ -1,4 +1,5 @@
-"""Makes one environment for each release of Triton that tilescope supports, and runs tilescope's tests in each.
+"""Make one environment for each release of Triton that tilescope supports, and run tilescope's tests in all
+environments.
 
     python -m tilescope.proofs.canary [RELEASE ...] [-- PYTEST ARGUMENTS]
 

@@ -1,4 +1,4 @@
-"""List cases of fla: every public operator, forward and backward, on small inputs."""
+"""List cases of fla, for every public operator, forward and backward, on small inputs."""
 
 import torch
 import torch.nn.functional as F

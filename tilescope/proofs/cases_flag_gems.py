@@ -1,4 +1,4 @@
-"""List cases of flag_gems: torch's own samples of each operator, computed by flag_gems and by torch."""
+"""List cases of flag_gems from torch's own samples of each operator, computed by flag_gems and by torch."""
 
 from itertools import islice
 

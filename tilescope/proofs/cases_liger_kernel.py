@@ -1,4 +1,4 @@
-"""List cases of liger_kernel: its autograd functions, forward and backward, on small inputs."""
+"""List cases of liger_kernel, for its autograd functions, forward and backward, on small inputs."""
 
 import torch
 

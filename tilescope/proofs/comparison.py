@@ -1,4 +1,5 @@
-"""Run planted mistakes under tilescope and under other tools, and write README's table of who finds which.
+"""Run planted mistakes under tilescope and under other tools, and write README's table of the mistakes that each
+tool finds.
 
     python -m tilescope.proofs.comparison [--site FOLDER] [--sanitizer FILE]
 

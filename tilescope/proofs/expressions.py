@@ -28,7 +28,7 @@ def runner(line: str, inputs: Callable[[], dict], home: str) -> Callable[[], str
 
 
 def import_parts(path: list[str], home: str) -> None:
-    """Import the modules on the way to a function, where its package does not:
+    """Import the modules on the way to a function whose package does not import them, such as
     rwkv7.fused_k_update.fused_k_rwkv7."""
     for root in (home, home.split(".")[0]):
         for count in range(1, len(path)):

@@ -1,4 +1,4 @@
-"""Runs the public functions of other people's Triton libraries on tilescope, and says for every kernel how it went.
+"""Run the public functions of other people's Triton libraries on tilescope, and report the result for every kernel.
 
     python -m tilescope.proofs.libraries liger_kernel fla flag_gems --site FOLDER --out FILE
 
@@ -88,7 +88,7 @@ def of_package(package: str, only: str, until: float) -> dict:
     failed = {}
     for name, run in cases:
         if time.monotonic() > until:
-            failed["..."] = "the time is up; cases after this one did not run"
+            failed["..."] = "the time is up. Cases after this one did not run"
             break
         torch.manual_seed(0)
         verdict, error = "", ""

@@ -1,4 +1,4 @@
-"""Runs liger-kernel's own tests on tilescope, as far as its source package carries them.
+"""Run liger-kernel's own tests on tilescope, as far as its source package contains them.
 
     python -m tilescope.proofs.liger_tests SOURCE --site FOLDER [--out FILE] [--most N]
 

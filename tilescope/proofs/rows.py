@@ -26,8 +26,8 @@ def difference(one: str, other: str, cell: str = "<answer>", lines: bool = True)
 
 
 def rows_of(text: str, cell: str = "<answer>", lines: bool = True) -> list[tuple]:
-    """Return a row for each block and operation:
-    its name, line, operands by number or as the constant they are, and more."""
+    """Return a row for each block and operation,
+    with its name, line, operands by number or constant value, and more."""
     found = read(text, cell)
     return [row for _, one in sorted(found.functions.items()) for row in Rows(lines).of(one.blocks)]
 

@@ -2,9 +2,9 @@
 
     python -m tilescope.proofs.sanitizer --out FILE
 
-Every mistake's kernels get names of their own, so that one process a tool can run them all. A mistake that may hang or end
-a process has a process to itself. `python -m tilescope.proofs.comparison --sanitizer FILE` puts the result into the table.
-"""
+Every mistake's kernels get names of their own, so that one process a tool can run them all. A mistake that may hang
+or end a process has a process to itself. `python -m tilescope.proofs.comparison --sanitizer FILE` puts the result
+into the table."""
 
 import argparse
 import datetime
@@ -50,7 +50,7 @@ print("all ran", flush=True)
 def main(arguments: list[str] | None = None) -> int:
     made = argparse.ArgumentParser("sanitizer", description=__doc__.splitlines()[0])
     made.add_argument("--out", type=Path, required=True, help="write the results there, as JSON")
-    made.add_argument("--binary", default="", help="the program, where it is not in a usual place")
+    made.add_argument("--binary", default="", help="the program, if it is not in a usual folder")
     asked = made.parse_args(arguments)
     found = {"date": str(datetime.date.today()), "binary": asked.binary or binary()}
     if not found["binary"]:
@@ -142,7 +142,7 @@ def run(program: str, folder: str, tool: str, names: list[str]) -> tuple[int | N
 
 
 def verdict(name: str, said: dict) -> str:
-    """Return whether the tool names the kernel of such a mistake."""
+    """Return whether the tool names the mistake's kernel."""
     kind = BUGS[name][2][0]
     code, text = said[name] if name in said else said.get(TOOLS.get(kind, ""), (0, ""))
     if any(module_of(name) in line for line in text.splitlines() if line.startswith("=========")):

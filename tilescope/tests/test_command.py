@@ -159,10 +159,10 @@ def test_an_old_triton_is_refused_in_one_line(folder):
         (["nothing.py"], {}, "there is no file 'nothing.py'"),
         (["--json", "no/found.json", "script.py"], {}, "a folder that exists"),
         (["--import", "no_such_library", "script.py"], {}, "--import no_such_library failed"),
-        (["script.py"], {"TRITON_INTERPRET": "1"}, "unset it"),
+        (["script.py"], {"TRITON_INTERPRET": "1"}, "Unset it"),
         ([], {}, "usage: tilescope"),
         (["."], {}, "'.' is a folder"),
-        (["kept.tilescope"], {}, "tilescope open kept.tilescope shows it"),
+        (["kept.tilescope"], {}, "See it with tilescope open kept.tilescope"),
         (["open", "--html", "no/page.html", "kept.tilescope"], {}, "a folder that exists"),
     ],
 )
@@ -175,7 +175,7 @@ def test_what_cannot_be_checked_is_said_before_it_runs(folder, arguments, env, w
 def test_an_option_after_the_script_is_the_script_s_and_said_so(folder):
     done = tilescope(folder, "script.py", "--nan", "leave")
     assert done.returncode == 7 and "arguments ['--nan', 'leave']" in done.stdout
-    assert "--nan comes after script.py, so script.py gets it; put it before" in done.stderr
+    assert "--nan comes after script.py, so script.py gets the option. Put it before" in done.stderr
 
 
 def test_a_script_that_wants_a_gpu_is_told_what_to_do(folder):
@@ -188,9 +188,9 @@ def test_a_script_that_wants_a_gpu_is_told_what_to_do(folder):
 
 def test_a_run_that_is_kept_says_where(folder):
     done = tilescope(folder, "--save", "run.tilescope", "script.py", "race")
-    assert "tilescope open run.tilescope shows it" in done.stderr
+    assert "See it with tilescope open run.tilescope" in done.stderr
     missing = tilescope(folder, "step", "--kernel", "other", "script.py")
     assert (
         missing.returncode == 2
-        and "asked for (kernel other); the launches were copied with" in missing.stderr
+        and "matches the request (kernel other), the launches were copied with" in missing.stderr
     )

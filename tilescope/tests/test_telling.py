@@ -157,7 +157,7 @@ def test_an_address_that_overflowed_says_so_without_being_asked():
     with watch() as seen:
         far[(1,)](torch.ones(4), torch.zeros(1), 40000)
     line = line_of(far, "row * stride")
-    wanted = f"; int32 overflows at line {line}, where 70000 * 40000 is kept as -1494967296"
+    wanted = f", because int32 overflows at line {line}, where 70000 * 40000 is kept as -1494967296"
     assert [(f.access, f.message.endswith(wanted)) for f in seen.findings] == [
         ("load", True),
         ("store", False),

@@ -1,4 +1,4 @@
-"""Attack the machine's resources: memory, disk, processes, time after the end."""
+"""Attack the machine's memory, disk and processes, and take time after the end."""
 
 import errno
 import mmap

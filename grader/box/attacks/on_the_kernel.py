@@ -1,4 +1,4 @@
-"""Attack the kernel's services: namespaces, mounts, privileges, rarely used system calls."""
+"""Attack the kernel's namespaces, mounts, privileges and rarely used system calls."""
 
 import ctypes
 import errno
@@ -65,7 +65,7 @@ def _raise_a_limit():
 
 
 def _in_a_child(attempt):
-    """Return whether attempt() gives 0 in a child of ours, which then ends and takes the effect with it."""
+    """Return whether attempt() gives 0 in a child of ours, which then ends and undoes the effect."""
     child = os.fork()
     if child == 0:
         try:

@@ -1,4 +1,4 @@
-"""Attack a box to measure it. Each attack tries one thing and says whether it was held back.
+"""Attack a box to measure its level. Each attack tries one thing and reports whether the box held it back.
 
 Runs inside the box, or outside to see that the attacks are live, as `python -I -B run.py NAME ...`. Its facts are a
 JSON line on stdin. It prints a JSON line per attack: [name, held, observation]. A successful attack is undone

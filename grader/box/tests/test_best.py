@@ -84,7 +84,7 @@ def test_class_grading_is_refused_below_its_level(machine):
         best.require(2, purpose="class grading")
     said = str(refused.value)
     assert said.startswith("the box must be of level 2 or better for class grading, got level 1 (")
-    assert "no level 3 today" in said and "no level 2 today" in said and "install bubblewrap" in said
+    assert "no level 3 today" in said and "no level 2 today" in said and "Install bubblewrap" in said
 
 
 def test_class_grading_is_accepted_at_its_level(machine):

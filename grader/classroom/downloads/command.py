@@ -14,7 +14,7 @@ from grader.classroom.open_safely import STUDENT, TIME
 from grader.judge.report import visible
 from grader.paths import ROOT
 
-MOST_BYTES = 50_000_000  # of one file; a file larger than a notebook may be is reported when it is judged
+MOST_BYTES = 50_000_000  # of one file. Judging reports a file above the lower limit for notebooks
 MOST_FILES = 100  # of one student
 
 
@@ -38,15 +38,15 @@ def main(argv: list[str]) -> int:
         "--times",
         default="",
         metavar="FILE",
-        help="when each student handed in: Moodle's grading worksheet, Canvas's list of submissions as JSON, or a CSV with "
-        "the columns student and time; the word zip takes the times of the files in the zip",
+        help="when each student handed in, from Moodle's grading worksheet, Canvas's list of submissions as JSON, or a CSV with "
+        "the columns student and time. The word zip takes the times of the files in the zip",
     )
     parser.add_argument("--zone", default="UTC", help="of times that name none, such as Europe/Berlin")
     wants = parser.parse_args(argv)
     try:
         if not wants.zip.is_file():
             raise ValueError(
-                f"DOWNLOAD.zip must be a file, got {str(wants.zip)!r}; there is no such file here"
+                f"DOWNLOAD.zip must be a file, got {str(wants.zip)!r}, and there is no such file here"
             )
         known = people.read(wants.names) if wants.names else {}
         return collect(ROOT, wants.lab, wants.zip, known, wants.times, wants.zone)
@@ -64,7 +64,9 @@ def collect(
 ) -> int:
     wanted = [path.name for path in sorted((root / "labs" / lab).glob("*.ipynb"))]
     if not grading_round.NAME.fullmatch(lab) or not wanted:
-        raise ValueError(f"lab must be a folder of labs/ with notebooks, got {lab!r}; `ls labs` shows them")
+        raise ValueError(
+            f"lab must be a folder of labs/ with notebooks, got {lab!r}. `ls labs` shows the labs"
+        )
     with zipfile.ZipFile(download) as archive:
         members = [one.filename for one in archive.infolist() if not one.is_dir()]
         platform = names.platform(members)
@@ -81,7 +83,9 @@ def collect(
             time = handed_in.get(taken.student, "")
             if time and keeps_time(root, lab, taken.student, files):
                 time = ""
-                said.append("has none of the lab's notebooks: the earlier hand-in counts, with its own time")
+                said.append(
+                    "has none of the lab's notebooks, so the earlier hand-in counts, with its own time"
+                )
             state = place(root, lab, taken.student, files, time) if files else "nothing taken"
             print(
                 f"  {visible(taken.student)}  {_count(len(files), 'file')}  {state}{f', handed in {time}' if time not in state else ''}"
@@ -98,7 +102,7 @@ def collect(
     if times_from and timeless:
         print(f"  no time found for: {', '.join(map(visible, timeless))}")
     if not times_from and any(one.late for one in read.values() if one):
-        print("Canvas marked files as late. A penalty needs their times: run this again with --times FILE.")
+        print("Canvas marked files as late. A penalty needs their times. Run this again with --times FILE.")
     return 1 if unknown or rest else 0
 
 
@@ -122,7 +126,7 @@ def _whose(platform: str, found: list[Found], known: dict) -> tuple[dict[str, Ta
     """Return files by student, and a sentence for each file without a student."""
     if platform == "moodle" and not known:
         raise ValueError(
-            "--names must say who is who for a download of Moodle, which holds full names; "
+            "--names must say who is who for a download of Moodle, which holds full names. Give "
             "a CSV with the columns student and name (or identifier)"
         )
     numbers = people.by("id" if platform == "canvas" else "identifier", known)
@@ -175,7 +179,7 @@ def _contents(archive: zipfile.ZipFile, taken: Taken) -> tuple[dict[str, bytes],
 
 
 def _plain(files: dict[str, Found]) -> Iterator[tuple[str, Found]]:
-    """Return names that cannot lead out of the student's folder or hide in it."""
+    """Return names that cannot lead out of the student's folder and are not hidden files."""
     for name, one in files.items():
         if name not in (".", "..", TIME) and name.isprintable() and not set(name) & set("/\\\0"):
             yield name, one

@@ -1,10 +1,11 @@
-"""Read from a file's name in a platform's zip whose it is, and what it was called.
+"""Read from a file's name in a platform's zip who handed it in, and its own name.
 
-Canvas (add_upload_submission of lib/content_zipper.rb in instructure/canvas-lms): NAME[_LATE]_USER_FILE_called.ipynb; NAME
-is the sortable name in lower case without what is no letter, digit or underscore; a second upload is called "called-1.ipynb".
-Moodle (the assignment's "Download all submissions"): a folder, or the beginning of the file's name, "FULL NAME_PARTICIPANT_
-assignsubmission_file_"; where submissions are anonymous, FULL NAME is "Participant".
-"""
+Canvas (add_upload_submission of lib/content_zipper.rb in instructure/canvas-lms) writes
+NAME[_LATE]_USER_FILE_called.ipynb. NAME is the sortable name in lower case, with only its letters, digits and
+underscores. A second upload is called "called-1.ipynb".
+
+Moodle (the assignment's "Download all submissions") writes a folder, or the beginning of the file's name,
+"FULL NAME_PARTICIPANT_assignsubmission_file_". FULL NAME is "Participant" where submissions are anonymous."""
 
 import re
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ AGAIN = re.compile(r"(?:-\d+| ?\(\d+\))$")  # what an upload or a browser adds t
 
 @dataclass(frozen=True)
 class Found:
-    """One file of the zip: who handed it in, as the platform names them."""
+    """Holds one file of the zip, with the platform's names for its student."""
 
     member: str  # its name in the zip
     name: str
@@ -49,7 +50,7 @@ def platform(members: list[str]) -> str:
     if not fits[best] or 2 * fits[best] < len(members):
         raise ValueError(
             "the zip must hold files named as Canvas or Moodle names them, got "
-            f"{', '.join(members[:3]) or 'nothing'}; take the platform's own download of all submissions"
+            f"{', '.join(members[:3]) or 'nothing'}. Take the platform's own download of all submissions"
         )
     return best
 

@@ -16,7 +16,7 @@ def place(root: Path, lab: str, student: str, files: dict[str, bytes], time: str
     """
     folder = root / "submitted" / student / lab
     if os.path.islink(folder.parent) or os.path.islink(folder):
-        raise ValueError(f"submitted/{student}/{lab} must be a folder, got a link; remove it")
+        raise ValueError(f"submitted/{student}/{lab} must be a folder, got a link. Remove the link")
     there = _read(folder)
     wanted = {path.name for path in (root / "labs" / lab).glob("*.ipynb")}
     kept = sorted(wanted & set(there or {}) - set(files))
@@ -42,12 +42,12 @@ def place(root: Path, lab: str, student: str, files: dict[str, bytes], time: str
         shutil.rmtree(new, ignore_errors=True)
     if there is None:
         return "new"
-    return "replaced" + f"; {', '.join(kept)} of the earlier hand-in stays" * bool(kept)
+    return "replaced" + f", except that {', '.join(kept)} of the earlier hand-in stays" * bool(kept)
 
 
 def keeps_time(root: Path, lab: str, student: str, files: dict[str, bytes]) -> bool:
-    """Return whether an earlier hand-in has the lab's notebooks and `files` has none, so that only the earlier one can
-    be judged."""
+    """Return whether an earlier hand-in has the lab's notebooks and `files` has none. Then only the earlier hand-in
+    can be judged."""
     wanted = {path.name for path in (root / "labs" / lab).glob("*.ipynb")}
     readable = wanted & set(files) or any(name.lower().endswith(".zip") for name in files)
     return not readable and bool(wanted & set(_read(root / "submitted" / student / lab) or {}))

@@ -1,10 +1,9 @@
 """Read hand-in times from a learning platform's list, because its zip of all submissions has none.
 
-Moodle: the assignment's "Download grading worksheet", a CSV whose column Identifier holds "Participant 4711" and whose column
-"Last modified (submission)" holds a date in words. Canvas: the answer of its address
-/api/v1/courses/COURSE/assignments/ASSIGNMENT/submissions?per_page=100, which a teacher can open in a browser: a list of JSON with
-user_id and submitted_at. Neither was tried with a real server.
-"""
+Moodle: the assignment's "Download grading worksheet", a CSV whose column Identifier holds "Participant 4711" and
+whose column "Last modified (submission)" holds a date in words. Canvas: the response of
+/api/v1/courses/COURSE/assignments/ASSIGNMENT/submissions?per_page=100, which a teacher can open in a browser: a list
+of JSON with user_id and submitted_at. Neither was tried with a real server."""
 
 import csv
 import json
@@ -40,7 +39,7 @@ def read(path: Path, zone: str, known: dict[str, Person]) -> dict[str, str]:
             found[student] = max(when, found.get(student, when))
     if not found:
         raise ValueError(
-            f"{path.name} must hold a time of a student, got none that is known; give --names too"
+            f"{path.name} must hold a time of a student, got none that is known. Give --names too"
         )
     return {student: when.strftime(FORM) for student, when in found.items()}
 
@@ -96,14 +95,14 @@ def _parsed(words: str, where: tzinfo, name: str) -> datetime:
     from dateutil import parser
 
     try:
-        if not CLEAR.search(words):  # in 05/12/2026, nobody can tell the month
+        if not CLEAR.search(words):  # 05/12/2026 does not say which number is the month
             raise ValueError
         with warnings.catch_warnings():
             warnings.simplefilter("error", parser.UnknownTimezoneWarning)
             when = parser.parse(words)
     except (ValueError, OverflowError, parser.UnknownTimezoneWarning):
         raise ValueError(
-            f"{name} must hold times that can be read, got {words[:60]!r}; write 2026-11-20 18:00 UTC, or +01:00 instead of UTC, "
+            f"{name} must hold times that can be read, got {words[:60]!r}. Write 2026-11-20 18:00 UTC, or +01:00 instead of UTC, "
             "or 20 November 2026 in English"
         ) from None
     return (when if when.tzinfo else when.replace(tzinfo=where)).astimezone(UTC)
@@ -120,6 +119,6 @@ def in_zip(archive: zipfile.ZipFile, zone: str, members: dict[str, list[str]]) -
     }
     if len(found) > 1 and (max(found.values()) - min(found.values())).total_seconds() < 120:
         raise ValueError(
-            "the zip's files must have times of their own, got the minute in which it was packed; give --times a file"
+            "the zip's files must have times of their own, got the minute in which it was packed. Give --times a file"
         )
     return {student: when.astimezone(UTC).strftime(FORM) for student, when in found.items()}

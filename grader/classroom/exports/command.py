@@ -1,4 +1,5 @@
-"""Write the grades of a lab to a file that a learning platform imports (python -m grader export LAB --format canvas)."""
+"""Write the grades of a lab to a file that a learning platform imports (python -m grader export LAB --format
+canvas)."""
 
 import argparse
 import csv
@@ -19,7 +20,7 @@ MOST_NAMED = 10
 GRADE = "Grade the cells that wait in Formgrader."
 CLASS = "Run python -m grader class {lab}, which enters all that is new."
 UNREADABLE = 'Ask for the notebook, or decide that the hand-in counts as an empty lab: python -m grader class {lab} --as-empty {who} --why "..."'
-GONE = "Put the folder back, or remove what is left of that student: python -m grader student NAME --delete"
+GONE = "Put the folder back, or remove that student's remaining data: python -m grader student NAME --delete"
 REST = ("Or export the others: --except {names}", "Or export a provisional table: --unfinished")
 
 
@@ -57,10 +58,12 @@ def export(root: Path, wants) -> int:
     found = marks.standings(root, wants.lab)
     handed_in = marks.not_judged(root, wants.lab, found)
     if not handed_in and not any(one.entered for one in found) and not wants.missing_as_zero:
-        raise ValueError(f"lab must be one that somebody handed in, got {wants.lab!r}; see submitted/")
+        raise ValueError(f"lab must be one that a student handed in, got {wants.lab!r}. See submitted/")
     known_here = {one.student for one in found} | set(handed_in)
     if unknown := sorted(set(wants.without) - known_here):
-        raise ValueError(f"--except must name students of this lab, got {_few(unknown)}; leave them out")
+        raise ValueError(
+            f"--except must name students of this lab, got {_few(unknown)}. Leave these names out"
+        )
     found = [one for one in found if one.student not in wants.without]
     handed_in = {student: why for student, why in handed_in.items() if student not in wants.without}
     known = people.read(wants.names) if wants.names else {}
@@ -109,7 +112,7 @@ def refusal(lab: str, open_: dict[str, tuple[str, str]], without: list[str]) -> 
     whose = {todo: [name for name, (_, its) in open_.items() if its == todo] for _, todo in open_.values()}
     todo = [one.format(lab=lab, who=_quoted(names)) for one, names in whose.items()]
     rest = [one.format(names=_quoted([*without, *open_])) for one in REST]
-    return "\n".join([*lines, "What to do:", *(f"  - {one}" for one in [*todo, *rest])])
+    return "\n".join([*lines, "Next steps:", *(f"  - {one}" for one in [*todo, *rest])])
 
 
 def _quoted(names) -> str:
@@ -129,7 +132,7 @@ def _remarks(wants, chosen: list[Standing], missing: list[str], open_: dict, kno
     above = [one.student for one in chosen if one.points > one.of]
     if above and wants.format == "moodle":
         said.append(
-            f"above the maximum by bonus points: {_few(above)}; Moodle cuts them off unless it allows grades above"
+            f"above the maximum by bonus points: {_few(above)}. Moodle cuts such points off unless it allows grades above"
         )
     if wants.format == "canvas" and not (wants.title or "").rstrip().endswith(")"):
         said.append("Canvas makes a new assignment of a title without its number: --title 'Lab 1 (4711)'")

@@ -1,13 +1,13 @@
-"""A lab's standings as rows of a CSV, one form for each platform.
+"""Write a lab's points as rows of a CSV, in one form for each platform.
 
-Canvas: the header that its importer looks for is Student, ID, then SIS User ID, SIS Login ID and Section, then one column
-an assignment, "Title (id)" or a title. A row whose first cell says Points Possible holds the maxima. A student is found by
-ID, else SIS User ID, else SIS Login ID, else the name. Source: lib/gradebook_importer.rb of instructure/canvas-lms, and the
-guide "How do I import grades in the Gradebook?".
+Canvas: the header that its importer looks for is Student, ID, then SIS User ID, SIS Login ID and Section, then one
+column an assignment, "Title (id)" or a title. A row whose first cell says Points Possible holds the maxima. A
+student is found by ID, else SIS User ID, else SIS Login ID, else the name. Source: lib/gradebook_importer.rb of
+instructure/canvas-lms, and the guide "How do I import grades in the Gradebook?".
 
-Moodle: Grades > Import > CSV file. The teacher says which column names the user (username, ID number or email address) and
-which is which grade item. An unknown user ends the import, an empty grade or "-" is no grade. Source:
-grade/import/csv/classes/load_data.php of moodle/moodle, and the page "Grade import" of its documentation.
+Moodle: Grades > Import > CSV file. The teacher says which column names the user (username, ID number or email
+address) and which is which grade item. An unknown user ends the import, and an empty grade or "-" enters nothing.
+Source: grade/import/csv/classes/load_data.php of moodle/moodle, and the page "Grade import" of its documentation.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ Rows = list[list[str]]
 
 @dataclass(frozen=True)
 class Wanted:
-    """The contents of a table: its students, under which names, and the title of the grade's column."""
+    """Holds the contents of a table: its students, their names in it, and the title of the grade's column."""
 
     lab: str
     title: str

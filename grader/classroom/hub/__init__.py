@@ -1,2 +1,2 @@
-"""Run JupyterHub for a class on one machine: its configuration, the files for students' servers, and the test that
-drives it."""
+"""Run JupyterHub for a class on one machine. This folder has its configuration, the files for students' servers, and a
+test that drives a real hub."""

@@ -1,11 +1,10 @@
 """Configure JupyterHub for one class on one machine: real users, nbgrader's exchange between them, the formgrader for
 instructors.
 
-Run as root: `jupyterhub -f jupyterhub_config.py`. A user's part is decided by two groups of the machine. Below TILE_HUB:
-edition/ is the student edition that everybody reads, exchange/ is where labs and hand-ins meet, students/ is what their
-servers are told, state/ is the hub's own.
-An instructor has a checkout of the whole course in ~/tile-by-tile that nobody else can read.
-"""
+Run as root: `jupyterhub -f jupyterhub_config.py`. A user's part is decided by two groups of the machine. Below
+TILE_HUB: edition/ is the student edition, which all users can read, exchange/ holds labs and hand-ins, students/
+holds the configuration of students' servers, and state/ is the hub's own. An instructor has a checkout of the whole
+course in ~/tile-by-tile, and no other user can read it."""
 
 import asyncio
 import grp

@@ -19,7 +19,8 @@ def digest(path: Path) -> str:
 
 
 def renew(edition: Path, mine: Path) -> list[str]:
-    """Copy files that are missing or unchanged. Return the names that both the student and the edition have changed."""
+    """Copy files that are missing or unchanged. Return the names that both the student and the edition have
+    changed."""
     mine.mkdir(exist_ok=True)
     note = mine / NOTE
     came = json.loads(note.read_text(encoding="utf-8")) if note.exists() else {}
@@ -40,4 +41,4 @@ def renew(edition: Path, mine: Path) -> list[str]:
 
 if __name__ == "__main__":
     for name in renew(Path(sys.argv[1]), Path(sys.argv[2])):
-        print(f"{name} is newer in the course, and yours has changes of your own: it stays as it is")
+        print(f"{name} is newer in the course, and your copy has changes of your own, so it stays as it is")

@@ -1,9 +1,8 @@
-"""Log users in by LTI 1.3: a launch that the learning platform signed becomes a user of this machine.
+"""Log users in by LTI 1.3, where a launch signed by the learning platform becomes a user of this machine.
 
-The file that TILE_LTI names has the platform's addresses, and the name of a table with the columns student and lti, the one
-that `python -m grader lti scores` reads. Only the platform's number of a user (its claim sub) counts. An e-mail address or a
-name, which users can change at some platforms, decides nothing.
-"""
+The file that TILE_LTI names has the platform's addresses, and the name of a table with the columns student and lti,
+the one that `python -m grader lti scores` reads. Only the platform's number of a user (its claim sub) counts. An
+e-mail address or a name, which users can change at some platforms, decides nothing."""
 
 import csv
 import json

@@ -11,7 +11,7 @@ from grader.judge import referee
 
 def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--jobs", type=int, default=1, metavar="N", help="answers judged at once on this machine"
+        "--jobs", type=int, default=1, metavar="N", help="answers judged in parallel on this machine"
     )
     parser.add_argument(
         "--scheduler", default="", metavar="ADDRESS", help="judge on the workers of `python -m grader farm`"
@@ -30,16 +30,16 @@ def judges(
 ) -> Iterator[tuple[GradingRound, Callable]]:
     """(the round as these judges see it, jobs -> records)."""
     if wants.jobs < 1:
-        raise ValueError(f"jobs must be at least 1, got {wants.jobs}; 1 judges in this process")
+        raise ValueError(f"jobs must be at least 1, got {wants.jobs}. 1 judges in this process")
     if wants.scheduler and wants.jobs != 1:
         raise ValueError(
-            "--jobs starts workers here and --scheduler uses those elsewhere; give one of the two"
+            "--jobs starts workers here and --scheduler uses those elsewhere. Give one of the two"
         )
     if wants.jobs == 1 and not wants.scheduler:
         mine = referee.machine(round_.mode)
         if round_.machine and round_.machine != mine:
             raise ValueError(
-                f"this lab is judged on {round_.machine}, and this machine has {mine}; give the --scheduler of such "
+                f"this lab is judged on {round_.machine}, and this machine has {mine}. Give the --scheduler of such "
                 "workers, or --anew to judge all again here"
             )
         yield round_, job.one_by_one

@@ -1,4 +1,4 @@
-"""Write configurations of clusters: for Slurm through dask-jobqueue, for Kubernetes through dask-kubernetes'
+"""Write configurations of clusters, for Slurm through dask-jobqueue and for Kubernetes through dask-kubernetes'
 operator.
 
 Each has a table of options, their translation, and a schema that the result must fit. Both start the commands of
@@ -34,13 +34,13 @@ PATH = {"type": "string", "pattern": "^/"}
 COMMON = {"workers": WORKERS, "gpus": GPUS, "cores": CORES, "memory": MEMORY}
 SLURM = {
     "python": Option(sys.executable, "the environment's Python, on a shared file system", PATH),
-    "course": Option("", "the course's folder, on a shared file system; this one if left out", {"type": "string"}),
-    "keys": Option("", "the folder of keys there; work/class/keys of the course if left out", {"type": "string"}),
+    "course": Option("", "the course's folder, on a shared file system (this folder if left out)", {"type": "string"}),
+    "keys": Option("", "the folder of keys (the course's work/class/keys if left out)", {"type": "string"}),
     "partition": Option("gpu", "Slurm's partition", {"type": "string", "pattern": r"^[\w.-]+$"}),
     "account": Option("", "Slurm's account, if it wants one", {"type": "string", "pattern": r"^[\w.-]*$"}),
-    "walltime": Option("04:00:00", "of one job; it is replaced when it ends", {"type": "string", "pattern": r"^(\d+-)?\d{1,2}:\d\d:\d\d$"}),
+    "walltime": Option("04:00:00", "the time limit of one job, which is replaced when it ends", {"type": "string", "pattern": r"^(\d+-)?\d{1,2}:\d\d:\d\d$"}),
     "interface": Option("", "the network that machines reach each other by, such as ib0", {"type": "string", "pattern": r"^[\w.-]*$"}),
-    "gres": Option("gpu:1", "how Slurm is asked for one GPU, of one kind: gpu:h100:1", {"type": "string", "pattern": r"^gpu(:[\w.-]+)?:1$"}),
+    "gres": Option("gpu:1", "the request to Slurm for one GPU of one kind, such as gpu:h100:1", {"type": "string", "pattern": r"^gpu(:[\w.-]+)?:1$"}),
 }  # fmt: skip
 KUBERNETES = {
     "image": Option("", "a container image with the course in its working folder and its environment's python on PATH",
@@ -48,7 +48,7 @@ KUBERNETES = {
     "name": Option("tile-farm", "of the DaskCluster", NAME),
     "namespace": Option("default", "where it lives", NAME),
     "secret": Option("tile-keys", "the Secret that holds the keys", NAME),
-    "gpu-label": Option("", "the node label that names one kind of GPU: nvidia.com/gpu.product=NVIDIA-H100-80GB-HBM3",
+    "gpu-label": Option("", "the node label that names one kind of GPU, such as nvidia.com/gpu.product=NVIDIA-H100-80GB-HBM3",
                         {"type": "string", "pattern": r"^([\w./-]+=[\w.-]+)?$"}),
 }  # fmt: skip
 

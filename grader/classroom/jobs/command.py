@@ -1,8 +1,8 @@
 """Run the scheduler and the workers that judge a large class, and write their configuration for a cluster (python -m
 grader farm).
 
-keys DIR                      a key that scheduler, workers and the class command share; nobody else is let in
-scheduler [--host --port]     hands out answers; its address is what `class LAB --scheduler` wants
+keys DIR                      a key that scheduler, workers and the class command share, and that lets no one else in
+scheduler [--host --port]     hands out answers, at the address to give to `class LAB --scheduler`
 worker ADDRESS [--gpu N]      judges one answer at a time, on one GPU
 slurm | kubernetes            writes the configuration of a cluster, checked against its schema
 on-slurm FILE [--workers N]   keeps N jobs there, by that configuration
@@ -52,7 +52,9 @@ def main(argv: list[str]) -> int:
     worker = commands.add_parser("worker")
     worker.add_argument("address", metavar="ADDRESS")
     worker.add_argument(
-        "--gpu", metavar="N", help="the one GPU that this worker sees; `given`: as the cluster set it"
+        "--gpu",
+        metavar="N",
+        help="the one GPU that this worker sees, or `given` to keep the cluster's setting",
     )
     for name in BY_JOBQUEUE:
         worker.add_argument(name, help=argparse.SUPPRESS)

@@ -14,7 +14,7 @@ from grader.classroom.jobs import job, local, settings, task
 from grader.classroom.jobs.job import TRIES, Job
 from grader.judge.record import INCONCLUSIVE, Record
 
-LONGEST_S = 900.0  # for one answer; its own limits in the box are far below, so this worker hangs
+LONGEST_S = 900.0  # for one answer. Its limits in the box are far below, so a worker that takes longer hangs
 PATIENCE_S = 300.0  # without a scheduler or without any worker
 LOOK_S = 2.0  # between two looks at what hangs
 
@@ -56,7 +56,7 @@ class Farm:
                 yield from Round(self, client, open_)
             except Gone as gone:
                 self.counts["schedulers_lost"] += 1
-                self.say(f"{gone}; {len(open_)} answers are handed out again")
+                self.say(f"{gone}. {len(open_)} answers are handed out again")
             finally:
                 client.close(timeout=2)
 
@@ -236,11 +236,11 @@ def _fit(farm: Farm, round_: grading_round.GradingRound, say: Callable) -> gradi
         if facts["versions"] != mine["versions"]:
             differ = {k: v for k, v in facts["versions"].items() if mine["versions"].get(k) != v}
             raise ValueError(
-                f"worker {where} must have the packages of this environment, got {differ}; run make setup"
+                f"worker {where} must have the packages of this environment, got {differ}. Run make setup"
             )
         if facts["code"] != mine["code"]:
             raise ValueError(
-                f"worker {where} must have this version of the course, got another; copy it there"
+                f"worker {where} must have this version of the course, got another. Copy this version there"
             )
         if facts["level"] < job.LEAST_BOX:
             raise ValueError(f"worker {where} must have a box of level {job.LEAST_BOX}, got {facts['level']}")

@@ -10,7 +10,7 @@ from grader.judge import referee
 from grader.judge.record import INCONCLUSIVE, Record
 
 LEAST_BOX = 2  # that strangers' code is kept apart by
-TRIES = 3  # tries after our own trouble; a verdict is never requested twice
+TRIES = 3  # tries after our own trouble, never to replace a verdict
 
 
 @dataclass(frozen=True)

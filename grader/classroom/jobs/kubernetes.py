@@ -1,4 +1,5 @@
-"""Run on Kubernetes through dask-kubernetes' operator: one DaskCluster, whose pods run this course's own commands."""
+"""Run on Kubernetes through dask-kubernetes' operator, as one DaskCluster whose pods run this course's own
+commands."""
 
 from pathlib import Path
 

@@ -16,7 +16,7 @@ from grader.paths import ROOT
 from grader.tools.ports import free_ports
 
 LOOK_S = 0.3
-MOST_ENDS = 20  # of one process in a run; past it, restarting won't help
+MOST_ENDS = 20  # of one process in a run. After that, restarting won't help
 
 
 @dataclass
@@ -32,7 +32,8 @@ class Kept:
 
 @dataclass
 class Local:
-    """Use it as a context. `address` and `keys` exist within, and all processes are gone after it."""
+    """Use the farm as a context. `address` and `keys` exist inside the context, and all processes are gone
+    afterwards."""
 
     workers: int
     gpus: list[str] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Run the scheduler and the workers of a farm, each a process that survives the deaths of the others."""
+"""Run the scheduler and the workers of a farm, each in a process that survives the end of any other process."""
 
 import asyncio
 import os

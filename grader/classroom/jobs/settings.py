@@ -52,8 +52,8 @@ def security(folder: Path):
     missing = [name for name in (KEY, CERTIFICATE) if not (folder / name).is_file()]
     if missing:
         raise ValueError(
-            f"keys must be a folder with {KEY} and {CERTIFICATE}, got {folder} without {' and '.join(missing)}; "
-            f"make them with `python -m grader farm keys {folder}`, and put a copy on every machine"
+            f"keys must be a folder with {KEY} and {CERTIFICATE}, got {folder} without {' and '.join(missing)}. "
+            f"Make them with `python -m grader farm keys {folder}`, and put a copy on every machine"
         )
     files = {}
     for role in ("client", "scheduler", "worker"):
@@ -62,10 +62,10 @@ def security(folder: Path):
 
 
 def tls(address: str) -> str:
-    """Return the address, if only holders of the keys can use it."""
+    """Return the address, if only holders of the keys can use this address."""
     if not address.startswith("tls://"):
         raise ValueError(
-            f"scheduler must be an address as tls://HOST:PORT, got {address!r}; without TLS whoever reaches the port "
+            f"scheduler must be an address as tls://HOST:PORT, got {address!r}. Without TLS, anyone who reaches the port "
             "could run programs as you"
         )
     return address

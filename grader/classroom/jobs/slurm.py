@@ -1,5 +1,4 @@
-"""Run on Slurm through dask-jobqueue: its configuration, the jobs that it starts, and the process that keeps them
-running."""
+"""Run on Slurm through dask-jobqueue. Writes its configuration, starts its jobs, and keeps them running."""
 
 import signal
 import sys
@@ -96,7 +95,7 @@ def start(path: Path, workers: int, keys: Path) -> None:
         from dask_jobqueue import SLURMCluster
     except ImportError:
         raise ValueError(
-            f"Slurm needs {PACKAGE}, got none; install it: python -m pip install {PACKAGE}"
+            f"Slurm needs {PACKAGE}, got none. Install the package with python -m pip install {PACKAGE}"
         ) from None
     settings.apply()
     own = yaml.safe_load(path.read_text(encoding="utf-8"))

@@ -20,7 +20,7 @@ def attempt(expected_key: str, source: str, question_id: str, mode: str, seed: i
 
 
 def where() -> str:
-    """Return the address of the worker that runs this."""
+    """Return the address of the worker that runs this task."""
     from distributed import get_worker
 
     return get_worker().address

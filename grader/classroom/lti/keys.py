@@ -34,16 +34,16 @@ def read(root: Path) -> rsa.RSAPrivateKey:
     try:
         return serialization.load_pem_private_key(path(root).read_bytes(), None)
     except FileNotFoundError:
-        raise ValueError("key must be there, got none; run python -m grader lti keys") from None
+        raise ValueError("key must be there, got none. Run python -m grader lti keys") from None
 
 
 def public(key: rsa.RSAPrivateKey) -> dict:
-    """Return the public half as a platform wants it: a set of JSON web keys."""
+    """Return the public half as a set of JSON web keys, the form that platforms read."""
     found = jwt.algorithms.RSAAlgorithm.to_jwk(key.public_key(), as_dict=True)
     return {"keys": [found | {"kid": name(key), "use": "sig", "alg": ALGORITHM}]}
 
 
 def name(key: rsa.RSAPrivateKey) -> str:
-    """A short name of the key, the same wherever it is read."""
+    """Return a short name of the key, the same for every reader."""
     numbers = jwt.algorithms.RSAAlgorithm.to_jwk(key.public_key(), as_dict=True)
     return numbers["n"][:16]

@@ -1,4 +1,5 @@
-"""Use a platform's grade service as LTI Advantage 2.0 defines it: a token for this course, then one score a student."""
+"""Use a platform's grade service as LTI Advantage 2.0 defines it, with a token for this course and then one score
+per student."""
 
 import json
 import time
@@ -50,7 +51,7 @@ def read(root: Path) -> Platform:
         held = json.loads(path(root).read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ValueError(
-            f"{PLACE / 'lti.json'} must be there, got none; learning_platforms.md shows one"
+            f"{PLACE / 'lti.json'} must be there, got none. See learning_platforms.md for an example"
         ) from None
     except ValueError as error:
         raise ValueError(f"{PLACE / 'lti.json'} must be JSON, got a mistake in it ({error})") from None

@@ -1,8 +1,8 @@
 """Find answers that are more alike than independent answers would be, for a person to look at, never for a grade.
 
-A run of tokens that few share says more than a common one: shared by n, it weighs 1/(n-1). Text that the lab hands
-out weighs nothing. Two answers are named if they share most of their weight, and enough weight to say anything.
-"""
+A run of tokens that few answers share says more than a common run, so a run shared by n weighs 1/(n-1). Text that
+the lab hands out weighs nothing. Two answers are named if they share most of their weight, and enough weight to say
+anything."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator

@@ -50,7 +50,7 @@ def main(argv: list[str]) -> int:
     except (ValueError, OSError) as error:
         return storage_errors.refused("report", error)
     print(
-        f"{from_here(folder / wants.lab)}.html: {len(found.entered)} students, {len(found.asked)} questions; the data next to it"
+        f"{from_here(folder / wants.lab)}.html: {len(found.entered)} students, {len(found.asked)} questions, with the data next to it"
     )
     return 0
 

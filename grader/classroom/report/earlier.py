@@ -10,12 +10,13 @@ from grader.classroom.report.alike import Written
 
 
 def students(folder: Path, lab: str) -> list[Path]:
-    """Return a term's folders of those who handed in this lab. `folder` is the term's course or its submitted/."""
+    """Return a term's folders of the students who handed in this lab. `folder` is the term's course or its
+    submitted/."""
     place = folder / "submitted" if (folder / "submitted").is_dir() else folder
     found = sorted(path for path in place.glob("*/") if (path / lab).is_dir())
     if not found:
         raise ValueError(
-            f"--earlier must be a folder with STUDENT/{lab} in it, got {folder}; name a term's submitted/"
+            f"--earlier must be a folder with STUDENT/{lab} in it, got {folder}. Name a term's submitted/"
         )
     return found
 
@@ -37,6 +38,6 @@ def written(
 
 
 def _term(folder: Path) -> str:
-    """Return the folder's name, or that of the course that contains it."""
+    """Return the folder's name, or the name of the course that contains the folder."""
     whole = folder.absolute()
     return whole.parent.name if whole.name == "submitted" else whole.name

@@ -25,7 +25,7 @@ STATES = ("full", "part", "none", "not begun", "open")
 
 @dataclass
 class Asked:
-    """One graded cell of the lab, and how the class fared with it."""
+    """Holds one graded cell of the lab and the class's results for it."""
 
     name: str  # the question, or the cell of one that is graded by hand
     notebook: str
@@ -61,7 +61,7 @@ class Facts:
         return [one for one in self.standings if one.entered]
 
     def name(self, asked: Asked) -> str:
-        """Return the question's name, with its notebook if several have one of that name."""
+        """Return the question's name, with its notebook if several notebooks have a question of that name."""
         same = [one for one in self.asked if one.name == asked.name]
         return asked.name if len(same) == 1 else f"{asked.notebook}: {asked.name}"
 
@@ -74,14 +74,14 @@ def gather(
     path = root / grading_round.PLACE / f"{lab}.json"
     if not grading_round.NAME.fullmatch(lab) or not path.exists():
         raise ValueError(
-            f"lab must be one that was judged, got {lab!r}; run python -m grader class LAB first"
+            f"lab must be one that was judged, got {lab!r}. Run python -m grader class LAB first"
         )
     for folder in earlier:
         terms.students(folder, lab)  # before anything is read
     round_ = grading_round.open_round(root, lab)
     standings = marks.standings(root, lab)
     if not any(one.entered for one in standings):
-        raise ValueError(f"lab must be one that somebody handed in, got {lab!r}; see submitted/")
+        raise ValueError(f"lab must be one that a student handed in, got {lab!r}. See submitted/")
     cells, stubs = _released(root, lab)
     records = _records(round_.records())
     answers, written, unread = {}, defaultdict(list), {}
@@ -199,7 +199,8 @@ def _state(found: marks.Mark, asked: Asked, record: Record | None) -> str:
 
 
 def _reasons(record: Record | None) -> set[tuple[str, bool]]:
-    """Return what went wrong, once per record: the sentence of a recognised mistake, else the part and where to look."""
+    """Return each record's failure once, as the sentence of a recognised mistake, or else the part and where to
+    look."""
     if record is None or record.not_started:
         return set()
     if record.verdict == REFUSED:

@@ -17,7 +17,7 @@ MOST_SHOWN = 20_000  # characters of one answer
 NOT_A_GRADE = (
     "None of this is a grade, and no points follow from it. Two right answers to one question can be much alike, because the "
     "lab leads to them, because two people learned together, or because one copied. Only a person who looks at both and asks "
-    "can tell. What the lab hands out is left out of the comparison, and so are names, comments and spaces."
+    "can tell. The comparison leaves out names, comments, spaces, and text that the lab hands out."
 )
 
 
@@ -63,7 +63,7 @@ def _head(facts: Facts, title: str) -> str:
     today = datetime.date.today().isoformat()
     return (
         f'<h1>{escaped(title)}</h1>\n<p class="lead">Made on {today}, judged in {escaped(facts.mode)} mode. Points are those '
-        f'of the gradebook on that day. This page names students: keep it where you keep grades.</p>\n<ul class="figures">{items}</ul>'
+        f'of the gradebook on that day. This page names students, so keep it where you keep grades.</p>\n<ul class="figures">{items}</ul>'
     )
 
 
@@ -96,17 +96,17 @@ def _question(asked: Asked) -> str:
 
 
 def _everybody(facts: Facts) -> str:
-    """Name the questions that distinguish no students: too easy, too hard, or broken."""
+    """Name the questions that distinguish no students, because they are too easy, too hard or broken."""
     settled = [one for one in facts.asked if one.settled > 1]
     rows = (
-        ("Nobody has all points", [one for one in settled if not one.count("full")]),
-        ("Everybody has all points", [one for one in settled if one.count("full") == one.settled]),
+        ("No student has all points", [one for one in settled if not one.count("full")]),
+        ("All students have all points", [one for one in settled if one.count("full") == one.settled]),
     )
     items = "".join(
         f"<li>{what}: {', '.join(f'<b>{escaped(facts.name(one))}</b>' for one in found) or 'of no question'}.</li>"
         for what, found in rows
     )
-    return f"<h2>Questions that nobody or everybody passes</h2>\n<ul>{items}</ul>"
+    return f"<h2>Questions that all students or none pass</h2>\n<ul>{items}</ul>"
 
 
 def _waiting(facts: Facts) -> str:
@@ -115,7 +115,7 @@ def _waiting(facts: Facts) -> str:
         f"<tr><td>{escaped(student)}</td><td class=n>{len(cells)}</td><td>{escaped(', '.join(cells))}</td></tr>"
         for student, cells in waits
     )
-    table = _table(("student", "cells", "which"), rows) if waits else "<p>Nobody waits.</p>"
+    table = _table(("student", "cells", "which"), rows) if waits else "<p>No student waits.</p>"
     open_ = "".join(
         f"<tr><td>{escaped(student)}</td><td>{escaped(name)}</td></tr>"
         for student, name in facts.inconclusive
@@ -129,7 +129,7 @@ def _waiting(facts: Facts) -> str:
     rest = "".join(f"<li>{escaped(s)}: {escaped(why)}</li>" for s, why in facts.not_judged.items())
     return (
         f"<h2>Who waits for a person</h2>\n{table}\n<h2>What the grader could not settle</h2>\n"
-        f'<p class="muted">Its own trouble, with no points yet. Judge the class again first; what stays is yours to grade.</p>'
+        f'<p class="muted">Its own trouble, with no points yet. Judge the class again first, and grade by hand any that remain.</p>'
         f"\n{unsettled}"
         + (f"\n<h2>Notebooks that can't be read</h2>\n<ul>{unread}</ul>" if unread else "")
         + (f"\n<h2>Not judged yet</h2>\n<ul>{rest}</ul>" if rest else "")
@@ -156,8 +156,8 @@ def _mistakes(facts: Facts) -> str:
         )
     body = "\n".join(cards) or "<p>No failure is on record.</p>"
     return (
-        "<h2>Commonest mistakes</h2>\n<p class=muted>A recognised mistake gives exactly what came out, over several cases; "
-        f"for the others, the part that failed and where the report told the student to look.</p>\n{body}"
+        "<h2>Commonest mistakes</h2>\n<p class=muted>A recognised mistake reproduces the student's output over several cases. "
+        f"The other rows show the part that failed and where the report advised the student to look.</p>\n{body}"
     )
 
 
@@ -183,7 +183,7 @@ def _alike_of(asked: Asked) -> Iterable[str]:
 
 def _usual(asked: Asked, group: list[str]) -> str:
     many = len(group) > 3 and len(group) * 4 >= len(asked.states)
-    return " <small>(so many that it may be the usual way to write it)</small>" if many else ""
+    return " <small>(a number this large may mean the usual way to write it)</small>" if many else ""
 
 
 def _pair(pair: Pair) -> str:

@@ -1,5 +1,5 @@
-"""Show one question across all students: every answer with its points, equal answers once, for a person to read in
-one go."""
+"""Show one question's answers of all students with their points, equal answers once, for a person to read in one
+go."""
 
 from collections import defaultdict
 
@@ -13,12 +13,13 @@ ORDER = ("none", "part", "full", "open", "not begun")  # answers that lost point
 
 
 def find(facts: Facts, name: str) -> list[Asked]:
-    """Return the cells of this name, such as the reflections of all notebooks. ValueError lists the names there are."""
+    """Return the cells of this name, such as the reflections of all notebooks. ValueError lists the names there
+    are."""
     topic = facts.lab.partition("_")[2]
     found = [one for one in facts.asked if name in _names(one, topic)]
     if not found:
         full = ", ".join(map(facts.name, facts.asked))
-        raise ValueError(f"--question must be one of {full}; got {name!r}")
+        raise ValueError(f"--question must be one of {full}, got {name!r}")
     return found
 
 

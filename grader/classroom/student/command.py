@@ -1,4 +1,4 @@
-"""Show all that the class holds of a student, or delete it (python -m grader student NAME [--delete])."""
+"""Show all of a class's data about a student, or delete the data (python -m grader student NAME [--delete])."""
 
 import argparse
 import sys
@@ -35,7 +35,7 @@ def run(root: Path, wants) -> int:
     found = traces.find(root, wants.name, say=lambda line: print(visible(line), file=sys.stderr, flush=True))
     if not found:
         raise ValueError(
-            f"NAME must be of a student whom the class knows, got {wants.name!r}; see submitted/"
+            f"NAME must be of a student whom the class knows, got {wants.name!r}. See submitted/"
         )
     print(shown(root, found))
     if not wants.delete:
@@ -49,7 +49,7 @@ def run(root: Path, wants) -> int:
         print(*(f"not deleted: {visible(why)}" for why in kept), sep="\n")
         print("run this as its owner or root to delete the rest")
     if rest := traces.left(root, wants.name):
-        print(f"deleted; {wants.name} is still named in:", *(f"  {path}" for path in rest), sep="\n")
+        print(f"deleted. {wants.name} is still named in:", *(f"  {path}" for path in rest), sep="\n")
         return EXIT[FAIL]
     print(f"deleted: nothing below {root} names {wants.name} any more. {BEYOND}")
     return 0
@@ -73,7 +73,7 @@ def _count(number: int, one: str, many: str) -> str:
 
 
 def shown(root: Path, found: Traces) -> str:
-    lines = [f"What the class holds of {visible(found.student)}"]
+    lines = [f"The class's data about {visible(found.student)}"]
     for folder in found.folders:
         files = [] if folder.is_symlink() else [path for path in folder.rglob("*") if path.is_file()]
         lines.append(
@@ -83,15 +83,15 @@ def shown(root: Path, found: Traces) -> str:
     lines += ["  gradebook  the name, without a submission"] * (found.known and not found.grades)
     if alone := len(found.records) - found.ownerless:
         lines.append(
-            f"  {_count(alone, 'record', 'records')} of answers that nobody else has handed in (they name nobody)"
+            f"  {_count(alone, 'record', 'records')} of answers that no other student has handed in (they contain no names)"
         )
     if found.ownerless:
         lines.append(
-            f"  {_count(found.ownerless, 'record', 'records')} of answers that were replaced, perhaps this student's: they go, too"
+            f"  {_count(found.ownerless, 'record', 'records')} of answers that were replaced, perhaps this student's, which are deleted too"
         )
     if found.shared:
         lines.append(
-            f"  {_count(found.shared, 'record', 'records')} of answers that others have handed in, too: these stay"
+            f"  {_count(found.shared, 'record', 'records')} of answers that others have handed in too, which stay"
         )
     lines += [f"  {_place(root, path)}  feedback in the exchange" for path in found.released]
     lines += [f"  {_place(root, path)}  an entry" for path in found.kept]

@@ -12,8 +12,8 @@ from grader.classroom.student.traces import Traces, entries_of, without
 
 
 def forget(root: Path, found: Traces) -> list[str]:
-    """Delete a student's data. Return what could not be deleted, and why. The gradebook goes first, because the
-    folders tell a second try what is left."""
+    """Delete a student's data. Return the remaining data, each with the reason. The gradebook goes first, because a
+    second try finds the rest by the folders."""
     if found.known:
         _from_gradebook(root, found.student)
     for path in found.kept:
@@ -38,7 +38,7 @@ def _from_gradebook(root: Path, student: str) -> None:
 
 
 def _remove(path: Path) -> str:
-    """Remove it. Return why it is still there, or nothing."""
+    """Remove a path. Return the reason if it still exists, or nothing."""
     try:
         if path.is_symlink() or not path.is_dir():
             path.unlink(missing_ok=True)

@@ -29,7 +29,7 @@ class Traces:
         default_factory=list
     )  # feedback in the exchange, under names that reveal no student
     records: list[Path] = field(default_factory=list)  # verdicts on answers that only this student handed in
-    ownerless: int = 0  # of these records, verdicts on answers that no hand-in has any more
+    ownerless: int = 0  # those among the records that judge answers which no hand-in has any more
     shared: int = 0  # verdicts on answers that other students also handed in, which stay and name no student
     kept: list[Path] = field(default_factory=list)  # the class's own notes that name the student
     logs: dict[Path, int] = field(default_factory=dict)  # entries that name the student
@@ -92,7 +92,7 @@ def names(data, student: str) -> bool:
 
 
 def without(data, student: str):
-    """Return plain data less every entry of the student: keys, and rows of a list that name them."""
+    """Return plain data without the student's keys and without list rows that name the student."""
     if isinstance(data, dict):
         return {key: without(value, student) for key, value in data.items() if key != student}
     if isinstance(data, list):
@@ -143,8 +143,8 @@ def _grades(root: Path, student: str) -> tuple[list[str], bool]:
 
 
 def _records(root: Path, student: str, say: Callable) -> tuple[list[Path], int, int]:
-    """Return (records of answers that nobody else has, how many of them nobody has at all, and how many more both
-    this student and others have).
+    """Return three values about records: those of answers that no other student has, the number of these whose answers
+    no student has at all, and the number of records that this student shares with others.
 
     A record has no names, so a replaced answer is recognised only because no student has it any more.
     """

@@ -114,7 +114,7 @@ def test_an_entry_without_a_folder_waits_and_hides_no_later_gradebook(course, tm
     (course.root / "submitted/bob").rename(tmp_path / "bob")
     monkeypatch.setenv("NBGRADER_GRADEBOOK", f"sqlite:///{tmp_path}/new.db")
     course.grade()
-    assert "until a folder in submitted/ is there: what people entered for bob" in capsys.readouterr().out
+    assert "until a folder in submitted/ exists: the entries by hand for bob" in capsys.readouterr().out
     grade_by_hand(course, "ada", "why", 1)
     monkeypatch.setenv("NBGRADER_GRADEBOOK", f"sqlite:///{tmp_path}/newest.db")
     (tmp_path / "bob").rename(course.root / "submitted/bob")

@@ -69,7 +69,7 @@ def test_points_go_into_the_gradebook_and_hand_grading_stays(unentered):
     assert rows["bob"].points == 5 and not rows["bob"].unchanged and rows["ada"].unchanged
     round_ = command.prepare(unentered.root, LAB)
     said = command.text(round_, list(rows.values()))
-    assert "\n  bob  5 of 10" in said and "  ada" not in said and "\n  as before: 2 students; --all" in said
+    assert "\n  bob  5 of 10" in said and "  ada" not in said and "\n  as before: 2 students. --all" in said
     assert "\n  ada  7.5 of 10" in command.text(round_, list(rows.values()), all_=True)
 
 

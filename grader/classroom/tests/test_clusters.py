@@ -69,7 +69,7 @@ def test_workers_are_this_courses_own_with_one_gpu_each(kind, gpus, tmp_path, mo
         ("kubernetes", ["--name", "Tile Farm"], "name must be of the DaskCluster, got 'Tile Farm'"),
         ("slurm", ["--workers", "0"], "workers must be workers, one answer at a time each, got 0"),
         ("slurm", ["--walltime", "soon"], "walltime must be"),
-        ("slurm", ["--gres", "gpu:2"], "gres must be how Slurm is asked for one GPU"),
+        ("slurm", ["--gres", "gpu:2"], "gres must be the request to Slurm for one GPU"),
         ("slurm", ["--memory", "16GB"], "memory must be"),
     ],
 )

@@ -39,7 +39,7 @@ ELSEWHERE = {  # commands that another test runs
     f'python -m grader export {LAB} --format canvas --names names.csv --title "Lab 1 (4711)"': f"{AFTERWARDS}/test_export.py::test_canvas_finds",
     f"python -m grader export {LAB} --format moodle --names names.csv": f"{AFTERWARDS}/test_export.py::test_moodle_gets",
     f"python -m grader report {LAB}": f"{AFTERWARDS}/test_report.py::test_what_the_class_did",
-    "python -m grader student ada            # what the class holds of ada": f"{AFTERWARDS}/test_student.py::test_all_of_it",
+    "python -m grader student ada            # the class's data about ada": f"{AFTERWARDS}/test_student.py::test_all_of_it",
     "python -m grader student ada --delete   # delete it all, after you type the name again": f"{AFTERWARDS}/test_student.py::test_nothing_of_the_student",
     "export NBGRADER_GRADEBOOK='postgresql://grader@db.example.org/grades'": f"{AFTERWARDS}/test_postgresql.py::test_the_setting",
     ".venv/bin/python -m pip install -e '.[postgresql]'": f"{AFTERWARDS}/test_postgresql.py::test_a_driver_that_is_missing",

@@ -313,7 +313,7 @@ def test_a_lab_keeps_the_gpu_of_its_first_round(tmp_path, monkeypatch):
     "options, words",
     [
         (["--jobs", "0"], "jobs must be at least 1"),
-        (["--jobs", "2", "--scheduler", "tls://a:1"], "give one of the two"),
+        (["--jobs", "2", "--scheduler", "tls://a:1"], "Give one of the two"),
         (["--scheduler", "tcp://a:1"], "scheduler must be an address as tls://HOST:PORT"),
         (["--scheduler", "tls://a:1", "--keys", "nowhere"], "keys must be a folder"),
         (["--mode", "gpu", "--jobs", "2"], "jobs must be at most 0, the GPUs of this machine, got 2"),

@@ -52,11 +52,11 @@ HOSTILE = {
     "two of a name": (lambda c: zipped(c, [(NOTEBOOK, "{}"), (f"old/{NOTEBOOK}", "{}")]), "holds concepts.ipynb more than once"),
     "ten thousand files": (lambda c: zipped(c, [(f"{n}.txt", "") for n in range(1001)]), "holds more than 1000 files"),
     "packed otherwise": (lambda c: zipped(c, [(NOTEBOOK, "{}")], compression=zipfile.ZIP_LZMA), "packed in an unusual way"),
-    "no archive": (lambda c: c.place("eve").with_name("a.zip").write_bytes(b"PK\x05\x06" + b"\0" * 4), "is no zip archive that can be read"),
+    "no archive": (lambda c: c.place("eve").with_name("a.zip").write_bytes(b"PK\x05\x06" + b"\0" * 4), "is not a readable zip archive"),
     "a link to one": (lambda c: c.place("eve").with_name("a.zip").symlink_to("/etc/passwd"), "is a link, and links are not read"),
     "an archive in it": (lambda c: zipped(c, [("work/inner.zip", b"PK"), ("__MACOSX/._a.zip", "")]), "but work/inner.zip: unpack it by hand"),
     "another name": (lambda c: zipped(c, [("My Lab.ipynb", "{}"), ("b.txt", "")]), "but My Lab.ipynb: unpack it by hand, name the notebooks so"),
-    "nothing of the lab": (lambda c: zipped(c, [("kernel.py", "")]), "holds none of this lab's notebooks (concepts.ipynb), so nothing"),
+    "nothing of the lab": (lambda c: zipped(c, [("kernel.py", "")]), "holds none of this lab's notebooks (concepts.ipynb), so the archive is not read"),
 }  # fmt: skip
 
 
@@ -98,10 +98,10 @@ def test_every_file_and_folder_of_a_submission_is_named_with_what_to_do(course):
     (folder / "link.ipynb").symlink_to("/etc/passwd")
     assert leftovers.in_lab(folder, [NOTEBOOK]) == [
         "all.tar.gz is an archive and was not read. Unpack it here and run this again.",
-        "concepts.py is no notebook and was not read (is it meant to be concepts.ipynb?). Ask for the notebook.",
+        "concepts.py is not a notebook and was not read (is it meant to be concepts.ipynb?). Ask for the notebook.",
         "link.ipynb is a link or no plain file, and was not read.",
         "The folder old was not looked into: old/deep holds concepts.ipynb. Move them up and run this again.",
-        "The folder pictures was not looked into; it holds none of this lab's notebooks.",
+        "The folder pictures was not searched, because it holds none of this lab's notebooks.",
     ]
     for number in range(9):
         (folder / f"note_{number}.txt").write_text("mine")
@@ -123,8 +123,8 @@ def test_what_lies_beside_the_labs_folders_is_named(course, capsys, monkeypatch)
     assert command.main([LAB]) == 0
     said = capsys.readouterr().out
     for words in (
-        "not used: submitted/loose.ipynb is in no student's folder: move it to submitted/STUDENT/LAB/.",
-        "not used: submitted/bob/concepts.ipynb is outside the labs' folders and was not read: move it into the folder of its lab.",
-        "not used: submitted/cy/01_gemm is no lab of this course and was not read (is it meant to be 01_gemm_tiling?): rename it and run this again.",
+        "not used: submitted/loose.ipynb is outside every student's folder. Move it to submitted/STUDENT/LAB/.",
+        "not used: submitted/bob/concepts.ipynb is outside the labs' folders and was not read. Move it into the folder of its lab.",
+        "not used: submitted/cy/01_gemm is not a lab of this course and was not read (is it meant to be 01_gemm_tiling?): rename it and run this again.",
     ):
         assert words in said

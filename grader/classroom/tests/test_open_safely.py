@@ -180,12 +180,12 @@ def linked_folder(path, course):
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (link, "is a link, and links are not read: ask for the file itself"),
-        (dangling, "is a link, and links are not read: ask for the file itself"),
+        (link, "is a link, and links are not read. Ask for the file itself"),
+        (dangling, "is a link, and links are not read. Ask for the file itself"),
         (pipe, "is not a plain file"),
         (huge, "is 100.0 MB"),
         (folder, "is not a plain file"),
-        (linked_folder, "is a link, and links are not read: ask for the file itself"),
+        (linked_folder, "is a link, and links are not read. Ask for the file itself"),
     ],
 )
 def test_only_plain_files_are_read(course, make, words):
@@ -296,7 +296,7 @@ def test_names_that_an_editor_took_away_are_one_sentence_of_a_row():
     ]
     assert submission.together([*lost, "b.ipynb was not handed in."]) == [
         "b.ipynb was not handed in.",
-        "a.ipynb: 3 cells have lost their names and were found by function or place: x, y, z.",
+        "a.ipynb: 3 cells have lost their names and were found by function or position: x, y, z.",
     ]
 
 
@@ -395,7 +395,7 @@ def test_notebooks_under_other_names_are_named_and_not_read(course):
     assert row.said == [
         f"{name} was not read, because concepts.ipynb counts. If it is the newer one, give it that name and run this again."
         for name in ("Concepts.ipynb", "concepts-Copy1.ipynb")
-    ] + ["notes.txt was not read. Whoever grades by hand finds it next to the notebooks."]
+    ] + ["notes.txt was not read. Graders find it next to the notebooks."]
 
 
 @pytest.mark.parametrize(
@@ -410,7 +410,7 @@ def test_notebooks_under_other_names_are_named_and_not_read(course):
 def test_a_notebook_of_another_name_is_told_its_name_or_all_there_are(tmp_path, name, words):
     (tmp_path / name).write_text("{}")
     (said,) = leftovers.in_lab(tmp_path, ["concepts.ipynb", "first_kernels.ipynb", "kernel.ipynb"])
-    assert said.startswith(f"{name} is no notebook of this lab") and words in said
+    assert said.startswith(f"{name} is not a notebook of this lab") and words in said
     assert ("meant to be" in said) == ("meant to be" in words)
 
 
@@ -454,9 +454,9 @@ def test_who_cannot_be_entered_is_told_why(course, capsys):
         file.truncate(3_000_000)
     course.place("cy").with_name("Concepts.ipynb").write_text("{}")
     rows = course.grade(only=["mal", "cy", os.fsdecode(b"u\xff")])
-    assert "is a link to another place" in rows["mal"].trouble
+    assert "is a link to another folder" in rows["mal"].trouble
     assert (course.place("ada").parent / "data.bin").exists(), "nothing was set aside through the link"
-    assert "a letter, digit or underscore comes first" in rows[os.fsdecode(b"u\xff")].trouble
+    assert "A letter, digit or underscore comes first" in rows[os.fsdecode(b"u\xff")].trouble
     assert rows["cy"].trouble == "none of the lab's notebooks was handed in"
     assert any("meant to be concepts.ipynb" in said for said in rows["cy"].said)
     print(command.text(command.prepare(course.root, LAB), list(rows.values())))

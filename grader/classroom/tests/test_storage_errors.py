@@ -59,7 +59,7 @@ def test_a_full_disk_ends_the_run_and_keeps_what_was_judged(course, monkeypatch,
 
     monkeypatch.setattr(os, "fsync", filling)
     code, said = run(course, monkeypatch, capsys)
-    assert code == 3 and "the disk is full; everything judged so far is kept" in said
+    assert code == 3 and "the disk is full. Everything judged so far is kept" in said
     assert "2 of 3 answers were judged" in said and len(asked) == 3, "what can't be kept is not judged on"
     assert len(records(course)) == 2 and all(path.suffix == ".json" for path in records(course))
     monkeypatch.setattr(os, "fsync", flushed)
@@ -93,7 +93,7 @@ def test_a_damaged_gradebook_is_said_and_its_copy_serves(course, monkeypatch, ca
         assert copied.read_bytes() == whole, "a damaged gradebook never becomes the copy"
     book.write_bytes(whole)
     code, said = run(course, monkeypatch, capsys)
-    assert code == 0 and "as before: 1 student; --all lists all rows" in said and len(asked) == 2
+    assert code == 0 and "as before: 1 student. --all lists all rows" in said and len(asked) == 2
 
 
 def test_a_gradebook_that_is_not_whole_never_becomes_the_copy(course):

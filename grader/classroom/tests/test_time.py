@@ -96,7 +96,7 @@ def test_more_time_is_given_before_and_after_the_hand_in(course, monkeypatch, ca
     assert (rows["ada"].late_s, rows["bob"].late_s) == (0, 3600)
     for hours, late_s in (("0", 3600), ("0.5", 1800)):
         assert extending.main([LAB, "ada", "bob", "--hours", hours]) == 0
-        assert "bob: due 2026-11-20 11:" in (said := capsys.readouterr().out) and said.count("now run") == 2
+        assert "bob: due 2026-11-20 11:" in (said := capsys.readouterr().out) and said.count("Now run") == 2
         assert {row.late_s for row in course.grade().values()} == {late_s}
     assert extending.main([LAB, "ada", "--hours", "-1"]) == WRONG_USAGE
     assert extending.main(["02_nothing", "ada", "--hours", "1"]) == WRONG_USAGE
@@ -107,7 +107,7 @@ def test_a_clock_that_is_wrong_is_said_and_changes_no_verdict(course):
     course.grade()
     stamp(course, "ada", "2099-01-01 00:00:00 UTC")
     row = course.grade()["ada"]
-    assert "one of the two is wrong" in row.said[0] and row.points == 5
+    assert "One of the two is wrong" in row.said[0] and row.points == 5
     stamp(course, "ada", "no time at all")
     assert course.grade()["ada"].points == 5
 

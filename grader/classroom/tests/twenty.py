@@ -206,8 +206,8 @@ CLASS = (
     # careless with files
     Student("pia", 15, RIGHT, comes=zipped, says="hand in.zip was unpacked: concepts.ipynb, first_kernels.ipynb"),
     Student("quin", 15, RIGHT, comes=renamed, first=0, says=f"concepts final.ipynb {on_files.OTHER_NOTEBOOK}", mends=rename_back),
-    Student("rae", 15, RIGHT, comes=elsewhere, first=0, says="submitted/rae/lab 00 roofline is no lab of this course", mends=move_there),
+    Student("rae", 15, RIGHT, comes=elsewhere, first=0, says="submitted/rae/lab 00 roofline is not a lab of this course", mends=move_there),
     Student("sam", 15, RIGHT, comes=CANVAS, spoilt=cut_off, first=0, says="no JSON", mends=CANVAS),
-    Student("tia", 15, RIGHT, comes=as_scripts, first=0, says="concepts.py is no notebook", mends=hand_in_again),
+    Student("tia", 15, RIGHT, comes=as_scripts, first=0, says="concepts.py is not a notebook", mends=hand_in_again),
     Student("una", 15, RIGHT, change=by(nameless), says="`roof` has lost its name and was found by its function's name"),
 )  # fmt: skip

@@ -145,7 +145,7 @@ def spoil_space(course):
 
 
 SPOILED = (
-    (spoil_output, "course/01_toy.ipynb: cell 3 (cell_03) has saved output; run python -m grader build"),
+    (spoil_output, "course/01_toy.ipynb: cell 3 (cell_03) has saved output. Run python -m grader build"),
     (spoil_lab, "labs/01_toy/concepts.ipynb: cell 3 (double) differs from its text"),
     (spoil_space, "course/01_toy.ipynb: differs from its text in the number of cells"),
     (lambda c: (c / "course/01_toy.ipynb").unlink(), "course/01_toy.ipynb: is missing"),
@@ -210,7 +210,7 @@ REFUSED = (
     (CODE.format("def f(:"), "does not parse"),
     (CODE.format("### BEGIN SOLUTION\nx = 1\n### END SOLUTION"), "a solution outside a cell marked"),
     ("\n```python answer=f\n### BEGIN SOLUTION\n```\n", "1 BEGIN SOLUTION and 0 END SOLUTION"),
-    ("\n```python answer=f\nx = 1\n```\n", "an answer without its check; put check=f after it"),
+    ("\n```python answer=f\nx = 1\n```\n", "an answer without its check. Put check=f after it"),
     ("\n```python check=f points=1\nx = 1\n```\n", "a check without its answer"),
     (
         "\n```python answer=double\n```\n\n```python check=double points=1\n```\n",
@@ -218,7 +218,7 @@ REFUSED = (
     ),
     ("\n```python check=f\n```\n", "check=f must have points"),
     ("\n```python check=f points=many\n```\n", "points must be a number, got 'many'"),
-    ("\n```python answer=f points=3\n```\n", "points must stand on the check"),
+    ("\n```python answer=f points=3\n```\n", "points must be on the check"),
     ("\n```python answer=Double\n```\n", "answer must be a snake_case name"),
     ("\n```python answer=f check=f\n```\n", "at most one of answer"),
     ("\n```python lokced=f\n```\n", "got lokced"),

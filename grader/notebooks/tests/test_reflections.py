@@ -20,7 +20,7 @@ def test_every_reflection_has_its_question_and_a_folded_answer(tmp_path, capsys)
     assert "points" in page.split("<details>")[0] and len(answer) > 200 and "<script" not in question
     assert reflections.main(["02_nothing"], tmp_path) == WRONG_USAGE
     assert reflections.main([], tmp_path / "edition") == WRONG_USAGE
-    assert "a student edition leaves reflections to the instructor" in capsys.readouterr().err
+    assert "A student edition leaves reflections to the instructor" in capsys.readouterr().err
 
 
 def test_what_a_solution_writes_as_html_is_shown_as_text():

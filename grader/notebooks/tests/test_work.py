@@ -38,7 +38,7 @@ def test_an_untouched_copy_is_not_overwritten_either(course):
     (course / "labs/01_toy/kernel.ipynb").write_text("second")
     (said,) = work.copy(course)
     assert (
-        "in which you have changed nothing; delete yours to get it" in said
+        "in which you have changed nothing. Delete yours to get the new version" in said
         and "newer than your work" not in said
     )
     assert (course / "work/01_toy/kernel.ipynb").read_text() == "first kernel.ipynb"

@@ -1,4 +1,4 @@
-"""Describe one hostile submission of one notebook: the attack, the required message, and what it may cost its writer."""
+"""Describe one hostile submission of one notebook by its attack, the required message, and the points it may cost."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ NOTHING, ONE, ALL = "nothing", "one answer", "every answer"
 
 @dataclass
 class Hand:
-    """The tools of an attack: its own copy, whose numpy answers are right, and its target."""
+    """Holds the tools of an attack: its own copy, whose numpy answers are right, and its target."""
 
     course: Course
     student: str
@@ -67,7 +67,7 @@ def fill_in(sheet: Sheet) -> None:
 
 
 def make(attack: Attack, hand: Hand) -> bool:
-    """Make it. Return whether something else is now in the notebook's place."""
+    """Make the attack. Return whether another file has replaced the notebook."""
     lost = {NOTHING: [], ONE: [hand.question], ALL: hand.asked.values()}[attack.costs]
     hand.lost |= {question.id for question in lost}
     return bool(attack.do(hand))

@@ -1,4 +1,4 @@
-"""Hold the course in a temporary folder as an instructor has it, and the commands that an instructor runs there."""
+"""Hold an instructor's course in a temporary folder, and the commands that an instructor runs in this folder."""
 
 import json
 import os
@@ -20,7 +20,7 @@ SECRET = "5ec2e7" + 58 * "0"  # so that both classes meet the same hidden cases
 
 @dataclass
 class Said:
-    """A command's prints: its output, and each line of its stderr with the second it was written."""
+    """Holds a command's prints: its output, and each line of its stderr with the second it was written."""
 
     code: int
     out: str
@@ -29,7 +29,7 @@ class Said:
 
 
 class Course:
-    """place/course is the instructor's, place/tmp is for temporary files, place/neighbour belongs to someone else."""
+    """Holds place/course for the instructor, place/tmp for temporary files, and place/neighbour for someone else."""
 
     def __init__(self, place: Path, labs: list[str]):
         self.place, self.root, self.labs = place, place / "course", labs

@@ -1,4 +1,4 @@
-"""Check that hidden cases stay hidden: no student's page has any of their numbers."""
+"""Check that hidden cases stay hidden, so that no student's page has any of their numbers."""
 
 import re
 
@@ -16,8 +16,8 @@ THOUSANDS = re.compile(r"(?<=\d),(?=\d{3})")
 
 
 def numbers(course: Course, lab: str) -> dict[tuple[str, str], set[str]]:
-    """(question, hash of an answer) -> numbers of its hidden cases that a student can't know from the notebook or a public
-    case."""
+    """(question, hash of an answer) -> numbers of its hidden cases that a student can't know from the notebook or a
+    public case."""
     found, seeds = {}, {}
     for record in outcome.records(course).values():
         seeds.setdefault(record["question"], {})[record["answer"]] = int(record["seed"] or "0", 16)
@@ -51,14 +51,14 @@ def _hash(text: str) -> str:
 
 
 def _drawn(question, seed: int) -> list:
-    """Return a seed's cases: the hidden ones, and the metered one if there is one."""
+    """Return a seed's hidden cases, and its metered case if there is one."""
     evidence = Evidence(question, "", seed)
     metered = getattr(question, "metered", None)
     return evidence.hidden_cases() + ([metered(evidence.rng(METERED))] if metered else [])
 
 
 def _tells(number: str) -> bool:
-    """Return whether a number is unlikely to have another source: a size of three digits, a fraction of four."""
+    """Return whether a number is unlikely to have another source, as a size of three digits or a fraction of four."""
     return len(number.replace(".", "").strip("0")) >= (4 if "." in number else 3)
 
 
@@ -84,7 +84,7 @@ def leaks(course: Course, lab: str, student: str, known: dict[tuple[str, str], s
             continue
         words = THOUSANDS.sub("", visible(page))
         broken += [
-            f"{student} {name}: feedback must not say what came of a hidden case, got {c[:100]!r}"
+            f"{student} {name}: feedback must not reveal the results of a hidden case, got {c[:100]!r}"
             for c in came
             if c and c in words
         ]

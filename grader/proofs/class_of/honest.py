@@ -1,5 +1,5 @@
-"""Simulate honest students: right, wrong, half-done and untouched answers in notebooks as real ones arrive. Always
-the same."""
+"""Simulate honest students, whose notebooks have right, wrong, half-done and untouched answers. The students are
+always the same."""
 
 import random
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from grader.proofs.mutants import mutants
 from grader.proofs.right import edited, right
 
 KINDS = ("right", "right", "right", "wrong", "wrong", "half", "blank")
-FEW = 2  # of wrong kernels and of unusual right ones, each of which costs seconds of judging, in both classes
+FEW = 2  # of wrong kernels and of unusual right kernels, which cost seconds of judging each, in both classes
 
 
 def hand_in(course: Course, student: str, lab: str, few: bool) -> None:
@@ -43,7 +43,7 @@ def answer(question, stub: str, student: str, rng: random.Random, few: bool) -> 
     if kind == "blank":
         return stub
     if few and question.compiles:
-        kind = rng.choice(("wrong", "half"))  # a right kernel of these labs takes ten seconds to judge
+        kind = rng.choice(("wrong", "half"))  # where a right kernel takes ten seconds to judge
     text = rng.choice(sources(question, kind, few))
     # What does not compile is quick to judge, so each student has words of their own in them.
     return f"# {student}\n{text}" if not question.compiles and rng.random() < 0.7 else text

@@ -65,7 +65,7 @@ def _attack(theme: str, question: str, turn: int) -> Attack:
 
 
 def odd_name(place: int, victim: str) -> tuple[str, bool]:
-    """(the name of a student's folder that looks like another's or acts, whether it must be refused)."""
+    """Return (name, refused) for names of a student's folder that look like another's or that act."""
     names = (
         (victim.upper(), False),
         (f"{victim[:2]}*", True),

@@ -1,4 +1,4 @@
-"""Attack with cells: names, marks, points, checks, and words that would act in a page or a terminal."""
+"""Attack with cells, by names, marks, points, checks, and words that would act in a page or a terminal."""
 
 import json
 import math
@@ -100,7 +100,7 @@ CELLS = (
     Attack("an answer's cell left out", missing, MISSING, ONE),
     Attack("an answer under another's name", retitled, f"{MISSING}.*{COUNTED}", ONE),
     Attack("one name for all cells", one_name_for_all, COUNTED, ALL),
-    Attack("names that are no names", no_names, MISSING, ALL),
+    Attack("names that are not valid", no_names, MISSING, ALL),
     Attack("40 graded cells more", more_cells, "40 cells .* ask to be graded"),
 )
 MARKS = (

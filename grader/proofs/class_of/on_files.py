@@ -1,4 +1,4 @@
-"""Attack with files in place of a notebook: none, too large a one, a link, a name."""
+"""Attack with something instead of a notebook, such as no file, a large file, a link or a name."""
 
 import json
 import os
@@ -7,7 +7,7 @@ from grader.proofs.class_of.attack import ALL, NOTHING, ONE, Attack, Hand
 from grader.proofs.class_of.sheet import code
 
 NO_PLAIN_FILE = "is a link, and links are not read|is not a plain file"
-OTHER_NOTEBOOK = "(is no notebook of this lab|was not read, because)"
+OTHER_NOTEBOOK = "(is not a notebook of this lab|was not read, because)"
 
 
 def bytes_instead(data: bytes):
@@ -116,7 +116,7 @@ LINKS = (
         NO_PLAIN_FILE,
         ALL,
     ),
-    Attack("a pipe that nobody writes to", pipe, NO_PLAIN_FILE, ALL),
+    Attack("a pipe without a writer", pipe, NO_PLAIN_FILE, ALL),
     Attack("a folder", folder, NO_PLAIN_FILE, ALL),
     Attack("a link that leads nowhere", link_to(lambda hand: "/nowhere/at/all"), NO_PLAIN_FILE, ALL),
 )

@@ -1,4 +1,4 @@
-"""Collect what a class command left: rows, records, gradebook, pages. Only durations are left out."""
+"""Collect the rows, records, gradebook and pages that a class command left. Only durations are left out."""
 
 import hashlib
 import json
@@ -93,7 +93,7 @@ def _inside(path: str, facts: os.stat_result) -> str:
 
 
 def left_running(place: Path) -> list[str]:
-    """Return processes whose working folder is this one, or that name it."""
+    """Return processes that work in this folder or that name the folder."""
     found = []
     for number in filter(str.isdigit, os.listdir("/proc")):
         try:

@@ -22,7 +22,7 @@ def visible(page: str) -> str:
 
 
 class Acting(HTMLParser):
-    """Notes what a browser would do on a stranger's instructions: scripts, pictures, links."""
+    """Notes the scripts, pictures and links by which a browser would act on a stranger's instructions."""
 
     def __init__(self):
         super().__init__(convert_charrefs=True)

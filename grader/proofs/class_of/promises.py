@@ -1,4 +1,4 @@
-"""Check what must hold of a class with hostile students in it. Each function returns the violations."""
+"""Check the promises about a class with hostile students. Each function returns the violations."""
 
 import json
 import math
@@ -88,7 +88,7 @@ def finite(course: Course) -> list[str]:
 
 
 def hostile_reads_what_was_wrong(one: HandedIn, row: dict, course: Course) -> list[str]:
-    """Check that the hostile student reads what was wrong, and has the points of the untouched answers."""
+    """Check that the hostile student's page names the problem, and that the untouched answers have their points."""
     who = f"{one.student!r} {one.lab} ({', '.join(attack.what for attack in one.attacks)})"
     if one.refused:
         return [] if row["trouble"] else [f"{who}: must be refused with a sentence, got none"]
@@ -97,7 +97,9 @@ def hostile_reads_what_was_wrong(one: HandedIn, row: dict, course: Course) -> li
     )
     patterns = [attack.told for attack in one.attacks]
     broken = [
-        f"{who}: must be told /{p}/, got {said[:300]!r}" for p in patterns if not re.search(p, said, re.S)
+        f"{who}: the student's page must match /{p}/, got {said[:300]!r}"
+        for p in patterns
+        if not re.search(p, said, re.S)
     ]
     if row["trouble"]:
         broken.append(f"{who}: must be entered, got {row['trouble']}")
@@ -147,7 +149,7 @@ def rows_of(said: Said) -> dict[str, dict]:
 
 
 def longest(asked) -> float:
-    """Return how long one hostile submission may delay a class: every quick answer runs until its limit stops it."""
+    """Return how long one hostile submission may delay a class, if every quick answer runs until its limit."""
     quick = NUMPY_LIMITS.wall_s + GRACE_S
     return ENTRY_S + sum(REFUSED_S if question.compiles else quick for question in asked)
 

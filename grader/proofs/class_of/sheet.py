@@ -1,4 +1,4 @@
-"""Edit a released notebook as a student's own copy: plain JSON, whose cells are found by name."""
+"""Edit a released notebook as a student's own copy. It is plain JSON, and its cells are found by name."""
 
 import json
 from pathlib import Path

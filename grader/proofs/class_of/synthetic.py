@@ -1,4 +1,4 @@
-"""Make a large class by arithmetic: many numpy answers, many of them twice, and some kernels."""
+"""Make a large class by arithmetic, with many numpy answers, often handed in twice, and some kernels."""
 
 import random
 

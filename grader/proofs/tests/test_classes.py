@@ -197,10 +197,10 @@ def test_a_class_that_trusts_what_came_in_breaks_its_promises(tmp_path):
     }
     _, broken = classes.prove(tmp_path, wanted, lambda row: None, walls=walls)
     for words in (
-        "must be told /declares other",
+        "the student's page must match /declares other",
         "must be entered, got",
         "must be the same with hostile students",
-        "must not say what came of a hidden case",
+        "must not reveal the results of a hidden case",
         "must hold no number of a hidden case",
     ):
         assert any(words in line for line in broken), words

@@ -52,11 +52,11 @@ JUDGED = {
 }
 SEEN = {
     "words that are not there": ((), [("no such words", "")], "must hold 'no such words'"),
-    "nothing changed": ((), (), "is the right answer as it stands"),
+    "nothing changed": ((), (), "is the right answer itself"),
     "no such part": (
         ("beauty",),
         [("tl.sum(g, axis=0)", "tl.sum(g)")],
-        "loses a part that is not there: beauty",
+        "loses a part that the question lacks: beauty",
     ),
 }
 

@@ -88,7 +88,7 @@ def planted(monkeypatch):
         monkeypatch.setattr(zoo, "equivalent", lambda question: equivalent or {})
         monkeypatch.setattr(zoo, "changed", lambda question: made)
         rows, broken = zoo.run(True, lambda row: None, NORM.id)
-        about_tables = "no wrong answer is told"
+        about_tables = "no wrong answer is recognised"
         return rows, [trouble for trouble in broken if about_tables not in trouble]
 
     return plant
@@ -115,7 +115,7 @@ JUDGED = {
     "another part": ({"no bias": ("traffic", BIAS, "")}, "no bias: the part traffic must be lost"),
     "another mistake": (
         {"no bias": ("values", BIAS, "no weight")},
-        "must be told of the mistake 'no weight'",
+        "must be recognised as the mistake 'no weight'",
     ),
     "a right answer": (
         {"no bias": ("values", [("+ eps)", "+ eps + 0.0)")], "")},
@@ -125,9 +125,9 @@ JUDGED = {
 SEEN = {
     "no such mistake": (
         {"no bias": ("values", BIAS, "no such")},
-        "names a mistake that is not there: no such",
+        "names a mistake that the question lacks: no such",
     ),
-    "no such part": ({"no bias": ("beauty", BIAS, "")}, "loses a part that is not there: beauty"),
+    "no such part": ({"no bias": ("beauty", BIAS, "")}, "loses a part that the question lacks: beauty"),
     "words that are not there": (
         {"no bias": ("values", [("no such words", "")], "")},
         "must hold 'no such words'",
@@ -167,7 +167,7 @@ def test_an_equivalent_that_dies_is_found(planted):
 def test_a_mistake_that_nothing_proves_is_found():
     more = (*NORM.mistakes, Mistake("never made", "a sentence", shows=lambda *_: False))
     assert zoo.misfits(replace(NORM, mistakes=more)) == [
-        f"{NORM.id}: no wrong answer is told of the mistake 'never made'"
+        f"{NORM.id}: no wrong answer is recognised as the mistake 'never made'"
     ]
 
 

@@ -1,6 +1,6 @@
 """Report what this machine can do, what is missing and how to get it (python -m grader doctor [--json]).
 
-It looks without loading: no torch, no triton, no Jupyter, nothing outside the standard library.
+It looks without loading torch, triton, Jupyter, or anything else outside the standard library.
 """
 
 import argparse
@@ -19,10 +19,10 @@ def look() -> list:
     looks = (
         packages.python,
         lambda: machine.graphics(found),
-        lambda: packages.pinned("numpy", locked, "everything needs it; make setup", needed=True),
-        lambda: packages.pinned("torch", locked, "the kernel labs need it; make setup"),
+        lambda: packages.pinned("numpy", locked, "everything needs it. Run make setup", needed=True),
+        lambda: packages.pinned("torch", locked, "the kernel labs need it. Run make setup"),
         lambda: packages.pinned(
-            "triton", locked, "the kernel labs need it; make setup, or python -m grader work"
+            "triton", locked, "the kernel labs need it. Run make setup, or python -m grader work"
         ),
         lambda: machine.triton_mode(found),
         machine.jail,
@@ -36,13 +36,15 @@ def look() -> list:
         try:
             seen = one()
         except Exception as error:  # the doctor reports, it does not fall ill
-            seen = missing("doctor", f"{type(error).__name__}: {error}", "this look failed; the others hold")
+            seen = missing(
+                "doctor", f"{type(error).__name__}: {error}", "this look failed. The other rows are valid"
+            )
         rows += seen if isinstance(seen, list) else [seen]
     return rows
 
 
 def show() -> None:
-    """Print the report. The start page calls this."""
+    """Print the report. The start page calls this function."""
     _print(look())
 
 
@@ -52,7 +54,9 @@ def _print(rows: list) -> None:
 
 
 def main(argv: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m grader doctor", description="What this machine can do.")
+    parser = argparse.ArgumentParser(
+        prog="python -m grader doctor", description="Show the abilities of this machine."
+    )
     parser.add_argument("--json", action="store_true", help="the same as JSON")
     as_json, rows = parser.parse_args(argv).json, look()
     if as_json:

@@ -13,7 +13,7 @@ OLDEST_GPU = 8.0  # Triton supports NVIDIA from sm_80 on
 INTERPRETED = "compiled, and interpreted on the CPU"
 LOWERED = "lowered in Python, and interpreted on the CPU"
 HOW_TO_GET = "make setup, or python -m grader work"
-NO_BOX_MEANS = "enough for your own answers, which run with your rights; a class is graded on Linux"
+NO_BOX_MEANS = "enough for your own answers, which run with your rights. A class is graded on Linux"
 LEAST_DISK_GIB = 8
 LEAST_MEMORY_GIB = 6
 
@@ -38,7 +38,7 @@ def _one_gpu(gpu: dict) -> Row:
     chip = f"sm_{gpu['capability'].replace('.', '')}"
     found = f"{gpu['name']}, {chip}, driver {gpu['driver']}, {gpu['memory_mib']} MiB"
     return (
-        note("GPU", found, "Triton needs sm_80 or newer; CPU mode serves")
+        note("GPU", found, "Triton needs sm_80 or newer. CPU mode works")
         if _is_old(gpu)
         else ok("GPU", found)
     )
@@ -49,28 +49,38 @@ def graphics(found: list[dict]) -> list[Row]:
         return [_one_gpu(gpu) for gpu in found]
     if Path("/dev/kfd").exists():
         return [
-            note("GPU", "AMD", "untested with this course; every threshold is a ratio, so it may well work")
+            note("GPU", "AMD", "untested with this course. Every threshold is a ratio, so it may well work")
         ]
     return [note("GPU", "no NVIDIA GPU", "CPU mode grades by counted bytes, launches and compiled code")]
 
 
 def triton_mode(found: list[dict]) -> Row:
-    """Return how kernels run here, and anything that prevents it."""
+    """Return how kernels run here, or the reason why they can't run."""
     name, usable = "Triton mode", [gpu for gpu in found if not _is_old(gpu)]
     if installed("triton") is None:
         return note(
-            name, "none", f"lessons, simulators and concept labs need no Triton; kernel labs do: {HOW_TO_GET}"
+            name,
+            "none",
+            f"lessons, simulators and concept labs need no Triton. Kernel labs need it: {HOW_TO_GET}",
         )
     if os.environ.get("TRITON_INTERPRET") == "1":
-        return note(name, "TRITON_INTERPRET=1", "unset it: with it Triton compiles nothing, and the labs do")
+        return note(
+            name,
+            "TRITON_INTERPRET=1",
+            "unset it, because Triton then compiles nothing and the labs need compiled kernels",
+        )
     if not has_library():
         return note(name, LOWERED, "parts that Triton's compiler judges stay open until hand-in")
     if not usable:
         return ok(name, INTERPRETED)
     if (installed("torch") or "").endswith("+cpu"):
-        return note(name, INTERPRETED, "torch is a CPU build beside a GPU; make clean, then make setup")
+        return note(
+            name, INTERPRETED, "torch is a CPU build, but there is a GPU. Run make clean, then make setup"
+        )
     if not (os.environ.get("CC") or shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")):
-        return missing(name, "no C compiler", "Triton builds its launcher with one; apt-get install gcc")
+        return missing(
+            name, "no C compiler", "Triton builds its launcher with a C compiler. Run apt-get install gcc"
+        )
     return ok(name, "compiled for the GPU")
 
 
@@ -89,7 +99,7 @@ def jail() -> Row:
         return missing("jail", why, "answers are not run here")
     if level < Level.LANDLOCK:
         return note(
-            "jail", LEVELS[level], "enough for your own answers; a class needs bubblewrap or Landlock"
+            "jail", LEVELS[level], "enough for your own answers. A class needs bubblewrap or Landlock"
         )
     return ok("jail", LEVELS[level])
 
@@ -98,7 +108,11 @@ def chromium() -> Row:
     from grader.tools import programs
 
     path = programs.chromium()
-    return ok("Chromium", path) if path else note("Chromium", "none", "only browser tests need it; make test")
+    return (
+        ok("Chromium", path)
+        if path
+        else note("Chromium", "none", "only browser tests need it. Run make test")
+    )
 
 
 def _memory_gib() -> float | None:
@@ -117,6 +131,6 @@ def room() -> list[Row]:
     ]
     if memory:
         size, small = f"{memory:.0f} GiB, {os.cpu_count()} CPU cores", memory < LEAST_MEMORY_GIB
-        advice = "the larger cases may not fit; close other notebooks"
+        advice = "the larger cases may not fit. Close other notebooks"
         rows.append(note("memory", size, advice) if small else ok("memory", size))
     return rows

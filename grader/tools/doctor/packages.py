@@ -1,4 +1,4 @@
-"""Look at packages: which are here, against requirements.lock, and whether another one bears our names."""
+"""Compare the installed packages with requirements.lock, and look for other packages under our names."""
 
 import json
 import platform
@@ -37,7 +37,7 @@ def python() -> Row:
         return note(
             "Python",
             f"{version} on an Intel Mac",
-            "the lock has no packages for it; use the labs in a browser",
+            "the lock has no packages for it. Use the labs in a browser",
         )
     return ok("Python", f"{version} on {system} {chip}")
 
@@ -47,7 +47,7 @@ def pinned(package: str, locked: dict[str, str], advice: str, needed: bool = Fal
     if version is None:
         return (missing if needed else note)(package, "not installed", advice)
     if wanted and version.partition("+")[0] != wanted:
-        return note(package, version, f"the course is pinned to {wanted}; make setup installs it")
+        return note(package, version, f"the course is pinned to {wanted}. Run make setup to install it")
     return ok(package, version)
 
 
@@ -55,12 +55,14 @@ def notebooks(locked: dict[str, str]) -> Row:
     here = {name: installed(name) for name in NOTEBOOK_PACKAGES}
     gone = [name for name, version in here.items() if version is None]
     if len(gone) == len(here):
-        return note("notebooks", "no Jupyter here", "kernels and grader run; make setup brings the notebooks")
+        return note(
+            "notebooks", "no Jupyter here", "kernels and grader run. Run make setup for the notebooks"
+        )
     if gone:
         return missing("notebooks", f"without {', '.join(gone)}", "make setup installs them")
     other = [f"{name} {version}" for name, version in here.items() if locked.get(name, version) != version]
     if other:
-        return note("notebooks", ", ".join(other), "not the pinned versions; make setup installs those")
+        return note("notebooks", ", ".join(other), "not the pinned versions. Run make setup to install them")
     return ok("notebooks", f"JupyterLab {here['jupyterlab']}, nbgrader {here['nbgrader']}")
 
 

@@ -1,5 +1,5 @@
-"""Check who may import whom: notebooks -> widgets, kernels, tilescope, grader; grader -> kernels, tilescope; widgets
--> formulas; grader/site -> widgets as well.
+"""Check which room imports which. Notebooks may import widgets, kernels, tilescope and grader. The grader may import
+kernels and tilescope, and widgets may import formulas. grader/site may import widgets as well.
 
 Inside the grader a folder imports lower ones and no higher one.
 """
@@ -55,7 +55,7 @@ BARE = (
 )
 OF_NOTEBOOKS = "tilescope/notebook.py"  # its widget and its magic, which only a notebook loads
 STANDARD = set(sys.stdlib_module_names)
-FLOORS = (  # of the grader, from the top floor down; a folder may use another of its own floor
+FLOORS = (  # of the grader, from the top floor down. A folder may use another folder of its own floor
     ("__init__", "__main__", "capstone", "notebook", "running", "site", "stepping", "trial"),
     ("classroom", "notebooks", "proofs", "release", "tools"),
     ("judge",),
@@ -128,7 +128,7 @@ def _floors(root: Path) -> Iterator[str]:
         for one in imports(path, root):
             other = _room(one.name)
             if other in FLOOR and FLOOR[other] < FLOOR[room] and other not in TABLES.get(name, ()):
-                yield f"{name}:{one.line}: imports {one.name}: grader/{room} stands below {other} and must not know it"
+                yield f"{name}:{one.line}: imports {one.name}: grader/{room} is on a floor below {other} and must not know it"
 
 
 def _room(name: str) -> str | None:
@@ -155,7 +155,7 @@ def _weights(root: Path, known: dict) -> Iterator[str]:
 
 
 def _models(root: Path, known: dict) -> Iterator[str]:
-    """Check a simulator's model and every formula it uses: the standard library and nothing else, even later."""
+    """Check that a simulator's model and all its formulas import only the standard library, even later."""
     costs = [
         path
         for path in modules(root, "kernels")

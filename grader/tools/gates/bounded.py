@@ -1,5 +1,4 @@
-"""Check that every quantity that the machine counts of a kernel question has a bound, and that its lab shows the
-table of these bounds."""
+"""Check that every counted quantity of a kernel question has a bound, and that its lab shows the table of bounds."""
 
 import re
 from pathlib import Path
@@ -26,7 +25,7 @@ def check(root: Path, questions: dict | None = None) -> list[str]:
         text = (root / place).read_text(encoding="utf-8") if (root / place).exists() else ""
         if text and f"<!-- judged={question.name} -->" not in text:
             said.append(
-                f"{place}: the table of what {name} judges must come from <!-- judged={question.name} -->"
+                f"{place}: the table of {name}'s parts must come from <!-- judged={question.name} -->"
             )
         if question.kind == "kernel":
             said += [f"{name}: {open_} must have a bound" for open_ in unbounded(question)]

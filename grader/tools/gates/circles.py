@@ -1,4 +1,4 @@
-"""Check that no module needs, on import or later, a module that needs it."""
+"""Check that no two modules need each other, on import or later."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from .tree import PACKAGES, file_of_bare_name, files_of, imports, modules
 def check(root: Path) -> list[str]:
     found = {path: _needs(path, root) for path in modules(root, *PACKAGES)}
     return [
-        f"{' -> '.join(p.relative_to(root).as_posix() for p in circle)}: imports in a circle; what they share "
+        f"{' -> '.join(p.relative_to(root).as_posix() for p in circle)}: imports in a circle. Shared code "
         "belongs in a module of its own"
         for circle in circles(found)
     ]

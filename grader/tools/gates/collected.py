@@ -10,7 +10,7 @@ from .tree import files
 
 NAMES = ("test_*.py", "*_test.py")
 REACHED = "reached: "
-SECONDS = 900  # a guard against a hang; it takes five on two idle cores
+SECONDS = 900  # a guard against a hang. Collecting takes five seconds on two idle cores
 ALONE = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # others choose no file here, and take seconds to load
 
 
@@ -51,14 +51,14 @@ def check(root: Path) -> list[str]:
     if not found:
         return [f"pytest must collect {len(here)} test files, got none: {said[-300:].strip()}"]
     return [
-        f"{name}: pytest must collect it, got {len(found)} of {len(here)} test files; look at testpaths and "
+        f"{name}: pytest must collect it, got {len(found)} of {len(here)} test files. Look at testpaths and "
         "norecursedirs in pyproject.toml"
         for name in here
         if name not in found
     ]
 
 
-# ---- as pytest's plugin: it names each file instead of loading it, to skip the tests' imports
+# ---- as pytest's plugin, which names each file instead of loading it, to skip the tests' imports
 
 _met = []
 

@@ -47,7 +47,7 @@ def _environment(root: Path) -> list[str]:
     packages = {item for item in items if item not in ("conda-forge", "nodefaults")}
     said = [f"environment.yml must have {item!r}, got none" for item in sorted(wanted - packages)]
     extra = sorted(packages - wanted)
-    return said + [f"environment.yml must leave {item!r} to requirements.lock; remove it" for item in extra]
+    return said + [f"environment.yml must leave {item!r} to requirements.lock. Remove it" for item in extra]
 
 
 def _imported(root: Path, locked: dict[str, str]) -> list[str]:
@@ -67,7 +67,7 @@ def _imported(root: Path, locked: dict[str, str]) -> list[str]:
             if not file_of_bare_name(path, one.top, root):
                 where = f"{path.relative_to(root).as_posix()}:{one.line}"
                 said.append(
-                    f"{where}: imports {one.top}, which requirements.lock has not; add it to requirements.in"
+                    f"{where}: imports {one.top}, which requirements.lock has not. Add it to requirements.in"
                 )
     return said
 
@@ -76,11 +76,11 @@ def check(root: Path) -> list[str]:
     wanted, loose = pins(root / "requirements.in")
     locked, loose_locked = pins(root / "requirements.lock")
     said = [f"requirements.in: {line!r} must be pinned with ==" for line in loose]
-    said += [f"requirements.lock: {line!r} must be pinned with ==; run make lock" for line in loose_locked]
+    said += [f"requirements.lock: {line!r} must be pinned with ==. Run make lock" for line in loose_locked]
     for name, version in sorted(wanted.items()):
         if locked.get(name) != version:
             got = locked.get(name, "nothing")
-            said.append(f"requirements.lock must have {name}=={version}, got {got}; run make lock")
+            said.append(f"requirements.lock must have {name}=={version}, got {got}. Run make lock")
     for line in (root / "requirements.in").read_text(encoding="utf-8").splitlines():
         if PIN.match(line.partition("#")[0].strip()) and line.startswith(tuple(wanted)) and "==" not in line:
             said.append(f"requirements.in: {line!r} must be pinned with ==")

@@ -1,4 +1,4 @@
-"""Check that the table of questions and the notebooks agree: each question has its check, each check its row."""
+"""Check that the table of questions and the notebooks agree. Each question needs its check, and each check its row."""
 
 from pathlib import Path
 

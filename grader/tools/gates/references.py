@@ -69,14 +69,14 @@ def check(root: Path) -> list[str]:
     owners, said = defaultdict(list), []
     for folder in sorted(path for path in (root / "kernels").glob("*/") if (path / "cases.py").exists()):
         if not (folder / "reference.py").exists():
-            said.append(f"kernels/{folder.name}: must have a reference.py, got none; write it in numpy")
+            said.append(f"kernels/{folder.name}: must have a reference.py, got none. Write it in numpy")
     for path in sorted((root / "kernels").glob("*/reference.py")):
         for name in functions(path):
             owners[name].append(path)
     for name, paths in sorted(owners.items()):
         if len(paths) > 1:
             places = ", ".join(path.relative_to(root).as_posix() for path in paths)
-            said.append(f"{name}() must be defined once, got {places}; keep it in one topic or kernels/")
+            said.append(f"{name}() must be defined once, got {places}. Keep it in one topic or kernels/")
     firsts = {
         name: {f[1] for path in paths for f in _defined(path).functions if f[0] == name}
         for name, paths in owners.items()
@@ -89,7 +89,7 @@ def check(root: Path) -> list[str]:
         for name, first, line in found.functions:
             if found.numpy and first in firsts.get(name, ()):
                 home = owners[name][0].relative_to(root).as_posix()
-                said.append(f"{where}:{line}: a second {name}(); import it from {home}")
+                said.append(f"{where}:{line}: a second {name}(). Import it from {home}")
             elif SECOND.search(name) and not name.startswith("test_") and not path.stem.startswith("cost"):
-                said.append(f"{where}:{line}: {name}(): references stand in reference.py only")
+                said.append(f"{where}:{line}: {name}(): references belong in reference.py only")
     return said

@@ -70,7 +70,7 @@ def _row(root: Path, topic: Topic) -> list[str]:
         if not _stands(root / place):
             if not topic.none(room) and not topic.to_come:
                 said.append(
-                    f"README.md: {topic.slug} has no {place}; build it or write '{room}: none, <reason>'"
+                    f"README.md: {topic.slug} has no {place}. Build it or write '{room}: none, <reason>'"
                 )
         elif topic.none(room):
             said.append(f"README.md: {topic.slug} says '{room}: none', but {place} is there")
@@ -104,10 +104,10 @@ def check(root: Path) -> list[str]:
     numbers = {topic.slug: topic.number for topic in table}
     said = [line for topic in table for line in _row(root, topic)]
     if len(numbers) != len(table) or len(set(numbers.values())) != len(table):
-        said.append("README.md: a number or a slug stands in the table twice")
+        said.append("README.md: a number or a slug is in the table twice")
     for number, slug, place in sorted(_on_disk(root), key=str):
         if slug not in numbers:
-            said.append(f"{place}: {slug} is not in README's table; a topic has one name everywhere")
+            said.append(f"{place}: {slug} is not in README's table. A topic has one name everywhere")
         elif number and number != numbers[slug]:
             said.append(f"{place}: must be numbered {numbers[slug]} as in README's table, got {number}")
     return said

@@ -46,7 +46,7 @@ BOXES_OWN = "grader/box/serve"  # on the path inside every box, so its modules a
 
 
 def file_of_bare_name(path: Path, top: str, root: Path) -> Path | None:
-    """Return the file that a module inside a box means by a bare name: one in its folder, or the box's own."""
+    """Return the file that a module inside a box imports by a bare name, from its own folder or from the box."""
     found = [path.with_name(f"{top}.py")]
     if "inside" in path.parts:
         found.append(root / BOXES_OWN / f"{top}.py")

@@ -1,4 +1,4 @@
-"""Check that no tracked file speaks of one machine: no private paths, no registry's address, no binary ballast."""
+"""Check that no tracked file depends on one machine. Private paths, a registry's address and large binaries fail."""
 
 import re
 from functools import lru_cache
@@ -34,7 +34,7 @@ PATTERNS = (
         re.compile(
             r"\b(pypi\.org|pythonhosted\.org|registry\.npmjs\.org|anaconda\.(org|com)|ghcr\.io|docker\.io)\b"
         ),
-        "a registry's address; the user's own configuration decides",
+        "a registry's address. The user's own configuration decides",
     ),
 )
 
@@ -45,7 +45,7 @@ def check(root: Path) -> list[str]:
         name, facts = path.relative_to(root).as_posix(), path.stat()
         most = LARGER.get(name, LARGEST)
         if facts.st_size > most:
-            said.append(f"{name}: {facts.st_size:,} bytes; at most {most:,}")
+            said.append(f"{name}: {facts.st_size:,} bytes, where at most {most:,} are allowed")
         if name.startswith(PLANTED) or (path.suffix not in TEXT and path.suffix):
             continue
         found = _found(path, facts.st_mtime_ns, facts.st_size)

@@ -158,7 +158,7 @@ def test_a_collected_hand_in_has_its_time_and_the_class_knows_it_is_late(course,
     files = {f"x_{number}_1_concepts.ipynb": sheet(course, RIGHT) for number in (901, 902)}
     who = "student,id\nada,901\nbob,902\n"
     code, said = collect({**files, "x_LATE_902_2_concepts.ipynb": sheet(course, RIGHT)}, who)
-    assert code == 0 and "run this again with --times FILE" in said
+    assert code == 0 and "Run this again with --times FILE" in said
     (course.root / "times.json").write_text(TIMES["canvas.json"])
     code, said = collect(files, who, "--times", str(course.root / "times.json"))
     assert code == 0 and "bob  1 file  as before, handed in 2026-11-21 05:30:00 UTC" in said, said
@@ -176,11 +176,11 @@ def test_handing_in_one_file_again_keeps_the_others(course, collect):
     when.write_text("student,time\nada,2026-11-20 12:00 UTC\n")
     collect({"x_901_1_concepts.ipynb": sheet(course, RIGHT)}, who, "--times", str(when))
     when.write_text("student,time\nada,2026-11-23 12:00 UTC\n")
-    for state in ("replaced; concepts.ipynb of the earlier hand-in stays", "as before"):
+    for state in ("replaced, except that concepts.ipynb of the earlier hand-in stays", "as before"):
         code, said = collect({"x_901_2_My Lab.ipynb": "{}"}, who, "--times", str(when))
         assert (
             state in said
-            and "none of the lab's notebooks: the earlier hand-in counts, with its own time" in said
+            and "none of the lab's notebooks, so the earlier hand-in counts, with its own time" in said
         )
     assert course.place("ada").read_text() == sheet(course, RIGHT)
     assert (course.place("ada").parent / "timestamp.txt").read_text() == "2026-11-20 12:00:00 UTC"
@@ -195,7 +195,7 @@ def test_handing_in_one_file_again_keeps_the_others(course, collect):
         ('[{"id": 1}]', "a list of submissions with user_id"),
         ("shoe,size\n1,2\n", "got the columns shoe, size"),
         ("student,time\nada,yesterday-ish\n", "must hold times that can be read, got 'yesterday-ish'"),
-        ("student,time\nada,05/12/2026 18:00\n", "got '05/12/2026 18:00'; write 2026-11-20"),
+        ("student,time\nada,05/12/2026 18:00\n", "got '05/12/2026 18:00'. Write 2026-11-20"),
         ("student,time\nada,2026-11-20 18:00 CET\n", "got '2026-11-20 18:00 CET'"),
         ("student,time\nada,18:00\n", "got '18:00'"),
         ('student,time\nada,"Freitag, 20. November 2026, 18:00"\n', "got 'Freitag"),
@@ -215,7 +215,7 @@ def test_two_of_one_name_are_nobody(course, collect):
     files = {"Jan Li_41_assignsubmission_file_/concepts.ipynb": sheet(course, RIGHT)}
     code, said = collect(files, "student,name\njl1,Jan Li\njl2,Jan Li\n")
     assert code == WRONG_USAGE and "every name once, got 'Jan Li' for jl1 and jl2" in said
-    assert "give each of them the identifier" in said
+    assert "Give each of these students the identifier" in said
     assert not (course.root / "submitted").exists()
 
 

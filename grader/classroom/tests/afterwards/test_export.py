@@ -114,7 +114,7 @@ def test_what_cannot_be_entered_has_a_way_to_end(graded, export, capsys, monkeyp
     assert code == 0 and "7 students" in said
     graded.hand_in("fay", RIGHT)
     assert graded.grade(only=["fay"])["fay"].said == [
-        "concepts.pdf is no notebook and was not read (is it meant to be concepts.ipynb?). Ask for the notebook."
+        "concepts.pdf is not a notebook and was not read (is it meant to be concepts.ipynb?). Ask for the notebook."
     ]
 
 
@@ -250,4 +250,4 @@ def test_no_gradebook_no_lab(graded, export, tmp_path, monkeypatch, capsys):
     assert code == WRONG_USAGE and "gradebook must be one that can be read" in said and "SELECT" not in said
     (graded.root / "gradebook.db").unlink()
     code, said = export()
-    assert code == WRONG_USAGE and "run python -m grader class LAB first" in said
+    assert code == WRONG_USAGE and "Run python -m grader class LAB first" in said

@@ -119,7 +119,7 @@ def test_scores_reach_a_platform_that_knows_the_key(graded, platform, capsys):
 
 def test_a_key_that_the_platform_does_not_know_sends_nothing(graded, platform, capsys):
     finish(graded.root)
-    assert scores(graded) == WRONG_USAGE and "run python -m grader lti keys" in capsys.readouterr().err
+    assert scores(graded) == WRONG_USAGE and "Run python -m grader lti keys" in capsys.readouterr().err
     other = keys.rsa.generate_private_key(public_exponent=65537, key_size=keys.BITS)
     platform.known = keys.public(other)
     command.main(["keys"])
@@ -153,4 +153,7 @@ def test_what_is_missing_is_said(graded, platform, capsys):
         service.path(graded.root).write_text(json.dumps(held | change))
         assert scores(graded) == WRONG_USAGE and why in capsys.readouterr().err
     service.path(graded.root).unlink()
-    assert scores(graded) == WRONG_USAGE and "learning_platforms.md shows one" in capsys.readouterr().err
+    assert (
+        scores(graded) == WRONG_USAGE
+        and "See learning_platforms.md for an example" in capsys.readouterr().err
+    )

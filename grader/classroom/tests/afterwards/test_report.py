@@ -43,7 +43,7 @@ def test_what_the_class_did_stands_on_the_page(graded, report):
     }
     seen = words(page)
     assert "5 handed in and judged" in seen and "5 have cells that wait for a person" in seen
-    assert "Nobody has all points: of no question" in seen
+    assert "No student has all points: of no question" in seen
     assert "ada 1 concepts: draw" in seen and "eve 2 concepts: draw, concepts: why" in seen
     bars = (
         "1 with 0 to 0.833, 1 with 1.67 to 2.5, 1 with 2.5 to 3.33, 1 with 3.33 to 4.17, 1 with 7.5 to 8.33"
@@ -108,7 +108,7 @@ def test_one_question_is_shown_across_all_students(graded, monkeypatch, capsys):
     assert "dee no points yet" in seen and "Not begun, but I have thought." in seen and "3 of 3" in seen
     assert command.main([LAB, "--question", "shoe"]) == WRONG_USAGE
     assert (
-        "--question must be one of gemm_tiling.reuse, gemm_tiling.tile_loads, why, draw; got 'shoe'"
+        "--question must be one of gemm_tiling.reuse, gemm_tiling.tile_loads, why, draw, got 'shoe'"
         in capsys.readouterr().err
     )
 
@@ -146,7 +146,7 @@ def test_a_question_that_everybody_passes_is_named(graded, report):
         graded.hand_in(student, RIGHT)
     graded.grade()
     page, _ = report()
-    assert "Everybody has all points: gemm_tiling.reuse , gemm_tiling.tile_loads ." in words(page)
+    assert "All students have all points: gemm_tiling.reuse , gemm_tiling.tile_loads ." in words(page)
 
 
 def test_nothing_of_a_student_runs_on_the_page(graded, report):

@@ -82,7 +82,7 @@ def test_all_of_it_is_shown_and_nothing_touched(left_behind, capsys):
         f"{LAB}.entered.jsonl  ",
         "entries of the log",
         "set_aside/bob",
-        "1 record of answers that nobody else",
+        "1 record of answers that no other student",
         "1 record of answers that were replaced, perhaps this student's",
         "1 record of answers that others have",
     ):
