@@ -1,6 +1,7 @@
 """Check, then time every tuned kernel against the peers that are installed here.
 
-    python -m kernels.bench [SLUG ...] [--json FILE] [--quick] [--ladder] [--rested]
+    python -m kernels.bench [SLUG ...] [--json FILE] [--quick] [--ladder] [--rested] [--joules]
+    python -m kernels.bench [SLUG ...] --kept
 
 A topic takes part with a module `kernels/<slug>/bench.py` that has this function:
 
@@ -28,6 +29,9 @@ measure than a single GPU can show may have `below(gpus)`: a line under the tabl
 One calibration a run serves all topics: copy bandwidth and matrix rates that this GPU sustains, timed as rows are.
 `state` is the GPU's state: "sustained" rows are timed after 0.3 s of their own load, when clocks have settled under
 the power cap. With --rested, each round starts after 1.2 idle seconds, as a first request finds the GPU.
+
+With --joules each row also has what a call of ours and of the fastest peer costs in joules, replayed back to back
+without a flush, by the driver's counter. --kept prints what results/ holds, without a GPU.
 
 With --ladder the rows come from `kernels/<slug>/ladder/bench.py`, kernels on the way to the tuned one.
 

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from kernels import timing
+from kernels.bench import energy
 from kernels.bench.row import Absent, Factory, Row
 
 SEED = 0
@@ -21,8 +22,25 @@ def error_of(check, factory: Factory, inputs: Any) -> float:
     return error if error == error else math.inf
 
 
-def measure(row: Row, device, ceilings: dict[str, float], seconds: float, state: str = "sustained") -> dict:
-    """Return a JSON-ready record, without "us" if our result was not right."""
+def measure(
+    row: Row,
+    device,
+    ceilings: dict[str, float],
+    seconds: float,
+    state: str = "sustained",
+    meter: energy.Meter | None = None,
+) -> dict:
+    """Return a JSON-ready record, without "us" if our result was not right. With a meter it has joules, too."""
+    record = measured_with(row, device, seconds, STATES[state], state, meter)
+    if "us" in record:
+        limit = row.limit_seconds(ceilings)
+        record |= {"limit_us": limit * 1e6, "share": limit * 1e6 / record["us"]}
+    return record
+
+
+def measured_with(row: Row, device, seconds: float, how: dict, state: str = "sustained", meter=None) -> dict:
+    """Return the record without the limit, which needs ceilings. `how` is what timing.interleave does before it
+    counts."""
     inputs = row.inputs(SEED)
     record = {
         "op": row.op,
@@ -37,16 +55,16 @@ def measure(row: Row, device, ceilings: dict[str, float], seconds: float, state:
         return record | {"wrong": f"error must be at most {row.tolerance:g}, got {record['error']:g}"}
     peers, record["peers"] = _right_peers(row, inputs)
     contenders = {"ours": row.ours, **peers}
-    times, again = _times(row, contenders, inputs, device, seconds, record["peers"], STATES[state])
+    times, joules, again = _times(row, contenders, inputs, device, seconds, record["peers"], how, meter)
     if not again <= row.tolerance:
         return record | {"wrong": f"right at first, but after the timing its error was {again:g}"}
     ours = median(times["ours"])
-    limit = row.limit_seconds(ceilings)
-    record |= {"us": ours * 1e6, "limit_us": limit * 1e6, "share": limit / ours}
-    record |= {"tb_s": row.bytes / ours / 1e12, "tflop_s": row.flops / ours / 1e12}
+    record |= {"us": ours * 1e6, "tb_s": row.bytes / ours / 1e12, "tflop_s": row.flops / ours / 1e12}
     for name in times.keys() & peers.keys():
         middle, low, high = timing.ratio(times[name], times["ours"])
         record["peers"][name] |= {"us": median(times[name]) * 1e6, "ratio": middle, "interval": [low, high]}
+    for name, one in joules.items():
+        (record if name == "ours" else record["peers"][name])["joules"] = one
     return record
 
 
@@ -73,15 +91,16 @@ def _failed(why: Exception) -> dict:
 
 
 def _times(
-    row: Row, contenders: dict[str, Factory], inputs, device, seconds, said, how
-) -> tuple[dict, float]:
-    """Return the seconds per launch of each contender by round, and our error once all is timed. `how` is a state's.
+    row: Row, contenders: dict[str, Factory], inputs, device, seconds, said, how, meter=None
+) -> tuple[dict, dict, float]:
+    """Return the seconds per launch of each contender by round, the joules of ours and of the fastest peer, and our
+    error once all is timed. `how` is a state's.
 
     A peer that no graph can capture is left out, and `said` gets the reason.
     """
     flush = timing.Flush(device) if row.mode == "cold" else None
     sets = [inputs] if flush else [inputs, *(row.inputs(SEED + i) for i in range(1, _copies(row, device)))]
-    watches, keep = {}, []
+    watches, keep, graphs = {}, [], {}
     for name, factory in contenders.items():
         try:
             # a capture that fails leaves its own stream current, so come back from it
@@ -93,12 +112,18 @@ def _times(
                 raise
             said[name] = _failed(why)
             continue
-        keep.append((calls, graph))
+        keep.append(calls)
+        graphs[name] = graph
         watches[name] = timing.stopwatch(graph, flush)
     times = timing.interleave(watches, seconds * len(watches), **how)
     torch.cuda.synchronize()
-    again = float(row.check(inputs, keep[0][0][0]()))
-    return {name: [t / len(sets) for t in series] for name, series in times.items()}, again
+    joules = {}
+    if meter is not None:
+        middle = {name: median(series) for name, series in times.items()}
+        fastest = sorted(middle.keys() - {"ours"}, key=middle.__getitem__)[:1]
+        joules = {name: meter.joules(graphs[name].replay) / len(sets) for name in ("ours", *fastest)}
+    again = float(row.check(inputs, keep[0][0]()))
+    return {name: [t / len(sets) for t in series] for name, series in times.items()}, joules, again
 
 
 def _copies(row: Row, device) -> int:
