@@ -352,3 +352,10 @@ def test_a_captured_layer_answers_each_new_input(case, name):
     assert bench.check(x, first) < 1e-3
     assert relative_error(replay(2 * x["x"]).cpu(), 2 * first.cpu()) < 1e-3
     assert relative_error(replay(x["x"]).cpu(), first.cpu()) == 0
+
+
+def test_a_gpu_with_an_h200s_multiprocessors_chooses_by_its_table(monkeypatch):
+    names = {0: "NVIDIA H200", 1: "NVIDIA H100 80GB HBM3", 2: "NVIDIA A100-SXM4-80GB"}
+    monkeypatch.setattr(torch.cuda, "get_device_name", names.get)
+    h200, h100, a100 = (dispatch.table_of_device.__wrapped__(i) for i in names)
+    assert h200 and h100 == h200 and a100 == ()
