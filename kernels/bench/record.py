@@ -42,24 +42,27 @@ def absent(rows: list[dict]) -> dict[str, str]:
 TIE = 0.98
 
 
-def best_peer(row: dict) -> str | None:
-    """Return the fastest peer that was timed, by the ratio of pairs."""
-    timed = [name for name, peer in row.get("peers", {}).items() if "interval" in peer]
-    return min(timed, key=lambda name: row["peers"][name]["ratio"], default=None)
+def verdict(row: dict) -> tuple[str, float, float, float] | None:
+    """Return (peer, ratio, low, high) of the fastest peer, from the pair that was timed alone if there is one."""
+    if "alone" in row:
+        return row["alone"]["peer"], row["alone"]["ratio"], *row["alone"]["interval"]
+    timed = {name: peer for name, peer in row.get("peers", {}).items() if "interval" in peer}
+    best = min(timed, key=lambda name: timed[name]["ratio"], default=None)
+    return (best, timed[best]["ratio"], *timed[best]["interval"]) if best else None
 
 
 def is_behind(row: dict) -> bool:
     """Return whether a peer is certainly faster, with the whole interval of its ratio below a tie."""
-    best = best_peer(row)
-    return best is not None and row["peers"][best]["interval"][1] < TIE
+    found = verdict(row)
+    return found is not None and found[3] < TIE
 
 
 def behind(rows: list[dict], reasons: dict | None = None) -> list[str]:
     """Return lines for each row with a peer that is certainly faster: how much, why, and what may help."""
     said = []
     for row in filter(is_behind, rows):
-        best = best_peer(row)
-        said.append(f"behind: {row['op']} {row['case']}, {row['peers'][best]['ratio']:.3f} of {best}")
+        best, ratio, _, _ = verdict(row)
+        said.append(f"behind: {row['op']} {row['case']}, {ratio:.3f} of {best}")
         why, lever = (reasons or {}).get((row["op"], row["case"]), ("not known yet", "find out why"))
         said += [f"    why: {why}", f"    next: {lever}"]
     return said
@@ -83,11 +86,10 @@ def summary(rows: list[dict], gpu: str, date: str) -> list[str]:
         if "us" not in row:
             lines.append(left + (row.get("wrong") or row.get("failed", "")))
             continue
-        best, right = best_peer(row), "no peer"
-        if best:
-            peer = row["peers"][best]
-            low, high = peer["interval"]
-            right = f"{peer['ratio']:6.3f} {low:6.3f} {high:6.3f}  {best}"
+        found, right = verdict(row), "no peer"
+        if found:
+            best, ratio, low, high = found
+            right = f"{ratio:6.3f} {low:6.3f} {high:6.3f}  {best}"
         power = f"{1e3 * row['joules']:9.2f}" if "joules" in row else " " * 9
         when = f"{row.get('state', ''):<9} {row.get('date', date)}"
         lines.append(f"{left}{row['us']:>9.1f} {row['share']:>6.1%} {power}  {when}  {right}")

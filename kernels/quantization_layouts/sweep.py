@@ -1,7 +1,8 @@
 """python -m kernels.quantization_layouts.sweep [--shapes 200] [--seed 1] [--json FILE] [--explain N] [--table FILE]: shapes that nobody chose, by the dispatcher, against every library that is installed.
 
-Draws (N, K, M, group) of packed weights, checks and times each as the benchmark's cold rows are, and prints those
-that are slower than the fastest library, with the whole 99% interval of the ratio below 0.98. For the first N of
+Draws (N, K, M, group) of packed weights, checks and times each, and prints those that are slower than the fastest
+library, with the whole 99% interval of the ratio below 0.98. As in the benchmark, small weights rotate, as a decode
+loop sees them, and large ones find a cold cache. For the first N of
 them it then times every candidate, so that one sees whether the dispatcher chose badly (a better candidate is there)
 or the kernels fall short. --table keeps these times as rows that the dispatcher can read.
 """
@@ -17,7 +18,7 @@ import time
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-from kernels.bench.record import TIE, best_peer, dumps, is_behind
+from kernels.bench.record import dumps, is_behind, verdict
 from kernels.quantization_layouts import calibrate, cases
 
 ROWS = (1, 2, 3, 4, 5, 8, 12, 16, 24, 32, 48, 64, 96, 128, 200, 256)
@@ -27,6 +28,7 @@ MOST_WEIGHTS = 2**28
 BOOKS = (2, 3, 4, 5)
 EVERY_BOOK = 4  # one case in so many has a codebook; the others are int4
 SECONDS, WARM = 0.03, 0.03  # for each contender of a case; before it
+SMALL, MOST_COPIES = 2**25, 32  # weights that rotate, over so many copies
 MOST_JOBS = 15
 
 
@@ -77,6 +79,8 @@ def compared(case: cases.Case, device) -> dict:
 
     bound = cost.linear_cost(case.m, case.n, case.k, bits=case.bits, group=case.group)
     row = Row(
+        mode="rotate" if case.n * case.k < SMALL else "cold",
+        most_copies=MOST_COPIES,
         op="linear",
         case=case.name,
         dtype=case.dtype,
@@ -150,10 +154,9 @@ def said(case: cases.Case, device) -> dict:
 def line(row: dict) -> str:
     if "us" not in row:
         return f"{row['case']:<40} {row.get('wrong') or row['failed']}"
-    best = best_peer(row)
-    peer = row["peers"][best]
-    mark = "  BEHIND" if peer["interval"][1] < TIE else ""
-    return f"{row['case']:<40} {row['us']:8.1f} us, {peer['ratio']:.3f} of {best}, {row['kernel']}{mark}"
+    best, ratio, _, _ = verdict(row)
+    mark = "  BEHIND" if is_behind(row) else ""
+    return f"{row['case']:<40} {row['us']:8.1f} us, {ratio:.3f} of {best}, {row['kernel']}{mark}"
 
 
 def explain(late: list[cases.Case], device, run: dict, options) -> None:

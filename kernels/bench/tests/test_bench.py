@@ -87,6 +87,7 @@ def test_a_peer_that_no_graph_captures_costs_only_itself(monkeypatch):
 
     def interleave(watches, seconds, **how):
         assert how == measure.STATES["sustained"]
+        pairs.append(list(watches))
         return {name: [1e-4 * (i + 1)] * 9 for i, name in enumerate(watches)}
 
     for name, stand_in in {
@@ -99,7 +100,7 @@ def test_a_peer_that_no_graph_captures_costs_only_itself(monkeypatch):
     for name in ("synchronize", "current_stream"):
         monkeypatch.setattr(torch.cuda, name, lambda: None)
     monkeypatch.setattr(torch.cuda, "stream", lambda _: contextlib.nullcontext())
-    once = []
+    once, pairs = [], []
 
     def fragile(x):
         once.append(x)
@@ -112,6 +113,7 @@ def test_a_peer_that_no_graph_captures_costs_only_itself(monkeypatch):
         "failed": "RuntimeError: operation failed due to a previous error during capture"
     }
     assert result["peers"]["steady"]["ratio"] == pytest.approx(2)
+    assert pairs == [["ours", "steady"]], "two contenders need no second round"
     with pytest.raises(RuntimeError, match="capture"):
         once.clear()
         measure.measure(row(ours=fragile), None, CEILINGS, 0.1)
@@ -328,10 +330,18 @@ def test_joules_are_read_between_two_ticks_of_the_counter():
 
 def test_a_record_has_joules_of_ours_and_of_the_fastest_peer(monkeypatch):
     monkeypatch.setattr(
-        measure, "_times", lambda r, c, *_: ({n: [1e-4] * 9 for n in c}, {"ours": 0.5, "p": 0.25}, 0.0)
+        measure,
+        "_times",
+        lambda r, c, *_: (
+            {n: [1e-4] * 9 for n in c},
+            {"joules": {"ours": 0.5, "p": 0.25}, "alone": ("p", {"ours": [2e-4] * 9, "p": [1e-4] * 9})},
+            0.0,
+        ),
     )
     result = measure.measure(row(peers={"p": lambda x: lambda: x + x}), None, CEILINGS, 0.1)
     assert result["joules"] == 0.5 and result["peers"]["p"]["joules"] == 0.25
+    assert record.verdict(result) == ("p", *[pytest.approx(0.5)] * 3), "the pair alone decides"
+    assert record.is_behind(result) and result["peers"]["p"]["ratio"] == pytest.approx(1)
 
 
 def test_a_topic_is_handed_another_ones_kernels_and_says_what_several_gpus_measure(monkeypatch):
