@@ -75,15 +75,19 @@ def attended(rng) -> Call:
 def attended_backward(rng) -> Call:
     from kernels.flash_attention import bench, cases
 
-    case = attention_case(rng, cases, (None,))
+    case = attention_case(rng, cases, (None,), least=16)
     call = of_case(bench, case, 16e-3, f"attention backward {case.name}")
     return Call(call.name, call.draw, bench.ours_backward, bench.check_backward, call.tolerance)
 
 
-def attention_case(rng, cases, windows):
-    """Queries are no more than keys, so that every row sees a key."""
-    heads, keys = rng.choice((1, 2, 3)), size(rng, 700)
-    length = keys if rng.random() < 0.6 else rng.randint(1, keys)
+def attention_case(rng, cases, windows, least: int = 1):
+    """Queries are no more than keys, so that every row sees a key.
+
+    A gradient has at least 16 of each: with two keys and one query dQ is a difference of two nearly equal numbers, and
+    out's own rounding to 16 bits costs more than 20% of it in 1 of 100 draws, by whatever kernel.
+    """
+    heads, keys = rng.choice((1, 2, 3)), max(least, size(rng, 700))
+    length = keys if rng.random() < 0.6 else rng.randint(min(least, keys), keys)
     window = rng.choice(windows)
     return cases.Case(
         rng.choice((1, 2)),
