@@ -44,4 +44,8 @@ matrix rate of the calibration they give the limit, and a row's share of it.
 Ours is checked before anything is timed, and again after. A wrong kernel gets no time. Peers are checked too. All
 contenders of a row are timed in one loop in random, mirrored order (A B C C B A), so drift of clocks and heat affects
 all alike. A ratio is the median over rounds, with its 99% interval.
+
+Ours and the fastest peer are then timed again with nobody between them (`alone` in a record), because a GPU under its
+power cap recovers while a slow peer runs. The table's last columns and the rows behind a peer come from that pair.
+reasons.json says of each recorded row behind a peer why, and what to try next.
 """
