@@ -224,7 +224,9 @@ def _bar(i: int, row: dict, scale: Scale, y: float) -> tuple[list[dict], str]:
         share, theirs = row["limit_us"] / peer["us"], units.seconds(peer["us"] / 1e6)
         at = scale(share)
         marks.append(line(f"peer{i}", at, y - 2, at, y + 12, "hot", f"{name}: {units.percent(share)}"))
-        said = f"{said}, {name} {theirs}"
+        said = (
+            f"{said}, {name.replace('FlashAttention ', 'FA')} {theirs}"  # the stroke's tip has the whole name
+        )
     return marks, said
 
 

@@ -1,6 +1,7 @@
 """Check, then time every tuned kernel against the peers that are installed here.
 
-    python -m kernels.bench [SLUG ...] [--json FILE] [--quick] [--ladder] [--rested]
+    python -m kernels.bench [SLUG ...] [--json FILE] [--quick] [--ladder] [--rested] [--joules]
+    python -m kernels.bench [SLUG ...] --kept
 
 A topic takes part with a module `kernels/<slug>/bench.py` that has this function:
 
@@ -29,6 +30,9 @@ One calibration a run serves all topics: copy bandwidth and matrix rates that th
 `state` is the GPU's state: "sustained" rows are timed after 0.3 s of their own load, when clocks have settled under
 the power cap. With --rested, each round starts after 1.2 idle seconds, as a first request finds the GPU.
 
+With --joules each row also has what a call of ours and of the fastest peer costs in joules, replayed back to back
+without a flush, by the driver's counter. --kept prints what results/ holds, without a GPU.
+
 With --ladder the rows come from `kernels/<slug>/ladder/bench.py`, kernels on the way to the tuned one.
 
 `mode` says which memory the kernel finds: "cold" flushes the L2, by reading, before every replay of one
@@ -40,4 +44,8 @@ matrix rate of the calibration they give the limit, and a row's share of it.
 Ours is checked before anything is timed, and again after. A wrong kernel gets no time. Peers are checked too. All
 contenders of a row are timed in one loop in random, mirrored order (A B C C B A), so drift of clocks and heat affects
 all alike. A ratio is the median over rounds, with its 99% interval.
+
+Ours and the fastest peer are then timed again with nobody between them (`alone` in a record), because a GPU under its
+power cap recovers while a slow peer runs. The table's last columns and the rows behind a peer come from that pair.
+reasons.json says of each recorded row behind a peer why, and what to try next.
 """

@@ -1,5 +1,5 @@
 """Measure what the tuned kernels reach here (python -m kernels.bench [SLUG ...] [--json FILE] [--part I/N]
-[--quick]).
+[--quick] [--joules]), or print what was measured (--kept).
 
 A machine lent for minutes measures a part at a time into one file: --part 1/3, then 2/3 and 3/3 with the same --json.
 Each row keeps its date, its ceilings and the peers' versions. Rows in the file are measured again only with --again.
@@ -38,12 +38,22 @@ def parse(argv):
     parser.add_argument(
         "--rested", action="store_true", help="each round after idling; else settled under load"
     )
-    parser.add_argument("--only", metavar="TEXT", default="", help="rows whose op or case holds this")
+    parser.add_argument(
+        "--only", nargs="+", metavar="TEXT", default=[""], help="rows whose op and case hold one of these"
+    )
     parser.add_argument(
         "--record",
         type=Path,
         metavar="FILE",
         help="no measuring: sort FILE's rows into results/",
+    )
+    parser.add_argument(
+        "--kept",
+        action="store_true",
+        help="no measuring: print the table of results/, and why rows are behind",
+    )
+    parser.add_argument(
+        "--joules", action="store_true", help="read the joules of a call of ours and of the best peer, too"
     )
     parser.add_argument(
         "--part", type=part_of, metavar="I/N", help="every N-th row from the I-th on; adds to --json's file"
@@ -132,6 +142,7 @@ def measure_all(options) -> dict:
     run["state"] = "rested" if options.rested else "sustained"
     run["ceilings"] = machine.ceilings(device)  # once, and for every topic's shares
     run["under_load"] = machine.under_load(device)
+    meter = meter_of(device) if options.joules else None
     run["rows"] = before(options, run["machine"])
     known = set() if options.again else {place(row) for row in run["rows"]}
     dated = {name: run[name] for name in ("date", "versions", "ceilings")} if options.part else {}
@@ -144,7 +155,7 @@ def measure_all(options) -> dict:
             in known
         ):
             continue
-        result = {"topic": slug} | measured(row, device, run, seconds) | dated
+        result = {"topic": slug} | measured(row, device, run, seconds, meter) | dated
         run["rows"] = [one for one in run["rows"] if place(one) != place(result)] + [result]
         print(record.line(result), flush=True)
         run["absent"] = record.absent(run["rows"])
@@ -152,9 +163,40 @@ def measure_all(options) -> dict:
             options.json.write_text(record.dumps(run), encoding="utf-8")
     for name, why in run.get("absent", {}).items():
         print(f"absent: {name} ({why})")
-    for said in (*record.behind(run["rows"]), *below(options)):
+    about = f"{run['machine']['gpu']}, {record.machine_of(run['machine'])}"
+    for said in (
+        "",
+        *record.summary(run["rows"], about, run["date"]),
+        *record.behind(run["rows"], reasons()),
+        *below(options),
+    ):
         print(said)
     return run
+
+
+def reasons() -> dict[tuple[str, str], tuple[str, str]]:
+    """Return (why, what to try next) of rows that are known to be behind a peer, by op and case."""
+    rows = json.loads((Path(__file__).parent / "reasons.json").read_text(encoding="utf-8"))
+    return {(row["op"], row["case"]): (row["why"], row["next"]) for row in rows}
+
+
+def kept_runs(slugs: list[str]) -> list[dict]:
+    """Return all topics' results, each row with its run's date."""
+    paths = (path for slug in slugs for path in sorted((KERNELS / slug / "results").glob("*.json")))
+    runs = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
+    return [run for run in runs if "ceilings" in run]
+
+
+def print_kept(slugs: list[str]) -> int:
+    for run in kept_runs(slugs):
+        about = f"{run['machine']['gpu']}, {record.machine_of(run['machine'])}"
+        for said in (
+            *record.summary(run["rows"], about, run["date"]),
+            *record.behind(run["rows"], reasons()),
+            "",
+        ):
+            print(said)
+    return 0
 
 
 def module_of(slug: str, table: str = ""):
@@ -170,6 +212,10 @@ def below(options) -> list[str]:
     return [said for one in told if one and (said := one(gpus))]
 
 
+def named(row, texts: list[str]) -> bool:
+    return any(text in f"{row.op} {row.case}" for text in texts)
+
+
 def chosen(options, device):
     """Yield (topic, row) for every requested row, or for every n-th if a part is requested."""
     i, n = options.part or (1, 1)
@@ -177,20 +223,30 @@ def chosen(options, device):
     for slug in options.slugs:
         given = {} if options.table else handed_to(slug)
         for row in module_of(slug, options.table).rows(device, **given):
-            if (row.quick or not options.quick) and options.only in f"{row.op} {row.case}":
+            if (row.quick or not options.quick) and named(row, options.only):
                 count += 1
                 if count % n == i % n:
                     yield slug, row
 
 
-def measured(row, device, run: dict, seconds: float) -> dict:
+def meter_of(device):
+    from kernels.bench.energy import Meter
+
+    try:
+        return Meter(device)
+    except OSError as why:
+        print(f"no joules: {why}")
+        return None
+
+
+def measured(row, device, run: dict, seconds: float, meter=None) -> dict:
     """Return the row's record. A kernel that fails costs only its own row."""
     import torch
 
     from kernels.bench.measure import measure
 
     try:
-        return measure(row, device, run["ceilings"], seconds, run["state"])
+        return measure(row, device, run["ceilings"], seconds, run["state"], meter)
     except Exception as why:
         return {"op": row.op, "case": row.case, "failed": f"{type(why).__name__}: {why}"[:300]}
     finally:
@@ -202,6 +258,8 @@ def main(argv=None) -> int:
     options = parse(argv)
     if options.record:
         return keep(options.record)
+    if options.kept:
+        return print_kept(options.slugs)
     import torch
 
     if not torch.cuda.is_available():

@@ -42,18 +42,64 @@ def absent(rows: list[dict]) -> dict[str, str]:
 TIE = 0.98
 
 
-def behind(rows: list[dict]) -> list[str]:
-    """Return a line for each row with a peer that is certainly faster, with the whole interval of its ratio below a
-    tie."""
+def verdict(row: dict) -> tuple[str, float, float, float] | None:
+    """Return (peer, ratio, low, high) of the fastest peer, from the pair that was timed alone if there is one."""
+    if "alone" in row:
+        return row["alone"]["peer"], row["alone"]["ratio"], *row["alone"]["interval"]
+    timed = {name: peer for name, peer in row.get("peers", {}).items() if "interval" in peer}
+    best = min(timed, key=lambda name: timed[name]["ratio"], default=None)
+    return (best, timed[best]["ratio"], *timed[best]["interval"]) if best else None
+
+
+def is_behind(row: dict) -> bool:
+    """Return whether a peer is certainly faster, with the whole interval of its ratio below a tie."""
+    found = verdict(row)
+    return found is not None and found[3] < TIE
+
+
+def behind(rows: list[dict], reasons: dict | None = None) -> list[str]:
+    """Return lines for each row with a peer that is certainly faster: how much, why, and what may help."""
     said = []
-    for row in rows:
-        timed = {name: peer for name, peer in row.get("peers", {}).items() if "interval" in peer}
-        best = min(timed, key=lambda name: timed[name]["ratio"], default=None)
-        if best and timed[best]["interval"][1] < TIE:
-            said.append(f"behind: {row['op']} {row['case']}, {timed[best]['ratio']:.3f} of {best}")
+    for row in filter(is_behind, rows):
+        best, ratio, _, _ = verdict(row)
+        said.append(f"behind: {row['op']} {row['case']}, {ratio:.3f} of {best}")
+        why, lever = (reasons or {}).get((row["op"], row["case"]), ("not known yet", "find out why"))
+        said += [f"    why: {why}", f"    next: {lever}"]
     return said
 
 
+def machine_of(machine: dict) -> str:
+    """Return how many GPUs the machine has, because a second one adds 1.4 us to a timed replay."""
+    gpus = machine.get("gpus")
+    return (
+        "machine with one GPU or two, not kept"
+        if gpus is None
+        else f"machine with {gpus} GPU" + "s" * (gpus > 1)
+    )
+
+
+def summary(rows: list[dict], gpu: str, date: str) -> list[str]:
+    """Return a line for each row: our time, the fastest peer that was there, and how they compare."""
+    lines = [f"{gpu}; x = the best peer's time / ours, with its 99% interval", SUMMARY]
+    for row in rows:
+        left = f"{row['op']:<22} {row['case']:<52} "
+        if "us" not in row:
+            lines.append(left + (row.get("wrong") or row.get("failed", "")))
+            continue
+        found, right = verdict(row), "no peer"
+        if found:
+            best, ratio, low, high = found
+            right = f"{ratio:6.3f} {low:6.3f} {high:6.3f}  {best}"
+        power = f"{1e3 * row['joules']:9.2f}" if "joules" in row else " " * 9
+        when = f"{row.get('state', ''):<9} {row.get('date', date)}"
+        lines.append(f"{left}{row['us']:>9.1f} {row['share']:>6.1%} {power}  {when}  {right}")
+    return lines
+
+
+SUMMARY = (
+    f"{'op':<22} {'case':<52} {'us':>9} {'limit':>6} {'mJ':>9}  {'state':<9} {'date':<10}  {'x':>6} {'from':>6} "
+    f"{'to':>6}  best peer"
+)
 HEADER = (
     f"{'op':<22} {'case':<26} {'us':>9} {'limit':>6} {'TB/s':>6} {'TF/s':>6}  peers: us (x = theirs / ours)"
 )

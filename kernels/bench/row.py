@@ -27,6 +27,7 @@ class Row:
     tolerance: float
     peers: dict[str, Factory] = field(default_factory=dict)
     mode: str = "cold"
+    most_copies: int = 256  # of the inputs, in a rotation
     quick: bool = False  # part of --quick too
     # where peers may rightly give other answers than ours
     check_peer: Callable[[Any, Any], float] | None = None

@@ -331,10 +331,11 @@ def _forward(
     COLS: gl.constexpr, HEAD_DIM: gl.constexpr, CONSUMERS: gl.constexpr, BLOCK_N: gl.constexpr, STAGES: gl.constexpr,
     TURNS: gl.constexpr, PIN: gl.constexpr, LATE: gl.constexpr, HAS_LEFT: gl.constexpr, HAS_RIGHT: gl.constexpr,
     VARLEN: gl.constexpr, EDGE: gl.constexpr, SOFTCAP: gl.constexpr, REGISTERS: gl.constexpr,
+    QUERIES: gl.constexpr = 1,  # tiles of Q that a warpgroup has room for; with two the next one comes early
 ):  # fmt: skip
     SIZES: gl.constexpr = (COLS, HEAD_DIM, CONSUMERS, BLOCK_N)
     cfg = Config(SIZES, TURNS, PIN, LATE, HAS_LEFT, HAS_RIGHT, VARLEN, EDGE, SOFTCAP)
-    q_ring = new_ring(q_desc, CONSUMERS, 1)
+    q_ring = new_ring(q_desc, CONSUMERS * QUERIES, 1)
     rings = (q_ring, new_ring(k_desc, STAGES, CONSUMERS), new_ring(v_desc, STAGES, CONSUMERS))
     turns = gl.allocate_shared_memory(gl.int64, [CONSUMERS, 1], mbarrier.MBarrierLayout())
     for c in gl.static_range(CONSUMERS):

@@ -18,12 +18,27 @@ CONFIGS = {
 }
 # where rows end at a diagonal, 128 rows waste less than 192 (1024 causal: 123 us, three consumers 157)
 DIAGONAL = {64: dict(CONSUMERS=2, BLOCK_N=128, STAGES=3, TURNS=True, PIN=True, LATE=True, REGISTERS=240)}
+SHORT = 1024  # keys of a row that ends soon after it began
 
 
 def choose_config(block_d: int, plan) -> dict:
     masked = plan.left is not None or plan.right is not None
     config = DIAGONAL.get(block_d, CONFIGS[block_d]) if masked else CONFIGS[block_d]
-    return config | {"PIN": config["PIN"] and not stays(plan)}
+    return config | {"PIN": config["PIN"] and not stays(plan)} | early_queries(block_d, plan, masked)
+
+
+def early_queries(block_d: int, plan, masked: bool) -> dict:
+    """Return what lets a program that goes on fetch the next tile's queries while this one's end.
+
+    H200, 2026-11-28, bit for bit the same: head dim 64 with 1024 keys takes 3.1% less time, causal 2.3% (and V's
+    early release belongs to it); head dim 128 causal 1.0%, with grouped heads 0.5%. Head dim 64 causal with 4096
+    keys takes 3.1% more, and a window 0.3%, so both go without.
+    """
+    if not stays(plan) or plan.left is not None:
+        return {}
+    if block_d == 64 and (not masked or plan.k_len <= SHORT):
+        return {"QUERIES": 2, "LATE": False}
+    return {"QUERIES": 2} if block_d == 128 and masked else {}
 
 
 def stays(plan) -> bool:

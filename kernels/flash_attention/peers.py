@@ -96,9 +96,9 @@ def flash_attention_4(inputs):
     from flash_attn.cute import flash_attn_func
 
     case, (q, k, v) = inputs["case"], (inputs[n].transpose(1, 2) for n in ("q", "k", "v"))
-    if case.window:
-        raise Absent("windows not tried")
-    return lambda: flash_attn_func(q, k, v, causal=case.causal)[0].transpose(1, 2)
+    left, right = case.window or (None, None)
+    more = {"causal": case.causal, "window_size": (left, right)}
+    return lambda: flash_attn_func(q, k, v, **more)[0].transpose(1, 2)
 
 
 def _sdpa_decode(backend):

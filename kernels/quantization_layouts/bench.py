@@ -75,13 +75,13 @@ def ours(inputs):
 def chosen(case, device) -> str:
     """The kernel that dispatch takes of a layer that keeps its 16 bits, too, as the rows do."""
     choices = table_of_device(device.index or 0) if device.type == "cuda" else ()
-    nothing = stand_in(case)
+    nothing = stand_in(case, device)
     return choose(Layer(nothing, dense=nothing.scales), case.m, choices) if choices else "by rule"
 
 
-def stand_in(case):
-    """A weight of this form and shape that holds nothing."""
-    nothing = torch.empty(0, dtype=TORCH[case.dtype])
+def stand_in(case, device="cpu"):
+    """Return a weight of this form and shape that holds nothing. Its device is one of those that a kernel may need."""
+    nothing = torch.empty(0, dtype=TORCH[case.dtype], device=device)
     from kernels.quantization_layouts.packed import Packed
 
     book = nothing if case.kind == "book" else None

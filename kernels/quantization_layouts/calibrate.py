@@ -6,6 +6,7 @@ interval of its ratio is below 1. The table is written after every row, and an i
 """
 
 import argparse
+import itertools
 import json
 import math
 import multiprocessing
@@ -52,7 +53,24 @@ COMMON = {  # N x K of served models' layers, gate and up as one; shared ones ar
     "deepseek shared gate and up": (4096, 7168),
     "deepseek shared down": (7168, 2048),
 }
+ODD = {  # shapes far from these: short sums, few rows, and K that no usual step divides
+    f"{n}x{k}": (n, k)
+    for n, k in (
+        (640, 1536),
+        (1024, 640),
+        (2752, 1408),
+        (3328, 640),
+        (9472, 768),
+        (16448, 640),
+        (1088, 2688),
+        (1024, 6272),
+        (1152, 13312),
+        (6720, 6912),
+        (12032, 13952),
+    )
+}
 SERVED = ("int4",)  # the forms that these are calibrated in
+NAMED = {"common": COMMON, "odd": ODD}
 TOLERANCE = {"fp16": 1e-3, "bf16": 8e-3}
 MOST_COPIES = 64
 HOPELESS = 1.6  # times the best one's time after a glance, past which no longer look would make it the best
@@ -77,11 +95,13 @@ def parse(argv):
     parser.add_argument(
         "--forms", nargs="+", default=[str(f) for f in FORMS], choices=[str(f) for f in FORMS]
     )
-    shapes = [*SHAPES, *LARGE, *COMMON]
+    shapes = [*SHAPES, *LARGE, *COMMON, *ODD]
     parser.add_argument(
-        "--shapes", nargs="+", choices=[*shapes, "common"], metavar="SHAPE", help=f"of {', '.join(shapes)}"
+        "--shapes", nargs="+", choices=[*shapes, *NAMED], metavar="SHAPE", help=f"of {', '.join(shapes)}"
     )
-    parser.add_argument("--group", type=int, choices=GROUPS, help="weights that share a scale, for all forms")
+    parser.add_argument(
+        "--group", type=int, nargs="+", choices=GROUPS, help="weights that share a scale, for all forms"
+    )
     parser.add_argument(
         "--rows", nargs="+", type=int, metavar="M", help="of X: these alone, of those that a form has"
     )
@@ -103,14 +123,10 @@ def plan(options):
         asked = {form: [m for m in rows if m in options.rows] for form, rows in asked.items()}
     for form, rows in (quick if options.quick else asked).items():
         for shape in shapes_of(form, options.shapes):
-            n, k = (SHAPES | LARGE | COMMON)[shape]
+            n, k = (SHAPES | LARGE | COMMON | ODD)[shape]
             experts = MOE_EXPERTS if shape in MOE else 1
-            for m in rows:
-                many = {
-                    "dtype": options.dtype,
-                    "experts": experts,
-                    "group": options.group or cases.usual_group(form),
-                }
+            for m, group in itertools.product(rows, options.group or [cases.usual_group(form)]):
+                many = {"dtype": options.dtype, "experts": experts, "group": group}
                 if form in ("int4", "zero"):
                     yield cases.Case(m, n, k, zero_points=form == "zero", **many)
                 else:
@@ -121,7 +137,7 @@ def shapes_of(form, asked: list[str] | None) -> list[str]:
     """Return the shapes that were asked for, or else the small and the large ones, and the common ones of a served form."""
     if asked is None:
         return [*SHAPES, *LARGE, *(COMMON if form in SERVED else ())]
-    return [each for one in asked for each in (COMMON if one == "common" else [one])]
+    return [each for one in asked for each in NAMED.get(one, [one])]
 
 
 def key(case) -> dict:

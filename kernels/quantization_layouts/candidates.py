@@ -67,15 +67,25 @@ def _beside(config: Stream | Direct) -> str:
     )
 
 
-MOST_STEPS = (
-    8  # that a program may request together; more would need too many registers, and minutes to compile
-)
+MOST_STEPS = 8  # that a program may request together; more would take minutes to compile
+MOST_STEPS_OF_FIVE_BITS = 4  # whose look-ups need most registers themselves
+OTHER_REGISTERS = 40  # beside the words and scales in flight; sm_90, compiled 2026-11-28
 
 
 def _holds(config: Stream | Direct, w: Packed) -> bool:
-    """Return whether all that a program needs of the weight may be in flight together, if it is to be."""
+    """Return whether all that a program needs of the weight may be in flight together, if it is to be.
+
+    Words and scales that don't fit the thread's registers are spilled, and then 16 bits are faster.
+    """
+    if not config.whole:
+        return True
     run, warps = w.cut(config.run, config.warps)
-    return not config.whole or -(-w.k // (run * warps)) <= MOST_STEPS
+    steps = -(-w.k // (run * warps))
+    words, scales = 16 * run * w.bits / 1024, run / w.group
+    held = steps * config.bricks * (words + scales) + OTHER_REGISTERS
+    return steps <= (MOST_STEPS_OF_FIVE_BITS if w.bits == 5 else MOST_STEPS) and held <= (
+        config.registers or 255
+    )
 
 
 def _streamed(config: Stream) -> Candidate:

@@ -28,6 +28,7 @@ from kernels.require import must
 
 ZERO = "zero"  # int4 with zero points, which some kernels hand from lane to lane
 TABLES = Path(__file__).parent / "tables"
+ALIKE = {"h100": "h200", "h800": "h200"}  # the same multiprocessors with other memory
 STREAM_UP_TO, TILE_UP_TO = 16, 128  # without a table
 RING_FROM, RING_WEIGHTS = 3, LARGE  # fewer rows leave it nothing to hide, fewer weights no time for its start
 DIRECT_UP_TO = {32: 2}  # rows of X, by the group of a small FP4 weight; H200, 2026-11-24
@@ -83,7 +84,8 @@ def table(gpu: str) -> tuple[Choice, ...]:
 def table_of_device(index: int) -> tuple[Choice, ...]:
     from kernels.bench.machine import short_name
 
-    return table(short_name(torch.cuda.get_device_name(index)))
+    name = short_name(torch.cuda.get_device_name(index))
+    return table(name) or table(next((like for gpu, like in ALIKE.items() if name.startswith(gpu)), name))
 
 
 def near(choices: tuple[Choice, ...], w: Packed, rows: int) -> list[Choice]:

@@ -4,7 +4,7 @@ ours."""
 import torch
 
 from kernels.bench.row import Absent
-from kernels.quantization_layouts.checkpoints import GPTQ_ORDER, packed_words
+from kernels.quantization_layouts.checkpoints import PER_WORD
 from kernels.quantization_layouts.dequantize import by_library, dequantize
 
 
@@ -33,8 +33,10 @@ def int4pack(inputs):
 
 def _gptq(inputs) -> torch.Tensor:
     """Return int32 (K / 8, N), as GPTQ packs it and vLLM's repacking needs it."""
-    words = packed_words(inputs["codes"][0].cpu().numpy(), GPTQ_ORDER)
-    return torch.from_numpy(words).to(inputs["x"].device).t().contiguous()
+    words = torch.zeros_like(inputs["codes"][0][:, ::PER_WORD], dtype=torch.int32)
+    for i in range(PER_WORD):
+        words |= inputs["codes"][0][:, i::PER_WORD].to(torch.int32) << 4 * i
+    return words.t().contiguous()
 
 
 def _vllm_takes(inputs):

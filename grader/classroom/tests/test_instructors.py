@@ -44,6 +44,8 @@ ELSEWHERE = {  # commands that another test runs
     "export NBGRADER_GRADEBOOK='postgresql://grader@db.example.org/grades'": f"{AFTERWARDS}/test_postgresql.py::test_the_setting",
     ".venv/bin/python -m pip install -e '.[postgresql]'": f"{AFTERWARDS}/test_postgresql.py::test_a_driver_that_is_missing",
     f"python -m grader extension {LAB} carol --hours 12": "grader/classroom/tests/test_time.py::test_more_time_is_given",
+    "python -m kernels.bench --part 1/4 --json h200.json": "kernels/bench/tests/test_bench.py::test_parts_meet_in_one_file",
+    "python -m kernels.bench --part 2/4 --json h200.json": "kernels/bench/tests/test_bench.py::test_parts_meet_in_one_file",
     f"nbgrader generate_feedback {LAB}": "grader/classroom/tests/test_class.py::test_nbgraders_own_commands",
 }
 

@@ -6,6 +6,7 @@ import inspect
 import json
 import math
 import sys
+import time
 import types
 
 import pytest
@@ -13,7 +14,7 @@ import torch
 
 from kernels import timing
 from kernels.bench import __main__ as command
-from kernels.bench import handed, machine, measure, record
+from kernels.bench import energy, handed, machine, measure, record
 from kernels.bench.row import Absent, Row
 
 
@@ -36,7 +37,7 @@ CEILINGS = {"copy": 1e12, "bf16": 1e15}
 
 
 def fake_times(contenders, ours=1e-4, again=0.0):
-    return {name: [ours * (1 + i) for _ in range(9)] for i, name in enumerate(contenders)}, again
+    return {name: [ours * (1 + i) for _ in range(9)] for i, name in enumerate(contenders)}, {}, again
 
 
 def test_a_wrong_kernel_gets_no_time(monkeypatch):
@@ -86,6 +87,7 @@ def test_a_peer_that_no_graph_captures_costs_only_itself(monkeypatch):
 
     def interleave(watches, seconds, **how):
         assert how == measure.STATES["sustained"]
+        pairs.append(list(watches))
         return {name: [1e-4 * (i + 1)] * 9 for i, name in enumerate(watches)}
 
     for name, stand_in in {
@@ -98,7 +100,7 @@ def test_a_peer_that_no_graph_captures_costs_only_itself(monkeypatch):
     for name in ("synchronize", "current_stream"):
         monkeypatch.setattr(torch.cuda, name, lambda: None)
     monkeypatch.setattr(torch.cuda, "stream", lambda _: contextlib.nullcontext())
-    once = []
+    once, pairs = [], []
 
     def fragile(x):
         once.append(x)
@@ -111,6 +113,7 @@ def test_a_peer_that_no_graph_captures_costs_only_itself(monkeypatch):
         "failed": "RuntimeError: operation failed due to a previous error during capture"
     }
     assert result["peers"]["steady"]["ratio"] == pytest.approx(2)
+    assert pairs == [["ours", "steady"]], "two contenders need no second round"
     with pytest.raises(RuntimeError, match="capture"):
         once.clear()
         measure.measure(row(ours=fragile), None, CEILINGS, 0.1)
@@ -253,7 +256,92 @@ def test_rows_with_a_peer_that_is_certainly_faster_are_named():
         {"op": "a", "case": "3", "peers": {"x": {"ratio": 1.2, "interval": [1.1, 1.3]}}},
         {"op": "a", "case": "4", "failed": "why"},
     ]
-    assert record.behind(rows) == ["behind: a 1, 0.900 of x"]
+    assert record.behind(rows, {("a", "1"): ("it waits", "wait less")}) == [
+        "behind: a 1, 0.900 of x",
+        "    why: it waits",
+        "    next: wait less",
+    ]
+    assert record.behind(rows[1:]) == []
+    assert "not known" in record.behind(rows)[1]
+
+
+def recorded_rows() -> dict:
+    runs = command.kept_runs(command.topics())
+    assert runs, "results/ must hold runs"
+    return {(row["op"], row["case"]): row for run in runs for row in run["rows"]}
+
+
+def test_a_recorded_row_behind_a_peer_says_why_and_what_may_help():
+    rows, reasons = recorded_rows(), command.reasons()
+    late = {at for at, row in rows.items() if record.is_behind(row)}
+    assert late == reasons.keys(), "reasons.json must have the rows behind, and no other"
+    for why, lever in reasons.values():
+        assert len(why.split()) > 5 and len(lever.split()) > 3
+    for reason in json.loads((command.KERNELS / "bench" / "reasons.json").read_text(encoding="utf-8")):
+        assert set(reason) == {"op", "case", "why", "next"}
+
+
+def test_the_table_has_a_line_for_each_row_with_the_best_peer_its_interval_and_its_date():
+    rows = [
+        {
+            "op": "a",
+            "case": "1",
+            "us": 10.0,
+            "share": 0.5,
+            "joules": 0.002,
+            "state": "sustained",
+            "date": "2026-01-02",
+            "peers": {
+                "slow": {"ratio": 3.0, "interval": [2.9, 3.1]},
+                "fast": {"ratio": 0.9, "interval": [0.88, 0.97]},
+            },
+        },
+        {"op": "a", "case": "2", "us": 10.0, "share": 0.5, "peers": {"x": {"absent": "no"}}},
+        {"op": "a", "case": "3", "failed": "out of room"},
+    ]
+    title, _, first, second, third = record.summary(rows, "a GPU", "2026-01-01")
+    assert title.startswith("a GPU")
+    for word in ("10.0", "2.00", "2026-01-02", "0.900", "0.880", "0.970", "fast", "sustained"):
+        assert word in first
+    assert "no peer" in second and "2026-01-01" in second and "out of room" in third
+
+
+def test_kept_results_are_printed_without_a_gpu(capsys):
+    assert command.main(["gemm_tiling", "--kept"]) == 0
+    said = capsys.readouterr().out
+    assert "NVIDIA H200, machine with 1 GPU;" in said and "4096 x 4096 x 4096 bf16 rows/columns" in said
+
+
+def test_joules_are_read_between_two_ticks_of_the_counter():
+    """A counter that moves every seventh look, by what the calls of that time cost."""
+    meter = object.__new__(energy.Meter)
+    calls, looks, shown = [], [], [0.0]
+
+    def read():
+        looks.append(1)
+        if len(looks) % 7 == 0:
+            shown[0] = 0.25 * len(calls)
+        return shown[0]
+
+    meter.seconds, meter.read = 0.02, read
+    joules = meter.joules(lambda: calls.append(1), wait=lambda: time.sleep(0.001))
+    assert joules == pytest.approx(0.25)
+
+
+def test_a_record_has_joules_of_ours_and_of_the_fastest_peer(monkeypatch):
+    monkeypatch.setattr(
+        measure,
+        "_times",
+        lambda r, c, *_: (
+            {n: [1e-4] * 9 for n in c},
+            {"joules": {"ours": 0.5, "p": 0.25}, "alone": ("p", {"ours": [2e-4] * 9, "p": [1e-4] * 9})},
+            0.0,
+        ),
+    )
+    result = measure.measure(row(peers={"p": lambda x: lambda: x + x}), None, CEILINGS, 0.1)
+    assert result["joules"] == 0.5 and result["peers"]["p"]["joules"] == 0.25
+    assert record.verdict(result) == ("p", *[pytest.approx(0.5)] * 3), "the pair alone decides"
+    assert record.is_behind(result) and result["peers"]["p"]["ratio"] == pytest.approx(1)
 
 
 def test_a_topic_is_handed_another_ones_kernels_and_says_what_several_gpus_measure(monkeypatch):

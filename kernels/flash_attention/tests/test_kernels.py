@@ -213,7 +213,23 @@ def test_hopper_programs_stay_unless_sequences_are_packed():
     pins = {d: [choose_config(d, p)["PIN"] for p in (full, causal, packed)] for d in (64, 128, 256)}
     assert pins == {64: [False, False, True], 128: [False, False, True], 256: [False] * 3}
     assert choose_config(64, full)["CONSUMERS"] == 3 and choose_config(64, causal)["CONSUMERS"] == 2
-    assert choose_config(128, full) == choose_config(128, causal)
+    assert choose_config(128, full) | {"QUERIES": 2} == choose_config(128, causal)
+
+
+def test_the_next_queries_come_early_where_that_was_faster():
+    from kernels.flash_attention.forward_hopper_launch import choose_config
+
+    def of(d, keys, left, right, varlen=False):
+        found = choose_config(d, Plan(1, 1, d, keys, keys, 1.0, 0.0, left, right, varlen))
+        return found.get("QUERIES", 1), found["LATE"]
+
+    assert of(64, 4096, None, None) == of(64, 1024, None, 0) == (2, False)
+    assert of(64, 4096, None, 0) == (1, True), "it took 3.1% longer there"
+    assert of(128, 4096, None, 0) == (2, False)
+    assert of(128, 4096, None, None) == of(128, 8192, 1024, 0) == of(256, 4096, None, 0) == (1, False)
+    assert of(64, 1024, None, 0, varlen=True) == (1, True), (
+        "a program that ends with its tile has no next one"
+    )
 
 
 def test_many_short_sequences_decode_with_small_tiles_and_few_with_deep_pipelines():

@@ -50,7 +50,7 @@ WORDS = {
         decode(MANY)["us"] < 3.5 * decode(ONE)["us"] and decode(ONE)["share"] < 0.85
     ),
     "cuDNN leads at d = 64 with 1024 tokens": lambda: (
-        max(ratio(SHORT, "SDPA cuDNN"), ratio(SHORT + " causal", "SDPA cuDNN")) < 0.98
+        ratio(SHORT + " causal", "SDPA cuDNN") < 0.98 and ratio(SHORT, "SDPA cuDNN") < 1
     ),
     "ours leads cuDNN in every backward": lambda: (
         min(ratio(case, "SDPA cuDNN", op) for op, case in ROWS if op == "attention backward") > 1.01
@@ -58,10 +58,23 @@ WORDS = {
     "an 8-bit cache takes more than half the time": lambda: (
         0.5 < decode(MANY + " fp8")["us"] / decode(MANY)["us"] < 1
     ),
-    "no backend of SDPA takes the window": lambda: timed(WINDOW) == {"FlexAttention"},
-    "FlashAttention 2, 3, 4 and FlashInfer were absent": lambda: (
-        not {"FlashAttention 2", "FlashAttention 3", "FlashAttention 4", "FlashInfer"}
+    "no backend of SDPA takes the window": lambda: timed(WINDOW) == {"FlexAttention", "FlashAttention 4"},
+    "FlashAttention 2, 3 and FlashInfer were absent": lambda: (
+        not {"FlashAttention 2", "FlashAttention 3", "FlashInfer"}
         & {name for op, case in ROWS for name in timed(case, op)}
+    ),
+    "FlashAttention 4 took part in all but decode, and leads in the backward": lambda: all(
+        "FlashAttention 4" in timed(case, op)
+        and (op == "attention" or ROWS[op, case]["alone"]["peer"] == "FlashAttention 4")
+        and (op == "attention" or ROWS[op, case]["alone"]["ratio"] < 0.95)
+        for op, case in ROWS
+        if op != "decode"
+    ),
+    "16,384 tokens: FlashAttention 4 leads in the row, and ours alone": lambda: (
+        ratio("1 x 32/32 16384 x 16384 d 128 bf16 causal", "FlashAttention 4")
+        < 0.98
+        < 1
+        < row("1 x 32/32 16384 x 16384 d 128 bf16 causal")["alone"]["ratio"]
     ),
     "the clock had settled under load": lambda: RUN["state"] == "sustained",
 }

@@ -1,0 +1,181 @@
+"""python -m kernels.quantization_layouts.sweep [--shapes 200] [--seed 1] [--json FILE] [--explain N] [--table FILE]: shapes that nobody chose, by the dispatcher, against every library that is installed.
+
+Draws (N, K, M, group) of packed weights, checks and times each, and prints those that are slower than the fastest
+library, with the whole 99% interval of the ratio below 0.98. As in the benchmark, small weights rotate, as a decode
+loop sees them, and large ones find a cold cache. For the first N of
+them it then times every candidate, so that one sees whether the dispatcher chose badly (a better candidate is there)
+or the kernels fall short. --table keeps these times as rows that the dispatcher can read.
+"""
+
+import argparse
+import json
+import math
+import multiprocessing
+import os
+import random
+import sys
+import time
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+from kernels.bench.record import dumps, is_behind, verdict
+from kernels.quantization_layouts import calibrate, cases
+
+ROWS = (1, 2, 3, 4, 5, 8, 12, 16, 24, 32, 48, 64, 96, 128, 200, 256)
+GROUPS = (32, 64, 128)
+LEAST, MOST = 512, 28672  # of N and of K
+MOST_WEIGHTS = 2**28
+BOOKS = (2, 3, 4, 5)
+EVERY_BOOK = 4  # one case in so many has a codebook; the others are int4
+SECONDS, WARM = 0.03, 0.03  # for each contender of a case; before it
+SMALL, MOST_COPIES = 2**25, 32  # weights that rotate, over so many copies
+MOST_JOBS = 15
+
+
+def drawn(count: int, seed: int) -> list[cases.Case]:
+    """Return cases of the seed: N a multiple of 64 and K of 128, evenly by their logarithms."""
+    rng = random.Random(seed)
+
+    def side(step: int) -> int:
+        return step * round(math.exp(rng.uniform(math.log(LEAST), math.log(MOST))) / step)
+
+    found = []
+    while len(found) < count:
+        n, k, m, group = side(64), side(128), rng.choice(ROWS), rng.choice(GROUPS)
+        if n * k > MOST_WEIGHTS:
+            continue
+        if len(found) % EVERY_BOOK:
+            found.append(cases.Case(m, n, k, group=group, dtype="bf16"))
+        else:
+            found.append(cases.book(m, n, k, rng.choice(BOOKS), group))
+    return found
+
+
+def compile_some(some: list[cases.Case]) -> int:
+    """Launch what the dispatcher chooses, in a process of its own, to fill Triton's cache."""
+    import torch
+
+    from kernels.quantization_layouts import bench
+
+    for case in some:
+        bench.ours(bench.draw(case, 0, torch.device("cuda", 0)))()
+    torch.cuda.synchronize()
+    return len(some)
+
+
+def compile_all(todo: list[cases.Case]) -> None:
+    jobs = min(MOST_JOBS, (os.cpu_count() or 2) - 1, len(todo))
+    if jobs < 2:
+        return
+    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
+        list(pool.map(compile_some, [todo[i::jobs] for i in range(jobs)]))
+
+
+def compared(case: cases.Case, device) -> dict:
+    """Return the benchmark's record of one case, on a cold cache."""
+    from kernels.bench.measure import measured_with
+    from kernels.bench.row import Row
+    from kernels.quantization_layouts import bench, cost, peers
+
+    bound = cost.linear_cost(case.m, case.n, case.k, bits=case.bits, group=case.group)
+    row = Row(
+        mode="rotate" if case.n * case.k < SMALL else "cold",
+        most_copies=MOST_COPIES,
+        op="linear",
+        case=case.name,
+        dtype=case.dtype,
+        flops=bound.flops,
+        bytes=bound.bytes_moved,
+        inputs=lambda seed: bench.draw(case, seed, device),
+        ours=bench.ours,
+        check=bench.check,
+        tolerance=bench.TOLERANCE[case.dtype],
+        peers=peers.of(case),
+        facts={"kernel": bench.chosen(case, device)},
+    )
+    return measured_with(row, device, SECONDS, {"warm": WARM})
+
+
+def main(argv=None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m kernels.quantization_layouts.sweep", description=__doc__.split(":", 1)[1]
+    )
+    parser.add_argument("--shapes", type=int, default=200, metavar="N")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all cases, machine and versions")
+    parser.add_argument(
+        "--explain", type=int, default=0, metavar="N", help="of rows behind: time all candidates"
+    )
+    parser.add_argument("--table", type=Path, metavar="FILE", help="where --explain keeps candidates' times")
+    parser.add_argument("--until", type=float, default=math.inf, metavar="SECONDS", help="stop then")
+    options = parser.parse_args(argv)
+    import torch
+
+    if not torch.cuda.is_available():
+        print("PyTorch finds no NVIDIA GPU here, so nothing was measured; run this where there is one.")
+        return calibrate.NO_GPU
+    from kernels.bench import machine
+
+    started = time.monotonic()
+    device = torch.device("cuda", torch.cuda.current_device())
+    run = {"machine": machine.describe(device), "versions": machine.versions(), "date": machine.today()}
+    run |= {"state": "sustained", "seed": options.seed, "rows": []}
+    todo = drawn(options.shapes, options.seed)
+    compile_all(todo)
+    print(f"compiled for {len(todo)} shapes in {time.monotonic() - started:.0f} s", flush=True)
+    late = []
+    for case in todo:
+        if time.monotonic() - started > options.until:
+            break
+        row = said(case, device)
+        run["rows"].append(row)
+        if is_behind(row):
+            late.append(case)
+        print(line(row), flush=True)
+        torch.cuda.empty_cache()
+        if options.json:
+            options.json.write_text(dumps(run), encoding="utf-8")
+    trouble = [row for row in run["rows"] if "us" not in row]
+    print(f"{len(run['rows'])} of {len(todo)} shapes, {len(late)} behind, {len(trouble)} wrong or failed")
+    for row in filter(is_behind, run["rows"]):
+        print("behind:", line(row))
+    if options.explain and late:
+        explain(late[: options.explain], device, run, options)
+    return 1 if trouble else 0
+
+
+def said(case: cases.Case, device) -> dict:
+    try:
+        return compared(case, device)
+    except Exception as why:  # costs its own row alone
+        return {"op": "linear", "case": case.name, "failed": f"{type(why).__name__}: {why}"[:200]}
+
+
+def line(row: dict) -> str:
+    if "us" not in row:
+        return f"{row['case']:<40} {row.get('wrong') or row['failed']}"
+    best, ratio, _, _ = verdict(row)
+    mark = "  BEHIND" if is_behind(row) else ""
+    return f"{row['case']:<40} {row['us']:8.1f} us, {ratio:.3f} of {best}, {row['kernel']}{mark}"
+
+
+def explain(late: list[cases.Case], device, run: dict, options) -> None:
+    """Time all candidates of the rows that are behind, as a calibration does, and say what the best one would take."""
+    calibrate.compile_all(late, False)
+    rows = []
+    for case in late:
+        row = calibrate.measure(case, device, calibrate.SECONDS)
+        rows.append(row)
+        us, here = row["us"], next(one for one in run["rows"] if one["case"] == case.name)
+        taken = us.get(here["kernel"])
+        shown = f"{taken:.1f}" if taken else "not among the fast ones"
+        print(f"{case.name:<40} taken {here['kernel']} {shown}; best {row['best']} {us[row['best']]:.1f}")
+        if options.table:
+            kept = json.loads(options.table.read_text(encoding="utf-8")) if options.table.exists() else {}
+            kept = {name: run[name] for name in ("machine", "versions", "date")} | kept
+            kept["rows"] = calibrate.others(kept.get("rows", []), [case]) + [row]
+            options.table.write_text(dumps(kept), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
