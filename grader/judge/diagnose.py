@@ -11,6 +11,7 @@ from grader.judge.compare import Difference, difference
 from grader.judge.failed import Failed, Refusal, Unclear
 from grader.judge.kernel_evidence import Run
 from grader.judge.pattern import Pattern
+from grader.judge.source import missing_parentheses
 from grader.questions import NO_OUTPUT
 
 UNTOLD = "values that differ"
@@ -23,6 +24,15 @@ EXPLAINED = 0.5  # of the distance to the right values; a mistake's own rounding
 def judge_case(question, run: Run, others: list[Run] = (), evidence=None) -> None:
     """Raise what is wrong with a case that ran to its end. A diagnosis must also explain the runs in `others`.
     `evidence` can run the case again with other values in masked-off lanes."""
+    try:
+        _judge_case(question, run, others, evidence)
+    except Failed as failed:
+        if evidence and not failed.facts.get("known") and (said := missing_parentheses(evidence.source)):
+            failed.look, failed.facts["known"] = said, True
+        raise
+
+
+def _judge_case(question, run: Run, others: list[Run], evidence) -> None:
     poisoned = evidence.poisoned if evidence else lambda run: []
     try:
         judge_effects(run, evidence)

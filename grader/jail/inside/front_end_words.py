@@ -126,6 +126,7 @@ ANEW = (
     (r"arange's arguments must be of type tl\.constexpr", r"", FIXED),
     (r"'int' object is not iterable", r"\btl\.(?P<which>zeros|full|reshape|broadcast_to)\b", "a shape is a tuple, also of one axis: tl.{which} takes (BLOCK,)"),
     (r"missing a required argument: 'dtype'", r"\btl\.(?P<which>zeros|full)\b", "tl.{which} takes a type as well, such as tl.float32"),
+    (r"module 'triton\.language' has no attribute '(?P<which>fp?(?:16|32|64))'", r"", "tl has no {which}: write tl.float16, tl.float32 or tl.float64"),
     (r"module 'triton\.language' has no attribute '(?P<numpy>\w+)'", r"", "tl has no {numpy}: write {numpys}"),
     (r"permute dims must have the same length", r"\.T\b|trans", "a block of one axis has nothing to transpose: x[:, None] is a column and x[None, :] a row"),
     (r"incompatible dimensions at index (?P<axis>\d+): (?P<one>\d+) and (?P<other>\d+)", r"", "the two blocks have {one} and {other} numbers along axis {axis}, where both need the same number, or one of them 1: x[:, None] makes a column, x[None, :] a row"),
@@ -135,6 +136,9 @@ ANEW = (
     (r"For loop bounds and step must all be ints", r"", "range takes single whole numbers: a block, or a float, can't say how often a loop runs"),
     (r"unsupported AST node type: (?P<node>\w+)", r"", "{nodes}"),
     (r"Loop-carried variable (?P<name>\w+) has initial type (?P<was>.+?) but is re-assigned to (?P<now>.+?) in loop", r"", "{name} begins as {was} and becomes {now} in the loop; begin with what it becomes, as tl.zeros or tl.full give it"),
+)  # fmt: skip
+WARNED_ANEW = (
+    (r"Logical operators 'and' and 'or' are deprecated", "join masks with & and |, and put each comparison in parentheses: `and` and `or` still work between blocks, but Triton will drop them"),
 )  # fmt: skip
 UNPLACED = (
     (r"\btl\.(?P<which>sqrt|exp2?|log2?|sin|cos|erf|rsqrt|sigmoid|floor|ceil)\(\s*(?P<number>-?\d+)\s*\)", "tl.{which} takes floats, and {number} is a whole number: write {number}.0"),
@@ -163,6 +167,11 @@ def said_anew(text: str, code: str = "") -> str:
         if found and line:
             return filled(sentence, {**line.groupdict(), **found.groupdict()}) or text
     return text
+
+
+def warned_anew(text: str) -> str:
+    """Return a warning as a learner can use it. Any other stays as it is."""
+    return next((words for pattern, words in WARNED_ANEW if re.search(pattern, text)), text)
 
 
 def unplaced(lines: list[tuple[int, str]]) -> tuple[int, str] | None:

@@ -83,6 +83,7 @@ LINES = {  # what somebody who knows numpy writes between load and store -> what
     "y = x + tl.range(0, BLOCK)": "is tl.arange(0, BLOCK)",
     "y = tl.float32(x)": "a type isn't a function: x.to(tl.float32)",
     "y = tl.tanh(x)": "tl has no tanh: write 2 * tl.sigmoid(2 * x) - 1",
+    "y = x.to(tl.f32)": "tl has no f32: write tl.float16, tl.float32",
     "y = tl.mean(x)": "tl has no mean: write tl.sum(x, axis=0) / N",
     "y = x + tl.arange(0, 32)": "the two blocks have 64 and 32 numbers along axis 0",
     "y = x[:, None]; tl.store(y_ptr + offs, y)": "the pointer has the shape 64 where the others have 64 x 64",

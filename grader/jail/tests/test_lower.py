@@ -143,6 +143,11 @@ def test_a_silent_assertion_of_triton_is_told_by_its_own_line():
     assert "Triton does not take `z = tl.cat(z, z, True)`: it wants len(lhs.shape) == 1" in error["message"]
 
 
+def test_a_dtype_of_another_library_is_told_the_nearest_one():
+    error = error_of('return {"steps"', 'return {"scratch": {"part": ((4,), "f32", 0)}, "steps"')
+    assert error["message"].endswith("got f32 (did you mean fp32?)"), error
+
+
 def test_python_is_free_outside_kernels():
     source = """
 import itertools
