@@ -88,9 +88,7 @@ def box_of_answers() -> Row:
         why = f"cannot be measured ({type(error).__name__}: {error})"
         return missing("box", why, "answers are not run here")
     if level < Level.LANDLOCK:
-        return note(
-            "box", LEVELS[level], "enough for your own answers; a class needs bubblewrap or Landlock"
-        )
+        return note("box", LEVELS[level], "enough for your own answers; a class needs bubblewrap or Landlock")
     return ok("box", LEVELS[level])
 
 
