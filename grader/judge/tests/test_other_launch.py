@@ -103,6 +103,15 @@ def test_missing_parentheses_of_a_mask_are_said():
     assert "`(offs_m < M) & offs_n < N` compares the result of & or |" in tried.look, tried
 
 
+def test_a_last_group_that_is_not_cut_off_is_said():
+    """Its tiles are numbered as if it were full, so that some are never written."""
+    cell = edited(right(GEMM), [("tl.minimum(tiles_m - first, GROUP_M)", "GROUP_M")])
+    tried = trial.run(cell, {"M": 640, "N": 384, "K": 32}, question=GEMM)
+    assert "were never written" in tried.error and tried.look.startswith("the last group may have fewer"), (
+        tried
+    )
+
+
 IN_THE_KERNEL = {
     "no mask": (MINUS, [("mask = (offs_m < M) & (offs_n < N)", "mask = (offs_m < M) & (offs_m < M)")]),
     "a store that leaves some out": (OUTER, [("(offs_n[None, :] < N)", "(offs_n[None, :] < N - 1)")]),
