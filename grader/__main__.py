@@ -27,10 +27,14 @@ def main(argv: list[str] | None = None) -> int:
     parser = Parser(prog="python -m grader", description="Judge answers, build labs, look at this machine.")
     commands = parser.add_subparsers(dest="command", required=True, parser_class=Parser)
     one = commands.add_parser(
-        "check", help="judge one answer, given as the source of its cell or in its notebook"
+        "check", help="judge one answer: a file with its cell's source, or its cell in the lab's notebook"
     )
     one.add_argument("question")
-    one.add_argument("answer", help="a file with the cell's source, or - for standard input")
+    one.add_argument(
+        "answer",
+        nargs="?",
+        help="a file with the cell's source, the lab's notebook, or - for standard input; left out, the notebook in work/",
+    )
     one.add_argument("--mode", choices=("cpu", "gpu"), default=None)
     one.add_argument("--json", action="store_true")
     one.add_argument(
@@ -105,13 +109,17 @@ def _elsewhere(command: str, rest: list[str]) -> int:
 
 
 def _check(arguments) -> int:
-    from grader import questions
+    from grader import questions, running
     from grader.judge import referee
     from grader.tools.progress import Progress
 
     try:
         question = questions.find(arguments.question)
-        source = _answer(arguments.answer, question.name)
+        source = (
+            _answer(arguments.answer, question.name)
+            if arguments.answer is not None
+            else running.of_lab(question, "python -m grader check")
+        )
     except (ValueError, OSError) as error:
         print(f"python -m grader check: {error}", file=sys.stderr)
         return EXIT_USAGE

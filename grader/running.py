@@ -63,13 +63,18 @@ def found(what: str, answer: str | None):
     if what.endswith((".py", ".ipynb", ".txt")) or "/" in what:
         raise Unclear(f"there is no file {what!r}")
     question = questions.find(what)
+    return question, of_lab(question, USAGE)
+
+
+def of_lab(question, usage: str) -> str:
+    """Return the answer's cell in the learner's own notebook."""
     for place in PLACES:
         notebook = ROOT / place / question.notebook_path
         if notebook.is_file():
-            return question, of_file(str(notebook), question)
+            return of_file(str(notebook), question)
     raise Unclear(
         f"there is no {' or '.join(f'{place}/{question.notebook_path}' for place in PLACES)}. Give the answer as a file: "
-        f"{USAGE} {question.id} FILE"
+        f"{usage} {question.id} FILE"
     )
 
 

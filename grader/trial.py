@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from grader import questions
+from grader.box.serve.printed import without_warnings
 from grader.judge import answer, numpy_values, parts, rank_values, report, traffic, where
 from grader.judge.diagnose import from_error, in_full, judge_case
 from grader.judge.failed import Failed, Refusal, Unclear
@@ -13,6 +14,8 @@ from grader.judge.kernel_evidence import PUBLIC, KernelEvidence
 from grader.judge.numpy_evidence import written
 from grader.judge.other_launch import launch_to_blame
 from grader.questions import Call, Case
+
+MOST_SHOWN = 8  # values of an output; of a larger one run() shows the shape
 
 
 class Trial:
@@ -31,18 +34,31 @@ class Trial:
         return self.record(*self.asked) if self.record and self.asked else None
 
     def lines(self) -> list[str]:
-        lines = [f"{name}: shape {a.shape}, {a.dtype}" for name, a in self.outputs.items()] + self.said
+        warned, _ = without_warnings(self.printed)
+        lines = [f"{report.WARNINGS}: {one}" for one in warned]
+        lines += [in_short(name, a) for name, a in self.outputs.items()] + self.said
         if self.error:
             return [*lines, self.error, *([f"look: {self.look}"] if self.look else [])]
         return [*lines, "every element agrees with the reference"]
 
     def __repr__(self) -> str:
-        return "\n".join([*self.lines(), *(["your prints:", self.printed] if self.printed else [])])
+        _, own = without_warnings(self.printed)
+        return "\n".join([*self.lines(), *(["your prints:", own] if own else [])])
 
     def _repr_html_(self) -> str:
         lines = "".join(f"<div>{report.escaped(line)}</div>" for line in self.lines())
-        printed = f"<pre>{report.escaped(self.printed)}</pre>" if self.printed else ""
+        _, own = without_warnings(self.printed)
+        printed = f"<div>your prints:</div><pre>{report.escaped(own)}</pre>" if own else ""
         return lines + printed + report.traffic_html(self.facts)
+
+
+def in_short(name: str, array: np.ndarray) -> str:
+    """Describe an output, with its values if they are few."""
+    if array.size > MOST_SHOWN:
+        return f"{name}: shape {array.shape}, {array.dtype}"
+    plain = array if array.dtype.kind in "biufc" else array.astype(np.float64)
+    values = " ".join(np.array2string(plain, separator=", ", max_line_width=10_000).split())
+    return f"{name} = {values}" + f", shape {array.shape}" * bool(array.ndim) + f", {array.dtype}"
 
 
 def run(answer_object, case=0, question: str | None = None) -> Trial:

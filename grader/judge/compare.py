@@ -19,6 +19,7 @@ class Difference:
     wrong: int
     size: int
     pattern: Pattern = field(repr=False, compare=False)
+    flags: bool = False  # True and False are wanted
 
     @property
     def place(self) -> str:
@@ -26,7 +27,7 @@ class Difference:
 
     def sentence(self) -> str:
         share = f"; {self.wrong:,} of {self.size:,} elements are off" if self.size > 1 else ""
-        got, want = tell_apart(self.got, self.want)
+        got, want = self.in_words(self.got, self.want)
         within = f" within {self.allowed:.2g}" if self.allowed else ""
         return f"{self.place} is {got}, wanted {want}{within}{share}"
 
@@ -35,8 +36,13 @@ class Difference:
         index = tuple(int(i) for i in np.argwhere(self.pattern.wrong)[0])
         if index == self.index:
             return ""
-        got, want = tell_apart(float(self.pattern.came[index]), float(self.pattern.want[index]))
+        got, want = self.in_words(float(self.pattern.came[index]), float(self.pattern.want[index]))
         return f"the first wrong one is {self.name}[{', '.join(map(str, index))}], {got} instead of {want}"
+
+    def in_words(self, got: float, want: float) -> tuple[str, str]:
+        if self.flags and {got, want} == {0.0, 1.0}:
+            return str(bool(got)), str(bool(want))
+        return tell_apart(got, want)
 
 
 def tell_apart(got: float, want: float) -> tuple[str, str]:
@@ -51,6 +57,7 @@ def tell_apart(got: float, want: float) -> tuple[str, str]:
 def difference(name: str, got, want, allowed, signed: bool = False) -> Difference | None:
     """Return None if every element is within `allowed`. The comparison is written so that a NaN never passes for a
     number. If `signed`, a zero must have its sign."""
+    flags = np.asarray(want).dtype.kind == "b"
     got, want = np.asarray(got, np.float64), np.asarray(want, np.float64)
     allowed = np.broadcast_to(np.asarray(allowed, np.float64), want.shape)
     with np.errstate(invalid="ignore"):
@@ -78,4 +85,5 @@ def difference(name: str, got, want, allowed, signed: bool = False) -> Differenc
         wrong=int((~ok).sum()),
         size=want.size,
         pattern=Pattern(name, got, want, ~ok),
+        flags=flags,
     )

@@ -11,6 +11,7 @@ from grader.judge.compare import Difference, difference
 from grader.judge.failed import Failed, Refusal, Unclear
 from grader.judge.kernel_evidence import Run
 from grader.judge.pattern import Pattern
+from grader.judge.source import missing_parentheses
 from grader.questions import NO_OUTPUT
 
 UNTOLD = "values that differ"
@@ -23,11 +24,21 @@ EXPLAINED = 0.5  # of the distance to the right values; a mistake's own rounding
 def judge_case(question, run: Run, others: list[Run] = (), evidence=None) -> None:
     """Raise what is wrong with a case that ran to its end. A diagnosis must also explain the runs in `others`.
     `evidence` can run the case again with other values in masked-off lanes."""
+    try:
+        _judge_case(question, run, others, evidence)
+    except Failed as failed:
+        if evidence and not failed.facts.get("known") and (said := missing_parentheses(evidence.source)):
+            failed.look, failed.facts["known"] = said, True
+        raise
+
+
+def _judge_case(question, run: Run, others: list[Run], evidence) -> None:
     poisoned = evidence.poisoned if evidence else lambda run: []
     try:
         judge_effects(run, evidence)
     except Failed as failed:
         known = recognise(question, run, others) if failed.told == RACE else ""
+        known = known or (left_out(question, run, others) if failed.told == UNWRITTEN else "")
         if known:  # why they meet, if the other outputs tell
             failed.look, failed.facts["known"] = known, True
         raise
@@ -292,6 +303,25 @@ def recognise(question, run: Run, others: list[Run]) -> str:
         ):
             known.append(mistake.sentence)
     return "; or: ".join(known) if len(known) <= MOST_KNOWN else ""
+
+
+def left_out(question, run: Run, others: list[Run]) -> str:
+    """Return the sentence of a mistake that leaves exactly the unwritten elements of this case and of every other run."""
+    runs = [run, *(one for one in others if one is not run and not one.outcome.error)]
+    for mistake in question.mistakes:
+        if any(all(_misses(misses, one) for one in runs) for misses in mistake.misses):
+            return mistake.sentence
+    return ""
+
+
+def _misses(misses, run: Run) -> bool:
+    flags = misses(run.case)
+    seen = [
+        (run.outcome.arrays[f"stores:{one.spec.name}"], one)
+        for one in run.placed
+        if one.spec.name in flags and f"stores:{one.spec.name}" in run.outcome.arrays
+    ]
+    return all(np.array_equal(one.view(stores) == 0, flags[one.spec.name]) for stores, one in seen)
 
 
 def _explains(question, output, runs: list[Run]) -> bool:

@@ -14,6 +14,7 @@ from grader.jail.protocol import Kernel, LowerRequest, Plan
 from grader.judge.diagnose import OUTSIDE, UNWRITTEN, differs, judge_effects
 from grader.judge.failed import Failed, Refusal, Unclear
 from grader.judge.kernel_evidence import KernelEvidence, Run
+from grader.judge.source import ids_asked
 
 MOST_S = 8.0  # of processor time for all that is tried
 CASE_S = 4.0  # and for one case on the machine
@@ -32,7 +33,10 @@ def launch_to_blame(evidence: KernelEvidence, purpose: int, failed: Failed) -> s
     if failed.facts.get("known") or run.plan is None or below(run):
         return ""
     reaches = failed.told in (OUTSIDE, UNWRITTEN)
-    idle = [unread(step, ids) for step, ids in zip(run.plan.steps, read, strict=False)]
+    steps = list(zip(run.plan.steps, read, strict=False))
+    if reaches and (said := next(filter(None, (unused(evidence.source, *one) for one in steps)), "")):
+        return said
+    idle = [unread(*one) for one in steps]
     trial = Trial(evidence, purpose)
     try:
         found = trial.of_grids(read) if reaches or any(idle) else ""
@@ -197,6 +201,17 @@ def on_axes(sizes, axes) -> tuple[int, int, int]:
 
 def along(grid: tuple[int, int, int], axis: int, size: int) -> tuple[int, int, int]:
     return tuple(size if place == axis else n for place, n in enumerate(grid))
+
+
+def unused(source: str, step: Kernel, ids: list[int]) -> str:
+    """Return the program id that a kernel's text asks for, although nothing that it computes depends on it."""
+    idle = [axis for axis in ids_asked(source, step.name) if axis not in ids and step.grid[axis] > 1]
+    if not idle:
+        return ""
+    return (
+        f"kernel {step.name} asks for tl.program_id({idle[0]}) and never uses it, so that its {step.grid[idle[0]]} programs "
+        f"along axis {idle[0]} all do the same: each program's offsets begin at its id times the size of a block"
+    )
 
 
 def unread(step: Kernel, ids: list[int]) -> str:

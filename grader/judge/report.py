@@ -2,7 +2,7 @@
 
 import html as _html
 
-from grader.box.serve.printed import first_lines, shortened
+from grader.box.serve.printed import first_lines, shortened, without_warnings
 from grader.judge import picture
 from grader.judge.evidence import MOST_PRINTED
 from grader.verdicts import FAIL, INCONCLUSIVE, OPEN, PASS, REFUSED
@@ -11,6 +11,7 @@ COLOURS = {PASS: "#1a7f4b", FAIL: "#b3261e", REFUSED: "#8a5a00", INCONCLUSIVE: "
 GREY = "#5d6778"
 MARKS = {PASS: "✓", FAIL: "✗", INCONCLUSIVE: "?", OPEN: "…"}
 PRINTED_LINES, LINE_CHARACTERS = 12, 160
+WARNINGS = "a warning, which costs no points"
 OURS = "This is the grader's own trouble and costs nothing; run the check again."
 WALK = "_.step() in the next cell walks through the case that failed, line by line."
 STEPS = ("a nudge", "the approach", "almost the line")
@@ -52,8 +53,12 @@ def text(record) -> str:
 
 
 def prints(record) -> list[str]:
-    few = first_lines(record.printed.strip(), PRINTED_LINES).splitlines()
-    return ["  your prints:", *(f"    {shown(line)}" for line in few)] if few else []
+    warned, own = without_warnings(record.printed.strip())
+    return [*listed(WARNINGS, warned), *listed("your prints", first_lines(own, PRINTED_LINES).splitlines())]
+
+
+def listed(heading: str, lines: list[str]) -> list[str]:
+    return [f"  {heading}:", *(f"    {shown(line)}" for line in lines[: PRINTED_LINES + 1])] if lines else []
 
 
 def shown(line: str) -> str:
@@ -88,8 +93,10 @@ def html(record) -> str:
         body.append(f"<p>{WALK}</p>")
     if record.hints and record.verdict == FAIL:
         body.append(hints_html(list(record.hints)))
-    if record.printed.strip():
-        kept = escaped(shortened(record.printed, MOST_PRINTED))
+    warned, own = without_warnings(record.printed.strip())
+    body += [f"<p>{WARNINGS}: {escaped('; '.join(warned[:PRINTED_LINES]))}</p>"] * bool(warned)
+    if own:
+        kept = escaped(shortened(own, MOST_PRINTED))
         body.append(f"<details><summary>What your code printed</summary><pre>{kept}</pre></details>")
     label = f"Check of {escaped(record.question)}: {word}"
     return f'<div role="region" aria-label="{label}" style="line-height:1.45">{"".join(body)}</div>'

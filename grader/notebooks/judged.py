@@ -20,4 +20,4 @@ def table(topic: str, name: str) -> str:
         raise Unknown(f"judged must name a question of {topic}, got {name!r}")
     if silent := [part.name for part in question.parts if not part.asks]:
         raise Unknown(f"judged={name}: its {' and '.join(silent)} must say what it asks. See Part.asks")
-    return criteria_text.table(question)
+    return "\n\n".join(filter(None, (criteria_text.table(question), criteria_text.limits(question))))

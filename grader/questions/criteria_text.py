@@ -9,15 +9,30 @@ from grader.questions.account import account
 from grader.questions.model import KernelQuestion, Part, Question
 from grader.questions.reach import sizes_in_words
 
+COUNTED = (
+    "The grader counts these quantities in every case, and each has a limit. You needn't plan for them one by one: if a "
+    "kernel breaks a limit, the report of a check names it, with its number and where to look."
+)
+
 
 def table(question: Question) -> str:
     """Return a Markdown table with a row per part. A number of the question is never written twice."""
     points = "bonus points" if question.bonus else "points"
     rows = [
-        f"| {part.name} | {part.points:g} | {part.asks.format(**numbers(question))}{sizes(question, part)}{counted(question, part)} |"
+        f"| {part.name} | {part.points:g} | {part.asks.format(**numbers(question))}{sizes(question, part)} |"
         for part in question.parts
     ]
     return "\n".join([f"| part | {points} | asks |", "|---|---|---|", *rows])
+
+
+def limits(question: Question) -> str:
+    """Return the names of all counted limits, by part, folded, or an empty text. The table above says what they ask."""
+    rows = [f"- *{part.name}*: {names}" for part in question.parts if (names := counted(question, part))]
+    if not rows:
+        return ""
+    return "\n".join(
+        ["<details><summary>All counted limits, by part</summary>", "", COUNTED, "", *rows, "", "</details>"]
+    )
 
 
 def sizes(question: Question, part: Part) -> str:
@@ -30,15 +45,13 @@ def sizes(question: Question, part: Part) -> str:
 
 
 def counted(question: Question, part: Part) -> str:
-    """Return the names of a part's limits. A limit of time also says its length, which no case changes."""
+    """Return the names of a part's limits. One of time also says its length, which no case changes."""
     if part.judge != "traffic":
         return ""
     case = question.metered(np.random.default_rng(0))
     found = account(question, part.name, replace(case, sm_count=case.sm_count or 32))
     names = [b.what + (f" ({b.model})" if b.count == "time" else "") for b in found]
-    return (
-        f". Every limit{' without a GPU' * bool(part.gpu)}, in every case: {'; '.join(dict.fromkeys(names))}"
-    )
+    return "; ".join(dict.fromkeys(names)) + " (without a GPU)" * bool(part.gpu)
 
 
 def numbers(question: Question) -> dict:

@@ -11,6 +11,11 @@ def family(name: str, sentence: str, *outputs: Callable, edits: tuple = (), part
     return Mistake(name, sentence, outputs[0], variants=outputs[1:], edits=edits, part=part)
 
 
+def leaving_out(name: str, sentence: str, *misses: Callable, edits: tuple = ()) -> Mistake:
+    """Make a mistake that never writes some elements: each function flags them, from a case, with one choice of tiles."""
+    return Mistake(name, sentence, misses=misses, edits=edits)
+
+
 def computing(output: Callable) -> Callable:
     """A shortcut that computes outputs, where the others look at a case alone."""
     output.computes = True

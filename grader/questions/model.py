@@ -99,6 +99,8 @@ class Mistake:
 
     The report uses `sentence`, and `wrong`, which computes the whole output from the reference's arguments. `variants`
     compute it for other tiles than `wrong`'s, and the diagnosis speaks if one of them matches the whole output.
+    `misses` is for a mistake that leaves elements unwritten: each function returns from a case, with one choice of tiles,
+    the flags of these elements by output.
     The suites use `cell`, a whole wrong answer in numpy, or `edits` of the right answer. `part` is the part that it loses,
     and `told_as` the mistake that the report names if it isn't this one. A student edition has no cells and no edits."""
 
@@ -107,6 +109,7 @@ class Mistake:
     wrong: Callable | None = None
     shows: Callable | None = None
     variants: tuple[Callable, ...] = ()
+    misses: tuple[Callable, ...] = ()
     edits: tuple[tuple[str, str], ...] = ()
     cell: str = ""
     part: str = "values"

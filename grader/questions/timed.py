@@ -16,5 +16,5 @@ def timed(each: float, of: float, one: str) -> Budget:
         most=CHIP.issue_time({"float": each * of}),
         per=(of, one),
         look=LIMITS,
-        model=f"{each:g} cycles of a lane for each {one}, or all tensors moved a few times",
+        model=f"{each:g} clock cycles of one lane for each {one}, or the time of moving every tensor three times, if that is longer",
     )

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from grader import questions, running
 from grader.__main__ import EXIT_USAGE, main
 from grader.tools import hint
 
@@ -117,6 +118,19 @@ def test_run_tries_an_answer_on_every_public_case(how, tmp_path, capsys):
     assert ended(f"run {how.format(answer=answer, lab=lab)}") == 1
     out = capsys.readouterr().out
     assert "case 0: reuse(64, 64)" in out and "reuse is 32, wanted 64" in out and "0 of 3 cases right" in out
+
+
+@pytest.mark.parametrize("command", ["run", "check"])
+def test_the_cell_of_the_lab_in_work_needs_no_file(command, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(running, "ROOT", tmp_path)
+    assert ended(f"{command} gemm_tiling.reuse") == EXIT_USAGE
+    said = capsys.readouterr().err
+    assert f"give the answer as a file: python -m grader {command} gemm_tiling.reuse FILE" in said
+    lab = tmp_path / "work" / questions.find("gemm_tiling.reuse").notebook_path
+    lab.parent.mkdir(parents=True)
+    lab.write_text(notebook("reuse", HALF))
+    assert ended(f"{command} gemm_tiling.reuse") == 1
+    assert "reuse is 32, wanted 64" in capsys.readouterr().out
 
 
 def test_run_takes_a_kernels_own_sizes(tmp_path, capsys):

@@ -2,6 +2,7 @@
 
 import re
 
+WARNED = "warning"  # begins a line that Python or Triton wrote, and not the answer
 LEFT_OUT = re.compile(r"\n?… and ([\d,]+) more lines?\Z")
 
 
@@ -15,6 +16,15 @@ def parted(text: str) -> tuple[list[str], int]:
     note = LEFT_OUT.search(text)
     lines = (text[: note.start()] if note else text).splitlines()
     return lines, int(note[1].replace(",", "")) if note else 0
+
+
+def without_warnings(text: str) -> tuple[list[str], str]:
+    """Return the warnings among an answer's prints, each once, and its own prints."""
+    lines, left_out = parted(text)
+    found = [line for line in lines if re.match(rf"{WARNED}(, line \d+)?: ", line)]
+    own = [line for line in lines if line not in found]
+    words = [line.removeprefix(WARNED).lstrip(",: ") for line in dict.fromkeys(found)]
+    return words, with_note("\n".join(own), left_out)
 
 
 def first_lines(text: str, most: int) -> str:

@@ -112,9 +112,12 @@ def describe(chain: list[BaseException], line: int | None) -> str:
     kind = "" if is_triton(root) else f"{type(root).__name__}: "
     if not text and not is_triton(chain[0]):
         return f"{type(root).__name__}{SILENT.get(type(root), '')}" + f" (in `{code}`)" * bool(code)
-    if not text:
-        return f"Triton does not take `{code}`{demand(root)}" if code else type(root).__name__
+    wanted = "" if text else demand(root)
+    text = text or wanted
     said = said_anew(text, code) if is_triton(chain[0]) or "_semantic" in text else text
+    if not text or said == wanted:
+        wants = f": it wants {wanted}" if wanted else ""
+        return f"Triton does not take `{code}`{wants}" if code else type(root).__name__
     kind = kind if said == text else ""
     return kind + said + (f" (in `{code}`)" if is_triton(chain[0]) and code else "")
 
@@ -123,7 +126,7 @@ def demand(root: BaseException) -> str:
     """Return the condition of an assertion without a message: its own line, in the front end's names."""
     frames = traceback.extract_tb(root.__traceback__) if isinstance(root, AssertionError) else []
     line = (frames[-1].line or "") if frames else ""
-    return f": it wants {line.removeprefix('assert ')[:160]}" if line.startswith("assert ") else ""
+    return line.removeprefix("assert ")[:160] if line.startswith("assert ") else ""
 
 
 def line_of(error: BaseException) -> int | None:

@@ -1,6 +1,5 @@
 """Give launch(p) its facts, read its result, and bind its kernels' parameters to values."""
 
-import difflib
 import inspect
 
 import triton
@@ -23,14 +22,9 @@ class Facts:
         if name.endswith("_ptr"):
             raise AttributeError(f"p tells sizes, not tensors: a kernel gets {name} by that parameter's name")
         sizes = ", ".join(f"p.{known}" for known in self.__dict__ if not known.startswith("stride_"))
-        raise AttributeError(f"p has no {meant(name, self.__dict__, 'p.')}; it has {sizes} and the strides")
-
-
-def meant(name: str, known, before: str = "") -> str:
-    """Return the name with the nearest known one."""
-    lower = {one.lower(): one for one in known}
-    near = difflib.get_close_matches(name.lower(), lower, 1, 0.6)
-    return f"{name} (did you mean {before}{lower[near[0]]}?)" if near else name
+        raise AttributeError(
+            f"p has no {plans.meant(name, self.__dict__, 'p.')}; it has {sizes} and the strides"
+        )
 
 
 def launch_facts(case: dict) -> Facts:
@@ -112,7 +106,7 @@ def contiguous(shape) -> tuple[int, ...]:
 
 def unbound(kernel: str, unknown: list[str], values: dict, spare: list[str]) -> str:
     """One sentence on the parameters that nothing gives a value to, with the names that come nearest."""
-    names = ", ".join(meant(name, [*spare, *values]) for name in unknown)
+    names = ", ".join(plans.meant(name, [*spare, *values]) for name in unknown)
     said = (
         f"kernel {kernel} takes {names}, which is neither a constexpr of its step nor an argument by its name"
     )

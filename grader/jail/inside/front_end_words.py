@@ -109,11 +109,14 @@ ANEW = (
     (r"'In' object|'NotIn' object", r"", "`in` doesn't work on blocks: compare with ==, and tl.max over the result says whether any is equal"),
     (r"Shape element \d+ must have type .constexpr\[int\]., got .constexpr\[.*tensor", r"", FIXED),
     (r"Boolean value of Tensor", r"", "an if takes one number, and a block has many: choose number by number with tl.where(condition, a, b)"),
+    (r"simultaneous multiple comparison", r"[<>=][^()<>]*[&|][^()<>]*[<>=]", "Python's & and | bind tighter than <, so each comparison needs parentheses: write (a < x) & (x < b)"),
     (r"simultaneous multiple comparison", r"", "a < x < b is two comparisons: write (a < x) & (x < b)"),
     # types
     (r"Expected dtype .*fp32.* but got u?int\d+", r"\btl\.(?P<which>\w+)\(", "tl.{which} takes floats, and these are whole numbers: write .to(tl.float32) after them"),
     (r"invalid operands of type triton\.language\.(?:float|bfloat)", r"", "&, |, ^, << and >> take whole numbers, and one of these is a float: .to(tl.int32) makes whole numbers, .to(tl.int32, bitcast=True) gives the bits"),
     (r"unexpected type (?:fp\d+|bf16)", r"//", "// takes whole numbers, and one of these is a float: write / for a quotient, tl.floor(a / b) to round it down"),
+    (r"acc\.type\.shape == ret_ty\.shape", r"", "the accumulator of tl.dot(a, b, acc) has the shape of the product and is in fp32: begin with tl.zeros((BLOCK_M, BLOCK_N), tl.float32), and round to 16 bits once, at the store"),
+    (r"Input shapes should have M >= (?P<m>\d+), N >= (?P<n>\d+) and K >= (?P<k>\d+)", r"", "tl.dot multiplies a block of M x K by one of K x N, with M at least {m}, N at least {n} and K at least {k}: make the shorter side of the blocks longer, and mask the extra numbers with other=0.0"),
     (r"'dtype' object is not callable", r"", "a type isn't a function: x.to(tl.float32) turns a block into it"),
     (r"Cannot bitcast data-type of size (?P<one>\d+) to data-type of size (?P<other>\d+)", r"", "a bitcast keeps the bits, so both types need the same number: these have {one} and {other}. A plain .to() converts the number"),
     # functions of tl
@@ -123,6 +126,7 @@ ANEW = (
     (r"arange's arguments must be of type tl\.constexpr", r"", FIXED),
     (r"'int' object is not iterable", r"\btl\.(?P<which>zeros|full|reshape|broadcast_to)\b", "a shape is a tuple, also of one axis: tl.{which} takes (BLOCK,)"),
     (r"missing a required argument: 'dtype'", r"\btl\.(?P<which>zeros|full)\b", "tl.{which} takes a type as well, such as tl.float32"),
+    (r"module 'triton\.language' has no attribute '(?P<which>fp?(?:16|32|64))'", r"", "tl has no {which}: write tl.float16, tl.float32 or tl.float64"),
     (r"module 'triton\.language' has no attribute '(?P<numpy>\w+)'", r"", "tl has no {numpy}: write {numpys}"),
     (r"permute dims must have the same length", r"\.T\b|trans", "a block of one axis has nothing to transpose: x[:, None] is a column and x[None, :] a row"),
     (r"incompatible dimensions at index (?P<axis>\d+): (?P<one>\d+) and (?P<other>\d+)", r"", "the two blocks have {one} and {other} numbers along axis {axis}, where both need the same number, or one of them 1: x[:, None] makes a column, x[None, :] a row"),
@@ -132,6 +136,9 @@ ANEW = (
     (r"For loop bounds and step must all be ints", r"", "range takes single whole numbers: a block, or a float, can't say how often a loop runs"),
     (r"unsupported AST node type: (?P<node>\w+)", r"", "{nodes}"),
     (r"Loop-carried variable (?P<name>\w+) has initial type (?P<was>.+?) but is re-assigned to (?P<now>.+?) in loop", r"", "{name} begins as {was} and becomes {now} in the loop; begin with what it becomes, as tl.zeros or tl.full give it"),
+)  # fmt: skip
+WARNED_ANEW = (
+    (r"Logical operators 'and' and 'or' are deprecated", "join masks with & and |, and put each comparison in parentheses: `and` and `or` still work between blocks, but Triton will drop them"),
 )  # fmt: skip
 UNPLACED = (
     (r"\btl\.(?P<which>sqrt|exp2?|log2?|sin|cos|erf|rsqrt|sigmoid|floor|ceil)\(\s*(?P<number>-?\d+)\s*\)", "tl.{which} takes floats, and {number} is a whole number: write {number}.0"),
@@ -160,6 +167,11 @@ def said_anew(text: str, code: str = "") -> str:
         if found and line:
             return filled(sentence, {**line.groupdict(), **found.groupdict()}) or text
     return text
+
+
+def warned_anew(text: str) -> str:
+    """Return a warning as a learner can use it. Any other stays as it is."""
+    return next((words for pattern, words in WARNED_ANEW if re.search(pattern, text)), text)
 
 
 def unplaced(lines: list[tuple[int, str]]) -> tuple[int, str] | None:

@@ -11,6 +11,7 @@ import sys
 import warnings
 
 import numpy as np
+from printed import WARNED  # the box's own, on its path
 
 from tilescope import lowering  # with the builder that it may need, all of tilescope that a jail is shown
 
@@ -21,6 +22,7 @@ from triton.compiler import code_generator  # isort: skip
 from ..protocol import MOST_TEXTS
 from .answer_module import FILE, GAVE_UP, AnswerError, blame, load
 from .bind import argument_values, kernels_of, make_plan
+from .front_end_words import warned_anew
 from .specialise import specialise
 from .steady import changed
 from .weight_packing import prepared
@@ -40,7 +42,8 @@ class LaunchedByTheAnswer(RuntimeError):
 
 def in_one_line(message, category, filename, lineno, line=None) -> str:
     """Return a warning as one line among the answer's prints."""
-    return f"line {lineno}: {message}\n" if filename == FILE else f"{message}\n"
+    line = f", line {lineno}" if filename == FILE else ""
+    return f"{WARNED}{line}: {warned_anew(str(message))}\n"
 
 
 def no_dump(module) -> None:

@@ -1,5 +1,6 @@
 """Turn the result of an answer's launch(p) into plain data and check it against its caps."""
 
+import difflib
 import math
 from dataclasses import dataclass, field
 
@@ -122,6 +123,13 @@ def _scratch(name, row) -> dict:
     return {**_array("scratch", name, *array), "fill": str(float(fill))}
 
 
+def meant(name: str, known, before: str = "") -> str:
+    """Return the name with the nearest known one."""
+    lower = {one.lower(): one for one in known}
+    near = difflib.get_close_matches(name.lower(), lower, 1, 0.6)
+    return f"{name} (did you mean {before}{lower[near[0]]}?)" if near else name
+
+
 def _array(kind: str, name, shape, dtype) -> dict:
     """Return a shape and a dtype as plain data. `kind` says in a sentence what the array is."""
     need(str(name).isidentifier(), f"a {kind} name must be an identifier, got {name!r}")
@@ -138,7 +146,10 @@ def _array(kind: str, name, shape, dtype) -> dict:
         "float16": "fp16",
         "bfloat16": "bf16",
     }.get(dtype, dtype)
-    need(dtype in DTYPES, f"dtype of {kind} {name!r} must be one of {', '.join(DTYPES)}, got {dtype!r}")
+    need(
+        dtype in DTYPES,
+        f"dtype of {kind} {name!r} must be one of {', '.join(DTYPES)}, got {meant(dtype, DTYPES)}",
+    )
     need(
         isinstance(shape, int | tuple | list),
         f"the shape of {kind} {name!r} must be whole numbers, got {named(shape)}",

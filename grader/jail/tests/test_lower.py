@@ -135,13 +135,17 @@ def test_the_line_is_the_cells_own():
     assert "tl.sum(h, axis=0)" in changed.splitlines()[error["line"] - 1]
 
 
-def test_an_accumulator_of_another_dtype_is_told_what_is_wanted():
+def test_a_silent_assertion_of_triton_is_told_by_its_own_line():
     """Triton's own assertion says nothing but its line."""
     error = error_of(
-        "    g = 0.5", "    z = tl.zeros((16, 16), tl.float16)\n    z = tl.dot(z, z, z)\n    g = 0.5"
+        "    g = 0.5", "    z = tl.zeros((16, 16), tl.float16)\n    z = tl.cat(z, z, True)\n    g = 0.5"
     )
-    assert "Triton does not take `z = tl.dot(z, z, z)`: it wants acc." in error["message"], error
-    assert "dtype" in error["message"]
+    assert "Triton does not take `z = tl.cat(z, z, True)`: it wants len(lhs.shape) == 1" in error["message"]
+
+
+def test_a_dtype_of_another_library_is_told_the_nearest_one():
+    error = error_of('return {"steps"', 'return {"scratch": {"part": ((4,), "f32", 0)}, "steps"')
+    assert error["message"].endswith("got f32 (did you mean fp32?)"), error
 
 
 def test_python_is_free_outside_kernels():

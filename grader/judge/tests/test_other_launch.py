@@ -86,6 +86,32 @@ def test_run_says_it_too():
     assert said in trial.run(edited(right(question), [edit]), 0, question=question).look
 
 
+def test_an_id_that_is_never_used_is_said_and_no_constant_is_blamed():
+    cell = right(DOUBLED).replace(
+        "offs = tl.program_id(0) * BLOCK + tl.arange", "pid = tl.program_id(0)\n    offs = tl.arange"
+    )
+    tried = trial.run(cell, 1, question=DOUBLED)
+    assert tried.look.startswith(
+        "kernel doubled asks for tl.program_id(0) and never uses it, so that its "
+    ), tried
+    assert "with BLOCK" not in tried.look
+
+
+def test_missing_parentheses_of_a_mask_are_said():
+    cell = edited(right(MINUS), [("mask = (offs_m < M) & (offs_n < N)", "mask = (offs_m < M) & offs_n < N")])
+    tried = trial.run(cell, 1, question=MINUS)
+    assert "`(offs_m < M) & offs_n < N` compares the result of & or |" in tried.look, tried
+
+
+def test_a_last_group_that_is_not_cut_off_is_said():
+    """Its tiles are numbered as if it were full, so that some are never written."""
+    cell = edited(right(GEMM), [("tl.minimum(tiles_m - first, GROUP_M)", "GROUP_M")])
+    tried = trial.run(cell, {"M": 640, "N": 384, "K": 32}, question=GEMM)
+    assert "were never written" in tried.error and tried.look.startswith("the last group may have fewer"), (
+        tried
+    )
+
+
 IN_THE_KERNEL = {
     "no mask": (MINUS, [("mask = (offs_m < M) & (offs_n < N)", "mask = (offs_m < M) & (offs_m < M)")]),
     "a store that leaves some out": (OUTER, [("(offs_n[None, :] < N)", "(offs_n[None, :] < N - 1)")]),

@@ -17,6 +17,7 @@ from grader.judge import (
     record,
     returned,
     sampled,
+    source,
     statistics,
 )
 from grader.judge.compare import difference
@@ -44,6 +45,30 @@ def test_a_large_error_where_none_is_allowed_is_no_warning():
 def test_the_worst_element_is_relative_to_its_tolerance():
     worst = difference("c", [[1.5, 100.0]], [[1.0, 90.0]], [[0.1, 9.0]])
     assert worst.index == (0, 0) and worst.wrong == 2
+
+
+def test_flags_are_said_as_true_and_false():
+    wrong = difference("survivors", [True, False], [True, True], 0.0)
+    assert wrong.sentence() == "survivors[1] is False, wanted True; 1 of 2 elements are off"
+    assert "is 0, wanted 1" in difference("x", [1, 0], [1, 1], 0.0).sentence()
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("m = (a < M) & b < N", True),
+        ("m = a < N & b > 0", True),
+        ("m = a < N | b", True),
+        ("m = (a < M) & b == N", True),
+        ("m = (a < M) & (b < N)", False),
+        ("m = a < (b & c)", False),
+        ("m = (a & 7) < 3", False),
+        ("m = a & 1 == 0", False),
+    ],
+)
+def test_a_comparison_without_parentheses_is_found(code, said):
+    assert bool(found := source.missing_parentheses(f"def f(a, b):\n    {code}\n")) == said
+    assert not said or found.startswith("line 2 of the cell: Python's & and | bind tighter")
 
 
 def noise(ratio, quads=40, jitter=0.01, seed=0):

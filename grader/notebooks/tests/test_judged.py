@@ -25,6 +25,18 @@ def test_each_part_says_what_it_asks(path, name):
     assert all(len(row.split(" | ")[2]) > 20 and "{" not in row for row in rows)
 
 
+@pytest.mark.parametrize("path, name", MARKED, ids=lambda value: str(value))
+def test_counted_limits_are_folded_below_the_table(path, name):
+    question = questions.find(f"{make.topic(path)}.{name}")
+    counted = {part.name: criteria_text.counted(question, part) for part in question.parts}
+    made = judged.table(make.topic(path), name)
+    shown, fold, folded = made.partition("<details>")
+    assert bool(fold) == any(counted.values())
+    assert all(
+        names not in shown and f"- *{part}*: {names}" in folded for part, names in counted.items() if names
+    )
+
+
 def test_a_number_stands_in_the_question_alone():
     question = questions.find("gemm_tiling.tiled_gemm")
     said = {part.name: part.asks for part in question.parts}

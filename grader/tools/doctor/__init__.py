@@ -25,7 +25,7 @@ def look() -> list:
             "triton", locked, "the kernel labs need it. Run make setup, or python -m grader work"
         ),
         lambda: machine.triton_mode(found),
-        machine.jail,
+        machine.box_of_answers,
         lambda: packages.notebooks(locked),
         packages.shadowed,
         machine.chromium,

@@ -1,4 +1,4 @@
-"""Look at the machine itself: GPU, Triton mode, jail, Chromium, disk and memory."""
+"""Look at the machine itself: GPU, Triton mode, box, Chromium, disk and memory."""
 
 import os
 import shutil
@@ -84,7 +84,7 @@ def triton_mode(found: list[dict]) -> Row:
     return ok(name, "compiled for the GPU")
 
 
-def jail() -> Row:
+def box_of_answers() -> Row:
     """Return how well this machine can isolate a stranger's code."""
     try:
         from grader import box
@@ -92,16 +92,14 @@ def jail() -> Row:
         from grader.box.limits import LEVELS, NO_BOX, Level
 
         if box.best_level() == NO_BOX:
-            return note("jail", f"no boxes on {systems.name()}", NO_BOX_MEANS)
+            return note("box", f"no boxes on {systems.name()}", NO_BOX_MEANS)
         level = Level(box.best_level())
     except Exception as error:  # whatever is wrong with the box is this row's news
         why = f"cannot be measured ({type(error).__name__}: {error})"
-        return missing("jail", why, "answers are not run here")
+        return missing("box", why, "answers are not run here")
     if level < Level.LANDLOCK:
-        return note(
-            "jail", LEVELS[level], "enough for your own answers. A class needs bubblewrap or Landlock"
-        )
-    return ok("jail", LEVELS[level])
+        return note("box", LEVELS[level], "enough for your own answers. A class needs bubblewrap or Landlock")
+    return ok("box", LEVELS[level])
 
 
 def chromium() -> Row:

@@ -257,14 +257,25 @@ def agree(inputs: dict, case: Case, got: dict, want: dict) -> str:
             continue
         kind = f"token[{i}] is {mine}, wanted {wanted}"
         if not 0 <= mine < case.sizes["V"] or wanted < 0:
-            return kind
+            return kind + filters_in_words(inputs, i)
         s = row_scores(inputs, i)
         if s[mine] == s[wanted]:
             return f"{kind}: both score {s[wanted]:.4g}, and of equals the lowest id is drawn"
         near = rounding(inputs, i, s, mine, wanted)
         if s[mine] < s[wanted] - near and not at_the_border(inputs, i, near, mine, wanted):
-            return f"{kind}: its score is {s[mine]:.4g} and the best is {s[wanted]:.4g}"
+            return f"{kind}: its score is {s[mine]:.4g} and the best is {s[wanted]:.4g}{filters_in_words(inputs, i, s[mine])}"
     return ""
+
+
+def filters_in_words(inputs: dict, i: int, score: float = 0.0) -> str:
+    """Say which filters this row has, and whether they rule out the token of this score."""
+    if "top_p" not in inputs or float(inputs["temperature"][i]) == 0:
+        return ""
+    k, p, m = filters(inputs, i)
+    said = f"top_k = {k}, top_p = {p:.6g} and min_p = {m:.6g}"
+    if k == 0 and p >= 1 and m == 0:
+        return f"; {said} turn all three filters off in this row, so that every token stays"
+    return f"; {said} rule it out" if score == -np.inf else f"; the filters of this row are {said}"
 
 
 def at_the_border(inputs: dict, i: int, near: float, mine: int, wanted: int) -> bool:

@@ -20,7 +20,7 @@ def test_it_speaks_json():
     run = [sys.executable, "-m", "grader", "doctor", "--json"]
     done = subprocess.run(run, cwd=ROOT, capture_output=True, text=True)
     rows = json.loads(done.stdout)
-    assert {"Python", "GPU", "torch", "triton", "Triton mode", "jail", "notebooks", "imports", "disk"} <= {
+    assert {"Python", "GPU", "torch", "triton", "Triton mode", "box", "notebooks", "imports", "disk"} <= {
         row["name"] for row in rows
     }
     assert done.returncode == any(row["state"] == "missing" for row in rows)

@@ -37,7 +37,7 @@ QUESTION = KernelQuestion(
             1,
             "traffic",
             gpu="speed",
-            asks="without a GPU: no more loads than 64 × 64 tiles would make, all of the product in `tl.dot`, no operand there wider than 16 bits, programs for every 256 × 256 numbers of C or half of the multiprocessors, no product twice. With one, at {timed[M]}³: full points up to {full} times the time of cuBLAS on codes widened to bf16, none beyond {none} times",
+            asks="without a GPU, the kernel loads no more than 64 × 64 tiles would. `tl.dot` computes every product, once, from operands of at most 16 bits. There is a program for every 256 × 256 numbers of C, or for every second multiprocessor if that is fewer. With a GPU, at {timed[M]}³: full points up to {full} times the time of cuBLAS on codes widened to bf16, none beyond {none} times",
         ),
     ),
     tensors=(

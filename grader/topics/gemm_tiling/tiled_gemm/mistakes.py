@@ -1,10 +1,12 @@
 """List the mistakes of *tiled gemm*, a row each."""
 
+import math
+
 import numpy as np
 
 from grader.box.serve.frames import DTYPES
 from grader.questions import Case
-from grader.questions.families import family, one_stride, same_strides, within_limit
+from grader.questions.families import family, leaving_out, one_stride, same_strides, within_limit
 from grader.questions.rows import edited
 from grader.topics.gemm_tiling.shared_mistakes import BLOCKS, SUM, ends_early, pieces
 from kernels.gemm_tiling import reference
@@ -113,7 +115,23 @@ def _transposed(inputs: dict, case: Case) -> dict:
         return {"c": reference.gemm(inputs["a"], inputs["b"].T.copy().reshape(inputs["b"].shape))}
 
 
+def _group_not_cut_off(block_m: int, block_n: int, group: int):
+    """Number the tiles of the last group as if it had as many rows of tiles as the others."""
+
+    def misses(case: Case) -> dict:
+        m, n = case.sizes["M"], case.sizes["N"]
+        rows, columns = math.ceil(m / block_m), math.ceil(n / block_n)
+        first, within = np.divmod(np.arange(rows * columns), group * columns)
+        row, column = first * group + within % group, within // group
+        stored = np.zeros((rows, columns), bool)
+        stored[row[row < rows], column[row < rows]] = True
+        return {"c": ~stored.repeat(block_m, 0).repeat(block_n, 1)[:m, :n]}
+
+    return misses
+
+
 NARROWED = "bf16 holds numbers above 65504 and fp16 does not: what is rounded to fp16 on the way?"
+SIDES, GROUPS = (16, 32, 64, 128, 256), (2, 3, 4, 6, 8, 16)  # of tiles and of groups that answers choose
 MASK_A = "mask=(offs_m < M)[:, None] & mask_k[None, :]"
 MASK_B = "mask=mask_k[:, None] & (offs_n < N)[None, :]"
 DOT = "acc = tl.dot(a, b, acc)"
@@ -195,7 +213,12 @@ MISTAKES = (
         (DOT, "acc = (acc + tl.dot(a, b)).to(tl.float16)"),
         told_as="low precision",
     ),
-    edited("last group not cut off", ("tl.minimum(tiles_m - first, GROUP_M)", "GROUP_M")),
+    leaving_out(
+        "last group not cut off",
+        "the last group may have fewer than GROUP_M rows of tiles: min(tiles_m - first, GROUP_M) is its number of rows, by which % and // find a tile's row and column",
+        *(_group_not_cut_off(m, n, group) for m in SIDES for n in SIDES for group in GROUPS),
+        edits=(("tl.minimum(tiles_m - first, GROUP_M)", "GROUP_M"),),
+    ),
     edited(
         "grid rounded down",
         (

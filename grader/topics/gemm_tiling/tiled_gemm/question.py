@@ -26,7 +26,7 @@ QUESTION = KernelQuestion(
             "grouping",
             2,
             "traffic",
-            asks=f"what the waves of programs read, each byte once a wave, is within {cases.MARGIN} of what square patches of {cases.PATCH} × {cases.PATCH} tiles would need; at {{compiled[M]}} × {{compiled[N]}} × {{compiled[K]:,}} and at a drawn size between too, in waves of as many, by where the programs store",
+            asks=f"the programs of a wave share what they read: each byte of A and B counts once for each wave that reads it, and all waves together read at most {cases.MARGIN} times as many bytes as waves of {cases.PATCH} × {cases.PATCH} tiles that form square patches of C. At {{compiled[M]}} × {{compiled[N]}} × {{compiled[K]:,}} and at a smaller drawn size, the grader finds these bytes from where each program stores",
         ),
         Part(
             "compiled",
@@ -39,7 +39,7 @@ QUESTION = KernelQuestion(
             4,
             "traffic",
             gpu="speed",
-            asks="without a GPU: no more loads than 128 × 64 tiles would make, all of the product in `tl.dot`, no operand there wider than 16 bits, next to nothing beside it, programs for every 256 × 256 numbers of C or half of the multiprocessors, no product twice. With one: at least {full_speed} of cuBLAS's speed; points fall to none at {none_speed}",
+            asks="without a GPU, the kernel loads no more than 128 × 64 tiles would. `tl.dot` computes every product, once, from operands of at most 16 bits, and there is little other arithmetic. There is a program for every 256 × 256 numbers of C, or for every second multiprocessor if that is fewer. With a GPU, the kernel reaches at least {full_speed} of cuBLAS's speed for full points, which fall to none at {none_speed}",
         ),
     ),
     tensors=(

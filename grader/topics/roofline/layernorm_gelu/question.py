@@ -32,7 +32,7 @@ QUESTION = KernelQuestion(
             4,
             "traffic",
             gpu="speed",
-            asks=f"without a GPU: x and y in whole sectors (2% more is allowed), and at most {cases.WORK} operations for each number, an erf counted as one; a program at least for every {cases.ROWS} rows; operations of every kind have a limit too. With one, at {{timed[M]:,}} × {{timed[N]}}: full points up to {{full}} times the time of a copy of x, none beyond {{none}} times",
+            asks=f"without a GPU, x and y move in whole sectors, with at most 2% more bytes. Each number takes at most {cases.WORK} operations, an erf counted as one. There is at least one program for every {cases.ROWS} rows. With a GPU, at {{timed[M]:,}} × {{timed[N]}}: full points up to {{full}} times the time of a copy of x, none beyond {{none}} times",
         ),
     ),
     tensors=(

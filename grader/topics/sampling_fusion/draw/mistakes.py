@@ -37,6 +37,28 @@ def _lane_first(lanes: int):
     return of_equals(lambda n: np.lexsort((np.arange(n), np.arange(n) % lanes)))
 
 
+def _lane_last(lanes: int):
+    """Each lane keeps its last of equals, then the lowest id of the lanes wins."""
+
+    def pick(inputs, i, x, t, u):
+        s = x / t + gumbel_of(u) if t else x
+        equals = np.flatnonzero(s == s.max())
+        return min({int(token) % lanes: int(token) for token in equals}.values())
+
+    return row_by_row(pick, cold=True)
+
+
+def _block_last(lanes: int):
+    """The last block with the best score wins, and in it the lowest id."""
+
+    def pick(inputs, i, x, t, u):
+        s = x / t + gumbel_of(u) if t else x
+        equals = np.flatnonzero(s == s.max())
+        return int(equals[equals // lanes == equals[-1] // lanes][0])
+
+    return row_by_row(pick, cold=True)
+
+
 def _highest_of_lanes(lanes: int):
     """Keep each lane's first of equals, then let the highest id of the lanes win, in cold rows too."""
 
@@ -134,6 +156,13 @@ MISTAKES = (
     ),
     HIGHEST,
     HIGHEST_OF_LANES,
+    family(
+        "later of equals",
+        "an equal score of a later block replaces the earlier one, and of equal scores the lowest id is drawn: compare with >, not with >=",
+        *(_lane_last(n) for n in LANES),
+        *(_block_last(n) for n in LANES),
+        edits=(("(s > best)", "(s >= best)"),),
+    ),
     BANNED,
     LOW,
     family(

@@ -44,7 +44,7 @@ QUESTION = KernelQuestion(
             2,
             "traffic",
             gpu="speed",
-            asks=f"without a GPU: whole sectors of logits, and at most {WORK} operations for each; a program at least for every {ROWS} rows; operations of every kind have a limit too. With one, at {{timed[B]}} × {{timed[V]:,}}: full points up to {{full}} times the time of PyTorch's division, noise, sum and argmax, none beyond {{none}} times",
+            asks=f"without a GPU, the logits move in whole sectors, and each takes at most {WORK} operations. There is at least one program for every {ROWS} rows. With a GPU, at {{timed[B]}} × {{timed[V]:,}}: full points up to {{full}} times the time of PyTorch's division, noise, sum and argmax, none beyond {{none}} times",
         ),
     ),
     tensors=(LOGITS, *columns("temperature", "seed"), TOKEN),

@@ -51,6 +51,11 @@ def never_off_in_fp32(x, t, k, p, m):
     return flags
 
 
+def k_of_none(x, t, k, p, m):
+    """Top-k off keeps no token."""
+    return survivors(x, t, (k, p, m)) & (k > 0)
+
+
 def mass_in(dtype: str):
     """Top-p by weights that are rounded to so few bits before they are added up."""
 
@@ -116,6 +121,13 @@ MISTAKES = (
             ),
         ),
     ),
+    family(
+        "off read as none",
+        "top_k = 0 turns top-k off, but here it leaves no token: replace 0 by V before the k-th largest logit is looked for",
+        among(k_of_none),
+        among(k_of_none, nothing=0),
+        edits=(("k = tl.where(k == 0, V, tl.minimum(k, V))", "k = tl.minimum(k, V)"),),
+    ),
     GREEDY,
     NEVER_GREEDY,
     ONE_SEED,
@@ -135,13 +147,13 @@ MISTAKES = (
         ),
     ),
     edited("a hair below min-p", ("(weight >= m)", "(weight >= 0.9999 * m)")),
-    edited("top-p never off", ("tl.where(p < 1, nucleus, keep)", "nucleus")),
     edited("no top-k", ("k = tl.where(k == 0, V, tl.minimum(k, V))", "k = V + 0 * k"), told_as="no top-k"),
     edited(
         "top-k off means one",
         ("k = tl.where(k == 0, V, tl.minimum(k, V))", "k = tl.maximum(1, tl.minimum(k, V))"),
         told_as="off read as one",
     ),
+    edited("top-p never off", ("tl.where(p < 1, nucleus, keep)", "nucleus")),
     edited("no top-p", ("tl.where(p < 1, nucleus, keep)", "keep"), told_as="no top-p"),
     edited("no min-p", ("& (weight >= m)", ""), told_as="no min-p"),
     edited(

@@ -54,8 +54,8 @@ QUESTION = KernelQuestion(
     where=f'{LESSON}, "Selection without sorting"',
     hints=(
         "The row fits into one block, so you can compare all of it at once. Which single number decides whether a token is among the k largest?",
-        "Find a threshold: halve an interval of logits until exactly k logits are at or above it, counting with tl.sum. Of equal logits, tl.cumsum keeps the lowest ids.",
-        "For top-p, find the lowest value for which the mass strictly above it is below the share p of the kept mass. Then add the noise, and take the largest of the remaining scores.",
+        "Find a threshold: halve an interval of logits until you have the highest number that at least k logits reach, counting with tl.sum. If logits are equal to it, more than k may reach it: of these, tl.cumsum keeps the lowest ids.",
+        "For top-p, halve once more: inside = tl.sum(tl.where(x > middle, kept, 0.0), 0) < p * tl.sum(kept, 0), where kept holds the weights of top-k's tokens and 0 elsewhere. If inside is true, the border is at middle or below. Of equal logits at the border, tl.cumsum counts the mass before each.",
     ),
     mistakes=MISTAKES,
 )

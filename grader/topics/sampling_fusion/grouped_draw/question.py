@@ -30,7 +30,7 @@ QUESTION = KernelQuestion(
             1,
             "traffic",
             gpu="speed",
-            asks=f"without a GPU: whole sectors of logits, and at most {WORK} operations for each that is read; operations of every kind have a limit too. With one, at {{timed[B]}} × {{timed[V]:,}}: full points up to {{full}} times the time of PyTorch's top-k and a draw from what it leaves, none beyond {{none}} times",
+            asks=f"without a GPU, the logits move in whole sectors, and each that is read takes at most {WORK} operations. With a GPU, at {{timed[B]}} × {{timed[V]:,}}: full points up to {{full}} times the time of PyTorch's top-k and a draw from what it leaves, none beyond {{none}} times",
         ),
     ),
     tensors=(

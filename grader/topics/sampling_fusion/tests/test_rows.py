@@ -44,6 +44,23 @@ def agrees(inputs, case, token) -> bool:
     return agree(inputs, case, {"token": np.array([token])}, tokens_wanted(inputs, case)) == ""
 
 
+@pytest.mark.parametrize(
+    ("filters_of_row", "said"),
+    [
+        ((0, 1.0, 0.0), "; top_k = 0, top_p = 1 and min_p = 0 turn all three filters off in this row"),
+        ((1, 1.0, 0.0), "; top_k = 1, top_p = 1 and min_p = 0 rule it out"),
+        ((0, 1.0, 1e-9), "; the filters of this row are top_k = 0, top_p = 1 and min_p = 1e-09"),
+    ],
+)
+def test_a_wrong_token_is_told_with_its_rows_filters(filters_of_row, said):
+    inputs, case = row(
+        [0.0, 9.0, 1.0], 1.0, **dict(zip(("top_k", "top_p", "min_p"), filters_of_row, strict=True))
+    )
+    want = tokens_wanted(inputs, case)
+    mine = {"token": (want["token"] + 1) % 3}
+    assert said in agree(inputs, case, mine, want)
+
+
 def test_of_equal_logits_the_lowest_id_alone_is_right():
     inputs, case = row([1.0, 3.0, 3.0], 0.0)
     assert [agrees(inputs, case, token) for token in range(3)] == [False, True, False]

@@ -1,0 +1,51 @@
+"""Read an answer's text for what its IR no longer shows: missing parentheses, and program ids that nothing uses."""
+
+import ast
+
+BITWISE = (ast.BitAnd, ast.BitOr)
+ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+
+
+def missing_parentheses(source: str) -> str:
+    """Return a sentence about the first comparison that takes in a neighbour's & or |, or an empty text."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Compare) and any(taken_in(source, node, one) for one in sides(node)):
+            code = ast.get_source_segment(source, node)
+            return (
+                f"line {node.lineno} of the cell: Python's & and | bind tighter than <, so `{' '.join(code.split())[:80]}` "
+                "compares the result of & or |: put each comparison in parentheses, (a < x) & (b < y)"
+            )
+    return ""
+
+
+def sides(node: ast.Compare) -> list[ast.expr]:
+    return [node.left, *node.comparators]
+
+
+def taken_in(source: str, node: ast.Compare, side: ast.expr) -> bool:
+    """Return whether a side of a comparison is an & without parentheses that was hardly meant so. `bits & 1 == 0` is."""
+    if not isinstance(side, ast.BinOp) or not isinstance(side.op, BITWISE):
+        return False
+    parts = [side.left, side.right]
+    if not any(isinstance(op, ORDERS) for op in node.ops) and not any(
+        isinstance(part, ast.Compare) for part in parts
+    ):
+        return False
+    lines = source.splitlines()
+    before = lines[side.lineno - 1].encode()[: side.col_offset].decode().rstrip()
+    after = lines[side.end_lineno - 1].encode()[side.end_col_offset :].decode().lstrip()
+    return not (before.endswith("(") and after.startswith(")"))
+
+
+def ids_asked(source: str, kernel: str) -> list[int]:
+    """Return the axes of the grid on which a kernel's own text calls tl.program_id."""
+    found = set()
+    for function in ast.walk(ast.parse(source)):
+        if not isinstance(function, ast.FunctionDef) or function.name != kernel:
+            continue
+        for node in ast.walk(function):
+            if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "program_id":
+                given = [*node.args, *(one.value for one in node.keywords if one.arg == "axis")]
+                if given and isinstance(given[0], ast.Constant) and given[0].value in (0, 1, 2):
+                    found.add(given[0].value)
+    return sorted(found)
