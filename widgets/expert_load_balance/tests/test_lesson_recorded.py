@@ -123,15 +123,15 @@ CLAIMS = {  # sentence: (what the runs say, from, to)
     "The measured stages take 1.6x to 6x their limits": (
         lambda: [round(min(over_limits()), 1), round(max(over_limits()))] == [1.6, 6], 1, 1),
     "experts' stage takes twice the expected time": (lambda: experts_known(QWEN), 1.9, 2.05),
-    "the sum agrees with the measured time to 1% for two shapes": (
+    "the sum agrees with the measured time to within 1% for two shapes": (
         lambda: max(abs(dispatch_known(s) - 1) for s in (QWEN, DEEPSEEK)), 0, 0.01),
     "ms, a fifth of the DeepSeek-like step": (
         lambda: stage(DEEPSEEK, "combine") / row(DEEPSEEK, 4096)["us"], 0.19, 0.21),
-    "even steps of the two runs agree to 4%": (
+    "even steps of the two runs agree to within 4%": (
         lambda: max(abs(AGAIN.found(s, 4096)["us"] / row(s, 4096)["us"] - 1) for s in (MIXTRAL, DEEPSEEK)), 0.03, 0.04),
     "and took as long as one in the second": (lambda: AGAIN.found(MIXTRAL, 16)["speedup"], 0.95, 1.1),
     "In all eleven lines with 4096 tokens per rank": (lambda: len(MANY), 11, 11),
-    "time and rows, each relative to the line with copies, agree within 6%": (
+    "time and rows, each relative to the line with copies, agree to within 6%": (
         lambda: max(abs(over_copies(r, "us") / over_copies(r, "rows") - 1) for r in MANY), 0.05, 0.06),
     "although it reads one expert fewer": (
         lambda: busy(DEEPSEEK, 64, "replicated")["read"] - busy(DEEPSEEK, 64, "greedy")["read"], 1, 1),

@@ -57,7 +57,7 @@ SAID = {  # a sentence: its page, what it speaks of, from, to
     "67%, not 100": ("b_order_and_tiles", lambda r: slots(r, DEEPSEEK, 128).useful_share, 0.665, 0.675),
     "192 slots, of which 128 are useful": (
         "b_order_and_tiles", lambda r: slots(r, DEEPSEEK, 128).useful_share, 128 / 192 - 0.01, 128 / 192 + 0.01),
-    "Tiles of 192 rows hold nearly every expert whole. They": (
+    "Tiles of 192 rows have room for all the rows of nearly every expert. They": (
         "b_order_and_tiles", lambda r: slots(r, DEEPSEEK, 192).tiles / 256, 1, 1.02),
     "They take about the same number of slots": (
         "b_order_and_tiles", lambda r: slots(r, DEEPSEEK, 192).slots / slots(r, DEEPSEEK, 128).slots, 0.97, 1.03),

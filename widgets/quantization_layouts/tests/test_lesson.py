@@ -197,7 +197,7 @@ EXPERIMENTS = {
 
 READ = {  # of the source's tables
     "Q loses at 4 and 5 bits": (lambda r: cost.shape_speedups("Q")[4], 0, 0.99),
-    "Experts at M = 1 are about level": (lambda r: cost.shape_speedups("moe_dn")[4], 1, 1.1),
+    "Experts at M = 1 are about as fast": (lambda r: cost.shape_speedups("moe_dn")[4], 1, 1.1),
     "At 64 rows and above, the packed weights always lose": (lambda r: max(speeds()), 0.1, 0.95),
     "and the speed relative to fp16 climbs from": (lambda r: float(np.diff(speeds("gateup")).min()), 0.1, 1),
     "The grouped scalar GEMV wins in one row of the table, by 0.3 µs": (
