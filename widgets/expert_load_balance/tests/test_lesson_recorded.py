@@ -164,7 +164,4 @@ def test_fourteen_of_eighteen_skewed_rows_are_as_predicted():
 
 def test_who_is_absent_is_named():
     assert set(ONE["absent"]) == {"vLLM"}
-    assert (
-        "vLLM's kernels couldn't be imported there, so we can't say how ours compare with them"
-        in PROSE
-    )
+    assert "vLLM's kernels couldn't be imported there, so we can't say how ours compare with them" in PROSE
