@@ -57,7 +57,7 @@ SAID = {  # a sentence: its page, what it speaks of, from, to
     "67%, not 100": ("b_order_and_tiles", lambda r: slots(r, DEEPSEEK, 128).useful_share, 0.665, 0.675),
     "192 slots, of which 128 are useful": (
         "b_order_and_tiles", lambda r: slots(r, DEEPSEEK, 128).useful_share, 128 / 192 - 0.01, 128 / 192 + 0.01),
-    "Tiles of 192 rows hold nearly every expert whole. They": (
+    "Tiles of 192 rows have room for all the rows of nearly every expert. They": (
         "b_order_and_tiles", lambda r: slots(r, DEEPSEEK, 192).tiles / 256, 1, 1.02),
     "They take about the same number of slots": (
         "b_order_and_tiles", lambda r: slots(r, DEEPSEEK, 192).slots / slots(r, DEEPSEEK, 128).slots, 0.97, 1.03),
@@ -98,8 +98,8 @@ SAID = {  # a sentence: its page, what it speaks of, from, to
         "appendix", lambda r: [round(r.claimed[0.2, t], 2) for t in (16, 256)] == [1.15, 1.16], 1, 1),
     "which moves the share by less than one percent": (
         "appendix", lambda r: max(abs(r.claimed[0.01, t] - 1) for t in (16, 256)), 0, 0.01),
-    "so 128 rows take 160 slots on average": ("appendix", lambda r: slots_multiplied(64), 157, 163),
-    "Tiles of 192 rows hold nearly every expert whole, so each expert's": (
+    "so with padding an expert's rows take 160 slots on average": ("appendix", lambda r: slots_multiplied(64), 157, 163),
+    "A tile of 192 rows holds all the rows of nearly any expert, so nearly every expert's": (
         "appendix", lambda r: slots_multiplied(192) / 192, 1, 1.05),
 }  # fmt: skip
 

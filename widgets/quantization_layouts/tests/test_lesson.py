@@ -86,7 +86,7 @@ def scales_of_others(outputs=256, groups=8, group=128):
 FORMULAS = {  # a sentence of the lesson: (what it speaks of, from, to)
     "At M = 256 and above, arithmetic decides. W4A16 and W8A16 save nothing": (lambda r: gain(r, 256, W4), 1, 1.0001),
     "Its own numbers give two": (lambda r: cost.devices_needed(35e9, CARD.memory_bytes), 2, 2),
-    "two and six cards, because 35 is more than 24": (lambda r: cost.devices_needed(140e9, CARD.memory_bytes), 6, 6),
+    "six cards for 16 bits, because a card holds only 24 GB": (lambda r: cost.devices_needed(140e9, CARD.memory_bytes), 6, 6),
     "At batch 1 fused or asynchronous unpacking eats about a tenth of the saving": (
         lambda r: max(abs(placed(r, p, 0).eaten - 0.1) for p in ("fused", "asynchronous")), 0, 0.01),
     "a separate kernel eats more than was saved": (lambda r: placed(r, "separate", 0).eaten, 1, 9),
@@ -127,7 +127,7 @@ FORMULAS = {  # a sentence of the lesson: (what it speaks of, from, to)
     "39 of 40 instructions only unpack": (lambda r: cost.instruction_share(39), 0.025, 0.025),
     "The overlap gains most between 64 and 128 rows": (
         lambda r: min(overlap(r, b) for b in (64, 128)) - max(overlap(r, b) for b in (16, 256, 512)), 0.1, 1),
-    "At 512 rows the asynchronous kernel is level": (lambda r: slope(r, "asynchronous", 512), 0.99, 1.01),
+    "At 512 rows the asynchronous kernel is only as fast": (lambda r: slope(r, "asynchronous", 512), 0.99, 1.01),
     "and the fused kernel is slower": (lambda r: slope(r, "fused", 512), 0, 0.95),
     "70B: 328 KB, 164 KB in 8 bits": (lambda r: cost.kv_bytes_per_token(80, 8, 128) / 1e3, 327.5, 328.5),
     "0.3% of the weights": (lambda r: r.thin / 70e9, 0.0025, 0.0035),
@@ -165,7 +165,7 @@ EXPERIMENTS = {
     "The best α is ½, where both sides are equally hard": (lambda r: min(r.smooth, key=r.smooth.get), 0.5, 0.5),
     "the error is a third of the error without smoothing": (lambda r: r.naive / r.smooth[0.5], 2.9, 3.2),
     "nearly halves the error": (lambda r: r.kept_wide / r.plain, 0.5, 0.6),
-    "keeping any other three columns in 16 bits does nothing": (lambda r: r.kept_wrong / r.plain, 0.98, 1.01),
+    "keeping three other columns in 16 bits does nothing": (lambda r: r.kept_wrong / r.plain, 0.98, 1.01),
     "The best factor achieves two thirds of this gain": (
         lambda r: (r.plain - min(r.awq.values())) / (r.plain - r.kept_wide), 0.62, 0.73),
     "With too large a factor, the three columns become outliers": (lambda r: r.awq[1] / r.plain, 1.5, 4),
@@ -185,7 +185,7 @@ EXPERIMENTS = {
     "it falls from 69%": (lambda r: r.cache["keys", 4, "a token"], 0.685, 0.695),
     "For them one scale per token is a little better": (
         lambda r: r.cache["values", 4, "a token"] / r.cache["values", 4, "a channel"], 0.7, 0.95),
-    "quantizing either part to 8-bit integers changes the output by less than 1%": (
+    "quantizing either the keys or the values to 8-bit integers changes the output by less than 1%": (
         lambda r: max(r.cache["keys", 8, "a channel"], r.cache["values", 8, "a token"]), 0, 0.01),
     "In 4 bits, the values cause an error of 11% here": (lambda r: r.cache["values", 4, "a token"], 0.105, 0.115),
     "in 4 bits it falls from 69% to 16%": (lambda r: r.cache["keys", 4, "a channel"], 0.155, 0.165),
@@ -197,14 +197,14 @@ EXPERIMENTS = {
 
 READ = {  # of the source's tables
     "Q loses at 4 and 5 bits": (lambda r: cost.shape_speedups("Q")[4], 0, 0.99),
-    "Experts at M = 1 are about level": (lambda r: cost.shape_speedups("moe_dn")[4], 1, 1.1),
+    "Experts at M = 1 are about as fast": (lambda r: cost.shape_speedups("moe_dn")[4], 1, 1.1),
     "At 64 rows and above, the packed weights always lose": (lambda r: max(speeds()), 0.1, 0.95),
     "and the speed relative to fp16 climbs from": (lambda r: float(np.diff(speeds("gateup")).min()), 0.1, 1),
     "The grouped scalar GEMV wins in one row of the table, by 0.3 µs": (
         lambda r: sum(min(us, key=us.get) == "grouped scalar GEMV" for us in TABLES.GROUPED_US.values()), 1, 1),
     "87% of the time goes to the scalar kernel": (lambda r: "(87%)" in TABLES.USERS[1][1], 1, 1),
     "64 users: 98% of the time goes to dequant + library": (lambda r: "(98%)" in TABLES.USERS[64][1], 1, 1),
-    "level with fp16 at 16 users, and take 23% more time at 64": (lambda r: cost.user_ratio(64), 1.23, 1.23),
+    "as fast as fp16 at 16 users, and take 23% more time at 64": (lambda r: cost.user_ratio(64), 1.23, 1.23),
 }  # fmt: skip
 
 
@@ -261,8 +261,8 @@ MEASURED = {  # of our own kernels on an H200, in words that no number fills in
         lambda r: (timed(f"1 x {KV4}")["us"] * ahead(f"1 x {KV4}") - 2e6 * 512 * 2048 / H200.bandwidth) / timed(f"1 x {KV4}")["us"],
         1.2, 4),
     "room for three programs": (lambda r: 65536 // (168 * 128), 3, 3),
-    "is level with 16 bits, because it needs the same look-ups": (lambda r: ahead(f"16 x {GATEUP4}"), 0.99, 1.04),
-    "At 64 rows the 4-bit codebook (k = 4) is level with 16 bits on most shapes": (
+    "about as long as in 16 bits, because it needs the same look-ups": (lambda r: ahead(f"16 x {GATEUP4}"), 0.99, 1.04),
+    "At 64 rows the 4-bit codebook (k = 4) is as fast as 16 bits on most shapes": (
         lambda r: sum(timed(f"64 x {n} x {k} k4 b32 fp16")["kernel"] == "16 bits"
                       for name, (n, k) in TABLES.SHAPES.items() if name not in TABLES.MOE), 4, 5),
     "make our large layer a third slower": (lambda r: timed(ZERO)["us"] / timed(f"1 x {BIG}")["us"], 1.3, 1.36),
