@@ -328,9 +328,8 @@ def _captions(r: Result) -> tuple[str, str, str]:
     each = {"pair": "expert that it picked", "rank": "rank that it goes to", "node": "node that it goes to"}[
         r.way
     ]
-    last = (
-        "Each rank has a row for each expert that was picked there. Those of rank 0 (outlines) cross no link."
-    )
+    own = " Those of rank 0 (outlines) cross no link." if now.own_rows else ""
+    last = f"Each rank has a row for each expert that was picked there.{own}"
     if r.way == "rank":
         last = "Each rank has a token's row once, and copies it for its experts."
     if r.way == "node":
