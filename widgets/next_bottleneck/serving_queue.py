@@ -296,7 +296,7 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
     whole = f"{units.count(r.chunk)}" if r.chunk else "a whole prompt"
     piece = f"{{chunk:{units.count(r.chunk)}}} / {units.count(r.prompt)}" if r.chunk else "{chunk:1}"
     share = "{chunk} / prompt" if r.chunk else "{chunk:1 prompt}"
-    step = units.seconds(r.step_s)
+    step = units.seconds(r.step_s, 4)  # so that the limit can be worked out
     return Scene(
         summary=f"With {r.rate} requests per second, batches of up to {r.batch} and {whole} "
         f"{'prompt tokens ' if r.chunk else ''}per step, 99 of 100 first tokens come within {first.text} and 99 of 100 requests have a mean gap within {gap.text}; "
