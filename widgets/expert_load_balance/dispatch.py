@@ -1,5 +1,4 @@
-"""Show a dispatch: it sends a token's row once per expert picked, once per rank or once per node, and the network is where it
-counts."""
+"""Show a dispatch: a token's row crosses the slow network once per expert picked, once per rank or once per node."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -42,22 +41,36 @@ NODES = steps("nodes", "Nodes of four GPUs", 4, (2, 3, 4))
 COPIES, CROSSING, ARRIVED = range(3)  # the steps
 
 
+TOKEN_ROLES = ("primary", "now", "measured", "overhead")  # a colour for each token, wherever its rows are
+
+
 class Place(NamedTuple):
-    """Hold where tokens, links and ranks stand, and how large a row is drawn."""
+    """Hold where the tokens, the wall and the ranks stand, and how large a row is drawn."""
 
     wide: bool
-    token_w: int
-    links: Box
-    ranks: Box
-    cell: float  # of a row, with its gap
+    token: Box  # the first token's row, with its copies
+    token_pitch: float
+    lane: tuple[float, float]  # from a token's row to its rows on NVLink
+    wall: Box  # the network
+    ranks: Box  # of node 1
+    own: Box  # the ranks of node 0
+    node_pitch: float
+    cell: float  # of a row at its rank, with its gap
     stops: tuple[int, int, int]  # of the knob
     height: int
 
 
+LINE = 21  # from one rank or one token's rows to the next, on the wall and at the nodes
 PLACES = {
-    True: Place(True, 92, Box(124, 92, 280, 312), Box(430, 92, 290, 312), 15, (72, 232, 392), 420),
-    False: Place(False, 60, Box(68, 108, 118, 340), Box(194, 108, 146, 340), 9, (42, 164, 288), 464),
-}
+    True: Place(
+        True, Box(0, 116, 92, 12), 36, (104, 0), Box(222, 92, 220, 326), Box(486, 116, 234, 84),
+        Box(12, 328, 184, 84), 106, 15, (72, 232, 392), 424,
+    ),
+    False: Place(
+        False, Box(0, 116, 72, 11), 42, (0, 13), Box(84, 92, 122, 326), Box(230, 116, 110, 84),
+        Box(8, 328, 66, 84), 106, 9, (42, 164, 288), 424,
+    ),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -65,6 +78,7 @@ class Way:
     network_rows: int
     nvlink_rows: int
     near_rows: int  # of these, to rank 0's own node
+    own_rows: int  # for experts of rank 0 itself, over no link
     network_s: float
     nvlink_s: float
     sends: tuple[cost.Send, ...]
@@ -100,9 +114,10 @@ def _way(chosen, way: str) -> Way:
     across = sum(send.over == "network" for send in found)
     within = len(found) - across
     near = sum(send.source == 0 and send.over != "network" for send in found)
-    return Way(
-        across, within, near, across * ROW_BYTES / NETWORK_BYTE_S, within * ROW_BYTES / NVLINK_BYTE_S, found
-    )
+    here = [sum(expert < PER_RANK for expert in mine) for mine in chosen]
+    own = sum(here if way == "pair" else map(bool, here))
+    network_s, nvlink_s = across * ROW_BYTES / NETWORK_BYTE_S, within * ROW_BYTES / NVLINK_BYTE_S
+    return Way(across, within, near, own, network_s, nvlink_s, found)
 
 
 def run(way, top_k, tokens, nodes):
@@ -113,162 +128,181 @@ def run(way, top_k, tokens, nodes):
     return Result(way, tokens, nodes, top_k, chosen, away, **ways)
 
 
-def _rank_y(rank: int, place: Place) -> float:
-    """Return the middle of a rank's box. Nodes are apart by most of a box."""
-    pitch = place.ranks.h / (4 * PER_NODE + 2.4)
-    return place.ranks.y + pitch * (0.5 + rank + 0.8 * (rank // PER_NODE))
-
-
-def _node(node: int, place: Place) -> tuple[float, float]:
-    """Return a node's upper and lower edge."""
-    half = place.ranks.h / (4 * PER_NODE + 2.4) / 2
-    return _rank_y(PER_NODE * node, place) - half, _rank_y(PER_NODE * node + PER_NODE - 1, place) + half
+def _rank_box(rank: int, place: Place) -> Box:
+    node, nth = divmod(rank, PER_NODE)
+    at = place.ranks if node else place.own
+    return Box(at.x, at.y + LINE * nth + max(0, node - 1) * place.node_pitch, at.w, LINE - 3)
 
 
 def _token_y(token: int, place: Place) -> float:
-    return place.links.y + place.links.h * (token + 0.5) / 4
+    """Return the top of a token's row."""
+    return place.token.y + place.token_pitch * token
+
+
+def _window(node: int, place: Place) -> Box:
+    """Return where the rows to a node pass: an opening of the wall, or NVLink next to the tokens for node 0."""
+    if not node:
+        x, y = place.lane
+        return Box(place.token.x + x, place.token.y + y, place.token.w, place.token_pitch * 3 + place.token.h)
+    top = place.ranks.y + (node - 1) * place.node_pitch
+    return Box(place.wall.x + 5, top, place.wall.w - 10, 4 * LINE)
 
 
 class _Row(NamedTuple):
-    """One row that travels: where it is at each step."""
+    """One row that travels: its box at each step."""
 
-    send: cost.Send
+    token: int
+    source: int
+    target: int
     id: str
-    places: tuple[tuple[float, float], ...]
+    boxes: tuple[Box, Box, Box]
+    words: str
 
 
-def _large(r: Result, place: Place) -> float:
-    """Return what a row takes on a link: as much as the fullest link has room for."""
-    sends = getattr(r, r.way).sends
-    most = max(Counter(send.target // PER_NODE for send in sends if send.source == 0).values(), default=0)
-    top, low = _node(0, place)
-    sizes = (24, 17, 13) if place.wide else (18, 14, 9)
-    return next(size for size in sizes if (place.links.w - 4) // size * ((low - top - 20) // size) >= most)
+def _crossing(token: int, node: int, nth: int, most: int, place: Place) -> Box:
+    """Return a row's box on its way: each token has a line of its own in the opening to a node, with room for `most`."""
+    at = _window(node, place)
+    pitch = at.w / (most if node else 8)
+    if not node:
+        return Box(at.x + nth * pitch, at.y + place.token_pitch * token, pitch - 1.5, place.token.h)
+    return Box(at.x + 1 + nth * pitch, at.y + 1 + LINE * token, pitch - 2, LINE - 3)
 
 
 def _rows(r: Result, place: Place) -> list[_Row]:
     """Return every row. What a rank passes on travels with the row that it is copied from, and drawn under it."""
-    sends, cell = getattr(r, r.way).sends, place.cell
-    targets = [send.target for send in sends]
+    sends, size = getattr(r, r.way).sends, place.cell - 2
+    own = [
+        (token, cost.Send(token, 0, 0, "", tuple(served)))
+        for token, mine in enumerate(r.chosen)
+        for here in [[expert for expert in mine if expert < PER_RANK]]
+        for served in ([(expert,) for expert in here] if r.way == "pair" else [here] if here else [])
+    ]
+    everything = [one for _, one in own] + sorted(sends, key=lambda send: send.source)  # rank 0 sends first
+    targets = Counter(send.target for send in everything)
     made, crossing, came, named, carriers = Counter(), Counter(), Counter(), Counter(), {}
-    passed, carried, large = [], [], _large(r, place)
-    for send in sorted(sends, key=lambda send: send.source):  # rank 0 sends first
+    passed, carried = [], []
+    away = Counter((s.token, s.target // PER_NODE) for s in r.pair.sends if s.over == "network")
+    most = max(4, *away.values(), 0)  # on every route, so that rows are as large on each
+    for send in everything:
         way = send.token, send.source, send.target
         nth, named[way] = named[way], named[way] + 1
         id = f"row-{send.token}-{send.source}-{send.target}-{nth}"
-        room = place.ranks.w - (40 if place.wide else 28)
-        pitch = min(cell, room / max(1, targets.count(send.target)))
-        at_rank = (
-            place.ranks.right - room + came[send.target] * pitch,
-            _rank_y(send.target, place) - cell / 2 + 1,
-        )
+        box = _rank_box(send.target, place)
+        room = box.w - (36 if place.wide else 25)
+        pitch = min(place.cell, room / targets[send.target])
+        left = box.right - room + came[send.target] * pitch
+        at_rank = Box(left, box.y + (box.h - size) / 2, min(size, pitch - 1), size)
         came[send.target] += 1
+        serves = f"for expert {', '.join(map(str, send.experts))}" if send.experts else "to be passed on"
+        words = f"token {send.token}, rank {send.source} to rank {send.target}, {serves}"
         if send.source:
-            start = carriers[send.token, send.source]
-            passed.append(_Row(send, id, (*start, at_rank)))
-            continue
-        node, across = send.target // PER_NODE, int(place.token_w // cell)
-        i, made[send.token] = made[send.token], made[send.token] + 1
-        copy = (i % across * cell, _token_y(send.token, place) - 2 + i // across * cell)
-        i, crossing[node] = crossing[node], crossing[node] + 1
-        across = int((place.links.w - 4) // large)
-        link = (place.links.x + 4 + i % across * large, _node(node, place)[0] + 21 + i // across * large)
-        carriers[send.token, send.target] = copy, link
-        carried.append(_Row(send, id, (copy, link, at_rank)))
+            boxes, into = (*carriers[send.token, send.source], at_rank), passed
+        else:
+            i, made[send.token] = made[send.token], made[send.token] + 1
+            pitch = place.token.w / 8
+            copy = Box(i * pitch, _token_y(send.token, place), pitch - 1.5, place.token.h)
+            key = send.token, send.target // PER_NODE
+            link = at_rank
+            if send.target:
+                link = _crossing(*key, crossing[key], most, place)
+                crossing[key] += 1
+            carriers[send.token, send.target] = copy, link
+            boxes, into = (copy, link, at_rank), carried
+        into.append(_Row(send.token, send.source, send.target, id, boxes, words))
     return passed + carried
 
 
-def _travelling(rows: list[_Row], step: int, place: Place, large: float) -> list[dict]:
-    """Draw each row with the number of its token. A row that has crossed a link leaves its outline there."""
-    marks, size = [], (large if step == CROSSING else place.cell) - 2
-    for send, id, places in rows:
-        what = f"for expert {', '.join(map(str, send.experts))}" if send.experts else "to be passed on"
-        tip = f"token {send.token}, rank {send.source} to rank {send.target}, {what}"
-        role = "network" if send.over == "network" else "secondary"
-        mine = f"token{send.token} rank{send.target}"
-        if step == ARRIVED and not send.source:
-            (x, y), far = places[CROSSING], large - 2
-            corners = [(x, y), (x + far, y), (x + far, y + far), (x, y + far)]
-            trace = [path(f"trace-{id}", corners, role, tip, closed=True)]
-            marks += about(mine, *trace, *_number(f"trace-{id}-of", send.token, x, y, far, role, ""))
-        box = rect(id, *places[step], size, size, role, tip)
-        under = send.source and step != ARRIVED  # a row that is still one with its carrier
-        number = _number(f"{id}-of", "" if under else send.token, *places[step], size, "inverse", role)
-        marks += about(mine, *together(box, *number))
+def _outline(id: str, box: Box, role: str, tip: str = "") -> dict:
+    corners = [(box.x, box.y), (box.right, box.y), (box.right, box.bottom), (box.x, box.bottom)]
+    return path(id, corners, role, tip, closed=True)
+
+
+def _travelling(rows: list[_Row], step: int) -> list[dict]:
+    """Draw each row in the colour of its token. A row that has crossed a link leaves a mark there."""
+    marks = []
+    for row in rows:
+        role, mine = TOKEN_ROLES[row.token], f"token{row.token} rank{row.target}"
+        box, number = row.boxes[step], f"{row.id}-of"
+        if not row.source and not row.target:  # it stays, so it is an outline
+            marks += about(mine, _outline(row.id, box, role, f"{row.words}, over no link"))
+            continue
+        if step == ARRIVED and not row.source:
+            on = row.boxes[CROSSING]
+            if row.target >= PER_NODE:
+                trace = rect(f"trace-{row.id}", on.x, on.y, on.w, on.h, role, row.words)
+                marks += about(mine, trace, *_number(f"trace-{number}", row.token, on, role))
+            else:
+                marks += about(mine, _outline(f"trace-{row.id}", on, role, row.words))
+        shown = rect(row.id, box.x, box.y, box.w, box.h, role, row.words)
+        under = row.source and step != ARRIVED  # a row that is still one with its carrier
+        marks += about(mine, *together(shown, *_number(number, "" if under else row.token, box, role)))
     return marks
 
 
-def _number(id: str, token: int | str, x: float, y: float, size: float, role: str, on: str) -> list[dict]:
-    """Write a row's token into its square, if it is large enough."""
-    if size < 13:
+def _number(id: str, token: int | str, box: Box, role: str) -> list[dict]:
+    """Write a row's token into its box, if it is large enough."""
+    if min(box.w, box.h) < 11:
         return []
-    return [text(id, x + size / 2, y + size / 2 + 4, str(token), role, "small", "middle", on=on)]
+    middle = box.x + box.w / 2, box.y + box.h / 2 + 4
+    return [text(id, *middle, str(token), "inverse", "small", "middle", on=role)]
 
 
 def _links(r: Result, place: Place) -> list[dict]:
-    """Draw the link into each node, with the rows that cross it in words."""
-    marks, sends = [], getattr(r, r.way).sends
+    """Draw the network as a wall with an opening to each node, and NVLink as a line between the ranks of a node."""
+    wall, now = place.wall, getattr(r, r.way)
+    heights = wall.h - (4 - r.nodes) * place.node_pitch
+    what = f"{units.counted(now.network_rows, 'row')} over the network"
+    marks = [rect("wall", wall.x, wall.y, wall.w, heights, "network", what)]
     for node in range(r.nodes):
-        top, low = _node(node, place)
-        count = sum(send.source == 0 and send.target // PER_NODE == node for send in sends)
-        rows, over = units.counted(count, "row"), "over the network" if node else "over NVLink"
-        words = f"to node {node}: {rows} {over}" if place.wide else f"node {node}: {rows}"
-        marks += [
-            rect(f"link-{node}", place.links.x, top + 17, place.links.w, low - top - 17, "idle", words),
-            text(
-                f"link-{node}-name",
-                place.links.x,
-                top + 11,
-                words,
-                "network" if node else "secondary",
-                "small",
-                bold=True,
-            ),
-        ]
+        at, count = (
+            _window(node, place),
+            sum(send.source == 0 and send.target // PER_NODE == node for send in now.sends),
+        )
+        rows = units.counted(count, "row")
+        low, high = _rank_box(PER_NODE * node, place), _rank_box(PER_NODE * node + PER_NODE - 1, place)
+        bus = line(f"nvlink-{node}", low.x - 5, low.y, low.x - 5, high.bottom, "secondary", "NVLink")
+        if node:
+            middle = at.y + at.h / 2
+            marks += [
+                rect(f"link-{node}", at.x, at.y, at.w, at.h, "ground", f"to node {node}: {rows} over the network"),
+                text(f"link-{node}-name", wall.x + wall.w / 2, at.y - 7, f"to node {node}: {rows}" if place.wide else rows, "inverse", "small", "middle", True, "network"),
+                line(f"into-{node}", wall.right, middle, low.x - 5, middle, "network"),
+                text(f"node-{node}-name", low.x, low.y - 6, f"node {node}", "muted", "small"),
+            ]  # fmt: skip
+        marks.append(bus)
     return marks
 
 
 def _ranks(r: Result, place: Place) -> list[dict]:
-    marks, high = [], 0.86 * place.ranks.h / (4 * PER_NODE + 2.4)
-    rows = [send.target for send in getattr(r, r.way).sends]
+    marks, rows = [], [send.target for send in getattr(r, r.way).sends]
     pairs = [expert // PER_RANK for mine in r.chosen for expert in mine]
     for rank in range(r.nodes * PER_NODE):
-        y, here = _rank_y(rank, place), rows.count(rank)
+        box = _rank_box(rank, place)
+        here = rows.count(rank) if rank else getattr(r, r.way).own_rows
         picked = units.counted(pairs.count(rank), "expert picked", "experts picked")
         tip = f"rank {rank} of node {rank // PER_NODE}: {units.counted(here, 'row')} for {picked}"
         marks += about(
             f"rank{rank}",
-            rect(f"rank-{rank}", place.ranks.x, y - high / 2, place.ranks.w, high, "idle", tip),
-            text(f"rank-name-{rank}", place.ranks.x + 5, y + 4, f"r{rank}", "ink", "small", on="idle"),
+            rect(f"rank-{rank}", box.x, box.y, box.w, box.h, "idle", tip),
+            text(f"rank-name-{rank}", box.x + 3, box.y + 13, f"r{rank}", "ink", "small", on="idle"),
         )
     return marks
 
 
 def _tokens(r: Result, place: Place) -> list[dict]:
-    marks, wide = [], place.token_w
+    """Draw each token of rank 0, its way to the wall, and the knob that gives rank 0 more tokens."""
+    marks = []
     for token, experts in enumerate(r.chosen):
-        y = _token_y(token, place)
+        y, at = _token_y(token, place), place.token
         tip = f"token {token} of rank 0 chose experts {', '.join(map(str, experts))}"
-        marks += about(
-            f"token{token}",
-            rect(f"token-{token}", 0, y - 30, wide, 24, "primary", tip),
-            text(
-                f"token-name-{token}",
-                wide / 2,
-                y - 14,
-                f"token {token}",
-                "inverse",
-                "small",
-                "middle",
-                on="primary",
-            ),
-        )
+        box = Box(at.x, y, at.w, at.h)
+        name = text(f"token-name-{token}", at.x, y - 5, f"token {token}", "ink", "small", bold=True)
+        marks += about(f"token{token}", _outline(f"token-{token}", box, TOKEN_ROLES[token], tip), name)
 
     def end(count: float) -> float:
-        return _token_y(count - 1, place) + 36
+        return _token_y(count - 1, place) + place.token.h + place.lane[1] + (20 if place.wide else 14)
 
-    marks.append(handle("pull-tokens", wide / 2, end(r.tokens), "primary", drag(TOKENS, "y", end)))
-    return marks
+    return [*marks, handle("pull-tokens", 46, end(r.tokens), "primary", drag(TOKENS, "y", end))]
 
 
 def _route(r: Result, place: Place) -> list[dict]:
@@ -289,18 +323,19 @@ def _route(r: Result, place: Place) -> list[dict]:
 
 def _captions(r: Result) -> tuple[str, str, str]:
     now, sends = getattr(r, r.way), getattr(r, r.way).sends
-    own = sum(send.source == 0 for send in sends)
+    sent = sum(send.source == 0 for send in sends)
     near = now.near_rows
     each = {"pair": "expert that it picked", "rank": "rank that it goes to", "node": "node that it goes to"}[
         r.way
     ]
-    last = "Each rank has a row for each expert that was picked there."
+    own = " Those of rank 0 (outlines) cross no link." if now.own_rows else ""
+    last = f"Each rank has a row for each expert that was picked there.{own}"
     if r.way == "rank":
         last = "Each rank has a token's row once, and copies it for its experts."
     if r.way == "node":
         last = f"One rank of each node got the row and passed it on: {units.counted(now.nvlink_rows, 'row')} over NVLink in all."
     return (
-        f"Rank 0 copies each token's row once per {each}: {units.counted(own, 'row')} to send.",
+        f"Rank 0 copies each token's row once per {each}: {units.counted(sent, 'row')} to send.",
         f"{units.counted(now.network_rows, 'row')} on the slow network, and {units.counted(near, 'row')} on NVLink in rank 0's node.",
         last,
     )
@@ -328,21 +363,25 @@ def _takeaway(r: Result) -> str:
 def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[Scene]:
     place, now = PLACES[width == WIDE], getattr(r, r.way)
     least = figure("if sent once per node", r.node.network_rows, units.count, term="least")
+    wall, rows_now = place.wall, units.counted(now.network_rows, "row")
+    cross = "cross" if now.network_rows != 1 else "crosses"
+    title = f"the slow network: {rows_now} {cross}" if place.wide else f"network: {rows_now}"
+    others = f"nodes 1 to {r.nodes - 1}" if r.nodes > 2 else "node 1"
+    best = "useful" if now.network_rows == r.node.network_rows else "hot"
     still = [
         text("route-title", 0, 14, "A token's row crosses once", bold=True),
-        text("from", 0, place.links.y - 2, "rank 0 sends" if place.wide else "rank 0", bold=True),
-        text(
-            "to",
-            place.ranks.x,
-            place.ranks.y - 8,
-            f"{r.nodes} nodes of four GPUs" if place.wide else f"{r.nodes} nodes",
-            bold=True,
-        ),
+        text("from", 0, 90, "rank 0 sends" if place.wide else "rank 0", bold=True),
+        text("network-title", wall.x + wall.w / 2, 86, title, best, anchor="middle", bold=True),
+        text("to", place.ranks.x, 90, others, bold=True),
+        text("own", place.own.x, place.own.y - 8, "node 0", "muted", "small"),
         *about("way", _route(r, place)),
         *_links(r, place),
         *_ranks(r, place),
         *_tokens(r, place),
     ]
+    if place.wide:
+        at = place.token.x + place.lane[0]
+        still.append(text("near-name", at, place.token.y - 5, "over NVLink", "secondary", "small"))
     rows = _rows(r, place)
     same = dict(
         takeaway=_takeaway(r),
@@ -351,6 +390,7 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
                 "sent",
                 Column("rows over the network", show=units.count),
                 Column("rows over NVLink", show=units.count),
+                Column("rows that stay on rank 0", show=units.count),
                 Column("network", "s", units.seconds),
                 Column("NVLink", "s", units.seconds),
             ),
@@ -359,7 +399,7 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
                     words,
                     *(
                         getattr(getattr(r, name), f)
-                        for f in ("network_rows", "nvlink_rows", "network_s", "nvlink_s")
+                        for f in ("network_rows", "nvlink_rows", "own_rows", "network_s", "nvlink_s")
                     ),
                 )
                 for name, words in WAYS.items()
@@ -368,8 +408,9 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
         height=place.height,
         width=width,
         legend=(
-            ("network", "a token's row over the network, 50 GB/s"),
-            ("secondary", "over NVLink, 450 GB/s"),
+            ("network", "network, 50 GB/s a GPU"),
+            ("secondary line", "NVLink, 450 GB/s"),
+            *((TOKEN_ROLES[token], f"a row of token {token}") for token in range(r.tokens)),
         ),
         formula=(
             (
@@ -378,21 +419,21 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
             ),
         ),
     )
-    scenes, large = [], _large(r, place)
+    scenes = []
     network = (0, now.network_rows, now.network_rows)
     for step, caption in enumerate(_captions(r)):
-        best = "useful" if now.network_rows == r.node.network_rows else "hot"
         across = figure(f"{_noun(network[step])} over the network", network[step], units.count, best, "rows")
         within = figure(
             f"{_noun(now.nvlink_rows)} over NVLink in the end", now.nvlink_rows, units.count, "secondary"
         )
+        stays = figure(f"{_noun(now.own_rows)} for rank 0 itself", now.own_rows, units.count)
         scenes.append(
             Scene(
                 summary=f"Sent {WAYS[r.way]}, {units.counted(r.tokens, 'token')} of {units.counted(r.top_k, 'expert')} each: "
-                f"{units.counted(across.value, 'row')} over the network so far and {within.text} over NVLink in the end; once per node "
-                f"it is {least.text}.",
-                figures=(across, least, within),
-                marks=still + _travelling(rows, step, place, large),
+                f"{units.counted(across.value, 'row')} over the network so far and {within.text} over NVLink in the end, and "
+                f"{stays.text} for rank 0 itself; once per node it is {least.text}.",
+                figures=(across, least, within, stays),
+                marks=still + _travelling(rows, step),
                 caption=caption,
                 **same,
             )

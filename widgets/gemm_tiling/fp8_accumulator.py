@@ -336,7 +336,10 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
     for i in _steps(len(r.terms)):
         exact = figure("exact sum so far", r.exact_sums[i - 1], _four)
         narrow = figure(f"sum in {r.bits} mantissa bits", r.narrow.sums[i - 1], _four, "hot")
-        error = figure("error", r.error_shares[i - 1], units.percent, "hot")
+        off = (
+            "hot" if r.error_shares[i - 1] >= 0.0005 else "ink"
+        )  # what is shown as 0.0% is no error to warn of
+        error = figure("error", r.error_shares[i - 1], units.percent, off)
         promoted = figure(f"promoted every {r.promote_every}", r.promoted.sums[i - 1], _four, "primary")
         rescue = (
             f", and {promoted.text} when promoted every {r.promote_every} terms" if r.promote_every else ""

@@ -61,15 +61,17 @@ def _takeaway(r: Result) -> str:
         return "A single row of tiles has only one order. A larger batch or fewer bytes can help."
     if r.group_m == 1:
         least = f" Groups of {r.best_group} read least." if r.best_group > 1 else ""
-        return f"Row by row, a wave is a thin strip that reads nearly all of B.{least}"
+        share = "all" if r.row_walk.waves[0].b_band_count == r.tiles_n else "much"
+        return f"Row by row, a wave is a thin strip that reads {share} of B.{least}"
     best = f"Groups of {r.best_group} read least."
     if r.total_ratio < 1:
         return f"This group's wave is a strip too, and reads more than row by row. {best}"
     if r.total_ratio < 1.02:
         return f"This group's waves are no squarer than rows, and read as much. {best}"
     if r.read_by_group[GROUPS.index(r.group_m)] < 1.02 * min(r.read_by_group):
-        ratio = units.times(r.total_ratio)
-        return f"Groups of {r.group_m} make the wave nearly square: in all they read {ratio} less than row by row."
+        ratio = units.times(r.total_ratio, 2)
+        rival = f" Groups of {r.best_group} are as good." if r.group_m != r.best_group else ""
+        return f"Nearly square waves read about {ratio} less than row by row.{rival}"
     if r.group_m > r.best_group:
         return f"A group this high turns the wave into a strip again, standing up. {best}"
     return f"A wave is one big tile: the squarer it is, the less it reads. {best}"
@@ -113,7 +115,7 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
             "primary",
             "read_grouped",
         )
-        least = figure("the bytes, row by row", r.ratios[wave], units.times)
+        least = figure("as much, row by row", r.ratios[wave], units.times)
         share = figure("of C done by each", r.shares[wave], _done)
         scenes.append(
             Scene(

@@ -1,4 +1,4 @@
-"""A mixture-of-experts layer in six steps, on numbers small enough to follow one token through."""
+"""Follow a token through a mixture-of-experts layer in six steps: to its experts' blocks and back."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -9,37 +9,45 @@ from widgets.controls import slider
 from widgets.declare import Declaration, Prediction, Stepper
 from widgets.moe_routing.moe_forward_choice import choice_panel
 from widgets.moe_routing.moe_forward_launches import launch_strip
-from widgets.scene import NARROW, WIDE, Column, Scene, drag, figure, handle, line, rect, table, text, together
+from widgets.scene import (
+    NARROW,
+    WIDE,
+    Column,
+    Scene,
+    drag,
+    figure,
+    handle,
+    line,
+    path,
+    rect,
+    table,
+    text,
+    together,
+)
 
-GAP, SLOT_GAP = 8, 5  # between two experts' blocks, between two tokens' results
-BRACKET = 58  # how far before its rows an expert's bracket is, with room for the names between
-NAME = 40  # where a token's name ends, clear of the knob
+GAP, NAME = 6, 15  # between two experts' blocks, and an expert's name over its block
+CHIP = 26  # the height of a token
+HUES = ("primary", "secondary", "useful", "measured")  # of the experts; the followed token is in its own
 FOLLOW = slider("follow", "Follow token", 1, 0, 5)
 
 
 class Plan(NamedTuple):
-    """Hold where each column begins. A phone has room for two, so a later column replaces one that is done with."""
+    """Hold where each column begins, and how wide its boxes are."""
 
     wide: bool
-    top: int
-    room: int  # for the rows, from the top down
     height: int
-    inputs: int  # what one number of an input takes, with one decimal
-    logit: int  # what a logit takes
-    cell: int  # what one number of a result takes, with two decimals
-    x: int
-    logits: int
-    rows: int
-    going: int  # the rows again, on their way back
-    returned: int  # the results, back at their tokens
-    weighted: int  # the results, about to be added
-    out: int
-    high: float = 0  # of a row, once the numbers of rows are known
+    strip: int  # the top of the launches
+    x: tuple[int, int]
+    logits: tuple[int, int]  # the column of the first expert, and from one to the next
+    rows: tuple[int, int]  # the experts' blocks
+    slots: tuple[int, int]  # the results, back at their tokens
+    out: tuple[int, int]
 
 
+TOP, ROOM = 30, 338
 PLACES = {
-    True: Plan(True, 86, 340, 428, 34, 44, 42, 46, 160, 454, 268, 560, 326, 560),
-    False: Plan(False, 114, 304, 486, 30, 46, 36, 44, 146, 220, 228, 44, 40, 234),
+    True: Plan(True, 428, 378, (48, 60), (150, 58), (214, 220), (500, 74), (650, 62)),
+    False: Plan(False, 462, 376, (30, 36), (96, 60), (116, 90), (250, 30), (306, 30)),
 }
 ROUTER, TOP_K, PERMUTE, EXPERTS, RETURN, COMBINE = range(6)
 SHOW, EXACT = units.fixed(2), units.fixed(1)  # of results, and of inputs, which have one decimal
@@ -93,275 +101,239 @@ def run(top_k, follow, tokens, experts) -> Result:
     )
 
 
-def _high(r: Result, plan: Plan) -> float:
-    """Return the height of a row with which every step's columns fit."""
+def _token_y(r: Result, token: int) -> float:
+    """Return the middle of a token's row."""
+    return TOP + ROOM * (token + 0.5) / r.token_count
+
+
+def _high(r: Result) -> float:
+    """Return the height of a row of a block."""
     lines = sum(max(1, load) for load in r.layer.loads)
-    sorted_rows = (plan.room - GAP * r.expert_count) / lines
-    slots = (plan.room / r.token_count - SLOT_GAP) / r.top_k
-    return min({2: 44, 3: 34}.get(r.token_count, 24), sorted_rows, slots)
+    return min(28, (ROOM - NAME * r.expert_count - GAP * (r.expert_count - 1)) / lines)
 
 
-def _token_y(r: Result, token: int, plan: Plan) -> float:
-    """The top of a token's row, and of its results."""
-    high = plan.high
-    return plan.top + token * max(high + 22, r.top_k * high + SLOT_GAP)
+def _blocks_y(r: Result) -> list[float]:
+    """Return the top of each expert's first row. An expert without tokens leaves one empty line."""
+    sizes = [NAME + max(1, load) * _high(r) for load in r.layer.loads]
+    y, tops = TOP + (ROOM - sum(sizes) - GAP * (r.expert_count - 1)) / 2, []
+    for size in sizes:
+        tops.append(y + NAME)
+        y += size + GAP
+    return tops
 
 
-def _out_y(r: Result, token: int, plan: Plan) -> float:
-    """Return the top of a token's output, in the middle of the rows that it sums."""
-    return _token_y(r, token, plan) + (r.top_k - 1) * plan.high / 2
+class _Pair(NamedTuple):
+    """A token at one of its experts: the row of the block that it fills."""
+
+    row: int
+    token: int
+    slot: int
+    expert: int
+    y: float  # the middle of its row
+    back: float  # the middle of its result at the token
+
+    @property
+    def result(self) -> str:
+        return f"slot-{self.token}-{self.slot}"
 
 
-def _row_y(r: Result, row: int, plan: Plan) -> float:
-    """Return the top of a permuted row. An expert without tokens leaves one empty line."""
-    expert = r.layer.chosen[r.layer.order[row][0]][r.layer.order[row][1]]
-    empty = sum(load == 0 for load in r.layer.loads[:expert])
-    return plan.top + (row + empty) * plan.high + expert * GAP
+def _slot_high(r: Result) -> float:
+    return min(24, (ROOM / r.token_count - 9) / r.top_k)
 
 
-def _word(
-    plan: Plan, id: str, x: float, y: float, s: str, role: str, bold: bool = False, on: str = ""
-) -> dict:
-    """A text in the middle of the row that begins at y, ending at x."""
-    return text(id, x, y + plan.high / 2 + 4, s, role, "small", "end", bold=bold, on=on)
+def _pairs(r: Result) -> list[_Pair]:
+    tops, pairs, filled = _blocks_y(r), [], [0] * r.expert_count
+    for row, (token, slot) in enumerate(r.layer.order):
+        expert = r.layer.chosen[token][slot]
+        y = tops[expert] + (filled[expert] + 0.5) * _high(r)
+        filled[expert] += 1
+        back = _token_y(r, token) + (slot + 0.5 - r.top_k / 2) * _slot_high(r)
+        pairs.append(_Pair(row, token, slot, expert, y, back))
+    return pairs
 
 
-def _band(
-    r: Result, plan: Plan, id: str, values, x: float, y: float, token: int, tip: str, cell: float, show=SHOW
-) -> list[dict]:
-    """Draw a row of numbers on its ground, solid for the followed token."""
-    ground, ink = ("now", "inverse") if token == r.follow else ("idle", "ink")
-    on, ends = "idle" if ground == "idle" else "", [x + (j + 1) * cell - 4 for j in range(len(values))]
-    numbers = [
-        _word(plan, f"{id}-{j}", end, y, show(v), ink, on=on)
-        for j, (end, v) in enumerate(zip(ends, values, strict=True))
+def _hue(r: Result, token: int, expert: int) -> str:
+    return "now" if token == r.follow else HUES[expert]
+
+
+def _box(id: str, at: tuple[int, int], y: float, high: float, role: str, words: str, tip: str) -> list[dict]:
+    """Draw a box with words, in the middle of the row at y."""
+    left, wide = at
+    ink, on = ("ink", "idle") if role == "idle" else ("inverse", role)
+    name = text(f"{id}-of", left + wide / 2, y + 4, words, ink, "small", "middle", role == "now", on)
+    return together(rect(id, left, y - high / 2 + 1, wide, high - 2, role, tip), *[name] * bool(words))
+
+
+def _titles(plan: Plan, step: int) -> list[dict]:
+    named = [("tokens", plan.x)]
+    if step >= PERMUTE:
+        named.append(("rows, sorted by expert" if plan.wide else "by expert", plan.rows))
+    if step >= RETURN:
+        named.append(("results" if plan.wide else "back", plan.slots))
+    if step == COMBINE:
+        named.append(("outputs" if plan.wide else "sums", plan.out))
+    return [
+        text(f"title-{i}", left + wide / 2, 14, words, "muted", "small", "middle")
+        for i, (words, (left, wide)) in enumerate(named)
     ]
-    return together(rect(id, x, y, len(values) * cell, plan.high - 1, ground, tip), *numbers)
 
 
-def _name(r: Result, plan: Plan, id: str, x: float, y: float, token: int, words: str) -> dict:
-    followed = token == r.follow
-    return _word(plan, id, x, y, words, "now" if followed else "muted", bold=followed)
-
-
-def _title(plan: Plan, id: str, x: float, words: str) -> dict:
-    return text(id, x, plan.top - 12, words, "muted", "small")
-
-
-def _tokens(r: Result, plan: Plan, step: int) -> list[dict]:
-    """Draw each token's numbers, its logits, and its chosen experts with their weights."""
-    if step >= RETURN and not plan.wide:
-        return []
-    marks = [_title(plan, "x-title", plan.x, "tokens x")]
-    chosen = step < (RETURN if plan.wide else PERMUTE)
-    if chosen:
-        ends = [plan.logits + (e + 1) * plan.logit - 6 for e in range(r.expert_count)]
-        marks += [
-            text(f"expert-{e}", end, plan.top - 12, f"E{e}", "muted", "small", "end")
-            for e, end in enumerate(ends)
-        ]
-    for token in range(r.token_count):
-        y, tip = _token_y(r, token, plan), f"Token {token}: {_vector(r.x[token])}"
-        marks.append(_name(r, plan, f"t-{token}", NAME, y, token, f"t{token}"))
-        marks += _band(r, plan, f"x-{token}", r.x[token], plan.x, y, token, tip, plan.inputs, EXACT)
-        marks += _choice(r, plan, token, y, step) if chosen else []
-    return marks + (_key(plan, step) if step < PERMUTE else [])
-
-
-def _choice(r: Result, plan: Plan, token: int, y: float, step: int) -> list[dict]:
-    """Draw a token's logits. Once it has chosen, the chosen ones are solid and have their weights below."""
+def _tokens(r: Result, plan: Plan) -> list[dict]:
+    """Draw the tokens, with the numbers of the followed one."""
     marks = []
-    for e, logit in enumerate(r.layer.logits[token]):
-        x, role = plan.logits + e * plan.logit, "muted" if step else "ink"
-        end = x + plan.logit - 6
-        if step and e in r.layer.chosen[token]:
-            weight = SHOW(r.layer.weights[token][r.layer.chosen[token].index(e)])
-            solid, role = "now" if token == r.follow else "primary", "inverse"
-            tip = f"Token {token} chooses expert {e} with weight {weight}"
-            marks.append(rect(f"pick-{token}-{e}", x + 1, y, plan.logit - 4, plan.high - 1, solid, tip))
-            below = y + plan.high + 12
-            marks.append(text(f"w-{token}-{e}", end, below, weight, solid, "small", "end", bold=True))
-        marks.append(_word(plan, f"logit-{token}-{e}", end, y, SHOW(logit), role))
+    for token in range(r.token_count):
+        y, tip = _token_y(r, token), f"Token {token}: {_vector(r.x[token])}"
+        role = "now" if token == r.follow else "idle"
+        marks += _box(f"x-{token}", plan.x, y, CHIP, role, f"t{token}", tip)
+    if plan.wide:
+        numbers = "(" + ", ".join(map(EXACT, r.x[r.follow])) + ")"
+        y = _token_y(r, r.follow) + CHIP / 2 + 13
+        marks.append(text("x-numbers", sum(plan.x), y, numbers, "now", "small", "end", on="ground"))
     return marks
 
 
-def _key(plan: Plan, step: int) -> list[dict]:
-    """Name the logits' columns, below all tokens."""
-    said = ["under each E: its logit"] + ["solid: kept; below it: its weight"] * (step == TOP_K)
-    if plan.wide:
-        return [text("logits-key", plan.x, plan.height - 4, "; ".join(said), "muted", "small")]
-    y = plan.height - 18
-    return [
-        text(f"logits-key-{i}", plan.x, y + 15 * i, words, "muted", "small") for i, words in enumerate(said)
+def _choices(r: Result, plan: Plan, step: int) -> list[dict]:
+    """Draw a cell for each token's logits, with the numbers of the followed one. The chosen ones are solid."""
+    left, pitch = plan.logits
+    marks = [
+        text(f"expert-{e}", left + e * pitch + pitch / 2, 14, f"E{e}", HUES[e], "small", "middle", True)
+        for e in range(r.expert_count)
     ]
+    for token in range(r.token_count):
+        y, chosen = _token_y(r, token), r.layer.chosen[token] if step == TOP_K else ()
+        marks.append(
+            line(f"way-{token}", sum(plan.x) + 4, y, left - 2, y, "now" if token == r.follow else "axis")
+        )
+        for e, logit in enumerate(r.layer.logits[token]):
+            at, words = (left + 2 + e * pitch, pitch - 4), SHOW(logit) if token == r.follow else ""
+            tip = f"Token {token}, expert {e}: logit {SHOW(logit)}"
+            role = _hue(r, token, e) if e in chosen else "idle"
+            if e in chosen:
+                weight = SHOW(r.layer.weights[token][chosen.index(e)])
+                tip, words = f"{tip}, chosen with weight {weight}", words or f"E{e}"
+            marks += _box(f"logit-{token}-{e}", at, y, CHIP, role, words, tip)
+    return marks
 
 
 def _followed(r: Result, plan: Plan, step: int) -> list[dict]:
     """Draw the followed token's choice worked out, in the space for rows of the later steps. A phone has no space for
     it."""
-    if step >= PERMUTE or not plan.wide:
+    if not plan.wide:
         return []
     kept = (
         dict(zip(r.layer.chosen[r.follow], r.layer.weights[r.follow], strict=True)) if step == TOP_K else {}
     )
-    return choice_panel(plan.top, r.follow, r.x[r.follow], r.gate, r.layer.logits[r.follow], kept)
+    return choice_panel(TOP, r.follow, r.x[r.follow], r.gate, r.layer.logits[r.follow], kept)
 
 
 def _on_their_way(r: Result, plan: Plan, step: int) -> list[dict]:
     """Draw marks of a later step at their start, so that they travel from there and don't appear."""
-    marks, high = [], plan.high - 1
-    given, wide = 3 * plan.inputs, 3 * (plan.inputs if step < PERMUTE else plan.cell)
-    for row, (token, slot) in enumerate(r.layer.order):
-        role, at = "now" if token == r.follow else "idle", (plan.x, _token_y(r, token, plan))
+    marks, high = [], _high(r) - 2
+    for pair in _pairs(r):
+        hue, token_y = _hue(r, pair.token, pair.expert), _token_y(r, pair.token)
+        at = (plan.x, token_y) if step < PERMUTE else (plan.rows, pair.y)
         if step < PERMUTE:
-            marks.append(rect(f"row-{row}", *at, given, high, role))
+            marks.append(rect(f"row-{pair.row}", at[0][0], at[1] - high / 2, at[0][1], high, hue))
         if step < RETURN:
-            at = at if step < PERMUTE else (plan.rows, _row_y(r, row, plan))
-            marks.append(rect(f"slot-{token}-{slot}", *at, wide, high, role))
-        if step == RETURN and slot == 0:
-            marks.append(rect(f"out-{token}", plan.returned, _token_y(r, token, plan), wide, high, role))
+            marks.append(rect(pair.result, at[0][0], at[1] - high / 2, at[0][1], high, hue))
+        if step < COMBINE and pair.slot == 0:
+            at = at if step < RETURN else (plan.slots, pair.back)
+            role = "now" if pair.token == r.follow else "idle"
+            marks.append(rect(f"out-{pair.token}", at[0][0], at[1] - high / 2, at[0][1], high, role))
     return marks
-
-
-def _rows(r: Result, plan: Plan, step: int) -> list[dict]:
-    """Draw the rows sorted by expert: the inputs, and from the grouped GEMM on the outputs."""
-    title = "rows by expert" if step < EXPERTS else "after the experts"
-    x, show = plan.going if step == RETURN else plan.rows, EXACT if step < EXPERTS else SHOW
-    marks = [_title(plan, "rows-title", x, title)]
-    values = r.layer.permuted if step < EXPERTS else r.layer.expert_rows
-    for row, (token, slot) in enumerate(r.layer.order):
-        y = _row_y(r, row, plan)
-        tip = f"{_ordinal(row + 1)} row: token {token}, its choice {slot}, {_vector(values[row])}"
-        name = _name(r, plan, f"row-{row}-t", x - 6, y, token, f"t{token}")
-        marks += together(*_band(r, plan, f"row-{row}", values[row], x, y, token, tip, plan.cell, show), name)
-    return marks + (_groups(r, plan, x) if plan.wide or step < RETURN else [])
-
-
-def _groups(r: Result, plan: Plan, x: float) -> list[dict]:
-    """Draw each expert's bracket and name before its rows, one problem of the grouped GEMM. Lines end at the bracket."""
-    marks, y = [], plan.top
-    for e, load in enumerate(r.layer.loads):
-        high = max(1, load) * plan.high
-        place = x - 32, y + high / 2 + 4
-        marks.append(text(f"group-{e}", *place, f"E{e}", "primary", "small", "end", bold=True))
-        if load:
-            marks.append(line(f"group-{e}-line", x - BRACKET, y, x - BRACKET, y + high - 1, "primary"))
-        else:
-            marks.append(_word(plan, f"group-{e}-empty", x + 58, y, "no token", "muted"))
-        y += high + GAP
-    return marks
-
-
-def _blocks_in_a_row(r: Result, plan: Plan) -> list[dict]:
-    """Draw the experts' blocks side by side on a phone, under the results that came from them."""
-    y, pitch = plan.height - 26, min(24, (NARROW - 10 * (r.expert_count - 1)) / r.rows)
-    marks, x, row = [text("blocks-title", 0, y - 24, "rows by expert", "muted", "small")], 0.0, 0
-    for e, load in enumerate(r.layer.loads):
-        if load:
-            marks.append(
-                text(f"block-{e}", x + load * pitch / 2, y - 6, f"E{e}", "primary", "small", "middle", True)
-            )
-        for token, slot in r.layer.order[row : row + load]:
-            ground, ink = ("now", "inverse") if token == r.follow else ("idle", "ink")
-            tip = f"expert {e}: token {token}, its choice {slot}"
-            box = rect(f"block-{row}-of-{e}", x, y, pitch - 1, 22, ground, tip)
-            name = f"t{token}" if pitch >= 20 else str(token)
-            marks += [
-                box,
-                text(f"block-{row}-t", x + pitch / 2, y + 15, name, ink, "small", "middle", on=ground),
-            ]
-            x, row = x + pitch, row + 1
-        x += 10 * (load > 0)
-    return marks
-
-
-def _blocks(r: Result, plan: Plan) -> list[dict]:
-    """Draw the experts' blocks once more at the last step, each row as its token's name, between the tokens and their
-    results: the whole way there and back is in view."""
-    x, wide, half, marks = plan.logits + 62, 36, plan.high / 2, []
-    ways = []
-    for row, (token, slot) in enumerate(r.layer.order):
-        y, own, followed = _row_y(r, row, plan), _token_y(r, token, plan), token == r.follow
-        ground, ink, way = ("now", "inverse", "now") if followed else ("idle", "ink", "grid")
-        tip = f"{_ordinal(row + 1)} row: token {token}, its choice {slot}"
-        box = rect(f"row-{row}", x, y, wide, plan.high - 1, ground, tip)
-        name = text(
-            f"row-{row}-of", x + wide / 2, y + half + 4, f"t{token}", ink, "small", "middle", on=ground
-        )
-        marks += together(box, name)
-        ways += [
-            line(f"there-{row}", plan.x + 3 * plan.inputs + 4, own + half, x - 26, y + half, way),
-            line(f"back-{row}", x + wide + 4, y + half, plan.weighted - 22, own + (2 * slot + 1) * half, way),
-        ]
-    y = plan.top
-    for e, load in enumerate(r.layer.loads):
-        high = max(1, load) * plan.high
-        marks.append(
-            text(f"group-{e}", x - 6, y + high / 2 + 4, f"E{e}", "primary", "small", "end", bold=True)
-        )
-        y += high + GAP
-    title = _title(plan, "blocks-title", x - 22, "by expert")
-    return [*sorted(ways, key=lambda mark: mark["role"] == "now"), title, *marks]
 
 
 def _joins(r: Result, plan: Plan, step: int) -> list[dict]:
-    """From each token to its rows, from the rows back to the token's slots, from the slots to their sum."""
-    half, band, into = plan.high / 2, 3 * plan.cell, plan.rows - BRACKET - 2  # to the bracket of its expert
-    marks = []
-    for row, (token, slot) in enumerate(r.layer.order):
-        at, own = _row_y(r, row, plan) + half, _token_y(r, token, plan) + half
-        role, back = "now" if token == r.follow else "axis", own + slot * 2 * half
-        if step == PERMUTE:
-            left = plan.logits + r.expert_count * plan.logit if plan.wide else plan.x + 3 * plan.inputs
-            marks.append(line(f"to-{row}", left + 4, own, into, at, role))
-        elif step == RETURN:
-            ends = (plan.going + band + 4, plan.returned - 24)
-            if not plan.wide:
-                ends = (plan.going - 24, plan.returned + band + 4)
-            marks.append(line(f"from-{row}", ends[0], at, ends[1], back, role))
-        elif step == COMBINE:
-            left, sum_y = plan.weighted + band + 46, _out_y(r, token, plan) + half
-            marks.append(line(f"sum-{token}-{slot}", left, back, plan.out - 20, sum_y, role))
+    """Draw lines from each token to its rows, from the rows back to the token, and from its results to their sum."""
+    marks, high = [], 3
+    for pair in _pairs(r):
+        role, own = "now" if pair.token == r.follow else "axis", _token_y(r, pair.token)
+        marks.append(line(f"to-{pair.row}", sum(plan.x) + high, own, plan.rows[0] - 4, pair.y, role))
+        if step >= RETURN:
+            ends = sum(plan.rows) + 4, plan.slots[0] - high
+            marks.append(line(f"from-{pair.row}", ends[0], pair.y, ends[1], pair.back, role))
+        if step == COMBINE:
+            ends = sum(plan.slots) + high, plan.out[0] - high
+            marks.append(line(f"sum-{pair.token}-{pair.slot}", ends[0], pair.back, ends[1], own, role))
     return sorted(marks, key=lambda mark: mark["role"] == "now")
 
 
+def _blocks(r: Result, plan: Plan, step: int) -> list[dict]:
+    """Draw each expert's block with its rows, the inputs, and from the grouped GEMM on the outputs."""
+    marks, (left, wide), high = [], plan.rows, _high(r)
+    for e, (top, load) in enumerate(zip(_blocks_y(r), r.layer.loads, strict=True)):
+        words, role = f"E{e}: {units.counted(load, 'row')}" if load else f"E{e}: no token", HUES[e]
+        marks.append(
+            text(
+                f"group-{e}",
+                left - 3,
+                top - 6,
+                words,
+                role if load else "muted",
+                "small",
+                bold=True,
+                on="ground",
+            )
+        )
+        low = top + max(1, load) * high
+        corners = [
+            (left - 3, top - 2),
+            (left + wide + 3, top - 2),
+            (left + wide + 3, low + 2),
+            (left - 3, low + 2),
+        ]
+        marks.append(path(f"block-{e}", corners, role if load else "idle", words, closed=True))
+    values, show = (r.layer.permuted, EXACT) if step < EXPERTS else (r.layer.expert_rows, SHOW)
+    for pair in _pairs(r):
+        tip = f"{_ordinal(pair.row + 1)} row: token {pair.token}, its choice {pair.slot}, {_vector(values[pair.row])}"
+        words = f"t{pair.token}"
+        if plan.wide and pair.token == r.follow:
+            words += "  (" + ", ".join(map(show, values[pair.row])) + ")"
+        marks += _box(
+            f"row-{pair.row}", plan.rows, pair.y, high, _hue(r, pair.token, pair.expert), words, tip
+        )
+    return marks
+
+
 def _results(r: Result, plan: Plan, step: int) -> list[dict]:
-    """Draw a token's k results side by side again, at the last step with their weights."""
-    x, adding = (plan.weighted, True) if step == COMBINE else (plan.returned, False)
-    marks = [_title(plan, "slots-title", x, "result × weight" if adding else "results by token")]
-    for token in range(r.token_count):
-        y, high = _token_y(r, token, plan), plan.high
-        marks.append(_name(r, plan, f"o-{token}", x - 4, _out_y(r, token, plan), token, f"t{token}"))
-        for slot, values in enumerate(r.layer.restored[token]):
-            at, weight = y + slot * high, SHOW(r.layer.weights[token][slot])
-            tip = f"Token {token}, choice {slot}: {weight} × {_vector(values)}"
-            marks += _band(r, plan, f"slot-{token}-{slot}", values, x, at, token, tip, plan.cell)
-            if adding:
-                end = x + 3 * plan.cell + 43
-                role = "now" if token == r.follow else "muted"
-                marks.append(_word(plan, f"ow-{token}-{slot}", end, at, f"× {weight}", role))
+    """Draw each token's k results, in the colours of their experts. At the last step the followed ones have weights."""
+    marks = []
+    for pair in _pairs(r):
+        values, weight = r.layer.restored[pair.token][pair.slot], SHOW(r.layer.weights[pair.token][pair.slot])
+        tip = f"Token {pair.token}, choice {pair.slot}, expert {pair.expert}: {weight} × {_vector(values)}"
+        words = f"E{pair.expert}"
+        if plan.wide and step == COMBINE and pair.token == r.follow:
+            words += f" × {weight}"
+        hue = _hue(r, pair.token, pair.expert)
+        marks += _box(pair.result, plan.slots, pair.back, _slot_high(r), hue, words, tip)
     return marks
 
 
 def _out(r: Result, plan: Plan) -> list[dict]:
-    """Draw the outputs, each token's weighted sum."""
-    marks = [_title(plan, "out-title", plan.out, "outputs y")]
+    """Draw the outputs, each token's weighted sum, with the numbers of the followed one."""
+    marks = []
     for token in range(r.token_count):
-        y, combined = _out_y(r, token, plan), r.layer.combined[token]
-        tip = f"Output of token {token}: {_vector(combined)}"
-        marks.append(_name(r, plan, f"y-{token}", plan.out - 4, y, token, f"t{token}"))
-        marks += _band(r, plan, f"out-{token}", combined, plan.out, y, token, tip, plan.cell)
+        tip = f"Output of token {token}: {_vector(r.layer.combined[token])}"
+        role = "now" if token == r.follow else "idle"
+        marks += _box(f"out-{token}", plan.out, _token_y(r, token), CHIP, role, f"t{token}", tip)
+    if plan.wide:
+        y = _token_y(r, r.follow) + CHIP / 2 + 13
+        numbers = _vector(r.layer.combined[r.follow])
+        marks.append(text("out-numbers", sum(plan.out) + 6, y, numbers, "now", "small", "end", on="ground"))
     return marks
 
 
-def _pulled(r: Result, plan: Plan, step: int) -> list[dict]:
+def _pulled(r: Result) -> list[dict]:
     """The token that is followed, chosen at the left edge."""
+    return [
+        handle("pull-follow", 10, _token_y(r, r.follow), "now", drag(FOLLOW, "y", lambda t: _token_y(r, t)))
+    ]
 
-    def place(token: float) -> float:
-        top = _out_y if step >= RETURN and not plan.wide else _token_y
-        return top(r, token, plan) + plan.high / 2
 
-    return [handle("pull-follow", 10, place(r.follow), "now", drag(FOLLOW, "y", place))]
+def _launches(r: Result, plan: Plan, step: int) -> list[dict]:
+    """Draw the launches below the picture."""
+    marks = launch_strip(r.step_launches, step, WIDE if plan.wide else NARROW)
+    return [{**m, **{way: m[way] + plan.strip for way in ("y", "y2") if way in m}} for m in marks]
 
 
 def _vector(values) -> str:
@@ -382,7 +354,7 @@ def _captions(r: Result) -> list[str]:
     filled = [f"{_ordinal(i)}" for i, (token, _) in enumerate(layer.order, start=1) if token == t]
     rows = f"the {', '.join(filled[:-1])} and {filled[-1]} row" if filled[1:] else f"the {filled[0]} row"
     grouped = sum(first == EXPERTS for first, _ in cost.FUSED_LAUNCHES.values())
-    added = " + ".join(f"{SHOW(w)}·{_vector(v)}" for w, v in zip(weights, layer.restored[t], strict=True))
+    added = " + ".join(f"{SHOW(w)}·E{e}" for w, e in zip(weights, chosen, strict=True))
     return [
         f"Router: x times the gate gives one logit an expert; t{t} gets {_vector(layer.logits[t])}.",
         f"Top-{r.top_k}: t{t} keeps {named}, and softmax over what is kept gives {shares}.",
@@ -390,7 +362,7 @@ def _captions(r: Result) -> list[str]:
         f"Grouped GEMM: {grouped} launches run {r.active_experts} experts, each on its own rows; one by one it takes "
         f"{r.step_launches[EXPERTS]}.",
         f"Un-permute: each result goes back to the token and the choice that it came from, t{t}'s too.",
-        f"Combine: t{t} = {added} = {_vector(layer.combined[t])}.",
+        f"Combine: the results for t{t}, {added}, add up to {_vector(layer.combined[t])}.",
     ]
 
 
@@ -409,6 +381,8 @@ def _takeaway(r: Result) -> str:
         return "With one expert per token nothing is added up, and sorting is all that routing costs."
     if r.busiest_rows >= 2 * r.rows / r.expert_count:
         return "The blocks are as uneven as the router: one expert gets at least twice its share of rows."
+    if r.busiest_rows == 1:
+        return "With so few tokens a block is one row, and the layer is nearly all launches."
     if r.token_count <= 2:
         return "With so few tokens an expert gets a row or two, and the layer is nearly all launches."
     return "Sorting tokens by expert turns scattered small products into a few blocks, and back again."
@@ -416,18 +390,21 @@ def _takeaway(r: Result) -> str:
 
 def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[Scene]:
     plan = PLACES[width == WIDE]
-    plan = plan._replace(high=_high(r, plan))
-    rows = figure("rows for the experts", r.rows, units.count)
-    label = f"{'row' if r.busiest_rows == 1 else 'rows'} for the busiest expert"
+    rows = figure("rows in all", r.rows, units.count)
+    blocks = figure(
+        f"{'block' if r.active_experts == 1 else 'blocks'}, one for each expert picked",
+        r.active_experts,
+        units.count,
+        "primary",
+    )
+    label = f"{'row' if r.busiest_rows == 1 else 'rows'} in the largest block"
     busiest = figure(label, r.busiest_rows, units.count)
-    separate = figure("launches, one kernel per step", r.separate_launches, units.count)
-    fused = figure("launches, fused", r.fused_launches, units.count, "useful")
     same = {
-        "summary": f"{r.token_count} tokens, top-{r.top_k} of {r.expert_count} experts: {rows.text} rows in all, "
-        f"{busiest.text} for the busiest expert; {separate.text} launches if each step is a kernel of its own, "
-        f"{fused.text} if the steps are fused.",
+        "summary": f"{r.token_count} tokens, top-{r.top_k} of {r.expert_count} experts: {rows.text} rows in all, in "
+        f"{units.counted(r.active_experts, 'block')}, {busiest.text} in the largest; {r.separate_launches} launches if each step is "
+        f"a kernel of its own, {r.fused_launches} if the steps are fused.",
         "takeaway": _takeaway(r),
-        "figures": (rows, busiest, separate, fused),
+        "figures": (rows, blocks, busiest),
         "table": _table(r),
         "height": plan.height,
         "width": width,
@@ -444,16 +421,17 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
     }
     scenes = []
     for step, caption in enumerate(_captions(r)):
-        marks = launch_strip(r.step_launches, step, width)
-        marks += _joins(r, plan, step) + _on_their_way(r, plan, step) + _tokens(r, plan, step)
-        marks += _followed(r, plan, step)
-        if PERMUTE <= step < COMBINE:
-            marks += _rows(r, plan, step)
+        marks = _on_their_way(r, plan, step)
+        if step < PERMUTE:
+            marks += _choices(r, plan, step) + _followed(r, plan, step)
+        else:
+            marks += _joins(r, plan, step) + _blocks(r, plan, step)
+        marks += _titles(plan, step) + _tokens(r, plan)
         if step >= RETURN:
             marks += _results(r, plan, step)
         if step == COMBINE:
-            marks += (_blocks if plan.wide else _blocks_in_a_row)(r, plan) + _out(r, plan)
-        marks += _pulled(r, plan, step)
+            marks += _out(r, plan)
+        marks += _launches(r, plan, step) + _pulled(r)
         scenes.append(Scene(marks=marks, caption=caption, **same))
     return scenes
 
@@ -476,11 +454,12 @@ SIMULATOR = Declaration(
     run=run,
     stepper=Stepper("step", frames, lambda r: COMBINE),
     prediction=Prediction(
-        "6 tokens pick 2 of 4 experts, and every expert gets some. Each step is a kernel of its own: router, "
-        "top-k, combine, and for each expert gather, three GEMMs, activation, scatter. How many launches?",
-        "separate_launches",
-        "launches",
+        "6 tokens pick 2 of 4 experts each. Their rows are sorted by expert, so that each expert has one block. How many "
+        "rows do the blocks have together?",
+        "rows",
+        "rows",
         0.04,
+        units.count,
     ),
     source="GEMM & MoE kernels",
 )

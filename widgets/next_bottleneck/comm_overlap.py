@@ -275,7 +275,9 @@ def _first_bucket(r: Result, x: Scale, late: float, y: float, at: Box) -> list[d
     place = log(BUCKET.min, BUCKET.max, left + 8, x(late) - 8)
     knob = place(r.bucket_mb)
     whole = r.bucket_mb * 1e6 >= r.gradient_bytes
-    words = f"{'the only' if whole else 'a'} bucket is full after {units.seconds(r.sent[0].full_s)}"
+    words = f"a bucket is full after {units.seconds(r.sent[0].full_s)}"
+    if whole:
+        words = f"the only bucket is full with all {units.si_bytes(r.gradient_bytes)}, after {units.seconds(r.sent[0].full_s)}"
     if r.sent[0].buckets > 1:
         words += f", {r.sent[0].buckets} make a bar"
     from_x = min(max(left, knob - text_width(words, "small") / 2), at.right - text_width(words, "small"))
@@ -408,7 +410,7 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
         "formula": (
             (
                 "{all_reduce:all-reduce} = 2(N − 1)/N · bytes / {link_gb_s:link}",
-                f"{ring} · {units.si_bytes(r.gradient_bytes)} / {{link_gb_s:{units.si_bytes(r.link_byte_s)}/s}} = "
+                f"{ring} · {units.si_bytes(r.gradient_bytes, 4)} / {{link_gb_s:{units.si_bytes(r.link_byte_s)}/s}} = "
                 f"{{all_reduce:{units.seconds(r.communication_s)}}}",
             ),
             (

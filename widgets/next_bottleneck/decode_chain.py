@@ -18,6 +18,7 @@ from widgets.scene import (
     figure,
     handle,
     line,
+    path,
     rect,
     table,
     text,
@@ -56,7 +57,7 @@ CACHE = steps("kv_bits", "Cache, once quantized", 8, (4, 8), unit="bits")
 
 @dataclass(frozen=True)
 class Place:
-    """Hold where a row's two bars are: its time, and below or next to it the same parts as shares of the step."""
+    """Hold where a row's two bars are: its time, and above it the same parts as shares of the step."""
 
     at: Box  # the times
     thick: float
@@ -67,8 +68,8 @@ class Place:
 
 # as it stands, a row for each cure, and below them the weights alone
 PLACES = {
-    True: Place(Box(186, 30, 190, 8 * 43 + 10), 22, Box(434, 0, 234, 22), 43, 424),
-    False: Place(Box(12, 52, 244, 8 * 70 + 2), 12, Box(12, -24, 324, 20), 70, 650),
+    True: Place(Box(186, 49, 456, 8 * 46 - 9), 8, Box(186, -24, 470, 20), 46, 428),
+    False: Place(Box(12, 64, 244, 8 * 70 + 2), 12, Box(12, -24, 324, 20), 70, 662),
 }
 
 
@@ -166,68 +167,92 @@ def _wide(to: Place) -> bool:
 
 
 def _frame(r: Result, to: Place, x: Scale) -> list[dict]:
-    if _wide(to):
-        marks = [
-            text("parts-title", to.at.x, 14, "time of one step", "muted", "small"),
-            text(
-                "share-title",
-                to.shares.x,
-                14,
-                "enlarged, the largest part in red",
-                "muted",
-                "small",
-            ),
-            text("gain-title", WIDE, 14, "faster by", "muted", "small", "end"),
-        ]
-    else:
-        marks = [text("parts-title", 0, 12, "shares of a step (thick), its time (thin)", "muted", "small")]
-        marks.append(text("gain-title", NARROW, 12, "faster by", "muted", "small", "end"))
+    words = "shares of a step (thick; ✓ has had its cure), and its time (thin)"
+    if not _wide(to):
+        words = "shares (✓ cured), and time (thin)"
+    marks = [
+        text("parts-title", to.at.x if _wide(to) else 0, 14, words, "muted", "small"),
+        text("gain-title", _edge(to), 14, "faster by", "muted", "small", "end"),
+    ]
     return marks + axis_x("ms", x, to.at.bottom, show=units.seconds, top=to.at.y, ticks=x.ticks(4))
 
 
+def _share(step: Step, part: str, to: Place) -> tuple[float, float]:
+    """Return where a part begins and ends in the bar of shares."""
+    names = list(step.parts_s)
+    before = sum(step.parts_s[one] for one in names[: names.index(part)])
+    scale = linear(0, step.step_s, to.shares.x, to.shares.right)
+    return scale(before), scale(before + step.parts_s[part])
+
+
 def _bar(id: str, step: Step, y: float, x: Scale, to: Place) -> list[dict]:
-    """Draw the parts of a step end to end in their colours, and as shares of it, where the largest is red."""
-    marks, done, share = [], 0.0, linear(0, step.step_s, to.shares.x, to.shares.right)
+    """Draw the parts of a step end to end in their colours, and as shares of it, where the largest has a red frame."""
+    marks, done = [], 0.0
     for p, (part, time_s) in enumerate(step.parts_s.items()):
         tip = f"{part}: {units.seconds(time_s)} of {units.seconds(step.step_s)}"
-        limit = part == step.limit
-        for kind, scale, top, high in (("", x, y, to.thick), ("share", share, y + to.shares.y, to.shares.h)):
-            left, wide = scale(done), scale(done + time_s) - scale(done)
-            role = "hot" if limit and kind else ROLES[part]
-            bar = rect(f"{id}-{kind}{p}", left, top, max(0, wide - (1.5 if kind else 0.5)), high, role, tip)
-            marks += about("limit", bar) if limit else [bar]
+        left, right = _share(step, part, to)
+        bars = (
+            rect(
+                f"{id}-{p}", x(done), y, max(0, x(done + time_s) - x(done) - 0.5), to.thick, ROLES[part], tip
+            ),
+            rect(
+                f"{id}-share{p}",
+                left,
+                y + to.shares.y,
+                max(0, right - left - 1.5),
+                to.shares.h,
+                ROLES[part],
+                tip,
+            ),
+        )
+        marks += about("limit", *bars) if part == step.limit else bars
         done += time_s
-    return marks
+    left, right = _share(step, step.limit, to)
+    left, right, top = left - 2, right + 0.5, y + to.shares.y - 2
+    low = top + to.shares.h + 4
+    corners = [(left, top), (right, top), (right, low), (left, low), (left, top)]
+    return marks + about("limit", path(f"{id}-frame", corners, "hot"))
+
+
+def _way(r: Result, row: int, y: list[float], to: Place) -> dict:
+    """Draw the line from the largest part of a step to the largest part of the next one."""
+    (a, b), (c, d) = (_share(one, one.limit, to) for one in r.steps[row - 1 : row + 1])
+    high, low = y[row - 1] + to.shares.y + to.shares.h + 2, y[row] + to.shares.y - 2
+    return line(f"step{row}-way", (a + b) / 2, high, (c + d) / 2, low, "hot")
 
 
 def _row(
-    id: str, name: str, step: Step, y: float, to: Place, x: Scale, now: bool, role: str = "ink"
+    id: str, name: str, step: Step, y: float, to: Place, x: Scale, now: bool, cured: set, role: str = "ink"
 ) -> list[dict]:
     """Draw one step with its name, its time, and the names of the parts that have room."""
-    marks, done = _bar(id, step, y, x, to), 0.0
-    share, low = linear(0, step.step_s, to.shares.x, to.shares.right), y + to.shares.y + to.shares.h / 2 + 4
+    marks, low = _bar(id, step, y, x, to), y + to.shares.y + to.shares.h / 2 + 4
     for p, (part, time_s) in enumerate(step.parts_s.items()):
-        left, wide, limit = share(done), share(done + time_s) - share(done), part == step.limit
-        percent = units.percent(time_s / step.step_s, 0)
-        options = (f"{part} {percent}", part, SHORT.get(part, part), percent)
-        words = next((one for one in options if wide > text_width(one, "small", limit) + 8), "")
+        (left, right), limit = _share(step, part, to), part == step.limit
+        percent, had = units.percent(time_s / step.step_s, 0), "✓ " * (part in cured)
+        options = (f"{had}{part} {percent}", f"{had}{part}", had + SHORT.get(part, part), had + percent, had)
+        words = next((one for one in options if right - left > text_width(one, "small", limit) + 8), "")
         if words:
-            on = "hot" if limit else ROLES[part]
+            middle = (left + right) / 2 - 0.5
             marks.append(
-                text(f"{id}-part{p}", left + wide / 2, low, words, "inverse", "small", "middle", limit, on)
+                text(
+                    f"{id}-part{p}",
+                    middle,
+                    low,
+                    words.strip(),
+                    "inverse",
+                    "small",
+                    "middle",
+                    limit,
+                    ROLES[part],
+                )
             )
-        done += time_s
-    time, gain = units.seconds(step.step_s), f"{step.gain:.2f}×"
-    if _wide(to):
-        marks.append(text(f"{id}-time", x(done) + 6, y + 16, time, role, "small", bold=now))
-        marks.append(text(f"{id}-name", to.at.x - 8, y + 16, name, role, "small", "end", bold=now))
-    else:
-        top = y + to.shares.y - 6
-        marks.append(text(f"{id}-time", x(done) + 6, y + 11, time, role, "small", bold=now))
-        marks.append(text(f"{id}-name", to.at.x, top, name, role, "small", bold=now))
+    time, top = units.seconds(step.step_s), low if _wide(to) else y + to.shares.y - 7
+    below, over = y + to.thick / 2 + 4, "ground"  # the way of the largest part passes under the words
+    marks.append(text(f"{id}-time", x(step.step_s) + 6, below, time, role, "small", bold=now, on=over))
+    at, anchor = (to.at.x - 10, "end") if _wide(to) else (to.at.x, "start")
+    marks.append(text(f"{id}-name", at, top, name, role, "small", anchor, now, over))
     if step.cured:
-        top = y + 16 if _wide(to) else y + to.shares.y - 6
-        marks.append(text(f"{id}-gain", _edge(to), top, gain, role, "small", "end", now))
+        marks.append(text(f"{id}-gain", _edge(to), top, f"{step.gain:.2f}×", role, "small", "end", now, over))
     return marks
 
 
@@ -247,20 +272,24 @@ def _knob(
 
 def _picture(r: Result, i: int, to: Place) -> list[dict]:
     """Draw the step as it stands, after each cure so far, and below with the weights cured alone."""
-    x, start = linear(0, r.steps[0].step_s, to.at.x, to.at.right), to.at.y + (4 if _wide(to) else 2)
+    x = linear(0, r.steps[0].step_s, to.at.x, to.at.right)
     marks, weights, first = _frame(r, to, x), r.cured_s["linear weights"], r.steps[0]
-    y = [start + to.pitch * row for row in range(len(r.steps) + 1)]
+    y = [to.at.y + to.pitch * row for row in range(len(r.steps) + 1)]
+    ways = {row: about("limit", _way(r, row, y, to))[0] for row in range(1, i + 1)}
     if i + 1 < len(r.steps):
         # lies under this bar, comes down with it, and slides on as the next one
         marks += together({"id": f"step{i}-0"}, *_bar(f"step{i + 1}", r.steps[i], y[i], x, to))[1:]
-    marks += _row("step0", "as it stands", first, y[0], to, x, i == 0)
+    marks += [ways[row] for row in ways if row < i]  # under the words that they pass
+    if ways:
+        marks += together({"id": f"step{i}-0"}, ways[i])[1:]
+    marks += _row("step0", "as it stands", first, y[0], to, x, i == 0, set())
     words = f"only {_cure(r, 'linear weights')}"
-    marks += _row("alone", words, r.weights_alone, y[-1], to, x, False, "primary")
+    marks += _row("alone", words, r.weights_alone, y[-1], to, x, False, {"linear weights"}, "primary")
     marks += _knob(WEIGHT, weights, weights / r.weight_bits, r.weight_bits, y[-1], x, to.thick)
     for row in range(1, i + 1):
-        step = r.steps[row]
+        step, cured = r.steps[row], {one.cured for one in r.steps[: row + 1]}
         words = f"{row}. {_cure(r, step.cured)}"
-        drawn = _row(f"step{row}", words, step, y[row], to, x, row == i)
+        drawn = _row(f"step{row}", words, step, y[row], to, x, row == i, cured)
         named = [mark for mark in drawn if mark["t"] == "text"]
         marks += [mark for mark in drawn if mark["t"] != "text"]
         marks += together(drawn[0], *named)[1:]  # a row's words come down with its bar
@@ -291,6 +320,8 @@ def _caption(r: Result, i: int) -> str:
     then = f"the largest part is {now.limit}, {share} of the step"
     if i == 0:
         return f"Profile first: {then}."
+    if now.limit in {one.cured for one in r.steps[: i + 1]}:
+        then += ", and cured already"
     return f"With {_cure(r, now.cured)}, {then}."
 
 
@@ -362,7 +393,7 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
                 height=to.height,
                 width=width,
                 formula=(formula,),
-                legend=(*((ROLES[part], part) for part in r.steps[0].parts_s), ("hot", "the largest")),
+                legend=(*((ROLES[part], part) for part in r.steps[0].parts_s), ("hot line", "the largest")),
                 caption=_caption(r, i),
             )
         )
@@ -371,7 +402,7 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
 
 SIMULATOR = Declaration(
     title="Decode chain",
-    question="Each time you make the slowest part faster, which part limits the step next?",
+    question="Cure the largest part that still has a cure. Which one limits the step next?",
     controls=(
         powers_of_two("batch", "Requests in the batch", 32, 1, 128),
         powers_of_two("context", "Tokens of context", 4096, 256, 32768),

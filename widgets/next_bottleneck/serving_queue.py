@@ -31,8 +31,9 @@ CHUNK = steps(
 # (the first token, the gaps, what arrives, height)
 PLACES = {
     True: (Box(60, 42, 500, 112), Box(60, 190, 500, 64), Box(60, 292, 500, 70), 402),
-    False: (Box(54, 56, 278, 120), Box(54, 234, 278, 84), Box(54, 362, 278, 84), 488),
+    False: (Box(54, 56, 278, 120), Box(54, 240, 278, 78), Box(54, 362, 278, 84), 488),
 }
+ALONE = {True: Box(60, 196, 500, 166), False: Box(54, 240, 278, 206)}  # what arrives, where no gap is long
 
 
 @dataclass(frozen=True)
@@ -185,33 +186,33 @@ def _promise(field: str, words: str, promise_s: float, at: Box, y: Scale, wide: 
     return marks, (f"{id}-name", place, said, "muted")
 
 
-def _waits(r: Result, first_at: Box, gap_at: Box, x: Scale, wide: bool) -> list[dict]:
-    """Draw the waits of the slowest of a hundred over the rate, each panel with the promise that is about it."""
-    y, gap_y = linear(0, FIRST_S, first_at.bottom, first_at.y), linear(0, GAP_S, gap_at.bottom, gap_at.y)
-    marks = [
-        text(
-            "first-title",
-            0,
-            14,
-            f"First token: {'how long ' if wide else ''}the slowest of 100{' waits' if wide else ''}",
-            bold=True,
-        )
-    ]
+def _gaps_matter(r: Result) -> bool:
+    """Return whether at some rate one gap in a hundred is longer than the promise of their mean."""
+    return any(one.gap_p99_s > cost.BETWEEN_S for one in r.curve)
+
+
+def _kept_so_far(r: Result, id: str, x: Scale, at: Box) -> list[dict]:
+    """Shade the rates at which both promises are kept."""
+    if not r.kept_rate:
+        return []
+    place, tip = x(r.kept_rate), f"Both promises are kept up to {r.kept_rate} requests per second"
+    corners = [(at.x, at.y), (place, at.y), (place, at.bottom), (at.x, at.bottom)]
+    shade = path(f"{id}-shade", corners, "useful", tip, closed=True)
+    return [shade, line(id, place, at.y, place, at.bottom, "useful", tip)]
+
+
+def _waits(r: Result, first_at: Box, x: Scale, wide: bool) -> list[dict]:
+    """Draw the wait for the first token over the rate, with its promise."""
+    y = linear(0, FIRST_S, first_at.bottom, first_at.y)
+    marks = [text("first-title", 0, 14, "First token: 99 of 100 wait less than this", bold=True)]
+    marks += _kept_so_far(r, "kept", x, first_at)
     marks += axis_y(
         "first-s", y, first_at.x, show=units.seconds, right=first_at.right, ticks=(0, 0.5, 1, 1.5, 2)
     )
-    marks += axis_y("gap-s", gap_y, gap_at.x, show=units.seconds, right=gap_at.right, ticks=(0, 0.05, 0.1))
-    title = gap_at.y - (12 if wide else 26)
-    marks.append(text("gap-title", 0, title, "Between two tokens: the slowest of 100", bold=True))
-    marks += [*_limit(r, "first", x, first_at), *_limit(r, "gap", x, gap_at)]
+    marks += _limit(r, "first", x, first_at)
     kept_left = r.kept_rate <= r.limit_s
     if r.kept_rate:
-        place, tip = x(r.kept_rate), f"Both promises are kept up to {r.kept_rate} requests per second"
-        marks += [
-            line(id, place, at.y, place, at.bottom, "useful", tip)
-            for id, at in (("kept", first_at), ("kept-gap", gap_at))
-        ]
-        words = f"kept up to {r.kept_rate}" if wide else f"kept: {r.kept_rate}"
+        place, words = x(r.kept_rate), f"kept up to {r.kept_rate}" if wide else f"kept: {r.kept_rate}"
         side = ("end", 3) if kept_left else ("start", -3)
         marks.append(
             text("kept-name", place + side[1], first_at.y - 10, words, "useful", "small", side[0], True)
@@ -226,13 +227,23 @@ def _waits(r: Result, first_at: Box, gap_at: Box, x: Scale, wide: bool) -> list[
     promised, promise = _promise("first_p99_s", "promise", cost.FIRST_TOKEN_S, first_at, y, wide)
     curve, name = _curve_of(r, "first_p99_s", "hot", "first token", first_at, x, y)
     marks += [*promised, *curve, *_names([name, promise], first_at, wide, first_at.bottom + 18)]
+    tip = f"{r.rate} requests per second: {units.seconds(r.now.first_p99_s)}"
+    return [*marks, handle("pull-rate", x(r.rate), y(r.now.first_p99_s), "hot", drag(RATE, "x", x), tip=tip)]
+
+
+def _gaps(r: Result, gap_at: Box, x: Scale, wide: bool) -> list[dict]:
+    """Draw the gaps between two tokens over the rate, any gap and a request's mean, with the promise of the mean."""
+    gap_y = linear(0, GAP_S, gap_at.bottom, gap_at.y)
+    title = gap_at.y - (12 if wide else 24)
+    marks = [text("gap-title", 0, title, "Between two tokens: 99 of 100 wait less", bold=True)]
+    marks += _kept_so_far(r, "kept-gap", x, gap_at)
+    marks += axis_y("gap-s", gap_y, gap_at.x, show=units.seconds, right=gap_at.right, ticks=(0, 0.05, 0.1))
+    marks += _limit(r, "gap", x, gap_at)
     promised, promise = _promise("mean_gap_p99_s", "promise: mean", cost.BETWEEN_S, gap_at, gap_y, wide)
     any_gap, any_name = _curve_of(r, "gap_p99_s", "secondary", "any gap", gap_at, x, gap_y)
     mean, mean_name = _curve_of(r, "mean_gap_p99_s", "primary", "mean gap", gap_at, x, gap_y)
     marks += [*promised, *any_gap, *mean]
-    marks += _names([any_name, promise, mean_name], gap_at, wide, gap_at.y - 9)
-    tip = f"{r.rate} requests per second: {units.seconds(r.now.first_p99_s)}"
-    return [*marks, handle("pull-rate", x(r.rate), y(r.now.first_p99_s), "hot", drag(RATE, "x", x), tip=tip)]
+    return marks + _names([any_name, promise, mean_name], gap_at, wide, gap_at.y - 9)
 
 
 def _arrivals(r: Result, at: Box, x: Scale) -> list[dict]:
@@ -242,6 +253,7 @@ def _arrivals(r: Result, at: Box, x: Scale) -> list[dict]:
     if at.w > 400:
         title += ": first token and mean gap as promised"
     marks = [text("bar-title", 0, at.y - 14, title, bold=True)]
+    marks += _kept_so_far(r, "kept-bar", x, at)
     marks += axis_y("bar", y, at.x, show=units.count, right=at.right, ticks=(0, 8, 16))
     for one in r.curve:
         now, left, cut = one.rate == r.rate, x(one.rate) - wide / 2, y(one.in_time_s)
@@ -278,31 +290,33 @@ def _takeaway(r: Result) -> str:
 def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
     wide = width == WIDE
     first_at, gap_at, bar_at, height = PLACES[wide]
+    bar_at = bar_at if _gaps_matter(r) else ALONE[wide]
     x = linear(RATES[0] - 1, MOST_RATE + 0.5, first_at.x, first_at.right)
+    gaps = _gaps(r, gap_at, x, wide) if _gaps_matter(r) else []
     first = figure(
-        "first token for 99 of 100",
+        "99 of 100 first tokens within",
         r.now.first_p99_s,
         lambda s: units.with_unit(s, "s"),  # as the prediction asks for it
         "useful" if r.now.first_p99_s <= cost.FIRST_TOKEN_S else "hot",
     )
     gap = figure(
-        "mean gap for 99 of 100",
+        "99 of 100 mean gaps within",
         r.now.mean_gap_p99_s,
         units.seconds,
         "primary" if r.now.mean_gap_p99_s <= cost.BETWEEN_S else "hot",
     )
-    kept = figure("requests a second keep both promises", r.kept_rate, _say_kept, "useful")
+    kept = figure("a second keep both promises", r.kept_rate, _say_kept, "useful")
     most = figure("requests a second at most", r.limit_s, units.number, term="limit")
     whole = f"{units.count(r.chunk)}" if r.chunk else "a whole prompt"
     piece = f"{{chunk:{units.count(r.chunk)}}} / {units.count(r.prompt)}" if r.chunk else "{chunk:1}"
     share = "{chunk} / prompt" if r.chunk else "{chunk:1 prompt}"
-    step = units.seconds(r.step_s)
+    step = units.seconds(r.step_s, 4)  # so that the limit can be worked out
     return Scene(
         summary=f"With {r.rate} requests per second, batches of up to {r.batch} and {whole} "
         f"{'prompt tokens ' if r.chunk else ''}per step, 99 of 100 first tokens come within {first.text} and 99 of 100 requests have a mean gap within {gap.text}; "
         f"of {r.rate} a second {units.number(r.now.in_time_s)} are in time. Both promises are kept for {kept.text} a second, and the server can answer {most.text} at most.",
         takeaway=_takeaway(r),
-        marks=[*_waits(r, first_at, gap_at, x, wide), *_arrivals(r, bar_at, x)],
+        marks=[*_waits(r, first_at, x, wide), *gaps, *_arrivals(r, bar_at, x)],
         figures=(kept, first, gap, most),
         table=table(
             (

@@ -9,6 +9,7 @@ from widgets.charts import Box, axis_x, axis_y, linear, log, over, text_width, w
 from widgets.controls import log_slider, select, slider
 from widgets.declare import Declaration, Prediction
 from widgets.quantization_layouts.kbit_model import (
+    CHUNK,
     MOST_USERS,
     OURS,
     SOURCE,
@@ -62,9 +63,10 @@ def _points(r: Result, x, y) -> list[tuple]:
     if r.card == SOURCE:
         return places
     points = places[:1]
-    for (before, high), (_, low) in zip(places, places[1:], strict=False):
+    for one, (_, high), (_, low) in zip(r.curve, places, places[1:], strict=False):
         if high != low:
-            points += [(before, high), (before, low)]
+            between = x(one.users + 0.5)
+            points += [(between, high), (between, low)]
     return [*points, places[-1]]
 
 
@@ -164,10 +166,13 @@ def _title(r: Result) -> str:
 def _note(r: Result) -> str:
     """Say which steps a session has besides decoding."""
     if r.card == SOURCE:
-        return f"The zones are of steps that only decode. A step that reads a prompt, too, has {r.prefill_m} rows and unpacks all."
+        return f"The zones are of steps that only decode. One that reads a prompt has {CHUNK} rows more and unpacks all."
     if not r.prompt_share:
-        return f"Each step counts as the table's M = {r.counted_m} and reads no prompt."
-    return f"A prompt fills {r.prompt_share:.0%} of the steps to M = {r.prefill_m}."
+        counted = ""
+        if r.counted_m != r.users:
+            counted = f"{_users(r.users)} count as {r.counted_m} rows, the next number that was measured. "
+        return f"{counted}A step here reads no prompt."
+    return f"A prompt fills {r.prompt_share:.0%} of the steps to {r.prefill_m} rows."
 
 
 def _session_tip(s: Session) -> str:
@@ -292,10 +297,7 @@ SIMULATOR = Declaration(
             "card",
             "Measured on",
             SOURCE,
-            {
-                card: f"{card}, {'reported' if card == SOURCE else 'measured by this course'}"
-                for card in TABLES
-            },
+            {card: f"{card}, {'reported' if card == SOURCE else 'measured here'}" for card in TABLES},
         ),
         USERS_AT_ONCE,
         K,

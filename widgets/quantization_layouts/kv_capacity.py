@@ -31,7 +31,7 @@ WEIGHT = steps("weight_bits", "Bits of a weight", 4, (2, 3, 4, 8, 16))
 # (one GPU's memory, one request's cache, height)
 PLACES = {
     True: (Box(168, 34, 436, 3 * 44), Box(168, 246, 436, 3 * 44), 386),
-    False: (Box(0, 34, 336, 3 * 56), Box(0, 290, 336, 3 * 62), 482),
+    False: (Box(0, 34, 336, 3 * 56), Box(0, 306, 336, 3 * 62), 498),
 }
 STEPS = 20  # in which requests arrive, each time by the same factor more
 KNOB = 18  # what a knob with its arrows takes to each side
@@ -220,9 +220,10 @@ def _memory(r: Result, at: Box, arrived: int) -> list[dict]:
                 bold=True,
             )
         )
-    if at.x and r.grown < r.paged.requests:
+    if r.grown < r.paged.requests:
         words = f"{units.count(r.grown)} if all grow"
-        marks.append(text("grown", WIDE, at.bottom - 5, words, "hot", "small", "end", bold=True))
+        place = (WIDE, at.bottom - 5) if at.x else (NARROW, at.bottom + 7)
+        marks.append(text("grown", *place, words, "hot", "small", "end", bold=True))
     per = r.narrow.weight_bytes / r.narrow.weight_bits
     marks.append(
         handle(
@@ -236,7 +237,7 @@ def _memory(r: Result, at: Box, arrived: int) -> list[dict]:
     if at.x:
         return marks + axis_x("memory", x, at.bottom + 2, "", units.si_bytes) + _key(at.x + 96, 7)
     return (
-        marks + axis_x("memory", x, at.bottom + 2, ticks=()) + _phone_ticks(r, at) + _key(0, at.bottom + 32)
+        marks + axis_x("memory", x, at.bottom + 16, ticks=()) + _phone_ticks(r, at) + _key(0, at.bottom + 46)
     )
 
 
@@ -252,7 +253,7 @@ def _phone_ticks(r: Result, at: Box) -> list[dict]:
         text(
             f"memory-tick{i}",
             at.x + share * at.w,
-            at.bottom + 18,
+            at.bottom + 32,
             units.si_bytes(share * r.memory_bytes),
             "muted",
             "small",

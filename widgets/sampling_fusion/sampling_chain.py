@@ -72,6 +72,11 @@ def _kernel(step: Step, at: float, scale: Scale, y: float, thick: float) -> list
     ]
 
 
+def _took(time_s: float) -> str:
+    """Say a kernel's time. In a graph a few bytes take almost none, and no kernel is as short as bandwidth says."""
+    return units.seconds(time_s) if time_s > 1e-8 else "almost 0"
+
+
 def _chain(r: Result, scale: Scale, box: Box, pitch: float) -> list[dict]:
     """Kernel after kernel, each in its row where the one before has ended."""
     wide, marks, at = box.x > 0, [], 0.0
@@ -88,7 +93,7 @@ def _chain(r: Result, scale: Scale, box: Box, pitch: float) -> list[dict]:
         shown = SHORT.get(shown, shown) if not wide else shown
         if many > len(here):
             shown += f", {many} {'kernels' if r.graph else 'launches'}" if wide else f" ×{many}"
-        said = units.seconds(at - began) if here else "off"
+        said = _took(at - began) if here else "off"
         if wide:
             marks.append(
                 text(f"row-{i}", box.x - 8, y + thick - 5, shown, "ink" if here else "muted", "small", "end")
@@ -214,8 +219,8 @@ def _table(r: Result):
         "kernel",
         Column("launches", show=units.count),
         Column("launching", "s", units.seconds),
-        Column("reading and writing", "s", units.seconds),
-        Column("together", "s", units.seconds),
+        Column("reading and writing", "s", _took),
+        Column("together", "s", _took),
     )
 
     def row(one: Step, first: Step):
@@ -247,8 +252,10 @@ def _formula(r: Result) -> tuple[tuple[str, str], ...]:
 def _takeaway(r: Result) -> str:
     """Credit bytes and launches with what each of them gains."""
     bytes_s, launch_s = units.seconds(r.saved_memory_s), units.seconds(r.saved_launch_s)
+    if r.fused_reads > 1:
+        return f"Without top-k, the one kernel reads each row {units.number(r.fused_reads)} times to find where top-p cuts."
     if not r.saved_launch_s:
-        return f"The graph has already saved the launches. One kernel still saves {bytes_s} of reading and writing."
+        return f"The graph has saved the launches. One kernel still saves {bytes_s} of reading and writing."
     share = units.percent(r.memory_share, 0)
     if r.memory_share > 0.5:
         return f"Most of the gain is bytes: {bytes_s} ({share}) since no row is sorted or written back. Launches give {launch_s}."

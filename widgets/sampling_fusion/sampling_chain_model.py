@@ -39,6 +39,7 @@ class Result:
     naive: Chain
     fused: Chain
     speedup: float
+    fused_reads: float  # how often the one kernel reads a row
     saved_launch_s: float
     saved_memory_s: float
     saved_s: float
@@ -86,7 +87,7 @@ def run(
     launch_s, memory_s = naive.launch_s - fused.launch_s, naive.memory_s - fused.memory_s
     return Result(
         batch, vocabulary, machine_name, launch_us, graph, tokens_s, replicas, naive, fused,
-        naive.time_s / fused.time_s, launch_s, memory_s, launch_s + memory_s, memory_s / (launch_s + memory_s),
+        naive.time_s / fused.time_s, reads, launch_s, memory_s, launch_s + memory_s, memory_s / (launch_s + memory_s),
         cost.Fleet(naive.time_s, tokens_s, replicas).saved(fused.time_s), 1e-6 * tokens_s * replicas,
         cost.seconds(cost.chain_bytes(every), cost.launches(every), dearest),
     )  # fmt: skip

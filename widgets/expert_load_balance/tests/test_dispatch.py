@@ -18,6 +18,9 @@ def test_rows_are_counted_from_the_choices(top_k, tokens, nodes):
     assert (r.pair.network_rows, r.pair.nvlink_rows) == (sum(map(len, far)), sum(map(len, near)))
     assert r.rank.network_rows == sum(len(set(mine)) for mine in far)
     assert r.node.network_rows == sum(len({one // dispatch.PER_NODE for one in mine}) for mine in far)
+    home = [[one for one in mine if not one] for mine in ranks]
+    assert (r.pair.own_rows, r.node.own_rows) == (sum(map(len, home)), sum(map(bool, home)))
+    assert r.pair.network_rows + r.pair.nvlink_rows + r.pair.own_rows == tokens * top_k, "no pick is lost"
     passed_on = sum(len({one for one in mine if one % dispatch.PER_NODE}) for mine in far)
     assert r.node.nvlink_rows == sum(len(set(mine)) for mine in near) + passed_on
 
@@ -60,15 +63,44 @@ def test_each_row_starts_at_its_token_crosses_the_link_of_its_node_and_ends_in_i
     copies, crossing, arrived = ({m["id"]: m for m in one.marks} for one in dispatch.frames(r, width=width))
     for id in (id for id, mark in copies.items() if id.startswith("row-") and mark["t"] == "rect"):
         token, source, target, _ = map(int, id.removeprefix("row-").split("-"))
-        assert 0 <= copies[id]["x"] < place.token_w
-        assert abs(copies[id]["y"] - dispatch._token_y(token, place)) < place.links.h / 8
-        link = crossing[f"link-{(source or target) // dispatch.PER_NODE}"]
-        assert within(crossing[id], link), (id, "crosses")
+        start = dispatch.Box(place.token.x, dispatch._token_y(token, place), place.token.w, place.token.h)
+        assert within(copies[id], vars(start))
+        link = dispatch._window((source or target) // dispatch.PER_NODE, place)
+        assert within(crossing[id], vars(link)), (id, "crosses")
         assert within(arrived[id], arrived[f"rank-{target}"]), (id, "arrives")
-    crossed = [m for m in crossing.values() if m["id"].startswith("row-") and m["role"] == "network"]
+    crossed = [m for m in crossing.values() if on_the_wall(m, place)]
     assert len(crossed) == getattr(r, way).network_rows == len({(m["x"], m["y"]) for m in crossed})
-    said = [int(crossing[f"link-{node}-name"]["s"].split(": ")[1].split()[0]) for node in range(1, nodes)]
+    said = [int(crossing[f"link-{node}-name"]["s"].split()[-2]) for node in range(1, nodes)]
     assert sum(said) == len(crossed)
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+@pytest.mark.parametrize("way", dispatch.WAYS)
+@pytest.mark.parametrize("top_k, tokens, nodes", STATES)
+def test_the_wall_keeps_a_mark_in_the_token_s_colour_of_each_row_and_rank_0_keeps_its_own(
+    way, top_k, tokens, nodes, width
+):
+    """So that one can count, on the last step, what crossed, and no pick is missing."""
+    r, place = dispatch.run(way, top_k, tokens, nodes), dispatch.PLACES[width == WIDE]
+    marks = dispatch.frames(r, width=width)[-1].marks
+    traces = [m for m in marks if m["id"].startswith("trace-row-") and m["t"] == "rect"]
+    assert len(traces) == getattr(r, way).network_rows
+    for m in traces:
+        token, source = map(int, m["id"].removeprefix("trace-row-").split("-")[:2])
+        assert (m["role"], source) == (dispatch.TOKEN_ROLES[token], 0)
+        assert within(m, vars(place.wall))
+    own = [m for m in marks if m["t"] == "path" and m["id"].startswith("row-")]
+    assert len(own) == getattr(r, way).own_rows
+    home = next(m for m in marks if m["id"] == "rank-0")
+    for m in own:
+        assert m["role"] == dispatch.TOKEN_ROLES[int(m["id"].split("-")[1])]
+        assert home["x"] < min(m["p"][::2]) and max(m["p"][::2]) <= home["x"] + home["w"] + 1
+
+
+def on_the_wall(mark: dict, place) -> bool:
+    """Whether a row of rank 0 is on the network; what another rank passes on lies under it."""
+    sent = mark["t"] == "rect" and mark["id"].startswith("row-") and mark["id"].split("-")[2] == "0"
+    return sent and within(mark, vars(place.wall))
 
 
 def within(mark: dict, box: dict) -> bool:
@@ -88,22 +120,16 @@ def test_every_step_says_how_many_rows_nvlink_carries_in_the_end(way):
 
 
 @pytest.mark.parametrize("way", dispatch.WAYS)
-def test_a_row_bears_its_token_and_leaves_a_trace_on_the_link_that_it_crossed(way):
-    """So that one can check, on the last step too, that a token crosses once per node."""
+def test_a_row_bears_its_token_and_the_mark_that_it_leaves_lies_where_it_crossed(way):
     r = dispatch.run(way, 8, 3, 4)
     _, crossing, arrived = ({m["id"]: m for m in one.marks} for one in dispatch.frames(r))
-    rows = [id for id, mark in crossing.items() if id.startswith("row-") and mark["t"] == "rect"]
-    for id in rows:
-        token, source = id.removeprefix("row-").split("-")[:2]
+    for id in (id for id, m in crossing.items() if id.startswith("row-") and m["t"] == "rect"):
+        token, source, target, _ = id.removeprefix("row-").split("-")
         assert arrived[f"{id}-of"]["s"] == token
-        assert crossing[f"{id}-of"]["s"] == ("" if source != "0" else token)
-        if source == "0":
+        if source == "0" and int(target) >= dispatch.PER_NODE:
+            assert crossing[f"{id}-of"]["s"] == arrived[f"trace-{id}-of"]["s"] == token
             trace = arrived[f"trace-{id}"]
-            assert tuple(trace["p"][:2]) == (crossing[id]["x"], crossing[id]["y"])
-            assert arrived[f"trace-{id}-of"]["s"] == token
-    traces = [id for id, mark in arrived.items() if id.startswith("trace-row-") and mark["t"] == "path"]
-    assert len(traces) == sum(send.source == 0 for send in getattr(r, way).sends)
-    assert sum(arrived[id]["role"] == "network" for id in traces) == getattr(r, way).network_rows
+            assert (trace["x"], trace["y"], trace["w"]) == tuple(crossing[id][key] for key in "xyw")
 
 
 def test_the_fewest_rows_are_green_and_more_are_red():
@@ -111,3 +137,4 @@ def test_the_fewest_rows_are_green_and_more_are_red():
         scene = dispatch.frames(dispatch.run(way, 8, 3, 4))[-1]
         marks = {m["id"]: m for m in scene.marks}
         assert scene.figures[0].role == marks[f"route-{way}-rows"]["role"] == role
+        assert marks["network-title"]["role"] == role

@@ -106,16 +106,23 @@ def test_the_next_bar_slides_down_from_this_one_and_later_ones_are_not_drawn(pre
 
 @pytest.mark.parametrize("width", [WIDE, NARROW])
 @pytest.mark.parametrize("preset", CHAIN.presets)
-def test_the_largest_part_of_each_bar_is_red_and_named_and_the_takeaway_lists_them(preset, width):
+def test_a_red_frame_and_a_line_follow_the_largest_part_and_the_takeaway_lists_them(preset, width):
     r = chain(**CHAIN.presets[preset])
     scene = CHAIN.scenes(r, width=width)[-1]
-    marks, named = {m["id"]: m for m in scene.marks}, []
+    marks, named, middles = {m["id"]: m for m in scene.marks}, [], []
     for k, step in enumerate(r.steps):
         largest = list(step.parts_s).index(max(step.parts_s, key=step.parts_s.get))
-        shares = [m for m in scene.marks if re.fullmatch(rf"step{k}-share\d", m["id"])]
-        assert [m["id"] for m in shares if m["role"] == "hot"] == [f"step{k}-share{largest}"]
-        words = marks[f"step{k}-part{largest}"]["s"]
+        share, frame = marks[f"step{k}-share{largest}"], marks[f"step{k}-frame"]
+        assert frame["role"] == "hot" and not frame.get("closed")
+        xs, ys = frame["p"][::2], frame["p"][1::2]
+        assert (min(xs), max(xs)) == pytest.approx((share["x"], share["x"] + share["w"]), abs=2.1)
+        assert (min(ys), max(ys)) == pytest.approx((share["y"], share["y"] + share["h"]), abs=2.1)
+        words = marks[f"step{k}-part{largest}"]["s"].removeprefix("✓ ")
         assert any(words.startswith(name) for name in (step.limit, SHORT.get(step.limit, "?"))), words
+        middles.append((min(xs) + max(xs)) / 2)
+        if k:
+            way = marks[f"step{k}-way"]
+            assert (way["x"], way["x2"]) == pytest.approx((middles[k - 1], middles[k]), abs=1)
         named += [step.limit] if named[-1:] != [step.limit] else []
     if len(named) > 4:
         named = [SHORT.get(one, one) for one in named]
@@ -145,16 +152,31 @@ def test_a_knob_hangs_at_the_end_of_the_part_it_changes():
 
 @pytest.mark.parametrize("width", [WIDE, NARROW])
 @pytest.mark.parametrize("preset", CHAIN.presets)
-def test_each_part_keeps_its_colour_in_the_times_and_its_share_fills_the_enlarged_step(preset, width):
+def test_each_part_keeps_its_colour_and_its_share_fills_the_thick_bar(preset, width):
     r = chain(**CHAIN.presets[preset])
     scene = CHAIN.scenes(r, width=width)[-1]
     marks = {m["id"]: m for m in scene.marks}
     for id, step in [("alone", r.weights_alone), *((f"step{k}", one) for k, one in enumerate(r.steps))]:
-        assert [m["role"] for m in _bars(scene, id)] == [ROLES[part] for part in step.parts_s]
         shares = [marks[f"{id}-share{p}"] for p in range(len(step.parts_s))]
+        for bars in (_bars(scene, id), shares):
+            assert [m["role"] for m in bars] == [ROLES[part] for part in step.parts_s]
         whole = shares[-1]["x"] + shares[-1]["w"] - shares[0]["x"]
         for bar, time_s in zip(shares, step.parts_s.values(), strict=True):
             assert bar["w"] == pytest.approx(max(0, time_s / step.step_s * whole), abs=3)
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+@pytest.mark.parametrize("preset", CHAIN.presets)
+def test_a_part_that_has_had_its_cure_bears_a_tick_and_no_other(preset, width):
+    r = chain(**CHAIN.presets[preset])
+    scenes = CHAIN.scenes(r, width=width)
+    marks = {m["id"]: m for m in scenes[-1].marks}
+    for k, step in enumerate(r.steps):
+        cured = {one.cured for one in r.steps[: k + 1]}
+        for p, part in enumerate(step.parts_s):
+            if words := marks.get(f"step{k}-part{p}", {}).get("s"):
+                assert words.startswith("✓") == (part in cured), (k, part)
+        assert scenes[k].caption.endswith("cured already.") == (step.limit in cured)
 
 
 def test_a_cure_that_no_pull_would_show_has_no_knob():

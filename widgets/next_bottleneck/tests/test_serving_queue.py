@@ -134,6 +134,21 @@ def test_the_asked_rate_is_the_last_one_at_which_the_server_keeps_both_promises(
     assert lines == ([pytest.approx(middle(scene, r.kept_rate), abs=0.02)] if r.kept_rate else [])
 
 
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+@pytest.mark.parametrize("chunk", [64, 256, 2048, WHOLE])
+def test_the_gaps_have_a_panel_where_one_in_a_hundred_is_long_and_else_the_bars_have_its_room(chunk, width):
+    r, bars = queue(chunk=chunk), []
+    long = max(one.gap_p99_s for one in r.curve) > cost.BETWEEN_S
+    for rate in (RATES[0], RATES[-1]):  # the panel stays while the load is pulled
+        marks = {m["id"]: m for m in QUEUE.scenes(queue(chunk=chunk, rate=rate), width=width)[0].marks}
+        assert ("gap-title" in marks) == long
+        bars.append(marks["bar-tick0"]["y"] - marks["bar-tick2"]["y"])
+    assert bars[0] == bars[1] and (bars[0] > 150) != long
+    shades = [m for id, m in marks.items() if id.endswith("-shade")]
+    assert len(shades) == (2 + long) * bool(r.kept_rate)
+    assert all(m["role"] == "useful" and max(m["p"][::2]) == marks["kept"]["x"] for m in shades)
+
+
 def middle(scene, rate):
     (bar,) = (mark for mark in scene.marks if mark["id"] == f"good{rate}")
     return bar["x"] + bar["w"] / 2
@@ -173,7 +188,7 @@ def test_a_wait_beyond_the_axis_leaves_with_an_arrow_and_its_number(inputs, widt
 
 
 def test_each_promise_says_what_it_is_about_and_lies_in_that_panel():
-    marks = {mark["id"]: mark for mark in QUEUE.scenes(queue())[0].marks}
+    marks = {mark["id"]: mark for mark in QUEUE.scenes(queue(chunk=WHOLE))[0].marks}
     assert marks["first_p99_s-promise"]["y"] == pytest.approx(marks["first-s-tick1"]["y"] - 4, abs=0.02)
     assert marks["mean_gap_p99_s-promise"]["y"] == pytest.approx(marks["gap-s-tick1"]["y"] - 4, abs=0.02)
     assert (

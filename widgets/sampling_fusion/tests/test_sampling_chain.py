@@ -131,7 +131,7 @@ def test_the_gain_is_credited_to_bytes_and_launches_by_what_each_saves(launch_us
     assert r.saved_s == pytest.approx(r.naive.time_s - r.fused.time_s)
     said = CHAIN.scene(r).takeaway
     if graph:
-        assert "already saved the launches" in said
+        assert "has saved the launches" in said
     else:
         more = "bytes" if r.saved_memory_s > r.saved_launch_s else "launches"
         assert said.startswith(f"Most of the gain is {more}")
