@@ -41,7 +41,7 @@ THICK = 24
 SHORT = {"attention": "attn", "dispatch": "disp", "experts": "exp", "combine": "comb"}
 # (lanes, the curve, height)
 PLACES = {
-    True: (Box(112, 20, 530, 170), Box(112, 262, 420, 106), 410),
+    True: (Box(112, 20, 518, 170), Box(112, 262, 420, 106), 410),
     False: (Box(18, 24, 254, 212), Box(40, 316, 186, 104), 462),
 }
 
@@ -176,6 +176,17 @@ def _lanes(r: Result, at: Box) -> list[dict]:
             line(f"{id}-end", place, top - 3, place, tops[2 * n + 1] + THICK + 3, "limit"),
             text(f"{id}-us", place + 7, top + 17, units.seconds(ends[2 * n]), ink, bold=True),
         )
+    faster, ends_s = r.halves_s < r.whole_s, sorted((r.whole_s, r.halves_s))
+    apart = units.seconds(ends_s[1] - ends_s[0], 2)
+    if x(ends_s[1]) - x(ends_s[0]) > 4:
+        low = tops[3 if faster else 1] + THICK / 2
+        words = f"{apart} {'less' if faster else 'more'}" if wide else f"{'−' if faster else '+'}{apart}"
+        role, place = "useful" if faster else "hot", x(ends_s[1]) + 7
+        marks += [
+            line("saved", x(ends_s[0]) + 1, low, x(ends_s[1]), low, role, words),
+            line("saved-to", x(ends_s[1]), low - 6, x(ends_s[1]), low + 6, role),
+            text("saved-us", place, low + 5, words, role, "small", bold=True),
+        ]
     for event in cost.schedule([r.whole], layers=1):
         link = cost.PIECES[event.piece] == "link"
         id = f"one-{event.layer}-{event.piece}"
@@ -236,16 +247,18 @@ def _takeaway(r: Result) -> str:
     if r.faster < 1:
         return "Each half reads all weights again, and that costs more than the exchange it hides."
     if r.link_idle < 0.1:
-        return "The link never rests now. Only fewer bytes or a faster link make this layer faster."
-    return "While one half's rows travel the other computes. That hides more than the second read costs."
+        busy = units.percent(1 - r.link_idle, 0)
+        return f"The link carries rows {busy} of the time. Only fewer bytes or a faster link help much."
+    return "One half computes while the other travels. That hides more than the second read costs."
 
 
 def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
     lanes_at, curve_at, height = PLACES[width == WIDE]
     whole = figure("a layer in one piece", r.whole_s, units.seconds, "useful", "whole")
     halves = figure("in two halves", r.halves_s, units.seconds, "primary", "halves")
-    gain = figure("speed of halves, against one piece", r.faster, units.times)
-    idle = figure("share of the time that SMs wait", r.sms_idle, lambda v: units.percent(v, 0))
+    gain = figure("speed of halves", r.faster, units.times)
+    alone = units.percent(1 - r.whole.compute_s / r.whole_s, 0)
+    idle = figure(f"SMs wait in halves, {alone} in one piece", r.sms_idle, lambda v: units.percent(v, 0))
     computing = units.seconds(2 * r.half.compute_s * r.slower)
     travels = units.seconds(2 * r.half.exchange_s)
     return Scene(

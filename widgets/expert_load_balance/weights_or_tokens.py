@@ -1,11 +1,11 @@
-"""A hot expert's surplus pairs: computed where its weights are, or shared with ranks that get a copy for one step."""
+"""A hot expert's surplus pairs: computed where its weights are, or shared evenly with ranks that get a copy for one step."""
 
 from dataclasses import dataclass
 
 from kernels.expert_load_balance import cost
 from kernels.machines import machine
 from widgets import units
-from widgets.charts import Box, axis_x, axis_y, linear, log, steady, won_and_lost, words_within
+from widgets.charts import Box, axis_x, axis_y, linear, log, steady, text_width, won_and_lost, words_within
 from widgets.controls import log_slider, steps
 from widgets.declare import Declaration, Prediction
 from widgets.scene import WIDE, Column, Scene, about, drag, figure, handle, line, path, rect, table, text
@@ -21,14 +21,14 @@ PAIRS = log_slider(
     MANY,
     6,
     units.count,
-    help="(token, expert) pairs beyond an even share.",
+    help="(token, expert) pairs beyond the mean load, shared evenly by the GPUs with a copy.",
 )
 HELPERS = steps("helpers", "Copies", 1, (1, 2, 3, 5, 7), units.count)
 THICK = 24
 # (lanes, the curve, height)
 PLACES = {
-    True: (Box(150, 30, 552, 132), Box(60, 232, 520, 146), 414),
-    False: (Box(18, 44, 296, 194), Box(52, 326, 178, 118), 484),
+    True: (Box(150, 24, 552, 132), Box(60, 240, 520, 142), 418),
+    False: (Box(18, 44, 296, 194), Box(52, 332, 178, 118), 490),
 }
 
 
@@ -106,15 +106,22 @@ def _lanes(r: Result, at: Box) -> list[dict]:
     copies = [(n * each, (n + 1) * each, "network", f"copy {n + 1}", "sent") for n in range(r.helpers)]
     shares = units.counted(r.pairs / (r.helpers + 1), "pair")
     alone = [(0, r.kept_s, "useful", units.counted(r.pairs, "surplus pair"), "kept")]
-    note = "Surplus: pairs beyond an even share."
-    if wide:
-        note = "Surplus: pairs beyond an even share of all. Their rows travel either way and are not counted."
-    marks = [text("note", 0, 12, note, "muted", "small")]
+    note = "Surplus: pairs beyond the mean load, shared evenly."
+    marks = [text("note", 0, 12, note, "muted", "small")] if not wide else []
     marks += _lane("kept", at, x, tops[0], "not copied: its GPU", alone, wide)
     marks += _lane("link", at, x, tops[1], "copied: its link", copies, wide)
     marks += _lane(
         "own", at, x, tops[2], "copied: its GPU", [(0, r.share_s, "primary", shares, "share")], wide
     )
+    left, right, why = x(r.share_s), x(r.copied_s), ("waits for the helper", "waits")
+    for words in why:
+        if right - left > text_width(words, "small") + 12:
+            marks.append(
+                text(
+                    "own-waits", (left + right) / 2, tops[2] + 16, words, "ink", "small", "middle", on="idle"
+                )
+            )
+            break
     after = [(r.sent_s, r.copied_s, "primary", shares, "share")]
     marks += _lane("helper", at, x, tops[3], "copied: last helper", after, wide)
     for id, ends, y, role in (
@@ -152,8 +159,9 @@ def _curve(r: Result, at: Box) -> list[dict]:
         said = f"even: {units.count(r.even)}"
         marks += about("even", line("even", x(r.even), at.y, x(r.even), at.bottom, "limit", said))
         anchor = ("end", -6) if x(r.even) > at.x + at.w / 2 else ("start", 6)
-        words = f"break-even: {units.count(r.even)}"
-        marks.append(text("even-name", x(r.even) + anchor[1], at.y - 8, words, "ink", "small", anchor[0]))
+        words = f"pays from {units.count(r.even)} pairs" if wide else f"from {units.count(r.even)}"
+        where = (x(r.even) + anchor[1], at.y - 8)
+        marks.append(text("even-name", *where, words, "ink", "body", anchor[0], bold=True))
     place, role = (x(r.pairs), y(r.faster)), "useful" if r.faster > 1 else "hot"
     side = (place[0] - 22, "end") if place[0] > at.x + at.w / 2 else (place[0] + 22, "start")
     now = text(
@@ -168,6 +176,8 @@ def _takeaway(r: Result) -> str:
         return "No surplus of one step is worth a copy over this link, so the weights stay."
     if r.faster > 1:
         return "The surplus is long enough to pay for the copies: weights travel in a prompt's step."
+    if r.pairs > r.even / (r.helpers + 1):
+        return "An even split loses here. Copying would pay if the helpers took fewer of the pairs."
     if r.pairs >= DECODE:
         return "Over this link the copies take longer than they save, so the weights stay where they are."
     return "The copies take longer than they save. In a decode step, leave weights where they are."
@@ -175,14 +185,14 @@ def _takeaway(r: Result) -> str:
 
 def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
     lanes_at, curve_at, height = PLACES[width == WIDE]
-    kept = figure("not copied", r.kept_s, units.seconds, "useful", "kept")
+    kept = figure("not copied", r.kept_s, units.seconds, "ink", "kept")
     copied = figure("copied", r.copied_s, units.seconds, "primary", "copied")
     gain = figure("as fast with copies", r.faster, units.times, "useful" if r.faster > 1 else "hot")
-    even = figure("pairs break even", r.even, units.count, "", "even")
+    even = figure("pairs break even, shared evenly", r.even, units.count, "ink", "even")
     share = units.counted(r.pairs / (r.helpers + 1), "pair")
     return Scene(
         summary=f"{units.count(r.pairs)} surplus pairs take {kept.text} on the expert's GPU and {copied.text} with "
-        f"{units.counted(r.helpers, 'copy', 'copies')}, {gain.text} as fast; {even.text} pairs break even.",
+        f"{units.counted(r.helpers, 'copy', 'copies')}, {gain.text} as fast; {even.text} pairs, shared evenly, break even.",
         takeaway=_takeaway(r),
         marks=_lanes(r, lanes_at) + _curve(r, curve_at),
         figures=(kept, copied, gain, even),
@@ -251,7 +261,7 @@ SIMULATOR = Declaration(
     scene=scene,
     prediction=Prediction(
         "An expert of DeepSeek-V3 has 88 MB of weights in bf16, and NVLink sends them in 196 µs. Its 2,048 surplus pairs take "
-        "182 µs on an H200's tensor cores. With one copy two GPUs share them. From how many surplus pairs do both ways take "
+        "182 µs on an H200's tensor cores. With one copy each of two GPUs takes half. From how many surplus pairs do both ways take "
         "the same time?",
         "even",
         "pairs",

@@ -12,13 +12,14 @@ from widgets.scene import WIDE, Column, Scene, about, drag, figure, handle, line
 
 START, PRECISION, FUSION, GUESSING = cost.ROUNDS
 ROUNDS = {"precision": PRECISION, "fusion": FUSION, "guessing": GUESSING}
-NAMES = {"precision": "int4 weights", "fusion": "fusion", "guessing": "guessing"}
+NAMES = {"precision": "int4 weights", "fusion": "fusion", "guessing": "speculative decoding"}
+SHORT_NAMES = {"precision": "int4", "fusion": "fusion", "guessing": "speculation"}
 TOLD = tuple(ROUNDS)  # the order of the source
 ORDER = select(
     "order",
     "Order of the rounds",
-    "-".join(TOLD),
-    {"-".join(order): ", ".join(NAMES[name].split()[0] for name in order) for order in permutations(ROUNDS)},
+    "guessing-fusion-precision",
+    {"-".join(order): ", ".join(SHORT_NAMES[name] for name in order) for order in permutations(ROUNDS)},
 )
 BASELINE = slider("baseline_ms", "Step before the first round", 85, 20, 150, unit="ms", more=True)
 NUMBERS = (
@@ -32,17 +33,20 @@ NUMBERS = (
 ROLES = {
     "GEMM": "compute",
     "attention": "memory",
-    "element-wise": "useful",
+    "element-wise": "waste",
     "all-reduce": "network",
     "launch gaps": "overhead",
     "guesses": "now",
 }
 SHORT = {"element-wise": "element", "all-reduce": "reduce", "launch gaps": "gaps"}  # what fits into a bar
-# (the bars, pitch of the rows, the choices of the first round: their bars' room and pitch, height)
-PLACES = {
-    True: (Box(0, 40, 340, 30), 92, Box(546, 118, 104, 24), 386),
-    False: (Box(0, 44, 262, 26), 134, Box(122, 173, 130, 20), 506),
-}
+PITCH, THICK, STRIP, HEAD = (
+    36,
+    20,
+    7,
+    14,
+)  # of the choices, their bars, the parts under the bar of the chosen one, a heading
+# (all bars: left, top of the first, width, its height; the knobs; height)
+PLACES = {True: (Box(196, 46, 410, 24), 172, 402), False: (Box(122, 46, 116, 24), 102, 402)}
 
 
 @dataclass(frozen=True)
@@ -166,10 +170,9 @@ def _row(pick: str, one, before_s: float, draft_s: float, choices: dict, reporte
     return Row(pick, shares, one.between_tokens_s, before_s - one.between_tokens_s, choices, best, reported_s)
 
 
-def _bar(r: Result, i: int, x, y: float, high: float) -> list[dict]:
-    """Draw a token's remaining time by parts, the time that the round removed, and the reported time."""
+def _parts(r: Result, i: int, x, y: float, high: float) -> list[dict]:
+    """Draw a token's time by parts, with the names of those that have room and no hatching."""
     row, start, marks = r.rows[i], 0.0, []
-    before = r.rows[max(0, i - 1)].token_s
     for part, role in ROLES.items():
         share_s = row.shares_s.get(part, 0.0)
         left, wide = x(start), x(start + share_s) - x(start)
@@ -177,13 +180,13 @@ def _bar(r: Result, i: int, x, y: float, high: float) -> list[dict]:
         bar = rect(f"row{i}-{part}", left, y, max(0, wide - 1.5), high, role, tip if share_s else "")
         marks += about("gemm" if part == "GEMM" else "left", bar)
         name = SHORT.get(part, part)
-        if wide > text_width(name, "small") + 10:
-            middle = left + wide / 2
+        if high > STRIP and role != "waste" and wide > text_width(name, "small") + 10:
+            middle = y + high / 2 + 4
             marks.append(
                 text(
                     f"row{i}-{part}-name",
+                    left + wide / 2,
                     middle,
-                    y + high / 2 + 4,
                     name,
                     "inverse",
                     "small",
@@ -192,23 +195,6 @@ def _bar(r: Result, i: int, x, y: float, high: float) -> list[dict]:
                 )
             )
         start += share_s
-    end, target, words = max(x(row.token_s), x(before)), x(r.target_s), units.seconds(row.token_s)
-    if end < target < end + 12 + text_width(words, bold=True):
-        end = target - 2  # the target's line doesn't cross the result
-    if row.saved_s > 0:
-        tip = f"saved: {units.seconds(row.saved_s)}"
-        marks.append(rect(f"row{i}-saved", x(row.token_s), y, x(before) - x(row.token_s), high, "idle", tip))
-    role = _verdict(r, i, row.token_s) or "ink"
-    if role == "hot":
-        words += f", +{units.seconds(-row.saved_s)}"
-    marks.append(text(f"row{i}-ms", end + 8, y + high / 2 + 5, words, role, bold=True, on="ground"))
-    if _disputed(r) and i == 1:
-        place, told = x(row.reported_s), units.seconds(row.reported_s)
-        rest = units.seconds(r.without_gemm_s)
-        marks += [
-            line("row1-told", place, y + high + 1, place, y + high + 6, "measured", f"reported: {told}"),
-            text("row1-told-ms", 0, y + high + 17, f"reported: {told}, but without GEMMs it is {rest}", "measured", "small", on="ground"),
-        ]  # fmt: skip
     return marks
 
 
@@ -217,46 +203,38 @@ def _disputed(r: Result) -> bool:
     return r.gemm_cut == 1 and r.rows[1].reported_s > 0
 
 
-def _verdict(r: Result, i: int, token_s: float) -> str:
-    """Return the role of a time that round i leaves: slower than before, within the target, or neither."""
-    if i and token_s > r.rows[i - 1].token_s + 1e-9:
-        return "hot"
-    return "useful" if token_s <= r.target_s else ""
-
-
-def _chooser(r: Result, i: int, at: Box) -> list[dict]:
-    """Draw what each choice would leave as a bar on one scale, and the knob that takes one of them."""
-    row, x = r.rows[i], linear(0, _longest(r), at.x, at.right)
-    places = {name: at.y + at.h * k for k, name in enumerate(ROUNDS)}
-    ends = list(places.values())
-    marks = [line(f"pick{i}-line", at.x - 16, ends[0], at.x - 16, ends[-1], "axis")]
-    for name, y in places.items():
-        open_, chosen = name in row.choices_s, name == row.pick
-        best = name == row.best and len(row.choices_s) > 1
-        role = "ink" if chosen or best else "muted"
-        words = units.seconds(row.choices_s[name]) if open_ else "done"
-        if open_:
-            role = _verdict(r, i, row.choices_s[name]) or role
-        end = x(row.choices_s[name]) if open_ else at.x
+def _choices(r: Result, i: int, x, y: float, knob: float, wide: bool) -> list[dict]:
+    """Draw what each open choice would leave, the best one filled, and the knob that takes one of them."""
+    row, before_s = r.rows[i], r.rows[i - 1].token_s
+    names = NAMES if wide else SHORT_NAMES
+    places = {name: y + PITCH * k for k, name in enumerate(row.choices_s)}
+    ends = [top + THICK / 2 for top in places.values()]
+    marks = [line(f"pick{i}-line", knob, ends[0], knob, ends[-1], "axis")] if len(ends) > 1 else []
+    for name, top in places.items():
+        left_s, taken, best = row.choices_s[name], name == row.pick, name == row.best
+        slower = left_s > before_s + 1e-9
+        role = "useful" if best and left_s < before_s - 1e-9 else "hot" if slower and taken else "idle"
+        words = units.seconds(left_s) + ", best" * (best and len(ends) > 1)
+        if slower and taken:
+            words += f", +{units.seconds(left_s - before_s)}"
+        tip = f"{NAMES[name]} in round {i} would leave {units.seconds(left_s)} a token"
         marks += [
-            line(f"pick{i}-{name}-stop", at.x - 20, y, at.x - 12, y, "axis"),
-            text(f"pick{i}-{name}", at.x - 36, y + 4, NAMES[name], "ink" if open_ else "muted", "small", "end", chosen),
-            text(f"pick{i}-{name}-ms", end + 6, y + 4, words + ", best" * best, role, "small", bold=best or chosen),
+            line(f"pick{i}-{name}-stop", knob - 4, top + THICK / 2, knob + 4, top + THICK / 2, "axis"),
+            text(f"pick{i}-{name}", knob - 18, top + THICK / 2 + 4, names[name], "ink", "small", "end", taken),
+            rect(f"pick{i}-{name}-bar", x(0), top, x(left_s) - x(0), THICK, role, tip),
+            text(f"pick{i}-{name}-ms", x(left_s) + 8, top + 15, words, "ink" if role == "idle" else role, "body" if wide else "small", bold=best or taken, on="ground"),
         ]  # fmt: skip
-        if open_:
-            tip = f"{NAMES[name]} in round {i} would leave {units.seconds(row.choices_s[name])} a token"
-            marks.append(
-                rect(f"pick{i}-{name}-bar", at.x, y - 7, end - at.x, 14, "primary" if chosen else "idle", tip)
-            )
-    pull = drag(ORDER, "y", lambda order: places[order.split("-")[i - 1]])
+        marks[-1]["role"] = "hot" if slower else marks[-1]["role"]
+    marks += _parts(r, i, x, places[row.pick] + THICK, STRIP)
     # only orders that keep the rounds before, one for each round that is left
-    to = [_with(r.picks, i - 1, name) for name in ROUNDS if name in row.choices_s]
-    pull |= {"at": [pull["at"][pull["to"].index(order)] for order in to], "to": to}
-    return [*marks, handle(f"pull-{i}", at.x - 16, places[row.pick], "now", pull)]
+    to = [_with(r.picks, i - 1, name) for name in row.choices_s]
+    pull = drag(ORDER, "y", lambda order: 0.0)
+    pull |= {"at": ends, "to": to}
+    return [*marks, handle(f"pull-{i}", knob, places[row.pick] + THICK / 2, "now", pull)]
 
 
 def _longest(r: Result) -> float:
-    """Return the time at which both scales end: the start's, or 90 ms, so that cuts leave the axes alone."""
+    """Return the time at which the scale ends: the start's, or 90 ms, so that cuts leave the axes alone."""
     return max(90e-3, r.rows[0].token_s)
 
 
@@ -266,46 +244,51 @@ def _with(picks: tuple[str, ...], i: int, name: str) -> str:
 
 
 def _rows(r: Result, wide: bool) -> list[dict]:
-    at, pitch, choices, _ = PLACES[wide]
+    """Draw the start, and under it each round's choices on the same scale."""
+    at, knob, height = PLACES[wide]
     x = linear(0, _longest(r), at.x, at.right)
-    target = x(r.target_s)
-    words = f"target: {units.seconds(r.target_s)}"
-    marks = [text("target-name", max(target - 36, 142), at.y - 6, words, "muted", "small")]
-    marks.append(text("title", 0, 14, "Time between two tokens", bold=True))
-    if wide:
-        marks.append(text("picks-title", choices.x - 114, 14, "Which round next?", bold=True))
-        marks.append(
-            text(
-                "picks-what", choices.x - 114, 34, "what each would leave of a token's time", "muted", "small"
-            )
-        )
-    for i, row in enumerate(r.rows):
-        y = at.y + pitch * i - (0 if wide or not i else 66)
-        name = f"round {i}: {NAMES[row.pick]}" if i else "start: 16 bits, eager"
-        marks.append(text(f"row{i}-name", 0, y - 6, name, "ink", "small", bold=bool(i), on="ground"))
-        marks += _bar(r, i, x, y, at.h)
-        marks.insert(0, line(f"target{i}", target, y - 4, target, y + at.h + 4, "limit", words))
-        if i:
-            marks += _chooser(r, i, replace(choices, y=choices.y + pitch * (i - 1)))
+    target, goal = x(r.target_s), f"target: {units.seconds(r.target_s)}"
+    title = (
+        "Time between two tokens, and what each choice would leave of it"
+        if wide
+        else "Time between two tokens"
+    )
+    marks = [
+        line("target", target, at.y - 4, target, height - 4, "limit", goal),
+        text("title", 0, 14, title, bold=True),
+        text("target-name", target, at.y - 8, goal, "muted", "small", "start" if wide else "middle"),
+        text("row0-name", knob - 18, at.y + 16, "start: 16 bits, eager" if wide else "start", "ink", "small", "end"),
+        *_parts(r, 0, x, at.y, at.h),
+        text("row0-ms", x(r.rows[0].token_s) + 8, at.y + 17, units.seconds(r.rows[0].token_s), bold=True, on="ground"),
+    ]  # fmt: skip
+    y = at.bottom + 18
+    for i, row in enumerate(r.rows[1:], 1):
+        after = f", after {NAMES[r.rows[i - 1].pick]}" if i > 1 else ""
+        marks.append(text(f"row{i}-name", 0, y, f"Round {i}{after}", "ink", "small", bold=True, on="ground"))
+        marks += _choices(r, i, x, y + HEAD, knob, wide)
+        if _disputed(r) and i == 1:
+            place, told = x(row.reported_s), units.seconds(row.reported_s)
+            top = y + HEAD
+            marks += [
+                line("row1-told", place, top - 3, place, top + THICK + STRIP + 2, "measured", f"reported: {told}"),
+            ]  # fmt: skip
+        y += HEAD + PITCH * len(row.choices_s) + 12
     return marks
 
 
 def _takeaway(r: Result) -> str:
-    picks = r.picks
     if any(row.saved_s < -1e-9 for row in r.rows):
         return "Guesses that are rarely kept make every token slower."
-    if picks != TOLD:
-        first, last = units.seconds(r.first_saves_s), units.seconds(r.first_as_last_saves_s)
-        return f"{NAMES[picks[0]].capitalize()} saves {first} as the first round, {last} as the last. The end is the same."
     one = r.rounds[1]
-    if r.gemm_cut == 1 and one.ratio > 1:
-        return f"Even GEMMs that take no time leave {units.seconds(r.without_gemm_s)}. The report says {units.seconds(one.reported_s)}."
+    if _disputed(r) and one.ratio > 1:
+        said, left = units.seconds(one.reported_s), units.seconds(r.without_gemm_s)
+        return f"A report claims {said} after int4 alone. With no GEMMs at all, {left} would remain."
     made = units.times(r.speedup)
     if not r.as_reported:
-        return f"These numbers give {made} in any order. Order decides only who looks good."
-    best = r.rows[1].best
-    most = units.seconds(r.rows[0].token_s - r.rows[1].choices_s[best])
-    return f"{NAMES[best].capitalize()} first would save most, {most}. Any order ends at {made}."
+        return f"These numbers give {made} in any order. Order decides only how soon you gain."
+    name, goal = NAMES[r.picks[0]].capitalize(), units.seconds(r.target_s)
+    rounds = units.counted(r.rounds_to_target, "round")
+    return f"{name} first: {goal} in {rounds}. Every order ends at {made}."
 
 
 def _table(r: Result):
@@ -360,13 +343,13 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
         marks=_rows(r, wide),
         figures=(end, gain, reach),
         table=_table(r),
-        height=PLACES[wide][3],
+        height=PLACES[wide][2],
         width=width,
         formula=_formula(r),
         legend=(
             *((role, part) for part, role in ROLES.items() if any(row.shares_s.get(part) for row in r.rows)),
-            ("idle", "saved"),
-            *([("measured line", "reported by the source")] if _disputed(r) else []),
+            ("useful", "best next"),
+            *([("measured line", "claimed by a report")] if _disputed(r) else []),
         ),
     )
 
@@ -379,11 +362,14 @@ SIMULATOR = Declaration(
         *NUMBERS,
     ),
     presets={
-        "As told": {},
-        "Guessing first": {"order": "guessing-fusion-precision"},
-        "Fusion first": {"order": "fusion-precision-guessing"},
-        "GEMMs of no time": {"gemm_cut": 100},
-        "Slow guesses, rarely kept": {"acceptance": 0.25, "draft_ms": 20.0},
+        "Best first": {},
+        "As told": {"order": "-".join(TOLD)},
+        "GEMMs of no time": {"order": "-".join(TOLD), "gemm_cut": 100},
+        "Slow guesses, rarely kept": {
+            "order": "fusion-precision-guessing",
+            "acceptance": 0.25,
+            "draft_ms": 20.0,
+        },
     },
     run=run,
     scene=scene,

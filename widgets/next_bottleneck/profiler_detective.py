@@ -245,13 +245,16 @@ def _gpu(id: str, p: Profile, at: Box, decides: str = "") -> list[dict]:
 
 
 def _ranks(p: Profile, at: Box, decides: str) -> list[dict]:
-    """Draw how long the other GPUs work, on average, and how long they wait for the slowest."""
-    done = at.x + at.w / p.rank_skew
+    """Draw how long the GPUs work on average, how long they wait for this one, the slowest, and NCCL of them all."""
+    start, end, _ = _spans(p, at.x, at.w)
+    done = start + (end - start) / p.rank_skew
     tip = f"the slowest rank takes {units.times(p.rank_skew)} the mean"
     role = "hot" if decides == "stragglers" else "waste"
     return [
-        rect("p-ranks", at.x, at.y, done - at.x, at.h, "secondary", tip),
-        rect("p-ranks-wait", done, at.y, at.right - done, at.h, role, tip),
+        rect("p-ranks-step", at.x, at.y, at.w, at.h, "idle", "one step"),
+        rect("p-ranks", start, at.y, done - start, at.h, "secondary", tip),
+        rect("p-ranks-wait", done, at.y, end - done, at.h, role, tip),
+        rect("p-ranks-nccl", end, at.y, at.right - end, at.h, "network", "NCCL of all"),
     ]
 
 
@@ -287,8 +290,9 @@ def _proof(p: Profile, gpu: Box, ranks: Box, roof: Box) -> list[dict]:
             text("proof-words", middle, y - 6, words, "hot", "body", "middle", bold=True),
         ]
     if p.bottleneck == "stragglers":
-        left = ranks.x + ranks.w / p.rank_skew
-        y, middle, on, room = ranks.bottom - 5.5, (left + ranks.right) / 2, "hot", ranks.right - left
+        start, end, _ = _spans(p, ranks.x, ranks.w)
+        left = start + (end - start) / p.rank_skew
+        y, middle, on, room = ranks.bottom - 5.5, (left + end) / 2, "hot", end - left
         options = (f"all wait for one: it takes {value} their mean", f"wait for one: {value}", value)
     else:
         y, middle, room = roof.bottom - 9, roof.x + roof.w / 2, roof.w
@@ -353,8 +357,19 @@ def _suspects(p: Profile, places: dict[str, float], y: float, wide: bool) -> lis
     return marks
 
 
+def _near(id: str, p: Profile, at: Box) -> list[dict]:
+    """Draw how much of its roof a small trace's kernels use, to tell kernels near it from others."""
+    used, limit = at.bottom - at.h * p.roof_share, at.bottom - at.h * cost.NEAR_ROOF
+    tip = f"{units.percent(p.roof_share, 0)} of its roof, {p.bound}"
+    return [
+        rect(f"{id}-roof", at.x, at.y, at.w, at.h, "idle", tip),
+        rect(f"{id}-used", at.x, used, at.w, at.bottom - used, "useful", tip),
+        line(f"{id}-limit", at.x, limit, at.right, limit, "limit"),
+    ]
+
+
 def _strip(r: Result, wide: bool) -> list[dict]:
-    """Draw the six small, each with its suspect as a stamp, and the knob that opens one."""
+    """Draw the six small, each with its use of the roof and its suspect as a stamp, and the knob that opens one."""
     each, apart = (112, 121.6) if wide else (50, 58)
     middles = [apart * i + each / 2 for i in range(len(r.game))]
     y = 60 if wide else 56
@@ -367,14 +382,15 @@ def _strip(r: Result, wide: bool) -> list[dict]:
         opened = PLACES.get(r.case) == i
         marks += [
             text(f"stamp{i}", x, 11, stamp, ink, "small", "middle", bold=opened and p.diagnosis == UNDECIDED),
-            *_gpu(f"t{i}", p, Box(x - each / 2, 18, each, 22)),
+            *_gpu(f"t{i}", p, Box(x - each / 2, 17, each, 13)),
+            *_near(f"t{i}", p, Box(x - each / 2, 32, each, 10)),
             line(f"strip-stop{i}", x, y - 4, x, y + 4, "axis"),
         ]
     if r.case in PLACES:
         at = middles[PLACES[r.case]]
         pull = {"input": CASE.name, "axis": "x", "at": [round(x, 2) for x in middles], "to": list(PLACES)}
         marks += [
-            path("opened", [(at - each / 2, 44), (at + each / 2, 44)], "now"),
+            path("opened", [(at - each / 2, 45), (at + each / 2, 45)], "now"),
             handle("pull-case", at, y, "now", pull),
         ]
     return marks
@@ -399,7 +415,7 @@ def _marks(r: Result, wide: bool) -> list[dict]:
             f"{units.percent(p.work_share, 0)} busy" if wide else units.percent(p.work_share, 0),
         )
     ]
-    names += [("the others", ranks, units.times(p.rank_skew))] if both else []
+    names += [("all, mean", ranks, units.times(p.rank_skew))] if both else []
     names += [
         ("FLOP/s", flops, units.percent(p.compute_share, 0)),
         ("memory", memory, units.percent(p.bandwidth_share, 0)),
@@ -420,18 +436,22 @@ def _marks(r: Result, wide: bool) -> list[dict]:
     ]  # fmt: skip
     for name, box, value in names:
         middle = box.y + box.h / 2 + 4
-        short = name if wide else {"this GPU": "GPU", "the others": "others"}.get(name, name)
+        short = name if wide else {"this GPU": "GPU", "all, mean": "mean"}.get(name, name)
         marks.append(text(f"lane-{name}", left - 8, middle, short, "ink", "small", "end"))
         at, limit = middle, ""
         if name in counted:  # the share next to the height of its fill, the limit next to its line
             limit = units.percent(cost.NEAR_ROOF, 0)
             ends = [box.bottom - box.h * share for share in (counted[name], cost.NEAR_ROOF)]
-            at, low = (min(y + 4, box.bottom - 2) for y in spread(ends, 13))
+            if wide:  # side by side, each at its own height
+                at, low = (min(y + 4, box.bottom - 2) for y in ends)
+            else:
+                at, low = (min(y + 4, box.bottom - 2) for y in spread(ends, 13))
         elif box is ranks:
             limit, at, low = f"{'max ' if wide else ''}{units.times(cost.SKEW)}", middle - 6, middle + 7
         marks.append(text(f"value-{name}", box.right + 8, at, value, "ink", "small", bold=True))
         if limit:
-            marks.append(text(f"limit-{name}", box.right + 8, low, limit, "muted", "small"))
+            beside = 40 if wide and name in counted else 8
+            marks.append(text(f"limit-{name}", box.right + beside, low, limit, "muted", "small"))
     if p.right:
         marks += _proof(p, gpu, ranks, memory if p.bound == "memory" else flops)
     said, ink = _verdict(r)

@@ -272,8 +272,11 @@ def _overview(r: Result, at: Box, panel: Box) -> list[dict]:
         grid("all", at.x, at.y, at.w, at.h, CELLS, cells, roles, names, "at {column} of " + str(CELLS))
     )
     left, right = x(r.begin_s), x(r.begin_s + r.window_s)
-    start = "the host starts" if r.run == "eager" else "the host launches the graph"
+    start = "the host starts" if r.run == "eager" else "one launch, slowed by the profiler"
     first = x(r.whole[0].start_s)
+    if r.run == "graph":  # what the profiler adds is none of the step's own idle time
+        tip = f"the profiler makes the step {units.seconds(r.step_s - r.alone_s)} longer"
+        marks.append(rect("host-slowed", at.x, at.y, first - at.x, at.h, "waste", tip))
     if text_width(start, "small") + 12 < min(first, left) - at.x:
         marks.append(
             text(
@@ -284,7 +287,7 @@ def _overview(r: Result, at: Box, panel: Box) -> list[dict]:
                 "ink",
                 "small",
                 "middle",
-                on="idle",
+                on="waste" if r.run == "graph" else "idle",
             )
         )
     marks += about(
@@ -374,7 +377,7 @@ def _takeaway(r: Result) -> str:
         return "One call launches the whole graph. Kernels fill the row, and the longest decide."
     if r.works_share > 0.8:
         return "Here one long kernel keeps the GPU busy, and the host runs ahead of it."
-    return "Where the GPU's row is empty, it waits for its host. Faster kernels only empty it."
+    return "An empty GPU row waits for its host. Faster kernels would leave more of it empty."
 
 
 def _summary(r: Result) -> str:
@@ -443,7 +446,7 @@ SIMULATOR = Declaration(
     ),
     presets={
         "About one layer, eagerly": {},
-        "About one layer of the graph": {"run": "graph", "middle": 60},
+        "About one layer of the graph": {"run": "graph", "zoom": 32, "middle": 60},
         "The graph's end": {"run": "graph", "zoom": 2, "middle": 75},
         "Where attention is": {"run": "graph", "zoom": 4, "middle": 66, "slot": "attention"},
         "A few launches": {"zoom": 32},

@@ -312,7 +312,7 @@ def _lines(words: tuple[str, ...], wide: float) -> list[str]:
 
 
 def _sentence(r: Result, left: float, top: float, wide: float) -> list[dict]:
-    marks = [text("said-title", left, top, "A toy says words along the large weights", bold=True)]
+    marks = [text("said-title", left, top, "The large weights point to the next word", bold=True)]
     role = "ink" if r.said == r.meant else "hot"
     for n, words in enumerate(_lines(r.said, wide)):
         marks += about("order", text(f"said-{n}", left, top + 22 + 18 * n, words, role))
@@ -331,7 +331,7 @@ def _takeaway(r: Result) -> str:
         return "Rows in memory order give lanes each other's weights: they must travel, which costs time."
     if r.order == "columns":
         return "Sorted columns are right only if X is sorted in the same way. No shape tells you."
-    return "Same codes, same shapes, and no error message. Only a test with random weights notices."
+    return "Same codes, same shapes, and no error message. Nothing but the output tells."
 
 
 def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:

@@ -44,7 +44,7 @@ PLACES = {
 
 @dataclass(frozen=True)
 class Laid:
-    """Hold the positions in a lane: all boxes of one width, the GEMM over X and W, each Z between two kernels."""
+    """Hold the positions in a lane: the widest box, the GEMM over X and W, each Z between two kernels."""
 
     lane: Box
     operations: int
@@ -146,11 +146,23 @@ def _arrow(id: str, x: float, start: float, end: float, role: str, tip: str) -> 
     return [line(id, x, start, x, end, role, tip), path(f"{id}-head", head, role)]
 
 
-def _tensor(id: str, x: float, at: Laid, name: str, role: str, size: str, tip: str) -> list[dict]:
-    """Draw a box in HBM, all of one size, with its bytes below if they fit. A hatched one also has its name below."""
-    hatched = role == "waste"
-    box = rect(id, x - at.box / 2, at.lane.y + 3, at.box, at.lane.h - 6, role, tip)
+def _tensor(
+    id: str, x: float, at: Laid, name: str, role: str, size: str, tip: str, share: float
+) -> list[dict]:
+    """Draw a box in HBM, as wide as its share of the largest tensor, with its bytes below if they fit.
+
+    A hatched one also has its name below, and a small one beside it.
+    """
+    hatched, wide = role == "waste", max(3.0, at.box * share)
+    box = rect(id, x - wide / 2, at.lane.y + 3, wide, at.lane.h - 6, role, tip)
     inside, under = ("", name) if hatched else (name, "")
+    if not hatched and wide < 14:
+        inside = ""
+        beside = text(f"{id}-name", x - 6, at.lane.y + 17, name, role, "small", "end", on="idle")
+        if at.wide:
+            words = text(f"{id}-size", x, at.lane.bottom + 15, size, role, "small", "middle")
+            return about({"memory": "weights"}.get(role, "must"), [box, beside, words])
+        return about({"memory": "weights"}.get(role, "must"), [box, beside])
     if at.wide:
         under = f"{name}: {size}" if hatched else size
     words = [
@@ -164,14 +176,21 @@ def _tensor(id: str, x: float, at: Laid, name: str, role: str, size: str, tip: s
     return about({"waste": "intermediates", "memory": "weights"}.get(role, "must"), marks)
 
 
+def _shares(r: Result) -> tuple[float, float]:
+    """Return the bytes of a tensor and of W as shares of the larger of the two."""
+    most = max(r.tensor_bytes, r.weights_bytes / r.layers)
+    return r.tensor_bytes / most, r.weights_bytes / r.layers / most
+
+
 def _ends(id: str, at: Laid, r: Result) -> list[dict]:
     """Draw the tensors that every way must move: X and the weights in, Y out."""
     low, high = at.lane.y, at.lane.y - RISE + 30
     size, weights = units.si_bytes(r.tensor_bytes), units.si_bytes(r.weights_bytes / r.layers)
+    share, heavy = _shares(r)
     marks = [
-        *_tensor(f"{id}-x", at.x, at, "X", "useful", size, f"X: {size}"),
-        *_tensor(f"{id}-w", at.w, at, "W", "memory", weights, f"W, the GEMM's weights: {weights}"),
-        *_tensor(f"{id}-y", at.y, at, "Y", "useful", size, f"Y: {size}"),
+        *_tensor(f"{id}-x", at.x, at, "X", "useful", size, f"X: {size}", share),
+        *_tensor(f"{id}-w", at.w, at, "W", "memory", weights, f"W, the GEMM's weights: {weights}", heavy),
+        *_tensor(f"{id}-y", at.y, at, "Y", "useful", size, f"Y: {size}", share),
         *_arrow(f"{id}-x-read", at.x, low, high, "useful", f"reads X, {size}"),
         *about("weights", _arrow(f"{id}-w-read", at.w, low, high, "memory", f"GEMM reads W, {weights}")),
         *_arrow(f"{id}-y-write", at.y, high, low, "useful", f"writes Y, {size}"),
@@ -213,7 +232,7 @@ def _chain(r: Result, lane: Box) -> list[dict]:
         ]
         if i:
             x, tip = at.border(i), f"Z{i}: {size}, written and read again"
-            marks += _tensor(f"z{i}", x, at, f"Z{i}", "waste", size, tip)
+            marks += _tensor(f"z{i}", x, at, f"Z{i}", "waste", size, tip, _shares(r)[0])
             write = _arrow(f"write{i}", x - apart, top + 30, lane.y, "hot", f"{r.names[i - 1]} writes {size}")
             read = _arrow(f"read{i}", x + apart, lane.y, top + 30, "hot", f"{name} reads {size}")
             marks += about("intermediates", write + read)
@@ -395,6 +414,12 @@ def _more(r: Result, x: Scale, box: Box, pitch: float) -> list[dict]:
     )
 
 
+def _saved(r: Result) -> str:
+    """Return the share of all bytes that one kernel saves."""
+    share = 1 - 1 / r.ratio_with_weights
+    return units.percent(share) if share else "nothing"
+
+
 def _takeaway(r: Result) -> str:
     if r.operations == 1:
         return "One operation has nothing to fuse with."
@@ -418,7 +443,7 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
         "intermediates",
     )
     fewer = r.ratio_with_weights >= 1.005
-    label = "fewer bytes with one kernel" if fewer else "the bytes of one kernel: nothing is saved"
+    label = "fewer bytes with one kernel" if fewer else f"the bytes of one kernel, {_saved(r)} saved"
     whole = figure(label, r.ratio_with_weights, units.times, "useful" if fewer else "ink", "fewer")
     arithmetic = figure("for the GEMM's arithmetic", r.arithmetic_s, units.seconds)
     saved = figure(f"saved on {r.machine} at best", r.saved_s, units.seconds)

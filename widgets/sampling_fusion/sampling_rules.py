@@ -6,7 +6,7 @@ from kernels.sampling_fusion import cost_distribution as small
 from widgets import units
 from widgets.charts import Box, Scale, axis_y, linear, steady, text_width
 from widgets.controls import slider
-from widgets.declare import Declaration
+from widgets.declare import Declaration, Prediction
 from widgets.scene import WIDE, Column, Scene, about, drag, figure, handle, line, rect, table, text
 
 WORDS = ("mat", "sofa", "floor", "bed", "chair", "roof", "table", "moon", "dog", "idea", "seven", "oboe")
@@ -14,13 +14,13 @@ LOGITS = (3.2, 2.8, 2.5, 2.0, 1.7, 1.3, 0.9, 0.2, -0.3, -1.0, -1.6, -2.4)
 TOP_K = slider("top_k", "Top-k", 8, 1, len(LOGITS), help="Keeps the k best; 12 of 12 turns the rule off.")
 TOP_P = slider("top_p", "Top-p", 0.9, 0.1, 1.0, step=0.05, help="Keeps the best that hold this share.")
 MIN_P = slider(
-    "min_p", "Min-p", 0.1, 0.0, 0.5, step=0.05, help="Keeps what has this share of the best one's."
+    "min_p", "Min-p", 0.2, 0.0, 0.5, step=0.05, help="Keeps what has this share of the best one's."
 )
 U = slider("u", "Random number of the draw", 0.6, 0.0, 1.0, step=0.05, more=True)
 # the bars, the strip of the draw, the total height
 PLACES = {
     True: (Box(48, 86, 580, 206), Box(48, 354, 580, 22), 420),
-    False: (Box(40, 92, 270, 206), Box(0, 356, 310, 22), 424),
+    False: (Box(40, 92, 270, 206), Box(0, 374, 310, 22), 442),
 }
 
 
@@ -92,6 +92,10 @@ def _bars(r: Result, y: Scale, box: Box, pitch: float, wide: bool) -> list[dict]
             rect(f"bar-{i}", middle - thick / 2, top, thick, box.bottom - top, role, tip),
             text(f"word-{i}", middle, low, word, "muted" if cut else "ink", "small", "middle"),
         ]
+        if not wide and cut and cut != "greedy":
+            short = cut.removeprefix("top-")[0]  # k, p or m
+            at = (middle, box.bottom + 44)
+            marks.append(text(f"fate-{i}", *at, short, role, "small", "middle", bold=True))
         if wide:
             said = "0%" if cut == "greedy" else cut or _share(one.final)
             marks.append(text(f"fate-{i}", middle, low + 16, said, role, "small", "middle", bold=True))
@@ -158,8 +162,8 @@ def _draw(r: Result, strip: Box) -> list[dict]:
         left, right, word = x(at), x(at + one.final), WORDS[one.token]
         role, tip = ("now" if i == r.drawn else "useful"), f"{word}: {_share(one.final)}"
         marks.append(rect(f"draw-{i}", left, strip.y, right - left - 1, strip.h, role, tip))
-        if right - left > text_width(word, "small") + 8:
-            middle = (left + right) / 2
+        middle, room = (left + right) / 2, text_width(word, "small") + 8
+        if right - left > room and abs(x(r.u) - middle) > room / 2:  # its line goes through no word
             marks.append(
                 text(f"draw-{i}-word", middle, strip.y + 15, word, "inverse", "small", "middle", on=role)
             )
@@ -261,5 +265,13 @@ SIMULATOR = Declaration(
     },
     run=run,
     scene=scene,
+    prediction=Prediction(
+        "At a temperature of 0.8 the shares of twelve tokens are 38.5, 23.4, 16.1, 8.6, 5.9, 3.6% and less. Top-k keeps the best 8, "
+        "then top-p the best that hold 90%, then min-p what has 0.2 of the best one's share. How many may still be drawn?",
+        "kept",
+        "tokens",
+        0.01,
+        units.count,
+    ),
     source="Beyond attention",
 )

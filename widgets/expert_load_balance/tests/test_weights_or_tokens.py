@@ -20,9 +20,20 @@ def test_copies_pay_from_the_break_even_on():
     even = run(2048, 3, 450, 16).even
     below, above = run(0.9 * even, 3, 450, 16), run(1.1 * even, 3, 450, 16)
     assert below.faster < 1 < above.faster
-    assert "take longer" in weights_or_tokens._takeaway(
-        below
-    ) and "long enough" in weights_or_tokens._takeaway(above)
+    assert "even split loses" in weights_or_tokens._takeaway(below)
+    assert "long enough" in weights_or_tokens._takeaway(above)
+
+
+@pytest.mark.parametrize("helpers", [1, 3])
+def test_the_hot_gpu_waits_below_the_break_even_from_where_the_first_copy_arrives_in_time(helpers):
+    """Helpers that took fewer pairs than an even share would pay as soon as a copy arrives before all is done."""
+    even = run(2048, helpers, 450, 16).even
+    first = run(even / (helpers + 1), helpers, 450, 16)
+    assert first.kept_s == pytest.approx(first.sent_s / helpers) and first.faster < 1
+    assert "even split" not in weights_or_tokens._takeaway(run(0.9 * first.pairs, helpers, 450, 16))
+    assert "even split" in weights_or_tokens._takeaway(run(1.1 * first.pairs, helpers, 450, 16))
+    marks = {mark["id"]: mark for mark in weights_or_tokens.scene(first).marks}
+    assert marks["own-waits"]["s"] == "waits for the helper"
 
 
 def test_over_a_slow_link_nothing_pays():

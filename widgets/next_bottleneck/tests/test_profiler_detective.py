@@ -197,9 +197,13 @@ def test_a_trace_is_as_long_and_its_counters_as_high_as_its_shares(case, width):
         assert len(bars) == (6 if p.launch_gap_share else kind == "kernel"), "a border is always a gap"
     assert ("p-ranks" in marks) == (p.rank_skew > 1), "one GPU has no others"
     if p.rank_skew > 1:
-        assert marks["p-ranks"]["w"] == pytest.approx(whole / p.rank_skew, abs=0.01)
-        assert marks["value-the others"]["s"] == units.times(p.rank_skew)
-        assert marks["limit-the others"]["s"].endswith("1.05×")
+        works = whole * (1 - shown - p.input_wait_share)  # of this GPU, for which all wait
+        wait = marks["p-ranks-wait"]
+        assert marks["p-ranks"]["w"] == pytest.approx(works / p.rank_skew, abs=0.01)
+        assert wait["w"] == pytest.approx(works - works / p.rank_skew, abs=0.01)
+        assert wait["x"] + wait["w"] == pytest.approx(marks["p-step"]["x"] + whole * (1 - shown), abs=0.02)
+        assert marks["value-all, mean"]["s"] == units.times(p.rank_skew)
+        assert marks["limit-all, mean"]["s"].endswith("1.05×")
     for id, share in (("flops", p.compute_share), ("memory", p.bandwidth_share)):
         room, first = marks[f"p-{id}-all"], marks[f"p-{id}0"]
         assert first["h"] == pytest.approx(room["h"] * share, abs=0.01)

@@ -120,7 +120,13 @@ def test_at_temperature_0_no_rule_is_drawn():
     assert not [id for id in marks if id.startswith(("cut-", "pull-k", "pull-p", "pull-min"))]
 
 
+def test_the_question_s_shares_are_the_opening_state_s():
+    r, asked = run(), SAMPLER.prediction.question
+    assert ", ".join(f"{100 * one.tempered:.1f}" for one in r.row[:6]) in asked
+    assert r.cut_by_top_k and r.cut_by_top_p and r.cut_by_min_p, "each rule drops something"
+
+
 def test_the_takeaway_counts_each_rule_that_cuts():
     said = SAMPLER.scene(run()).takeaway
-    assert said == "Top-k drops 4 and top-p 3 of 12 tokens, which held 7.5% of the probability."
+    assert said == "Top-k drops 4, top-p 3 and min-p 1 of 12 tokens, which held 13.4% of the probability."
     assert "No rule cuts" in SAMPLER.scene(run(top_k=12, top_p=1.0, min_p=0.0)).takeaway
