@@ -366,7 +366,7 @@ def _why_fewer(r: Result) -> str:
     fewer = r.at_guesses[r.best_drafts]
     if r.verify_s > fewer.verify_s * (1 + 1e-9):
         return f"their check takes {units.seconds(r.verify_s)}, not {units.seconds(fewer.verify_s)}."
-    return f"at {units.number(r.draft_s / r.drafts * 1e3)}\u202fms each, the last ones cost more time than they save."
+    return f"at {units.number(r.draft_s / r.drafts * 1e3)}\u202fms each, the last cost more than they save."
 
 
 def _takeaway(r: Result) -> str:
@@ -381,8 +381,8 @@ def _takeaway(r: Result) -> str:
     if r.speedup <= 1:
         return "Wrong guesses cost their time too. Below the break-even chance, don't guess."
     if r.best_drafts < r.drafts:
-        few = "one" if r.best_drafts == 1 else r.best_drafts
-        return f"Guessing pays here, but {few} would pay more than {r.drafts}: {_why_fewer(r)}"
+        few = "One guess" if r.best_drafts == 1 else f"{r.best_drafts} guesses"
+        return f"{few} would pay more than {r.drafts}: {_why_fewer(r)}"
     if r.best_drafts > r.drafts:
         low, high = r.nearly_best
         near = f", though {low} to {high} hardly differ" if high > low else ""
