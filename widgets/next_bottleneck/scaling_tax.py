@@ -193,13 +193,14 @@ def _names(r: Result, at: Box) -> list[dict]:
     def wide(words: str) -> float:
         return text_width(words, size, True) + 14
 
-    if sum(wide(words) for _, words, _ in named) > at.w:
-        named = [
-            (x, words.replace("are the tax of scale", "tax").replace(" GPUs", ""), role)
-            for x, words, role in named
-        ]
-    if sum(wide(words) for _, words, _ in named) > at.w:
-        named = [(x, words.split()[0], role) for x, words, role in named]  # the colour says which
+    # where there is less room: fewer words, then no unit, then the colour alone says which
+    for shorter in (
+        lambda words: words.replace("are the tax of scale", "tax"),
+        lambda words: words.replace(" GPUs", ""),
+        lambda words: words.split()[0],
+    ):
+        if sum(wide(words) for _, words, _ in named) > at.w:
+            named = [(x, shorter(words), role) for x, words, role in named]
     marks, left = [], at.x
     for k, (x, words, role) in enumerate(named):
         left = max(left, min(x, at.right + 14 - sum(wide(later) for _, later, _ in named[k:])))
