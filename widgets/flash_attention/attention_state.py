@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from kernels.flash_attention import cost
 from kernels.machines import MACHINES, machine
 from widgets import units
-from widgets.charts import Box, axis_x, linear, log, text_width
+from widgets.charts import Box, linear, log, text_width
 from widgets.controls import powers_of_two, select
 from widgets.declare import Declaration, Prediction
 from widgets.scene import (
@@ -18,6 +18,7 @@ from widgets.scene import (
     drag,
     figure,
     handle,
+    path,
     rect,
     table,
     text,
@@ -27,12 +28,13 @@ ELEM_BYTES = {"fp16": 2, "fp8": 1}
 TILE = cost.Tiling(128, 128)
 LENGTHS = [1 << k for k in range(8, 18)]
 LENGTH = powers_of_two("length", "Context length", 8192, LENGTHS[0], LENGTHS[-1], unit="tokens")
-# (one head to scale, the length's ruler, bars of bytes, bars of time, height)
+# (one head to scale, bars of bytes, bars of time, height)
 PLACES = {
-    True: (Box(30, 52, 262, 262), Box(34, 384, 250, 0), Box(368, 62, 344, 104), Box(368, 246, 344, 104), 424),
-    False: (Box(24, 50, 262, 262), Box(30, 384, 250, 0), Box(0, 466, 330, 100), Box(0, 612, 330, 100), 714),
+    True: (Box(24, 52, 326, 326), Box(424, 62, 292, 104), Box(424, 246, 292, 104), 414),
+    False: (Box(24, 50, 262, 262), Box(0, 412, 330, 100), Box(0, 558, 330, 100), 660),
 }
-BAR = 26
+BAR, GAP = 26, 3
+SMALLEST = 0.7  # of the room, for the shortest context: the square grows while it is pulled
 
 
 @dataclass(frozen=True)
@@ -115,11 +117,16 @@ def _shared(r: Result, strip: str) -> str:
     return f"V and K: {strip} each" + (f", for {sharers} query heads" if sharers > 1 else "")
 
 
+def _sizes(length: int, head_dim: int, at: Box) -> tuple[float, float]:
+    """Return how thick a strip is and how long a side of the square, to one scale. All is larger for a longer context."""
+    room = log(LENGTHS[0], LENGTHS[-1], SMALLEST * at.w, at.w)(length) - 3 * GAP
+    return room * head_dim / (length + 2 * head_dim), room * length / (length + 2 * head_dim)
+
+
 def _to_scale(r: Result, at: Box) -> list[dict]:
     """Draw one head to scale: the score matrix with Q, K, V and the output at its sides."""
-    gap = 3
-    unit = (at.w - 2 * gap) / (r.length + 2 * r.head_dim)
-    thin, side = r.head_dim * unit, r.length * unit
+    gap, (thin, side) = GAP, _sizes(r.length, r.head_dim, at)
+    unit = side / r.length
     x, y = at.x + thin + gap, at.y + 2 * (thin + gap)
     matrix, tile = units.si_bytes(r.score_matrix_bytes), max(4, min(TILE.block_n * unit, side))
     strip = units.si_bytes(r.persistent_head_bytes / 4)
@@ -131,8 +138,32 @@ def _to_scale(r: Result, at: Box) -> list[dict]:
     if side < 150:  # the words would hide the square
         too = ()
     words = max(high - 8, y + tile + 18 if tile < side else 0)  # below the tile, where that is large
+    half = []
+    if side >= 190:
+        words = y + 0.68 * side
+        half = [
+            path(
+                "half",
+                [(middle, y), (middle, high), (x, high)],
+                "ink",
+                "half the length: a quarter of the scores",
+            ),
+            *(
+                text(
+                    f"half-name{i}",
+                    (x + middle) / 2,
+                    y + side / 4 + 14 * i,
+                    said,
+                    "ink",
+                    "small",
+                    "middle",
+                    on="waste",
+                )
+                for i, said in enumerate(("half the length:", "a quarter"))
+            ),
+        ]
     return [
-        text("scale-title", 0, 16, "One head, drawn to scale", bold=True),
+        text("scale-title", 0, 16, "One head: strips and square to one scale", bold=True),
         *about(
             "strips group",
             rect("v", x, at.y, side, thin, "useful", f"V: {r.head_dim} × {r.length} numbers, {strip}"),
@@ -146,6 +177,7 @@ def _to_scale(r: Result, at: Box) -> list[dict]:
         *about(
             "square", rect("matrix", x, y, side, side, "waste", f"{r.length} × {r.length} scores, {matrix}")
         ),
+        *about("square", half),
         text("vk-name", middle, at.y - 8, _shared(r, strip), "useful", "small", "middle"),
         text("q-name", at.x - 8, high, "Q", "useful", "small", "end"),
         text("o-name", right + 8, high, "output", "useful", "small"),
@@ -166,14 +198,15 @@ def _to_scale(r: Result, at: Box) -> list[dict]:
     ]
 
 
-def _ruler(r: Result, at: Box) -> list[dict]:
-    """Draw the context length on a log axis, to be pulled."""
-    x = log(LENGTHS[0], LENGTHS[-1], at.x, at.right)
-    ends = [LENGTHS[0], 1024, 8192, LENGTHS[-1]]
-    return [
-        *axis_x("length", x, at.y, "tokens of context", ticks=ends, show=units.count),
-        handle("pull-length", x(r.length), at.y - 16, "now", drag(LENGTH, "x", x)),
-    ]
+def _corner(r: Result, at: Box) -> list[dict]:
+    """Let the square's corner be pulled: the context's length is both of its sides."""
+
+    def right(length: float) -> float:
+        return at.x + sum(_sizes(length, r.head_dim, at)) + GAP
+
+    thin, side = _sizes(r.length, r.head_dim, at)
+    low = at.y + 2 * (thin + GAP) + side
+    return [handle("pull-length", right(r.length), low, "now", drag(LENGTH, "x", right))]
 
 
 def _pair(id: str, title: str, at: Box, rows: list[tuple], end: str) -> list[dict]:
@@ -267,7 +300,7 @@ def _takeaway(r: Result) -> str:
 
 
 def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
-    measured, (scale_at, ruler_at, bytes_at, times_at, height) = measured or {}, PLACES[width == WIDE]
+    measured, (scale_at, bytes_at, times_at, height) = measured or {}, PLACES[width == WIDE]
     naive = figure("moved when scores are stored", r.naive_bytes, units.si_bytes, "hot")
     tiled = figure("moved in tiles, at least", r.tiled_bytes, units.si_bytes, "useful")
     ratio = figure("fewer bytes at best", r.state_ratio, units.times)
@@ -285,7 +318,7 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
         "faster at best.",
         takeaway=_takeaway(r),
         marks=_to_scale(r, scale_at)
-        + _ruler(r, ruler_at)
+        + _corner(r, scale_at)
         + _bytes(r, measured, bytes_at)
         + _times(r, times_at),
         figures=(naive, tiled, ratio, speedup),

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from kernels.flash_attention import cost
 from widgets import units
-from widgets.charts import Box, linear, text_width
+from widgets.charts import Box, linear, steady, text_width
 from widgets.controls import powers_of_two, select, slider, steps
 from widgets.declare import Declaration, Prediction, Stepper
 from widgets.scene import (
@@ -31,14 +31,15 @@ from widgets.scene import (
 TILE = powers_of_two("tile", "Keys in a tile", 4, 1, 16, help="16 is the ordinary softmax.")
 PULLED, HIGHEST = 4, 7.0  # the key whose score is pulled, and how far: the axis ends above it
 SCORE = slider("score", "One key's score", 5.0, 0.0, HIGHEST, step=0.5, help="The bar with the knob on it.")
-HEIGHT = {True: 430, False: 438}
+HEIGHT = {True: 430, False: 476}
 
 
 class Panels(NamedTuple):
-    """Hold what is drawn, from top to bottom: scores, the weight of each key, and the line of the output."""
+    """Hold what is drawn, from top to bottom: scores, the weight of each key, their sum, and the line of the output."""
 
     scores: Box
     weights: Box
+    total: Box
     output: Box  # its height is nothing: a line of numbers
     wide: bool
 
@@ -48,8 +49,12 @@ class Panels(NamedTuple):
 
 
 PLACES = {
-    True: Panels(Box(30, 28, 600, 94), Box(30, 202, 600, 84), Box(30, 386, 600, 0), True),
-    False: Panels(Box(20, 56, 264, 80), Box(20, 210, 264, 84), Box(20, 394, 290, 0), False),
+    True: Panels(
+        Box(30, 24, 590, 90), Box(30, 172, 590, 88), Box(30, 302, 590, 14), Box(30, 388, 590, 0), True
+    ),
+    False: Panels(
+        Box(20, 56, 264, 80), Box(20, 196, 264, 84), Box(20, 326, 264, 14), Box(20, 430, 290, 0), False
+    ),
 }
 LARGEST_FP32 = math.log(3.4028234663852886e38)  # a score above this has an exponential beyond fp32
 OUTPUTS = min(chain(*cost.SCENE.values)), max(chain(*cost.SCENE.values))  # a weighted mean stays between
@@ -138,7 +143,7 @@ def _scores(r: Result, step: int, at: Panels) -> list[dict]:
         (at.scores.x, y(m) - 1, at.scores.right, y(m) + 1),
         (0, 0, at.scores.right, 16),  # the title
     ]
-    marks, names = [text("scores-title", 0, 12, "scores of one query, tile by tile", "muted", "small")], []
+    marks, names = [text("scores-title", 0, 12, "Scores of one query, tile by tile", bold=True)], []
     for key, score in enumerate(r.scores):
         x, top = _across(r, key, at) + at.scores.w / 146, min(y(score), at.scores.bottom - 2)
         role, shown = _role(r, key, step), units.number(score, 4)
@@ -193,7 +198,7 @@ def _scores(r: Result, step: int, at: Panels) -> list[dict]:
             y(m) + 4,
             f"m = {units.number(m, 4)}" if at.wide else f"m {units.number(m, 3)}",
             "ink",
-            "body" if at.wide else "small",
+            "big" if at.wide else "small",
             bold=True,
         ),
         *names,  # after the lines: none strikes a number through
@@ -245,8 +250,9 @@ def _weights(r: Result, step: int, at: Panels) -> list[dict]:
     """Draw the weight of each key relative to the largest so far, with an outline of its weight before this tile."""
     y = linear(0, 1, at.weights.bottom, at.weights.y)
     state, pitch = r.states[step], at.weights.w / len(r.scores)
+    title = "Weight of each key: exp(score − m)" if at.wide else "Weights: exp(score − m)"
     marks = [
-        text("weights-title", 0, at.weights.y - 34, "weight of each key: exp(score − m)", "muted", "small"),
+        text("weights-title", 0, at.weights.y - 10, title, bold=True),
         line("weights-axis", at.weights.x, at.weights.bottom, at.weights.right, at.weights.bottom, "axis"),
     ]
     for key, score in enumerate(r.scores):
@@ -262,21 +268,32 @@ def _weights(r: Result, step: int, at: Panels) -> list[dict]:
         marks += about("l", rect(f"weight-{key}", x, top, 0.78 * pitch, at.weights.bottom - top, role, tip))
     marks += _values(r, step, at)
     if step and state.rescale < 1:
-        middle = (_across(r, 0, at) + _across(r, step * r.tile, at)) / 2
         words = f"{'earlier weights ' if at.wide else ''}× {EXACT(state.rescale)}"
-        marks.append(
-            text(
-                "rescale",
-                max(middle, text_width(words, "big", True) / 2 + at.weights.x),
-                at.weights.y - 10,
-                words,
-                "primary",
-                "big",
-                anchor="middle",
-                bold=True,
-            )
+        right = at.weights.right
+        marks += about(
+            "factor", text("rescale", right, at.weights.y - 10, words, "primary", "big", "end", True)
         )
     return marks
+
+
+def _total(r: Result, step: int, at: Panels) -> list[dict]:
+    """Draw the running sum: what was there, shrunk by the factor, and what this tile adds."""
+    now, before = r.states[step], r.states[step - 1].l if step else 0.0
+    x = linear(0, steady("l", max(state.l for state in r.states)), at.total.x, at.total.right)
+    y, high, kept = at.total.y, at.total.h, before * now.rescale
+    added = f"this tile adds {SHORT(now.l - kept)}"
+    marks = [
+        rect("l-before", x(0), y, x(before) - x(0), high, "idle", f"l before this tile: {SHORT(before)}"),
+        rect("l-kept", x(0), y, x(kept) - x(0), high, "primary", f"of that, the factor keeps {SHORT(kept)}"),
+        rect("l-added", x(kept), y, x(now.l) - x(kept), high, "now", added),
+    ]
+    shown = f"l = {SHORT(now.l)}" if at.wide else f"l {SHORT(now.l)}"
+    size = "big" if at.wide else "small"
+    return [
+        text("l-title", 0, y - 7, "Sum of these weights", bold=True),
+        *about("l", marks),
+        *about("l", text("l-name", at.total.right + 6, y + high - 2, shown, "ink", size, bold=True)),
+    ]
 
 
 def _values(r: Result, step: int, at: Panels) -> list[dict]:
@@ -303,12 +320,11 @@ def _output(r: Result, step: int, at: Panels) -> list[dict]:
         text(
             "output-title",
             0,
-            y - 50,
-            "answer so far: the mean of the values, by weight"
+            y - 46,
+            "Answer so far: the mean of the values, by weight"
             if at.wide
-            else "answer so far: the values’ mean, by weight",
-            "muted",
-            "small",
+            else "Answer so far: the values’ mean, by weight",
+            bold=True,
         ),
         line("output-axis", x.start, y, x.end, y, "axis"),
         text("output-low", x.start - 8, y + 4, units.number(x.lo), "muted", "small", "end"),
@@ -328,13 +344,13 @@ def _output(r: Result, step: int, at: Panels) -> list[dict]:
         marks += [
             line("wrong-a", x(wrong) - 5, y - 5, x(wrong) + 5, y + 5, "hot", tip),
             line("wrong-b", x(wrong) - 5, y + 5, x(wrong) + 5, y - 5, "hot", tip),
-            text("wrong-name", middle, y + 40, words, "hot", "small", "middle", bold=True),
+            text("wrong-name", middle, y + 41, words, "hot", "small", "middle", bold=True),
         ]
     marks.append(circle("dot", x(now), y, 7, "now", f"After tile {step}: output {shown}"))
     words = f"{shown}, the same" if step == len(r.states) - 1 else shown
-    half = text_width(words, bold=True) / 2 + 4
+    half = text_width(words, "big", True) / 2 + 4
     middle = min(max(x(now), half), at.width - half)
-    return about("o", marks) + [text("o-name", middle, y + 24, words, "now", anchor="middle", bold=True)]
+    return about("o", marks) + [text("o-name", middle, y + 25, words, "now", "big", "middle", True)]
 
 
 def _tiles(r: Result, at: Panels) -> list[dict]:
@@ -376,7 +392,7 @@ def _formula(r: Result, step: int) -> tuple[tuple[str, str], ...]:
     if step:
         now = f"exp({units.number(r.states[step - 1].m, 4)} − {{m:{m}}}) = {EXACT(new.rescale)}"
     else:
-        now = f"no m before {{m:{m}}}: –"
+        now = f"first tile, {{m:m = {m}}}: nothing to rescale"
     return (("{factor} = exp(old m − {m:new m})", now),)
 
 
@@ -415,7 +431,7 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
     scenes = []
     for step, state in enumerate(r.states):
         m = figure("m, the largest score so far", state.m, lambda v: units.number(v, 4), term="m")
-        shown = EXACT if step else lambda none: "–"
+        shown = EXACT if step else lambda none: "none"
         rescale = figure("factor on earlier weights", state.rescale, shown, term="factor")
         changed = f"what came before was multiplied by {rescale.text}" if step else f"nothing came before (factor {rescale.text})"  # fmt: skip
         total = figure("l, the sum of weights", state.l, SHORT, term="l")
@@ -429,6 +445,7 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
                 + _names(r, step, at)
                 + _weights(r, step, at)
                 + _scores(r, step, at)
+                + _total(r, step, at)
                 + _output(r, step, at),
                 figures=(m, rescale, total, output),
                 table=rows,

@@ -11,6 +11,15 @@ from widgets.declare import Declaration, Prediction, Stepper
 from widgets.scene import WIDE, Column, Scene, about, drag, figure, handle, line, path, rect, table, text
 
 TILE = powers_of_two("tile", "Tile rows", 8, 8, 128, help="A tensor core runs the whole tile.")
+SKEW = slider(
+    "skew",
+    "Skew of the router",
+    1.0,
+    0.0,
+    2.0,
+    step=0.1,
+    help="Popularity falls as 1 / rank^skew: 0 is even.",
+)
 # (the experts' columns, sent and run, height)
 PLACES = {
     True: (Box(76, 46, 516, 206), Box(104, 310, 456, 60), 382),
@@ -173,12 +182,13 @@ def _column(r: Result, e: int, x: float, wide: float, y: Scale, whole: Result) -
     def tokens(id: str, left: float, w: float, first: int, count: int, role: str, tip: str) -> list[dict]:
         if not apart:
             return [rect(id, left, y(first + count), w, count * unit, role, tip)] if count else []
-        tops = [y(first + i + 1) + 1 for i in range(count)]
-        return [rect(f"{id}-{i}", left, top, w, unit - 2, role, tip) for i, top in enumerate(tops)]
+        apart_by = 3 if unit >= 8 else 2
+        tops = [y(first + i + 1) + apart_by / 2 for i in range(count)]
+        return [rect(f"{id}-{i}", left, top, w, unit - apart_by, role, tip) for i, top in enumerate(tops)]
 
     for t, (first, held, size) in enumerate(_pieces(r, expert, whole)):
         space = 2 if size * unit >= 8 else 0
-        top, high = y(first + size) + space, size * unit - space
+        top, high = y(first + size) + space / 2, size * unit - space
         tip = f"Expert {e}: {units.count(held)} of {units.count(size)} slots hold a token"
         marks += about("tiles", rect(f"tile-{e}-{t}", x, top, wide, high, "idle", tip))
         if held < size:
@@ -291,6 +301,24 @@ def _edge(r: Result, y: Scale, plot: Box) -> list[dict]:
         *about("tile", line("one-tile", x, y(0), x, y(r.tile), "primary", f"one tile: {r.tile} rows")),
         handle("pull-tile", x, y(r.tile), "primary", drag(TILE, "y", y)),
     ]
+
+
+@lru_cache(maxsize=256)  # each state asks for every stop of the slider
+def _most(tokens: int, top_k: int, experts: int, skew: float) -> int:
+    """Return the tokens of the busiest expert at this skew."""
+    return max(cost.expert_loads(tokens, top_k, experts, skew))
+
+
+def _busiest(r: Result, y: Scale, plot: Box) -> list[dict]:
+    """Let the load of the busiest expert be pulled: the router's skew."""
+    x = _enlarged(plot).x + _enlarged(plot).w / 2
+    if not _crowded(r, plot):
+        x = plot.x + (r.busiest + 0.5) * plot.w / r.expert_count
+
+    def load(skew: float) -> float:
+        return y(_most(r.tokens, r.top_k, r.expert_count, skew))
+
+    return [handle("pull-skew", x, y(r.experts[r.busiest].routed_tokens), "now", drag(SKEW, "y", load))]
 
 
 def _limit(r: Result, y: Scale, plot: Box) -> list[dict]:
@@ -414,15 +442,15 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
         ),
         warning=_warning(r),
     )
-    label = f"slots of each expert, run in whole tiles of {r.tile}"
+    label = f"Slots of each expert, run in whole tiles of {r.tile}"
     if width != WIDE:
-        label = f"slots, in whole tiles of {r.tile}"
+        label = f"Slots, in whole tiles of {r.tile}"
     right = _enlarged(plot).right if _crowded(r, plot) else plot.right
     fixed = axis_y("slots", y, plot.x - RULER, right=right, ticks=[y.hi * q / 4 for q in range(5)])
-    fixed.append(text("slots-label", 0, 16, label, "muted", "small"))
+    fixed.append(text("slots-label", 0, 16, label, bold=True))
     limited, edge, arrivals = (
         _limit(r, y, plot),
-        _edge(r, y, plot),
+        _edge(r, y, plot) + _busiest(r, y, plot),
         _arrivals(_routed(r)),
     )
     count = _steps(r)
@@ -487,15 +515,7 @@ SIMULATOR = Declaration(
     question="How many of the slots that you pay for hold a token?",
     controls=(
         powers_of_two("tokens", "Tokens in the batch", 32, 8, 1024),
-        slider(
-            "skew",
-            "Skew of the router",
-            1.0,
-            0.0,
-            2.0,
-            step=0.1,
-            help="Popularity falls as 1 / rank^skew: 0 is even.",
-        ),
+        SKEW,
         TILE,
         steps(
             "capacity",

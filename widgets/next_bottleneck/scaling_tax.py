@@ -8,7 +8,7 @@ from widgets import units
 from widgets.charts import Box, text_width
 from widgets.controls import slider, steps
 from widgets.declare import Declaration, Prediction
-from widgets.scene import WIDE, Column, Scene, about, drag, figure, handle, line, rect, table, text
+from widgets.scene import WIDE, Column, Scene, about, drag, figure, handle, line, path, rect, table, text
 
 NODE, MEASURED_AT, MOST = 8, 128, 16384
 SIZES = (8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 10000, 16384)
@@ -31,7 +31,7 @@ FIELD = 128  # cells at most, each for as many GPUs as needed
 # (the fleet, the columns of other sizes, height)
 PLACES = {
     True: (Box(0, 48, 708, 132), Box(0, 322, 708, 62), 424),
-    False: (Box(0, 58, 328, 150), Box(0, 376, 328, 70), 488),
+    False: (Box(0, 66, 328, 150), Box(0, 384, 328, 70), 496),
 }
 BUSY_IS_NOT_USEFUL = 1 / 3  # of the time that the counter calls busy
 
@@ -111,7 +111,7 @@ def _kinds(r: Result) -> tuple[tuple[str, float, str, str], ...]:
     waits = "wait for the slow node" if r.gpus > NODE else "are lost to the node's slowness"
     return (
         ("work", r.useful_gpus, "useful", "work as one node's would"),
-        ("tax of scale", r.tax_gpus, "network", "are the tax of scale"),
+        ("are the tax of scale", r.tax_gpus, "network", "are the tax of scale"),
         ("wait" if r.gpus > NODE else "slower", r.waiting_gpus, "idle", waits),
         ("operate", r.operating_gpus, "overhead", "are lost to operating the fleet"),
     )
@@ -159,7 +159,26 @@ def _field(r: Result, at: Box) -> list[dict]:
             f"{units.number(size)} GPUs {words}",
         )
         marks += about("work" if kind == 0 else "tax", square)
-    return marks + _names(r, at) + _edges(r, at) + _counter(r, at)
+    return marks + _slow_node(r, at, columns, rows) + _names(r, at) + _edges(r, at) + _counter(r, at)
+
+
+def _slow_node(r: Result, at: Box, columns: int, rows: int) -> list[dict]:
+    """Frame the boxes of the one slow node, where a box is a GPU."""
+    if not r.slow_share or not NODE < r.gpus <= FIELD:
+        return []
+    wide = at.w / columns * NODE / rows - 2
+    tip = f"this node of {NODE} is {units.percent(r.slow_share, 0)} slower, and all others wait for it"
+    corners = [
+        (at.x, at.y),
+        (at.x + wide, at.y),
+        (at.x + wide, at.bottom - 2),
+        (at.x, at.bottom - 2),
+        (at.x, at.y),
+    ]
+    return [
+        path("slow-node", corners, "hot", tip),
+        text("slow-node-name", at.x, at.y - 8, "the slow node", "hot", "small", bold=True),
+    ]
 
 
 def _names(r: Result, at: Box) -> list[dict]:
@@ -167,17 +186,21 @@ def _names(r: Result, at: Box) -> list[dict]:
     named, start = [], 0.0
     for word, size, role, _ in _kinds(r):
         if size > 1e-9:
-            named.append((at.x + start * at.w, f"{units.number(size)} {word}", role))
+            named.append((at.x + start * at.w, f"{units.number(size)} GPUs {word}", role))
         start += size / r.gpus
     size = "body" if at.w > 400 else "small"
 
     def wide(words: str) -> float:
         return text_width(words, size, True) + 14
 
-    if sum(wide(words) for _, words, _ in named) > at.w:
-        named = [(x, words.replace(" of scale", ""), role) for x, words, role in named]
-    if sum(wide(words) for _, words, _ in named) > at.w:
-        named = [(x, words.split()[0], role) for x, words, role in named]  # the colour says which
+    # where there is less room: fewer words, then no unit, then the colour alone says which
+    for shorter in (
+        lambda words: words.replace("are the tax of scale", "tax"),
+        lambda words: words.replace(" GPUs", ""),
+        lambda words: words.split()[0],
+    ):
+        if sum(wide(words) for _, words, _ in named) > at.w:
+            named = [(x, shorter(words), role) for x, words, role in named]
     marks, left = [], at.x
     for k, (x, words, role) in enumerate(named):
         left = max(left, min(x, at.right + 14 - sum(wide(later) for _, later, _ in named[k:])))
@@ -199,8 +222,8 @@ def _edges(r: Result, at: Box) -> list[dict]:
     return [
         line("edge", edge, at.bottom - 2, edge, at.bottom + 12, "primary"),
         handle("pull-added", edge, at.bottom + 13, "primary", added, tip=tip),
-        line("slow-edge", waits, at.y - 12, waits, at.y, "hot"),
-        handle("pull-slow", waits, at.y - 12, "hot", slow),
+        line("slow-edge", waits, at.y - 15, waits, at.y, "hot"),
+        handle("pull-slow", waits, at.y - 15, "hot", slow),
     ]
 
 

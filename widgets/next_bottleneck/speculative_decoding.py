@@ -203,7 +203,7 @@ def _lanes(r: Result, now_s: float, at: Box, plain_y: float, guess_y: float) -> 
         if end <= done:
             out = i + 1
             marks += _token(f"plain-{i}-out", x(end) - cell, plain_y + 18, cell, "primary", "+1", tip)
-    plain_out, out = out, 0
+    plain_out, out = _passes(r, now_s), 0
     for i, kept in enumerate(r.kept):
         start = i * r.round_s
         marks += _round(r, i, kept, now_s, x, guess_y, cell)
@@ -212,7 +212,7 @@ def _lanes(r: Result, now_s: float, at: Box, plain_y: float, guess_y: float) -> 
         ("plain", plain_y, "plain", "secondary", plain_out),
         ("guess", guess_y, "guessing", "primary", out),
     ):
-        told = units.counted(tokens, "token")
+        told = f"{units.number(tokens)} {'token' if tokens == 1 else 'tokens'}"
         if wide:
             marks.append(text(f"{id}-name", at.x - 12, y + 12, words, role, anchor="end", bold=True))
             marks.append(text(f"{id}-out", at.x - 12, y + 32, told, "ink", anchor="end", bold=True))
@@ -224,6 +224,11 @@ def _lanes(r: Result, now_s: float, at: Box, plain_y: float, guess_y: float) -> 
         else "One run, both ways on one clock."
     )
     return [text("lanes-title", 0, 13, title, bold=True), *marks]
+
+
+def _passes(r: Result, now_s: float) -> float:
+    """Return the tokens of plain decoding so far, the one in the making as its part, to a tenth."""
+    return round(now_s / r.plain_s, 1)
 
 
 def _round(r: Result, i: int, kept: int, now_s: float, x, y: float, cell: float) -> list[dict]:
@@ -245,7 +250,7 @@ def _round(r: Result, i: int, kept: int, now_s: float, x, y: float, cell: float)
         if over:
             left, wide = told + k * cell, cell
             role, sign, said = (
-                ("useful", "✓", "kept") if k < kept else ("dropped", "", "struck out") if k == kept else
+                ("primary", "✓", "kept") if k < kept else ("dropped", "", "struck out") if k == kept else
                 ("idle", "–", "discarded with it")
             )  # fmt: skip
         tip = f"Round {i + 1}, guess {k + 1}: {said}"
@@ -272,13 +277,14 @@ def _by_guesses(r: Result, at: Box) -> list[dict]:
     low, high = r.nearly_best
     near = f"; {low} to {high} are within {NEAR:.0%}" if high > low and at.w > 400 else ""
     marks = [
-        text("guesses-title", at.x - 54, at.y - 42, "time per token, by guesses per round", "muted", "small"),
+        text("guesses-title", at.x - 54, at.y - 46, "Time per token, by guesses per round", bold=True),
         text(
             "guesses-best",
             at.x - 54,
             at.y - 25,
             f"{few} best: {units.seconds(best_s)} a token{near}",
             "useful",
+            "big" if at.w > 400 else "body",
             bold=True,
         ),
     ]
@@ -312,6 +318,17 @@ def _by_guesses(r: Result, at: Box) -> list[dict]:
 
     marks += _times(r, at, y, middle)
     half, top = 0.375 * at.w / len(r.at_guesses), y(r.token_s)
+    if high > low:  # a bracket below the numbers of those that hardly differ
+        left, right, under = x(low) - half, x(high) + half, at.bottom + 24
+        tip = f"within {NEAR:.0%} of the best: {low} to {high}"
+        marks.append(
+            path(
+                "guesses-near",
+                [(left, under - 4), (left, under), (right, under), (right, under - 4)],
+                "useful",
+                tip,
+            )
+        )
     left, right = x(r.drafts) - half, x(r.drafts) + half
     around = [(left, at.bottom), (left, top), (right, top), (right, at.bottom)]
     marks.append(path("guesses-now", around, "now"))
@@ -348,8 +365,8 @@ def _why_fewer(r: Result) -> str:
     """Return why the guesses beyond the best number don't pay: they lengthen the check, or take long themselves."""
     fewer = r.at_guesses[r.best_drafts]
     if r.verify_s > fewer.verify_s * (1 + 1e-9):
-        return f"the check takes {units.seconds(r.verify_s)} instead of {units.seconds(fewer.verify_s)}."
-    return f"at {units.seconds(r.draft_s / r.drafts)} each, the last ones cost more time than they save."
+        return f"their check takes {units.seconds(r.verify_s)}, not {units.seconds(fewer.verify_s)}."
+    return f"at {units.number(r.draft_s / r.drafts * 1e3)}\u202fms each, the last cost more than they save."
 
 
 def _takeaway(r: Result) -> str:
@@ -364,10 +381,12 @@ def _takeaway(r: Result) -> str:
     if r.speedup <= 1:
         return "Wrong guesses cost their time too. Below the break-even chance, don't guess."
     if r.best_drafts < r.drafts:
-        few = "one" if r.best_drafts == 1 else r.best_drafts
-        return f"Guessing pays here, but {few} would pay more than {r.drafts}: {_why_fewer(r)}"
+        few = "One guess" if r.best_drafts == 1 else f"{r.best_drafts} guesses"
+        return f"{few} would pay more than {r.drafts}: {_why_fewer(r)}"
     if r.best_drafts > r.drafts:
-        return f"Guessing pays here, and {r.best_drafts} guesses would pay most."
+        low, high = r.nearly_best
+        near = f", though {low} to {high} hardly differ" if high > low else ""
+        return f"Guessing pays here, and {r.best_drafts} guesses would pay most{near}."
     return "One reading of the weights checks every guess, and no other number of guesses is faster."
 
 
@@ -403,8 +422,7 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
         width=width,
         legend=(
             ("overhead", "guessing"),
-            ("primary", "check, and the token it adds"),
-            ("useful", "kept, or best"),
+            ("primary", "check, and tokens that come out"),
             ("dropped", "struck out"),
             ("idle", "discarded after it"),
         ),
@@ -438,13 +456,13 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
 
 
 def _caption(r: Result, now_s: float) -> str:
-    plain, rounds = int(now_s / r.plain_s + 1e-9), min(len(r.kept), int(now_s / r.round_s + 1e-9))
+    plain, rounds = _passes(r, now_s), min(len(r.kept), int(now_s / r.round_s + 1e-9))
     out = sum(r.kept[:rounds]) + rounds
     into = now_s - rounds * r.round_s
     doing = " The next guesses are checked." if into >= r.draft_s else " The draft model guesses."
     if rounds == len(r.kept):
         doing = ""
-    return f"After {units.seconds(now_s)} of this run: {units.counted(plain, 'token')} by plain decoding, {out} by guessing.{doing}"
+    return f"After {units.seconds(now_s)} of this run: {units.number(plain)} {'token' if plain == 1 else 'tokens'} by plain decoding, {out} by guessing.{doing}"
 
 
 SIMULATOR = Declaration(

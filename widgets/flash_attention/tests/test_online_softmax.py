@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernels.flash_attention import cost
+from widgets.flash_attention.online_softmax import PLACES
 from widgets.registry import find
 from widgets.scene import NARROW, WIDE
 
@@ -111,11 +112,22 @@ def test_figure_formula_and_table_say_the_same_factor():
         r = run(**inputs)
         for step, (state, scene) in enumerate(zip(r.states, ONLINE.scenes(r), strict=True)):
             factor = scene.figures[1].text
-            assert factor == (f"{state.rescale:.3f}" if step else "–")
-            assert scene.formula[0][1].endswith(f" {factor}") and scene.table.rows[step][3] in (
-                state.rescale,
-                factor,
-            )
+            assert factor == (f"{state.rescale:.3f}" if step else "none")
+            assert scene.formula[0][1].endswith(f" {factor}" if step else "nothing to rescale")
+            assert scene.table.rows[step][3] == (state.rescale if step else "–")
+
+
+def test_the_sum_is_drawn_as_what_the_factor_keeps_and_what_the_tile_adds():
+    r = run()
+    for step, (state, scene) in enumerate(zip(r.states, ONLINE.scenes(r), strict=True)):
+        marks = {m["id"]: m for m in scene.marks}
+        whole = PLACES[True].total.w / max(one.l for one in r.states)
+        before = r.states[step - 1].l if step else 0.0
+        own = sum(math.exp(score - state.m) for score in r.scores[4 * step : 4 * step + 4])
+        assert marks["l-before"]["w"] == pytest.approx(before * whole, abs=0.1)
+        assert marks["l-kept"]["w"] == pytest.approx(before * state.rescale * whole, abs=0.1)
+        assert marks["l-added"]["w"] == pytest.approx(own * whole, abs=0.1)
+        assert marks["l-name"]["s"] == f"l = {scene.figures[2].text}"
 
 
 def test_bars_are_the_weights():

@@ -166,13 +166,15 @@ def test_tokens_drop_until_all_are_there_and_a_tile_opens_for_the_first_of_its(p
     for scene in scenes:
         marks = {m["id"]: m for m in scene.marks}
         tokens = [id for id, m in marks.items() if id.startswith(("kept-", "lost-")) and m["role"] != "now"]
-        assert [m for m in marks.values() if m["role"] == "now"] == [] or len(scenes) == r.routed
+        assert [m for m in marks.values() if m["role"] == "now" and m["t"] == "rect"] == [] or len(
+            scenes
+        ) == r.routed
         held.append(set(tokens))
     assert all(before <= after for before, after in zip(held, held[1:], strict=False)), "no token leaves"
     if r.routed == len(scenes):
         assert [len(tokens) for tokens in held] == list(range(1, r.routed + 1))
         for scene, after in zip(scenes, held[1:], strict=False):
-            (coming,) = [m["id"] for m in scene.marks if m["role"] == "now"]
+            (coming,) = [m["id"] for m in scene.marks if m["role"] == "now" and m["t"] == "rect"]
             assert coming in after, "it drops into the slot whose name it bears"
 
 
@@ -221,3 +223,28 @@ def test_there_is_a_picture_with_the_tightest_limit_and_the_longest_numbers(expe
     """Names of a column are longer where tokens are dropped, "32 of 1,024"."""
     r = run(experts=experts, tokens=1024, top_k=4, capacity=1, skew=2.0)
     assert r.dropped_tokens and TILES.scenes(r, width=width)
+
+
+@pytest.mark.parametrize("preset", TILES.presets)
+def test_the_busiest_load_is_pulled_to_where_it_is_at_each_skew(preset):
+    inputs = TILES.presets[preset]
+    grip = next(m for m in TILES.scenes(run(**inputs))[-1].marks if m["id"] == "pull-skew")
+    (pulled,) = grip["drag"]
+    now = pulled["to"].index(inputs.get("skew", 1.0))
+    assert pulled["input"] == "skew" and grip["y"] == pytest.approx(pulled["at"][now], abs=0.02)
+    assert all(low >= high for low, high in zip(pulled["at"], pulled["at"][1:], strict=False)), (
+        "more skew, more load"
+    )
+    other = run(**{**inputs, "skew": 0.5})
+    assert _top_of(run(**inputs), other.experts[other.busiest].routed_tokens) == pytest.approx(
+        pulled["at"][pulled["to"].index(0.5)], abs=0.02
+    )
+
+
+def _top_of(r, tokens):
+    """Read a height off the axis of the picture of `r`: its numbers are the evidence."""
+    marks = [m for m in TILES.scenes(r)[-1].marks if m["id"] == "pull-tile"]
+    (pulled,) = marks[0]["drag"]
+    y_a, y_b = pulled["at"][0], min(pulled["at"])
+    a, b = pulled["to"][0], pulled["to"][pulled["at"].index(y_b)]  # larger tiles share the axis's end
+    return y_a + (tokens - a) * (y_b - y_a) / (b - a)

@@ -183,3 +183,22 @@ def test_the_counter_is_drawn_and_does_not_move_with_the_tax():
         drawn += [m for m in scene.marks if m["id"] in ("busy", "busy-name")]
     assert drawn[:2] == drawn[2:] and "92%" in drawn[1]["s"]
     assert "92%" in scene.takeaway and scene.takeaway.endswith(f"work of {scene.figures[0].text}.")
+
+
+@pytest.mark.parametrize("gpus", [16, 32, 64, 128])
+@pytest.mark.parametrize("width", [720, 340])
+def test_the_slow_node_is_framed_and_has_eight_boxes(gpus, width):
+    marks = {m["id"]: m for m in FLEET.scene(fleet(gpus=gpus, slow=10), width=width).marks}
+    corners = marks["slow-node"]["p"]
+    right, low = max(corners[::2]), max(corners[1::2])
+    inside = [
+        m
+        for id, m in marks.items()
+        if id.startswith("gpu") and m["x"] + m["w"] <= right + 0.1 and m["y"] + m["h"] <= low + 0.1
+    ]
+    assert len(inside) == 8
+
+
+@pytest.mark.parametrize("state", [{}, {"gpus": 8, "slow": 10}, {"gpus": 256, "slow": 10}])
+def test_no_node_is_framed_where_none_is_slow_or_a_box_is_more_than_a_gpu(state):
+    assert "slow-node" not in {m["id"] for m in FLEET.scene(fleet(**state)).marks}
