@@ -10,7 +10,7 @@ from grader.judge import sampled, traffic
 from grader.judge.diagnose import describe, from_error, in_full
 from grader.judge.every_case import FREE_OF, ROOM, SIDE_BY_SIDE, judge_busiest, sharing
 from grader.judge.failed import Failed
-from grader.judge.kernel_evidence import BETWEEN, COMPILED, CORNER, KernelEvidence, Run
+from grader.judge.kernel_evidence import BETWEEN, COMPILED, CORNERS, KernelEvidence, Run
 from grader.judge.sampled import AT_COMPILED, at
 from grader.questions import Budget, Case, Part
 from grader.questions.account import CUT, SMALL, account, in_blocks, in_sectors, size
@@ -26,10 +26,11 @@ AT_LEAST = ("dot", "programs")
 def judge(evidence: KernelEvidence, part: Part) -> None:
     """Check the part's budgets in both large cases: all of them if it ran whole, else the share for the output that
     the drawn programs wrote."""
-    if few := too_few(evidence, part):
-        said = f"{few.what}, a hidden case ({evidence.cases[CORNER].kind})"
-        raise Failed(f"{said}: less than half of those that could share the work", few.look, told=said)
-    for purpose in (COMPILED, CORNER):
+    for purpose in CORNERS:
+        if few := too_few(evidence, part, purpose):
+            said = f"{few.what}, a hidden case ({evidence.cases[purpose].kind})"
+            raise Failed(f"{said}: less than half of those that could share the work", few.look, told=said)
+    for purpose in (COMPILED, *CORNERS):
         run = evidence.runs.get(purpose)
         if run is not None and not run.outcome.error:
             judge_run(evidence, part, purpose, run)
@@ -39,12 +40,12 @@ def judge_run(evidence: KernelEvidence, part: Part, purpose: int, run: Run) -> N
     """Check the part's budgets in one large case."""
     question = evidence.question
     whole = ran_whole(run)
-    if purpose == CORNER and (run := of_whole_tiles(evidence, run)) is None:
+    if purpose in CORNERS and (run := of_whole_tiles(evidence, run, purpose)) is None:
         return
     share = 1.0 if whole else written(run)
     slack, exact = (
         1.0 if whole else SLACK if purpose == COMPILED else SLACK * ROOM,
-        run if whole or purpose == CORNER else None,
+        run if whole or purpose in CORNERS else None,
     )
     budgets = [one for one in limits(evidence, part, purpose, run) if one.count != "programs"]
     budgets += (shared := sharers(evidence, part, purpose, run.case))
@@ -104,15 +105,15 @@ def sharers(evidence: KernelEvidence, part: Part, purpose: int, case: Case) -> l
     return [replace(one, least=min(one.least, case.sm_count) / SIDE_BY_SIDE) for one in found]
 
 
-def too_few(evidence: KernelEvidence, part: Part) -> Budget | None:
+def too_few(evidence: KernelEvidence, part: Part, purpose: int) -> Budget | None:
     """Return the limit that a corner's grid breaks by its number of programs alone. Running them would take minutes."""
-    if CORNER not in evidence.cases or sampled.depends(evidence, CORNER):
+    if purpose not in evidence.cases or sampled.depends(evidence, purpose):
         return None
-    plan = evidence.plan(CORNER)
+    plan = evidence.plan(purpose)
     if isinstance(plan, dict):
         return None
     most = max(math.prod(step.grid) for step in plan.steps)
-    found = sharers(evidence, part, CORNER, evidence.cases[CORNER])
+    found = sharers(evidence, part, purpose, evidence.cases[purpose])
     return next((one for one in found if most < one.least), None)
 
 
@@ -212,19 +213,20 @@ def written(run: Run) -> float:
     return 1.0 if there[0] is None else sum(map(len, there)) / all_of_it
 
 
-def of_whole_tiles(evidence: KernelEvidence, run: Run) -> Run | None:
+def of_whole_tiles(evidence: KernelEvidence, run: Run, purpose: int) -> Run | None:
     """Run those of a corner's drawn programs that store most once more, with all counts. The others, at the ends of the
     grid, may compute whole tiles and store little."""
-    if evidence.corner is None:
-        programs = sampled.chosen(evidence, CORNER)
+    if purpose not in evidence.corner_runs:
+        programs = sampled.chosen(evidence, purpose)
         by = [run.outcome.arrays[f"by:{p.spec.name}"] for p in run.placed if p.spec.role != "in"]
         wrote = np.array([sum(np.count_nonzero(who == program) for who in by) for program in programs])
         if not wrote.max():
             return None
         most = [program for program, count in zip(programs, wrote, strict=True) if count == wrote.max()]
-        outcome = evidence.interpret(CORNER, run.placed, programs=[most], counting="full")
-        evidence.corner = replace(run, outcome=outcome)
-    return None if evidence.corner.outcome.error else evidence.corner
+        outcome = evidence.interpret(purpose, run.placed, programs=[most], counting="full")
+        evidence.corner_runs[purpose] = replace(run, outcome=outcome)
+    found = evidence.corner_runs[purpose]
+    return None if found.outcome.error else found
 
 
 def lanes(run: Run, budget: Budget) -> float:

@@ -19,11 +19,14 @@ from grader.judge.diagnose import (
     refuse_race,
 )
 from grader.judge.failed import Failed, Unclear
-from grader.judge.kernel_evidence import COMPILED, CORNER, KernelEvidence, Run
-from grader.questions.corner import KIND
+from grader.judge.kernel_evidence import COMPILED, CORNER, CORNERS, FAR, KernelEvidence, Run, numbers
+from grader.questions.far import Whole, Written
 
-PROGRAMS = {COMPILED: 24, CORNER: 6}  # drawn ones, in addition to the corners of the grid
+PROGRAMS = {COMPILED: 24, CORNER: 6, FAR: 4}  # drawn ones, in addition to the corners of the grid
 FEWEST, SHARE = 3, 8  # but of a small grid no more than an eighth, since each then has much of the work
+A_LOT = 1 << 21  # numbers of one program of a far corner, of which one runs then
+TOO_MUCH = 1 << 24  # and none
+A_NUMBER = 256  # FLOP that take as long as one number
 WHOLE_S = 90  # of processor time, where programs depend on one another and all must run
 DRAWN = 901  # the purpose of the drawing
 AT_COMPILED = "at the size that is compiled"
@@ -85,12 +88,30 @@ def uses_atomics(evidence: KernelEvidence, purpose: int) -> bool:
 
 
 def purpose_of(evidence: KernelEvidence, run: Run) -> int:
-    return CORNER if run.case is evidence.cases.get(CORNER) else COMPILED
+    return next((one for one in CORNERS if run.case is evidence.cases.get(one)), COMPILED)
 
 
 def chosen(evidence: KernelEvidence, purpose: int) -> list[int]:
     drawn = evidence.rng(DRAWN if purpose == COMPILED else DRAWN + purpose)
-    return programs(evidence.plan(purpose).steps[0].grid, drawn, PROGRAMS[purpose])
+    grid = evidence.plan(purpose).steps[0].grid
+    if purpose == FAR and work_of_one(evidence) > A_LOT:
+        return [int(drawn.integers(math.prod(grid)))]
+    return programs(grid, drawn, PROGRAMS[purpose])
+
+
+def work_of_one(evidence: KernelEvidence) -> float:
+    """Return the share of one program in a far corner: numbers of all tensors, and FLOP."""
+    question, case = evidence.question, evidence.cases[FAR]
+    useful = question.useful(case) if question.useful else 0
+    plan = evidence.plan(FAR)
+    return (numbers(question, case) + useful / A_NUMBER) / math.prod(plan.steps[0].grid)
+
+
+def affordable(evidence: KernelEvidence, purpose: int) -> bool:
+    """Return whether a check can run drawn programs of a corner, all of them alone."""
+    if purpose not in evidence.cases or depends(evidence, purpose):
+        return False
+    return purpose != FAR or isinstance(evidence.plan(FAR), dict) or work_of_one(evidence) <= TOO_MUCH
 
 
 def programs(grid: tuple[int, int, int], rng: np.random.Generator, drawn: int) -> list[int]:
@@ -116,7 +137,7 @@ def judge_share(run: Run, placed, programs: list[int]) -> None:
 
 def at(run: Run) -> str:
     """Say which large case this is."""
-    return describe(run) if run.case.kind == KIND else f"{AT_COMPILED} ({describe(run)})"
+    return describe(run) if run.hidden else f"{AT_COMPILED} ({describe(run)})"
 
 
 def too_little(wrote: np.ndarray, grid: int, all_of_it: int) -> bool:
@@ -166,34 +187,27 @@ def judge_written(evidence: KernelEvidence, run: Run, whole: bool) -> None:
     """Compare the programs' output in rows drawn from it."""
     question, case = evidence.question, run.case
     purpose = purpose_of(evidence, run)
-    sampler = question.in_corners if purpose == CORNER else question.sampled
-    got, there = {}, {}
-    for placed in run.placed:
-        name = placed.spec.name
-        if placed.spec.role == "in":
-            continue
-        got[name], there[name] = (dense if whole else sparse)(run, placed)
+    sampler = question.in_corners if purpose in CORNERS else question.sampled
+    outputs = [placed for placed in run.placed if placed.spec.role != "in"]
+    there = {placed.spec.name: (dense if whole else sparse)(run, placed) for placed in outputs}
     picked = sampler(question, run.inputs, case, evidence.rng(DRAWN + 1), there)
     for inputs, part, places in picked:
         want = question.reference(inputs, part)
-        seen = {
-            name: np.where(there[name][place], got[name][place], want[name]) for name, place in places.items()
-        }
+        seen = {}
+        for name, place in places.items():
+            values, written = there[name].looked_up(place)
+            seen[name] = np.where(written, values, want[name])
         sentence, _ = differs(question, inputs, part, seen, want)
         if sentence:
-            look = f"the sizes of {'this' if purpose == CORNER else 'the compiled'} case"
+            look = f"the sizes of {'this' if purpose in CORNERS else 'the compiled'} case"
             raise Failed(f"{at(run)}: {sentence}", look, told=UNTOLD)
 
 
-def dense(run: Run, placed) -> tuple[np.ndarray, np.ndarray]:
+def dense(run: Run, placed) -> Whole:
     name = placed.spec.name
     stores = placed.view(run.outcome.arrays[f"stores:{name}"])
-    return run.output(name).astype(np.float64), stores > 0
+    return Whole(run.output(name).astype(np.float64), stores > 0)
 
 
-def sparse(run: Run, placed) -> tuple[np.ndarray, np.ndarray]:
-    """Return an output that was only partly written, and its written elements."""
-    at, values = run.written(placed.spec.name)
-    got, there = np.zeros(placed.shape, np.float32), np.zeros(placed.shape, bool)
-    got[tuple(at.T)], there[tuple(at.T)] = values, True
-    return got, there
+def sparse(run: Run, placed) -> Written:
+    return Written(placed.shape, *run.written(placed.spec.name))

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from grader.box.serve.frames import DTYPES, dtype_name
-from grader.questions import Case, KernelQuestion, Tensor
+from grader.questions.far import Repeated
+from grader.questions.model import Case, KernelQuestion, Tensor
 
 POISON = 0xFF  # NaN in every float type, -1 in every integer type
 PAD = 24  # extra elements between rows of a padded layout
@@ -20,6 +21,7 @@ class Placed:
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     storage: np.ndarray
+    paged: bool = False  # larger than memory: an input whose storage repeats, or an output without one
 
     def view(self, storage: np.ndarray | None = None) -> np.ndarray:
         flat = (self.storage if storage is None else storage).reshape(-1)
@@ -43,6 +45,7 @@ class Placed:
             "strides": list(self.strides),
             "axes": self.spec.axes,
             "role": self.spec.role,
+            **({"paged": True} if self.paged else {}),
         }
 
 
@@ -74,7 +77,8 @@ def _spread(shape: tuple[int, ...], inner: int) -> tuple[int, ...]:
 
 
 def place(question: KernelQuestion, case: Case, values: dict[str, np.ndarray]) -> list[Placed]:
-    return [_place(spec, case, values.get(spec.name)) for spec in question.tensors]
+    far = any(isinstance(one, Repeated) for one in values.values())
+    return [(paged if far else _place)(spec, case, values.get(spec.name)) for spec in question.tensors]
 
 
 def as_placed(name: str, array: np.ndarray) -> Placed:
@@ -88,6 +92,15 @@ def shape_only(spec: Tensor, case: Case) -> Placed:
     shape = spec.sizes(case.sizes)
     empty = np.empty(0, np.uint8)
     return Placed(spec, case.dtype_of(spec), shape, strides(shape, case.layout.get(spec.name, "")), empty)
+
+
+def paged(spec: Tensor, case: Case, value: np.ndarray | Repeated | None) -> Placed:
+    """Place a tensor of a far corner."""
+    if spec.role != "out" and not isinstance(value, Repeated):
+        return _place(spec, case, value)
+    dtype, shape = case.dtype_of(spec), spec.sizes(case.sizes)
+    pool = value.pool if spec.role != "out" else np.empty(0, DTYPES[dtype])
+    return Placed(spec, dtype, shape, strides(shape, ""), pool, paged=True)
 
 
 def _place(spec: Tensor, case: Case, value: np.ndarray | None) -> Placed:

@@ -357,6 +357,8 @@ class KernelQuestion(Question):
     sampled: Callable | None = None
     # one of the same, for a hidden case with all axes long of which drawn programs run (corner.py); None leaves it out
     in_corners: Callable | None = None
+    # axes along which results don't depend on one another, if a hidden case is larger than memory along them (far.py)
+    far: str = ""
     targets: tuple[int, ...] = (90,)
     instruction: dict = field(default_factory=dict)  # target -> instruction that must be in use
     most_spills: int = 0
