@@ -13,7 +13,7 @@ from grader.judge.failed import Failed
 from grader.judge.kernel_evidence import BETWEEN, COMPILED, CORNERS, KernelEvidence, Run
 from grader.judge.sampled import AT_COMPILED, at
 from grader.questions import Budget, Case, Part
-from grader.questions.account import CUT, SMALL, account, in_blocks, in_sectors, size
+from grader.questions.account import CUT, ONCE, SMALL, account, in_blocks, in_sectors, size
 
 SLACK = 1.5  # drawn programs are not all alike, because rows of causal attention see more keys or fewer
 # counts of which every program has its share; if all ran, programs that share the work count too
@@ -88,7 +88,13 @@ def limits(evidence: KernelEvidence, part: Part, purpose: int, run: Run) -> list
     whole = {t.name for t in question.tensors if in_sectors(t, run.case) == CUT}
     total = sum(size(t, run.case) for t in question.tensors)
     small = {t.name for t in question.tensors if t.role == "in" and size(t, run.case) < SMALL * total}
-    return [
+    named = {t.name: t for t in question.tensors}
+    bytes_of = []
+    for one in found:
+        if one.count == "sectors" and one.tensor in named.keys() - small:  # its bytes are limited by its sectors
+            own = size(named[one.tensor], run.case)
+            bytes_of.append(replace(one, count="dedup", most=one.most if one.most > ONCE * own else own))
+    return bytes_of + [
         replace(one, most=max(one.most, more.most)) if one.count in FREE_OF else one
         for one, more in zip(found, of_blocks, strict=True)
         if one.tensor != "packed"

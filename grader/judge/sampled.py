@@ -20,6 +20,7 @@ from grader.judge.diagnose import (
 )
 from grader.judge.failed import Failed, Unclear
 from grader.judge.kernel_evidence import COMPILED, CORNER, CORNERS, FAR, KernelEvidence, Run, numbers
+from grader.questions.corner import FAR_KIND, KIND
 from grader.questions.far import Whole, Written
 
 PROGRAMS = {COMPILED: 24, CORNER: 6, FAR: 4}  # drawn ones, in addition to the corners of the grid
@@ -27,6 +28,7 @@ FEWEST, SHARE = 3, 8  # but of a small grid no more than an eighth, since each t
 A_LOT = 1 << 21  # numbers of one program of a far corner, of which one runs then
 TOO_MUCH = 1 << 24  # and none
 A_NUMBER = 256  # FLOP that take as long as one number
+FAR_S = 12  # of processor time, since a program that does too much there could run for minutes
 WHOLE_S = 90  # of processor time, where programs depend on one another and all must run
 DRAWN = 901  # the purpose of the drawing
 AT_COMPILED = "at the size that is compiled"
@@ -53,7 +55,8 @@ def judge_compiled_case(evidence: KernelEvidence) -> None:
 def judge_drawn(evidence: KernelEvidence, purpose: int) -> Run:
     """Judge what programs drawn from the grid of a large case store."""
     programs = chosen(evidence, purpose)
-    run = evidence.run(purpose, programs=[programs], counting="values")
+    more = {"seconds": FAR_S} if purpose == FAR else {}
+    run = evidence.run(purpose, programs=[programs], counting="values", **more)
     refuse_error(run)
     refuse_race(run)
     for placed in run.placed:
@@ -137,7 +140,7 @@ def judge_share(run: Run, placed, programs: list[int]) -> None:
 
 def at(run: Run) -> str:
     """Say which large case this is."""
-    return describe(run) if run.hidden else f"{AT_COMPILED} ({describe(run)})"
+    return describe(run) if run.case.kind in (KIND, FAR_KIND) else f"{AT_COMPILED} ({describe(run)})"
 
 
 def too_little(wrote: np.ndarray, grid: int, all_of_it: int) -> bool:

@@ -199,7 +199,8 @@ def limit(question, way: str, where: str) -> int:
         cases = properties(question)[where.removeprefix(ALONE_FOR)]
     if where in (ELSEWHERE, IN_CORNERS, FAR) or where.startswith(ALONE_FOR):
         cases = [in_blocks(question, replace(case, sm_count=32)) for case in cases]
-        more, free = 1.1 * NO_MODEL, FREE_OF["dot"] if way == "dots" else FREE_OF_ALL
+        more = 1.1 * NO_MODEL * (SLACK if where in (IN_CORNERS, FAR) else 1)
+        free = FREE_OF["dot"] if way == "dots" else FREE_OF_ALL
     fewest = min if where.startswith(ALONE_FOR) else max  # one case that tells is enough
     return math.ceil(more * fewest(allowed(question, way, case) for case in cases) + free)
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from grader.box.serve.frames import DTYPES, dtype_name
 from grader.questions.far import Repeated
-from grader.questions.model import Case, KernelQuestion, Tensor
+from grader.questions.model import REPEATED, Case, KernelQuestion, Tensor, repeated_axis
 
 POISON = 0xFF  # NaN in every float type, -1 in every integer type
 PAD = 24  # extra elements between rows of a padded layout
@@ -57,8 +57,14 @@ def strides(shape: tuple[int, ...], layout: str) -> tuple[int, ...]:
         return (*inner[:-2], inner[-1], inner[-2])
     if layout.startswith("spread "):
         return _spread(shape, int(layout.split()[1]))
+    if layout.startswith(REPEATED):
+        axis = repeated_axis(layout)
+        inner = strides((*shape[:axis], *shape[axis + 1 :]), "")
+        return (*inner[:axis], 0, *inner[axis:])
     if layout not in ("", "padded", "transposed"):
-        raise ValueError(f"layout must be padded, transposed or spread with a number, got {layout!r}")
+        raise ValueError(
+            f"layout must be padded, transposed, spread with a number or repeated along an axis, got {layout!r}"
+        )
     steps, step = [], 1
     for position, size in enumerate(reversed(shape)):
         steps.append(step)

@@ -11,7 +11,7 @@ from .errors import OverLimit
 SPAN = 40  # 1 TiB of offsets a tensor
 HALF = 1 << (SPAN - 1)
 PAGE = 64  # elements of a tensor that is larger than memory
-ROOM, ROOM_OF_OUTPUTS = 1 << 26, 1 << 24  # elements of it that one run may touch
+ROOM, ROOM_OF_OUTPUTS = 1 << 25, 1 << 24  # elements of it that one run may touch
 ROLES = ("in", "out", "inout", "scratch")
 
 
