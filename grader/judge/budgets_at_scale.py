@@ -8,7 +8,7 @@ import numpy as np
 from grader.box.warm import Outcome
 from grader.judge import sampled, traffic
 from grader.judge.diagnose import describe, from_error, in_full
-from grader.judge.every_case import FREE_OF, ROOM, SIDE_BY_SIDE, judge_busiest, sharing
+from grader.judge.every_case import FREE_OF, FREE_OF_ALL, ROOM, SIDE_BY_SIDE, judge_busiest, sharing
 from grader.judge.failed import Failed
 from grader.judge.kernel_evidence import BETWEEN, COMPILED, CORNERS, KernelEvidence, Run
 from grader.judge.sampled import AT_COMPILED, at
@@ -19,6 +19,7 @@ SLACK = 1.5  # drawn programs are not all alike, because rows of causal attentio
 # counts of which every program has its share; if all ran, programs that share the work count too
 SHARED_OUT = ("dedup", "sectors", "dot", "wide dot", "operations", "integers", "work", "time")
 WHOLE = (*SHARED_OUT, "requested", "unique", "programs")
+ESTIMATED = ("dedup", "dot", "wide dot", "operations", "work")  # of programs that need one another
 COUNTED = ("dedup", "sectors")  # of drawn programs in a second run, where lanes alone are too many
 AT_LEAST = ("dot", "programs")
 
@@ -30,6 +31,8 @@ def judge(evidence: KernelEvidence, part: Part) -> None:
         if few := too_few(evidence, part, purpose):
             said = f"{few.what}, a hidden case ({evidence.cases[purpose].kind})"
             raise Failed(f"{said}: less than half of those that could share the work", few.look, told=said)
+        if purpose in evidence.cases and sampled.depends(evidence, purpose):
+            judge_estimated(evidence, part, purpose)
     for purpose in (COMPILED, *CORNERS):
         run = evidence.runs.get(purpose)
         if run is not None and not run.outcome.error:
@@ -75,6 +78,22 @@ def judge_run(evidence: KernelEvidence, part: Part, purpose: int, run: Run) -> N
                 budget.look,
                 told=f"{budget.what}, {told(run)}",
             )
+
+
+def judge_estimated(evidence: KernelEvidence, part: Part, purpose: int) -> None:
+    """Check what a corner's programs would spend, where they need one another: by some of each launch."""
+    if purpose not in evidence.corner_runs:
+        evidence.corner_runs[purpose] = sampled.of_each_launch(evidence, purpose)
+    run = evidence.corner_runs[purpose]
+    if run is None:
+        return
+    for budget in limits(evidence, part, purpose, run):
+        if budget.count not in ESTIMATED:
+            continue
+        found, most = traffic.spent(run, budget), budget.most * SLACK * ROOM + FREE_OF.get(budget.count, FREE_OF_ALL)
+        if found > most:
+            said = f"{budget.what}, {at(run)}: about {traffic.times(found / max(budget.most, 1e-12), 1)} what the model allows there"
+            raise Failed(said, budget.look, told=f"{budget.what}, {told(run)}")
 
 
 def limits(evidence: KernelEvidence, part: Part, purpose: int, run: Run) -> list[Budget]:

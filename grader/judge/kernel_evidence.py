@@ -29,6 +29,7 @@ from grader.questions.memory import Placed, as_placed, place, shape_only
 PUBLIC, HIDDEN, METERED, BETWEEN, ALIGNED, CORNER, COMPILED, TIMED = 100, 200, 300, 350, 360, 370, 400, 500
 WHOLE = 371, 372  # smaller corners
 FAR = 373  # a larger one, whose inputs repeat what is drawn
+WAITING = 374  # one for programs that wait for one another in loops, which run one by one
 CORNERS = CORNER, FAR
 MOST_ALIGNED = 3  # of the largest cases, compiled as if their sizes were whole blocks
 UNWRITTEN = 902  # the purpose that draws what memory holds before anything is written
@@ -142,7 +143,7 @@ class KernelEvidence(Evidence):
     def corners(self, told: int) -> dict[int, Case]:
         """Return a corner of which drawn programs run, and a smaller one for answers whose programs need one another."""
         question, found = self.question, {}
-        for purpose, most in ((CORNER, corner.LARGE), *((one, corner.WHOLE) for one in WHOLE)):
+        for purpose, most in ((CORNER, corner.LARGE), *((one, corner.WHOLE) for one in WHOLE), (WAITING, corner.FEW)):
             if purpose != CORNER or question.in_corners:
                 found[purpose] = corner.corner(question, self.cases.get(METERED), most, self.rng(purpose))
         if question.far and question.in_corners:

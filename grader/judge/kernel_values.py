@@ -9,7 +9,7 @@ from grader.judge.budgets_at_scale import too_few
 from grader.judge.diagnose import judge_case
 from grader.judge.failed import Failed, Unclear
 from grader.judge.hidden_failure import HiddenFailure
-from grader.judge.kernel_evidence import COMPILED, CORNER, CORNERS, FAR, METERED, WHOLE, KernelEvidence, Run
+from grader.judge.kernel_evidence import COMPILED, CORNER, CORNERS, FAR, METERED, WAITING, WHOLE, KernelEvidence, Run
 from grader.judge.other_launch import launch_to_blame
 from grader.judge.record import PartResult
 from grader.questions import Part
@@ -18,7 +18,7 @@ MORE = {
     METERED: "the metered case",
     CORNER: "programs of a large case",
     FAR: "programs of a case that is larger than memory",
-    **dict.fromkeys(WHOLE, "a case with several axes long"),
+    **dict.fromkeys((*WHOLE, WAITING), "a case with several axes long"),
 }
 
 
@@ -42,8 +42,9 @@ def hidden_failures(evidence: KernelEvidence, runs: list[Run]) -> Iterator[Hidde
     public, hidden = list(runs), evidence.hidden
     more = {purpose: said for purpose, said in MORE.items() if purpose in evidence.cases}
     alone = [purpose for purpose in CORNERS if sampled.affordable(evidence, purpose)]
-    for purpose in [*CORNERS, *(WHOLE if CORNER in alone else ())]:
-        if purpose not in alone:
+    whole = () if CORNER in alone else sampled.whole_corners(evidence)
+    for purpose in (*CORNERS, *WHOLE, WAITING):
+        if purpose not in (*alone, *whole):
             more.pop(purpose, None)
     evidence.run_ahead(hidden + [purpose for purpose in more if purpose not in CORNERS])
     for number, purpose in enumerate([*hidden, *more]):
