@@ -90,7 +90,10 @@ def judge_estimated(evidence: KernelEvidence, part: Part, purpose: int) -> None:
     for budget in limits(evidence, part, purpose, run):
         if budget.count not in ESTIMATED:
             continue
-        found, most = traffic.spent(run, budget), budget.most * SLACK * ROOM + FREE_OF.get(budget.count, FREE_OF_ALL)
+        found, most = (
+            traffic.spent(run, budget),
+            budget.most * SLACK * ROOM + FREE_OF.get(budget.count, FREE_OF_ALL),
+        )
         if found > most:
             said = f"{budget.what}, {at(run)}: about {traffic.times(found / max(budget.most, 1e-12), 1)} what the model allows there"
             raise Failed(said, budget.look, told=f"{budget.what}, {told(run)}")
@@ -110,7 +113,9 @@ def limits(evidence: KernelEvidence, part: Part, purpose: int, run: Run) -> list
     named = {t.name: t for t in question.tensors}
     bytes_of = []
     for one in found:
-        if one.count == "sectors" and one.tensor in named.keys() - small:  # its bytes are limited by its sectors
+        if (
+            one.count == "sectors" and one.tensor in named.keys() - small
+        ):  # its bytes are limited by its sectors
             own = size(named[one.tensor], run.case)
             bytes_of.append(replace(one, count="dedup", most=one.most if one.most > ONCE * own else own))
     return bytes_of + [

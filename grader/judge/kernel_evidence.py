@@ -143,7 +143,11 @@ class KernelEvidence(Evidence):
     def corners(self, told: int) -> dict[int, Case]:
         """Return a corner of which drawn programs run, and a smaller one for answers whose programs need one another."""
         question, found = self.question, {}
-        for purpose, most in ((CORNER, corner.LARGE), *((one, corner.WHOLE) for one in WHOLE), (WAITING, corner.FEW)):
+        for purpose, most in (
+            (CORNER, corner.LARGE),
+            *((one, corner.WHOLE) for one in WHOLE),
+            (WAITING, corner.FEW),
+        ):
             if purpose != CORNER or question.in_corners:
                 found[purpose] = corner.corner(question, self.cases.get(METERED), most, self.rng(purpose))
         if question.far and question.in_corners:

@@ -9,7 +9,17 @@ from grader.judge.budgets_at_scale import too_few
 from grader.judge.diagnose import judge_case
 from grader.judge.failed import Failed, Unclear
 from grader.judge.hidden_failure import HiddenFailure
-from grader.judge.kernel_evidence import COMPILED, CORNER, CORNERS, FAR, METERED, WAITING, WHOLE, KernelEvidence, Run
+from grader.judge.kernel_evidence import (
+    COMPILED,
+    CORNER,
+    CORNERS,
+    FAR,
+    METERED,
+    WAITING,
+    WHOLE,
+    KernelEvidence,
+    Run,
+)
 from grader.judge.other_launch import launch_to_blame
 from grader.judge.record import PartResult
 from grader.questions import Part

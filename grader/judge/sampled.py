@@ -19,7 +19,18 @@ from grader.judge.diagnose import (
     refuse_race,
 )
 from grader.judge.failed import Failed, Unclear
-from grader.judge.kernel_evidence import COMPILED, CORNER, CORNERS, FAR, METERED, WAITING, WHOLE, KernelEvidence, Run, numbers
+from grader.judge.kernel_evidence import (
+    COMPILED,
+    CORNER,
+    CORNERS,
+    FAR,
+    METERED,
+    WAITING,
+    WHOLE,
+    KernelEvidence,
+    Run,
+    numbers,
+)
 from grader.questions.corner import FAR_KIND, KIND
 from grader.questions.far import Whole, Written
 
@@ -56,6 +67,8 @@ def judge_compiled_case(evidence: KernelEvidence) -> None:
 
 def judge_drawn(evidence: KernelEvidence, purpose: int) -> Run:
     """Judge what programs drawn from the grid of a large case store."""
+    if isinstance(evidence.plan(purpose), dict):
+        refuse_error(evidence.run(purpose))
     programs = chosen(evidence, purpose)
     more = {"seconds": FAR_S} if purpose == FAR else {}
     run = evidence.run(purpose, programs=[programs], counting="values", **more)
@@ -89,7 +102,11 @@ def waits(evidence: KernelEvidence, purpose: int) -> bool:
     if purpose not in evidence.cases:
         return True
     plan = evidence.plan(purpose)
-    texts = () if isinstance(plan, dict) else [evidence.printed_texts()[s.text].get("text", "") for s in plan.steps]
+    texts = (
+        ()
+        if isinstance(plan, dict)
+        else [evidence.printed_texts()[s.text].get("text", "") for s in plan.steps]
+    )
     return any("scf.while" in text and "tt.atomic" in text for text in texts)
 
 

@@ -2,7 +2,12 @@
 
 import numpy as np
 
-TWICE, SERIES, VAIN, IDLE = "sends twice", "sends in series", "sends nothing before each exchange", "an idle rank"
+TWICE, SERIES, VAIN, IDLE = (
+    "sends twice",
+    "sends in series",
+    "sends nothing before each exchange",
+    "an idle rank",
+)
 SENDING = {
     TWICE: """
         wide = np.concatenate([rows, rows], axis=1)

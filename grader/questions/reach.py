@@ -52,19 +52,24 @@ def hidden(question: Question, rng: np.random.Generator) -> list:
     drawn = list(question.hidden(rng))
     if not question.compiles:
         return drawn
-    return [*drawn, *stride_of_0(question, drawn, rng), *ends(question, rng), *crossings(question, drawn, rng)]
+    return [
+        *drawn,
+        *stride_of_0(question, drawn, rng),
+        *ends(question, rng),
+        *crossings(question, drawn, rng),
+    ]
 
 
 def stride_of_0(question: KernelQuestion, drawn: list[Case], rng: np.random.Generator) -> list[Case]:
     """Return a case in which an input of floats repeats itself along an axis, if tensors of the question have strides."""
-    floats = {t.name: len(t.axes) - 1 for t in question.tensors if t.role == "in" and len(t.axes) > 1}
+    strided = {name for case in drawn for name in case.layout} if question.repeats else set()
+    plain = [case for case in drawn if case.layout and words(case) == words(question.public[0])]
     found = [
-        (case, name, axis)
-        for case in drawn
-        if words(case) == words(question.public[0])
-        for name in case.layout
-        for axis in range(floats.get(name, 0) if question.repeats else 0)
-        if case.dtype_of(next(t for t in question.tensors if t.name == name)) in FLOATS
+        (case, t.name, axis)
+        for case in plain or question.public[:1]
+        for t in question.tensors
+        if t.role == "in" and t.name in strided and case.dtype_of(t) in FLOATS
+        for axis in range(len(t.axes) - 1)
     ]
     if not found:
         return []

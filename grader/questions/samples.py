@@ -40,9 +40,7 @@ def rows(*sizes: str) -> Callable:
         }
         lengths = {size: len(one) for size, one in chosen.items()}
         part = replace(case, sizes={**case.sizes, **lengths}, layout={})
-        cut = {
-            name: picked(value, spots[name]) if name in spots else value for name, value in inputs.items()
-        }
+        cut = {name: picked(value, spots[name]) if name in spots else value for name, value in inputs.items()}
         yield cut, part, {t.name: spots[t.name] for t in question.tensors if t.role != "in"}
 
     return some

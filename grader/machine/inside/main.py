@@ -208,9 +208,7 @@ def tensors_of(task: dict, arrays: dict) -> list[Storage]:
             kind, content = Paged, require(t, given, given.size).reshape(-1)
         else:
             kind, content = Storage, stored(t, given, drawn)
-        tensors.append(
-            kind(t["name"], len(tensors), content, t["role"], t["shape"], t["strides"], t["axes"])
-        )
+        tensors.append(kind(t["name"], len(tensors), content, t["role"], t["shape"], t["strides"], t["axes"]))
     for name, s in task.get("scratch", {}).items():
         content = converted(np.full(prod(s["shape"]), float(s["fill"])), DTYPES[s["dtype"]])
         tensors.append(Storage(name, len(tensors), content, "scratch", s["shape"]))
