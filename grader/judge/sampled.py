@@ -33,6 +33,7 @@ from grader.judge.kernel_evidence import (
 )
 from grader.questions.corner import FAR_KIND, KIND
 from grader.questions.far import Whole, Written
+from tilescope.machine.run import MOST_PROGRAMS
 
 PROGRAMS_OF_EACH = 8  # launch, of programs that need one another
 PROGRAMS = {COMPILED: 24, CORNER: 6, FAR: 4}  # drawn ones, in addition to the corners of the grid
@@ -149,7 +150,7 @@ def of_each_launch(evidence: KernelEvidence, purpose: int) -> Run | None:
     """Run programs drawn from each launch of a corner whose programs need one another, and count what all of them would
     spend by that. What they compute means nothing, since they lack what the others store."""
     plan = evidence.plan(purpose)
-    if isinstance(plan, dict) or work_of_one(evidence, purpose) > TOO_MUCH or waits(evidence, purpose):
+    if isinstance(plan, dict) or not runs_in_part(evidence, purpose) or waits(evidence, purpose):
         return None
     rng, most = evidence.rng(DRAWN + 2), 1 if work_of_one(evidence, purpose) > A_LOT else PROGRAMS_OF_EACH
     grids = [math.prod(step.grid) for step in plan.steps]
@@ -177,7 +178,16 @@ def affordable(evidence: KernelEvidence, purpose: int) -> bool:
     """Return whether a check can run drawn programs of a corner, all of them alone."""
     if purpose not in evidence.cases or depends(evidence, purpose):
         return False
-    return purpose != FAR or isinstance(evidence.plan(FAR), dict) or work_of_one(evidence) <= TOO_MUCH
+    plan = evidence.plan(purpose)
+    if purpose == FAR and isinstance(plan, dict):
+        return plan.get("kind") != "BadPlan"  # scratch or a grid that only such sizes make too large
+    return purpose != FAR or runs_in_part(evidence, FAR)
+
+
+def runs_in_part(evidence: KernelEvidence, purpose: int) -> bool:
+    """Return whether a corner's grid isn't too large for the machine, nor the share of one of its programs."""
+    programs = max(math.prod(step.grid) for step in evidence.plan(purpose).steps)
+    return programs <= MOST_PROGRAMS and work_of_one(evidence, purpose) <= TOO_MUCH
 
 
 def programs(grid: tuple[int, int, int], rng: np.random.Generator, drawn: int) -> list[int]:
