@@ -105,7 +105,10 @@ def limits(evidence: KernelEvidence, part: Part, purpose: int, run: Run) -> list
     found = account(question, part.name, run.case)
     if purpose == COMPILED:
         return found
-    of_blocks = account(question, part.name, in_blocks(question, run.case))
+    of_blocks = {
+        (one.what, one.count, one.tensor): one.most
+        for one in account(question, part.name, in_blocks(question, run.case))
+    }
     # no limit was made for such sizes of what was packed, of rows that don't begin with a sector, and of small inputs
     whole = {t.name for t in question.tensors if in_sectors(t, run.case) == CUT}
     total = sum(size(t, run.case) for t in question.tensors)
@@ -119,8 +122,10 @@ def limits(evidence: KernelEvidence, part: Part, purpose: int, run: Run) -> list
             own = size(named[one.tensor], run.case)
             bytes_of.append(replace(one, count="dedup", most=one.most if one.most > ONCE * own else own))
     return bytes_of + [
-        replace(one, most=max(one.most, more.most)) if one.count in FREE_OF else one
-        for one, more in zip(found, of_blocks, strict=True)
+        replace(one, most=max(one.most, of_blocks.get((one.what, one.count, one.tensor), 0)))
+        if one.count in FREE_OF
+        else one
+        for one in found
         if one.tensor != "packed"
         and (one.count != "sectors" or one.tensor in whole)
         and (one.count != "dedup" or one.tensor not in small)
