@@ -13,9 +13,9 @@ TABLE, PAGE = "from_the_sources.psv", "from_the_sources.md"
 COLUMNS = ("topic", "item", "page", "heading", "says")
 HEAD = """# Where the sources are taught
 
-This course grew out of five documents, and nothing in them was to be left out. The tables name every item that could have
-been lost, and the section that teaches it. An automatic check rejects an item that no section teaches, and a section that
-no longer contains the item's words.
+This course grew out of five documents and aims to leave out nothing that they teach. The tables list every item that could
+have been lost, each with the section that teaches it. An automatic check reports an item that no section teaches, and a
+section that no longer contains the item's words.
 
 Errors in the sources themselves are corrected on [a page of lesson 07](07_next_bottleneck/j_errata.ipynb).
 """

@@ -184,7 +184,7 @@ MACHINES = {
         Machine(
             "B200",
             year=2024,
-            flops=_half(2250, fp32=80, fp8=4500, fp4=9000),
+            flops=_half(2250, fp32=75, fp8=4500, fp4=9000),
             bandwidth=8e12,
             memory_bytes=180e9,
             l2_bytes=126 * 2**20,

@@ -37,11 +37,15 @@ function cellAt(mark, place) {
 
 const inPicture = (svg, event) => new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
 
-function mapTip(mark, svg, event) {
+function cellUnder(mark, svg, event) {
   const at = inPicture(svg, event);
   const count = mark.runs.reduce((sum, many, i) => sum + (i % 2 ? many : 0), 0);
   const inside = (share, many) => Math.min(many - 1, Math.max(0, Math.floor(share * many)));
-  const column = inside((at.x - mark.x) / mark.w, mark.n), row = inside((at.y - mark.y) / mark.h, count / mark.n);
+  return [inside((at.y - mark.y) / mark.h, count / mark.n), inside((at.x - mark.x) / mark.w, mark.n)];
+}
+
+function mapTip(mark, svg, event) {
+  const [row, column] = cellUnder(mark, svg, event);
   return `${mark.unit.replace('{row}', row).replace('{column}', column)}, ${mark.names[cellAt(mark, row * mark.n + column)]}`;
 }
 
@@ -182,6 +186,7 @@ function picture(uid, defs, name) {
     put(node, { class: [mark.role, mark.size, mark.t === 'handle' && 'handle', mark.b && 'bold', mark.closed && 'closed',
       mark.on && `on-${mark.on}`].filter(Boolean).join(' ') });
     if ((node.dataset.term ?? '') !== (mark.k ?? '')) { if (mark.k) node.dataset.term = mark.k; else delete node.dataset.term; }
+    if (mark.set) node.style.cursor = 'pointer'; else if (was?.set) node.style.cursor = '';
     if (mark.t === 'text') say(node, mark.s);
     if (mark.t === 'grid') drawMap(node, mark);
     if (mark.t === 'handle') drawKnob(node, mark);
@@ -258,10 +263,17 @@ function picture(uid, defs, name) {
     if (!mark?.tip) return hide();
     showTip(mark.t === 'grid' ? mapTip(mark, svg, event) : mark.tip, event.clientX, event.clientY);
   });
+  // The inputs that a click on this mark sets, or null; each cell of a map has its own.
+  function sets(event) {
+    const mark = marks.get(event.target.closest('[data-id]')?.dataset.id);
+    if (!mark?.set || mark.t !== 'grid') return mark?.set ?? null;
+    const [row, column] = cellUnder(mark, svg, event);
+    return Object.fromEntries(Object.entries(mark.set).map(([name, values]) => [name, values[row * mark.n + column]]));
+  }
   svg.addEventListener('pointerleave', () => { if (!held.busy()) hide(); });
   walk.addEventListener('input', point);
   walk.addEventListener('focus', point);
   walk.addEventListener('blur', hide);
 
-  return { node: stage, draw, svg, walk, rest: held.rest, busy: held.busy, name: held.name, unname: held.unname, stop() { glide.stop(); held.stop(); } };
+  return { node: stage, draw, svg, walk, sets, rest: held.rest, busy: held.busy, name: held.name, unname: held.unname, stop() { glide.stop(); held.stop(); } };
 }

@@ -75,6 +75,13 @@ export function mount(host, adapter) {
     if (at.length) steps.to(at.find(i => i > +root.dataset.step) ?? at[0]);
   };
   const code = codePanel(spec.code ?? [], toLine), picked = picks(pic.svg, pic.walk, toLine);
+  // A mark that stands for a state sets it when it is clicked; for the keyboard its input has a slider and a knob.
+  pic.svg.addEventListener('click', event => {
+    const to = state.frame && !dead && root.dataset.locked !== 'true' && pic.sets(event);
+    if (!to) return;
+    controls.show({ ...state.values, ...to });
+    change(to, GLIDE_MS);
+  });
   const share = adapter.link && button(SHARE, async () => { await copy(adapter.link(query())); announce('Link copied.', 0); copied(); }, { class: 'tbt-share' });
   const copied = () => { say(share, 'Link copied'); clearTimeout(said); said = setTimeout(() => say(share, SHARE), SAID_MS); };
   const main = make('div', { class: 'tbt-main' }, text.figures, pic.node, steps.node, picked.node, ...text.under);

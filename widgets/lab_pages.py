@@ -24,8 +24,9 @@ ROOT = Path(__file__).parents[1]
 PICTURES, TEXTS = "course/pictures", "course/simulators"
 TEXT = """# {title}
 
-A simulator of topic {number}, on [the start page](../start.ipynb). It is a still picture until you run the cell (Shift+Enter).
-Then move a control, press a preset, open *Show as data*. {guess}
+This simulator belongs to topic {number} on [the start page](../start.ipynb). You see a still picture until you run the cell
+(Shift+Enter). Then you can move the controls, press a preset, or open *Show as data*.
+{guess}
 
 
 ```python
@@ -34,8 +35,8 @@ from widgets import show
 show("{name}")
 ```
 """
-GUESS = "Guess before you look."
-ASKED = 'Guess before you look: `show("{name}", predict=True)` asks you for a number first.'
+GUESS = "Guess what a control will change before you move it."
+ASKED = 'If you want to guess first, `show("{name}", predict=True)` asks you for a number.'
 RECORDED = re.compile(r"""^recorded\(((?:"[^"]*"(?:, )?)+)\)\s*\Z""", re.M)  # at the end of a cell
 START, SOURCES = "course/start.md", f"course/{from_sources.PAGE}"
 HEAD = """| | | lesson | the question it answers | simulators | your labs |

@@ -216,6 +216,12 @@ def about(term: str, *marks: dict | Iterable[dict]) -> list[dict]:
     return [{**mark, "k": f"{mark['k']} {term}" if "k" in mark else term} for mark in flat]
 
 
+def sets(to: dict, *marks: dict) -> list[dict]:
+    """Let a click on any of these marks set inputs, such as {"group_m": 8}. A grid gives a list for each name, a value a
+    cell. A slider or a knob sets the same for the keyboard."""
+    return [{**mark, "set": to} for mark in marks]
+
+
 def together(first: dict, *rest: dict) -> list[dict]:
     """Let these marks travel as one. A mark that appears in the step in which `first` moves comes along."""
     return [first, *({**mark, "by": first["id"]} for mark in rest)]

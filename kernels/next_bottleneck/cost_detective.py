@@ -118,6 +118,7 @@ class Case:
     story: str
     seen: Symptoms
     answer: str
+    worked: str = ""  # the deciding figure, of the numbers in the story
 
 
 _GEMM_4096 = 1365.3
@@ -128,6 +129,7 @@ CASES = (
         "50 launches a layer, 10 µs lost at each, next to 2 ms of work.",
         Symptoms(launch_gap_share=gap_share(50, 10e-6, 2e-3), **counters(1.0, of_bandwidth=0.6)),
         "launches",
+        "50 · 10 µs / (50 · 10 µs + 2 ms)",
     ),
     Case(
         "a LayerNorm",
@@ -135,6 +137,7 @@ CASES = (
         "15 TFLOP/s at 2.8 TB/s on an H100.",
         Symptoms(intensity=15 / 2.8, compute_share=15 / 989, bandwidth_share=2.8 / 3.35),
         "memory",
+        "2.8 / 3.35 TB/s",
     ),
     Case(
         "batch-1 decode",
@@ -149,6 +152,7 @@ CASES = (
         "62.5 of 311.9 ms are NCCL bars over an idle GPU.",
         Symptoms(exposed_communication_share=62.5 / 311.9, **counters(_GEMM_4096, of_flops=0.4)),
         "communication",
+        "62.5 / 311.9 ms",
     ),
     Case(
         "one hot expert",
@@ -170,6 +174,7 @@ CASES = (
         "4096 cubed at 780 TFLOP/s.",
         Symptoms(**counters(_GEMM_4096, of_flops=780 / 989)),
         "compute",
+        "780 / 989 TFLOP/s",
     ),
     Case(
         "a GEMM of width 4097",
@@ -177,6 +182,7 @@ CASES = (
         "One wider than 4096: 55 TFLOP/s, no tensor-core instruction in the mix.",
         Symptoms(intensity=_GEMM_4096, compute_share=55 / 989, bandwidth_share=0.02),
         "implementation",
+        "55 / 989 TFLOP/s",
     ),
     Case(
         "cache reads out of order",
@@ -184,6 +190,7 @@ CASES = (
         "Decode attention at 1.9 of 3.35 TB/s.",
         Symptoms(**counters(8.0, of_bandwidth=1.9 / 3.35)),
         "implementation",
+        "1.9 / 3.35 TB/s",
     ),
 )
 

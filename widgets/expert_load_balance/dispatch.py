@@ -19,9 +19,12 @@ from widgets.scene import (
     figure,
     handle,
     line,
+    path,
     rect,
+    sets,
     table,
     text,
+    together,
 )
 
 PER_NODE, PER_RANK = 4, 4  # ranks of a node, experts of a rank
@@ -52,7 +55,7 @@ class Place(NamedTuple):
 
 
 PLACES = {
-    True: Place(True, 92, Box(124, 92, 280, 312), Box(430, 92, 290, 312), 13, (72, 232, 392), 420),
+    True: Place(True, 92, Box(124, 92, 280, 312), Box(430, 92, 290, 312), 15, (72, 232, 392), 420),
     False: Place(False, 60, Box(68, 108, 118, 340), Box(194, 108, 146, 340), 9, (42, 164, 288), 464),
 }
 
@@ -176,16 +179,30 @@ def _rows(r: Result, place: Place) -> list[_Row]:
 
 
 def _travelling(rows: list[_Row], step: int, place: Place, large: float) -> list[dict]:
-    marks = []
+    """Draw each row with the number of its token. A row that has crossed a link leaves its outline there."""
+    marks, size = [], (large if step == CROSSING else place.cell) - 2
     for send, id, places in rows:
         what = f"for expert {', '.join(map(str, send.experts))}" if send.experts else "to be passed on"
         tip = f"token {send.token}, rank {send.source} to rank {send.target}, {what}"
-        size, role = (
-            (large if step == CROSSING else place.cell) - 2,
-            "hot" if send.over == "network" else "secondary",
-        )
-        marks += about(f"token{send.token} rank{send.target}", rect(id, *places[step], size, size, role, tip))
+        role = "network" if send.over == "network" else "secondary"
+        mine = f"token{send.token} rank{send.target}"
+        if step == ARRIVED and not send.source:
+            (x, y), far = places[CROSSING], large - 2
+            corners = [(x, y), (x + far, y), (x + far, y + far), (x, y + far)]
+            trace = [path(f"trace-{id}", corners, role, tip, closed=True)]
+            marks += about(mine, *trace, *_number(f"trace-{id}-of", send.token, x, y, far, role, ""))
+        box = rect(id, *places[step], size, size, role, tip)
+        under = send.source and step != ARRIVED  # a row that is still one with its carrier
+        number = _number(f"{id}-of", "" if under else send.token, *places[step], size, "inverse", role)
+        marks += about(mine, *together(box, *number))
     return marks
+
+
+def _number(id: str, token: int | str, x: float, y: float, size: float, role: str, on: str) -> list[dict]:
+    """Write a row's token into its square, if it is large enough."""
+    if size < 13:
+        return []
+    return [text(id, x + size / 2, y + size / 2 + 4, str(token), role, "small", "middle", on=on)]
 
 
 def _links(r: Result, place: Place) -> list[dict]:
@@ -203,7 +220,7 @@ def _links(r: Result, place: Place) -> list[dict]:
                 place.links.x,
                 top + 11,
                 words,
-                "hot" if node else "secondary",
+                "network" if node else "secondary",
                 "small",
                 bold=True,
             ),
@@ -260,12 +277,13 @@ def _route(r: Result, place: Place) -> list[dict]:
     marks = [line("route", min(places.values()), 32, max(places.values()), 32, "axis")]
     for way, x in places.items():
         rows, bold = getattr(r, way).network_rows, way == r.way
-        words = units.counted(rows, "row")
-        marks += [
+        words, role = units.counted(rows, "row"), "useful" if rows == r.node.network_rows else "hot"
+        marks += sets(
+            {"way": way},
             line(f"route-{way}", x, 28, x, 36, "axis"),
-            text(f"route-{way}-name", x, 56, STOPS[way], "ink" if bold else "muted", "small", "middle", bold),
-            text(f"route-{way}-rows", x, 72, words, "hot" if bold else "muted", "small", "middle", bold),
-        ]
+            text(f"route-{way}-name", x, 53, STOPS[way], "ink" if bold else "muted", "small", "middle", bold),
+            text(f"route-{way}-rows", x, 68, words, role if bold else "muted", "small", "middle", bold),
+        )
     return [*marks, handle("pull-way", places[r.way], 32, "now", drag(WAY, "x", lambda way: places[way]))]
 
 
@@ -299,9 +317,9 @@ def _takeaway(r: Result) -> str:
     if r.way == "node":
         if r.node.network_rows == r.pair.network_rows:
             return "Each token has only one expert in a node, so a row per node saves nothing here."
-        return f"Once per node: {per_node} rows cross the slow network. Fast links inside a node spread them."
+        return f"Once per node: {per_node} rows cross the network. Fast links spread them."
     if r.way == "rank":
-        return f"Once per rank: {r.rank.network_rows} instead of {r.pair.network_rows} rows cross the slow network, since a token rarely meets a rank twice."
+        return f"Once per rank: {r.rank.network_rows} instead of {r.pair.network_rows} rows. A token rarely picks two experts of one rank."
     if r.node.network_rows == r.pair.network_rows:
         return "With one expert in each node, a token's row crosses the slow network as often on every route."
     return f"A row may cross once per expert picked. Once per node is enough: {per_node} rows."
@@ -349,7 +367,10 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
         ),
         height=place.height,
         width=width,
-        legend=(("hot", "a row over the network, 50 GB/s"), ("secondary", "a row over NVLink, 450 GB/s")),
+        legend=(
+            ("network", "a token's row over the network, 50 GB/s"),
+            ("secondary", "over NVLink, 450 GB/s"),
+        ),
         formula=(
             (
                 "time on the network = {rows:rows} · 7168 bytes / 50 GB/s",
@@ -360,7 +381,8 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
     scenes, large = [], _large(r, place)
     network = (0, now.network_rows, now.network_rows)
     for step, caption in enumerate(_captions(r)):
-        across = figure(f"{_noun(network[step])} over the network", network[step], units.count, "hot", "rows")
+        best = "useful" if now.network_rows == r.node.network_rows else "hot"
+        across = figure(f"{_noun(network[step])} over the network", network[step], units.count, best, "rows")
         within = figure(
             f"{_noun(now.nvlink_rows)} over NVLink in the end", now.nvlink_rows, units.count, "secondary"
         )
@@ -390,7 +412,7 @@ SIMULATOR = Declaration(
         "Two experts per token": {"top_k": 2, "way": "node"},
     },
     run=run,
-    stepper=Stepper("stage", frames, lambda r: CROSSING),
+    stepper=Stepper("stage", frames, lambda r: ARRIVED),
     prediction=Prediction(
         "Rank 0 has 3 tokens with 8 experts each, spread over 16 ranks in 4 nodes. Each row crosses the network once per "
         "node that needs it. How many rows cross?",

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from kernels.expert_load_balance import cost
 from kernels.machines import machine
 from widgets import units
-from widgets.charts import Box, axis_x, axis_y, linear, log, steady, words_within
+from widgets.charts import Box, axis_x, axis_y, linear, log, steady, won_and_lost, words_within
 from widgets.controls import log_slider, steps
 from widgets.declare import Declaration, Prediction
 from widgets.scene import WIDE, Column, Scene, about, drag, figure, handle, line, path, rect, table, text
@@ -13,7 +13,6 @@ from widgets.scene import WIDE, Column, Scene, about, drag, figure, handle, line
 HIDDEN, INTERMEDIATE = 7168, 2048  # DeepSeek-V3's expert
 FEW, MANY = 64, 65_536
 DECODE = 4096  # surplus pairs that no decode step has: 16 times the mean of 65,536 pairs over 256 experts
-SHORTEST, LONGEST = 5e-6, 3e-2  # ends of the axis in every state
 PAIRS = log_slider(
     "pairs",
     "Surplus pairs of the expert",
@@ -106,10 +105,10 @@ def _lanes(r: Result, at: Box) -> list[dict]:
     each = r.sent_s / r.helpers
     copies = [(n * each, (n + 1) * each, "network", f"copy {n + 1}", "sent") for n in range(r.helpers)]
     shares = units.counted(r.pairs / (r.helpers + 1), "pair")
-    alone = [(0, r.kept_s, "useful", units.counted(r.pairs, "pair"), "kept")]
-    note = "Rows travel either way: not counted."
+    alone = [(0, r.kept_s, "useful", units.counted(r.pairs, "surplus pair"), "kept")]
+    note = "Surplus: pairs beyond an even share."
     if wide:
-        note = "A pair's row travels to a GPU either way, so only weights and arithmetic are counted."
+        note = "Surplus: pairs beyond an even share of all. Their rows travel either way and are not counted."
     marks = [text("note", 0, 12, note, "muted", "small")]
     marks += _lane("kept", at, x, tops[0], "not copied: its GPU", alone, wide)
     marks += _lane("link", at, x, tops[1], "copied: its link", copies, wide)
@@ -129,48 +128,56 @@ def _lanes(r: Result, at: Box) -> list[dict]:
 
 
 def _curve(r: Result, at: Box) -> list[dict]:
-    x, y = log(FEW, MANY, at.x + 18, at.right), log(SHORTEST, LONGEST, at.bottom, at.y)
-    marks = [text("curve-title", 0, at.y - 26, "Time of the surplus, over its pairs", bold=True)]
-    marks += axis_y("seconds", y, at.x, show=units.seconds, right=at.right, ticks=(1e-5, 1e-4, 1e-3, 1e-2))
-    ticks = (64, 1024, 16_384) if at.w < 300 else (64, 256, 1024, 4096, 16_384, 65_536)
+    """Draw how many times as fast the step's surplus is with copies, over its pairs: won above 1x, lost below."""
+    x = log(FEW, MANY, at.x + 18, at.right)
+    y = linear(0, steady("faster", 2 if r.helpers == 1 else 4 if r.helpers < 4 else 8), at.bottom, at.y)
+    level, wide = y(1), at.w > 300
+    points = [(x(n), y(kept / copied)) for n, kept, copied in r.curve]
+    title = "Speed with copies, over the surplus pairs" if wide else "Speed with copies"
+    marks = [text("curve-title", 0, at.y - 26, title, bold=True), *won_and_lost(points, level)]
+    marks += axis_y(
+        "faster",
+        y,
+        at.x,
+        show=units.times,
+        right=at.right,
+        ticks=(0, 1, *(n for n in (2, 4, 8) if n <= y.hi)),
+    )
+    ticks = (64, 256, 1024, 4096, 16_384, 65_536) if wide else (64, 1024, 16_384)
     marks += axis_x("pairs", x, at.bottom, "surplus (token, expert) pairs", units.count, ticks=ticks)
-    last = r.curve[-1]
-    lower = "kept" if last[1] < last[2] else "copied"
-    for id, role, column in (("kept", "useful", 1), ("copied", "primary", 2)):
-        marks += about(id, path(f"curve-{id}", [(x(row[0]), y(row[column])) for row in r.curve], role))
-        place = y(last[column]) + (12 if id == lower else -3)
-        words = {"kept": "not copied", "copied": "copied"}[id]
-        marks.append(text(f"curve-{id}-name", at.right + 20, place, words, role, "small", bold=True))
+    marks.append(line("one-level", at.x, level, at.right, level, "limit", "as fast as without copies"))
+    marks += about("copied", path("curve-faster", points, "primary"))
+    marks.append(text("one-name", at.right + 8, level + 4, "not copied", "useful", "small", bold=True))
     if FEW < r.even < MANY:
-        marks += about(
-            "even",
-            line("even", x(r.even), at.y, x(r.even), at.bottom, "limit", f"even: {units.count(r.even)}"),
-        )
-        left = x(r.even) > at.x + at.w / 2
+        said = f"even: {units.count(r.even)}"
+        marks += about("even", line("even", x(r.even), at.y, x(r.even), at.bottom, "limit", said))
+        anchor = ("end", -6) if x(r.even) > at.x + at.w / 2 else ("start", 6)
         words = f"break-even: {units.count(r.even)}"
-        anchor = ("end", -6) if left else ("start", 6)
-        marks.append(text("even-name", x(r.even) + anchor[1], at.y - 2, words, "ink", "small", anchor[0]))
-    tip = f"{units.count(r.pairs)} pairs: {units.seconds(r.kept_s)}"
-    return [*marks, handle("pull-pairs", x(r.pairs), y(r.kept_s), "useful", drag(PAIRS, "x", x), tip=tip)]
+        marks.append(text("even-name", x(r.even) + anchor[1], at.y - 8, words, "ink", "small", anchor[0]))
+    place, role = (x(r.pairs), y(r.faster)), "useful" if r.faster > 1 else "hot"
+    side = (place[0] - 22, "end") if place[0] > at.x + at.w / 2 else (place[0] + 22, "start")
+    now = text(
+        "faster-now", side[0], place[1] + 4, units.times(r.faster), role, "body", side[1], True, "ground"
+    )
+    tip = f"{units.count(r.pairs)} pairs: {units.times(r.faster)} as fast with copies"
+    return [*marks, now, handle("pull-pairs", *place, role, drag(PAIRS, "x", x), tip=tip)]
 
 
 def _takeaway(r: Result) -> str:
     if r.even > MANY:
-        return "No surplus of one step is worth a copy over this link. The weights stay where they are."
+        return "No surplus of one step is worth a copy over this link, so the weights stay."
     if r.faster > 1:
-        return (
-            "The surplus is long enough to pay for the copies. Weights travel in steps as large as a prompt."
-        )
+        return "The surplus is long enough to pay for the copies: weights travel in a prompt's step."
     if r.pairs >= DECODE:
         return "Over this link the copies take longer than they save, so the weights stay where they are."
-    return "The copies take longer than they save. Leave the weights where they are: a decode step's surplus is this small."
+    return "The copies take longer than they save. In a decode step, leave weights where they are."
 
 
 def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
     lanes_at, curve_at, height = PLACES[width == WIDE]
     kept = figure("not copied", r.kept_s, units.seconds, "useful", "kept")
     copied = figure("copied", r.copied_s, units.seconds, "primary", "copied")
-    gain = figure("as fast with copies", r.faster, units.times)
+    gain = figure("as fast with copies", r.faster, units.times, "useful" if r.faster > 1 else "hot")
     even = figure("pairs break even", r.even, units.count, "", "even")
     share = units.counted(r.pairs / (r.helpers + 1), "pair")
     return Scene(

@@ -31,7 +31,7 @@ from widgets.scene import (
 TILE = powers_of_two("tile", "Keys in a tile", 4, 1, 16, help="16 is the ordinary softmax.")
 PULLED, HIGHEST = 4, 7.0  # the key whose score is pulled, and how far: the axis ends above it
 SCORE = slider("score", "One key's score", 5.0, 0.0, HIGHEST, step=0.5, help="The bar with the knob on it.")
-HEIGHT = 430
+HEIGHT = {True: 430, False: 438}
 
 
 class Panels(NamedTuple):
@@ -48,8 +48,8 @@ class Panels(NamedTuple):
 
 
 PLACES = {
-    True: Panels(Box(30, 30, 600, 106), Box(30, 216, 600, 92), Box(30, 386, 600, 0), True),
-    False: Panels(Box(20, 56, 264, 80), Box(20, 216, 264, 92), Box(20, 386, 290, 0), False),
+    True: Panels(Box(30, 28, 600, 94), Box(30, 202, 600, 84), Box(30, 386, 600, 0), True),
+    False: Panels(Box(20, 56, 264, 80), Box(20, 210, 264, 84), Box(20, 394, 290, 0), False),
 }
 LARGEST_FP32 = math.log(3.4028234663852886e38)  # a score above this has an exponential beyond fp32
 OUTPUTS = min(chain(*cost.SCENE.values)), max(chain(*cost.SCENE.values))  # a weighted mean stays between
@@ -186,13 +186,13 @@ def _scores(r: Result, step: int, at: Panels) -> list[dict]:
                 f"Running maximum: {units.number(m, 4)}",
             ),
         ),
-        line("m-seen", at.scores.x, y(m), seen, y(m), "hot"),
+        line("m-seen", at.scores.x, y(m), seen, y(m), "ink"),
         text(
             "m-name",
             at.scores.right + 6,
             y(m) + 4,
             f"m = {units.number(m, 4)}" if at.wide else f"m {units.number(m, 3)}",
-            "hot",
+            "ink",
             "body" if at.wide else "small",
             bold=True,
         ),
@@ -260,6 +260,7 @@ def _weights(r: Result, step: int, at: Panels) -> list[dict]:
         top, weight = y(math.exp(score - state.m)), EXACT(math.exp(score - state.m))
         tip = f"Key {key}: exp({units.number(score, 4)} − {units.number(state.m, 4)}) = {weight}; its value {units.number(r.values[key])}"
         marks += about("l", rect(f"weight-{key}", x, top, 0.78 * pitch, at.weights.bottom - top, role, tip))
+    marks += _values(r, step, at)
     if step and state.rescale < 1:
         middle = (_across(r, 0, at) + _across(r, step * r.tile, at)) / 2
         words = f"{'earlier weights ' if at.wide else ''}× {EXACT(state.rescale)}"
@@ -269,13 +270,25 @@ def _weights(r: Result, step: int, at: Panels) -> list[dict]:
                 max(middle, text_width(words, "big", True) / 2 + at.weights.x),
                 at.weights.y - 10,
                 words,
-                "hot",
+                "primary",
                 "big",
                 anchor="middle",
                 bold=True,
             )
         )
     return marks
+
+
+def _values(r: Result, step: int, at: Panels) -> list[dict]:
+    """Write the value of each key that was read under its weight: the answer is their mean by these weights."""
+    low, pitch, marks = at.weights.bottom + 15, at.weights.w / len(r.scores), []
+    if at.wide:
+        marks.append(text("values-title", at.weights.right + 6, low, "values", "muted", "small"))
+    for key, value in enumerate(r.values):
+        middle = _across(r, key, at) + at.scores.w / 146 + 0.39 * pitch
+        shown = "" if _role(r, key, step) == "idle" else units.number(value)
+        marks.append(text(f"value-{key}", middle, low, shown, "muted", "small", "middle"))
+    return about("o", marks)
 
 
 def _output(r: Result, step: int, at: Panels) -> list[dict]:
@@ -287,7 +300,16 @@ def _output(r: Result, step: int, at: Panels) -> list[dict]:
         max(x(whole), text_width(goal, "small") / 2 + 4), at.width - text_width(goal, "small") / 2 - 4
     )
     marks = [
-        text("output-title", 0, y - 50, "answer so far: the mean of the values, by weight", "muted", "small"),
+        text(
+            "output-title",
+            0,
+            y - 50,
+            "answer so far: the mean of the values, by weight"
+            if at.wide
+            else "answer so far: the values’ mean, by weight",
+            "muted",
+            "small",
+        ),
         line("output-axis", x.start, y, x.end, y, "axis"),
         text("output-low", x.start - 8, y + 4, units.number(x.lo), "muted", "small", "end"),
         text("output-high", x.end + 8, y + 4, units.number(x.hi), "muted", "small"),
@@ -316,32 +338,29 @@ def _output(r: Result, step: int, at: Panels) -> list[dict]:
 
 
 def _tiles(r: Result, at: Panels) -> list[dict]:
-    """Draw where one tile ends and the next begins, with their names where there is room."""
+    """Draw where one tile ends and the next begins."""
     marks = []
-    for i in range(len(r.states)):
-        x, middle = _across(r, i * r.tile, at), _across(r, (i + 0.5) * r.tile, at)
-        if i:
-            panels = enumerate((at.scores, at.weights))
-            marks += [line(f"tile-{i}-{p}", x, box.y - 8, x, box.bottom, "grid") for p, box in panels]
-        if r.tile > (1 if at.wide else 2):
-            marks.append(
-                text(
-                    f"tile-{i}",
-                    middle,
-                    at.scores.bottom + 22,
-                    f"tile {i}" if at.wide else str(i),
-                    "muted",
-                    "small",
-                    "middle",
-                )
-            )
+    for i in range(1, len(r.states)):
+        x, panels = _across(r, i * r.tile, at), enumerate((at.scores, at.weights))
+        marks += [line(f"tile-{i}-{p}", x, box.y - 8, x, box.bottom, "grid") for p, box in panels]
     return marks
+
+
+def _names(r: Result, step: int, at: Panels) -> list[dict]:
+    """Name the tiles where there is room, each that was read with the factor it brought."""
+    marks, room = [], _across(r, r.tile, at) - _across(r, 0, at)
+    for i, state in enumerate(r.states):
+        names = [f"tile {i}, factor {EXACT(state.rescale)}"] * (0 < i <= step) + [f"tile {i}", str(i)]
+        words = next((name for name in names if text_width(name, "small") < room - 4), "")
+        middle = _across(r, (i + 0.5) * r.tile, at)
+        marks.append(text(f"tile-{i}", middle, at.scores.bottom + 27, words, "muted", "small", "middle"))
+    return marks if r.tile > (1 if at.wide else 2) else []
 
 
 def _caption(r: Result, step: int) -> str:
     state = r.states[step]
     if not step:
-        return f"Tile 0 is the first: m = {units.number(state.m, 4)}, and there is nothing yet to rescale."
+        return f"Tile 0 is the first: m goes from −∞ to {units.number(state.m, 4)}. There is nothing yet to rescale."
     high = units.number(state.tile_max, 4)
     if state.rescale < 1:
         return (
@@ -352,9 +371,13 @@ def _caption(r: Result, step: int) -> str:
 
 
 def _formula(r: Result, step: int) -> tuple[tuple[str, str], ...]:
-    new, old = r.states[step], r.states[step - 1] if step else None
-    m, before = units.number(new.m, 4), units.number(old.m, 4) if old else "−∞"
-    return (("{factor} = exp(old m − {m:new m})", f"exp({before} − {{m:{m}}}) = {EXACT(new.rescale)}"),)
+    new = r.states[step]
+    m = units.number(new.m, 4)
+    if step:
+        now = f"exp({units.number(r.states[step - 1].m, 4)} − {{m:{m}}}) = {EXACT(new.rescale)}"
+    else:
+        now = f"no m before {{m:{m}}}: –"
+    return (("{factor} = exp(old m − {m:new m})", now),)
 
 
 def _table(r: Result):
@@ -363,11 +386,13 @@ def _table(r: Result):
     return table((*columns, Column("output", show=EXACT)), rows)
 
 
-def _warning(r: Result) -> str:
-    largest = max(r.scores)
-    if largest <= LARGEST_FP32:
+def _warning(r: Result, step: int) -> str:
+    if max(r.scores) <= LARGEST_FP32:
         return ""
-    return f"exp({units.number(largest, 4)}) is beyond fp32: without m the sum would be infinite."
+    m = r.states[step].m
+    if m <= LARGEST_FP32:
+        return "A later score's exponential is beyond fp32: without m the sum would be infinite."
+    return f"exp({units.number(m, 4)}) is beyond fp32: without m the sum would be infinite."
 
 
 def _takeaway(r: Result, step: int) -> str:
@@ -378,7 +403,7 @@ def _takeaway(r: Result, step: int) -> str:
     if not any(state.rescale < 1 for state in r.states[1:]):
         return "With the largest score first nothing is ever rescaled, and the answer is the same."
     if step == len(r.states) - 1:
-        return "Three running numbers have given the whole row's softmax exactly, as they do in any order."
+        return "Three running numbers gave the whole row's softmax exactly, as they do in any order."
     if r.tile == 1:
         return "Even key by key, three running numbers are enough: a larger maximum only rescales them."
     return "Three running numbers give the whole row's softmax. A larger maximum only rescales them."
@@ -389,7 +414,7 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
     tiles, rows = _tiles(r, at), _table(r)
     scenes = []
     for step, state in enumerate(r.states):
-        m = figure("m, the largest score so far", state.m, lambda v: units.number(v, 4), "hot", "m")
+        m = figure("m, the largest score so far", state.m, lambda v: units.number(v, 4), term="m")
         shown = EXACT if step else lambda none: "–"
         rescale = figure("factor on earlier weights", state.rescale, shown, term="factor")
         changed = f"what came before was multiplied by {rescale.text}" if step else f"nothing came before (factor {rescale.text})"  # fmt: skip
@@ -400,13 +425,17 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
                 summary=f"After tile {step} of {len(r.states)}: m is {m.text}, {changed}, l is {total.text} and the "
                 f"answer {output.text}.",
                 takeaway=_takeaway(r, step),
-                marks=tiles + _weights(r, step, at) + _scores(r, step, at) + _output(r, step, at),
+                marks=tiles
+                + _names(r, step, at)
+                + _weights(r, step, at)
+                + _scores(r, step, at)
+                + _output(r, step, at),
                 figures=(m, rescale, total, output),
                 table=rows,
-                height=HEIGHT,
+                height=HEIGHT[at.wide],
                 width=width,
                 formula=_formula(r, step),
-                warning=_warning(r),
+                warning=_warning(r, step),
                 caption=_caption(r, step),
             )
         )
@@ -414,8 +443,8 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
 
 
 def start(r: Result) -> int:
-    """Open at the first tile that rescales."""
-    return next((i for i, s in enumerate(r.states) if i and s.rescale < 1), len(r.states) - 1)
+    """Open at the end, where the answer is the whole row's."""
+    return len(r.states) - 1
 
 
 SIMULATOR = Declaration(

@@ -5,22 +5,11 @@ from widgets import units
 from widgets.controls import powers_of_two, select
 from widgets.declare import Declaration, Prediction, Stepper
 from widgets.gemm_tiling import tile_walk_picture as picture
-from widgets.gemm_tiling.tile_walk_model import ELEM_BYTES, Result, run
-from widgets.scene import WIDE, Column, Scene, figure, table, text
+from widgets.gemm_tiling.tile_walk_model import ELEM_BYTES, GROUPS, Result, run
+from widgets.scene import WIDE, Column, Scene, figure, table
 
 BM = powers_of_two("bm", "Tile rows (bm)", 128, 16, 256)
 BN = powers_of_two("bn", "Tile columns (bn)", 128, 16, 256)
-
-
-def _one_row(r: Result, width: int, at) -> list[dict]:
-    if r.tiles_m > 1:
-        return []
-    words = "One row of tiles: all of B is read," if width == WIDE else "One row of tiles:"
-    more = "whatever the order." if width == WIDE else "all of B is read."
-    return [
-        text("one-row", at.x, at.y + 70, words, "muted"),
-        text("one-row-more", at.x, at.y + 88, more, "muted"),
-    ]
 
 
 def _formula(r: Result, wave: int) -> tuple[tuple[str, str], ...]:
@@ -71,12 +60,19 @@ def _takeaway(r: Result) -> str:
     if r.tiles_m == 1:
         return "A single row of tiles has only one order. A larger batch or fewer bytes can help."
     if r.group_m == 1:
-        return "Row by row, a wave is a thin strip that reads nearly all of B."
+        least = f" Groups of {r.best_group} read least." if r.best_group > 1 else ""
+        return f"Row by row, a wave is a thin strip that reads nearly all of B.{least}"
+    best = f"Groups of {r.best_group} read least."
     if r.total_ratio < 1:
-        return "A group this high makes the wave a tall strip, and it reads more than row by row."
+        return f"This group's wave is a strip too, and reads more than row by row. {best}"
     if r.total_ratio < 1.02:
-        return "This group's waves read as much as row by row: they are no squarer than its strips."
-    return "A wave is one big tile. A square one needs fewer rows of A and columns of B than a strip."
+        return f"This group's waves are no squarer than rows, and read as much. {best}"
+    if r.read_by_group[GROUPS.index(r.group_m)] < 1.02 * min(r.read_by_group):
+        ratio = units.times(r.total_ratio)
+        return f"Groups of {r.group_m} make the wave nearly square: in all they read {ratio} less than row by row."
+    if r.group_m > r.best_group:
+        return f"A group this high turns the wave into a strip again, standing up. {best}"
+    return f"A wave is one big tile: the squarer it is, the less it reads. {best}"
 
 
 def _bands(count: int) -> str:
@@ -95,15 +91,15 @@ def _caption(r: Result, wave: int) -> str:
 
 
 def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[Scene]:
-    row_at, grouped_at, read_at, height = picture.places(width)
+    row_at, grouped_at, read_at, sizes_at, height = picture.places(width)
     titles = ("Row by row", f"In groups of {r.group_m}")
     fixed = picture.still("row", row_at, titles[0], "hot", r)
-    fixed += picture.still("grouped", grouped_at, titles[1], "primary", r) + _one_row(r, width, row_at)
+    fixed += picture.still("grouped", grouped_at, titles[1], "primary", r)
+    fixed += picture.thick(r, row_at) + picture.sizes(r, sizes_at)
     edge, shared, read = picture.group_edge(grouped_at, r), _table(r), picture.read(r, read_at)
     legend = (
         ("now", f"the wave: {units.counted(r.programs, 'program')}, a tile each"),
         ("secondary", "what it reads of A and B"),
-        ("muted", "done before"),
     )
     scenes = []
     for wave, (one, other) in enumerate(zip(r.row_walk.waves, r.grouped_walk.waves, strict=True)):
@@ -117,13 +113,13 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
             "primary",
             "read_grouped",
         )
-        least = figure("fewer bytes in groups", r.ratios[wave], units.times)
+        least = figure("the bytes, row by row", r.ratios[wave], units.times)
         share = figure("of C done by each", r.shares[wave], _done)
         scenes.append(
             Scene(
                 summary=f"C takes {units.counted(r.wave_count, 'wave')} of {units.counted(r.programs, 'program')}; when each walk "
-                f"has done {share.text} of C, row by row has read {row.text} and groups of {r.group_m} {grouped.text}, "
-                f"{least.text} fewer.",
+                f"has done {share.text} of C, row by row has read {row.text}, {least.text} the bytes of "
+                f"groups of {r.group_m}, {grouped.text}.",
                 takeaway=_takeaway(r),
                 marks=fixed
                 + picture.panel("row", titles[0], row_at, one, wave, r)
@@ -183,9 +179,9 @@ SIMULATOR = Declaration(
     presets={
         "8192 square, groups of 8": {},
         "Walk row by row": {"group_m": 1},
+        "Groups of 32": {"group_m": 32},
         "Tall tile, groups of 4": {"bm": 256, "bn": 64, "group_m": 4},
         "Decode, M = 1": {"m": 1},
-        "Batch of 64, tiles of 64 rows": {"m": 64, "bm": 64},
     },
     run=run,
     stepper=Stepper("wave", frames, start),

@@ -9,6 +9,7 @@ from kernels.machines import machine
 
 ELEM_BYTES = {"fp16": 2, "fp8": 1}
 SHOWN = 32  # waves at most; a larger C goes on like this
+GROUPS = (1, 2, 4, 8, 16, 32)  # rows of tiles in a group
 
 Piece = tuple[int, int, int, int]  # rows from, to (not included), columns from, to
 
@@ -64,6 +65,8 @@ class Result:
     total_ratio: float  # of the bytes of all waves shown
     shares: tuple[float, ...]  # of C, done after each wave
     ratios: tuple[float, ...]  # the bytes row by row over those in groups, after each wave
+    read_by_group: tuple[int, ...]  # by all waves shown, for each of GROUPS
+    best_group: int  # the smallest of those that read least
 
 
 def pieces(first: int, last: int, tiles_m: int, tiles_n: int, group_m: int) -> tuple[Piece, ...]:
@@ -126,6 +129,7 @@ def run(m, n, k, bm, bn, bk, group_m, dtype, machine_name) -> Result:
     tiles_m, tiles_n = -(-m // bm), -(-n // bn)
     tiles = tiles_m * tiles_n
     row, grouped = (_walk(group, m, n, k, bm, bn, elem, target.sms) for group in (1, group_m))
+    reads = tuple(_walk(group, m, n, k, bm, bn, elem, target.sms).read_so_far[-1] for group in GROUPS)
     programs = min(target.sms, tiles)
     reuse = cost.reuse(bm, bn)
     return Result(
@@ -156,4 +160,6 @@ def run(m, n, k, bm, bn, bk, group_m, dtype, machine_name) -> Result:
         row.read_so_far[-1] / grouped.read_so_far[-1],
         tuple(min(1.0, (wave + 1) * programs / tiles) for wave in range(len(row.waves))),
         tuple(a / b for a, b in zip(row.read_so_far, grouped.read_so_far, strict=True)),
+        reads,
+        GROUPS[reads.index(min(reads))],
     )

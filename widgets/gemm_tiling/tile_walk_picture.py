@@ -1,25 +1,39 @@
-"""The walk drawn: C twice, with the wave that runs and the bands it reads, and below it a counter of bytes for each walk."""
+"""The walk drawn: C twice, with the wave that runs and the bands it reads, a bar of bytes for each size of a group, and
+below them a counter of bytes for each walk."""
 
 from collections.abc import Callable
 from functools import lru_cache
 
 from widgets import units
-from widgets.charts import Box, text_width
+from widgets.charts import Box, text_width, wrap
 from widgets.controls import powers_of_two
-from widgets.gemm_tiling.tile_walk_model import Piece, Result, Wave
-from widgets.scene import WIDE, about, drag, handle, line, path, rect, text
+from widgets.gemm_tiling.tile_walk_model import GROUPS, Piece, Result, Wave
+from widgets.scene import WIDE, about, drag, handle, line, path, rect, sets, text
 
 GROUP = powers_of_two("group_m", "Rows of tiles in a group", 8, 1, 32, help="1 walks C row by row.")
 
 # What a colour says: TILE the wave that runs, READ what it reads, WALKED the waves before. The row walk is "hot" and the
 # walk in groups "primary", in titles and counters alike.
-TILE, READ, WALKED = "now", "secondary", "muted"
+TILE, READ, WALKED = "now", "secondary", "idle"
 BAND = 14  # what a strip of bands takes at C's side
+
+
+def _flat(r: Result) -> int:
+    """Return how many times as long as thick C is drawn at most. Of one row or column of tiles nothing is lost."""
+    return 2 if 1 in (r.tiles_m, r.tiles_n) else 4
 
 
 def _box(at: Box, r: Result) -> Box:
     scale = min(at.w / r.n, at.h / r.m)
-    return Box(at.x, at.y, max(10, r.n * scale), max(10, r.m * scale))
+    return Box(at.x, at.y, max(at.w / _flat(r), r.n * scale), max(at.h / _flat(r), r.m * scale))
+
+
+def thick(r: Result, at: Box) -> list[dict]:
+    """Say where C is drawn thicker than it is."""
+    if max(r.m, r.n) <= _flat(r) * min(r.m, r.n):
+        return []
+    words = f"C is {units.count(r.m)} × {units.count(r.n)}, drawn thicker than it is"
+    return [text("thick", at.x - BAND - 5, _box(at, r).bottom + 22, words, "muted", "small")]
 
 
 def _hairlines(id: str, box: Box, r: Result) -> list[dict]:
@@ -39,9 +53,17 @@ def _hairlines(id: str, box: Box, r: Result) -> list[dict]:
 def still(id: str, at: Box, title: str, role: str, r: Result) -> list[dict]:
     """Draw the part of a panel that stays the same through all waves."""
     box = _box(at, r)
+    corners = [
+        (box.x, box.y),
+        (box.right, box.y),
+        (box.right, box.bottom),
+        (box.x, box.bottom),
+        (box.x, box.y),
+    ]
     return [
         text(f"{id}-title", at.x - BAND - 5, at.y - 42, title, role, bold=True),
-        rect(f"{id}-c", box.x, box.y, box.w, box.h, "idle", f"C: {r.tiles_m} × {r.tiles_n} tiles"),
+        rect(f"{id}-c", box.x, box.y, box.w, box.h, "ground", f"C: {r.tiles_m} × {r.tiles_n} tiles"),
+        path(f"{id}-edge", corners, "axis"),
         rect(f"{id}-b", box.x, box.y - BAND - 5, box.w, BAND, "idle"),
         rect(f"{id}-a", box.x - BAND - 5, box.y, BAND, box.h, "idle"),
         *_hairlines(id, box, r),
@@ -77,6 +99,10 @@ def panel(id: str, name: str, at: Box, wave: Wave, number: int, r: Result) -> li
         words = f"the wave reads {words}"
     marks = [text(f"{id}-reads", at.x - BAND - 5, box.y - BAND - 10, words, READ, "small")]
     marks += _tiles(f"{id}-done", box, r, wave.walked, WALKED, tip.format("done by the waves before"))
+    done = [one for one in marks if one["id"] == f"{id}-done0" and one["h"] > 22 and one["w"] > 80]
+    marks += [
+        text(f"{id}-done", box.x + 8, box.y + 16, "done before", "muted", "small", on=WALKED) for _ in done
+    ]
     marks += about(
         "wave", _tiles(f"{id}-now", box, r, wave.pieces, TILE, tip.format(f"{r.programs} programs"))
     )
@@ -109,35 +135,77 @@ def group_edge(at: Box, r: Result) -> list[dict]:
         "primary",
         f"a group: {units.counted(r.group_m, 'row')} of tiles",
     )
-    return [*about("group_m", bracket), handle("pull-group", x, y, "primary", drag(GROUP, "y", place))]
+    words = units.counted(r.group_m, "row") if at.w > 200 else str(r.group_m)
+    rows = text("group-rows", x - 6, y + 30, words, "primary", "small", bold=True)
+    return [*about("group_m", bracket), rows, handle("pull-group", x, y, "primary", drag(GROUP, "y", place))]
+
+
+def sizes(r: Result, at: Box) -> list[dict]:
+    """Draw what all waves read with each size of a group, on one scale. A click on a bar chooses it."""
+    if r.tiles_m == 1:
+        words = wrap("One row of tiles: all of B is read, whatever the order.", 0.82 * at.w, "body")
+        return [
+            text(f"one-row-{i}", at.x, at.y + 30 + 20 * i, said, bold=True) for i, said in enumerate(words)
+        ]
+    named, valued = 24, text_width("44.4 GB", "small", True) + 6
+    scale, pitch = (at.w - named - valued) / max(r.read_by_group), at.h / len(GROUPS)
+    waves = f"{len(r.row_walk.waves)} waves" if len(r.row_walk.waves) < r.wave_count else "all waves"
+    marks = [
+        text("sizes-title", at.x, at.y - 42, f"read by {waves}", bold=True),
+        text("sizes-sub", at.x, at.y - 24, "rows in a group (click)", "muted", "small"),
+    ]
+    for i, (group, read) in enumerate(zip(GROUPS, r.read_by_group, strict=True)):
+        y, shown = at.y + i * pitch, units.si_bytes(read)
+        role = "primary" if group == r.group_m else "hot" if group == 1 else "idle"
+        middle, least = y + pitch / 2 + 2, read == min(r.read_by_group)
+        tip = f"Groups of {units.counted(group, 'row')}: {shown} read{', the least' if least else ''}"
+        ink = "useful" if least else "ink" if group == r.group_m else "muted"
+        left, wide = at.x + named, read * scale
+        marks += sets(
+            {"group_m": group},
+            text(f"size-{group}", left - 6, middle, str(group), "ink", "small", "end", group == r.group_m),
+            rect(f"size-{group}-bar", left, y + 2, wide, pitch - 8, role, tip),
+            text(f"size-{group}-read", left + wide + 5, middle, shown, ink, "small", bold=ink != "muted"),
+        )
+    return marks
 
 
 def read(r: Result, at: Box) -> Callable[[int], list[dict]]:
     """Draw the counters: the bytes that each walk has read after the same waves, on one scale."""
     most = max(r.row_walk.read_so_far[-1], r.grouped_walk.read_so_far[-1])
-    scale, high = (at.w - max(text_width(units.si_bytes(most), "big", True), 84)) / most, at.h / 2 - 8
+    wide, pitch = at.w > 400, at.h / 2
     walks = (
-        ("row", "Row by row", r.row_walk, "hot"),
-        ("grouped", f"In groups of {r.group_m}", r.grouped_walk, "primary"),
+        ("row", "row by row", r.row_walk, "hot"),
+        ("grouped", f"groups of {r.group_m}", r.grouped_walk, "primary"),
     )
+    named = text_width("groups of 32", bold=True) + 10 if wide else 0
+    scale = (at.w - named - max(text_width(units.si_bytes(most), "big", True), 84)) / most
+    above, high = (2, pitch - 8) if wide else (18, pitch - 24)
+
+    title = [text("read-title", at.x, at.y - 8, "read so far", "muted", "small")] * wide
 
     def after(wave: int) -> list[dict]:
-        marks = []
+        marks = [*title]
         for i, (id, name, walk, role) in enumerate(walks):
-            y, wide = at.y + i * at.h / 2, scale * walk.read_so_far[wave]
+            y, long = at.y + i * pitch + above, scale * walk.read_so_far[wave]
             shown = units.si_bytes(walk.read_so_far[wave])
-            marks += about(f"read_{id}", rect(f"read-{id}", at.x, y, wide, high, role, f"{name}: {shown}"))
-            place = at.x + wide + 8, y + high / 2 + 6
+            said = f"{name}: {shown} so far"
+            marks += about(f"read_{id}", rect(f"read-{id}", at.x + named, y, long, high, role, said))
+            place = at.x + named + long + 8, y + high / 2 + 6
             marks.append(text(f"read-{id}-value", *place, shown, role, "big", bold=True))
+            name_at = (at.x, y + high / 2 + 5) if wide else (at.x, y - 5)
+            marks.append(
+                text(f"read-{id}-name", *name_at, name if wide else f"{name}, so far", role, bold=True)
+            )
         return marks
 
     return after
 
 
-# (C walked row by row, C in groups, the counters, height)
+# (C walked row by row, C in groups, the counters, a bar for each size of a group, height)
 PLACES = {
-    True: (Box(34, 56, 272, 272), Box(410, 56, 272, 272), Box(0, 352, 712, 74), 428),
-    False: (Box(20, 56, 126, 126), Box(194, 56, 126, 126), Box(0, 206, 340, 74), 284),
+    True: (Box(20, 56, 216, 216), Box(276, 56, 216, 216), Box(0, 318, 716, 84), Box(548, 56, 172, 216), 404),
+    False: (Box(20, 56, 126, 126), Box(186, 56, 126, 126), Box(0, 214, 340, 96), Box(0, 366, 340, 132), 500),
 }
 
 

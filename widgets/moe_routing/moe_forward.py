@@ -9,7 +9,7 @@ from widgets.controls import slider
 from widgets.declare import Declaration, Prediction, Stepper
 from widgets.moe_routing.moe_forward_choice import choice_panel
 from widgets.moe_routing.moe_forward_launches import launch_strip
-from widgets.scene import WIDE, Column, Scene, drag, figure, handle, line, rect, table, text, together
+from widgets.scene import NARROW, WIDE, Column, Scene, drag, figure, handle, line, rect, table, text, together
 
 GAP, SLOT_GAP = 8, 5  # between two experts' blocks, between two tokens' results
 BRACKET = 58  # how far before its rows an expert's bracket is, with room for the names between
@@ -38,8 +38,8 @@ class Plan(NamedTuple):
 
 
 PLACES = {
-    True: Plan(True, 86, 340, 428, 34, 44, 42, 46, 160, 454, 268, 560, 240, 560),
-    False: Plan(False, 114, 304, 450, 30, 46, 36, 44, 146, 220, 228, 44, 40, 234),
+    True: Plan(True, 86, 340, 428, 34, 44, 42, 46, 160, 454, 268, 560, 326, 560),
+    False: Plan(False, 114, 304, 486, 30, 46, 36, 44, 146, 220, 228, 44, 40, 234),
 }
 ROUTER, TOP_K, PERMUTE, EXPERTS, RETURN, COMBINE = range(6)
 SHOW, EXACT = units.fixed(2), units.fixed(1)  # of results, and of inputs, which have one decimal
@@ -98,7 +98,7 @@ def _high(r: Result, plan: Plan) -> float:
     lines = sum(max(1, load) for load in r.layer.loads)
     sorted_rows = (plan.room - GAP * r.expert_count) / lines
     slots = (plan.room / r.token_count - SLOT_GAP) / r.top_k
-    return min(24, sorted_rows, slots)
+    return min({2: 44, 3: 34}.get(r.token_count, 24), sorted_rows, slots)
 
 
 def _token_y(r: Result, token: int, plan: Plan) -> float:
@@ -252,6 +252,58 @@ def _groups(r: Result, plan: Plan, x: float) -> list[dict]:
     return marks
 
 
+def _blocks_in_a_row(r: Result, plan: Plan) -> list[dict]:
+    """Draw the experts' blocks side by side on a phone, under the results that came from them."""
+    y, pitch = plan.height - 26, min(24, (NARROW - 10 * (r.expert_count - 1)) / r.rows)
+    marks, x, row = [text("blocks-title", 0, y - 24, "rows by expert", "muted", "small")], 0.0, 0
+    for e, load in enumerate(r.layer.loads):
+        if load:
+            marks.append(
+                text(f"block-{e}", x + load * pitch / 2, y - 6, f"E{e}", "primary", "small", "middle", True)
+            )
+        for token, slot in r.layer.order[row : row + load]:
+            ground, ink = ("now", "inverse") if token == r.follow else ("idle", "ink")
+            tip = f"expert {e}: token {token}, its choice {slot}"
+            box = rect(f"block-{row}-of-{e}", x, y, pitch - 1, 22, ground, tip)
+            name = f"t{token}" if pitch >= 20 else str(token)
+            marks += [
+                box,
+                text(f"block-{row}-t", x + pitch / 2, y + 15, name, ink, "small", "middle", on=ground),
+            ]
+            x, row = x + pitch, row + 1
+        x += 10 * (load > 0)
+    return marks
+
+
+def _blocks(r: Result, plan: Plan) -> list[dict]:
+    """Draw the experts' blocks once more at the last step, each row as its token's name, between the tokens and their
+    results: the whole way there and back is in view."""
+    x, wide, half, marks = plan.logits + 62, 36, plan.high / 2, []
+    ways = []
+    for row, (token, slot) in enumerate(r.layer.order):
+        y, own, followed = _row_y(r, row, plan), _token_y(r, token, plan), token == r.follow
+        ground, ink, way = ("now", "inverse", "now") if followed else ("idle", "ink", "grid")
+        tip = f"{_ordinal(row + 1)} row: token {token}, its choice {slot}"
+        box = rect(f"row-{row}", x, y, wide, plan.high - 1, ground, tip)
+        name = text(
+            f"row-{row}-of", x + wide / 2, y + half + 4, f"t{token}", ink, "small", "middle", on=ground
+        )
+        marks += together(box, name)
+        ways += [
+            line(f"there-{row}", plan.x + 3 * plan.inputs + 4, own + half, x - 26, y + half, way),
+            line(f"back-{row}", x + wide + 4, y + half, plan.weighted - 22, own + (2 * slot + 1) * half, way),
+        ]
+    y = plan.top
+    for e, load in enumerate(r.layer.loads):
+        high = max(1, load) * plan.high
+        marks.append(
+            text(f"group-{e}", x - 6, y + high / 2 + 4, f"E{e}", "primary", "small", "end", bold=True)
+        )
+        y += high + GAP
+    title = _title(plan, "blocks-title", x - 22, "by expert")
+    return [*sorted(ways, key=lambda mark: mark["role"] == "now"), title, *marks]
+
+
 def _joins(r: Result, plan: Plan, step: int) -> list[dict]:
     """From each token to its rows, from the rows back to the token's slots, from the slots to their sum."""
     half, band, into = plan.high / 2, 3 * plan.cell, plan.rows - BRACKET - 2  # to the bracket of its expert
@@ -400,7 +452,7 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
         if step >= RETURN:
             marks += _results(r, plan, step)
         if step == COMBINE:
-            marks += _out(r, plan)
+            marks += (_blocks if plan.wide else _blocks_in_a_row)(r, plan) + _out(r, plan)
         marks += _pulled(r, plan, step)
         scenes.append(Scene(marks=marks, caption=caption, **same))
     return scenes

@@ -8,7 +8,7 @@ from widgets import units
 from widgets.charts import Box, Scale, axis_y, linear, steady, text_width
 from widgets.controls import powers_of_two, slider, steps
 from widgets.declare import Declaration, Prediction, Stepper
-from widgets.scene import WIDE, Column, Scene, about, drag, figure, handle, line, rect, table, text
+from widgets.scene import WIDE, Column, Scene, about, drag, figure, handle, line, path, rect, table, text
 
 TILE = powers_of_two("tile", "Tile rows", 8, 8, 128, help="A tensor core runs the whole tile.")
 # (the experts' columns, sent and run, height)
@@ -186,6 +186,9 @@ def _column(r: Result, e: int, x: float, wide: float, y: Scale, whole: Result) -
             marks += about(
                 "padded", rect(f"pad-{e}-{t}", x + edge, top + edge / 2, wide - 2 * edge, empty, "waste", tip)
             )
+        if apart:  # a tile is what one pays for: its outline is bold
+            corners = [(x, top), (x + wide, top), (x + wide, top + high), (x, top + high), (x, top)]
+            marks += about("tiles", path(f"edge-{e}-{t}", corners, "axis"))
         marks += about("kept", tokens(f"kept-{e}-{t}", x + edge, wide - 2 * edge, first, held, "useful", tip))
     lost = f"Expert {e}: {units.counted(expert.dropped_tokens, 'token')} dropped"
     above = x + edge, wide - 2 * edge, expert.slots, expert.dropped_tokens
@@ -209,7 +212,7 @@ def _crowd(r: Result, y: Scale, plot: Box) -> list[dict]:
     across = (8 if phone else 16) * (1 if r.expert_count <= 64 else 2)
     wide, high = room.w / across, room.h / -(-r.expert_count // across)
     body, reach = wide * 0.84, high - 3
-    words = f"{units.count(r.expert_count)} experts"
+    words = f"{units.count(r.expert_count)} experts{'' if phone else ', each box the tiles of one'}"
     marks = [text("crowd-name", room.right, 16 if phone else plot.y - 8, words, "muted", "small", "end")]
     for e, expert in enumerate(r.experts):
         x, low = room.x + e % across * wide, room.y + (e // across + 1) * high
@@ -239,7 +242,11 @@ def _columns(r: Result, y: Scale, plot: Box, whole: Result, coming: int, drawn: 
     if _crowded(r, plot):
         at = _enlarged(plot)
         name = text("busiest", at.x, plot.bottom + 16, f"E{r.busiest}, the busiest", "muted", "small")
-        return [*_column(r, r.busiest, at.x, at.w, y, whole), name, *_crowd(r, y, plot)]
+        busy = r.experts[r.busiest]
+        said = units.counted(busy.kept_tokens, _noun(r))
+        said = f"{_held(busy)} {_noun(r)}s" if busy.dropped_tokens else said
+        held = text("busiest-held", at.x, plot.bottom + 32, said, "ink", "small")
+        return [*_column(r, r.busiest, at.x, at.w, y, whole), name, held, *_crowd(r, y, plot)]
     every = next(n for n in (1, 2, 4, 8, 16, 32, 64) if n * pitch >= named)
     marks = []
     for e, expert in enumerate(r.experts):
@@ -428,7 +435,9 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
         scenes.append(
             Scene(
                 marks=marks,
-                caption=_caption(now, arrivals, many),
+                caption=_caption(
+                    now, arrivals, many, "" if count == len(arrivals) else f"Part {step} of {count}: "
+                ),
                 **_bill(r, r.steps[step - 1], limit),
                 **same,
             )
@@ -457,9 +466,11 @@ def _bill(r: Result, now: Step, limit: str) -> dict:
     }
 
 
-def _caption(now: Result, arrivals: tuple[int, ...], many: int) -> str:
-    """Say what the last token did: it filled a slot, opened a tile, or was turned away."""
-    said = f"{units.count(many)} of {units.counted(len(arrivals), _noun(now))}: {units.count(now.slots)} slots run"
+def _caption(now: Result, arrivals: tuple[int, ...], many: int, part: str) -> str:
+    """Say what the last token did: it filled a slot, opened a tile, or was turned away. Where they come in handfuls, `part`
+    says which one this is, as the player counts them."""
+    sent = f"{units.count(many)} of {units.counted(len(arrivals), _noun(now))}"
+    said = f"{part}{sent}{', ' if part else ': '}{units.count(now.slots)} slots run"
     if many == len(arrivals):
         return f"{said} for {units.counted(now.kept, _noun(now))}."
     e = arrivals[many - 1]

@@ -43,15 +43,33 @@ ROLES = {
     "sampling": "now",
     "launch gaps": "overhead",
 }  # of a part that isn't the largest
+SHORT = {
+    "linear weights": "weights",
+    "launch gaps": "gaps",
+    "element-wise": "element",
+    "all-reduce": "reduce",
+}
 HIDDEN = 0.5  # of the all-reduces that overlap hides
 WEIGHT = steps("weight_bits", "Weights, once quantized", 4, (2, 3, 4, 6, 8), unit="bits")
 CACHE = steps("kv_bits", "Cache, once quantized", 8, (4, 8), unit="bits")
-# (the bars, between two of them, height): as it stands, a bar for each cure, and below them the weights alone
+
+
+@dataclass(frozen=True)
+class Place:
+    """Hold where a row's two bars are: its time, and below or next to it the same parts as shares of the step."""
+
+    at: Box  # the times
+    thick: float
+    shares: Box  # its y and height count from the row's
+    pitch: float
+    height: float
+
+
+# as it stands, a row for each cure, and below them the weights alone
 PLACES = {
-    True: (Box(200, 30, 400, 8 * 43 + 10), 43, 424),
-    False: (Box(10, 58, 250, 8 * 60), 60, 574),
+    True: Place(Box(186, 30, 190, 8 * 43 + 10), 22, Box(434, 0, 234, 22), 43, 424),
+    False: Place(Box(12, 52, 244, 8 * 70 + 2), 12, Box(12, -24, 324, 20), 70, 650),
 }
-THICK = 22
 
 
 @dataclass(frozen=True)
@@ -138,94 +156,111 @@ def _cure(r: Result, part: str) -> str:
     return CURES[part].format(weight_bits=r.weight_bits, kv_bits=r.kv_bits)
 
 
-def _edge(at: Box) -> int:
+def _edge(to: Place) -> int:
     """The right edge of the picture."""
-    return WIDE if _wide(at) else NARROW
+    return WIDE if _wide(to) else NARROW
 
 
-def _wide(at: Box) -> bool:
-    return at.x > 100
+def _wide(to: Place) -> bool:
+    return to.at.x > 100
 
 
-def _frame(r: Result, at: Box, x: Scale) -> list[dict]:
-    words = "one step, its parts end to end, the largest in red"
-    lines = [words] if _wide(at) else ["one step, its parts end to end,", "the largest in red"]
-    marks = [text(f"parts-title{i}", at.x, 14 + 15 * i, one, "muted", "small") for i, one in enumerate(lines)]
-    marks.append(text("gain-title", _edge(at), 14, "faster by", "muted", "small", "end"))
-    return marks + axis_x("ms", x, at.bottom, show=units.seconds, top=at.y)
+def _frame(r: Result, to: Place, x: Scale) -> list[dict]:
+    if _wide(to):
+        marks = [
+            text("parts-title", to.at.x, 14, "time of one step", "muted", "small"),
+            text(
+                "share-title",
+                to.shares.x,
+                14,
+                "enlarged, the largest part in red",
+                "muted",
+                "small",
+            ),
+            text("gain-title", WIDE, 14, "faster by", "muted", "small", "end"),
+        ]
+    else:
+        marks = [text("parts-title", 0, 12, "shares of a step (thick), its time (thin)", "muted", "small")]
+        marks.append(text("gain-title", NARROW, 12, "faster by", "muted", "small", "end"))
+    return marks + axis_x("ms", x, to.at.bottom, show=units.seconds, top=to.at.y, ticks=x.ticks(4))
 
 
-def _bar(id: str, step: Step, y: float, x: Scale) -> list[dict]:
-    """Draw the parts of a step end to end, the largest in the colour of what decides."""
-    marks, done = [], 0.0
+def _bar(id: str, step: Step, y: float, x: Scale, to: Place) -> list[dict]:
+    """Draw the parts of a step end to end in their colours, and as shares of it, where the largest is red."""
+    marks, done, share = [], 0.0, linear(0, step.step_s, to.shares.x, to.shares.right)
     for p, (part, time_s) in enumerate(step.parts_s.items()):
-        left, wide = x(done), x(done + time_s) - x(done)
         tip = f"{part}: {units.seconds(time_s)} of {units.seconds(step.step_s)}"
-        role = "hot" if part == step.limit else ROLES[part]
-        bar = rect(f"{id}-{p}", left, y, max(0, wide - 1.5), THICK, role, tip)
-        marks += about("limit", bar) if part == step.limit else [bar]
+        limit = part == step.limit
+        for kind, scale, top, high in (("", x, y, to.thick), ("share", share, y + to.shares.y, to.shares.h)):
+            left, wide = scale(done), scale(done + time_s) - scale(done)
+            role = "hot" if limit and kind else ROLES[part]
+            bar = rect(f"{id}-{kind}{p}", left, top, max(0, wide - (1.5 if kind else 0.5)), high, role, tip)
+            marks += about("limit", bar) if limit else [bar]
         done += time_s
     return marks
 
 
 def _row(
-    id: str, name: str, step: Step, y: float, at: Box, x: Scale, now: bool, role: str = "ink"
+    id: str, name: str, step: Step, y: float, to: Place, x: Scale, now: bool, role: str = "ink"
 ) -> list[dict]:
-    """Draw one step with its name, its time, and the names of the parts that have room, the largest always."""
-    marks, done, inside = _bar(id, step, y, x), 0.0, False
+    """Draw one step with its name, its time, and the names of the parts that have room."""
+    marks, done = _bar(id, step, y, x, to), 0.0
+    share, low = linear(0, step.step_s, to.shares.x, to.shares.right), y + to.shares.y + to.shares.h / 2 + 4
     for p, (part, time_s) in enumerate(step.parts_s.items()):
-        left, wide, limit = x(done), x(done + time_s) - x(done), part == step.limit
-        if wide > text_width(part, "small", limit) + 8:
-            inside |= limit
-            on = "" if limit else ROLES[part]
+        left, wide, limit = share(done), share(done + time_s) - share(done), part == step.limit
+        percent = units.percent(time_s / step.step_s, 0)
+        options = (f"{part} {percent}", part, SHORT.get(part, part), percent)
+        words = next((one for one in options if wide > text_width(one, "small", limit) + 8), "")
+        if words:
+            on = "hot" if limit else ROLES[part]
             marks.append(
-                text(f"{id}-part{p}", left + wide / 2, y + 15, part, "inverse", "small", "middle", limit, on)
+                text(f"{id}-part{p}", left + wide / 2, low, words, "inverse", "small", "middle", limit, on)
             )
         done += time_s
-    end, time = x(done) + 6, units.seconds(step.step_s)
-    marks.append(text(f"{id}-time", end, y + 16, time, role, bold=now))
-    if not inside:
-        left, low = end + text_width(time, bold=True) + 8, y + 16
-        if left + text_width(step.limit, "small", True) > _edge(at):
-            left, low = (
-                at.x + text_width(name, "small", now) + 12,
-                y - 6,
-            )  # next to the row's name, on a phone
-        marks.append(text(f"{id}-limit", left, low, step.limit, "hot", "small", bold=True))
-    place = (at.x - 10, y + 16, "end", "body") if _wide(at) else (at.x, y - 6, "start", "small")
-    marks.append(text(f"{id}-name", *place[:2], name, role, place[3], place[2], bold=now))
+    time, gain = units.seconds(step.step_s), f"{step.gain:.2f}×"
+    if _wide(to):
+        marks.append(text(f"{id}-time", x(done) + 6, y + 16, time, role, "small", bold=now))
+        marks.append(text(f"{id}-name", to.at.x - 8, y + 16, name, role, "small", "end", bold=now))
+    else:
+        top = y + to.shares.y - 6
+        marks.append(text(f"{id}-time", x(done) + 6, y + 11, time, role, "small", bold=now))
+        marks.append(text(f"{id}-name", to.at.x, top, name, role, "small", bold=now))
     if step.cured:
-        low = y + (16 if _wide(at) else -6)
-        marks.append(text(f"{id}-gain", _edge(at), low, f"{step.gain:.2f}×", role, "body", "end", now))
+        top = y + 16 if _wide(to) else y + to.shares.y - 6
+        marks.append(text(f"{id}-gain", _edge(to), top, gain, role, "small", "end", now))
     return marks
 
 
-def _knob(control, edge_s: float, per_bit_s: float, value: float, y: float, x: Scale) -> list[dict]:
-    """Hang a knob under the end of a part whose cure has a size."""
+def _knob(
+    control, edge_s: float, per_bit_s: float, value: float, y: float, x: Scale, thick: float
+) -> list[dict]:
+    """Hang a knob under the end of a part whose cure has a size, unless no pull would move it."""
     at, before = x(edge_s), edge_s - per_bit_s * value
     place = drag(control, "x", lambda bits: x(before + per_bit_s * bits))
+    if max(place["at"]) - min(place["at"]) <= 2:
+        return []
     return [
-        line(f"pull-{control.name}-line", at, y + THICK, at, y + THICK + 10, "primary"),
-        handle(f"pull-{control.name}", at, y + THICK + 10, "primary", place),
+        line(f"pull-{control.name}-line", at, y + thick, at, y + thick + 10, "primary"),
+        handle(f"pull-{control.name}", at, y + thick + 10, "primary", place),
     ]
 
 
-def _picture(r: Result, i: int, at: Box, pitch: float) -> list[dict]:
+def _picture(r: Result, i: int, to: Place) -> list[dict]:
     """Draw the step as it stands, after each cure so far, and below with the weights cured alone."""
-    x = linear(0, r.steps[0].step_s, at.x, at.right)
-    marks, weights, first = _frame(r, at, x), r.cured_s["linear weights"], r.steps[0]
-    y = [at.y + 4 + pitch * row for row in range(len(r.steps) + 1)]
+    x, start = linear(0, r.steps[0].step_s, to.at.x, to.at.right), to.at.y + (4 if _wide(to) else 2)
+    marks, weights, first = _frame(r, to, x), r.cured_s["linear weights"], r.steps[0]
+    y = [start + to.pitch * row for row in range(len(r.steps) + 1)]
     if i + 1 < len(r.steps):
         # lies under this bar, comes down with it, and slides on as the next one
-        marks += together({"id": f"step{i}-0"}, *_bar(f"step{i + 1}", r.steps[i], y[i], x))[1:]
-    marks += _row("step0", "as it stands", first, y[0], at, x, i == 0)
+        marks += together({"id": f"step{i}-0"}, *_bar(f"step{i + 1}", r.steps[i], y[i], x, to))[1:]
+    marks += _row("step0", "as it stands", first, y[0], to, x, i == 0)
     words = f"only {_cure(r, 'linear weights')}"
-    marks += _row("alone", words, r.weights_alone, y[-1], at, x, False, "primary")
-    marks += _knob(WEIGHT, weights, weights / r.weight_bits, r.weight_bits, y[-1], x)
+    marks += _row("alone", words, r.weights_alone, y[-1], to, x, False, "primary")
+    marks += _knob(WEIGHT, weights, weights / r.weight_bits, r.weight_bits, y[-1], x, to.thick)
     for row in range(1, i + 1):
         step = r.steps[row]
         words = f"{row}. {_cure(r, step.cured)}"
-        drawn = _row(f"step{row}", words, step, y[row], at, x, row == i)
+        drawn = _row(f"step{row}", words, step, y[row], to, x, row == i)
         named = [mark for mark in drawn if mark["t"] == "text"]
         marks += [mark for mark in drawn if mark["t"] != "text"]
         marks += together(drawn[0], *named)[1:]  # a row's words come down with its bar
@@ -234,7 +269,7 @@ def _picture(r: Result, i: int, at: Box, pitch: float) -> list[dict]:
                 step.parts_s["linear weights"] + step.parts_s["attention"],
                 r.cured_s["attention"],
             )
-            marks += _knob(CACHE, edge, attention / r.kv_bits, r.kv_bits, y[row], x)
+            marks += _knob(CACHE, edge, attention / r.kv_bits, r.kv_bits, y[row], x, to.thick)
     return marks
 
 
@@ -285,8 +320,9 @@ def _takeaway(r: Result, i: int) -> str:
         moves = _moves(r)
         if len(moves) == 1:
             return f"No cure moved the limit. From first to last it is {moves[0]}."
-        often = "once" if len(moves) == 2 else f"{len(moves) - 1} times"
-        return f"The limit moved {often}: {', '.join(moves)}."
+        often = {2: "once", 3: "twice"}.get(len(moves), f"{len(moves) - 1} times")
+        names = ", ".join(moves) if len(moves) < 5 else ", ".join(SHORT.get(one, one) for one in moves)
+        return f"The limit moved {often}: {names}."
     part = r.steps[i].limit
     if part not in {one.cured for one in r.steps[i + 1 :]}:
         return f"The largest part, {part}, has had its cure. The parts left to cure bring less."
@@ -294,7 +330,7 @@ def _takeaway(r: Result, i: int) -> str:
 
 
 def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[Scene]:
-    scenes, (at, pitch, height) = [], PLACES[width == WIDE]
+    scenes, to = [], PLACES[width == WIDE]
     for i, now in enumerate(r.steps):
         step = figure(
             "one step as it stands" if i == 0 else f"one step after {units.counted(i, 'cure')}",
@@ -320,10 +356,10 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
                 f"{step.text}, {units.count(now.tokens_per_s)} tokens a second; {now.limit} is {share.text} of it, so if it took "
                 f"no time the step would be {ceiling.text}. With {r.weight_bits:g}-bit weights and nothing else the first step is {alone.text}.",
                 takeaway=_takeaway(r, i),
-                marks=_picture(r, i, at, pitch),
+                marks=_picture(r, i, to),
                 figures=(step, share, ceiling, alone),
                 table=_table(r),
-                height=height,
+                height=to.height,
                 width=width,
                 formula=(formula,),
                 legend=(*((ROLES[part], part) for part in r.steps[0].parts_s), ("hot", "the largest")),

@@ -1,6 +1,7 @@
 """Compare two ways to serve one model, and yours: latency, cost, throughput, quality and memory pull against each
 other."""
 
+import math
 from dataclasses import dataclass
 
 from kernels.machines import machine
@@ -38,12 +39,8 @@ REACHED = log_slider(
     unit="%",
     help="100%: all at the GPU's peak. A reaches 26%, B 5%.",
 )
-# (the plot, the five dimensions' left edge, right edges of their columns and first row, height)
-PLACES = {
-    True: (Box(52, 40, 316, 300), 394, (544, 628, WIDE), 96, 390),
-    False: (Box(50, 40, 280, 250), 0, (164, 250, 340), 416, 632),
-}
-PITCH = 42
+# (the plot, height)
+PLACES = {True: (Box(52, 40, 640, 296), 384), False: (Box(50, 40, 284, 300), 388)}
 FIVE = {"throughput": "more", "latency": "less", "cost": "less", "quality": "more", "memory": "less"}
 
 
@@ -102,6 +99,8 @@ class Result:
     sharing_users: float  # up to this number share the weights' reading for free
     most_users: int  # whose caches fit
     edge: tuple[Edge, ...]
+    knee: Edge  # the cheapest place on it for the application, with the fewest users that have it
+    b_made_perfect: bool  # yours has B's users, GPUs and bits, all at the peak
     best_in_all: str  # the point that is nowhere worse than the others, if there is one
 
 
@@ -143,17 +142,23 @@ def run(users, reached, gpus, bits, application, usd_per_gpu_hour):
     points = (a, b, yours)
     best = min((p for p in points if p.meets), key=lambda p: p.usd_per_1k)
     left = cost.frontier([p.dimensions for p in points], FIVE)
-    edge = []
-    for n in sorted({*(n for n in (*USERS.values(), 350, 500, 700, 1000, 1400) if n < most), most}):
+    edge, sharing = [], cost.free_tokens(machine(GPU).rate("fp16"), machine(GPU).bandwidth, bits / 8)
+    halts = (*USERS.values(), math.ceil(sharing), 350, 500, 700, 1000, 1400)
+    for n in sorted({*(n for n in halts if n < most), most}):
         least = _fastest(n, gpus, bits).between_tokens_s
         edge.append(Edge(n, least, cost.usd_per_1k_tokens(gpus, usd_per_gpu_hour, n / least)))
+    late_s = CHAT_S if application == "chatbot" else math.inf
+    wanted = [one for one in edge if one.between_tokens_s <= late_s] or edge[:1]
+    cheapest = min(one.usd_per_1k for one in wanted)
+    knee = next(one for one in wanted if one.usd_per_1k <= cheapest * (1 + 1e-9))
+    perfect = (users, gpus, bits) == (b.users, b.gpus, b.bits) and reached == 100
     return Result(
         application, usd_per_gpu_hour, a, b, yours, best.name, best.usd_per_1k,
         cost.LATENCY.reported_usd_per_1k, cost.THROUGHPUT.reported_usd_per_1k,
         cost.LATENCY.reported_usd_per_1k / cost.THROUGHPUT.reported_usd_per_1k,
         b.between_tokens_s / a.between_tokens_s, a.usd_per_1k / b.usd_per_1k, cost.THROUGHPUT.reported_tokens_s,
         floor.weights_s, floor.caches_s, floor.between_tokens_s,
-        cost.free_tokens(machine(GPU).rate("fp16"), machine(GPU).bandwidth, bits / 8), most, tuple(edge),
+        sharing, most, tuple(edge), knee, perfect,
         points[left[0]].name if len(left) == 1 else "",
     )  # fmt: skip
 
@@ -208,11 +213,11 @@ def _out_of_reach(r: Result, at: Box, to: Frontier) -> list[dict]:
     ground = "idle" if edge_at(to.full, at.right - 8) < at.bottom - 40 and at.w > 300 else "ground"
     return [
         path("beyond", beyond, "idle", tip, closed=True),
-        *about("floor", path("edge", to.line(at), "hot", f"the frontier of {who}")),
+        *about("floor", path("edge", to.line(at), "ink", f"the frontier of {who}")),
         path("full", to.full, "limit", f"{most} users: their caches fill the memory"),
         text("edge-name", at.right - 8, at.bottom - 24, "out of reach of", "ink", "small", "end", on=ground),
         text("edge-who", at.right - 8, at.bottom - 8, who, "ink", "small", "end", bold=True, on="idle"),
-        text("frontier-name", to.name_x, at.y + 34, "your frontier", "hot", "small", side, bold=True, on=on),
+        text("frontier-name", to.name_x, at.y + 34, "your frontier", "ink", "small", side, bold=True, on=on),
     ]
 
 
@@ -255,7 +260,22 @@ def _plot(r: Result, at: Box) -> list[dict]:
     tip = f"the best for {_count(r.yours.users, 'user')}: {units.seconds(r.floor_s)}, {_usd(gained)}"
     mx, my = x(r.yours.between_tokens_s), y(r.yours.usd_per_1k)
     marks += about("reached", line("lost", x(r.floor_s), y(gained), mx, my, "now", tip))
-    marks += about("floor users", circle("possible", x(r.floor_s), y(gained), 4, "hot", tip))
+    marks += about("floor users", circle("possible", x(r.floor_s), y(gained), 4, "now", tip))
+    kx, ky = x(r.knee.between_tokens_s), y(r.knee.usd_per_1k)
+    there = (
+        f"{_count(r.knee.users, 'user')}, {units.seconds(r.knee.between_tokens_s)}, {_usd(r.knee.usd_per_1k)}"
+    )
+    marks += about("knee", circle("knee", kx, ky, 7, "useful", f"the knee of your frontier: {there}"))
+    if r.b_made_perfect:
+        bx, by = x(r.b.between_tokens_s), y(r.b.usd_per_1k)
+        marks.append(
+            line("b-gains", bx, by, mx, my, "secondary", "the same users, GPUs and bits as B, at the peak")
+        )
+    names = {
+        "a": (f"A: {_count(r.a.users, 'user')} on {r.a.gpus} GPUs", "A"),
+        "b": (f"B: {r.b.users} users on {r.b.gpus} GPUs, {units.times(r.cost_ratio)} cheaper", f"B: {units.times(r.cost_ratio)} cheaper", "B"),
+        "yours": (f"yours: {_count(r.yours.users, 'user')} on {_count(r.yours.gpus, 'GPU')}", "yours"),
+    }  # fmt: skip
     wanted = []
     for id, name, p, role in _known(r):
         px, py = x(p.between_tokens_s), y(p.usd_per_1k)
@@ -263,9 +283,27 @@ def _plot(r: Result, at: Box) -> list[dict]:
         tip += f"{units.percent(p.roof_share, 0)} of what its own GPUs could do"
         if id != "yours":
             marks.append(circle(f"{id}-dot", px, py, 7, role, tip))
-        wanted.append((id, name, px, py, role))
+        wanted.append((id, names[id], px, py, role))
+    if math.hypot(kx - mx, ky - my) > 24:
+        wanted.append(
+            (
+                "knee",
+                (f"the knee: {there}", f"knee: {_count(r.knee.users, 'user')}", "knee"),
+                kx,
+                ky,
+                "useful",
+            )
+        )
     if r.yours.roof_share < 0.995:
-        wanted.append(("possible", "your best", x(r.floor_s), y(gained), "muted"))
+        wanted.append(
+            (
+                "possible",
+                (f"at the peak: {units.seconds(r.floor_s)}", "peak"),
+                x(r.floor_s),
+                y(gained),
+                "muted",
+            )
+        )
     fit = [n for n in USERS.values() if n <= r.most_users]
     pull_users = drag(USERS, "y", lambda n: y(spent / r.yours.users * _per_user(r, n)))
     pull_users |= {"at": pull_users["at"][: len(fit)], "to": fit}
@@ -314,7 +352,7 @@ def _labels(wanted: list[tuple], taken: list[tuple], upright: list[tuple], groun
         for _, _, x, y, role in wanted
     ]
     marks = []
-    for id, name, x, y, role in wanted:
+    for id, name, x, y, role in ((id, *option) for id, *option in _options(wanted, marks)):
         wide, found = text_width(name, "small", role != "muted"), None
         near, far = (23, 26) if role == "now" else (12, 18) if role != "muted" else (9, 11)
         for left, base in (
@@ -346,44 +384,13 @@ def _labels(wanted: list[tuple], taken: list[tuple], upright: list[tuple], groun
     return marks
 
 
-def _dimensions(r: Result, left: float, columns: tuple, top: float) -> list[dict]:
-    """Say which users each point serves, then give the five dimensions in figures, the better one of each in bold."""
-    marks = [text("dims-title", left, top - 56, "Five dimensions", bold=True)]
-    marks.append(text("head-serves", left, top - 14, "users / GPUs", "muted", "small"))
-    points = _known(r)
-    for (id, name, p, role), x in zip(points, columns, strict=True):
-        marks.append(text(f"head-{id}", x, top - 30, name, role, "body", "end", bold=True))
-        marks.append(text(f"head-{id}-serves", x, top - 14, f"{p.users} / {p.gpus}", "ink", "small", "end"))
-    rows = (
-        ("throughput", lambda v: f"{units.number(v)}/s", "tokens"),
-        ("latency", units.seconds, "between tokens"),
-        ("cost", _usd, "1,000 tokens"),
-        ("quality", lambda v: f"{v} bits", "of a weight"),
-        ("memory", units.si_bytes, "weights a GPU"),
-    )
-    for k, (name, show, detail) in enumerate(rows):
-        y = top + k * PITCH
-        values = [p.dimensions[name] for _, _, p, _ in points]
-        better = {"more": max, "less": min}[FIVE[name]]
-        marks += [
-            line(f"rule{k}", left, y - 6, columns[-1], y - 6, "grid"),
-            text(f"dim{k}", left, y + 12, name),
-            text(f"dim{k}-detail", left, y + 27, detail, "muted", "small"),
-        ]
-        for (id, _, _, _), x, value in zip(points, columns, values, strict=True):
-            best = value == better(values)
-            marks.append(
-                text(
-                    f"dim{k}-{id}",
-                    x,
-                    y + 14,
-                    show(value),
-                    "useful" if best else "ink",
-                    anchor="end",
-                    bold=best,
-                )
-            )
-    return marks
+def _options(wanted: list[tuple], marks: list[dict]):
+    """Offer each name from its longest form to its shortest, until one has found a place."""
+    for id, names, *rest in wanted:
+        for name in names:
+            if any(mark["id"] == f"{id}-name" for mark in marks):
+                break
+            yield (id, name, *rest)
 
 
 def _warning(r: Result) -> str:
@@ -402,9 +409,11 @@ def _takeaway(r: Result) -> str:
     if y.roof_share < 0.995:
         who, more = r.best.split(":")[0], units.times(1 / y.roof_share, 2)
         if who == "yours":
-            best = f"{units.seconds(r.floor_s)} and {_usd(y.usd_per_1k * y.roof_share)}"
-            return f"Yours serves this best, but is {more} off its frontier: faster kernels could bring it to {best}."
+            there = f"{_count(r.knee.users, 'user')} at {units.seconds(r.knee.between_tokens_s)}"
+            return f"The place to stand is the knee, {there}. Yours is {more} off its frontier."
         return f"{who} serves this best. Yours is {more} off its frontier, so faster kernels improve both."
+    if r.b_made_perfect:
+        return f"This is B at the peak: {units.times(r.b.between_tokens_s / y.between_tokens_s)} sooner and cheaper, for the same users."
     if y.users > r.sharing_users:
         return f"Past the knee at {int(r.sharing_users)} users, one more makes all wait longer and no token cheaper."
     return "On the frontier you can only trade: more users make each token cheaper but slower."
@@ -442,20 +451,26 @@ def _table(r: Result):
 
 
 def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
-    plot_at, left, columns, top, height = PLACES[width == WIDE]
+    plot_at, height = PLACES[width == WIDE]
     wait = figure("between your tokens", r.yours.between_tokens_s, units.seconds, "now", "between")
     price = figure("per 1,000 of your tokens", r.yours.usd_per_1k, _usd, "now")
-    floor = figure("between tokens at best", r.floor_s, units.seconds, "hot", "floor")
-    most = figure("users fit into the memory", r.most_users, units.count)
+    floor = figure("between tokens at the peak", r.floor_s, units.seconds, "ink", "floor")
+    knee = figure(
+        "users at the knee, your best place" if r.knee.users > 1 else "user at the knee, your best place",
+        r.knee.users,
+        units.count,
+        "useful",
+        "knee",
+    )
     rate = units.number(r.yours.tokens_s)
     busy = r.yours.users > r.sharing_users
     return Scene(
         summary=f"Yours gives each of {_count(r.yours.users, 'user')} a token every {wait.text}, at {price.text} for 1,000, "
-        f"where {floor.text} would be the least; {most.text} users fit into the memory. A token of A costs "
+        f"where {floor.text} would be the least; the knee of the frontier has {knee.text} users, of the {r.most_users} that fit. A token of A costs "
         f"{units.times(r.cost_ratio)} one of B, and B's users wait {units.times(r.latency_ratio)} as long as A's.",
         takeaway=_takeaway(r),
-        marks=_plot(r, plot_at) + _dimensions(r, left, columns, top),
-        figures=(wait, price, floor, most),
+        marks=_plot(r, plot_at),
+        figures=(wait, price, floor, knee),
         table=_table(r),
         height=height,
         width=width,
@@ -472,18 +487,13 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
                 "1,000 tokens = {gpus:GPUs} · {usd_per_gpu_hour:$ an hour} / 3600 / tokens a second · 1000",
                 f"{{gpus:{r.yours.gpus}}} · {{usd_per_gpu_hour:${units.number(r.usd_per_gpu_hour)}}} / 3600 / {rate} · 1000 = {price.text}",
             ),
-            (
-                "A's token / B's token",
-                f"{_usd(r.a.usd_per_1k)} / {_usd(r.b.usd_per_1k)} = {units.times(r.cost_ratio)} the cost, for a wait "
-                f"{units.times(r.latency_ratio)} shorter",
-            ),
         ),
         warning=_warning(r),
         legend=(
-            ("hot line", f"your frontier: {_count(r.yours.gpus, GPU)}, {r.yours.bits} bits"),
+            ("ink line", f"your frontier: {_count(r.yours.gpus, GPU)}, {r.yours.bits} bits"),
             (
                 "idle",
-                f"out of its reach; at the slanted edge {r.most_users} users fill the memory with their caches",
+                f"out of reach; at the slanted edge {r.most_users} users fill the memory",
             ),
         ),
     )

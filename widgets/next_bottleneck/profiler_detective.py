@@ -1,16 +1,29 @@
-"""Judge six profiles: rule out every wait before blaming a kernel."""
+"""Solve six profiles: read the trace, rule out every wait, and only then blame a kernel."""
 
 from dataclasses import dataclass
 
 from kernels.machines import machine
 from kernels.next_bottleneck import cost
 from widgets import units
-from widgets.charts import Box, wrap
+from widgets.charts import Box, spread, wrap
 from widgets.controls import log_slider, select, slider
 from widgets.declare import Declaration, Prediction
-from widgets.scene import WIDE, Column, Scene, about, drag, figure, handle, line, rect, table, text
+from widgets.scene import (
+    WIDE,
+    Column,
+    Scene,
+    about,
+    drag,
+    figure,
+    handle,
+    line,
+    path,
+    rect,
+    table,
+    text,
+    text_width,
+)
 
-ALL = "all six"
 OWN = "your own numbers"
 CASES = {case.name: case for case in cost.CASES}
 BARS = 6  # of a trace with gaps, each for many kernels; without gaps it is one
@@ -21,16 +34,12 @@ NAMES = {
     "launches": "launch gaps",
     "stragglers": "slow rank",
     "communication": "NCCL alone",
-    "memory": "bytes: the memory roof",
-    "compute": "math: the compute roof",
+    "memory": "memory roof",
+    "compute": "compute roof",
     "implementation": "own code",
 }
-STOPS = dict(
-    zip((UNDECIDED, *NAMES), ("?", "input", "gaps", "rank", "NCCL", "bytes", "math", "code"), strict=True)
-)
+SHORT = dict(zip(NAMES, ("input", "gaps", "rank", "NCCL", "memory", "compute", "code"), strict=True))
 ANSWERS = {UNDECIDED: UNDECIDED, **NAMES}
-QUESTIONS = ("late input?", "launch gaps?", "slow rank?", "NCCL alone?", "near its roof?")
-LIMITS = (cost.WAIT_SHARE, cost.WAIT_SHARE, cost.SKEW, cost.WAIT_SHARE, cost.NEAR_ROOF)
 WAITS = ("input", "launches", "stragglers", "communication")
 GAME = {  # the input that holds one's answer -> its case, each with another culprit
     "decoder": "many thin bars",
@@ -40,31 +49,34 @@ GAME = {  # the input that holds one's answer -> its case, each with another cul
     "two_weeks": "two weeks on the wrong kernel",
     "wide_gemm": "a GEMM of width 4097",
 }
+PLACES = {case: i for i, case in enumerate(GAME.values())}
 PULLS = {
     name: select(
-        name,
-        CASES[case].title[0].upper() + CASES[case].title[1:],
-        UNDECIDED,
-        ANSWERS,
-        more=True,
-        help="Your suspect among the six.",
+        name, f"Suspect in case {i}", UNDECIDED, ANSWERS, more=True, help=f"Case {i}: {CASES[case].title}."
     )
-    for name, case in GAME.items()
-}
+    for i, (name, case) in enumerate(GAME.items(), 1)
+}  # fmt: skip
 DIAGNOSIS = select(
-    "diagnosis",
-    "Your suspect",
-    UNDECIDED,
-    ANSWERS,
-    more=True,
-    help="Counts when one case is open. Each of the six has its own.",
+    "diagnosis", "Suspect in another case", UNDECIDED, ANSWERS, more=True, help="Counts in a case beyond the six."
+)  # fmt: skip
+CASE = select(
+    "case",
+    "Case",
+    next(iter(PLACES)),
+    {
+        **{case: f"{i + 1}. {CASES[case].title}" for case, i in PLACES.items()},
+        **{name: one.title for name, one in CASES.items() if name not in PLACES},
+        OWN: OWN,
+    },
+    help="Or pull the knob under the six small traces.",
 )
-HEIGHT = {True: 420, False: 756}
+HEIGHT = {True: 408, False: 512}
 
 
 @dataclass(frozen=True)
 class Asked:
     question: str
+    suspect: str
     value: float
     limit: float
     hit: bool
@@ -72,10 +84,10 @@ class Asked:
 
 @dataclass(frozen=True)
 class Profile:
-    id: str  # of its marks
     name: str  # the input that its knob is bound to
     title: str
     story: str
+    worked: str  # how its deciding figure comes about
     diagnosis: str
     right: bool
     input_wait_share: float
@@ -90,7 +102,8 @@ class Profile:
     roof_share: float
     gap_percent: float
     bound: str
-    asked: tuple[Asked, ...]
+    asked: tuple[Asked, ...]  # up to the one that decides
+    suspected: Asked | None  # the question that one's suspect answers, if it is one
     bottleneck: str
     path: tuple[str, ...]
     at_roof_ratio: float  # what the step would gain with all kernels at their roof
@@ -99,46 +112,44 @@ class Profile:
 @dataclass(frozen=True)
 class Result:
     case: str
-    profiles: tuple[Profile, ...]  # six, or the one that is open
-    right: int
+    profile: Profile  # the one that is open
+    game: tuple[Profile, ...]
+    right: int  # of the six
     wrong: int
     still_open: int
-    limits: tuple[float, ...]  # of the five questions
-    waiting: int  # profiles in which a wait or a slow rank decides, and no kernel
+    waiting: int  # of the six, those in which a wait or a slow rank decides, and no kernel
 
 
 def run(
     case, diagnosis, decoder, layernorm, training, experts, two_weeks, wide_gemm,
     input_wait, launch_gaps, communication, rank_skew, intensity, compute_share, bandwidth_share,
 ) -> Result:  # fmt: skip
-    if case == ALL:
-        said = (decoder, layernorm, training, experts, two_weeks, wide_gemm)
-        profiles = tuple(
-            _known(i, name, GAME[name], one) for i, (name, one) in enumerate(zip(GAME, said, strict=True))
-        )
+    said = (decoder, layernorm, training, experts, two_weeks, wide_gemm)
+    game = tuple(_known(name, known, one) for (name, known), one in zip(GAME.items(), said, strict=True))
+    if case in PLACES:
+        profile = game[PLACES[case]]
     elif case == OWN:
         seen = cost.Symptoms(
             input_wait / 100, launch_gaps / 100, communication / 100, rank_skew, intensity,
             machine("H100").ridge("fp16"), compute_share / 100, bandwidth_share / 100,
         )  # fmt: skip
-        words = "Your own profile, on an H100."
-        profiles = (_profile(0, "diagnosis", OWN, words, seen, diagnosis),)
+        profile = _profile("diagnosis", OWN, "Your own profile, on an H100.", "", seen, diagnosis)
     else:
-        profiles = (_known(0, "diagnosis", case, diagnosis),)
-    judged = [one for one in profiles if one.diagnosis != UNDECIDED]
+        profile = _known("diagnosis", case, diagnosis)
+    judged = [one for one in game if one.diagnosis != UNDECIDED]
     right = sum(one.right for one in judged)
     return Result(
-        case, profiles, right, len(judged) - right, len(profiles) - len(judged), LIMITS,
-        sum(one.bottleneck in WAITS for one in profiles),
+        case, profile, game, right, len(judged) - right, len(game) - len(judged),
+        sum(one.bottleneck in WAITS for one in game),
     )  # fmt: skip
 
 
-def _known(place: int, name: str, case: str, diagnosis: str) -> Profile:
+def _known(name: str, case: str, diagnosis: str) -> Profile:
     found = CASES[case]
-    return _profile(place, name, found.title, found.story, found.seen, diagnosis)
+    return _profile(name, found.title, found.story, found.worked, found.seen, diagnosis)
 
 
-def _profile(place: int, name: str, title: str, story: str, seen: cost.Symptoms, diagnosis: str) -> Profile:
+def _profile(name: str, title: str, story: str, worked: str, seen: cost.Symptoms, diagnosis: str) -> Profile:
     waits = seen.input_wait_share + seen.launch_gap_share + seen.exposed_communication_share
     if waits > 0.95:
         raise ValueError(
@@ -147,227 +158,314 @@ def _profile(place: int, name: str, title: str, story: str, seen: cost.Symptoms,
     found = cost.diagnose(seen)
     bound = "memory" if seen.intensity < seen.ridge else "compute"
     roof = seen.bandwidth_share if bound == "memory" else seen.compute_share
+    of_suspects = (*WAITS, bound)
+    checks = tuple(
+        Asked(c.question, suspect, c.value, c.limit, c.hit)
+        for suspect, c in zip(of_suspects, found.checks, strict=False)
+    )
     return Profile(
-        f"p{place}", name, title, story, diagnosis, diagnosis == found.bottleneck, seen.input_wait_share,
+        name, title, story, worked, diagnosis, diagnosis == found.bottleneck, seen.input_wait_share,
         seen.launch_gap_share, seen.exposed_communication_share, seen.rank_skew, 1 - waits, seen.intensity, seen.ridge,
         seen.compute_share, seen.bandwidth_share, roof, 100 * seen.launch_gap_share, bound,
-        tuple(Asked(c.question, c.value, c.limit, c.hit) for c in found.checks),
-        found.bottleneck, found.path, cost.amdahl(1 - waits, 1 / roof),
+        checks, _suspected(seen, diagnosis), found.bottleneck, found.path, cost.amdahl(1 - waits, 1 / roof),
     )  # fmt: skip
 
 
-def _trace(p: Profile, at: Box) -> list[dict]:
-    """Draw one step on one clock: late input, kernels with their gaps, NCCL alone, and below it how long ranks work."""
-    id, high = p.id, at.h * 0.7
-    start = at.x + at.w * p.input_wait_share
-    end = at.right - at.w * p.exposed_communication_share
-    marks = [rect(f"{id}-step", at.x, at.y, at.w, high, "idle", "one step of this GPU")]
+def _suspected(seen: cost.Symptoms, suspect: str) -> Asked | None:
+    """Return the figure and the limit that speak for or against a suspect, whatever was asked before."""
+    known = {
+        "input": (seen.input_wait_share, cost.WAIT_SHARE),
+        "launches": (seen.launch_gap_share, cost.WAIT_SHARE),
+        "stragglers": (seen.rank_skew, cost.SKEW),
+        "communication": (seen.exposed_communication_share, cost.WAIT_SHARE),
+        "memory": (seen.bandwidth_share, cost.NEAR_ROOF),
+        "compute": (seen.compute_share, cost.NEAR_ROOF),
+    }
+    if suspect not in known:
+        return None
+    value, limit = known[suspect]
+    return Asked(NAMES[suspect], suspect, value, limit, value > limit if suspect in WAITS else value >= limit)
+
+
+def _shown(suspect: str, value: float) -> str:
+    return units.times(value) if suspect == "stragglers" else units.percent(value, 0)
+
+
+def _limit(suspect: str) -> str:
+    if suspect == "implementation":
+        return "else"
+    if suspect in ("memory", "compute"):
+        return f"≥ {_shown(suspect, cost.NEAR_ROOF)}"
+    return f"> {_shown(suspect, cost.SKEW if suspect == 'stragglers' else cost.WAIT_SHARE)}"
+
+
+def _against(one: Asked) -> str:
+    """Return a figure next to its limit: 20% > 10%."""
+    sign = {("wait", True): ">", ("wait", False): "≤", ("roof", True): "≥", ("roof", False): "<"}
+    kind = "wait" if one.suspect in WAITS else "roof"
+    return f"{_shown(one.suspect, one.value)} {sign[kind, one.hit]} {_shown(one.suspect, one.limit)}"
+
+
+def _spans(p: Profile, left: float, wide: float) -> tuple[float, float, list[tuple[float, float]]]:
+    """Return where the input has come, where the kernels end, and (start, width) of each kernel between."""
+    start = left + wide * p.input_wait_share
+    end = left + wide * (1 - p.exposed_communication_share)
+    bars = BARS if p.launch_gap_share else 1
+    pitch = (end - start) / bars
+    busy = pitch * p.work_share / (p.work_share + p.launch_gap_share)
+    return start, end, [(start + pitch * k, busy) for k in range(bars)]
+
+
+def _gpu(id: str, p: Profile, at: Box, decides: str = "") -> list[dict]:
+    """Draw one step of this GPU: late input, kernels with their gaps, and NCCL without a kernel."""
+    start, end, kernels = _spans(p, at.x, at.w)
+
+    def role(suspect: str, usual: str) -> str:
+        return "hot" if suspect == decides else usual
+
+    marks = [rect(f"{id}-step", at.x, at.y, at.w, at.h, "idle", "one step of this GPU")]
     if p.input_wait_share:
         tip = f"waiting for input: {units.percent(p.input_wait_share, 0)}"
-        marks.append(rect(f"{id}-input", at.x, at.y, start - at.x, high, "hot", tip))
-    bars = BARS if p.launch_gap_share else 1
-    step = (end - start) / bars
-    busy = p.work_share / (p.work_share + p.launch_gap_share)
+        marks.append(rect(f"{id}-input", at.x, at.y, start - at.x, at.h, role("input", "overhead"), tip))
     work = f"kernels: {units.percent(p.work_share, 0)}"
     if p.launch_gap_share:
         gaps = f"gaps: {units.percent(p.launch_gap_share, 0)}"
+        ends = [*(x for x, _ in kernels[1:]), end]
         marks += [
-            rect(f"{id}-gap{k}", start + step * (k + busy), at.y, step * (1 - busy), high, "idle", gaps)
-            for k in range(bars)
+            rect(f"{id}-gap{k}", x + w, at.y, until - x - w, at.h, role("launches", "idle"), gaps)
+            for k, ((x, w), until) in enumerate(zip(kernels, ends, strict=True))
         ]
-    marks += [
-        rect(f"{id}-kernel{k}", start + step * k, at.y, step * busy, high, "primary", work)
-        for k in range(bars)
-    ]
+    marks += [rect(f"{id}-kernel{k}", x, at.y, w, at.h, "primary", work) for k, (x, w) in enumerate(kernels)]
     if p.exposed_communication_share:
         tip = f"NCCL while no kernel runs: {units.percent(p.exposed_communication_share, 0)}"
-        marks.append(rect(f"{id}-nccl", end, at.y, at.right - end, high, "network", tip))
-    done, low = at.x + at.w / max(1.0, p.rank_skew), at.y + high + 3
-    if p.rank_skew > 1:  # without a slow rank there is nothing to compare
-        tip = f"the slowest rank takes {units.times(p.rank_skew)} the mean"
-        marks.append(rect(f"{id}-ranks", at.x, low, done - at.x, at.h - high - 3, "secondary", tip))
-        marks.append(rect(f"{id}-ranks-wait", done, low, at.right - done, at.h - high - 3, "waste", tip))
-    return about("waits", marks)
+        marks.append(
+            rect(f"{id}-nccl", end, at.y, at.right - end, at.h, role("communication", "network"), tip)
+        )
+    return marks
 
 
-def _gauges(p: Profile, left: float, y: float, wide: float, apart: float, named: bool) -> list[dict]:
-    """Draw how near both roofs are, without saying which one counts before a suspect is named."""
-    marks = []
-    for i, (name, share, role) in enumerate(
-        (("FLOP/s", p.compute_share, "useful"), ("memory", p.bandwidth_share, "useful"))
-    ):
-        x, id = left + i * apart, f"{p.id}-gauge{i}"
-        words = f"{name} {units.percent(share, 0)}" if named else units.percent(share, 0)
-        marks += [
-            text(f"{id}-name", x, y, words, "muted", "small"),
-            rect(f"{id}-all", x, y + 8, wide, 12, "idle", f"{name}: all that the machine has"),
-            rect(
-                f"{id}", x, y + 8, wide * share, 12, role, f"{units.percent(share)} of the machine's {name}"
-            ),
-            line(
-                f"{id}-near",
-                x + wide * cost.NEAR_ROOF,
-                y + 5,
-                x + wide * cost.NEAR_ROOF,
-                y + 23,
-                "limit",
-                "70%",
-            ),
-        ]
-    return about("roofs", marks)
-
-
-def _verdict(p: Profile) -> tuple[str, str]:
-    """Return (words, role): whether the suspect is the right one, with the number that decides."""
-    if p.diagnosis == UNDECIDED:
-        return "", "muted"
-    if p.right:
-        return f"Yes, {NAMES[p.bottleneck]}.", "useful"
-    if p.bottleneck in WAITS:
-        return "No. Something else waits: read the trace again.", "hot"
-    return "No. No wait decides here: look at the roofs.", "hot"
-
-
-def _said(p: Profile, x: float, y: float) -> list[dict]:
-    words, role = _verdict(p)
-    return [text(f"{p.id}-said", x, y, words, role, "small", bold=True)] if words else []
-
-
-def _shown(i: int, value: float) -> str:
-    return units.times(value) if i == 2 else units.percent(value, 0)
-
-
-def _track(p: Profile, x: float, y: float, pitch: float, control) -> list[dict]:
-    """Draw the line of suspects and the knob on it."""
-    places = {name: x + pitch * i for i, name in enumerate(ANSWERS)}
-    role = "now" if p.diagnosis == UNDECIDED else "useful" if p.right else "hot"
-    pull = drag(control, "x", lambda name: places[name])
+def _ranks(p: Profile, at: Box, decides: str) -> list[dict]:
+    """Draw how long the other GPUs work, on average, and how long they wait for the slowest."""
+    done = at.x + at.w / p.rank_skew
+    tip = f"the slowest rank takes {units.times(p.rank_skew)} the mean"
+    role = "hot" if decides == "stragglers" else "waste"
     return [
-        line(f"{p.id}-track", x, y, x + 7 * pitch, y, "axis"),
-        *(line(f"{p.id}-stop{i}", at, y - 4, at, y + 4, "axis") for i, at in enumerate(places.values())),
-        handle(f"{p.id}-pull", places[p.diagnosis], y, role, pull, late=True),
+        rect("p-ranks", at.x, at.y, done - at.x, at.h, "secondary", tip),
+        rect("p-ranks-wait", done, at.y, at.right - done, at.h, role, tip),
     ]
 
 
-def _names(id: str, x: float, y: float, pitch: float, chosen: str = "") -> list[dict]:
+def _counter(id: str, name: str, p: Profile, share: float, at: Box, hot: bool) -> list[dict]:
+    """Draw a counter over the step as profilers do: as high as its share while a kernel runs, with 70% across."""
+    tip = f"{units.percent(share)} of the machine's {name} while a kernel runs"
+    near = at.bottom - at.h * cost.NEAR_ROOF
     return [
-        text(f"{id}-n{i}", x + pitch * i, y, words, "ink", "small", "middle", bold=name == chosen)
-        for i, (name, words) in enumerate(STOPS.items())
-    ]
-
-
-def _row(p: Profile, i: int, wide: bool) -> list[dict]:
-    """Draw one of the six: its trace, its two roofs, its suspects."""
-    control = PULLS[p.name]
-    if wide:
-        y = 34 + 64 * i
-        return [
-            text(f"{p.id}-title", 0, y + 12, f"{i + 1}  {p.title}", bold=True),
-            *_trace(p, Box(0, y + 20, 186, 32)),
-            *_gauges(p, 206, y + 20, 50, 62, False),
-            *_said(p, 348, y + 14),
-            *_track(p, 356, y + 32, 49, control),
-            *_names(p.id, 356, y + 56, 49, p.diagnosis),
-        ]
-    y = 36 + 119 * i
-    return [
-        text(f"{p.id}-title", 0, y + 12, f"{i + 1}  {p.title}", bold=True),
-        *_trace(p, Box(0, y + 20, 164, 32)),
-        *_gauges(p, 178, y + 28, 70, 82, True),
-        *_said(p, 0, y + 68),
-        *_track(p, 14, y + 86, 44, control),
-        *_names(p.id, 14, y + 114, 44, p.diagnosis),
-    ]
-
-
-def _heads() -> list[str]:
-    """Return the limit of each suspect, in the order in which they are asked."""
-    waits = [f"> {_shown(i, limit)}" for i, limit in enumerate(LIMITS[:4])]
-    roof = f"≥ {_shown(4, LIMITS[4])}"
-    return [*waits, roof, roof, "else"]
-
-
-def _board(r: Result, wide: bool) -> list[dict]:
-    rows = [_row(p, i, wide) for i, p in enumerate(r.profiles)]
-    marks = [mark for row in rows for mark in row]
-    if not wide:
-        waits, skew, roof = (_shown(i, LIMITS[i]) for i in (0, 2, 4))
-        rules = f"input, gaps, NCCL > {waits}; rank > {skew}; roof ≥ {roof}"
-        head = text("head-pull", 0, 13, "The first yes from the left decides", bold=True)
-        return [head, text("head-limits", 0, 30, rules, "muted", "small"), *marks]
-    return [
-        text("head-step", 0, 18, "one step of the GPU", "muted", "small"),
-        text("head-pull", 348, 10, "The first yes from the left decides", bold=True),
+        rect(f"p-{id}-all", at.x, at.y, at.w, at.h, "idle", f"{name}: all that the machine has"),
         *(
-            text(f"head-limit{i}", 356 + 49 * (i + 1), 26, words, "muted", "small", "middle")
-            for i, words in enumerate(_heads())
+            rect(f"p-{id}{k}", x, at.bottom - at.h * share, w, at.h * share, "hot" if hot else "useful", tip)
+            for k, (x, w) in enumerate(_spans(p, at.x, at.w)[2])
         ),
-        text("head-flops", 256, 18, "FLOP/s", "muted", "small", "end"),
-        text("head-memory", 268, 18, "memory", "muted", "small"),
-        *marks,
+        line(f"p-{id}-near", at.x, near, at.right, near, "limit", "70%: near the roof"),
     ]
 
 
-def _alone(p: Profile, wide: bool) -> list[dict]:
-    """Draw one profile large, and the five questions, answered once a suspect is named."""
-    judged, right = p.diagnosis != UNDECIDED, 720 if wide else 340
-    room = 720 if wide else 330
-    marks = [
-        text(f"story{i}", 0, 16 + 17 * i, words, bold=True)
-        for i, words in enumerate(wrap(p.story if judged else f"The profile: {p.title}", room, "body"))
-    ]
-    top = 44 if wide else 60
-    marks += _trace(p, Box(0, top, 440 if wide else 340, 66))
-    marks += _gauges(
-        p, 480 if wide else 0, top + 14 if wide else 152, 110 if wide else 150, 130 if wide else 170, True
-    )
-    said, ink = _verdict(p)
-    y = 178 if wide else 250
-    marks.append(
-        text("said", 0, y - 34, said or "Pull the knob to your suspect", ink if judged else "ink", bold=True)
-    )
-    x, pitch = (40, 90) if wide else (14, 44)
-    marks += [*_track(p, x, y, pitch, DIAGNOSIS), *_names("suspect", x, y + 30, pitch, p.diagnosis)]
-    y = 244 if wide else 330
-    marks.append(text("flow-title", 0, y, "Ask in this order. The first yes decides.", bold=True))
-    for i, words in enumerate(QUESTIONS):
-        y += 30
-        asked = p.asked[i] if judged and i < len(p.asked) else None
-        role = "idle" if not asked or not asked.hit else "hot" if i < 4 else "useful"
-        rule = f"{'at least' if i == 4 else 'more than'} {_shown(i, LIMITS[i])}"
-        marks += [
-            rect(f"box{i}", 0, y - 16, 7, 24, role, f"{words} {rule}"),
-            text(f"box{i}-q", 18, y, words, "ink" if asked else "muted", bold=bool(asked)),
-            text(f"box{i}-rule", 126, y, rule, "muted", "small"),
+def _proof(p: Profile, gpu: Box, ranks: Box, roof: Box) -> list[dict]:
+    """Say on the trace what decides, where it is seen."""
+    start, end, _ = _spans(p, gpu.x, gpu.w)
+    value = _shown(p.asked[-1].suspect, p.asked[-1].value)
+    waits = {
+        "input": (gpu.x, start, f"{value} of the step waits for data"),
+        "launches": (start, end, f"{value} of the step, no kernel runs"),
+        "communication": (end, gpu.right, f"{value} of the step, NCCL runs alone"),
+    }
+    if p.bottleneck in waits:
+        left, right, words = waits[p.bottleneck]
+        y, room = gpu.y - 5, text_width(words, "body", True) / 2
+        middle = min(max((left + right) / 2, gpu.x + room), gpu.right - room)
+        return [
+            path("proof", [(left, y + 4), (left, y), (right, y), (right, y + 4)], "hot"),
+            text("proof-words", middle, y - 6, words, "hot", "body", "middle", bold=True),
         ]
-        if asked:
-            answer = f"{_shown(i, asked.value)}: {'yes' if asked.hit else 'no'}"
-            marks.append(text(f"box{i}-a", 250, y, answer, "ink" if role == "idle" else role, bold=True))
-    if judged:
-        words = f"Try {', then '.join(p.path)}."
-        lines = wrap(words, right - (380 if wide else 0))
+    if p.bottleneck == "stragglers":
+        left = ranks.x + ranks.w / p.rank_skew
+        y, middle, on, room = ranks.bottom - 5.5, (left + ranks.right) / 2, "hot", ranks.right - left
+        options = (f"all wait for one: it takes {value} their mean", f"wait for one: {value}", value)
+    else:
+        y, middle, room = roof.bottom - 9, roof.x + roof.w / 2, roof.w
+        on = "hot" if p.roof_share > 0.5 else "idle"
+        near = "near its roof" if p.asked[-1].hit else "far from its roof"
+        options = (f"a kernel all the time, at {value}: {near}", f"{value}: {near}")
+    words = next((one for one in options if text_width(one, "body", True) < room - 8), "")
+    ink = "inverse" if on == "hot" else "hot"
+    return [text("proof-words", middle, y, words, ink, "body", "middle", bold=True, on=on)] if words else []
+
+
+def _verdict(r: Result) -> tuple[str, str]:
+    """Return (words, role): whether the suspect is the right one, with the figure that speaks for or against it."""
+    p = r.profile
+    if p.diagnosis == UNDECIDED:
+        return "What do you suspect? Pull the knob. The first yes from the left decides.", "ink"
+    name, own = NAMES[p.diagnosis], p.suspected
+    if p.right:
+        others = [i for i, one in enumerate(r.game, 1) if not one.right]
+        more = f" Next: case {others[0]}." if others else " That was the last of the six."
+        return f"Solved: {name}.{more}", "useful"
+    if own is None:
+        return "No. A question further left says yes.", "hot"
+    if own.hit:
+        return f"Not yet: {_against(own)} is true, but another question comes first.", "hot"
+    return (
+        f"No: {name} is at {_shown(own.suspect, own.value)}. A yes needs {_limit(own.suspect)}.",
+        "hot",
+    )
+
+
+def _suspects(p: Profile, places: dict[str, float], y: float, wide: bool) -> list[dict]:
+    """Draw the line of suspects: under each its limit, and its figure once it was asked."""
+    control = PULLS.get(p.name, DIAGNOSIS)
+    role = "now" if p.diagnosis == UNDECIDED else "useful" if p.right else "hot"
+    told = {one.suspect: one for one in p.asked} if p.right else {}
+    if p.suspected:
+        told[p.diagnosis] = p.suspected
+    ends = list(places.values())
+    marks = [
+        line("track", ends[0], y, ends[-1], y, "axis"),
+        *(line(f"stop{i}", at, y - 4, at, y + 4, "axis") for i, at in enumerate(ends)),
+        handle(
+            "pull", places[p.diagnosis], y, role, drag(control, "x", lambda name: places[name]), late=True
+        ),
+        text("name-open", places[UNDECIDED], y + 26, "?", "muted", "small", "middle"),
+    ]
+    for i, (suspect, name) in enumerate((NAMES if wide else SHORT).items()):
+        x, chosen = places[suspect], suspect == p.diagnosis
+        low = y + 43 + (0 if wide or i % 2 else 16)
+        words, ink = _limit(suspect), "muted"
+        if suspect in told:
+            words, ink = _against(told[suspect]), "hot" if told[suspect].hit and p.right else "ink"
+            if not wide and ink != "hot" and not chosen:
+                words = f"{_shown(suspect, told[suspect].value)}: no"
+        elif p.right and suspect == p.bottleneck:
+            words, ink = "the rest" if wide else "rest", "hot"
         marks += [
-            text(f"path{i}", 380 if wide else 0, (274 if wide else 520) + 18 * i, one, "ink", "small")
-            for i, one in enumerate(lines)
+            text(f"name{i}", x, y + 26, name, "ink", "small", "middle", bold=chosen),
+            text(f"rule{i}", x, low, words, ink, "small", "middle", bold=ink == "hot"),
+        ]
+    return marks
+
+
+def _strip(r: Result, wide: bool) -> list[dict]:
+    """Draw the six small, each with its suspect as a stamp, and the knob that opens one."""
+    each, apart = (112, 121.6) if wide else (50, 58)
+    middles = [apart * i + each / 2 for i in range(len(r.game))]
+    y = 60 if wide else 56
+    marks = [line("strip", middles[0], y, middles[-1], y, "axis")]
+    for i, (p, x) in enumerate(zip(r.game, middles, strict=True)):
+        stamp, ink = str(i + 1), "ink"
+        if p.diagnosis != UNDECIDED:
+            stamp = f"{'✓' if p.right else '✗'} {NAMES[p.diagnosis] if wide else i + 1}"
+            ink = "useful" if p.right else "hot"
+        opened = PLACES.get(r.case) == i
+        marks += [
+            text(f"stamp{i}", x, 11, stamp, ink, "small", "middle", bold=opened and p.diagnosis == UNDECIDED),
+            *_gpu(f"t{i}", p, Box(x - each / 2, 18, each, 22)),
+            line(f"strip-stop{i}", x, y - 4, x, y + 4, "axis"),
+        ]
+    if r.case in PLACES:
+        at = middles[PLACES[r.case]]
+        pull = {"input": CASE.name, "axis": "x", "at": [round(x, 2) for x in middles], "to": list(PLACES)}
+        marks += [
+            path("opened", [(at - each / 2, 44), (at + each / 2, 44)], "now"),
+            handle("pull-case", at, y, "now", pull),
+        ]
+    return marks
+
+
+def _marks(r: Result, wide: bool) -> list[dict]:
+    p = r.profile
+    place = PLACES.get(r.case)
+    head = p.story if p.right else p.title if place is None else f"Case {place + 1}: {p.title}"
+    decides = p.bottleneck if p.right else ""
+    left, width, top = (82, 552, 128) if wide else (60, 232, 136)
+    high, lane = (66, 40) if wide else (64, 38)
+    both = p.rank_skew > 1
+    gpu = Box(left, top, width, high - 26 if both else high)
+    ranks = Box(left, gpu.bottom + 6, width, 20)
+    flops, memory = (Box(left, top + high + 10 + (lane + 8) * i, width, lane) for i in (0, 1))
+    counted = {"FLOP/s": p.compute_share, "memory": p.bandwidth_share}
+    names = [
+        (
+            "this GPU",
+            gpu,
+            f"{units.percent(p.work_share, 0)} busy" if wide else units.percent(p.work_share, 0),
+        )
+    ]
+    names += [("the others", ranks, units.times(p.rank_skew))] if both else []
+    names += [
+        ("FLOP/s", flops, units.percent(p.compute_share, 0)),
+        ("memory", memory, units.percent(p.bandwidth_share, 0)),
+    ]
+    marks = [
+        *_strip(r, wide),
+        *(
+            text(f"head{i}", 0, 92 + 17 * i, words, bold=True)
+            for i, words in enumerate(wrap(head, 640 if wide else 300, "body"))
+        ),
+        *about("waits", _gpu("p", p, gpu, decides)),
+        *(about("waits", _ranks(p, ranks, decides)) if both else []),
+        *about(
+            "roofs",
+            _counter("flops", "FLOP/s", p, p.compute_share, flops, decides == "compute" or decides == "implementation" and p.bound == "compute"),
+            _counter("memory", "memory rate", p, p.bandwidth_share, memory, decides == "memory" or decides == "implementation" and p.bound == "memory"),
+        ),
+    ]  # fmt: skip
+    for name, box, value in names:
+        middle = box.y + box.h / 2 + 4
+        short = name if wide else {"this GPU": "GPU", "the others": "others"}.get(name, name)
+        marks.append(text(f"lane-{name}", left - 8, middle, short, "ink", "small", "end"))
+        at, limit = middle, ""
+        if name in counted:  # the share next to the height of its fill, the limit next to its line
+            limit = units.percent(cost.NEAR_ROOF, 0)
+            ends = [box.bottom - box.h * share for share in (counted[name], cost.NEAR_ROOF)]
+            at, low = (min(y + 4, box.bottom - 2) for y in spread(ends, 13))
+        elif box is ranks:
+            limit, at, low = f"{'max ' if wide else ''}{units.times(cost.SKEW)}", middle - 6, middle + 7
+        marks.append(text(f"value-{name}", box.right + 8, at, value, "ink", "small", bold=True))
+        if limit:
+            marks.append(text(f"limit-{name}", box.right + 8, low, limit, "muted", "small"))
+    if p.right:
+        marks += _proof(p, gpu, ranks, memory if p.bound == "memory" else flops)
+    said, ink = _verdict(r)
+    y = memory.bottom + 26
+    room = 716 if wide else 336
+    lines = wrap(said, room / 1.12, "body")
+    marks += [
+        text("said" if not i else f"said{i}", 0, y + 17 * i, words, ink, bold=True)
+        for i, words in enumerate(lines)
+    ]
+    ends = (20, 92, 194, 294, 394, 494, 596, 684) if wide else (10, 48, 88, 124, 164, 212, 266, 318)
+    track = y + (24 if wide else 44)
+    marks += _suspects(p, dict(zip(ANSWERS, ends, strict=True)), track, wide)
+    if p.right:
+        words = f"Cure: {', then '.join(p.path)}."
+        low = track + (62 if wide else 80)
+        marks += [
+            text(f"path{i}", 0, low + 16 * i, one, "muted", "small")
+            for i, one in enumerate(wrap(words, room, "small"))
         ]
     return marks
 
 
 def _takeaway(r: Result) -> str:
-    if r.still_open == 1 == len(r.profiles):
-        return "Read the trace from left to right, then the roofs, then name a suspect."
-    if r.still_open == len(r.profiles):
-        return "Name a suspect before you read on: a guess on record teaches more."
-    if r.case == ALL:
-        if r.right == len(r.profiles):
-            return "All solved. Four of the six were waits or ranks, where faster kernels don't help."
-        if r.wrong:
-            return "Ask in order: input, gaps, slow ranks, NCCL. Judge the kernels last."
-        return "Good so far. Keep asking about waits before you blame a kernel."
-    p = r.profiles[0]
+    p = r.profile
+    if r.right == len(r.game):
+        return "All solved. In four of the six a wait or a slow rank decided, not a kernel."
+    if p.diagnosis == UNDECIDED:
+        return "Look for waits first. Blame a kernel only when the GPU never waits."
+    if not p.right:
+        return "Ask in order: input, gaps, slow rank, NCCL. Judge the kernels last."
     return {
         "input": "The GPU waits for data, so fix the data loader before any kernel.",
-        "launches": "The gaps between kernels cost more than a faster kernel could save.",
+        "launches": "The GPU idles between its kernels. Close the gaps before you tune any of them.",
         "stragglers": "Everybody waits for one slow rank. Balance the work before you tune it.",
         "communication": "The network runs while no kernel does. Overlap it, or send fewer bytes.",
         "memory": "This kernel is near the memory roof, so only fewer bytes can speed it up.",
@@ -377,11 +475,10 @@ def _takeaway(r: Result) -> str:
 
 
 def _table(r: Result):
-    share = Column("", "", units.percent)
     heads = ("late input", "launch gaps", "NCCL alone", "FLOP/s used", "memory used")
     columns = (
         "profile",
-        *(Column(one, "", share.show) for one in heads),
+        *(Column(one, "", units.percent) for one in heads),
         "slowest rank ÷ mean",
         "FLOP per byte",
         "suspect",
@@ -393,107 +490,89 @@ def _table(r: Result):
                 p.title, p.input_wait_share, p.launch_gap_share, p.exposed_communication_share, p.compute_share,
                 p.bandwidth_share, p.rank_skew, p.intensity, ANSWERS[p.diagnosis],
             )
-            for p in r.profiles
+            for p in (*r.game, *([r.profile] if r.case not in PLACES else []))
         ],
     )  # fmt: skip
 
 
 def _figures(r: Result) -> tuple:
-    """Return the score of the six, or of one profile its counters and the consequence of its diagnosis."""
-    if r.case == ALL:
-        of_six = lambda value: f"{value:.0f} of {len(r.profiles)}"  # noqa: E731
-        return (
-            figure("solved", r.right, of_six, "useful" if r.right else "ink"),
-            figure(
-                "wrong suspect" if r.wrong == 1 else "wrong suspects",
-                r.wrong,
-                units.count,
-                "hot" if r.wrong else "ink",
-            ),
-            figure("still open", r.still_open, units.count),
-            *(
-                []
-                if r.still_open
-                else [figure("cases that wait, where kernels aren't the cause", r.waiting, units.count)]
-            ),
-        )
-    p = r.profiles[0]
-    if p.diagnosis == UNDECIDED:
-        return (
-            figure("of the FLOP/s used", p.compute_share, units.percent),
-            figure("of the memory's rate used", p.bandwidth_share, units.percent),
-        )
-    return (
-        figure("of the time kernels run", p.work_share, units.percent),
-        figure("FLOP per byte", p.intensity, term="intensity"),
-        figure(f"of the {p.bound} roof", p.roof_share, units.percent, p.bound),
-        figure("faster with every kernel at its roof", p.at_roof_ratio, units.times),
-    )
+    """Return the score, and what its roof would bring where a kernel itself was the cause."""
+    p, six = r.profile, len(r.game)
+    score = (
+        figure("solved", r.right, lambda value: f"{value:.0f} of {six}", "useful" if r.right else "ink"),
+        figure(
+            "wrong suspect" if r.wrong == 1 else "wrong suspects", r.wrong, units.count, "hot" if r.wrong else "ink"
+        ),
+    )  # fmt: skip
+    if p.right and p.bottleneck not in WAITS:
+        score += (figure("speed of this kernel at its roof", p.at_roof_ratio, units.times),)
+    if r.right == six:
+        return (*score, figure("cases with no kernel at fault", r.waiting, units.count))
+    return (*score, figure("still open", r.still_open, units.count))
 
 
 def _summary(r: Result, told: tuple) -> str:
-    if r.case == ALL:
+    p = r.profile
+    score = f"{told[0].text} solved, {told[1].text} with the wrong suspect"
+    rest = f"{told[-1].text} of them wait" if r.right == len(r.game) else f"{told[-1].text} still open"
+    seen = (
+        f"{p.title}: input waits {units.percent(p.input_wait_share, 0)}, gaps {units.percent(p.launch_gap_share, 0)}, slowest "
+        f"rank {units.times(p.rank_skew)} the mean, NCCL alone {units.percent(p.exposed_communication_share, 0)}, FLOP/s "
+        f"{units.percent(p.compute_share, 0)}, memory {units.percent(p.bandwidth_share, 0)}"
+    )
+    said = ""
+    if p.diagnosis != UNDECIDED:
+        said = f"; your suspect is {'right' if p.right else 'wrong'}"
+    if p.right and p.bottleneck not in WAITS:
+        said += f", and at its roof it would run at {told[2].text}"
+    return f"{score}, {rest}. {seen}{said}."
+
+
+def _formula(p: Profile) -> tuple:
+    """Return how the deciding figure of a solved case comes about, and before it the order of the questions."""
+    if not p.right:
         return (
-            f"Six profiles: {told[0].text} solved, {told[1].text} with the wrong suspect, {told[2].text} still open."
-            + ("" if r.still_open else f" In {told[3].text} of them a wait decides, not a kernel.")
+            (
+                "first yes: {waits:input, gaps, rank, NCCL}, then the {roofs}",
+                f"waits {_limit('input')}, rank {_limit('stragglers')}, roof {_limit('memory')}",
+            ),
         )
-    p = r.profiles[0]
-    if p.diagnosis == UNDECIDED:
-        return f"The profile of {p.title} uses {told[0].text} of the FLOP/s and {told[1].text} of the memory's rate. Nothing is diagnosed yet."
-    work, intensity, roof, gain = (one.text for one in told)
-    said = "right" if p.right else f"wrong: it is {NAMES[p.bottleneck]}"
-    return (
-        f"{p.title}: kernels run {work} of the time, at {intensity} FLOP per byte and {roof} of the {p.bound} roof; with "
-        f"every kernel at its roof the step would run {gain} as fast. Your suspect is {said}."
-    )
+    asked, term = p.asked[-1], "waits" if p.bottleneck in WAITS else "roofs"
+    words = {
+        "input": "late input / step",
+        "launches": "gaps / (gaps + work)",
+        "stragglers": "slowest rank / mean",
+        "communication": "NCCL alone / step",
+        "memory": "memory rate / peak",
+        "compute": "FLOP/s / peak",
+    }[asked.suspect]
+    came = f"{p.worked} = " if p.worked else ""
+    return ((f"{{{term}:{words}}}", f"{came}{_against(asked)}"),)
 
 
-def _legend(r: Result) -> tuple:
-    """Name the kinds of time that are drawn."""
-
-    def some(share: str) -> bool:
-        return any(getattr(p, share) > 0 for p in r.profiles)
-
-    skewed = any(p.rank_skew > 1 for p in r.profiles)
-    return (
-        ("primary", "kernels"),
-        *((("hot", "waiting for input"),) * some("input_wait_share")),
-        *((("idle", "launch gaps"),) * some("launch_gap_share")),
-        *((("network", "NCCL alone"),) * some("exposed_communication_share")),
-        *((("secondary", "other GPUs, on average"), ("waste", "their wait for the slow one")) * skewed),
-        ("useful", "share of a roof that is used"),
-        ("limit", "70% of it"),
-    )
+LEGEND = (  # the last once a case is solved
+    ("primary", "kernels"),
+    ("overhead", "waiting for input"),
+    ("idle", "no kernel"),
+    ("network", "NCCL alone"),
+    ("useful", "roof used"),
+    ("limit line", "70% of it: near"),
+    ("hot", "what decided"),
+)
 
 
 def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
-    wide, told, p = width == WIDE, _figures(r), r.profiles[0]
-    waits = (p.input_wait_share, p.launch_gap_share, p.exposed_communication_share)
-    formula = (
-        (
-            "kernels run = 1 − {waits:input − gaps − NCCL alone}",
-            f"first case: 1 − {' − '.join(units.number(one) for one in waits)} = {units.number(p.work_share)}",
-        ),
-    )
-    if r.case != ALL:
-        known = "?" if p.diagnosis == UNDECIDED else f"the {p.bound} roof counts"
-        sign = "<" if p.intensity < p.ridge else "≥"
-        formula = (
-            (
-                "{intensity:FLOP per byte} against the ridge",
-                f"{units.number(p.intensity)} {sign} {units.number(p.ridge)}: {known}",
-            ),
-        )
+    wide, told = width == WIDE, _figures(r)
     return Scene(
         summary=_summary(r, told),
         takeaway=_takeaway(r),
-        marks=_board(r, wide) if r.case == ALL else _alone(p, wide),
+        marks=_marks(r, wide),
         figures=told,
         table=_table(r),
         height=HEIGHT[wide],
         width=width,
-        formula=formula,
-        legend=_legend(r),
+        formula=_formula(r.profile),
+        legend=LEGEND if r.profile.right else LEGEND[:-1],
     )
 
 
@@ -501,12 +580,9 @@ SIMULATOR = Declaration(
     title="Profiler detective",
     question="Six slow steps: what holds each one up?",
     controls=(
-        select(
-            "case", "Case", ALL, {ALL: "all six", **{name: one.title for name, one in CASES.items()}, OWN: OWN},
-            help="Open one case for its numbers and its cure.",
-        ),
-        DIAGNOSIS,
+        CASE,
         *PULLS.values(),
+        DIAGNOSIS,
         slider("input_wait", "Waits for input", 0, 0, 90, unit="%", **OF_ONES_OWN),
         slider("launch_gaps", "Gaps between kernels", 0, 0, 90, unit="%", **OF_ONES_OWN),
         slider("communication", "NCCL alone", 0, 0, 90, unit="%", **OF_ONES_OWN),
@@ -516,17 +592,17 @@ SIMULATOR = Declaration(
         slider("bandwidth_share", "Memory rate used", 84, 1, 100, unit="%", **OF_ONES_OWN),
     ),
     presets={
-        "Six cases": {},
-        "First guesses": {"decoder": "launches", "layernorm": "memory", "experts": "communication"},
-        "Experts on 8 GPUs": {"case": "one hot expert"},
-        "Width 4097, solved": {"case": "a GEMM of width 4097", "diagnosis": "implementation"},
-        "Show the solutions": {name: CASES[case].answer for name, case in GAME.items()},
+        "Case 1": {},
+        "Case 1, solved": {"decoder": "launches"},
+        "A tempting suspect": {"case": "one hot expert", "decoder": "launches", "experts": "communication"},
+        "No wait at all": {"case": "a GEMM of width 4097", "decoder": "launches", "wide_gemm": "implementation"},
+        "All six solved": {"case": "one hot expert", **{name: CASES[case].answer for name, case in GAME.items()}},
     },
     run=run,
     scene=scene,
     prediction=Prediction(
-        "Six programs are slow. Some spend their time in a kernel, others wait: for input, for launches, for a slow GPU or "
-        "for the network. How many of the six would a faster kernel hardly help?",
+        "Six programs are slow. In some a kernel decides, others wait first: for input, for launches, for a slow GPU or "
+        "for the network. In how many of the six does a wait decide?",
         "waiting",
         "of the six",
         0.05,

@@ -18,7 +18,9 @@ ROLES = {
     "head": "primary",
     "experts": "useful",
 }  # the other slots are small, such as norms, rotary, routing and sampling
+KINDS = (("memory", "attention"), ("primary", "linear layers and head"), ("useful", "experts"))
 SLOTS = tuple(dict.fromkeys(one.slot for one in cost.trace("graph").launches))
+WAYS = {"eager": "eagerly", "graph": "as one graph"}  # in this order, on one clock
 ALL = "all"
 ZOOM = steps("zoom", "Zoom", 8, (2, 4, 8, 16, 32, 64), lambda value: f"{value}x")
 MIDDLE = slider("middle", "Middle of the window", 50, 0, 100, unit="%")
@@ -40,6 +42,15 @@ class Launch:
     took_s: float
     gap_s: float  # before it, with nothing running
     stream: int
+
+
+@dataclass(frozen=True)
+class Way:
+    """Hold one way to run the step, without the profiler."""
+
+    run: str
+    step_s: float
+    kernels_s: float
 
 
 @dataclass(frozen=True)
@@ -68,6 +79,8 @@ class Result:
     calls: tuple[cost.Bar, ...]
     whole: tuple[cost.Bar, ...]
     rows: int
+    ways: tuple[Way, ...]  # both, to compare on one clock
+    graph_speedup: float
 
 
 def _launches(trace: cost.Trace) -> list[Launch]:
@@ -80,7 +93,7 @@ def _launches(trace: cost.Trace) -> list[Launch]:
 
 
 def run(run, zoom, middle, slot) -> Result:
-    trace = cost.trace(run)
+    trace, both = cost.trace(run), [cost.trace(name) for name in WAYS]
     whole = trace.end_s
     window = whole / zoom
     begin = min(max(0.0, whole * middle / 100 - window / 2), whole - window)
@@ -116,7 +129,9 @@ def run(run, zoom, middle, slot) -> Result:
         seen(trace.host),
         seen(trace.calls),
         trace.launches,
-        2 + max(len(_streams(cost.trace(name).launches)) for name in ("eager", "graph")),
+        2 + max(len(_streams(cost.trace(name).launches)) for name in WAYS),
+        tuple(Way(name, one.alone_s, one.busy_s) for name, one in zip(WAYS, both, strict=True)),
+        both[0].alone_s / both[1].alone_s,
     )
 
 
@@ -125,7 +140,10 @@ def _streams(launches) -> list[int]:
 
 
 def _role(slot: str, chosen: str) -> str:
-    return "hot" if slot == chosen else ROLES.get(slot, "overhead")
+    """Return a slot's own role. Where one is lit up, the others step back and it keeps its colour."""
+    if chosen == ALL:
+        return ROLES.get(slot, "overhead")
+    return ROLES.get(slot, "primary") if slot == chosen else "overhead"
 
 
 def _bar(
@@ -162,27 +180,55 @@ def _cells(r: Result) -> list[str]:
 RECORDED = " under the profiler"
 
 
-def _alone(r: Result, x: Scale, at: Box, above: bool) -> list[dict]:
-    """Draw the step without the profiler on the recorded step's clock: the GPU's work, and all else."""
-    y, high = (18, 16) if above else (14, 18)
-    words = f"{units.seconds(r.kernels_s)} of {units.seconds(r.alone_s)} at work, {_percent(r.alone_percent)}"
-    where = (at.x, y - 6, "start") if above else (at.x - 8, y + 13, "end")
-    rest = rect(
-        "alone",
-        x(0),
-        y,
-        x(r.alone_s) - x(0),
-        high,
-        "idle",
-        f"one step without the profiler: {units.seconds(r.alone_s)}",
-    )
-    work = rect("alone-work", x(0), y, x(r.kernels_s) - x(0), high, "primary", words)
-    return [
-        text("alone-name", *where[:2], "no profiler", "ink", "small", where[2]),
-        rest,
-        *about("works", work),
-        text("alone-time", at.x, y + high + 15, words, "primary", "small", bold=True),
-    ]
+def _exact(seconds: float) -> str:
+    """Return a time with so many digits that a quotient of two gives the percentage that is shown."""
+    return units.seconds(seconds, 4)
+
+
+def _ways(r: Result, at: Box, above: bool) -> list[dict]:
+    """Draw both ways to run the step on one clock, without the profiler: the GPU's work, and all else."""
+    x = linear(0, max(way.step_s for way in r.ways), at.x, at.right)
+    marks = []
+    for i, way in enumerate(r.ways):
+        high = 10 if above else 18
+        y = 18 + 32 * i if above else 4 + 26 * i
+        chosen, name, done = way.run == r.run, WAYS[way.run], x(way.step_s)
+        said = f"{units.seconds(way.step_s)}, GPU at work {_percent(100 * way.kernels_s / way.step_s)}"
+        if above:
+            said = f"{units.seconds(way.step_s)}, at work {_percent(100 * way.kernels_s / way.step_s)}"
+        elif way.run == "graph":
+            said += f": {units.times(r.graph_speedup)} as fast"
+        tip = f"one step {name}, without the profiler: {_exact(way.step_s)}"
+        work = rect(
+            f"{way.run}-work",
+            at.x,
+            y,
+            x(way.kernels_s) - at.x,
+            high,
+            "primary",
+            f"{_exact(way.kernels_s)} at work",
+        )
+        marks.append(rect(f"{way.run}-alone", at.x, y, done - at.x, high, "idle", tip))
+        marks += about("works", work) if chosen else [work]
+        if above:
+            marks.append(text(f"{way.run}-said", at.x, y - 5, f"{name}: {said}", "ink", "small", bold=chosen))
+            continue
+        inside = done - x(way.kernels_s) > text_width(said, "small", True) + 16
+        left = x(way.kernels_s) + 8 if inside else done + 8
+        marks += [
+            text(f"{way.run}-name", at.x - 8, y + 13, name, "ink", "small", "end", bold=chosen),
+            text(
+                f"{way.run}-said",
+                left,
+                y + 13,
+                said,
+                "ink",
+                "small",
+                bold=chosen,
+                on="idle" if inside else "",
+            ),
+        ]
+    return marks
 
 
 def _overview(r: Result, at: Box, panel: Box) -> list[dict]:
@@ -201,7 +247,7 @@ def _overview(r: Result, at: Box, panel: Box) -> list[dict]:
     above = at.x < 50
     where = (at.x, at.y - 22, "start") if above else (at.x - 8, at.y + 17, "end")
     marks = [
-        *_alone(r, x, at, above),
+        *_ways(r, at, above),
         text("whole-name", *where[:2], "recorded step", "ink", "small", where[2]),
         text(
             "whole-time",
@@ -213,14 +259,13 @@ def _overview(r: Result, at: Box, panel: Box) -> list[dict]:
             "end",
         ),
     ]
-    roles = ("idle", "memory", "primary", "useful", "overhead", "hot")
+    roles = ("idle", "memory", "primary", "useful", "overhead")
     names = (
         "idle for four fifths or more",
         "attention",
         "linear layers and head",
         "experts",
         "other operations",
-        "what is lit up",
     )
     cells = [roles.index(role) for role in _cells(r)]
     marks.append(
@@ -270,34 +315,37 @@ def _rows(r: Result, at: Box, pitch: float, high: float, above: bool) -> list[di
     """Draw the window's bars: slots on the host, calls that launch, and a row for each stream."""
     x = linear(r.begin_s, r.begin_s + r.window_s, at.x, at.right)
     streams = _streams(r.whole)
-    names = ["host: operation", "host: launches", *(f"GPU: stream {one}" for one in streams)]
+    graph = r.run == "graph"
+    hosts = ["host"] if graph else ["host: operation", "host: launches"]
+    names = [*hosts, *(f"GPU: stream {one}" if len(streams) > 1 else "GPU" for one in streams)]
+    tall = high + pitch * (2 - len(hosts))  # a graph's host has one row, and its kernels the room
     marks = []
     for row, name in enumerate(names):
-        y = at.y + row * pitch
-        where = (at.x, y - 8, "start") if above else (at.x - 8, y + high / 2 + 4, "end")
+        y, room = at.y + row * pitch, tall if row >= len(hosts) else high
+        where = (at.x, y - 8, "start") if above else (at.x - 8, y + room / 2 + 4, "end")
         marks.append(text(f"row{row}", *where[:2], name, "ink", "small", where[2]))
-        tip = "the host waits, or does something else" if row < 2 else "nothing runs"
-        ground = rect(f"row{row}-ground", at.x, y, at.w, high, "idle", tip)
-        marks += about("works", ground) if row == 2 else [ground]
+        tip = "the host waits, or does something else" if row < len(hosts) else "nothing runs"
+        ground = rect(f"row{row}-ground", at.x, y, at.w, room, "idle", tip)
+        marks += about("works", ground) if row == len(hosts) else [ground]
     for i, bar in enumerate(r.host):
         marks += _bar(
             f"host{i}", x, at.y, high, bar, bar.slot, _role(bar.slot, r.slot), f"{bar.slot}: {_tip(bar)}"
         )
     for i, bar in enumerate(r.calls):
-        marks += _bar(f"call{i}", x, at.y + pitch, high, bar, bar.name, "network", f"{bar.name}: {_tip(bar)}")
-    nothing = (
-        "a graph's operations don't pass by the host",
-        "one call has launched it all, before this window",
-    )
-    for row, bars in enumerate((r.host, r.calls)):
-        if not bars and r.run == "graph":
-            y, middle = at.y + row * pitch + high / 2 + 4, at.x + at.w / 2
-            marks.append(text(f"row{row}-none", middle, y, nothing[row], "ink", "small", "middle", on="idle"))
+        y = at.y + pitch * (len(hosts) - 1)
+        marks += _bar(f"call{i}", x, y, high, bar, bar.name, "network", f"{bar.name}: {_tip(bar)}")
+    if graph and not r.calls:
+        words = "one call has launched it all, before this window"
+        marks.append(
+            text(
+                "row0-none", at.x + at.w / 2, at.y + high / 2 + 4, words, "ink", "small", "middle", on="idle"
+            )
+        )
     for one, then in zip_longest(r.launches, r.launches[1:]):
         until_s = then.start_s if then and then.stream == one.stream else math.inf
-        y = at.y + (2 + streams.index(one.stream)) * pitch
+        y = at.y + (len(hosts) + streams.index(one.stream)) * pitch
         tip = f"launch {one.number}, {one.slot}: {one.kernel}, {_tip(one)}"
-        marks += _bar(f"launch{one.number}", x, y, high, one, one.slot, _role(one.slot, r.slot), tip, until_s)
+        marks += _bar(f"launch{one.number}", x, y, tall, one, one.slot, _role(one.slot, r.slot), tip, until_s)
     room = at.right + at.x / 2 if above else at.right + 24  # a time at the very end has no cell
     half = {t: text_width(units.seconds(t), "small") / 2 for t in x.ticks(3 if above else 5)}
     ticks = [t for t, wide in half.items() if x(t) - wide >= 0 and x(t) + wide < room]
@@ -315,18 +363,18 @@ def _percent(percent: float) -> str:
 
 def _takeaway(r: Result) -> str:
     if r.slot != ALL:
-        return f"Of the kernels' time, {r.slot} takes {units.percent(r.slot_share)}, which bounds what a faster one brings."
+        return f"{r.slot.capitalize()} takes {units.percent(r.slot_share)} of the kernels' time. A faster one saves no more."
     if r.run == "graph" and r.zoom < 4:
         return f"The profiler stretches this step to {units.seconds(r.step_s)}. Without it the kernels fill {_percent(r.alone_percent)}."
     if r.run == "graph" and r.begin_s < r.whole[0].start_s:
-        return "The GPU waits for the one call that launches the whole graph. After it, kernels fill the row."
+        return "The GPU waits for the one call that launches the graph. Then kernels fill the row."
     if r.run == "graph" and r.works_share < 0.6:
         return "The host is gone, and short kernels still leave gaps. Fewer, longer kernels would fill them."
     if r.run == "graph":
-        return "One call launches the whole graph. Now kernels fill the row, and the longest ones decide."
+        return "One call launches the whole graph. Kernels fill the row, and the longest decide."
     if r.works_share > 0.8:
         return "Here one long kernel keeps the GPU busy, and the host runs ahead of it."
-    return "Where the GPU's row is empty, it waits for its host. A faster kernel only makes it emptier."
+    return "Where the GPU's row is empty, it waits for its host. Faster kernels only empty it."
 
 
 def _summary(r: Result) -> str:
@@ -335,7 +383,7 @@ def _summary(r: Result) -> str:
     chosen = "" if r.slot == ALL else f" Kernels of {r.slot} take {units.seconds(r.slot_s)} of the step."
     return (
         f"A decode step of {r.case}, {way}, {what}: {units.seconds(r.alone_s)} without the profiler, of which the GPU works "
-        f"{_percent(r.alone_percent)}, and {units.seconds(r.step_s)} with it. In the window of {units.seconds(r.window_s)} the GPU works "
+        f"{_percent(r.alone_percent)}, and {units.seconds(r.step_s)} with it. The graph is {units.times(r.graph_speedup)} as fast as the eager step. In the window of {units.seconds(r.window_s)} the GPU works "
         f"{units.percent(r.works_share)} of the time, in {units.counted(r.count, 'kernel', 'kernels')}.{chosen}"
     )
 
@@ -353,6 +401,7 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
         figures=(
             figure("GPU at work, no profiler", r.alone_percent, _percent, "primary", "works"),
             figure("one step, no profiler", r.alone_s, units.seconds),
+            figure("speed of the graph against eager", r.graph_speedup, units.times),
             figure(
                 "kernel in this window" if r.count == 1 else "kernels in this window", r.count, units.count
             ),
@@ -362,19 +411,16 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
         formula=(
             (
                 "{works:GPU at work} = time with a kernel / one step",
-                f"{units.seconds(r.kernels_s)} / {units.seconds(r.alone_s)} = {{works:{_percent(r.alone_percent)}}}",
+                f"{_exact(r.kernels_s)} / {_exact(r.alone_s)} = {{works:{_percent(r.alone_percent)}}}",
             ),
         ),
         warning=""
         if r.measured
         else "No trace is kept yet: these bars are a model's, from bytes and a launch's usual cost.",
         legend=(
-            *([("memory", "attention")] if r.slot != "attention" else []),
-            ("primary", "linear layers and head"),
-            *([("useful", "experts")] if r.slot != "experts" else []),
+            *(KINDS if r.slot == ALL else ((_role(r.slot, r.slot), r.slot),)),
             ("overhead", "other operations"),
-            ("network", "launching calls"),
-            *([("hot", r.slot)] if r.slot != ALL else []),
+            *((("network", "launching calls"),) if r.calls else ()),
         ),
         width=width,
     )
@@ -384,7 +430,7 @@ SIMULATOR = Declaration(
     title="Recorded trace",
     question="How much of a decode step does the GPU work, launch by launch?",
     controls=(
-        select("run", "The step runs", "eager", {"eager": "eagerly", "graph": "as one graph"}),
+        select("run", "The step runs", "eager", WAYS),
         ZOOM,
         MIDDLE,
         select(
@@ -392,7 +438,7 @@ SIMULATOR = Declaration(
             "Light up",
             ALL,
             {ALL: "nothing", **{slot: slot for slot in SLOTS}},
-            help="A slot is one operation of the step, such as the experts or attention.",
+            help="One operation of the step, such as the experts or attention.",
         ),
     ),
     presets={

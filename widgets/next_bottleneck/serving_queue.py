@@ -7,7 +7,7 @@ from functools import lru_cache
 from kernels.machines import machine
 from kernels.next_bottleneck import cost
 from widgets import units
-from widgets.charts import Box, Scale, axis_x, axis_y, linear, log, spread
+from widgets.charts import Box, Scale, axis_x, axis_y, linear, spread, text_width
 from widgets.controls import powers_of_two, slider, steps
 from widgets.declare import Declaration, Prediction
 from widgets.scene import WIDE, Column, Scene, about, drag, figure, handle, line, path, rect, table, text
@@ -15,7 +15,10 @@ from widgets.scene import WIDE, Column, Scene, about, drag, figure, handle, line
 MOST_RATE, REQUESTS = 16, 200
 WHOLE = 16384  # more than any prompt has, so that a step computes one whole prompt
 RATES = tuple(range(2, MOST_RATE + 1))
-LEAST_S, MOST_S = 5e-3, 200.0  # ends of the axis, the same in every state
+FIRST_S, GAP_S = (
+    2.0,
+    0.1,
+)  # where the two axes end, the same in every state; a longer wait leaves with an arrow
 RATE = slider("rate", "Requests per second", 10, RATES[0], MOST_RATE)
 CHUNK = steps(
     "chunk",
@@ -25,10 +28,10 @@ CHUNK = steps(
     lambda tokens: f"{units.count(tokens)} tokens" if tokens < WHOLE else "a whole prompt",
     help="How much of the waiting prompts a step computes next to everybody's next token.",
 )
-# (the two waits, what arrives, height)
+# (the first token, the gaps, what arrives, height)
 PLACES = {
-    True: (Box(60, 40, 500, 190), Box(60, 280, 500, 84), 404),
-    False: (Box(54, 62, 166, 210), Box(54, 342, 166, 84), 470),
+    True: (Box(60, 42, 500, 112), Box(60, 190, 500, 64), Box(60, 292, 500, 70), 402),
+    False: (Box(54, 56, 278, 120), Box(54, 234, 278, 84), Box(54, 362, 278, 84), 488),
 }
 
 
@@ -129,54 +132,107 @@ def run(rate, batch, chunk, prompt, output) -> Result:
     )
 
 
-WAITS = (  # the field of AtRate, its role, its name, the promise
-    ("first_p99_s", "hot", "first token", cost.FIRST_TOKEN_S),
-    ("gap_p99_s", "secondary", "any gap", 0),
-    ("mean_gap_p99_s", "primary", "mean gap", cost.BETWEEN_S),
-)
-
-
-def _limit(r: Result, id: str, x: Scale, top: float, low: float) -> list[dict]:
+def _limit(r: Result, id: str, x: Scale, at: Box) -> list[dict]:
     if r.limit_s > MOST_RATE:
         return []
     tip = f"At most {units.number(r.limit_s)} requests per second"
-    return about("limit", line(f"{id}-limit", x(r.limit_s), top, x(r.limit_s), low, "limit", tip))
+    return about("limit", line(f"{id}-limit", x(r.limit_s), at.y, x(r.limit_s), at.bottom, "limit", tip))
 
 
-def _waits(r: Result, at: Box, x: Scale) -> list[dict]:
-    """Draw both waits of the slowest of a hundred over the rate, each with its promise."""
-    y, wide = log(LEAST_S, MOST_S, at.bottom, at.y), at.w > 400
-    words = "How long the slowest of 100 waits" + (", against what was promised" if wide else "")
-    marks = [text("waits-title", 0, 14, words, bold=True)]
-    marks += axis_y("waits-s", y, at.x, show=units.seconds, right=at.right, ticks=(0.01, 0.1, 1, 10, 100))
-    marks += _limit(r, "waits", x, at.y, at.bottom)
+def _until(points: list[tuple[float, float]], most: float) -> list[tuple[float, float]]:
+    """Return a curve up to where it leaves the axis, which ends at `most`."""
+    kept = []
+    for (a, b), (c, d) in zip(points, [*points[1:], points[-1]], strict=True):
+        if b > most:
+            break
+        kept.append((a, b))
+        if d > most:
+            kept.append((a + (c - a) * (most - b) / (d - b), most))
+    return kept or [(points[0][0], most)] * 2
+
+
+def _curve_of(r: Result, field: str, role: str, name: str, at: Box, x: Scale, y: Scale) -> tuple[list, tuple]:
+    """Draw one wait over the rate. Return its marks, and (id, y, words, role) of its name at the right."""
+    points = _until([(one.rate, getattr(one, field)) for one in r.curve], y.hi)
+    marks = about("rate", path(field, [(x(a), y(b)) for a, b in points], role))
+    last = getattr(r.curve[-1], field)
+    if last > y.hi:
+        out = x(points[-1][0])
+        marks.append(path(f"{field}-out", [(out - 4, at.y + 5), (out, at.y - 1), (out + 4, at.y + 5)], role))
+        name = f"↑ {units.seconds(last)} at {r.curve[-1].rate}"
+    return marks, (f"{field}-name", y(last), name, role)
+
+
+def _names(names: list[tuple], at: Box, wide: bool, title_y: float) -> list[dict]:
+    """Write names at the curves' ends, or on a phone over the panel's right end."""
+    if wide:
+        places = spread([max(y, at.y + 4) for _, y, _, _ in names], 15)
+        return [
+            text(id, at.right + 12, place + 4, words, role, "small", bold=role != "muted")
+            for (id, _, words, role), place in zip(names, places, strict=True)
+        ]
+    marks, right = [], at.right
+    for id, _, words, role in names:
+        marks.append(text(id, right, title_y, words, role, "small", "end", bold=role != "muted"))
+        right -= text_width(words, "small", role != "muted") + 8
+    return marks
+
+
+def _promise(field: str, words: str, promise_s: float, at: Box, y: Scale, wide: bool) -> tuple[list, tuple]:
+    place = y(promise_s)
+    id, said = f"{field}-promise", f"{words} {units.seconds(promise_s)}"
+    marks = [line(id, at.x, place, at.right, place, "limit", said)]
+    return marks, (f"{id}-name", place, said, "muted")
+
+
+def _waits(r: Result, first_at: Box, gap_at: Box, x: Scale, wide: bool) -> list[dict]:
+    """Draw the waits of the slowest of a hundred over the rate, each panel with the promise that is about it."""
+    y, gap_y = linear(0, FIRST_S, first_at.bottom, first_at.y), linear(0, GAP_S, gap_at.bottom, gap_at.y)
+    marks = [
+        text(
+            "first-title",
+            0,
+            14,
+            f"First token: {'how long ' if wide else ''}the slowest of 100{' waits' if wide else ''}",
+            bold=True,
+        )
+    ]
+    marks += axis_y(
+        "first-s", y, first_at.x, show=units.seconds, right=first_at.right, ticks=(0, 0.5, 1, 1.5, 2)
+    )
+    marks += axis_y("gap-s", gap_y, gap_at.x, show=units.seconds, right=gap_at.right, ticks=(0, 0.05, 0.1))
+    title = gap_at.y - (12 if wide else 26)
+    marks.append(text("gap-title", 0, title, "Between two tokens: the slowest of 100", bold=True))
+    marks += [*_limit(r, "first", x, first_at), *_limit(r, "gap", x, gap_at)]
     kept_left = r.kept_rate <= r.limit_s
     if r.kept_rate:
         place, tip = x(r.kept_rate), f"Both promises are kept up to {r.kept_rate} requests per second"
-        marks.append(line("kept", place, at.y, place, at.bottom, "useful", tip))
+        marks += [
+            line(id, place, at.y, place, at.bottom, "useful", tip)
+            for id, at in (("kept", first_at), ("kept-gap", gap_at))
+        ]
         words = f"kept up to {r.kept_rate}" if wide else f"kept: {r.kept_rate}"
         side = ("end", 3) if kept_left else ("start", -3)
-        marks.append(text("kept-name", place + side[1], at.y - 11, words, "useful", "small", side[0], True))
+        marks.append(
+            text("kept-name", place + side[1], first_at.y - 10, words, "useful", "small", side[0], True)
+        )
     if r.limit_s <= MOST_RATE:
         said = f"limit: {units.number(r.limit_s)}"
-        side = ("start", -3) if kept_left else ("end", 3)
-        marks.append(text("limit-name", x(r.limit_s) + side[1], at.y - 11, said, "muted", "small", side[0]))
-    names = []
-    for field, role, word, promise_s in WAITS:
-        if promise_s:
-            tip = f"Promise: {word} within {units.seconds(promise_s)}"
-            marks.append(line(f"{field}-promise", at.x, y(promise_s), at.right, y(promise_s), "limit", tip))
-            names.append(
-                (f"{field}-promise-name", y(promise_s), f"promise {units.seconds(promise_s)}", "muted")
-            )
-        points = [(x(one.rate), y(getattr(one, field))) for one in r.curve]
-        marks += about("rate", path(field, points, role))
-        names.append((f"{field}-name", points[-1][1], word, role))
-    for (id, _, words, role), place in zip(names, spread([y for _, y, _, _ in names], 15), strict=True):
-        marks.append(text(id, at.right + 12, place + 4, words, role, "small", bold=role != "muted"))
+        fits = x(r.limit_s) + text_width(said, "small") < (720 if wide else 340)
+        side = ("start", -3) if kept_left and fits else ("end", 3)
+        marks.append(
+            text("limit-name", x(r.limit_s) + side[1], first_at.y - 10, said, "muted", "small", side[0])
+        )
+    promised, promise = _promise("first_p99_s", "promise", cost.FIRST_TOKEN_S, first_at, y, wide)
+    curve, name = _curve_of(r, "first_p99_s", "hot", "first token", first_at, x, y)
+    marks += [*promised, *curve, *_names([name, promise], first_at, wide, first_at.bottom + 18)]
+    promised, promise = _promise("mean_gap_p99_s", "promise: mean", cost.BETWEEN_S, gap_at, gap_y, wide)
+    any_gap, any_name = _curve_of(r, "gap_p99_s", "secondary", "any gap", gap_at, x, gap_y)
+    mean, mean_name = _curve_of(r, "mean_gap_p99_s", "primary", "mean gap", gap_at, x, gap_y)
+    marks += [*promised, *any_gap, *mean]
+    marks += _names([any_name, promise, mean_name], gap_at, wide, gap_at.y - 9)
     tip = f"{r.rate} requests per second: {units.seconds(r.now.first_p99_s)}"
-    knob = handle("pull-rate", x(r.rate), y(r.now.first_p99_s), "hot", drag(RATE, "x", x), tip=tip)
-    return [*marks, knob]
+    return [*marks, handle("pull-rate", x(r.rate), y(r.now.first_p99_s), "hot", drag(RATE, "x", x), tip=tip)]
 
 
 def _arrivals(r: Result, at: Box, x: Scale) -> list[dict]:
@@ -184,7 +240,7 @@ def _arrivals(r: Result, at: Box, x: Scale) -> list[dict]:
     y, wide = linear(0, MOST_RATE, at.bottom, at.y), (x(3) - x(2)) * 0.7
     title = f"{r.rate} arrive per second, {units.number(r.now.in_time_s)} in time"
     if at.w > 400:
-        title += " (both promises kept)"
+        title += ": first token and mean gap as promised"
     marks = [text("bar-title", 0, at.y - 14, title, bold=True)]
     marks += axis_y("bar", y, at.x, show=units.count, right=at.right, ticks=(0, 8, 16))
     for one in r.curve:
@@ -198,7 +254,7 @@ def _arrivals(r: Result, at: Box, x: Scale) -> list[dict]:
     marks += about("rate", path("bar-now", frame, "now"))
     return [
         *marks,
-        *_limit(r, "bar", x, at.y, at.bottom),
+        *_limit(r, "bar", x, at),
         *axis_x("rate", x, at.bottom, "requests per second", units.count, ticks=(2, 4, 8, 12, 16)),
     ]
 
@@ -211,17 +267,18 @@ def _takeaway(r: Result) -> str:
         return f"More arrive, fewer are served in time: {got} of {r.rate} a second, but {units.number(most.in_time_s)} at {most.rate}."
     if r.now.gap_p99_s > 3 * r.now.gap_p50_s:
         one, mean = units.seconds(r.now.gap_p99_s), units.seconds(r.now.mean_gap_p99_s)
-        return f"Whole prompts stop everybody's tokens: one gap in 100 takes {one}. The mean gap, {mean}, hides it."
+        return f"A whole prompt makes one gap in 100 take {one}. The mean gap, {mean}, hides it."
     if r.running < r.batch / 2 and r.chunk and r.chunk < 0.6 * r.free_tokens:
         return "Pieces this small leave free arithmetic unused, so the limit falls."
     if r.late_share > 0.02:
-        return "The server is below its limit, yet some first tokens already come late. Plan below the knee."
-    return "Well below the limit, everybody is served in time. Pull the load up and see who comes late first."
+        return "Below the limit, some first tokens already come late. Plan below the knee."
+    return "Well below the limit, all are served in time. Pull the load up to see who is late."
 
 
 def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
-    waits_at, bar_at, height = PLACES[width == WIDE]
-    x = linear(RATES[0] - 1, MOST_RATE + 0.5, waits_at.x, waits_at.right)
+    wide = width == WIDE
+    first_at, gap_at, bar_at, height = PLACES[wide]
+    x = linear(RATES[0] - 1, MOST_RATE + 0.5, first_at.x, first_at.right)
     first = figure(
         "first token for 99 of 100",
         r.now.first_p99_s,
@@ -245,7 +302,7 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
         f"{'prompt tokens ' if r.chunk else ''}per step, 99 of 100 first tokens come within {first.text} and 99 of 100 requests have a mean gap within {gap.text}; "
         f"of {r.rate} a second {units.number(r.now.in_time_s)} are in time. Both promises are kept for {kept.text} a second, and the server can answer {most.text} at most.",
         takeaway=_takeaway(r),
-        marks=[*_waits(r, waits_at, x), *_arrivals(r, bar_at, x)],
+        marks=[*_waits(r, first_at, gap_at, x, wide), *_arrivals(r, bar_at, x)],
         figures=(kept, first, gap, most),
         table=table(
             (

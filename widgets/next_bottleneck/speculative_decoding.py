@@ -26,7 +26,9 @@ from widgets.scene import (
     figure,
     handle,
     line,
+    path,
     rect,
+    sets,
     table,
     text,
     text_width,
@@ -194,8 +196,8 @@ def _lanes(r: Result, now_s: float, at: Box, plain_y: float, guess_y: float) -> 
     marks = [line("now-s", x(now_s), plain_y - 6, x(now_s), at.bottom, "now")]
     marks += axis_x("time", x, at.bottom, show=units.seconds, ticks=None if wide else x.ticks(2))
     out = 0
-    for i in range(r.plain_tokens):
-        start, end = i * r.plain_s, (i + 1) * r.plain_s
+    for i in range(r.plain_tokens + (r.plain_tokens * r.plain_s < r.shown_s * (1 - 1e-9))):
+        start, end = i * r.plain_s, (i + 1) * r.plain_s  # the last one goes on beyond the run
         tip = f"Pass {i + 1} yields token {i + 1} after {units.seconds(end)}"
         marks.append(_pass(f"plain-{i}", x, start, end, now_s, plain_y, "secondary", tip))
         if end <= done:
@@ -297,7 +299,10 @@ def _by_guesses(r: Result, at: Box) -> list[dict]:
                 ],
             )
         )
-    marks += about("token", bars_up("guess-bar", columns, at, y))
+    bars = bars_up("guess-bar", columns, at, y)
+    for k in range(len(columns)):  # a click on a bar or on its number chooses it
+        mine = [m for m in bars if m["id"] in (f"guess-bar-{k}-0", f"guess-bar-{k}-1", f"guess-bar-name{k}")]
+        marks += about("token", sets({"drafts": k}, *mine))
     marks.append(line("plain-level", at.x, y(r.plain_s), at.right, y(r.plain_s), "limit", "a plain step"))
     x = linear(0, MOST_DRAFTS, at.x + at.w / 26, at.right - at.w / 26)
     tip = f"{_guesses(r.drafts)}: {units.seconds(r.token_s)} a token"
@@ -305,21 +310,34 @@ def _by_guesses(r: Result, at: Box) -> list[dict]:
     def middle(drafts: int) -> float:
         return min(max(x(drafts), at.x + 26), at.right - 26)
 
-    for id, drafts in (("guesses-now-ms", r.drafts), ("guesses-best-ms", r.best_drafts)):
-        low = y(r.at_guesses[drafts].token_s) - (14 if drafts == r.drafts else 6)
-        near = (
-            drafts != r.drafts and abs(middle(drafts) - middle(r.drafts)) < 54
-        )  # the knob's own label goes first
-        if low > at.y + 10 and not near:
-            role, words = (
-                "useful" if drafts == r.best_drafts else "ink",
-                units.seconds(r.at_guesses[drafts].token_s),
-            )
-            marks.append(text(id, middle(drafts), low, words, role, "small", "middle", True, on="ground"))
-        if r.best_drafts == r.drafts:
-            break
-    knob = handle("pull-guesses", x(r.drafts), y(r.token_s), "now", drag(GUESSES, "x", x), tip=tip)
+    marks += _times(r, at, y, middle)
+    half, top = 0.375 * at.w / len(r.at_guesses), y(r.token_s)
+    left, right = x(r.drafts) - half, x(r.drafts) + half
+    around = [(left, at.bottom), (left, top), (right, top), (right, at.bottom)]
+    marks.append(path("guesses-now", around, "now"))
+    # above its bar, whose top is what one reads
+    knob = handle("pull-guesses", x(r.drafts), top - 16, "now", drag(GUESSES, "x", x), tip=tip)
     return [*marks, knob]
+
+
+def _times(r: Result, at: Box, y, middle) -> list[dict]:
+    """Write the time of the chosen bar above its knob, or at the knob's side where the bar is high, and the best one's."""
+    chosen, best = r.at_guesses[r.drafts], r.at_guesses[r.best_drafts]
+    top, x = y(chosen.token_s), middle(r.drafts)
+    role, words = "useful" if r.drafts == r.best_drafts else "ink", units.seconds(chosen.token_s)
+    place = (x, top - 34, "middle")
+    if top - 34 < at.y - 8:
+        place = (x + 20, top - 12, "start") if x < at.x + at.w / 2 else (x - 20, top - 12, "end")
+    now = text("guesses-now-ms", *place[:2], words, role, "small", place[2], True, on="ground")
+    if r.drafts == r.best_drafts or abs(middle(r.best_drafts) - x) < 54:  # the knob's own time goes first
+        return [now]
+    said, low = units.seconds(best.token_s), y(best.token_s) - 6
+    return [
+        now,
+        text(
+            "guesses-best-ms", middle(r.best_drafts), low, said, "useful", "small", "middle", True, "ground"
+        ),
+    ]
 
 
 def _guesses(count: int) -> str:

@@ -21,7 +21,11 @@ TRAINED = Path(__file__).parent / "tables/trained_weights.json"
 NUMBERS = {"bell": "bell curve", "trained": "trained weights"}
 GROUPS = (4, 8, 16, 32, 64)
 TOP = 3.2  # up to so many typical sizes all stems have one scale; above it the outlier's is broken
-BREAK, REACH = 24, 52  # units above a panel between which the rest of the outlier's stem may end
+BREAK, REACH = (
+    8,
+    {"one": 100, "blocks": 26},
+)  # units above a panel between which the rest of the outlier's stem may end
+MARKED = (10, 20, 30)  # typical sizes named at the outlier's stem, whose scale is another than the panel's
 GROUP = steps("group", "Weights that share a scale", 16, GROUPS, help="NVFP4 takes 16, MXFP4 32.")
 OUTLIER = slider(
     "outlier",
@@ -41,8 +45,8 @@ class Places(NamedTuple):
 
 
 PLACES = {
-    True: Places(Box(4, 94, 690, 86), Box(4, 296, 690, 84), 430),
-    False: Places(Box(4, 110, 318, 92), Box(4, 330, 318, 92), 482),
+    True: Places(Box(4, 132, 690, 84), Box(4, 304, 690, 78), 430),
+    False: Places(Box(4, 166, 318, 92), Box(4, 354, 318, 92), 506),
 }
 MOST_LEVELS = 40  # in view; a finer ladder is a grey wall
 
@@ -191,7 +195,7 @@ def _panel(id: str, box: Box, kept: Kept, r: Result) -> list[dict]:
     blocks = COUNT // kept.group
     marks = _ladders(id, box, kept, y)
     words = "error " if kept.group * pitch > 70 else ""
-    names = [f"{words}{units.percent(error, 0)}" for error in kept.block_errors]
+    names = [f"{words}{_percent(error)}" for error in kept.block_errors]
     widest = max(text_width(name, "small") for name in names)
     each = kept.group * pitch > widest
     for b in range(1, blocks):
@@ -218,6 +222,11 @@ def _panel(id: str, box: Box, kept: Kept, r: Result) -> list[dict]:
     return marks
 
 
+def _percent(error: float) -> str:
+    """Write a whole percent, and a tenth where it is below one: no error is 0% that isn't."""
+    return units.percent(error, 0 if error >= 0.01 or not error else 1)
+
+
 def _ladders(id: str, box: Box, kept: Kept, y: Scale) -> list[dict]:
     """Draw the levels of each block as one comb: a mark for each level would be half of the message."""
     marks, wide = [], box.w * kept.group / COUNT
@@ -231,13 +240,13 @@ def _ladders(id: str, box: Box, kept: Kept, y: Scale) -> list[dict]:
 
 
 def _dot(box: Box) -> float:
-    return 2.9 if box.w > 400 else 2.6
+    return 3.4 if box.w > 400 else 2.6
 
 
 def _outlier(id: str, box: Box, y: Scale, kept: Kept, r: Result) -> list[dict]:
     """Draw the outlier's stem on the others' scale as far as they reach, then broken and shorter. The upper one has a knob."""
     x, unit = box.x + (r.at + 0.5) * box.w / COUNT, r.values[r.at] / r.times
-    beyond = linear(TOP * r.size, OUTLIER.max * unit, box.y - BREAK, box.y - REACH)
+    beyond = linear(TOP * r.size, OUTLIER.max * unit, box.y - BREAK, box.y - REACH[id])
 
     def place(value: float) -> float:
         return y(value) if value <= TOP * r.size else beyond(value)
@@ -250,6 +259,10 @@ def _outlier(id: str, box: Box, y: Scale, kept: Kept, r: Result) -> list[dict]:
     marks = [path(f"{id}-stem{r.at}", [(x, y(0)), *torn, (x, end)], "now")]
     marks.append(circle(f"{id}-dot{r.at}", x, place(stays), _dot(box), "now", tip))
     if id == "one":
+        for times in MARKED:
+            high = beyond(times * unit)
+            marks.append(line(f"{id}-mark{times}", x - 14, high, x + 14, high, "grid"))
+            marks.append(text(f"{id}-times{times}", x - 18, high + 4, f"{times}×", "muted", "small", "end"))
         marks.append(handle("pull-outlier", x, end, "now", drag(OUTLIER, "y", lambda o: place(o * unit))))
     if r.times > 1:
         beside = x + (15 if id == "one" else 9)
@@ -275,7 +288,7 @@ def _harm(kept: Kept) -> tuple[int, str]:
 def _title(id: str, box: Box, kept: Kept) -> list[dict]:
     """Name the row, and count in it what is lost."""
     spent, (lost, words) = f"{units.number(kept.bits_per_weight, 4)} bits a weight", _harm(kept)
-    at = box.y - REACH - (28 if id == "one" else 16)  # above a knob, above a dot
+    at = 12 if id == "one" and box.w > 400 else 28 if id == "one" else box.y - REACH[id] - 10
     role, became = "hot" if id == "one" else "primary", f"{lost} of {COUNT - 1} {words}"
     counted = text(f"{id}-lost", box.right, at, became, role, "body" if box.w > 400 else "small", "end", True)
     if box.w > 400:
@@ -317,7 +330,7 @@ def _takeaway(r: Result) -> str:
         return f"With so many levels even one scale for all works: the other weights err by only {error}."
     if r.gain < 1.3:
         return "Without an outlier a smaller block gains little, and its scales cost bits."
-    own = units.percent(r.blocks.block_errors[r.at // r.blocks.group], 0)
+    own = _percent(r.blocks.block_errors[r.at // r.blocks.group])
     return f"A smaller block confines the damage but can't undo it: the outlier's block still errs by {own}."
 
 
@@ -338,9 +351,9 @@ def _table(r: Result):
 
 def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
     one_at, blocks_at, height = PLACES[width == WIDE]
-    one = figure("their error, one scale", r.one.error_share, units.percent, "hot")
+    one = figure("error of the 63, one scale", r.one.error_share, units.percent, "hot")
     blocks = figure(
-        f"their error, a scale per {r.blocks.group}",
+        f"error of the 63, a scale per {r.blocks.group}",
         r.blocks.error_share,
         units.percent,
         "primary",
@@ -380,6 +393,7 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
             *_block(r, blocks_at),
         ],
         figures=(*kept, one, blocks),
+        caption="Error: how far the 63 ordinary weights move (root mean square), as a share of their own size.",
         table=_table(r),
         height=height,
         width=width,

@@ -1,6 +1,7 @@
 """Show that a tensor core takes each weight from a certain lane and register. Packed in another order, other weights
 multiply."""
 
+import math
 from dataclasses import dataclass
 
 from kernels.quantization_layouts import cost_fragments as fragments
@@ -20,11 +21,13 @@ from widgets.scene import (
     line,
     path,
     rect,
+    sets,
     table,
     text,
 )
 
 SIDE = 16
+LARGE = 15  # the code that leads from one word to the next
 LANE = slider("lane", "Lane", 5, 0, 31, help="One of the 32 threads of a warp.")
 NIBBLE = slider("nibble", "Nibble of its word", 1, 0, 7, help="Nibble 0 is the lowest four bits.")
 ORDERS = {
@@ -87,7 +90,7 @@ def codes() -> list[list[int]]:
         rows.append([])
         for column in range(SIDE):
             state = (state * 1103515245 + 12345) % 2**31
-            rows[-1].append(15 if row == column + 1 else state // 65536 % 9)
+            rows[-1].append(LARGE if row == column + 1 else state // 65536 % 9)
     return rows
 
 
@@ -137,19 +140,39 @@ def run(lane, nibble, order):
 
 
 def _tile(r: Result, left: float, top: float, cell: float) -> list[dict]:
-    """Draw the tile with every weight that is multiplied elsewhere, the chosen lane's four pairs, and the way of its
-    nibble's weight."""
+    """Draw the tile as the kernel multiplies it: where another weight came, its large weights, the chosen lane's four
+    pairs, and the way of its nibble's weight. A click on a cell chooses its lane and nibble."""
     slot, size = r.slots[r.nibble], SIDE * cell
-    moved = seen_by_the_kernel(r.order)
+    moved, right = seen_by_the_kernel(r.order), codes()
     cells = [int(moved[row][column] != (row, column)) for row in range(SIDE) for column in range(SIDE)]
-    names = ("multiplied by their own weight", "multiplied by another weight")
+    names = ("multiplied by its own number of X", "another weight is multiplied here")
+    owners = [_owner(row, column) for row in range(SIDE) for column in range(SIDE)]
+    to = {"lane": [lane for lane, _ in owners], "nibble": [nibble for _, nibble in owners]}
+    chosen = f"grey: moved; outlined: lane {r.lane}'s four pairs"
     marks = [
-        text("tile-title", 0, top - 46, "A 16 × 16 tile of W", bold=True),
-        text("tile-sub", 0, top - 30, f"outlined: the pairs that lane {r.lane} multiplies", "muted", "small"),
-        *about("order", grid("tile", left, top, size, size, SIDE, cells, ("idle", "waste"), names)),
+        text("tile-title", 0, top - 46, "A 16 × 16 tile of W, as it is multiplied", bold=True),
+        text("tile-sub", 0, top - 30, f"{chosen}; click a cell", "muted", "small"),
+        *about(
+            "order", *sets(to, grid("tile", left, top, size, size, SIDE, cells, ("ground", "idle"), names))
+        ),
         line("tile-half-down", left + size / 2, top, left + size / 2, top + size, "axis"),
         line("tile-half-across", left, top + size / 2, left + size, top + size / 2, "axis"),
     ]
+    if r.misplaced:
+        ends = [at + (n + 0.5) * cell for n in (1, 15) for at in (left - cell, top)]
+        marks.append(line("homes", *ends, "limit", "where the large weights belong"))
+    for row in range(SIDE):
+        for column in range(SIDE):
+            home = moved[row][column]
+            if right[home[0]][home[1]] == LARGE:
+                at, stays = (left + column * cell + 1, top + row * cell + 1), home == (row, column)
+                role, tip = (
+                    ("useful", "in its place") if stays else ("hot", f"from row and column {_place(home)}")
+                )
+                lane, nibble = _owner(row, column)
+                said = f"row {row}, column {column}: a large weight, {tip}"
+                large = rect(f"large-{home[0]}", *at, cell - 2, cell - 2, role, said)
+                marks += about("order", *sets({"lane": lane, "nibble": nibble}, large))
     pairs = sorted({(one.wanted[0], one.wanted[1] // 2) for one in r.slots})
     for n, (row, pair) in enumerate(pairs):
         x, y, w = left + pair * 2 * cell, top + row * cell, 2 * cell
@@ -158,18 +181,38 @@ def _tile(r: Result, left: float, top: float, cell: float) -> list[dict]:
     marks += _numbers(slot, left, top, cell)
     halves = {slot.wanted: ("asked", "primary", "multiplied as this nibble")}
     if not slot.right:
-        halves[slot.held] = ("stored", "hot", "stored in this nibble")
+        halves[slot.held] = ("stored", "now", "where the weight in this nibble belongs")
     for (row, column), (id, role, tip) in halves.items():
         place = left + column * cell, top + row * cell
         marks += about("nibble", rect(id, *place, cell, cell, role, f"row {row}, column {column}: {tip}"))
+    if not slot.right:
+        marks += _way(slot, left, top, cell)
     return marks
+
+
+def _owner(row: int, column: int) -> tuple[int, int]:
+    """Return the lane that multiplies the weight of this place, and its nibble."""
+    lane, i = fragments.fragment_owner(row, column)
+    return lane, fragments.nibble_of(i)
+
+
+def _way(slot: Slot, left: float, top: float, cell: float) -> list[dict]:
+    """Draw an arrow from the place of the nibble's weight to the place where it is multiplied."""
+    (x, y), (to_x, to_y) = (
+        (left + (column + 0.5) * cell, top + (row + 0.5) * cell) for row, column in (slot.held, slot.wanted)
+    )
+    far = math.hypot(to_x - x, to_y - y)
+    u, v, head = (to_x - x) / far, (to_y - y) / far, 6
+    barbs = [(to_x - head * (u + side * v), to_y - head * (v - side * u)) for side in (1, -1)]
+    points = [(x, y), (to_x, to_y), barbs[0], (to_x, to_y), barbs[1]]
+    return about("nibble", path("way", points, "inverse" if far < 1.5 * cell else "now"))
 
 
 def _numbers(slot: Slot, left: float, top: float, cell: float) -> list[dict]:
     """Number rows and columns. Those of the chosen nibble stand out: where it is multiplied, and what it holds."""
 
     def drawn(id: str, n: int, axis: int, x: float, y: float) -> dict:
-        role = "primary" if n == slot.wanted[axis] else "hot" if n == slot.held[axis] else "muted"
+        role = "primary" if n == slot.wanted[axis] else "now" if n == slot.held[axis] else "muted"
         return text(f"{id}{n}", x, y, str(n), role, "small", "middle", role != "muted")
 
     rows = [drawn("row", n, 0, left - 11, top + (n + 0.5) * cell + 4) for n in range(SIDE)]
@@ -199,7 +242,15 @@ def _word(r: Result, left: float, top: float, wide: float) -> list[dict]:
     ]
     for slot in r.slots:
         x, chosen = x_of(slot.nibble), slot.nibble == r.nibble
-        role = "hot" if not slot.right else "primary" if chosen else "secondary"
+        role = (
+            "now"
+            if chosen and not slot.right
+            else "hot"
+            if not slot.right
+            else "primary"
+            if chosen
+            else "secondary"
+        )
         tip = (
             f"nibble {slot.nibble}: the kernel multiplies it as a{slot.element}, row and column {_place(slot.wanted)}; "
             f"it holds the weight of row and column {_place(slot.held)}"
@@ -245,7 +296,7 @@ def _chosen(r: Result, left: float, top: float) -> list[dict]:
     return about(
         "nibble",
         text("chosen-wanted", left, top, multiplied, "primary", bold=True),
-        text("chosen-held", left, top + 18, holds, "primary" if slot.right else "hot", bold=True),
+        text("chosen-held", left, top + 18, holds, "primary" if slot.right else "now", bold=True),
     )
 
 
@@ -261,13 +312,13 @@ def _lines(words: tuple[str, ...], wide: float) -> list[str]:
 
 
 def _sentence(r: Result, left: float, top: float, wide: float) -> list[dict]:
-    marks = [text("said-title", left, top, "A toy that reads this tile for its next word", bold=True)]
+    marks = [text("said-title", left, top, "A toy says words along the large weights", bold=True)]
     role = "ink" if r.said == r.meant else "hot"
     for n, words in enumerate(_lines(r.said, wide)):
         marks += about("order", text(f"said-{n}", left, top + 22 + 18 * n, words, role))
     last = top + 22 + 18 * len(_lines(r.said, wide))
     if r.said != r.meant:
-        marks.append(text("meant-title", left, last + 12, "It should have said", "muted", "small"))
+        marks.append(text("meant-title", left, last + 12, "In the right order it says", "muted", "small"))
         for n, words in enumerate(_lines(r.meant, wide)):
             marks.append(text(f"meant-{n}", left, last + 30 + 17 * n, words, "muted", "small"))
     return marks
@@ -275,11 +326,9 @@ def _sentence(r: Result, left: float, top: float, wide: float) -> list[dict]:
 
 def _takeaway(r: Result) -> str:
     if r.order == "fragment":
-        return (
-            "Each lane's word holds the eight weights that its own registers need. No weight has to travel."
-        )
+        return "Each lane's word holds the eight weights its own registers need, so none has to travel."
     if r.order == "rows":
-        return "Rows in memory order give lanes other lanes' weights. Either they travel, or the answer is nonsense."
+        return "Rows in memory order give lanes each other's weights: they must travel, which costs time."
     if r.order == "columns":
         return "Sorted columns are right only if X is sorted in the same way. No shape tells you."
     return "Same codes, same shapes, and no error message. Only a test with random weights notices."
@@ -297,18 +346,18 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
     error = figure(
         "error of the outputs", r.error_share, lambda v: units.percent(v, 0), "hot" if r.misplaced else "ink"
     )
-    rows = figure("rows of W that one lane needs", r.rows_of_lane, units.count)
-    slot = r.slots[r.nibble]
+    slot, tile = r.slots[r.nibble], _tile(r, left, top, cell)
+    at_home = any(mark["id"].startswith("large-") and mark["role"] == "useful" for mark in tile)
     return Scene(
         summary=f"Packed {ORDERS[r.order]}, {there.text} weights of the tile arrive where the kernel multiplies them, and "
-        f"the outputs err by {error.text}. Lane {r.lane} needs weights of {rows.text} rows of W. Its nibble {r.nibble} is multiplied as row and column "
+        f"the outputs err by {error.text}. Lane {r.lane} needs weights of {units.count(r.rows_of_lane)} rows of W. Its nibble {r.nibble} is multiplied as row and column "
         f"{_place(slot.wanted)}, and holds the weight of {_place(slot.held)}.",
         takeaway=_takeaway(r),
-        marks=_tile(r, left, top, cell)
+        marks=tile
         + _word(r, at, below, wide)
         + _chosen(r, at, below + 90)
         + _sentence(r, at, below + 152, room),
-        figures=(there, error, rows),
+        figures=(there, error),
         table=table(
             (
                 Column("nibble", show=units.count),
@@ -322,10 +371,11 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
         height=height,
         width=width,
         legend=(
-            ("secondary", f"pairs that lane {r.lane} multiplies"),
-            ("primary", "where the chosen nibble is multiplied"),
-            ("hot", "a weight in the wrong place"),
-            *((("waste", "multiplied by another weight"),) * bool(r.misplaced)),
+            *((("useful", "a large weight in its place"),) * at_home),
+            *((("hot", "moved off its dashed line"),) * bool(r.misplaced)),
+            ("primary", "the chosen nibble, as multiplied"),
+            *((("now", "its weight's own place"),) * (not slot.right)),
+            *((("secondary", "a nibble with its own weight"),) * any(one.right for one in r.slots)),
         ),
         formula=(
             (

@@ -1,4 +1,4 @@
-"""Show launches that nothing hides, the same with a host that runs ahead, a graph's saving, and a compiler's work."""
+"""Show kernels whose host waits, runs ahead, or captured them in a graph, and what a compiler saves."""
 
 from dataclasses import dataclass
 
@@ -31,8 +31,8 @@ CLOCK = "now0"  # the line that its lanes wait for
 LAUNCH = slider("launch_us", "Time of a launch", 10.0, 1.0, 20.0, step=0.5, unit="µs")
 # (the timeline, the whole pass, height)
 PLACES = {
-    True: (Box(76, 36, 632, 96), Box(176, 204, 360, 170), 386),
-    False: (Box(0, 56, 336, 130), Box(0, 262, 336, 250), 520),
+    True: (Box(84, 30, 624, 0), Box(176, 212, 360, 165), 380),
+    False: (Box(0, 56, 336, 0), Box(0, 268, 336, 250), 526),
 }
 
 
@@ -62,9 +62,11 @@ class Result:
     layer_overhead_s: float
     overhead_s: float
     work_s: float
-    overhead_share: float
+    overhead_share: float  # if the host waits for each kernel
     overhead_percent: float
-    try_graphs_first: bool
+    ahead_share: float  # if it runs ahead, as it does unless something makes it wait
+    try_graphs_first: bool  # even then
+    graph_over_ahead: float
     eager: Pass  # the host waits for each kernel before it launches the next
     ahead: Pass  # the host runs ahead
     graph: Pass
@@ -79,6 +81,7 @@ def run(kernels, launch_us, work_ms, layers, elementwise_percent, graph_us, elem
     told = cost.launch_share(kernels * layers, launch_s, work_s)
     graph_s = cost.graph_pass_s(graph_us / 1e6)
     ahead_s = cost.ahead_gaps_s(kernels * layers, launch_s, work_s)
+    ahead_total_s = ahead_s + work_s
     narrow_s = work_s * elementwise_percent / 100
     before = {GEMM: work_s * (1 - elementwise_percent / 100), ELEMENTWISE: narrow_s, LAUNCHES: overhead_s}
     shares = {part: s / told.total_s for part, s in before.items()}
@@ -89,7 +92,7 @@ def run(kernels, launch_us, work_ms, layers, elementwise_percent, graph_us, elem
         total_s = sum(parts.values())
         return Pass(name, *parts.values(), total_s, 1 / total_s, told.total_s / total_s)
 
-    compiled = one("compiled", after)
+    compiled = one("compiled, host waits", after)
     return Result(
         kernels,
         layers,
@@ -100,7 +103,9 @@ def run(kernels, launch_us, work_ms, layers, elementwise_percent, graph_us, elem
         work_s,
         told.share,
         100 * told.share,
-        cost.graphs_first(overhead_s, told.total_s),
+        ahead_s / ahead_total_s,
+        cost.graphs_first(ahead_s, ahead_total_s),
+        ahead_total_s / (graph_s + work_s),
         one("the host waits", before),
         one("the host runs ahead", {**before, LAUNCHES: ahead_s}),
         one("in a graph", {**before, LAUNCHES: graph_s}),
@@ -129,8 +134,21 @@ def _work(r: Result, id: str, kernel: int, left: float, right: float, top: float
     return about("work", marks)
 
 
+LANES = ("host waits", "runs ahead", "in a graph")
+
+
+def _ahead(r: Result, shown: int, work_s: float) -> list[tuple[float, float]]:
+    """Return when each kernel starts and ends where the host runs ahead: once it is launched and the GPU is free."""
+    times, done = [], 0.0
+    for i in range(shown):
+        start = max(done, (i + 1) * r.launch_s)
+        done = start + work_s
+        times.append((start, done))
+    return times
+
+
 def _timeline(r: Result, upto: int, at: Box) -> list[dict]:
-    """Draw the first kernels of a layer on one clock: a launch before each, and one launch before all."""
+    """Draw the first kernels of a layer three ways on one clock: what the GPU waits for, and what it works on."""
     shown, wide = min(SHOWN, r.kernels), at.x > 0
     work_s = r.work_s / r.layers / r.kernels
     pair_s = r.launch_s + work_s
@@ -141,49 +159,65 @@ def _timeline(r: Result, upto: int, at: Box) -> list[dict]:
         title = "The one kernel of a layer"
     else:
         title = f"{'First' if shown < r.kernels else 'All'} {shown} kernels of a layer"
-        title += ", the host waits for each" if wide else ", each awaited"
-    tops = (at.y, at.y + 52) if wide else (at.y, at.y + 66)
+        title += ", on one clock: where does the GPU wait?" if wide else " on one clock"
+    tops = [at.y + (42 if wide else 54) * i for i in range(3)]
+    waits, ahead, top = tops
     marks = [
         text("time-title", 0, 16, title, bold=True),
         text("time-all", at.right, 16 if wide else 34, units.seconds(x.hi), "muted", "small", "end"),
     ]
-    marks += [
-        line(f"{id}-line", at.x, top + 32, at.right, top + 32, "axis")
-        for id, top in zip(("eager", "graph"), tops, strict=True)
-    ]
-    launch_tip = f"launch: {units.seconds(r.launch_s)}"
-    top, whole_tip = tops[1], f"one launch for the pass: {units.seconds(r.graph_s)}"
+    marks += [line(f"lane{i}-line", at.x, y + 32, at.right, y + 32, "axis") for i, y in enumerate(tops)]
+    launch_tip, whole_tip = (
+        f"launch: {units.seconds(r.launch_s)}",
+        f"one launch for the pass: {units.seconds(r.graph_s)}",
+    )
     gap = x(min(now, graph_s)) - at.x
     marks += timed(
         CLOCK, *about("graph_us", rect("graph-gap", at.x, top + 12, gap, 18, "overhead", whole_tip))
     )
-    for i in range(shown):
+    free = 0.0
+    for i, (first, last) in enumerate(_ahead(r, shown, work_s)):
         gap, start, end = x(i * pair_s), x(i * pair_s + r.launch_s), x((i + 1) * pair_s)
         if i < upto:
             tip = f"kernel {i + 1}, {launch_tip}"
-            launch = rect(f"gap{i}", gap, tops[0] + 12, start - gap, 18, "overhead", tip)
-            marks += timed(CLOCK, *about("launches", launch), *_work(r, "work", i, start, end, tops[0]))
+            launch = rect(f"gap{i}", gap, waits + 12, start - gap, 18, "overhead", tip)
+            marks += timed(CLOCK, *about("launches", launch), *_work(r, "work", i, start, end, waits))
+        if min(now, first) > free:
+            tip = f"the GPU waits for kernel {i + 1}: {units.seconds(first - free)}"
+            wide_s = x(min(now, first)) - x(free)
+            marks += timed(CLOCK, rect(f"late{i}", x(free), ahead + 12, wide_s, 18, "overhead", tip))
+        if now > first:
+            marks += timed(CLOCK, *_work(r, "ahead", i, x(first), x(min(now, last)), ahead))
+        free = last
         start, end = graph_s + i * work_s, min(now, graph_s + (i + 1) * work_s)
         if end > start:
             marks += timed(CLOCK, *_work(r, "replay", i, x(start), x(end), top))
     done_s = graph_s + shown * work_s
     if upto == shown and now - done_s > 1e-9:
         marks += timed(CLOCK, *_gained(x(done_s), x(now), top, now - done_s))
-    # on a phone the lower lane's name is between the lanes, so the line doesn't cross it
+    # on a phone a lane's name is between the lanes, so the line doesn't cross it
     ends = ((at.y - 2, top + 36),) if wide else tuple((y - 2, y + 36) for y in tops)
     marks += [line(f"now{i}", x(now), a, x(now), b, "now") for i, (a, b) in enumerate(ends)]
-    for id, name, y in zip(("eager", "graph"), ("launched", "in a graph"), tops, strict=True):
+    for i, (name, y) in enumerate(zip(LANES, tops, strict=True)):
         place = (at.x - 10, y + 21, "end") if wide else (0, y - 6, "start")
-        marks.append(text(f"{id}-name", *place[:2], name, anchor=place[2]))
+        marks.append(text(f"lane{i}-name", *place[:2], name, anchor=place[2]))
     return marks
 
 
 def _gained(left: float, right: float, top: float, gained_s: float) -> list[dict]:
-    """From the end of the graph to the end of the launched kernels, measured off under the graph's lane."""
+    """Measure off, under the graph's lane, from its end to the end of the kernels that are awaited one by one."""
     y = top + 42
     return [
         path("gain", [(left, y - 5), (left, y), (right, y), (right, y - 5)], "useful"),
-        text("gained", right, y + 17, f"{units.seconds(gained_s)} gained", "useful", anchor="end", bold=True),
+        text(
+            "gained",
+            right,
+            y + 17,
+            f"{units.seconds(gained_s)} less than waiting",
+            "useful",
+            anchor="end",
+            bold=True,
+        ),
     ]
 
 
@@ -235,10 +269,15 @@ def _bars(r: Result, at: Box) -> list[dict]:
     return marks
 
 
+def _small(share: float) -> str:
+    """Return a share with two decimals where one would round it to nothing."""
+    return units.percent(share, 1 if share >= 1e-3 else 2)
+
+
 def _warning(r: Result) -> str:
     if not r.try_graphs_first:
         return ""
-    return f"Launches that nothing hides take {units.percent(r.overhead_share)}: above 10%, try a CUDA graph first."
+    return f"Even if the host runs ahead, the GPU waits {units.percent(r.ahead_share)} of the pass. Above 10%, capture a graph first."
 
 
 def _takeaway(r: Result) -> str:
@@ -248,7 +287,7 @@ def _takeaway(r: Result) -> str:
     if r.launch_s <= r.work_s / r.kernels / r.layers and r.kernels > 1:
         return f"Launches take {share} if the host waits. If it runs ahead, kernels hide all but the first."
     if r.try_graphs_first:
-        return f"Captured in one graph, the same kernels would run this pass {units.times(r.graph.speedup)} as fast."
+        return f"One graph makes this pass {units.times(r.graph_over_ahead)} as fast as a host that runs ahead can."
     return f"Launches take only {share} of the pass. Look at bytes and arithmetic first."
 
 
@@ -268,11 +307,11 @@ def _caption(r: Result, upto: int) -> str:
     now, graph_s = upto * (r.launch_s + work_s), r.graph_s + shown * work_s
     if upto == shown and shown > 1:
         when = f"in a graph after {units.seconds(graph_s)}"
-        return f"Launched one by one, {shown} kernels are done after {units.seconds(now)}, {when}."
+        return f"Awaited one by one, {shown} kernels are done after {units.seconds(now)}, {when}."
     ahead = min(shown, int((now - r.graph_s) / work_s + 1e-9))
     done = "1 kernel is" if upto == 1 else f"{upto} kernels are"
     return (
-        f"After {units.seconds(now)}: {done} done where each is launched, and {max(0, ahead)} of the "
+        f"After {units.seconds(now)}: {done} done where the host waits, and {max(0, ahead)} of the "
         f"{shown} in the graph."
     )
 
@@ -281,12 +320,12 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
     """Return one scene for each kernel of the timeline. The last shows all done."""
     measured = measured or {}
     time_at, bars_at, height = PLACES[width == WIDE]
-    launches = figure(
-        "spent on launches, if nothing hides them", r.overhead_s, units.seconds, term="launches"
+    share = figure(
+        "waiting, if the host waits for each kernel", r.overhead_share, units.percent, term="share"
     )
-    share = figure("of such a pass", r.overhead_share, units.percent, "hot" if r.try_graphs_first else "ink")
-    graph = figure("as fast in a graph", r.graph.speedup, units.times)
-    compiled = figure("as fast compiled", r.compiled.speedup, units.times, "useful")
+    ahead = figure("if it runs ahead", r.ahead_share, _small, "hot" if r.try_graphs_first else "useful")
+    graph = figure("speed of a graph against running ahead", r.graph_over_ahead, units.times)
+    launches = units.seconds(r.overhead_s)
     beside, mine = (), []
     if "launch_s" in measured:
         beside = (beside_model("one launch", measured["launch_s"], r.launch_s, units.seconds),)
@@ -305,20 +344,21 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
     same = {
         "summary": f"{units.counted(r.kernels, 'launch', 'launches')} of {units.seconds(r.launch_s)} "
         f"{'in one layer' if r.layers == 1 else f'in each of {r.layers} layers'} cost "
-        f"{launches.text}, {share.text} of the pass; in a graph it is {graph.text} as fast, compiled {compiled.text}.",
+        f"{launches}; the GPU waits {share.text} of the pass if the host waits for each kernel and {ahead.text} if it runs "
+        f"ahead; a graph is {graph.text} as fast as that.",
         "takeaway": _takeaway(r),
-        "figures": (launches, share, graph, compiled),
+        "figures": (share, ahead, graph),
         "table": _table(r),
         "height": height,
         "width": width,
         "formula": (
             (
                 "{launches} = {kernels} · {launch_us:time of one} · {layers}",
-                f"{{kernels:{r.kernels}}} · {{launch_us:{units.seconds(r.launch_s)}}} · {{layers:{r.layers}}} = {{launches:{launches.text}}}",
+                f"{{kernels:{r.kernels}}} · {{launch_us:{units.seconds(r.launch_s)}}} · {{layers:{r.layers}}} = {{launches:{launches}}}",
             ),
             (
-                "share = {launches} / ({launches} + {work})",
-                f"{{launches:{launches.text}}} / ({launches.text} + {{work:{units.seconds(r.work_s)}}}) = {share.text}",
+                "{share:waiting for each} = {launches} / ({launches} + {work})",
+                f"{{launches:{launches}}} / ({launches} + {{work:{units.seconds(r.work_s)}}}) = {{share:{share.text}}}",
             ),
         ),
         "legend": (("compute", "GEMM"), ("memory", "element-wise"), ("overhead", "launches")),

@@ -16,8 +16,12 @@ TOP_P = slider("top_p", "Top-p", 0.9, 0.1, 1.0, step=0.05, help="Keeps the best 
 MIN_P = slider(
     "min_p", "Min-p", 0.1, 0.0, 0.5, step=0.05, help="Keeps what has this share of the best one's."
 )
-# the bars, the total height
-PLACES = {True: (Box(48, 64, 580, 236), 336), False: (Box(40, 72, 270, 230), 340)}
+U = slider("u", "Random number of the draw", 0.6, 0.0, 1.0, step=0.05, more=True)
+# the bars, the strip of the draw, the total height
+PLACES = {
+    True: (Box(48, 86, 580, 206), Box(48, 354, 580, 22), 420),
+    False: (Box(40, 92, 270, 206), Box(0, 356, 310, 22), 424),
+}
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,7 @@ class Result:
     u: float
     drawn: int
     drawn_share: float
+    left_by_p: tuple[int, ...]  # tokens that top-k and top-p leave, at each stop of top-p
 
 
 def run(temperature, top_k, top_p, min_p, u) -> Result:
@@ -47,7 +52,12 @@ def run(temperature, top_k, top_p, min_p, u) -> Result:
     return Result(
         tuple(row), len(left), kept_share, 1 - kept_share, *cuts, temperature, top_k, top_p, min_p,
         min_p * row[0].tempered, u, drawn, row[drawn].final,
+        tuple(_left(small.distribution(LOGITS, temperature, top_k, p, 0.0)) for p in TOP_P.values()),
     )  # fmt: skip
+
+
+def _left(row) -> int:
+    return sum(one.cut_by in ("", "min-p") for one in row)
 
 
 def _level(r: Result, box: Box) -> Scale:
@@ -89,26 +99,38 @@ def _bars(r: Result, y: Scale, box: Box, pitch: float, wide: bool) -> list[dict]
 
 
 def _cuts(r: Result, y: Scale, box: Box, pitch: float, wide: bool) -> list[dict]:
-    """Mark where the rules cut: top-k and top-p between two tokens, min-p at a height. Two marks have knobs."""
-    marks, kept_by_p = [], sum(one.cut_by in ("", "min-p") for one in r.row)
+    """Mark where the rules cut: top-k and top-p between two tokens, min-p at a height. Each mark has a knob. Temperature 0
+    leaves the rules nothing to cut."""
+    if not r.temperature:
+        return []
+    left, stops = dict(zip(TOP_P.values(), r.left_by_p, strict=True)), TOP_P.values()
 
     def after(k: float) -> float:
         return box.x + min(k, len(r.row)) * pitch
 
-    if r.cut_by_top_p:
-        x, words = after(kept_by_p), f"top-p {units.number(r.top_p)}"
-        meets = x < after(r.top_k) < x + text_width(words, "small") + 10  # then on the other side of its line
-        place = (x - 6, "end") if meets else (x + 6, "start")
-        cut = line("cut-p", x, box.bottom, x, box.y + 18, "limit", words)
-        said = text("cut-p-name", place[0], box.y + 28, words, "ink", "small", place[1], on="ground")
-        marks += about("top_p", cut, said)
-    x, words = after(r.top_k), f"top-k {r.top_k}" if r.top_k < len(r.row) else "top-k: off"
-    side = (x - 22, "end") if x > box.right - 80 else (x + 22, "start")
-    marks += about("top_k", line("cut-k", x, box.bottom, x, box.y - 28, "limit", words))
-    marks.append(text("cut-k-name", side[0], box.y - 24, words, "ink", "small", side[1]))
-    marks.append(handle("pull-k", x, box.y - 28, "primary", drag(TOP_K, "x", after)))
+    def after_p(p: float) -> float:
+        return after(left[min(stops, key=lambda stop: abs(stop - p))])
+
+    marks = []
+    for id, term, x, top, words, pull in (
+        (
+            "k",
+            "top_k",
+            after(r.top_k),
+            box.y - 58,
+            _rule("top-k", r.top_k, len(r.row)),
+            drag(TOP_K, "x", after),
+        ),
+        ("p", "top_p", after_p(r.top_p), box.y - 32, _rule("top-p", r.top_p, 1), drag(TOP_P, "x", after_p)),
+    ):
+        long = text_width(words, "small") + 24
+        meets = id == "p" and x < after(r.top_k) < x + long  # then on the other side of its line
+        side = (x - 22, "end") if meets or x + long > box.right + 60 * wide else (x + 22, "start")
+        marks += about(term, line(f"cut-{id}", x, box.bottom, x, top, "limit", words))
+        marks.append(text(f"cut-{id}-name", side[0], top + 4, words, "ink", "small", side[1], on="ground"))
+        marks.append(handle(f"pull-{id}", x, top, "primary", pull))
     level, best = y(r.min_p_level), r.row[0].tempered
-    words = f"min-p {units.number(r.min_p)}" if r.min_p else "min-p: off"
+    words = _rule("min-p", r.min_p, 0)
     marks += about("min_p", line("cut-min", box.x, level, box.right + 12, level, "limit", words))
     side = (box.right + 28, level + 4, "start") if wide else (box.right - 4, level - 8, "end")
     marks.append(
@@ -120,20 +142,57 @@ def _cuts(r: Result, y: Scale, box: Box, pitch: float, wide: bool) -> list[dict]
     return marks
 
 
+def _rule(name: str, value: float, off: float) -> str:
+    return f"{name}: off" if value == off else f"{name} {units.number(value)}"
+
+
+def _draw(r: Result, strip: Box) -> list[dict]:
+    """Draw the chances one after the other from 0 to 1. Where the random number falls, that token is drawn."""
+    x, at, wide = linear(0, 1, strip.x, strip.right), 0.0, strip.w > 400
+    marks = [
+        text("draw-title", strip.x, strip.y - 8, "the draw: their chances from 0 to 1", "muted", "small")
+    ]
+    for i, one in enumerate(r.row):
+        if not one.final:
+            continue
+        left, right, word = x(at), x(at + one.final), WORDS[one.token]
+        role, tip = ("now" if i == r.drawn else "useful"), f"{word}: {_share(one.final)}"
+        marks.append(rect(f"draw-{i}", left, strip.y, right - left - 1, strip.h, role, tip))
+        if right - left > text_width(word, "small") + 8:
+            middle = (left + right) / 2
+            marks.append(
+                text(f"draw-{i}-word", middle, strip.y + 15, word, "inverse", "small", "middle", on=role)
+            )
+        at += one.final
+    place, words = x(r.u), f"u = {units.number(r.u)} draws “{WORDS[r.row[r.drawn].token]}”"
+    side = (
+        (place - 22, "end")
+        if place + text_width(words, bold=True) + 22 > strip.right
+        else (place + 22, "start")
+    )
+    marks += about("u", line("draw-u", place, strip.y - 4, place, strip.bottom + 16, "now"))
+    marks.append(
+        text(
+            "draw-words", side[0], strip.bottom + 20, words, "now", "body" if wide else "small", side[1], True
+        )
+    )
+    return [*marks, handle("pull-u", place, strip.bottom + 16, "now", drag(U, "x", x))]
+
+
 def _takeaway(r: Result) -> str:
     if not r.temperature:
         return "Temperature 0 leaves the best token alone, whatever the rules say."
     cuts = {"top-k": r.cut_by_top_k, "top-p": r.cut_by_top_p, "min-p": r.cut_by_min_p}
-    said = [f"{rule} drops {many}" for rule, many in cuts.items() if many]
+    said = [f"{rule} {many}" for rule, many in cuts.items() if many]
     if not said:
         return "No rule cuts here, so even the worst token may be drawn."
+    said[0] = said[0].replace(" ", " drops ").capitalize()
     listed = said[0] if len(said) == 1 else f"{', '.join(said[:-1])} and {said[-1]}"
-    share = _share(r.lost_share)
-    return f"{listed[0].upper()}{listed[1:]} of the 12 tokens. Together they held {share} of the probability."
+    return f"{listed} of 12 tokens, which held {_share(r.lost_share)} of the probability."
 
 
 def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
-    (box, height), wide = PLACES[width == WIDE], width == WIDE
+    (box, strip, height), wide = PLACES[width == WIDE], width == WIDE
     y, pitch, drawn = _level(r, box), box.w / len(r.row), WORDS[r.row[r.drawn].token]
     kept = figure("of 12 tokens may be drawn", r.kept, units.count, "useful")
     share = figure("of the probability was theirs", r.kept_share, _share)
@@ -152,6 +211,7 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
         *_bars(r, y, box, pitch, wide),
         *_cuts(r, y, box, pitch, wide),
         *(_shares(r, y, box, pitch) if wide else []),
+        *_draw(r, strip),
     ]
     return Scene(
         summary=f"The rules leave {kept.text} of 12 tokens, which held {share.text} of the probability; "
@@ -190,7 +250,7 @@ SIMULATOR = Declaration(
         TOP_K,
         TOP_P,
         MIN_P,
-        slider("u", "Random number of the draw", 0.6, 0.0, 1.0, step=0.05, more=True),
+        U,
     ),
     presets={
         "Three rules": {},

@@ -13,9 +13,7 @@ from widgets.site.shared import COURSE
 from widgets.site.stills import card, simulator
 from widgets.site.topics import Topic
 
-TAGLINE = (
-    "The kernels that run large language models, learned by predicting, playing, writing and measuring them."
-)
+TAGLINE = "Learn the kernels that run large language models: predict, play, write and measure."
 
 
 def _listed(items: list[str], kind: str) -> str:

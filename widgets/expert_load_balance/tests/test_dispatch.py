@@ -42,7 +42,7 @@ def test_the_knob_says_what_each_route_costs_and_each_row_belongs_to_its_token(w
     for name in dispatch.WAYS:
         assert marks[f"route-{name}-rows"]["s"].split()[0] == str(getattr(r, name).network_rows)
     assert r.node.network_rows in [one.value for one in shown.figures]
-    rows = [m for id, m in marks.items() if id.startswith("row-")]
+    rows = [m for id, m in marks.items() if id.startswith("row-") and m["t"] == "rect"]
     assert len(rows) == len(getattr(r, way).sends)
     for token in range(tokens):
         own = [m for m in rows if f"token{token}" in m["k"].split()]
@@ -58,14 +58,14 @@ def test_each_row_starts_at_its_token_crosses_the_link_of_its_node_and_ends_in_i
 ):
     r, place = dispatch.run(way, top_k, tokens, nodes), dispatch.PLACES[width == WIDE]
     copies, crossing, arrived = ({m["id"]: m for m in one.marks} for one in dispatch.frames(r, width=width))
-    for id in (id for id in copies if id.startswith("row-")):
+    for id in (id for id, mark in copies.items() if id.startswith("row-") and mark["t"] == "rect"):
         token, source, target, _ = map(int, id.removeprefix("row-").split("-"))
         assert 0 <= copies[id]["x"] < place.token_w
         assert abs(copies[id]["y"] - dispatch._token_y(token, place)) < place.links.h / 8
         link = crossing[f"link-{(source or target) // dispatch.PER_NODE}"]
         assert within(crossing[id], link), (id, "crosses")
         assert within(arrived[id], arrived[f"rank-{target}"]), (id, "arrives")
-    crossed = [m for m in crossing.values() if m["id"].startswith("row-") and m["role"] == "hot"]
+    crossed = [m for m in crossing.values() if m["id"].startswith("row-") and m["role"] == "network"]
     assert len(crossed) == getattr(r, way).network_rows == len({(m["x"], m["y"]) for m in crossed})
     said = [int(crossing[f"link-{node}-name"]["s"].split(": ")[1].split()[0]) for node in range(1, nodes)]
     assert sum(said) == len(crossed)
@@ -85,3 +85,29 @@ def test_every_step_says_how_many_rows_nvlink_carries_in_the_end(way):
     r = dispatch.run(way, 8, 3, 4)
     said = {one.value for scene in dispatch.frames(r) for one in scene.figures if "NVLink" in one.label}
     assert said == {getattr(r, way).nvlink_rows}
+
+
+@pytest.mark.parametrize("way", dispatch.WAYS)
+def test_a_row_bears_its_token_and_leaves_a_trace_on_the_link_that_it_crossed(way):
+    """So that one can check, on the last step too, that a token crosses once per node."""
+    r = dispatch.run(way, 8, 3, 4)
+    _, crossing, arrived = ({m["id"]: m for m in one.marks} for one in dispatch.frames(r))
+    rows = [id for id, mark in crossing.items() if id.startswith("row-") and mark["t"] == "rect"]
+    for id in rows:
+        token, source = id.removeprefix("row-").split("-")[:2]
+        assert arrived[f"{id}-of"]["s"] == token
+        assert crossing[f"{id}-of"]["s"] == ("" if source != "0" else token)
+        if source == "0":
+            trace = arrived[f"trace-{id}"]
+            assert tuple(trace["p"][:2]) == (crossing[id]["x"], crossing[id]["y"])
+            assert arrived[f"trace-{id}-of"]["s"] == token
+    traces = [id for id, mark in arrived.items() if id.startswith("trace-row-") and mark["t"] == "path"]
+    assert len(traces) == sum(send.source == 0 for send in getattr(r, way).sends)
+    assert sum(arrived[id]["role"] == "network" for id in traces) == getattr(r, way).network_rows
+
+
+def test_the_fewest_rows_are_green_and_more_are_red():
+    for way, role in (("pair", "hot"), ("rank", "hot"), ("node", "useful")):
+        scene = dispatch.frames(dispatch.run(way, 8, 3, 4))[-1]
+        marks = {m["id"]: m for m in scene.marks}
+        assert scene.figures[0].role == marks[f"route-{way}-rows"]["role"] == role

@@ -163,23 +163,23 @@ CLAIMS = {  # a sentence of the lesson: (what it speaks of, from, to)
         16,
     ),
     "so each token sends 1.75x the bytes": (lambda: (7 / 8) / (1 / 2), 1.75, 1.75),
-    "by number, makes an imbalance of 2.9": (lambda: min(by_number(8)), 2.9, 2.95),
-    "an imbalance of 2.9 to 5.2 instead": (lambda: max(by_number(8)), 5.15, 5.2),
+    "by number, the imbalance is 2.9": (lambda: min(by_number(8)), 2.9, 2.95),
+    "the imbalance is 2.9 to 5.2 instead": (lambda: max(by_number(8)), 5.15, 5.2),
     "instead of 1.5": (lambda: min(by_number(2)), 1.5, 1.55),
     "instead of 1.5 to 1.8": (lambda: max(by_number(2)), 1.75, 1.8),
-    "sending once per rank leaves a quarter of the bytes with two ranks": (
+    "sending once per rank instead of once per pair cuts the bytes to a quarter": (
         lambda: left_once(2),
         0.245,
         0.255,
     ),
-    "and nearly all of them with 64": (lambda: left_once(64), 0.94, 0.96),
-    "leaves two thirds of the bytes on the network": (lambda: left_once(8), 0.645, 0.675),
+    "With 64 ranks nearly all of the bytes remain": (lambda: left_once(64), 0.94, 0.96),
+    "cuts the bytes on the network, the slower link, to two thirds": (lambda: left_once(8), 0.645, 0.675),
     "than the layer's arithmetic in a decode step (some 0.1 ms": (
         lambda: 128 * 8 * DEEPSEEK.pick_flops / H200.rate("bf16") * 1e3,
         0.085,
         0.1,
     ),
-    "(b) is the factor on four GPUs": (lambda: 0.5 * 4 / 1, 2, 2),
+    "(b) would be the factor on four GPUs": (lambda: 0.5 * 4 / 1, 2, 2),
     "starting takes over 100x as long as sending": (
         lambda: links.activation_message(8192, 1, 900e9).latency_over_transfer,
         100,
@@ -190,7 +190,7 @@ CLAIMS = {  # a sentence of the lesson: (what it speaks of, from, to)
         4.0,
         4.3,
     ),
-    "The expert's load is T / 2 where the mean is T / 8": (
+    "The popular expert's load is T / 2, and the mean load is T / 8": (
         lambda: hot(0.5, experts=8, top_k=1).slowdown,
         3.99,
         4.01,
@@ -258,13 +258,13 @@ CLAIMS = {  # a sentence of the lesson: (what it speaks of, from, to)
         16.5,
         17.5,
     ),
-    "the halves together compute for 201 µs, where the whole batch takes 116": (
+    "the two halves together compute for 201 µs, while the whole batch in one piece computes for 116": (
         lambda: 2e6 * two_batches().half.compute_s,
         200.5,
         201.5,
     ),
     "because the 108 µs of exchange are hidden": (lambda: 1e6 * two_batches().whole.exchange_s, 107.5, 108.5),
-    "Both halves read all weights, which takes 85 µs more than reading them once": (
+    "Reading all weights in both halves takes 85 µs more than reading them once": (
         lambda: 1e6 * (2 * two_batches().half.compute_s - two_batches().whole.compute_s),
         84.5,
         85.5,

@@ -91,7 +91,7 @@ def over_copies(r, what):
 MANY = [r for r in ONE["rows"] if r["tokens"] == 4096]
 CLAIMS = {  # sentence: (what the runs say, from, to)
     "With 16 tokens and even loads the share stays below 1%": (lambda: max(row(s, 16)["link_share"] for s in SHAPES), 0, 0.01),
-    "A collapsed DeepSeek-like router fills the link": (
+    "With a collapsed DeepSeek-like router, the dispatch fills the link": (
         lambda: row(DEEPSEEK, 4096, "same few")["link_share"], 0.9, 1.05),
     "With few tokens two GPUs are slower than one": (lambda: row(MIXTRAL, 16)["speedup"], 0.4, 0.95),
     "two GPUs are never noticeably faster than one": (
@@ -107,13 +107,13 @@ CLAIMS = {  # sentence: (what the runs say, from, to)
         lambda: all(TWO.stage(r).startswith("experts") for r in uneven_groups()), 1, 1),
     "bring every Mixtral-like step back to within 4% of the even one": (
         lambda: max(times(MIXTRAL, skew, "replicated") for skew in cases.SKEWED), 1.0, 1.04),
-    "it is enough to separate the two": (
+    "it is enough to put these two on different ranks": (
         lambda: us(MIXTRAL, "same few", "greedy") / us(MIXTRAL, "same few", "replicated"), 0.98, 1.02),
     "although the two ranks then have equal numbers of rows": (
         lambda: row(DEEPSEEK, 4096, "Zipf", "replicated")["imbalance"], 1.0, 1.01),
-    "It halves the bytes of the Mixtral-like steps": (
+    "It halves the bytes that the Mixtral-like steps send with plain copies": (
         lambda: sent(MIXTRAL, "Zipf", "replicated, home first") / sent(MIXTRAL, "Zipf", "replicated"), 0.4, 0.5),
-    "brings the bytes of the collapsed step to zero": (
+    "the collapsed step then sends none at all": (
         lambda: sent(MIXTRAL, "same few", "replicated, home first"), 0, 0),
     "The time of these steps doesn't change": (
         lambda: us(MIXTRAL, "same few", "replicated, home first") / us(MIXTRAL, "same few", "replicated"), 0.98, 1.02),
@@ -123,22 +123,22 @@ CLAIMS = {  # sentence: (what the runs say, from, to)
     "The measured stages take 1.6x to 6x their limits": (
         lambda: [round(min(over_limits()), 1), round(max(over_limits()))] == [1.6, 6], 1, 1),
     "experts' stage takes twice the expected time": (lambda: experts_known(QWEN), 1.9, 2.05),
-    "right to 1% for two shapes": (
+    "the sum agrees with the measured time to 1% for two shapes": (
         lambda: max(abs(dispatch_known(s) - 1) for s in (QWEN, DEEPSEEK)), 0, 0.01),
-    "ms of the DeepSeek-like step, a fifth": (
+    "ms, a fifth of the DeepSeek-like step": (
         lambda: stage(DEEPSEEK, "combine") / row(DEEPSEEK, 4096)["us"], 0.19, 0.21),
     "even steps of the two runs agree to 4%": (
         lambda: max(abs(AGAIN.found(s, 4096)["us"] / row(s, 4096)["us"] - 1) for s in (MIXTRAL, DEEPSEEK)), 0.03, 0.04),
     "and took as long as one in the second": (lambda: AGAIN.found(MIXTRAL, 16)["speedup"], 0.95, 1.1),
-    "In all eleven lines of that size": (lambda: len(MANY), 11, 11),
-    "is within 6% of the rows relative to copies": (
+    "In all eleven lines with 4096 tokens per rank": (lambda: len(MANY), 11, 11),
+    "time and rows, each relative to the line with copies, agree within 6%": (
         lambda: max(abs(over_copies(r, "us") / over_copies(r, "rows") - 1) for r in MANY), 0.05, 0.06),
-    "although it reads one expert less": (
+    "although it reads one expert fewer": (
         lambda: busy(DEEPSEEK, 64, "replicated")["read"] - busy(DEEPSEEK, 64, "greedy")["read"], 1, 1),
     "Our kernels beat torch's in each of the fourteen lines": (
         lambda: min(p["ratio"] for r in ONE["rows"] for p in r["peers"].values() if "ratio" in p), 1.0001, 2),
     "Where one GPU plays the busiest of eight, lesson 03's kernels beat torch's in every case": (lambda: len(ONE["rows"]), 14, 14),
-    "all that it could do with the hot expert is move it": (lambda: max(cases.loads_of_skew("traced", 8 * 4096, 2, 8)) == busy(MIXTRAL)["rows"], 1, 1),
+    "it can move the hot expert but can't divide its load": (lambda: max(cases.loads_of_skew("traced", 8 * 4096, 2, 8)) == busy(MIXTRAL)["rows"], 1, 1),
 }  # fmt: skip
 
 
@@ -151,7 +151,7 @@ def test_the_runs_say_so(sentence):
 
 def test_fourteen_of_eighteen_skewed_rows_are_as_predicted():
     assert "The prediction is within 15% in fourteen of the eighteen cases" in PROSE
-    assert "predict fourteen of eighteen skewed cases within 15%" in PROSE
+    assert "predict the times of fourteen of eighteen skewed cases within 15%" in PROSE
     rows = [r for r in TWO.skewed() if r["placement"] == "contiguous" and r["tokens"] >= 1024]
     assert len(rows) == 18
     assert [(r["shape"], r["tokens"], r["skew"]) for r in rows if TWO.off(r)] == [

@@ -2,8 +2,10 @@
 
 import pytest
 
+from widgets import units
 from widgets.expert_load_balance import weights_or_tokens
 from widgets.expert_load_balance.weights_or_tokens import SIMULATOR, run
+from widgets.scene import NARROW, WIDE
 
 
 def test_the_prediction_s_numbers_are_the_state_s():
@@ -29,3 +31,19 @@ def test_over_a_slow_link_nothing_pays():
     assert weights_or_tokens._takeaway(r).startswith("No surplus")
     assert weights_or_tokens._takeaway(run(16_384, 1, 50, 16)).startswith("Over this link")
     assert not [mark for mark in weights_or_tokens.scene(r).marks if mark["id"] == "even"]
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+@pytest.mark.parametrize("pairs", [64, 2048, 16_384, 65_536])
+@pytest.mark.parametrize("helpers", [1, 3, 7])
+def test_the_knob_is_above_the_level_of_1_where_copies_pay_and_below_where_they_do_not(helpers, pairs, width):
+    r = run(pairs, helpers, 450, 16)
+    marks = {mark["id"]: mark for mark in weights_or_tokens.scene(r, width=width).marks}
+    assert (marks["pull-pairs"]["y"] < marks["one-level"]["y"]) == (r.faster > 1)
+    assert (
+        marks["faster-now"]["s"] == units.times(r.faster)
+        and marks["faster-now"]["role"] == marks["pull-pairs"]["role"]
+    )
+    top, low = marks["faster-grid0"]["y"], marks["one-level"]["y"]
+    assert (top - marks["pull-pairs"]["y"]) / (top - low) == pytest.approx(r.faster, abs=0.02)
+    assert r.faster < r.helpers + 1, "never more than all GPUs that share"

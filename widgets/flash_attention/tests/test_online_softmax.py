@@ -68,12 +68,54 @@ def test_shifted_scores_would_overflow_and_it_says_so():
     assert not ONLINE.scenes(run(shift=50))[0].warning
 
 
-def test_it_opens_at_the_tile_that_rescales_first():
+def test_it_opens_where_the_answer_is_the_whole_rows_and_keeps_each_tiles_factor():
     r = run()
-    opening = ONLINE.scenes(r)[ONLINE.stepper.start(r)]
-    assert "a larger maximum" in opening.caption and "0.135" in opening.caption
+    scene = ONLINE.scenes(r)[ONLINE.stepper.start(r)]
+    marks = {mark["id"]: mark for mark in scene.marks}
+    assert "the same" in marks["o-name"]["s"]
+    assert [marks[f"tile-{i}"]["s"] for i in range(4)] == [
+        "tile 0",
+        "tile 1, factor 0.135",
+        "tile 2, factor 1.000",
+        "tile 3, factor 0.368",
+    ]
     assert r.first_shrink == pytest.approx(math.exp(3 - 5))
     assert run(tile=1).first_shrink == r.first_shrink  # key by key: 3, 2, 1, 0.5, and then 5
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+def test_the_values_under_the_weights_give_the_answer_as_drawn(width):
+    """A reader who multiplies each bar's height by the number under it finds the answer."""
+    r = run()
+    for step, scene in enumerate(ONLINE.scenes(r, width=width)):
+        marks = {mark["id"]: mark for mark in scene.marks}
+        read = [key for key in range(16) if marks[f"value-{key}"]["s"]]
+        assert read == list(range((step + 1) * r.tile))
+        bars, values = (
+            [marks[f"weight-{key}"]["h"] for key in read],
+            [float(marks[f"value-{key}"]["s"]) for key in read],
+        )
+        assert np.dot(bars, values) / sum(bars) == pytest.approx(r.states[step].output, abs=0.01)
+
+
+def test_the_warning_names_the_score_that_is_m():
+    r = run(shift=100)
+    for state, scene in zip(r.states, ONLINE.scenes(r), strict=True):
+        assert scene.warning.startswith(f"exp({state.m:g}) is beyond fp32")
+    late = run(shift=50, scale=2, order="rising")  # up to 62: no overflow
+    assert not any(scene.warning for scene in ONLINE.scenes(late))
+
+
+def test_figure_formula_and_table_say_the_same_factor():
+    for inputs in ({}, {"tile": 16}, {"tile": 1, "order": "rising"}):
+        r = run(**inputs)
+        for step, (state, scene) in enumerate(zip(r.states, ONLINE.scenes(r), strict=True)):
+            factor = scene.figures[1].text
+            assert factor == (f"{state.rescale:.3f}" if step else "–")
+            assert scene.formula[0][1].endswith(f" {factor}") and scene.table.rows[step][3] in (
+                state.rescale,
+                factor,
+            )
 
 
 def test_bars_are_the_weights():

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from kernels.gemm_tiling import cost
 from widgets import units
-from widgets.gemm_tiling.tile_walk_model import pieces
+from widgets.gemm_tiling.tile_walk_model import GROUPS, pieces
 from widgets.registry import find
 from widgets.scene import NARROW, WIDE
 from widgets.site.build import ROOT
@@ -124,6 +124,42 @@ def test_the_counters_are_as_long_as_the_bytes_and_say_them(width):
         assert scene.figures[2].value == r.ratios[wave]
 
 
+@pytest.mark.parametrize("inputs", [{}, {"bm": 256, "bn": 64}, {"m": 2048, "group_m": 2}])
+def test_the_bars_of_group_sizes_are_what_each_of_them_reads(inputs):
+    """Each bar is as long as the bytes of that walk alone, and a click on it asks for that walk."""
+    r = WALK.run(**WALK.inputs(inputs))
+    marks = {mark["id"]: mark for mark in WALK.scenes(r)[0].marks}
+    for group, read in zip(GROUPS, r.read_by_group, strict=True):
+        alone = WALK.run(**WALK.inputs(inputs | {"group_m": group}))
+        assert read == alone.grouped_walk.read_so_far[-1]
+        bar, one = marks[f"size-{group}-bar"], marks["size-1-bar"]
+        assert bar["w"] / one["w"] == pytest.approx(read / r.read_by_group[0], rel=0.01)
+        assert bar["set"] == {"group_m": group}
+        assert (marks[f"size-{group}-read"]["role"] == "useful") == (read == min(r.read_by_group))
+    assert r.best_group == next(
+        g for g, b in zip(GROUPS, r.read_by_group, strict=True) if b == min(r.read_by_group)
+    )
+
+
+def test_the_takeaway_names_the_best_group_or_praises_the_chosen_one():
+    told = {g: WALK.scenes(WALK.run(**WALK.inputs({"group_m": g})))[0].takeaway for g in GROUPS}
+    assert (
+        "nearly square" in told[8]
+        and "2.49x less" in told[8].replace("×", "x")
+        and "nearly square" in told[16]
+    )
+    assert "read as much" in told[2] or "more than row by row" in told[2]
+    assert "standing up" in told[32] and "Groups of 16 read least" in told[32]
+
+
+def test_a_flat_c_is_drawn_thicker_and_says_so():
+    for m, shape, said in ((1, 2, True), (512, 4, True), (2048, 4, False), (8192, 1, False)):
+        scene = WALK.scenes(WALK.run(**WALK.inputs({"m": m})))[0]
+        marks = {mark["id"]: mark for mark in scene.marks}
+        assert marks["row-c"]["h"] * shape == marks["row-c"]["w"]
+        assert ("thick" in marks) == said
+
+
 def test_it_opens_with_two_waves_of_a_whole_shape_and_the_lesson_says_what_it_shows():
     r = WALK.run(**WALK.inputs())
     opens = WALK.stepper.start(r)
@@ -132,7 +168,7 @@ def test_it_opens_with_two_waves_of_a_whole_shape_and_the_lesson_says_what_it_sh
     read = [walk.read_so_far[opens] / 1e9 for walk in (r.row_walk, r.grouped_walk)]
     words = " ".join((ROOT / "course/01_gemm_tiling/a_reuse.md").read_text(encoding="utf-8").split())
     assert f"step={opens})" in words
-    assert f"row by row has read {read[0]:.2f} GB and the walk in groups {read[1]:.2f} GB" in words
+    assert f"row-by-row walk has read {read[0]:.2f} GB and the walk in groups {read[1]:.2f} GB" in words
     assert f"reads {r.total_ratio:.2f}x fewer bytes" in words
 
 
@@ -156,7 +192,8 @@ def test_a_colour_says_one_thing():
     frames = WALK.scenes(WALK.run(**WALK.inputs({"m": 4096})))
     marks = frames[1].marks
     blue = {mark["id"] for mark in marks if mark["role"] == "primary"}
-    assert blue == {"group", "pull-group", "grouped-title", "read-grouped", "read-grouped-value"}
+    counted = {"grouped-title", "read-grouped", "read-grouped-name", "read-grouped-value"}
+    assert blue == counted | {"group", "group-rows", "pull-group", "size-8-bar"}
     operands = [mark for mark in marks if mark["id"].startswith(("row-a", "row-b", "grouped-a", "grouped-b"))]
     assert {mark["role"] for mark in operands} == {"idle", "secondary"}
 

@@ -94,12 +94,12 @@ SAID = {  # a sentence: its page, what it speaks of, from, to
     "It saves less than a thousandth of the layer's bytes": (
         "d_measured", lambda r: 2 * 4096 * 128 / r.layer_bytes(4096)[0], 0.0005, 0.001),
     "A mixture holds 4 to 32 times the weights": ("d_measured", lambda r: (8 / 2, 256 / 8) == (4, 32), 1, 1),
-    "The bias adds 15% at 16 tokens and 16% at 256, for weights that were never read": (
+    "The bias adds 15% to the share at 16 tokens and 16% at 256, for weights that were never read": (
         "appendix", lambda r: [round(r.claimed[0.2, t], 2) for t in (16, 256)] == [1.15, 1.16], 1, 1),
     "which moves the share by less than one percent": (
         "appendix", lambda r: max(abs(r.claimed[0.01, t] - 1) for t in (16, 256)), 0, 0.01),
     "so 128 rows take 160 slots on average": ("appendix", lambda r: slots_multiplied(64), 157, 163),
-    "Tiles of 192 rows hold nearly every expert whole, so its": (
+    "Tiles of 192 rows hold nearly every expert whole, so each expert's": (
         "appendix", lambda r: slots_multiplied(192) / 192, 1, 1.05),
 }  # fmt: skip
 

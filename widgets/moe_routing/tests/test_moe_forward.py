@@ -73,6 +73,37 @@ def test_lines_lead_to_the_token_back_and_into_the_sum(width, inputs):
         assert sums[f"sum-{token}-{slot}"]["y2"] == last[f"out-{token}"]
 
 
+@given(STATES)
+def test_the_last_step_has_the_whole_way_there_and_back(inputs):
+    """From a token through its row in each expert's block to its results, and the blocks hold what was sorted."""
+    r = run(**inputs)
+    marks = {m["id"]: m for m in FORWARD.scenes(r)[-1].marks}
+
+    def middle(id: str):
+        return pytest.approx(marks[id]["y"] + (marks[id]["h"] + 1) / 2, abs=0.02)
+
+    for row, (token, slot) in enumerate(r.layer.order):
+        assert marks[f"row-{row}-of"]["s"] == f"t{token}"
+        there, back = marks[f"there-{row}"], marks[f"back-{row}"]
+        assert (there["y"], there["y2"]) == (middle(f"x-{token}"), middle(f"row-{row}"))
+        assert (back["y"], back["y2"]) == (middle(f"row-{row}"), middle(f"slot-{token}-{slot}"))
+        assert there["x2"] < marks[f"row-{row}"]["x"] and back["x"] > marks[f"row-{row}"]["x"]
+
+
+@given(STATES)
+def test_a_phone_has_the_experts_blocks_under_their_results(inputs):
+    r = run(**inputs)
+    marks = {m["id"]: m for m in FORWARD.scenes(r, width=NARROW)[-1].marks}
+    boxes = [m for id, m in marks.items() if re.match(r"block-\d+-of-", id)]
+    assert [int(m["id"].split("-of-")[1]) for m in boxes] == [
+        e for e, n in enumerate(r.layer.loads) for _ in range(n)
+    ]
+    said = [int(marks[f"block-{row}-t"]["s"].removeprefix("t")) for row in range(r.rows)]
+    assert said == [token for token, _ in r.layer.order]
+    gaps = [b["x"] - a["x"] - a["w"] > 5 for a, b in zip(boxes, boxes[1:], strict=False)]
+    assert sum(gaps) == r.active_experts - 1, "a gap between two experts and nowhere else"
+
+
 @pytest.mark.parametrize("width", [WIDE, NARROW])
 @given(STATES)
 def test_every_launch_is_drawn_and_the_last_step_has_launched_them_all(width, inputs):

@@ -183,6 +183,24 @@ def test_the_caption_says_when_a_token_opens_a_tile():
     assert opened in (r.tiles, r.tiles - 1) and "32 of 32 tokens: 72 slots run for 32 tokens" in said[-1]
 
 
+def test_where_tokens_come_in_handfuls_the_caption_counts_as_the_player_does():
+    scenes = TILES.scenes(run(tokens=512))
+    for step, scene in enumerate(scenes, start=1):
+        assert scene.caption.startswith(f"Part {step} of {len(scenes)}: ")
+    assert "512 of 512 tokens, " in scenes[-1].caption and not TILES.scenes(run())[0].caption.startswith(
+        "Part"
+    )
+
+
+def test_the_busiest_of_very_many_experts_has_its_count():
+    r = run(**TILES.presets["256 experts, top-8"])
+    for scene in TILES.scenes(r):
+        marks = {m["id"]: m for m in scene.marks}
+        tip = marks[f"kept-{r.busiest}-0"]["tip"]
+        assert marks["busiest-held"]["s"].split()[0] == tip.split(": ")[1].split()[0]
+    assert marks["busiest-held"]["s"] == f"{r.experts[r.busiest].kept_tokens} picks"
+
+
 @pytest.mark.parametrize("preset", TILES.presets)
 def test_the_figures_of_a_step_are_those_of_its_picture(preset):
     """Counted in the table of what is drawn: the bar of slots says what the figures say, in every step."""

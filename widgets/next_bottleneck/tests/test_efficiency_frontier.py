@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from widgets.registry import find
+from widgets.scene import NARROW, WIDE
 
 FRONTIER = find("efficiency_frontier")
 
@@ -73,7 +74,7 @@ def test_the_curve_has_a_knee():
     assert costs == sorted(costs, reverse=True) and costs[0] > 10 * costs[-1]
     assert all(one.usd_per_1k == pytest.approx(past[0].usd_per_1k) for one in past) and len(past) > 3
     assert "Past the knee" in FRONTIER.scene(serve(users=256, reached=100)).takeaway
-    assert "only trade" in FRONTIER.scene(serve(users=64, reached=100)).takeaway
+    assert "only trade" in FRONTIER.scene(serve(users=32, reached=100)).takeaway
 
 
 def test_the_sources_points_lie_far_inside():
@@ -107,12 +108,13 @@ def test_a_chatbot_that_is_too_late_is_said():
 
 
 def test_every_key_figure_follows_the_state():
-    """None says the same in all presets, and A against B, which never changes, is in the formula."""
+    """None says the same in all presets, and A against B, which never changes, is next to B."""
     seen = [
         [one.value for one in FRONTIER.scene(serve(**given)).figures] for given in FRONTIER.presets.values()
     ]
-    assert all(len(set(values)) > 2 for values in zip(*seen, strict=True))
-    assert any("21.3×" in numbers for _, numbers in FRONTIER.scene(serve()).formula)
+    assert all(len(set(values)) > 1 for values in zip(*seen, strict=True))
+    assert all(len(set(values)) > 2 for values in list(zip(*seen, strict=True))[:3])
+    assert any(m.get("s", "").endswith("21.3× cheaper") for m in FRONTIER.scene(serve()).marks)
 
 
 def test_the_edge_says_whose_it_is_and_no_sentence_contradicts_itself():
@@ -121,5 +123,42 @@ def test_the_edge_says_whose_it_is_and_no_sentence_contradicts_itself():
         scene = FRONTIER.scene(r)
         assert next(m["s"] for m in scene.marks if m["id"] == "frontier-name") == "your frontier"
         keys = dict(scene.legend)
-        assert str(r.yours.gpus) in keys["hot line"] and str(r.most_users) in keys["idle"]
+        assert str(r.yours.gpus) in keys["ink line"] and str(r.most_users) in keys["idle"]
         assert "yours is." not in scene.takeaway
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+@pytest.mark.parametrize(
+    "state", [*FRONTIER.presets.values(), {"gpus": 1}, {"gpus": 16, "bits": 16}], ids=str
+)
+def test_the_knee_is_the_cheapest_place_that_serves_and_no_one_there_waits_in_vain(state, width):
+    r = serve(**state)
+    late = 0.05 if r.application == "chatbot" else float("inf")
+    serving = [one for one in r.edge if one.between_tokens_s <= late]
+    assert r.knee in serving and all(one.usd_per_1k >= r.knee.usd_per_1k * (1 - 1e-9) for one in serving)
+    fewer = [one for one in serving if one.users < r.knee.users]
+    assert all(one.usd_per_1k > r.knee.usd_per_1k for one in fewer), "with fewer users a token costs more"
+    scene = FRONTIER.scene(r, width=width)
+    marks = {m["id"]: m for m in scene.marks}
+    edge = marks["edge"]["p"]
+    assert (marks["knee"]["x"], marks["knee"]["y"]) in zip(edge[::2], edge[1::2], strict=True), (
+        "on the frontier"
+    )
+    assert (
+        scene.figures[3].value == r.knee.users and scene.figures[3].role == marks["knee"]["role"] == "useful"
+    )
+    assert not any(id.startswith("dim") for id in marks), "the table is folded"
+
+
+def test_b_made_perfect_is_tied_to_b():
+    """B on its frontier keeps its users, GPUs and bits, and each token comes sooner and costs less by one factor."""
+    state = FRONTIER.presets["B on its frontier"]
+    r = serve(**state)
+    scene = FRONTIER.scene(r)
+    sooner, cheaper = r.b.between_tokens_s / r.yours.between_tokens_s, r.b.usd_per_1k / r.yours.usd_per_1k
+    assert r.b_made_perfect and sooner == pytest.approx(cheaper) and f"{sooner:.1f}×" in scene.takeaway
+    assert "b-gains" in {m["id"] for m in scene.marks}
+    assert (
+        not serve(**{**state, "users": 32}).b_made_perfect
+        and not serve(**{**state, "reached": 50}).b_made_perfect
+    )

@@ -1,10 +1,13 @@
 """Six profiles and a score: every case is solvable, waits come before work, and nothing is told before a guess."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kernels.next_bottleneck import cost
+from widgets import units
 from widgets.next_bottleneck.profiler_detective import CASES, GAME
 from widgets.registry import find
 from widgets.scene import NARROW, WIDE
@@ -26,20 +29,29 @@ def drawn(width=WIDE, **inputs):
 
 
 def one(**inputs):
-    (profile,) = seen(**inputs).profiles
-    return profile
+    return seen(**inputs).profile
+
+
+def answered(case, guess) -> dict:
+    """The inputs that name a suspect in a case, whether it is one of the six or not."""
+    of_six = {known: name for name, known in GAME.items()}
+    return {"case": case, of_six.get(case, "diagnosis"): guess}
 
 
 def words(scene) -> str:
     return " ".join(mark["s"] for mark in scene.marks if mark["t"] == "text")
 
 
+def marks_of(scene) -> dict:
+    return {mark["id"]: mark for mark in scene.marks}
+
+
 @EACH
 def test_each_case_is_solved_by_its_answer_alone(case):
     for guess in cost.PATHS:
-        profile = one(case=case.name, diagnosis=guess)
+        profile = one(**answered(case.name, guess))
         assert profile.right == (guess == case.answer) and profile.path == cost.PATHS[case.answer]
-    assert "Yes, " in words(drawn(case=case.name, diagnosis=case.answer))
+    assert "Solved: " in words(drawn(**answered(case.name, case.answer)))
 
 
 def test_the_six_have_six_culprits_and_a_score():
@@ -54,13 +66,63 @@ def test_the_six_have_six_culprits_and_a_score():
 
 
 @EITHER
-def test_one_guess_judges_its_row_and_no_other(width):
-    scene = drawn(width, experts="communication")
-    said = [mark for mark in scene.marks if mark["id"].endswith("-said")]
-    assert [mark["id"] for mark in said] == ["p3-said"] and "Something else waits" in said[0]["s"]
-    assert "rank" not in said[0]["s"], "a wrong suspect doesn't name the right one"
-    knobs = {mark["id"]: mark["role"] for mark in scene.marks if mark["t"] == "handle"}
-    assert len(knobs) == 6 and [id for id, role in knobs.items() if role != "now"] == ["p3-pull"]
+def test_each_suspect_stamps_its_own_small_trace(width):
+    marks = marks_of(drawn(width, experts="communication", decoder="launches"))
+    stamps = [marks[f"stamp{i}"]["s"][0] for i in range(6)]
+    assert stamps == ["✓", "2", "3", "✗", "5", "6"]
+    assert marks["stamp0"]["role"] == "useful" and marks["stamp3"]["role"] == "hot"
+
+
+@EITHER
+@pytest.mark.parametrize("place, name", list(enumerate(GAME)))
+def test_the_knob_of_an_open_case_is_its_own(width, place, name):
+    scene = drawn(width, case=GAME[name])
+    pull, opened = (marks_of(scene)[id] for id in ("pull", "pull-case"))
+    assert [way["input"] for way in pull["drag"]] == [name] and pull["late"]
+    (way,) = opened["drag"]
+    assert way["input"] == "case" and way["to"] == list(GAME.values()) and opened["x"] == way["at"][place]
+
+
+def test_a_wrong_suspect_hears_its_own_figure_and_not_who_it_was():
+    scene = drawn(case="one hot expert", experts="launches")
+    assert "launch gaps is at 0%. A yes needs > 10%." in words(scene)
+    tempting = drawn(case="one hot expert", experts="communication")
+    assert "30% > 10% is true, but another question comes first" in words(tempting)
+    for one_of in (scene, tempting):
+        assert marks_of(one_of)["pull"]["role"] == "hot" and "your suspect is wrong" in one_of.summary
+        assert "slow rank" not in one_of.summary + one_of.takeaway.replace("gaps, slow rank, NCCL", "")
+        assert not any(id.startswith(("proof", "path")) for id in marks_of(one_of))
+
+
+EVIDENCE = {  # what is lit in the trace -> its marks
+    "input": "p-input", "launches": "p-gap0", "stragglers": "p-ranks-wait", "communication": "p-nccl",
+    "memory": "p-memory0", "compute": "p-flops0",
+}  # fmt: skip
+
+
+@EACH
+@EITHER
+def test_what_decided_is_lit_in_the_trace_once_it_is_solved_and_nothing_else(case, width):
+    before, after = (
+        {id for id, m in marks_of(drawn(width, **one_of)).items() if m["t"] == "rect" and m["role"] == "hot"}
+        for one_of in (answered(case.name, "not yet"), answered(case.name, case.answer))
+    )
+    profile = one(case=case.name)
+    lit = EVIDENCE[profile.bound if case.answer == "implementation" else case.answer]
+    assert not before and lit in after and {id.rstrip("012345") for id in after} == {lit.rstrip("0")}
+    assert units.percent(profile.asked[-1].value, 0) in words(
+        drawn(width, **answered(case.name, case.answer))
+    ) or (case.answer == "stragglers")
+
+
+@pytest.mark.parametrize("case", [case for case in cost.CASES if case.worked], ids=lambda case: case.name)
+def test_the_formula_of_a_solved_case_gives_its_deciding_figure(case):
+    sums = re.sub(r" (TFLOP/s|TB/s|ms)$", "", case.worked).replace("·", "*")
+    sums = sums.replace(" µs", "e-6").replace(" ms", "e-3")
+    profile = one(**answered(case.name, case.answer))
+    assert eval(sums) == pytest.approx(profile.asked[-1].value, rel=1e-6)
+    ((_, worked),) = drawn(**answered(case.name, case.answer)).formula
+    assert worked.startswith(f"{case.worked} = {units.percent(profile.asked[-1].value, 0)}")
 
 
 @given(
@@ -89,18 +151,12 @@ def test_the_first_wait_over_its_limit_decides(waits, gaps, shown, skew, intensi
 @EACH
 @EITHER
 def test_nothing_is_told_before_a_suspect_is_named(case, width):
-    for scene in (drawn(width, case=case.name), drawn(width)):
-        ids = {mark["id"] for mark in scene.marks}
-        assert not any(id.endswith(("-a", "-said")) or id.startswith("path") for id in ids)
-        assert case.story not in words(scene) and "Yes" not in words(scene)
-        said = f"{scene.summary} {scene.takeaway} {scene.formula}".lower()
-        assert "roof counts" not in said and "slow rank" not in said and "near the" not in said
-
-
-def test_a_wrong_suspect_is_said_to_be_wrong():
-    scene = drawn(case="many thin bars", diagnosis="memory")
-    assert "wrong: it is launch gaps" in scene.summary
-    assert next(m for m in scene.marks if m["t"] == "handle")["role"] == "hot"
+    scene = drawn(width, case=case.name)
+    assert not any(id.startswith(("proof", "path")) for id in marks_of(scene))
+    assert case.story not in words(scene) and "Solved" not in words(scene) and "hot" not in dict(scene.legend)
+    assert len(marks_of(scene)) == len(scene.marks)
+    (pair,) = scene.formula
+    assert "first yes" in pair[0] and pair[1].startswith("waits > 10%")
 
 
 def test_two_weeks_on_the_wrong_kernel_could_never_have_paid():
@@ -117,11 +173,9 @@ def test_worked_figures_of_the_detective():
     irregular = one(case="cache reads out of order")
     assert irregular.roof_share == pytest.approx(0.567, abs=0.001)
     assert irregular.bottleneck == "implementation"
-    assert seen().profiles[0].gap_percent == pytest.approx(20)
+    assert one().gap_percent == pytest.approx(20)
     assert seen().waiting == 4
-    assert [f.text for f in drawn(**SOLVED).figures][3] == "4" and len(drawn().figures) == 3, (
-        "told at the end"
-    )
+    assert drawn(**SOLVED).figures[-1].text == "4" and len(drawn().figures) == 3, "told at the end"
 
 
 def test_a_step_of_waits_alone_is_a_sentence():
@@ -131,31 +185,42 @@ def test_a_step_of_waits_alone_is_a_sentence():
 
 @EACH
 @EITHER
-def test_a_trace_is_as_long_as_its_shares(case, width):
-    marks = {mark["id"]: mark for mark in drawn(width, case=case.name).marks}
-    p, whole = one(case=case.name), marks["p0-step"]["w"]
-    assert marks.get("p0-input", {"w": 0})["w"] == pytest.approx(whole * p.input_wait_share, abs=0.01)
+def test_a_trace_is_as_long_and_its_counters_as_high_as_its_shares(case, width):
+    marks, p = marks_of(drawn(width, case=case.name)), one(case=case.name)
+    whole = marks["p-step"]["w"]
+    assert marks.get("p-input", {"w": 0})["w"] == pytest.approx(whole * p.input_wait_share, abs=0.01)
     shown = p.exposed_communication_share
-    assert marks.get("p0-nccl", {"w": 0})["w"] == pytest.approx(whole * shown, abs=0.01)
-    for kind, share in (("p0-kernel", p.work_share), ("p0-gap", p.launch_gap_share)):
-        bars = [
-            m
-            for id, m in marks.items()
-            if id.startswith(kind) and m["t"] == "rect" and id[len(kind) :].isdigit()
-        ]
+    assert marks.get("p-nccl", {"w": 0})["w"] == pytest.approx(whole * shown, abs=0.01)
+    for kind, share in (("kernel", p.work_share), ("gap", p.launch_gap_share)):
+        bars = [m for id, m in marks.items() if re.fullmatch(rf"p-{kind}\d", id)]
         assert sum(m["w"] for m in bars) == pytest.approx(whole * share, abs=0.1)
-        assert len(bars) == (6 if p.launch_gap_share else kind == "p0-kernel"), "a border is always a gap"
-    assert ("p0-ranks" in marks) == (p.rank_skew > 1), "one GPU has no others"
+        assert len(bars) == (6 if p.launch_gap_share else kind == "kernel"), "a border is always a gap"
+    assert ("p-ranks" in marks) == (p.rank_skew > 1), "one GPU has no others"
     if p.rank_skew > 1:
-        assert marks["p0-ranks"]["w"] == pytest.approx(whole / p.rank_skew, abs=0.01)
-    gauge = marks["p0-gauge0-all"]
-    assert marks["p0-gauge0"]["w"] == pytest.approx(gauge["w"] * p.compute_share, abs=0.01)
-    assert marks["p0-gauge0-near"]["x"] == pytest.approx(gauge["x"] + 0.7 * gauge["w"], abs=0.01)
+        assert marks["p-ranks"]["w"] == pytest.approx(whole / p.rank_skew, abs=0.01)
+        assert marks["value-the others"]["s"] == units.times(p.rank_skew)
+        assert marks["limit-the others"]["s"].endswith("1.05×")
+    for id, share in (("flops", p.compute_share), ("memory", p.bandwidth_share)):
+        room, first = marks[f"p-{id}-all"], marks[f"p-{id}0"]
+        assert first["h"] == pytest.approx(room["h"] * share, abs=0.01)
+        assert (first["x"], first["w"]) == (marks["p-kernel0"]["x"], marks["p-kernel0"]["w"]), (
+            "while a kernel runs"
+        )
+        assert marks[f"p-{id}-near"]["y"] == pytest.approx(room["y"] + 0.3 * room["h"], abs=0.01)
+    for lane, share in (("FLOP/s", p.compute_share), ("memory", p.bandwidth_share)):
+        value, limit = marks[f"value-{lane}"], marks[f"limit-{lane}"]
+        assert (value["s"], limit["s"]) == (units.percent(share, 0), "70%")
+        assert (value["y"] < limit["y"]) == (share > 0.7), "the figure is above its limit where it is more"
 
 
-def test_the_six_name_every_suspect_s_limit_over_its_stop():
-    marks = {m["id"]: m for m in drawn().marks if m["t"] == "text"}
-    said = [marks[f"head-limit{i}"]["s"] for i in range(7)]
-    assert said == ["> 10%", "> 10%", "> 1.05×", "> 10%", "≥ 70%", "≥ 70%", "else"]
+@EITHER
+def test_each_suspect_has_its_limit_and_then_its_figure_next_to_it(width):
+    marks = marks_of(drawn(width))
+    assert [marks[f"rule{i}"]["s"] for i in range(7)] == [
+        "> 10%", "> 10%", "> 1.05×", "> 10%", "≥ 70%", "≥ 70%", "else",
+    ]  # fmt: skip
     assert cost.WAIT_SHARE == 0.1 and cost.SKEW == 1.05 and cost.NEAR_ROOF == 0.7
-    assert all(marks[f"head-limit{i}"]["x"] == marks[f"p0-n{i + 1}"]["x"] for i in range(7))
+    marks = marks_of(drawn(width, case="one hot expert", experts="stragglers"))
+    assert marks["rule2"]["s"] == "2.6× > 1.05×" and marks["rule2"]["role"] == "hot"
+    assert marks["rule0"]["s"] == ("0% ≤ 10%" if width == WIDE else "0%: no")
+    assert marks["rule3"]["s"] == "> 10%", "what comes after the first yes isn't asked"

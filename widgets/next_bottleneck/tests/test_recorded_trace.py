@@ -1,8 +1,11 @@
 """The window shows the trace's own bars, wherever it is, and its numbers are theirs."""
 
+import re
+
 import pytest
 
 from kernels.next_bottleneck import cost
+from widgets import units
 from widgets.next_bottleneck.recorded_trace import CELLS, SLOTS
 from widgets.registry import find
 
@@ -50,8 +53,12 @@ def test_slots_of_the_trace_can_be_lit_and_their_shares_are_the_whole():
     assert sum(seen(run="graph", slot=slot).slot_share for slot in known) == pytest.approx(1)
     lit = seen(run="graph", slot="attention")
     (scene,) = TRACE.scenes(lit)
-    hot = {mark["id"] for mark in scene.marks if mark["role"] == "hot"}
-    assert hot == {f"launch{one.number}" for one in lit.launches if one.slot == "attention"}
+    bars = {
+        m["id"]: m["role"] for m in scene.marks if m["t"] == "rect" and re.fullmatch(r"launch\d+", m["id"])
+    }
+    own = {f"launch{one.number}" for one in lit.launches if one.slot == "attention"}
+    assert own and {bars[id] for id in own} == {"memory"}, "it keeps its colour"
+    assert {role for id, role in bars.items() if id not in own} == {"overhead"}, "and the others step back"
 
 
 def test_the_overview_has_a_role_for_each_part_of_the_step():
@@ -81,11 +88,30 @@ def test_the_question_asks_for_the_step_without_the_profiler_and_only_one_figure
 
 @pytest.mark.parametrize("width", [340, 720])
 @pytest.mark.parametrize("preset", TRACE.presets)
-def test_the_share_at_work_is_drawn_beside_the_recorded_step_on_one_clock(preset, width):
+def test_both_ways_are_drawn_on_one_clock_with_their_share_at_work(preset, width):
     r = seen(**TRACE.presets[preset])
     (scene,) = TRACE.scenes(r, width=width)
     marks = {mark["id"]: mark for mark in scene.marks}
-    work, alone, recorded = marks["alone-work"], marks["alone"], marks["all"]
-    assert 100 * work["w"] / alone["w"] == pytest.approx(r.alone_percent, abs=0.1)
-    assert alone["w"] / recorded["w"] == pytest.approx(r.alone_s / r.step_s, abs=1e-3)
-    assert marks["alone-time"]["s"].endswith(scene.figures[0].text)
+    eager, graph = (cost.trace(run) for run in ("eager", "graph"))
+    for run, trace in (("eager", eager), ("graph", graph)):
+        share = marks[f"{run}-work"]["w"] / marks[f"{run}-alone"]["w"]
+        assert share == pytest.approx(trace.busy_s / trace.alone_s, abs=2e-3)
+        assert f"{units.number(100 * trace.busy_s / trace.alone_s)}%" in marks[f"{run}-said"]["s"]
+    ratio = marks["eager-alone"]["w"] / marks["graph-alone"]["w"]
+    assert (
+        ratio
+        == pytest.approx(r.graph_speedup, rel=2e-3)
+        == pytest.approx(eager.alone_s / graph.alone_s, rel=2e-3)
+    )
+    assert marks[f"{r.run}-said"].get("b") and scene.figures[0].text in marks[f"{r.run}-said"]["s"]
+
+
+@pytest.mark.parametrize("run", ["eager", "graph"])
+def test_the_quotient_that_is_shown_gives_the_percentage_that_is_shown(run):
+    """424 / 454 would be 93.4%, so the formula shows four digits."""
+    (scene,) = TRACE.scenes(seen(run=run))
+    ((_, numbers),) = scene.formula
+    (work, work_unit), (step, step_unit) = re.findall(r"([\d.]+)\s(ms|µs)", numbers)
+    scale = {"ms": 1e-3, "µs": 1e-6}
+    share = 100 * float(work) * scale[work_unit] / (float(step) * scale[step_unit])
+    assert f"{units.number(share)}%" == scene.figures[0].text

@@ -5,7 +5,7 @@ import pytest
 from kernels.machines import machine
 from kernels.next_bottleneck import cost
 from widgets import units
-from widgets.next_bottleneck.serving_queue import MOST_S, RATES, REQUESTS, WHOLE
+from widgets.next_bottleneck.serving_queue import FIRST_S, RATES, REQUESTS, WHOLE
 from widgets.registry import find
 from widgets.scene import NARROW, WIDE
 
@@ -151,6 +151,32 @@ def test_a_sentence_compares_two_different_rates(inputs):
     assert f"at {inputs['rate']}." not in scene.takeaway
 
 
-def test_no_wait_is_cut_by_the_axis():
-    longest = queue(rate=16, batch=4, prompt=4000, output=400, chunk=64).now.first_p99_s
-    assert 30 < longest < MOST_S
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+@pytest.mark.parametrize(
+    "inputs", [{}, {"batch": 4}, {"prompt": 4000, "chunk": WHOLE}, {"prompt": 500}], ids=str
+)
+def test_a_wait_beyond_the_axis_leaves_with_an_arrow_and_its_number(inputs, width):
+    r = queue(**inputs)
+    (scene,) = QUEUE.scenes(r, width=width)
+    marks = {mark["id"]: mark for mark in scene.marks}
+    top, foot = (marks[f"first-s-tick{i}"]["y"] - 4 for i in (4, 0))
+    drawn = marks["first_p99_s"]["p"][1::2]
+    inside = [one.first_p99_s for one in r.curve]
+    inside = inside[: next((i for i, s in enumerate(inside) if s > FIRST_S), len(inside))]
+    for y, seconds in zip(drawn, inside, strict=False):
+        assert y == pytest.approx(foot + (top - foot) * seconds / FIRST_S, abs=0.02)
+    last = r.curve[-1].first_p99_s
+    assert ("first_p99_s-out" in marks) == (last > FIRST_S)
+    if last > FIRST_S:
+        assert drawn[-1] == pytest.approx(top) and len(inside) < len(r.curve)
+        assert marks["first_p99_s-name"]["s"] == f"↑ {units.seconds(last)} at {RATES[-1]}"
+
+
+def test_each_promise_says_what_it_is_about_and_lies_in_that_panel():
+    marks = {mark["id"]: mark for mark in QUEUE.scenes(queue())[0].marks}
+    assert marks["first_p99_s-promise"]["y"] == pytest.approx(marks["first-s-tick1"]["y"] - 4, abs=0.02)
+    assert marks["mean_gap_p99_s-promise"]["y"] == pytest.approx(marks["gap-s-tick1"]["y"] - 4, abs=0.02)
+    assert (
+        "mean" in marks["mean_gap_p99_s-promise"]["tip"]
+        and "mean" in marks["mean_gap_p99_s-promise-name"]["s"]
+    )

@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from widgets import units
 from widgets.next_bottleneck.speculative_decoding import kept_in
 from widgets.registry import find
+from widgets.scene import NARROW, WIDE
 
 GUESSING = find("speculative_decoding")
 
@@ -211,3 +213,28 @@ def test_numbers_of_guesses_that_are_nearly_best_are_within_five_percent():
     low, high = r.nearly_best
     assert low <= r.best_drafts <= high
     assert all((one.token_s <= 1.05 * best) == (low <= one.drafts <= high) for one in r.at_guesses)
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+@pytest.mark.parametrize("preset", GUESSING.presets)
+def test_plain_decoding_is_busy_until_the_clock_stops(preset, width):
+    """Its last pass may be unfinished: then it reaches the end of the run and has no token."""
+    r = GUESSING.run(**GUESSING.inputs(GUESSING.presets[preset]))
+    marks = {mark["id"]: mark for mark in GUESSING.scenes(r, width=width)[-1].marks}
+    passes = [m for id, m in marks.items() if id.startswith("plain-") and id.removeprefix("plain-").isdigit()]
+    assert max(m["x"] + m["w"] for m in passes) == pytest.approx(marks["now-s"]["x"], abs=1.1)
+    assert (
+        len([id for id in marks if id.startswith("plain-") and id.endswith("-out") and id[6].isdigit()])
+        == r.plain_tokens
+    )
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+@pytest.mark.parametrize("drafts", [0, 1, 5, 9, 12])
+@pytest.mark.parametrize("acceptance", [0, 0.78, 1])
+def test_the_chosen_bar_has_its_time_and_its_top_is_in_sight(acceptance, drafts, width):
+    r = GUESSING.run(**GUESSING.inputs({"acceptance": acceptance, "drafts": drafts}))
+    marks = {mark["id"]: mark for mark in GUESSING.scenes(r, width=width)[-1].marks}
+    top = min(marks[id]["y"] for id in (f"guess-bar-{drafts}-0", f"guess-bar-{drafts}-1"))
+    assert marks["pull-guesses"]["y"] + 9 < top and marks["guesses-now-ms"]["s"] == units.seconds(r.token_s)
+    assert marks[f"guess-bar-{drafts}-0"]["set"] == {"drafts": drafts}

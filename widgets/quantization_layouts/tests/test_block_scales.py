@@ -66,7 +66,7 @@ def test_the_lesson_says_what_the_simulator_finds():
     r = blocks(numbers="trained", outlier=5)
     words = " ".join((ROOT / "course/02_quantization_layouts/b_codes.md").read_text(encoding="utf-8").split())
     trained, bell = f"{r.many.trained:.1%}", f"{r.many.bell:.1%}"
-    found = f"1,024 weights of this model have an error of {trained}, and 1,024 numbers from a bell have one of {bell}."
+    found = f"1,024 weights of this model have an error of {trained}, and 1,024 normally distributed numbers have an error of {bell}."
     assert found in words
 
 
@@ -175,3 +175,25 @@ def test_it_opens_on_trained_weights_with_one_pulled_up():
     assert [four.blocks.values[i] for i in range(start, start + 4) if i != r.at] == [0, 0, 0], (
         "as the lesson says"
     )
+
+
+def test_four_times_the_outlier_is_four_times_as_far_beyond_the_panel_as_its_marks_say():
+    """The broken stem has a scale of its own, with three marks: its end lies where they say."""
+    ends = {}
+    for outlier in (5, 10, 20, 30):
+        marks = {
+            mark["id"]: mark for mark in SCALES.scene(SCALES.run(**SCALES.inputs({"outlier": outlier}))).marks
+        }
+        ends[outlier] = marks["pull-outlier"]["y"]
+        for times in (10, 20, 30):
+            assert marks[f"one-times{times}"]["s"] == f"{times}×"
+            if times == outlier:
+                assert marks[f"one-mark{times}"]["y"] == pytest.approx(ends[outlier], abs=0.5)
+    assert (ends[10] - ends[20]) == pytest.approx(ends[20] - ends[30], abs=0.5)
+    assert (ends[5] - ends[10]) == pytest.approx((ends[10] - ends[20]) / 2, abs=1)
+
+
+def test_an_error_below_a_percent_is_not_said_to_be_none():
+    marks = SCALES.scene(SCALES.run(**SCALES.inputs({"format_name": "int8"}))).marks
+    said = [mark["s"] for mark in marks if "-error" in mark["id"]]
+    assert said and not any(words.endswith("error 0%") for words in said)

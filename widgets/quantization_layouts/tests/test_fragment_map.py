@@ -54,3 +54,34 @@ def test_other_orders_move_weights_and_keep_every_word():
 def test_every_weight_is_packed_once(order):
     places = {fragment_map.held_in(order, lane, nibble) for lane in range(32) for nibble in range(8)}
     assert len(places) == 256
+
+
+@pytest.mark.parametrize("order", fragment_map.ORDERS)
+def test_the_large_weights_drawn_are_those_of_the_tile_that_is_multiplied(order):
+    """Green only where the large weight is at home, and every cell's click names the lane that multiplies it."""
+    scene = fragment_map.scene(fragment_map.run(5, 1, order))
+    marks = {mark["id"]: mark for mark in scene.marks}
+    large = [mark for id, mark in marks.items() if id.startswith("large-")]
+    left, top, cell, *_ = fragment_map.PLACES[True]
+    drawn = {(round((m["y"] - 1 - top) / cell), round((m["x"] - 1 - left) / cell)): m for m in large}
+    tile = multiplied(order)
+    assert sorted(drawn) == [tuple(at) for at in np.argwhere(tile == 15).tolist()]
+    assert all((m["role"] == "useful") == (row == column + 1) for (row, column), m in drawn.items())
+    to = marks["tile"]["set"]
+    for row in range(16):
+        for column in range(16):
+            lane, nibble = to["lane"][16 * row + column], to["nibble"][16 * row + column]
+            taken = next(
+                slot for slot in fragment_map.run(lane, nibble, order).slots if slot.nibble == nibble
+            )
+            assert taken.wanted == (row, column)
+
+
+def test_the_arrow_leads_from_the_weights_place_to_where_it_is_multiplied():
+    r = fragment_map.run(5, 5, "rows")
+    marks = {mark["id"]: mark for mark in fragment_map.scene(r).marks}
+    middle = {
+        id: (m["x"] + m["w"] / 2, m["y"] + m["h"] / 2) for id, m in marks.items() if id in ("stored", "asked")
+    }
+    assert tuple(marks["way"]["p"][:4]) == (*middle["stored"], *middle["asked"])
+    assert "way" not in {mark["id"] for mark in fragment_map.scene(fragment_map.run(5, 5, "fragment")).marks}

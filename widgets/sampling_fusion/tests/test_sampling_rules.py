@@ -85,3 +85,42 @@ def test_the_number_over_a_bar_is_its_height_and_the_one_below_its_chance(inputs
         below = marks[f"fate-{i}"]["s"]
         assert below == one.cut_by or float(below.rstrip("%")) == pytest.approx(100 * one.final, abs=0.06)
     assert marks["chance-name"]["s"] == "chance"
+
+
+@given(RULES)
+def test_the_draw_falls_into_the_drawn_token_s_share_of_the_strip(inputs):
+    r = run(**inputs)
+    for width in (720, 340):
+        marks = {m["id"]: m for m in SAMPLER.scene(r, width=width).marks}
+        pieces = [marks.get(f"draw-{i}") for i in range(len(r.row))]
+        assert [piece is not None for piece in pieces] == [one.final > 0 for one in r.row]
+        mine = pieces[r.drawn]
+        assert (
+            mine["role"] == "now" and mine["x"] - 0.1 <= marks["draw-u"]["x"] <= mine["x"] + mine["w"] + 1.1
+        )
+        whole = 580 if width == 720 else 310
+        for one, piece in zip(r.row, pieces, strict=True):
+            assert not piece or piece["w"] == pytest.approx(max(0, one.final * whole - 1), abs=0.02)
+
+
+@given(RULES)
+def test_the_knob_of_top_p_stands_after_the_tokens_that_it_leaves(inputs):
+    r = run(**inputs)
+    marks = {m["id"]: m for m in SAMPLER.scene(r).marks}
+    left = sum(one.cut_by in ("", "min-p") for one in r.row)
+    bars = [marks[f"bar-{i}"] for i in range(len(r.row))]
+    middles = [bar["x"] + bar["w"] / 2 for bar in bars]
+    assert sum(middle < marks["pull-p"]["x"] for middle in middles) == left
+    (pull,) = marks["pull-p"].get("drag", [{"at": [marks["pull-p"]["x"]]}])
+    assert sorted(pull["at"]) == pull["at"], "a larger top-p never leaves fewer"
+
+
+def test_at_temperature_0_no_rule_is_drawn():
+    marks = {m["id"] for m in SAMPLER.scene(run(temperature=0.0)).marks}
+    assert not [id for id in marks if id.startswith(("cut-", "pull-k", "pull-p", "pull-min"))]
+
+
+def test_the_takeaway_counts_each_rule_that_cuts():
+    said = SAMPLER.scene(run()).takeaway
+    assert said == "Top-k drops 4 and top-p 3 of 12 tokens, which held 7.5% of the probability."
+    assert "No rule cuts" in SAMPLER.scene(run(top_k=12, top_p=1.0, min_p=0.0)).takeaway

@@ -20,6 +20,7 @@ from widgets.scene import (
     line,
     path,
     rect,
+    sets,
     table,
     text,
 )
@@ -51,7 +52,7 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
     ]
     shapes = [
         path("path", [(20, 150), (60, 130), (100, 150)], "primary", "a path", closed=r.shape == "closed"),
-        circle("dot", 150, 140, 8, "now", "a dot"),
+        *sets({"shape": "closed"}, circle("dot", 150, 140, 8, "now", "a dot")),
         line("rule", 180, 140, 240, 140, "limit", "a line"),
         text("label", 260, 144, f"{r.count} things"),
     ]

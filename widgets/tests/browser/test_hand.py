@@ -43,6 +43,24 @@ def test_a_handle_is_a_slider_of_its_controls_name_and_value(page):
     assert not Axe().run(page, context=".tbt").response["violations"]
 
 
+def test_a_click_on_a_mark_sets_its_inputs(page):
+    page.locator("[data-id=dot]").click()
+    settled(page, 1)
+    expect(page.get_by_role("radio", name="closed")).to_be_checked()
+    page.locator("[data-id=rule]").click(force=True)  # a mark that sets nothing
+    settled(page, 1)
+
+
+def test_a_click_on_a_cell_of_a_map_sets_that_cells_inputs(bare):
+    """Row 3, column 12 of the tile belongs to lane 14 as its element a4, which is nibble 1."""
+    page = bare([(find("fragment_map"), {})])
+    box = page.locator("[data-id=tile] .frame").bounding_box()
+    page.mouse.click(box["x"] + 12.5 / 16 * box["width"], box["y"] + 3.5 / 16 * box["height"])
+    settled(page, 1)
+    expect(page.get_by_role("slider", name="Lane", exact=True)).to_have_value("14")
+    expect(page.get_by_role("slider", name="Nibble of its word", exact=True)).to_have_value("1")
+
+
 def test_a_knob_bound_to_another_control_takes_its_name(bare):
     dispatcher = find("next_bottleneck.backend_dispatcher")
     page = bare([(dispatcher, {})])

@@ -33,7 +33,7 @@ def playbook():
 
 
 def layernorm_roofline():
-    (r,) = played("profiler_detective", case="a LayerNorm").profiles
+    r = played("profiler_detective", case="a LayerNorm").profile
     assert r.intensity == pytest.approx(5.4, rel=0.01)
     assert r.bound == r.bottleneck == "memory"
     assert r.roof_share == r.bandwidth_share == pytest.approx(0.84, rel=0.01)

@@ -32,7 +32,7 @@ QUESTION = NumpyQuestion(
     where=f'{LESSON}/a_busiest.ipynb, "Make the router choose evenly"',
     hints=(
         "Treat the shares of picks as constants f. The loss is then experts times the mean over tokens of p @ f. How does a softmax change when a logit moves?",
-        "For one token, d(p @ f) / d(logits) = p (f - p @ f). Multiply it by experts / tokens. Because logits = x @ router, a gradient G with respect to the logits gives x.T @ G with respect to the router.",
+        "For one token, d(p @ f) / d(logits) = p (f - p @ f). Multiply it by experts / tokens. Because logits = x @ router, the gradient with respect to the router is x.T @ G, where G is the gradient with respect to the logits.",
         "f = np.bincount(chosen.reshape(-1), minlength=experts) / chosen.size; g = experts / tokens * p * (f - (p @ f)[:, None]); experts * (f @ p.mean(0)), x.T @ g",
     ),
     mistakes=MISTAKES,

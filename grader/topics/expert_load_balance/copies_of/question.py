@@ -38,7 +38,7 @@ QUESTION = NumpyQuestion(
     ),
     where=f'{LESSON}/c_placement.ipynb, "Where experts live, and copies of them"',
     hints=(
-        "One spare copy halves the load of an expert's busiest copy, and a second one leaves a third. After each copy, which expert needs the next one most?",
+        "With one spare copy, each copy of an expert gets half of its load, and with two spare copies each gets a third. After each spare copy, which expert needs the next one most?",
         "Begin with an array copies of ones. Repeat spare times: of the experts with fewer copies than devices, the one with the largest loads / copies gets one more.",
         "share = np.where(copies < devices, loads / copies, -1); copies[share.argmax()] += 1",
     ),

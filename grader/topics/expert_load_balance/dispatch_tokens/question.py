@@ -59,7 +59,7 @@ QUESTION = RanksQuestion(
     where=f'{LESSON}/b_exchange.ipynb, "There and back, line by line"',
     hints=(
         "Before you send anything: which of your tokens does rank 2 need, and how many are there? Every rank can work this out for its own tokens.",
-        "goes = (chosen // per == rank).any(axis=1) marks the tokens that a rank needs. List these tokens one rank after another, send their numbers with exchange_counts, and use the result as `receive`.",
+        "goes = (chosen // per == rank).any(axis=1) marks the tokens that a rank needs. List these tokens one rank after another, exchange the number of tokens per rank with exchange_counts, and use the result as `receive`.",
         "token = np.concatenate([np.flatnonzero(g) for g in goes]); send = np.array([g.sum() for g in goes]); receive = comm.exchange_counts(send); comm.send_rows(x[token], send, receive), and the same for chosen[token]",
     ),
     mistakes=MISTAKES,

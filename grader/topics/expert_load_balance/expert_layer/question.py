@@ -70,7 +70,7 @@ QUESTION = RanksQuestion(
     whence=cases.whose_experts,
     where=f'{LESSON}/b_exchange.ipynb, "There and back, line by line"',
     hints=(
-        "Your dispatch brings rows and choices to their experts. What else must a rank know so that it can send back one row for each row that arrived?",
+        "Your dispatch brings rows and choices to the ranks of their experts. What else must a rank know so that it can send back one row for each row that arrived?",
         "Send weights[token], too. On the experts' side add weight times result into one array, with one row for each row that arrived. Send this array back with send and receive swapped, and add its rows to the tokens that you sent, in the same order.",
         "for e in range(per): r, j = np.nonzero(picks == first + e); out[r] += shares[r, j, None] * expert(rows[r], gate[e], up[e], down[e]); back = comm.send_rows(out, receive, send); np.add.at(y, token, back)",
     ),

@@ -27,7 +27,7 @@ QUESTION = NumpyQuestion(
     where=f'{LESSON}/a_busiest.ipynb, "The step is the busiest device\'s"',
     hints=(
         "All devices wait for the last one. Which single number of tokens decides when the experts are done?",
-        "Add up the loads on each device. The time is the largest sum times row_s, plus the exchange. A device with half of the largest sum waits half of the time, so on average devices work for mean / largest of the time.",
+        "Add up the loads on each device. The time is the largest sum times row_s, plus the exchange. A device with half of the largest sum waits for half of the time, so on average the devices work for mean / largest of the time.",
         "held = np.bincount(device_of, loads, devices); held.max() / held.mean(), held.max() * row_s + exchange_s, 1 - held.mean() / held.max()",
     ),
     mistakes=MISTAKES,

@@ -29,7 +29,7 @@ QUESTION = NumpyQuestion(
     ),
     where=f'{LESSON}/c_placement.ipynb, "Where experts live, and copies of them"',
     hints=(
-        "Small pieces fill gaps, large ones make them. In which order would you load boxes into vans?",
+        "Light experts can even out the differences that heavy ones leave. In which order would you place the experts?",
         "Begin with the heaviest expert, and give each expert to the device that has the fewest tokens so far among those with a free slot.",
         "for e in np.argsort(-loads): free = [d for d in range(devices) if count[d] < slots]; d = min(free, key=lambda d: held[d]); held[d] += loads[e]; count[d] += 1; device_of[e] = d",
     ),

@@ -26,8 +26,8 @@ QUESTION = NumpyQuestion(
     ],
     where=f'{LESSON}/b_kernel.ipynb, "Sixty-five times"',
     hints=(
-        "Both forms read Q, K and V and write the output. What does only the naive form write and read?",
-        "The score matrix has length x length elements per head. It is written and read, and so are the probabilities, which makes four passes.",
+        "Naive and tiled attention both read Q, K and V and write the output. Which matrices does only naive attention write and read?",
+        "The score matrix has length x length elements per head. It is written once and read once, and so are the probabilities. That makes four passes.",
         "tiled = 4 * heads * length * head_dim * elem_bytes; naive = tiled + 4 * heads * length**2 * elem_bytes",
     ),
     mistakes=MISTAKES,

@@ -74,7 +74,7 @@ QUESTION = KernelQuestion(
     where=f'{LESSON}/appendix.ipynb, "Backward: compute it again"',
     hints=(
         "delta = sum(o * do) over the head dimension, one number per row, is all that softmax's gradient needs to know about the output.",
-        "One kernel owns a tile of keys and walks over rows for dk and dv; another owns a tile of rows and walks over keys for dq: then no two programs write the same element.",
+        "In one kernel each program owns a tile of keys and loops over the rows for dk and dv. In another each program owns a tile of rows and loops over the keys for dq. Then no two programs write the same element.",
         "p = exp(s - lse); dv += p^T do; dp = do v^T; ds = p * (dp - delta); dk += ds^T q * scale; dq += ds k * scale",
     ),
     mistakes=MISTAKES,

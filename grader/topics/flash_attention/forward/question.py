@@ -84,8 +84,8 @@ QUESTION = KernelQuestion(
     ),
     where=f'{LESSON}/b_kernel.ipynb, "The kernel, line by line"',
     hints=(
-        "Start without the mask: one program for a tile of rows and one head; loop over tiles of keys with the three running numbers of the concepts lab.",
-        "Keep m, l and acc in fp32; scores = tl.dot(q, tl.trans(k)) * scale; set masked ones to -inf before tl.max; cast p to v's dtype for the second tl.dot.",
+        "Start without the mask. Each program takes one tile of rows of one head, and loops over the tiles of keys with the three running numbers of the concepts lab.",
+        "Keep m, l and acc in fp32. The scores are tl.dot(q, tl.trans(k)) * scale. Set masked scores to -inf before tl.max, and cast p to v's dtype for the second tl.dot.",
         "alpha = tl.exp(m - m_new); l = l * alpha + tl.sum(p, 1); acc = acc * alpha[:, None] + tl.dot(p.to(v.dtype), v); the loop ends at min(N, (row_tile + 1) * BLOCK_M + N - M).",
     ),
     mistakes=MISTAKES,

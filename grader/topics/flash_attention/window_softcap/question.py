@@ -32,7 +32,7 @@ QUESTION = KernelQuestion(
             "traffic",
             2,
             "traffic",
-            asks="nothing is computed before the tile of the first key that a tile's first row sees, nor behind its last row's own, counted near 1000 queries at the end of 2000 keys, with a window near 100; no operand of `tl.dot` is wider than 16 bits; a program at least for every 256 rows of a head, up to one for each multiprocessor",
+            asks="nothing is computed before the tile of the first key that a tile's first row sees, nor past the tile of its last row's own key, counted near 1000 queries at the end of 2000 keys, with a window near 100; no operand of `tl.dot` is wider than 16 bits; a program at least for every 256 rows of a head, up to one for each multiprocessor",
         ),
     ),
     tensors=(*QKV, O),

@@ -75,7 +75,7 @@ QUESTION = KernelQuestion(
     hints=(
         "Start with one program per tile and no grouping. Find the tile's row and column from tl.program_id(0), then loop along K.",
         "offs_m and offs_n say which elements the tile owns; load A and B with a mask in both directions and other=0.0; acc = tl.dot(a, b, acc) in fp32.",
-        "For the grouping: group = pid // (GROUP_M * tiles_n), rows = min(tiles_m - group * GROUP_M, GROUP_M), then row = first + pid % (GROUP_M * tiles_n) % rows and column = pid % (GROUP_M * tiles_n) // rows.",
+        "For the grouping: first = pid // (GROUP_M * tiles_n) * GROUP_M, rows = min(tiles_m - first, GROUP_M), then row = first + pid % (GROUP_M * tiles_n) % rows and column = pid % (GROUP_M * tiles_n) // rows.",
     ),
     mistakes=MISTAKES,
 )

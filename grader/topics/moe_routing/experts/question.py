@@ -35,8 +35,8 @@ QUESTION = NumpyQuestion(
     ],
     where=f'{LESSON}/a_experts.ipynb, "Six steps"',
     hints=(
-        "Loop over the experts. Which rows are expert e's, and what happens for an expert without rows?",
-        "both = rows[a:b] @ gate_up[e].T has the gate in the first half of its columns and up in the second. SiLU(g) is g times its sigmoid, g / (1 + exp(-g)).",
+        "Loop over the experts. Which rows belong to expert e, and what happens if an expert has no rows?",
+        "both = rows[a:b] @ gate_up[e].T has gate in the first half of its columns and up in the second half. SiLU(g) is g times its sigmoid, g / (1 + exp(-g)).",
         "g, u = np.split(rows[a:b] @ gate_up[e].T, 2, axis=1); out[a:b] = (g / (1 + np.exp(-g)) * u) @ down[e].T",
     ),
     mistakes=MISTAKES,

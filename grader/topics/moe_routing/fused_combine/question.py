@@ -75,7 +75,7 @@ QUESTION = KernelQuestion(
     where=f'{LESSON}/c_kernel_and_combine.ipynb, "Un-permute and combine, without atomics"',
     hints=(
         "Give each element of out to exactly one program, so that no other program adds to it. Which rows does that program need a value from?",
-        "Start one program for each token and strip of columns. For each slot it loads the place and the weight (two numbers), then the strip of that row, and adds weight times row in fp32. It stores once. With no tokens the grid still has a program, which has nothing to do.",
+        "Start one program for each token and strip of columns. For each slot it loads the place and the weight (two numbers), then the strip of the row at this place, and adds weight times row in fp32. It stores once. If there are no tokens, the grid still has one program, which does nothing.",
         "for slot in tl.static_range(PICKS): row = tl.load(place_ptr + token * stride_placet + slot * stride_placek).to(tl.int64); acc += tl.load(weights_ptr + ...) * tl.load(rows_ptr + row * stride_rowsr + offs_h * stride_rowsh, mask=mask_h, other=0.0).to(tl.float32)",
     ),
     mistakes=MISTAKES,

@@ -86,7 +86,7 @@ QUESTION = KernelQuestion(
     where=f'{LESSON}/c_kernel_and_combine.ipynb, "The kernel, line by line"',
     hints=(
         "The grid is sized for the worst routing, with one program for every tile of the capacity and every strip of columns. What must a program look up first, and when can it exit at once?",
-        "expert = tl.load(owner_ptr + tile * stride_owneri); if expert >= 0: the rows of the tile, their picks, token = pick // K; then along H two products of the same block of x, with rows n and N + n of the expert's weight. SiLU after the loop, in fp32, and a store masked to real rows.",
+        "expert = tl.load(owner_ptr + tile * stride_owneri); if expert >= 0: load the picks of the tile's rows, token = pick // K; along H, multiply the same block of x by rows n and by rows N + n of the expert's weights. Apply SiLU after the loop, in fp32, and mask the store to real rows.",
         "at = w_ptr + expert.to(tl.int64) * stride_we + offs_n[None, :] * stride_wn + offs_k[:, None] * stride_wh; gate = tl.dot(x, tl.load(at, ...), gate); up = tl.dot(x, tl.load(at + N * stride_wn, ...), up); h = gate / (1 + tl.exp(-gate)) * up",
     ),
     mistakes=MISTAKES,

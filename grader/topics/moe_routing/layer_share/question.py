@@ -35,7 +35,7 @@ QUESTION = NumpyQuestion(
     where=f'{LESSON}/d_measured.ipynb, "Its share of a step"',
     hints=(
         "You need three times: the step's, the layer's and the experts'. Which one of them isn't a sum of durations?",
-        'Sum the durations of all events that begin with "moe.", and separately those of moe.experts. The step is the largest start + us minus the smallest start.',
+        'Sum the durations of all events that begin with "moe.", and separately the durations of moe.experts. The step lasts from the smallest start to the largest start + us.',
         "step = max(s + d for _, s, d in events) - min(s for _, s, _ in events); layer = sum(d for name, _, d in events if name.startswith('moe.'))",
     ),
     mistakes=MISTAKES,

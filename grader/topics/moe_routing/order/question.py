@@ -78,7 +78,7 @@ QUESTION = KernelQuestion(
     where=f'{LESSON}/b_order_and_tiles.ipynb, "Count, scan, permute"',
     hints=(
         "A pick's row is its expert's first row plus the number of that expert's picks before it, in earlier blocks of tokens and in its own block. Which launch can know which part?",
-        "First launch: one program for each block of tokens. Compare each slot's choices with all experts, sum along the tokens, store a row of counts, and clear picks and owner to -1. Second launch: sum the rows of counts (over all blocks, and over earlier blocks). tl.cumsum of the padded loads gives the rows where experts begin, and tl.cumsum down the block's one-hot picks gives the rank.",
+        "First launch: one program for each block of tokens. Compare each slot's choices with all experts, sum along the tokens, store a row of counts, and clear picks and owner to -1. Second launch: sum the rows of counts (over all blocks, and over earlier blocks). Compute the first rows of the experts with tl.cumsum of the padded loads, and the ranks with tl.cumsum down the block's one-hot picks.",
         "whole = (total + TILE - 1) // TILE * TILE; first = tl.cumsum(whole, 0) - whole; rank = tl.cumsum(picked.to(tl.int32), 0) - picked.to(tl.int32); row = (first + before)[None, :] + rank",
     ),
     mistakes=MISTAKES,

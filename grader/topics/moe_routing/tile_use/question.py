@@ -33,7 +33,7 @@ QUESTION = NumpyQuestion(
     where=f'{LESSON}/b_order_and_tiles.ipynb, "Capacity, and dropping nobody"',
     hints=(
         "Work expert by expert. How many picks does the expert keep, how many tiles do they need, and how many rows do these tiles have?",
-        "The limit is one number, computed from the mean of all loads. kept = min(load, limit); rows = ceil(kept / tile) * tile. Padding and dropped picks are then differences of sums.",
+        "The limit is one number, computed from the mean of all loads. kept = min(load, limit); rows = ceil(kept / tile) * tile. Padding and dropped picks are differences of sums.",
         "limit = math.inf if factor is None else math.ceil(factor * sum(loads) / len(loads)); kept = [min(n, limit) for n in loads]; slots = sum(math.ceil(n / tile) * tile for n in kept)",
     ),
     mistakes=MISTAKES,

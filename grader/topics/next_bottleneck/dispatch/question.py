@@ -58,7 +58,7 @@ QUESTION = NumpyQuestion(
     where=f'{LESSON}/e_dispatch.ipynb, "The dispatcher"',
     hints=(
         "First find the kernels that may run, then the fastest among them.",
-        "Make a row of booleans per kernel: least <= request, request <= most, request % multiple == 0, and all(axis=1) over the features. Give the kernels that may not run an infinite time.",
+        "Make a row of booleans per kernel from least <= request, request <= most and request % multiple == 0, and reduce it over the features with all(axis=1). Give the kernels that may not run an infinite time.",
         "valid = (...).all(axis=1); if not valid.any(): return -1, len(seconds); i = int(np.where(valid, seconds, np.inf).argmin()); return i, int((~valid & (seconds < seconds[i])).sum())",
     ),
     mistakes=MISTAKES,

@@ -28,7 +28,7 @@ QUESTION = NumpyQuestion(
     ),
     where=f'{LESSON}/d_speculation.ipynb, "Time per token"',
     hints=(
-        "Try every number of drafts, and take the cheapest token.",
+        "Compute the time per token for every number of drafts, and take the smallest.",
         "A round of k drafts takes k * draft_s + pass_s and yields 1 + p + p² + ... + p to the k tokens. The 1 is the target's own token.",
         "tokens = np.cumsum(p ** np.arange(most + 1)); times = (np.arange(most + 1) * draft_s + pass_s) / tokens; k = times.argmin()",
     ),

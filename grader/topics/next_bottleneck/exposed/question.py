@@ -11,7 +11,7 @@ from grader.topics.next_bottleneck.shared import LESSON
 QUESTION = NumpyQuestion(
     id="next_bottleneck.exposed",
     notebook="concepts",
-    asks="exposed(ready, seconds, end_s): when the last bucket has been sent, and how much of the sending shows after the backward pass, which ends at end_s; bucket i can leave from ready[i] on and takes seconds[i], and the link sends one after the other in this order",
+    asks="exposed(ready, seconds, end_s): the time at which the last bucket has been sent, and the seconds of sending after the backward pass, which ends at end_s; bucket i can leave from ready[i] on and takes seconds[i], and the link sends one after the other in this order",
     entry="exposed",
     parts=(Part("values", 2, "calls"),),
     reference=cases.exposed,

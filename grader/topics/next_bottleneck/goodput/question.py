@@ -33,8 +33,8 @@ QUESTION = NumpyQuestion(
     ),
     where=f'{LESSON}/g_load.ipynb, "A server isn\'t a clerk"',
     hints=(
-        "Sort the times. Which is the smallest that 99% of them don't exceed?",
-        "Of n sorted times it is number ceil(0.99 n), counted from 1. A request is good if it met both goals.",
+        "Sort the times. Which is the smallest time that at least 99% of the times don't exceed?",
+        "Of n sorted times, the 99th percentile is number ceil(0.99 n), counted from 1. A request is good if it met both goals.",
         "np.sort(first)[math.ceil(0.99 * len(first) - 1e-9) - 1], ((first <= first_goal) & (between <= between_goal)).sum() / seconds",
     ),
     mistakes=MISTAKES,

@@ -63,7 +63,7 @@ QUESTION = NumpyQuestion(
     where=f'{LESSON}/b_profiling.ipynb, "The detective"',
     hints=(
         "Rule out every wait before you look at a roof, in the order of the names.",
-        "Four comparisons with > in the order input, launches, stragglers, communication. Then the roof: the bandwidth counts below the ridge, the compute share from the ridge on.",
+        "Make four comparisons with >, in the order input, launches, stragglers, communication. Then look at the roof: below the ridge the bandwidth share counts, and from the ridge on the compute share.",
         'if input_wait > 0.1: return "input"; ...; bound, share = ("memory", bandwidth) if intensity < ridge else ("compute", compute); return bound if share >= 0.7 else "implementation"',
     ),
     mistakes=MISTAKES,
