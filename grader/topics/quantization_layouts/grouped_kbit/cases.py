@@ -18,9 +18,13 @@ def to_experts(
 
 
 def sized(**sizes: int) -> Case:
-    """A case of these sizes: every other expert has a row at least, and the last one all that are left."""
-    counts = [e % 2 for e in range(sizes["E"])]
-    counts[-1] += max(0, sizes["M"] - sum(counts))
+    """A case of these sizes: every other expert has rows, as many as the others. A program may walk over all rows of an
+    expert, so one with nearly all of them would leave programs of the others idle, whatever the answer."""
+    experts = sizes["E"]
+    some = max(1, experts // 2)
+    rows = max(some, sizes["M"])
+    ends = [rows * e // some for e in range(some + 1)]
+    counts = [ends[e // 2 + 1] - ends[e // 2] if e % 2 or experts == 1 else 0 for e in range(experts)]
     return to_experts(sizes["BITS"], sizes["N"], sizes["K"], counts)
 
 
