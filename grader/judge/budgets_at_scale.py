@@ -8,17 +8,18 @@ import numpy as np
 from grader.box.warm import Outcome
 from grader.judge import sampled, traffic
 from grader.judge.diagnose import describe, from_error, in_full
-from grader.judge.every_case import FREE_OF, ROOM, SIDE_BY_SIDE, judge_busiest, sharing
+from grader.judge.every_case import FREE_OF, FREE_OF_ALL, ROOM, SIDE_BY_SIDE, judge_busiest, sharing
 from grader.judge.failed import Failed
-from grader.judge.kernel_evidence import BETWEEN, COMPILED, CORNER, KernelEvidence, Run
+from grader.judge.kernel_evidence import BETWEEN, COMPILED, CORNERS, KernelEvidence, Run
 from grader.judge.sampled import AT_COMPILED, at
 from grader.questions import Budget, Case, Part
-from grader.questions.account import CUT, SMALL, account, in_blocks, in_sectors, size
+from grader.questions.account import CUT, ONCE, SMALL, account, in_blocks, in_sectors, size
 
 SLACK = 1.5  # drawn programs are not all alike, because rows of causal attention see more keys or fewer
 # counts of which every program has its share; if all ran, programs that share the work count too
 SHARED_OUT = ("dedup", "sectors", "dot", "wide dot", "operations", "integers", "work", "time")
 WHOLE = (*SHARED_OUT, "requested", "unique", "programs")
+ESTIMATED = ("dedup", "dot", "wide dot", "operations", "work")  # of programs that need one another
 COUNTED = ("dedup", "sectors")  # of drawn programs in a second run, where lanes alone are too many
 AT_LEAST = ("dot", "programs")
 
@@ -26,10 +27,13 @@ AT_LEAST = ("dot", "programs")
 def judge(evidence: KernelEvidence, part: Part) -> None:
     """Check the part's budgets in both large cases: all of them if it ran whole, else the share for the output that
     the drawn programs wrote."""
-    if few := too_few(evidence, part):
-        said = f"{few.what}, a hidden case ({evidence.cases[CORNER].kind})"
-        raise Failed(f"{said}: less than half of those that could share the work", few.look, told=said)
-    for purpose in (COMPILED, CORNER):
+    for purpose in CORNERS:
+        if few := too_few(evidence, part, purpose):
+            said = f"{few.what}, a hidden case ({evidence.cases[purpose].kind})"
+            raise Failed(f"{said}: less than half of those that could share the work", few.look, told=said)
+        if purpose in evidence.cases and sampled.depends(evidence, purpose):
+            judge_estimated(evidence, part, purpose)
+    for purpose in (COMPILED, *CORNERS):
         run = evidence.runs.get(purpose)
         if run is not None and not run.outcome.error:
             judge_run(evidence, part, purpose, run)
@@ -39,12 +43,12 @@ def judge_run(evidence: KernelEvidence, part: Part, purpose: int, run: Run) -> N
     """Check the part's budgets in one large case."""
     question = evidence.question
     whole = ran_whole(run)
-    if purpose == CORNER and (run := of_whole_tiles(evidence, run)) is None:
+    if purpose in CORNERS and (run := of_whole_tiles(evidence, run, purpose)) is None:
         return
     share = 1.0 if whole else written(run)
     slack, exact = (
         1.0 if whole else SLACK if purpose == COMPILED else SLACK * ROOM,
-        run if whole or purpose == CORNER else None,
+        run if whole or purpose in CORNERS else None,
     )
     budgets = [one for one in limits(evidence, part, purpose, run) if one.count != "programs"]
     budgets += (shared := sharers(evidence, part, purpose, run.case))
@@ -76,20 +80,52 @@ def judge_run(evidence: KernelEvidence, part: Part, purpose: int, run: Run) -> N
             )
 
 
+def judge_estimated(evidence: KernelEvidence, part: Part, purpose: int) -> None:
+    """Check what a corner's programs would spend, where they need one another: by some of each launch."""
+    if purpose not in evidence.corner_runs:
+        evidence.corner_runs[purpose] = sampled.of_each_launch(evidence, purpose)
+    run = evidence.corner_runs[purpose]
+    if run is None:
+        return
+    for budget in limits(evidence, part, purpose, run):
+        if budget.count not in ESTIMATED:
+            continue
+        found, most = (
+            traffic.spent(run, budget),
+            budget.most * SLACK * ROOM + FREE_OF.get(budget.count, FREE_OF_ALL),
+        )
+        if found > most:
+            said = f"{budget.what}, {at(run)}: about {traffic.times(found / max(budget.most, 1e-12), 1)} what the model allows there"
+            raise Failed(said, budget.look, told=f"{budget.what}, {told(run)}")
+
+
 def limits(evidence: KernelEvidence, part: Part, purpose: int, run: Run) -> list[Budget]:
     """Return the limits of a large case. Lanes beyond the last element compute too, and in a corner they may be many."""
     question = evidence.question
     found = account(question, part.name, run.case)
     if purpose == COMPILED:
         return found
-    of_blocks = account(question, part.name, in_blocks(question, run.case))
+    of_blocks = {
+        (one.what, one.count, one.tensor): one.most
+        for one in account(question, part.name, in_blocks(question, run.case))
+    }
     # no limit was made for such sizes of what was packed, of rows that don't begin with a sector, and of small inputs
     whole = {t.name for t in question.tensors if in_sectors(t, run.case) == CUT}
     total = sum(size(t, run.case) for t in question.tensors)
     small = {t.name for t in question.tensors if t.role == "in" and size(t, run.case) < SMALL * total}
-    return [
-        replace(one, most=max(one.most, more.most)) if one.count in FREE_OF else one
-        for one, more in zip(found, of_blocks, strict=True)
+    named = {t.name: t for t in question.tensors}
+    bytes_of = []
+    for one in found:
+        if (
+            one.count == "sectors" and one.tensor in named.keys() - small
+        ):  # its bytes are limited by its sectors
+            own = size(named[one.tensor], run.case)
+            bytes_of.append(replace(one, count="dedup", most=one.most if one.most > ONCE * own else own))
+    return bytes_of + [
+        replace(one, most=max(one.most, of_blocks.get((one.what, one.count, one.tensor), 0)))
+        if one.count in FREE_OF
+        else one
+        for one in found
         if one.tensor != "packed"
         and (one.count != "sectors" or one.tensor in whole)
         and (one.count != "dedup" or one.tensor not in small)
@@ -104,15 +140,15 @@ def sharers(evidence: KernelEvidence, part: Part, purpose: int, case: Case) -> l
     return [replace(one, least=min(one.least, case.sm_count) / SIDE_BY_SIDE) for one in found]
 
 
-def too_few(evidence: KernelEvidence, part: Part) -> Budget | None:
+def too_few(evidence: KernelEvidence, part: Part, purpose: int) -> Budget | None:
     """Return the limit that a corner's grid breaks by its number of programs alone. Running them would take minutes."""
-    if CORNER not in evidence.cases or sampled.depends(evidence, CORNER):
+    if purpose not in evidence.cases or sampled.depends(evidence, purpose):
         return None
-    plan = evidence.plan(CORNER)
+    plan = evidence.plan(purpose)
     if isinstance(plan, dict):
         return None
     most = max(math.prod(step.grid) for step in plan.steps)
-    found = sharers(evidence, part, CORNER, evidence.cases[CORNER])
+    found = sharers(evidence, part, purpose, evidence.cases[purpose])
     return next((one for one in found if most < one.least), None)
 
 
@@ -212,19 +248,20 @@ def written(run: Run) -> float:
     return 1.0 if there[0] is None else sum(map(len, there)) / all_of_it
 
 
-def of_whole_tiles(evidence: KernelEvidence, run: Run) -> Run | None:
+def of_whole_tiles(evidence: KernelEvidence, run: Run, purpose: int) -> Run | None:
     """Run those of a corner's drawn programs that store most once more, with all counts. The others, at the ends of the
     grid, may compute whole tiles and store little."""
-    if evidence.corner is None:
-        programs = sampled.chosen(evidence, CORNER)
+    if purpose not in evidence.corner_runs:
+        programs = sampled.chosen(evidence, purpose)
         by = [run.outcome.arrays[f"by:{p.spec.name}"] for p in run.placed if p.spec.role != "in"]
         wrote = np.array([sum(np.count_nonzero(who == program) for who in by) for program in programs])
         if not wrote.max():
             return None
         most = [program for program, count in zip(programs, wrote, strict=True) if count == wrote.max()]
-        outcome = evidence.interpret(CORNER, run.placed, programs=[most], counting="full")
-        evidence.corner = replace(run, outcome=outcome)
-    return None if evidence.corner.outcome.error else evidence.corner
+        outcome = evidence.interpret(purpose, run.placed, programs=[most], counting="full")
+        evidence.corner_runs[purpose] = replace(run, outcome=outcome)
+    found = evidence.corner_runs[purpose]
+    return None if found.outcome.error else found
 
 
 def lanes(run: Run, budget: Budget) -> float:

@@ -8,13 +8,15 @@ from dataclasses import replace
 from grader.judge import traffic
 from grader.judge.diagnose import in_full
 from grader.judge.failed import Failed
-from grader.judge.kernel_evidence import METERED, KernelEvidence, Run
-from grader.questions import Budget, Case, KernelQuestion, Part, Tensor
+from grader.judge.kernel_evidence import METERED, WAITING, WHOLE, KernelEvidence, Run
+from grader.questions import Budget, Case, KernelQuestion, Part, Tensor, corner
 from grader.questions.account import A_FEW, MOST_LAUNCHES, SMALL, account, in_blocks, in_sectors, size
 from grader.questions.timed import CHIP
 from kernels import machines
 
 ROOM = 1.25  # times a limit, at sizes that no limit was made for
+MORE_IN_CORNERS = 1.5  # times that where several axes are long, which limits say least of
+MORE_WORK = 2  # and of operations, since lanes beyond the last element may be many there
 FREE = 2048  # loaded bytes of a tensor that are too few to look at; of one that is small in its case, A_FEW
 FREE_OF_ALL = 32_768  # and of all tensors or scratch
 FREE_WORK = 16_384  # and operations: some blocks of a thousand lanes
@@ -42,12 +44,13 @@ def judge(evidence: KernelEvidence, part: Part) -> None:
     if METERED not in evidence.cases:
         return
     if part.name == next(iter(question.budgets)):
-        for run in ran(evidence, *evidence.public, *evidence.hidden, METERED):
+        for run in ran(evidence, *evidence.public, *evidence.hidden, *WHOLE, WAITING, METERED):
             judge_launches(question, run)
+        for run in ran(evidence, *evidence.public, *evidence.hidden, METERED):
             judge_idle(question, run)
         for run in ran(evidence, METERED):
             judge_touching(run)
-    for run in ran(evidence, *evidence.public, *evidence.hidden):
+    for run in ran(evidence, *evidence.public, *evidence.hidden, *WHOLE, WAITING):
         for budget, found, most in spent(question, part, evidence.cases[METERED], run):
             if found > most:
                 said = f"{budget.what}, {place(run)}: {traffic.times(found / max(most, 1e-12), 1)} what the model allows there"
@@ -55,7 +58,7 @@ def judge(evidence: KernelEvidence, part: Part) -> None:
                 raise Failed(said, budget.look, told=told)
         for budget in sharing(evidence, part, run.case):
             judge_side_by_side(run, budget)
-    for run in ran(evidence, *evidence.public, *evidence.hidden, METERED):
+    for run in ran(evidence, *evidence.public, *evidence.hidden, *WHOLE, WAITING, METERED):
         judge_busiest(run, sharing(evidence, part, run.case))
 
 
@@ -80,6 +83,8 @@ def spent(
     tensors = {tensor.name: tensor for tensor in question.tensors}
     named = {name for name, tensor in tensors.items() if not callable(tensor.shape)}  # rows as long as a size
     neighbours = named & {b.tensor for b in account(question, part.name, metered) if b.count == "sectors"}
+    in_corner = run.case.kind == corner.KIND
+    room, for_work = (ROOM * MORE_IN_CORNERS, ROOM * MORE_WORK) if in_corner else (ROOM, ROOM)
     of_blocks: dict[str, float] = {}
     for one in account(question, part.name, in_blocks(question, run.case)):
         of_blocks[one.count] = min(of_blocks.get(one.count, math.inf), one.most)
@@ -88,16 +93,16 @@ def spent(
         if budget.count == "dedup" or own and budget.count == "sectors":
             most = max(budget.most, size(own, run.case)) if own else budget.most
             free = 0 if budget.access == "store" else free_of(own, tensors, run.case) if own else FREE_OF_ALL
-            yield budget, traffic.spent(run, replace(budget, count="dedup")), ROOM * most + free
+            yield budget, traffic.spent(run, replace(budget, count="dedup")), room * most + free
         if own and budget.count == "sectors" and own.name in neighbours:
             times = in_sectors(own, run.case)
             if math.isfinite(times):
                 most = max(budget.most, times * size(own, run.case))
-                yield budget, traffic.spent(run, budget), ROOM * most + free_of(own, tensors, run.case)
+                yield budget, traffic.spent(run, budget), room * most + free_of(own, tensors, run.case)
         elif budget.count in FREE_OF:
             most = max(budget.most, of_blocks[budget.count])
             found = computing(run) if budget.count == "time" else traffic.spent(run, budget)
-            yield budget, found, ROOM * most + FREE_OF[budget.count]
+            yield budget, found, for_work * most + FREE_OF[budget.count]
 
 
 def free_of(own: Tensor, tensors: dict[str, Tensor], case: Case) -> int:
@@ -133,7 +138,8 @@ def judge_busiest(run: Run, budgets: list[Budget]) -> None:
     least = max(1, min(budget.least, run.case.sm_count))
     whole = traffic.spent(run, replace(budget, count="work"))
     busiest = sum(launch["busiest"] for launch in run.launches)
-    if busiest > SIDE_BY_SIDE * whole / least + ALONE:
+    more = MORE_WORK if run.case.kind == corner.KIND else 1
+    if busiest > more * (SIDE_BY_SIDE * whole / least + ALONE):
         raise Failed(
             f"{budget.what}, {place(run)}: one of them does {busiest / whole:.0%} of all operations, where {least:,.0f} could "
             "share them",

@@ -28,6 +28,9 @@ from grader.questions.memory import Placed, as_placed, place, shape_only
 
 PUBLIC, HIDDEN, METERED, BETWEEN, ALIGNED, CORNER, COMPILED, TIMED = 100, 200, 300, 350, 360, 370, 400, 500
 WHOLE = 371, 372  # smaller corners
+FAR = 373  # a larger one, whose inputs repeat what is drawn
+WAITING = 374  # one for programs that wait for one another in loops, which run one by one
+CORNERS = CORNER, FAR
 MOST_ALIGNED = 3  # of the largest cases, compiled as if their sizes were whole blocks
 UNWRITTEN = 902  # the purpose that draws what memory holds before anything is written
 WRITERS_S = 10.0  # of processor time, to find out who stores what
@@ -95,7 +98,7 @@ class KernelEvidence(Evidence):
     runs: dict[int, Run] = field(default_factory=dict)
     ahead: dict[int, Future] = field(default_factory=dict)
     places: Outcome | None = None  # the stores of all programs of the compiled case, once requested
-    corner: object = None  # programs of whole tiles of the corner, with all counts
+    corner_runs: dict = field(default_factory=dict)  # of corners: programs of whole tiles, with all counts
     compiling: Future | None = None
     on_gpu: object = None  # in gpu mode the answer's way there
     shown: bool = False  # a seed that isn't secret drew every case, so all may be told
@@ -140,9 +143,15 @@ class KernelEvidence(Evidence):
     def corners(self, told: int) -> dict[int, Case]:
         """Return a corner of which drawn programs run, and a smaller one for answers whose programs need one another."""
         question, found = self.question, {}
-        for purpose, most in ((CORNER, corner.LARGE), *((one, corner.WHOLE) for one in WHOLE)):
+        for purpose, most in (
+            (CORNER, corner.LARGE),
+            *((one, corner.WHOLE) for one in WHOLE),
+            (WAITING, corner.FEW),
+        ):
             if purpose != CORNER or question.in_corners:
                 found[purpose] = corner.corner(question, self.cases.get(METERED), most, self.rng(purpose))
+        if question.far and question.in_corners:
+            found[FAR] = corner.far(question, self.cases.get(METERED), self.rng(FAR))
         return {purpose: replace(case, sm_count=told) for purpose, case in found.items() if case}
 
     def chips(self) -> tuple[int, ...]:
@@ -229,7 +238,9 @@ class KernelEvidence(Evidence):
         case = self.cases[purpose]
         if self.question.prepare:
             self.lowered()
-        inputs = self.question.drawn_inputs(case, self.rng(purpose))
+        rng = self.rng(purpose)
+        drawn = self.question.drawn_inputs
+        inputs = corner.repeated(self.question, case, rng) if purpose == FAR else drawn(case, rng)
         made = [as_placed(name, array) for name, array in self.made.get(purpose, {}).items()]
         return self.weights.get(purpose, {}) | inputs, [*place(self.question, case, inputs), *made]
 

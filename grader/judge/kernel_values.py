@@ -9,7 +9,17 @@ from grader.judge.budgets_at_scale import too_few
 from grader.judge.diagnose import judge_case
 from grader.judge.failed import Failed, Unclear
 from grader.judge.hidden_failure import HiddenFailure
-from grader.judge.kernel_evidence import COMPILED, CORNER, METERED, WHOLE, KernelEvidence, Run
+from grader.judge.kernel_evidence import (
+    COMPILED,
+    CORNER,
+    CORNERS,
+    FAR,
+    METERED,
+    WAITING,
+    WHOLE,
+    KernelEvidence,
+    Run,
+)
 from grader.judge.other_launch import launch_to_blame
 from grader.judge.record import PartResult
 from grader.questions import Part
@@ -17,7 +27,8 @@ from grader.questions import Part
 MORE = {
     METERED: "the metered case",
     CORNER: "programs of a large case",
-    **dict.fromkeys(WHOLE, "a case with several axes long"),
+    FAR: "programs of a case that is larger than memory",
+    **dict.fromkeys((*WHOLE, WAITING), "a case with several axes long"),
 }
 
 
@@ -40,9 +51,12 @@ def hidden_failures(evidence: KernelEvidence, runs: list[Run]) -> Iterator[Hidde
     """Runs the hidden cases and the metered one, and adds the hidden ones to `runs`."""
     public, hidden = list(runs), evidence.hidden
     more = {purpose: said for purpose, said in MORE.items() if purpose in evidence.cases}
-    for purpose in WHOLE if CORNER in more and not sampled.depends(evidence, CORNER) else (CORNER,):
-        more.pop(purpose, None)
-    evidence.run_ahead(hidden + [purpose for purpose in more if purpose != CORNER])
+    alone = [purpose for purpose in CORNERS if sampled.affordable(evidence, purpose)]
+    whole = () if CORNER in alone else sampled.whole_corners(evidence)
+    for purpose in (*CORNERS, *WHOLE, WAITING):
+        if purpose not in (*alone, *whole):
+            more.pop(purpose, None)
+    evidence.run_ahead(hidden + [purpose for purpose in more if purpose not in CORNERS])
     for number, purpose in enumerate([*hidden, *more]):
         evidence.say(f"running {more.get(purpose) or f'{len(hidden)} hidden cases … {number}/{len(hidden)}'}")
         if purpose in hidden:
@@ -60,10 +74,10 @@ def hidden_failures(evidence: KernelEvidence, runs: list[Run]) -> Iterator[Hidde
 
 def judge_one(evidence: KernelEvidence, purpose: int, others: list[Run]) -> None:
     """Judge a case whole, and a corner by drawn programs, unless a part's limit on programs fails it."""
-    if purpose == CORNER:
+    if purpose in CORNERS:
         limited = (part for part in evidence.question.parts if part.name in evidence.question.budgets)
-        if not any(too_few(evidence, part) for part in limited):
-            sampled.judge_drawn(evidence, CORNER)
+        if not any(too_few(evidence, part, purpose) for part in limited):
+            sampled.judge_drawn(evidence, purpose)
     else:
         judge_case(evidence.question, evidence.run(purpose), others, evidence)
 
@@ -106,7 +120,7 @@ def drawn_anew(evidence: KernelEvidence, purpose: int, public: list[Run]) -> Fai
             again.shown = True
             judge_one(again, purpose, public)
         except Failed as like_it:
-            if purpose != CORNER:  # all of which takes too long to try
+            if purpose not in CORNERS:  # all of which takes too long to try
                 like_it.look = launch_to_blame(again, purpose, like_it) or like_it.look
             like_it.came += f"; p.sm_count is {told} there" * ("sm_count" in evidence.source)
             return like_it

@@ -109,6 +109,8 @@ def judge_bytes(evidence: RanksEvidence, part: Part, result: PartResult) -> None
     result.evidence, question = "counted by the referee", evidence.question
     result.asked = f"at most, from each rank to all others: {question.model}"
     most = 0.0
+    if not any(one.judge == "exchanges" for one in question.parts):  # then this part limits them too
+        require_few_exchanges(evidence)
     for meeting in [*evidence.meetings(False), *evidence.meetings(True)]:
         allowed = np.asarray(question.most_bytes(meeting.case.each))
         over = meeting.sent_by > allowed
@@ -148,6 +150,12 @@ def _too_much(question, meeting: Meeting, public: list[Meeting], allowed: np.nda
 def judge_exchanges(evidence: RanksEvidence, part: Part, result: PartResult) -> None:
     result.evidence, question = "counted by the referee", evidence.question
     result.asked = f"at most {question.most_exchanges} exchanges, which all ranks enter together"
+    result.came = f"{require_few_exchanges(evidence)} exchanges at most"
+
+
+def require_few_exchanges(evidence: RanksEvidence) -> int:
+    """Return the most exchanges of a case. Raise Failed if they are more than the question allows."""
+    question = evidence.question
     found = max([*evidence.meetings(False), *evidence.meetings(True)], key=lambda one: len(one.calls))
     if len(found.calls) > question.most_exchanges:
         kind = f"a hidden case ({found.case.kind})" if found.hidden else found.case.kind
@@ -155,7 +163,7 @@ def judge_exchanges(evidence: RanksEvidence, part: Part, result: PartResult) -> 
             f"{kind}: {len(found.calls)} exchanges: {', '.join(found.calls)}",
             "every exchange waits for the slowest rank and pays for its start: what could travel together?",
         )
-    result.came = f"{len(found.calls)} exchanges at most"
+    return len(found.calls)
 
 
 def judge_busiest(evidence: RanksEvidence, part: Part, result: PartResult) -> None:

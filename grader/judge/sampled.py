@@ -19,15 +19,34 @@ from grader.judge.diagnose import (
     refuse_race,
 )
 from grader.judge.failed import Failed, Unclear
-from grader.judge.kernel_evidence import COMPILED, CORNER, KernelEvidence, Run
-from grader.questions.corner import KIND
+from grader.judge.kernel_evidence import (
+    COMPILED,
+    CORNER,
+    CORNERS,
+    FAR,
+    METERED,
+    WAITING,
+    WHOLE,
+    KernelEvidence,
+    Run,
+    numbers,
+)
+from grader.questions.corner import FAR_KIND, KIND
+from grader.questions.far import Whole, Written
+from tilescope.machine.run import MOST_PROGRAMS
 
-PROGRAMS = {COMPILED: 24, CORNER: 6}  # drawn ones, in addition to the corners of the grid
+PROGRAMS_OF_EACH = 8  # launch, of programs that need one another
+PROGRAMS = {COMPILED: 24, CORNER: 6, FAR: 4}  # drawn ones, in addition to the corners of the grid
 FEWEST, SHARE = 3, 8  # but of a small grid no more than an eighth, since each then has much of the work
+A_LOT = 1 << 21  # numbers of one program of a far corner, of which one runs then
+TOO_MUCH = 1 << 24  # and none
+A_NUMBER = 256  # FLOP that take as long as one number
+FAR_S = 12  # of processor time, since a program that does too much there could run for minutes
 WHOLE_S = 90  # of processor time, where programs depend on one another and all must run
 DRAWN = 901  # the purpose of the drawing
 AT_COMPILED = "at the size that is compiled"
 STORED = "the grid and the mask of the store at this size: which programs store nothing, or only a part?"
+NEARLY = 0.95  # of the output
 SURE = 4  # margin in standard errors, because the drawn programs may happen to be the idle ones
 
 
@@ -49,8 +68,11 @@ def judge_compiled_case(evidence: KernelEvidence) -> None:
 
 def judge_drawn(evidence: KernelEvidence, purpose: int) -> Run:
     """Judge what programs drawn from the grid of a large case store."""
+    if isinstance(evidence.plan(purpose), dict):
+        refuse_error(evidence.run(purpose))
     programs = chosen(evidence, purpose)
-    run = evidence.run(purpose, programs=[programs], counting="values")
+    more = {"seconds": FAR_S} if purpose == FAR else {}
+    run = evidence.run(purpose, programs=[programs], counting="values", **more)
     refuse_error(run)
     refuse_race(run)
     for placed in run.placed:
@@ -69,6 +91,26 @@ def depends(evidence: KernelEvidence, purpose: int) -> bool:
     return len(plan.steps) > 1 or bool(plan.scratch) or uses_atomics(evidence, purpose)
 
 
+def whole_corners(evidence: KernelEvidence) -> tuple[int, ...]:
+    """Return the corners that run whole. Programs that wait for one another run one by one, and so in a smaller one."""
+    if WAITING in evidence.cases and all(waits(evidence, one) for one in (METERED, *WHOLE)):
+        return (WAITING,)
+    return WHOLE
+
+
+def waits(evidence: KernelEvidence, purpose: int) -> bool:
+    """Return whether programs may wait in a loop for what another one does."""
+    if purpose not in evidence.cases:
+        return True
+    plan = evidence.plan(purpose)
+    texts = (
+        ()
+        if isinstance(plan, dict)
+        else [evidence.printed_texts()[s.text].get("text", "") for s in plan.steps]
+    )
+    return any("scf.while" in text and "tt.atomic" in text for text in texts)
+
+
 def judge_lanes(evidence: KernelEvidence, run: Run, whole: bool) -> None:
     """The same programs once more with zeros in lanes that no other= fills."""
     if run.outcome.header.get("masked_lines"):
@@ -85,12 +127,67 @@ def uses_atomics(evidence: KernelEvidence, purpose: int) -> bool:
 
 
 def purpose_of(evidence: KernelEvidence, run: Run) -> int:
-    return CORNER if run.case is evidence.cases.get(CORNER) else COMPILED
+    return next((one for one in CORNERS if run.case is evidence.cases.get(one)), COMPILED)
 
 
 def chosen(evidence: KernelEvidence, purpose: int) -> list[int]:
     drawn = evidence.rng(DRAWN if purpose == COMPILED else DRAWN + purpose)
-    return programs(evidence.plan(purpose).steps[0].grid, drawn, PROGRAMS[purpose])
+    grid = evidence.plan(purpose).steps[0].grid
+    if purpose == FAR and work_of_one(evidence) > A_LOT:
+        return [int(drawn.integers(math.prod(grid)))]
+    return programs(grid, drawn, PROGRAMS[purpose])
+
+
+def work_of_one(evidence: KernelEvidence, purpose: int = FAR) -> float:
+    """Return the share of one program in a corner: numbers of all tensors, and FLOP."""
+    question, case = evidence.question, evidence.cases[purpose]
+    useful = question.useful(case) if question.useful else 0
+    programs = max(math.prod(step.grid) for step in evidence.plan(purpose).steps)
+    return (numbers(question, case) + useful / A_NUMBER) / programs
+
+
+def of_each_launch(evidence: KernelEvidence, purpose: int) -> Run | None:
+    """Run programs drawn from each launch of a corner whose programs need one another, and count what all of them would
+    spend by that. What they compute means nothing, since they lack what the others store."""
+    plan = evidence.plan(purpose)
+    if isinstance(plan, dict) or not runs_in_part(evidence, purpose) or waits(evidence, purpose):
+        return None
+    rng, most = evidence.rng(DRAWN + 2), 1 if work_of_one(evidence, purpose) > A_LOT else PROGRAMS_OF_EACH
+    grids = [math.prod(step.grid) for step in plan.steps]
+    chosen = [sorted({int(n) for n in rng.integers(0, grid, min(most, grid))}) for grid in grids]
+    inputs, placed = evidence.draw(purpose)
+    outcome = evidence.interpret(purpose, placed, programs=chosen, counting="full", seconds=FAR_S)
+    if outcome.error or outcome.header["undecided"] or len(outcome.header["launches"]) < len(grids):
+        return None
+    launches = outcome.header["launches"]
+    for launch, grid, some in zip(launches, grids, chosen, strict=True):
+        times_more(launch, grid / len(some))
+    return Run(evidence.cases[purpose], True, plan, placed, inputs, {}, outcome)
+
+
+def times_more(counts: dict, factor: float) -> None:
+    """Multiply all that was counted of a launch."""
+    for name, found in counts.items():
+        if isinstance(found, dict):
+            times_more(found, factor)
+        elif isinstance(found, int | float):
+            counts[name] = found * factor
+
+
+def affordable(evidence: KernelEvidence, purpose: int) -> bool:
+    """Return whether a check can run drawn programs of a corner, all of them alone."""
+    if purpose not in evidence.cases or depends(evidence, purpose):
+        return False
+    plan = evidence.plan(purpose)
+    if purpose == FAR and isinstance(plan, dict):
+        return plan.get("kind") != "BadPlan"  # scratch or a grid that only such sizes make too large
+    return purpose != FAR or runs_in_part(evidence, FAR)
+
+
+def runs_in_part(evidence: KernelEvidence, purpose: int) -> bool:
+    """Return whether a corner's grid isn't too large for the machine, nor the share of one of its programs."""
+    programs = max(math.prod(step.grid) for step in evidence.plan(purpose).steps)
+    return programs <= MOST_PROGRAMS and work_of_one(evidence, purpose) <= TOO_MUCH
 
 
 def programs(grid: tuple[int, int, int], rng: np.random.Generator, drawn: int) -> list[int]:
@@ -116,15 +213,16 @@ def judge_share(run: Run, placed, programs: list[int]) -> None:
 
 def at(run: Run) -> str:
     """Say which large case this is."""
-    return describe(run) if run.case.kind == KIND else f"{AT_COMPILED} ({describe(run)})"
+    return describe(run) if run.case.kind in (KIND, FAR_KIND) else f"{AT_COMPILED} ({describe(run)})"
 
 
 def too_little(wrote: np.ndarray, grid: int, all_of_it: int) -> bool:
-    """Return whether `wrote`, by program, is too little for a grid that fills everything."""
-    if wrote.max() * grid <= all_of_it:  # then every single one must write the busiest program's number
+    """Return whether `wrote`, by program, is too little for a grid that fills everything. Persistent programs may differ by
+    a block, and the drawn ones may all have one less."""
+    if wrote.max() * grid == all_of_it:  # then every single one must write the busiest program's number
         return bool(wrote.min() * grid < all_of_it)
     spread = wrote.std() / math.sqrt(len(wrote))
-    return bool((wrote.mean() + SURE * spread) * grid < all_of_it)
+    return bool((wrote.mean() + SURE * spread) * grid < NEARLY * all_of_it)
 
 
 def stores(evidence: KernelEvidence, run: Run) -> Outcome:
@@ -166,34 +264,27 @@ def judge_written(evidence: KernelEvidence, run: Run, whole: bool) -> None:
     """Compare the programs' output in rows drawn from it."""
     question, case = evidence.question, run.case
     purpose = purpose_of(evidence, run)
-    sampler = question.in_corners if purpose == CORNER else question.sampled
-    got, there = {}, {}
-    for placed in run.placed:
-        name = placed.spec.name
-        if placed.spec.role == "in":
-            continue
-        got[name], there[name] = (dense if whole else sparse)(run, placed)
+    sampler = question.in_corners if purpose in CORNERS else question.sampled
+    outputs = [placed for placed in run.placed if placed.spec.role != "in"]
+    there = {placed.spec.name: (dense if whole else sparse)(run, placed) for placed in outputs}
     picked = sampler(question, run.inputs, case, evidence.rng(DRAWN + 1), there)
     for inputs, part, places in picked:
         want = question.reference(inputs, part)
-        seen = {
-            name: np.where(there[name][place], got[name][place], want[name]) for name, place in places.items()
-        }
+        seen = {}
+        for name, place in places.items():
+            values, written = there[name].looked_up(place)
+            seen[name] = np.where(written, values, want[name])
         sentence, _ = differs(question, inputs, part, seen, want)
         if sentence:
-            look = f"the sizes of {'this' if purpose == CORNER else 'the compiled'} case"
+            look = f"the sizes of {'this' if purpose in CORNERS else 'the compiled'} case"
             raise Failed(f"{at(run)}: {sentence}", look, told=UNTOLD)
 
 
-def dense(run: Run, placed) -> tuple[np.ndarray, np.ndarray]:
+def dense(run: Run, placed) -> Whole:
     name = placed.spec.name
     stores = placed.view(run.outcome.arrays[f"stores:{name}"])
-    return run.output(name).astype(np.float64), stores > 0
+    return Whole(run.output(name).astype(np.float64), stores > 0)
 
 
-def sparse(run: Run, placed) -> tuple[np.ndarray, np.ndarray]:
-    """Return an output that was only partly written, and its written elements."""
-    at, values = run.written(placed.spec.name)
-    got, there = np.zeros(placed.shape, np.float32), np.zeros(placed.shape, bool)
-    got[tuple(at.T)], there[tuple(at.T)] = values, True
-    return got, there
+def sparse(run: Run, placed) -> Written:
+    return Written(placed.shape, *run.written(placed.spec.name))

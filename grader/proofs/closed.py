@@ -21,23 +21,27 @@ from types import SimpleNamespace
 import numpy as np
 
 from grader import questions
-from grader.judge import referee
+from grader.judge import kernel_evidence, referee
 from grader.judge.budgets_at_scale import SLACK
 from grader.judge.every_case import FREE_OF, FREE_OF_ALL
 from grader.judge.every_case import ROOM as NO_MODEL
+from grader.judge.kernel_evidence import CORNER, WHOLE, KernelEvidence
 from grader.judge.record import FAIL, REFUSED, Record
 from grader.proofs import pool, useless, wasteful_ranks
 from grader.proofs.right import kernel_questions, right
 from grader.proofs.wasteful import WAYS, NotMade, cell
 from grader.proofs.wrong import sample, soonest_of_topic
+from grader.questions import reach
 from grader.questions.account import account, in_blocks
 from grader.questions.memory import shape_only
 
 SEED = 2026
+CORNERS_DRAWN = 6  # checks whose corners say where corners are
 DRAWS = 40  # of the metered case, to learn between which sizes it is drawn
 EVERYWHERE, COMPILED, ELSEWHERE = "everywhere", "at the compiled size", "where no program looks"
 BYTES = ("every load twice", "every store twice", "outputs read back", "scratch")  # bounded in every case
 ALONE = ("one program after the other", "idle programs")
+IN_CORNERS, FAR = "where several axes are long", "beyond the size of memory"
 BEYOND = "beyond every known "  # and the name of an axis
 ALONE_FOR = "for one property alone: "  # and an expression of `p`
 OF_A_PROPERTY = ("every load twice", "whole numbers", "dots", *ALONE)
@@ -65,12 +69,51 @@ def condition(question, where: str) -> str:
     if where.startswith(BEYOND):
         axis = where.removeprefix(BEYOND)
         return f"p.{axis} > {known(question)[axis]}"
+    if where in (IN_CORNERS, FAR):
+        return far_out(question).get(where, "")
     compiled = " and ".join(f"p.{name} == {size}" for name, size in large.sizes.items()) if large else ""
     return {
         EVERYWHERE: "True",
         COMPILED: compiled,
         ELSEWHERE: f"not ({near})" + (f" and not ({compiled})" if compiled else ""),
     }[where]
+
+
+@cache
+def corners_of(question_id: str) -> tuple[list, list]:
+    """Return what corners and far corners some checks have."""
+    question = questions.find(question_id)
+    found: tuple[list, list] = [], []
+    for seed in range(CORNERS_DRAWN):
+        evidence = KernelEvidence(question, "", seed)
+        for kind, purposes in zip(found, ((CORNER, *WHOLE), (kernel_evidence.FAR,)), strict=True):
+            kind += [evidence.cases[one] for one in purposes if one in evidence.cases]
+    return found
+
+
+def far_out(question) -> dict[str, str]:
+    """Return where only corners are: an expression of `p` for those of a usual size, and for those larger than memory."""
+    corners, far = corners_of(question.id)
+    sizes = [t.shape for t in question.tensors if not callable(t.shape) and len(set(t.shape)) > 1]
+    if not corners or not sizes:
+        return {}
+    axes = max(sizes, key=lambda shape: product(shape, corners[0]))
+    named = [name for name in axes if isinstance(name, str)]
+    usual = [*question.public, *question.hidden(np.random.default_rng(SEED)), question.compile_case]
+    usual += [question.metered(np.random.default_rng(seed)) for seed in range(DRAWS)]
+    usual += [case for seed in range(DRAWS) for case in reach.ends(question, np.random.default_rng(seed))]
+    longest = max(product(axes, case) for case in usual if case)
+    words, found = " * ".join(f"p.{name}" for name in named), {}
+    if min(product(axes, case) for case in corners) > longest:
+        found[IN_CORNERS] = f"{words} > {longest}"
+    largest = max([longest, *(product(axes, case) for case in corners)])
+    if far and max(product(axes, case) for case in far) > largest:
+        found[FAR] = f"{words} > {largest}"
+    return found
+
+
+def product(axes: tuple, case) -> int:
+    return math.prod(case.sizes[name] for name in axes if isinstance(name, str))
 
 
 def known(question) -> dict[str, int]:
@@ -152,11 +195,14 @@ def limit(question, way: str, where: str) -> int:
     more, free = 1.4 * SLACK if where == COMPILED else 1.1, 0
     if where == ELSEWHERE:
         cases = [*question.public, *question.hidden(np.random.default_rng(SEED))]
+    if where in (IN_CORNERS, FAR):
+        cases = corners_of(question.id)[where == FAR]
     if where.startswith(ALONE_FOR):
         cases = properties(question)[where.removeprefix(ALONE_FOR)]
-    if where == ELSEWHERE or where.startswith(ALONE_FOR):
+    if where in (ELSEWHERE, IN_CORNERS, FAR) or where.startswith(ALONE_FOR):
         cases = [in_blocks(question, replace(case, sm_count=32)) for case in cases]
-        more, free = 1.1 * NO_MODEL, FREE_OF["dot"] if way == "dots" else FREE_OF_ALL
+        more = 1.1 * NO_MODEL * (SLACK if where in (IN_CORNERS, FAR) else 1)
+        free = FREE_OF["dot"] if way == "dots" else FREE_OF_ALL
     fewest = min if where.startswith(ALONE_FOR) else max  # one case that tells is enough
     return math.ceil(more * fewest(allowed(question, way, case) for case in cases) + free)
 
@@ -178,13 +224,15 @@ def places(question, way: str) -> tuple[str, ...]:
     """Return the cases in which a way must be caught. Bytes count in every case, the rest where all is counted, and
     zeros also beyond every size."""
     if way in WRONG:
-        axes = beyond(question) if way == useless.ZEROS and question.compiles else ()
-        return (EVERYWHERE, *(BEYOND + axis for axis in axes))
+        if way != useless.ZEROS or not question.compiles:
+            return (EVERYWHERE,)
+        return (EVERYWHERE, *(BEYOND + axis for axis in beyond(question)), *far_out(question))
     if not question.compiles:
         return (EVERYWHERE,)
     large = (COMPILED,) if question.compile_case else ()
     alone = [ALONE_FOR + told for told in properties(question)] if way in OF_A_PROPERTY else []
-    return (EVERYWHERE, *large, *((ELSEWHERE,) if way in BYTES else ()), *alone)
+    out = far_out(question) if way in OF_A_PROPERTY else ()
+    return (EVERYWHERE, *large, *((ELSEWHERE,) if way in BYTES else ()), *alone, *out)
 
 
 def ways(question) -> tuple[str, ...]:
@@ -203,6 +251,8 @@ def many(question, where: str) -> bool:
         cases = [replace(case, sm_count=32) for case in properties(question)[where.removeprefix(ALONE_FOR)]]
         every = [b for case in cases for part in question.budgets for b in account(question, part, case)]
         return any(budget.count == "programs" and budget.least > 2 for budget in every)
+    if where in (IN_CORNERS, FAR):
+        large = corners_of(question.id)[where == FAR][0]
     case = large or question.metered(np.random.default_rng(SEED))
     case = replace(case, sm_count=case.sm_count or 32)
     every = [budget for part in question.budgets for budget in account(question, part, case)]

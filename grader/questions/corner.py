@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from grader.questions.draws import log_uniform
+from grader.questions.far import Repeated
 from grader.questions.model import Case, KernelQuestion, UpTo
 from grader.questions.reach import sized
 
@@ -18,6 +19,7 @@ ALIKE = 2 / 3  # of the corners have long axes of about the same size, as far as
 EVEN = 16  # what divides the sizes of every second corner, so that rows begin with a sector
 STEPS = 50  # of the way to the largest sizes
 KIND = "several axes long"
+FAR_KIND = "several axes very long"
 LONG = 3  # axes at most: of many axes, drawn ones
 TRIES = 12  # axes that are too long together where they are known are drawn again
 
@@ -36,13 +38,62 @@ class Most:
             if isinstance(one, UpTo) and case.sizes[axis] > one.most:
                 return False
         numbers = {t.name: math.prod(t.sizes(case.sizes)) for t in question.tensors}
-        drawn = sum(numbers[t.name] for t in question.tensors if t.role != "out")
         useful = question.useful(case) if question.useful else 0
-        return max(numbers.values()) <= self.numbers and drawn <= self.inputs and useful <= self.flop
+        within = max(numbers.values()) <= self.numbers and useful <= self.flop
+        return within and drawn(question, case) <= self.inputs
+
+
+@dataclass(frozen=True)
+class Far(Most):
+    """What a check can afford where inputs repeat drawn numbers."""
+
+    drawn: int
+
+    def holds(self, question: KernelQuestion, case: Case) -> bool:
+        return drawn(question, in_small(question, case)) <= self.drawn and super().holds(question, case)
 
 
 LARGE = Most(24_000_000, 12_000_000, 1 << 38)  # where a few programs run
 WHOLE = Most(1 << 23, 1 << 23, 1 << 30)
+FEW = Most(1 << 21, 1 << 21, 1 << 28)  # where programs run one by one
+FAR = Far(1 << 30, 1 << 31, 1 << 44, drawn=1 << 23)  # where inputs repeat what is drawn
+SMALL = 1024, 256, 64, 16, 4  # of each axis of `far`, in the case whose numbers are repeated
+POOL = 1 << 21  # numbers of that case, if it can be so small
+LESS = 1 / 2  # of far corners are smaller: any size between those of the large corner and the largest
+
+
+def in_small(question: KernelQuestion, case: Case) -> Case:
+    """Return the case whose numbers are repeated: short along each axis along which results don't depend on one another."""
+    for few in SMALL:
+        small = replace(case, sizes=case.sizes | {axis: min(case.sizes[axis], few) for axis in question.far})
+        if drawn(question, small) <= POOL:
+            break
+    return small
+
+
+def drawn(question: KernelQuestion, case: Case) -> int:
+    """Return the numbers of all inputs."""
+    return sum(math.prod(t.sizes(case.sizes)) for t in question.tensors if t.role != "out")
+
+
+def far(question: KernelQuestion, metered: Case | None, rng: np.random.Generator) -> Case | None:
+    """Return a corner that is larger than memory."""
+    most = FAR
+    if rng.random() < LESS:
+        most = replace(FAR, numbers=int(log_uniform(rng, LARGE.numbers, FAR.numbers)))
+    found = corner(question, metered, most, rng)
+    large = found and max(math.prod(t.sizes(found.sizes)) for t in question.tensors) > LARGE.numbers
+    return replace(found, kind=FAR_KIND) if large else None
+
+
+def repeated(question: KernelQuestion, case: Case, rng: np.random.Generator) -> dict:
+    """Return the inputs of a far corner."""
+    drawn = question.drawn_inputs(in_small(question, case), rng)
+    shapes = {t.name: t.sizes(case.sizes) for t in question.tensors}
+    return {
+        name: Repeated(one, shapes[name]) if name in shapes and one.shape != shapes[name] else one
+        for name, one in drawn.items()
+    }
 
 
 def corner(

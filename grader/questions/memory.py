@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from grader.box.serve.frames import DTYPES, dtype_name
-from grader.questions import Case, KernelQuestion, Tensor
+from grader.questions.far import Repeated
+from grader.questions.model import REPEATED, Case, KernelQuestion, Tensor, repeated_axis
 
 POISON = 0xFF  # NaN in every float type, -1 in every integer type
 PAD = 24  # extra elements between rows of a padded layout
@@ -20,6 +21,7 @@ class Placed:
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     storage: np.ndarray
+    paged: bool = False  # larger than memory: an input whose storage repeats, or an output without one
 
     def view(self, storage: np.ndarray | None = None) -> np.ndarray:
         flat = (self.storage if storage is None else storage).reshape(-1)
@@ -43,6 +45,7 @@ class Placed:
             "strides": list(self.strides),
             "axes": self.spec.axes,
             "role": self.spec.role,
+            **({"paged": True} if self.paged else {}),
         }
 
 
@@ -54,8 +57,14 @@ def strides(shape: tuple[int, ...], layout: str) -> tuple[int, ...]:
         return (*inner[:-2], inner[-1], inner[-2])
     if layout.startswith("spread "):
         return _spread(shape, int(layout.split()[1]))
+    if layout.startswith(REPEATED):
+        axis = repeated_axis(layout)
+        inner = strides((*shape[:axis], *shape[axis + 1 :]), "")
+        return (*inner[:axis], 0, *inner[axis:])
     if layout not in ("", "padded", "transposed"):
-        raise ValueError(f"layout must be padded, transposed or spread with a number, got {layout!r}")
+        raise ValueError(
+            f"layout must be padded, transposed, spread with a number or repeated along an axis, got {layout!r}"
+        )
     steps, step = [], 1
     for position, size in enumerate(reversed(shape)):
         steps.append(step)
@@ -74,7 +83,8 @@ def _spread(shape: tuple[int, ...], inner: int) -> tuple[int, ...]:
 
 
 def place(question: KernelQuestion, case: Case, values: dict[str, np.ndarray]) -> list[Placed]:
-    return [_place(spec, case, values.get(spec.name)) for spec in question.tensors]
+    far = any(isinstance(one, Repeated) for one in values.values())
+    return [(paged if far else _place)(spec, case, values.get(spec.name)) for spec in question.tensors]
 
 
 def as_placed(name: str, array: np.ndarray) -> Placed:
@@ -88,6 +98,15 @@ def shape_only(spec: Tensor, case: Case) -> Placed:
     shape = spec.sizes(case.sizes)
     empty = np.empty(0, np.uint8)
     return Placed(spec, case.dtype_of(spec), shape, strides(shape, case.layout.get(spec.name, "")), empty)
+
+
+def paged(spec: Tensor, case: Case, value: np.ndarray | Repeated | None) -> Placed:
+    """Place a tensor of a far corner."""
+    if spec.role != "out" and not isinstance(value, Repeated):
+        return _place(spec, case, value)
+    dtype, shape = case.dtype_of(spec), spec.sizes(case.sizes)
+    pool = value.pool if spec.role != "out" else np.empty(0, DTYPES[dtype])
+    return Placed(spec, dtype, shape, strides(shape, ""), pool, paged=True)
 
 
 def _place(spec: Tensor, case: Case, value: np.ndarray | None) -> Placed:

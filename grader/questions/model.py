@@ -56,7 +56,8 @@ class Case:
     sizes: dict
     dtype: str = "fp16"
     dtypes: dict = field(default_factory=dict)  # by tensor, where they differ from `dtype`
-    layout: dict = field(default_factory=dict)  # by tensor: "transposed", "padded" or "spread 3"
+    # by tensor: "transposed", "padded", "spread 3", or "repeated 0" along an axis whose stride is 0
+    layout: dict = field(default_factory=dict)
     scalars: dict = field(default_factory=dict)
     values: str = "normal"  # how inputs are drawn; the question's own `inputs` reads it
     kind: str = "a plain size"
@@ -141,6 +142,25 @@ def computed_by(cell: str) -> Callable:
         return [value for value in names.values() if callable(value) and hasattr(value, "__code__")][-1]
 
     return lambda *arguments: made()(*arguments)
+
+
+REPEATED = "repeated "  # and the number of the axis
+
+
+def repeated_axis(layout: str) -> int:
+    return int(layout.removeprefix(REPEATED))
+
+
+def repeated(inputs: dict, case: Case) -> dict:
+    """Return inputs of which those with a stride of 0 along an axis are the same all along it, as torch's expand makes them."""
+    import numpy as np
+
+    found = dict(inputs)
+    for name, layout in case.layout.items():
+        if layout.startswith(REPEATED):
+            axis, value = repeated_axis(layout), found[name]
+            found[name] = np.ascontiguousarray(np.broadcast_to(value.take([0], axis), value.shape))
+    return found
 
 
 # what `wrong` may raise where the mistake gives no output at all
@@ -345,6 +365,7 @@ class KernelQuestion(Question):
     rows: str = ""
     alone: tuple[str, ...] = ()
     joined: tuple[str, ...] = ()  # inputs that differ by kind, if not all of them do
+    repeats: bool = True  # whether any input may be the same all along an axis, with a stride of 0 there
     # (a case with a long axis) -> the case that is tried, or None where such sizes and values don't go together
     crossed: Callable | None = None
     # rng -> Case, drawn near a stated size: its bytes and operations are budgeted
@@ -360,6 +381,8 @@ class KernelQuestion(Question):
     sampled: Callable | None = None
     # one of the same, for a hidden case with all axes long of which drawn programs run (corner.py); None leaves it out
     in_corners: Callable | None = None
+    # axes along which results don't depend on one another, if a hidden case is larger than memory along them (far.py)
+    far: str = ""
     targets: tuple[int, ...] = (90,)
     instruction: dict = field(default_factory=dict)  # target -> instruction that must be in use
     most_spills: int = 0
@@ -378,7 +401,7 @@ class KernelQuestion(Question):
         import numpy as np
 
         if not case.parts:
-            return self.inputs(case, rng)
+            return repeated(self.inputs(case, rng), case)
         each = [self.inputs(part, rng) for part in case.parts]
         at = {one.name: one.axes.find(self.rows.lower()) for one in self.tensors}
         joined = self.joined or [name for name in each[0] if at[name] >= 0]

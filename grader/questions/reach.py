@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from grader.questions.draws import log_uniform
-from grader.questions.model import NEAR, Case, KernelQuestion, Question, UpTo
+from grader.questions.model import NEAR, REPEATED, Case, KernelQuestion, Question, UpTo
 
 SEEDS = 4
 CROSSED = 8  # crossings of a check
@@ -24,6 +24,7 @@ BY_BLOCKS = 3  # times as often: along an axis of blocks, where kernels have oth
 LANES = 1 << 18  # elements of the largest tensor of a crossing
 AT_THE_END = 1 / 4  # of the crossings, where a long axis is one of its largest sizes
 SIDES = 1010, 1200  # of two axes that are long together
+FLOATS = "fp16", "bf16", "fp32"
 FLOP = 1 << 29  # that a crossing needs
 
 
@@ -51,7 +52,29 @@ def hidden(question: Question, rng: np.random.Generator) -> list:
     drawn = list(question.hidden(rng))
     if not question.compiles:
         return drawn
-    return [*drawn, *ends(question, rng), *crossings(question, drawn, rng)]
+    return [
+        *drawn,
+        *stride_of_0(question, drawn, rng),
+        *ends(question, rng),
+        *crossings(question, drawn, rng),
+    ]
+
+
+def stride_of_0(question: KernelQuestion, drawn: list[Case], rng: np.random.Generator) -> list[Case]:
+    """Return a case in which an input of floats repeats itself along an axis, if tensors of the question have strides."""
+    strided = {name for case in drawn for name in case.layout} if question.repeats else set()
+    plain = [case for case in drawn if case.layout and words(case) == words(question.public[0])]
+    found = [
+        (case, t.name, axis)
+        for case in plain or question.public[:1]
+        for t in question.tensors
+        if t.role == "in" and t.name in strided and case.dtype_of(t) in FLOATS
+        for axis in range(len(t.axes) - 1)
+    ]
+    if not found:
+        return []
+    case, name, axis = found[rng.integers(len(found))]
+    return [replace(case, layout={name: f"{REPEATED}{axis}"}, kind="an input with a stride of 0")]
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from grader.questions.far import Written, picked
 from grader.questions.model import Case, KernelQuestion
 
 ROWS = 256
@@ -20,39 +21,36 @@ def whole(question: KernelQuestion, inputs: dict, case: Case, rng, written=None)
     yield inputs, case, {t.name: ... for t in question.tensors if t.role != "in"}
 
 
-def rows(size: str) -> Callable:
-    """Draw rows along a size whose parts are independent, always with the first and the last.
+def rows(*sizes: str) -> Callable:
+    """Draw rows along sizes whose parts are independent, always with the first and the last.
 
     The size "M" is the axis "m" of every tensor that has one."""
 
     def some(question: KernelQuestion, inputs: dict, case: Case, rng, written=None) -> Iterator[Sample]:
-        there = np.arange(case.sizes[size]) if written is None else _written_along(question, size, written)
-        if not len(there):
-            return
-        chosen = np.unique([there[0], there[-1], *rng.choice(there, min(ROWS, len(there)))])
+        chosen = {}
+        for size in sizes:
+            there = (
+                np.arange(case.sizes[size]) if written is None else _written_along(question, size, written)
+            )
+            if not len(there):
+                return
+            chosen[size] = np.unique([there[0], there[-1], *rng.choice(there, min(ROWS, len(there)))])
         spots = {
-            t.name: tuple(chosen if axis == size.lower() else slice(None) for axis in t.axes)
-            for t in question.tensors
+            t.name: tuple(chosen.get(axis.upper(), slice(None)) for axis in t.axes) for t in question.tensors
         }
-        part = replace(case, sizes={**case.sizes, size: len(chosen)}, layout={})
-        cut = {
-            name: np.ascontiguousarray(value[spots[name]]) if name in spots else value
-            for name, value in inputs.items()
-        }
+        lengths = {size: len(one) for size, one in chosen.items()}
+        part = replace(case, sizes={**case.sizes, **lengths}, layout={})
+        cut = {name: picked(value, spots[name]) if name in spots else value for name, value in inputs.items()}
         yield cut, part, {t.name: spots[t.name] for t in question.tensors if t.role != "in"}
 
     return some
 
 
-def _written_along(question: KernelQuestion, size: str, written: dict) -> np.ndarray:
+def _written_along(question: KernelQuestion, size: str, written: dict[str, Written]) -> np.ndarray:
     """Indices along a size at which anything was written."""
-    found = None
-    for tensor in question.tensors:
-        if tensor.name in written:
-            others = tuple(i for i, axis in enumerate(tensor.axes) if axis != size.lower())
-            here = written[tensor.name].any(axis=others)
-            found = here if found is None else found | here
-    return np.flatnonzero(found)
+    at = {t.name: t.axes.index(size.lower()) for t in question.tensors if size.lower() in t.axes}
+    found = [one.along(at[name]) for name, one in written.items() if name in at]
+    return np.unique(np.concatenate(found))
 
 
 def causal_rows(question: KernelQuestion, inputs: dict, case: Case, rng, written=None) -> Iterator[Sample]:
@@ -64,11 +62,11 @@ def causal_rows(question: KernelQuestion, inputs: dict, case: Case, rng, written
             for at in (m - 1, *rng.integers(0, m, ROWS - 1))
         ]
     else:
-        there = np.argwhere(written["o"].any(axis=-1))
+        there = written["o"].rows()
         if not len(there):
             return
-        picked = rng.choice(len(there), min(ROWS, len(there)), replace=False)
-        places = [tuple(map(int, there[i])) for i in (len(there) - 1, *picked)]
+        drawn = rng.choice(len(there), min(ROWS, len(there)), replace=False)
+        places = [tuple(map(int, there[i])) for i in (len(there) - 1, *drawn)]
     for batch, head, at in places:
         last = at + 1 + n - m
         keys = (slice(batch, batch + 1), slice(head // (h // g), head // (h // g) + 1), slice(0, last))

@@ -29,7 +29,7 @@ def beyond(tensor: Storage, element: int, steps: set[int]) -> tuple[int, int] | 
     axes = coarse_to_fine(tensor)
     if not axes:
         return None
-    if 0 <= element < tensor.extent:  # in a gap between rows
+    if 0 <= element < tensor.whole:  # in a gap between rows
         outside = [(a, i) for a, i in decoded(tensor, element).items() if not 0 <= i < tensor.shape[a]]
         return outside[0] if outside else None
     moves = next((a for a in axes if tensor.strides[a] in steps), axes[0])
@@ -102,11 +102,11 @@ def outside(kind: str, tensor: Storage, address: np.ndarray, bad: np.ndarray, ro
         steps = steps_of(tensor, pointer)
         begins = (int(pointer.reshape(-1)[0]) - tensor.base) // tensor.itemsize
         corner = decoded(tensor, begins)
-        if len(mine) == 1 and 0 <= begins < tensor.extent:
+        if len(mine) == 1 and 0 <= begins < tensor.whole:
             along = by_place_in_tile(tensor, corner, tuple(mine[0]), steps)
-    facts = {"tensor": tensor.name, "program": program, "element": element, "extent": tensor.extent}
+    facts = {"tensor": tensor.name, "program": program, "element": element, "extent": tensor.whole}
     facts |= {"access": kind, "lane": mine[0].tolist() if len(mine) else []}
-    if along is None and tensor.extent:
+    if along is None and tensor.whole:
         along = beyond(tensor, element, set(steps.values()))
     if along is not None:
         axis, index = along
@@ -114,11 +114,11 @@ def outside(kind: str, tensor: Storage, address: np.ndarray, bad: np.ndarray, ro
         what = place_of(tensor, axis, index) + otherwise(
             tensor, element, axis, index, corner, set(steps.values())
         )
-    elif 0 <= element < tensor.extent:
+    elif 0 <= element < tensor.whole:
         spread = min(tensor.strides[a] for a in coarse_to_fine(tensor))
         what = f"element {element}, a gap: its elements lie {spread} apart"
     else:
-        what = f"element {element}, and its elements are 0 to {tensor.extent - 1}"
+        what = f"element {element}, and its elements are 0 to {tensor.whole - 1}"
     message = f"{kind} outside {tensor.name}: program {ids(program, frame.grid)} reached {what}"
     return KernelError("OutOfBounds", message, line, **facts)
 

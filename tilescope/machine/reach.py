@@ -7,7 +7,7 @@ import numpy as np
 
 from . import bounds
 from .errors import KernelError, hold
-from .storage import HALF, SPAN, Storage
+from .storage import HALF, SPAN, Paged, Storage
 
 
 @dataclass(slots=True)
@@ -85,13 +85,15 @@ def reach(run, access: Access, pointer: np.ndarray, mask: np.ndarray | None) -> 
         return []
     tensor = run.memory.tensors[number]
     offset = address - tensor.base
-    if low < tensor.base or high + access.size > tensor.base + tensor.extent * tensor.itemsize:
-        bad = (offset < 0) | (offset + access.size > tensor.extent * tensor.itemsize)
+    if low < tensor.base or high + access.size > tensor.base + tensor.whole * tensor.itemsize:
+        bad = (offset < 0) | (offset + access.size > tensor.whole * tensor.itemsize)
         hold(stray(run, access, tensor, address, bad, counts, pointer))
         return reach(run, access, pointer, without(run, shape, active, bad))
     if access.size > 1 and (bad := offset & (access.size - 1) != 0).any():
         hold(misaligned(run, access, tensor, bad, counts))
         return reach(run, access, pointer, without(run, shape, active, bad))
+    if isinstance(tensor, Paged):
+        offset = tensor.in_room(offset)
     index = offset >> (access.size.bit_length() - 1)
     again = access.lanes // max(1, prod(shape[1:]))
     times = run.frame.size if shape[0] == 1 else 1

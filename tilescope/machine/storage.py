@@ -6,8 +6,12 @@ from math import prod
 
 import numpy as np
 
+from .errors import OverLimit
+
 SPAN = 40  # 1 TiB of offsets a tensor
 HALF = 1 << (SPAN - 1)
+PAGE = 64  # elements of a tensor that is larger than memory
+ROOM, ROOM_OF_OUTPUTS = 1 << 25, 1 << 24  # elements of it that one run may touch
 ROLES = ("in", "out", "inout", "scratch")
 
 
@@ -31,6 +35,7 @@ class Storage:
         self.name, self.role, self.base = name, role, (number + 1) << SPAN
         self.elements = content.reshape(-1)
         self.itemsize, self.extent = content.dtype.itemsize, content.size
+        self.whole = self.extent  # elements that an access may reach
         self.shape = tuple(shape) if shape is not None else (self.extent,)
         self.strides = tuple(strides) if strides is not None else contiguous(self.shape)
         self.named = len(axes) == len(self.shape)  # whether its axes have names of their own
@@ -89,6 +94,44 @@ class Storage:
             return np.empty(0, np.int64)
         missing = ~self.written if self.owned is None else ~self.written & self.owned
         return np.flatnonzero(missing)
+
+
+class Paged(Storage):
+    """A tensor without gaps that is larger than memory. A page of it takes room once an access reaches it.
+
+    An input holds the elements of `pool`, over and over. Elements are numbered by their place in the room here."""
+
+    def __init__(self, name: str, number: int, pool: np.ndarray, role: str, shape, strides, axes=""):
+        room = ROOM if role == "in" else ROOM_OF_OUTPUTS
+        super().__init__(name, number, np.zeros(room, pool.dtype), role, shape, strides, axes)
+        self.pool, self.whole = pool, prod(shape)
+        self.places = np.zeros(-(-self.whole // PAGE), np.int32)  # of each page, 1 for the first in the room
+        self.pages = np.zeros(room // PAGE, np.int64)  # of each place, its page
+        self.used = 0
+
+    def in_room(self, offset: np.ndarray) -> np.ndarray:
+        """Return where bytes of the tensor are in the room."""
+        shift = (PAGE * self.itemsize).bit_length() - 1
+        page = offset >> shift
+        place = self.places[page]
+        if not place.all():
+            self.fetch(np.unique(page[place == 0]))
+            place = self.places[page]
+        return ((place.astype(np.int64) - 1) << shift) + (offset & ((1 << shift) - 1))
+
+    def fetch(self, pages: np.ndarray) -> None:
+        first, self.used = self.used, self.used + pages.size
+        if self.used > self.pages.size:
+            raise OverLimit("bytes", f"these programs touch more of {self.name} than fits into memory")
+        self.places[pages] = np.arange(first + 1, self.used + 1)
+        self.pages[first : self.used] = pages
+        if self.pool.size:
+            element = self.numbered(np.arange(first * PAGE, self.used * PAGE))
+            self.elements[first * PAGE : self.used * PAGE] = self.pool.take(element % self.pool.size)
+
+    def numbered(self, element: np.ndarray) -> np.ndarray:
+        """Return the tensor's own numbers of elements of the room."""
+        return self.pages[element // PAGE] * PAGE + element % PAGE
 
 
 class Kept:

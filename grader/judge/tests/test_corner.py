@@ -5,10 +5,13 @@ import pytest
 
 from grader import questions
 from grader.judge import referee
-from grader.judge.kernel_evidence import CORNER, METERED, WHOLE, KernelEvidence
+from grader.judge.kernel_evidence import CORNER, FAR, METERED, WAITING, WHOLE, KernelEvidence
 from grader.judge.record import PASS
+from grader.proofs import closed, honest
 from grader.proofs.right import edited, right
-from grader.questions import UpTo
+from grader.proofs.wasteful import WAYS, cell
+from grader.questions import UpTo, corner
+from grader.questions.far import Repeated, Written, prime
 
 KERNELS = [question for question in questions.load().values() if question.compiles]
 NORM, ORDER, SUBTRACTED = "roofline.layernorm_gelu", "moe_routing.order", "roofline.subtracted"
@@ -31,7 +34,7 @@ def test_a_corner_goes_beyond_what_is_known_along_two_axes_at_least(question):
     axes = {axis for axis, one in question.up_to.items() if isinstance(one, UpTo)}
     for seed in range(4):
         cases = KernelEvidence(question, "", seed).cases
-        corners = [cases[purpose] for purpose in (CORNER, *WHOLE) if purpose in cases]
+        corners = [cases[purpose] for purpose in (CORNER, *WHOLE, FAR, WAITING) if purpose in cases]
         assert bool(corners) == (len(axes) > 1)
         known = [*question.public, *filter(None, [cases.get(METERED)])]
         for case in corners:
@@ -131,3 +134,67 @@ def test_a_zero_without_its_sign_is_told_apart():
         difference("y", [0.0, 1.0], [-0.0, 1.0], 0, signed=True).sentence().startswith("y[0] is 0, wanted -0")
     )
     assert difference("y", np.array([-0.0]), np.array([-0.0]), 0, signed=True) is None
+
+
+TURNED, BEYOND = "roofline.turned", closed.FAR
+
+
+@pytest.mark.parametrize("way", ["every load twice", "whole numbers", "one program after the other", "zeros"])
+def test_what_is_wrong_or_wasteful_beyond_the_size_of_memory_loses_points(way):
+    assert closed.judge(TURNED, way, BEYOND) == closed.DIES
+
+
+def test_programs_that_need_one_another_spend_no_more_in_the_largest_cases():
+    draw = questions.find("sampling_fusion.draw")
+    source = honest.source(draw, "two launches")
+    twice = cell(source, draw.entry, WAYS["every load twice"], "p.B * p.V > 12_000_000")
+    parts, said = lost(twice, draw.id, seed=1)
+    assert parts[0] == "traffic" and "a hidden case (several axes very long): about 2.0 times" in said, said
+
+
+def test_programs_that_wait_for_one_another_have_a_smaller_corner():
+    draw = questions.find("sampling_fusion.draw")
+    lock = honest.source(draw, "four programs a row, one after another by a lock")
+    parts, said = lost(lock, draw.id)
+    assert not parts, said
+
+
+def test_what_spends_more_where_all_of_it_runs_counts():
+    answer = cell(right(ORDER), questions.find(ORDER).entry, WAYS["every load twice"], "p.T * p.K > 120_000")
+    parts, said = lost(answer, ORDER)
+    assert parts and "a hidden case (several axes long)" in said, said
+
+
+def test_an_input_with_a_stride_of_0_is_one_of_the_hidden_cases():
+    for question in KERNELS:
+        cases = KernelEvidence(question, "", 3).cases.values()
+        hidden = [case for case in cases if case.kind == "an input with a stride of 0"]
+        turns = any(case.layout for case in cases) and question.repeats and question.id != ORDER
+        assert len(hidden) == turns, question.id
+    parts, said = lost(
+        right(SUBTRACTED).replace(
+            "def launch_subtracted(p):",
+            "def launch_subtracted(p):\n    assert p.stride_xm and p.stride_zm, 'no stride is 0'",
+        ),
+        SUBTRACTED,
+    )
+    assert "values" in parts and "a stride of 0" in said, said
+
+
+def test_a_far_corner_repeats_numbers_that_fit_into_memory():
+    question = questions.find(TURNED)
+    case = corner.far(question, question.metered(np.random.default_rng(0)), np.random.default_rng(1))
+    x = corner.repeated(question, case, np.random.default_rng(2))["x"]
+    assert np.prod(x.shape) > corner.LARGE.numbers > 8 * x.pool.size == 8 * prime(x.pool.size)
+    rows, columns = np.array([0, 5, case.sizes["M"] - 1]), np.array([3, case.sizes["N"] - 1])
+    flat = rows[:, None] * case.sizes["N"] + columns
+    assert np.array_equal(x[rows, columns], x.pool[flat % x.pool.size])
+
+
+def test_what_programs_wrote_is_found_by_its_indices():
+    whole = Repeated(np.arange(7.0), (3, 4))
+    assert whole[np.array([2]), slice(None)].tolist() == [[1.0, 2.0, 3.0, 4.0]]
+    some = Written((3, 4), np.array([[2, 1], [0, 3]]), np.array([5.0, 6.0]))
+    values, there = some.looked_up((np.array([0, 2]), slice(None)))
+    assert there.tolist() == [[False, False, False, True], [False, True, False, False]]
+    assert values[there].tolist() == [6.0, 5.0] and some.along(0).tolist() == [0, 2]

@@ -182,6 +182,7 @@ def test_what_drawn_programs_must_have_written():
     assert not sampled.too_little(few, 512 * 64, 51_200)  # a grid of which most has nothing to do
     assert sampled.too_little(half_idle, 512, 51_200) and sampled.too_little(alike / 2, 512, 51_200)
     assert not sampled.too_little(np.resize([400, 400, 400, 300], 28), 132, 51_200)  # persistent programs
+    assert not sampled.too_little(np.array([99]), 512, 51_200)  # one that has a block less than others
 
 
 def test_spills_count_at_the_size_that_is_named_alone():

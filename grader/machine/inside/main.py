@@ -16,7 +16,7 @@ from tilescope.machine.read import read
 from tilescope.machine.report import Report
 from tilescope.machine.run import Launching
 from tilescope.machine.run import run as run_steps
-from tilescope.machine.storage import Storage
+from tilescope.machine.storage import Paged, Storage
 from tilescope.machine.stores_alone import stores_alone
 from tilescope.machine.tree import BadIR, Block, Module
 from tilescope.machine.verify import verify
@@ -116,7 +116,8 @@ def written(tensors: list[Storage]) -> dict:
     for tensor in tensors:
         if tensor.role in ("out", "inout"):
             where = np.flatnonzero(tensor.writer >= 0)
-            found[f"at:{tensor.name}"] = where.astype(np.int64)  # a tab's indices have 32 bits
+            at = tensor.numbered(where) if isinstance(tensor, Paged) else where
+            found[f"at:{tensor.name}"] = at.astype(np.int64)  # a tab's indices have 32 bits
             found[tensor.name] = tensor.elements[where]
             found[f"by:{tensor.name}"] = tensor.writer[where].astype(np.int64)
     return found
@@ -201,14 +202,25 @@ def tensors_of(task: dict, arrays: dict) -> list[Storage]:
     """Return the question's tensors, then the plan's scratch. Nothing here is shared with the request."""
     tensors, drawn = [], np.random.default_rng(task.get("fill", 0))
     for t in task["tensors"]:
-        content = stored(t, arrays.get(t["name"]), drawn)
-        tensors.append(
-            Storage(t["name"], len(tensors), content, t["role"], t["shape"], t["strides"], t["axes"])
-        )
+        given = arrays.get(t["name"])
+        if t.get("paged"):
+            given = np.empty(0, DTYPES[t["dtype"]]) if given is None else given
+            kind, content = Paged, require(t, given, given.size).reshape(-1)
+        else:
+            kind, content = Storage, stored(t, given, drawn)
+        tensors.append(kind(t["name"], len(tensors), content, t["role"], t["shape"], t["strides"], t["axes"]))
     for name, s in task.get("scratch", {}).items():
         content = converted(np.full(prod(s["shape"]), float(s["fill"])), DTYPES[s["dtype"]])
         tensors.append(Storage(name, len(tensors), content, "scratch", s["shape"]))
     return tensors
+
+
+def require(t: dict, given: np.ndarray, extent: int) -> np.ndarray:
+    if given.dtype != DTYPES[t["dtype"]] or given.size != extent:
+        raise ValueError(
+            f"{t['name']} must be {extent} elements of {t['dtype']}, got {given.size} of {given.dtype}"
+        )
+    return given
 
 
 def stored(t: dict, given: np.ndarray | None, drawn: np.random.Generator) -> np.ndarray:
@@ -218,8 +230,5 @@ def stored(t: dict, given: np.ndarray | None, drawn: np.random.Generator) -> np.
     if given is None:
         anything = np.frombuffer(drawn.bytes(extent * dtype.itemsize), np.uint8)
         return (anything & 1 if dtype.kind == "b" else anything.copy()).view(dtype)
-    if given.dtype != dtype or given.size != extent:
-        raise ValueError(
-            f"{t['name']} must be {extent} elements of {t['dtype']}, got {given.size} of {given.dtype}"
-        )
+    given = require(t, given, extent)
     return given.reshape(-1) if t["role"] == "in" else given.reshape(-1).copy()

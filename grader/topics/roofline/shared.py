@@ -40,6 +40,7 @@ def rung(
     a_program: tuple[str, int] | None = None,
     budgets: dict,
     hidden: Callable,
+    far: str = "M",
     **more,
 ) -> KernelQuestion:
     """Make a question of a `formula`, which takes the inputs in float64 by their names, and the case, and gives the
@@ -83,7 +84,8 @@ def rung(
         reference=lambda found, case: computed(formula, found, case),
         tolerance=within,
         hidden=with_all_kinds,
-        in_corners=samples.rows("M") if "M" in more["up_to"] else None,
+        in_corners=samples.rows(*far) if "M" in more["up_to"] else None,
+        far=far,
         **more,
     )
 

@@ -75,6 +75,7 @@ QUESTION = KernelQuestion(
     compile_case=case(1, 8, 2, 4096, 4096, 128, "bf16", sm_count=132),
     sampled=samples.causal_rows,
     in_corners=samples.causal_rows,
+    far="BHG",
     targets=(90, 80),
     instruction={90: "wgmma", 80: "mma.sync"},
     most_spills=64,

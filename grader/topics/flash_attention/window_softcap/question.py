@@ -48,6 +48,7 @@ QUESTION = KernelQuestion(
     crossed=few_pairs(1 << 20),
     alone=(LOWEST,),
     in_corners=samples.causal_rows,
+    far="BHG",
     up_to={
         "B": UpTo(128),
         "H": UpTo(128),

@@ -71,6 +71,7 @@ QUESTION = KernelQuestion(
     compile_case=COMPILED,
     sampled=samples.rows("M"),
     in_corners=samples.rows("M"),
+    far="M",
     targets=(90,),
     instruction={90: "wgmma"},
     speed=Speed(

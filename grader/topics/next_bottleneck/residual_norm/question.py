@@ -63,6 +63,7 @@ QUESTION = KernelQuestion(
     hidden=cases.hidden,
     rows="M",
     in_corners=samples.rows("M"),
+    far="M",
     up_to={"M": UpTo(100_000), "N": UpTo(16_384)},
     metered=cases.metered,
     blocks={"M": 4, "N": 64},

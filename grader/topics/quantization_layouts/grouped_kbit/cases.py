@@ -8,6 +8,8 @@ from grader.topics.quantization_layouts.shared import EXACT, FP32
 from grader.topics.quantization_layouts.shared_kbit import ROWS, SECTOR, TILE, every_width, sizes, some_bits
 from grader.topics.quantization_layouts.shared_wanted import BLOCK
 
+TILES = 1 << 30  # experts times M times N, so that a program for every tile there may be is allowed
+
 
 def to_experts(
     bits: int, n: int, k: int, counts: list[int], dtype: str = "fp16", values="normal", **more
@@ -18,9 +20,13 @@ def to_experts(
 
 
 def sized(**sizes: int) -> Case:
-    """A case of these sizes: every other expert has a row at least, and the last one all that are left."""
-    counts = [e % 2 for e in range(sizes["E"])]
-    counts[-1] += max(0, sizes["M"] - sum(counts))
+    """A case of these sizes: every other expert has rows, as many as the others. A program may walk over all rows of an
+    expert, so one with nearly all of them would leave programs of the others idle, whatever the answer."""
+    experts = sizes["E"]
+    some = max(1, experts // 2)
+    rows = max(some, min(sizes["M"], TILES // (experts * sizes["N"])))
+    ends = [rows * e // some for e in range(some + 1)]
+    counts = [ends[e // 2 + 1] - ends[e // 2] if e % 2 or experts == 1 else 0 for e in range(experts)]
     return to_experts(sizes["BITS"], sizes["N"], sizes["K"], counts)
 
 

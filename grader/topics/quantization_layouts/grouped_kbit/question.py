@@ -70,6 +70,7 @@ QUESTION = KernelQuestion(
     ),
     hidden=cases.hidden_experts,
     in_corners=samples.rows("N"),
+    far="N",
     up_to={"BITS": BITS, "N": UpTo(32_768), "K": UpTo(16_384, 32, 32), "M": UpTo(4096), "E": UpTo(512)},
     sized=cases.sized,
     metered=cases.metered_experts,

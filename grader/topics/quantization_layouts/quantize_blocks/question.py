@@ -62,6 +62,7 @@ QUESTION = KernelQuestion(
     hidden=cases.hidden,
     rows="M",
     in_corners=samples.rows("M"),
+    far="M",
     up_to={"M": UpTo(100_000, 1), "K": UpTo(65_536, 1)},
     metered=cases.metered,
     blocks={"M": 16, "K": 128},

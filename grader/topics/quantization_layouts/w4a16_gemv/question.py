@@ -76,6 +76,7 @@ QUESTION = KernelQuestion(
     compile_case=Case(sizes(4096, 4096, 128), "bf16", sm_count=132),
     sampled=samples.rows("N"),
     in_corners=samples.rows("N"),
+    far="N",
     targets=(90, 80),
     speed=Speed(
         "linear_in_16_bits", cases.LARGE, full=1 / 1.3, none=2 / 1.3, bound=bound, sampled=samples.rows("N")

@@ -62,6 +62,7 @@ QUESTION = KernelQuestion(
     compile_case=cases.case(512, 4096, "bf16", sm_count=132),
     sampled=samples.rows("M"),
     in_corners=samples.rows("M"),
+    far="M",
     targets=(90, 80, 89, 100),
     speed=Speed("copy", cases.LARGE, full=2.9, none=5.8, bound=cases.bound, sampled=samples.rows("M")),
     where=f'{cases.LESSON}, "The kernel, line by line"',

@@ -56,6 +56,7 @@ QUESTION = KernelQuestion(
     hidden=cases.hidden_plain,
     rows="B",
     in_corners=samples.rows("B"),
+    far="B",
     up_to={"B": UpTo(128), "V": UpTo(262_144)},
     metered=cases.metered_plain,
     blocks={"V": 1024},

@@ -42,6 +42,7 @@ QUESTION = KernelQuestion(
     crossed=cases.crossed,
     sized=cases.sized,
     in_corners=samples.rows("B"),
+    far="B",
     up_to={"B": UpTo(2048), "V": UpTo(131_072), "L": UpTo(4096)},
     metered=cases.metered_masked,
     blocks={"V": 2048},
