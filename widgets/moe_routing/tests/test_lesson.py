@@ -79,7 +79,7 @@ SAID = {  # a sentence: its page, what it speaks of, from, to
     "in fp32 as in bf16": ("c_kernel_and_combine", lambda r: r.differ["bf16 throughout"], 0.45, 0.55),
     "only 50 in a million still differ": (
         "c_kernel_and_combine", lambda r: 1e6 * r.differ["fp32, rounded to bf16 at the end"], 45, 55),
-    "so some 400 of them differ": (
+    "so some 400 elements differ": (
         "c_kernel_and_combine", lambda r: 4096 * 2048 * r.differ["fp32, rounded to bf16 at the end"], 380, 420),
     "moves nearly as many bytes as reading the weights": (
         "c_kernel_and_combine",
