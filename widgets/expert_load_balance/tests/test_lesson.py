@@ -126,7 +126,7 @@ def published():
 
 
 CLAIMS = {  # a sentence of the lesson: (what it speaks of, from, to)
-    "From 64 GPUs on, the published times are 1.1": (
+    "With 64 GPUs or more, the published times are 1.1": (
         lambda: min(min(published()[gpus]) for gpus in (64, 128, 256)),
         1.05,
         1.15,

@@ -96,7 +96,7 @@ CLAIMS = {  # sentence: (what the runs say, from, to)
     "With few tokens two GPUs are slower than one": (lambda: row(MIXTRAL, 16)["speedup"], 0.4, 0.95),
     "two GPUs are never noticeably faster than one": (
         lambda: max(r["speedup"] for r in RUN["rows"] if r["shape"] == QWEN), 0.9, 1.05),
-    "even loads give each of the 256 experts just one pair": (
+    "with even loads each of the 256 experts gets just one pair": (
         lambda: cases.loads_of_skew("even", 32, 8, 256) == (1,) * 256, 1, 1),
     "experts are read, all of them on one rank": (lambda: row(DEEPSEEK, 16, "Zipf")["imbalance"], 2, 2),
     "(DeepSeek-like up to 1024 tokens, the others up to 256)": (

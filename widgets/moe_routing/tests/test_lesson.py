@@ -52,14 +52,14 @@ SAID = {  # a sentence: its page, what it speaks of, from, to
     "Expert 1 has six pairs and gets two tiles. Expert 2 has no pair and gets no tile": (
         "b_order_and_tiles",
         lambda r: (*r.order.loads[1:3], list(r.order.tile_expert).count(1)) == (6, 0, 2), 1, 1),
-    "So these two pairs get rows 8 and 9": (
+    "so their pairs with it get rows 8 and 9": (
         "b_order_and_tiles", lambda r: (r.order.place[4, 0], r.order.place[5, 1]) == (8, 9), 1, 1),
     "67%, not 100": ("b_order_and_tiles", lambda r: slots(r, DEEPSEEK, 128).useful_share, 0.665, 0.675),
     "192 slots, of which 128 are useful": (
         "b_order_and_tiles", lambda r: slots(r, DEEPSEEK, 128).useful_share, 128 / 192 - 0.01, 128 / 192 + 0.01),
     "Tiles of 192 rows have room for all the rows of nearly every expert. They": (
         "b_order_and_tiles", lambda r: slots(r, DEEPSEEK, 192).tiles / 256, 1, 1.02),
-    "They take about the same number of slots": (
+    "They take about as many slots as tiles of 128 rows": (
         "b_order_and_tiles", lambda r: slots(r, DEEPSEEK, 192).slots / slots(r, DEEPSEEK, 128).slots, 0.97, 1.03),
     "but each weight is read once instead of 1.5 times": (
         "b_order_and_tiles", lambda r: slots(r, DEEPSEEK, 128).tiles / 256, 1.45, 1.55),
@@ -79,7 +79,7 @@ SAID = {  # a sentence: its page, what it speaks of, from, to
     "in fp32 as in bf16": ("c_kernel_and_combine", lambda r: r.differ["bf16 throughout"], 0.45, 0.55),
     "only 50 in a million still differ": (
         "c_kernel_and_combine", lambda r: 1e6 * r.differ["fp32, rounded to bf16 at the end"], 45, 55),
-    "so some 400 of them differ": (
+    "so some 400 elements differ": (
         "c_kernel_and_combine", lambda r: 4096 * 2048 * r.differ["fp32, rounded to bf16 at the end"], 380, 420),
     "moves nearly as many bytes as reading the weights": (
         "c_kernel_and_combine",
