@@ -66,8 +66,10 @@ def test_the_lesson_says_what_the_simulator_finds():
     r = blocks(numbers="trained", outlier=5)
     words = " ".join((ROOT / "course/02_quantization_layouts/b_codes.md").read_text(encoding="utf-8").split())
     trained, bell = f"{r.many.trained:.1%}", f"{r.many.bell:.1%}"
-    found = f"1,024 weights of this model have an error of {trained}, and 1,024 normally distributed numbers have an error of {bell}."
-    assert found in words
+    found = (
+        f"When 1,024 weights of this model are quantized to int4 in groups of 16, their error is {trained}."
+    )
+    assert f"{found} For 1,024 normally distributed numbers it is {bell}," in words
 
 
 def test_trained_weights_stay_as_trained_until_the_outlier_is_pulled():
