@@ -209,6 +209,11 @@ def _corner(r: Result, at: Box) -> list[dict]:
     return [handle("pull-length", right(r.length), low, "now", drag(LENGTH, "x", right))]
 
 
+def _ratio(times: float) -> str:
+    """Write two ratios that stand side by side with as many digits."""
+    return f"{times:.2f}×" if times < 10 else units.times(times)
+
+
 def _pair(id: str, title: str, at: Box, rows: list[tuple], end: str) -> list[dict]:
     """Draw two bars to one scale, one below the other, each with its words above it, and how they compare."""
     scale = linear(0, max(sum(size for size, *_ in parts) for _, _, parts in rows), at.x, at.right)
@@ -237,7 +242,7 @@ def _bytes(r: Result, measured: dict, at: Box) -> list[dict]:
         (f"in tiles, each byte once: {units.si_bytes(r.tiled_bytes)}", "useful", [strips]),
     ]
     title = f"Bytes in and out, {units.counted(r.heads, 'head')}"
-    marks = _pair("bytes", title, at, rows, f"{units.times(r.state_ratio)} fewer")
+    marks = _pair("bytes", title, at, rows, f"{_ratio(r.state_ratio)} fewer")
     if "bytes_moved" in measured:
         x = linear(0, r.naive_bytes, at.x, at.right)
         tip = f"yours: {units.si_bytes(measured['bytes_moved'])}"
@@ -254,7 +259,7 @@ def _times(r: Result, at: Box) -> list[dict]:
         waits, role = ("memory", "memory") if memory else ("arithmetic", "compute")
         words = f"{name}: {units.seconds(time)}, limited by {waits}"
         rows.append((words, "ink", [(time, role, "time", words)]))
-    return _pair("times", f"Least time on {r.machine}", at, rows, f"{units.times(r.speedup)} faster")
+    return _pair("times", f"Least time on {r.machine}", at, rows, f"{_ratio(r.speedup)} faster")
 
 
 def _table(r: Result):
@@ -303,8 +308,8 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
     measured, (scale_at, bytes_at, times_at, height) = measured or {}, PLACES[width == WIDE]
     naive = figure("moved when scores are stored", r.naive_bytes, units.si_bytes, "hot")
     tiled = figure("moved in tiles, at least", r.tiled_bytes, units.si_bytes, "useful")
-    ratio = figure("fewer bytes at best", r.state_ratio, units.times)
-    speedup = figure("faster at best", r.speedup, units.times)
+    ratio = figure("fewer bytes at best", r.state_ratio, _ratio)
+    speedup = figure("faster at best", r.speedup, _ratio)
     warning = ""
     if r.scores_layer_bytes > r.memory_bytes:
         scores = units.si_bytes(r.scores_layer_bytes)

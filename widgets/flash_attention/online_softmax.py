@@ -30,7 +30,8 @@ from widgets.scene import (
 
 TILE = powers_of_two("tile", "Keys in a tile", 4, 1, 16, help="16 is the ordinary softmax.")
 PULLED, HIGHEST = 4, 7.0  # the key whose score is pulled, and how far: the axis ends above it
-SCORE = slider("score", "One key's score", 5.0, 0.0, HIGHEST, step=0.5, help="The bar with the knob on it.")
+WHICH = "The bar with the knob on it, before anything scales it or adds to it."
+SCORE = slider("score", "One key's score", 5.0, 0.0, HIGHEST, step=0.5, help=WHICH)
 HEIGHT = {True: 430, False: 476}
 
 

@@ -323,8 +323,8 @@ def _journey(r: Result, at: Box, now: Moment) -> list[dict]:
     title = f"Gradient traffic, {units.seconds(r.communication_s)}"
     if r.interference_s:  # hidden, and still paid for
         lent = units.seconds(r.interference_s)
-        alone = f"Traffic: {units.seconds(r.communication_s)}, and {lent} of lent SMs"
-        title = f"{title}: what is hidden, what shows, and {lent} of lent SMs" if wide else alone
+        alone = f"Traffic: {units.seconds(r.communication_s)}, without {lent} of lent SMs"
+        title = f"{title}: what is hidden, what shows, without the {lent} of lent SMs" if wide else alone
     elif wide:
         title += ": what is hidden, what shows"
     marks = [text("journey-title", 0, at.y - 14, title, bold=True)]

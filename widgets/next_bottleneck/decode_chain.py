@@ -17,7 +17,6 @@ from widgets.scene import (
     drag,
     figure,
     handle,
-    line,
     path,
     rect,
     table,
@@ -57,20 +56,22 @@ CACHE = steps("kv_bits", "Cache, once quantized", 8, (4, 8), unit="bits")
 
 @dataclass(frozen=True)
 class Place:
-    """Hold where a row's two bars are: its time, and above it the same parts as shares of the step."""
+    """Hold where the rows are. A row's words stand at the left of its bar, or above it."""
 
-    at: Box  # the times
-    thick: float
-    shares: Box  # its y and height count from the row's
-    pitch: float
+    at: Box  # of the bars, to one scale
+    thin: float  # the room for a row of a small cure, where 1 is another row's
+    pitch: float  # at most
     height: float
 
 
 # as it stands, a row for each cure, and below them the weights alone
 PLACES = {
-    True: Place(Box(186, 49, 456, 8 * 46 - 9), 8, Box(186, -24, 470, 20), 46, 428),
-    False: Place(Box(12, 64, 244, 8 * 70 + 2), 12, Box(12, -24, 324, 20), 70, 662),
+    True: Place(Box(212, 26, 400, 368), 0.55, 56, 428),
+    False: Place(Box(12, 50, 218, 576), 0.7, 74, 662),
 }
+THICK, SLIM = 24, 10  # bars of a row, and of a cure that brings little
+SMALL = 1.05  # times as fast: a cure that brings less has a slim row
+REACH = 18  # of a knob, to each side
 
 
 @dataclass(frozen=True)
@@ -157,149 +158,176 @@ def _cure(r: Result, part: str) -> str:
     return CURES[part].format(weight_bits=r.weight_bits, kv_bits=r.kv_bits)
 
 
-def _edge(to: Place) -> int:
-    """The right edge of the picture."""
-    return WIDE if _wide(to) else NARROW
-
-
 def _wide(to: Place) -> bool:
     return to.at.x > 100
 
 
-def _frame(r: Result, to: Place, x: Scale) -> list[dict]:
-    words = "shares of a step (thick; ✓ has had its cure), and its time (thin)"
+def _frame(to: Place, x: Scale) -> list[dict]:
+    words = "time of one step, and how many times as fast as the step above it"
     if not _wide(to):
-        words = "shares (✓ cured), and time (thin)"
-    marks = [
-        text("parts-title", to.at.x if _wide(to) else 0, 14, words, "muted", "small"),
-        text("gain-title", _edge(to), 14, "faster by", "muted", "small", "end"),
-    ]
-    return marks + axis_x("ms", x, to.at.bottom, show=units.seconds, top=to.at.y, ticks=x.ticks(4))
+        words = "time of one step, and × as fast as the one above"
+    title = text("title", to.at.x if _wide(to) else 0, 12, words, "muted", "small")
+    return [title, *axis_x("ms", x, to.at.bottom + 8, show=units.seconds, top=to.at.y, ticks=x.ticks(4))]
 
 
-def _share(step: Step, part: str, to: Place) -> tuple[float, float]:
-    """Return where a part begins and ends in the bar of shares."""
+def _small(r: Result, row: int) -> bool:
+    """Return whether the cure of a row brings little and leaves the limit where it was."""
+    return row > 0 and r.steps[row].gain < SMALL and r.steps[row].limit == r.steps[row - 1].limit
+
+
+def _rows(r: Result, to: Place) -> list[tuple[float, float]]:
+    """Return the top and the thickness of each step's bar, and at the end of the one with the weights alone."""
+    rooms = [to.thin if _small(r, row) else 1 for row in range(len(r.steps))]
+    pitch, y, rows = min(to.pitch, to.at.h / (sum(rooms) + 1)), to.at.y, []
+    for row, room in enumerate(rooms):
+        rows.append((y, SLIM if _small(r, row) else THICK))
+        y += pitch * room
+    return [*rows, (to.at.bottom - THICK, THICK)]
+
+
+def _part(step: Step, part: str, x: Scale) -> tuple[float, float]:
+    """Return where a part begins and ends in its step's bar."""
     names = list(step.parts_s)
     before = sum(step.parts_s[one] for one in names[: names.index(part)])
-    scale = linear(0, step.step_s, to.shares.x, to.shares.right)
-    return scale(before), scale(before + step.parts_s[part])
+    return x(before), x(before + step.parts_s[part])
 
 
-def _bar(id: str, step: Step, y: float, x: Scale, to: Place) -> list[dict]:
-    """Draw the parts of a step end to end in their colours, and as shares of it, where the largest has a red frame."""
-    marks, done = [], 0.0
+def _bar(id: str, step: Step, y: float, thick: float, x: Scale, framed: bool = True) -> list[dict]:
+    """Draw the parts of a step end to end, each in its colour, and a red frame round the largest."""
+    marks = []
     for p, (part, time_s) in enumerate(step.parts_s.items()):
-        tip = f"{part}: {units.seconds(time_s)} of {units.seconds(step.step_s)}"
-        left, right = _share(step, part, to)
-        bars = (
-            rect(
-                f"{id}-{p}", x(done), y, max(0, x(done + time_s) - x(done) - 0.5), to.thick, ROLES[part], tip
-            ),
-            rect(
-                f"{id}-share{p}",
-                left,
-                y + to.shares.y,
-                max(0, right - left - 1.5),
-                to.shares.h,
-                ROLES[part],
-                tip,
-            ),
-        )
-        marks += about("limit", *bars) if part == step.limit else bars
-        done += time_s
-    left, right = _share(step, step.limit, to)
-    left, right, top = left - 2, right + 0.5, y + to.shares.y - 2
-    low = top + to.shares.h + 4
+        left, right = _part(step, part, x)
+        share = units.percent(time_s / step.step_s, 0)
+        tip = f"{part}: {units.seconds(time_s)}, {share} of {units.seconds(step.step_s)}"
+        bar = rect(f"{id}-{p}", left, y, max(0, right - left - 0.5), thick, ROLES[part], tip)
+        marks += about("limit", bar) if framed and part == step.limit else [bar]
+    if not framed:
+        return marks
+    left, right = _part(step, step.limit, x)
+    left, right, top, low = left - 2, right + 1.5, y - 2, y + thick + 2
     corners = [(left, top), (right, top), (right, low), (left, low), (left, top)]
     return marks + about("limit", path(f"{id}-frame", corners, "hot"))
 
 
-def _way(r: Result, row: int, y: list[float], to: Place) -> dict:
-    """Draw the line from the largest part of a step to the largest part of the next one."""
-    (a, b), (c, d) = (_share(one, one.limit, to) for one in r.steps[row - 1 : row + 1])
-    high, low = y[row - 1] + to.shares.y + to.shares.h + 2, y[row] + to.shares.y - 2
-    return line(f"step{row}-way", (a + b) / 2, high, (c + d) / 2, low, "hot")
+def _way(r: Result, row: int, rows: list[tuple[float, float]], x: Scale) -> dict:
+    """Draw the band from the largest part of a step to the largest part of the next one."""
+    (a, b), (c, d) = (_part(one, one.limit, x) for one in r.steps[row - 1 : row + 1])
+    (above, thick), (below, _) = rows[row - 1 : row + 1]
+    start, end, high, low, half = (
+        (a + b) / 2,
+        (c + d) / 2,
+        above + thick + 2,
+        below - 2,
+        0.9,
+    )  # its outline makes it bold
+    turn, side = high + min(10, (low - high) / 2), half if end > start else -half
+    corners = [
+        (start - half, high),
+        (start - half, turn + side),
+        (end - half, turn + side),
+        (end - half, low),
+        (end + half, low),
+        (end + half, turn - side),
+        (start + half, turn - side),
+        (start + half, high),
+    ]
+    return path(f"step{row}-way", corners, "hot", closed=True)
 
 
-def _row(
-    id: str, name: str, step: Step, y: float, to: Place, x: Scale, now: bool, cured: set, role: str = "ink"
-) -> list[dict]:
-    """Draw one step with its name, its time, and the names of the parts that have room."""
-    marks, low = _bar(id, step, y, x, to), y + to.shares.y + to.shares.h / 2 + 4
+def _words(id: str, step: Step, y: float, x: Scale, kept: tuple[float, float]) -> list[dict]:
+    """Write names and shares into the parts that have room, and nothing where a knob may come."""
+    marks = []
     for p, (part, time_s) in enumerate(step.parts_s.items()):
-        (left, right), limit = _share(step, part, to), part == step.limit
-        percent, had = units.percent(time_s / step.step_s, 0), "✓ " * (part in cured)
-        options = (f"{had}{part} {percent}", f"{had}{part}", had + SHORT.get(part, part), had + percent, had)
-        words = next((one for one in options if right - left > text_width(one, "small", limit) + 8), "")
-        if words:
-            middle = (left + right) / 2 - 0.5
-            marks.append(
-                text(
-                    f"{id}-part{p}",
-                    middle,
-                    low,
-                    words.strip(),
-                    "inverse",
-                    "small",
-                    "middle",
-                    limit,
-                    ROLES[part],
-                )
-            )
-    time, top = units.seconds(step.step_s), low if _wide(to) else y + to.shares.y - 7
-    below, over = y + to.thick / 2 + 4, "ground"  # the way of the largest part passes under the words
-    marks.append(text(f"{id}-time", x(step.step_s) + 6, below, time, role, "small", bold=now, on=over))
-    at, anchor = (to.at.x - 10, "end") if _wide(to) else (to.at.x, "start")
-    marks.append(text(f"{id}-name", at, top, name, role, "small", anchor, now, over))
-    if step.cured:
-        marks.append(text(f"{id}-gain", _edge(to), top, f"{step.gain:.2f}×", role, "small", "end", now, over))
+        (left, right), limit = _part(step, part, x), part == step.limit
+        percent = units.percent(time_s / step.step_s, 0)
+        for words in (f"{part} {percent}", percent):
+            wide, middle = text_width(words, "small", limit), (left + right) / 2
+            free = middle + wide / 2 < kept[0] or middle - wide / 2 > kept[1]
+            if right - left > wide + 6 and free:
+                look = ("inverse", "small", "middle", limit, ROLES[part])
+                marks.append(text(f"{id}-part{p}", middle, y + THICK / 2 + 4, words, *look))
+                break
     return marks
 
 
-def _knob(
-    control, edge_s: float, per_bit_s: float, value: float, y: float, x: Scale, thick: float
+def _row(
+    id: str,
+    name: str,
+    step: Step,
+    y: float,
+    thick: float,
+    to: Place,
+    x: Scale,
+    now: bool,
+    pulled: dict | None,
 ) -> list[dict]:
-    """Hang a knob under the end of a part whose cure has a size, unless no pull would move it."""
-    at, before = x(edge_s), edge_s - per_bit_s * value
-    place = drag(control, "x", lambda bits: x(before + per_bit_s * bits))
-    if max(place["at"]) - min(place["at"]) <= 2:
-        return []
-    return [
-        line(f"pull-{control.name}-line", at, y + thick, at, y + thick + 10, "primary"),
-        handle(f"pull-{control.name}", at, y + thick + 10, "primary", place),
-    ]
+    """Draw one step with its cure, its time and, large, the name of its largest part."""
+    alone, slim, middle = id == "alone", thick < THICK, y + thick / 2 + 4
+    kept = (min(pulled["at"]) - REACH, max(pulled["at"]) + REACH) if pulled else (0.0, 0.0)
+    marks = _bar(id, step, y, thick, x, not alone)
+    if not slim:
+        marks += _words(id, step, y, x, kept)
+    role = "primary" if alone else "muted" if slim and not now else "ink"
+    time, end = units.seconds(step.step_s), max(x(step.step_s) + 8, kept[1] + 2)
+    marks.append(text(f"{id}-time", end, middle, time, role, "small", bold=now))
+    if step.cured:
+        gain = end + text_width(time, "small", now) + 9
+        marks.append(text(f"{id}-gain", gain, middle, f"{step.gain:.2f}×", role, "small", bold=now))
+    share = f" {units.percent(step.limit_share, 0)}"
+    named = (step.limit if _wide(to) else SHORT.get(step.limit, step.limit)) + share
+    if _wide(to):
+        low, on = middle if slim or alone else y + 1, ""
+        marks.append(text(f"{id}-name", to.at.x - 12, low, name, role, "small", "end", now))
+        place = (to.at.x - 12, y + 21)
+    else:
+        place, on = (NARROW, y - 9), "ground"
+        past = sum(_part(step, step.limit, x)) / 2 + 8  # the band that comes from above
+        room = NARROW - 8 - (0 if slim else text_width(named, "big", True)) - text_width(name, "small", now)
+        left = past if step.cured and not alone and past < room else 0
+        marks.append(text(f"{id}-name", left, y - 9, name, role, "small", "start", now, on))
+    if not slim and not alone:
+        marks += about("limit", text(f"{id}-limit", *place, named, "hot", "big", "end", True, on))
+    return marks
+
+
+def _pull(control, edge_s: float, per_bit_s: float, value: float, x: Scale) -> dict | None:
+    """Return how the end of a part whose cure has a size is pulled, unless no pull would move it."""
+    before = edge_s - per_bit_s * value
+    pulled = drag(control, "x", lambda bits: x(before + per_bit_s * bits))
+    return pulled if max(pulled["at"]) - min(pulled["at"]) > 2 else None
+
+
+def _knob(control, edge_s: float, pulled: dict | None, y: float, thick: float, x: Scale) -> list[dict]:
+    return [handle(f"pull-{control.name}", x(edge_s), y + thick / 2, "primary", pulled)] if pulled else []
 
 
 def _picture(r: Result, i: int, to: Place) -> list[dict]:
     """Draw the step as it stands, after each cure so far, and below with the weights cured alone."""
     x = linear(0, r.steps[0].step_s, to.at.x, to.at.right)
-    marks, weights, first = _frame(r, to, x), r.cured_s["linear weights"], r.steps[0]
-    y = [to.at.y + to.pitch * row for row in range(len(r.steps) + 1)]
-    ways = {row: about("limit", _way(r, row, y, to))[0] for row in range(1, i + 1)}
+    marks, rows, weights_s = _frame(to, x), _rows(r, to), r.cured_s["linear weights"]
     if i + 1 < len(r.steps):
         # lies under this bar, comes down with it, and slides on as the next one
-        marks += together({"id": f"step{i}-0"}, *_bar(f"step{i + 1}", r.steps[i], y[i], x, to))[1:]
-    marks += [ways[row] for row in ways if row < i]  # under the words that they pass
-    if ways:
-        marks += together({"id": f"step{i}-0"}, ways[i])[1:]
-    marks += _row("step0", "as it stands", first, y[0], to, x, i == 0, set())
-    words = f"only {_cure(r, 'linear weights')}"
-    marks += _row("alone", words, r.weights_alone, y[-1], to, x, False, {"linear weights"}, "primary")
-    marks += _knob(WEIGHT, weights, weights / r.weight_bits, r.weight_bits, y[-1], x, to.thick)
+        marks += together({"id": f"step{i}-0"}, *_bar(f"step{i + 1}", r.steps[i], *rows[i], x))[1:]
     for row in range(1, i + 1):
-        step, cured = r.steps[row], {one.cured for one in r.steps[: row + 1]}
+        way = about("limit", _way(r, row, rows, x))
+        marks += way if row < i else together({"id": f"step{i}-0"}, *way)[1:]
+    marks += _row("step0", "as it stands", r.steps[0], *rows[0], to, x, i == 0, None)
+    words = f"only {_cure(r, 'linear weights')}"
+    pulled = _pull(WEIGHT, weights_s, weights_s / r.weight_bits, r.weight_bits, x)
+    marks += _row("alone", words, r.weights_alone, *rows[-1], to, x, False, pulled)
+    knobs = _knob(WEIGHT, weights_s, pulled, *rows[-1], x)
+    for row in range(1, i + 1):
+        step, pulled = r.steps[row], None
+        if step.cured == "attention":
+            edge_s = step.parts_s["linear weights"] + step.parts_s["attention"]
+            pulled = _pull(CACHE, edge_s, r.cured_s["attention"] / r.kv_bits, r.kv_bits, x)
+            knobs += _knob(CACHE, edge_s, pulled, *rows[row], x)
         words = f"{row}. {_cure(r, step.cured)}"
-        drawn = _row(f"step{row}", words, step, y[row], to, x, row == i, cured)
+        drawn = _row(f"step{row}", words, step, *rows[row], to, x, row == i, pulled)
         named = [mark for mark in drawn if mark["t"] == "text"]
         marks += [mark for mark in drawn if mark["t"] != "text"]
         marks += together(drawn[0], *named)[1:]  # a row's words come down with its bar
-        if step.cured == "attention":
-            edge, attention = (
-                step.parts_s["linear weights"] + step.parts_s["attention"],
-                r.cured_s["attention"],
-            )
-            marks += _knob(CACHE, edge, attention / r.kv_bits, r.kv_bits, y[row], x, to.thick)
-    return marks
+    return marks + knobs
 
 
 def _table(r: Result):
@@ -393,7 +421,10 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
                 height=to.height,
                 width=width,
                 formula=(formula,),
-                legend=(*((ROLES[part], part) for part in r.steps[0].parts_s), ("hot line", "the largest")),
+                legend=(
+                    *((ROLES[part], part) for part in r.steps[0].parts_s),
+                    ("hot line", "the largest part"),
+                ),
                 caption=_caption(r, i),
             )
         )
@@ -402,7 +433,7 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
 
 SIMULATOR = Declaration(
     title="Decode chain",
-    question="Cure the largest part that still has a cure. Which one limits the step next?",
+    question="You cure the largest part. What limits the step next?",
     controls=(
         powers_of_two("batch", "Requests in the batch", 32, 1, 128),
         powers_of_two("context", "Tokens of context", 4096, 256, 32768),

@@ -273,7 +273,7 @@ def _plot(r: Result, at: Box) -> list[dict]:
         )
     names = {
         "a": (f"A: {_count(r.a.users, 'user')} on {r.a.gpus} GPUs", "A"),
-        "b": (f"B: {r.b.users} users on {r.b.gpus} GPUs, {units.times(r.cost_ratio)} cheaper", f"B: {units.times(r.cost_ratio)} cheaper", "B"),
+        "b": (f"B: {r.b.users} users on {r.b.gpus} GPUs, {units.times(r.cost_ratio)} cheaper than A", f"B: {units.times(r.cost_ratio)} below A", "B"),
         "yours": (f"yours: {_count(r.yours.users, 'user')} on {_count(r.yours.gpus, 'GPU')}", "yours"),
     }  # fmt: skip
     wanted = []

@@ -288,7 +288,7 @@ def _takeaway(r: Result) -> str:
         return f"These numbers give {made} in any order. Order decides only how soon you gain."
     name, goal = NAMES[r.picks[0]].capitalize(), units.seconds(r.target_s)
     rounds = units.counted(r.rounds_to_target, "round")
-    return f"{name} first: {goal} in {rounds}. Every order ends at {made}."
+    return f"{name} first: at most {goal} after {rounds}. Every order ends at {made}."
 
 
 def _table(r: Result):
@@ -331,7 +331,7 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
     gain = figure("speed against the start", r.speedup, units.times, "primary")
     some = "round" if r.rounds_to_target == 1 else "rounds"
     reach = figure(
-        f"{some} until a token takes {units.seconds(r.target_s)}",
+        f"{some} until a token takes at most {units.seconds(r.target_s)}",
         r.rounds_to_target,
         lambda n: units.count(n) if n else "no",
     )

@@ -108,11 +108,15 @@ def run(gpus, local_mfu, added_ms, slow, operating, busy, days, node_step_ms) ->
 
 def _kinds(r: Result) -> tuple[tuple[str, float, str, str], ...]:
     """List the kinds of paid GPUs: word, number, role, what they do."""
-    waits = "wait for the slow node" if r.gpus > NODE else "are lost to the node's slowness"
+    waits = (
+        "are lost to the slow node and the wait for it"
+        if r.gpus > NODE
+        else "are lost to the node's slowness"
+    )
     return (
         ("work", r.useful_gpus, "useful", "work as one node's would"),
         ("are the tax of scale", r.tax_gpus, "network", "are the tax of scale"),
-        ("wait" if r.gpus > NODE else "slower", r.waiting_gpus, "idle", waits),
+        ("lost to the slow node" if r.gpus > NODE else "slower", r.waiting_gpus, "idle", waits),
         ("operate", r.operating_gpus, "overhead", "are lost to operating the fleet"),
     )
 
@@ -304,7 +308,7 @@ def _tax_figure(r: Result):
 def _takeaway(r: Result) -> str:
     if r.slow_share and r.gpus > NODE:
         slower, waits = units.percent(r.slow_share, 0), units.number(r.waiting_gpus)
-        return f"One node of {NODE} GPUs is {slower} slower, and waiting for it wastes {waits} GPUs."
+        return f"One node of {NODE} GPUs is {slower} slower. With the wait for it that costs {waits} GPUs."
     if r.operating_share:
         return "A benchmark's MFU is the ceiling. Plan for what monitoring, checkpoints and heat take off it."
     if r.gpus > NODE and r.added_measured_s and r.local_mfu * 100 > REFERENCE_MFU:

@@ -365,7 +365,7 @@ def _why_fewer(r: Result) -> str:
     """Return why the guesses beyond the best number don't pay: they lengthen the check, or take long themselves."""
     fewer = r.at_guesses[r.best_drafts]
     if r.verify_s > fewer.verify_s * (1 + 1e-9):
-        return f"their check takes {units.seconds(r.verify_s)}, not {units.seconds(fewer.verify_s)}."
+        return f"checking {r.drafts} takes {units.seconds(r.verify_s)}, checking {r.best_drafts} takes {units.seconds(fewer.verify_s)}."
     return f"at {units.number(r.draft_s / r.drafts * 1e3)}\u202fms each, the last cost more than they save."
 
 

@@ -65,7 +65,8 @@ def test_bars_are_as_long_as_bytes_and_times(width, heads, length):
     )
     assert marks["times-0-0"]["w"] / marks["times-1-0"]["w"] == pytest.approx(r.speedup, rel=0.02)
     assert r.spared_bytes == r.naive_bytes - r.tiled_bytes
-    assert marks["bytes-end"]["s"].startswith(f"{units.times(r.state_ratio)} ")
+    ratio = f"{r.state_ratio:.2f}×" if r.state_ratio < 10 else units.times(r.state_ratio)
+    assert marks["bytes-end"]["s"].startswith(f"{ratio} ")
 
 
 def test_squares_and_strips_are_to_scale():

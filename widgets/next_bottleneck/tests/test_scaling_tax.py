@@ -173,7 +173,7 @@ def test_words_formula_figures_and_warning_say_the_same_of_a_slow_node():
     assert "33.5%" in tax and "272" in step and "33.5%" in scene.warning and "26.2%" in scene.warning
     assert "33.5%" in {one.text for one in scene.figures}
     assert "272" in next(m["s"] for m in scene.marks if m["id"] == "step")
-    assert scene.takeaway.endswith("wastes 12.8 GPUs.") and units.number(r.waiting_gpus) == "12.8"
+    assert scene.takeaway.endswith("costs 12.8 GPUs.") and units.number(r.waiting_gpus) == "12.8"
 
 
 def test_the_counter_is_drawn_and_does_not_move_with_the_tax():

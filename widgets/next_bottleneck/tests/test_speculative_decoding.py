@@ -200,7 +200,9 @@ def test_the_takeaway_names_the_cause_that_makes_fewer_guesses_better():
     """A full batch makes the check longer and a slow draft makes the guess dear; the chance is 78% in both."""
     busy, slow = guessing(batch=32), guessing(draft_ms=8.0)
     assert busy.verify_s == pytest.approx(0.0832, abs=1e-4) and (busy.best_drafts, slow.best_drafts) == (2, 3)
-    assert "their check takes 83.2\u202fms, not 41.6\u202fms" in GUESSING.scenes(busy)[-1].takeaway
+    assert (
+        "checking 5 takes 83.2\u202fms, checking 2 takes 41.6\u202fms" in GUESSING.scenes(busy)[-1].takeaway
+    )
     assert (
         slow.verify_s == slow.at_guesses[3].verify_s
         and "at 8\u202fms each" in GUESSING.scenes(slow)[-1].takeaway
