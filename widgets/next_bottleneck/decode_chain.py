@@ -70,7 +70,7 @@ PLACES = {
     False: Place(Box(12, 50, 218, 576), 0.7, 74, 662),
 }
 THICK, SLIM = 24, 10  # bars of a row, and of a cure that brings little
-SMALL = 1.05  # times as fast: a cure that brings less has a slim row
+SMALL = 1.05  # times as fast: a cure that brings no more has a slim row, unless it is the last
 REACH = 18  # of a knob, to each side
 
 
@@ -171,8 +171,9 @@ def _frame(to: Place, x: Scale) -> list[dict]:
 
 
 def _small(r: Result, row: int) -> bool:
-    """Return whether the cure of a row brings little and leaves the limit where it was."""
-    return row > 0 and r.steps[row].gain < SMALL and r.steps[row].limit == r.steps[row - 1].limit
+    """Return whether the cure of a row brings little and leaves the limit where it was. The last limit is always named."""
+    little = row > 0 and round(r.steps[row].gain, 2) <= SMALL and r.steps[row].limit == r.steps[row - 1].limit
+    return little and row < len(r.steps) - 1
 
 
 def _rows(r: Result, to: Place) -> list[tuple[float, float]]:
