@@ -37,10 +37,10 @@ def _judge_case(question, run: Run, others: list[Run], evidence) -> None:
     try:
         judge_effects(run, evidence)
     except Failed as failed:
-        known = recognise(question, run, others) if failed.told == RACE else ""
-        known = known or (left_out(question, run, others) if failed.told == UNWRITTEN else "")
-        if known:  # why they meet, if the other outputs tell
-            failed.look, failed.facts["known"] = known, True
+        if failed.told == RACE and (known := recognise(question, run, others)):
+            failed.look, failed.facts["known"] = known, True  # why they meet, if the other outputs tell
+        if failed.told == UNWRITTEN:  # which another launch explains better, if one makes the case right
+            failed.look = left_out(question, run, others) or failed.look
         raise
     except Unclear:
         _judge_values(question, run, others, poisoned, evidence)  # wrong in the order that ran is wrong

@@ -125,7 +125,7 @@ def test_the_cell_of_the_lab_in_work_needs_no_file(command, tmp_path, capsys, mo
     monkeypatch.setattr(running, "ROOT", tmp_path)
     assert ended(f"{command} gemm_tiling.reuse") == EXIT_USAGE
     said = capsys.readouterr().err
-    assert f"give the answer as a file: python -m grader {command} gemm_tiling.reuse FILE" in said
+    assert f"Give the answer as a file: python -m grader {command} gemm_tiling.reuse FILE" in said
     lab = tmp_path / "work" / questions.find("gemm_tiling.reuse").notebook_path
     lab.parent.mkdir(parents=True)
     lab.write_text(notebook("reuse", HALF))

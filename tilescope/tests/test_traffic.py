@@ -72,7 +72,7 @@ def test_a_row_and_a_column_move_what_lesson_00_says():
     lesson = " ".join(texts.words(ROOT / "course", "00_roofline").split())
     for step, said in (
         (1, "of `tl.load(x_ptr + i)` it counts {} bytes wanted and {} moved"),
-        (4096, "of `tl.load(x_ptr + 4096 * i)` {} wanted and {} moved"),
+        (4096, "of `tl.load(x_ptr + 4096 * i)` it counts {} wanted and {} moved"),
     ):
         tensors = {"x": np.ones(32 * 4096, np.float32), "o": np.zeros(32, np.float32)}
         counts = on_machine(apart, (1,), tensors, {"STEP": step}).counts("x", "load")
