@@ -159,6 +159,7 @@ def test_programs_that_wait_for_one_another_have_a_smaller_corner():
     assert not parts, said
 
 
+@pytest.mark.slow
 def test_what_spends_more_where_all_of_it_runs_counts():
     answer = cell(right(ORDER), questions.find(ORDER).entry, WAYS["every load twice"], "p.T * p.K > 120_000")
     parts, said = lost(answer, ORDER)
