@@ -264,7 +264,7 @@ MEASURED = {  # of our own kernels on an H200, in words that no number fills in
         lambda r: (timed(f"1 x {KV4}")["us"] * ahead(f"1 x {KV4}") - 2e6 * 512 * 2048 / H200.bandwidth) / timed(f"1 x {KV4}")["us"],
         1.2, 4),
     "room for three programs": (lambda r: 65536 // (168 * 128), 3, 3),
-    "about as long as in 16 bits. It needs no more look-ups than with one row": (lambda r: ahead(f"16 x {GATEUP4}"), 0.99, 1.04),
+    "about as long as with 16-bit weights. It needs no more look-ups than with one row": (lambda r: ahead(f"16 x {GATEUP4}"), 0.99, 1.04),
     "At 64 rows the 4-bit codebook (k = 4) is as fast as 16 bits on most shapes": (
         lambda r: sum(timed(f"64 x {n} x {k} k4 b32 fp16")["kernel"] == "16 bits"
                       for name, (n, k) in TABLES.SHAPES.items() if name not in TABLES.MOE), 4, 5),
