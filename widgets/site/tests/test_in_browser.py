@@ -160,7 +160,11 @@ def test_every_simulator_s_question_and_answer_fit_on_one_screen(opened):
             page.url.rpartition("/")[0].removesuffix("/simulators") + f"/simulators/{simulator.name}.html"
         )
         root = page.locator(".tbt[data-revision]")
-        far[simulator.name] = max(root.evaluate(ENDS))
+        for _ in range(30):  # a busy machine may draw the narrow picture first
+            far[simulator.name] = max(root.evaluate(ENDS))
+            if far[simulator.name] <= 800:
+                break
+            page.wait_for_timeout(100)
         assert page.get_by_text(simulator.title, exact=True).locator("visible=true").count() == 1
     assert {name: end for name, end in far.items() if end > 800} == {}
 
