@@ -93,11 +93,11 @@ def microseconds(call: Callable, rows: int) -> dict:
 
 
 def main(argv: list[str]) -> int:
-    from kernels.bench import kept
+    from kernels.bench import here, kept
 
     found = kept.begin(argv, HERE)
     if found is None:
-        return kept.NO_GPU
+        return here.NO_GPU
     found.keep(batch=ROWS, keys=KEYS)
     rows = []
     for name, by, call in operations(QWEN3_30B_A3B, ROWS, KEYS, found.device):

@@ -15,7 +15,8 @@ from pathlib import Path
 
 import torch
 
-NO_GPU = 3
+from kernels.bench.here import NO_GPU, has_gpu
+
 MOST_BYTES = 300_000
 
 
@@ -141,8 +142,7 @@ def main(argv=None) -> int:
     parser.add_argument("--layers", type=int, default=8)
     parser.add_argument("--json", type=Path, metavar="FILE", required=True)
     options = parser.parse_args(argv)
-    if not torch.cuda.is_available():
-        print("PyTorch finds no NVIDIA GPU here, so nothing was traced; run this where there is one.")
+    if not has_gpu("traced"):
         return NO_GPU
     found = traced(options.rows, options.keys, options.layers)
     text = dumps(found)

@@ -88,11 +88,11 @@ def far(question: KernelQuestion, metered: Case | None, rng: np.random.Generator
 
 def repeated(question: KernelQuestion, case: Case, rng: np.random.Generator) -> dict:
     """Return the inputs of a far corner."""
-    drawn = question.drawn_inputs(in_small(question, case), rng)
+    inputs = question.drawn_inputs(in_small(question, case), rng)
     shapes = {t.name: t.sizes(case.sizes) for t in question.tensors}
     return {
         name: Repeated(one, shapes[name]) if name in shapes and one.shape != shapes[name] else one
-        for name, one in drawn.items()
+        for name, one in inputs.items()
     }
 
 

@@ -15,11 +15,11 @@ from pathlib import Path
 
 from kernels.bench import record
 from kernels.bench.handed import handed_to
+from kernels.bench.here import NO_GPU, about, has_gpu
 
 LADDER = "ladder"
 KERNELS = Path(__file__).resolve().parent.parent
 SECONDS, QUICK_SECONDS = 0.4, 0.1
-NO_GPU = 3
 
 
 def topics(table: str = "") -> list[str]:
@@ -137,7 +137,7 @@ def measure_all(options) -> dict:
 
     device = torch.device("cuda", torch.cuda.current_device())
     seconds = options.seconds or (QUICK_SECONDS if options.quick else SECONDS)
-    run = {"machine": machine.describe(device), "versions": machine.versions(), "date": machine.today()}
+    run = about(device)
     run |= {"table": options.table} if options.table else {}
     run["state"] = "rested" if options.rested else "sustained"
     run["ceilings"] = machine.ceilings(device)  # once, and for every topic's shares
@@ -163,15 +163,15 @@ def measure_all(options) -> dict:
             options.json.write_text(record.dumps(run), encoding="utf-8")
     for name, why in run.get("absent", {}).items():
         print(f"absent: {name} ({why})")
-    about = f"{run['machine']['gpu']}, {record.machine_of(run['machine'])}"
-    for said in (
-        "",
-        *record.summary(run["rows"], about, run["date"]),
-        *record.behind(run["rows"], reasons()),
-        *below(options),
-    ):
+    for said in ("", *table(run), *below(options)):
         print(said)
     return run
+
+
+def table(run: dict) -> list[str]:
+    """Return a line for each row of a run, and why rows are behind a peer."""
+    gpu = f"{run['machine']['gpu']}, {record.machine_of(run['machine'])}"
+    return [*record.summary(run["rows"], gpu, run["date"]), *record.behind(run["rows"], reasons())]
 
 
 def reasons() -> dict[tuple[str, str], tuple[str, str]]:
@@ -189,12 +189,7 @@ def kept_runs(slugs: list[str]) -> list[dict]:
 
 def print_kept(slugs: list[str]) -> int:
     for run in kept_runs(slugs):
-        about = f"{run['machine']['gpu']}, {record.machine_of(run['machine'])}"
-        for said in (
-            *record.summary(run["rows"], about, run["date"]),
-            *record.behind(run["rows"], reasons()),
-            "",
-        ):
+        for said in (*table(run), ""):
             print(said)
     return 0
 
@@ -260,10 +255,7 @@ def main(argv=None) -> int:
         return keep(options.record)
     if options.kept:
         return print_kept(options.slugs)
-    import torch
-
-    if not torch.cuda.is_available():
-        print("PyTorch finds no NVIDIA GPU here, so nothing was measured; run this where there is one.")
+    if not has_gpu():
         return NO_GPU
     run = measure_all(options)
     return 1 if any("wrong" in r or "failed" in r for r in run["rows"]) else 0

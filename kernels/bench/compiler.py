@@ -19,7 +19,7 @@ from torch._inductor import config as inductor
 from torch._inductor.utils import run_and_get_code
 
 from kernels import timing
-from kernels.bench import kept
+from kernels.bench import here, kept
 from kernels.roofline.layernorm_gelu import layernorm_gelu
 
 HERE = Path(__file__).parents[1] / "next_bottleneck" / "results" / "ground"
@@ -219,7 +219,7 @@ def streams(device) -> list[dict]:
 def main(argv: list[str]) -> int:
     found = kept.begin(argv, HERE)
     if found is None:
-        return kept.NO_GPU
+        return here.NO_GPU
     inductor.force_disable_caches = True  # every compilation is timed, and each form is generated anew
     rows, codes = forms(found.device)
     found.keep(forms=rows)

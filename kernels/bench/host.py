@@ -13,9 +13,9 @@ from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 
+from kernels.bench.here import NO_GPU, about, has_gpu
 from kernels.bench.record import dumps
 
-NO_GPU = 3
 ROUNDS, CALLS = 9, 200
 
 
@@ -101,17 +101,15 @@ def main(argv=None) -> int:
     options = parser.parse_args(argv)
     import torch
 
-    if not torch.cuda.is_available():
-        print("PyTorch finds no NVIDIA GPU here, so nothing was measured; run this where there is one.")
+    if not has_gpu():
         return NO_GPU
-    from kernels.bench import machine
 
     device = torch.device("cuda", torch.cuda.current_device())
     found = cost(operations(device), torch.cuda.synchronize)
     for name, us in found.items():
         print(f"{name:<30} {us:7.1f} us")
     if options.json:
-        run = {"machine": machine.describe(device), "versions": machine.versions(), "date": machine.today()}
+        run = about(device)
         options.json.write_text(
             dumps(run | {"rows": [{"op": name, "us": us} for name, us in found.items()]}), encoding="utf-8"
         )

@@ -5,9 +5,7 @@ from pathlib import Path
 
 import torch
 
-from kernels.bench import machine
-
-NO_GPU = 3
+from kernels.bench import here, machine
 
 
 def dumps(run: dict) -> str:
@@ -29,10 +27,9 @@ class Kept:
 
     def __init__(self, path: Path | None, folder: Path):
         self.device = torch.device("cuda", torch.cuda.current_device())
-        about = machine.describe(self.device)
-        self.path = path or folder / f"{machine.short_name(about['gpu'])}.json"
+        self.run = here.about(self.device)
+        self.path = path or folder / f"{machine.short_name(self.run['machine']['gpu'])}.json"
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        self.run = {"machine": about, "versions": machine.versions(), "date": machine.today()}
 
     def keep(self, **parts) -> None:
         self.run |= parts
@@ -42,7 +39,4 @@ class Kept:
 def begin(argv: list[str], folder: Path) -> Kept | None:
     """Return the file to keep measurements in, the one that argv names, else the GPU's in the folder. Without a GPU,
     say so."""
-    if torch.cuda.is_available():
-        return Kept(Path(argv[0]) if argv else None, folder)
-    print("PyTorch finds no NVIDIA GPU here, so nothing was measured; run this where there is one.")
-    return None
+    return Kept(Path(argv[0]) if argv else None, folder) if here.has_gpu() else None

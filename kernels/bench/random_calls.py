@@ -18,7 +18,8 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-NO_GPU = 3
+from kernels.bench.here import NO_GPU, about, has_gpu
+from kernels.bench.record import dumps
 
 
 @dataclass(frozen=True)
@@ -234,12 +235,8 @@ def main(argv=None) -> int:
     options = parser.parse_args(argv)
     import torch
 
-    if not torch.cuda.is_available():
-        print("PyTorch finds no NVIDIA GPU here, so nothing was measured; run this where there is one.")
+    if not has_gpu():
         return NO_GPU
-    from kernels.bench import machine
-    from kernels.bench.record import dumps
-
     until = time.time() + options.seconds
     shares = [Share(options.seed, options.calls, first, options.jobs, until) for first in range(options.jobs)]
     with ProcessPoolExecutor(options.jobs, multiprocessing.get_context("spawn")) as pool:
@@ -253,8 +250,13 @@ def main(argv=None) -> int:
     print(f"{done} calls, {len(wrong)} wrong; the worst error of a right one is {worst:.2f} of its tolerance")
     if options.json:
         device = torch.device("cuda", torch.cuda.current_device())
-        run = {"machine": machine.describe(device), "versions": machine.versions(), "date": machine.today()}
-        run |= {"seed": options.seed, "calls": done, "worst": worst, "right": dict(right), "rows": wrong}
+        run = about(device) | {
+            "seed": options.seed,
+            "calls": done,
+            "worst": worst,
+            "right": dict(right),
+            "rows": wrong,
+        }
         options.json.write_text(dumps(run), encoding="utf-8")
     return 1 if wrong or done < options.calls else 0
 

@@ -96,7 +96,8 @@ def break_even_pairs(
     """Return the surplus (token, expert) pairs of a hot expert from which on copying its weights in this step pays.
 
     The copies cost helpers * 3 * hidden * intermediate * weight_bytes over the sender's link. They leave the busy rank
-    1 / (helpers + 1) of the surplus, an even share, each pair of which takes 6 * hidden * intermediate FLOP. Both sizes drop out.
+    1 / (helpers + 1) of the surplus, an even share, each pair of which takes 6 * hidden * intermediate FLOP. Both sizes
+    drop out.
     """
     require.positive(rate_flop_s=rate_flop_s, link_byte_s=link_byte_s, weight_bytes=weight_bytes)
     require.count(helpers=helpers)

@@ -12,17 +12,18 @@ import math
 import multiprocessing
 import os
 import sys
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
+from kernels.bench.here import NO_GPU, about, has_gpu
 from kernels.bench.record import dumps
 from kernels.quantization_layouts import cases
 from kernels.quantization_layouts.kbit_tables import MOE, MOE_EXPERTS, SHAPES
 from kernels.quantization_layouts.reference import GROUPS
 
-NO_GPU = 3
 ROWS = {  # of X, by form; those that most weights are packed in more finely
     **dict.fromkeys(("int4", 4), (1, 2, 4, 8, 16, 32, 64, 256)),
     **dict.fromkeys((2, 3, 5, "zero"), (1, 4, 16, 64)),
@@ -260,12 +261,16 @@ def compile_share(share: tuple[list, int, bool]) -> int:
 
 def compile_all(todo: list, overlapping: bool) -> None:
     """Compiling would be most of a calibration's time, and needs processors rather than the GPU."""
-    tasks = shares(todo, overlapping)
+    side_by_side(compile_share, shares(todo, overlapping))
+
+
+def side_by_side(work: Callable, tasks: list) -> None:
+    """Do all tasks in processes of their own, unless there is one or one processor. Each returns its number of launches."""
     jobs = min(MOST_JOBS, os.cpu_count() or 1, len(tasks))
     if jobs < 2:
         return
     with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
-        for i, count in enumerate(pool.map(compile_share, tasks)):
+        for i, count in enumerate(pool.map(work, tasks)):
             print(f"compiled {i + 1}/{len(tasks)} parts ({count} launches)", flush=True)
 
 
@@ -273,22 +278,14 @@ def main(argv=None) -> int:
     options = parse(argv)
     import torch
 
-    if not torch.cuda.is_available():
-        print("PyTorch finds no NVIDIA GPU here, so nothing was measured; run this where there is one.")
+    if not has_gpu():
         return NO_GPU
     from kernels.bench import machine
     from kernels.quantization_layouts.dispatch import TABLES
 
     device = torch.device("cuda", torch.cuda.current_device())
-    described = machine.describe(device)
-    path = options.out or TABLES / f"{machine.short_name(described['gpu'])}.json"
-    run = {
-        "machine": described,
-        "versions": machine.versions(),
-        "date": machine.today(),
-        "dtype": options.dtype,
-        "rows": [],
-    }
+    run = about(device) | {"dtype": options.dtype, "rows": []}
+    path = options.out or TABLES / f"{machine.short_name(run['machine']['gpu'])}.json"
     if (options.resume or options.again) and path.exists():
         run["rows"] = json.loads(path.read_text(encoding="utf-8"))["rows"]
     todo = list(plan(options))

@@ -10,14 +10,12 @@ or the kernels fall short. --table keeps these times as rows that the dispatcher
 import argparse
 import json
 import math
-import multiprocessing
-import os
 import random
 import sys
 import time
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
+from kernels.bench.here import NO_GPU, about, has_gpu
 from kernels.bench.record import dumps, is_behind, verdict
 from kernels.quantization_layouts import calibrate, cases
 
@@ -29,7 +27,6 @@ BOOKS = (2, 3, 4, 5)
 EVERY_BOOK = 4  # one case in so many has a codebook; the others are int4
 SECONDS, WARM = 0.03, 0.03  # for each contender of a case; before it
 SMALL, MOST_COPIES = 2**25, 32  # weights that rotate, over so many copies
-MOST_JOBS = 15
 
 
 def drawn(count: int, seed: int) -> list[cases.Case]:
@@ -61,14 +58,6 @@ def compile_some(some: list[cases.Case]) -> int:
         bench.ours(bench.draw(case, 0, torch.device("cuda", 0)))()
     torch.cuda.synchronize()
     return len(some)
-
-
-def compile_all(todo: list[cases.Case]) -> None:
-    jobs = min(MOST_JOBS, (os.cpu_count() or 2) - 1, len(todo))
-    if jobs < 2:
-        return
-    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
-        list(pool.map(compile_some, [todo[i::jobs] for i in range(jobs)]))
 
 
 def compared(case: cases.Case, device) -> dict:
@@ -111,17 +100,15 @@ def main(argv=None) -> int:
     options = parser.parse_args(argv)
     import torch
 
-    if not torch.cuda.is_available():
-        print("PyTorch finds no NVIDIA GPU here, so nothing was measured; run this where there is one.")
-        return calibrate.NO_GPU
-    from kernels.bench import machine
+    if not has_gpu():
+        return NO_GPU
 
     started = time.monotonic()
     device = torch.device("cuda", torch.cuda.current_device())
-    run = {"machine": machine.describe(device), "versions": machine.versions(), "date": machine.today()}
-    run |= {"state": "sustained", "seed": options.seed, "rows": []}
+    run = about(device) | {"state": "sustained", "seed": options.seed, "rows": []}
     todo = drawn(options.shapes, options.seed)
-    compile_all(todo)
+    parts = min(calibrate.MOST_JOBS, len(todo))
+    calibrate.side_by_side(compile_some, [todo[i::parts] for i in range(parts)])
     print(f"compiled for {len(todo)} shapes in {time.monotonic() - started:.0f} s", flush=True)
     late = []
     for case in todo:

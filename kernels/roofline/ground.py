@@ -13,7 +13,7 @@ import triton
 import triton.language as tl
 
 from kernels import timing
-from kernels.bench import kept
+from kernels.bench import here, kept
 from kernels.roofline.layernorm_gelu import layernorm_gelu
 
 HERE = Path(__file__).parent / "results" / "ground"
@@ -200,7 +200,7 @@ def _clock_and_watts() -> tuple[float, float]:
 def main(argv: list[str]) -> int:
     found = kept.begin(argv, HERE)
     if found is None:
-        return kept.NO_GPU
+        return here.NO_GPU
     device, sms = found.device, found.run["machine"]["sms"]
     found.keep(host_us=host_us(device))
     found.keep(launches=launches(device))

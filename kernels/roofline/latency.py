@@ -15,7 +15,7 @@ import triton
 import triton.language as tl
 
 from kernels import timing
-from kernels.bench import kept
+from kernels.bench import here, kept
 from kernels.roofline.ground import _clock_and_watts
 
 HERE = Path(__file__).parent / "results" / "latency"
@@ -132,7 +132,7 @@ def replays(device) -> list[dict]:
 def main(argv: list[str]) -> int:
     found = kept.begin(argv, HERE)
     if found is None:
-        return kept.NO_GPU
+        return here.NO_GPU
     found.keep(replays=replays(found.device))
     found.keep(latencies=latencies(found.device))
     print(found.path.read_text(encoding="utf-8"))
