@@ -141,7 +141,7 @@ FORMULAS = {  # a sentence of the lesson: (what it speaks of, from, to)
 }  # fmt: skip
 
 EXPERIMENTS = {
-    "For positive numbers the error is less than half as large": (
+    "Their error is less than half as large with a zero point as without": (
         lambda r: r.zero_point["all positive"][1] / r.zero_point["all positive"][0], 0, 0.5),
     "For the bell the error shrinks by a seventh": (
         lambda r: 1 - r.zero_point["bell"][1] / r.zero_point["bell"][0], 0.125, 0.16),
@@ -179,9 +179,9 @@ EXPERIMENTS = {
     "although the weights are worse": (
         lambda r: gptq(r, "correlated", "the weights") / gptq(r, "correlated", "the weights", "rounding"), 1.1, 2),
     "which is smallest at d = −e b / c": (lambda r: made_up_for(2.0, 1.0, 3.0) - -1.0 / 3.0, 0, 0),
-    "The outputs of fresh inputs improve less than those of the calibration inputs": (
+    "The outputs for fresh inputs improve less than those for the calibration inputs": (
         lambda r: gptq(r, "correlated", "fresh inputs") / gptq(r, "correlated", "calibration inputs"), 1.03, 1.5),
-    "With independent channels, the outputs of fresh inputs even get worse": (
+    "With independent channels, the outputs for fresh inputs even get worse": (
         lambda r: gptq(r, "independent", "fresh inputs") / gptq(r, "independent", "fresh inputs", "rounding"), 1.02, 1.3),
     "In 8 bits the error is then a fifth of the error with one scale per token": (
         lambda r: r.cache["keys", 8, "a token"] / r.cache["keys", 8, "a channel"], 5, 6),
