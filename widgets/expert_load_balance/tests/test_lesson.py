@@ -141,7 +141,7 @@ CLAIMS = {  # a sentence of the lesson: (what it speaks of, from, to)
         0.99,
         1.0,
     ),
-    "The simulator says 2.72": (lambda: simulated(), 2.71, 2.725),
+    "In the simulator the whole step takes only 2.72x as long": (lambda: simulated(), 2.71, 2.725),
     "A Qwen3-like row spends twice as long on the link as in its expert": (
         lambda: 4 * QWEN.hidden / H200.link_bandwidth / (QWEN.pick_flops / H200.rate("bf16")),
         1.85,
