@@ -131,7 +131,7 @@ CLAIMS = {  # a sentence of the lesson: (what it speaks of, from, to)
         1.05,
         1.15,
     ),
-    "1.1 to 1.3x the formula's": (lambda: max(max(one) for one in published().values()), 1.25, 1.35),
+    "1.1x to 1.3x the formula's": (lambda: max(max(one) for one in published().values()), 1.25, 1.35),
     "With 16 GPUs they are shorter": (lambda: max(published()[16]), 0.5, 0.99),
     "nearly half of the rows go to a GPU of the same node": (lambda: 7 / 15, 0.45, 0.49),
     "the step takes 1.25x as long on two GPUs": (lambda: simulated(devices=2), 1.245, 1.255),
