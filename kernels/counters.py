@@ -1,5 +1,5 @@
-"""Count the programs that have arrived. A counter is zero before a launch and after it, because the last program
-resets it.
+"""Count the programs that have arrived. A counter is zero before a launch and zero again afterwards, because the last
+program resets the counter.
 
 Launches that may overlap need counters of their own. Launches of one stream follow each other, and share. Every
 launch that a graph captures gets its own out of a store that was filled with zeros before, because a graph may be
@@ -12,7 +12,7 @@ import threading
 import torch
 from triton.runtime import driver
 
-STORED = 2**20  # for as many blocks of tokens, or parts of tiles, in captured launches; 4 MB
+STORED = 2**20  # counters (4 MB), one per block of tokens, or part of a tile, in captured launches
 LEAST = 1024
 
 

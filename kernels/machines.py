@@ -3,7 +3,7 @@
 Peaks, memory, bandwidth, multiprocessors: NVIDIA's datasheets and architecture papers (V100 SXM2, T4, A100 SXM 80 GB,
 RTX 4090, H100 SXM, H200 SXM, B200). Shared memory, warps and blocks: the CUDA programming guide's table of compute
 capabilities (7.0, 7.5, 8.0, 8.9, 9.0, 9.0, 10.0). The L2 of H200 and B200 is what their driver reports.
-NVIDIA rounds a B200's bandwidth to 8 TB/s; its driver reports 7,680 bits at 3,996 MHz, 7.67 TB/s (pytorch/ao, pull request 4002).
+NVIDIA rounds a B200's bandwidth to 8 TB/s. Its driver reports 7,680 bits at 3,996 MHz, 7.67 TB/s (pytorch/ao, pull request 4002).
 A measured ceiling (python -m grader calibrate) is another Machine with the same fields.
 """
 

@@ -101,7 +101,7 @@ def _round(watches: dict[str, Callable[[], Pair]], rng: random.Random) -> dict[s
 
 
 def ratio(times: Sequence[float], base: Sequence[float], seed: int = 0) -> tuple[float, float, float]:
-    """Return the median of times / base over paired rounds, and the bootstrap's 99% interval around it."""
+    """Return the median of times / base over paired rounds, and the bootstrap's 99% interval of this median."""
     logs = [math.log(t / b) for t, b in zip(times, base, strict=True)]
     rng = random.Random(seed)
     medians = sorted(median(rng.choices(logs, k=len(logs))) for _ in range(400))

@@ -121,7 +121,7 @@ def open_page(
 ):
     """A page with these simulators, in a column as wide as JupyterLab's in a window of 1280.
 
-    Each simulator comes with the keywords of answer(): start, locked, measured. With `ahead`, Python also
+    Each simulator comes with the keywords start, locked and measured of answer(). With `ahead`, Python also
     thinks of the steps that the next key may ask for, as it does in a notebook.
     """
     bare = BarePage(browser, **{"reduced_motion": "reduce", "viewport": window(width), **context})

@@ -83,7 +83,7 @@ def slider(name: str, label: str, default, min, max, step=1, **about) -> Control
 
 
 def number(name: str, label: str, default, min, max, step=1, **about) -> Control:
-    """Return a field to type into, where the exact value matters more than the feel of moving it."""
+    """Return a field to type into, where the exact value matters more than the feel of a slider."""
     whole = _whole(default, min, max, step)
     return Control("number", name, label, default, min, max, step, whole=whole, **about)
 

@@ -1,4 +1,4 @@
-"""Declare a simulator, one per file: `SIMULATOR = Declaration(...)` in widgets/<slug>/<name>.py."""
+"""Declare a simulator. Each file widgets/<slug>/<name>.py has one `SIMULATOR = Declaration(...)`."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ class Prediction:
     question: str
     answer: str  # the field of the result that holds it, 'busiest.load_tokens'
     unit: str = ""
-    tolerance: float = 0.1  # relative; a guess this near counts as right
+    tolerance: float = 0.1  # relative, so that a guess this near counts as right
     show: Callable[[float], str] = units.number
 
 
@@ -34,7 +34,7 @@ class Declaration:
     title: str
     question: str
     controls: tuple[Control, ...]
-    presets: dict[str, dict]  # label -> inputs; missing ones take their default
+    presets: dict[str, dict]  # label -> inputs, where a missing one takes its default
     run: Callable  # run(**inputs) -> frozen dataclass of plain numbers, units in their names
     scene: Callable[..., Scene] | None = (
         None  # scene(result, measured=None, width=WIDE), unless it has a stepper

@@ -35,7 +35,7 @@ from widgets import show
 show("{name}")
 ```
 """
-GUESS = "Guess what a control will change before you move it."
+GUESS = "Before you move a control, guess the change."
 ASKED = 'If you want to guess first, `show("{name}", predict=True)` asks you for a number.'
 RECORDED = re.compile(r"""^recorded\(((?:"[^"]*"(?:, )?)+)\)\s*\Z""", re.M)  # at the end of a cell
 START, SOURCES = "course/start.md", f"course/{from_sources.PAGE}"
@@ -55,7 +55,7 @@ def file(words: list[str]) -> str:
 
 @cache
 def _style() -> str:
-    """Return the part of scene.css that colours a scene's marks, because a separate file has no page to bring it."""
+    """Return the part of scene.css that colours a scene's marks, because a separate file has no page that could."""
     css = re.sub(r"/\*.*?\*/", "", static.css(), flags=re.S)
     css = re.sub(r"@[^{;]*\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}", "", css)
     kept = []
@@ -97,7 +97,7 @@ def drawn(title: str, question: str, scene: Scene, uid: str) -> str:
 
 
 def prediction_asked(declaration: Declaration) -> str:
-    """Draw the question of a prediction, without anything that answers it."""
+    """Draw the question of a prediction, without anything that gives the answer away."""
     lines = [*wrap(declaration.prediction.question, 88), "", "The picture opens with your prediction."]
     words = "".join(
         f'<text x="24" y="{44 + 26 * i}" font-size="15">{escape(t)}</text>' for i, t in enumerate(lines)
@@ -158,7 +158,7 @@ def _texts(found: list[Topic]) -> dict[str, str]:
 
 
 def _picture(topic: Topic) -> str:
-    """Return the still picture of a topic's first simulator, as the start page links it."""
+    """Return the still picture of a topic's first simulator, which the start page links."""
     return f"{PICTURES.removeprefix('course/')}/simulators/{file([topic.simulators[0].name])}"
 
 

@@ -1,4 +1,4 @@
-"""Show how far a learner has come: each lab's checks with the best verdicts that the grader left on this machine."""
+"""Show how far a learner has come, by each lab's checks with the best verdicts that the grader left on this machine."""
 
 import json
 import re

@@ -59,7 +59,7 @@ class Simulator(anywidget.AnyWidget):
         return self._declaration.run(**self.values)
 
     def _ipython_display_(self) -> None:
-        """Show two outputs: the live view, and a saved picture that the view hides while it lives."""
+        """Show two outputs, the live view and a saved picture that the view hides while it lives."""
         display(self._live(), raw=True)
         display({"text/html": self._saved(), "text/plain": ""}, raw=True)
 

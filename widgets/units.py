@@ -1,4 +1,4 @@
-"""Write numbers as people read them: three significant digits, a unit, a thin gap between the two."""
+"""Write numbers as people read them, with three significant digits, a unit, and a thin gap between the two."""
 
 import math
 from functools import lru_cache
@@ -36,7 +36,7 @@ def counted(value: float, noun: str, several: str = "") -> str:
 
 
 def percent(share: float, places: int = 1) -> str:
-    """Format a share of one: 0.821 -> '82.1%'."""
+    """Format a share of one, such as 0.821 as '82.1%'."""
     return f"{100 * share:.{places}f}%"
 
 

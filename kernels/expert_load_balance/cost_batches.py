@@ -1,4 +1,4 @@
-"""Schedule a decode layer with experts in one piece, or as two halves of its users, of which one computes while the other's rows travel."""
+"""Schedule a decode layer with experts in one piece, or in two halves, one computing while the other's rows travel."""
 
 import math
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from kernels import require
 from kernels.machines import Machine
 
 LAYERS = 8  # enough that the start is forgotten
-LATENT, ROPE, HEADS = 512, 64, 128  # DeepSeek-V3's attention: what the cache holds of a key, and who reads it
+LATENT, ROPE, HEADS = 512, 64, 128  # DeepSeek-V3's attention, a key's cached sizes and the heads that read it
 
 
 @dataclass(frozen=True)

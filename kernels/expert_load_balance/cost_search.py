@@ -122,7 +122,7 @@ def _shared_out(experts: int, devices: int, spare: int) -> Iterator[list[int]]:
 
 
 def _fill(pieces, share, room: int, best: Held, limit: float, loads) -> Held:
-    """Put piece after piece on every device that can take it, and give up where the busiest is no better than `limit`."""
+    """Put piece after piece on every device that can take it, and give up where the busiest doesn't beat `limit`."""
     held, now = [set() for _ in range(max(1, len(best)))], [0.0] * len(best)
 
     def place(at: int) -> None:

@@ -69,7 +69,7 @@ def busiest(results: list[dict]) -> dict:
 
 
 def slowest(results: list[list[float]]) -> float:
-    """Return the seconds of a step, the median over steps of the slowest rank, because all wait for it."""
+    """Return the seconds of a step, the median over steps of the slowest rank, for which all others wait."""
     return median(max(step) for step in zip(*results, strict=True))
 
 

@@ -106,7 +106,7 @@ def layer_of(here, setting, make_experts):
 
 
 def same_bits(here) -> list[str]:
-    """Compare every form of the layer with one device's, in fp32 with fixed tiles, and return the names of those that differ."""
+    """Compare every form of the layer with one device's, in fp32 with fixed tiles, and name the forms that differ."""
     wrong = []
     for named, counts in cases.CHECKED_TOKENS.items():
         counts = counts(here.ranks)
@@ -172,7 +172,7 @@ def timed(here, setting, steps: int) -> dict:
 
 
 def one_device(here, setting, steps: int) -> list[float]:
-    """Return the seconds of all ranks' tokens on this rank's device alone, with every expert on it."""
+    """Return the seconds of all ranks' tokens on this rank's device alone, which then holds every expert."""
     here.stage("one device does it all")
     make = best_experts(here, setting)
     everyone, _ = tokens_of(here, setting, [setting.tokens] * here.ranks)

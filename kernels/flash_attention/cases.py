@@ -1,4 +1,4 @@
-"""List the cases on which the kernels are tested and timed. An odd case says why it is there.
+"""List the cases on which the kernels are tested and timed. Each odd case gives a reason.
 
 The lengths of the full grids are those that FlashAttention's and FlashInfer's own tests use.
 """
@@ -151,7 +151,7 @@ class DecodeCase:
     dtype: str = "bf16"
     cache: str = "same"  # or fp8, int8
     page_size: int = 0
-    lens: tuple[int, ...] = ()  # of the keys, the number each sequence has; () is all
+    lens: tuple[int, ...] = ()  # number of keys of each sequence, or () for all
     window: int | None = None
     softcap: float = 0.0
     splits: int | None = None

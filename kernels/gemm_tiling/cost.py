@@ -109,7 +109,7 @@ def block_scaled_bytes(m: int, n: int, k: int, block: int = 128, out_bytes: floa
 def unique_bytes_per_wave(
     m: int, n: int, k: int, bm: int, bn: int, group_m: int, programs: int, elem_bytes: int = 2
 ) -> list[int]:
-    """Return the bytes of A and B that each wave of programs touches, counted once. The L2 must fetch these."""
+    """Return the bytes of A and B that each wave of programs touches, counted once, which the L2 must fetch."""
     tiles_m, tiles_n = math.ceil(m / bm), math.ceil(n / bn)
     waves = []
     for first in range(0, tiles_m * tiles_n, programs):

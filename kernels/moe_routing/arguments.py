@@ -10,7 +10,7 @@ from kernels.replays import Replays
 from kernels.require import must
 
 DTYPES = (torch.bfloat16, torch.float16)
-TILES = (1, 16, 32, 64, 128, 192)  # rows; 192 for the copy engine alone
+TILES = (1, 16, 32, 64, 128, 192)  # rows, of which 192 is for the copy engine alone
 MOST_EXPERTS = 512  # a block's logits stay in registers
 
 

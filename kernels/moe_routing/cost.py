@@ -1,6 +1,6 @@
-"""Count what routing costs: tiles half full, tokens dropped, stragglers, and the bytes and FLOPs of an MoE layer.
+"""Count routing's costs, which are half-full tiles, dropped tokens, stragglers, and an MoE layer's bytes and FLOPs.
 
-Sizes are counts; bytes, FLOPs and seconds say so in their names.
+Sizes are counts, while names of bytes, FLOPs and seconds say so.
 """
 
 import math

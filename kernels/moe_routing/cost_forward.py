@@ -90,7 +90,7 @@ def moe_forward(x: Matrix, router: Matrix, experts: Sequence[Expert], top_k: int
 
 
 def direct_forward(x: Matrix, router: Matrix, experts: Sequence[Expert], top_k: int) -> list[list[float]]:
-    """Compute the same sum token by token, without permuting. The six steps must equal it."""
+    """Compute the same sum token by token, without permuting, as the result that the six steps must equal."""
     _, chosen, weights = _route(x, router, experts, top_k)
     return [
         _weighted([_run(experts[e], row) for e in best], w)

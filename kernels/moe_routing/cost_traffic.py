@@ -1,4 +1,4 @@
-"""Count the bytes that the layer's kernels request from memory. The L2 may serve many of them a second time."""
+"""Count the bytes that the layer's kernels request from memory. The L2 may serve many loads a second time."""
 
 from dataclasses import dataclass
 

@@ -100,12 +100,12 @@ def gap_share(launches: int, gap_s: float, work_s: float) -> float:
 def counters(
     intensity: float, *, of_bandwidth: float = 0.0, of_flops: float = 0.0, ridge: float = 295.2
 ) -> dict:
-    """Return both counters from one. A kernel's FLOPs are its bytes times its intensity."""
+    """Return both counters from one. A kernel's FLOPs are its bytes multiplied by its intensity."""
     require.positive(intensity=intensity, ridge=ridge)
     require.share(of_bandwidth=of_bandwidth, of_flops=of_flops)
     if bool(of_bandwidth) == bool(of_flops):
         raise ValueError(
-            "of_bandwidth or of_flops must be given, got both or none; the other follows from it"
+            "of_bandwidth or of_flops must be given, got both or none; each follows from the other"
         )
     moved = of_bandwidth or of_flops * ridge / intensity
     return {"intensity": intensity, "bandwidth_share": moved, "compute_share": moved * intensity / ridge}

@@ -48,7 +48,7 @@ def step_at_mfu_s(step_s: float, mfu: float, at_mfu: float) -> float:
 
 
 def added_step_s(node_step_s: float, local_mfu: float, fleet_mfu: float) -> float:
-    """Return the seconds that a fleet adds to its node's step, from one measurement of both."""
+    """Return the seconds that a fleet adds to its node's step, from one measurement of node and fleet."""
     require.positive(node_step_s=node_step_s, fleet_mfu=fleet_mfu)
     scaling_tax(local_mfu, fleet_mfu)  # refuses a fleet that beats its node
     return step_at_mfu_s(node_step_s, local_mfu, fleet_mfu) - node_step_s

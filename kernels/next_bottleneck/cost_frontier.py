@@ -78,7 +78,7 @@ def usd_per_1k_tokens(gpus: int, usd_per_gpu_hour: float, tokens_s: float) -> fl
 
 
 def implied_usd_per_gpu_hour(gpus: int, usd_per_1k: float, tokens_s: float) -> float:
-    """Return the price of a GPU hour behind a price of tokens. A's $0.12 is $2.70."""
+    """Return the price of a GPU hour that a price of tokens implies. A's $0.12 implies $2.70."""
     require.count(gpus=gpus)
     require.positive(usd_per_1k=usd_per_1k, tokens_s=tokens_s)
     return usd_per_1k / 1000 * tokens_s * 3600 / gpus

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from kernels import require
 
-NEAR_ROOF = 0.7  # a kernel above this share of its roof is doing well; below it, check how it is written
+NEAR_ROOF = 0.7  # a kernel above this share of its roof is doing well, and one below needs a look at its code
 
-TARGETS = {  # seconds; "Performance Engineering"
+TARGETS = {  # seconds, from "Performance Engineering"
     "time to first token": {"acceptable": 0.5, "feels responsive": 0.2},
     "between tokens": {"comfortable reading": 0.05, "real-time speech": 0.025},
 }
@@ -109,7 +109,7 @@ def tokens_per_s(requests: float, between_tokens_s: float) -> float:
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """Return the smallest value that at least `share` of them do not exceed. P99 is 0.99."""
+    """Return the smallest value that at least `share` of the values do not exceed. P99 is 0.99."""
     require.not_empty(values=values)
     require.share(share=share)
     return sorted(values)[max(0, math.ceil(round(share * len(values), 9)) - 1)]

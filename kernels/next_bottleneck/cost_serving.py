@@ -235,7 +235,7 @@ class Handover:
 def handover(
     model: Transformer, replica: Server, *, prompt: int, link_byte_s: float, kv_bits: float = 16
 ) -> Handover:
-    """Return the cost of computing a prompt here and decoding it there."""
+    """Return the cost of computing a prompt on one pool of GPUs and decoding on another."""
     require.count(prompt=prompt)
     require.positive(link_byte_s=link_byte_s, kv_bits=kv_bits)
     cache_bytes = model.cached_per_token * prompt * kv_bits / 8

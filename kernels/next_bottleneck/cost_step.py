@@ -58,7 +58,7 @@ class Work:
 
 
 def expected_experts(rows: int, top_k: int, experts: int) -> float:
-    """Return how many experts at least one row picks, if none is preferred."""
+    """Return how many experts at least one row chooses, if none is preferred."""
     require.count(rows=rows, top_k=top_k, experts=experts)
     require.at_most(experts, "a row picks different experts", top_k=top_k)
     return experts * (1 - (1 - top_k / experts) ** rows)
@@ -144,7 +144,7 @@ def total(works: Mapping[str, Work]) -> Work:
 def waterfall(
     works: Mapping[str, Work], *, byte_s: float, flop_s: float, launch_s: float
 ) -> dict[str, float]:
-    """Return each slot's seconds, as its largest limit predicts them. Slots run one after the other."""
+    """Return each slot's seconds, as its largest limit predicts them. Slots run in sequence."""
     require.not_empty(works=works)
     return {name: work.seconds(byte_s, flop_s, launch_s) for name, work in works.items()}
 

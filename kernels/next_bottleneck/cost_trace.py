@@ -80,7 +80,7 @@ def own_s(launches) -> dict[str, float]:
 
 
 def of_record(kept: dict, run: str) -> Trace:
-    """Return one run of a record as kernels.decode_trace writes it."""
+    """Return one run of a record in the form that kernels.decode_trace writes."""
     slots, names, rows = kept["slots"], kept["kernels"], kept[run]
     micro = 1e-6
     return Trace(

@@ -1,4 +1,4 @@
-"""Choose a k-bit kernel by M, and time a block, a session and a whole model with it."""
+"""Choose a k-bit kernel by M, and time a block, a session and a whole model with this kernel."""
 
 import math
 from bisect import bisect_left
@@ -54,7 +54,7 @@ def shape_speedups(shape: str, m: int = 1) -> dict[int, float]:
 
 
 def user_ratio(users: float) -> float:
-    """Return the reported k = 4 time over fp16 time. Between two rows it is a straight line over the logarithm."""
+    """Return the reported k = 4 time over fp16 time. Between two rows, interpolate linearly over the logarithm of M."""
     known = tuple(tables.USERS)
     require.positive(users=users)
     if not known[0] <= users <= known[-1]:
@@ -92,7 +92,7 @@ def weighted_ratio(parts: list[tuple[float, float]]) -> float:
 
 @dataclass(frozen=True)
 class Linear:
-    """Hold a weight matrix of n outputs and k inputs, `experts` of them in one grouped launch, 0 for a dense one."""
+    """Hold a weight matrix of n outputs and k inputs. `experts` such matrices share a grouped launch, 0 means dense."""
 
     name: str
     n: int
@@ -118,7 +118,7 @@ def layer_linears(
     top_k: int = 0,
     expert_intermediate: int = 0,
 ) -> tuple[Linear, ...]:
-    """Return the matrices of one layer: attention, then a dense gated MLP or `top_k` experts, or both. 0 leaves one out."""
+    """Return the matrices of one layer, attention and a dense gated MLP, `top_k` experts, or both. 0 leaves one out."""
     require.count(hidden=hidden, heads=heads, kv_heads=kv_heads, head_dim=head_dim)
     require.whole(intermediate=intermediate, top_k=top_k, expert_intermediate=expert_intermediate)
     queries, keys = heads * head_dim, kv_heads * head_dim

@@ -30,14 +30,14 @@ class Packed:
 
     words: tuple[torch.Tensor, ...]  # for each field int32 (experts, N / 16, K / span, 32 lanes, 4 words)
     scales: torch.Tensor  # 16 bits (experts, N / 16, K / group, 16)
-    zeros: torch.Tensor | None  # uint8, in the scales' shape; None means 8 for int4, and a codebook has none
+    zeros: torch.Tensor | None  # uint8, in the scales' shape, or None for 8 in int4 and for a codebook
     book: torch.Tensor | None  # int32 (words, 32 lanes), the levels' low bytes, then the high ones
     bits: int
     group: int
     experts: int
     n: int
     k: int
-    # fp32, for which book is None: of FP4 what all scales share (1,), of int8 a row's scale (N,), its only one
+    # fp32, where book is None, the common factor of all FP4 scales (1,), or int8's only scale per row (N,)
     whole: torch.Tensor | None = None
 
     @property

@@ -134,7 +134,7 @@ REPORTED_INTENSITY = {
 
 
 def ridge(peak_flop_s: float, bandwidth_byte_s: float) -> float:
-    """Return the FLOP/byte at which the two roofs meet. Below it memory is the limit, above it arithmetic."""
+    """Return the FLOP/byte at which the two roofs meet. Memory is the limit below the ridge, arithmetic above."""
     require.positive(peak_flop_s=peak_flop_s, bandwidth_byte_s=bandwidth_byte_s)
     return peak_flop_s / bandwidth_byte_s
 

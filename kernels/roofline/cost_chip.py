@@ -36,7 +36,7 @@ def useful_share(stride: int, element_bytes: int = 4, offset: int = 0) -> float:
 
 
 def waves(programs: int, places: int) -> int:
-    """Return the rounds of a launch with `places` programs running at a time. A partly filled round costs the same."""
+    """Return the rounds of a launch with `places` programs running at a time. A partly filled round costs a full one."""
     require.count(programs=programs, places=places)
     return -(-programs // places)
 

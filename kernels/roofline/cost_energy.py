@@ -81,6 +81,6 @@ def latency_ratio(far: str = "HBM", near: str = "shared memory") -> float:
 
 
 def read_all_s(memory_bytes: float, bandwidth_byte_s: float) -> float:
-    """Return the time to read a whole memory once, the floor of a decode step whose model fills it."""
+    """Return the time to read a whole memory once, the floor of a decode step whose model fills this memory."""
     require.positive(memory_bytes=memory_bytes, bandwidth_byte_s=bandwidth_byte_s)
     return memory_bytes / bandwidth_byte_s

@@ -161,7 +161,7 @@ def fused(
 def reads_of_nucleus(top_p: float) -> float:
     """Reads of a row with top-p alone, on average over draws, when no token is large.
 
-    One read draws from all tokens. Each further read checks whether the draw is kept and draws among those above it.
+    One read draws from all tokens. Each further read checks whether the draw is kept, and draws among the better tokens.
     The mass above shrinks by a uniform factor each time, so it takes 1 + ln(1/p) reads on average until it is below
     p.
     """

@@ -1,4 +1,4 @@
-"""Draw the launches of a layer, one square each: every step by itself, and below, fused."""
+"""Draw the launches of a layer, one square each, with every step by itself and, below, fused."""
 
 from kernels.moe_routing import cost
 from widgets import units

@@ -31,7 +31,7 @@ TABLES = _tables()
 @dataclass(frozen=True)
 class Session:
     users: float
-    ratio: float  # of the fp16 time: the source's at k = 4, estimated at another, or computed from a table
+    ratio: float  # of the fp16 time, the source's at k = 4, estimated at another k, or computed from a table
     speedup: float
 
 
@@ -46,7 +46,7 @@ class Zone:
 
 @dataclass(frozen=True)
 class Cell:
-    """A measured M: the kernel family that is fastest at most of the seven shapes."""
+    """Hold a measured M, with the kernel family that is fastest at most of the seven shapes."""
 
     m: int
     family: str
@@ -68,7 +68,7 @@ class Result:
     known: tuple[Session, ...]  # at k, for the reported numbers of users or the measured M's
     curve: tuple[Session, ...]  # at k, for the numbers of users between them, too
     zones: tuple[Zone, ...]
-    prompt_share: float  # of the steps, filled up to `prefill_m`; the source's sessions have their own
+    prompt_share: float  # of the steps, filled up to `prefill_m` (the source's sessions have their own)
     decode_m: int
     counted_m: int  # the measured one that a decoding step is counted as
     decode_family: str
@@ -169,7 +169,7 @@ def _reported(k: int, users: int) -> dict:
 
 
 def _computed(k: int, users: int, prompt_share: float) -> dict:
-    """Compute a stated mix of steps over a table: decode alone, and a share filled up to its largest M."""
+    """Compute a stated mix of steps over a table. A share is filled up to the largest M, and the rest only decode."""
     table, ratios = TABLES[OURS], _filled(k, prompt_share)
     if users not in ratios:
         raise InputError(

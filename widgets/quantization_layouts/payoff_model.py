@@ -1,4 +1,4 @@
-"""Compute a decode step with narrow weights for the accountant: one batch, the batches around it, the formats."""
+"""Compute a decode step with narrow weights for the accountant, at one batch and those around it, in every format."""
 
 import math
 from dataclasses import dataclass

@@ -219,7 +219,7 @@ def make(root: Path = ROOT, run: bool = True, say=print) -> dict[str, bytes]:
 
 
 def put(out: Path, made: dict[str, bytes]) -> int:
-    """Write the folder anew, with the files from npm, and return its size in bytes."""
+    """Write the whole folder again, with the files from npm, and return its size in bytes."""
     if out.exists() and any(out.iterdir()) and not (out / MARK).exists():
         raise ValueError(
             f"out must be a new or empty folder, or an earlier site, got {out}; name another one"
@@ -235,7 +235,7 @@ def put(out: Path, made: dict[str, bytes]) -> int:
 
 
 def compile_ahead(out: Path) -> None:
-    """Put the bytecode of what every simulator loads into a site, unless it can't be made here: then each page makes it."""
+    """Put the bytecode of the simulators' modules into a site. Where it can't be made here, each page makes its own."""
     texts = (out / MARK).read_bytes()
     with suppress(compiled.NotCompiled):
         code = compiled.compiled(out, {"models.zip": texts}, "/models", LOADED, "models")

@@ -1,4 +1,4 @@
-"""Pack the models as one zip: the modules that a page's Python imports, found by their imports, and their tables."""
+"""Pack the modules that a page's Python imports, found by their imports, and their tables into one zip."""
 
 import ast
 import io

@@ -29,7 +29,7 @@ class Package:
 
     @property
     def archive(self) -> str:
-        """Return the name that npm pack gives it."""
+        """Return the name of the archive that npm pack makes."""
         return f"{self.name.removeprefix('@').replace('/', '-')}-{self.version}.tgz"
 
     @property

@@ -1,4 +1,4 @@
-"""Turn Markdown into HTML as JupyterLab shows it: tables, details, formulas, code with colours, working links."""
+"""Turn Markdown into JupyterLab's HTML, with tables, details, formulas, coloured code and working links."""
 
 import re
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""List the text to search: every section of every page as (address, chapter, title, words), no server needed."""
+"""List every section of every page as (address, chapter, title, words), so that search needs no server."""
 
 import json
 import re

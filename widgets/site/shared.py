@@ -1,4 +1,4 @@
-"""Draw the pictures of shared links: each simulator's still under its question, 1200 by 630, by a headless Chromium."""
+"""Draw the picture of a shared link, a simulator's still under its question, 1200 by 630, by headless Chromium."""
 
 import re
 

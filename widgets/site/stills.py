@@ -32,7 +32,7 @@ def _still(declaration: Declaration, shown: Shown, uid: str) -> str:
 
 
 def simulator(declaration: Declaration, shown: Shown, uid: str, first: bool = True) -> str:
-    """Return a still picture with everything that live.js needs to wake it."""
+    """Return a still picture with all data that live.js needs to wake the simulator."""
     given = {"start": declaration.inputs(shown.inputs), "locked": shown.predict}
     told = {
         "name": declaration.id,

@@ -19,7 +19,7 @@ class Lab:
 
     @property
     def short(self) -> str:
-        """Return a short name. Next to its topic's name its number is redundant: 'Kernel: a tiled GEMM'."""
+        """Return a short name such as 'Kernel: a tiled GEMM'. Next to its topic's name its number is redundant."""
         words = self.title.partition(", ")[2] or self.title
         return words[:1].upper() + words[1:]
 
