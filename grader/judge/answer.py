@@ -1,4 +1,4 @@
-"""Find the answer, the text of one cell, and normalise it. For kernels, check what such a cell may hold."""
+"""Find the answer, the text of one cell, and normalise it. For kernels, check that the cell holds only allowed code."""
 
 import ast
 import hashlib

@@ -1,5 +1,5 @@
-"""Compare one case of a kernel answer with the reference. A Failed says what went wrong first, and which mistake
-explains it."""
+"""Compare one case of a kernel answer with the reference. A Failed says what went wrong first, and which known mistake
+explains the result."""
 
 from dataclasses import replace
 
@@ -16,9 +16,9 @@ from grader.questions import NO_OUTPUT
 
 UNTOLD = "values that differ"
 HOW = "how that element is computed: which program writes it, and what it reads"
-MOST_KNOWN = 2  # mistakes that are named where several give the same; of more, none
+MOST_KNOWN = 2  # mistakes that are named where several give the same output, above which none is
 NEARLY_ALL = 0.75  # of the wrong elements: where two roundings meet, some go the other way
-EXPLAINED = 0.5  # of the distance to the right values; a mistake's own rounding is never known
+EXPLAINED = 0.5  # of the distance to the right values, because a mistake's own rounding is never known
 
 
 def judge_case(question, run: Run, others: list[Run] = (), evidence=None) -> None:
@@ -39,7 +39,7 @@ def _judge_case(question, run: Run, others: list[Run], evidence) -> None:
     except Failed as failed:
         if failed.told == RACE and (known := recognise(question, run, others)):
             failed.look, failed.facts["known"] = known, True  # why they meet, if the other outputs tell
-        if failed.told == UNWRITTEN:  # which another launch explains better, if one makes the case right
+        if failed.told == UNWRITTEN:  # another launch explains this better, if one makes the case right
             failed.look = left_out(question, run, others) or failed.look
         raise
     except Unclear:
@@ -242,7 +242,7 @@ TROUBLES = {RACE: _race, UNWRITTEN: _unwritten}
 
 
 def read_too_early(run: Run, worst: Difference | None) -> str:
-    """Return the lines that read an output, or added to it, before anything was written there."""
+    """Return the lines that read an output, or added to it, before any write to the same element."""
     rows = run.outcome.header.get("read_unwritten") or []
     early = [row for row in rows if worst is None or row["tensor"] == worst.name]
     if not early:
@@ -325,8 +325,8 @@ def _misses(misses, run: Run) -> bool:
 
 
 def _explains(question, output, runs: list[Run]) -> bool:
-    """Return whether the wrong elements lie far nearer to the mistake than to the right values: a mistake that hardly shows
-    here, or that leaves a part of them open, explains nothing."""
+    """Return whether the wrong elements are far nearer to the mistake than to the right values. A mistake that barely shows
+    in this case, or that leaves some wrong elements open, explains nothing."""
     explained = wrong = 0
     for run in runs:
         with np.errstate(all="ignore"):

@@ -142,8 +142,8 @@ def explained(question, seen: dict) -> int:
 
 
 def known_mistake(question, seen: dict) -> str:
-    """Return the sentence of a mistake that gives every one of these results and shows in at least one. If two
-    mistakes do, return both sentences."""
+    """Return the sentence of a mistake that gives all these results and shows in at least one. If two mistakes do, return
+    both sentences."""
     known = [
         mistake.sentence
         for mistake in question.mistakes

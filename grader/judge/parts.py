@@ -1,4 +1,4 @@
-"""Choose the judge of each part. What it raises becomes the part's result."""
+"""Choose the judge of each part. An error that the judge raises becomes the part's result."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -50,7 +50,7 @@ JUDGES = {
     "exchanges": rank_values.judge_exchanges,
     "busiest": rank_values.judge_busiest,
 }
-OF_VALUES = ("values", "calls", "ranks")  # once one of these is lost, the later parts aren't judged
+OF_VALUES = ("values", "calls", "ranks")  # once such a part is lost, the later parts aren't judged
 
 
 @dataclass(frozen=True)

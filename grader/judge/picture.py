@@ -8,7 +8,7 @@ import numpy as np
 
 CELLS = 64
 LONGEST, THINNEST = 220, 14  # pixels of a picture's sides
-STEPS = (1, 2, 4, 8, 16, 32, 64)  # the legend's; a count has the same shade in every report
+STEPS = (1, 2, 4, 8, 16, 32, 64)  # the legend's, so that a count has the same shade in every report
 
 
 def coarse(counts: np.ndarray) -> dict:
@@ -32,7 +32,7 @@ def svgs(touched: dict) -> list[str]:
 
 
 def sides(shape: list[int]) -> tuple[float, float]:
-    """Return width and height in pixels, the operand's own proportions as far as a thin one can still be seen."""
+    """Return width and height in pixels, in the operand's proportions unless it would be too thin to see."""
     rows, cols = math.prod(shape[:-1]) or 1, shape[-1] if shape else 1
     longest = max(rows, cols)
     return max(THINNEST, LONGEST * cols / longest), max(THINNEST, LONGEST * rows / longest)

@@ -121,7 +121,7 @@ def judge_bytes(evidence: RanksEvidence, part: Part, result: PartResult) -> None
 
 
 def habit(question, meetings: list[Meeting]) -> str:
-    """Return the sentence of a habit that sends exactly these rows in every one of these cases."""
+    """Return the sentence of a habit that sends exactly these rows in every case."""
     for sentence, spends in question.habits.values():
         if all(np.array_equal(spends(one.case.each), one.rows_sent_by) for one in meetings):
             return sentence

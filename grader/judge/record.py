@@ -17,7 +17,7 @@ STUB = {"kind": "NotImplementedError"}  # raised by a cell that isn't begun
 
 @dataclass
 class PartResult:
-    """One part of a question: its points, and three lines for what was asked, the result, and where to look."""
+    """Hold one part of a question, with its points and three lines for the task, the result, and where to look."""
 
     name: str
     points: float
@@ -53,7 +53,7 @@ class Record:
     date: str = ""
     seconds: float = 0.0
 
-    walk = None  # opens the stepper on the failed case; a notebook's check sets it
+    walk = None  # opens the stepper on the failed case, set by a notebook's check
 
     def step(self, program=None):
         """Walk through the failed case, line by line. `program` chooses one of its programs."""

@@ -99,7 +99,7 @@ def _part_by_part(verdict: Record, evidence: Evidence) -> None:
 
 
 def specification(question: Question) -> str:
-    """Return what decides a question's verdict: its parts without their points, and all code that judges it."""
+    """Return the basis of a question's verdict, its parts without their points and all code that judges them."""
     parts = tuple(replace(part, points=0) for part in question.parts)
     return repr((question.id, parts, fingerprint.code_of(question.id)))
 

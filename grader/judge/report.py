@@ -1,4 +1,4 @@
-"""Show a Record to a person: three lines a part, a table of bytes, a picture of what was touched."""
+"""Show a Record to a person, in three lines a part, a table of bytes, and a picture of touched elements."""
 
 import html as _html
 

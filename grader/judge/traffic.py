@@ -181,7 +181,7 @@ def counted(run: Run, budget: Budget) -> list[dict]:
 
 
 def taking_part(row: dict) -> int:
-    """Return the programs that share the work. A thousand programs count as two if one does half the work."""
+    """Return the programs that share the work. A thousand programs count as two if the busiest does half the work."""
     return math.ceil(row["dedup"] / row["busiest"]) if row.get("busiest") else row.get("programs", 0)
 
 

@@ -26,7 +26,7 @@ def table(question: Question) -> str:
 
 
 def limits(question: Question) -> str:
-    """Return the names of all counted limits, by part, folded, or an empty text. The table above says what they ask."""
+    """Return the names of all counted limits, by part, folded, or an empty text. The table above gives their values."""
     rows = [f"- *{part.name}*: {names}" for part in question.parts if (names := counted(question, part))]
     if not rows:
         return ""

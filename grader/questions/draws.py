@@ -6,7 +6,7 @@ import numpy as np
 
 from grader.box.serve.frames import DTYPES
 
-# Half the gap between neighbours, relative to the number. One rounding of a right result may cost that.
+# Half the gap between neighbours, relative to the number. One rounding of a right result may cost this half.
 ROUNDING = {"fp16": 2.0**-11, "bf16": 2.0**-8, "fp32": 2.0**-24}
 SMALLEST = {"fp16": 2.0**-24, "bf16": 1e-30, "fp32": 1e-30}  # fp16's smallest steps are absolute
 

@@ -1,5 +1,5 @@
-"""Judge questions in numpy in a student edition: recorded calls with the expected result of each, and no function
-that computes it. `python -m grader release` writes them. A class is judged by the functions themselves, on new calls.
+"""Judge numpy questions in a student edition by recorded calls with their expected results, without the functions that
+compute them. `python -m grader release` writes these records. A class is judged by the functions themselves, on new calls.
 """
 
 import hashlib

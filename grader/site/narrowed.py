@@ -38,5 +38,5 @@ def narrow(x, dtype: np.dtype) -> Narrow:
 
 
 def astype(x, dtype, **more):
-    """Convert an array, or one element of it, as `x.astype(dtype)` does where ml_dtypes is installed."""
+    """Convert an array, or one of its elements, as `x.astype(dtype)` does where ml_dtypes is installed."""
     return narrow(wide(x), np.dtype(dtype)) if np.dtype(dtype) in NARROW else wide(x).astype(dtype, **more)

@@ -83,7 +83,7 @@ def install() -> None:
 
 
 def missing() -> dict[str, str]:
-    """Return the programs that tests will miss, each with a way to get it."""
+    """Return the programs that tests will miss, each with a way to install it."""
     bubblewrap.cache_clear()
     ways = {}
     if not chromium():
