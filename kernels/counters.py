@@ -17,7 +17,7 @@ LEAST = 1024
 
 
 class Counters:
-    """Of one device."""
+    """Hold the counters of one device."""
 
     def __init__(self, device):
         self.device = device
@@ -26,7 +26,7 @@ class Counters:
         self.former = []  # stores that captured graphs still count in
 
     def take(self, blocks: int, stream: int = 0, capturing: bool = False) -> torch.Tensor:
-        """At least `blocks` zeros, int32."""
+        """Return at least `blocks` zeros, int32."""
         if capturing:
             return self._own(blocks)
         if self.store is None or self.used > STORED // 2:
@@ -59,7 +59,7 @@ LISTENER = Listener()
 
 
 def arrivals(device, blocks: int) -> torch.Tensor:
-    """Counters for a launch on the current stream."""
+    """Return counters for a launch on the current stream."""
     heard, LISTENER.heard = LISTENER.heard, None  # the store's own work belongs to no launch
     try:
         given = _arrivals(device, blocks)

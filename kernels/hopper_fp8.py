@@ -1,4 +1,4 @@
-"""FP8 GEMM on Hopper, scaled by blocks of 128 or by rows and columns, with an accumulator that stays fp32.
+"""Multiply FP8 on Hopper, scaled by blocks of 128 or by rows and columns, with an accumulator that stays fp32.
 
 Hopper's FP8 tensor core keeps about 14 bits of a running sum, too few for a long K. So each 128-wide step
 starts from zero, and its result is added to a true fp32 accumulator ("promotion"). That costs one addition for

@@ -42,7 +42,7 @@ MAKERS = (
 
 
 def form(tensor: torch.Tensor | None):
-    """All that a launch may depend on but numbers and addresses."""
+    """Return all that a launch may depend on but numbers and addresses."""
     if not isinstance(tensor, torch.Tensor):
         return type(tensor)  # None if left out (the checks report anything else)
     return tensor.shape, tensor.stride(), tensor.dtype, tensor.device, tensor.data_ptr() & 15
@@ -70,7 +70,7 @@ class _Described:
 
 @dataclass
 class _Step:
-    """One launch: its code, its arguments, and the addresses among them as (index, source, offset)."""
+    """Hold one launch, with its code, its arguments, and the addresses among them as (index, source, offset)."""
 
     run: object
     grid: tuple[int, int, int]
@@ -83,7 +83,7 @@ class _Step:
 
 @dataclass
 class Replay:
-    """The launches of one form. Sources are the caller's tensors in order, then the call's own memory, then counters."""
+    """Hold the launches of one form. Sources are the caller's tensors in order, then the call's own memory, then counters."""
 
     device: torch.device
     steps: list[_Step]

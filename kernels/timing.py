@@ -14,7 +14,7 @@ Pair = tuple[torch.cuda.Event, torch.cuda.Event]
 
 
 def capture(calls: Sequence[Callable[[], object]]) -> torch.cuda.CUDAGraph:
-    """One graph that launches every call once, after a warm-up in which kernels compile."""
+    """Return one graph that launches every call once, after a warm-up in which kernels compile."""
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):
@@ -46,7 +46,7 @@ class Flush:
 
 
 def stopwatch(graph: torch.cuda.CUDAGraph, before: Callable[[], None] | None = None) -> Callable[[], Pair]:
-    """A function that enqueues one timed replay and returns its two events."""
+    """Return a function that enqueues one timed replay and returns its two events."""
 
     def once() -> Pair:
         start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)

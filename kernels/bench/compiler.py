@@ -55,7 +55,7 @@ def _layernorm_gelu(x, weight, bias):
 
 
 class Block(torch.nn.Module):
-    """A feed-forward block with its norm and residual."""
+    """Run a feed-forward block with its norm and residual."""
 
     def __init__(self):
         super().__init__()
@@ -100,7 +100,7 @@ class Unrolled(torch.nn.Module):
 
 
 def _step_us(call, runs: int = 50, rounds: int = 7) -> float:
-    """Microseconds of a step as a user waits for it, host included."""
+    """Return the microseconds of a step that a user waits for, host included."""
     for _ in range(10):
         call()
     times = []

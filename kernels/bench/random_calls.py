@@ -25,7 +25,7 @@ from kernels.bench.record import dumps
 
 @dataclass(frozen=True)
 class Call:
-    """One drawn call, of a topic's case by the benchmark's own functions."""
+    """Hold one drawn call, of a topic's case by the benchmark's own functions."""
 
     name: str
     draw: Callable  # (seed, device) -> inputs
@@ -186,7 +186,7 @@ KINDS = (
 
 @dataclass(frozen=True)
 class Share:
-    """Every jobs-th call of a seed, from the first on."""
+    """Hold every jobs-th call of a seed, from the first on."""
 
     seed: int
     calls: int

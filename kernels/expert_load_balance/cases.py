@@ -112,7 +112,7 @@ def recorded(run: dict) -> Measured:
 
 @dataclass(frozen=True)
 class Setting:
-    """One measured step, with `tokens` on each of `ranks`."""
+    """Hold one measured step, with `tokens` on each of `ranks`."""
 
     shape: Shape
     ranks: int

@@ -64,7 +64,7 @@ __all__ = [
 
 
 def device_loads(loads: Sequence[float], placement: Placement, devices: int) -> list[float]:
-    """Tokens each device runs."""
+    """Return the tokens that each device runs."""
     require.not_empty(loads=loads)
     require.not_negative(**{f"load of expert {i}": load for i, load in enumerate(loads)})
     require.count(devices=devices)
@@ -101,7 +101,7 @@ class EpStep:
 
     @property
     def balanced_step_s(self) -> float:
-        """The same work, spread evenly."""
+        """Return the step's time with the same work spread evenly."""
         mean = sum(self.device_tokens) / len(self.device_tokens)
         return self.fixed_s + mean * self.token_s + self.communication_s
 

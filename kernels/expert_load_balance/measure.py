@@ -74,7 +74,7 @@ def slowest(results: list[list[float]]) -> float:
 
 
 def link(ranks: Ranks, steps: int) -> list[dict]:
-    """Byte/s that leave a rank in a plain all-to-all, by size."""
+    """Return the byte/s that leave a rank in a plain all-to-all, by size."""
     rows = []
     for size in LINK_BYTES[ranks.device]:
         seconds = slowest(ranks.run(measure_rank.link, size, steps))
@@ -87,7 +87,7 @@ def link(ranks: Ranks, steps: int) -> list[dict]:
 
 
 def row(setting: cases.Setting, results: list[dict], alone_s: float, link_gb_s: float) -> dict:
-    """One line of the table, and of the JSON."""
+    """Hold one line of the table, and of the JSON."""
     seconds, most = slowest([one["seconds"] for one in results]), busiest(results)
     stages = {name: max(one["stages"][name] for one in results) for name in results[0]["stages"]}
     found = {

@@ -26,7 +26,7 @@ LEAVE_S = 3.0  # to print the sentence and end, before a rank is killed
 
 
 class RanksEnded(RuntimeError):
-    """The one sentence that every rank said."""
+    """Carry the one sentence that every rank said."""
 
 
 @dataclass

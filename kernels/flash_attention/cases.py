@@ -120,7 +120,7 @@ MASKS = (
 
 
 def grid():
-    """Every length of both tables, every mask, grouped and not, on the head dims that models use."""
+    """List every length of both tables, every mask, grouped and not, on the head dims that models use."""
     heads = itertools.cycle(((6, 6), (6, 2), (6, 1)))
     for d, (length, keys), mask in itertools.product((64, 96, 128, 192, 256), LENGTHS, MASKS):
         yield Case(2, *next(heads), length, keys, d, **mask)
@@ -207,7 +207,7 @@ DECODE_SMALL = (
 
 
 def decode_grid():
-    """FlashInfer's lengths, page sizes, heads, head dims and cap."""
+    """List FlashInfer's lengths, page sizes, heads, head dims and cap."""
     more = itertools.cycle(
         zip((12, 17, 12, 17, 12, 17, 12), (0, 30, 30, 0, 0, 30, 30), strict=True)
     )  # seven, so that it meets every size

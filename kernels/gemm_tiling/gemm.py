@@ -1,4 +1,4 @@
-"""C = A B by the kernel and the tile that suit this GPU, these strides and these sizes."""
+"""Compute C = A B by the kernel and the tile that suit this GPU, these strides and these sizes."""
 
 from dataclasses import dataclass, replace
 
@@ -138,7 +138,7 @@ def realigned(a, b, out):
 
 
 def widened(x):
-    """Room for x with rows a multiple of 128 bytes apart."""
+    """Return room for x with rows a multiple of 128 bytes apart."""
     step = 128 // x.itemsize
     rows, cols = x.shape
     return x.new_empty(rows, triton.cdiv(cols, step) * step)[:, :cols]

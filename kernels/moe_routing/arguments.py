@@ -65,7 +65,7 @@ class Experts:
 
     @cached_property
     def replays(self) -> Replays:
-        """Calls of the layer with these weights."""
+        """Return calls of the layer with these weights."""
         return Replays()
 
     @property
@@ -100,7 +100,7 @@ def check_shared(shared: int, count: int) -> None:
 
 
 def check_router(x, router, rule: Rule, bias) -> int:
-    """The number of experts to choose from."""
+    """Return the number of experts to choose from."""
     must(x.ndim == 2, "x", "2-d: tokens, hidden", f"{x.ndim}-d", "flatten its leading axes")
     must(x.dtype in DTYPES, "x", "bf16 or fp16", x.dtype, "convert it")
     must(

@@ -98,7 +98,7 @@ def expected(inputs, tokens):
 
 
 class Fetched:
-    """A stack of matrices on a device. Each is fetched on request."""
+    """Hold a stack of matrices on a device, each fetched on request."""
 
     def __init__(self, stack: torch.Tensor):
         self.stack, self.shape = stack, tuple(stack.shape)

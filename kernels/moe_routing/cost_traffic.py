@@ -7,7 +7,7 @@ from kernels import require
 
 @dataclass(frozen=True)
 class Traffic:
-    """Bytes that the programs of one launch ask for."""
+    """Hold the bytes that the programs of one launch request."""
 
     rows: int  # of activations
     weights: int

@@ -23,7 +23,7 @@ REMEDIES = {  # part of the chain -> what to try when it is the largest
 
 @dataclass(frozen=True)
 class Transformer:
-    """Sizes of a dense decoder with grouped-query attention and a gated MLP."""
+    """Hold the sizes of a dense decoder with grouped-query attention and a gated MLP."""
 
     name: str
     layers: int
@@ -70,7 +70,7 @@ def decode_chain(
     graphs: bool = False,
     launch_s: float | None = None,
 ) -> dict[str, float]:
-    """Seconds of each part of one decode step, at the machine's ceilings, nothing overlapped.
+    """Return the seconds of each part of one decode step, at the machine's ceilings, nothing overlapped.
 
     `elementwise_passes` are reads or writes of a hidden state a layer. A graph pays one launch for all.
     """

@@ -1,4 +1,4 @@
-"""The profiler detective: symptoms in, bottleneck out, by one flowchart: rule out waiting before judging work."""
+"""Find a bottleneck from its symptoms by one flowchart, which rules out waiting before it judges work."""
 
 from dataclasses import dataclass, field
 

@@ -29,20 +29,20 @@ def mfu(model_flops: float, time_s: float, peak_flop_s: float, devices: int = 1)
 def hfu(
     model_flops: float, recomputed_flops: float, time_s: float, peak_flop_s: float, devices: int = 1
 ) -> float:
-    """Hardware FLOPs utilization: all that was executed, recomputation included."""
+    """Return hardware FLOPs utilization, which counts all executed FLOPs, recomputation included."""
     require.not_negative(recomputed_flops=recomputed_flops)
     return mfu(model_flops + recomputed_flops, time_s, peak_flop_s, devices)
 
 
 def mbu(bytes_moved: float, time_s: float, bandwidth_byte_s: float) -> float:
-    """Model bandwidth utilization: the lens for decoding."""
+    """Return model bandwidth utilization, the lens for decoding."""
     require.not_negative(bytes_moved=bytes_moved)
     require.positive(time_s=time_s, bandwidth_byte_s=bandwidth_byte_s)
     return bytes_moved / (time_s * bandwidth_byte_s)
 
 
 def mfu_behind(mbu: float, intensity: float, ridge: float) -> float:
-    """The arithmetic share that goes with a bandwidth share at this intensity: the two are not independent."""
+    """Return the arithmetic share that a bandwidth share implies at this intensity, as the two are not independent."""
     require.share(mbu=mbu)
     require.not_negative(intensity=intensity)
     require.positive(ridge=ridge)
@@ -86,7 +86,7 @@ class KernelDiagnosis:
 def diagnose_kernel(
     flop_s: float, byte_s: float, peak_flop_s: float, bandwidth_byte_s: float
 ) -> KernelDiagnosis:
-    """A profiled kernel under the roofline: achieved FLOP/s and byte/s against the two peaks."""
+    """Put a profiled kernel under the roofline, with achieved FLOP/s and byte/s against the two peaks."""
     require.not_negative(flop_s=flop_s)
     require.positive(byte_s=byte_s, peak_flop_s=peak_flop_s, bandwidth_byte_s=bandwidth_byte_s)
     return KernelDiagnosis(
@@ -95,14 +95,14 @@ def diagnose_kernel(
 
 
 def request_s(first_token_s: float, between_tokens_s: float, tokens: int) -> float:
-    """A request's latency: the first token, then the rest at their pace."""
+    """Return a request's latency, the first token's time plus the later tokens' at their pace."""
     require.not_negative(first_token_s=first_token_s, between_tokens_s=between_tokens_s)
     require.count(tokens=tokens)
     return first_token_s + (tokens - 1) * between_tokens_s
 
 
 def tokens_per_s(requests: float, between_tokens_s: float) -> float:
-    """Aggregate rate of requests that each get a token every `between_tokens_s`."""
+    """Return the aggregate rate of requests that each get a token every `between_tokens_s`."""
     require.not_negative(requests=requests)
     require.positive(between_tokens_s=between_tokens_s)
     return requests / between_tokens_s

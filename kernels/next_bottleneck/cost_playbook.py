@@ -59,7 +59,7 @@ class RoundResult:
 
     @property
     def contradiction(self) -> float:
-        """Arithmetic over report: 1 where they agree."""
+        """Return the time by arithmetic over the reported time, 1 where they agree."""
         return self.between_tokens_s / self.round.reported_between_tokens_s
 
     @property

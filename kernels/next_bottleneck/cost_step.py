@@ -38,7 +38,7 @@ ONCE = ("embed", "last norm", "head", "sample")  # the others are there in every
 
 @dataclass(frozen=True)
 class Work:
-    """Of one slot in one step, all layers together."""
+    """Hold the work of one slot in one step, all layers together."""
 
     bytes: float
     flop: float
@@ -65,7 +65,7 @@ def expected_experts(rows: int, top_k: int, experts: int) -> float:
 
 
 def code_bytes(numbers: float, bits: float, group: int) -> float:
-    """Bytes of weights: below 16 bits each group has a 16-bit scale."""
+    """Return the bytes of weights, where below 16 bits each group has a 16-bit scale."""
     require.positive(bits=bits)
     require.count(group=group)
     return numbers * (bits / 8 + (SIXTEEN / group if bits < 16 else 0))
@@ -81,7 +81,7 @@ def step_work(
     head_bits: float = 16,
     by: str = "course",
 ) -> dict[str, Work]:
-    """Return each slot's work: `rows` sequences of `keys` keys each, their own included. "last norm" is not in a layer."""
+    """Return each slot's work for `rows` sequences of `keys` keys each, their own included. "last norm" isn't in a layer."""
     require.count(rows=rows)
     require.positive(keys=keys)
     require.one_of(("course", "plain"), by=by)

@@ -11,7 +11,7 @@ SCALAR_UP_TO, MMA_UP_TO = 4, 16
 
 
 def dense_family(m: int) -> str:
-    """The dispatch rule of dense and attention layers."""
+    """Return the kernel family by the dispatch rule of dense and attention layers."""
     require.count(m=m)
     if m <= SCALAR_UP_TO:
         return "scalar GEMV"
@@ -19,7 +19,7 @@ def dense_family(m: int) -> str:
 
 
 def candidates(layer: str, m: int) -> tuple[str, ...]:
-    """Every kernel family that may run a 'dense' or 'moe' layer at M rows (of an expert)."""
+    """Return every kernel family that may run a 'dense' or 'moe' layer at M rows (of an expert)."""
     require.one_of(("dense", "moe"), layer=layer)
     require.count(m=m)
     if layer == "dense":
@@ -46,7 +46,7 @@ def _measured(bits: int, m: int) -> None:
 
 
 def shape_speedups(shape: str, m: int = 1) -> dict[int, float]:
-    """fp16 time over k-bit time of one shape, for each k."""
+    """Return fp16 time over k-bit time of one shape, for each k."""
     require.one_of(tuple(tables.SHAPES), shape=shape)
     _measured(16, m)
     row = tables.BEST_US[m][shape]
@@ -68,7 +68,7 @@ def user_ratio(users: float) -> float:
 
 
 def break_even_users() -> int:
-    """The first number of users reported at which k = 4 no longer wins."""
+    """Return the first reported number of users at which k = 4 no longer wins."""
     return next(users for users, (ratio, _) in tables.USERS.items() if ratio >= 1)
 
 
@@ -101,7 +101,7 @@ class Linear:
 
 
 def block_linears() -> tuple[Linear, ...]:
-    """The block that the tables were measured on."""
+    """Return the block that the tables were measured on."""
     return tuple(
         Linear(name, n, k, tables.MOE_EXPERTS if name in tables.MOE else 0)
         for name, (n, k) in tables.SHAPES.items()

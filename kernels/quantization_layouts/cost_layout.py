@@ -36,7 +36,7 @@ def up(size: int, step: int) -> int:
 def packed_bytes(
     n: int, k: int, bits: int, group: int, zero_points: bool = False, codebook: bool = False
 ) -> float:
-    """Memory of one packed weight, with rows and columns padded to whole tiles and vectors."""
+    """Return the memory of one packed weight, with rows and columns padded to whole tiles and vectors."""
     require.count(n=n, k=k, group=group)
     require.one_of(tuple(SPANS), bits=bits)
     rows = up(n, ROW_STEP)

@@ -33,7 +33,7 @@ def batch_at_ridge(
 
 
 def weight_bytes_per_device(parameters: float, param_bytes: float = 2.0, devices: int = 1) -> float:
-    """Tensor parallelism gives each device an equal slice of every weight."""
+    """Return the bytes of the equal slice of every weight that tensor parallelism gives each device."""
     require.positive(parameters=parameters, param_bytes=param_bytes)
     require.count(devices=devices)
     return parameters * param_bytes / devices

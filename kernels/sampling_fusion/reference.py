@@ -33,7 +33,7 @@ def clean(logits) -> np.ndarray:
 
 
 def processed(logits, requests: Requests, i: int) -> np.ndarray:
-    """Steps 1 to 4 for one row."""
+    """Apply steps 1 to 4 to one row."""
     x = clean(logits)
     if requests.allowed is not None:
         x = np.where(unpack_bits(requests.allowed[i : i + 1], x.size)[0], x, -np.inf)

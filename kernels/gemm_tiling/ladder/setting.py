@@ -18,7 +18,7 @@ class Setting:
         return triton.cdiv(out.shape[0], self.block_m) * triton.cdiv(out.shape[1], self.block_n)
 
     def meta(self) -> dict:
-        """The keywords that all kernels over tiles share."""
+        """Return the keywords that all kernels over tiles share."""
         return {
             "BLOCK_M": self.block_m,
             "BLOCK_N": self.block_n,
