@@ -277,7 +277,7 @@ def limit_up(id: str, box: Box, x: float, name: str, anchor: str = "start") -> l
 
 
 def wrap(s: str, room: float, size: str = "small") -> list[str]:
-    """A sentence in lines that fit into `room` units."""
+    """Return a sentence in lines that fit into `room` units."""
     lines = [""]
     for word in s.split(" "):
         longer = f"{lines[-1]} {word}".strip()

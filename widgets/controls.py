@@ -60,7 +60,7 @@ class Control:
         ]
 
     def check(self, value):
-        """The value, whole where it must be, or an InputError that says the rule."""
+        """Return the value, whole where it must be, or raise an InputError that says the rule."""
         if not self._takes(value):
             got = "nothing" if value is None or value == "" else reprlib.repr(value)
             raise InputError(f"{self.label} must be {self.rule()}, got {got}; give one of these", self.name)

@@ -11,7 +11,7 @@ from widgets.scene import WIDE, Scene
 
 @dataclass(frozen=True)
 class Prediction:
-    """A number to commit before the picture opens, asked of the state the simulator opens in."""
+    """Ask for a number to commit before the picture opens, about the state in which the simulator opens."""
 
     question: str
     answer: str  # the field of the result that holds it, 'busiest.load_tokens'
@@ -61,7 +61,7 @@ class Declaration:
         return {name: control.check(values.get(name, control.default)) for name, control in known.items()}
 
     def scenes(self, result, measured: dict | None = None, width: int = WIDE) -> list[Scene]:
-        """One scene, or one for each step, laid out for a column (WIDE) or a phone (NARROW)."""
+        """Return one scene, or one for each step, laid out for a column (WIDE) or a phone (NARROW)."""
         draw = self.stepper.frames if self.stepper else self.scene
         drawn = draw(result, measured, width=width)
         return drawn if self.stepper else [drawn]

@@ -68,7 +68,7 @@ def _style() -> str:
 
 
 def _card(title: str, question: str, size: tuple[float, float], inside: str) -> str:
-    """A file of its own on a white card."""
+    """Return a picture as a file of its own on a white card."""
     (width, height), lines = size, wrap(question, 72)
     above = 36 + 22 * len(lines)
     muted, ink = (static.palette()[role][0] for role in ("muted", "ink"))
@@ -128,7 +128,7 @@ def _recorded(words: tuple[str, ...]) -> tuple[str, str]:
 
 
 def _pictures(root: Path) -> dict[str, str]:
-    """Every simulator as it opens by itself and as the lessons open it, and the recorded runs that they show."""
+    """Draw every simulator as it opens by itself and as the lessons open it, and the recorded runs that they show."""
     shown, runs = [Shown(one.name, {}) for one in every()], set()
     course = root / "course"
     lessons = [page for pages in texts.lessons(course).values() for page in pages]

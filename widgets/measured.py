@@ -69,7 +69,7 @@ def _roofs(machine: Machine, *dtypes: str) -> list[tuple[str, float]]:
 
 
 def _timed(facts: dict, dtype: str) -> Scene:
-    """Yours and the bar under the roof of this GPU, and the three times as bars."""
+    """Draw yours and the bar under the roof of this GPU, and the three times as bars."""
     known = next((m for m in MACHINES.values() if m.name in facts["gpu"]), None)
     intensity = facts["flops"] / facts["bytes"]
     contenders = [("yours", facts["seconds"], "measured"), (facts["bar"], facts["bar_seconds"], "secondary")]
@@ -216,7 +216,7 @@ def _legend(y: float) -> list[dict]:
 
 
 def _bar(i: int, row: dict, scale: Scale, y: float) -> tuple[list[dict], str]:
-    """A row's share of its limit with its best peer's as a stroke across, and both times in words."""
+    """Draw a row's share of its limit with its best peer's as a stroke across, and both times in words."""
     tip, said = f"{_label(row)}: {units.percent(row['share'])} of the limit", units.seconds(row["us"] / 1e6)
     marks = [rect(f"bar{i}", scale.start, y, scale(row["share"]) - scale.start, 10, "primary", tip)]
     if best := _best_peer(row):
@@ -291,7 +291,7 @@ def _under_roofs(ceilings: dict, rows: list[dict]) -> list[dict]:
 
 
 def _recorded(run: dict, rows: list[dict]) -> Scene:
-    """Every row under the measured roofs, and as a share of its limit."""
+    """Draw every row under the measured roofs, and as a share of its limit."""
     marks, ceilings = _under_roofs(run["ceilings"], rows), run["ceilings"]
     top = (ROOF_HEIGHT if marks else 0) + 50
     end, scale = top + PITCH * len(rows), linear(0, max(1.05, 1.01 * _farthest(rows)), 40, 680)

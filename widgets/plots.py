@@ -66,7 +66,7 @@ def _tip(p: Point) -> str:
 
 
 def _named(points, x, y) -> list[dict]:
-    """Names on lines of their own below the lowest point, so that near points do not cover each other."""
+    """Write names on lines of their own below the lowest point, so that near points do not cover each other."""
     marks, at = [], max(y(p.rate) for p in points) + 26
     for i, p in enumerate(sorted(points, key=lambda p: -p.intensity)):
         left, down = x(p.intensity), at + 20 * i

@@ -38,7 +38,7 @@ class Sizes:
 
 
 class Clock:
-    """Marks parts of a step as they are queued, and says afterwards when each ran."""
+    """Mark parts of a step as they are queued, and say afterwards when each ran."""
 
     def __init__(self, torch, device: str):
         self.torch, self.gpu, self.marks = torch, device == "cuda", []
@@ -90,7 +90,7 @@ class Model:
         self.vocabulary = new(s.vocabulary, s.hidden)
 
     def step(self, clock: Clock) -> None:
-        """One token for each sequence."""
+        """Decode one token for each sequence."""
         x = self.x
         for block in self.blocks:
             with clock.part("norm"):

@@ -81,7 +81,7 @@ def line(id: str, x1: float, y1: float, x2: float, y2: float, role: str = "axis"
 
 
 def path(id: str, points: Iterable[tuple], role: str, tip: str = "", closed: bool = False) -> dict:
-    """A line through the points, or, when closed, a filled outline."""
+    """Return a line through the points, or, when closed, a filled outline."""
     flat = [_num(value) for point in points for value in point]
     mark = {"t": "path", "id": id, "role": role, "p": flat}
     if closed:
@@ -158,7 +158,7 @@ def text_width(s: str, size: str = "body", bold: bool = False) -> float:
 
 
 def plated(marks: Sequence[dict]) -> list[dict]:
-    """The same marks, with one plate under each run of texts on a hatched fill, and under each text on a line."""
+    """Return the same marks, with one plate under each run of texts on a hatched fill, and under each text on a line."""
     out, before = [], None
     for at, mark in enumerate(marks):
         on = mark.get("on")
@@ -236,7 +236,7 @@ TERM = re.compile(r"\{([a-z0-9_]+)(?::([^{}]*))?\}")
 
 
 def only(terms: Iterable[str], words: str) -> str:
-    """A formula in which the terms that light nothing in this state are plain words."""
+    """Return a formula in which the terms that light nothing in this state are plain words."""
     kept = set(terms)
     return TERM.sub(lambda found: found[0] if found[1] in kept else plain(found[0]), words)
 
@@ -343,7 +343,7 @@ class Table:
         return [f"{c.label} ({c.unit})" if c.unit and not c.show else c.label for c in self.columns]
 
     def copied(self) -> str:
-        """Tab-separated raw values, units in the header."""
+        """Return tab-separated raw values, units in the header."""
         heads = [f"{c.label} [{c.unit}]" if c.unit else c.label for c in self.columns]
         return "\n".join("\t".join(map(str, row)) for row in (heads, *self.rows))
 

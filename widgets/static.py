@@ -30,7 +30,7 @@ def javascript() -> str:
 
 
 def palette() -> dict[str, tuple[str, str]]:
-    """role -> (light, dark), as scene.css has them."""
+    """Return role -> (light, dark), from scene.css."""
     rows = re.findall(r"--tbt-([a-z]+): (?:var\([^,]+, )?light-dark\((#\w+), (#\w+)\)", css())
     return {name: (light, dark) for name, light, dark in rows}
 

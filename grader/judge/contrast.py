@@ -22,7 +22,7 @@ COEFFICIENTS = sorted(
 
 @dataclass(frozen=True)
 class Sample:
-    """One call: its arguments by name, its result, the expected result, and whether it is wrong."""
+    """Hold one call, with its arguments by name, its result, the expected result, and whether it is wrong."""
 
     arguments: dict
     came: float

@@ -51,7 +51,7 @@ def _judge_case(question, run: Run, others: list[Run], evidence) -> None:
 
 
 def judge_lanes(question, run: Run, evidence) -> None:
-    """Raises where a result depends on what lanes hold that a mask has switched off and no other= fills."""
+    """Raise Failed where a result depends on lanes that a mask has switched off and no other= fills."""
     again = evidence.with_zeros(run)
     refuse_error(again)
     got = {name: again.output(name) for name in run.want}
@@ -104,14 +104,14 @@ def judge_effects(run: Run, evidence=None) -> None:
 
 
 def refuse_race(run: Run) -> None:
-    """Raises where programs met that no order keeps apart."""
+    """Raise Failed where programs met that no order keeps apart."""
     if found := _race(run, None):
         came, look = found
         raise Failed(f"{describe(run)}: {came}", look, told=RACE)
 
 
 def refuse_error(run: Run) -> None:
-    """Raises what the jail or the machine reported of this case."""
+    """Raise the error that the jail or the machine reported for this case."""
     error = run.outcome.error
     if error and error["stage"] == "text":
         raise Refusal(error["message"], error["line"])
@@ -188,7 +188,7 @@ STAGES_OF_A_CASE = ("kernel", "call", "process", "launch", "worker", "pack")
 
 
 def from_error(error: dict, where: str) -> Failed:
-    """An exception of the answer, or the end of its process, as a failure."""
+    """Turn an exception of the answer, or the end of its process, into a failure."""
     kind, message, line = error["kind"], error["message"], error["line"]
     if kind == "NotImplementedError":
         came = "not started: the cell still raises NotImplementedError"
@@ -356,7 +356,7 @@ def _off(question, run: Run, name: str, came: np.ndarray, want: np.ndarray) -> n
 
 
 def settled(run: Run) -> set[str]:
-    """Outputs for which no programs race."""
+    """Return the outputs for which no programs race."""
     return run.want.keys() - {race["tensor"] for race in run.outcome.header.get("races") or []}
 
 

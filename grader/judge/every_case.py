@@ -159,7 +159,7 @@ def judge_touching(run: Run) -> None:
 
 
 def judge_launches(question: KernelQuestion, run: Run) -> None:
-    """No case takes more launches than any question allows its metered one: another size may need a second kernel."""
+    """Raise Failed for a case with more launches than any question allows, since another size may need a second kernel."""
     allowed = max(question.most_launches, MOST_LAUNCHES)
     if len(run.launches) > allowed:
         raise Failed(

@@ -61,7 +61,7 @@ class Run:
         return placed.indices(self.outcome.arrays[f"at:{name}"]), self.outcome.arrays[name].astype(np.float64)
 
     def without_counts(self) -> "Run":
-        """Once it is judged, what is kept of a case that no budget looks at."""
+        """Drop a judged case's counts where no budget reads them, and return the run."""
         self.outcome.arrays = {n: a for n, a in self.outcome.arrays.items() if ":" not in n}
         return self
 
@@ -224,7 +224,7 @@ class KernelEvidence(Evidence):
         return found
 
     def plan(self, purpose: int) -> Plan | dict:
-        """The plan of a case, or the error that it met as a dict."""
+        """Return the plan of a case, or its error as a dict."""
         found = self.lowered()
         if isinstance(found, Outcome):
             return found.error

@@ -48,7 +48,7 @@ def judge(evidence: KernelEvidence, part: Part, result: PartResult) -> None:
 
 
 def hidden_failures(evidence: KernelEvidence, runs: list[Run]) -> Iterator[HiddenFailure]:
-    """Runs the hidden cases and the metered one, and adds the hidden ones to `runs`."""
+    """Run the hidden cases and the metered one, and add the hidden ones to `runs`."""
     public, hidden = list(runs), evidence.hidden
     more = {purpose: said for purpose, said in MORE.items() if purpose in evidence.cases}
     alone = [purpose for purpose in CORNERS if sampled.affordable(evidence, purpose)]

@@ -38,11 +38,11 @@ class OnGpu:
         return self.drawing.result()
 
     def launched(self) -> list[int]:
-        """The purposes of all cases that the GPU runs."""
+        """Return the purposes of all cases that the GPU runs."""
         return [p for p in self.evidence.cases if not METERED <= p <= COMPILED]
 
     def _build(self) -> dict[tuple, str]:
-        """Why a kernel could not be built, by its text, warps and stages."""
+        """Return why a kernel could not be built, by its text, warps and stages."""
         evidence, capability = self.evidence, gpu.first_gpu()[0]
         self.bench.start()  # loading its libraries takes longer than all else
         known = {}
@@ -138,7 +138,7 @@ def misbehaves(ran: Ran, question) -> str:
 
 
 def outputs(placed: list, found: dict) -> dict:
-    """The output arrays as views, strided as the kernel wrote them."""
+    """Return the output arrays as views, strided as the kernel wrote them."""
     return {
         p.spec.name: p.view(found[p.spec.name].view(p.storage.dtype)) for p in placed if p.spec.role != "in"
     }

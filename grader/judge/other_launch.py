@@ -72,7 +72,7 @@ def below(run: Run) -> bool:
 
 
 class OutOfTime(Exception):
-    """Enough was tried."""
+    """Say that enough was tried."""
 
 
 @dataclass
@@ -90,7 +90,7 @@ class Trial:
         return self.evidence.question.entry
 
     def of_grids(self, read: list[list[int]]) -> str:
-        """The first other grid, of one step alone, with which the case is right."""
+        """Return the first other grid, of one step alone, with which the case is right."""
         steps = self.run.plan.steps
         for place, (step, ids) in enumerate(zip(steps[:MOST_STEPS], read, strict=False)):
             for grid in list(other_grids(step.grid, ids))[:MOST_GRIDS]:

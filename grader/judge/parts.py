@@ -32,7 +32,7 @@ def traffic_everywhere(evidence: KernelEvidence, part: Part, result: PartResult)
 
 
 def speed_everywhere(evidence: KernelEvidence, part: Part, result: PartResult) -> None:
-    """The clock at one size, and in all cases what a machine without a clock would count for this part."""
+    """Judge the clock at one size, and in all cases the counts of a machine without a clock."""
     if part.name in evidence.question.budgets:
         every_case.judge(evidence, part)
     speed.judge(evidence, part, result)
@@ -55,7 +55,7 @@ OF_VALUES = ("values", "calls", "ranks")  # once such a part is lost, the later 
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of question: how its evidence is gathered, and what a GPU adds."""
+    """Describe a kind of question, by the way its evidence is gathered and the judge that a GPU adds."""
 
     evidence: type[Evidence]
     on_gpu: Callable | None = None

@@ -12,7 +12,7 @@ STEPS = (1, 2, 4, 8, 16, 32, 64)  # the legend's, so that a count has the same s
 
 
 def coarse(counts: np.ndarray) -> dict:
-    """A count map of at most CELLS x CELLS cells, each the mean over its elements, with the true shape and range."""
+    """Return a count map of at most CELLS x CELLS cells, each the mean over its elements, with the true shape and range."""
     flat = counts.reshape(-1, counts.shape[-1]) if counts.ndim else counts.reshape(1, 1)
     rows, cols = (np.linspace(0, n, min(n, CELLS) + 1).astype(int)[:-1] for n in flat.shape)
     sums = np.add.reduceat(np.add.reduceat(flat.astype(np.float64), rows, axis=0), cols, axis=1)
@@ -26,7 +26,7 @@ def coarse(counts: np.ndarray) -> dict:
 
 
 def svgs(touched: dict) -> list[str]:
-    """Every operand in its true proportions, then the legend."""
+    """Draw every operand in its true proportions, then the legend."""
     found = [svg(key.split(":")[1], key.split(":")[0], one) for key, one in touched.items()]
     return found + [legend()] if found else []
 

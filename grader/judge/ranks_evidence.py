@@ -60,7 +60,7 @@ def awaited(call: str, ranks: list[int], gone: list[int], turns: list[Turn]) -> 
 
 @dataclass
 class Meeting:
-    """One case: the exchanges of its ranks so far, and how it ended."""
+    """Hold one case, with the exchanges of its ranks so far, and how it ended."""
 
     case: Together
     hidden: bool
@@ -86,7 +86,7 @@ class Meeting:
 
     @property
     def sent_by(self) -> np.ndarray:
-        """Bytes that each rank sent to others."""
+        """Return the bytes that each rank sent to others."""
         return sum((table.sum(axis=1) for table in self.sent), np.zeros(self.ranks, np.int64))
 
     @property
@@ -95,7 +95,7 @@ class Meeting:
 
     @property
     def rows_sent_by(self) -> np.ndarray:
-        """The same without counts."""
+        """Return the bytes of rows that each rank sent to others, without counts."""
         rows = [table for call, table in zip(self.calls, self.sent, strict=True) if call == exchange.ROWS]
         return sum((table.sum(axis=1) for table in rows), np.zeros(self.ranks, np.int64))
 

@@ -86,7 +86,7 @@ def _judge(verdict: Record, evidence: Evidence) -> None:
 
 
 def _part_by_part(verdict: Record, evidence: Evidence) -> None:
-    """Once values are wrong, nothing after them is worth looking at."""
+    """Judge part by part, and stop once values are wrong, because nothing after them is worth looking at."""
     stopped = False
     for part in evidence.question.parts:
         if stopped:
@@ -105,7 +105,7 @@ def specification(question: Question) -> str:
 
 
 def default_mode() -> str:
-    """gpu where an NVIDIA GPU that Triton supports is there, unless GRADER_MODE says otherwise."""
+    """Return "gpu" where an NVIDIA GPU that Triton supports is there, unless GRADER_MODE says otherwise."""
     asked = os.environ.get("GRADER_MODE")
     if asked:
         return asked

@@ -149,7 +149,7 @@ LEFT = 'style="padding:1px 10px;text-align:left"'
 
 
 def traffic_html(facts: dict) -> str:
-    """Bytes by operand as a table, and each operand as a map of touches."""
+    """Show bytes by operand as a table, and each operand as a map of touches."""
     if not facts.get("launches"):
         return ""
     rows = [

@@ -112,7 +112,7 @@ def waits(evidence: KernelEvidence, purpose: int) -> bool:
 
 
 def judge_lanes(evidence: KernelEvidence, run: Run, whole: bool) -> None:
-    """The same programs once more with zeros in lanes that no other= fills."""
+    """Run the same programs once more with zeros in lanes that no other= fills."""
     if run.outcome.header.get("masked_lines"):
         programs = {} if whole else {"programs": [chosen(evidence, purpose_of(evidence, run))]}
         again = evidence.with_zeros(run, **programs)
@@ -199,7 +199,7 @@ def programs(grid: tuple[int, int, int], rng: np.random.Generator, drawn: int) -
 
 
 def judge_share(run: Run, placed, programs: list[int]) -> None:
-    """Of an output that all programs must fill together, whether the drawn ones wrote what falls to them."""
+    """Check that the drawn programs wrote their share of an output that all programs must fill together."""
     name, all_of_it, grid = placed.spec.name, math.prod(placed.shape), math.prod(run.plan.steps[0].grid)
     wrote = np.array([np.count_nonzero(run.outcome.arrays[f"by:{name}"] == program) for program in programs])
     if too_little(wrote, grid, all_of_it):
@@ -236,7 +236,7 @@ def stores(evidence: KernelEvidence, run: Run) -> Outcome:
 
 
 def judge_places(evidence: KernelEvidence, run: Run) -> None:
-    """All programs of the grid, so that none can be left out."""
+    """Check all programs of the grid, so that none can be left out."""
     outcome = evidence.places = stores(evidence, run)
     for name, missing in outcome.header["unwritten"].items():
         place = ", ".join(map(str, missing["first"]))

@@ -98,7 +98,7 @@ def limit_in_words(budget: Budget) -> str:
 
 
 def limit_openly(budget: Budget) -> str:
-    """Without the size that was drawn, which those who hand in later may meet again."""
+    """Name the limit without the drawn size, which later students may meet again."""
     bound = "at most" if math.isfinite(budget.most) else "at least"
     return f"{budget.what}: {bound} what the model says"
 

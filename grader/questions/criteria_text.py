@@ -36,7 +36,7 @@ def limits(question: Question) -> str:
 
 
 def sizes(question: Question, part: Part) -> str:
-    """How large the sizes of a kernel's cases may be."""
+    """Say how large the sizes of a kernel's cases may be."""
     if part.judge != "values" or not question.compiles:
         return ""
     return (

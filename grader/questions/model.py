@@ -33,7 +33,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Tensor:
-    """One tensor argument. Kernels take it as <name>_ptr and its strides as stride_<name><axis>."""
+    """Describe one tensor argument. Kernels take it as <name>_ptr and its strides as stride_<name><axis>."""
 
     name: str
     axes: str  # one letter a dimension, such as "mk"
@@ -51,7 +51,7 @@ class Tensor:
 
 @dataclass(frozen=True)
 class Case:
-    """One setting of sizes, dtypes and layout. An unusual one carries its why. Hidden ones are named only by `kind`."""
+    """Hold one setting of sizes, dtypes and layout. An unusual one carries its why. Hidden ones are named only by `kind`."""
 
     sizes: dict
     dtype: str = "fp16"
@@ -75,7 +75,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Call:
-    """One call of a numpy question's function."""
+    """Hold one call of a numpy question's function."""
 
     args: tuple
     kind: str = "a plain case"
@@ -83,7 +83,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Together:
-    """One call of a ranks question: the arguments of each rank's function after its communicator."""
+    """Hold one call of a ranks question, the arguments of each rank's function after its communicator."""
 
     each: tuple[tuple, ...]
     kind: str = "a plain case"
@@ -96,7 +96,7 @@ class Together:
 
 @dataclass(frozen=True)
 class Mistake:
-    """One way to go wrong, for the report and for the suites.
+    """Describe one way to go wrong, for the report and for the suites.
 
     The report uses `sentence`, and `wrong`, which computes the whole output from the reference's arguments. `variants`
     compute it for other tiles than `wrong`'s, and the diagnosis speaks if any variant matches the whole output.
@@ -202,7 +202,7 @@ COUNTS = {
 
 @dataclass(frozen=True)
 class Speed:
-    """Full points at or below `full` times the bar's time, none above `none`."""
+    """Give full points at or below `full` times the bar's time, none above `none`."""
 
     bar: str
     case: Case

@@ -16,11 +16,11 @@ RAISED = "raised"  # marks a mistake that gave no result
 
 
 class NotRecorded(ValueError):
-    """A call that isn't in the record."""
+    """Say that a call isn't in the record."""
 
 
 class Bytes:
-    """The content of arrays, one after the other, each distinct content once."""
+    """Hold the content of arrays, one after another, each distinct content once."""
 
     def __init__(self):
         self.all = bytearray()
@@ -61,7 +61,7 @@ def unpack(row, data: bytes):
 
 
 def digest(args: tuple) -> str:
-    """The same for equal arguments, whatever arrays they are."""
+    """Return the same digest for equal arguments, whatever arrays hold them."""
     data = Bytes()
     text = json.dumps(pack(tuple(args), data))
     return hashlib.sha256(text.encode() + data.all).hexdigest()

@@ -101,7 +101,7 @@ def solved(lab: str, root: Path) -> dict[str, str]:
 
 
 class Links:
-    """Maps the links of a lab to pages of the site, and collects the pictures to copy."""
+    """Map the links of a lab to pages of the site, and collect the pictures to copy."""
 
     def __init__(self, lab: str, root: Path):
         self.folder, self.root = posixpath.dirname(lab), root

@@ -17,7 +17,7 @@ NOT_WRITTEN = "This cell calls a function that you haven't written yet."
 
 @dataclass(frozen=True)
 class Shown:
-    """Holds a cell's output as HTML for the page, and whether the cell ended with an error."""
+    """Hold a cell's output as HTML for the page, and whether the cell ended with an error."""
 
     html: str = ""
     failed: bool = False

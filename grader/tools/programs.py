@@ -22,7 +22,7 @@ APPLICATIONS = (
 
 
 def _downloaded() -> str | None:
-    """The newest Chromium that Playwright has fetched."""
+    """Return the newest Chromium that Playwright has fetched."""
     home = systems.downloads() / "ms-playwright"
     folder = Path(os.environ.get("PLAYWRIGHT_BROWSERS_PATH") or home)
     found = sorted(folder.glob("chromium-*/chrome-*/chrome*")) + sorted(

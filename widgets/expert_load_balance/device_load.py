@@ -1,4 +1,4 @@
-"""Experts live on devices, and a step lasts as long as the device with the most tokens."""
+"""Show experts on devices, where a step lasts as long as the device with the most tokens."""
 
 from kernels.machines import MACHINES
 from widgets import units

@@ -1,4 +1,4 @@
-"""Wave after wave of programs over the tiles of C, and the bands of A and B that each wave reads."""
+"""Compute the waves of programs over the tiles of C, and the bands of A and B that each wave reads."""
 
 from dataclasses import dataclass
 from functools import cache, lru_cache

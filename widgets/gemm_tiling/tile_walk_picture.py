@@ -120,7 +120,7 @@ def panel(id: str, name: str, at: Box, wave: Wave, number: int, r: Result) -> li
 
 
 def group_edge(at: Box, r: Result) -> list[dict]:
-    """The lower edge of a group of rows, on C's right side. One row of tiles has no groups to choose from."""
+    """Draw the lower edge of a group of rows, on C's right side. One row of tiles has no groups to choose from."""
     if r.tiles_m == 1:
         return []
     box = _box(at, r)

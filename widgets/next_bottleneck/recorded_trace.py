@@ -232,7 +232,7 @@ def _ways(r: Result, at: Box, above: bool) -> list[dict]:
 
 
 def _overview(r: Result, at: Box, panel: Box) -> list[dict]:
-    """The whole step's launches, the window over them, and its two knobs."""
+    """Draw the whole step's launches, the window over them, and its two knobs."""
     x = linear(0, r.step_s, at.x, at.right)
 
     def middle_of(percent: float) -> float:

@@ -37,7 +37,7 @@ class Session:
 
 @dataclass(frozen=True)
 class Zone:
-    """Numbers of users whose decoding steps take the same kernel family."""
+    """Hold the numbers of users whose decoding steps take the same kernel family."""
 
     family: str
     first: int
@@ -121,7 +121,7 @@ def _unpacking_share(users: float, k: int) -> float:
 
 
 def _break_even(k: int) -> int:
-    """The first number of users at which k bits no longer win."""
+    """Return the first number of users at which k bits no longer win."""
     return (
         cost.break_even_users()
         if k == 4
@@ -146,7 +146,7 @@ def _reported_curve(k: int) -> tuple[Session, ...]:
 
 
 def _reported(k: int, users: int) -> dict:
-    """The source's sessions, with the prompts that they had."""
+    """Return the source's sessions, with the prompts that they had."""
     here, (decode_m, prefill_m) = _session(users, k), cost.session_m(users, CHUNK)
     return {
         "time_ratio": here.ratio,

@@ -276,7 +276,7 @@ def _fused(r: Result, lane: Box) -> list[dict]:
 
 @dataclass(frozen=True)
 class Transfer:
-    """One tensor on its way between HBM and the chip, once for each layer."""
+    """Hold one tensor on its way between HBM and the chip, once for each layer."""
 
     arrow: str
     role: str

@@ -58,7 +58,7 @@ def _scale(r: Result, box: Box) -> Scale:
 
 
 def _kernel(step: Step, at: float, scale: Scale, y: float, thick: float) -> list[dict]:
-    """A gap to launch it, then the time its bytes take."""
+    """Draw a gap to launch the kernel, then the time its bytes take."""
     start, memory, end = (scale(at + more) for more in (0, step.launch_s, step.launch_s + step.memory_s))
     id = step.name.replace(" ", "-")
     noun = "launch" if step.launches == 1 else "launches"
@@ -78,7 +78,7 @@ def _took(time_s: float) -> str:
 
 
 def _chain(r: Result, scale: Scale, box: Box, pitch: float) -> list[dict]:
-    """Kernel after kernel, each in its row where the one before has ended."""
+    """Draw kernel after kernel, each in its row where the kernel before has ended."""
     wide, marks, at = box.x > 0, [], 0.0
     ran = {step.name: step for step in r.naive.steps}
     done, thick = scale(r.naive.time_s), pitch - 4

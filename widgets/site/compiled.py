@@ -22,7 +22,7 @@ PROGRAMS = ("compile.mjs", "compile_inside.py")
 
 
 class NotCompiled(Exception):
-    """Why pages compile their Python themselves, in one sentence."""
+    """Say why pages compile their Python themselves, in one sentence."""
 
 
 def compiled(

@@ -36,7 +36,7 @@ def _times(rows, vector) -> list[float]:
 
 
 def dark(colour: str) -> str:
-    """'#ffffff' -> the same hue with its lightness mirrored, for a dark ground."""
+    """Return the same hue with its lightness mirrored, for a dark ground."""
     if len(colour) == 4:
         colour = "#" + "".join(2 * digit for digit in colour[1:])
     linear = [((v + 0.055) / 1.055) ** 2.4 if v > 0.04045 else v / 12.92 for v in _channels(colour)]

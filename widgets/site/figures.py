@@ -59,7 +59,7 @@ class Figures:
         return html
 
     def lead(self, href: str) -> str | None:
-        """A link to a picture leads to its figure, which may come later in the text."""
+        """Lead a link to a picture to its figure, which may come later in the text."""
         return f"#drawn:{href}" if (self.folder / href).suffix == ".svg" else self.go(href)
 
     def refer(self, html: str, page: Text) -> str:

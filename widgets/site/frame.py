@@ -97,7 +97,7 @@ def html(page: Page) -> str:
 
 
 def _way(before: tuple[str, str] | None, after: tuple[str, str] | None) -> str:
-    """(address, title) of the pages before and after."""
+    """Link (address, title) of the pages before and after."""
     ways = ((before, "prev", "Previous"), (after, "next", "Next"))
     return "".join(
         f'<a class="{rel}" rel="{rel}" href="{way[0]}"><small>{word}</small> {escape(way[1])}</a>'
@@ -107,7 +107,7 @@ def _way(before: tuple[str, str] | None, after: tuple[str, str] | None) -> str:
 
 
 def between(body: str, before: tuple[str, str] | None, after: tuple[str, str] | None) -> str:
-    """The way back and on, at both ends of a page."""
+    """Write the way back and on, at both ends of a page."""
     ends = [
         f'<nav class="turn {end}" aria-label="Previous and next, {end}">{_way(before, after)}</nav>'
         for end in ("top", "bottom")

@@ -40,7 +40,7 @@ def _literal(call: ast.Call) -> dict | None:
 
 
 def _code(source: str) -> Cell:
-    """A code cell, with the `show(...)` of its last line taken out of the code."""
+    """Return a code cell, with the `show(...)` of its last line taken out of the code."""
     try:
         body = ast.parse(source).body
     except SyntaxError:  # a magic of IPython
@@ -58,7 +58,7 @@ def _code(source: str) -> Cell:
 
 @dataclass(frozen=True)
 class Text:
-    """A text of the course, or the notebook built from it, in which numbers are filled in."""
+    """Hold a text of the course, or the notebook built from it, in which numbers are filled in."""
 
     path: Path  # course/01_gemm_tiling.ipynb, course/06_sampling_fusion/a_costs.ipynb
 

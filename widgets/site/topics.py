@@ -1,4 +1,4 @@
-"""The topics, as README's table has them, each with its lesson, its labs and its simulators."""
+"""List the topics of README's table, each with its lesson, its labs and its simulators."""
 
 import json
 import re
