@@ -147,7 +147,7 @@ def main(argv=None) -> int:
     found = traced(options.rows, options.keys, options.layers)
     text = dumps(found)
     if len(text) > MOST_BYTES:
-        print(f"The trace has {len(text)} bytes and may have {MOST_BYTES}; trace fewer layers.")
+        print(f"The trace has {len(text)} bytes and may have {MOST_BYTES}. Trace fewer layers.")
         return 1
     options.json.parent.mkdir(parents=True, exist_ok=True)
     options.json.write_text(text, encoding="utf-8")

@@ -217,7 +217,7 @@ def main(argv: list[str] | None = None) -> int:
     check = parser.parse_args(argv).check
     changed = differing() if check else write_pages()
     for file in changed:
-        print(f"{file}: {'differs from its simulator; run make build' if check else 'made'}")
+        print(f"{file}: {'differs from its simulator. Run make build' if check else 'made'}")
     return 1 if check and changed else 0
 
 

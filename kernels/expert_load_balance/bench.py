@@ -48,7 +48,7 @@ def below(gpus: int) -> str:
     if gpus < 2:
         return ""
     command = f"python -m kernels.expert_load_balance.measure --ranks {gpus}"
-    return f"expert_load_balance: {gpus} GPUs are here; the exchange itself is measured by {command}"
+    return f"expert_load_balance: {gpus} GPUs are here. {command} measures the exchange itself"
 
 
 def facts(setting, given) -> dict:

@@ -29,7 +29,9 @@ def parse(argv):
     parser = argparse.ArgumentParser(
         prog="python -m kernels.expert_load_balance.measure", description=__doc__
     )
-    parser.add_argument("--ranks", type=int, required=True, metavar="N", help="processes; on GPUs one a GPU")
+    parser.add_argument(
+        "--ranks", type=int, required=True, metavar="N", help="processes, one per GPU on GPUs"
+    )
     parser.add_argument("--device", choices=tuple(LINK_BYTES), help="cuda where there are GPUs, else cpu")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all that was measured")
     parser.add_argument("--quick", action="store_true", help="one shape, few settings")
@@ -142,7 +144,7 @@ def bought(rows: list[dict]) -> list[str]:
         base = kinds.pop("contiguous", None)
         if base and kinds:
             times = ", ".join(f"{what} {r['us'] / base['us']:.2f}" for what, r in kinds.items())
-            said.append(f"{name}: {base['us']:.0f} us; of this time take {times}")
+            said.append(f"{name}: {base['us']:.0f} us. As a share of this time: {times}")
     return said
 
 

@@ -20,17 +20,17 @@ PATHS = {  # bottleneck -> what to try, in this order
 }
 
 PATTERNS = (  # seen in a trace, likely cause, first thing to try, trade-off to check
-    ("small gaps between many kernels", "launch overhead", "compile, graphs or fusion", "warm-up; debugging"),
-    ("large memory spikes", "unfused intermediates", "FlashAttention, custom fusion", "numerics; upkeep"),
-    ("low FLOP/s at high bandwidth", "memory-bound work", "precision, batching", "accuracy; cache pressure"),
-    ("NCCL while the GPU is idle", "serial communication", "gradient overlap", "bucket size; schedule"),
+    ("small gaps between many kernels", "launch overhead", "compile, graphs or fusion", "warm-up, debugging"),
+    ("large memory spikes", "unfused intermediates", "FlashAttention, custom fusion", "numerics, upkeep"),
+    ("low FLOP/s at high bandwidth", "memory-bound work", "precision, batching", "accuracy, cache pressure"),
+    ("NCCL while the GPU is idle", "serial communication", "gradient overlap", "bucket size, schedule"),
     ("some GPUs wait for others", "uneven work", "capacity, balance, even splits", "routing quality"),
-    ("repeated large allocations", "buffers not reused", "memory planning, pools", "recompute; allocator"),
+    ("repeated large allocations", "buffers not reused", "memory planning, pools", "recompute, allocator"),
     (
         "periodic drops of utilization",
         "input not pipelined",
         "workers, pretokenized data",
-        "storage; freshness",
+        "storage, freshness",
     ),
 )
 
