@@ -33,7 +33,7 @@ def main(argv: list[str] | None = None) -> int:
     one.add_argument(
         "answer",
         nargs="?",
-        help="a file with the cell's source, the lab's notebook, or - for standard input; left out, the notebook in work/",
+        help="a file with the cell's source, the lab's notebook, or - for standard input (default: the notebook in work/)",
     )
     one.add_argument("--mode", choices=("cpu", "gpu"), default=None)
     one.add_argument("--json", action="store_true")
@@ -142,7 +142,7 @@ def _answer(name: str, cell: str) -> str:
 
 
 def _of_notebook(name: str, cell: str) -> str:
-    """Return the source of a question's cell in a lab's notebook, as a page of the site or JupyterLab saved it."""
+    """Return the source of a question's cell in a lab's notebook, saved by a page of the site or by JupyterLab."""
     try:
         cells = json.loads(Path(name).read_text(encoding="utf-8"))["cells"]
         found = [one["source"] for one in cells if one.get("id") == cell]

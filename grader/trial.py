@@ -15,7 +15,7 @@ from grader.judge.numpy_evidence import written
 from grader.judge.other_launch import launch_to_blame
 from grader.questions import Call, Case
 
-MOST_SHOWN = 8  # values of an output; of a larger one run() shows the shape
+MOST_SHOWN = 8  # values of an output, above which run() shows the shape
 
 
 class Trial:

@@ -1,5 +1,5 @@
-"""Count the programs that have arrived. A counter is zero before a launch and after it, because the last program
-resets it.
+"""Count the programs that have arrived. A counter is zero before a launch and zero again afterwards, because the last
+program resets the counter.
 
 Launches that may overlap need counters of their own. Launches of one stream follow each other, and share. Every
 launch that a graph captures gets its own out of a store that was filled with zeros before, because a graph may be
@@ -12,12 +12,12 @@ import threading
 import torch
 from triton.runtime import driver
 
-STORED = 2**20  # for as many blocks of tokens, or parts of tiles, in captured launches; 4 MB
+STORED = 2**20  # counters (4 MB), one per block of tokens, or part of a tile, in captured launches
 LEAST = 1024
 
 
 class Counters:
-    """Of one device."""
+    """Hold the counters of one device."""
 
     def __init__(self, device):
         self.device = device
@@ -26,7 +26,7 @@ class Counters:
         self.former = []  # stores that captured graphs still count in
 
     def take(self, blocks: int, stream: int = 0, capturing: bool = False) -> torch.Tensor:
-        """At least `blocks` zeros, int32."""
+        """Return at least `blocks` zeros, int32."""
         if capturing:
             return self._own(blocks)
         if self.store is None or self.used > STORED // 2:
@@ -59,7 +59,7 @@ LISTENER = Listener()
 
 
 def arrivals(device, blocks: int) -> torch.Tensor:
-    """Counters for a launch on the current stream."""
+    """Return counters for a launch on the current stream."""
     heard, LISTENER.heard = LISTENER.heard, None  # the store's own work belongs to no launch
     try:
         given = _arrivals(device, blocks)

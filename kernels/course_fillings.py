@@ -1,4 +1,4 @@
-"""The course's kernels as fillings of the decode step's slots.
+"""Offer the course's kernels as fillings of the decode step's slots.
 
 Wire the topics together, in the only module that may. No topic imports another, and the step receives its kernels
 here. Each is imported when its slot is filled. On a Hopper launches begin early (kernels/overlap.py): weights are at
@@ -35,7 +35,7 @@ def packed(weight: Codes, gated: bool = False):
 
 
 def linear(weight, shape):
-    """16-bit weights go through the GEMM, 4-bit ones through the dispatcher of quantized layers."""
+    """Return a call of the GEMM for 16-bit weights, and of the quantized layers' dispatcher for 4-bit ones."""
     if isinstance(weight, Codes):
         from kernels.quantization_layouts.candidates import layer
         from kernels.quantization_layouts.dispatch import linear

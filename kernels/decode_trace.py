@@ -21,7 +21,7 @@ MOST_BYTES = 300_000
 
 
 def marked(fillings: dict) -> dict:
-    """Fillings whose calls tell a profiler their slot."""
+    """Return fillings whose calls tell a profiler their slot."""
     from kernels.next_bottleneck.slots import Filling
     from kernels.next_bottleneck.timeline import annotated
 
@@ -32,7 +32,7 @@ def marked(fillings: dict) -> dict:
 
 
 class Words(list):
-    """Numbers names in the order in which they are first met, so that a file holds each once."""
+    """Number names in the order in which they are first met, so that a file holds each once."""
 
     def place(self, word: str) -> int:
         if word not in self:
@@ -95,7 +95,7 @@ def record(eager: list[dict], graph: list[dict]) -> dict:
 
 
 def traced(rows: int, keys: int, layers: int) -> dict:
-    """The launches of one step, eagerly and captured, and each slot's share and bytes."""
+    """Return the launches of one step, eagerly and captured, and each slot's share and bytes."""
     from kernels import decode_step, timing
     from kernels.bench import machine
     from kernels.next_bottleneck import bench, timeline
@@ -147,7 +147,7 @@ def main(argv=None) -> int:
     found = traced(options.rows, options.keys, options.layers)
     text = dumps(found)
     if len(text) > MOST_BYTES:
-        print(f"The trace has {len(text)} bytes and may have {MOST_BYTES}; trace fewer layers.")
+        print(f"The trace has {len(text)} bytes and may have {MOST_BYTES}. Trace fewer layers.")
         return 1
     options.json.parent.mkdir(parents=True, exist_ok=True)
     options.json.write_text(text, encoding="utf-8")

@@ -1,7 +1,7 @@
-"""Say where the course teaches each item of its sources: one table, its page, and its mistakes.
+"""Say where the course teaches each item of its sources, with one table, its page, and its mistakes.
 
-A row of course/from_the_sources.psv names an item, a page, a heading of that page, and words that its section says. In the
-glossary the heading is an entry's anchor, #nope.
+A row of course/from_the_sources.psv names an item, a page, a heading of that page, and words of the heading's section.
+For the glossary, the heading is an entry's anchor, such as #nope.
 """
 
 import csv
@@ -68,7 +68,7 @@ def complaints(course: Path) -> list[str]:
         if not one.item or one.item in met:
             said.append(f"{where} must be named once; name the item")
         elif not one.page or not path.is_file():
-            said.append(f"{where} has no place: there is no page {one.page or '(empty)'}")
+            said.append(f"{where} names a page that doesn't exist, {one.page or '(empty)'}")
         elif (words := section(path.read_text(encoding="utf-8"), one.heading)) is None:
             said.append(f"{where}: {one.page} has no heading {one.heading!r}")
         elif " ".join(one.says.lower().split()) not in " ".join(words.lower().split()):

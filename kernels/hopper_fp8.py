@@ -1,4 +1,4 @@
-"""FP8 GEMM on Hopper, scaled by blocks of 128 or by rows and columns, with an accumulator that stays fp32.
+"""Multiply FP8 on Hopper, scaled by blocks of 128 or by rows and columns, with an accumulator that stays fp32.
 
 Hopper's FP8 tensor core keeps about 14 bits of a running sum, too few for a long K. So each 128-wide step
 starts from zero, and its result is added to a true fp32 accumulator ("promotion"). That costs one addition for
@@ -12,7 +12,7 @@ warpgroup's registers, so a step takes B in two boxes, and both products use the
 4096^3 by blocks on an H200: the floor is 103 us by the measured ceiling, and this takes 103 (cuBLAS 113). Tiles of
 192 x 128 took 118, because they read more of the L2. Tried and lost: even shares of the wide tiles (112 us), scales
 loaded in their own step (a product waited for the load), three consumers that let go of a stage late (132).
-Still behind cuBLAS by blocks: 1024 x 2048 x 4096 (.95), 512 x 4096 x 4096 (.97) and 2048 x 7168 x 4096 (.98).
+Still slower than cuBLAS by blocks: 1024 x 2048 x 4096 (.95), 512 x 4096 x 4096 (.97) and 2048 x 7168 x 4096 (.98).
 """
 
 from triton.experimental import gluon
@@ -46,7 +46,7 @@ ROUND_NS = {
     Config(consumers=1, block_n=64, block_k=128, stages=8): 2.2,
 }
 ROWS_NS = ROUND_NS | {WIDE: 6.4, THREE: 4.8, SQUARE: 3.4, NARROW: 2.95}
-# What even shares add. By rounds, three consumers take 123.5 us for 4096^3 by blocks, by even shares 118.1.
+# Cost of even shares. By rounds, three consumers take 123.5 us for 4096^3 by blocks, by even shares 118.1.
 HANDOVER_NS = {THREE: 8000}
 
 
@@ -96,7 +96,7 @@ def _produce(
 
 @gluon.jit
 def _store(acc, out, piece_m, tile_n, WHICH: gl.constexpr, BUFFERS: gl.constexpr, BLOCKS: gl.constexpr):
-    """Scale a finished tile, unless its steps were, and write it."""
+    """Scale a finished tile, unless its steps were scaled already, and write the result."""
     c_desc, buffers, scale_ptrs, shape = out
     a_scale_ptr, b_scale_ptr = scale_ptrs
     M, N = shape
@@ -116,7 +116,7 @@ def _b_scales(scales, tile_n, step, BLOCK_N: gl.constexpr, ACROSS: gl.constexpr,
     ptr, steps, blocks = scales
     found = ()
     if BLOCKS:
-        for h in gl.static_range(ACROSS):  # the last tile's second box may begin behind B
+        for h in gl.static_range(ACROSS):  # the last tile's second box may begin past B's end
             block = gl.minimum((tile_n * ACROSS + h) * BLOCK_N // SCALE_BLOCK, blocks - 1)
             found += (gl.load(ptr + block * steps + step),)
     return found
@@ -154,8 +154,8 @@ def _consume(
     BLOCK_N: gl.constexpr = b_ring.shape[1]
     layout: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, BLOCK_N, 32])
     flat: gl.constexpr = gl.SwizzledSharedLayout(1, 1, 1, [0])
-    # Of three consumers two multiply while one waits, and a stage is wanted back at once. Waiting and letting go during
-    # a product made 4096^3 by blocks 7% slower there, and up to 11% faster with one or two consumers.
+    # Of three consumers two multiply while the third waits, and the producer needs a stage back immediately. Waiting and
+    # letting go during a product made 4096^3 by blocks 7% slower with three, and up to 11% faster with one or two.
     LATE: gl.constexpr = CONSUMERS < 3
     zero = gl.zeros([ROWS, BLOCK_N], gl.float32, layout)
     part = zero

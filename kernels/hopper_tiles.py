@@ -49,7 +49,7 @@ def share_of(program, programs, sizes):
 
 @gluon.jit
 def cut(begin, behind, steps):
-    """Return the turns of a share of at least a tile, and how many of them are the first part of a tile, 0 or 1."""
+    """Return the turns of a share of at least a tile, and how many turns are the first part of a tile, 0 or 1."""
     first = (behind % steps + steps - 1) // steps
     last = (begin % steps + steps - 1) // steps
     return first + behind // steps - (begin + steps - 1) // steps + last, first
@@ -59,8 +59,8 @@ def cut(begin, behind, steps):
 def turn(u, begin, behind, steps):
     """Return the tile of a share's u-th turn, its first step there and the one after its last.
 
-    A tile that the next program ends comes first, and the tile that the program before began comes last. So the sums of
-    the first part are there long before they are wanted.
+    A tile that the next program ends comes first, and the tile that the program before began comes last. So the
+    sums of the first part are there long before the next program needs them.
     """
     first = (behind % steps + steps - 1) // steps
     tile = (begin + steps - 1) // steps + u - first
@@ -124,7 +124,7 @@ def sums_at(part_ptr, program, like, WHICH: gl.constexpr, CONSUMERS: gl.constexp
 
 @gluon.jit
 def leave(acc, sums, WHICH: gl.constexpr, CONSUMERS: gl.constexpr):
-    """Write the sums of a tile's first steps for the program that ends it."""
+    """Write the sums of a tile's first steps for the program that ends this tile."""
     part_ptr, done_ptr = sums
     gl.store(sums_at(part_ptr, gl.program_id(0), acc, WHICH, CONSUMERS), acc)
     barrier()  # every thread's sums are written before one thread says so

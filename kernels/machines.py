@@ -3,7 +3,7 @@
 Peaks, memory, bandwidth, multiprocessors: NVIDIA's datasheets and architecture papers (V100 SXM2, T4, A100 SXM 80 GB,
 RTX 4090, H100 SXM, H200 SXM, B200). Shared memory, warps and blocks: the CUDA programming guide's table of compute
 capabilities (7.0, 7.5, 8.0, 8.9, 9.0, 9.0, 10.0). The L2 of H200 and B200 is what their driver reports.
-NVIDIA rounds a B200's bandwidth to 8 TB/s; its driver reports 7,680 bits at 3,996 MHz, 7.67 TB/s (pytorch/ao, pull request 4002).
+NVIDIA rounds a B200's bandwidth to 8 TB/s. Its driver reports 7,680 bits at 3,996 MHz, 7.67 TB/s (pytorch/ao, pull request 4002).
 A measured ceiling (python -m grader calibrate) is another Machine with the same fields.
 """
 
@@ -54,7 +54,7 @@ class Machine:
 
     @property
     def register_bytes(self) -> int:
-        """Of all multiprocessors together, as is `shared_bandwidth`."""
+        """Return the register bytes of all multiprocessors together (`shared_bandwidth` is for all as well)."""
         return self.sms * REGISTER_BYTES
 
     @property
@@ -62,16 +62,16 @@ class Machine:
         return self.sms * BANK_BYTES_PER_CYCLE * self.clock_hz
 
     def issue_time(self, operations: dict[str, float]) -> float:
-        """Seconds that all multiprocessors take to start these operations on elements, by their kind."""
+        """Return the seconds that all multiprocessors take to start these operations on elements, by their kind."""
         cycles = sum(CYCLES.get(kind, 0) * count for kind, count in operations.items())
         return cycles / (self.lanes * self.sms * self.clock_hz)
 
     def ridge(self, dtype: str = "fp16") -> float:
-        """FLOP per byte above which arithmetic, not memory, is the limit."""
+        """Return the FLOP per byte above which arithmetic, not memory, is the limit."""
         return self.rate(dtype) / self.bandwidth
 
     def attainable(self, intensity: float, dtype: str = "fp16") -> float:
-        """FLOP/s under the roof at this many FLOP per byte."""
+        """Return the FLOP/s under the roof at this many FLOP per byte."""
         return min(self.rate(dtype), self.bandwidth * intensity)
 
     def time(self, flops: float, bytes_moved: float, dtype: str = "fp16") -> float:

@@ -3,7 +3,7 @@
 A kernel lets the next one begin as soon as all its own programs have begun. The next one fetches the weight, which no
 kernel before it writes, and only then waits until the one before has ended and its writes are visible. X may come
 from there, and memory for Y may still be read there, so neither is touched earlier. Launches of a decode loop then
-overlap where one would end with idle SMs and the next begin with waiting for memory.
+overlap where the first would end with idle SMs and the next begin with waiting for memory.
 
 So a weight must be at rest, written before, and not by the launch just before. Synchronize after changing one in
 place. Several launches may be waiting for each other in a row, so a tensor is also at rest if a launch that knows

@@ -19,7 +19,7 @@ def split(total_s: float, shares: Mapping[str, float]) -> dict[str, float]:
 
 
 def cut(parts_s: Mapping[str, float], cuts: Mapping[str, float]) -> dict[str, float]:
-    """Return each part after removing the share `cuts[part]`: 0.7 leaves 30% of that part."""
+    """Return each part after removing the share `cuts[part]`, where 0.7 leaves 30% of the part."""
     require.not_negative(**parts_s)
     require.share(**{f"cut of {name}": value for name, value in cuts.items()})
     for name in cuts:

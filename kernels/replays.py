@@ -1,12 +1,12 @@
 """Repeat an eager call without Python's part. Launches recorded for arguments of a form run again for other arguments
 of that form.
 
-A call checks its arguments, picks a kernel, describes tensors and has Triton look at everything. None of that depends
-on more than the form: shapes, strides, types, device, and whether memory begins on 16 bytes. So the second call of a
-form is recorded (the first may be the only one: a cache that grows has a new form at every step). A recording keeps
-the launches, with a note on each pointer's source: a tensor of the caller, memory that the call made for itself, or
-the counters. Anything else in a call (an operation of PyTorch's that computes, a value that is read) shows up while
-it is recorded, and such a call is never replayed.
+A call checks its arguments, chooses a kernel, describes tensors and has Triton look at everything. This work depends
+only on the form, which is shapes, strides, types, device, and whether memory begins on 16 bytes. So the second call of
+a form is recorded. The first may be the only one, because a cache that grows has a new form at every step. A recording
+keeps the launches, with a note on each pointer's source, which is a tensor of the caller, memory that the call made for
+itself, or the counters. Anything else in a call (an operation of PyTorch's that computes, a value that is read) shows
+up in the recording, and then the call is never replayed.
 
     key = form(x), form(out), eps
     ready = REPLAYS.get(key)
@@ -29,7 +29,7 @@ from triton.runtime.jit import JITFunction
 
 from kernels import counters
 
-MOST = 4096  # forms; past this number all are forgotten
+MOST = 4096  # forms, past which all are forgotten
 ALIGNED = 512  # bytes, PyTorch's own alignment
 DEVICES = () if os.environ.get("TILE_REPLAYS") == "0" else ("cuda",)  # 0 makes each call go the whole way
 MAKERS = (
@@ -42,9 +42,9 @@ MAKERS = (
 
 
 def form(tensor: torch.Tensor | None):
-    """All that a launch may depend on but numbers and addresses."""
+    """Return all that a launch may depend on but numbers and addresses."""
     if not isinstance(tensor, torch.Tensor):
-        return type(tensor)  # None if left out; the checks report anything else
+        return type(tensor)  # None if left out (the checks report anything else)
     return tensor.shape, tensor.stride(), tensor.dtype, tensor.device, tensor.data_ptr() & 15
 
 
@@ -70,7 +70,7 @@ class _Described:
 
 @dataclass
 class _Step:
-    """One launch: its code, its arguments, and the addresses among them as (index, source, offset)."""
+    """Hold one launch, with its code, its arguments, and the addresses among them as (index, source, offset)."""
 
     run: object
     grid: tuple[int, int, int]
@@ -83,7 +83,7 @@ class _Step:
 
 @dataclass
 class Replay:
-    """The launches of one form. Sources are the caller's tensors in order, then the call's own memory, then counters."""
+    """Hold the launches of one form. Sources are the caller's tensors in order, then the call's own memory, then counters."""
 
     device: torch.device
     steps: list[_Step]
@@ -134,8 +134,8 @@ class Replays(dict):
             return None
 
     def recording(self, key, *tensors) -> "_Recording | _Plain":
-        """Keep the launches within, unless the key is None or two tensors begin at one address and can't be told
-        apart."""
+        """Keep the launches within, unless the key is None or two tensors begin at the same address and so are
+        indistinguishable."""
         if key is None or not _hashable(key):
             return _PLAIN
         if tensors[0].device.type not in DEVICES or _recording.held is not None:

@@ -16,7 +16,7 @@ def must(holds: bool, name: str, rule: str, got: object, advice: str) -> None:
 
 
 def _is_number(value) -> bool:
-    if type(value) in (float, int):  # the usual case, because asking the abstract class costs ten times more
+    if type(value) in (float, int):  # the usual case, because the abstract class takes ten times longer
         return math.isfinite(value)
     return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
 

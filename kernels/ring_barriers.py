@@ -1,4 +1,4 @@
-"""Barriers of a ring in shared memory, through which warps of one Hopper program hand stages to each other."""
+"""Hold the barriers of a ring in shared memory, through which warps of one Hopper program hand over stages."""
 
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl

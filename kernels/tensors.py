@@ -1,4 +1,4 @@
-"""Numpy arrays (bf16 and fp8 as ml_dtypes) to torch tensors and back, bit for bit."""
+"""Convert numpy arrays (bf16 and fp8 as ml_dtypes) to torch tensors and back, bit for bit."""
 
 import ml_dtypes
 import numpy as np

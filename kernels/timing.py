@@ -14,7 +14,7 @@ Pair = tuple[torch.cuda.Event, torch.cuda.Event]
 
 
 def capture(calls: Sequence[Callable[[], object]]) -> torch.cuda.CUDAGraph:
-    """One graph that launches every call once, after a warm-up in which kernels compile."""
+    """Return one graph that launches every call once, after a warm-up in which kernels compile."""
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):
@@ -46,7 +46,7 @@ class Flush:
 
 
 def stopwatch(graph: torch.cuda.CUDAGraph, before: Callable[[], None] | None = None) -> Callable[[], Pair]:
-    """A function that enqueues one timed replay and returns its two events."""
+    """Return a function that enqueues one timed replay and returns its two events."""
 
     def once() -> Pair:
         start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
@@ -101,7 +101,7 @@ def _round(watches: dict[str, Callable[[], Pair]], rng: random.Random) -> dict[s
 
 
 def ratio(times: Sequence[float], base: Sequence[float], seed: int = 0) -> tuple[float, float, float]:
-    """Return the median of times / base over paired rounds, and the bootstrap's 99% interval around it."""
+    """Return the median of times / base over paired rounds, and the bootstrap's 99% interval of this median."""
     logs = [math.log(t / b) for t, b in zip(times, base, strict=True)]
     rng = random.Random(seed)
     medians = sorted(median(rng.choices(logs, k=len(logs))) for _ in range(400))

@@ -1,4 +1,4 @@
-"""Call torch's grouped GEMM of rows sorted by expert, by this PyTorch's name for it."""
+"""Call torch's grouped GEMM of rows sorted by expert, by this PyTorch version's name."""
 
 import torch
 import torch.nn.functional as F

@@ -38,7 +38,7 @@ class Array(np.ndarray):
 
 
 def for_triton(value):
-    """Return the value itself, or wrap a numpy array so that Triton accepts it."""
+    """Return the value itself, or a numpy array wrapped for Triton."""
     return value.view(Array) if type(value) is np.ndarray else value
 
 

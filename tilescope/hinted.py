@@ -1,5 +1,5 @@
 """Find where a kernel's text gives a hint. The IR keeps a hint with the operation that made the number, not
-with the call. A hint about the kernel's own argument has no operation, so only the text shows such a hint."""
+with the call. A hint about the kernel's own argument has no operation, so only the text shows this hint."""
 
 import ast
 import linecache

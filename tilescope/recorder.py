@@ -67,7 +67,7 @@ class Access:
 
 @dataclass
 class Done:
-    """Holds one operation as one program performed it. Values are numbers in Recording.values."""
+    """Hold one operation of one program. Values are indices into Recording.values."""
 
     name: str  # "tt.load"
     line: int

@@ -19,7 +19,7 @@ class BadFile(ValueError):
 
 
 class Arrays:
-    """Holds arrays one after the other. An array's name is its offset, its type and its shape."""
+    """Hold arrays one after another. An array's name is its offset, its type and its shape."""
 
     def __init__(self, held: bytes = b""):
         self.held, self.parts, self.size = held, [], 0

@@ -251,7 +251,7 @@ class Drawn:
         return shown if len(shown) <= 5 else shortened(shown)
 
     def pick(self, lane: tuple, said: str) -> list[list[str]]:
-        """Return the words for a picked lane, first about the lane, then about the lines behind its value."""
+        """Return the words for a picked lane, first about the lane, then about the lines that made its value."""
         head = [["", said]]
         if self.number < 0:
             return head

@@ -45,7 +45,7 @@ def described(declaration: Declaration) -> dict:
 
 
 def parsed(declaration: Declaration, pairs: list[str]) -> dict:
-    """input=value from the command line, in the type of its control."""
+    """Parse input=value from the command line, in the type of its control."""
     known = {control.name: control for control in declaration.controls}
     values = {}
     for pair in pairs:

@@ -1,6 +1,6 @@
-"""Answers to the views of one widget, and to the step that a view's next key may ask for.
+"""Answer the views of one widget, and compute ahead the step that a view's next key may ask for.
 
-A request may name a state (`values`), a step to compute ahead (`ahead`: {turn, key, values}), or both.
+A request may name a state as `values`, a step to compute ahead as `ahead` ({turn, key, values}), or both of them.
 """
 
 import json
@@ -23,7 +23,7 @@ class Answers:
         self._picture = picture
 
     def to(self, request: dict) -> dict[str, dict]:
-        """Return `answer`, `ahead` or both, as the request wants. `ahead` says under which key the view files it."""
+        """Return `answer`, `ahead` or both, as requested. `ahead` has the key under which the view files it."""
         out, step = {}, request.get("ahead")
         if "values" in request or not step:
             out["answer"] = self._answer(request, request.get("values"))

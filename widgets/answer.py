@@ -1,4 +1,4 @@
-"""Turn a request of the view into its answer. It is pure, so a notebook's kernel and a static page share it.
+"""Turn a request of the view into its answer. The function is pure, so notebooks and static pages share one module.
 
 request {view, revision, values, guess, narrow, axes}  ->  answer {view, revision, values, frames | error, ...}
 """
@@ -181,7 +181,7 @@ def _changed(old: dict | None, new: dict) -> dict:
 
 
 def plain_result(result) -> dict:
-    """Return a result as JSON can hold it."""
+    """Return a result in types that JSON has."""
     if not is_dataclass(result):
         raise TypeError(f"run must return a frozen dataclass, got {type(result).__name__}; declare one")
     return asdict(result)

@@ -44,7 +44,7 @@ document.documentElement.dataset.mounted = 'true';
 
 @contextmanager
 def chromium(path: str | None = None) -> Iterator:
-    """The one at `path`, else the one CHROMIUM or PATH names, else Playwright's own."""
+    """Return the Chromium at `path`, else the one that CHROMIUM or PATH names, else Playwright's own."""
     from playwright.sync_api import sync_playwright
 
     names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -107,7 +107,7 @@ class BarePage:
 
 
 def window(width: int) -> dict:
-    """The size of a window around a column so wide."""
+    """Return the size of a window around a column of this width."""
     return {"width": width + 40, "height": 800}
 
 
@@ -119,9 +119,9 @@ def open_page(
     ahead: bool = False,
     **context,
 ):
-    """A page with these simulators, in a column as wide as JupyterLab's in a window of 1280.
+    """Open a page with these simulators, in a column as wide as JupyterLab's in a window of 1280.
 
-    Each simulator comes with the keywords of answer(): start, locked, measured. With `ahead`, Python also
+    Each simulator comes with the keywords start, locked and measured of answer(). With `ahead`, Python also
     thinks of the steps that the next key may ask for, as it does in a notebook.
     """
     bare = BarePage(browser, **{"reduced_motion": "reduce", "viewport": window(width), **context})

@@ -123,7 +123,7 @@ def axis_y(
     right: float | None = None,
     ticks: Sequence[float] | None = None,
 ) -> list[dict]:
-    """Draw a vertical axis at x, with its name above it. With `right`, grid lines reach over to right."""
+    """Draw a vertical axis at x, with its name above. With `right`, grid lines run from the axis to right."""
     marks = []
     for i, value in enumerate(ticks if ticks is not None else scale.ticks()):
         y = scale(value)
@@ -149,7 +149,7 @@ def words_within(
 
 @dataclass(frozen=True)
 class Part:
-    """Hold one piece of a bar: its size in the scale's unit, its meaning, and its words on hover."""
+    """Hold one piece of a bar, with its size in the scale's unit, its meaning, and its words on hover."""
 
     size: float
     role: str
@@ -277,7 +277,7 @@ def limit_up(id: str, box: Box, x: float, name: str, anchor: str = "start") -> l
 
 
 def wrap(s: str, room: float, size: str = "small") -> list[str]:
-    """A sentence in lines that fit into `room` units."""
+    """Return a sentence in lines that fit into `room` units."""
     lines = [""]
     for word in s.split(" "):
         longer = f"{lines[-1]} {word}".strip()
@@ -289,7 +289,7 @@ def wrap(s: str, room: float, size: str = "small") -> list[str]:
 
 
 def won_and_lost(points: list[tuple[float, float]], level: float) -> list[dict]:
-    """Fill between a curve of drawn points and a level: what is above it is won, what is below it lost."""
+    """Fill between a curve of drawn points and a level, as a win above the level and a loss below."""
     met = points[:1]
     for (a, b), (c, d) in zip(points, points[1:], strict=False):
         if (b - level) * (d - level) < 0:
@@ -304,7 +304,7 @@ def won_and_lost(points: list[tuple[float, float]], level: float) -> list[dict]:
 
 
 def over(points: list[tuple[float, float]], left: float, right: float) -> float:
-    """Return the top of a curve of drawn points between two places, to write above it."""
+    """Return the top of a curve of drawn points between two x positions, so that words can go above the curve."""
     inside = [b for a, b in points if left <= a <= right]
     before, after = (
         [b for a, b in points if a < left][-1:],

@@ -60,7 +60,7 @@ class Control:
         ]
 
     def check(self, value):
-        """The value, whole where it must be, or an InputError that says the rule."""
+        """Return the value, whole where it must be, or raise an InputError that says the rule."""
         if not self._takes(value):
             got = "nothing" if value is None or value == "" else reprlib.repr(value)
             raise InputError(f"{self.label} must be {self.rule()}, got {got}; give one of these", self.name)
@@ -83,7 +83,7 @@ def slider(name: str, label: str, default, min, max, step=1, **about) -> Control
 
 
 def number(name: str, label: str, default, min, max, step=1, **about) -> Control:
-    """Return a field to type into, where the exact value matters more than the feel of moving it."""
+    """Return a field to type into, where the exact value matters more than the feel of a slider."""
     whole = _whole(default, min, max, step)
     return Control("number", name, label, default, min, max, step, whole=whole, **about)
 

@@ -1,4 +1,4 @@
-"""Declare a simulator, one per file: `SIMULATOR = Declaration(...)` in widgets/<slug>/<name>.py."""
+"""Declare a simulator. Each file widgets/<slug>/<name>.py has one `SIMULATOR = Declaration(...)`."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -11,12 +11,12 @@ from widgets.scene import WIDE, Scene
 
 @dataclass(frozen=True)
 class Prediction:
-    """A number to commit before the picture opens, asked of the state the simulator opens in."""
+    """Ask for a number to commit before the picture opens, about the state in which the simulator opens."""
 
     question: str
     answer: str  # the field of the result that holds it, 'busiest.load_tokens'
     unit: str = ""
-    tolerance: float = 0.1  # relative; a guess this near counts as right
+    tolerance: float = 0.1  # relative, so that a guess this near counts as right
     show: Callable[[float], str] = units.number
 
 
@@ -34,7 +34,7 @@ class Declaration:
     title: str
     question: str
     controls: tuple[Control, ...]
-    presets: dict[str, dict]  # label -> inputs; missing ones take their default
+    presets: dict[str, dict]  # label -> inputs, where a missing one takes its default
     run: Callable  # run(**inputs) -> frozen dataclass of plain numbers, units in their names
     scene: Callable[..., Scene] | None = (
         None  # scene(result, measured=None, width=WIDE), unless it has a stepper
@@ -61,7 +61,7 @@ class Declaration:
         return {name: control.check(values.get(name, control.default)) for name, control in known.items()}
 
     def scenes(self, result, measured: dict | None = None, width: int = WIDE) -> list[Scene]:
-        """One scene, or one for each step, laid out for a column (WIDE) or a phone (NARROW)."""
+        """Return one scene, or one for each step, laid out for a column (WIDE) or a phone (NARROW)."""
         draw = self.stepper.frames if self.stepper else self.scene
         drawn = draw(result, measured, width=width)
         return drawn if self.stepper else [drawn]

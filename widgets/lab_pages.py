@@ -35,7 +35,7 @@ from widgets import show
 show("{name}")
 ```
 """
-GUESS = "Guess what a control will change before you move it."
+GUESS = "Before you move a control, guess the change."
 ASKED = 'If you want to guess first, `show("{name}", predict=True)` asks you for a number.'
 RECORDED = re.compile(r"""^recorded\(((?:"[^"]*"(?:, )?)+)\)\s*\Z""", re.M)  # at the end of a cell
 START, SOURCES = "course/start.md", f"course/{from_sources.PAGE}"
@@ -55,7 +55,7 @@ def file(words: list[str]) -> str:
 
 @cache
 def _style() -> str:
-    """Return the part of scene.css that colours a scene's marks, because a separate file has no page to bring it."""
+    """Return the part of scene.css that colours a scene's marks, because a separate file has no page that could."""
     css = re.sub(r"/\*.*?\*/", "", static.css(), flags=re.S)
     css = re.sub(r"@[^{;]*\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}", "", css)
     kept = []
@@ -68,7 +68,7 @@ def _style() -> str:
 
 
 def _card(title: str, question: str, size: tuple[float, float], inside: str) -> str:
-    """A file of its own on a white card."""
+    """Return a picture as a file of its own on a white card."""
     (width, height), lines = size, wrap(question, 72)
     above = 36 + 22 * len(lines)
     muted, ink = (static.palette()[role][0] for role in ("muted", "ink"))
@@ -97,7 +97,7 @@ def drawn(title: str, question: str, scene: Scene, uid: str) -> str:
 
 
 def prediction_asked(declaration: Declaration) -> str:
-    """Draw the question of a prediction, without anything that answers it."""
+    """Draw the question of a prediction, without anything that gives the answer away."""
     lines = [*wrap(declaration.prediction.question, 88), "", "The picture opens with your prediction."]
     words = "".join(
         f'<text x="24" y="{44 + 26 * i}" font-size="15">{escape(t)}</text>' for i, t in enumerate(lines)
@@ -128,7 +128,7 @@ def _recorded(words: tuple[str, ...]) -> tuple[str, str]:
 
 
 def _pictures(root: Path) -> dict[str, str]:
-    """Every simulator as it opens by itself and as the lessons open it, and the recorded runs that they show."""
+    """Draw every simulator as it opens by itself and as the lessons open it, and the recorded runs that they show."""
     shown, runs = [Shown(one.name, {}) for one in every()], set()
     course = root / "course"
     lessons = [page for pages in texts.lessons(course).values() for page in pages]
@@ -158,7 +158,7 @@ def _texts(found: list[Topic]) -> dict[str, str]:
 
 
 def _picture(topic: Topic) -> str:
-    """Return the still picture of a topic's first simulator, as the start page links it."""
+    """Return the still picture of a topic's first simulator, which the start page links."""
     return f"{PICTURES.removeprefix('course/')}/simulators/{file([topic.simulators[0].name])}"
 
 
@@ -217,7 +217,7 @@ def main(argv: list[str] | None = None) -> int:
     check = parser.parse_args(argv).check
     changed = differing() if check else write_pages()
     for file in changed:
-        print(f"{file}: {'differs from its simulator; run make build' if check else 'made'}")
+        print(f"{file}: {'differs from its simulator. Run make build' if check else 'made'}")
     return 1 if check and changed else 0
 
 

@@ -1,6 +1,6 @@
-"""Draw measurements next to their bounds: a learner's own Record, and the recorded runs of the course's kernels.
+"""Draw measurements next to their bounds, both a learner's own Record and recorded runs of the course's kernels.
 
-Both come as plain data, and both are drawn as the simulators are: one look, light and dark, with a table.
+Both come as plain data and are drawn in the simulators' look, light and dark, with a table.
 """
 
 import json
@@ -40,7 +40,7 @@ class Plot:
 
 
 def beside_bound(record: dict | None, machine: str = "H200", dtype: str = "bf16") -> Plot:
-    """Draw the newest Record of a kernel question: its time under the roof, or, without a GPU, its counted bytes.
+    """Draw the newest Record of a kernel question, as its time under the roof or, without a GPU, as its counted bytes.
 
     `machine` and `dtype` name the roof that counted bytes are held against.
     """
@@ -53,7 +53,7 @@ def beside_bound(record: dict | None, machine: str = "H200", dtype: str = "bf16"
         budgets = [row for f in facts for row in f.get("budgets", ()) if _in_bytes(row)]
         scene = _counted(counted, budgets, MACHINES[machine], dtype)
         return Plot("Your kernel, counted", "How many bytes did it move, and how many had to move?", scene)
-    return Plot("", "", None, "There is no measurement yet: it comes with a check whose values are right.")
+    return Plot("", "", None, "No measurement yet. The first one comes with a check whose values are right.")
 
 
 BYTES = ("requested", "dedup", "sectors", "wave", "unique")  # the counts that are bytes
@@ -69,7 +69,7 @@ def _roofs(machine: Machine, *dtypes: str) -> list[tuple[str, float]]:
 
 
 def _timed(facts: dict, dtype: str) -> Scene:
-    """Yours and the bar under the roof of this GPU, and the three times as bars."""
+    """Draw yours and the bar under the roof of this GPU, and the three times as bars."""
     known = next((m for m in MACHINES.values() if m.name in facts["gpu"]), None)
     intensity = facts["flops"] / facts["bytes"]
     contenders = [("yours", facts["seconds"], "measured"), (facts["bar"], facts["bar_seconds"], "secondary")]
@@ -90,7 +90,7 @@ def _timed(facts: dict, dtype: str) -> Scene:
     return Scene(
         summary=f"On {facts['gpu']} your kernel took {mine.text}, {ratio.text} the time of {facts['bar']} "
         f"(99% interval {exact(facts['low'])} to {exact(facts['high'])}).",
-        takeaway="The distance to the roof is what is left to win; nothing wins more.",
+        takeaway="No kernel can win more than the distance to the roof.",
         marks=marks,
         figures=(mine, ratio),
         table=table(
@@ -127,8 +127,8 @@ def _counted(facts: dict, budgets: list[dict], machine: Machine, dtype: str) -> 
     shared = figure("unique in a wave", loads["wave"], units.si_bytes, "primary")
     unique = figure("each byte once", loads["unique"], units.si_bytes, "secondary")
     return Scene(
-        summary=f"Your kernel asked for {asked.text}; its waves hold {shared.text} of unique bytes, and each byte "
-        f"once is {unique.text}.",
+        summary=f"Your kernel asked for {asked.text}. Its waves hold {shared.text} of unique bytes, and each byte once "
+        f"makes {unique.text}.",
         takeaway=_slowest(facts["launches"], machine) or _where(flops, loads, machine, dtype),
         marks=marks,
         figures=(asked, shared, unique),
@@ -148,23 +148,23 @@ def _slowest(launches: list[dict], machine: Machine) -> str:
         return ""
     issue, memory = (units.seconds(taken[limit]) for limit in (ISSUE, MEMORY))
     return (
-        f"On {machine.name} these operations take {issue} to start and the bytes {memory}: arithmetic outside tl.dot "
-        "would be the limit."
+        f"On {machine.name} these operations take {issue} to start and the bytes {memory}, so arithmetic outside "
+        "tl.dot would be the limit."
     )
 
 
 def _where(flops: float, loads: dict, machine: Machine, dtype: str) -> str:
     """Say on which side of the ridge the loads are, first without an L2 and then with one."""
     if not flops:
-        return "Bytes that move once are the floor; whatever lies above it is yours to win."
+        return "No kernel can move less than each byte once. The bytes above this floor are yours to win."
     ridge = machine.ridge(dtype)
     alone, shared = (flops / loads[kind] for kind in ("requested", "wave"))
     need = f"{machine.name} needs {units.number(ridge)} FLOP per byte"
     if alone >= ridge:
-        return f"{need}: your tile alone gives {units.number(alone)}."
+        return f"{need}, and your tile alone gives {units.number(alone)}."
     if shared >= ridge:
-        return f"{need}: your tile alone gives {units.number(alone)}, your waves {units.number(shared)}."
-    return f"{need}: even your waves give only {units.number(shared)}, so memory would be the limit."
+        return f"{need}. Your tile alone gives {units.number(alone)}, your waves give {units.number(shared)}."
+    return f"{need}. Even your waves give only {units.number(shared)}, so memory would be the limit."
 
 
 def recorded(slug: str, machine: str = "h200") -> Plot:
@@ -173,7 +173,7 @@ def recorded(slug: str, machine: str = "h200") -> Plot:
     if not path.exists():
         sentence = (
             f"No measurement of these kernels on {machine} is recorded in this copy of the course. "
-            f"On a machine with an NVIDIA GPU, python -m kernels.bench {slug} measures them there."
+            f"On a machine with an NVIDIA GPU, python -m kernels.bench {slug} measures them."
         )
         return Plot("", "", None, sentence)
     run = json.loads(path.read_text(encoding="utf-8"))
@@ -216,7 +216,7 @@ def _legend(y: float) -> list[dict]:
 
 
 def _bar(i: int, row: dict, scale: Scale, y: float) -> tuple[list[dict], str]:
-    """A row's share of its limit with its best peer's as a stroke across, and both times in words."""
+    """Draw a row's share of its limit with its best peer's as a stroke across, and both times in words."""
     tip, said = f"{_label(row)}: {units.percent(row['share'])} of the limit", units.seconds(row["us"] / 1e6)
     marks = [rect(f"bar{i}", scale.start, y, scale(row["share"]) - scale.start, 10, "primary", tip)]
     if best := _best_peer(row):
@@ -231,7 +231,7 @@ def _bar(i: int, row: dict, scale: Scale, y: float) -> tuple[list[dict], str]:
 
 
 def _share_bars(rows: list[dict], scale: Scale, top: float) -> list[dict]:
-    """Draw two lines a row: its name and time, and below them the bar."""
+    """Draw two lines a row, its name and time above its bar."""
     marks = []
     for i, row in enumerate(rows):
         y = top + PITCH * i
@@ -245,7 +245,7 @@ def _share_bars(rows: list[dict], scale: Scale, top: float) -> list[dict]:
 
 
 def _narrow_bars(rows: list[dict], scale: Scale, y: float) -> tuple[list[dict], float]:
-    """Draw name, time and bar one below the other, in as many lines as needed, and return where the last one ends."""
+    """Draw name, time and bar one below the other, in all the lines they need, and return where the last line ends."""
     marks = []
     for i, row in enumerate(rows):
         name = wrap(f"{i + 1}  {_label(row)}", scale.end - scale.start)
@@ -291,7 +291,7 @@ def _under_roofs(ceilings: dict, rows: list[dict]) -> list[dict]:
 
 
 def _recorded(run: dict, rows: list[dict]) -> Scene:
-    """Every row under the measured roofs, and as a share of its limit."""
+    """Draw every row under the measured roofs, and as a share of its limit."""
     marks, ceilings = _under_roofs(run["ceilings"], rows), run["ceilings"]
     top = (ROOF_HEIGHT if marks else 0) + 50
     end, scale = top + PITCH * len(rows), linear(0, max(1.05, 1.01 * _farthest(rows)), 40, 680)
@@ -326,7 +326,7 @@ def _recorded(run: dict, rows: list[dict]) -> Scene:
     return Scene(
         summary=f"Measured on {run['machine']['gpu']} on {run['date']}, where a copy reaches {copy.text}: "
         f"{_label(best)} comes to {nearest.text} of its limit.",
-        takeaway="What a bar lacks of its limit is left to win.",
+        takeaway="The gap between a bar and its limit is left to win.",
         marks=marks,
         figures=(copy, nearest),
         table=table(columns, cells),

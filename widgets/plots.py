@@ -1,4 +1,4 @@
-"""Draw two pictures of measurements: points under a roofline, and values between their lower and upper limits."""
+"""Draw two pictures of measurements, points under a roofline and values between their lower and upper limits."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -66,7 +66,7 @@ def _tip(p: Point) -> str:
 
 
 def _named(points, x, y) -> list[dict]:
-    """Names on lines of their own below the lowest point, so that near points do not cover each other."""
+    """Write names on lines of their own below the lowest point, so that near points do not cover each other."""
     marks, at = [], max(y(p.rate) for p in points) + 26
     for i, p in enumerate(sorted(points, key=lambda p: -p.intensity)):
         left, down = x(p.intensity), at + 20 * i
@@ -79,7 +79,7 @@ def _named(points, x, y) -> list[dict]:
 
 
 def _crowd(points, x, y) -> list[dict]:
-    """Draw dots, the labelled ones on top of the rest. A label hangs below all dots, at the end of a stem."""
+    """Draw dots, the labelled ones on top of the others. A label hangs below all dots, at the end of a stem."""
     last = len(points) - 1
     order = sorted(range(last + 1), key=lambda i: bool(points[i].label))
     marks = [
@@ -104,7 +104,7 @@ def _crowd(points, x, y) -> list[dict]:
 
 
 def ranges(id: str, rows: Sequence[tuple[str, float, float, float]], box: Box) -> list[dict]:
-    """Draw rows of (name, at least, moved, at most): a dot between the bytes that must move and those that may."""
+    """Draw rows of (name, at least, moved, at most), each a dot between the bytes that must move and those that may."""
     values = [v for row in rows for v in row[1:] if v > 0]
     x = log(min(values) / 1.3, 1.3 * max(values), box.x, box.right)
     pitch, marks = box.h / len(rows), []

@@ -1,11 +1,11 @@
-"""Time a decode step of a small mixture-of-experts model in plain PyTorch, part by part: recorded, or on your own
+"""Time a decode step of a small mixture-of-experts model in plain PyTorch, part by part, recorded or on your own
 GPU.
 
     python -m widgets.profiled FILE        keep the quickest of thirty steps on this machine
 
-An event is (name, start, how long), in µs; parts of the MoE layer begin with "moe.". On a GPU the times are the GPU's
-own, by its events, and elsewhere one thread's processor time. The layer is written the obvious way: sort the (token,
-expert) pairs, ask for the counts, loop.
+An event is (name, start, duration), in µs, and names of the MoE layer's parts begin with "moe.". On a GPU the times
+come from its events, elsewhere from one thread's processor time. The layer is written the obvious way, which sorts the
+(token, expert) pairs, asks for the counts, and loops.
 """
 
 import json
@@ -38,7 +38,7 @@ class Sizes:
 
 
 class Clock:
-    """Marks parts of a step as they are queued, and says afterwards when each ran."""
+    """Mark parts of a step as they are queued, and say afterwards when each ran."""
 
     def __init__(self, torch, device: str):
         self.torch, self.gpu, self.marks = torch, device == "cuda", []
@@ -90,7 +90,7 @@ class Model:
         self.vocabulary = new(s.vocabulary, s.hidden)
 
     def step(self, clock: Clock) -> None:
-        """One token for each sequence."""
+        """Decode one token for each sequence."""
         x = self.x
         for block in self.blocks:
             with clock.part("norm"):
@@ -136,7 +136,7 @@ class Model:
 
 
 def profiled(device: str = "", sizes: Sizes | None = None, steps: int = STEPS) -> dict:
-    """Return the quickest of these steps on a GPU, if there is one, or on this machine's processor."""
+    """Return the quickest step on a GPU, if there is one, or else on this machine's processor."""
     import torch
 
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
@@ -157,7 +157,7 @@ def profiled(device: str = "", sizes: Sizes | None = None, steps: int = STEPS) -
 
 
 def recorded_step() -> dict:
-    """Return the step that is kept with the course: lesson 07's trace of a GPU, or a CPU's while there is none."""
+    """Return the step that is kept with the course, lesson 07's trace of a GPU, or a CPU's while no GPU's is there."""
     trace = cost.trace("graph")
     if trace.measured:
         events = [

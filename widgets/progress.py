@@ -1,4 +1,4 @@
-"""Show how far a learner has come: each lab's checks with the best verdicts that the grader left on this machine."""
+"""Show how far a learner has come, by each lab's checks with the best verdicts that the grader left on this machine."""
 
 import json
 import re
@@ -59,7 +59,7 @@ def _standing(name: str, points: float, best: Best) -> Question:
 
 
 def labs(root: Path, best: Best) -> list[Lab]:
-    """In the course's order, from the labs as students get them."""
+    """Return the labs in the course's order, as students get them."""
     found = []
     for path in sorted((root / "labs").glob("[0-9][0-9]_*/*.ipynb")):
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]

@@ -13,7 +13,7 @@ HERE = Path(__file__).parent
 
 @cache
 def places() -> dict[str, str]:
-    """name -> slug of every simulator, read from the files' text, without importing any."""
+    """Return name -> slug of every simulator, read from the files' text, without importing any."""
     found: dict[str, str] = {}
     for file in sorted(HERE.glob("*/*.py")):
         if "\nSIMULATOR = " not in file.read_text(encoding="utf-8"):
@@ -26,7 +26,7 @@ def places() -> dict[str, str]:
 
 @cache
 def find(name: str) -> Declaration:
-    """By its name, 'tile_walk', or with its topic, 'gemm_tiling.tile_walk'."""
+    """Find a simulator by its name, 'tile_walk', or with its topic, 'gemm_tiling.tile_walk'."""
     slug, _, short = name.rpartition(".")
     if short not in places() or slug not in ("", places()[short]):
         known = sorted(places())

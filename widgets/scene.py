@@ -1,6 +1,6 @@
 """Define a scene, the view of a simulator as plain data. No colours, no callbacks, nothing of the browser.
 
-Marks are dicts with a stable id, so that the view patches them in place, and a role, the meaning of the mark.
+Marks are dicts with a stable id, by which the view patches them, and a role, the meaning of the mark.
 """
 
 import re
@@ -16,7 +16,7 @@ from widgets import units
 WIDE, NARROW = 720, 340
 
 # A role is a meaning. scene.css gives each one a colour in light, dark and forced colours.
-TEXT_ROLES = {"ink", "muted", "inverse"}  # inverse: on a solid fill
+TEXT_ROLES = {"ink", "muted", "inverse"}  # inverse is for a solid fill
 RULE_ROLES = {"axis", "grid"}
 GROUND_ROLES = {
     "ground",  # the page's own, a plate under words
@@ -40,7 +40,7 @@ MARK_ROLES = {
 }
 ROLES = TEXT_ROLES | RULE_ROLES | GROUND_ROLES | MARK_ROLES
 HATCHED = {"waste", "dropped"}  # no halo separates words from these, so they get a plate
-PLATED = HATCHED | {"ground"}  # ground: where a line of the picture passes under the words
+PLATED = HATCHED | {"ground"}  # ground is for words over a line of the picture
 TEXT_SIZES = {"small": 12, "body": 13, "big": 17}
 
 
@@ -81,7 +81,7 @@ def line(id: str, x1: float, y1: float, x2: float, y2: float, role: str = "axis"
 
 
 def path(id: str, points: Iterable[tuple], role: str, tip: str = "", closed: bool = False) -> dict:
-    """A line through the points, or, when closed, a filled outline."""
+    """Return a line through the points, or, when closed, a filled outline."""
     flat = [_num(value) for point in points for value in point]
     mark = {"t": "path", "id": id, "role": role, "p": flat}
     if closed:
@@ -102,8 +102,8 @@ def text(
 ) -> dict:
     """Draw text with its baseline at y. A text in a mark role takes that role's colour, so a label names its line.
 
-    `on` is the role of the fill under it. Its halo is that fill's, and a hatched one gets a plate. "ground" is a
-    plate too, for words over a line.
+    `on` is the role of the fill under the text, which sets the text's halo. A hatched fill gets a plate, and so do
+    words over a line, with "ground".
     """
     if size not in TEXT_SIZES:
         raise ValueError(f"size must be one of {', '.join(TEXT_SIZES)}, got {size!r}")
@@ -127,7 +127,7 @@ def text(
 
 
 def extent(mark: dict) -> tuple[float, float, float, float]:
-    """Return the room that a mark takes: left, top, right, bottom. A handle takes its point alone."""
+    """Return the room that a mark takes as (left, top, right, bottom). A handle takes its point alone."""
     kind = mark["t"]
     if kind in ("rect", "grid"):
         return mark["x"], mark["y"], mark["x"] + mark["w"], mark["y"] + mark["h"]
@@ -158,7 +158,7 @@ def text_width(s: str, size: str = "body", bold: bool = False) -> float:
 
 
 def plated(marks: Sequence[dict]) -> list[dict]:
-    """The same marks, with one plate under each run of texts on a hatched fill, and under each text on a line."""
+    """Return the same marks, with one plate under each run of texts on a hatched fill, and under each text on a line."""
     out, before = [], None
     for at, mark in enumerate(marks):
         on = mark.get("on")
@@ -194,10 +194,10 @@ def drag(control, axis: str, place: Callable[[float], float]) -> dict:
 
 
 def handle(id: str, x: float, y: float, role: str, *drags: dict, tip: str = "", late: bool = False) -> dict:
-    """A knob to drag and to key, bound to the input of each of its drags (at most one for x, one for y).
+    """Return a knob to drag and to key, bound to the input of each of its drags (at most one for x and one for y).
 
-    A late one sets its input when the hand lets go, because each stop on the way would be judged as an answer.
-    What no pull moves in this state is a dot, because a knob that stays where it is would change what nobody sees.
+    A late knob sets its input when the hand lets go, because each stop on the way would be judged as an answer.
+    A knob that no pull moves in this state is drawn as a dot, because its changes would be invisible.
     """
     axes = [one["axis"] for one in drags]
     if not drags or len(set(axes)) != len(axes):
@@ -217,8 +217,8 @@ def about(term: str, *marks: dict | Iterable[dict]) -> list[dict]:
 
 
 def sets(to: dict, *marks: dict) -> list[dict]:
-    """Let a click on any of these marks set inputs, such as {"group_m": 8}. A grid gives a list for each name, a value a
-    cell. A slider or a knob sets the same for the keyboard."""
+    """Let a click on any of these marks set inputs, such as {"group_m": 8}. A grid gives each name a list with a value
+    per cell. A slider or a knob sets the same inputs for the keyboard."""
     return [{**mark, "set": to} for mark in marks]
 
 
@@ -228,7 +228,7 @@ def together(first: dict, *rest: dict) -> list[dict]:
 
 
 def timed(clock: str, *marks: dict) -> list[dict]:
-    """Hide the parts of these marks to the right of the line `clock`, while it glides to its next moment."""
+    """Hide the parts of these marks to the right of the line `clock` while the line glides to its next moment."""
     return [{**mark, "clock": clock} for mark in marks]
 
 
@@ -236,13 +236,13 @@ TERM = re.compile(r"\{([a-z0-9_]+)(?::([^{}]*))?\}")
 
 
 def only(terms: Iterable[str], words: str) -> str:
-    """A formula in which the terms that light nothing in this state are plain words."""
+    """Return a formula in which the terms that light nothing in this state are plain words."""
     kept = set(terms)
     return TERM.sub(lambda found: found[0] if found[1] in kept else plain(found[0]), words)
 
 
 def plain(words: str) -> str:
-    """Return a formula without its marks for terms: "{bm:128} · 2" -> "128 · 2"."""
+    """Return a formula without its marks for terms, such as "128 · 2" for "{bm:128} · 2"."""
     return TERM.sub(lambda found: found[2] if found[2] is not None else found[1], words)
 
 
@@ -310,7 +310,7 @@ def _hairlines(box: dict, columns: int, rows: int) -> str:
 
 @dataclass(frozen=True)
 class Figure:
-    """Hold one key number: its raw value for the result and its text for the summary."""
+    """Hold one key number, as its raw value for the result and its text for the summary."""
 
     label: str
     value: float
@@ -328,13 +328,13 @@ def figure(
 @dataclass(frozen=True)
 class Column:
     label: str
-    unit: str = ""  # of the raw values; the header shows it when `show` leaves it out
+    unit: str = ""  # of the raw values, shown in the header when `show` leaves it out
     show: Callable | None = None
 
 
 @dataclass(frozen=True)
 class Table:
-    """The same data as the picture: raw values of the result, formatted only for reading."""
+    """Hold the picture's data as the result's raw values, formatted only for reading."""
 
     columns: tuple[Column, ...]
     rows: tuple[tuple, ...]
@@ -343,7 +343,7 @@ class Table:
         return [f"{c.label} ({c.unit})" if c.unit and not c.show else c.label for c in self.columns]
 
     def copied(self) -> str:
-        """Tab-separated raw values, units in the header."""
+        """Return tab-separated raw values, units in the header."""
         heads = [f"{c.label} [{c.unit}]" if c.unit else c.label for c in self.columns]
         return "\n".join("\t".join(map(str, row)) for row in (heads, *self.rows))
 

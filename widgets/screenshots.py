@@ -1,4 +1,7 @@
-"""Take light and dark pictures of the simulators, at widths: python -m widgets.screenshots [--out DIR] [NAME ...]"""
+"""Take light and dark pictures of the simulators at several widths.
+
+python -m widgets.screenshots [--out DIR] [NAME ...]
+"""
 
 import argparse
 from pathlib import Path

@@ -15,7 +15,7 @@ from widgets.scene import NARROW, WIDE
 
 
 def _as_text(value: dict, widget=None) -> str:
-    """As one string, since ipywidgets walks through whatever else it sends, value by value."""
+    """Send one string, since ipywidgets walks through anything else value by value."""
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
@@ -51,7 +51,7 @@ class Simulator(anywidget.AnyWidget):
 
     @property
     def values(self) -> dict:
-        """The inputs that the picture shows."""
+        """Return the inputs that the picture shows."""
         return dict(self.answer.get("values", self._start))
 
     @property
@@ -59,7 +59,7 @@ class Simulator(anywidget.AnyWidget):
         return self._declaration.run(**self.values)
 
     def _ipython_display_(self) -> None:
-        """Show two outputs: the live view, and a saved picture that the view hides while it lives."""
+        """Show two outputs, the live view and a saved picture that the view hides while it lives."""
         display(self._live(), raw=True)
         display({"text/html": self._saved(), "text/plain": ""}, raw=True)
 

@@ -1,4 +1,4 @@
-"""Draw the same scene without a view: an inline SVG and its table, for saved and exported notebooks."""
+"""Draw the same scene without a view, as an inline SVG with its table, for saved and exported notebooks."""
 
 import re
 from functools import cache
@@ -30,14 +30,14 @@ def javascript() -> str:
 
 
 def palette() -> dict[str, tuple[str, str]]:
-    """role -> (light, dark), as scene.css has them."""
+    """Return role -> (light, dark), from scene.css."""
     rows = re.findall(r"--tbt-([a-z]+): (?:var\([^,]+, )?light-dark\((#\w+), (#\w+)\)", css())
     return {name: (light, dark) for name, light, dark in rows}
 
 
 def svg(scene: Scene, uid: str = "tbt", kind: str = "tbt-scene") -> str:
-    """Return the picture as SVG. Colours are there twice, as classes for scene.css and as light fills for pages
-    without it."""
+    """Return the picture as SVG. Colours are there twice, as classes for scene.css and as light fills for pages that
+    don't have scene.css."""
     colours = {role: light for role, (light, _) in palette().items()} | {"fade": "none"}
     style = ";".join(
         f"--tbt-fill-{role}:url(#{uid}-{role})" for role in (*TEXTURES, "useful", "fade")
@@ -131,7 +131,7 @@ def page(
         body += f'<p class="tbt-caption">{escape(scene.summary)}</p>'
         body += f'<p class="tbt-takeaway">{escape(scene.takeaway)}</p>{_formula(scene)}'
         body += f'<details class="tbt-data"><summary>Show as data</summary>{table(scene)}</details>'
-    foot = "A saved picture: run its cell to move the controls" if stands_in else "A still picture"
+    foot = "A saved picture. Run its cell to move the controls." if stands_in else "A still picture"
     body += f'<p class="tbt-source">{escape(declaration.title)}. {foot}.</p>'
     name, kind = escape(declaration.title), "tbt tbt-saved" if stands_in else "tbt"
     return f'<style>{css()}</style><div class="{kind}" id="{uid}" role="group" aria-label="{name}">{head}{body}</div>'

@@ -33,7 +33,7 @@ def wrong(name: str, asked: dict[str, str]) -> str:
 
 
 def _value(simulator: Declaration, name: str, words: str):
-    """Return the value as the view reads it: a number, true or false, or one of the options."""
+    """Return the value in the view's form, as a number, true or false, or one of the options."""
     control = next((one for one in simulator.controls if one.name == name), None)
     if control is None:
         return words

@@ -1,4 +1,4 @@
-"""Show rows of numbers in a notebook: HTML with aligned columns, and plain text without HTML."""
+"""Show rows of numbers in a notebook as HTML with aligned columns, or as plain text where HTML can't be shown."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Write numbers as people read them: three significant digits, a unit, a thin gap between the two."""
+"""Write numbers as people read them, with three significant digits, a unit, and a thin gap between the two."""
 
 import math
 from functools import lru_cache
@@ -22,7 +22,7 @@ def number(value: float, digits: int = 3) -> str:
 
 
 def fixed(places: int):
-    """A format with a fixed number of decimals, for columns and for numbers that change under the eye."""
+    """Return a format with a fixed number of decimals, for columns and for numbers that change under the eye."""
     return lambda value: f"{value:,.{places}f}"
 
 
@@ -31,12 +31,12 @@ def count(value: float) -> str:
 
 
 def counted(value: float, noun: str, several: str = "") -> str:
-    """1 'guess' -> '1 guess', 5 'guess', 'guesses' -> '5 guesses'."""
+    """Count things in words, such as '1 guess' or '5 guesses'."""
     return f"{count(value)} {noun if round(value) == 1 else several or noun + 's'}"
 
 
 def percent(share: float, places: int = 1) -> str:
-    """Format a share of one: 0.821 -> '82.1%'."""
+    """Format a share of one, such as 0.821 as '82.1%'."""
     return f"{100 * share:.{places}f}%"
 
 
@@ -56,7 +56,7 @@ def _scaled(value: float, steps, unit: str, digits: int) -> str:
 
 @_SAID
 def si(value: float, unit: str = "", digits: int = 3) -> str:
-    """1.374e11 'FLOP' -> '137 GFLOP'."""
+    """Format with an SI prefix, such as 1.374e11 'FLOP' as '137 GFLOP'."""
     return _scaled(value, _SI, unit, digits).rstrip(GAP)
 
 

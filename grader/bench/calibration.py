@@ -1,4 +1,4 @@
-"""Measure once what this machine's GPU reaches on plain work, and keep it: the ceilings that verdicts refer to."""
+"""Measure once the rates that this machine's GPU reaches on plain work, and keep these ceilings for verdicts."""
 
 import argparse
 import json

@@ -1,4 +1,4 @@
-"""Run the referee's end of the GPU: a builder that makes machine code of IR, and a bench that launches and times it."""
+"""Run the referee's end of the GPU, a builder that makes machine code of IR, and a bench that launches and times code."""
 
 import json
 import os
@@ -22,7 +22,7 @@ from grader.box.warm import JailTrouble, cores
 BUILD_S = 600  # more than the processor time that all kernels of a request may take
 START_S = 240  # to load torch and triton
 BENCH_S = 240
-COMPUTED = 0.5  # of that time; waiting for a GPU computes, and a starved process isn't late by its own doing
+COMPUTED = 0.5  # of that time, because waiting for a GPU computes, and a starved process isn't to blame
 
 
 class Broken(Exception):
@@ -42,7 +42,7 @@ def gpu_lock():
 
 
 class _Program:
-    """One of the two programs, in a session of its own, so that all it started ends with it."""
+    """Run one of the two programs, in a session of its own, so that its children end with the program."""
 
     def __init__(self, module: str):
         self.errors = tempfile.TemporaryFile()

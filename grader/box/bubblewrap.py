@@ -65,7 +65,7 @@ def command(readonly: list[str], job_dir: str, file_bytes: int) -> list[str]:
     words += ["--proc", "/proc", "--dev", "/dev"]
     for path, size in (("/dev/shm", min(SHARED_MEMORY, file_bytes)), (f"{job_dir}/scratch", file_bytes)):
         words += ["--perms", "1777", "--size", str(size), "--tmpfs", path]
-    # The mount points are kept in memory without a limit, so nothing may be written there.
+    # The mount points are kept in memory without a limit, so they must not be writable.
     return [*words, "--remount-ro", "/dev", "--remount-ro", "/", "--"]
 
 

@@ -2,7 +2,7 @@
 
 Runs as `python -I -S -B keeper.py SPEC PROGRAM ...`, and imports nothing of ours. It starts the program and watches
 clock, memory and scratch folder. It kills all when a limit is passed, when the program ends, or when the lifeline (a
-pipe from the referee) closes, so a referee that dies takes its boxes with it. It is a process and not a thread of the
+pipe from the referee) closes, so a referee that dies ends its boxes, too. It is a process and not a thread of the
 referee, because the kernel's "die with parent" means the parent's thread.
 """
 

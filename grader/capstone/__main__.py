@@ -26,7 +26,7 @@ def cells(notebook: Path) -> list[str]:
 def ran(source: str, name: str, names: dict) -> None:
     """Run one cell, and print the value of its last expression, as a notebook does.
 
-    Its text is put where Triton and check() look for it.
+    The cell's text goes where Triton and check() look for source.
     """
     linecache.cache[name] = len(source), None, source.splitlines(keepends=True), name
     tree = ast.parse(source)

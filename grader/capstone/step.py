@@ -1,7 +1,7 @@
 """Run one decode step with the learner's kernels in its slots, and the same step in plain PyTorch.
 
 A CPU runs the speaking model's step. The machine counts every launch and every byte, and computes an H200's shortest
-possible time from these counts. On a GPU the step has the real model's shapes, and a profiler times the step.
+possible time from these counts. A GPU runs the step with the real model's shapes, timed by a profiler.
 """
 
 import math

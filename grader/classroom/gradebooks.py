@@ -195,7 +195,7 @@ def released(root: Path, lab: str) -> dict[str, dict[str, float]]:
 
 
 def register(root: Path, lab: str, lost: Callable = lambda root, lab, wanted: []) -> str:
-    """Enter the released lab into the gradebook unless the gradebook has it. Return the reason if the entry fails.
+    """Enter the released lab into the gradebook unless the lab is already there. Return the reason if the entry fails.
 
     `lost` names data that has no counterpart in a changed lab.
     """

@@ -49,7 +49,7 @@ class GradingRound:
 
 
 def open_round(root: Path, lab: str, mode: str | None = None, anew: bool = False) -> GradingRound:
-    """Return the lab's round. Begin one if there is none, or if `anew` is set."""
+    """Return the lab's round. Begin a round if there is none, or if `anew` is set."""
     if not NAME.fullmatch(lab):
         raise ValueError(
             f"lab must be the name of a folder in labs/, got {lab!r}. An example is 01_gemm_tiling"

@@ -46,7 +46,7 @@ class Late:
 
 
 def settle(root: Path, lab: str, students: list[str]) -> dict[str, Late]:
-    """Bring times and penalties of these students' entries up to date, without judging."""
+    """Update times and penalties of these students' entries, without judging."""
     found, every = {}, exchange.times(root, lab)
     with gradebooks.opened(root, lab) as gradebook:
         policy = _policy(root, lab)

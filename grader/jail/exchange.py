@@ -1,7 +1,8 @@
-"""Check what ranks say to the referee: each rank's next exchange, or its result, as plain data.
+"""Check the replies of ranks to the referee, each rank's next exchange, or its result, as plain data.
 
 A rank is run from its start for each of its exchanges, knowing what it received earlier, and then it stops. So it
-never runs while another rank does, and waits for none. A rank that would wait for ever shows in what all ranks ask.
+never runs while another rank does, and never waits. The requests of all ranks together show a rank that would wait for
+ever.
 """
 
 from dataclasses import dataclass, field
@@ -47,7 +48,7 @@ class Turn:
     arrays: dict = field(default_factory=dict)
 
     def of_result(self) -> dict:
-        """Return the arrays of the result by name, out of those for all cases."""
+        """Return the arrays of one result by name, taken from the arrays for all cases."""
         return {name: self.arrays[name] for name in _names(self.result)}
 
 
@@ -138,7 +139,7 @@ def _split(value, ranks: int) -> tuple[int, ...]:
 
 
 def route(asks: list[Ask]) -> tuple[list[np.ndarray], np.ndarray]:
-    """Return (what each rank gets, bytes from rank to rank). Rows that a rank sends to itself count nothing."""
+    """Return (the rows that each rank gets, bytes from rank to rank). Rows that a rank sends to itself count nothing."""
     _same_call(asks)
     ranks = range(len(asks))
     if asks[0].call == COUNTS:

@@ -76,7 +76,7 @@ def call(
 
 
 def call_variants(sources: list[str], entry: str, calls: list, arrays: dict, level: int | None = None):
-    """Run the same calls of several sources in one process. Return (Outcome, what each source returned or None)."""
+    """Run the same calls of several sources in one process. Return (Outcome, each source's results or None)."""
     request = protocol.VariantsRequest(sources, entry, calls)
     outcome = warm.programs(NUMPY, level).ask(request.task(), arrays, VARIANTS_LIMITS)
     if outcome.error:

@@ -13,7 +13,7 @@ FILL = re.compile(r"-?(?:inf|\d+(?:\.\d+)?(?:e[+-]?\d+)?)")
 
 
 class BadReply(ValueError):
-    """The jail's answer doesn't have the agreed form, and untrusted code wrote it."""
+    """Say that the jail's answer, which untrusted code wrote, doesn't have the agreed form."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Lowered:
 
 @dataclass(frozen=True)
 class Made:
-    """What the answer's own function made of one case's weights: arrays as its plan names them, or an error."""
+    """Hold the arrays that the answer's own function made of one case's weights, under its plan's names, or an error."""
 
     arrays: dict = field(default_factory=dict)
     error: dict | None = None
@@ -101,7 +101,7 @@ class ToldCase:
 
 @dataclass(frozen=True)
 class LowerRequest:
-    """A request for an answer's plan and texts for each of these cases."""
+    """Return a request for an answer's plan and texts for each case."""
 
     source: str
     entry: str
@@ -174,7 +174,7 @@ class VariantsRequest:
 
 
 def variants(request: VariantsRequest, header: dict, arrays: dict) -> list[list | None]:
-    """Read what each source returned, encoded, or None if it raised."""
+    """Read each source's encoded results, or None if it raised."""
     found = header.get("variants")
     need(isinstance(found, list) and len(found) == len(request.sources), "results for each source")
     for row in found:
@@ -228,7 +228,7 @@ def _is_number(text: str) -> bool:
 
 
 def require_results(request: CallRequest, header: dict, arrays: dict) -> None:
-    """Read what each call returned, encoded. Every part must be of a known kind, and its arrays present."""
+    """Read each call's encoded result. Every part must be of a known kind, and its arrays present."""
     found = header.get("results")
     need(isinstance(found, list) and len(found) == len(request.calls), "a result for each call")
     changed = header.get("inputs_changed")

@@ -1,4 +1,4 @@
-"""Find the answer, the text of one cell, and normalise it. For kernels, check what such a cell may hold."""
+"""Find the answer, the text of one cell, and normalise it. For kernels, check that the cell holds only allowed code."""
 
 import ast
 import hashlib
@@ -10,7 +10,7 @@ MARKERS = ("### BEGIN SOLUTION", "### END SOLUTION")
 
 
 class Refused(Exception):
-    """The cell holds something an answer may not hold. Costs nothing, and says what is allowed."""
+    """Say that the cell holds something an answer may not hold. This costs nothing, and names what is allowed."""
 
     def __init__(self, message: str, line: int | None = None):
         super().__init__(message)
@@ -18,11 +18,11 @@ class Refused(Exception):
 
 
 class NotFound(Exception):
-    """The cell of an answer could not be found from the object that was passed."""
+    """Say that the cell of an answer could not be found from the passed object."""
 
 
 def normalise(source: str) -> str:
-    """One text for one answer, whether it comes from a cell, a file or a submitted notebook."""
+    """Return one text for one answer, whether it comes from a cell, a file or a submitted notebook."""
     if len(source.encode("utf-8", "surrogatepass")) > MOST_BYTES:
         raise Refused(f"an answer must be at most {MOST_BYTES // 1000} kB, got {len(source) // 1000} kB")
     text = source.replace("\r\n", "\n").replace("\r", "\n").removeprefix("\ufeff")
@@ -76,7 +76,7 @@ DEEPEST = 300
 
 
 def require_parses(source: str) -> None:
-    """Refuses a text that Python would not read, or that is nested deeper than any that a person writes."""
+    """Refuse a text that Python would not read, or that is nested deeper than any that a person writes."""
     try:
         tree = ast.parse(source)
     except SyntaxError as error:

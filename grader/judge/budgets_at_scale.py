@@ -16,7 +16,7 @@ from grader.questions import Budget, Case, Part
 from grader.questions.account import CUT, ONCE, SMALL, account, in_blocks, in_sectors, size
 
 SLACK = 1.5  # drawn programs are not all alike, because rows of causal attention see more keys or fewer
-# counts of which every program has its share; if all ran, programs that share the work count too
+# counts split over all programs, with programs that share the work as well if all ran
 SHARED_OUT = ("dedup", "sectors", "dot", "wide dot", "operations", "integers", "work", "time")
 WHOLE = (*SHARED_OUT, "requested", "unique", "programs")
 ESTIMATED = ("dedup", "dot", "wide dot", "operations", "work")  # of programs that need one another
@@ -25,9 +25,15 @@ AT_LEAST = ("dot", "programs")
 
 
 def judge(evidence: KernelEvidence, part: Part) -> None:
+<<<<<<< HEAD
     """Check the part's budgets in both large cases: all of them if it ran whole, else the share for the output that
     the drawn programs wrote."""
     for purpose in IN_PART:
+=======
+    """Check the part's budgets in both large cases. If a case ran whole, check all budgets, else the share for the output
+    that the drawn programs wrote."""
+    for purpose in CORNERS:
+>>>>>>> main
         if few := too_few(evidence, part, purpose):
             said = f"{few.what}, a hidden case ({evidence.cases[purpose].kind})"
             raise Failed(f"{said}: less than half of those that could share the work", few.look, told=said)
@@ -111,7 +117,7 @@ def limits(evidence: KernelEvidence, part: Part, purpose: int, run: Run) -> list
         (one.what, one.count, one.tensor): one.most
         for one in account(question, part.name, in_blocks(question, run.case))
     }
-    # no limit was made for such sizes of what was packed, of rows that don't begin with a sector, and of small inputs
+    # packed arrays, rows that don't begin with a sector, and small inputs have no limit made for such sizes
     whole = {t.name for t in question.tensors if in_sectors(t, run.case) == CUT}
     total = sum(size(t, run.case) for t in question.tensors)
     small = {t.name for t in question.tensors if t.role == "in" and size(t, run.case) < SMALL * total}
@@ -160,8 +166,8 @@ def told(run: Run) -> str:
 
 
 def shares_of(evidence: KernelEvidence, purpose: int, run: Run) -> dict:
-    """Return of each output how many elements are stored, and how many by the busiest program; of a corner the busiest of
-    the drawn ones."""
+    """Return for each output the number of stored elements, and the busiest program's share of the stores. In a corner only
+    the drawn programs count."""
     if purpose == COMPILED:
         return evidence.places.header["shares"] if evidence.places else {}
     by = {p.spec.name: run.outcome.arrays.get(f"by:{p.spec.name}") for p in run.placed}

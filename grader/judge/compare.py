@@ -9,7 +9,7 @@ from grader.judge.pattern import Pattern, number
 
 @dataclass(frozen=True)
 class Difference:
-    """The worst element of an array that is not within its tolerance."""
+    """Hold the worst element of an array that is not within its tolerance."""
 
     name: str
     index: tuple[int, ...]

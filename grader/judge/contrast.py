@@ -1,7 +1,6 @@
-"""Find what wrong results of many calls have in common: one formula, or one condition that no right call meets.
+"""Find one formula that wrong results of many calls have in common, or one condition that no right call meets.
 
-A sentence is returned only if it explains every wrong call, and if the agreement of these calls is unlikely by
-chance.
+A sentence is returned only if it explains every wrong call, and if these calls are unlikely to agree by chance.
 """
 
 from collections.abc import Iterator
@@ -23,7 +22,7 @@ COEFFICIENTS = sorted(
 
 @dataclass(frozen=True)
 class Sample:
-    """One call: its arguments by name, its result, the expected result, and whether it is wrong."""
+    """Hold one call, with its arguments by name, its result, the expected result, and whether it is wrong."""
 
     arguments: dict
     came: float
@@ -33,7 +32,7 @@ class Sample:
 
 
 def in_common(samples: list[Sample]) -> str:
-    """Say what all wrong samples share, or return an empty text if nothing is sure."""
+    """Say what the wrong samples share, or return an empty text if nothing is sure."""
     wrong = [one for one in samples if one.wrong]
     if not wrong or not all(np.isfinite([one.came, one.want]).all() for one in wrong):
         return condition(samples)

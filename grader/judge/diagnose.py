@@ -1,5 +1,5 @@
-"""Compare one case of a kernel answer with the reference. A Failed says what went wrong first, and which mistake
-explains it."""
+"""Compare one case of a kernel answer with the reference. A Failed says what went wrong first, and which known mistake
+explains the result."""
 
 from dataclasses import replace
 
@@ -16,9 +16,9 @@ from grader.questions import NO_OUTPUT
 
 UNTOLD = "values that differ"
 HOW = "how that element is computed: which program writes it, and what it reads"
-MOST_KNOWN = 2  # mistakes that are named where several give the same; of more, none
+MOST_KNOWN = 2  # mistakes that are named where several give the same output, above which none is
 NEARLY_ALL = 0.75  # of the wrong elements: where two roundings meet, some go the other way
-EXPLAINED = 0.5  # of the distance to the right values; a mistake's own rounding is never known
+EXPLAINED = 0.5  # of the distance to the right values, because a mistake's own rounding is never known
 
 
 def judge_case(question, run: Run, others: list[Run] = (), evidence=None) -> None:
@@ -39,7 +39,7 @@ def _judge_case(question, run: Run, others: list[Run], evidence) -> None:
     except Failed as failed:
         if failed.told == RACE and (known := recognise(question, run, others)):
             failed.look, failed.facts["known"] = known, True  # why they meet, if the other outputs tell
-        if failed.told == UNWRITTEN:  # which another launch explains better, if one makes the case right
+        if failed.told == UNWRITTEN:  # another launch explains this better, if one makes the case right
             failed.look = left_out(question, run, others) or failed.look
         raise
     except Unclear:
@@ -51,7 +51,7 @@ def _judge_case(question, run: Run, others: list[Run], evidence) -> None:
 
 
 def judge_lanes(question, run: Run, evidence) -> None:
-    """Raises where a result depends on what lanes hold that a mask has switched off and no other= fills."""
+    """Raise Failed where a result depends on lanes that a mask has switched off and no other= fills."""
     again = evidence.with_zeros(run)
     refuse_error(again)
     got = {name: again.output(name) for name in run.want}
@@ -104,14 +104,14 @@ def judge_effects(run: Run, evidence=None) -> None:
 
 
 def refuse_race(run: Run) -> None:
-    """Raises where programs met that no order keeps apart."""
+    """Raise Failed where programs met that no order keeps apart."""
     if found := _race(run, None):
         came, look = found
         raise Failed(f"{describe(run)}: {came}", look, told=RACE)
 
 
 def refuse_error(run: Run) -> None:
-    """Raises what the jail or the machine reported of this case."""
+    """Raise the error that the jail or the machine reported for this case."""
     error = run.outcome.error
     if error and error["stage"] == "text":
         raise Refusal(error["message"], error["line"])
@@ -188,7 +188,7 @@ STAGES_OF_A_CASE = ("kernel", "call", "process", "launch", "worker", "pack")
 
 
 def from_error(error: dict, where: str) -> Failed:
-    """An exception of the answer, or the end of its process, as a failure."""
+    """Turn an exception of the answer, or the end of its process, into a failure."""
     kind, message, line = error["kind"], error["message"], error["line"]
     if kind == "NotImplementedError":
         came = "not started: the cell still raises NotImplementedError"
@@ -242,7 +242,7 @@ TROUBLES = {RACE: _race, UNWRITTEN: _unwritten}
 
 
 def read_too_early(run: Run, worst: Difference | None) -> str:
-    """Return the lines that read an output, or added to it, before anything was written there."""
+    """Return the lines that read an output, or added to it, before any write to the same element."""
     rows = run.outcome.header.get("read_unwritten") or []
     early = [row for row in rows if worst is None or row["tensor"] == worst.name]
     if not early:
@@ -325,8 +325,8 @@ def _misses(misses, run: Run) -> bool:
 
 
 def _explains(question, output, runs: list[Run]) -> bool:
-    """Return whether the wrong elements lie far nearer to the mistake than to the right values: a mistake that hardly shows
-    here, or that leaves a part of them open, explains nothing."""
+    """Return whether the wrong elements are far nearer to the mistake than to the right values. A mistake that barely shows
+    in this case, or that leaves some wrong elements open, explains nothing."""
     explained = wrong = 0
     for run in runs:
         with np.errstate(all="ignore"):
@@ -356,7 +356,7 @@ def _off(question, run: Run, name: str, came: np.ndarray, want: np.ndarray) -> n
 
 
 def settled(run: Run) -> set[str]:
-    """Outputs for which no programs race."""
+    """Return the outputs for which no programs race."""
     return run.want.keys() - {race["tensor"] for race in run.outcome.header.get("races") or []}
 
 

@@ -1,5 +1,5 @@
-"""What programs spend in each public and hidden case, by the same formulas as in the metered one: no answer may waste for
-another dtype, stride or shape alone."""
+"""Judge the spending of programs in each public and hidden case, by the formulas of the metered case, so that no answer
+may waste for another dtype, stride or shape alone."""
 
 import math
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from kernels import machines
 ROOM = 1.25  # times a limit, at sizes that no limit was made for
 MORE_IN_CORNERS = 1.5  # times that where several axes are long, which limits say least of
 MORE_WORK = 2  # and of operations, since lanes beyond the last element may be many there
-FREE = 2048  # loaded bytes of a tensor that are too few to look at; of one that is small in its case, A_FEW
+FREE = 2048  # loaded bytes of a tensor too few to look at (A_FEW for a tensor that is small in its case)
 FREE_OF_ALL = 32_768  # and of all tensors or scratch
 FREE_WORK = 16_384  # and operations: some blocks of a thousand lanes
 FREE_OF = {
@@ -28,13 +28,11 @@ FREE_OF = {
     "work": FREE_WORK,
     "time": CHIP.issue_time({"float": FREE_WORK}),
 }
-ALONE = 65_536  # operations that one program may do alone, such as a sum over what all others count
-SIDE_BY_SIDE = (
-    2  # programs are as many as a limit says, or half of them, or of the multiprocessors that are there
-)
-IDLE = 256  # programs that may store nothing, and those along an axis without blocks, beside as many as store something
-ROWS = 16  # of a tile, of which an expert may have all
-WAVES = 8  # as many programs for each multiprocessor as a persistent kernel may plan, whatever there is to do
+ALONE = 65_536  # operations that one program may do alone, such as a sum over the counts of all others
+SIDE_BY_SIDE = 2  # programs may be half of a limit, or half of the multiprocessors
+IDLE = 256  # programs that may be idle, besides an axis without blocks and one for each storing program
+ROWS = 16  # of a tile, all of which may belong to one expert
+WAVES = 8  # programs that a persistent kernel may plan for each multiprocessor, however little work there is
 STORING = ("store", "atomic")
 LARGE = *WHOLE, WAITING, *ON_CONDITION
 LARGE_KINDS = corner.KIND, on_condition.KIND
@@ -65,8 +63,8 @@ def judge(evidence: KernelEvidence, part: Part) -> None:
 
 
 def sharing(evidence: KernelEvidence, part: Part, case: Case) -> list[Budget]:
-    """Return the limits on programs of a case, as the metered case's multiprocessors need them: what is told of a real GPU
-    may be more than a small case can fill."""
+    """Return the limits on programs of a case for the metered case's multiprocessors, because a real GPU may have more than
+    a small case can fill."""
     few = min(case.sm_count, evidence.cases.get(METERED, case).sm_count)
     found = account(evidence.question, part.name, replace(case, sm_count=few))
     return [budget for budget in found if budget.count == "programs"]
@@ -82,7 +80,7 @@ def ran(evidence: KernelEvidence, *purposes: int) -> Iterator[Run]:
 def spent(
     question: KernelQuestion, part: Part, metered: Case, run: Run
 ) -> Iterator[tuple[Budget, float, float]]:
-    """Yield each limit of a case that bounds from above, what was spent of it, and the most that may be."""
+    """Yield each upper limit of a case, the amount spent, and the largest amount allowed."""
     tensors = {tensor.name: tensor for tensor in question.tensors}
     named = {name for name, tensor in tensors.items() if not callable(tensor.shape)}  # rows as long as a size
     neighbours = named & {b.tensor for b in account(question, part.name, metered) if b.count == "sectors"}
@@ -121,7 +119,7 @@ def computing(run: Run) -> float:
 
 
 def judge_side_by_side(run: Run, budget: Budget) -> None:
-    """Fewer programs than half of a limit, of which no case needs more than there are multiprocessors."""
+    """Raise Failed for fewer programs than half of a limit, which is never more than the multiprocessors."""
     least = min(budget.least, run.case.sm_count)
     found = traffic.spent(run, budget)
     if SIDE_BY_SIDE * found < least:
@@ -133,8 +131,9 @@ def judge_side_by_side(run: Run, budget: Budget) -> None:
 
 
 def judge_busiest(run: Run, budgets: list[Budget]) -> None:
-    """Programs that share the bytes share the operations too: one of them may do twice its share, and a little more. Where
-    several tensors are shared, the one that needs the fewest programs says how many: its programs may be the longest."""
+    """Raise Failed for a program with more than twice its share of the operations, and a little, because programs that share
+    the bytes share the operations too. Of several shared tensors, the one that needs the fewest programs sets the share,
+    as its programs may be the longest."""
     if not budgets:
         return
     budget = min(budgets, key=lambda one: one.least)
@@ -152,7 +151,7 @@ def judge_busiest(run: Run, budgets: list[Budget]) -> None:
 
 
 def judge_touching(run: Run) -> None:
-    """Each launch of the metered case moves something: an idle one costs its start, and nothing else counts it."""
+    """Raise Failed for a launch of the metered case that moves nothing, because only its start costs time, uncounted."""
     for launch in run.launches:
         if not any(one["dedup"] for kinds in launch["tensors"].values() for one in kinds.values()):
             raise Failed(
@@ -163,7 +162,7 @@ def judge_touching(run: Run) -> None:
 
 
 def judge_launches(question: KernelQuestion, run: Run) -> None:
-    """No case takes more launches than any question allows its metered one: another size may need a second kernel."""
+    """Raise Failed for a case with more launches than any question allows, since another size may need a second kernel."""
     allowed = max(question.most_launches, MOST_LAUNCHES)
     if len(run.launches) > allowed:
         raise Failed(
@@ -174,8 +173,8 @@ def judge_launches(question: KernelQuestion, run: Run) -> None:
 
 
 def judge_idle(question: KernelQuestion, run: Run) -> None:
-    """Programs that store nothing cost their start, and nothing else counts them; one for each expert may be idle, and
-    one for each tile of rows that an expert may have."""
+    """Raise Failed for too many programs that store nothing, because only their start costs time, uncounted. One for each
+    expert may be idle, and one for each tile of rows that an expert may have."""
     sizes = run.case.sizes
     idle = max(IDLE, WAVES * run.case.sm_count)
     idle += max((n for axis, n in sizes.items() if axis not in question.blocks), default=0)

@@ -52,7 +52,7 @@ class Evidence:
         """Drop work that hasn't begun, because its result is no longer needed."""
 
     def count(self, outcome: Outcome) -> Outcome:
-        """One deadline for all of a check, in processor seconds, so that many slow cases add up to one failure."""
+        """Set one deadline for all of a check, in processor seconds, so that many slow cases add up to one failure."""
         self.spent_s += outcome.cpu_s
         if self.spent_s > MOST_CPU_S:
             raise Failed(

@@ -10,7 +10,7 @@ class Failed(Exception):
 
 
 class Refusal(Exception):
-    """The kernel's IR holds what an answer may not hold."""
+    """Say that the kernel's IR holds something an answer may not hold."""
 
     def __init__(self, message: str, line: int | None = None):
         super().__init__(message)
@@ -23,4 +23,4 @@ class Unclear(Exception):
 
 
 class Waits(Exception):
-    """A part that this system cannot judge, so it has neither passed nor failed."""
+    """Say that this system cannot judge a part, which has neither passed nor failed."""

@@ -10,7 +10,7 @@ from grader.questions import Budget, Part
 from grader.questions.timed import CHIP
 
 MOVED = Budget(what="all that moves", access="any")
-CLOSED = 0.99  # a few bytes of scratch are no gap
+CLOSED = 0.99  # a few bytes of scratch don't count as a gap
 LOOK = "launches cost most at this size: which of yours could be one, and which bytes move only between them?"
 
 
@@ -20,7 +20,7 @@ class Spent(NamedTuple):
 
     @property
     def seconds(self) -> float:
-        """What a host that waits for each launch takes, and the memory's time."""
+        """Return the time of a host that waits for each launch, and the memory's time."""
         return self.launches * CHIP.launch_s + self.bytes / CHIP.bandwidth
 
     def __str__(self) -> str:

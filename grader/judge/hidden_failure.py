@@ -16,8 +16,8 @@ NOTHING_SHOWN = "what this kind of case changes, compared with the public ones"
 
 @dataclass(frozen=True)
 class HiddenFailure:
-    """A hidden case that failed. `anew` returns the failure of a public case of its kind, if one fails. `known` is
-    the sentence of a mistake that explains it."""
+    """Hold a hidden case that failed. `anew` returns the failure of a public case of its kind, if one fails. `known` is
+    the sentence of a mistake that explains the failure."""
 
     kind: str
     failed: Failed
@@ -26,7 +26,7 @@ class HiddenFailure:
 
 
 def drawn(question, draw: int) -> list:
-    """Cases like the hidden ones that everybody may see."""
+    """Return cases like the hidden ones that may be shown."""
     return reach.hidden(question, np.random.Generator(np.random.PCG64([SHOWN_SEED, draw])))
 
 

@@ -1,6 +1,6 @@
 """Lower a kernel answer to IR once for all its cases. Then the machine runs it and the compiler compiles it.
 
-The jail that ran the answer's Python is asked before any input is drawn and never again.
+The jail that runs the answer's Python replies before any input is drawn, and is never started again.
 """
 
 import math
@@ -43,7 +43,7 @@ CHIPS = (58, 84, 108, 114, 128, 132, 142, 144, 148)  # multiprocessors of real G
 
 @dataclass
 class Run:
-    """One case as the machine ran it. Inputs and reference never left the referee's side and the machine's."""
+    """Hold one case as the machine ran it. Inputs and reference never left the referee and the machine."""
 
     case: Case
     hidden: bool
@@ -63,7 +63,7 @@ class Run:
         return placed.indices(self.outcome.arrays[f"at:{name}"]), self.outcome.arrays[name].astype(np.float64)
 
     def without_counts(self) -> "Run":
-        """Once it is judged, what is kept of a case that no budget looks at."""
+        """Drop a judged case's counts where no budget reads them, and return the run."""
         self.outcome.arrays = {n: a for n, a in self.outcome.arrays.items() if ":" not in n}
         return self
 
@@ -109,7 +109,7 @@ class KernelEvidence(Evidence):
     corner_runs: dict = field(default_factory=dict)  # of corners: programs of whole tiles, with all counts
     compiling: Future | None = None
     on_gpu: object = None  # in gpu mode the answer's way there
-    shown: bool = False  # a seed that isn't secret drew every case, so all may be told
+    shown: bool = False  # a seed that isn't secret drew every case, so all may be shown
     doubt: Exception | None = None  # what the machine could not decide, where nothing else is wrong
 
     def __post_init__(self):
@@ -131,7 +131,7 @@ class KernelEvidence(Evidence):
         metered = cases[METERED].sm_count if METERED in cases else 0
         number = metered or int(drawn.integers(9, 64))  # few, so that small cases have waves too
         hidden = [purpose for purpose in cases if HIDDEN <= purpose < METERED]
-        real = {COMPILED, *drawn.permutation(hidden)[::2].tolist()}  # half of them, so it tells no case
+        real = {COMPILED, *drawn.permutation(hidden)[::2].tolist()}  # half, which gives none away
         for purpose, case in cases.items():
             own = purpose in hidden and case.sm_count
             told = int(drawn.choice(self.chips())) if purpose in real else number
@@ -151,7 +151,7 @@ class KernelEvidence(Evidence):
         self.cases |= self.on_condition(told)
 
     def corners(self, told: int) -> dict[int, Case]:
-        """Return a corner of which drawn programs run, and a smaller one for answers whose programs need one another."""
+        """Return a corner for drawn programs, and a smaller one for answers whose programs need one another."""
         question, found = self.question, {}
         for purpose, most in (
             (CORNER, corner.LARGE),
@@ -254,7 +254,7 @@ class KernelEvidence(Evidence):
         return found
 
     def plan(self, purpose: int) -> Plan | dict:
-        """The plan of a case, or the error that it met as a dict."""
+        """Return the plan of a case, or its error as a dict."""
         found = self.lowered()
         if isinstance(found, Outcome):
             return found.error
@@ -290,7 +290,7 @@ class KernelEvidence(Evidence):
         return "\n".join(filter(None, [said.strip(), *map(print_line, run.outcome.header.get("prints", []))]))
 
     def run_ahead(self, purposes: list[int]) -> None:
-        """Start cases in parallel, if there are cores and boxes for it."""
+        """Start cases in parallel, if there are enough cores and boxes."""
         if self.eager and width() > 1:
             self.ahead |= {p: background_pool().submit(self._run, p) for p in purposes if p not in self.runs}
 
@@ -393,8 +393,8 @@ class KernelEvidence(Evidence):
         return {shape: math.prod(map(int, shape.rstrip("x").split("x"))) for shape in shapes}
 
     def other_forms(self) -> list[Kernel]:
-        """Return the kernels to which launch(p) gives other blocks, warps or stages than at the compiled size, and of them
-        only the one with most numbers for each lane and the one with most in shared memory."""
+        """Return, of the kernels to which launch(p) gives other blocks, warps or stages than at the compiled size, the one
+        with most numbers for each lane and the one with most in shared memory."""
         forms = {}
         for purpose in sorted(self.cases, key=lambda one: (one != COMPILED, not ALIGNED <= one < CORNER)):
             for step in self.steps(purpose):

@@ -50,7 +50,7 @@ def judge(evidence: KernelEvidence, part: Part, result: PartResult) -> None:
 
 
 def hidden_failures(evidence: KernelEvidence, runs: list[Run]) -> Iterator[HiddenFailure]:
-    """Runs the hidden cases and the metered one, and adds the hidden ones to `runs`."""
+    """Run the hidden cases and the metered one, and add the hidden ones to `runs`."""
     public, hidden = list(runs), evidence.hidden
     more = {purpose: said for purpose, said in MORE.items() if purpose in evidence.cases}
     alone = [purpose for purpose in IN_PART if sampled.affordable(evidence, purpose)]
@@ -123,7 +123,11 @@ def drawn_anew(evidence: KernelEvidence, purpose: int, public: list[Run]) -> Fai
             again.shown = True
             judge_one(again, purpose, public)
         except Failed as like_it:
+<<<<<<< HEAD
             if purpose not in IN_PART:  # all of which takes too long to try
+=======
+            if purpose not in CORNERS:  # a whole corner takes too long to try
+>>>>>>> main
                 like_it.look = launch_to_blame(again, purpose, like_it) or like_it.look
             like_it.came += f"; p.sm_count is {told} there" * ("sm_count" in evidence.source)
             return like_it

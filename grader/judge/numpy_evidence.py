@@ -9,7 +9,7 @@ from grader.jail import host
 from grader.judge.evidence import Evidence
 from grader.questions import Call
 
-MOST_SHOWN = 8  # entries of a list; a longer one shows its ends
+MOST_SHOWN = 8  # entries of a list, beyond which it shows its ends
 
 
 def named(calls: list[Call]) -> list[dict[int, str]]:
@@ -22,7 +22,7 @@ def named(calls: list[Call]) -> list[dict[int, str]]:
 
 
 def call_of(calls: list[Call], arrays: list[str]) -> Call:
-    """Return the first call that received one of these arrays."""
+    """Return the first call that received any of these arrays."""
     found = (
         call for call, names in zip(calls, named(calls), strict=True) if set(arrays) & set(names.values())
     )
@@ -30,7 +30,7 @@ def call_of(calls: list[Call], arrays: list[str]) -> Call:
 
 
 def written(question, call: Call) -> str:
-    """Return the call as a learner would write it. An array is shown by its shape, a short one in full."""
+    """Return the call as a learner would type. An array is shown by its shape, a short one in full."""
     return f"{question.entry}({', '.join(map(_shown, call.args))})"
 
 

@@ -40,7 +40,7 @@ def hidden_failures(evidence: NumpyEvidence, hidden: list[Call]) -> Iterator[Hid
 
 
 def twin(question, call: Call) -> Call | None:
-    """The same sizes with other contents, so that no result kept for a shape is right twice."""
+    """Return the same sizes with other contents, so that no result kept for a shape is right twice."""
     args = tuple(a[::-1].copy() if isinstance(a, np.ndarray) and a.ndim else a for a in call.args)
     if not any(isinstance(a, np.ndarray) and a.ndim for a in args):
         return None
@@ -70,7 +70,7 @@ def judge_public(evidence: NumpyEvidence, public: list[Call]) -> None:
 
 
 def judged(evidence: NumpyEvidence, group: list[Call], hidden: bool) -> list[tuple[Call, Failed | None]]:
-    """Every call with what is wrong about its result. A call that raises stops only itself."""
+    """Return every call with the fault in its result. A call that raises stops only itself."""
     question = evidence.question
     outcome = evidence.call(group, hidden)
     if not outcome.error:
@@ -142,8 +142,8 @@ def explained(question, seen: dict) -> int:
 
 
 def known_mistake(question, seen: dict) -> str:
-    """Return the sentence of a mistake that gives every one of these results and shows in at least one. If two
-    mistakes do, return both sentences."""
+    """Return the sentence of a mistake that gives all these results and shows in at least one. If two mistakes do, return
+    both sentences."""
     known = [
         mistake.sentence
         for mistake in question.mistakes
@@ -174,5 +174,5 @@ def drawn_anew(evidence: NumpyEvidence, kind: str) -> Failed | None:
 
 
 def _plain(facts: dict) -> dict:
-    """Facts that a record can keep."""
+    """Return facts that a record can keep."""
     return {name: value for name, value in facts.items() if name not in ("seen", "found", "agree")}

@@ -38,11 +38,11 @@ class OnGpu:
         return self.drawing.result()
 
     def launched(self) -> list[int]:
-        """The purposes of all cases that the GPU runs."""
+        """Return the purposes of all cases that the GPU runs."""
         return [p for p in self.evidence.cases if not METERED <= p <= COMPILED]
 
     def _build(self) -> dict[tuple, str]:
-        """Why a kernel could not be built, by its text, warps and stages."""
+        """Return why a kernel could not be built, by its text, warps and stages."""
         evidence, capability = self.evidence, gpu.first_gpu()[0]
         self.bench.start()  # loading its libraries takes longer than all else
         known = {}
@@ -56,7 +56,7 @@ class OnGpu:
         return {key: failed[number] for number, key in enumerate(known) if number in failed}
 
     def request(self, kind: type[RunRequest], purpose: int, placed: list, **more) -> tuple[RunRequest, dict]:
-        """Return one case as the bench wants it: IR, numbers and input bytes. Raise Broken if it has no code."""
+        """Return one case in the bench's form, as IR, numbers and input bytes. Raise Broken if the case has no code."""
         self.begin()
         evidence, case = self.evidence, self.evidence.cases[purpose]
         failed, plan, target = self.building.result(), evidence.plan(purpose), f"sm_{gpu.first_gpu()[0]}"
@@ -100,7 +100,7 @@ def _key(step) -> tuple:
 
 
 def judge_runs(evidence: KernelEvidence, runs: list, result: PartResult) -> None:
-    """Run every case of the machine once more on the GPU. Raise what goes wrong there."""
+    """Run every case of the machine once more on the GPU, and raise Failed if the GPU's result is wrong."""
     result.evidence += f" and on {gpu.name()}"
     purposes = [*evidence.public, *evidence.hidden]
     for number, (purpose, run) in enumerate(zip(purposes, runs, strict=True)):
@@ -138,7 +138,7 @@ def misbehaves(ran: Ran, question) -> str:
 
 
 def outputs(placed: list, found: dict) -> dict:
-    """The output arrays as views, strided as the kernel wrote them."""
+    """Return the output arrays as views, strided as the kernel wrote them."""
     return {
         p.spec.name: p.view(found[p.spec.name].view(p.storage.dtype)) for p in placed if p.spec.role != "in"
     }

@@ -47,7 +47,7 @@ def launch_to_blame(evidence: KernelEvidence, purpose: int, failed: Failed) -> s
 
 
 def enough(run: Run) -> bool:
-    """Return whether each output would be filled if every program stored as much as the busiest. Then the indices
+    """Return whether each output would be filled if every program stored as many elements as the busiest. Then the indices
     that programs make of their numbers are wrong."""
     for placed in run.placed:
         if placed.spec.role == "in":
@@ -65,14 +65,14 @@ def enough(run: Run) -> bool:
 
 def below(run: Run) -> bool:
     """Return whether a kernel reached an index below 0. A program's number is never negative, so another grid can't
-    cure it."""
+    cure this."""
     error = run.outcome.header.get("error")
     index = error.get("index") if isinstance(error, dict) else None
     return isinstance(index, int) and index < 0
 
 
 class OutOfTime(Exception):
-    """Enough was tried."""
+    """Say that enough was tried."""
 
 
 @dataclass
@@ -90,7 +90,7 @@ class Trial:
         return self.evidence.question.entry
 
     def of_grids(self, read: list[list[int]]) -> str:
-        """The first other grid, of one step alone, with which the case is right."""
+        """Return the first other grid, of one step alone, with which the case is right."""
         steps = self.run.plan.steps
         for place, (step, ids) in enumerate(zip(steps[:MOST_STEPS], read, strict=False)):
             for grid in list(other_grids(step.grid, ids))[:MOST_GRIDS]:
@@ -204,7 +204,7 @@ def along(grid: tuple[int, int, int], axis: int, size: int) -> tuple[int, int, i
 
 
 def unused(source: str, step: Kernel, ids: list[int]) -> str:
-    """Return the program id that a kernel's text asks for, although nothing that it computes depends on it."""
+    """Return a program id that a kernel's text asks for, although none of its results depends on this id."""
     idle = [axis for axis in ids_asked(source, step.name) if axis not in ids and step.grid[axis] > 1]
     if not idle:
         return ""

@@ -1,4 +1,4 @@
-"""Choose the judge of each part. What it raises becomes the part's result."""
+"""Choose the judge of each part. An error that the judge raises becomes the part's result."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ def traffic_everywhere(evidence: KernelEvidence, part: Part, result: PartResult)
 
 
 def speed_everywhere(evidence: KernelEvidence, part: Part, result: PartResult) -> None:
-    """The clock at one size, and in all cases what a machine without a clock would count for this part."""
+    """Judge the clock at one size, and in all cases the counts of a machine without a clock."""
     if part.name in evidence.question.budgets:
         every_case.judge(evidence, part)
     speed.judge(evidence, part, result)
@@ -50,12 +50,12 @@ JUDGES = {
     "exchanges": rank_values.judge_exchanges,
     "busiest": rank_values.judge_busiest,
 }
-OF_VALUES = ("values", "calls", "ranks")  # once one of these is lost, the later parts aren't judged
+OF_VALUES = ("values", "calls", "ranks")  # once such a part is lost, the later parts aren't judged
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of question: how its evidence is gathered, and what a GPU adds."""
+    """Describe a kind of question, by the way its evidence is gathered and the judge that a GPU adds."""
 
     evidence: type[Evidence]
     on_gpu: Callable | None = None

@@ -18,7 +18,7 @@ ALIKE = 1e-3  # how far a factor may vary in fp32
 ALIKE_HALF = 1e-2  # and in 16 bits
 LISTED = 4  # positions listed one by one
 MOSTLY = 0.8  # of a side of the diagonal
-NEARLY = 0.02  # of the largest; a smaller difference is rounding, not another number
+NEARLY = 0.02  # of the largest, since a smaller difference is rounding, not another number
 EMPTY = 2**31 - 1
 FEW = 3  # fewer agree by chance
 ENOUGH = 8  # elements that a guess about positions has to explain
@@ -27,7 +27,7 @@ WHOLE_ROW = 0.9  # of its elements are wrong, where the row itself is
 
 @dataclass(frozen=True)
 class Pattern:
-    """One output, as it came and as it was wanted, and which elements are wrong."""
+    """Hold one output, with the result, the expected result, and the wrong elements."""
 
     name: str
     came: np.ndarray
@@ -179,7 +179,7 @@ class Pattern:
         )
 
     def _owed(self, given: dict) -> str:
-        """A number that each row was given, and that tells the wrong rows from the right ones."""
+        """Return a number that each row was given, and that tells the wrong rows from the right ones."""
         if self.want.ndim == 0:
             return ""
         bad = self.wrong.reshape(self.want.shape[0], -1).any(axis=-1)
@@ -226,7 +226,7 @@ def _offset(came, want, what: str, few: int = FEW) -> str:
 
 
 def _named(by: float) -> str:
-    """0.693 as "ln 2 (0.693) times", 3 as "3 times", a third as "1/3 of"."""
+    """Write 0.693 as "ln 2 (0.693) times", 3 as "3 times", a third as "1/3 of"."""
     for name, value in FACTORS.items():
         if abs(by / value - 1) < 2e-3:
             return f"{name} times" if name == "-1" else f"{by:.4g} ({name}) times"

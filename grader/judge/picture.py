@@ -8,11 +8,11 @@ import numpy as np
 
 CELLS = 64
 LONGEST, THINNEST = 220, 14  # pixels of a picture's sides
-STEPS = (1, 2, 4, 8, 16, 32, 64)  # the legend's; a count has the same shade in every report
+STEPS = (1, 2, 4, 8, 16, 32, 64)  # the legend's, so that a count has the same shade in every report
 
 
 def coarse(counts: np.ndarray) -> dict:
-    """A count map of at most CELLS x CELLS cells, each the mean over its elements, with the true shape and range."""
+    """Return a count map of at most CELLS x CELLS cells, each the mean over its elements, with the true shape and range."""
     flat = counts.reshape(-1, counts.shape[-1]) if counts.ndim else counts.reshape(1, 1)
     rows, cols = (np.linspace(0, n, min(n, CELLS) + 1).astype(int)[:-1] for n in flat.shape)
     sums = np.add.reduceat(np.add.reduceat(flat.astype(np.float64), rows, axis=0), cols, axis=1)
@@ -26,13 +26,13 @@ def coarse(counts: np.ndarray) -> dict:
 
 
 def svgs(touched: dict) -> list[str]:
-    """Every operand in its true proportions, then the legend."""
+    """Draw every operand in its true proportions, then the legend."""
     found = [svg(key.split(":")[1], key.split(":")[0], one) for key, one in touched.items()]
     return found + [legend()] if found else []
 
 
 def sides(shape: list[int]) -> tuple[float, float]:
-    """Return width and height in pixels, the operand's own proportions as far as a thin one can still be seen."""
+    """Return width and height in pixels, in the operand's proportions unless it would be too thin to see."""
     rows, cols = math.prod(shape[:-1]) or 1, shape[-1] if shape else 1
     longest = max(rows, cols)
     return max(THINNEST, LONGEST * cols / longest), max(THINNEST, LONGEST * rows / longest)

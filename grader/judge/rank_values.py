@@ -56,7 +56,7 @@ def _whence(question, meeting: Meeting, rank: int, found: Difference | str) -> s
 
 
 def _public(question, meetings: list[Meeting], wrong: list[Failed | None]) -> Failed:
-    """The first failure, with how many are right, and a mistake that gives all that came."""
+    """Return the first failure, with the number of right cases, and a mistake that gives every result."""
     number, failed = next((i, one) for i, one in enumerate(wrong) if one)
     right = wrong.count(None)
     count = f"{right} of {len(wrong)} public cases are right; " if right else ""
@@ -65,7 +65,7 @@ def _public(question, meetings: list[Meeting], wrong: list[Failed | None]) -> Fa
 
 
 def known_mistake(question, meetings: list[Meeting]) -> str:
-    """The sentence of a mistake that gives every result of every case that ended, and is wrong in one."""
+    """Return the sentence of a mistake that gives every result of every case that ended, and is wrong in one."""
     ended = [one for one in meetings if one.results]
     if len(ended) < len(meetings):
         return ""
@@ -121,7 +121,7 @@ def judge_bytes(evidence: RanksEvidence, part: Part, result: PartResult) -> None
 
 
 def habit(question, meetings: list[Meeting]) -> str:
-    """Return the sentence of a habit that sends exactly these rows in every one of these cases."""
+    """Return the sentence of a habit that sends exactly these rows in every case."""
     for sentence, spends in question.habits.values():
         if all(np.array_equal(spends(one.case.each), one.rows_sent_by) for one in meetings):
             return sentence

@@ -1,8 +1,8 @@
 """Run several ranks of one answer. Each runs alone in the jail up to its next exchange, and the referee carries what
 they send.
 
-No two ranks run at the same time, so none can look at another, talk to it by a side channel, or wait for it. A rank
-that would wait for ever is one whose next exchange the others don't enter.
+No two ranks run at the same time, so no rank can look at another, use a side channel, or wait for another. A rank would
+wait for ever exactly if the others don't enter its next exchange.
 """
 
 from dataclasses import dataclass, field, replace
@@ -22,7 +22,7 @@ MOST_CASE_BYTES = 16 << 20
 MOST_ASLEEP_S, HURRIED_S = (
     90.0,
     2.0,
-)  # of one check; past this, each remaining turn gets this long
+)  # of one check, after which each remaining turn gets this long
 ORDINALS = ("1st", "2nd", "3rd")
 AGAIN = (
     "each rank runs from its start for each exchange, with what it received: what it draws must come from a seed that is set, "
@@ -35,7 +35,7 @@ def ordinal(number: int) -> str:
 
 
 def of_all(printed: dict[int, str]) -> tuple[str, int]:
-    """Return (what all ranks printed, the number of lines already left out)."""
+    """Return (the printed lines of all ranks, the number of lines already left out)."""
     said = {rank: parted(printed[rank].strip("\n")) for rank in sorted(printed)}
     lines = [f"rank {rank}: {line}" for rank, (lines, _) in said.items() for line in lines]
     return "\n".join(lines), sum(left_out for _, left_out in said.values())
@@ -51,7 +51,7 @@ def in_a_row(words: list) -> str:
 
 
 def awaited(call: str, ranks: list[int], gone: list[int], turns: list[Turn]) -> str:
-    """Return what each of these ranks would receive from ranks that have ended."""
+    """Return the rows that each of these ranks would receive from ranks that have ended."""
     if call == exchange.COUNTS:
         return "the counts"
     rows = [sum(turns[rank].ask.receive[one] for one in gone) for rank in ranks]
@@ -60,7 +60,7 @@ def awaited(call: str, ranks: list[int], gone: list[int], turns: list[Turn]) -> 
 
 @dataclass
 class Meeting:
-    """One case: the exchanges of its ranks so far, and how it ended."""
+    """Hold one case, with the exchanges of its ranks so far, and how it ended."""
 
     case: Together
     hidden: bool
@@ -86,7 +86,7 @@ class Meeting:
 
     @property
     def sent_by(self) -> np.ndarray:
-        """Bytes that each rank sent to others."""
+        """Return the bytes that each rank sent to others."""
         return sum((table.sum(axis=1) for table in self.sent), np.zeros(self.ranks, np.int64))
 
     @property
@@ -95,7 +95,7 @@ class Meeting:
 
     @property
     def rows_sent_by(self) -> np.ndarray:
-        """The same without counts."""
+        """Return the bytes of rows that each rank sent to others, without counts."""
         rows = [table for call, table in zip(self.calls, self.sent, strict=True) if call == exchange.ROWS]
         return sum((table.sum(axis=1) for table in rows), np.zeros(self.ranks, np.int64))
 

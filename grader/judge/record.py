@@ -17,7 +17,7 @@ STUB = {"kind": "NotImplementedError"}  # raised by a cell that isn't begun
 
 @dataclass
 class PartResult:
-    """One part of a question: its points, and three lines for what was asked, the result, and where to look."""
+    """Hold one part of a question, with its points and three lines for the task, the result, and where to look."""
 
     name: str
     points: float
@@ -53,7 +53,7 @@ class Record:
     date: str = ""
     seconds: float = 0.0
 
-    walk = None  # opens the stepper on the failed case; a notebook's check sets it
+    walk = None  # opens the stepper on the failed case, set by a notebook's check
 
     def step(self, program=None):
         """Walk through the failed case, line by line. `program` chooses one of its programs."""
@@ -85,7 +85,7 @@ class Record:
         return INCONCLUSIVE in (self.verdict, *(part.state for part in self.parts))
 
     def for_feedback(self) -> "Record":
-        """The same verdict without a number that only a secret seed could give."""
+        """Return the same verdict without a number that only a secret seed could give."""
         stub = {"error": STUB} if self.not_started else {}  # which tells no number
         shown = [
             replace(p, came=p.told, asked=p.asked_openly or p.asked, facts=stub) if p.told else p
@@ -133,7 +133,7 @@ def _installed() -> dict:
 
 
 def key(answer: str, specification: str, mode: str, machine: str, epoch: str) -> str:
-    """A CPU record never answers a GPU grade, nor one machine's another's."""
+    """Return the record's key, so that a CPU record never answers a GPU grade, nor one machine's record another's."""
     text = json.dumps([answer, specification, mode, machine, epoch, versions()])
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
@@ -165,7 +165,7 @@ def best(question: str) -> dict | None:
 
 
 def kept(question: str) -> Iterator[dict]:
-    """All that can be read, the newest first."""
+    """Return all records that can be read, the newest first."""
     for path in sorted((paths.records() / question).glob("*.json"), reverse=True):
         try:
             record = json.loads(path.read_text(encoding="utf-8"))

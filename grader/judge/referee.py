@@ -86,7 +86,7 @@ def _judge(verdict: Record, evidence: Evidence) -> None:
 
 
 def _part_by_part(verdict: Record, evidence: Evidence) -> None:
-    """Once values are wrong, nothing after them is worth looking at."""
+    """Judge part by part, and stop once values are wrong, because nothing after them is worth looking at."""
     stopped = False
     for part in evidence.question.parts:
         if stopped:
@@ -99,13 +99,13 @@ def _part_by_part(verdict: Record, evidence: Evidence) -> None:
 
 
 def specification(question: Question) -> str:
-    """Return what decides a question's verdict: its parts without their points, and all code that judges it."""
+    """Return the basis of a question's verdict, its parts without their points and all code that judges them."""
     parts = tuple(replace(part, points=0) for part in question.parts)
     return repr((question.id, parts, fingerprint.code_of(question.id)))
 
 
 def default_mode() -> str:
-    """gpu where an NVIDIA GPU that Triton supports is there, unless GRADER_MODE says otherwise."""
+    """Return "gpu" where an NVIDIA GPU that Triton supports is there, unless GRADER_MODE says otherwise."""
     asked = os.environ.get("GRADER_MODE")
     if asked:
         return asked

@@ -64,7 +64,7 @@ METHODS, BUILTINS = ("mean", "rint", "floor", "ceil"), ("len", "int")  # what ha
 
 @dataclass(frozen=True)
 class Change:
-    """The answer with one change: the line, the words for it, and the whole source."""
+    """Hold the answer with one change, by its line, the words for it, and the whole source."""
 
     line: int
     words: str

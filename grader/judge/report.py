@@ -1,4 +1,4 @@
-"""Show a Record to a person: three lines a part, a table of bytes, a picture of what was touched."""
+"""Show a Record to a person, in three lines a part, a table of bytes, and a picture of touched elements."""
 
 import html as _html
 
@@ -149,7 +149,7 @@ LEFT = 'style="padding:1px 10px;text-align:left"'
 
 
 def traffic_html(facts: dict) -> str:
-    """Bytes by operand as a table, and each operand as a map of touches."""
+    """Show bytes by operand as a table, and each operand as a map of touches."""
     if not facts.get("launches"):
         return ""
     rows = [

@@ -149,7 +149,7 @@ def _dict(question, name: str, encoded, want: dict, arrays: dict) -> Difference 
 
 
 MOST_NAMED = 8
-WORD = 4  # bytes; words of bits are whole numbers, but a code or a count may well be a float
+WORD = 4  # bytes, from which on words of bits are whole numbers, while a code or a count may be a float
 
 
 def few(names: list[str]) -> str:

@@ -39,7 +39,7 @@ from tilescope.machine.run import MOST_PROGRAMS
 PROGRAMS_OF_EACH = 8  # launch, of programs that need one another
 PROGRAMS = {COMPILED: 24, CORNER: 6, FAR: 4}  # drawn ones, in addition to the corners of the grid
 FEWEST, SHARE = 3, 8  # but of a small grid no more than an eighth, since each then has much of the work
-A_LOT = 1 << 21  # numbers of one program of a far corner, of which one runs then
+A_LOT = 1 << 21  # numbers of one program of a far corner, above which a single program runs
 TOO_MUCH = 1 << 24  # and none
 A_NUMBER = 256  # FLOP that take as long as one number
 FAR_S = 12  # of processor time, since a program that does too much there could run for minutes
@@ -116,7 +116,7 @@ def whole_on_condition(evidence: KernelEvidence) -> list[int]:
 
 
 def waits(evidence: KernelEvidence, purpose: int) -> bool:
-    """Return whether programs may wait in a loop for what another one does."""
+    """Return whether programs may wait in a loop for another program's action."""
     if purpose not in evidence.cases:
         return True
     plan = evidence.plan(purpose)
@@ -129,7 +129,7 @@ def waits(evidence: KernelEvidence, purpose: int) -> bool:
 
 
 def judge_lanes(evidence: KernelEvidence, run: Run, whole: bool) -> None:
-    """The same programs once more with zeros in lanes that no other= fills."""
+    """Run the same programs once more with zeros in lanes that no other= fills."""
     if run.outcome.header.get("masked_lines"):
         programs = {} if whole else {"programs": [chosen(evidence, purpose_of(evidence, run))]}
         again = evidence.with_zeros(run, **programs)
@@ -164,8 +164,8 @@ def work_of_one(evidence: KernelEvidence, purpose: int = FAR) -> float:
 
 
 def of_each_launch(evidence: KernelEvidence, purpose: int) -> Run | None:
-    """Run programs drawn from each launch of a corner whose programs need one another, and count what all of them would
-    spend by that. What they compute means nothing, since they lack what the others store."""
+    """Run programs drawn from each launch of a corner whose programs need one another, and estimate the spending of all
+    programs from that. Their results mean nothing, since they lack the values that other programs store."""
     plan = evidence.plan(purpose)
     if isinstance(plan, dict) or not runs_in_part(evidence, purpose) or waits(evidence, purpose):
         return None
@@ -192,7 +192,7 @@ def times_more(counts: dict, factor: float) -> None:
 
 
 def affordable(evidence: KernelEvidence, purpose: int) -> bool:
-    """Return whether a check can run drawn programs of a corner, all of them alone."""
+    """Return whether a check can run drawn programs of a corner, each alone."""
     if purpose not in evidence.cases or evidence.question.in_corners is None or depends(evidence, purpose):
         return False
     plan = evidence.plan(purpose)
@@ -216,7 +216,7 @@ def programs(grid: tuple[int, int, int], rng: np.random.Generator, drawn: int) -
 
 
 def judge_share(run: Run, placed, programs: list[int]) -> None:
-    """Of an output that all programs must fill together, whether the drawn ones wrote what falls to them."""
+    """Check that the drawn programs wrote their share of an output that all programs must fill together."""
     name, all_of_it, grid = placed.spec.name, math.prod(placed.shape), math.prod(run.plan.steps[0].grid)
     wrote = np.array([np.count_nonzero(run.outcome.arrays[f"by:{name}"] == program) for program in programs])
     if too_little(wrote, grid, all_of_it):
@@ -236,7 +236,7 @@ def at(run: Run) -> str:
 def too_little(wrote: np.ndarray, grid: int, all_of_it: int) -> bool:
     """Return whether `wrote`, by program, is too little for a grid that fills everything. Persistent programs may differ by
     a block, and the drawn ones may all have one less."""
-    if wrote.max() * grid == all_of_it:  # then every single one must write the busiest program's number
+    if wrote.max() * grid == all_of_it:  # then every program must write the busiest program's number
         return bool(wrote.min() * grid < all_of_it)
     spread = wrote.std() / math.sqrt(len(wrote))
     return bool((wrote.mean() + SURE * spread) * grid < NEARLY * all_of_it)
@@ -253,7 +253,7 @@ def stores(evidence: KernelEvidence, run: Run) -> Outcome:
 
 
 def judge_places(evidence: KernelEvidence, run: Run) -> None:
-    """All programs of the grid, so that none can be left out."""
+    """Check all programs of the grid, so that none can be left out."""
     outcome = evidence.places = stores(evidence, run)
     for name, missing in outcome.header["unwritten"].items():
         place = ", ".join(map(str, missing["first"]))
@@ -278,7 +278,7 @@ def judge_met(evidence: KernelEvidence, run: Run, pairs: list) -> None:
 
 
 def judge_written(evidence: KernelEvidence, run: Run, whole: bool) -> None:
-    """Compare the programs' output in rows drawn from it."""
+    """Compare the programs' output in drawn rows."""
     question, case = evidence.question, run.case
     purpose = purpose_of(evidence, run)
     sampler = question.in_corners if purpose in IN_PART else question.sampled

@@ -23,7 +23,8 @@ def sides(node: ast.Compare) -> list[ast.expr]:
 
 
 def taken_in(source: str, node: ast.Compare, side: ast.expr) -> bool:
-    """Return whether a side of a comparison is an & without parentheses that was hardly meant so. `bits & 1 == 0` is."""
+    """Return whether a side of a comparison is an & without parentheses that is almost certainly a slip, as in
+    `bits & 1 == 0`."""
     if not isinstance(side, ast.BinOp) or not isinstance(side.op, BITWISE):
         return False
     parts = [side.left, side.right]

@@ -61,12 +61,12 @@ def _timed(evidence: KernelEvidence, side: OnGpu, part: Part, result: PartResult
 
 
 def decided(rounds: list[statistics.Ratio], full: float) -> bool:
-    """Clearly fast enough once, or clearly too slow in two processes."""
+    """Return whether the answer was clearly fast enough once, or clearly too slow in two processes."""
     return rounds[-1].high <= full or sum(m.low > full for m in rounds) >= AGREE
 
 
 def sampled(evidence: KernelEvidence, inputs: dict, got: dict) -> str:
-    """Empty where the timed case's outputs equal the reference in every row that was drawn."""
+    """Return an empty text where the timed case's outputs equal the reference in every drawn row."""
     question = evidence.question
     picked = samples.of(question)(question, inputs, question.speed.case, evidence.rng(SAMPLED))
     for some, case, places in picked:

@@ -15,7 +15,7 @@ MOST_DROPPED = 0.30
 
 @dataclass(frozen=True)
 class Ratio:
-    """Answer's time over the bar's."""
+    """Hold the answer's time over the bar's."""
 
     median: float
     low: float
@@ -29,7 +29,7 @@ class Ratio:
 
 
 def ratio(rows: list[list[float]], seed: int = 0) -> Ratio:
-    """`rows` hold two samples of the answer and two of the bar, in seconds."""
+    """Return the ratio from `rows` of two samples of the answer and two of the bar, in seconds."""
     logs, dropped = [], 0
     for a1, a2, b1, b2 in rows:
         if min(a1, a2, b1, b2) <= 0 or abs(math.log(b1 / b2)) > UNSTEADY:

@@ -1,5 +1,5 @@
-"""Find where a kernel goes wrong when no known mistake explains it: the line that stores, the programs, and the
-unwritten elements."""
+"""Find where a kernel goes wrong when no known mistake explains the failure, by the line that stores, the programs, and
+the unwritten elements."""
 
 import numpy as np
 
@@ -85,7 +85,7 @@ def programs(stored: dict, bad: np.ndarray, launch: int, grid: tuple[int, ...]) 
 
 
 def unwritten(evidence, run, name: str, missing: np.ndarray) -> str:
-    """Say which elements no program stores, which line stores the others, and what in the counts explains it."""
+    """Say which elements no program stores, which line stores the others, and what in the counts explains the gap."""
     stored = writers(evidence, run, name)
     lines = np.unique(stored["line"][stored["line"] > 0]) if stored else []
     found = Pattern(name, missing.astype(float), np.zeros(missing.shape), missing, axes_of(run, name))

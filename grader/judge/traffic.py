@@ -98,7 +98,7 @@ def limit_in_words(budget: Budget) -> str:
 
 
 def limit_openly(budget: Budget) -> str:
-    """Without the size that was drawn, which those who hand in later may meet again."""
+    """Name the limit without the drawn size, which later students may meet again."""
     bound = "at most" if math.isfinite(budget.most) else "at least"
     return f"{budget.what}: {bound} what the model says"
 
@@ -181,7 +181,7 @@ def counted(run: Run, budget: Budget) -> list[dict]:
 
 
 def taking_part(row: dict) -> int:
-    """Return the programs that share the work. A thousand programs count as two if one does half the work."""
+    """Return the programs that share the work. A thousand programs count as two if the busiest does half the work."""
     return math.ceil(row["dedup"] / row["busiest"]) if row.get("busiest") else row.get("programs", 0)
 
 

@@ -1,5 +1,5 @@
-"""Find where a numpy answer goes wrong, if no known mistake explains it: which elements, which calls, and the line
-that returns."""
+"""Find where a numpy answer goes wrong, if no known mistake explains the failure, by elements, by calls, and by the
+line that returns."""
 
 import ast
 import re
@@ -16,7 +16,7 @@ from grader.judge.failed import Failed
 from grader.judge.numpy_evidence import NumpyEvidence, written
 from grader.questions import NO_OUTPUT, Call
 
-SLOW_S = 4.0  # of processor time; after a slower answer fewer calls are repeated
+SLOW_S = 4.0  # of processor time, above which fewer calls are repeated
 STEP = re.compile(r"\[(?:(\d+)|'([^']*)')\]")
 
 
@@ -123,7 +123,7 @@ def beside_a_right_one(evidence: NumpyEvidence, found: Difference, known: list, 
 
 
 def line_of(evidence: NumpyEvidence, call: Call) -> str:
-    """Name the line that returns the wrong result, with the values of the function's names there."""
+    """Name the line that returns the wrong result, with the values of the function's names at that line."""
     outcome = evidence.call([call], True, watched=True)
     if outcome.error or not (rows := ended(outcome.header)):
         return ""

@@ -15,7 +15,7 @@ SECONDS = 40.0  # of processor time for one case
 
 
 def run_case(texts, plan, tensors, *, values: dict, operation="run", level=None, **how) -> warm.Outcome:
-    """Run a case. `tensors` are placed ones, `values` the numbers behind arguments by name: (type, value)."""
+    """Run a case. `tensors` are placed, and `values` holds arguments' numbers by name, as (type, value)."""
     request, given = request_of(texts, plan, tensors, values, operation, **how)
     limits = replace(LIMITS, enough_s=request.seconds / 2)
     outcome = warm.programs(MACHINE, level).ask(request.task(), given, limits)
@@ -33,7 +33,7 @@ def run_case(texts, plan, tensors, *, values: dict, operation="run", level=None,
 def request_of(
     texts, plan, tensors, values: dict, operation="run", **how
 ) -> tuple[protocol.RunRequest, dict]:
-    """Return the request to the machine, and the arrays that go with it."""
+    """Return the request to the machine, together with its arrays."""
     used = sorted({step.text for step in plan.steps})
     request = protocol.RunRequest(
         texts=[texts[number] for number in used],
@@ -55,7 +55,7 @@ def arguments(step, values: dict) -> list:
 
 
 def print_texts(texts: list[str], level: int | None = None) -> list[dict]:
-    """Return each text as the machine prints it from its own tree: {"text"}, or {"error"} if no answer may hold it."""
+    """Return each text in the machine's print of its own tree, {"text"}, or {"error"} if no answer may hold this text."""
     request = protocol.PrintRequest(list(texts))
     outcome = warm.programs(MACHINE, level).ask(request.task(), {}, LIMITS)
     if outcome.error:

@@ -46,8 +46,8 @@ class RunRequest:
     poison: int = 0  # 1: masked-off lanes hold 0, as on the GPUs of today
     seconds: float = 20.0
     waves_of: int = 0  # programs a wave, if the written part of each wave is requested
-    # or "poison": which masked loads without `other` reach a result; "stores": what no program writes; "writers": who
-    # stores each element of an output
+    # or "poison" (which masked loads without `other` reach a result), "stores" (the elements that no program writes) or
+    # "writers" (the programs that store each element of an output)
     operation: str = "run"
 
     def task(self) -> dict:

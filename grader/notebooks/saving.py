@@ -1,6 +1,6 @@
 """Let JupyterLab save only a built notebook's cells and opening pictures, without the results of running them.
 
-So lessons can be opened and run in place, and an update of the course finds them unchanged.
+So lessons can be opened and run where they are, and an update of the course finds them unchanged.
 """
 
 from .opening import fold, stored

@@ -136,7 +136,7 @@ def sampled(question) -> list[str]:
 
 
 def judge(question_id: str, name: str, in_full: bool = True) -> dict:
-    """Return a row with the answer, the comparison, the places where texts or counts differ, and any forbidden
+    """Return a row with the answer, the comparison, the lines where texts or counts differ, and any forbidden
     difference (of the verdict, or of the counts of equal texts)."""
     row = {
         "question": question_id,

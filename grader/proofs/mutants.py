@@ -92,7 +92,7 @@ def _options(tree: ast.AST) -> set[int]:
 
 
 def _changes(node: ast.AST) -> Iterator[tuple[str, Callable]]:
-    """Return (description, change in place) for one node."""
+    """Return (description, function that changes it) for one node."""
     if isinstance(node, ast.Compare) and type(node.ops[0]) in COMPARED:
         other = COMPARED[type(node.ops[0])]
         yield "comparison", lambda n: n.ops.__setitem__(0, other())

@@ -26,7 +26,7 @@ LEAST = 0.999
 
 @dataclass
 class Row:
-    """Holds one mistake, and the kinds of cases that caught it. "" counts the seeds without such a case."""
+    """Hold one mistake, and the kinds of cases that caught the mistake. "" counts the seeds where none did."""
 
     question: str
     name: str

@@ -1,4 +1,4 @@
-"""Describe what is asked: the model of a question, how its cases are placed in memory, and the catalogue of all
+"""Describe questions, by the model of a question, the layout of its cases in memory, and the catalogue of all
 topics."""
 
 from grader.questions.catalog import find, folder, load, part_of

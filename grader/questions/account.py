@@ -30,7 +30,7 @@ SECTOR, SHORT = (
     32,
     256,
 )  # bytes of a sector, and of a row whose ends matter more than all that is between them
-CUT, APART = 1.02, 2  # times its bytes, if its rows begin with a sector; else two sectors for pieces of one
+CUT, APART = 1.02, 2  # ratio to its bytes, if its rows begin with a sector, else two sectors per piece
 OPEN = "what this tensor is loaded or stored for, and how often: no other limit of this question speaks of it"
 KEPT = "what is stored and loaded again: a block lives in its variable as long as the program needs it"
 TOGETHER = (
@@ -40,7 +40,7 @@ BYTES = ("dedup", "sectors", "requested")
 
 
 def account(question: KernelQuestion, part: str, case: Case) -> list[Budget]:
-    """Return all limits of a part. The first part with budgets closes what all budgets leave open."""
+    """Return all limits of a part. The first part with budgets also limits every count that no budget does."""
     stated = {name: rule(case) for name, rule in question.budgets.items()}
     own = [with_bytes(b, question, case) for b in [*stated[part], *without_a_clock(question, part, case)]]
     if part != next(iter(stated)):
@@ -64,7 +64,7 @@ def without_a_clock(question: KernelQuestion, part: str, case: Case) -> list[Bud
 
 
 def with_bytes(budget: Budget, question: KernelQuestion, case: Case) -> Budget:
-    """Return a budget. One of time is no shorter than moving all tensors a few times."""
+    """Return a budget. A time budget allows at least for moving all tensors a few times."""
     if budget.count != "time":
         return budget
     moved = MOVED * sum(size(tensor, case) for tensor in question.tensors)
@@ -143,8 +143,8 @@ def closing(question: KernelQuestion, case: Case, stated: list[Budget]) -> list[
 
 
 def of_tensor(tensor: Tensor, case: Case, budgets: list[Budget]) -> list[Budget]:
-    """Return the bound of the sectors of a tensor without gaps that is moved once: little more than its bytes where its
-    rows begin with a sector, and else what pieces of a row touch beside their own."""
+    """Return the bound of the sectors of a tensor without gaps that is moved once. It is little more than its bytes where
+    its rows begin with a sector, and else adds the sectors that pieces of a row touch at their ends."""
     stated = any(b.tensor == tensor.name and b.count == "sectors" for b in budgets)
     times, most = in_sectors(tensor, case), allowance(tensor, case, budgets)
     if stated or math.isinf(times) or most > ONCE * size(tensor, case):
@@ -164,8 +164,8 @@ def of_tensor(tensor: Tensor, case: Case, budgets: list[Budget]) -> list[Budget]
 
 
 def in_sectors(tensor: Tensor, case: Case) -> float:
-    """Return how many times its bytes a tensor moves in whole sectors, if neighbours are loaded together; infinity for one
-    with gaps between its elements, or of short rows."""
+    """Return the ratio of a tensor's whole sectors to its bytes, if neighbours are loaded together, or infinity for gaps
+    between its elements or short rows."""
     shape = tensor.sizes(case.sizes)
     row = shape[-1] * DTYPES[case.dtype_of(tensor)].itemsize if shape else 0
     if tensor.name in case.layout or row < SHORT:

@@ -1,4 +1,4 @@
-"""Every graded question by its id, as the topics' folders hold them."""
+"""List every graded question by its id, from the topics' folders."""
 
 import difflib
 import importlib
@@ -12,7 +12,7 @@ from grader.questions.model import ROOT, Question, shelf
 
 @cache
 def load() -> dict[str, Question]:
-    """In the order of the shelf."""
+    """Load the questions in the order of the shelf."""
     import grader.topics
 
     slugs = [

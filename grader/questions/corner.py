@@ -14,7 +14,7 @@ from grader.questions.far import Repeated
 from grader.questions.model import Case, KernelQuestion, UpTo
 from grader.questions.reach import sized
 
-UNEVEN = 1.2  # at most this factor more or less of each axis, so that nobody knows a corner's shape
+UNEVEN = 1.2  # at most this factor more or less of each axis, so that a corner's shape can't be known
 ALIKE = 2 / 3  # of the corners have long axes of about the same size, as far as each goes
 EVEN = 16  # what divides the sizes of every second corner, so that rows begin with a sector
 STEPS = 50  # of the way to the largest sizes
@@ -26,7 +26,7 @@ TRIES = 12  # axes that are too long together where they are known are drawn aga
 
 @dataclass(frozen=True)
 class Most:
-    """What a check can afford: numbers of the largest tensor and of all inputs, and FLOP of the whole case."""
+    """Hold the limits of a check, the numbers of the largest tensor and of all inputs, and the FLOP of the whole case."""
 
     numbers: int
     inputs: int
@@ -45,7 +45,7 @@ class Most:
 
 @dataclass(frozen=True)
 class Far(Most):
-    """What a check can afford where inputs repeat drawn numbers."""
+    """Return the limits of a check where inputs repeat drawn numbers."""
 
     drawn: int
 
@@ -105,7 +105,7 @@ def corner(
         return None
     large = (
         question.compile_case if rng.random() < 0.5 else None
-    )  # else a corner may lie below it along an axis
+    )  # else a corner may be below the pool along an axis
     known = [*question.public, *filter(None, (large, metered))]
     longest = {axis: max(case.sizes[axis] for case in known) for axis in axes}
     least = {n: min(one.most, max(one.least, longest[n] + one.step)) for n, one in axes.items()}

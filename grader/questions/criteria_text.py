@@ -26,7 +26,7 @@ def table(question: Question) -> str:
 
 
 def limits(question: Question) -> str:
-    """Return the names of all counted limits, by part, folded, or an empty text. The table above says what they ask."""
+    """Return the names of all counted limits, by part, folded, or an empty text. The table above gives their values."""
     rows = [f"- *{part.name}*: {names}" for part in question.parts if (names := counted(question, part))]
     if not rows:
         return ""
@@ -36,7 +36,7 @@ def limits(question: Question) -> str:
 
 
 def sizes(question: Question, part: Part) -> str:
-    """How large the sizes of a kernel's cases may be."""
+    """Say how large the sizes of a kernel's cases may be."""
     if part.judge != "values" or not question.compiles:
         return ""
     return (

@@ -6,13 +6,13 @@ import numpy as np
 
 from grader.box.serve.frames import DTYPES
 
-# Half the gap between neighbours, relative to the number. One rounding of a right result may cost that.
+# Half the gap between neighbours, relative to the number. One rounding of a right result may cost this half.
 ROUNDING = {"fp16": 2.0**-11, "bf16": 2.0**-8, "fp32": 2.0**-24}
 SMALLEST = {"fp16": 2.0**-24, "bf16": 1e-30, "fp32": 1e-30}  # fp16's smallest steps are absolute
 
 
 def between(rng: np.random.Generator, low: int, high: int) -> int:
-    """A whole number, both ends included."""
+    """Draw a whole number, both ends included."""
     return int(rng.integers(low, high + 1))
 
 
@@ -21,7 +21,7 @@ def odd(rng: np.random.Generator, low: int, high: int) -> int:
 
 
 def log_uniform(rng: np.random.Generator, low: float, high: float) -> float:
-    """A knob from its whole range, each factor of ten as likely as the next."""
+    """Draw a knob's value from its whole range, each factor of ten as likely as the next."""
     return float(math.exp(rng.uniform(math.log(low), math.log(high))))
 
 

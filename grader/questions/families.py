@@ -1,4 +1,4 @@
-"""A family of wrong answers: one mistake with any tiles, and the shortcuts that only some sizes reveal."""
+"""Make families of wrong answers, one mistake with any tiles, and the shortcuts that only some sizes reveal."""
 
 from collections.abc import Callable
 
@@ -17,7 +17,7 @@ def leaving_out(name: str, sentence: str, *misses: Callable, edits: tuple = ()) 
 
 
 def computing(output: Callable) -> Callable:
-    """A shortcut that computes outputs, where the others look at a case alone."""
+    """Return a shortcut that computes outputs, where other shortcuts look at a case alone."""
     output.computes = True
     return output
 
@@ -26,19 +26,19 @@ def computing(output: Callable) -> Callable:
 
 
 def within_limit(size: str, most: int) -> Callable:
-    """An answer that is right for sizes up to `most` alone."""
+    """Return an answer that is right for sizes up to `most` alone."""
     return lambda question, case: case.sizes[size] > most
 
 
 def laid_out(question: KernelQuestion, case: Case, name: str) -> list[tuple[int, int]]:
-    """(size, stride) of each axis."""
+    """Return (size, stride) of each axis."""
     spec = next(t for t in question.tensors if t.name == name)
     shape = spec.sizes(case.sizes)
     return list(zip(shape, strides(shape, case.layout.get(name, "")), strict=True))
 
 
 def one_stride(name: str, axis: int) -> Callable:
-    """An answer that takes this stride for 1."""
+    """Return an answer that takes this stride for 1."""
 
     def shows(question: KernelQuestion, case: Case) -> bool:
         size, stride = laid_out(question, case, name)[axis]
@@ -48,7 +48,7 @@ def one_stride(name: str, axis: int) -> Callable:
 
 
 def dense(name: str) -> Callable:
-    """An answer that takes the tensor for contiguous."""
+    """Return an answer that takes the tensor for contiguous."""
 
     def shows(question: KernelQuestion, case: Case) -> bool:
         found = laid_out(question, case, name)
@@ -59,7 +59,7 @@ def dense(name: str) -> Callable:
 
 
 def same_strides(used: str, of: str, axes: tuple[int, ...] = ()) -> Callable:
-    """An answer that walks tensor `of` by the strides of tensor `used`, on these axes or on all that both have."""
+    """Return an answer that walks tensor `of` by the strides of tensor `used`, on these axes or on all common ones."""
 
     def shows(question: KernelQuestion, case: Case) -> bool:
         mine, theirs = laid_out(question, case, used), laid_out(question, case, of)

@@ -7,9 +7,9 @@ import numpy as np
 
 
 class Repeated:
-    """An input whose numbers, in the order of its memory, are those of a pool, over and over.
+    """Hold an input whose numbers, in the order of its memory, are those of a pool, over and over.
 
-    A pool has a prime number of them, so that no row and no tile begins where another one does."""
+    A pool's length is prime, so that no row and no tile begins at the same number as another."""
 
     def __init__(self, drawn: np.ndarray, shape: tuple[int, ...]):
         self.pool, self.shape, self.dtype = drawn.reshape(-1)[: prime(drawn.size)], shape, drawn.dtype
@@ -19,7 +19,7 @@ class Repeated:
 
 
 class Written:
-    """What programs wrote of an output: the indices, a row each, and the values there."""
+    """Hold the part of an output that programs wrote, as indices, a row each, and values."""
 
     def __init__(self, shape: tuple[int, ...], at: np.ndarray, values: np.ndarray):
         self.shape, self.at = shape, at
@@ -45,7 +45,7 @@ class Written:
 
 
 class Whole:
-    """An output that ran whole, and where anything was written of it. It says what `Written` says."""
+    """Hold an output that ran whole, with a mask of its written elements and the attributes of `Written`."""
 
     def __init__(self, values: np.ndarray, there: np.ndarray):
         self.values, self.there = values, there
@@ -63,7 +63,7 @@ class Whole:
 
 
 def elements(shape: tuple[int, ...], spot) -> np.ndarray:
-    """Return the elements of a tensor without gaps at a spot: a slice or indices for each axis, all of them combined."""
+    """Return the elements of a tensor without gaps at a spot, a slice or indices for each axis, in all combinations."""
     axes = [np.arange(n)[one] for n, one in zip(shape, for_each(spot, len(shape)), strict=True)]
     found = np.zeros((1,) * len(shape), np.int64)
     for axis, (along, stride) in enumerate(zip(axes, steps(shape), strict=True)):
@@ -90,7 +90,7 @@ def prime(most: int) -> int:
 
 
 def picked(value, spot) -> np.ndarray:
-    """Return a part of an input, whole or repeated: a slice or indices for each axis, all of them combined."""
+    """Return a part of an input, whole or repeated, a slice or indices for each axis, in all combinations."""
     if isinstance(value, Repeated):
         return value[spot]
     for axis, one in enumerate(spot):

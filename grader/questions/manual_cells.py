@@ -13,7 +13,7 @@ def is_there(notebook: str) -> bool:
 
 
 def rows() -> list[dict]:
-    """In the form in which `python -m grader questions --json` gives every question."""
+    """Return rows in the form of `python -m grader questions --json`."""
     found = []
     for path in sorted(ROOT.glob("labs/*/*.ipynb")):
         slug = path.parent.name.partition("_")[2]
@@ -34,6 +34,6 @@ def _row(name: str, notebook: str, points: float) -> dict:
         "kind": KIND,
         "points": points,
         "bonus": False,
-        "asks": "graded by a person; its rubric stands above the answer",
+        "asks": "graded by a person, by the rubric above the answer",
         "parts": [part],
     }

@@ -14,7 +14,7 @@ PAD = 24  # extra elements between rows of a padded layout
 
 @dataclass
 class Placed:
-    """A tensor with its shape, strides and the bytes of its storage."""
+    """Hold a tensor with its shape, strides and the bytes of its storage."""
 
     spec: Tensor
     dtype: str
@@ -75,7 +75,7 @@ def strides(shape: tuple[int, ...], layout: str) -> tuple[int, ...]:
 
 
 def _spread(shape: tuple[int, ...], inner: int) -> tuple[int, ...]:
-    """Each axis steps past all of the axis within it, and a little further, so that no two strides agree."""
+    """Step each axis past all of the axis within it, and a little further, so that no two strides agree."""
     steps = [inner]
     for size in reversed(shape[1:]):
         steps.append(steps[-1] * max(1, size) + 1)

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Part:
-    """One judged part and its points. `judge` names a function of grader/judge/parts.py. If a GPU changes the
-    evidence, `gpu` names the function used there."""
+    """Hold one judged part and its points. `judge` names a function of grader/judge/parts.py. If a GPU changes the
+    evidence, `gpu` names the function used on a GPU."""
 
     name: str
     points: float
@@ -25,7 +25,7 @@ class Part:
     gpu: str = ""
     asks: str = field(
         default="", repr=False
-    )  # for the lab's table; criteria_text.py fills {public}, {spills} and the like
+    )  # for the lab's table, where criteria_text.py fills {public}, {spills} and the like
 
     def judged_by(self, mode: str) -> str:
         return self.gpu if mode == "gpu" and self.gpu else self.judge
@@ -33,12 +33,12 @@ class Part:
 
 @dataclass(frozen=True)
 class Tensor:
-    """One tensor argument. Kernels take it as <name>_ptr and its strides as stride_<name><axis>."""
+    """Describe one tensor argument. Kernels take it as <name>_ptr and its strides as stride_<name><axis>."""
 
     name: str
     axes: str  # one letter a dimension, such as "mk"
-    shape: tuple  # sizes by name or number, ("M", "K"); a callable takes the case's sizes
-    dtype: str = ""  # fixed dtype; empty means the case's own
+    shape: tuple  # sizes by name or number, ("M", "K"), or a callable of the case's sizes
+    dtype: str = ""  # fixed dtype, or empty for the case's own
     role: str = "in"  # in, out or inout
     unclaimed: str = (
         ""  # the content of an output without inputs, as a sentence for answers that leave it unwritten
@@ -51,7 +51,7 @@ class Tensor:
 
 @dataclass(frozen=True)
 class Case:
-    """One setting of sizes, dtypes and layout. An unusual one carries its why. Hidden ones are named only by `kind`."""
+    """Hold one setting of sizes, dtypes and layout. An unusual one carries its why. Hidden ones are named only by `kind`."""
 
     sizes: dict
     dtype: str = "fp16"
@@ -59,7 +59,7 @@ class Case:
     # by tensor: "transposed", "padded", "spread 3", or "repeated 0" along an axis whose stride is 0
     layout: dict = field(default_factory=dict)
     scalars: dict = field(default_factory=dict)
-    values: str = "normal"  # how inputs are drawn; the question's own `inputs` reads it
+    values: str = "normal"  # how inputs are drawn, read by the question's own `inputs`
     kind: str = "a plain size"
     crossed: bool = (
         False  # drawn by reach.py, at sizes that no budget was made for: judged by its values alone
@@ -75,7 +75,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Call:
-    """One call of a numpy question's function."""
+    """Hold one call of a numpy question's function."""
 
     args: tuple
     kind: str = "a plain case"
@@ -83,7 +83,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Together:
-    """One call of a ranks question: the arguments of each rank's function after its communicator."""
+    """Hold one call of a ranks question, the arguments of each rank's function after its communicator."""
 
     each: tuple[tuple, ...]
     kind: str = "a plain case"
@@ -96,10 +96,10 @@ class Together:
 
 @dataclass(frozen=True)
 class Mistake:
-    """One way to go wrong, for the report and for the suites.
+    """Describe one way to go wrong, for the report and for the suites.
 
     The report uses `sentence`, and `wrong`, which computes the whole output from the reference's arguments. `variants`
-    compute it for other tiles than `wrong`'s, and the diagnosis speaks if one of them matches the whole output.
+    compute it for other tiles than `wrong`'s, and the diagnosis speaks if any variant matches the whole output.
     `misses` is for a mistake that leaves elements unwritten: each function returns from a case, with one choice of tiles,
     the flags of these elements by output.
     The suites use `cell`, a whole wrong answer in numpy, or `edits` of the right answer. `part` is the part that it loses,
@@ -122,7 +122,7 @@ class Mistake:
 
     @property
     def made(self) -> bool:
-        """Return whether the suites can make it."""
+        """Return whether the suites can make this mistake."""
         return bool(self.edits or self.cell)
 
     @property
@@ -152,7 +152,7 @@ def repeated_axis(layout: str) -> int:
 
 
 def repeated(inputs: dict, case: Case) -> dict:
-    """Return inputs of which those with a stride of 0 along an axis are the same all along it, as torch's expand makes them."""
+    """Return inputs where a stride of 0 along an axis means equal numbers all along it, as torch's expand makes them."""
     import numpy as np
 
     found = dict(inputs)
@@ -174,7 +174,7 @@ class Budget:
 
     what: str  # "read of A"
     count: str = "dedup"  # one of COUNTS
-    # an operand, "scratch", or "all" for every operand and all scratch; unused for operations
+    # an operand, "scratch", or "all" for every operand and all scratch (unused for operations)
     tensor: str = "all"
     access: str = "load"  # load, store, atomic or any
     most: float = math.inf
@@ -202,7 +202,7 @@ COUNTS = {
 
 @dataclass(frozen=True)
 class Speed:
-    """Full points at or below `full` times the bar's time, none above `none`."""
+    """Give full points at or below `full` times the bar's time, none above `none`."""
 
     bar: str
     case: Case
@@ -224,7 +224,7 @@ class Speed:
             )
 
 
-NEAR = 8  # how many of the largest sizes an end is drawn from, so that nobody knows its last digit
+NEAR = 8  # how many of the largest sizes an end is drawn from, so that its last digit can't be known
 
 
 @dataclass(frozen=True)
@@ -236,7 +236,7 @@ class UpTo:
     step: int = 1
 
     def drawn(self, rng: np.random.Generator) -> int:
-        """Return one of the last sizes. None of them is below the least, where few sizes fit between."""
+        """Return one of the last sizes. No size is below the least, where few sizes fit between."""
         return self.most - self.step * int(rng.integers(min(NEAR, (self.most - self.least) // self.step + 1)))
 
 
@@ -317,7 +317,7 @@ class NumpyQuestion(Question):
     compiles = False
     rtol: float = 1e-9
     atol: float = 1e-12
-    # (*arguments, result) -> sentence, if more than one result is right; a module's own function
+    # (*arguments, result) -> sentence, by a function of the module, if more than one result is right
     agree: Callable | None = None
 
 
@@ -364,22 +364,22 @@ class KernelQuestion(Question):
     # kinds that share none
     rows: str = ""
     alone: tuple[str, ...] = ()
-    joined: tuple[str, ...] = ()  # inputs that differ by kind, if not all of them do
+    joined: tuple[str, ...] = ()  # inputs that differ by kind, if not all do
     repeats: bool = True  # whether any input may be the same all along an axis, with a stride of 0 there
     # (a case with a long axis) -> the case that is tried, or None where such sizes and values don't go together
     crossed: Callable | None = None
     # rng -> Case, drawn near a stated size: its bytes and operations are budgeted
     metered: Callable | None = None
     budgets: dict = field(default_factory=dict)  # by part: (case) -> [Budget]
-    # axis -> lanes that a block may have along it: operations are judged for sizes that are rounded up to so many
+    # axis -> lanes that a block may have along it: operations are judged for sizes rounded up to this number
     blocks: dict = field(default_factory=dict)
     # case -> FLOP that the operation itself needs, the useful work in a picture
     useful: Callable | None = None
     most_launches: int = 1
-    compile_case: Case | None = None  # compiled for the targets; its values are judged too
+    compile_case: Case | None = None  # compiled for the targets, with its values judged too
     # one of grader/questions/samples.py, where the compiled case is too large to run whole
     sampled: Callable | None = None
-    # one of the same, for a hidden case with all axes long of which drawn programs run (corner.py); None leaves it out
+    # the same for a hidden case with all axes long, of which drawn programs run (corner.py), or None to leave it out
     in_corners: Callable | None = None
     # axes along which results don't depend on one another, if a hidden case is larger than memory along them (far.py)
     far: str = ""

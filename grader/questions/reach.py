@@ -1,6 +1,6 @@
-"""How far a kernel question goes along each axis: the lab's table says it, and in every check one case goes to the end.
+"""Set how far a kernel question goes along each axis. The lab's table says so, and in every check one case goes that far.
 
-A size that the text leaves open is one that an answer may stop at. So each axis has a largest size, or a set of sizes.
+An answer may stop at a size that the text leaves open. So each axis has a largest size, or a set of sizes.
 Kernels often have a path of their own for large sizes. So a check also draws some crossings from `pool`: a long axis with
 special values, a dtype or a layout. They are judged by their values alone, since no budget was made for such sizes.
 """
@@ -79,7 +79,7 @@ def stride_of_0(question: KernelQuestion, drawn: list[Case], rng: np.random.Gene
 
 @dataclass(frozen=True)
 class Crossing:
-    """Long axes, and cases whose values are to be tried there: one, or all of a dtype that may share a case."""
+    """Hold long axes, and the cases whose values are tried on them, one, or all of a dtype that may share a case."""
 
     long: tuple[str, ...]
     kinds: tuple[Case, ...]
@@ -153,7 +153,7 @@ def _crossed(
 def _of_parts(
     question: KernelQuestion, case: Case, kinds: tuple[Case, ...], rng: np.random.Generator
 ) -> Case:
-    """Return a case with a part of the rows for each of as many kinds as there are rows for."""
+    """Return a case with a part of the rows for each kind, as far as there are enough rows."""
     rows = case.sizes[question.rows]
     count = min(len(kinds), rows)
     ends = [rows * i // count for i in range(count + 1)]
@@ -211,7 +211,7 @@ def sized(question: KernelQuestion, sizes: dict) -> Case:
 
 
 def all_cases(question: KernelQuestion) -> Iterator[Case]:
-    """Yield every case that a check may have, for a few seeds; those at the ends left out."""
+    """Yield every case that a check may have, for a few seeds, without the cases at the ends."""
     yield from question.public
     yield from filter(None, (question.compile_case, question.speed and question.speed.case))
     for seed in range(SEEDS):

@@ -1,5 +1,5 @@
-"""Judge questions in numpy in a student edition: recorded calls with the expected result of each, and no function
-that computes it. `python -m grader release` writes them. A class is judged by the functions themselves, on new calls.
+"""Judge numpy questions in a student edition by recorded calls with their expected results, without the functions that
+compute them. `python -m grader release` writes these records. A class is judged by the functions themselves, on new calls.
 """
 
 import hashlib
@@ -16,11 +16,11 @@ RAISED = "raised"  # marks a mistake that gave no result
 
 
 class NotRecorded(ValueError):
-    """A call that isn't in the record."""
+    """Say that a call isn't in the record."""
 
 
 class Bytes:
-    """The content of arrays, one after the other, each distinct content once."""
+    """Hold the content of arrays, one after another, each distinct content once."""
 
     def __init__(self):
         self.all = bytearray()
@@ -61,7 +61,7 @@ def unpack(row, data: bytes):
 
 
 def digest(args: tuple) -> str:
-    """The same for equal arguments, whatever arrays they are."""
+    """Return the same digest for equal arguments, whatever arrays hold them."""
     data = Bytes()
     text = json.dumps(pack(tuple(args), data))
     return hashlib.sha256(text.encode() + data.all).hexdigest()

@@ -24,7 +24,7 @@ def of_table(table: dict[str, Callable[[str], Mistake]]) -> tuple[Mistake, ...]:
 
 
 def in_cells(name: str, arguments: str, table: dict[str, tuple[str, str]]) -> tuple[Mistake, ...]:
-    """Make a row of each (sentence, body), a cell that defines the function `name` of these arguments."""
+    """Make a row of each (sentence, body), as a cell that defines the function `name` with these arguments."""
     return tuple(
         Mistake(mistake, sentence, cell=f"def {name}({arguments}):\n{textwrap.indent(body, '    ')}\n")
         for mistake, (sentence, body) in table.items()

@@ -47,7 +47,7 @@ def rows(*sizes: str) -> Callable:
 
 
 def _written_along(question: KernelQuestion, size: str, written: dict[str, Written]) -> np.ndarray:
-    """Indices along a size at which anything was written."""
+    """Return the indices along a size at which anything was written."""
     at = {t.name: t.axes.index(size.lower()) for t in question.tensors if size.lower() in t.axes}
     found = [one.along(at[name]) for name, one in written.items() if name in at]
     return np.unique(np.concatenate(found))
@@ -85,7 +85,7 @@ def heads(question: KernelQuestion, inputs: dict, case: Case, rng, written=None)
 
 
 def batches(question: KernelQuestion, inputs: dict, case: Case, rng, written=None) -> Iterator[Sample]:
-    """One sequence of a batch, drawn, with all its heads."""
+    """Draw one sequence of a batch, with all its heads."""
     at = int(rng.integers(case.sizes["B"]))
     part = replace(case, sizes={**case.sizes, "B": 1}, layout={})
     cut = {name: value[at : at + 1] for name, value in inputs.items()}

@@ -1,4 +1,4 @@
-"""Replace the clock where there is none by the time that a chip takes for what was counted."""
+"""Replace the clock, where there is none, by the time that a chip takes for the counted work."""
 
 from grader.questions.model import Budget
 from kernels.machines import MACHINES
@@ -8,8 +8,8 @@ LIMITS = "which limit is the larger: bytes, operations by their kind (a conversi
 
 
 def timed(each: float, of: float, one: str) -> Budget:
-    """Allow at most `each` cycles of a lane for each of these numbers, `one` of them named so. If moving all tensors
-    a few times takes longer, allow that (account.py)."""
+    """Allow at most `each` cycles of a lane for each of these numbers, with `one` as the name of one number. If moving
+    all tensors a few times takes longer, allow that time (account.py)."""
     return Budget(
         what=f"time on an {CHIP.name} by these counts",
         count="time",

@@ -8,7 +8,7 @@ AGAIN = "what is computed more than once, or for lanes that nobody needs: whole 
 
 
 def work(each: float, of: float, words: str) -> Budget:
-    """`each` operations for each of `of` numbers, which `words` call."""
+    """Allow `each` operations for each of `of` numbers, which `words` name."""
     return Budget(
         what="operations of every kind",
         count="work",

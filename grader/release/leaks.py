@@ -76,7 +76,7 @@ def _solution(name: str) -> bool:
 
 
 def _holds(name: str, data: bytes, is_built: bool, answers: list[list[str]], shown: set[str]) -> str:
-    """Return the part of a solution that one file holds, or nothing if students may read the whole solution there."""
+    """Return the part of a solution that one file holds, or nothing if students may read it whole in this file."""
     try:
         lines = set(_lines(data, name.endswith(".ipynb")))
     except ValueError:

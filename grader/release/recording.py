@@ -47,7 +47,7 @@ def _row(question: NumpyQuestion) -> str:
 
 
 def _written(value) -> str:
-    """Return plain values, and a function by the name that its module gives it."""
+    """Return plain values, and a function by its name in its module."""
     return f"{value.__module__.rpartition('.')[2]}.{value.__name__}" if callable(value) else repr(value)
 
 

@@ -1,2 +1,2 @@
 """Serve the labs' pages of the site, with the judge in a browser tab. This package imports the grader, tilescope and
-widgets.site, and none of these imports this package."""
+widgets.site, which never import this package."""

@@ -49,7 +49,7 @@ def labs(root: Path = ROOT) -> list[str]:
 
 
 def numpy(cache: Path = npm.CACHE, place: str = "") -> tuple[str, Path]:
-    """Return the name and the file of numpy that Pyodide's lock names. It comes from `place`, a folder or an
+    """Return the name and the file of numpy that Pyodide's lock names. The file comes from `place`, a folder or an
     address, or else from the cache or the wheel. npm.NotFetched and ranged.NotFetched give the reason for a failure."""
     (core,) = (one for one in npm.packages() if one.name == "pyodide")
     with tarfile.open(core.kept(cache)) as archive:
@@ -101,7 +101,7 @@ def solved(lab: str, root: Path) -> dict[str, str]:
 
 
 class Links:
-    """Maps the links of a lab to pages of the site, and collects the pictures to copy."""
+    """Map the links of a lab to pages of the site, and collect the pictures to copy."""
 
     def __init__(self, lab: str, root: Path):
         self.folder, self.root = posixpath.dirname(lab), root

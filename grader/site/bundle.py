@@ -94,7 +94,7 @@ def student(topic: str, root: Path) -> dict[str, bytes]:
     return found | {path_of(module): text.encode() for module, text in emptied(rows).items()}
 
 
-@cache  # seconds for all of them
+@cache  # all files take seconds
 def _recorded(question_id: str, root: Path) -> dict[str, bytes]:
     question = questions.find(question_id)
     place = questions.folder(question_id).relative_to(ROOT).as_posix()

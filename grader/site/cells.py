@@ -17,7 +17,7 @@ NOT_WRITTEN = "This cell calls a function that you haven't written yet."
 
 @dataclass(frozen=True)
 class Shown:
-    """Holds a cell's output as HTML for the page, and whether the cell ended with an error."""
+    """Hold a cell's output as HTML for the page, and whether the cell ended with an error."""
 
     html: str = ""
     failed: bool = False
@@ -47,7 +47,7 @@ class Cells:
                 self.done.pop(later)  # later cells may have used the old text
         shown = self._execute(name, source)
         if shown.failed:
-            self.done.pop(name, None)  # part of it may have run
+            self.done.pop(name, None)  # a part of the cell may have run
         else:
             self.done[name] = source
         return shown

@@ -65,13 +65,13 @@ def judged(question_id: str, source: str, say, seed: int | None = None) -> recor
 
 
 def tried(asked: dict, say) -> dict:
-    """One public case."""
+    """Try one public case."""
     found = trial.of_source(asked_for(asked["question"]), asked["source"], asked.get("case", 0))
     return {"html": found._repr_html_(), "text": str(found)}
 
 
 def ran(asked: dict, say) -> dict:
-    """A cell of the lab, in the namespace of all cells."""
+    """Run a cell of the lab, in the namespace of all cells."""
     offered(say)
     shown = CELLS.run(asked["cell"], asked["source"], asked["above"])
     return {"html": shown.html, "text": "", "failed": shown.failed}
@@ -126,7 +126,7 @@ def still(name: str, measured: dict | None = None, predict: bool = False, **inpu
 
 
 class AtOnce(threading.Thread):
-    """A thread that runs in its caller, for systems without threads."""
+    """Run a thread in its caller, for systems without threads."""
 
     def start(self) -> None:
         try:
@@ -136,7 +136,7 @@ class AtOnce(threading.Thread):
 
 
 class Waits(BaseException):
-    """A rank waits for ever, so it goes no further."""
+    """Say that a rank waits for ever, so it goes no further."""
 
 
 class Never:

@@ -11,7 +11,7 @@ from tilescope.machine.narrow import NARROW, converted, widened
 
 
 class Narrow(np.ndarray):
-    """Holds an array of bf16 or fp8. Arithmetic runs in fp32 and rounds once, as in ml_dtypes."""
+    """Hold an array of bf16 or fp8. Arithmetic runs in fp32 and rounds once, as in ml_dtypes."""
 
     def __array_ufunc__(self, ufunc, method, *inputs, **more):
         arrays = [x for x in inputs if isinstance(x, np.ndarray) and x.ndim]
@@ -38,5 +38,5 @@ def narrow(x, dtype: np.dtype) -> Narrow:
 
 
 def astype(x, dtype, **more):
-    """Convert an array, or one element of it, as `x.astype(dtype)` does where ml_dtypes is installed."""
+    """Convert an array, or one of its elements, as `x.astype(dtype)` does where ml_dtypes is installed."""
     return narrow(wide(x), np.dtype(dtype)) if np.dtype(dtype) in NARROW else wide(x).astype(dtype, **more)

@@ -59,7 +59,7 @@ class LabPage:
         return "".join(self.cells[0]["source"]).splitlines()[0].lstrip("# ")
 
     def question(self, cell: dict) -> Question | None:
-        """The question that a code cell answers."""
+        """Return the question that a code cell answers."""
         slug = self.notebook.parent.name.partition("_")[2]
         return questions.load().get(f"{slug}.{cell['id']}") if is_answer(cell) else None
 
@@ -85,7 +85,7 @@ class LabPage:
         return frame.html(page).replace(frame.POLICY, CSP)
 
     def _facts(self) -> dict:
-        """What lab.js has to know."""
+        """Return the facts that lab.js needs."""
         asked = {cell["id"]: self.question(cell) for cell in self.cells if self.question(cell)}
         return {
             "name": self.lab,
@@ -99,7 +99,7 @@ class LabPage:
         }
 
     def _drawing(self, source: str, words: str) -> str:
-        """A drawing inside the page, so that its colours follow the theme."""
+        """Put a drawing inside the page, so that its colours follow the theme."""
         path = self.picture(source)
         if path is None or path.suffix != ".svg":
             return f'<p><img src="{escape(self.lead(source) or source)}" alt="{escape(words)}" loading="lazy"></p>\n'
@@ -112,7 +112,7 @@ class LabPage:
 
     @property
     def needs_torch(self) -> bool:
-        """Whether cells of this lab need PyTorch, which no tab has."""
+        """Return whether cells of this lab need PyTorch, which no tab has."""
         return any('needs("torch")' in "".join(cell["source"]) for cell in self.cells)
 
     def _tools(self) -> str:
@@ -154,7 +154,7 @@ def is_check(cell: dict) -> bool:
 
 
 def shown(cell: dict) -> Shown | None:
-    """The simulator that a cell shows, if it does nothing else."""
+    """Return the simulator that a cell shows, if it does nothing else."""
     if cell["cell_type"] != "code":
         return None
     found = _code("".join(cell["source"]))
@@ -189,7 +189,7 @@ def plain(name: str, source: str, locked: bool = False) -> str:
 
 
 def written(name: str, source: str) -> str:
-    """A text that a person grades."""
+    """Write the field of a text that a person grades."""
     return (
         f'<section class="lab-cell" data-cell="{escape(name)}" data-kind="text">{area(source, f"Your text: {name}")}'
         '<p class="lab-note">A person grades this text when you hand the notebook in.</p></section>'
@@ -197,7 +197,7 @@ def written(name: str, source: str) -> str:
 
 
 def answer(name: str, source: str, question: Question, jupyter: str, solved: bool) -> str:
-    """The cell of an answer."""
+    """Write the cell of an answer."""
     cases = "".join(
         f'<option value="{i}">case {i}: {escape(c.kind)}</option>' for i, c in enumerate(question.public)
     )

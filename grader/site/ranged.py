@@ -17,11 +17,11 @@ BLOCK = 1 << 20
 
 
 class NotFetched(Exception):
-    """Why a file is not there, in one sentence."""
+    """Say why a file is not there, in one sentence."""
 
 
 class Ranged(io.RawIOBase):
-    """A file at an address. Only the blocks that are read are fetched."""
+    """Read a file at an address, fetching only the blocks that are read."""
 
     def __init__(self, address: str):
         self.address, self.at, self.blocks = address, 0, {}

@@ -14,7 +14,7 @@ CHECK_MS = 1_200_000
 
 
 class Handler(SimpleHTTPRequestHandler):
-    """Sends the .gz of a file where there is one, and notes the bytes."""
+    """Send the .gz of a file where there is one, and note the bytes."""
 
     sent: dict[str, int] = {}
 
@@ -62,7 +62,7 @@ def processor_s(browser) -> float:
 
 
 class Tab:
-    """A lab in a browser's page."""
+    """Drive a lab in a browser's page."""
 
     def __init__(self, page, base: str):
         self.page, self.base = page, base

@@ -29,7 +29,7 @@ def answer(question) -> str:
 
 
 def judged(question_id: str, source: str, mode: str) -> dict:
-    """One check, with when each of its steps was first and last heard of."""
+    """Time one check, with the first and last moment of each of its steps."""
     question, steps = questions.find(question_id), {}
     started, used = time.monotonic(), time.process_time() + warm.cpu_s()
 
@@ -61,7 +61,7 @@ def judged(question_id: str, source: str, mode: str) -> dict:
 
 
 def both(question_id: str, source: str, mode: str, send) -> None:
-    """Cold and warm in this process, which ends with them."""
+    """Time a cold and a warm check in this process, which ends with them."""
     try:
         send.send(
             {

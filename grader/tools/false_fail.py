@@ -69,7 +69,7 @@ def series(
 
 
 class Tally:
-    """The trials' result so far, as a plain dict."""
+    """Hold the trials' result so far, as a plain dict."""
 
     def __init__(self, kept: dict | None = None):
         self.ratios = list(kept["ratios"]) if kept else []
@@ -114,7 +114,7 @@ def earlier_rows(path: Path | None, description: dict) -> tuple[list, dict | Non
 
 
 def write(path: Path | None, rows: list) -> None:
-    """In one step, so that no interruption leaves half a file."""
+    """Write in one step, so that no interruption leaves half a file."""
     if path:
         new = path.with_name(f"{path.name}.new")
         new.write_text(json.dumps(rows, indent=None).replace("}, {", "},\n{") + "\n", encoding="utf-8")

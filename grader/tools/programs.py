@@ -22,7 +22,7 @@ APPLICATIONS = (
 
 
 def _downloaded() -> str | None:
-    """The newest Chromium that Playwright has fetched."""
+    """Return the newest Chromium that Playwright has fetched."""
     home = systems.downloads() / "ms-playwright"
     folder = Path(os.environ.get("PLAYWRIGHT_BROWSERS_PATH") or home)
     found = sorted(folder.glob("chromium-*/chrome-*/chrome*")) + sorted(
@@ -83,7 +83,7 @@ def install() -> None:
 
 
 def missing() -> dict[str, str]:
-    """Return the programs that tests will miss, each with a way to get it."""
+    """Return the programs that tests will miss, each with a way to install it."""
     bubblewrap.cache_clear()
     ways = {}
     if not chromium():

@@ -169,13 +169,13 @@ def measure_all(options) -> dict:
 
 
 def table(run: dict) -> list[str]:
-    """Return a line for each row of a run, and why rows are behind a peer."""
+    """Return a line for each row of a run, and why rows are slower than a peer."""
     gpu = f"{run['machine']['gpu']}, {record.machine_of(run['machine'])}"
     return [*record.summary(run["rows"], gpu, run["date"]), *record.behind(run["rows"], reasons())]
 
 
 def reasons() -> dict[tuple[str, str], tuple[str, str]]:
-    """Return (why, what to try next) of rows that are known to be behind a peer, by op and case."""
+    """Return (why, what to try next) of rows that are known to be slower than a peer, by op and case."""
     rows = json.loads((Path(__file__).parent / "reasons.json").read_text(encoding="utf-8"))
     return {(row["op"], row["case"]): (row["why"], row["next"]) for row in rows}
 

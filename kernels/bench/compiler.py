@@ -30,7 +30,7 @@ FORMS = {"two loops": None, "one read": lambda features, cooperative: True}
 
 
 def forms(device) -> tuple[list[dict], dict[str, str]]:
-    """Time LayerNorm(GELU(x)) as Inductor writes it, as it writes it when told to keep the row, and ours."""
+    """Time LayerNorm(GELU(x)) in our kernel and in Inductor's, both as it comes and with the row kept in registers."""
     x = torch.randn(ROWS, COLS, device=device).bfloat16()
     weight, bias = torch.randn(COLS, device=device).bfloat16(), torch.randn(COLS, device=device).bfloat16()
     watches = {"ours": timing.stopwatch(timing.capture([lambda: layernorm_gelu(x, weight, bias)]))}
@@ -55,7 +55,7 @@ def _layernorm_gelu(x, weight, bias):
 
 
 class Block(torch.nn.Module):
-    """A feed-forward block with its norm and residual."""
+    """Run a feed-forward block with its norm and residual."""
 
     def __init__(self):
         super().__init__()
@@ -100,7 +100,7 @@ class Unrolled(torch.nn.Module):
 
 
 def _step_us(call, runs: int = 50, rounds: int = 7) -> float:
-    """Microseconds of a step as a user waits for it, host included."""
+    """Return the microseconds of a step that a user waits for, host included."""
     for _ in range(10):
         call()
     times = []
@@ -220,7 +220,7 @@ def main(argv: list[str]) -> int:
     found = kept.begin(argv, HERE)
     if found is None:
         return here.NO_GPU
-    inductor.force_disable_caches = True  # every compilation is timed, and each form is generated anew
+    inductor.force_disable_caches = True  # every compilation is timed, and each form is generated again
     rows, codes = forms(found.device)
     found.keep(forms=rows)
     for name, code in codes.items():

@@ -1,4 +1,4 @@
-"""Kernels of one topic that another topic's rows are measured with.
+"""Hand kernels of one topic to the rows of another topic.
 
 Topics import nothing from each other. Here, one level up, a kernel is handed over as a plain call.
 """
@@ -29,5 +29,5 @@ TOPICS = {"expert_load_balance": expert_load_balance, "next_bottleneck": next_bo
 
 
 def handed_to(slug: str) -> dict:
-    """Keywords for the topic's `rows`."""
+    """Return the keywords for the topic's `rows`."""
     return TOPICS[slug]() if slug in TOPICS else {}

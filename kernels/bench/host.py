@@ -20,7 +20,7 @@ ROUNDS, CALLS = 9, 200
 
 
 def operations(device) -> dict[str, Callable]:
-    """Return calls by name. PyTorch's own have "PyTorch" in theirs."""
+    """Return calls by name. Names of PyTorch's own calls contain "PyTorch"."""
     import torch
     import torch.nn.functional as F
 

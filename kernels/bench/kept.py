@@ -23,7 +23,7 @@ def dumps(run: dict) -> str:
 
 
 class Kept:
-    """A run's file, which names the GPU, the versions and the date."""
+    """Hold a run's file, which names the GPU, the versions and the date."""
 
     def __init__(self, path: Path | None, folder: Path):
         self.device = torch.device("cuda", torch.cuda.current_device())

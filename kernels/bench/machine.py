@@ -27,7 +27,7 @@ PACKAGES = (
     "gemlite",
 )
 WARM = 1.0  # seconds under load before a ceiling is read, because a power cap sets in after 0.1
-SIZES = (4096, 8192)  # of the square matmuls; a small one may keep a higher clock, a large one wastes less
+SIZES = (4096, 8192)  # of the square matmuls: a small one may keep a higher clock, a large one wastes less
 
 
 def describe(device) -> dict:
@@ -90,7 +90,7 @@ def under_load(device) -> dict:
     """Return clock and power while the tensor cores are busy, or nothing where the driver's library can't be asked."""
     n = SIZES[-1]
     x = torch.randn(n, n, device=device).bfloat16()
-    for _ in range(600):  # a second's work on the fastest; its clock is read in the middle
+    for _ in range(600):  # a second's work on the fastest GPU, in the middle of which the clock is read
         torch.matmul(x, x)
     time.sleep(0.4)
     try:

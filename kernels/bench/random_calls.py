@@ -1,5 +1,6 @@
-"""Call the tuned kernels with arguments that nobody chose and check every result (python -m kernels.bench.random_calls
-[--calls 1000] [--seed 0] [--jobs 12] [--seconds S] [--json FILE]).
+"""Call the tuned kernels with random arguments and check every result.
+
+    python -m kernels.bench.random_calls [--calls 1000] [--seed 0] [--jobs 12] [--seconds S] [--json FILE]
 
 Sizes, dtypes, layouts and options are drawn. Each result is compared with the topic's reference in float64, and held
 to the tolerance of the topic's benchmark. Every process has a share of the calls. It stops when the seconds are over,
@@ -24,7 +25,7 @@ from kernels.bench.record import dumps
 
 @dataclass(frozen=True)
 class Call:
-    """One drawn call, of a topic's case by the benchmark's own functions."""
+    """Hold one drawn call, of a topic's case by the benchmark's own functions."""
 
     name: str
     draw: Callable  # (seed, device) -> inputs
@@ -85,7 +86,7 @@ def attention_case(rng, cases, windows, least: int = 1):
     """Queries are no more than keys, so that every row sees a key.
 
     A gradient has at least 16 of each: with two keys and one query dQ is a difference of two nearly equal numbers, and
-    out's own rounding to 16 bits costs more than 20% of it in 1 of 100 draws, by whatever kernel.
+    out's own rounding to 16 bits costs more than 20% of dQ in 1 of 100 draws, by whatever kernel.
     """
     heads, keys = rng.choice((1, 2, 3)), max(least, size(rng, 700))
     length = keys if rng.random() < 0.6 else rng.randint(min(least, keys), keys)
@@ -185,7 +186,7 @@ KINDS = (
 
 @dataclass(frozen=True)
 class Share:
-    """Every jobs-th call of a seed, from the first on."""
+    """Hold every jobs-th call of a seed, from the first on."""
 
     seed: int
     calls: int
@@ -219,7 +220,7 @@ def made(call: Call, seed: int, device) -> float | str:
     try:
         inputs = call.draw(seed, device)
         return float(call.check(inputs, call.ours(inputs)()))
-    except Exception as why:  # all of these arguments are allowed, so a refusal is a fault as well
+    except Exception as why:  # all drawn arguments are allowed, so a refusal is a fault as well
         return f"{type(why).__name__}: {why}"[:200]
 
 

@@ -23,7 +23,7 @@ def dumps(run: dict) -> str:
 
 
 def by_topic(run: dict) -> dict[str, dict]:
-    """The run cut into one per topic, each with the machine, versions and date."""
+    """Return the run cut into one per topic, each with the machine, versions and date."""
     slugs = dict.fromkeys(row["topic"] for row in run["rows"])
     return {slug: run | {"rows": [r for r in run["rows"] if r["topic"] == slug]} for slug in slugs}
 

@@ -43,5 +43,5 @@ class Row:
             )
 
     def limit_seconds(self, ceilings: dict[str, float]) -> float:
-        """The time no kernel can beat on a machine with these measured ceilings (byte/s, FLOP/s)."""
+        """Return the time no kernel can beat on a machine with these measured ceilings (byte/s, FLOP/s)."""
         return max(self.bytes / ceilings["copy"], self.flops / ceilings.get(self.dtype, ceilings["bf16"]))

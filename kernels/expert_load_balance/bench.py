@@ -1,9 +1,9 @@
-"""List the rows of the benchmark: the work of the busiest of several devices between the two exchanges, by placement.
+"""List the rows of the benchmark, the work of the busiest of several devices between the two exchanges, by placement.
 
-All others wait for it, so its time with the experts is theirs. It holds the experts of its placement and is given the
-rows that eight (or two) ranks would send it. Ours are the fused kernels of the topic moe_routing, handed over as a
-call. The exchanges themselves need GPUs that talk to each other, and a command of their own:
-kernels.expert_load_balance.measure.
+All other devices wait for the busiest one, so its time with the experts is their time as well. It holds the experts of
+its placement and is given the rows that eight (or two) ranks would send. Ours are the fused kernels of the topic
+moe_routing, handed over as a call. The exchanges themselves need GPUs that talk to each other, and a command of their
+own, kernels.expert_load_balance.measure.
 """
 
 import numpy as np
@@ -19,7 +19,7 @@ DTYPE = torch.bfloat16
 TOLERANCE = 1e-2  # 16-bit rows between the experts' two products
 CHECKED_WEIGHTS = 2e8  # elements that a check turns into float64 in a second
 MOST_CHECKED = 16  # rows
-FEW = 256  # tokens of a rank; a quick run has the settings with fewer
+FEW = 256  # tokens of a rank, below which a quick run has the setting
 
 
 def rows(device, *, fused):
@@ -48,7 +48,7 @@ def below(gpus: int) -> str:
     if gpus < 2:
         return ""
     command = f"python -m kernels.expert_load_balance.measure --ranks {gpus}"
-    return f"expert_load_balance: {gpus} GPUs are here; the exchange itself is measured by {command}"
+    return f"expert_load_balance: {gpus} GPUs are here. {command} measures the exchange itself"
 
 
 def facts(setting, given) -> dict:
@@ -103,7 +103,7 @@ def chosen_rows(inputs) -> torch.Tensor:
 
 
 def expected(inputs, rows):
-    """Return the reference's results of these rows. Only the weights of their experts leave the device."""
+    """Return the reference's results for these rows. Only the weights of the rows' own experts leave the device."""
     whose = inputs["slots"][rows, 0].long()
     needed, among = torch.unique(whose, return_inverse=True)
     gate, up = inputs["gate_up"][needed].transpose(1, 2).chunk(2, -1)

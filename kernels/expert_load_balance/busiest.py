@@ -28,7 +28,7 @@ class Busiest:
 
     @property
     def read(self) -> int:
-        """Experts that have a row."""
+        """Return the number of experts that have a row."""
         return sum(any(column) for column in zip(*self.got, strict=True))
 
     @property

@@ -38,7 +38,7 @@ SKEWS = {
     "Zipf": lambda tokens, k, experts: expert_loads(tokens, k, experts, skew=1.0),
     "one hot": lambda tokens, k, experts: hot_loads(tokens, k, experts, 1.0),
     "same few": lambda tokens, k, experts: (tokens,) * k + (0,) * (experts - k),
-}  # the last two: every token picks expert 0, or every token picks the same experts, as after a router's collapse
+}  # in the last two every token picks expert 0, or every token picks the same experts, as after a router's collapse
 
 
 # Real ones, which the tiny model's second router chose on unseen text. Its layer has 8 experts, 2 for each token.
@@ -67,7 +67,7 @@ def _of_trace(skew: str, tokens: int, top_k: int, experts: int) -> np.ndarray:
 
 
 def loads_of_skew(skew: str, tokens: int, top_k: int, experts: int) -> tuple[int, ...]:
-    """Return the tokens of each expert in a batch of `tokens`. In drawn routings the hot ones have the lowest numbers."""
+    """Return the tokens of each expert in a batch of `tokens`. A drawn routing's hot experts have the lowest numbers."""
     require.one_of((*SKEWS, *TRACED), skew=skew)
     if skew in TRACED:
         return tuple(
@@ -112,7 +112,7 @@ def recorded(run: dict) -> Measured:
 
 @dataclass(frozen=True)
 class Setting:
-    """One measured step, with `tokens` on each of `ranks`."""
+    """Hold one measured step, with `tokens` on each of `ranks`."""
 
     shape: Shape
     ranks: int

@@ -12,7 +12,7 @@ import torch.distributed as dist
 
 @dataclass
 class Arriving:
-    """Rows on their way. On a GPU `wait` lets the current stream wait, not the host."""
+    """Hold rows on their way. On a GPU `wait` lets the current stream wait, not the host."""
 
     rows: torch.Tensor
     work: object
@@ -25,7 +25,7 @@ class Arriving:
 
 
 class Communicator:
-    """One rank's end. `sent_bytes` and `received_bytes` grow with each exchange of rows."""
+    """Exchange rows at one rank's end. `sent_bytes` and `received_bytes` grow with each exchange of rows."""
 
     def __init__(self, group=None):
         self.group = group

@@ -64,7 +64,7 @@ __all__ = [
 
 
 def device_loads(loads: Sequence[float], placement: Placement, devices: int) -> list[float]:
-    """Tokens each device runs."""
+    """Return the tokens that each device runs."""
     require.not_empty(loads=loads)
     require.not_negative(**{f"load of expert {i}": load for i, load in enumerate(loads)})
     require.count(devices=devices)
@@ -101,7 +101,7 @@ class EpStep:
 
     @property
     def balanced_step_s(self) -> float:
-        """The same work, spread evenly."""
+        """Return the step's time with the same work spread evenly."""
         mean = sum(self.device_tokens) / len(self.device_tokens)
         return self.fixed_s + mean * self.token_s + self.communication_s
 
@@ -146,7 +146,7 @@ def ep_step(
 def alltoall_bytes(
     tokens: int, top_k: int, hidden: int, devices: int, element_bytes: float = 2, *, combine: bool = False
 ) -> float:
-    """Return the bytes that one device sends for its `tokens`: a hidden state per (token, expert) pair that leaves.
+    """Return the bytes that one device sends for its `tokens`, a hidden state per (token, expert) pair that leaves.
 
     Dispatch and combine each send the same bytes, and `combine` counts both.
     """
@@ -173,10 +173,9 @@ def alltoall_s(
 def sparse_layer_s(
     dense_s: float, active_ratio: float, imbalance: float = 1.0, communication_s: float = 0.0
 ) -> float:
-    """Return the time of a dense layer made sparse: `active_ratio` of its work, times the imbalance, and the exchange
-    on top.
+    """Return the time of a dense layer made sparse, `active_ratio` of its work, times the imbalance, plus the exchange.
 
-    An 8 times smaller active part still loses where imbalance and exchange exceed what it saves.
+    An active part of one eighth still loses where imbalance and exchange exceed the saving.
     """
     require.positive(dense_s=dense_s, imbalance=imbalance)
     require.share(active_ratio=active_ratio)

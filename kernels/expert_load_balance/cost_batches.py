@@ -1,4 +1,4 @@
-"""Schedule a decode layer with experts in one piece, or as two halves of its users, of which one computes while the other's rows travel."""
+"""Schedule a decode layer with experts in one piece, or in two halves, one computing while the other's rows travel."""
 
 import math
 from dataclasses import dataclass
@@ -8,12 +8,12 @@ from kernels import require
 from kernels.machines import Machine
 
 LAYERS = 8  # enough that the start is forgotten
-LATENT, ROPE, HEADS = 512, 64, 128  # DeepSeek-V3's attention: what the cache holds of a key, and who reads it
+LATENT, ROPE, HEADS = 512, 64, 128  # DeepSeek-V3's attention, a key's cached sizes and the heads that read it
 
 
 @dataclass(frozen=True)
 class Layer:
-    """A layer on one of many GPUs: parameters in 8 bits, what a user adds, and a row's experts."""
+    """Hold a layer on one of many GPUs, with its parameters in 8 bits, each user's addition, and a row's experts."""
 
     attention_parameters: float = 187e6
     held_experts: float = 5  # routed and shared ones on this GPU
@@ -28,7 +28,7 @@ class Layer:
 
 
 class Pieces(NamedTuple):
-    """Seconds of a layer's four pieces, in the order in which a batch meets them."""
+    """Hold the seconds of a layer's four pieces, in the order in which a batch meets them."""
 
     attention_s: float
     dispatch_s: float

@@ -18,13 +18,13 @@ def contiguous(experts: int, devices: int) -> Placement:
 
 
 def round_robin(experts: int, devices: int) -> Placement:
-    """Dealt like cards."""
+    """Deal experts to devices like cards."""
     _check(experts, devices)
     return tuple((expert % devices,) for expert in range(experts))
 
 
 def slots_used(placement: Placement) -> int:
-    """Expert weights held in all, copies counted."""
+    """Return the number of expert weights held in all, copies counted."""
     return sum(len(copies) for copies in placement)
 
 

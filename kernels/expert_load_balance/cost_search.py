@@ -45,7 +45,7 @@ def _settled(start: Placement, loads: Sequence[float], devices: int) -> Held:
 
 
 def _given_on(copies: list[int], loads: Sequence[float], devices: int) -> Iterator[list[int]]:
-    """One copy taken from an expert that has several, for one of the heavy experts."""
+    """Take one copy from an expert that has several, for one of the heavy experts."""
     heavy = sorted(range(len(loads)), key=lambda e: -loads[e])[: 2 * devices]
     for giver in (e for e, n in enumerate(copies) if n > 1):
         for taker in (e for e in heavy if copies[e] < devices and e != giver):
@@ -92,7 +92,7 @@ def _placement(held: Held, experts: int) -> Placement:
 
 
 def _changed(held: Held, *changes: tuple[int, int | None, int | None]) -> Held:
-    """A copy in which device d loses expert `out` and gets expert `into`, for each (d, out, into)."""
+    """Return a copy in which device d loses expert `out` and gets expert `into`, for each (d, out, into)."""
     new = [set(here) for here in held]
     for device, out, into in changes:
         new[device] = (new[device] - {out}) | ({into} if into is not None else set())
@@ -112,7 +112,7 @@ def _changes(held: Held, busiest: int, room: int) -> Iterator[Held]:
 
 
 def _shared_out(experts: int, devices: int, spare: int) -> Iterator[list[int]]:
-    """Every way to give up to `spare` copies more, at most one a device."""
+    """Yield every way to give up to `spare` copies more, at most one a device."""
     if not experts:
         yield []
         return
@@ -122,7 +122,7 @@ def _shared_out(experts: int, devices: int, spare: int) -> Iterator[list[int]]:
 
 
 def _fill(pieces, share, room: int, best: Held, limit: float, loads) -> Held:
-    """Put piece after piece on every device that can take it, and give up where the busiest is no better than `limit`."""
+    """Put piece after piece on every device that can take it, and give up where the busiest doesn't beat `limit`."""
     held, now = [set() for _ in range(max(1, len(best)))], [0.0] * len(best)
 
     def place(at: int) -> None:

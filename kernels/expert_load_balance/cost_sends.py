@@ -22,10 +22,10 @@ class Send:
 def sends(
     chosen: Sequence[Sequence[int]], experts_per_rank: int, ranks_per_node: int, way: str, home: int = 0
 ) -> list[Send]:
-    """Return every row that travels when rank `home` dispatches its tokens; chosen[t] lists the experts of token t.
+    """Return every row that travels when rank `home` dispatches its tokens. chosen[t] lists the experts of token t.
 
-    "node" is two-level dispatch. A row crosses the network once per node, to the rank with the sender's place there,
-    and is passed on over NVLink to the other ranks of that node.
+    "node" is two-level dispatch. A row crosses the network once per node, to the rank with the sender's index in its
+    node, and that rank passes the row on over NVLink to the other ranks of the node.
     """
     require.one_of(WAYS, way=way)
     require.count(experts_per_rank=experts_per_rank, ranks_per_node=ranks_per_node)
@@ -54,7 +54,7 @@ def sends(
 
 
 def places_hit(places: int, top_k: int) -> float:
-    """Return in how many of equally likely places `top_k` independent experts are, on average."""
+    """Return how many of equally likely ranks (or nodes) `top_k` independent experts are on, on average."""
     require.count(places=places, top_k=top_k)
     return places * (1 - (1 - 1 / places) ** top_k)
 
@@ -96,8 +96,7 @@ def break_even_pairs(
     """Return the surplus (token, expert) pairs of a hot expert from which on copying its weights in this step pays.
 
     The copies cost helpers * 3 * hidden * intermediate * weight_bytes over the sender's link. They leave the busy rank
-    1 / (helpers + 1) of the surplus, an even share, each pair of which takes 6 * hidden * intermediate FLOP. Both sizes
-    drop out.
+    1 / (helpers + 1) of the surplus, an even share, and a pair takes 6 * hidden * intermediate FLOP. Both sizes drop out.
     """
     require.positive(rate_flop_s=rate_flop_s, link_byte_s=link_byte_s, weight_bytes=weight_bytes)
     require.count(helpers=helpers)

@@ -9,7 +9,7 @@ from kernels.expert_load_balance.cost_placement import Placement
 
 
 class Slots:
-    """Hold where the copies of each expert are: on which rank, and in which of that rank's slots.
+    """Hold where the copies of each expert are, by rank and by the rank's slot.
 
     `held[rank]` names the experts of a rank's slots, in rising order. All ranks count `width` slots, so that counts
     form a table, and missing slots stay empty.
@@ -46,7 +46,7 @@ class Plan:
 
 
 def numbered(group: torch.Tensor, groups: int) -> torch.Tensor:
-    """Return, for each element, how many elements of its group come before it."""
+    """Return each element's rank within its group, in order of position."""
     order = torch.argsort(group, stable=True)
     in_order = group[order]
     first = torch.searchsorted(in_order, torch.arange(groups, device=group.device))

@@ -46,7 +46,7 @@ def gated_mlp(x: torch.Tensor, gate: torch.Tensor, up: torch.Tensor, down: torch
 
 
 def spans(counts: Sequence[int]):
-    """(expert, its first row, the row after its last) of every expert that has rows."""
+    """Yield (expert, its first row, the row after its last) of every expert that has rows."""
     start = 0
     for expert, count in enumerate(counts):
         if count:
@@ -77,7 +77,7 @@ def in_fixed_tiles(weights: Weights, tile: int = TILE) -> Experts:
 
 
 def one_by_one(weights: Weights) -> Experts:
-    """Three products an expert, each over all of its rows."""
+    """Compute three products an expert, each over all of its rows."""
 
     def run(rows, counts):
         out = torch.empty_like(rows)

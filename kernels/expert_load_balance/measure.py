@@ -29,7 +29,9 @@ def parse(argv):
     parser = argparse.ArgumentParser(
         prog="python -m kernels.expert_load_balance.measure", description=__doc__
     )
-    parser.add_argument("--ranks", type=int, required=True, metavar="N", help="processes; on GPUs one a GPU")
+    parser.add_argument(
+        "--ranks", type=int, required=True, metavar="N", help="processes, one per GPU on GPUs"
+    )
     parser.add_argument("--device", choices=tuple(LINK_BYTES), help="cuda where there are GPUs, else cpu")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all that was measured")
     parser.add_argument("--quick", action="store_true", help="one shape, few settings")
@@ -69,12 +71,12 @@ def busiest(results: list[dict]) -> dict:
 
 
 def slowest(results: list[list[float]]) -> float:
-    """Return the seconds of a step, the median over steps of the slowest rank, because all wait for it."""
+    """Return the seconds of a step, the median over steps of the slowest rank, for which all others wait."""
     return median(max(step) for step in zip(*results, strict=True))
 
 
 def link(ranks: Ranks, steps: int) -> list[dict]:
-    """Byte/s that leave a rank in a plain all-to-all, by size."""
+    """Return the byte/s that leave a rank in a plain all-to-all, by size."""
     rows = []
     for size in LINK_BYTES[ranks.device]:
         seconds = slowest(ranks.run(measure_rank.link, size, steps))
@@ -87,7 +89,7 @@ def link(ranks: Ranks, steps: int) -> list[dict]:
 
 
 def row(setting: cases.Setting, results: list[dict], alone_s: float, link_gb_s: float) -> dict:
-    """One line of the table, and of the JSON."""
+    """Hold one line of the table, and of the JSON."""
     seconds, most = slowest([one["seconds"] for one in results]), busiest(results)
     stages = {name: max(one["stages"][name] for one in results) for name in results[0]["stages"]}
     found = {
@@ -142,7 +144,7 @@ def bought(rows: list[dict]) -> list[str]:
         base = kinds.pop("contiguous", None)
         if base and kinds:
             times = ", ".join(f"{what} {r['us'] / base['us']:.2f}" for what, r in kinds.items())
-            said.append(f"{name}: {base['us']:.0f} us; of this time take {times}")
+            said.append(f"{name}: {base['us']:.0f} us. As a share of this time: {times}")
     return said
 
 

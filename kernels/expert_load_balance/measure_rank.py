@@ -44,7 +44,7 @@ class Watch:
         return event
 
     def line_up(self) -> None:
-        """All ranks begin a step together."""
+        """Let all ranks begin a step together."""
         self.here.stage("lining up", waits=True)
         dist.all_reduce(torch.zeros(1, device=self.here.device))
         self.steps.append([])
@@ -54,7 +54,7 @@ class Watch:
         self.steps[-1].append((name, self.now()))
 
     def read(self) -> tuple[list[float], dict[str, float]]:
-        """Seconds of each step, and the median seconds of each stage."""
+        """Return the seconds of each step, and the median seconds of each stage."""
         if self.gpu:
             torch.cuda.synchronize()
         spans = [
@@ -83,7 +83,7 @@ def all_weights(here, shape, dtype: str) -> experts.Weights:
 
 
 def tokens_of(here, setting, counts):
-    """x, chosen and weights of all ranks' tokens, and the slice that is this rank's."""
+    """Return x, chosen and weights of all ranks' tokens, and the slice that is this rank's."""
     shape, total, mine = setting.shape, sum(counts), sum(counts[: here.rank])
     rng = torch.Generator(here.device).manual_seed(total)
     x = torch.randn(total, shape.hidden, generator=rng, device=here.device).to(DTYPES[setting.dtype])
@@ -106,7 +106,7 @@ def layer_of(here, setting, make_experts):
 
 
 def same_bits(here) -> list[str]:
-    """Compare every form of the layer with one device's, in fp32 with fixed tiles, and return the names of those that differ."""
+    """Compare every form of the layer with one device's, in fp32 with fixed tiles, and name the forms that differ."""
     wrong = []
     for named, counts in cases.CHECKED_TOKENS.items():
         counts = counts(here.ranks)
@@ -125,7 +125,7 @@ def same_bits(here) -> list[str]:
 
 
 def best_experts(here, setting):
-    """torch's grouped product where it runs and is right here, else a product an expert."""
+    """Use torch's grouped product where it runs and is right, else a product an expert."""
     if setting.dtype != "bf16" or here.device == "cpu":
         return experts.one_by_one
     if "best" not in here.kept:
@@ -148,7 +148,7 @@ def error(got: torch.Tensor, wanted: torch.Tensor) -> float:
 
 
 def timed(here, setting, steps: int) -> dict:
-    """Steps of one setting: seconds, stages, rows sent to each rank, and the error against one device."""
+    """Measure steps of one setting, their seconds, stages, rows sent to each rank, and error against one device."""
     here.stage("drawing weights and tokens")
     make, watch = best_experts(here, setting), Watch(here)
     everyone, own = tokens_of(here, setting, [setting.tokens] * here.ranks)
@@ -172,7 +172,7 @@ def timed(here, setting, steps: int) -> dict:
 
 
 def one_device(here, setting, steps: int) -> list[float]:
-    """Return the seconds of all ranks' tokens on this rank's device alone, with every expert on it."""
+    """Return the seconds of all ranks' tokens on this rank's device alone, which then holds every expert."""
     here.stage("one device does it all")
     make = best_experts(here, setting)
     everyone, _ = tokens_of(here, setting, [setting.tokens] * here.ranks)
@@ -187,7 +187,7 @@ def one_device(here, setting, steps: int) -> list[float]:
 
 
 def link(here, size: int, steps: int) -> list[float]:
-    """Seconds of a plain, even all-to-all in which each rank hands out `size` bytes, its own share included."""
+    """Return the seconds of a plain, even all-to-all in which each rank hands out `size` bytes, its own share included."""
     here.stage("a plain all-to-all", waits=True)
     rows = torch.randint(0, 255, (size // here.ranks * here.ranks,), dtype=torch.uint8, device=here.device)
     came, watch = torch.empty_like(rows), Watch(here)
@@ -200,7 +200,7 @@ def link(here, size: int, steps: int) -> list[float]:
 
 
 def describe(here) -> dict:
-    """The machine and the versions, as this rank sees them."""
+    """Return the machine and the versions that this rank sees."""
     from kernels.bench import machine
 
     found = {"versions": machine.versions()}

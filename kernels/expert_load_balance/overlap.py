@@ -6,9 +6,9 @@
     return 1                   experts 2
     return 2
 
-What is a part? Some of every rank's experts, so that each expert's weights are read once and its matmul stays whole.
-Or some of the tokens, as when tokens arrive in batches anyway. Then every part reads all weights again, and if
-reading them is most of the work, two parts cost twice as much as one.
+A part is some of every rank's experts, so that each expert's weights are read once and its matmul stays whole.
+Or it is some of the tokens, as when tokens arrive in batches anyway. Then every part reads all weights again, and if
+reading weights is most of the work, two parts cost twice the time of one.
 
 The counts of all parts travel together, so the host waits once a layer. NCCL exchanges on a stream of its own, gloo
 in a thread of its own, both one after the other.

@@ -16,7 +16,7 @@ import threading
 import time
 
 BEAT_S = 0.1
-ENDED = 3  # exit code of a rank that was asked to end
+ENDED = 3  # exit code of a rank that the launcher told to end
 BACKENDS = {"cpu": "gloo", "cuda": "nccl"}
 BACKSTOP = datetime.timedelta(minutes=30)  # of the backend, longer than the launcher's patience
 LOOPBACK = "lo0" if sys.platform == "darwin" else "lo"
@@ -24,7 +24,7 @@ ONE_MACHINE = {
     "GLOO_SOCKET_IFNAME": LOOPBACK,
     "NCCL_SOCKET_IFNAME": LOOPBACK,
 }  # unless the user says otherwise
-# NVLink multicast is useless for an all-to-all, and a host that shares its GPUs may not allow it.
+# An all-to-all has no use for NVLink multicast, and a host that shares its GPUs may not allow it either.
 MULTICAST_OFF = {
     "NCCL_NVLS_ENABLE": "0",
     "TORCH_SYMM_MEM_DISABLE_MULTICAST": "1",
@@ -75,7 +75,7 @@ def beat(place: Place) -> None:
 
 
 def leave(rank: int, sentence: str) -> None:
-    """Say why and end immediately, because the main thread may be stuck where no exception reaches it."""
+    """Say why and end immediately, because the main thread may be stuck where it can't receive an exception."""
     try:
         os.write(
             2, f"rank {rank}: {sentence}\n".encode()
@@ -96,7 +96,7 @@ def listen(here: Here, jobs: queue.Queue) -> None:
 
 
 def start(here: Here, store: str) -> None:
-    """Join the others. torch is loaded here, so that a rank can be stopped while it loads."""
+    """Join the other ranks. torch is loaded here, so that a rank can be stopped during that load."""
     import torch
     import torch.distributed as dist
 
@@ -128,7 +128,7 @@ def serve(rank: int, ranks: int, device: str, store: str, pipe, place: Place) ->
     os.environ.update(MULTICAST_OFF)
     signal.signal(
         signal.SIGINT, signal.SIG_IGN
-    )  # Ctrl-C reaches a terminal's processes; the launcher ends us
+    )  # Ctrl-C reaches all of a terminal's processes, and the launcher ends us
     here, jobs = Here(rank, ranks, device, pipe, place), queue.Queue()
     here.stage("its start")
     threading.Thread(target=beat, args=(place,), daemon=True).start()

@@ -1,7 +1,7 @@
-"""Run one watched process per rank on this machine. If one ends, all end with one sentence, and none is left behind.
+"""Run one watched process per rank on this machine. If one ends, all end with one sentence, and no process remains.
 
     with Ranks(4, "cpu") as ranks:
-        results = ranks.run(function, *arguments)  # function(here, *arguments) in each; results by rank
+        results = ranks.run(function, *arguments)  # calls function(here, *arguments) in each, returns results by rank
 
 `function` is a module's top-level function, and `here` is rank_process.Here. A dead or failed rank is noticed
 immediately, a hung one after `patience_s` without progress. Every rank that still can prints the same one-sentence
@@ -26,12 +26,12 @@ LEAVE_S = 3.0  # to print the sentence and end, before a rank is killed
 
 
 class RanksEnded(RuntimeError):
-    """The one sentence that every rank said."""
+    """Carry the one sentence that every rank said."""
 
 
 @dataclass
 class Watched:
-    """Hold what the launcher knows of one rank. `place` is memory that the rank writes to."""
+    """Hold the launcher's knowledge of one rank. `place` is memory that the rank writes to."""
 
     rank: int
     process: multiprocessing.Process
@@ -116,7 +116,7 @@ class Ranks:
         return [one.result for one in self.watched]
 
     def close(self) -> None:
-        """End all ranks, and kill a rank that does not leave. No process is left behind."""
+        """End all ranks, and kill a rank that does not leave, so that no process remains."""
         for one in self.watched:
             one.pipe.close()  # a rank whose launcher is gone ends
         self._join_or_kill()

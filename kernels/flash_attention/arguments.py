@@ -43,7 +43,7 @@ def shared_memory(device) -> int:
 
 
 def same_kind(**tensors) -> None:
-    """One device and one dtype for all, which the tensor cores take."""
+    """Check that all tensors have one device and one dtype, which the tensor cores take."""
     first_name, first = next(iter(tensors.items()))
     floating(first_name, first)
     for name, t in tensors.items():
@@ -62,7 +62,7 @@ def floating(name: str, t) -> None:
 
 
 def numbers(name: str, t, dtype, shape, device) -> None:
-    """A dense tensor of small numbers that a kernel reads by itself."""
+    """Check a dense tensor of small numbers that a kernel reads by itself."""
     must(tuple(t.shape) == shape, name, f"of shape {shape}", tuple(t.shape), "one per sequence")
     must(t.dtype == dtype, name, str(dtype).removeprefix("torch."), t.dtype, "cast it")
     must(t.device == device, name, f"on q's device {device}", t.device, "move it there")
@@ -86,7 +86,7 @@ def heads(q_heads: int, kv_heads: int) -> int:
 
 
 def head_dim(d: int, *, largest: int = 256) -> int:
-    """The power of two that holds one head."""
+    """Return the power of two that holds one head."""
     must(
         8 <= d <= largest and d % 8 == 0,
         "head dim",

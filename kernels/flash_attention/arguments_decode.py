@@ -61,7 +61,7 @@ def cache(q, k, v, lens, table, k_scale, v_scale, look: bool):
 
 
 def _keys(q, k, lens, table) -> int:
-    """Keys that a sequence can have at most."""
+    """Return the most keys that a sequence can have."""
     if table is None:
         must(
             k.shape[0] == q.shape[0],
@@ -108,7 +108,7 @@ def _scales(q, k, k_scale, v_scale) -> None:
 
 
 def pages(table, lens, count: int, page_size: int) -> None:
-    """Every page that a sequence uses must exist."""
+    """Check that every page that a sequence uses exists."""
     used = torch.arange(table.shape[1], device=table.device)[None, :] * page_size < lens[:, None]
     bad = (used & ((table < 0) | (table >= count))).nonzero()
     if len(bad):

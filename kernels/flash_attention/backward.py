@@ -1,4 +1,4 @@
-"""Gradients of attention, recomputing the weights tile by tile from the saved log-sum-exp.
+"""Compute the gradients of attention, with weights recomputed tile by tile from the saved log-sum-exp.
 
 With P = exp(S - lse) and delta_i = sum_d dO_id O_id:  dV = P^T dO,  dS = P * (dO V^T - delta),  dQ = scale dS K, dK =
 scale dS^T Q. Arguments are checked here. Then the kernel that suits the GPU runs.

@@ -1,8 +1,8 @@
 """Compute attention backward on every GPU that Triton supports and in an interpreter of its IR, with the same bits each time.
 
-One kernel owns a block of keys and walks over the queries that see it (all query heads that share the key head, so
-grouped heads need no atomics); another owns a block of queries and walks over its keys. That computes S and dP
-twice, and in exchange every sum has a fixed order.
+A program of one kernel owns a block of keys and walks over the queries that see these keys. It covers all query heads
+that share the key head, so grouped heads need no atomics. A program of the other kernel owns a block of queries and
+walks over its keys. The pair computes S and dP twice, and in exchange every sum has a fixed order.
 """
 
 import torch

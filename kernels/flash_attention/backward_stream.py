@@ -12,8 +12,8 @@ SLOTS = gl.constexpr(2)
 
 @aggregate
 class Stream:
-    """A tile of queries has a slot with two barriers: one says that the tile has arrived, the other that both
-    warpgroups have used it."""
+    """Hold a tile of queries in a slot with two barriers. One says that the tile has arrived, the other that both
+    warpgroups have used the tile."""
 
     q: gl.shared_memory_descriptor
     do: gl.shared_memory_descriptor

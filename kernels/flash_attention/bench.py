@@ -102,7 +102,7 @@ def ours_backward(inputs):
 
 
 def check_backward(inputs, grads) -> float:
-    """One key head of one sequence, whole, with all query heads that share it."""
+    """Return one key head of one sequence, whole, with all query heads that share this key head."""
     case = inputs["case"]
     b, kv, group = case.batch - 1, case.kv_heads // 2, case.q_heads // case.kv_heads
     heads = {"q": slice(kv * group, (kv + 1) * group), "k": slice(kv, kv + 1)}

@@ -1,4 +1,4 @@
-"""List the cases on which the kernels are tested and timed. An odd case says why it is there.
+"""List the cases on which the kernels are tested and timed. Each odd case gives a reason.
 
 The lengths of the full grids are those that FlashAttention's and FlashInfer's own tests use.
 """
@@ -120,7 +120,7 @@ MASKS = (
 
 
 def grid():
-    """Every length of both tables, every mask, grouped and not, on the head dims that models use."""
+    """List every length of both tables, every mask, grouped and not, on the head dims that models use."""
     heads = itertools.cycle(((6, 6), (6, 2), (6, 1)))
     for d, (length, keys), mask in itertools.product((64, 96, 128, 192, 256), LENGTHS, MASKS):
         yield Case(2, *next(heads), length, keys, d, **mask)
@@ -151,7 +151,7 @@ class DecodeCase:
     dtype: str = "bf16"
     cache: str = "same"  # or fp8, int8
     page_size: int = 0
-    lens: tuple[int, ...] = ()  # of the keys, the number each sequence has; () is all
+    lens: tuple[int, ...] = ()  # number of keys of each sequence, or () for all
     window: int | None = None
     softcap: float = 0.0
     splits: int | None = None
@@ -207,7 +207,7 @@ DECODE_SMALL = (
 
 
 def decode_grid():
-    """FlashInfer's lengths, page sizes, heads, head dims and cap."""
+    """List FlashInfer's lengths, page sizes, heads, head dims and cap."""
     more = itertools.cycle(
         zip((12, 17, 12, 17, 12, 17, 12), (0, 30, 30, 0, 0, 30, 30), strict=True)
     )  # seven, so that it meets every size

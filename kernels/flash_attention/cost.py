@@ -94,7 +94,7 @@ class Tiling:
 
 
 def score_matrix_bytes(s: Shape) -> float:
-    """One head's scores."""
+    """Return the bytes of one head's scores."""
     return s.length * s.keys * s.elem_bytes
 
 
@@ -104,7 +104,7 @@ def tiled_state_bytes(s: Shape) -> float:
 
 
 def naive_state_bytes(s: Shape) -> float:
-    """The same, and scores and probabilities each written and read."""
+    """Return the bytes with scores and probabilities each written and read."""
     return tiled_state_bytes(s) + 4 * s.batch * s.q_heads * score_matrix_bytes(s)
 
 
@@ -121,7 +121,7 @@ def statistics_bytes(s: Shape) -> float:
 
 
 def key_range(s: Shape, row: int, rows: int = 1) -> tuple[int, int]:
-    """Keys [low, high) that queries row .. row + rows - 1 see between them."""
+    """Return (low, high), the keys low .. high - 1 that at least one of the queries row .. row + rows - 1 sees."""
     place = row + s.keys - s.length
     low = 0 if s.left is None else max(place - s.left, 0)
     high = s.keys if s.right is None else min(s.keys, max(place + rows + s.right, 0))
@@ -137,7 +137,7 @@ def pairs(s: Shape) -> int:
 
 
 def flops(s: Shape) -> float:
-    """Q K^T and P V on the pairs that are seen."""
+    """Count the FLOP of Q K^T and P V on the visible pairs."""
     return 4 * s.head_dim * pairs(s) * s.q_heads * s.batch
 
 
@@ -165,7 +165,7 @@ def compulsory_bytes(s: Shape) -> float:
 
 
 def tile_counts(s: Shape, tiling: Tiling) -> tuple[int, int]:
-    """Row tiles, and key tiles that a row tile walks over when nothing is masked."""
+    """Return the row tiles, and the key tiles that a row tile walks over when nothing is masked."""
     return -(-s.length // tiling.block_m), -(-s.keys // tiling.block_n)
 
 
@@ -181,7 +181,7 @@ def keys_loaded(s: Shape, tiling: Tiling, row: int) -> int:
 
 @dataclass(frozen=True)
 class Traffic:
-    """Bytes that a tiled kernel asks for, by tensor."""
+    """Hold the bytes that a tiled kernel requests, by tensor."""
 
     q: float
     k: float
@@ -218,13 +218,13 @@ def tiled_pairs(s: Shape, tiling: Tiling) -> int:
 
 
 def _visited(s: Shape, tiling: Tiling, row: int) -> int:
-    """Key tiles that the program of rows row .. walks over."""
+    """Return the key tiles that the program of rows row .. walks over."""
     low, high = key_range(s, row, tiling.block_m)
     return max(0, -(-high // tiling.block_n) - low // tiling.block_n)
 
 
 def tiled_flops(s: Shape, tiling: Tiling) -> float:
-    """Q K^T and P V of whole tiles, as tensor cores compute them."""
+    """Count the FLOP of Q K^T and P V on whole tiles, as tensor cores compute them."""
     return 4 * s.head_dim * tiled_pairs(s, tiling) * s.q_heads * s.batch
 
 
@@ -252,7 +252,7 @@ def sram_bytes(tiling: Tiling, head_dim: int, elem_bytes: int = 2, stages: int =
 
 
 def seconds(s: Shape, machine: Machine, *, naive: bool = False, dtype: str = "fp16") -> float:
-    """The slower of arithmetic and memory. Naive attention computes all pairs and stores the scores."""
+    """Return the time of the slower of arithmetic and memory. Naive attention computes all pairs and stores the scores."""
     if not naive:
         return machine.time(flops(s), compulsory_bytes(s), dtype)
     whole = replace(s, left=None, right=None)

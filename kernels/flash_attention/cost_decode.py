@@ -35,7 +35,7 @@ def decode_flops(d: Decode) -> float:
 
 
 def decode_bytes(d: Decode) -> float:
-    """The cache, its scales and page numbers, the queries and the outputs, each once."""
+    """Count the bytes of the cache, its scales and page numbers, the queries and the outputs, each once."""
     vectors = 2 * d.batch * d.kv_heads * d.keys
     table = 4 * d.batch * -(-d.keys // d.page_size) if d.page_size else 0
     ends = 2 * d.batch * d.q_heads * d.head_dim * d.elem_bytes + 4 * d.batch * d.q_heads
@@ -52,7 +52,8 @@ def decode_time_s(d: Decode, machine: Machine, dtype: str = "fp16") -> float:
 
 
 def cache_bytes_per_token(layers: int, kv_heads: int, head_dim: int, cache_bytes: float = 2) -> float:
-    """Keys and values of all layers. Multi-query has one key head, grouped-query a few, multi-head all."""
+    """Return the bytes of a token's keys and values in all layers. Multi-query attention has one key head, grouped-query a
+    few, multi-head all."""
     require.count(layers=layers, kv_heads=kv_heads, head_dim=head_dim)
     require.positive(cache_bytes=cache_bytes)
     return 2 * layers * kv_heads * head_dim * cache_bytes

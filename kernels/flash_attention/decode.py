@@ -1,10 +1,10 @@
-"""Decode one new token against a long cache. The keys are split over programs, and a second launch adds up.
+"""Decode one new token against a long cache, with the keys split over programs and a second launch to add up.
 
-Decoding reads every cached key and value once and does next to no arithmetic, so it is as fast as the memory, if
-enough programs read at once. A program takes one stretch of one sequence for one key head and serves all query heads
-that share it (they are the rows of its matmul, so grouped heads cost no extra bytes). Each leaves an unnormalised
-output, a maximum and a sum, which a second, short launch combines. The cache may be paged (a table gives each page's
-position) and may hold fp8 or int8 with scales.
+Decoding reads every cached key and value once and does next to no arithmetic, so memory sets its speed as long as
+enough programs read together. A program takes one stretch of one sequence for one key head and serves all query heads
+that share this key head. These heads are the rows of its matmul, so grouped heads cost no extra bytes. Each program
+leaves an unnormalised output, a maximum and a sum, which a second, short launch combines. The cache may be paged, with
+a table of each page's position, and may hold fp8 or int8 with scales.
 """
 
 import torch
@@ -258,10 +258,10 @@ def decode(
 ):
     """q (batch, heads, head_dim) against a cache -> out like q, lse (batch, heads).
 
-    Contiguous cache: k and v (batch, kv heads, keys, head_dim), `lens` (batch) of them valid, all if left out. Paged
-    cache: k and v (pages, kv heads, page size, head_dim) and `table` (batch, pages of a sequence) with int32 page
-    numbers; transposed views are welcome. An fp8 or int8 cache comes with k_scale and v_scale, shaped like k without
-    its last axis or broadcastable to that. `window` keys before the newest are seen, or all with None. Scales are not
+    Contiguous cache: k and v (batch, kv heads, keys, head_dim), with `lens` (batch) valid keys, or all if left out.
+    Paged cache: k and v (pages, kv heads, page size, head_dim) and `table` (batch, pages of a sequence) with int32 page
+    numbers. Transposed views are welcome. An fp8 or int8 cache comes with k_scale and v_scale, in k's shape without the
+    last axis or broadcastable to this shape. `window` keys before the newest are seen, or all with None. Scales are not
     negative. `check_values` looks at lens and table and so waits for the GPU. Turn it off inside a captured graph.
     `early` begins while the launch before runs (kernels/overlap.py), and fetches keys already: lens, table and all keys
     and values but each sequence's newest must be at rest.

@@ -76,7 +76,7 @@ def combine_kernel(
     BLOCK_C: tl.constexpr,
     EARLY: tl.constexpr,
 ):
-    """Rescale all parts of one head to one maximum, and add some columns of them."""
+    """Rescale all parts of one head to one maximum, and add some of their columns."""
     if EARLY:
         let_next_begin()
         wait_for_last()

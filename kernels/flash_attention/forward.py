@@ -78,7 +78,7 @@ def attention_varlen(
 ):
     """Packed q (tokens, heads, head_dim), k and v (keys, kv heads, head_dim) -> out like q, lse (heads, tokens).
 
-    Sequence b has rows cu_q[b] .. cu_q[b + 1] of q and cu_k[b] .. cu_k[b + 1] of k; `max_q` is the longest query
+    Sequence b has rows cu_q[b] .. cu_q[b + 1] of q and cu_k[b] .. cu_k[b + 1] of k, and `max_q` is the longest query
     length. `check_values` looks at the totals and so waits for the GPU. Turn it off where nothing may wait.
     """
     q_per_kv, block_d = arguments.qkv(q, k, v, rank=3)

@@ -29,11 +29,11 @@ class Config:
     """Hold the constants known when the kernel is compiled."""
 
     COLS: gl.constexpr  # head dim of the tensors
-    HEAD_DIM: gl.constexpr  # of a tile; TMA fills the columns past COLS with zeros
+    HEAD_DIM: gl.constexpr  # of a tile, in which TMA fills the columns past COLS with zeros
     CONSUMERS: gl.constexpr
     BLOCK_M: gl.constexpr
     BLOCK_N: gl.constexpr
-    TURNS: gl.constexpr  # a warpgroup issues both its matmuls before the next one may
+    TURNS: gl.constexpr  # a warpgroup issues both its matmuls before the next warpgroup may
     PIN: gl.constexpr
     LATE: gl.constexpr
     HAS_LEFT: gl.constexpr
@@ -331,7 +331,7 @@ def _forward(
     COLS: gl.constexpr, HEAD_DIM: gl.constexpr, CONSUMERS: gl.constexpr, BLOCK_N: gl.constexpr, STAGES: gl.constexpr,
     TURNS: gl.constexpr, PIN: gl.constexpr, LATE: gl.constexpr, HAS_LEFT: gl.constexpr, HAS_RIGHT: gl.constexpr,
     VARLEN: gl.constexpr, EDGE: gl.constexpr, SOFTCAP: gl.constexpr, REGISTERS: gl.constexpr,
-    QUERIES: gl.constexpr = 1,  # tiles of Q that a warpgroup has room for; with two the next one comes early
+    QUERIES: gl.constexpr = 1,  # tiles of Q that a warpgroup has room for (with two the next tile comes early)
 ):  # fmt: skip
     SIZES: gl.constexpr = (COLS, HEAD_DIM, CONSUMERS, BLOCK_N)
     cfg = Config(SIZES, TURNS, PIN, LATE, HAS_LEFT, HAS_RIGHT, VARLEN, EDGE, SOFTCAP)

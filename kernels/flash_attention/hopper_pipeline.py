@@ -52,7 +52,7 @@ def new_ring(desc, SLOTS: gl.constexpr, READERS: gl.constexpr):
 
 @gluon.jit
 def wait_turn(turns, count, c: gl.constexpr):
-    """Wait for this warpgroup's turn. The first one goes first, because it waits for one pass less than the others."""
+    """Wait for this warpgroup's turn. The first warpgroup starts, because it waits for one pass less than any other."""
     FIRST: gl.constexpr = 1 if c == 0 else 0
     mbarrier.wait(turns.index(c), (count + FIRST) & 1)
 

@@ -42,7 +42,7 @@ def for_each_query_head(kv: np.ndarray, q_heads: int) -> np.ndarray:
 
 
 def heads(q: np.ndarray, k: np.ndarray) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
-    """Yield the place of each query head and of its key head. Scores of one head at a time take little memory."""
+    """Yield the indices of each query head and of its key head. Scores of one head at a time take little memory."""
     group = q.shape[1] // k.shape[1]
     return (((b, h), (b, h // group)) for b, h in np.ndindex(*q.shape[:2]))
 

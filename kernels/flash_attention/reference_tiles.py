@@ -12,7 +12,7 @@ def tiled_attention(q, k, v, block: int, scale=None):
 
 
 def tiled_states(q, k, v, block: int, scale=None):
-    """The same output, with each query's running maximum and sum after every tile, (tiles, length) each."""
+    """Return the same output, with each query's running maximum and sum after every tile, (tiles, length) each."""
     q, k, v = (x.astype(np.float64) for x in (q, k, v))
     m, total, out = np.full(len(q), -np.inf), np.zeros(len(q)), np.zeros((len(q), v.shape[1]))
     tops, totals = [], []

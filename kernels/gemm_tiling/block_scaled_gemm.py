@@ -1,8 +1,8 @@
-"""Block-scaled FP8 GEMM: eight-bit codes, a scale for each 128 of them, and an accumulator that stays fp32.
+"""Multiply block-scaled FP8, eight-bit codes with a scale per 128 codes, in an accumulator that stays fp32.
 
 The scales change every 128 steps along K, so a step is 128 wide. Its product is taken on its own, scaled, and only
 then added to the running sum. That keeps the sum out of the tensor core's narrow FP8 accumulator as well, so one FMA
-for every 128 products pays for both. On Hopper the warp-specialized kernel takes over.
+for every 128 products pays for the scale and for the precision. On Hopper the warp-specialized kernel takes over.
 """
 
 import torch
@@ -73,7 +73,7 @@ REPLAYS = Replays()
 def block_scaled_gemm(a, b, sa, sb, out=None) -> torch.Tensor:
     """Return (a x sa) @ (b x sb) with a (M, K), b (K, N) in fp8, sa (M, K / 128), sb (K / 128, N / 128) in fp32.
 
-    It is fastest where a, b and sb are contiguous along K and sa along M, because the copy engine can fetch these.
+    It is fastest where a, b and sb are contiguous along K and sa along M, so that the copy engine can fetch all four.
     """
     key = form(a), form(b), form(sa), form(sb), form(out)
     ready = REPLAYS.get(key)

@@ -1,4 +1,4 @@
-"""List the cases on which the kernels are tested and timed. An odd case says why it is there."""
+"""List the cases on which the kernels are tested and timed. Each odd case gives a reason."""
 
 import math
 from dataclasses import dataclass

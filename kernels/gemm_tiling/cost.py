@@ -23,7 +23,7 @@ def program_tile(pid: int, tiles_m: int, tiles_n: int, group_m: int) -> tuple[in
 
 
 def wave_tiles(first: int, count: int, tiles_m: int, tiles_n: int, group_m: int) -> list[tuple[int, int]]:
-    """The tiles of C that programs first .. first + count - 1 compute at the same time."""
+    """Return the tiles of C that programs first .. first + count - 1 compute at the same time."""
     last = min(first + count, tiles_m * tiles_n)
     return [program_tile(pid, tiles_m, tiles_n, group_m) for pid in range(first, last)]
 
@@ -42,7 +42,7 @@ def round_to_mantissa(x: float, bits: int) -> float:
 
 
 def spacing(x: float, bits: int) -> float:
-    """The gap between neighbouring numbers at x."""
+    """Return the gap between neighbouring numbers at x."""
     return 2.0 ** (math.frexp(x)[1] - 1 - bits)
 
 
@@ -65,7 +65,7 @@ def _rounding(bits: int) -> Callable[[float], float]:
 def running_sums(
     terms: Sequence[float], bits: int, promote_every: int = 0, wide_bits: int = 23
 ) -> list[float]:
-    """The sum after each term, rounded to `bits` at every addition.
+    """Return the sum after each term, rounded to `bits` at every addition.
 
     With promote_every = n, the narrow partial sum is added into a wide one after n terms and starts again.
     """
@@ -90,7 +90,7 @@ def gemm_bytes(m: int, n: int, k: int, bm: int, bn: int, elem_bytes: int) -> int
 
 
 def flops(m: int, n: int, k: int) -> int:
-    """A multiply and an add for each element of A and each column of B."""
+    """Count a multiply and an add for each element of A and each column of B."""
     return 2 * m * n * k
 
 
@@ -109,7 +109,7 @@ def block_scaled_bytes(m: int, n: int, k: int, block: int = 128, out_bytes: floa
 def unique_bytes_per_wave(
     m: int, n: int, k: int, bm: int, bn: int, group_m: int, programs: int, elem_bytes: int = 2
 ) -> list[int]:
-    """Return the bytes of A and B that each wave of programs touches, counted once. The L2 must fetch these."""
+    """Return the bytes of A and B that each wave of programs touches, counted once, which the L2 must fetch."""
     tiles_m, tiles_n = math.ceil(m / bm), math.ceil(n / bn)
     waves = []
     for first in range(0, tiles_m * tiles_n, programs):
@@ -132,7 +132,7 @@ def seconds(m: int, n: int, k: int, machine, dtype: str = "bf16", elem_bytes: fl
 
 
 def patch_bytes_per_wave(m: int, n: int, k: int, tile: int, programs: int, elem_bytes: int = 2) -> float:
-    """Bytes that all waves touch, each counted once a wave, where every wave covers a square patch of tile x tile tiles."""
+    """Return the bytes that all waves touch, each counted once a wave, if every wave covers a square patch of tiles."""
     return 2 * m * n * k * elem_bytes / (tile * math.sqrt(programs))
 
 

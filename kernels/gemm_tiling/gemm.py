@@ -1,4 +1,4 @@
-"""C = A B by the kernel and the tile that suit this GPU, these strides and these sizes."""
+"""Compute C = A B by the kernel and the tile that suit this GPU, these strides and these sizes."""
 
 from dataclasses import dataclass, replace
 
@@ -13,7 +13,7 @@ from kernels.tensors import rows_aligned
 
 WORTH_A_COPY = (
     600**3
-)  # multiply-adds; H200, 2026-11-21, where 1023^3 takes 23 us with copies, 34 through pointers
+)  # multiply-adds (H200, 2026-11-21, where 1023^3 takes 23 us with copies, 34 us through pointers)
 FEW = 64  # rows (or columns) below which a GEMM is a stream of the other operand
 
 
@@ -138,7 +138,7 @@ def realigned(a, b, out):
 
 
 def widened(x):
-    """Room for x with rows a multiple of 128 bytes apart."""
+    """Return room for x with rows a multiple of 128 bytes apart."""
     step = 128 // x.itemsize
     rows, cols = x.shape
     return x.new_empty(rows, triton.cdiv(cols, step) * step)[:, :cols]

@@ -18,7 +18,7 @@ class Strip:
     block_k: int
     num_warps: int
     stages: int = 1
-    programs: int = 0  # per SM; 0 means one program a strip
+    programs: int = 0  # per SM, or 0 for one program a strip
 
 
 # K contiguous, so a program reads along rows. H200, 2026-11-20, cold.

@@ -1,12 +1,12 @@
-"""Multiply on Hopper: one warp moves tiles, one to three warpgroups multiply, and neither waits for the other.
+"""Multiply on Hopper, where one warp moves tiles, one to three warpgroups multiply, and neither side waits.
 
 A producer warp keeps a ring of STAGES tiles of A and B full with TMA. Each consumer warpgroup owns ROWS rows of the
 output tile and feeds the tensor core from shared memory, one wgmma always in flight. The grid is persistent. While
 the consumers turn a finished tile into 16 bits and store it slice by slice, the producer has already filled the ring
-for the next one. Tiles are walked in groups of GROUP_M rows, so that the L2 serves most of them.
+for the next tile. Tiles are walked in groups of GROUP_M rows, so that the L2 serves most loads.
 
 1024^3 takes 8.8 us, as cuBLAS does. Tried there and lost: stores without TMA (1 us more), 6 stages, tiles of 128 x 64.
-Still behind cuBLAS: 384 x 6144 x 4096 (.75) and 576 x 1024 x 4096 (.87), where tiles leave SMs idle.
+Still slower than cuBLAS: 384 x 6144 x 4096 (.75) and 576 x 1024 x 4096 (.87), where tiles leave SMs idle.
 """
 
 from triton.experimental import gluon
@@ -199,8 +199,8 @@ CONFIGS = {
     "narrow": Config(consumers=1, block_n=128, stages=8),
     "small": Config(block_n=64, block_k=128),
     "square": Config(block_n=128, stages=6),
-    "big": Config(group_m=16),  # 4096^3 in 178 us; groups of 8, 179
-    "huge": Config(),  # 8192^3 in 1407 us; groups of 16, 1440
+    "big": Config(group_m=16),  # 4096^3 in 178 us (179 with groups of 8)
+    "huge": Config(),  # 8192^3 in 1407 us (1440 with groups of 16)
     "three consumers": Config(consumers=3, stages=3),  # fewer bytes from the L2, 9% slower where it keeps up
 }
 # The cost of a round of tiles, one for each SM, in ns for a column of K. H200, 2026-11-23, median of twelve shapes
@@ -213,7 +213,7 @@ ONE_CONSUMER = (
 BIG = 4096 * 4096
 
 
-# What even shares add. 512 x 14336 x 4096 takes 89.8 us for 93.7, 512 x 28672 x 4096 183.7 for 181.2 (H200, 2026-11-24)
+# Cost of even shares. 512 x 14336 x 4096 takes 89.8 us for 93.7, 512 x 28672 x 4096 183.7 for 181.2 (H200, 2026-11-24)
 HANDOVER_NS = {CONFIGS["square"]: 5300}
 
 

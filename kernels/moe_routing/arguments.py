@@ -10,7 +10,7 @@ from kernels.replays import Replays
 from kernels.require import must
 
 DTYPES = (torch.bfloat16, torch.float16)
-TILES = (1, 16, 32, 64, 128, 192)  # rows; 192 for the copy engine alone
+TILES = (1, 16, 32, 64, 128, 192)  # rows, of which 192 is for the copy engine alone
 MOST_EXPERTS = 512  # a block's logits stay in registers
 
 
@@ -65,7 +65,7 @@ class Experts:
 
     @cached_property
     def replays(self) -> Replays:
-        """Calls of the layer with these weights."""
+        """Return calls of the layer with these weights."""
         return Replays()
 
     @property
@@ -100,7 +100,7 @@ def check_shared(shared: int, count: int) -> None:
 
 
 def check_router(x, router, rule: Rule, bias) -> int:
-    """The number of experts to choose from."""
+    """Return the number of experts to choose from."""
     must(x.ndim == 2, "x", "2-d: tokens, hidden", f"{x.ndim}-d", "flatten its leading axes")
     must(x.dtype in DTYPES, "x", "bf16 or fp16", x.dtype, "convert it")
     must(

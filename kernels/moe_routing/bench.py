@@ -16,7 +16,7 @@ TORCH = {"bf16": torch.bfloat16, "fp16": torch.float16}
 TOLERANCE = 1e-2  # 16-bit rows between the experts' two products and before the sum
 CHECKED_WEIGHTS = 2e9  # elements that a check turns into float64 in seconds
 MOST_CHECKED = 16  # tokens
-BIAS = 0.01  # small, as that of a balanced router; a larger one would leave experts without a token, and be faster
+BIAS = 0.01  # small, as in a balanced router, since a larger bias leaves experts without a token
 
 
 def rows(device):
@@ -88,7 +88,7 @@ def check(inputs, out) -> float:
 
 
 def expected(inputs, tokens):
-    """Return the reference's rows of these tokens. An expert's weights leave the device when a token needs them."""
+    """Return the reference's rows of these tokens. Only the experts of these tokens leave the device."""
     case = inputs["case"]
     x = to_numpy(inputs["x"][torch.from_numpy(tokens).to(inputs["x"].device)]).astype(float)
     logits = x @ to_numpy(inputs["router"]).astype(float).T
@@ -98,7 +98,7 @@ def expected(inputs, tokens):
 
 
 class Fetched:
-    """A stack of matrices on a device. Each is fetched on request."""
+    """Hold a stack of matrices on a device, each fetched on request."""
 
     def __init__(self, stack: torch.Tensor):
         self.stack, self.shape = stack, tuple(stack.shape)

@@ -1,4 +1,4 @@
-"""List the cases on which the layer is tested and timed. An odd case says why it is there."""
+"""List the cases on which the layer is tested and timed. Each odd case gives a reason."""
 
 from dataclasses import dataclass
 
@@ -60,7 +60,7 @@ CORRECT = (
 
 
 def arrays(case: Case, seed: int = 0) -> dict:
-    """x, router, gate_up, down in the case's dtype, and the bias in fp32 or None."""
+    """Return x, router, gate_up, down in the case's dtype, and the bias in fp32 or None."""
     rng = np.random.default_rng([seed, case.tokens, case.experts])
     dtype, count = DTYPES[case.dtype], case.experts + case.shared
     drawn = {

@@ -1,4 +1,4 @@
-"""Un-permute and combine in one pass. Each token fetches its k rows and adds them in the order of its slots.
+"""Un-permute and combine in one pass, in which each token fetches its k rows and adds them in the order of its slots.
 
 The sum is a loop in one program, in fp32, so every run gives the same bits. Scattering with atomic additions would
 write the same bytes and add in whatever order the experts finish.

@@ -1,6 +1,6 @@
-"""Count what routing costs: tiles half full, tokens dropped, stragglers, and the bytes and FLOPs of an MoE layer.
+"""Count routing's costs, which are half-full tiles, dropped tokens, stragglers, and an MoE layer's bytes and FLOPs.
 
-Sizes are counts; bytes, FLOPs and seconds say so in their names.
+Sizes are counts, while names of bytes, FLOPs and seconds say so.
 """
 
 import math
@@ -96,7 +96,7 @@ class TileUtilization:
 
     @property
     def slots(self) -> int:
-        """Rows that the tensor cores run, real or not."""
+        """Return the rows that the tensor cores run, real or not."""
         return sum(one.slots for one in self.experts)
 
     @property
@@ -105,7 +105,7 @@ class TileUtilization:
 
     @property
     def useful_share(self) -> float:
-        """Real rows over rows run."""
+        """Return the real rows as a share of the rows run."""
         return self.kept / self.slots
 
     @property
@@ -130,7 +130,7 @@ class TileUtilization:
 
 
 def tile_utilization(loads: Sequence[int], tile: int, capacity: int | None = None) -> TileUtilization:
-    """One grouped GEMM over experts with these loads, in tiles of `tile` rows."""
+    """Count one grouped GEMM over experts with these loads, in tiles of `tile` rows."""
     require.count(tile=tile)
     lost = drops(loads, capacity)
     require.positive(**{"sum of loads": sum(loads)})

@@ -50,7 +50,7 @@ def _run(expert: Expert, row: Sequence[float]) -> list[float]:
 
 
 def _route(x: Matrix, router: Matrix, experts: Sequence[Expert], top_k: int):
-    """Logits, the k best experts of each token (of equals, the lower), and their weights."""
+    """Return logits, the k best experts of each token (of equals, the lower), and their weights."""
     require.not_empty(x=x, router=router, experts=experts)
     require.count(top_k=top_k)
     require.at_most(len(experts), "a token picks different experts", top_k=top_k)
@@ -90,7 +90,7 @@ def moe_forward(x: Matrix, router: Matrix, experts: Sequence[Expert], top_k: int
 
 
 def direct_forward(x: Matrix, router: Matrix, experts: Sequence[Expert], top_k: int) -> list[list[float]]:
-    """Compute the same sum token by token, without permuting. The six steps must equal it."""
+    """Compute the same sum token by token, without permuting, as the result that the six steps must equal."""
     _, chosen, weights = _route(x, router, experts, top_k)
     return [
         _weighted([_run(experts[e], row) for e in best], w)
@@ -99,7 +99,7 @@ def direct_forward(x: Matrix, router: Matrix, experts: Sequence[Expert], top_k: 
 
 
 def _small(rows: int, columns: int, seed: int) -> list[list[float]]:
-    """Fifths from -1.2 to 1.2, different for each seed below 13."""
+    """Return fifths from -1.2 to 1.2, different for each seed below 13."""
     return [[((5 * i + 3 * j + 7 * seed + i * j) % 13 - 6) / 5 for j in range(columns)] for i in range(rows)]
 
 

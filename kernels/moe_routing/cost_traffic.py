@@ -1,4 +1,4 @@
-"""Count the bytes that the layer's kernels request from memory. The L2 may serve many of them a second time."""
+"""Count the bytes that the layer's kernels request from memory. The L2 may serve many loads a second time."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from kernels import require
 
 @dataclass(frozen=True)
 class Traffic:
-    """Bytes that the programs of one launch ask for."""
+    """Hold the bytes that the programs of one launch request."""
 
     rows: int  # of activations
     weights: int

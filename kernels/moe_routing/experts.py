@@ -2,7 +2,7 @@
 weight alone.
 
 Gate and up are two matmuls of the same rows, so SiLU(gate) x up is taken in registers and their sum of 2 x
-intermediate columns is never written. Rows are gathered by address, so a tile of rows reads its tokens in place. Each
+intermediate columns is never written. Rows are gathered by address, so a tile reads its tokens without a copy. Each
 tile's weights stream through shared memory several steps ahead, which is all that matters while an expert has few
 tokens. Tiles of one expert are adjacent in the grid, so that the L2 still has one tile's weights for the next. The
 grid is the bound of any routing, and a program without a tile exits immediately.
@@ -20,7 +20,7 @@ from kernels.moe_routing.routed import Routed
 
 @dataclass(frozen=True)
 class Config:
-    block_n: int  # columns of the output; gate and up read twice the rows of weights
+    block_n: int  # columns of the output (gate and up read twice the rows of weights)
     block_k: int
     warps: int
     stages: int

@@ -2,11 +2,11 @@
 another's end.
 
 The grid is persistent and knows from the routing's own tables how many tiles there are. A tile is 128 or 192 rows of one
-expert times 256 rows of its weights: 128 of gate and the same 128 of up, so that one wide product holds both, or 256 of
-down. Each warpgroup owns 64 of the rows, and only lets the ring turn where none of these is real, so that rows are padded
-to 64 as far as time goes; where most experts fit in 192, their weights pass by once. The producer runs on into the
-next tile, of another expert perhaps, while SiLU(gate) x up is still being stored: the weights never stop streaming, which
-is what few tokens need, and the tensor cores never wait, which is what many need.
+expert times 256 rows of its weights, either 128 of gate and the same 128 of up, so that one wide product holds both, or
+256 of down. Each warpgroup owns 64 rows, and only lets the ring turn where none of its rows is real, so the time is that
+of rows padded to 64. Where most experts fit in 192 rows, their weights pass by once. The producer runs on into the next
+tile, of another expert perhaps, while SiLU(gate) x up is still being stored. So the weights never stop streaming, which
+few tokens need, and the tensor cores never wait, which many tokens need.
 """
 
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ class Config:
 
 @gluon.jit
 def weight_rows(expert, tile_n, outputs, GATED: gl.constexpr):
-    """Return where the two halves of a tile's weights begin: gate and the same rows of up, or one after the other."""
+    """Return where the two halves of a tile's weights begin, gate and the same rows of up, or two that are adjacent."""
     if GATED:
         first = expert * 2 * outputs + tile_n * HALF
         second = first + outputs

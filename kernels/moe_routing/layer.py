@@ -1,4 +1,4 @@
-"""Run the whole layer: route, order, gate and up, down, combine, in three to six launches by the number of tokens.
+"""Run the whole layer, route, order, gate and up, down, combine, in three to six launches by the number of tokens.
 
     tokens      launches
     1           scores | top-k, gate and up | down, which combines as it goes
@@ -9,8 +9,9 @@ Of more than 1024 tokens with more than 64 experts the router multiplies in one 
 expert usually gets more than 32 rows and the GPU is a Hopper, the order brings the rows of x along, so that the copy
 engine can fetch whole tiles. Otherwise the experts' kernel gathers them by itself.
 
-What didn't pay on an H200, 2026-11-23: launches that begin before the one ahead has ended (T = 1, Qwen3-like: 38 for 34 us;
-T = 256: 316 for 320; 4096: 864 for 797), and asking the L2 for weights while the router chooses (T = 256: 323 for 320).
+Two attempts didn't pay on an H200, 2026-11-23, with Qwen3-like sizes. Launches that begin before the launch ahead has
+ended took 38 us instead of 34 at T = 1, 316 instead of 320 at T = 256, and 864 instead of 797 at T = 4096. Asking the L2
+for weights while the router chooses took 323 us instead of 320 at T = 256.
 """
 
 import math
@@ -27,8 +28,9 @@ from kernels.moe_routing.rules import Rule
 from kernels.replays import form
 
 WIDEST = 128
-FETCHED = 64  # tiles that the copy engine fetches faster; H200, 2026-11-22: Mixtral, T = 256, 465 us for 549 in tiles of 64
-LONG = 2048  # columns from which tiles in turns pay; H200, 2026-11-23, T = 4096, both products: of 2048, 633 for 661 us
+# rows of tiles that the copy engine fetches faster. H200, 2026-11-22, Mixtral, T = 256: 465 us, and 549 in tiles of 64
+FETCHED = 64
+LONG = 2048  # columns from which tiles in turns pay (H200, 2026-11-23, T = 4096, both products of 2048: 633 us, not 661)
 
 
 def layer(x, router, experts: Experts | Narrow, rule: Rule, *, bias=None, out=None) -> torch.Tensor:

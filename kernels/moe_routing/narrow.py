@@ -1,4 +1,4 @@
-"""Support experts whose weights are not 16-bit matrices: two calls multiply, and the layer does the rest.
+"""Support experts whose weights are not 16-bit matrices, by two calls that multiply. The layer does all other work.
 
 A call gets rows in expert order without padding, each expert's first row, and the most rows that one expert can have:
 `call(rows, offsets=offsets, most=most)` returns (rows, outputs). The grouped kernels of 4-bit weights take exactly
@@ -19,7 +19,7 @@ from kernels.require import must
 
 @dataclass(frozen=True)
 class Narrow:
-    """Hold packed experts. `gate_up` gives 2 * intermediate columns, gate's before up's, and `down` gives hidden of them."""
+    """Hold packed experts. `gate_up` gives 2 * intermediate columns, gate's before up's, `down` gives hidden ones."""
 
     gate_up: Callable
     down: Callable

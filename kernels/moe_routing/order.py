@@ -20,7 +20,7 @@ COUNTED = tl.constexpr(32)  # blocks' histograms at a time
 
 @triton.jit
 def counts_of(counts_ptr, block, blocks, EP: tl.constexpr):
-    """Return (all pairs of each expert, those of the blocks of tokens before this one)."""
+    """Return (all pairs of each expert, its pairs in earlier blocks of tokens)."""
     offs_e = tl.arange(0, EP)
     total = tl.zeros((COUNTED, EP), tl.int32)
     before = tl.zeros((COUNTED, EP), tl.int32)

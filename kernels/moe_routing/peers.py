@@ -1,6 +1,6 @@
 """Call other people's ways to the same layer, for the benchmark, with one factory each, absent where not installed.
 
-All of them route by themselves, with scores in fp32, and take the weights as ours do.
+Every peer routes by itself, with scores in fp32, and takes the weights in our layout.
 """
 
 import torch

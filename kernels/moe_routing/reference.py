@@ -2,12 +2,12 @@
 
     logits -> 1 route -> 2 count -> 3 permute -> 4 experts -> 5 un-permute -> 6 combine
 
-A token's k choices are its picks; pick number token * k + slot. Permuting brings the picks of one expert together, in the
-order of the tokens, and pads each expert's rows to whole tiles, so that a tile belongs to one expert. Any routing is
-legal: an expert without a token has no tile, and no tokens at all give no rows. `direct` is the same layer token by
-token, without any of that: what the six steps must equal.
+A token's k choices are (token, expert) pairs, numbered token * k + slot. Permuting brings the pairs of one expert
+together, in the order of the tokens, and pads each expert's rows to whole tiles, so that a tile belongs to one expert.
+Any routing is legal, since an expert without a token has no tile, and no tokens at all give no rows. `direct` is the
+same layer token by token, without permuting or padding, as the result that the six steps must equal.
 Weights are as linear layers keep them: gate_up (experts, 2 * intermediate, hidden), the rows of gate before those of up,
-and down (experts, hidden, intermediate). Shared experts, which every token visits with weight 1, stand last.
+and down (experts, hidden, intermediate). Shared experts, which every token visits with weight 1, come last.
 """
 
 from dataclasses import dataclass
@@ -190,7 +190,7 @@ def un_permute(rows: np.ndarray, found: Order) -> np.ndarray:
 
 
 def combine_picks(restored: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return (tokens, hidden), a token's rows times its weights, added in the order of its slots."""
+    """Return (tokens, hidden), the sum of each token's weighted rows, added in the order of its slots."""
     return np.einsum("tkh,tk->th", restored, _double(weights))
 
 

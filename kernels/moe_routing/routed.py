@@ -38,15 +38,15 @@ class Routed:
     `places` has a copy for each program that shares a block of tokens, and `rows` is x by row, if requested.
     """
 
-    chosen: torch.Tensor  # int32 (tokens, picks)
-    weights: torch.Tensor  # fp32 (tokens, picks)
+    chosen: torch.Tensor  # int32 (tokens, k)
+    weights: torch.Tensor  # fp32 (tokens, k)
     tile: int
     offsets: torch.Tensor  # int32 (experts + 1,)
-    picks: torch.Tensor  # int32 (tiles * tile,), the pair in each row; padding is anything
+    picks: torch.Tensor  # int32 (tiles * tile,), the pair in each row, undefined in padding
     places: torch.Tensor  # int32 (copies, tokens, k), the row of each pair
     tile_expert: torch.Tensor  # int32 (tiles,), EMPTY beyond the last tile
     tile_rows: torch.Tensor  # int32 (tiles,), how many of its rows are real
-    rows: torch.Tensor | None = None  # (tiles * tile, hidden); padding is anything
+    rows: torch.Tensor | None = None  # (tiles * tile, hidden), undefined in padding
 
     @property
     def place(self) -> torch.Tensor:
@@ -55,7 +55,7 @@ class Routed:
 
     @property
     def tiles(self) -> int:
-        """The most that any routing needs."""
+        """Return the most tiles that any routing needs."""
         return len(self.tile_expert)
 
 
@@ -66,7 +66,7 @@ class Cut:
     block: int  # tokens that a program chooses for
     blocks: int
     ordered: int  # tokens whose pairs get rows from one program: one block, or several blocks
-    block_x: int  # tokens that a program multiplies; more than it chooses for if these are two launches
+    block_x: int  # tokens that a program multiplies, more than it chooses for if these are two launches
     block_e: int  # experts that a program of the router multiplies with
     splits: int  # of the hidden axis
     parts: int  # programs that share the columns of a block when its rows are copied
@@ -87,7 +87,7 @@ def cut(tokens: int, hidden: int, experts: int, copy: bool) -> Cut:
 
 
 def block_experts(tokens: int, experts: int) -> int:
-    """Share one block of tokens among as many programs as possible. More blocks read x less often."""
+    """Share one block of tokens among the largest possible number of programs. More blocks read x less often."""
     if tokens <= 16:
         return 16
     return min(128 if tokens <= 512 else 64, max(16, triton.next_power_of_2(experts) // 2))

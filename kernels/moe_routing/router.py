@@ -1,6 +1,6 @@
 """Compute router scores, top-k and the block's histogram in one launch, and for a few tokens the whole order.
 
-Programs share a block of tokens, each multiplying some columns of it with some experts' rows of the router. The last
+Programs share a block of tokens, each multiplying some of its columns with some experts' rows of the router. The last
 to arrive chooses for the block. It adds the partial sums of the column splits, always in one order, counts the pairs,
 and, if there is only one block, also gives every pair its row. With many tokens the matmul needs large tiles, which
 read the router seldom, and the choice needs small blocks, whose logits stay in registers, so each is a launch of its
@@ -306,7 +306,7 @@ def router_kernel(
     acc = scores_of(x_ptr, router_ptr, T, H, stride_xm, E, SPLITS, BLOCK_T, BLOCK_E, BLOCK_H, 0)
     store_scores(acc, logits_ptr, T, E, SPLITS, BLOCK_T, BLOCK_E)
     last = tl.num_programs(1) * SPLITS - 1
-    tl.debug_barrier()  # all threads have written before one of them reports it
+    tl.debug_barrier()  # all threads have written before one thread reports it
     if tl.atomic_add(arrived_ptr + block, 1, sem="acq_rel") != last:
         return
     tl.store(arrived_ptr + block, 0)  # ready for the next launch

@@ -9,11 +9,11 @@ SCORES = ("softmax of all", "softmax of chosen", "sigmoid")
 
 @dataclass(frozen=True)
 class Rule:
-    """The k best experts of a token and their weights.
+    """Choose the k best experts of a token and their weights.
 
-    "softmax of all" weighs with a softmax over every expert, taken before the choice; "softmax of chosen" with one
-    over the k that were chosen; "sigmoid" with each score by itself. A bias, if given, moves the choice alone, never
-    the weights. With groups, only experts of the best `groups_kept` groups can be chosen. A group is worth the sum of
+    "softmax of all" weighs with a softmax over every expert, taken before the choice. "softmax of chosen" takes the
+    softmax over the k chosen experts. "sigmoid" weighs each score by itself. A bias, if given, moves the choice alone,
+    never the weights. With groups, only experts of the best `groups_kept` groups can be chosen. A group is worth the sum of
     its two best. Among equals the lower index comes first, for groups as for experts.
     """
 

@@ -3,7 +3,7 @@
 Eight of the 48 layers are timed, with the head, because all layers are alike, and a rival's 48 layers in 16 bits
 would leave no room for the cache. "head and sampler" times the parts that exist once, so that 6 x (step - head) +
 head is the whole step. The whole model runs too, without rivals. The bound counts the bytes of cost_step.py. Weights
-and cache are drawn, and each row picks its own eight of 128 experts, as even as a router can be.
+and cache are drawn, and each row chooses its own eight of 128 experts, as even as a router can be.
 """
 
 from dataclasses import dataclass, replace
@@ -25,7 +25,7 @@ TIMED = 8  # of the layers
 # Of the logits, which eight layers in bf16 leave: a router's near tie may pick another eighth expert. Roundings add up
 # as a random walk does, so deeper models get the square root of their depth.
 TOLERANCE = 0.1
-LINEAR_BITS = 4  # of qkv and out, the same for ours and the 4-bit rival's; the router and the head have 16
+LINEAR_BITS = 4  # of qkv and out, for ours and the 4-bit rival alike (the router and the head have 16)
 
 
 @dataclass(frozen=True)

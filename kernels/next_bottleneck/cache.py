@@ -10,7 +10,7 @@ from kernels.require import must
 class PagedCache:
     """Hold `sequences` of at most `most` tokens each, in `pages` pages shared by all.
 
-    Page 0 belongs to no sequence. Rows that only pad a batch write there.
+    Page 0 belongs to no sequence. Rows that only pad a batch write to page 0.
     """
 
     def __init__(self, shape: Shape, *, sequences: int, most: int, pages: int = 0, dtype, device="cpu"):

@@ -17,7 +17,7 @@ WARM = 3  # calls before a capture: kernels compile, and workspaces are made
 
 @dataclass
 class Loop:
-    """Decode sequences 0 .. batch - 1 of the step's cache. `tokens` holds each one's next token."""
+    """Decode sequences 0 .. batch - 1 of the step's cache. `tokens` holds each sequence's next token."""
 
     step: Step
     tokens: torch.Tensor  # int32 (batch,)

@@ -1,4 +1,4 @@
-"""I made one thing faster: what now? The decode chain and everything that decides its next bottleneck.
+"""Answer "I made one thing faster, what now?" by the decode chain and everything that decides its next bottleneck.
 
 One idea a sibling module, one door here. Units are SI and part of every name: `_s` seconds, `_bytes`, `_byte_s`
 byte/s, `_flop_s` FLOP/s. Shares are parts of 1.

@@ -12,10 +12,10 @@ REPORTED_WEIGHT_READ_BYTES = 34e9
 
 REMEDIES = {  # part of the chain -> what to try when it is the largest
     "linear weights": "quantize the weights, with a kernel tuned for the format and the GPU",
-    "attention": "a fused kernel; then fewer or narrower cached keys and values",
+    "attention": "a fused kernel, then fewer or narrower cached keys and values",
     "element-wise": "fuse it into its neighbours",
     "all-reduce": "overlap it, or split it into reduce-scatter and all-gather",
-    "MoE all-to-all": "check the routing balance and how experts lie on the GPUs",
+    "MoE all-to-all": "check the routing balance and the experts' GPUs",
     "sampling": "fuse the chain from logits to token, or use a batched kernel",
     "launch gaps": "CUDA Graphs, batching, or the scheduler",
 }
@@ -23,7 +23,7 @@ REMEDIES = {  # part of the chain -> what to try when it is the largest
 
 @dataclass(frozen=True)
 class Transformer:
-    """Sizes of a dense decoder with grouped-query attention and a gated MLP."""
+    """Hold the sizes of a dense decoder with grouped-query attention and a gated MLP."""
 
     name: str
     layers: int
@@ -70,7 +70,7 @@ def decode_chain(
     graphs: bool = False,
     launch_s: float | None = None,
 ) -> dict[str, float]:
-    """Seconds of each part of one decode step, at the machine's ceilings, nothing overlapped.
+    """Return the seconds of each part of one decode step, at the machine's ceilings, nothing overlapped.
 
     `elementwise_passes` are reads or writes of a hidden state a layer. A graph pays one launch for all.
     """

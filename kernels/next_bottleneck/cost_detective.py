@@ -1,4 +1,4 @@
-"""The profiler detective: symptoms in, bottleneck out, by one flowchart: rule out waiting before judging work."""
+"""Find a bottleneck from its symptoms by one flowchart, which rules out waiting before it judges work."""
 
 from dataclasses import dataclass, field
 
@@ -20,17 +20,17 @@ PATHS = {  # bottleneck -> what to try, in this order
 }
 
 PATTERNS = (  # seen in a trace, likely cause, first thing to try, trade-off to check
-    ("small gaps between many kernels", "launch overhead", "compile, graphs or fusion", "warm-up; debugging"),
-    ("large memory spikes", "unfused intermediates", "FlashAttention, custom fusion", "numerics; upkeep"),
-    ("low FLOP/s at high bandwidth", "memory-bound work", "precision, batching", "accuracy; cache pressure"),
-    ("NCCL while the GPU is idle", "serial communication", "gradient overlap", "bucket size; schedule"),
+    ("small gaps between many kernels", "launch overhead", "compile, graphs or fusion", "warm-up, debugging"),
+    ("large memory spikes", "unfused intermediates", "FlashAttention, custom fusion", "numerics, upkeep"),
+    ("low FLOP/s at high bandwidth", "memory-bound work", "precision, batching", "accuracy, cache pressure"),
+    ("NCCL while the GPU is idle", "serial communication", "gradient overlap", "bucket size, schedule"),
     ("some GPUs wait for others", "uneven work", "capacity, balance, even splits", "routing quality"),
-    ("repeated large allocations", "buffers not reused", "memory planning, pools", "recompute; allocator"),
+    ("repeated large allocations", "buffers not reused", "memory planning, pools", "recompute, allocator"),
     (
         "periodic drops of utilization",
         "input not pipelined",
         "workers, pretokenized data",
-        "storage; freshness",
+        "storage, freshness",
     ),
 )
 
@@ -100,12 +100,12 @@ def gap_share(launches: int, gap_s: float, work_s: float) -> float:
 def counters(
     intensity: float, *, of_bandwidth: float = 0.0, of_flops: float = 0.0, ridge: float = 295.2
 ) -> dict:
-    """Return both counters from one. A kernel's FLOPs are its bytes times its intensity."""
+    """Return both counters from one. A kernel's FLOPs are its bytes multiplied by its intensity."""
     require.positive(intensity=intensity, ridge=ridge)
     require.share(of_bandwidth=of_bandwidth, of_flops=of_flops)
     if bool(of_bandwidth) == bool(of_flops):
         raise ValueError(
-            "of_bandwidth or of_flops must be given, got both or none; the other follows from it"
+            "of_bandwidth or of_flops must be given, got both or none; each follows from the other"
         )
     moved = of_bandwidth or of_flops * ridge / intensity
     return {"intensity": intensity, "bandwidth_share": moved, "compute_share": moved * intensity / ridge}

@@ -35,20 +35,20 @@ def scaling_tax(local_mfu: float, fleet_mfu: float) -> float:
 
 
 def local_step_s(fleet_step_s: float, local_mfu: float, fleet_mfu: float) -> float:
-    """The step the fleet would take without the tax."""
+    """Return the step that the fleet would take without the tax."""
     require.positive(fleet_step_s=fleet_step_s)
     return fleet_step_s * (1 - scaling_tax(local_mfu, fleet_mfu))
 
 
 def step_at_mfu_s(step_s: float, mfu: float, at_mfu: float) -> float:
-    """The same work's step at another share of the peak: the better the hardware is used, the shorter."""
+    """Return the same work's step at another share of the peak. Better use of the hardware shortens the step."""
     require.positive(step_s=step_s, mfu=mfu, at_mfu=at_mfu)
     require.share(mfu=mfu, at_mfu=at_mfu)
     return step_s * mfu / at_mfu
 
 
 def added_step_s(node_step_s: float, local_mfu: float, fleet_mfu: float) -> float:
-    """Return the seconds that a fleet adds to its node's step, from one measurement of both."""
+    """Return the seconds that a fleet adds to its node's step, from one measurement of node and fleet."""
     require.positive(node_step_s=node_step_s, fleet_mfu=fleet_mfu)
     scaling_tax(local_mfu, fleet_mfu)  # refuses a fleet that beats its node
     return step_at_mfu_s(node_step_s, local_mfu, fleet_mfu) - node_step_s
@@ -76,7 +76,7 @@ def growth_per_doubling(local_mfu: float, fleet_mfu: float, gpus: int, node_gpus
 
 
 def fleet_mfu(local_mfu: float, gpus: float, growth_per_doubling: float, node_gpus: int = 8) -> float:
-    """MFU when the step grows by the same amount with every doubling beyond a node."""
+    """Return the MFU when the step grows by the same amount with every doubling beyond a node."""
     require.share(local_mfu=local_mfu)
     require.positive(gpus=gpus)
     require.count(node_gpus=node_gpus)
@@ -86,7 +86,7 @@ def fleet_mfu(local_mfu: float, gpus: float, growth_per_doubling: float, node_gp
 
 @dataclass(frozen=True)
 class StepParts:
-    """One step of a fleet, operating spread over the steps: the same for every node."""
+    """Hold one step of a fleet, equal for every node, with operating time spread over the steps."""
 
     work_s: float  # what one node alone takes
     tax_s: float  # what the scale adds
@@ -99,19 +99,19 @@ class StepParts:
 
     @property
     def mean_s(self) -> float:
-        """A run's time over its steps."""
+        """Return a run's time over its steps."""
         return self.step_s + self.operating_s
 
     @property
     def shares(self) -> tuple[float, float, float, float]:
-        """Of a run's time, and so of the GPUs that are paid for: work, tax, waiting, operating."""
+        """Return the shares of work, tax, waiting and operating in a run's time, and so in the GPUs that are paid for."""
         return tuple(one / self.mean_s for one in (self.work_s, self.tax_s, self.wait_s, self.operating_s))
 
 
 def step_parts(
     node_step_s: float, growth: float, slowest_speed: float = 1.0, operating_share: float = 0.0
 ) -> StepParts:
-    """A node's step, longer by `growth` of itself with scale, held by the slowest node, stretched by operating."""
+    """Return a node's step, grown by the share `growth` with scale, held by the slowest node, stretched by operating."""
     require.positive(node_step_s=node_step_s)
     require.not_negative(growth=growth)
     require.share(operating_share=operating_share)
@@ -124,13 +124,13 @@ def step_parts(
 
 
 def is_regression(tax: float, usual_tax: float, tolerance: float = 0.03) -> bool:
-    """The tax should be stable: a sudden rise is the signal, not its size."""
+    """Return whether the tax rose suddenly. A stable tax is normal, whatever its size."""
     require.share(tax=tax, usual_tax=usual_tax, tolerance=tolerance)
     return tax > usual_tax + tolerance
 
 
 def gpus_saved(gpus: int, relative_gain: float) -> float:
-    """GPUs that a relative gain in MFU is worth."""
+    """Return the number of GPUs that a relative gain in MFU is worth."""
     require.count(gpus=gpus)
     require.share(relative_gain=relative_gain)
     return gpus * relative_gain
@@ -151,14 +151,14 @@ class SynchronousStep:
 
 
 def synchronous_step(times_s: Sequence[float]) -> SynchronousStep:
-    """Nodes that meet at the end of every step wait for the slowest."""
+    """Return the step of nodes that meet at the end of every step and so wait for the slowest."""
     require.not_empty(times_s=times_s)
     require.positive(**{f"times_s[{i}]": time_s for i, time_s in enumerate(times_s)})
     return SynchronousStep(tuple(times_s))
 
 
 def straggler_loss(speed: float) -> float:
-    """MFU lost by all when one node runs at this share of the others' speed: at 0.9, a tenth."""
+    """Return the MFU that all lose when one node runs at this share of the others' speed, such as a tenth at 0.9."""
     require.share(speed=speed)
     require.positive(speed=speed)
     return 1 - speed

@@ -1,4 +1,4 @@
-"""The efficiency frontier: throughput, latency, cost, quality and memory pull against each other."""
+"""Compute the efficiency frontier, where throughput, latency, cost, quality and memory pull against each other."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class Configuration:
 
     @property
     def tokens_s(self) -> float:
-        """Every user gets a token each interval: nothing else is consistent."""
+        """Return the rate at which every user gets a token each interval, the only consistent one."""
         return self.users / self.between_tokens_s
 
 
@@ -42,7 +42,7 @@ THROUGHPUT = Configuration("B: throughput", 4, 64, 0.120, "int4", False, 4 * 400
 
 @dataclass(frozen=True)
 class Fastest:
-    """The least time between two tokens of every user, at the ceilings of all GPUs, links and launches left out."""
+    """Hold the least time between two tokens of every user, at the ceilings of all GPUs, without links and launches."""
 
     weights_s: float  # every weight read once, or multiplied for all users, whichever is slower
     caches_s: float  # each user's tokens so far, read once a token
@@ -78,21 +78,21 @@ def usd_per_1k_tokens(gpus: int, usd_per_gpu_hour: float, tokens_s: float) -> fl
 
 
 def implied_usd_per_gpu_hour(gpus: int, usd_per_1k: float, tokens_s: float) -> float:
-    """Return the price of a GPU hour behind a price of tokens. A's $0.12 is $2.70."""
+    """Return the price of a GPU hour that a price of tokens implies. A's $0.12 implies $2.70."""
     require.count(gpus=gpus)
     require.positive(usd_per_1k=usd_per_1k, tokens_s=tokens_s)
     return usd_per_1k / 1000 * tokens_s * 3600 / gpus
 
 
 def implied_tokens_s(gpus: int, usd_per_gpu_hour: float, usd_per_1k: float) -> float:
-    """The rate that a price of tokens needs at a price of GPU hours."""
+    """Return the rate that a price of tokens needs at a price of GPU hours."""
     require.count(gpus=gpus)
     require.positive(usd_per_gpu_hour=usd_per_gpu_hour, usd_per_1k=usd_per_1k)
     return gpus * usd_per_gpu_hour / 3600 / usd_per_1k * 1000
 
 
 def dominates(one: Mapping[str, float], other: Mapping[str, float], goals: Mapping[str, str]) -> bool:
-    """At least as good in every goal ('more' or 'less') and better in one."""
+    """Return whether a point is at least as good in every goal ('more' or 'less') and better in one."""
     signs = {}
     for name, goal in goals.items():
         require.one_of(("more", "less"), **{f"goal of {name}": goal})
@@ -102,7 +102,7 @@ def dominates(one: Mapping[str, float], other: Mapping[str, float], goals: Mappi
 
 
 def frontier(points: Sequence[Mapping[str, float]], goals: Mapping[str, str]) -> list[int]:
-    """Positions of the points that no other point dominates."""
+    """Return the indices of the points that no other point dominates."""
     require.not_empty(points=points, goals=goals)
     return [
         i

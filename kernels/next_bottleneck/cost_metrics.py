@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from kernels import require
 
-NEAR_ROOF = 0.7  # a kernel above this share of its roof is doing well; below it, check how it is written
+NEAR_ROOF = 0.7  # a kernel above this share of its roof is doing well, and one below needs a look at its code
 
-TARGETS = {  # seconds; "Performance Engineering"
+TARGETS = {  # seconds, from "Performance Engineering"
     "time to first token": {"acceptable": 0.5, "feels responsive": 0.2},
     "between tokens": {"comfortable reading": 0.05, "real-time speech": 0.025},
 }
@@ -29,20 +29,20 @@ def mfu(model_flops: float, time_s: float, peak_flop_s: float, devices: int = 1)
 def hfu(
     model_flops: float, recomputed_flops: float, time_s: float, peak_flop_s: float, devices: int = 1
 ) -> float:
-    """Hardware FLOPs utilization: all that was executed, recomputation included."""
+    """Return hardware FLOPs utilization, which counts all executed FLOPs, recomputation included."""
     require.not_negative(recomputed_flops=recomputed_flops)
     return mfu(model_flops + recomputed_flops, time_s, peak_flop_s, devices)
 
 
 def mbu(bytes_moved: float, time_s: float, bandwidth_byte_s: float) -> float:
-    """Model bandwidth utilization: the lens for decoding."""
+    """Return model bandwidth utilization, the lens for decoding."""
     require.not_negative(bytes_moved=bytes_moved)
     require.positive(time_s=time_s, bandwidth_byte_s=bandwidth_byte_s)
     return bytes_moved / (time_s * bandwidth_byte_s)
 
 
 def mfu_behind(mbu: float, intensity: float, ridge: float) -> float:
-    """The arithmetic share that goes with a bandwidth share at this intensity: the two are not independent."""
+    """Return the arithmetic share that a bandwidth share implies at this intensity, as the two are not independent."""
     require.share(mbu=mbu)
     require.not_negative(intensity=intensity)
     require.positive(ridge=ridge)
@@ -86,7 +86,7 @@ class KernelDiagnosis:
 def diagnose_kernel(
     flop_s: float, byte_s: float, peak_flop_s: float, bandwidth_byte_s: float
 ) -> KernelDiagnosis:
-    """A profiled kernel under the roofline: achieved FLOP/s and byte/s against the two peaks."""
+    """Put a profiled kernel under the roofline, with achieved FLOP/s and byte/s against the two peaks."""
     require.not_negative(flop_s=flop_s)
     require.positive(byte_s=byte_s, peak_flop_s=peak_flop_s, bandwidth_byte_s=bandwidth_byte_s)
     return KernelDiagnosis(
@@ -95,21 +95,21 @@ def diagnose_kernel(
 
 
 def request_s(first_token_s: float, between_tokens_s: float, tokens: int) -> float:
-    """A request's latency: the first token, then the rest at their pace."""
+    """Return a request's latency, the first token's time plus the later tokens' at their pace."""
     require.not_negative(first_token_s=first_token_s, between_tokens_s=between_tokens_s)
     require.count(tokens=tokens)
     return first_token_s + (tokens - 1) * between_tokens_s
 
 
 def tokens_per_s(requests: float, between_tokens_s: float) -> float:
-    """Aggregate rate of requests that each get a token every `between_tokens_s`."""
+    """Return the aggregate rate of requests that each get a token every `between_tokens_s`."""
     require.not_negative(requests=requests)
     require.positive(between_tokens_s=between_tokens_s)
     return requests / between_tokens_s
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """Return the smallest value that at least `share` of them do not exceed. P99 is 0.99."""
+    """Return the smallest value that at least `share` of the values do not exceed. P99 is 0.99."""
     require.not_empty(values=values)
     require.share(share=share)
     return sorted(values)[max(0, math.ceil(round(share * len(values), 9)) - 1)]

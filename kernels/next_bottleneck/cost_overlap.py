@@ -14,7 +14,7 @@ REPORTED_GRADIENT_PARAMETERS = 8.03e9  # "a 7B model" with 16.1 GB of fp16 gradi
 
 
 def ring_factor(devices: int) -> float:
-    """Volume each device sends in a ring all-reduce, in payloads: reduce-scatter, then all-gather."""
+    """Return the volume, in payloads, that each device sends in a ring all-reduce (reduce-scatter, then all-gather)."""
     require.count(devices=devices)
     return 2 * (devices - 1) / devices
 
@@ -59,7 +59,7 @@ def all_reduce(
 def activation_message(
     hidden: int, batch: int, link_byte_s: float, launch_s: float = 5e-6, element_bytes: float = 2
 ) -> AllReduce:
-    """The tensor-parallel all-reduce of the source: about twice the hidden states of the batch on the link."""
+    """Return the source's tensor-parallel all-reduce, with about twice the batch's hidden states on the link."""
     require.count(hidden=hidden, batch=batch)
     require.positive(link_byte_s=link_byte_s, element_bytes=element_bytes)
     require.not_negative(launch_s=launch_s)
@@ -95,7 +95,7 @@ class TrainingStep:
 
     @property
     def interference_s(self) -> float:
-        """The backward pass runs on fewer SMs for as long as the two overlap."""
+        """Return the time lost because the backward pass runs on fewer SMs during the overlap."""
         return min(self.communication_s, self.backward_s) * self.sm_share
 
     @property
@@ -118,7 +118,7 @@ def training_step(
     gradient_bytes: float = 2,
     sm_share: float = 0.0,
 ) -> TrainingStep:
-    """Data parallel: 2 FLOP a parameter and token forward, 4 backward, then the gradients in a ring."""
+    """Return a data-parallel step, 2 FLOP a parameter and token forward, 4 backward, then the gradients in a ring."""
     require.positive(parameters=parameters, peak_flop_s=peak_flop_s, mfu=mfu, gradient_bytes=gradient_bytes)
     require.count(tokens=tokens)
     require.share(mfu=mfu, sm_share=sm_share)
@@ -181,7 +181,7 @@ def overlap_efficiency(compute_s: float, exposed_s: float) -> float:
 
 
 def reported_exposed_share(gpus: float) -> float:
-    """Exposed communication over compute: the two reported ends, joined by a power law between them."""
+    """Return exposed communication over compute, by a power law between the two reported ends."""
     (few, high), (many, low) = REPORTED_OVERLAP_EFFICIENCY.items()
     require.positive(gpus=gpus)
     if not few <= gpus <= many:

@@ -59,7 +59,7 @@ class RoundResult:
 
     @property
     def contradiction(self) -> float:
-        """Arithmetic over report: 1 where they agree."""
+        """Return the time by arithmetic over the reported time, 1 where they agree."""
         return self.between_tokens_s / self.round.reported_between_tokens_s
 
     @property
@@ -115,7 +115,7 @@ def _rescaled(parts_s: Mapping[str, float], total_s: float) -> dict[str, float]:
 
 
 def best_case_s(baseline_s: float, shares: Mapping[str, float], part: str) -> float:
-    """Return the step if a part took no time. No cut of that part alone can beat it."""
+    """Return the step if a part took no time, which no cut of that part alone can beat."""
     now = parts.split(baseline_s, shares)
     require.one_of(tuple(now), part=part)
     return sum(parts.cut(now, {part: 1.0}).values())
@@ -123,7 +123,7 @@ def best_case_s(baseline_s: float, shares: Mapping[str, float], part: str) -> fl
 
 COMBINATIONS = (  # one, with another, how they go together, why
     ("FlashAttention", "int8 cache", "adds", "one removes score traffic, the other cache bytes"),
-    ("paged cache", "int8 cache", "adds", "less waste times fewer bytes: the gains multiply"),
+    ("paged cache", "int8 cache", "adds", "less waste and fewer bytes, so the gains multiply"),
     ("int4 weights", "larger batch", "adds", "the memory that weights leave admits more requests"),
     ("element-wise fusion", "CUDA Graphs", "adds", "fewer kernels, and no launch for each"),
     ("CUDA Graphs", "torch.compile reduce-overhead", "repeats", "that mode already captures a graph"),

@@ -1,4 +1,4 @@
-"""Serving under load: what queues cost, how prompts disturb decoding, and what two pools have to send each other."""
+"""Compute serving under load, with the cost of queues, prompts that disturb decoding, and transfers between two pools."""
 
 import math
 import random
@@ -19,7 +19,7 @@ FIRST_TOKEN_S, BETWEEN_S = (
 
 
 def in_flight(rate: float, time_s: float) -> float:
-    """Return how many requests are in a system that each spends `time_s` in: Little's law."""
+    """Return how many requests are in a system that each spends `time_s` in, by Little's law."""
     require.not_negative(rate=rate, time_s=time_s)
     return rate * time_s
 
@@ -95,7 +95,7 @@ def requests(count: int, prompt: int, output: int, seed: int = 0) -> tuple[Reque
 
 @dataclass(frozen=True)
 class Served:
-    """One request's fate: seconds to its first token, between its tokens, and until its last."""
+    """Hold one request's seconds to its first token, between its tokens, and until its last."""
 
     first_token_s: float
     between_s: float
@@ -195,7 +195,7 @@ def serve(
 
 @dataclass(frozen=True)
 class Limit:
-    """The most that a replica serves, and the step it does it in."""
+    """Hold the most that a replica serves, and the step in which it does."""
 
     rate: float  # requests a second
     running: float
@@ -218,7 +218,7 @@ def limit(replica: Server, *, prompt: int, output: int, batch: int, chunk: int =
 
 @dataclass(frozen=True)
 class Handover:
-    """A prompt's cache on its way from the GPUs that computed it to those that decode."""
+    """Hold a prompt's cache on its way from the GPUs that computed it to the GPUs that decode."""
 
     cache_bytes: float
     prefill_s: float
@@ -235,7 +235,7 @@ class Handover:
 def handover(
     model: Transformer, replica: Server, *, prompt: int, link_byte_s: float, kv_bits: float = 16
 ) -> Handover:
-    """Return the cost of computing a prompt here and decoding it there."""
+    """Return the cost of computing a prompt on one pool of GPUs and decoding on another."""
     require.count(prompt=prompt)
     require.positive(link_byte_s=link_byte_s, kv_bits=kv_bits)
     cache_bytes = model.cached_per_token * prompt * kv_bits / 8

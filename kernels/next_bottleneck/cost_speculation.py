@@ -1,4 +1,4 @@
-"""Speculative decoding: tokens a round, time a token, and where guessing stops paying."""
+"""Compute speculative decoding's tokens a round, time a token, and the point where guessing stops paying."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ ADAPTIVE_BATCH = 16  # "Performance Engineering": speculate only below this batc
 
 
 def expected_tokens(acceptance: float, drafts: int) -> float:
-    """Tokens a round yields: the accepted run and one from the target, (1 - p^(k+1)) / (1 - p)."""
+    """Return the tokens that a round yields, the accepted run and one from the target, (1 - p^(k+1)) / (1 - p)."""
     require.share(acceptance=acceptance)
     require.whole(drafts=drafts)
     return sum(acceptance**i for i in range(drafts + 1))
@@ -23,7 +23,7 @@ def accepted_chances(acceptance: float, drafts: int) -> list[float]:
 
 
 def acceptance_rate(target: Sequence[float], draft: Sequence[float]) -> float:
-    """Chance that a guess drawn from `draft` is kept with probability min(1, p / q): the overlap of the two."""
+    """Return the chance that a guess drawn from `draft` is kept with probability min(1, p / q), the overlap of the two."""
     _distributions(target, draft)
     return sum(min(p, q) for p, q in zip(target, draft, strict=True))
 
@@ -74,7 +74,7 @@ class Speculation:
 def speculation(
     acceptance: float, drafts: int, draft_s: float, verify_s: float, plain_s: float | None = None
 ) -> Speculation:
-    """Given times: `draft_s` for all guesses of a round, `verify_s` for the pass that checks them."""
+    """Return speculation with given times, `draft_s` for all guesses of a round and `verify_s` for the check."""
     require.not_negative(draft_s=draft_s)
     require.positive(verify_s=verify_s)
     plain_s = verify_s if plain_s is None else plain_s
@@ -119,7 +119,7 @@ def speculation_at_batch(
     param_bytes: float = 2,
     draft_param_bytes: float = 2,
 ) -> Speculation:
-    """Times from the roofline: checking k guesses multiplies arithmetic by k + 1, and reads the weights once."""
+    """Return speculation with times from the roofline. Checking k guesses takes k + 1 times the FLOP and no more bytes."""
     require.count(batch=batch)
     require.whole(drafts=drafts)
     require.positive(parameters=parameters, draft_parameters=draft_parameters, param_bytes=param_bytes)
@@ -136,7 +136,7 @@ def speculation_at_batch(
 
 
 def free_tokens(peak_flop_s: float, bandwidth_byte_s: float, param_bytes: float = 2) -> float:
-    """Tokens a pass computes in the time it takes to read the weights: up to here, more tokens cost nothing."""
+    """Return the tokens that a pass computes while it reads the weights, up to which more tokens cost nothing."""
     require.positive(peak_flop_s=peak_flop_s, bandwidth_byte_s=bandwidth_byte_s, param_bytes=param_bytes)
     return peak_flop_s * param_bytes / (2 * bandwidth_byte_s)
 
@@ -144,7 +144,7 @@ def free_tokens(peak_flop_s: float, bandwidth_byte_s: float, param_bytes: float 
 def speculation_from_times(
     acceptance: float, drafts: int, batch: int, *, draft_token_s: float, step_s: float, free: float
 ) -> Speculation:
-    """Measured times of one request, carried to a batch: a pass takes `step_s` up to `free` tokens, then grows."""
+    """Carry measured times of one request to a batch. A pass takes `step_s` up to `free` tokens, then grows."""
     require.count(batch=batch)
     require.whole(drafts=drafts)
     require.positive(step_s=step_s, free=free)
@@ -176,6 +176,6 @@ def last_batch_that_pays(
 
 
 def speculate(batch: int, below: int = ADAPTIVE_BATCH) -> bool:
-    """The adaptive policy: guess at low load, decode plainly at high load."""
+    """Return whether the adaptive policy guesses, at low load, or decodes plainly, at high load."""
     require.count(batch=batch, below=below)
     return batch < below

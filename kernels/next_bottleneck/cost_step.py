@@ -38,7 +38,7 @@ ONCE = ("embed", "last norm", "head", "sample")  # the others are there in every
 
 @dataclass(frozen=True)
 class Work:
-    """Of one slot in one step, all layers together."""
+    """Hold the work of one slot in one step, all layers together."""
 
     bytes: float
     flop: float
@@ -58,14 +58,14 @@ class Work:
 
 
 def expected_experts(rows: int, top_k: int, experts: int) -> float:
-    """Return how many experts at least one row picks, if none is preferred."""
+    """Return how many experts at least one row chooses, if none is preferred."""
     require.count(rows=rows, top_k=top_k, experts=experts)
     require.at_most(experts, "a row picks different experts", top_k=top_k)
     return experts * (1 - (1 - top_k / experts) ** rows)
 
 
 def code_bytes(numbers: float, bits: float, group: int) -> float:
-    """Bytes of weights: below 16 bits each group has a 16-bit scale."""
+    """Return the bytes of weights, where below 16 bits each group has a 16-bit scale."""
     require.positive(bits=bits)
     require.count(group=group)
     return numbers * (bits / 8 + (SIXTEEN / group if bits < 16 else 0))
@@ -81,7 +81,7 @@ def step_work(
     head_bits: float = 16,
     by: str = "course",
 ) -> dict[str, Work]:
-    """Return each slot's work: `rows` sequences of `keys` keys each, their own included. "last norm" is not in a layer."""
+    """Return each slot's work for `rows` sequences of `keys` keys each, their own included. "last norm" isn't in a layer."""
     require.count(rows=rows)
     require.positive(keys=keys)
     require.one_of(("course", "plain"), by=by)
@@ -144,7 +144,7 @@ def total(works: Mapping[str, Work]) -> Work:
 def waterfall(
     works: Mapping[str, Work], *, byte_s: float, flop_s: float, launch_s: float
 ) -> dict[str, float]:
-    """Return each slot's seconds, as its largest limit predicts them. Slots run one after the other."""
+    """Return each slot's seconds, as its largest limit predicts them. Slots run in sequence."""
     require.not_empty(works=works)
     return {name: work.seconds(byte_s, flop_s, launch_s) for name, work in works.items()}
 

@@ -1,4 +1,4 @@
-"""The recorded trace of a decode step: what the host, its calls and the GPU's streams did, bar by bar.
+"""Read the recorded trace of a decode step, in bars of the host, its calls and the GPU's streams.
 
 `python -m kernels.decode_trace` records it on a GPU. Until a file is kept, the bars are drawn from the bytes of
 cost_step.py, and `measured` says so.
@@ -22,7 +22,7 @@ HOST_S, GRAPH_S, LEAST_S = 25e-6, 1.1e-6, 2e-6  # modelled, of a call, between a
 
 @dataclass(frozen=True)
 class Bar:
-    """Something that took time, in seconds from the host's first call."""
+    """Hold anything that took time, in seconds from the host's first call."""
 
     name: str  # a slot, a call or a kernel
     slot: str
@@ -37,7 +37,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Trace:
-    """One run of the step. `alone_s` is its time without a profiler."""
+    """Hold one run of the step. `alone_s` is its time without a profiler."""
 
     measured: bool
     where: str
@@ -80,7 +80,7 @@ def own_s(launches) -> dict[str, float]:
 
 
 def of_record(kept: dict, run: str) -> Trace:
-    """Return one run of a record as kernels.decode_trace writes it."""
+    """Return one run of a record in the form that kernels.decode_trace writes."""
     slots, names, rows = kept["slots"], kept["kernels"], kept[run]
     micro = 1e-6
     return Trace(

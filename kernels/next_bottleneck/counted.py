@@ -1,6 +1,6 @@
 """Count each slot's launches and bytes in a step, without a GPU to measure: the waterfall's other half.
 
-A Triton kernel's bytes are counted by the machine that runs it. An operation of PyTorch counts as one launch that
+The machine that runs a Triton kernel counts its bytes. An operation of PyTorch counts as one launch that
 reads its inputs and writes its outputs, as on a GPU when nothing is fused.
 """
 

@@ -48,7 +48,7 @@ def run(launch: Callable, tensors: dict[str, tuple[torch.Tensor, str]], **number
 
 
 def product(launch: Callable, out_dtype: torch.dtype | None = None) -> Filling:
-    """Compute y = x @ w.T, as C = A B with B the weight's transpose in place."""
+    """Compute y = x @ w.T, as C = A B with B a transposed view of the weight."""
 
     def make(weight, shape):
         must(isinstance(weight, torch.Tensor), "w", "in 16 bits", "codes", "the lab's GEMM unpacks nothing")
@@ -65,7 +65,7 @@ def product(launch: Callable, out_dtype: torch.dtype | None = None) -> Filling:
 
 
 def norm(launch: Callable) -> Filling:
-    """The first norm of a model has no x to add, so zeros replace it."""
+    """Replace x by zeros, because a model's first norm has no x to add."""
 
     def make(weight, shape):
         def call(x, residual):
@@ -142,7 +142,7 @@ def attention(launch: Callable) -> Filling:
 
 
 def attention_in_a_graph(launch: Callable) -> Filling:
-    """All rows at once over all pages of the table, which a graph can hold: no shape depends on a length.
+    """Decode all rows in one call over all pages of the table, which a graph can hold, as no shape depends on a length.
 
     The lab's kernel knows no lengths. So keys beyond a row's end are copies of its last key, with values of zero, which
     only enlarge the softmax's denominator. A second run, over values of one, returns the share of the real keys in it.

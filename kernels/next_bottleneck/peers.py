@@ -1,4 +1,4 @@
-"""Time the decode step as PyTorch offers it: torch.compile in 16 bits, and in 4 bits through int4pack.
+"""Time PyTorch's own decode step, by torch.compile in 16 bits and through int4pack in 4 bits.
 
 Both get their best conditions: a contiguous cache of exactly the existing keys, so that SDPA needs no mask, and a
 layer that is compiled once and called for each. The benchmark captures each step as one CUDA graph, as it captures
@@ -56,7 +56,7 @@ def int4(weight: Codes) -> Int4:
 
 
 def product(x, w):
-    """Compute x @ w.T of a 16-bit matrix, or of one as int4pack reads it."""
+    """Compute x @ w.T of a 16-bit matrix, or of a matrix in int4pack's layout."""
     if isinstance(w, tuple):
         words, scales_and_zeros, group = w
         return torch._weight_int4pack_mm(x, words, group, scales_and_zeros)
@@ -75,7 +75,7 @@ def before_experts(x, residual, turn, at, k_cache, v_cache, norms, qkv, out, rou
     q, k, v = heads.split((q_heads, kv_heads, kv_heads), dim=1)
     cos, sin = turn.chunk(2, dim=-1)
     q, k = (turned(rms(one, w, eps), cos, sin) for one, w in ((q, q_norm), (k, k_norm)))
-    k_cache[:, :, at] = k[:, :, None]  # as gpt-fast writes it, which the compiler does in place
+    k_cache[:, :, at] = k[:, :, None]  # as gpt-fast writes it, without a copy once compiled
     v_cache[:, :, at] = v[:, :, None]
     y = F.scaled_dot_product_attention(q[:, :, None], k_cache, v_cache, enable_gqa=True)
     residual = residual + product(y.flatten(1), out)

@@ -1,4 +1,4 @@
-"""Fuse residual and RMSNorm in one launch. The row that one would write and the other read again stays in registers.
+"""Fuse residual and RMSNorm in one launch. The row that two launches would write and read again stays in registers.
 
 Apart, the addition moves three rows and the norm two, in two launches. Together they move four at most, x and the
 residual in, the residual and y out. `quantized` writes y as int8 with one scale a row, for a matmul in 8 bits.
@@ -58,7 +58,7 @@ def residual_norm_kernel(
 
 
 def residual_norm(x, residual, weight, eps: float, *, quantized: bool = False, early: bool = False):
-    """Return y (rows, N), or int8 codes and fp32 scales (rows,) if quantized. `residual` takes x up in place.
+    """Return y (rows, N), or int8 codes and fp32 scales (rows,) if quantized. x is added to `residual` itself.
 
     `early` begins while the launch before runs (kernels/overlap.py): the weight must be at rest.
     """

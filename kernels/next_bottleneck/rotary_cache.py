@@ -1,6 +1,6 @@
 """Fuse QK-norm, rotary and the cache's write in one launch. A program takes one head of one row from qkv to its page.
 
-Apart they are some ten launches, each of which reads and writes every head. Together each head is read once and
+Apart they are some ten launches, and each reads and writes every head. Together each head is read once and
 written once, a query's to q, a key's and a value's straight into their page. The table of cosines and sines is shared
 by all layers, so its row is in the L2 after the first.
 """
@@ -106,7 +106,7 @@ def rotary_cache(
     must(
         rest == 0 and heads > 2 * kv_heads and head_dim % 2 == 0,
         "qkv",
-        f"of whole heads of {head_dim}, more than {2 * kv_heads} of them",
+        f"of whole heads of {head_dim}, more than {2 * kv_heads} heads",
         qkv.shape[1],
         "q's columns, then k's and v's",
     )

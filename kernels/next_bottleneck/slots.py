@@ -7,7 +7,7 @@ found in the text that the model speaks. Axes are one letter each:
 
     T rows of this step (batch when decoding, tokens when a prompt is read)   H hidden   V vocabulary
     W columns of q, k and v together   O columns of the attention's output    D head dim   A query heads   G key heads
-    E experts   K experts of a token   R rows of all picks, T x K             P pages     S tokens of a page
+    E experts   K experts of a token   R rows of all pairs, T x K             P pages     S tokens of a page
     L pages of a sequence              B keys of a sequence                   1 more than E, in offsets, is X
 """
 
@@ -45,7 +45,7 @@ class Slot:
     gives: tuple[Arg, ...]
     question: (
         str | None
-    )  # of the labs or of this topic's capstone; None means that the course's kernel fills it
+    )  # of the labs or of this topic's capstone, or None where the course's kernel fills the slot
     origin: str  # "lab", "capstone" or "course"
     weight: str | None = None  # the weight that is bound before the first call
     why: str = ""  # why no lab fills it, or what the adapter adds
@@ -142,7 +142,7 @@ SLOTS = (
     ),
     Slot(
         "order",
-        "rows of x by expert: where each expert begins, which pick is in each row, and each pick's row",
+        "rows of x by expert, with each expert's first row, each row's (token, slot) pair, and each pair's row",
         (Arg("x", "TH"), Arg("chosen", "TK", "int32")),
         (
             Arg("rows", "RH"),
@@ -166,7 +166,7 @@ SLOTS = (
     ),
     Slot(
         "combine",
-        "y[t] = the sum over a token's picks of weights * rows[place]",
+        "y[t] = the sum over a token's k pairs of weights * rows[place]",
         (Arg("rows", "RH"), Arg("place", "TK", "int32"), Arg("weights", "TK", "fp32")),
         (Arg("y", "TH"),),
         "moe_routing.fused_combine",
@@ -183,7 +183,7 @@ SLOTS = (
     ),
     Slot(
         "sample",
-        "the token with the largest logit, of equals the first; or a draw, where the temperature is above 0",
+        "the token with the largest logit (of equals the first), or a draw where the temperature is above 0",
         (Arg("logits", "TV", "fp32"), Arg("lens", "T", "int32")),
         (Arg("tokens", "T", "int32"),),
         "sampling_fusion.draw",
@@ -195,7 +195,7 @@ SLOTS = (
 FUSIONS = (
     Slot(
         "routed",
-        "router and order at once",
+        "router and order in one",
         (Arg("x", "TH"),),
         (
             Arg("chosen", "TK", "int32"),

@@ -1,6 +1,6 @@
 """Assign each launch of a step to its slot, from a torch.profiler trace: the remainder, launch by launch.
 
-A step that runs eagerly says which slot it is in (annotated). A captured one can't, but launches nearly the same kernels
+An eager step says which slot it is in (annotated). A captured step can't, but launches nearly the same kernels
 in the same order, so the eager run's labels fit its times. Where the two differ, names are aligned and the difference is
 reported: a graph may drop an empty launch, or fill memory by a node of its own.
 """
@@ -41,7 +41,7 @@ def annotated(name: str, call: Callable) -> Callable:
 
 
 def events_of(call) -> list[dict]:
-    """Return what a profiler saw of one call, on the GPU and around it."""
+    """Return a profiler's record of one call, on the GPU and on the host."""
     import torch
     from torch.profiler import ProfilerActivity, profile
 
@@ -122,7 +122,7 @@ def aligned(told: Sequence[tuple[str, str]], met: Sequence[str]) -> tuple[list[s
     """Return the slot of each kernel in `met`, and a sentence for each launch that only one of the two runs has.
 
     Between two kernels that match, the runs' other launches are taken to replace each other in order. A launch without
-    a partner belongs to the slot before it.
+    a partner belongs to the preceding slot.
     """
     slots, differ, i, j = [], [], 0, 0
     for at, to in [*_matches([name for _, name in told], met), (len(told), len(met))]:

@@ -80,7 +80,7 @@ def chosen(case, device) -> str:
 
 
 def stand_in(case, device="cpu"):
-    """Return a weight of this form and shape that holds nothing. Its device is one of those that a kernel may need."""
+    """Return an empty weight of this form and shape, on a device that a kernel may need."""
     nothing = torch.empty(0, dtype=TORCH[case.dtype], device=device)
     from kernels.quantization_layouts.packed import Packed
 

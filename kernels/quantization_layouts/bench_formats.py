@@ -1,6 +1,6 @@
 """List the rows of the benchmark for W8A8, FP8, W8A16, MXFP4 and NVFP4, against cuBLAS and torch's own kernels.
 
-If activations are narrow, all contenders get them quantized, so only the matmul is timed, as torch times its own.
+If activations are narrow, all contenders get them quantized, so only the matmul is timed, as in torch's own benchmark.
 """
 
 from dataclasses import dataclass
@@ -50,7 +50,7 @@ TIMED = (
     *(Timed(form, m, *DECODE, quick=m == 1) for form in (*NUMBERS, "w8a16", *BLOCKS) for m in (1, 16, 64)),
     *(
         Timed(form, m, 4096, 4096) for form in NUMBERS for m in (64, 256, 4096)
-    ),  # the others only store narrowly, which is no gain beyond 64 rows
+    ),  # the others only store narrowly, which gains nothing beyond 64 rows
 )
 
 

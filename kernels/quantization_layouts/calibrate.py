@@ -24,13 +24,13 @@ from kernels.quantization_layouts import cases
 from kernels.quantization_layouts.kbit_tables import MOE, MOE_EXPERTS, SHAPES
 from kernels.quantization_layouts.reference import GROUPS
 
-ROWS = {  # of X, by form; those that most weights are packed in more finely
+ROWS = {  # of X, by form, with more steps for the forms of most weights
     **dict.fromkeys(("int4", 4), (1, 2, 4, 8, 16, 32, 64, 256)),
     **dict.fromkeys((2, 3, 5, "zero"), (1, 4, 16, 64)),
 }
 FORMS = tuple(ROWS)
 LARGE = {"big": (28672, 8192), "square": (4096, 4096)}
-COMMON = {  # N x K of served models' layers, gate and up as one; shared ones are listed once
+COMMON = {  # N x K of served models' layers, gate and up as one, with shared ones listed once
     "5120x5120": (5120, 5120),
     "llama 8b qkv": (6144, 4096),
     "llama 8b gate": (14336, 4096),
@@ -54,7 +54,7 @@ COMMON = {  # N x K of served models' layers, gate and up as one; shared ones ar
     "deepseek shared gate and up": (4096, 7168),
     "deepseek shared down": (7168, 2048),
 }
-ODD = {  # shapes far from these: short sums, few rows, and K that no usual step divides
+ODD = {  # shapes far from the common ones, with short sums, few rows, or a K that no usual step divides
     f"{n}x{k}": (n, k)
     for n, k in (
         (640, 1536),
@@ -148,7 +148,7 @@ def key(case) -> dict:
 
 
 def place(row: dict) -> dict:
-    """Return the key of a table's row, as key() has it."""
+    """Return the key of a table's row, in the form of key()."""
     found = {name: row[name] for name in ("n", "k", "experts", "form", "m")}
     return found | {"group": row.get("group", cases.usual_group(row["form"]))}
 

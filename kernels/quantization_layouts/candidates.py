@@ -52,7 +52,7 @@ class Candidate:
     most: int = 2**31  # rows of an expert for which it is worth timing
     least: int = 1
     config: Stream | Direct | Ring | None = None
-    takes: Callable[[Packed], bool] = lambda w: True  # weights that it can run, in place
+    takes: Callable[[Packed], bool] = lambda w: True  # weights that it can run as they are
     ragged: bool = True  # experts may differ in rows
 
     @property
@@ -67,9 +67,9 @@ def _beside(config: Stream | Direct) -> str:
     )
 
 
-MOST_STEPS = 8  # that a program may request together; more would take minutes to compile
+MOST_STEPS = 8  # that a program may request together, since more would take minutes to compile
 MOST_STEPS_OF_FIVE_BITS = 4  # whose look-ups need most registers themselves
-OTHER_REGISTERS = 40  # beside the words and scales in flight; sm_90, compiled 2026-11-28
+OTHER_REGISTERS = 40  # in addition to the words and scales in flight (sm_90, compiled 2026-11-28)
 
 
 def _holds(config: Stream | Direct, w: Packed) -> bool:

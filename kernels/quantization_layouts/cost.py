@@ -176,7 +176,7 @@ def bits_per_weight(
 def metadata_share(
     bits: float, group: int, scale_bits: float = 16, zero_bits: float = 0, of_bits: float | None = None
 ) -> float:
-    """Scales and zero points as a share of the payload, or of the `of_bits` weights replaced (16)."""
+    """Return scales and zero points as a share of the payload, or of the `of_bits` weights replaced (16)."""
     extra = bits_per_weight(bits, group, scale_bits, zero_bits) - bits
     base = bits if of_bits is None else of_bits
     require.positive(of_bits=base)
@@ -203,7 +203,7 @@ def two_level_bits(
 
 @dataclass(frozen=True)
 class Format:
-    """A way to store weights, and the kernels that run it fast."""
+    """Hold a way to store weights, and the kernels that run this format fast."""
 
     name: str
     bits: float  # payload of one weight
@@ -254,7 +254,7 @@ def compression(bits_per_weight: float, from_bits: float = 16) -> float:
 
 
 def devices_needed(model_bytes: float, memory_bytes: float, reserve_bytes: float = 0) -> int:
-    """Cards whose memory, less `reserve_bytes` each, holds the weights."""
+    """Return the number of cards whose memory, less `reserve_bytes` each, holds the weights."""
     require.positive(model_bytes=model_bytes, memory_bytes=memory_bytes)
     require.not_negative(reserve_bytes=reserve_bytes)
     require.positive(**{"memory_bytes less reserve_bytes": memory_bytes - reserve_bytes})

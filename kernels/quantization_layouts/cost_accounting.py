@@ -30,7 +30,7 @@ def calibration(card: str) -> dict:
 
 
 def measured(card: str = tables.MACHINE) -> Table:
-    """The source's table, or that of a calibration of this card."""
+    """Return the source's table, or the table of a calibration of this card."""
     return tables.BEST_US if card == tables.MACHINE else from_calibration(calibration(card))
 
 
@@ -62,7 +62,7 @@ def from_calibration(run: Mapping, packed_only: bool = True) -> Table:
 
 
 def kernel_family(name: str) -> str:
-    """A calibrated kernel's name begins with its family, so 'MMA ring 4 x 64 rows, 16 cols' is one of MMA."""
+    """Return the family with which a calibrated kernel's name begins, such as MMA for 'MMA ring 4 x 64 rows, 16 cols'."""
     for family in FAMILIES:
         if name.startswith(family):
             return family
@@ -72,7 +72,7 @@ def kernel_family(name: str) -> str:
 
 
 def fastest_families(run: Mapping, bits: int) -> dict[int, dict[str, str]]:
-    """M -> shape -> family of the kernel that was fastest on k-bit weights alone, at each M that `from_calibration` has."""
+    """Return M -> shape -> family of the kernel that was fastest on k-bit weights alone, at each M of the calibration."""
     require.one_of(tables.BITS, bits=bits)
     found = {m: {} for m in from_calibration(run)}
     for m, name, form, row in _rows(run):
@@ -93,7 +93,7 @@ def block_us(
 
 
 def block_speedup(bits: int, m: int = 1, table: Table = tables.BEST_US) -> float:
-    """fp16 time over k-bit time of the block."""
+    """Return fp16 time over k-bit time of the block."""
     return block_us(16, m, table) / block_us(bits, m, table)
 
 

@@ -12,7 +12,7 @@ from kernels import require
 
 
 def _minifloat(exponent_bits: int, mantissa_bits: int, top: float) -> tuple[float, ...]:
-    """All non-negative values up to `top`, subnormals included, in the order of their codes."""
+    """Return all non-negative values up to `top`, subnormals included, in the order of their codes."""
     bias, steps = 2 ** (exponent_bits - 1) - 1, 2**mantissa_bits
     values = [m / steps * 2.0 ** (1 - bias) for m in range(steps)]
     for exponent in range(1, 2**exponent_bits):
@@ -97,7 +97,7 @@ class Quantized:
 
 
 def _affine(block: Sequence[float], bits: int) -> tuple[list[float], float]:
-    """s = (max - min) / (2^b - 1), zero inside the range so that it keeps a code of its own."""
+    """Return s = (max - min) / (2^b - 1), with zero inside the range so that zero keeps a code of its own."""
     low, high = min(*block, 0.0), max(*block, 0.0)
     scale = _fp16((high - low) / (2**bits - 1))
     if scale == 0:
@@ -162,7 +162,7 @@ def quantize(
 
 
 def group_levels(block: Sequence[float], name: str, scale: float) -> tuple[float, ...]:
-    """Every value that a group with this scale can hold."""
+    """Return every value that a group with this scale can hold."""
     require.not_empty(block=block)
     require.one_of(tuple(BLOCK_FORMATS), format=name)
     form = BLOCK_FORMATS[name]
@@ -186,7 +186,7 @@ def rms(values: Sequence[float]) -> float:
 
 
 def rms_error(values: Sequence[float], unpacked: Sequence[float], leave_out: Sequence[int] = ()) -> float:
-    """Root mean square error, without the positions left out (an outlier judges itself too kindly)."""
+    """Return the root mean square error, without the positions left out (an outlier judges itself too kindly)."""
     if len(values) != len(unpacked):
         raise ValueError(
             f"unpacked must be as long as values ({len(values)}), got {len(unpacked)}; pair them up"

@@ -12,7 +12,7 @@ REPORTED_PAGED_AND_QUANTIZED_GAIN = (8, 16)
 
 
 def kv_bytes_per_token(layers: int, kv_heads: int, head_dim: int, bits: float = 16) -> float:
-    """A key and a value for every layer and head that keeps one (fewer heads than queries under GQA)."""
+    """Return the bytes of a key and a value for every layer and key head (fewer heads than queries under GQA)."""
     require.count(layers=layers, kv_heads=kv_heads, head_dim=head_dim)
     require.positive(bits=bits)
     return 2 * layers * kv_heads * head_dim * bits / 8

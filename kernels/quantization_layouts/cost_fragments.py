@@ -17,7 +17,7 @@ def fragment_element(lane: int, i: int) -> tuple[int, int]:
 
 
 def fragment_owner(row: int, column: int) -> tuple[int, int]:
-    """Return (lane, i): the lane that holds an element of the tile, and the element's number in it."""
+    """Return (lane, i), the lane that holds an element of the tile, and the element's index within the lane."""
     require.must(0 <= row < ROWS, "row", f"from 0 to {ROWS - 1}", row, "the tile is 16 x 16")
     require.must(0 <= column < COLUMNS, "column", f"from 0 to {COLUMNS - 1}", column, "the tile is 16 x 16")
     return 4 * (row % 8) + column % 8 // 2, column % 2 + 2 * (row // 8) + 4 * (column // 8)
@@ -26,7 +26,7 @@ def fragment_owner(row: int, column: int) -> tuple[int, int]:
 def nibble_of(i: int) -> int:
     """Return the nibble of a lane's word that holds a_i: i with its three bits in reverse.
 
-    So a register's two elements, a_2r and a_2r+1, are 16 bits apart, and one AND and one OR reach both.
+    So a register's two elements, a_2r and a_2r+1, are 16 bits apart, so that one AND and one OR reach the pair.
     """
     require.must(0 <= i < PER_LANE, "i", f"from 0 to {PER_LANE - 1}", i, "a word holds eight nibbles")
     return (i & 1) << 2 | i & 2 | i >> 2

@@ -1,4 +1,4 @@
-"""Choose a k-bit kernel by M, and time a block, a session and a whole model with it."""
+"""Choose a k-bit kernel by M, and time a block, a session and a whole model with this kernel."""
 
 import math
 from bisect import bisect_left
@@ -11,7 +11,7 @@ SCALAR_UP_TO, MMA_UP_TO = 4, 16
 
 
 def dense_family(m: int) -> str:
-    """The dispatch rule of dense and attention layers."""
+    """Return the kernel family by the dispatch rule of dense and attention layers."""
     require.count(m=m)
     if m <= SCALAR_UP_TO:
         return "scalar GEMV"
@@ -19,7 +19,7 @@ def dense_family(m: int) -> str:
 
 
 def candidates(layer: str, m: int) -> tuple[str, ...]:
-    """Every kernel family that may run a 'dense' or 'moe' layer at M rows (of an expert)."""
+    """Return every kernel family that may run a 'dense' or 'moe' layer at M rows (of an expert)."""
     require.one_of(("dense", "moe"), layer=layer)
     require.count(m=m)
     if layer == "dense":
@@ -46,7 +46,7 @@ def _measured(bits: int, m: int) -> None:
 
 
 def shape_speedups(shape: str, m: int = 1) -> dict[int, float]:
-    """fp16 time over k-bit time of one shape, for each k."""
+    """Return fp16 time over k-bit time of one shape, for each k."""
     require.one_of(tuple(tables.SHAPES), shape=shape)
     _measured(16, m)
     row = tables.BEST_US[m][shape]
@@ -54,7 +54,7 @@ def shape_speedups(shape: str, m: int = 1) -> dict[int, float]:
 
 
 def user_ratio(users: float) -> float:
-    """Return the reported k = 4 time over fp16 time. Between two rows it is a straight line over the logarithm."""
+    """Return the reported k = 4 time over fp16 time. Between two rows, interpolate linearly over the logarithm of M."""
     known = tuple(tables.USERS)
     require.positive(users=users)
     if not known[0] <= users <= known[-1]:
@@ -68,7 +68,7 @@ def user_ratio(users: float) -> float:
 
 
 def break_even_users() -> int:
-    """The first number of users reported at which k = 4 no longer wins."""
+    """Return the first reported number of users at which k = 4 no longer wins."""
     return next(users for users, (ratio, _) in tables.USERS.items() if ratio >= 1)
 
 
@@ -92,7 +92,7 @@ def weighted_ratio(parts: list[tuple[float, float]]) -> float:
 
 @dataclass(frozen=True)
 class Linear:
-    """Hold a weight matrix of n outputs and k inputs, `experts` of them in one grouped launch, 0 for a dense one."""
+    """Hold a weight matrix of n outputs and k inputs. `experts` such matrices share a grouped launch, 0 means dense."""
 
     name: str
     n: int
@@ -101,7 +101,7 @@ class Linear:
 
 
 def block_linears() -> tuple[Linear, ...]:
-    """The block that the tables were measured on."""
+    """Return the block that the tables were measured on."""
     return tuple(
         Linear(name, n, k, tables.MOE_EXPERTS if name in tables.MOE else 0)
         for name, (n, k) in tables.SHAPES.items()
@@ -118,7 +118,7 @@ def layer_linears(
     top_k: int = 0,
     expert_intermediate: int = 0,
 ) -> tuple[Linear, ...]:
-    """Return the matrices of one layer: attention, then a dense gated MLP or `top_k` experts, or both. 0 leaves one out."""
+    """Return the matrices of one layer, attention and a dense gated MLP, `top_k` experts, or both. 0 leaves one out."""
     require.count(hidden=hidden, heads=heads, kv_heads=kv_heads, head_dim=head_dim)
     require.whole(intermediate=intermediate, top_k=top_k, expert_intermediate=expert_intermediate)
     queries, keys = heads * head_dim, kv_heads * head_dim

@@ -8,10 +8,10 @@ from kernels import require
 ROW_STEP, BRICK_ROWS = (
     128,
     16,
-)  # rows are padded to whole tiles of the tallest kernel; a brick is the smallest
+)  # rows are padded to whole tiles of the tallest kernel, while a brick is the smallest
 SPANS = {2: (128,), 3: (128, 256), 4: (64,), 5: (64, 256)}  # columns that 16 bytes of a lane cover, by field
 FIELDS = {2: (2,), 3: (2, 1), 4: (4,), 5: (4, 1)}
-# Integer instructions a weight (logic, shifts, byte look-ups) as assembled for sm_90; a test counts them again.
+# Integer instructions a weight (logic, shifts, byte look-ups) as assembled for sm_90. A test counts them again.
 UNPACK = {"int4": 0.9, 2: 1.4, 3: 1.6, 4: 3.0, 5: 5.4}
 
 
@@ -36,7 +36,7 @@ def up(size: int, step: int) -> int:
 def packed_bytes(
     n: int, k: int, bits: int, group: int, zero_points: bool = False, codebook: bool = False
 ) -> float:
-    """Memory of one packed weight, with rows and columns padded to whole tiles and vectors."""
+    """Return the memory of one packed weight, with rows and columns padded to whole tiles and vectors."""
     require.count(n=n, k=k, group=group)
     require.one_of(tuple(SPANS), bits=bits)
     rows = up(n, ROW_STEP)

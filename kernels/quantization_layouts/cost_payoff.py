@@ -17,14 +17,14 @@ PLACEMENTS = {
 def weights_streamed(
     dense_step_s: float, bandwidth_byte_s: float, weight_share: float = 1.0, dense_bits: float = 16
 ) -> float:
-    """Weights that a dense decode step reads, if `weight_share` of its time streams them."""
+    """Return the weights that a dense decode step reads, if `weight_share` of its time streams them."""
     require.positive(dense_step_s=dense_step_s, bandwidth_byte_s=bandwidth_byte_s, dense_bits=dense_bits)
     require.share(weight_share=weight_share)
     return dense_step_s * weight_share * bandwidth_byte_s * 8 / dense_bits
 
 
 def dequant_s_per_weight(dequant_s_per_byte: float, bits: float) -> float:
-    """An overhead given for each packed byte, as one for each weight."""
+    """Convert an overhead for each packed byte to an overhead for each weight."""
     require.not_negative(dequant_s_per_byte=dequant_s_per_byte)
     require.positive(bits=bits)
     return dequant_s_per_byte * bits / 8
@@ -97,7 +97,7 @@ class Payoff:
 
     @property
     def verdict(self) -> str:
-        """'pays', 'mostly eaten' (half the saving or more), 'eaten', or 'nothing to save'."""
+        """Return 'pays', 'mostly eaten' (half the saving or more), 'eaten', or 'nothing to save'."""
         if self.saved_s <= 0:
             return "nothing to save"
         if self.eaten >= 1:
@@ -122,7 +122,7 @@ def payoff(
     tile_rows: int = 64,
     dense_bits: float = 16,
 ) -> Payoff:
-    """A dense decode step of `dense_step_s` at batch 1, taken with packed weights of `bits` at `batch`.
+    """Compute a dense decode step of `dense_step_s` at batch 1 with packed weights of `bits` at `batch`.
 
     Weights are unpacked once for every `tile_rows` rows of the batch, or once in all by a kernel of its own.
     """

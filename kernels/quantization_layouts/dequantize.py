@@ -1,6 +1,6 @@
 """Turn packed weights into 16-bit numbers for a library, in one pass that reads bits / 8 and writes 2 bytes a weight.
 
-`dequantize(w)` writes (N, K) as a linear layer keeps its weight; with `transposed` it writes (K, N) in the same pass.
+`dequantize(w)` writes (N, K) as a linear layer keeps its weight. With `transposed` it writes (K, N) in the same pass.
 A library that needs (K, N) would otherwise run a second kernel and another two passes over the memory.
 """
 

@@ -1,7 +1,7 @@
 """Multiply a few rows by a packed weight, each lane by itself. It loads its own operands, and no lane exchanges
 anything.
 
-The same stream as stream.py's, with the same cut among warps, but X and the scales are loaded like the words: each
+The same stream as stream.py's, with the same cut among warps, but X and the scales are loaded like the words. Each
 lane requests the numbers that meet its own weights (the L1 answers, since X is small and neighbours request the
 same). So a step has no barrier and no shared memory, warps drift apart as the memory serves them, and the next step's
 words are in flight while this one's are multiplied. One sum across warps ends it, with the same bits at every run.
@@ -36,7 +36,7 @@ class Direct:
     whole: bool = False  # all that a program needs of the weight is requested before the first word is used
     once: bool = True  # words are marked as first to leave the caches, because they are read once
     early: bool = False  # see kernels/overlap.py
-    registers: int = 0  # of a thread at most, so that more programs fit on an SM; 0 sets no limit
+    registers: int = 0  # of a thread at most, so that more programs fit on an SM, or 0 for no limit
 
 
 @triton.jit
@@ -130,9 +130,7 @@ def _products(
             w = w - tl.reshape(zero, (B, W, 8, 4, PARTS, 1, 1, 2, 1))
         else:
             w = w - tl.full([], MIDDLE, dtype)
-    elif (
-        KIND == "fp4"
-    ):  # most of the 2^126 that are missing; the scales have all, and the result loses what is double
+    elif KIND == "fp4":  # most of the missing 2^126 (the scales have all, and the result drops the excess)
         w = w * tl.full([], 2.0**96, dtype)
     # k in the order in which a lane holds its operand, 0 1 8 9, 2 3 10 11, ..
     w = tl.reshape(tl.permute(w, 4, 1, 0, 7, 2, 5, 3, 6, 8), (G, ROWS, GROUP))
@@ -281,7 +279,7 @@ def direct(x, w: Packed, out=None, offsets=None, most=None, config: Direct | Non
 
 
 def pick(w: Packed, rows: int) -> Direct:
-    """Choose for a GPU whose kernels nobody timed, or for FP4 of a small weight, H200, 2026-11-24."""
+    """Choose for a GPU without timed kernels, or for FP4 of a small weight, H200, 2026-11-24."""
     if rows > 8:
         return Direct(cols=16)
     return Direct(1, 8, 256) if w.kind == "fp4" else Direct()

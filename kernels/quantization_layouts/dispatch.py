@@ -1,9 +1,9 @@
 """Choose the kernel that runs a quantized layer by a table that calibration measured on this GPU, or else by a rule.
 
-A table has a row for each measured (shape, form, group, M): the fastest candidate that is certain to be no slower
-than 16 bits, which is itself a candidate. So a layer that also keeps its 16-bit weight loses at no measured M.
-Between two values the larger one's answer holds, since narrow weights win less there. For an unmeasured shape or
-group the nearest ones decide (nearest.py).
+A table's row for a measured (shape, form, group, M) names the fastest candidate that certainly isn't slower than
+16 bits, which is itself a candidate. So a layer that also keeps its 16-bit weight loses at no measured M.
+Between two values of M the larger value's answer holds, since narrow weights win less at a larger M. For an unmeasured
+shape or group the nearest ones decide (nearest.py).
 """
 
 import json
@@ -31,7 +31,7 @@ TABLES = Path(__file__).parent / "tables"
 ALIKE = {"h100": "h200", "h800": "h200"}  # the same multiprocessors with other memory
 STREAM_UP_TO, TILE_UP_TO = 16, 128  # without a table
 RING_FROM, RING_WEIGHTS = 3, LARGE  # fewer rows leave it nothing to hide, fewer weights no time for its start
-DIRECT_UP_TO = {32: 2}  # rows of X, by the group of a small FP4 weight; H200, 2026-11-24
+DIRECT_UP_TO = {32: 2}  # rows of X, by the group of a small FP4 weight (H200, 2026-11-24)
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ MANY = 2**62
 class Narrow:
     form: str
     numbers: torch.Tensor  # (N, K) int8 or fp8, or FP4 codes, uint8 (N, K / 2)
-    scales: torch.Tensor  # fp32, one a row; MXFP4 has exponents, uint8 (N, K / 32), NVFP4 fp8 (N, K / 16)
+    scales: torch.Tensor  # fp32, one a row, or MXFP4 exponents, uint8 (N, K / 32), or NVFP4 fp8 (N, K / 16)
     whole: float = 1.0  # shared by all scales of an NVFP4 tensor
 
     @property
@@ -54,7 +54,7 @@ class Tile:
     stages: int
 
 
-# H200, 2026-11-23, by rows of X; one streams W, one shares it between rows, one keeps the tensor cores busy
+# H200, 2026-11-23, by rows of X. One tile streams W, one shares W between rows, one keeps the tensor cores busy.
 STREAMS, UNPACKS = Tile(64, 16, 256, 4, 4), Tile(64, 16, 128, 4, 3)
 TILES = {
     "w8a8": {16: STREAMS, MANY: Tile(128, 128, 128, 4, 3)},

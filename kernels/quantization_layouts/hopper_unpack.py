@@ -234,7 +234,7 @@ def unpack(
 
 @gluon.jit
 def unpack_int8(words, filled, dtype: gl.constexpr):
-    """Turn words (bricks, 256) of int8 into the same four, unscaled. Seven bits go behind a one, and the eighth, which
+    """Turn words (bricks, 256) of int8 into the same four, unscaled. Seven bits go after a one, and the eighth, which
     counts -128, into what is subtracted."""
     first, second = words.reshape([words.shape[0], words.shape[1] // 2, 2]).split()
     return gl.inline_asm_elementwise(

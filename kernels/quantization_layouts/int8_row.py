@@ -1,4 +1,4 @@
-"""Run W8A16 for one row of X without a tensor core. Each weight becomes an fp32 in registers and is multiplied there.
+"""Run W8A16 for one row of X without a tensor core. Each weight becomes an fp32 number in registers, for a CUDA core.
 
 A conversion instruction for each byte would take longer than the byte's way from memory, so its bits go into the
 mantissa of 2^23, and one subtraction takes away what is too much.
@@ -7,7 +7,7 @@ mantissa of 2^23, and one subtraction takes away what is too much.
 import triton
 import triton.language as tl
 
-ROWS, COLUMNS, WARPS = 8, 512, 4  # of W for each program and step; H200, 2026-11-23
+ROWS, COLUMNS, WARPS = 8, 512, 4  # of W for each program and step (H200, 2026-11-23)
 
 
 @triton.jit

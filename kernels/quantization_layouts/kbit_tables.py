@@ -60,7 +60,7 @@ BEST_FAMILY = {  # M -> shape -> the kernel named best
     },
 }
 
-LARGE_M_US = {  # k = 4: (shape, M) -> family -> microseconds; fp16 is the library
+LARGE_M_US = {  # k = 4: (shape, M) -> family -> microseconds, where fp16 is the library
     ("moe_gu", 64): {"grouped MMA": 54.5, "dequant + library": 54.7, "fp16": 25.6},
     ("moe_gu", 128): {"grouped MMA": 85.9, "dequant + library": 57.8, "fp16": 28.6},
     ("moe_gu", 256): {"grouped MMA": 134.4, "dequant + library": 64.7, "fp16": 35.7},
@@ -83,7 +83,7 @@ GROUPED_US = {  # k = 4: (shape, M) -> family -> microseconds
 }
 
 # k = 4 over whole sessions: users -> (k-bit time over fp16 time, the kernels that dominate). The 0.57 of one user is
-# better than 0.68, the best ratio of any M measured above, so no weighting of the tables can give it. The source
+# better than 0.68, the best ratio of any M measured above, so no weighting of the tables can give this number. The source
 # calls it "43% faster", which is 43% less time, or 1.75x.
 USERS = {
     1: (0.57, "scalar GEMV (87%)"),
@@ -94,7 +94,7 @@ USERS = {
     64: (1.23, "dequant + library (98%)"),
 }
 
-REPORTED_BLOCK_US = {  # M -> bits -> microseconds; sums of the rows above agree to 0.1
+REPORTED_BLOCK_US = {  # M -> bits -> microseconds, to which sums of the rows above agree within 0.1
     1: {2: 57.8, 3: 65.7, 4: 75.1, 5: 82.3, 16: 100.4},
     4: {2: 69.2, 3: 77.7, 4: 86.4, 5: 94.7, 16: 126.6},
 }
@@ -105,7 +105,7 @@ REPORTED_K4_FASTER = (0.34, 0.74)
 REPORTED_LARGE_M_SPEED = (0.47, 0.73)
 
 DEQUANT_ELEMENTS = 8 * 512 * 2048  # the weights of one MoE layer
-REPORTED_DEQUANT_US = 29  # at 89% of the bandwidth, says the source; 2.5 bytes a weight would take 23
+REPORTED_DEQUANT_US = 29  # at 89% of the bandwidth, says the source, though 2.5 bytes a weight would take 23
 DEQUANT_BANDWIDTH_SHARE = 0.89
 INSTRUCTION_RATIO = 39  # unpacking instructions for each matrix multiply instruction on Ada
 

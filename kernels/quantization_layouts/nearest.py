@@ -1,7 +1,7 @@
 """Guess the fastest candidate of an unmeasured shape from the nearest measured shapes.
 
-Every candidate's time on a near shape, over the best one's there, is the cost of choosing it. Two effects carry over
-badly and are corrected first: K that ends within a candidate's step, and a last round of programs that isn't full.
+Choosing a candidate costs the ratio of its time to the best time, both on a near shape. Two effects carry over badly
+and are corrected first, a K that ends within a candidate's step and a last round of programs that isn't full.
 The nearest shapes count most. H200, 2026-11-23, int4, each of 33 shapes by the others, M up to 64: the choice takes
 4.4% longer than the best on average, and the best one of the nearest shape 6.4%. With eleven odd shapes more, far
 from all others (2026-11-28, groups of 32 and 128), it is 6.0%.
@@ -18,10 +18,10 @@ from kernels.quantization_layouts.ring_launch import Ring, multiprocessors, shar
 from kernels.quantization_layouts.stream import Stream
 
 NEAR = 5  # shapes that are considered
-FALL = 4.0  # a shape counts e^-4 times less when N, or K, is e times as large
+FALL = 4.0  # a shape's weight falls by e^-4 when N, or K, grows e-fold
 OF_GROUP = 0.35  # a group twice as long, in the same measure
 MARGIN = 1.2  # that a candidate must be ahead of 16 bits, which are never far off
-UNMEASURED = 1.6  # times the best; calibration looks no further at slower ones
+UNMEASURED = 1.6  # ratio to the best time beyond which calibration drops a candidate
 
 
 def distance(c, w: Packed) -> float:

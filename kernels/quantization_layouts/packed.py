@@ -30,14 +30,14 @@ class Packed:
 
     words: tuple[torch.Tensor, ...]  # for each field int32 (experts, N / 16, K / span, 32 lanes, 4 words)
     scales: torch.Tensor  # 16 bits (experts, N / 16, K / group, 16)
-    zeros: torch.Tensor | None  # uint8, in the scales' shape; None means 8 for int4, and a codebook has none
+    zeros: torch.Tensor | None  # uint8, in the scales' shape, or None for 8 in int4 and for a codebook
     book: torch.Tensor | None  # int32 (words, 32 lanes), the levels' low bytes, then the high ones
     bits: int
     group: int
     experts: int
     n: int
     k: int
-    # fp32, for which book is None: of FP4 what all scales share (1,), of int8 a row's scale (N,), its only one
+    # fp32, where book is None, the common factor of all FP4 scales (1,), or int8's only scale per row (N,)
     whole: torch.Tensor | None = None
 
     @property
@@ -71,14 +71,14 @@ class Packed:
 
     @cached_property
     def parts(self) -> tuple[torch.Tensor, ...]:
-        """The tensors that it has, each once."""
+        """Return its tensors, each once."""
         return *self.words, *(
             part for part in (self.scales, self.zeros, self.book, self.whole) if part is not None
         )
 
     @cached_property
     def replays(self) -> Replays:
-        """Calls of linear() with this weight."""
+        """Return calls of linear() with this weight."""
         return Replays()
 
     @cached_property
@@ -103,7 +103,7 @@ class Packed:
 
     @property
     def bytes(self) -> int:
-        """All that a layer reads of its weight."""
+        """Return the bytes that a layer reads of its weight."""
         return sum(part.nbytes for part in self.parts)
 
     def cut(self, run: int, warps: int) -> tuple[int, int]:
@@ -121,7 +121,7 @@ class Packed:
         return self._each(lambda part: part.to(device))
 
     def copy(self) -> "Packed":
-        """The same weight in memory of its own, as another layer's would be."""
+        """Return the same weight in memory of its own, like another layer's."""
         return self._each(torch.clone)
 
     def _each(self, change) -> "Packed":
@@ -279,7 +279,7 @@ def fields(bits: int):
 
 
 def padded(x: torch.Tensor, span: int) -> torch.Tensor:
-    """Whole tiles of rows, and columns up to a multiple of the span."""
+    """Pad rows to whole tiles, and columns to a multiple of the span."""
     return torch.nn.functional.pad(x, (0, -x.shape[2] % span, 0, -x.shape[1] % ROW_STEP))
 
 

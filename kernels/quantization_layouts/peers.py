@@ -9,7 +9,7 @@ from kernels.quantization_layouts.dequantize import by_library, dequantize
 
 
 def cublas(inputs):
-    """Multiply with the 16-bit weight that the codes mean, by the library. Narrow weights must beat this."""
+    """Multiply with the 16-bit weight that the codes mean, by the library, which narrow weights must beat."""
     case, x = inputs["case"], inputs["x"]
     right = dequantize(inputs["packed"]).mT
     out = torch.empty(x.shape[0], case.n, dtype=x.dtype, device=x.device)
@@ -32,7 +32,7 @@ def int4pack(inputs):
 
 
 def _gptq(inputs) -> torch.Tensor:
-    """Return int32 (K / 8, N), as GPTQ packs it and vLLM's repacking needs it."""
+    """Return int32 (K / 8, N), which GPTQ packs and vLLM's repacking needs."""
     words = torch.zeros_like(inputs["codes"][0][:, ::PER_WORD], dtype=torch.int32)
     for i in range(PER_WORD):
         words |= inputs["codes"][0][:, i::PER_WORD].to(torch.int32) << 4 * i
@@ -45,7 +45,7 @@ def _vllm_takes(inputs):
 
 
 def marlin(inputs):
-    """Call vLLM's Marlin, by the functions with which its GPTQ layers prepare and call it."""
+    """Call vLLM's Marlin, by the functions of vLLM's own GPTQ layers."""
     from vllm import _custom_ops as ops
     from vllm.model_executor.layers.quantization.utils import marlin_utils
     from vllm.scalar_type import scalar_types

@@ -1,6 +1,6 @@
-"""Quantize activations to eight bits. Each row's largest magnitude becomes the format's top, and a scale undoes it.
+"""Quantize activations to eight bits. Each row's largest magnitude becomes the format's top, undone by a scale.
 
-W8A8 and FP8 pay this in every step, before the matmul: one pass over a row that stays in the cache for the second.
+W8A8 and FP8 pay for this in every step, before the matmul, with one pass over a row, which the cache then keeps.
 """
 
 import torch
@@ -39,7 +39,7 @@ def quantize_rows_kernel(
 
 
 def quantize_rows(x: torch.Tensor, form: str) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return (codes, fp32 scales). A row with NaN or infinity gets an infinite scale, so that its results show it."""
+    """Return (codes, fp32 scales). A row with NaN or infinity gets an infinite scale, to make its results infinite, too."""
     one_of(NUMBERS, form=form)
     must(x.ndim == 2, "x", "2-d: rows, K", f"{x.ndim}-d", "flatten its leading axes")
     must(x.dtype in FLOATS, "x", "fp16, bf16 or fp32", x.dtype, "convert it")

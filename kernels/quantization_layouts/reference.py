@@ -92,7 +92,7 @@ def quantize_int4(w: np.ndarray, group: int = 128, zero_points: bool = False, dt
 
 
 def quantize_kbit(w: np.ndarray, bits: int, group: int = 32, dtype: str = "fp16", codebook=None) -> KBit:
-    """The nearest level of a codebook, which unless given has the quantiles of a bell curve as its levels."""
+    """Quantize to the nearest level of a codebook, whose default levels are the quantiles of a bell curve."""
     require.one_of((2, 3, 4, 5), bits=bits)
     if codebook is None:
         codebook = normal_codebook(bits)
@@ -120,7 +120,7 @@ def bit_planes(codes: np.ndarray, bits: int) -> np.ndarray:
 
 
 def from_bit_planes(planes: np.ndarray) -> np.ndarray:
-    """The codes again, uint8 (N, K)."""
+    """Return the codes again, uint8 (N, K)."""
     n, words, bits = planes.shape
     each = planes[:, :, None, :] >> np.arange(32, dtype=np.uint32)[:, None] & 1
     return (each << np.arange(bits, dtype=np.uint32)).sum(-1).astype(np.uint8).reshape(n, 32 * words)
@@ -142,7 +142,7 @@ def linear_w8a8(x: Scaled, w: Scaled) -> np.ndarray:
 
 
 def quantize_fp8(w: np.ndarray, per_row: bool = True) -> Scaled:
-    """E4M3 with one fp32 scale a row, or one for the whole tensor."""
+    """Quantize to E4M3 with one fp32 scale a row, or one for the whole tensor."""
     blocks = in_groups(w, w.shape[1], any_group=True)
     largest = np.abs(blocks).max(-1)
     scales = (largest / E4M3_TOP if per_row else np.full_like(largest, largest.max() / E4M3_TOP)).astype(
@@ -177,7 +177,7 @@ def quantize_nvfp4(w: np.ndarray) -> Scaled:
 
 
 def e2m1(blocks: np.ndarray, scales: np.ndarray) -> np.ndarray:
-    """The nearest values of E2M1, -6 to 6, once divided by the scale."""
+    """Return the nearest values of E2M1, -6 to 6, once divided by the scale."""
     x = blocks * reciprocal_scale(scales)[..., None]
     return np.copysign(E2M1[nearest(E2M1, np.abs(x))], x)
 

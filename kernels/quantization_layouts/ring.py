@@ -59,9 +59,7 @@ def _fetch_weights(u, first, descs, rings, sizes, HAS_ZEROS: gl.constexpr):
     words, scales, zeros, xs, full, empty = rings
     steps, bricks_each = sizes[1], sizes[6]
     WIDTH: gl.constexpr = scales.shape[2]
-    IN_GROUPS: gl.constexpr = (
-        xs.shape[2] == STEP
-    )  # int8 has half as many columns, and no scales but its rows'
+    IN_GROUPS: gl.constexpr = xs.shape[2] == STEP  # int8 has half the columns, and no scales but its rows'
     BYTES: gl.constexpr = (
         w_desc.block_type.nbytes + (s_desc.block_type.nbytes if IN_GROUPS else 0) + x_desc.block_type.nbytes
     )
@@ -99,7 +97,7 @@ def _fetch_x(u, first, descs, rings, sizes):
 def _produce(descs, rings, sizes, HAS_ZEROS: gl.constexpr, EVEN: gl.constexpr, EARLY: gl.constexpr):
     first, last = _share(sizes, EVEN)
     ahead = first
-    if EARLY:  # the whole ring, for data that no launch before this one writes
+    if EARLY:  # the whole ring, for data that no earlier launch writes
         ahead = gl.minimum(last, first + rings[0].shape[0])
         for u in range(first, ahead):
             _fetch_weights(u, first, descs, rings, sizes, HAS_ZEROS)

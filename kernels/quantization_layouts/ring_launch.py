@@ -122,7 +122,7 @@ def multiprocessors(device: torch.device) -> int:
     return torch.cuda.get_device_properties(device).multi_processor_count
 
 
-# H200, 2026-11-22, of a large weight; deeper rings are slower, and to cut tiles pays from 16 rows of X on
+# H200, 2026-11-22, of a large weight. Deeper rings are slower, and cutting tiles pays from 16 rows of X on.
 PICKS = {
     8: Ring(8, stages=5, even=False),
     16: Ring(16, stages=6),

@@ -1,9 +1,9 @@
-"""Process one step in a warpgroup of the pipeline: wait for its rows, unpack them, multiply, release the stage.
+"""Process one step in a warpgroup of the pipeline, which waits for its rows, unpacks, multiplies, releases the stage.
 
-With one piece of 64 rows it waits for its product, and three other warpgroups fill the time: up to 64 rows of X nothing
-was faster. Where sums need the registers of two warpgroups, each has several pieces, and one is unpacked while the product
-of the one before runs; the last one's runs on into the next step.
-An operand in registers must stay there until somebody has waited for the product: the waits name it for that.
+With one piece of 64 rows it waits for its product, and three other warpgroups fill the time. Up to 64 rows of X nothing
+was faster. Where sums need the registers of two warpgroups, each has several pieces, and a piece is unpacked while the
+product of the piece before runs. The last piece's product runs on into the next step.
+An operand in registers must stay there until a wait for the product, so the waits name the operand.
 """
 
 from triton.experimental import gluon

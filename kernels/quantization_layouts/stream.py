@@ -2,7 +2,7 @@
 
 A program owns 16 to 64 rows of W and all of K. Its warps cut K among them (a batched product whose batch axis is the
 scale group), so each reads a stretch of memory of its own, multiplies with m16n8k16 and scales its sums once a group,
-in fp32. One sum across warps ends it. No second kernel, no atomics, and the same bits at every run. `tensor=False` is
+in fp32. One sum across warps comes last. No second kernel, no atomics, the same bits at every run. `tensor=False` is
 the same stream on the CUDA cores: one multiply-add for each weight and row of X. Experts are a third axis of the
 grid. Rows of X are in expert order, equally many for each, or as `offsets` says.
 """
@@ -39,7 +39,7 @@ class Stream:
     chained: bool = (
         False  # early, after a launch that waited itself: `offsets` are at rest, and words may be fetched
     )
-    registers: int = 0  # of a thread at most, so that more programs fit on an SM; 0 sets no limit
+    registers: int = 0  # of a thread at most, so that more programs fit on an SM, or 0 for no limit
 
 
 @triton.jit
@@ -135,7 +135,7 @@ def _multiply(
 @triton.jit
 def _piece_of(offsets_ptr, piece, EXPERTS: tl.constexpr, COLS: tl.constexpr, ONE: tl.constexpr):
     """Return (first row, its expert's end, the expert) of a piece, COLS rows of one expert. An expert without rows has
-    none, so that no program looks at it in vain. A piece past the last has no row."""
+    none, so that no program looks at it for nothing. A piece past the last has no row."""
     offs_e = tl.arange(0, EXPERTS[0])
     mask = offs_e < EXPERTS[1]
     end = tl.load(offsets_ptr + 1 + offs_e, mask=mask, other=0, cache_modifier=".cg")

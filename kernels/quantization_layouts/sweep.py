@@ -1,10 +1,12 @@
-"""python -m kernels.quantization_layouts.sweep [--shapes 200] [--seed 1] [--json FILE] [--explain N] [--table FILE]: shapes that nobody chose, by the dispatcher, against every library that is installed.
+"""Time random shapes by the dispatcher against every library that is installed.
+
+    python -m kernels.quantization_layouts.sweep [--shapes 200] [--seed 1] [--json FILE] [--explain N] [--table FILE]
 
 Draws (N, K, M, group) of packed weights, checks and times each, and prints those that are slower than the fastest
 library, with the whole 99% interval of the ratio below 0.98. As in the benchmark, small weights rotate, as a decode
-loop sees them, and large ones find a cold cache. For the first N of
-them it then times every candidate, so that one sees whether the dispatcher chose badly (a better candidate is there)
-or the kernels fall short. --table keeps these times as rows that the dispatcher can read.
+loop sees them, and large weights find a cold cache. For the first N slow rows it then times every candidate, which
+shows whether the dispatcher chose badly (a better candidate is there) or the kernels fall short. --table keeps these
+times as rows that the dispatcher can read.
 """
 
 import argparse
@@ -24,9 +26,9 @@ GROUPS = (32, 64, 128)
 LEAST, MOST = 512, 28672  # of N and of K
 MOST_WEIGHTS = 2**28
 BOOKS = (2, 3, 4, 5)
-EVERY_BOOK = 4  # one case in so many has a codebook; the others are int4
-SECONDS, WARM = 0.03, 0.03  # for each contender of a case; before it
-SMALL, MOST_COPIES = 2**25, 32  # weights that rotate, over so many copies
+EVERY_BOOK = 4  # one case in four has a codebook, the others are int4
+SECONDS, WARM = 0.03, 0.03  # for each contender of a case, and before it
+SMALL, MOST_COPIES = 2**25, 32  # weights up to this size rotate, over at most 32 copies
 
 
 def drawn(count: int, seed: int) -> list[cases.Case]:
@@ -147,7 +149,7 @@ def line(row: dict) -> str:
 
 
 def explain(late: list[cases.Case], device, run: dict, options) -> None:
-    """Time all candidates of the rows that are behind, as a calibration does, and say what the best one would take."""
+    """Time all candidates of the slower rows, as a calibration does, and say how long the best one would take."""
     calibrate.compile_all(late, False)
     rows = []
     for case in late:

@@ -155,7 +155,7 @@ def numbers(code, top, book, filled, KIND: tl.constexpr, BITS: tl.constexpr, dty
         p1 = ((code >> 4) & 0x000F000F) | filled
         p2 = ((code >> 8) & 0x000F000F) | filled
         p3 = ((code >> 12) & 0x000F000F) | filled
-    elif KIND == "fp4":  # packed.FP4_BITS; powers of two too small, which the scales make good
+    elif KIND == "fp4":  # packed.FP4_BITS, too small by a power of two, which the scales make good
         p0 = code & -0x7E3F7E40
         p1 = (code << 3) & -0x7E3F7E40
         p2 = (code << 6) & -0x7E3F7E40

@@ -1,4 +1,4 @@
-"""List the cases on which LayerNorm(GELU(x)) is tested and timed. An odd case says why it is there."""
+"""List the cases on which LayerNorm(GELU(x)) is tested and timed. Each odd case gives a reason."""
 
 from dataclasses import dataclass
 

@@ -134,7 +134,7 @@ REPORTED_INTENSITY = {
 
 
 def ridge(peak_flop_s: float, bandwidth_byte_s: float) -> float:
-    """Return the FLOP/byte at which the two roofs meet. Below it memory is the limit, above it arithmetic."""
+    """Return the FLOP/byte at which the two roofs meet. Memory is the limit below the ridge, arithmetic above."""
     require.positive(peak_flop_s=peak_flop_s, bandwidth_byte_s=bandwidth_byte_s)
     return peak_flop_s / bandwidth_byte_s
 
@@ -147,14 +147,14 @@ def intensity(flops: float, bytes_moved: float) -> float:
 
 
 def attainable_flop_s(intensity: float, peak_flop_s: float, bandwidth_byte_s: float) -> float:
-    """The roof above this intensity."""
+    """Return the roof above this intensity, in FLOP/s."""
     require.not_negative(intensity=intensity)
     require.positive(peak_flop_s=peak_flop_s, bandwidth_byte_s=bandwidth_byte_s)
     return min(peak_flop_s, bandwidth_byte_s * intensity)
 
 
 def bound(intensity: float, ridge: float) -> str:
-    """'memory' left of the ridge, 'compute' from the ridge on."""
+    """Return 'memory' left of the ridge, 'compute' from the ridge on."""
     require.not_negative(intensity=intensity)
     require.positive(ridge=ridge)
     return "memory" if intensity < ridge else "compute"
@@ -200,7 +200,7 @@ def iron_law(
 
 @dataclass(frozen=True)
 class Operation:
-    """A point on the roofline: the work, and the bytes that it must move."""
+    """Hold a point on the roofline, with the work and the bytes that it must move."""
 
     name: str
     flops: float
@@ -249,7 +249,7 @@ def decode_operation(
 
 
 def common_operations(element_bytes: float = 2.0) -> tuple[Operation, ...]:
-    """The usual suspects, placed on the roofline by their own counts."""
+    """Return the usual suspects, placed on the roofline by their own counts."""
     return (
         gemm(4096, 4096, 4096, element_bytes, "GEMM 4096"),
         attention(2048, 128, element_bytes, scores_in_hbm=True, name="attention 2048, scores in HBM"),

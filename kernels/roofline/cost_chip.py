@@ -24,7 +24,7 @@ def sectors(addresses: Iterable[int], element_bytes: int = 4) -> int:
 
 
 def warp_sectors(stride: int, element_bytes: int = 4, offset: int = 0) -> int:
-    """Sectors of a warp whose lane i loads element i * stride, `offset` elements into an aligned array."""
+    """Count the sectors of a warp whose lane i loads element i * stride, `offset` elements into an aligned array."""
     require.whole(stride=stride, offset=offset)
     return sectors(((offset + lane * stride) * element_bytes for lane in range(WARP)), element_bytes)
 
@@ -36,7 +36,7 @@ def useful_share(stride: int, element_bytes: int = 4, offset: int = 0) -> float:
 
 
 def waves(programs: int, places: int) -> int:
-    """Return the rounds of a launch with `places` programs running at a time. A partly filled round costs the same."""
+    """Return the rounds of a launch with `places` programs running at a time. A partly filled round costs a full one."""
     require.count(programs=programs, places=places)
     return -(-programs // places)
 
@@ -56,7 +56,7 @@ class Residence:
 
 
 def residence(warps: int, registers: int, shared_bytes: int, on: Machine) -> Residence:
-    """For programs of this many warps, registers a thread and bytes of shared memory.
+    """Return the residence of programs with this many warps, registers a thread and bytes of shared memory.
 
     It leaves out the shared memory that the system keeps for itself (1 KiB a block from the A100 on).
     """

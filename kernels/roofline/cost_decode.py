@@ -25,7 +25,7 @@ def tokens_intensity(tokens: int, param_bytes: float = 2.0) -> float:
 def batch_at_ridge(
     ridge: float, parameters: float, d_model: int, param_bytes: float = 2.0, element_bytes: float = 2.0
 ) -> float:
-    """Return the batch at which decoding stops being limited by memory, infinite if activations never let it."""
+    """Return the batch at which decoding stops being limited by memory, infinite if activations prevent this."""
     require.count(d_model=d_model)
     require.positive(ridge=ridge, parameters=parameters, param_bytes=param_bytes, element_bytes=element_bytes)
     gain = 2 * parameters - ridge * d_model * element_bytes
@@ -33,7 +33,7 @@ def batch_at_ridge(
 
 
 def weight_bytes_per_device(parameters: float, param_bytes: float = 2.0, devices: int = 1) -> float:
-    """Tensor parallelism gives each device an equal slice of every weight."""
+    """Return the bytes of the equal slice of every weight that tensor parallelism gives each device."""
     require.positive(parameters=parameters, param_bytes=param_bytes)
     require.count(devices=devices)
     return parameters * param_bytes / devices

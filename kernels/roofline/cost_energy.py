@@ -49,7 +49,7 @@ def energy_per_access_j(share_by_level: Mapping[str, float]) -> float:
 
 
 def memory_power_w(accesses_per_s: float, share_by_level: Mapping[str, float]) -> float:
-    """Watts that one GPU spends on fetching."""
+    """Return the watts that one GPU spends on fetching."""
     require.not_negative(accesses_per_s=accesses_per_s)
     return accesses_per_s * energy_per_access_j(share_by_level)
 
@@ -57,7 +57,7 @@ def memory_power_w(accesses_per_s: float, share_by_level: Mapping[str, float]) -
 def power_saved_w(
     accesses_per_s: float, share_moved: float, source: str = "HBM", target: str = "shared memory"
 ) -> float:
-    """Watts one GPU saves when `share_moved` of its accesses to `source` are served by `target`."""
+    """Return the watts that one GPU saves when `target` serves the share `share_moved` of its accesses to `source`."""
     require.share(share_moved=share_moved)
     before = memory_power_w(accesses_per_s, {source: 1.0})
     return share_moved * (before - memory_power_w(accesses_per_s, {target: 1.0}))
@@ -81,6 +81,6 @@ def latency_ratio(far: str = "HBM", near: str = "shared memory") -> float:
 
 
 def read_all_s(memory_bytes: float, bandwidth_byte_s: float) -> float:
-    """Return the time to read a whole memory once, the floor of a decode step whose model fills it."""
+    """Return the time to read a whole memory once, the floor of a decode step whose model fills this memory."""
     require.positive(memory_bytes=memory_bytes, bandwidth_byte_s=bandwidth_byte_s)
     return memory_bytes / bandwidth_byte_s

@@ -19,7 +19,7 @@ def gemm_weights_bytes(width: int, element_bytes: float = 2.0, layers: int = 1) 
 
 @dataclass(frozen=True)
 class ChainTraffic:
-    """A chain of same-shaped operations over one tensor, for all layers together."""
+    """Hold a chain of same-shaped operations over one tensor, for all layers together."""
 
     operations: int
     layers: int
@@ -27,7 +27,7 @@ class ChainTraffic:
 
     @property
     def intermediates(self) -> int:
-        """Tensors a layer writes only for the next operation to read."""
+        """Return the number of tensors that a layer writes only for the next operation to read."""
         return self.operations - 1
 
     @property
@@ -46,7 +46,7 @@ class ChainTraffic:
 
     @property
     def fused_bytes(self) -> float:
-        """One read, one write."""
+        """Return the bytes of one read and one write."""
         return 2 * self.one_tensor_bytes * self.layers
 
     @property
@@ -72,7 +72,7 @@ class ChainTraffic:
 def chain_traffic(
     operations: int, rows: int, width: int, element_bytes: float = 2.0, layers: int = 1
 ) -> ChainTraffic:
-    """A chain such as GEMM, GELU, LayerNorm (3 operations), or bias, GELU, dropout."""
+    """Count a chain such as GEMM, GELU, LayerNorm (3 operations), or bias, GELU, dropout."""
     require.count(operations=operations, layers=layers)
     return ChainTraffic(operations, layers, tensor_bytes(rows, width, element_bytes))
 

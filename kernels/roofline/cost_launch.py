@@ -10,7 +10,7 @@ COMPILE_CUTS = {"element-wise": 0.70, "launches": 0.80}  # the worked example of
 
 
 def launch_overhead_s(kernels: float, launch_s: float, layers: int = 1) -> float:
-    """Launches one after another, each paid in full."""
+    """Return the time of launches one after another, each paid in full."""
     require.not_negative(kernels=kernels, launch_s=launch_s)
     require.count(layers=layers)
     return kernels * launch_s * layers
@@ -46,7 +46,7 @@ def ahead_gaps_s(kernels: int, launch_s: float, work_s: float) -> float:
 
 
 def graph_pass_s(replay_s: float = 10e-6, graphs: int = 1) -> float:
-    """A captured graph costs one launch, however many kernels it holds."""
+    """Return the time of a pass in a captured graph, which costs one launch, however many kernels it holds."""
     require.not_negative(replay_s=replay_s)
     require.count(graphs=graphs)
     return replay_s * graphs

@@ -2,7 +2,7 @@
 [FILE]).
 
 In a pointer chase each load needs the result of the one before, so nothing overlaps and bandwidth plays no part. Two
-lengths are timed, and their difference has no launch in it. Writes FILE, or results/latency/<gpu>.json.
+lengths are timed, and the launch drops out of their difference. Writes FILE, or results/latency/<gpu>.json.
 """
 
 import sys
@@ -60,8 +60,7 @@ def chase(x_ptr, at_ptr, steps, CACHE: tl.constexpr):
 
 @triton.jit
 def chase_shared(out_ptr, steps):
-    """Read a word of shared memory that holds its own address, this number of times. Triton has no name for such a
-    load."""
+    """Read a word of shared memory that holds its own address, `steps` times over. Triton has no name for this load."""
     lanes = tl.arange(0, 32)
     at = tl.inline_asm_elementwise(
         SHARED_ASM, "=r,r", [lanes * 0 + steps], dtype=tl.int32, is_pure=False, pack=1

@@ -4,8 +4,8 @@ At full bandwidth an H200 has time for some 32 instructions per element, so each
 Phi(x) with Phi the normal distribution function (not the tanh approximation), computed as max(x, 0) - |x| Q(|x|),
 where Q, the upper tail, is 2 to the power of a polynomial fitted to log2 Q, within 1e-7 of exact for fp32, and for 16
 bits within 6e-5, where fp16 itself rounds 1 by 5e-4. That is 18 instructions an element in all, where the library's
-erf takes 48. Bytes must be in flight meanwhile. A program walks rows and requests the next one as soon as this one's
-16 bits are spent, so that both share their registers. Long rows are held in pieces, so 14,336 columns take seven of
+erf takes 48. Bytes must be in flight meanwhile. A program walks rows and requests the next row as soon as this row's
+16 bits are spent, so that the two rows share their registers. Long rows are held in pieces, so 14,336 columns take seven of
 2048 and not one of 16,384, an eighth of it idle. Short rows are taken several at a time. A row that no SM can hold is
 read twice, the second time from the L2.
 """
@@ -32,7 +32,7 @@ def gelu(x, SHORT: tl.constexpr):
         p = p * z - 1.12924562
         p = p * z - 1.00353182
     else:
-        z = tl.minimum(z, 10.0)  # the tail reaches 0 long before; this polynomial is fitted up to 5.5
+        z = tl.minimum(z, 10.0)  # the tail reaches 0 long before, and this polynomial is fitted up to 5.5
         p = 3.309294334e-05 * z - 0.0007692207582
         p = p * z + 0.00808071997
         p = p * z - 0.05341210961

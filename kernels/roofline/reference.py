@@ -14,7 +14,7 @@ def gelu(x: np.ndarray) -> np.ndarray:
 
 
 def layer_norm(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, eps: float = 1e-5) -> np.ndarray:
-    """Each row shifted to mean 0 and scaled to variance 1 (divided by n, not n - 1), then weight and bias."""
+    """Shift each row to mean 0 and scale it to variance 1 (divided by n, not n - 1), then apply weight and bias."""
     x = x.astype(np.float64)
     centred = x - x.mean(axis=-1, keepdims=True)
     variance = (centred**2).mean(axis=-1, keepdims=True)

@@ -1,4 +1,4 @@
-"""Is a float32 kernel's token right? It may differ from the reference only where rounding may decide.
+"""Decide whether a float32 kernel's token is right. It may differ from the reference only where rounding may decide.
 
 Borders move by `slack`, so a token near the k-th value, near the mass p or near the best noisy score may fall on
 either side. `acceptable` returns every token that some placing of the doubtful ones would draw.
@@ -37,7 +37,7 @@ def bounds(ranking: Ranking, requests: Requests, i: int, rules: Rules, slack: fl
 def acceptable(
     logits, requests: Requests, i: int, rules: Rules = OURS, draw: str = "gumbel", slack: float = SLACK
 ) -> set[int]:
-    """Every token that row i may give."""
+    """Return every token that row i may give."""
     x = processed(logits, requests, i)
     temperature = 1.0 if is_greedy(requests, i, rules) else float(requests.temperature[i])
     ranking = Ranking.of(x, temperature)

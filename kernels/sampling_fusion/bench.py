@@ -12,7 +12,7 @@ from kernels.sampling_fusion.reference import Ranking, is_greedy, kept, processe
 from kernels.sampling_fusion.requests import Requests
 from kernels.sampling_fusion.state import State
 
-SLACK = 1e-4  # of p; rounding decides the side of a token exactly at the border
+SLACK = 1e-4  # of p, because rounding decides the side of a token exactly at the border
 TORCH = {"fp32": torch.float32, "bf16": torch.bfloat16}
 
 

@@ -19,7 +19,7 @@ TOKENS = INT32
 
 @dataclass(frozen=True)
 class Step:
-    """One rule of the naive chain."""
+    """Hold one rule of the naive chain."""
 
     name: str
     launches: int
@@ -159,9 +159,9 @@ def fused(
 
 
 def reads_of_nucleus(top_p: float) -> float:
-    """Reads of a row with top-p alone, on average over draws, when no token is large.
+    """Return the reads of a row with top-p alone, on average over draws, when no token is large.
 
-    One read draws from all tokens. Each further read checks whether the draw is kept and draws among those above it.
+    One read draws from all tokens. Each further read checks whether the draw is kept, and draws among the better tokens.
     The mass above shrinks by a uniform factor each time, so it takes 1 + ln(1/p) reads on average until it is below
     p.
     """
@@ -208,6 +208,6 @@ class Fleet:
         return self.share * self.replicas
 
     def saved(self, fused_s: float) -> float:
-        """Replicas that a faster chain gives back."""
+        """Return the number of replicas that a faster chain gives back."""
         require.not_negative(fused_s=fused_s)
         return (self.chain_s - fused_s) * self.tokens_s * self.replicas

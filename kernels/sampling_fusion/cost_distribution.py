@@ -9,7 +9,7 @@ from kernels import require
 
 @dataclass(frozen=True)
 class Ranked:
-    """One token, in the order of the ranking."""
+    """Hold one token, in the order of the ranking."""
 
     token: int
     logit: float

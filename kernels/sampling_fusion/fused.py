@@ -1,12 +1,12 @@
-"""From logits to a token in one launch and, for top-k up to 1024, one read of the logits.
+"""Go from logits to a token in one launch and, for top-k up to 1024, one read of the logits.
 
 Every program reads a stretch of one row once, applies mask, bias and penalties in registers, and leaves one maximum
 for each group of 64 tokens. The last program of a row to arrive has all its maxima. It takes the k best groups, reads
-those again (k * 256 bytes; see select.py), ranks a short list by comparing all pairs, on which top-p, min-p and the
+those again (k * 256 bytes, see select.py), ranks a short list by comparing all pairs, on which top-p, min-p and the
 draw are a few sums. No sort, no second launch, no trip to the host.
 
 A row without top-k carries its noise through the read instead. The best noisy score of all tokens is the draw, if the
-filters keep it. Otherwise everything they keep ranks above it, and unranked.py reads again.
+filters keep it. Otherwise all tokens that they keep have better scores, and unranked.py reads again.
 """
 
 from dataclasses import dataclass
@@ -93,7 +93,7 @@ def sample_kernel(
     last = tl.num_programs(0) - 1
     arrived = last
     if SCAN:
-        tl.debug_barrier()  # all threads have written before one of them reports it
+        tl.debug_barrier()  # all threads have written before one thread reports it
         arrived = tl.atomic_add(arrived_ptr + b, 1, sem="acq_rel")
     if arrived == last:
         if SCAN:

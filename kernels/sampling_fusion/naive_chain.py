@@ -111,7 +111,7 @@ def gumbel_kernel(weight_ptr, token_ptr, score_ptr, seed_ptr, position_ptr, V, B
 
 @triton.jit
 def inverse_kernel(weight_ptr, upto_ptr, score_ptr, seed_ptr, position_ptr, V, BLOCK: tl.constexpr):
-    """Score the ranks so that the best is where the running sum passes u, the last one that starts at or before it."""
+    """Score the ranks so that the best is where the running sum passes u, the last rank that starts at u or before."""
     b, offs = tl.program_id(0).to(tl.int64), tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     word, _, _, _ = tl.philox(tl.load(seed_ptr + b), 0, tl.load(position_ptr + b), INVERSE_STREAM, 0)
     target = uniform(word) * tl.load(upto_ptr + b * V + V - 1)

@@ -6,7 +6,7 @@ import triton
 
 MOST_K = 1024  # above, a row goes the way of rows without top-k
 GROUP = 64  # tokens that share one maximum
-FEW_K = 64  # up to this k all pairs of sets are compared; above it, the least of k sets' best is used
+FEW_K = 64  # up to this k all pairs of sets are compared, above it the least of k sets' best is used
 SORTED = 512  # short lists from here on are sorted
 PAIRS = 4096  # comparisons a tile of the ranking
 
@@ -14,7 +14,7 @@ PAIRS = 4096  # comparisons a tile of the ranking
 @dataclass(frozen=True)
 class Config:
     num_warps: int = 8  # of a program that reads
-    finish_warps: int = 0  # of a launch of its own; with 0 the last program of a row to arrive finishes it
+    finish_warps: int = 0  # of a launch of its own, or 0 if a row's last program to arrive finishes it
     at_once: int = 64  # chosen groups a tile of the second read
     sets: int = 256  # sets of groups, whose best are compared all with all
     # bytes of logits that one program reads, or 4 a token of any type if noise is drawn for each
@@ -25,8 +25,8 @@ FEW = Config(num_warps=16)  # nothing else runs, so all threads work for one row
 SOME = Config(finish_warps=16)  # 256 sets, so that nearly always at most 64 groups are chosen, one tile
 MANY = Config(finish_warps=8, at_once=32, sets=128)  # many rows an SM, for the small finish
 
-# What the costliest request of a batch asks for -> (rows up to, how). H200, 2026-11-20, Triton 3.6, 128,256 tokens;
-# top-k 50 and top-p 0.9 in fp32: 15 us for 1 row, 22 for 32, 61 for 256.
+# Kind of the costliest request of a batch -> (rows up to, how). H200, 2026-11-20, Triton 3.6, 128,256 tokens. With
+# top-k 50 and top-p 0.9 in fp32, 1 row takes 15 us, 32 rows 22, 256 rows 61.
 TABLES = {
     "ranked": ((4, FEW), (128, SOME), (None, MANY)),
     "plain": ((4, replace(MANY, finish_warps=0, tile=8192)), (None, MANY)),

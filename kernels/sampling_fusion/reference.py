@@ -2,16 +2,16 @@
 
 In this order, each request with its own parameters:
 1. A NaN counts as -inf, +inf as the largest float32. Where the grammar's bit is 0 the logit becomes -inf.
-2. Bias is added; a banned token's is -inf.
+2. Bias is added. A banned token's bias is -inf.
 3. Repetition penalty r on tokens of prompt or output, once: a positive logit is divided by r, others multiplied.
 4. Minus frequency * (times in the output), minus presence if it was there at all.
-5. Tokens are ranked by what they have now; of equals the lower id is first. -inf takes no part.
-6. Temperature 0 takes the first of that ranking. Otherwise w = exp((x - best) / T).
+5. Tokens are ranked by these logits, of equals the lower id first. -inf takes no part.
+6. Temperature 0 takes the first of this ranking. Otherwise w = exp((x - best) / T).
 7. Top-k keeps the first k. Top-p keeps every token whose predecessors hold less than p of the kept mass, so
    the token that crosses p stays, and one always stays. Min-p keeps w >= min_p.
-8. Gumbel-max: the kept token with the largest x / T + noise; of equals the lower id. Or inverse CDF over
-   the ranking: the last kept token whose predecessors hold at most u of the kept mass.
-A row with nothing left gives token -1 and log-probability NaN; other rows never notice.
+8. Gumbel-max takes the kept token with the largest x / T + noise, of equals the lower id. Inverse CDF instead takes
+   the last kept token in the ranking whose predecessors hold at most u of the kept mass.
+A row with nothing left gives token -1 and log-probability NaN, and other rows never notice.
 Log-probabilities are those of step 4's logits over T (T = 1 when greedy), before any filter.
 """
 
@@ -33,7 +33,7 @@ def clean(logits) -> np.ndarray:
 
 
 def processed(logits, requests: Requests, i: int) -> np.ndarray:
-    """Steps 1 to 4 for one row."""
+    """Apply steps 1 to 4 to one row."""
     x = clean(logits)
     if requests.allowed is not None:
         x = np.where(unpack_bits(requests.allowed[i : i + 1], x.size)[0], x, -np.inf)
@@ -106,7 +106,7 @@ def pick(ranking: Ranking, keep: np.ndarray, seed: int, position: int, draw: str
 class Sampled:
     tokens: np.ndarray  # int64 [B]
     logprobs: np.ndarray  # float64 [B], of the chosen token
-    top_tokens: np.ndarray  # int64 [B, n], best first; -1 where the row has fewer
+    top_tokens: np.ndarray  # int64 [B, n], best first, -1 where the row has fewer
     top_logprobs: np.ndarray
 
 

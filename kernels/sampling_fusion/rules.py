@@ -7,7 +7,7 @@ from kernels import require
 
 @dataclass(frozen=True)
 class Rules:
-    """Hold the switches. Defaults are the course's. `fused.py` follows the first three and refuses the others."""
+    """Hold the switches. Defaults are the course's. `fused.py` follows the first three and refuses all later ones."""
 
     min_p_first: bool = False  # min-p before top-p's mass is taken, or as the last rule
     top_p_of: str = "kept"  # top-p is a share of what top-k kept, or of "all" tokens
@@ -53,7 +53,7 @@ DIFFERENCES = (
         {
             "vllm": "before top-k and top-p, whose shares are then of the survivors",
             "transformers": "after temperature, top-k and top-p",
-            "flashinfer": "a filter of its own, min_p_sampling_from_probs; chained after the others in LogitsPipe",
+            "flashinfer": "a filter of its own, min_p_sampling_from_probs, chained after the others in LogitsPipe",
         },
     ),
     Difference(
@@ -62,7 +62,7 @@ DIFFERENCES = (
         {
             "vllm": "of what top-k left: the masked row goes through softmax again",
             "transformers": "of what top-k left",
-            "flashinfer": "filter_apply_order: top_k_first as above; joint: both filters look at the full softmax",
+            "flashinfer": "filter_apply_order: top_k_first as above, or joint, where both filters look at the full softmax",
         },
     ),
     Difference(
@@ -70,7 +70,7 @@ DIFFERENCES = (
         "Which temperature is greedy?",
         {
             "vllm": "below 1e-5",
-            "transformers": "do_sample=False; a temperature of 0 is refused",
+            "transformers": "do_sample=False, and a temperature of 0 is refused",
             "flashinfer": "none: top_k = 1 does it",
         },
     ),
@@ -97,7 +97,7 @@ DIFFERENCES = (
         "Log-probabilities of what?",
         {
             "vllm": "logprobs_mode, raw_logprobs by default: before any rule",
-            "transformers": "scores: after all rules; logits: before any",
+            "transformers": "scores after all rules, logits before any",
             "flashinfer": "not returned",
         },
     ),
@@ -106,7 +106,7 @@ DIFFERENCES = (
         "Which penalties, over which tokens?",
         {
             "vllm": "repetition over prompt and output, then frequency and presence over the output",
-            "transformers": "repetition over prompt and output; no frequency or presence penalty",
+            "transformers": "repetition over prompt and output, no frequency or presence penalty",
             "flashinfer": "none",
         },
     ),
@@ -114,9 +114,9 @@ DIFFERENCES = (
         "",
         "How is a token drawn?",
         {
-            "vllm": "argmax of p / exponential noise (Gumbel-max); one generator a seeded request",
+            "vllm": "argmax of p / exponential noise (Gumbel-max), with one generator a seeded request",
             "transformers": "torch.multinomial over the batch: a row's draw depends on its neighbours",
-            "flashinfer": "inverse CDF in the order of ids with rejection; sampling_from_logits is Gumbel-max",
+            "flashinfer": "inverse CDF in the order of ids with rejection, except sampling_from_logits, which is Gumbel-max",
         },
     ),
 )

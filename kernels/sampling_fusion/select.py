@@ -1,7 +1,7 @@
-"""Find the k best of a long row without sorting it: find a key that few reach, then pack those few together.
+"""Find the k best of a long row without a sort, by finding a key that few tokens reach and packing those together.
 
 A row is cut into groups of neighbours, and each group is known by its maximum. The k best tokens are in the k groups
-with the best maxima (the first among equals), because each of these groups holds at least one token that ranks above
+with the best maxima (the first among equals), because each such group holds at least one token that ranks above
 everything in any other group. So only k groups are read, for any data.
 """
 
@@ -143,7 +143,7 @@ def pack(
     BIAS: tl.constexpr,
     PENALTY: tl.constexpr,
 ):
-    """Pack the first C of the chosen groups' tokens that reach t, in order. Return how many reach it."""
+    """Pack the first C of the chosen groups' tokens that reach t, in order. Return how many reach t."""
     n = 0
     for first in range(0, n_groups, AT_ONCE):
         token, x = tokens_of(row, chosen_ptr, first, n_groups, V, GROUP, AT_ONCE, ALLOW, BIAS, PENALTY)

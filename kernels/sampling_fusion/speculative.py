@@ -1,9 +1,9 @@
 """Accept and resample in one launch, after the target model has seen the drafts.
 
-For drafts d_1 .. d_n drawn from the draft's distributions q_1 .. q_n, and the target's p_1 .. p_{n+1}: draft i is
+Drafts d_1 .. d_n are drawn from the draft's distributions q_1 .. q_n, and the target has p_1 .. p_{n+1}. Draft i is
 accepted when u_i < p_i(d_i) / q_i(d_i). At the first rejection a token is drawn from max(p_i - q_i, 0), and the rest
 is dropped. When all are accepted, one more is drawn from p_{n+1}. The result is distributed exactly as if the target
-had sampled alone (Leviathan et al., 2023; Chen et al., 2023), whatever q was.
+had sampled alone (Leviathan et al., 2023, and Chen et al., 2023), whatever q was.
 
 In one launch every program finds the first rejection for itself (n comparisons), then reads its stretch of that one
 row of p and of q. So 2 V numbers a request are read, not 2 n V. The draw is an exponential race over the residual

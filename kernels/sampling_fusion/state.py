@@ -28,7 +28,7 @@ class State:
     largest_k: int  # what the host knows, so that it need not ask the device
     ranked: bool  # some request is greedy or has a top-k
     free: bool  # some request that is not greedy has no top-k
-    filtered: bool  # one of these rows has a top-p or min-p
+    filtered: bool  # at least one row has a top-p or min-p
     rules: Rules
 
     @classmethod

@@ -4,7 +4,7 @@ import triton
 import triton.language as tl
 
 LARGEST = tl.constexpr(3.4028234663852886e38)
-FLOOR = tl.constexpr(-2139095041)  # the key of -inf; a token with this key takes no part
+FLOOR = tl.constexpr(-2139095041)  # the key of -inf, with which a token takes no part
 LARGEST_BELOW_ONE = tl.constexpr(0.999999940395355)
 LN2_2_23 = tl.constexpr(8.262958294867817e-08)  # log(2) / 2**23
 NOBODY = tl.constexpr(2147483647)  # where no token can be named

@@ -203,7 +203,7 @@ def strike_out(maxima, least, score_ptr, groups, G: tl.constexpr):
     """Groups without a logit of at least `least` have no best noisy token any more."""
     g = tl.arange(0, G)
     score = tl.load(score_ptr + g, mask=g < groups, other=float("-inf"))
-    tl.debug_barrier()  # all threads have read before one writes
+    tl.debug_barrier()  # all threads have read before any thread writes
     tl.store(score_ptr + g, tl.where(maxima >= least, score, float("-inf")), mask=g < groups)
     tl.debug_barrier()
 

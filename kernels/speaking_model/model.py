@@ -1,6 +1,6 @@
 """Define the speaking model for training: plain PyTorch over whole rows of text, no cache and no kernels.
 
-Names of weights are those of a Qwen3-MoE checkpoint, so that one loader reads both.
+Names of weights are those of a Qwen3-MoE checkpoint, so that the same loader reads either.
 """
 
 import torch

@@ -102,7 +102,7 @@ def train(
     require.positive(minutes=minutes)
     require.count(rows=rows)
     require.share(dropout=dropout)
-    torch.set_float32_matmul_precision("high")  # a GPU's tensor cores; nothing changes on a CPU
+    torch.set_float32_matmul_precision("high")  # a GPU's tensor cores, without a change on a CPU
     torch.manual_seed(seed)
     rng = torch.Generator().manual_seed(seed)
     model = SpeakingModel(dropout=dropout).to(device)
@@ -167,7 +167,7 @@ def keep(model: SpeakingModel, merges: np.ndarray, about: dict, folder: Path) ->
 
 def main(argv=None) -> int:
     parser = argparse.ArgumentParser(prog="python -m kernels.speaking_model.train", description=__doc__)
-    parser.add_argument("--minutes", type=float, default=None, help="2 on a GPU and 60 on a CPU unless told")
+    parser.add_argument("--minutes", type=float, default=None, help="by default 2 on a GPU and 60 on a CPU")
     parser.add_argument("--rows", type=int, default=None, help="of a step: 64 on a GPU and 4 on a CPU")
     parser.add_argument("--dropout", type=float, default=None, help="0.15 on a GPU and 0 on a CPU")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")

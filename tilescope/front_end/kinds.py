@@ -1,5 +1,5 @@
 """Types, attributes and locations of a module under construction,
-each spelled as MLIR's generic form spells it."""
+each spelled as in MLIR's generic form."""
 
 
 class type:

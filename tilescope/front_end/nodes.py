@@ -100,7 +100,7 @@ class OpState:
         return self
 
     def verify(self):
-        """Say yes, since the reader of the text verifies it."""
+        """Say yes, since the reader of the text verifies each operation."""
         return True
 
 
@@ -234,7 +234,7 @@ class module(OpState):
 
     def verify(self):
         """Return whether each condition is one truth value, which the front end never checks.
-        The reader of the text verifies the rest."""
+        The reader of the text verifies all other rules."""
         return all(
             op.operands[0].flat()[0].type is I1
             for op in self.every()

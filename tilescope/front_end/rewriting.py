@@ -22,7 +22,7 @@ def rewritten(op, known: dict, constant):
 
 
 def maker(v, *names: str):
-    """Return the operation that makes a value, if it has one of these names."""
+    """Return the operation that makes a value, if its name is among `names`."""
     return v.owner if isinstance(v.owner, OpState) and v.owner.name in names else None
 
 

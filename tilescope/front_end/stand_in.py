@@ -32,7 +32,7 @@ def has_library() -> bool:
 
 
 def where_needed() -> bool:
-    """Install the stand-in where the library is missing. Return whether it is installed now."""
+    """Install the replacement where the library is missing. Return whether it is installed now."""
     if NAME not in sys.modules and is_needed():
         install()
     ours = getattr(sys.modules.get(NAME), "ir", None) is ir

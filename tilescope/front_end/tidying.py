@@ -227,7 +227,7 @@ class Body:
         return True
 
     def selected(self, op, block) -> list[value]:
-        """Return the results of an `if`. A result that both sides take from outside becomes a select before it."""
+        """Return the results of an `if`. A result that both sides take from outside becomes a select before the `if`."""
         inner = [part.blocks[0] for part in op.regions]
         sides = list(zip(*(one.ops[-1].operands for one in inner), strict=True))
         found, kept = [], []

@@ -121,7 +121,7 @@ class Named:
 @dataclass(frozen=True)
 class Unhoisted:
     """The mark that tl.range(disable_licm=True) leaves on its loop.
-    MLIR's parser takes it whole, its printer splits it."""
+    MLIR's parser takes the whole, its printer splits the parts."""
 
     wanted: str = "as tl.range(disable_licm=True) leaves it"
     optional: bool = True

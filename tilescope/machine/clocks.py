@@ -12,7 +12,7 @@ class Clocks:
 
     def __init__(self, programs: int):
         self.now = np.eye(programs + 1, dtype=np.int32)
-        self.left = [np.zeros(programs + 1, np.int32)]  # released clocks by number; 0 is the empty one
+        self.left = [np.zeros(programs + 1, np.int32)]  # released clocks by number, 0 for the empty one
         self.spare: list[int] = []
 
     def epoch(self, me: np.ndarray) -> np.ndarray:
@@ -38,7 +38,7 @@ class Clocks:
         return after[place.reshape(-1)]
 
     def tick(self, me: int, sem: int) -> None:
-        """Begin a new epoch, because actions after a release are not covered by it."""
+        """Begin a new epoch, because a release doesn't cover later actions."""
         self.now[me, me] += sem in RELEASES
 
     def keep(self, vector: np.ndarray) -> int:

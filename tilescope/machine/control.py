@@ -193,7 +193,7 @@ def ways(end: Step, frame: Frame, count: int):
 
 
 def lay(frame: Frame, name: str, rows: np.ndarray, value: np.ndarray) -> None:
-    """Join some programs' value with those of the others."""
+    """Join some programs' value with the values of all others."""
     if len(rows) == frame.size:
         frame.values[name] = value
         return

@@ -44,7 +44,7 @@ GOING_ON: list[Mistakes] = []  # of the run that is under way, where it goes on 
 
 @contextmanager
 def going_on(mistakes: Mistakes | None):
-    """Let the code inside go on after mistakes. With None the first one ends it."""
+    """Let the code inside go on after mistakes. With None the first mistake ends the run."""
     if mistakes is None:
         yield
         return

@@ -30,7 +30,7 @@ for names, factory in {
     pure(*names)(factory)
 
 
-OF_TRUTHS = {  # one bit: a quotient by one is itself, by none all ones; a shift by one leaves only the sign
+OF_TRUTHS = {  # one bit: a quotient by 1 is itself and by 0 all ones, a shift by 1 leaves only the sign
     "arith.divsi": lambda a, b: a | ~b,
     "arith.divui": lambda a, b: a | ~b,
     "arith.remsi": lambda a, b: ~b & (a | ~a),
@@ -67,7 +67,7 @@ DIVISIONS = {
 @pure(*DIVISIONS)
 def division(op: Op):
     """Divide. By zero a lane holds all ones, as on GPUs.
-    A scalar division by zero is the answer's mistake, since every lane uses it."""
+    A scalar division by zero is the answer's mistake, since every lane uses the result."""
     if op.result_types[0].scalar == "i1":
         return OF_TRUTHS[op.name]
     compute, of_unsigned, scalar = DIVISIONS[op.name], op.name.endswith("ui"), not op.result_types[0].shape

@@ -1,4 +1,4 @@
-"""List the functions of NVIDIA's libdevice that a kernel may call, with their types and what each computes."""
+"""List the functions of NVIDIA's libdevice that a kernel may call, with their types and their computations."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ class Symbol:
 
 
 def alike(names: str) -> dict[str, str]:
-    """Return rows of the functions that libdevice names after what they compute,
+    """Return rows of the functions that libdevice names after their computation,
     with an f at the end for fp32."""
     return {name: f"{name}f {name}" for name in names.split()}
 

@@ -5,7 +5,7 @@ import re
 from .tree import BadIR
 
 ALIAS = re.compile(r"#(loc\d*) = loc\((.*)\)\s*")
-# a quoted string is passed over in one go, closed or not, or a hostile one would be read again from each of
+# a quoted string is passed over in one go, closed or not, or a hostile string would be read again from each of
 # its quotes
 WORD = re.compile(r'"((?:[^"\\\n]|\\.)*+)"?(?::(\d{1,9}):\d)?|#(loc\d*)')
 DEEPEST = 64

@@ -11,7 +11,7 @@ FEW_PROGRAMS = (1 << 16) - 1  # whose ranks fit into two bytes
 
 
 class Zeros:
-    """An array of zeros that takes memory once anything else is stored in it."""
+    """Hold an array of zeros that takes memory only once anything else is stored."""
 
     def __init__(self, extent: int, dtype: type):
         self.extent, self.dtype, self.array = extent, np.dtype(dtype), None
@@ -31,7 +31,7 @@ class Zeros:
 
 
 class Epochs:
-    """The epoch of each element's last touch. Until a program has released something, all of them are the first."""
+    """Hold the epoch of each element's last touch, the first epoch for all until a program releases something."""
 
     def __init__(self, extent: int):
         self.past_first = Zeros(extent, np.int32)  # epochs after the first one

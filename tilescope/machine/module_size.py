@@ -1,4 +1,4 @@
-"""Measure a module before LLVM compiles it: its amount of code, and the values that loops carry round."""
+"""Measure a module's amount of code, and the values that its loops carry round, before LLVM compiles it."""
 
 from collections.abc import Iterator
 from math import prod

@@ -1,4 +1,4 @@
-"""List the operations that a kernel may use, one list for every machine. A row says all that one may hold."""
+"""List the operations that a kernel may use, in one list for every machine. A row says all that an operation may hold."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field

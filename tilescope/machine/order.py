@@ -125,7 +125,7 @@ class Order:
             self.twice(run, tensor, int(element[lane]), int(me[lane]), line)
         if self.clocks is not None:
             marks.wrote_at[element] = self.clocks.epoch(marks.writer[element])
-            marks.reads.clear(element[changed])  # what follows this write also follows them
+            marks.reads.clear(element[changed])  # accesses after this write also come after these reads
 
     def twice(self, run, tensor, element: int, me: int, line: int) -> None:
         """Forbid that lanes of one program store different values to one element together."""

@@ -14,7 +14,7 @@ def reaching(
     again: Callable[[tuple[int, ...]], tuple[Report, dict[str, np.ndarray]]], lines: list[int]
 ) -> list[dict]:
     """Return, for each line that matters, the outputs that changed, or the error that appeared or vanished.
-    `again(lines)` runs again with other content in the masked lanes of these lines."""
+    `again(lines)` repeats the run with other content in these lines' masked lanes."""
     if not lines:
         return []
     base, other = again(()), again(tuple(lines))

@@ -18,7 +18,7 @@ class Print:
 
 
 class Prints:
-    """Lines up to a limit. Beyond it a program's line takes the place of the last line of a later program."""
+    """Hold lines up to a limit. Beyond this limit a program's line replaces the last line of a later program."""
 
     def __init__(self, most: int):
         self.most, self.left_out = most, 0

@@ -20,7 +20,7 @@ WAITING = ("tt.atomic_rmw", "tt.atomic_cas")
 
 @dataclass(slots=True)
 class Step:
-    """One operation, as the run meets it."""
+    """Hold one operation in the form that the run needs."""
 
     op: Op
     line: int

@@ -133,7 +133,7 @@ def misaligned(run, access: Access, tensor: Storage, bad: np.ndarray, counts) ->
 
 
 def may_write(run, access: Access, lanes: Lanes) -> bool:
-    """Check that a kernel may write there.
+    """Check that a kernel may write to these elements.
     Inputs and the gaps between rows are read-only, and the error says so."""
     tensor = lanes.tensor
     tensor.keep()

@@ -74,7 +74,7 @@ def descriptor_store(op: Op) -> str:
 
 
 def descriptor_rows(op: Op) -> str:
-    """Check rows gathered or scattered. The descriptor's tile has one row, the indices select it."""
+    """Check rows gathered or scattered. The descriptor's tile has one row, which the indices select."""
     what, rows, column, *tiles = op.operand_types
     tile = (tiles or op.result_types)[0]
     if what.scalar != "desc" or len(what.shape) != 2 or what.shape[0] != 1 or column != I32:

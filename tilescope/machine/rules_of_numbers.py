@@ -23,7 +23,7 @@ def either(kinds: frozenset) -> str:
 
 
 def alike(kinds: frozenset):
-    """Require one type for operands and results: a number of `kinds` or a tensor of that number."""
+    """Require one type for operands and results, a number of `kinds` or a tensor of this number."""
 
     def rule(op: Op) -> str:
         types = op.operand_types + op.result_types

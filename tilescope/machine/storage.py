@@ -11,7 +11,7 @@ from .errors import OverLimit
 SPAN = 40  # 1 TiB of offsets a tensor
 HALF = 1 << (SPAN - 1)
 PAGE = 64  # elements of a tensor that is larger than memory
-ROOM, ROOM_OF_OUTPUTS = 1 << 25, 1 << 24  # elements of it that one run may touch
+ROOM, ROOM_OF_OUTPUTS = 1 << 25, 1 << 24  # elements that one run may touch
 ROLES = ("in", "out", "inout", "scratch")
 
 
@@ -51,7 +51,7 @@ class Storage:
 
     @cached_property
     def loads(self) -> np.ndarray:
-        """How often each element was loaded. It takes memory once it is asked for, as `stores` does."""
+        """Return how often each element was loaded. The counts take memory from the first request on, like `stores`."""
         return np.zeros(self.extent if self.remembers else 0, np.uint32)
 
     @cached_property
@@ -97,7 +97,7 @@ class Storage:
 
 
 class Paged(Storage):
-    """A tensor without gaps that is larger than memory. A page of it takes room once an access reaches it.
+    """Hold a tensor without gaps that is larger than memory. A page takes room once an access reaches the page.
 
     An input holds the elements of `pool`, over and over. Elements are numbered by their place in the room here."""
 

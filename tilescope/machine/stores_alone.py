@@ -69,7 +69,7 @@ def _need(block: Block, needed: set[str], acting: set[str]) -> None:
 
 
 def _value(op: Op) -> int | None:
-    """Return the stored operand, if a constant may replace it."""
+    """Return the stored operand, if a constant may replace this operand."""
     place = STORED.get(op.name)
     return place if place is not None and not op.operand_types[place].element else None
 

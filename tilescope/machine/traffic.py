@@ -42,7 +42,7 @@ class Touches:
 
 
 class Listed:
-    """Distinct numbers, of which many are possible and few occur."""
+    """Collect distinct numbers, where many are possible and few occur."""
 
     def __init__(self):
         self.parts, self.count, self.most = [], 0, MOST_LISTED
@@ -56,7 +56,7 @@ class Listed:
             self.most = max(MOST_LISTED, 2 * self.count)
 
     def distinct(self) -> np.ndarray:
-        """Return the numbers in order, each once. The list is empty afterwards, which saves a tab a copy of them."""
+        """Return the numbers in order, each once. The list is empty afterwards, which saves a browser tab a copy."""
         parts, self.parts = self.parts, []
         numbers = np.concatenate(parts)
         parts.clear()

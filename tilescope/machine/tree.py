@@ -1,4 +1,4 @@
-"""Triton IR as a tree. The reader makes it from a text, the interpreter runs it and the writer prints it."""
+"""Hold Triton IR as a tree, which the reader makes from a text, the interpreter runs, and the writer prints."""
 
 from dataclasses import dataclass, field
 
@@ -50,7 +50,7 @@ class Op:
     results: list[str]  # names of values, unique within their function
     operands: list[str]
     attributes: (
-        dict  # name -> int, bool, str, tuple of ints; a constant has "value" -> array, () if all are one
+        dict  # name -> int, bool, str, tuple of ints, and in a constant "value" -> array, () if all are one
     )
     regions: list[list["Block"]]
     operand_types: list[Type]

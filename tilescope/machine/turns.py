@@ -83,7 +83,7 @@ class Turns:
         return {"programs": [program for program, _ in waiting], "tensor": "/".join(tensors)}
 
     def all_wait(self) -> str:
-        """Name the waiting programs and what they wait for.
+        """Name the waiting programs and the events that they wait for.
         Programs that watch the same element are named together."""
         count, groups = len(self.waiting), {}
         for program in sorted(self.waiting):

@@ -1,5 +1,5 @@
 """Lay out a value in numpy: a leading axis of programs (1 if all agree), then one axis for each axis of its
-tensor, 1 if the tensor is constant along it. So splat, broadcast and expand_dims cost nothing."""
+tensor, 1 if the tensor is constant along it. So splat, broadcast and expand_dims are free."""
 
 import numpy as np
 

@@ -25,7 +25,7 @@ def wrong(op: Op, sentence: str):
 
 
 class _Body:
-    """One function: where each value is defined, and which type each operation gives it."""
+    """Hold one function, with the definition of each value and its type from each operation."""
 
     def __init__(self, module: Module, function: Function):
         self.module, self.function = module, function

@@ -14,7 +14,7 @@ SPELLED = re.compile(
 
 
 def type_of(text: str) -> Type:
-    """Return the type that a text names. It must be one whole type as SPELLED finds it."""
+    """Return the type that a text names, which must be one whole type that SPELLED matches."""
     if text in NUMPY:
         return Type(text)
     if pointer := POINTER.fullmatch(text):
@@ -53,5 +53,5 @@ def spelled(type: Type) -> str:
 
 
 def spelled_all(types: list[Type]) -> str:
-    """Spell a list of results. One needs no parentheses, none or several do."""
+    """Spell a list of results. A single result needs no parentheses, while none or several do."""
     return spelled(types[0]) if len(types) == 1 else f"({', '.join(map(spelled, types))})"

@@ -1,5 +1,5 @@
-"""Print a module as Triton's own parser takes it.
-Names, order and spelling are ours, whatever text it came from."""
+"""Print a module in the form that Triton's own parser takes.
+Names, order and spelling are ours, whatever the original text was."""
 
 from .attributes import Value
 from .constants import value_text

@@ -4,7 +4,7 @@ import numpy as np
 
 from .storage import Storage
 
-MOST_TURNS = 1 << 24  # number for all programs; later ones count with the last
+MOST_TURNS = 1 << 24  # number for all programs, where later ones count with the last
 
 
 def in_turns(tensor: Storage) -> np.ndarray:

@@ -3,7 +3,7 @@ environments.
 
     python -m tilescope.proofs.canary [RELEASE ...] [-- PYTEST ARGUMENTS]
 
-Everything but Triton comes from the environment that runs this. An existing environment is used again.
+Everything but Triton comes from the environment that runs this script. An existing environment is used again.
 """
 
 import argparse

@@ -4,7 +4,7 @@ tool finds.
     python -m tilescope.proofs.comparison [--site FOLDER] [--sanitizer FILE]
 
 FOLDER is where triton-viz is installed with what it needs: pip install --target FOLDER triton-viz
-FILE is what tilescope.proofs.sanitizer wrote on a machine with a GPU. Without it the record's last one counts.
+FILE is the output of tilescope.proofs.sanitizer on a machine with a GPU. By default the record's last output counts.
 """
 
 import argparse

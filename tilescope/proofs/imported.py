@@ -1,4 +1,4 @@
-"""Import other people's Triton libraries without a GPU, as each of them needs."""
+"""Import other people's Triton libraries without a GPU, each in its own way."""
 
 import importlib
 import os

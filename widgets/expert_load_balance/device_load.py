@@ -1,4 +1,4 @@
-"""Experts live on devices, and a step lasts as long as the device with the most tokens."""
+"""Show experts on devices, where a step lasts as long as the device with the most tokens."""
 
 from kernels.machines import MACHINES
 from widgets import units
@@ -30,7 +30,7 @@ LINKED = [name for name, one in MACHINES.items() if one.link_bandwidth]
 
 
 def _top(value: float) -> float:
-    """Return the end of an axis that holds the value: 1, 1.2, 1.6, 2, ... times a power of ten, four even parts."""
+    """Return the end of an axis that holds the value, one of 1, 1.2, 1.6, 2, ... times a power of ten."""
     power = 10.0 ** (len(str(int(value))) - 1)
     return next(step * power for step in (1, 1.2, 1.6, 2, 2.4, 3, 4, 5, 6, 8, 10) if step * power >= value)
 
@@ -40,7 +40,7 @@ def _is_hot(r: Result, e: int) -> bool:
 
 
 def _experts(r: Result, at: Box) -> list[dict]:
-    """Draw the cause: the tokens of each expert, and those that a limit turns away."""
+    """Draw the cause, which is the tokens of each expert and those that a limit turns away."""
     y = linear(0, r.most_routed if r.most_routed == r.tokens else _top(r.most_routed), at.bottom, at.y)
     pitch = at.w / len(r.experts)
     wide, every = min(44, 0.76 * pitch), next(n for n in (1, 2, 4, 8, 16) if n * pitch >= 30)
@@ -95,7 +95,7 @@ def _pulled(r: Result, at: Box, y: Scale, x: float) -> list[dict]:
 
 
 def _column(r: Result, d: int, x: float, wide: float, y: Scale) -> list[dict]:
-    """Draw one device: its rows' travel, the wait for the busiest link, its experts, and the wait for the busiest GPU."""
+    """Draw one device's time, with its rows' travel, the wait for the busiest link, its experts, and the last wait."""
     device, done, marks = r.devices[d], r.exchange_s, []
     own = device.travel_s
     tip = f"Device {d}: its rows travel for {units.seconds(own)}"
@@ -133,7 +133,7 @@ def _column(r: Result, d: int, x: float, wide: float, y: Scale) -> list[dict]:
 
 
 def _devices(r: Result, at: Box) -> list[dict]:
-    """Draw the effect: each device's time, and when all are done."""
+    """Draw the effect, which is each device's time and the moment when all are done."""
     micro = 1e-6 * _top(r.longest_step_s * 1e6)
     y = linear(0, micro, at.bottom, at.y)
     pitch = at.w / len(r.devices)
@@ -178,13 +178,13 @@ def _takeaway(r: Result) -> str:
     if r.dropped:
         return "A capacity limit shortens the step by dropping tokens, so the answer changes too."
     if r.slowdown < 1.005:
-        return "With even loads every device is done at the same time, and nobody waits."
+        return "With even loads every device is done at the same time, so none waits."
     if max(len(e.devices) for e in r.experts) > 1:
         return f"Copies of the hottest experts share their tokens. The step takes {units.times(r.slowdown)} an even one."
     if r.slowdown < 1.1:
-        return f"Nearly even: the step lasts {units.percent(r.slowdown - 1)} longer than with even loads."
+        return f"Loads are nearly even, so the step lasts only {units.percent(r.slowdown - 1)} longer than an even one."
     if r.pattern == "tail" and r.placement == "number" and len(r.experts) > len(r.devices):
-        return "The popular experts share a GPU here, so all other GPUs wait for it."
+        return "The popular experts share a GPU here, so all other GPUs wait for this GPU."
     if r.pattern == "tail" and r.placement == "load" and max(e.kept for e in r.experts) > r.mean_tokens:
         return "The most popular expert alone is more than a GPU's share, so placing can't help further."
     return "The work is the same, but every GPU waits for the busiest one."
@@ -195,8 +195,8 @@ def _warning(r: Result) -> str:
     if mean >= r.ridge_tokens:
         return ""
     return (
-        f"An expert has {units.number(mean)} tokens on average: below {units.number(r.ridge_tokens)} reading its "
-        "weights takes longer than using them, and real times are longer than these."
+        f"An expert has {units.number(mean)} tokens on average. Below {units.number(r.ridge_tokens)}, reading its "
+        "weights takes longer than multiplying by them, so real times are longer than these."
     )
 
 
@@ -226,11 +226,11 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
     )
     slow = figure("as long as an even step", r.slowdown, units.times)
     idle = figure("of the experts' time is waiting", r.idle_share, units.percent)
-    lost = f"; {units.count(r.dropped)} picks are dropped" if r.dropped else ""
+    lost = f" {units.count(r.dropped)} token-expert pairs are dropped." if r.dropped else ""
     most = units.count(r.busiest_tokens)
     return Scene(
-        summary=f"{len(r.experts)} experts on {len(r.devices)} GPUs: the step lasts {step.text}, {slow.text} as long "
-        f"as the {even.text} of an even load, and {idle.text} of the time with the experts is waiting{lost}.",
+        summary=f"With {len(r.experts)} experts on {len(r.devices)} GPUs the step lasts {step.text}, {slow.text} as long "
+        f"as the {even.text} of an even load, and {idle.text} of the time with the experts is waiting.{lost}",
         takeaway=_takeaway(r),
         marks=_experts(r, loads_at) + _devices(r, times_at),
         figures=(step, even, slow, idle),
@@ -258,7 +258,7 @@ SIMULATOR = Declaration(
     title="Expert load over devices",
     question="Why does one hot expert slow every GPU down?",
     controls=(
-        select("pattern", "What the router does", "hot", PATTERNS),
+        select("pattern", "The router's choice", "hot", PATTERNS),
         select("placement", "Where experts live", "number", PLACEMENTS),
         slider(
             "copies",
@@ -294,8 +294,8 @@ SIMULATOR = Declaration(
     run=run,
     scene=scene,
     prediction=Prediction(
-        "16 experts live on 8 GPUs, two on each. Every token picks two experts, and 60% of them pick the same "
-        "one; the other picks spread evenly. How many times longer than with an even load is the step?",
+        "16 experts live on 8 GPUs, two on each. Every token goes to two experts. For 60% of the tokens one of the two is "
+        "the same expert, and all other choices spread evenly. How many times longer is the step than with an even load?",
         "slowdown",
         "times",
         0.15,

@@ -1,4 +1,4 @@
-"""Compute the step of an expert-parallel layer, device by device: loads, placement, exchange, and the wait."""
+"""Compute the loads, placement, exchange and wait of an expert-parallel layer's step, device by device."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -21,7 +21,7 @@ class Expert:
 @dataclass(frozen=True)
 class Device:
     tokens: float
-    travel_s: float  # its own rows; then it waits until the busiest has all
+    travel_s: float  # its own rows, before it waits until the busiest has all
     experts_s: float
     idle_s: float
     held: tuple[tuple[int, float], ...]  # (expert, its tokens here)
@@ -82,7 +82,7 @@ def _exchange_s(uneven: float, tokens: int, devices: int, top_k: int, machine_na
 def _extremes(
     pattern, placement, copies, limit, devices, experts, top_k, tokens, machine_name
 ) -> tuple[int, float]:
-    """Return the ends of both axes: the most that any pull of this pattern's knob gives, placed by number or as it is."""
+    """Return the ends of both axes, the most that any pull of this pattern's knob gives, placed by number or as now."""
     token_s = 6 * HIDDEN * INTERMEDIATE / machine(machine_name).rate("fp16")
     most_routed, longest_s = 0, 0.0
     for pull in range(PULLS + 1):

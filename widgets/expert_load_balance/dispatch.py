@@ -1,4 +1,4 @@
-"""Show a dispatch: a token's row crosses the slow network once per expert picked, once per rank or once per node."""
+"""Show a dispatch, where a token's row crosses the slow network once per chosen expert, per rank or per node."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ TOKEN_ROLES = ("primary", "now", "measured", "overhead")  # a colour for each to
 
 
 class Place(NamedTuple):
-    """Hold where the tokens, the wall and the ranks stand, and how large a row is drawn."""
+    """Hold the positions of the tokens, the wall and the ranks, and the size of a row."""
 
     wide: bool
     token: Box  # the first token's row, with its copies
@@ -77,7 +77,7 @@ PLACES = {
 class Way:
     network_rows: int
     nvlink_rows: int
-    near_rows: int  # of these, to rank 0's own node
+    near_rows: int  # rows to rank 0's own node
     own_rows: int  # for experts of rank 0 itself, over no link
     network_s: float
     nvlink_s: float
@@ -140,7 +140,7 @@ def _token_y(token: int, place: Place) -> float:
 
 
 def _window(node: int, place: Place) -> Box:
-    """Return where the rows to a node pass: an opening of the wall, or NVLink next to the tokens for node 0."""
+    """Return where the rows to a node pass, an opening of the wall or, for node 0, NVLink next to the tokens."""
     if not node:
         x, y = place.lane
         return Box(place.token.x + x, place.token.y + y, place.token.w, place.token_pitch * 3 + place.token.h)
@@ -149,7 +149,7 @@ def _window(node: int, place: Place) -> Box:
 
 
 class _Row(NamedTuple):
-    """One row that travels: its box at each step."""
+    """Hold one row that travels, with its box at each step."""
 
     token: int
     source: int
@@ -160,7 +160,7 @@ class _Row(NamedTuple):
 
 
 def _crossing(token: int, node: int, nth: int, most: int, place: Place) -> Box:
-    """Return a row's box on its way: each token has a line of its own in the opening to a node, with room for `most`."""
+    """Return a row's box on its way. Each token has a line of its own in the opening to a node, with room for `most`."""
     at = _window(node, place)
     pitch = at.w / (most if node else 8)
     if not node:
@@ -169,7 +169,7 @@ def _crossing(token: int, node: int, nth: int, most: int, place: Place) -> Box:
 
 
 def _rows(r: Result, place: Place) -> list[_Row]:
-    """Return every row. What a rank passes on travels with the row that it is copied from, and drawn under it."""
+    """Return every row. A row that a rank passes on travels with the original, and is drawn under the original."""
     sends, size = getattr(r, r.way).sends, place.cell - 2
     own = [
         (token, cost.Send(token, 0, 0, "", tuple(served)))
@@ -218,7 +218,7 @@ def _outline(id: str, box: Box, role: str, tip: str = "") -> dict:
 
 
 def _travelling(rows: list[_Row], step: int) -> list[dict]:
-    """Draw each row in the colour of its token. A row that has crossed a link leaves a mark there."""
+    """Draw each row in the colour of its token. A row that has crossed a link leaves a mark at the crossing."""
     marks = []
     for row in rows:
         role, mine = TOKEN_ROLES[row.token], f"token{row.token} rank{row.target}"

@@ -1,4 +1,4 @@
-"""Two halves of a decode step's users: one computes while the other's rows travel, and every weight is read twice."""
+"""Show a decode step in two halves. One computes while the other's rows travel, and every weight is read twice."""
 
 from dataclasses import dataclass
 
@@ -26,8 +26,8 @@ from widgets.scene import (
 
 SIZES = (8, 16, 32, 64, 128, 256, 512)
 DRAWN = tuple(round(8 * 2 ** (i / 2)) for i in range(13))  # points of the curve, the sizes among them
-LEAST, MOST = 0.4, 1.6  # times faster: ends of the axis in every state
-SLIVER = 0.005  # of the window: what is narrower isn't drawn
+LEAST, MOST = 0.4, 1.6  # times faster, at the ends of the axis in every state
+SLIVER = 0.005  # of the window, because a narrower event isn't drawn
 FROM = 4  # the layer that is drawn, so that the start is forgotten
 TOKENS = steps("tokens", "Tokens per GPU", 32, SIZES)
 SMS = steps(
@@ -35,7 +35,7 @@ SMS = steps(
     "SMs that the exchange holds",
     0,
     (0, 4, 6, 12, 24, 36),
-    help="0: the network card writes into the buffer, and a hook asks for it. 24 and 4 to 6: DeepEP's two versions.",
+    help="With 0, the network card writes into the buffer and a hook fetches. DeepEP's versions hold 24 and 4 to 6.",
 )
 THICK = 24
 SHORT = {"attention": "attn", "dispatch": "disp", "experts": "exp", "combine": "comb"}
@@ -66,7 +66,7 @@ class Result:
     halves_us: float
     faster: float
     slower: float  # arithmetic next to an exchange
-    again_s: float  # what the second half reads again: arithmetic of both halves beyond that of one piece
+    again_s: float  # reading weights again in the second half (both halves' arithmetic less one piece's)
     slowed_s: float  # what arithmetic loses to the SMs that an exchange holds
     sms_idle: float  # share of the time in halves
     link_idle: float
@@ -155,7 +155,7 @@ def _under(
 
 
 def _lanes(r: Result, at: Box) -> list[dict]:
-    """Draw a layer on one clock: in one piece, and in halves in the middle of a run, each to its end."""
+    """Draw a layer on one clock, in one piece and in halves in the middle of a run, each to its end."""
     wide = at.x > 50
     end = max(r.whole_s, r.halves_s)
     x = linear(0, steady("time", end), at.x, at.right)
@@ -263,7 +263,7 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
     travels = units.seconds(2 * r.half.exchange_s)
     return Scene(
         summary=f"With {r.tokens} tokens per GPU a layer takes {whole.text} in one piece and {halves.text} in two halves, "
-        f"{gain.text} as fast, with {r.sms} SMs for the exchange; the SMs wait {idle.text} of the time.",
+        f"{gain.text} as fast, with {r.sms} SMs for the exchange. In halves the SMs wait {idle.text} of the time.",
         takeaway=_takeaway(r),
         marks=_lanes(r, lanes_at) + _curve(r, curve_at),
         figures=(whole, halves, gain, idle),

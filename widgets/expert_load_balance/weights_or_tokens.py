@@ -1,4 +1,4 @@
-"""A hot expert's surplus pairs: computed where its weights are, or shared evenly with ranks that get a copy for one step."""
+"""Compare a hot expert's surplus pairs on its own GPU and shared evenly with ranks that get a copy for one step."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ from widgets.scene import WIDE, Column, Scene, about, drag, figure, handle, line
 
 HIDDEN, INTERMEDIATE = 7168, 2048  # DeepSeek-V3's expert
 FEW, MANY = 64, 65_536
-DECODE = 4096  # surplus pairs that no decode step has: 16 times the mean of 65,536 pairs over 256 experts
+DECODE = 4096  # surplus pairs that no decode step has (16 times the mean of 65,536 pairs over 256 experts)
 PAIRS = log_slider(
     "pairs",
     "Surplus pairs of the expert",
@@ -76,7 +76,7 @@ def run(pairs, helpers, link_gb_s, bits) -> Result:
 
 
 def _lane(id: str, at: Box, x, y: float, title: str, boxes, wide: bool) -> list[dict]:
-    """Draw one rank's or link's time: (start, end, role, words, figure) for each box."""
+    """Draw one rank's or link's time, with (start, end, role, words, figure) for each box."""
     where = (at.x - 8, y + 16, "end") if wide else (at.x, y - 6, "start")
     marks = [text(f"{id}-title", *where[:2], title, "ink", "small", anchor=where[2])]
     marks.append(rect(f"{id}-idle", at.x, y, at.w, THICK, "idle", "waits"))
@@ -135,7 +135,7 @@ def _lanes(r: Result, at: Box) -> list[dict]:
 
 
 def _curve(r: Result, at: Box) -> list[dict]:
-    """Draw how many times as fast the step's surplus is with copies, over its pairs: won above 1x, lost below."""
+    """Draw the speed-up by copies over the number of surplus pairs, as a win above 1x and a loss below."""
     x = log(FEW, MANY, at.x + 18, at.right)
     y = linear(0, steady("faster", 2 if r.helpers == 1 else 4 if r.helpers < 4 else 8), at.bottom, at.y)
     level, wide = y(1), at.w > 300
@@ -175,7 +175,7 @@ def _takeaway(r: Result) -> str:
     if r.even > MANY:
         return "No surplus of one step is worth a copy over this link, so the weights stay."
     if r.faster > 1:
-        return "The surplus is long enough to pay for the copies: weights travel in a prompt's step."
+        return "The surplus is long enough to pay for the copies, so in a prompt's step weights travel."
     if r.pairs > r.even / (r.helpers + 1):
         return "An even split loses here. Copying would pay if the helpers took fewer of the pairs."
     if r.pairs >= DECODE:
@@ -192,7 +192,7 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
     share = units.counted(r.pairs / (r.helpers + 1), "pair")
     return Scene(
         summary=f"{units.count(r.pairs)} surplus pairs take {kept.text} on the expert's GPU and {copied.text} with "
-        f"{units.counted(r.helpers, 'copy', 'copies')}, {gain.text} as fast; {even.text} pairs, shared evenly, break even.",
+        f"{units.counted(r.helpers, 'copy', 'copies')}, {gain.text} as fast. {even.text} pairs, shared evenly, break even.",
         takeaway=_takeaway(r),
         marks=_lanes(r, lanes_at) + _curve(r, curve_at),
         figures=(kept, copied, gain, even),
@@ -267,5 +267,5 @@ SIMULATOR = Declaration(
         "pairs",
         0.15,
     ),
-    source="MoonEP; the copy and the arithmetic at their peak rates",
+    source="MoonEP, with the copy and the arithmetic at their peak rates",
 )

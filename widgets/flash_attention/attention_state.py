@@ -1,4 +1,4 @@
-"""Show the bytes that attention leaves in HBM: a square that grows with the length squared, or four thin strips."""
+"""Show the bytes that attention leaves in HBM, a square that grows with the length squared, or four thin strips."""
 
 from dataclasses import dataclass
 
@@ -34,7 +34,7 @@ PLACES = {
     False: (Box(24, 50, 262, 262), Box(0, 412, 330, 100), Box(0, 558, 330, 100), 660),
 }
 BAR, GAP = 26, 3
-SMALLEST = 0.7  # of the room, for the shortest context: the square grows while it is pulled
+SMALLEST = 0.7  # of the room, for the shortest context, so that the square can grow while it is pulled
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ def _sizes(length: int, head_dim: int, at: Box) -> tuple[float, float]:
 
 
 def _to_scale(r: Result, at: Box) -> list[dict]:
-    """Draw one head to scale: the score matrix with Q, K, V and the output at its sides."""
+    """Draw one head to scale, the score matrix with Q, K, V and the output at its sides."""
     gap, (thin, side) = GAP, _sizes(r.length, r.head_dim, at)
     unit = side / r.length
     x, y = at.x + thin + gap, at.y + 2 * (thin + gap)
@@ -199,7 +199,7 @@ def _to_scale(r: Result, at: Box) -> list[dict]:
 
 
 def _corner(r: Result, at: Box) -> list[dict]:
-    """Let the square's corner be pulled: the context's length is both of its sides."""
+    """Let the square's corner be pulled, because the context's length is both of its sides."""
 
     def right(length: float) -> float:
         return at.x + sum(_sizes(length, r.head_dim, at)) + GAP
@@ -210,7 +210,7 @@ def _corner(r: Result, at: Box) -> list[dict]:
 
 
 def _ratio(times: float) -> str:
-    """Write two ratios that stand side by side with as many digits."""
+    """Write two ratios side by side with equally many digits."""
     return f"{times:.2f}×" if times < 10 else units.times(times)
 
 

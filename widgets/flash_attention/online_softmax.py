@@ -29,19 +29,19 @@ from widgets.scene import (
 )
 
 TILE = powers_of_two("tile", "Keys in a tile", 4, 1, 16, help="16 is the ordinary softmax.")
-PULLED, HIGHEST = 4, 7.0  # the key whose score is pulled, and how far: the axis ends above it
+PULLED, HIGHEST = 4, 7.0  # the key whose score is pulled, and how far (the axis ends above this)
 WHICH = "The bar with the knob on it, before anything scales it or adds to it."
 SCORE = slider("score", "One key's score", 5.0, 0.0, HIGHEST, step=0.5, help=WHICH)
 HEIGHT = {True: 430, False: 476}
 
 
 class Panels(NamedTuple):
-    """Hold what is drawn, from top to bottom: scores, the weight of each key, their sum, and the line of the output."""
+    """Hold the drawn panels from top to bottom, scores, the weight of each key, their sum, and the line of the output."""
 
     scores: Box
     weights: Box
     total: Box
-    output: Box  # its height is nothing: a line of numbers
+    output: Box  # a line of numbers, without a height
     wide: bool
 
     @property
@@ -70,7 +70,7 @@ class Result:
     scores: tuple[float, ...]
     values: tuple[float, ...]
     states: tuple[cost.State, ...]  # after each tile
-    first_shrink: float  # the first rescale below 1 of something that was there; 1 if none
+    first_shrink: float  # the first rescale below 1 of a sum that isn't empty, or 1 if there is none
     output: float
     whole_row_output: float  # the ordinary softmax, which sees all scores first
     unscaled_outputs: tuple[
@@ -79,7 +79,7 @@ class Result:
     difference: float
     scale: float
     shift: float
-    pulled: int  # where the key stands whose score is pulled
+    pulled: int  # the position of the key whose score is pulled
 
 
 def _tiled(row, tile: int) -> list:
@@ -114,7 +114,7 @@ def run(order, tile, score, scale, shift) -> Result:
 
 
 def _unscaled(states: Sequence[cost.State]) -> tuple[float, ...]:
-    """Return the outputs of a kernel that forgets the factor: each tile's sums are added to sums of another scale."""
+    """Return the outputs of a kernel that forgets the factor and so adds each tile's sums to sums of another scale."""
     total, weighted, found = 0.0, 0.0, []
     for before, now in zip([None, *states], states, strict=False):
         kept = before.l * now.rescale if before else 0.0
@@ -125,7 +125,7 @@ def _unscaled(states: Sequence[cost.State]) -> tuple[float, ...]:
 
 
 def _across(r: Result, key: float, at: Panels) -> float:
-    """Return where key number `key` begins. All three panels share it."""
+    """Return where key number `key` begins. All three panels share this position."""
     return at.scores.x + key * at.scores.w / len(r.scores)
 
 
@@ -148,7 +148,7 @@ def _scores(r: Result, step: int, at: Panels) -> list[dict]:
     for key, score in enumerate(r.scores):
         x, top = _across(r, key, at) + at.scores.w / 146, min(y(score), at.scores.bottom - 2)
         role, shown = _role(r, key, step), units.number(score, 4)
-        if role == "idle" and key != r.pulled:  # not read yet: it waits on the next tile's floor, to slide in
+        if role == "idle" and key != r.pulled:  # not read yet, so it waits on the next tile's floor
             away = min(_across(r, key + r.tile, at) + at.scores.w / 146, at.width - 0.78 * pitch)
             marks.append(rect(f"score-{key}", away, at.scores.bottom, 0.78 * pitch, 0, role))
             middle = away + 0.39 * pitch
@@ -161,7 +161,7 @@ def _scores(r: Result, step: int, at: Panels) -> list[dict]:
         over = top - (19 if key == r.pulled else 4)
         if y(m) - 2 < over < y(m) + 14:  # the maximum's line would strike it through
             over = y(m) - (19 if key == r.pulled else 4)
-        # on a phone, where a number is wider than its bar, this tile's stand a little aside or one above another
+        # on a phone, where a number is wider than its bar, this tile's are a little aside or one above another
         places = ((0, 0),) if at.wide else ASIDE if role == "now" else ()
         for aside, up in places:
             middle = x + 0.39 * pitch + aside
@@ -202,13 +202,13 @@ def _scores(r: Result, step: int, at: Panels) -> list[dict]:
             "big" if at.wide else "small",
             bold=True,
         ),
-        *names,  # after the lines: none strikes a number through
+        *names,  # after the lines, so that none strikes a number through
         grip,
     ]
 
 
 def _unread(r: Result, step: int, at: Panels, low: float) -> list[dict]:
-    """Name each tile that has not been read yet: nothing is known of its scores."""
+    """Name each tile that has not been read yet, because its scores are unknown."""
     marks = []
     for i in range(step + 1, len(r.states)):
         left, right = _across(r, i * r.tile, at), _across(r, min((i + 1) * r.tile, len(r.scores)), at)
@@ -278,7 +278,7 @@ def _weights(r: Result, step: int, at: Panels) -> list[dict]:
 
 
 def _total(r: Result, step: int, at: Panels) -> list[dict]:
-    """Draw the running sum: what was there, shrunk by the factor, and what this tile adds."""
+    """Draw the running sum, as the old sum, shrunk by the factor, and this tile's addition."""
     now, before = r.states[step], r.states[step - 1].l if step else 0.0
     x = linear(0, steady("l", max(state.l for state in r.states)), at.total.x, at.total.right)
     y, high, kept = at.total.y, at.total.h, before * now.rescale
@@ -298,7 +298,7 @@ def _total(r: Result, step: int, at: Panels) -> list[dict]:
 
 
 def _values(r: Result, step: int, at: Panels) -> list[dict]:
-    """Write the value of each key that was read under its weight: the answer is their mean by these weights."""
+    """Write the value of each key that was read under its weight, because the answer is their mean by these weights."""
     low, pitch, marks = at.weights.bottom + 15, at.weights.w / len(r.scores), []
     if at.wide:
         marks.append(text("values-title", at.weights.right + 6, low, "values", "muted", "small"))

@@ -67,7 +67,7 @@ class Result:
     exact_sum: float
     error_shares: tuple[float, ...]  # of the narrow sum, after each term
     wall_sum: float  # here every term is less than half a gap, and the sum can never pass
-    lost_from: int  # the first term from which on the narrow sum stays as it is; 0 if it grows to the end
+    lost_from: int  # the first term from which on the narrow sum stays as it is, or 0 if it grows to the end
 
 
 @lru_cache(maxsize=4)
@@ -111,7 +111,7 @@ def run(bits, promote_every, terms, spread) -> Result:
 
 
 def _steps(terms: int) -> list[int]:
-    """Return the terms that get a step: all, or FRAMES terms evenly apart. The last is always included."""
+    """Return the terms that get a step, either all or FRAMES terms evenly apart. The last is always included."""
     apart = max(1, terms // FRAMES)
     return list(range(apart, terms + 1, apart))
 
@@ -151,7 +151,7 @@ def _runs(r: Result, i: int, plot: Box, wide: bool) -> list[dict]:
         before = x(0), y(0)
         for n, term in enumerate(
             one for one in at if one <= i
-        ):  # a piece for each step: what stays is not sent again
+        ):  # a piece for each step, so that the marks that stay are not sent again
             now = x(term), y(sums[term - 1])
             if (
                 role != "secondary" or not r.promote_every or n % 8 < 4
@@ -180,7 +180,7 @@ def _promotions(r: Result, i: int, x: Scale, y: Scale) -> list[dict]:
 
 
 def _wall(r: Result, plot: Box, y: Scale) -> list[dict]:
-    """Draw the height that no term gets past. A hand pulls it."""
+    """Draw the height that no term gets past, which a hand can pull."""
     marks = []
     if r.wall_sum <= y.hi:
         marks += about(
@@ -256,7 +256,7 @@ def _ticks(before: float, gap: float, lens: Box) -> list[dict]:
 
 
 def _lens(r: Result, i: int, lens: Box, ticks: Callable) -> list[dict]:
-    """One addition, enlarged: the numbers that exist near the sum, where it should land, where it does."""
+    """Draw one addition enlarged, with the numbers that exist near the sum, where it should land, and where it does."""
     before, after = _before(r, i), r.narrow.sums[i - 1]
     target = before + r.terms[i - 1]
     gap = cost.spacing(max(target, 1.0), r.bits)
@@ -338,7 +338,7 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
         narrow = figure(f"sum in {r.bits} mantissa bits", r.narrow.sums[i - 1], _four, "hot")
         off = (
             "hot" if r.error_shares[i - 1] >= 0.0005 else "ink"
-        )  # what is shown as 0.0% is no error to warn of
+        )  # an error that is shown as 0.0% needs no warning
         error = figure("error", r.error_shares[i - 1], units.percent, off)
         promoted = figure(f"promoted every {r.promote_every}", r.promoted.sums[i - 1], _four, "primary")
         rescue = (

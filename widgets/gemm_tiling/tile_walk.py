@@ -1,4 +1,4 @@
-"""Wave after wave over the tiles of C: which bands of A and B each reads, and why groups make them fewer."""
+"""Walk the tiles of C wave after wave, and show the bands of A and B that each reads, and why groups need fewer."""
 
 from kernels.machines import MACHINES
 from widgets import units

@@ -1,4 +1,4 @@
-"""Wave after wave of programs over the tiles of C, and the bands of A and B that each wave reads."""
+"""Compute the waves of programs over the tiles of C, and the bands of A and B that each wave reads."""
 
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -8,7 +8,7 @@ from kernels.gemm_tiling import cost
 from kernels.machines import machine
 
 ELEM_BYTES = {"fp16": 2, "fp8": 1}
-SHOWN = 32  # waves at most; a larger C goes on like this
+SHOWN = 32  # waves at most, because a larger C goes on like this
 GROUPS = (1, 2, 4, 8, 16, 32)  # rows of tiles in a group
 
 Piece = tuple[int, int, int, int]  # rows from, to (not included), columns from, to
@@ -40,7 +40,7 @@ class Result:
     m: int
     n: int
     k: int
-    bm: int  # as the matrix cuts it: never more than m
+    bm: int  # after the cut at the matrix's edge, so never more than m
     bn: int
     bk: int
     bm_asked: int
@@ -66,11 +66,11 @@ class Result:
     shares: tuple[float, ...]  # of C, done after each wave
     ratios: tuple[float, ...]  # the bytes row by row over those in groups, after each wave
     read_by_group: tuple[int, ...]  # by all waves shown, for each of GROUPS
-    best_group: int  # the smallest of those that read least
+    best_group: int  # the smallest group among those that read least
 
 
 def pieces(first: int, last: int, tiles_m: int, tiles_n: int, group_m: int) -> tuple[Piece, ...]:
-    """The tiles of programs first .. last - 1 as few rectangles: down the rows of a group, then its columns."""
+    """Return the tiles of programs first .. last - 1 as few rectangles, down the rows of a group, then its columns."""
     found, at = [], first
     while at < last:
         group = at // (group_m * tiles_n)

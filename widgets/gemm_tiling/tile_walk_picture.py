@@ -1,5 +1,5 @@
-"""The walk drawn: C twice, with the wave that runs and the bands it reads, a bar of bytes for each size of a group, and
-below them a counter of bytes for each walk."""
+"""Draw the walk. C is drawn twice, with the running wave and the bands it reads. Then come a bar of bytes for each
+size of a group and a counter of bytes for each walk."""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -12,14 +12,14 @@ from widgets.scene import WIDE, about, drag, handle, line, path, rect, sets, tex
 
 GROUP = powers_of_two("group_m", "Rows of tiles in a group", 8, 1, 32, help="1 walks C row by row.")
 
-# What a colour says: TILE the wave that runs, READ what it reads, WALKED the waves before. The row walk is "hot" and the
-# walk in groups "primary", in titles and counters alike.
+# TILE colours the running wave, READ the bands it reads, WALKED the waves before. In titles and counters alike the row
+# walk is "hot" and the walk in groups "primary".
 TILE, READ, WALKED = "now", "secondary", "idle"
 BAND = 14  # what a strip of bands takes at C's side
 
 
 def _flat(r: Result) -> int:
-    """Return how many times as long as thick C is drawn at most. Of one row or column of tiles nothing is lost."""
+    """Return the largest ratio of sides at which C is drawn. One row or column of tiles loses nothing by it."""
     return 2 if 1 in (r.tiles_m, r.tiles_n) else 4
 
 
@@ -91,7 +91,7 @@ def _runs(bands: tuple[int, ...]) -> list[tuple[int, int]]:
 
 
 def panel(id: str, name: str, at: Box, wave: Wave, number: int, r: Result) -> list[dict]:
-    """Draw one wave on C, and the bands it reads: of A to the left, of B above."""
+    """Draw one wave on C, and the bands it reads, of A to the left and of B above."""
     box = _box(at, r)
     tip = f"{name}, wave {number + 1}: {{}}"
     words = f"{units.counted(wave.a_band_count, 'band')} of A, {wave.b_band_count} of B"
@@ -120,7 +120,7 @@ def panel(id: str, name: str, at: Box, wave: Wave, number: int, r: Result) -> li
 
 
 def group_edge(at: Box, r: Result) -> list[dict]:
-    """The lower edge of a group of rows, on C's right side. One row of tiles has no groups to choose from."""
+    """Draw the lower edge of a group of rows, on C's right side. One row of tiles has no groups to choose from."""
     if r.tiles_m == 1:
         return []
     box = _box(at, r)
@@ -141,7 +141,7 @@ def group_edge(at: Box, r: Result) -> list[dict]:
 
 
 def sizes(r: Result, at: Box) -> list[dict]:
-    """Draw what all waves read with each size of a group, on one scale. A click on a bar chooses it."""
+    """Draw the bytes that all waves read with each size of a group, on one scale. A click on a bar chooses the size."""
     if r.tiles_m == 1:
         words = wrap("One row of tiles: all of B is read, whatever the order.", 0.82 * at.w, "body")
         return [
@@ -171,7 +171,7 @@ def sizes(r: Result, at: Box) -> list[dict]:
 
 
 def read(r: Result, at: Box) -> Callable[[int], list[dict]]:
-    """Draw the counters: the bytes that each walk has read after the same waves, on one scale."""
+    """Draw a counter per walk, the bytes that it has read after the same waves, on one scale."""
     most = max(r.row_walk.read_so_far[-1], r.grouped_walk.read_so_far[-1])
     wide, pitch = at.w > 400, at.h / 2
     walks = (

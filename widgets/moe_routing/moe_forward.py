@@ -1,4 +1,4 @@
-"""Follow a token through a mixture-of-experts layer in six steps: to its experts' blocks and back."""
+"""Follow a token through a mixture-of-experts layer in six steps, to its experts' blocks and back."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -27,7 +27,7 @@ from widgets.scene import (
 
 GAP, NAME = 6, 15  # between two experts' blocks, and an expert's name over its block
 CHIP = 26  # the height of a token
-HUES = ("primary", "secondary", "useful", "measured")  # of the experts; the followed token is in its own
+HUES = ("primary", "secondary", "useful", "measured")  # of the experts, while the followed token has its own
 FOLLOW = slider("follow", "Follow token", 1, 0, 5)
 
 
@@ -123,7 +123,7 @@ def _blocks_y(r: Result) -> list[float]:
 
 
 class _Pair(NamedTuple):
-    """A token at one of its experts: the row of the block that it fills."""
+    """Hold a token at one of its experts, with the row of the block that it fills."""
 
     row: int
     token: int
@@ -217,7 +217,7 @@ def _choices(r: Result, plan: Plan, step: int) -> list[dict]:
 
 def _followed(r: Result, plan: Plan, step: int) -> list[dict]:
     """Draw the followed token's choice worked out, in the space for rows of the later steps. A phone has no space for
-    it."""
+    this."""
     if not plan.wide:
         return []
     kept = (

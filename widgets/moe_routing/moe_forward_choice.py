@@ -1,4 +1,4 @@
-"""Draw one token's way to its experts: its numbers times the gate, the logits as bars, and top-k's choice."""
+"""Draw one token's way to its experts, from its numbers times the gate over the logits as bars to top-k's choice."""
 
 from collections.abc import Mapping, Sequence
 

@@ -1,4 +1,4 @@
-"""Draw the launches of a layer, one square each: every step by itself, and below, fused."""
+"""Draw the launches of a layer, one square each, with every step by itself and, below, fused."""
 
 from kernels.moe_routing import cost
 from widgets import units
@@ -29,7 +29,7 @@ def launch_strip(by_step: tuple[int, ...], step: int, width: int) -> list[dict]:
 
 
 def _fused(places: list[tuple], step: int, y: float, pitch: float, side: float) -> list[dict]:
-    """One square a launch, and a line over the steps that it runs."""
+    """Draw one square a launch, and a line over the steps that it runs."""
     marks, taken = [], {}
     for f, (name, (first, last)) in enumerate(cost.FUSED_LAUNCHES.items()):
         before = taken.setdefault(first, 0)

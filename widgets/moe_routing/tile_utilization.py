@@ -26,9 +26,9 @@ PLACES = {
     False: (Box(72, 64, 264, 206), Box(0, 352, 336, 96), 460),
 }
 RULER = 30  # left of the columns: one tile, between them and the axis' numbers
-THIN = 8  # narrower columns become a crowd: one enlarged, and all of them small, in rows
-TOKENS_SEEN, TILES_SEEN = 400, 500  # up to so many are drawn one by one
-ONE_BY_ONE, HANDFULS = 40, 12  # up to so many tokens drop one by one; more come in so many handfuls
+THIN = 8  # narrower columns become a crowd, with one enlarged and all small in rows
+TOKENS_SEEN, TILES_SEEN = 400, 500  # up to these numbers they are drawn one by one
+ONE_BY_ONE, HANDFULS = 40, 12  # up to 40 tokens drop one by one, more in 12 handfuls
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Result:
     top_k: int
     tile: int
     experts: tuple[Expert, ...]
-    capacity_tokens: int  # what one expert accepts; 0 without a limit
+    capacity_tokens: int  # tokens that one expert accepts, or 0 without a limit
     routed: int
     kept: int
     tiles: int
@@ -113,14 +113,14 @@ def run(tokens, skew, tile, capacity, experts, top_k) -> Result:
 
 @lru_cache(maxsize=16)  # for the model, then for both layouts
 def _arrivals(loads: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the expert of each token in the order in which they drop: each expert's come evenly over the time."""
+    """Return the expert of each token in the order in which they drop, with each expert's spread evenly over the time."""
     times = [((i + 0.5) / load, e) for e, load in enumerate(loads) for i in range(load)]
     return tuple(e for _, e in sorted(times))
 
 
 @lru_cache(maxsize=128)  # the model asks for each step, and the picture again
 def _after(loads: tuple[int, ...], many: int, tile: int, limit: int | None) -> cost.TileUtilization:
-    """Return the bill when only so many tokens have dropped."""
+    """Return the bill at a moment when only some tokens have dropped."""
     so_far = [0] * len(loads)
     for e in _arrivals(loads)[:many]:
         so_far[e] += 1
@@ -132,7 +132,7 @@ def _steps(r: Result) -> int:
 
 
 def _so_far(r: Result, many: int) -> Result:
-    """Return the same batch when only so many tokens have dropped."""
+    """Return the same batch at a moment when only some tokens have dropped."""
     u = _after(_routed(r), many, r.tile, r.capacity_tokens or None)
     return replace(
         r,
@@ -161,7 +161,7 @@ def _height(r: Result, plot: Box) -> Scale:
 
 
 def _pieces(r: Result, expert: Expert, whole: Result) -> list[tuple[int, int, int]]:
-    """(first slot, tokens, slots) of each box of a column: its tiles, or all as one where there are many."""
+    """Return (first slot, tokens, slots) of each box of a column, for its tiles, or for all as one if there are many."""
     if whole.tiles > TILES_SEEN:
         return [(0, expert.kept_tokens, expert.slots)] if expert.slots else []
     starts = range(0, expert.slots, r.tile)
@@ -174,7 +174,7 @@ def _wide(pitch: float) -> float:
 
 
 def _column(r: Result, e: int, x: float, wide: float, y: Scale, whole: Result) -> list[dict]:
-    """Draw one expert: its tiles, the tokens in them, empty slots hatched, and above them the dropped tokens."""
+    """Draw one expert, with its tiles, the tokens in them, empty slots hatched, and above them the dropped tokens."""
     expert, unit, marks = r.experts[e], y(0) - y(1), []
     apart = _one_by_one(whole, unit, wide)
     edge = 2 if apart else 0
@@ -196,7 +196,7 @@ def _column(r: Result, e: int, x: float, wide: float, y: Scale, whole: Result) -
             marks += about(
                 "padded", rect(f"pad-{e}-{t}", x + edge, top + edge / 2, wide - 2 * edge, empty, "waste", tip)
             )
-        if apart:  # a tile is what one pays for: its outline is bold
+        if apart:  # you pay per tile, so its outline is bold
             corners = [(x, top), (x + wide, top), (x + wide, top + high), (x, top + high), (x, top)]
             marks += about("tiles", path(f"edge-{e}-{t}", corners, "axis"))
         marks += about("kept", tokens(f"kept-{e}-{t}", x + edge, wide - 2 * edge, first, held, "useful", tip))
@@ -210,7 +210,7 @@ def _crowded(r: Result, plot: Box) -> bool:
 
 
 def _enlarged(plot: Box) -> Box:
-    """Return where one of very many experts stands enlarged, on the axis. Its lines' names are at its side."""
+    """Return the position on the axis of one enlarged expert of very many. Its lines' names are at its side."""
     return Box(plot.x, plot.y, 44 if plot.w > 400 else 26, plot.h)
 
 
@@ -274,7 +274,7 @@ def _columns(r: Result, y: Scale, plot: Box, whole: Result, coming: int, drawn: 
 
 
 def _noun(r: Result) -> str:
-    """A token that goes to several experts is several picks."""
+    """Return the noun for one token's row at an expert. A token that goes to several experts counts several times."""
     return "token" if r.top_k == 1 else "pick"
 
 
@@ -295,7 +295,7 @@ def _coming(r: Result, e: int, x: float, wide: float, y: Scale) -> dict:
 
 
 def _edge(r: Result, y: Scale, plot: Box) -> list[dict]:
-    """The upper edge of one tile, left of the columns: pulled, every tile grows."""
+    """Draw the upper edge of one tile, left of the columns. A pull on this edge makes every tile grow."""
     x = plot.x - RULER / 2
     return [
         *about("tile", line("one-tile", x, y(0), x, y(r.tile), "primary", f"one tile: {r.tile} rows")),
@@ -310,7 +310,7 @@ def _most(tokens: int, top_k: int, experts: int, skew: float) -> int:
 
 
 def _busiest(r: Result, y: Scale, plot: Box) -> list[dict]:
-    """Let the load of the busiest expert be pulled: the router's skew."""
+    """Let the load of the busiest expert, which is the router's skew, be pulled."""
     x = _enlarged(plot).x + _enlarged(plot).w / 2
     if not _crowded(r, plot):
         x = plot.x + (r.busiest + 0.5) * plot.w / r.expert_count
@@ -331,7 +331,7 @@ def _limit(r: Result, y: Scale, plot: Box) -> list[dict]:
     marks = [line("limit-line", plot.x, level, right + 4, level, "limit", words)]
     if crowd or plot.w > 400:
         return [*marks, text("limit-name", right + 8, level + 4, words, "ink", "small")]
-    # a phone has no margin: on its line's right end, where the columns are lowest
+    # a phone has no margin, so at its line's right end, where the columns are lowest
     return [*marks, text("limit-name", plot.right, level - 4, words, "ink", "small", "end", on="ground")]
 
 
@@ -421,7 +421,7 @@ def _table(r: Result):
 
 
 def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[Scene]:
-    """Return one scene for each token that has dropped, or for each handful of them. The last shows all."""
+    """Return one scene for each token that has dropped, or for each handful. The last shows all."""
     plot, bars, height = PLACES[width == WIDE]
     y = _height(r, plot)
     limit = f" and a limit of {units.count(r.capacity_tokens)}" if r.capacity_tokens else ""
@@ -495,8 +495,8 @@ def _bill(r: Result, now: Step, limit: str) -> dict:
 
 
 def _caption(now: Result, arrivals: tuple[int, ...], many: int, part: str) -> str:
-    """Say what the last token did: it filled a slot, opened a tile, or was turned away. Where they come in handfuls, `part`
-    says which one this is, as the player counts them."""
+    """Say whether the last token filled a slot, opened a tile, or was turned away. Where tokens come in handfuls, `part`
+    is the number of this handful, as the player counts them."""
     sent = f"{units.count(many)} of {units.counted(len(arrivals), _noun(now))}"
     said = f"{part}{sent}{', ' if part else ': '}{units.count(now.slots)} slots run"
     if many == len(arrivals):

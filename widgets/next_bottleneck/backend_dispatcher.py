@@ -210,7 +210,7 @@ def _named(backend: str) -> str:
 
 
 def _columns(r: Result, at: Layout) -> dict[str, float]:
-    """Return the position of each gate. What tells a job from another has none, because all lanes are of one job."""
+    """Return the position of each gate. The feature that tells jobs apart has none, because all lanes are of one job."""
     names = [name for name in r.features if name != cost.JOBS[r.operation]]
     if len(names) == 1:
         return {names[0]: at.first}
@@ -219,14 +219,14 @@ def _columns(r: Result, at: Layout) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class Moment:
-    """Hold one step: the lane that the request is in, and whether it has rolled to its stop."""
+    """Hold one step, with the lane that the request is in, and whether it has rolled to its stop."""
 
     lane: int
     done: bool
 
 
 def _moments(r: Result) -> list[Moment]:
-    """Return the steps: into a lane, then to the gate that is shut or to its end."""
+    """Return the steps, into a lane and then to the gate that is shut or to the lane's end."""
     lanes = range(r.place or len(r.rows))
     return [Moment(lane, done) for lane in lanes for done in (False, True)]
 
@@ -241,7 +241,7 @@ def _stop(r: Result, row: Row, columns: dict[str, float], at: Layout) -> float:
 
 
 def _row(r: Result, row: Row, columns: dict[str, float], now: Moment, at: Layout) -> list[dict]:
-    """Draw a lane: the way of the request, and the gate at which it ends, with the words of its rule."""
+    """Draw a lane, with the way of the request and the gate at which it ends, with the words of its rule."""
     i, y = row.preference, _lane_y(r, at, row.preference)
     over = i < now.lane or (i == now.lane and now.done)
     asked, taken = not r.place or i < r.place, over and row.backend == r.chosen
@@ -277,7 +277,7 @@ def _row(r: Result, row: Row, columns: dict[str, float], now: Moment, at: Layout
 
 
 def _request(r: Result, columns: dict[str, float], now: Moment, at: Layout) -> dict:
-    """Draw the request where it has come to: at a lane's start, before its shut gate, or at the kernel."""
+    """Draw the request at its present position, a lane's start, a shut gate, or the kernel."""
     row = r.rows[now.lane]
     x = _stop(r, row, columns, at) if now.done else at.start
     role = "useful" if now.done and row.backend == r.chosen else "now"
@@ -380,7 +380,7 @@ def _formula(r: Result) -> tuple[tuple[str, str], ...]:
 
 
 def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[Scene]:
-    """Return two scenes for each kernel that is asked. The last shows the request's whole way."""
+    """Return two scenes for each kernel that the dispatcher asks. The last shows the request's whole way."""
     at = LAYOUTS[width == WIDE]
     columns = _columns(r, at)
     head = _head(r, columns, at)

@@ -30,7 +30,7 @@ from widgets.scene import (
 
 HIDDEN, NVLINK = 8192, 900e9  # a 70B model's, and both directions together, as the source counts
 LAUNCH_S = 5e-6  # of each all-reduce
-SHOWN = 48  # buckets drawn apart; more are drawn in groups
+SHOWN = 48  # buckets drawn apart, beyond which they are drawn in groups
 FRAMES = 24
 BUCKET = steps(
     "bucket_mb",
@@ -50,7 +50,7 @@ THICK = 26  # of a lane's bars
 
 @dataclass(frozen=True)
 class Sent:
-    """Hold buckets drawn as one: when the first is full and when it starts, how long the link is busy, the last's
+    """Hold buckets drawn as one, with when the first is full and when it starts, how long the link is busy, the last's
     end."""
 
     buckets: int
@@ -317,7 +317,7 @@ def _sent(r: Result, x: Scale, y2: float, y3: float) -> Callable[[float], list[d
 
 
 def _journey(r: Result, at: Box, now: Moment) -> list[dict]:
-    """Draw the answer in one bar: the communication that was hidden and that showed until now, and at the end its names."""
+    """Draw the answer in one bar, the communication hidden and shown until now, with both names at the end."""
     x = linear(0, r.communication_s, at.x, at.right)
     hidden, wide, over = now.hidden_s, at.x > 50, now is r.moments[-1]
     title = f"Gradient traffic, {units.seconds(r.communication_s)}"
@@ -352,7 +352,7 @@ def _journey(r: Result, at: Box, now: Moment) -> list[dict]:
 
 
 def _hidden(r: Result) -> str:
-    """Return the hidden share. What rounds to all or to nothing, and isn't, says so."""
+    """Return the hidden share. A share that only rounds to all or to nothing says so."""
     if r.exposed_s > 0 and r.hidden_share > 0.9995:
         return "> 99.9%"
     return units.percent(r.hidden_share) if r.hidden_share >= 0.0005 else "nothing"
@@ -364,11 +364,11 @@ def _buckets(count: int) -> str:
 
 def _takeaway(r: Result) -> str:
     if r.communication_s > r.backward_s:
-        return f"The link needs longer than the backward pass, so no overlap can hide it all: {units.seconds(r.exposed_s)} show."
+        return f"The link needs longer than the backward pass, so {units.seconds(r.exposed_s)} must show."
     if r.exposed_s > 0.5 * r.communication_s:
         return "A bucket leaves when it is full. The larger the bucket, the later the first one starts."
     if r.interference_s > r.exposed_s:
-        return "Hiding is not free: SMs that move bytes are missing from the arithmetic."
+        return "Hiding is not free, because SMs that move bytes are missing from the arithmetic."
     if r.exposed_s > 0.1 * r.communication_s and r.smallest_fits:
         return "The last bucket always shows whole, so on this link the smallest hide the most."
     if r.exposed_s > 0.1 * r.communication_s:
@@ -386,8 +386,8 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
     ring = units.number(r.ring_factor)
     same = {
         "summary": f"{units.si_bytes(r.gradient_bytes)} of gradients over {r.gpus} GPUs at {units.si_bytes(r.link_byte_s)}/s "
-        f"take {units.seconds(r.communication_s)}: in turn the step is {turn.text}, sent in {_buckets(r.buckets)} "
-        f"during the backward pass {over.text}, a gain of {gain.text}; {shows.text} of it show.",
+        f"take {units.seconds(r.communication_s)}. Sent after the backward pass, they make the step {turn.text} long. "
+        f"In {_buckets(r.buckets)} during that pass, {over.text}, {gain.text} as fast, and {shows.text} still show.",
         "takeaway": _takeaway(r),
         "table": table(
             ("part of the step", Column("time", "s", units.seconds)),
@@ -446,11 +446,11 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
 def _caption(r: Result, now: float) -> str:
     sent = sum(one.buckets for one in r.sent if r.forward_s + one.end_s <= now + 1e-12)
     if sent == r.buckets:
-        return f"After {units.seconds(now)} every bucket has arrived: the step is over."
+        return f"After {units.seconds(now)} every bucket has arrived, and the step is over."
     left = f"{units.count(sent)} of {_buckets(r.buckets)} {'has' if r.buckets == 1 else 'have'} arrived"
     if now <= r.forward_s + r.backward_s + r.interference_s:
         return f"After {units.seconds(now)} the backward pass still runs, and {left}."
-    return f"After {units.seconds(now)} the pass is over and the GPUs wait for the link: {left}."
+    return f"After {units.seconds(now)} the pass is over and the GPUs wait for the link. {left}."
 
 
 SIMULATOR = Declaration(
@@ -499,7 +499,7 @@ SIMULATOR = Declaration(
     run=run,
     stepper=Stepper("moment", frames, lambda r: FRAMES - 1),
     prediction=Prediction(
-        "A step computes 83 ms forward and 166 ms backward; then 16.1 GB of gradients cross NVLink in 62 ms, 312 in all. "
+        "A step computes 83 ms forward and 166 ms backward. Then 16.1 GB of gradients cross NVLink in 62 ms, 312 in all. "
         "If each bucket of 25 MB leaves as soon as it is full, how many milliseconds does the step take?",
         "step_ms",
         "ms",

@@ -56,7 +56,7 @@ CACHE = steps("kv_bits", "Cache, once quantized", 8, (4, 8), unit="bits")
 
 @dataclass(frozen=True)
 class Place:
-    """Hold where the rows are. A row's words stand at the left of its bar, or above it."""
+    """Hold the positions of the rows. A row's words are at the left of its bar, or above the bar."""
 
     at: Box  # of the bars, to one scale
     thin: float  # the room for a row of a small cure, where 1 is another row's
@@ -64,20 +64,20 @@ class Place:
     height: float
 
 
-# as it stands, a row for each cure, and below them the weights alone
+# the uncured step, a row for each cure, and below these rows the weights alone
 PLACES = {
     True: Place(Box(212, 26, 400, 368), 0.55, 56, 428),
     False: Place(Box(12, 50, 218, 576), 0.7, 74, 662),
 }
 THICK, SLIM = 24, 10  # bars of a row, and of a cure that brings little
-SMALL = 1.05  # times as fast: a cure that brings no more has a slim row, unless it is the last
+SMALL = 1.05  # a cure with no more speed-up than this has a slim row, unless it is the last
 REACH = 18  # of a knob, to each side
 
 
 @dataclass(frozen=True)
 class Step:
     cured: str  # the part cured last, or '' at the start
-    gain: float  # how many times as fast as the step before
+    gain: float  # speed-up over the step before
     step_s: float
     parts_s: dict[str, float]
     limit: str
@@ -292,7 +292,7 @@ def _row(
 
 
 def _pull(control, edge_s: float, per_bit_s: float, value: float, x: Scale) -> dict | None:
-    """Return how the end of a part whose cure has a size is pulled, unless no pull would move it."""
+    """Return how the end of a part whose cure has a size is pulled, or None if no pull would move the end."""
     before = edge_s - per_bit_s * value
     pulled = drag(control, "x", lambda bits: x(before + per_bit_s * bits))
     return pulled if max(pulled["at"]) - min(pulled["at"]) > 2 else None
@@ -303,11 +303,11 @@ def _knob(control, edge_s: float, pulled: dict | None, y: float, thick: float, x
 
 
 def _picture(r: Result, i: int, to: Place) -> list[dict]:
-    """Draw the step as it stands, after each cure so far, and below with the weights cured alone."""
+    """Draw the uncured step, the step after each cure so far, and below these the step with the weights cured alone."""
     x = linear(0, r.steps[0].step_s, to.at.x, to.at.right)
     marks, rows, weights_s = _frame(to, x), _rows(r, to), r.cured_s["linear weights"]
     if i + 1 < len(r.steps):
-        # lies under this bar, comes down with it, and slides on as the next one
+        # starts under this bar, comes down with it, and slides on as the next bar
         marks += together({"id": f"step{i}-0"}, *_bar(f"step{i + 1}", r.steps[i], *rows[i], x))[1:]
     for row in range(1, i + 1):
         way = about("limit", _way(r, row, rows, x))

@@ -1,5 +1,5 @@
-"""Compare two ways to serve one model, and yours: latency, cost, throughput, quality and memory pull against each
-other."""
+"""Compare two ways to serve one model, and yours, where latency, cost, throughput, quality and memory pull against
+each other."""
 
 import math
 from dataclasses import dataclass
@@ -71,7 +71,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Edge:
-    """Hold the limit that no software gets past: your GPUs and weights at the peak, with this many users."""
+    """Hold the limit that no software gets past, your GPUs and weights at the peak, with this many users."""
 
     users: int
     between_tokens_s: float
@@ -99,7 +99,7 @@ class Result:
     sharing_users: float  # up to this number share the weights' reading for free
     most_users: int  # whose caches fit
     edge: tuple[Edge, ...]
-    knee: Edge  # the cheapest place on it for the application, with the fewest users that have it
+    knee: Edge  # the application's cheapest point on the edge, with the fewest users that reach this point
     b_made_perfect: bool  # yours has B's users, GPUs and bits, all at the peak
     best_in_all: str  # the point that is nowhere worse than the others, if there is one
 
@@ -222,7 +222,7 @@ def _out_of_reach(r: Result, at: Box, to: Frontier) -> list[dict]:
 
 
 def _taken(r: Result, at: Box, to: Frontier, late: float, lost: list[tuple[float, float]]) -> list[tuple]:
-    """Return where no label may go: on lines, and on words with a fixed position."""
+    """Return the areas that no label may cover, which are lines, and words with a fixed position."""
     taken = [(px - 3, py - 3, px + 3, py + 3) for px, py in _along([*to.line(at), *to.full])]
     taken += [(px - 2, py - 2, px + 2, py + 2) for px, py in _along(lost)]
     taken.append((at.right - 116, at.bottom - 40, at.right, at.bottom))
@@ -234,7 +234,7 @@ def _taken(r: Result, at: Box, to: Frontier, late: float, lost: list[tuple[float
 
 
 def _plot(r: Result, at: Box) -> list[dict]:
-    """Draw the plot. Down and left is better, up to the edge: your point moves along it and up to it, not past it."""
+    """Draw the plot. Down and left is better. Your point moves up to the edge and along this edge, never past it."""
     x, y = log(0.0003, 1.0, at.x, at.right), log(0.00005, 2.0, at.bottom, at.y)
     marks = [text("plot-title", 0, 14, "Cost against latency: down and left is better", bold=True)]
     marks += axis_y(
@@ -385,7 +385,7 @@ def _labels(wanted: list[tuple], taken: list[tuple], upright: list[tuple], groun
 
 
 def _options(wanted: list[tuple], marks: list[dict]):
-    """Offer each name from its longest form to its shortest, until one has found a place."""
+    """Offer each name from its longest form to its shortest, until a form fits somewhere."""
     for id, names, *rest in wanted:
         for name in names:
             if any(mark["id"] == f"{id}-name" for mark in marks):

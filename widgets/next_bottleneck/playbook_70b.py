@@ -45,7 +45,7 @@ PITCH, THICK, STRIP, HEAD = (
     7,
     14,
 )  # of the choices, their bars, the parts under the bar of the chosen one, a heading
-# (all bars: left, top of the first, width, its height; the knobs; height)
+# ((all bars' left, top of the first, width, its height), the knobs, height)
 PLACES = {True: (Box(196, 46, 410, 24), 172, 402), False: (Box(122, 46, 116, 24), 102, 402)}
 
 
@@ -64,7 +64,7 @@ class Round:
 
 @dataclass(frozen=True)
 class Row:
-    """Hold the start or a chosen round: the time that is left, and the time that each next round would leave."""
+    """Hold the start or a chosen round, with the time that is left, and the time that each next round would leave."""
 
     pick: str  # '' at the start
     shares_s: dict[str, float]  # the share of a token's time for each part, and for guessing
@@ -125,7 +125,7 @@ def run(order, gemm_cut, attention_cut, acceptance, drafts, baseline_ms, draft_m
         }
         first = (
             i == 0 and pick == TOLD[0] and baseline_ms == BASELINE.default
-        )  # one round: no order, no guesses
+        )  # one round has no order and no guesses
         said = told[pick].reported_between_tokens_s if first or (picks == TOLD and as_reported) else 0.0
         rows.append(_row(pick, mine[i + 1], rows[-1].token_s, draft_s, choices, said))
     reached = [i for i, row in enumerate(rows) if row.token_s <= cost.PLAYBOOK_TARGETS["between tokens"]]
@@ -171,7 +171,7 @@ def _row(pick: str, one, before_s: float, draft_s: float, choices: dict, reporte
 
 
 def _parts(r: Result, i: int, x, y: float, high: float) -> list[dict]:
-    """Draw a token's time by parts, with the names of those that have room and no hatching."""
+    """Draw a token's time by parts, and name each part that has room and no hatching."""
     row, start, marks = r.rows[i], 0.0, []
     for part, role in ROLES.items():
         share_s = row.shares_s.get(part, 0.0)
@@ -199,12 +199,12 @@ def _parts(r: Result, i: int, x, y: float, high: float) -> list[dict]:
 
 
 def _disputed(r: Result) -> bool:
-    """Return whether the state asks what the source reports: a first round whose GEMMs take no time at all."""
+    """Return whether the state is the one that the source reports, a first round whose GEMMs take no time at all."""
     return r.gemm_cut == 1 and r.rows[1].reported_s > 0
 
 
 def _choices(r: Result, i: int, x, y: float, knob: float, wide: bool) -> list[dict]:
-    """Draw what each open choice would leave, the best one filled, and the knob that takes one of them."""
+    """Draw the time that each open choice would leave, the best choice filled, and the knob that takes one."""
     row, before_s = r.rows[i], r.rows[i - 1].token_s
     names = NAMES if wide else SHORT_NAMES
     places = {name: y + PITCH * k for k, name in enumerate(row.choices_s)}
@@ -234,12 +234,12 @@ def _choices(r: Result, i: int, x, y: float, knob: float, wide: bool) -> list[di
 
 
 def _longest(r: Result) -> float:
-    """Return the time at which the scale ends: the start's, or 90 ms, so that cuts leave the axes alone."""
+    """Return the time at which the scale ends, the start's or 90 ms, so that cuts leave the axes alone."""
     return max(90e-3, r.rows[0].token_s)
 
 
 def _with(picks: tuple[str, ...], i: int, name: str) -> str:
-    """Return the order in which round i and the round that is `name` have changed places."""
+    """Return the order in which round i and the round that is `name` are swapped."""
     return "-".join(name if k == i else picks[i] if one == name else one for k, one in enumerate(picks))
 
 

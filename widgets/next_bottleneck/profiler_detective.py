@@ -1,4 +1,4 @@
-"""Solve six profiles: read the trace, rule out every wait, and only then blame a kernel."""
+"""Solve six profiles. Read the trace, rule out every wait, and only then blame a kernel."""
 
 from dataclasses import dataclass
 
@@ -26,7 +26,7 @@ from widgets.scene import (
 
 OWN = "your own numbers"
 CASES = {case.name: case for case in cost.CASES}
-BARS = 6  # of a trace with gaps, each for many kernels; without gaps it is one
+BARS = 6  # of a trace with gaps, each for many kernels (one bar without gaps)
 OF_ONES_OWN = {"more": True, "help": "Counts when the case is your own numbers."}
 UNDECIDED = "not yet"
 NAMES = {
@@ -172,7 +172,7 @@ def _profile(name: str, title: str, story: str, worked: str, seen: cost.Symptoms
 
 
 def _suspected(seen: cost.Symptoms, suspect: str) -> Asked | None:
-    """Return the figure and the limit that speak for or against a suspect, whatever was asked before."""
+    """Return the figure and the limit that speak for or against a suspect, whatever the earlier questions were."""
     known = {
         "input": (seen.input_wait_share, cost.WAIT_SHARE),
         "launches": (seen.launch_gap_share, cost.WAIT_SHARE),
@@ -200,7 +200,7 @@ def _limit(suspect: str) -> str:
 
 
 def _against(one: Asked) -> str:
-    """Return a figure next to its limit: 20% > 10%."""
+    """Return a figure next to its limit, such as 20% > 10%."""
     sign = {("wait", True): ">", ("wait", False): "≤", ("roof", True): "≥", ("roof", False): "<"}
     kind = "wait" if one.suspect in WAITS else "roof"
     return f"{_shown(one.suspect, one.value)} {sign[kind, one.hit]} {_shown(one.suspect, one.limit)}"
@@ -217,7 +217,7 @@ def _spans(p: Profile, left: float, wide: float) -> tuple[float, float, list[tup
 
 
 def _gpu(id: str, p: Profile, at: Box, decides: str = "") -> list[dict]:
-    """Draw one step of this GPU: late input, kernels with their gaps, and NCCL without a kernel."""
+    """Draw one step of this GPU, with late input, kernels with their gaps, and NCCL without a kernel."""
     start, end, kernels = _spans(p, at.x, at.w)
 
     def role(suspect: str, usual: str) -> str:
@@ -245,7 +245,7 @@ def _gpu(id: str, p: Profile, at: Box, decides: str = "") -> list[dict]:
 
 
 def _ranks(p: Profile, at: Box, decides: str) -> list[dict]:
-    """Draw how long the GPUs work on average, how long they wait for this one, the slowest, and NCCL of them all."""
+    """Draw how long the GPUs work on average, how long they wait for this GPU, the slowest, and NCCL of all GPUs."""
     start, end, _ = _spans(p, at.x, at.w)
     done = start + (end - start) / p.rank_skew
     tip = f"the slowest rank takes {units.times(p.rank_skew)} the mean"
@@ -259,7 +259,7 @@ def _ranks(p: Profile, at: Box, decides: str) -> list[dict]:
 
 
 def _counter(id: str, name: str, p: Profile, share: float, at: Box, hot: bool) -> list[dict]:
-    """Draw a counter over the step as profilers do: as high as its share while a kernel runs, with 70% across."""
+    """Draw a counter over the step as profilers do, as high as its share while a kernel runs, with 70% across."""
     tip = f"{units.percent(share)} of the machine's {name} while a kernel runs"
     near = at.bottom - at.h * cost.NEAR_ROOF
     return [
@@ -305,7 +305,7 @@ def _proof(p: Profile, gpu: Box, ranks: Box, roof: Box) -> list[dict]:
 
 
 def _verdict(r: Result) -> tuple[str, str]:
-    """Return (words, role): whether the suspect is the right one, with the figure that speaks for or against it."""
+    """Return (words, role), which say whether the suspect is the right one, and the figure for or against this suspect."""
     p = r.profile
     if p.diagnosis == UNDECIDED:
         return "What do you suspect? Pull the knob. The first yes from the left decides.", "ink"
@@ -325,7 +325,7 @@ def _verdict(r: Result) -> tuple[str, str]:
 
 
 def _suspects(p: Profile, places: dict[str, float], y: float, wide: bool) -> list[dict]:
-    """Draw the line of suspects: under each its limit, and its figure once it was asked."""
+    """Draw the line of suspects, under each its limit, and its figure after the question about it."""
     control = PULLS.get(p.name, DIAGNOSIS)
     role = "now" if p.diagnosis == UNDECIDED else "useful" if p.right else "hot"
     told = {one.suspect: one for one in p.asked} if p.right else {}

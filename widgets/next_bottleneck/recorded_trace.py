@@ -1,4 +1,4 @@
-"""Show the recorded trace of a decode step: host, calls that launch, and streams, to zoom and to pan."""
+"""Show the recorded trace of a decode step, with host, launching calls and streams, to zoom and to pan."""
 
 import math
 from dataclasses import dataclass
@@ -149,7 +149,7 @@ def _role(slot: str, chosen: str) -> str:
 def _bar(
     id: str, x: Scale, y: float, high: float, bar, name: str, role: str, tip: str, until_s: float = math.inf
 ) -> list[dict]:
-    """Draw a bar, with its name where it has room before the next one, which may begin over it."""
+    """Draw a bar, with its name where there is room before the next bar, which may begin over this one."""
     left, right = x(bar.start_s), x(bar.start_s + bar.took_s)
     wide = right - left
     marks = [rect(id, left, y, max(0.8, wide - (0.8 if wide > 3 else 0)), high, role, tip)]
@@ -181,12 +181,12 @@ RECORDED = " under the profiler"
 
 
 def _exact(seconds: float) -> str:
-    """Return a time with so many digits that a quotient of two gives the percentage that is shown."""
+    """Return a time with enough digits for a quotient of two to give the percentage that is shown."""
     return units.seconds(seconds, 4)
 
 
 def _ways(r: Result, at: Box, above: bool) -> list[dict]:
-    """Draw both ways to run the step on one clock, without the profiler: the GPU's work, and all else."""
+    """Draw both ways to run the step on one clock, without the profiler, as the GPU's work and all else."""
     x = linear(0, max(way.step_s for way in r.ways), at.x, at.right)
     marks = []
     for i, way in enumerate(r.ways):
@@ -232,7 +232,7 @@ def _ways(r: Result, at: Box, above: bool) -> list[dict]:
 
 
 def _overview(r: Result, at: Box, panel: Box) -> list[dict]:
-    """The whole step's launches, the window over them, and its two knobs."""
+    """Draw the whole step's launches, the window over them, and its two knobs."""
     x = linear(0, r.step_s, at.x, at.right)
 
     def middle_of(percent: float) -> float:
@@ -315,7 +315,7 @@ def _overview(r: Result, at: Box, panel: Box) -> list[dict]:
 
 
 def _rows(r: Result, at: Box, pitch: float, high: float, above: bool) -> list[dict]:
-    """Draw the window's bars: slots on the host, calls that launch, and a row for each stream."""
+    """Draw the window's bars, with slots on the host, calls that launch, and a row for each stream."""
     x = linear(r.begin_s, r.begin_s + r.window_s, at.x, at.right)
     streams = _streams(r.whole)
     graph = r.run == "graph"
@@ -376,8 +376,8 @@ def _takeaway(r: Result) -> str:
     if r.run == "graph":
         return "One call launches the whole graph. Kernels fill the row, and the longest decide."
     if r.works_share > 0.8:
-        return "Here one long kernel keeps the GPU busy, and the host runs ahead of it."
-    return "An empty GPU row waits for its host. Faster kernels would leave more of it empty."
+        return "Here one long kernel keeps the GPU busy while the host runs ahead."
+    return "An empty GPU row waits for its host. Faster kernels would leave it emptier still."
 
 
 def _summary(r: Result) -> str:
@@ -385,8 +385,9 @@ def _summary(r: Result) -> str:
     way = "eagerly" if r.run == "eager" else "as one graph"
     chosen = "" if r.slot == ALL else f" Kernels of {r.slot} take {units.seconds(r.slot_s)} of the step."
     return (
-        f"A decode step of {r.case}, {way}, {what}: {units.seconds(r.alone_s)} without the profiler, of which the GPU works "
-        f"{_percent(r.alone_percent)}, and {units.seconds(r.step_s)} with it. The graph is {units.times(r.graph_speedup)} as fast as the eager step. In the window of {units.seconds(r.window_s)} the GPU works "
+        f"A decode step of {r.case}, {way}, {what}: {units.seconds(r.alone_s)} without the profiler (the GPU works "
+        f"{_percent(r.alone_percent)} of this time) and {units.seconds(r.step_s)} with the profiler. The "
+        f"graph is {units.times(r.graph_speedup)} as fast as the eager step. In the window of {units.seconds(r.window_s)} the GPU works "
         f"{units.percent(r.works_share)} of the time, in {units.counted(r.count, 'kernel', 'kernels')}.{chosen}"
     )
 
@@ -419,7 +420,7 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
         ),
         warning=""
         if r.measured
-        else "No trace is kept yet: these bars are a model's, from bytes and a launch's usual cost.",
+        else "No trace is kept yet. These bars are a model's, from bytes and a launch's usual cost.",
         legend=(
             *(KINDS if r.slot == ALL else ((_role(r.slot, r.slot), r.slot),)),
             ("overhead", "other operations"),
@@ -455,7 +456,7 @@ SIMULATOR = Declaration(
     scene=scene,
     prediction=Prediction(
         "Eight layers of a 30B mixture of experts decode one token, eagerly: some ninety kernels, launched from Python one by "
-        "one, 6 ms in all. During what percentage of that time does the GPU work?",
+        "one, 6 ms in all. During what percentage of these 6 ms does the GPU work?",
         "alone_percent",
         "%",
         0.25,

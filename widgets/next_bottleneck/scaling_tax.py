@@ -1,4 +1,4 @@
-"""Show every GPU that is paid for: those that work as in one node, and those lost to the fleet."""
+"""Show every GPU that is paid for, both those that work as in one node and those lost to the fleet."""
 
 import math
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ ADDED = steps("added_ms", "Added to a step at 128 GPUs", _added_ms(48), [_added_
               lambda ms: units.seconds(ms * 1e-3),
               help="Each of the four doublings from 8 to 128 adds a quarter.")  # fmt: skip
 SLOW = slider("slow", "One node is slower by", 0, 0, 50, unit="%")
-FIELD = 128  # cells at most, each for as many GPUs as needed
+FIELD = 128  # cells at most, each for one GPU or more
 # (the fleet, the columns of other sizes, height)
 PLACES = {
     True: (Box(0, 48, 708, 132), Box(0, 322, 708, 62), 424),
@@ -42,7 +42,7 @@ class AtSize:
     mfu: float
     step_s: float
     work_share: float  # of its GPUs, as it runs
-    shares: tuple[float, ...]  # of its GPUs: work, tax, waiting, operating
+    shares: tuple[float, ...]  # shares of its GPUs that are work, tax, waiting and operating
     trace_bytes: float  # five seconds of all nodes
 
 
@@ -107,7 +107,7 @@ def run(gpus, local_mfu, added_ms, slow, operating, busy, days, node_step_ms) ->
 
 
 def _kinds(r: Result) -> tuple[tuple[str, float, str, str], ...]:
-    """List the kinds of paid GPUs: word, number, role, what they do."""
+    """List the kinds of paid GPUs as (word, number, role, meaning)."""
     waits = (
         "are lost to the slow node and the wait for it"
         if r.gpus > NODE
@@ -197,7 +197,7 @@ def _names(r: Result, at: Box) -> list[dict]:
     def wide(words: str) -> float:
         return text_width(words, size, True) + 14
 
-    # where there is less room: fewer words, then no unit, then the colour alone says which
+    # with less room there are fewer words, then no unit, then the colour alone says which kind it is
     for shorter in (
         lambda words: words.replace("are the tax of scale", "tax"),
         lambda words: words.replace(" GPUs", ""),
@@ -214,7 +214,7 @@ def _names(r: Result, at: Box) -> list[dict]:
 
 
 def _edges(r: Result, at: Box) -> list[dict]:
-    """Let the end of the working GPUs be pulled, and the end of those that don't wait."""
+    """Let the end of the working GPUs and the end of the GPUs that don't wait be pulled."""
     work, well = r.parts.work_s, r.parts.work_s + r.parts.tax_s
     stretched = r.mean_step_s / well  # by the slow node and by operating
     doublings = math.log2(r.gpus / NODE) / math.log2(MEASURED_AT / NODE)

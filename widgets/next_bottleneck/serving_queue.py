@@ -1,4 +1,4 @@
-"""Show a server under load: the effect of more arrivals, a smaller batch and larger pieces of prompts on users'
+"""Show a server under load, and the effect of more arrivals, a smaller batch and larger pieces of prompts on users'
 waiting time."""
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ RATES = tuple(range(2, MOST_RATE + 1))
 FIRST_S, GAP_S = (
     2.0,
     0.1,
-)  # where the two axes end, the same in every state; a longer wait leaves with an arrow
+)  # where the two axes end, the same in every state, so that a longer wait leaves with an arrow
 RATE = slider("rate", "Requests per second", 10, RATES[0], MOST_RATE)
 CHUNK = steps(
     "chunk",
@@ -65,7 +65,7 @@ class Result:
     free_tokens: float
     late_share: float  # of what arrives
     kept_rate: (
-        int  # the most a second at which 99 of 100 see both promises kept; 0 means fewer than the axis has
+        int  # the most a second at which 99 of 100 see both promises kept, or 0 for fewer than the axis has
     )
 
 

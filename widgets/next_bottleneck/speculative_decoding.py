@@ -40,7 +40,7 @@ GUESSES = slider("drafts", "Guesses a round", 5, 0, MOST_DRAFTS)
 BATCH = powers_of_two("batch", "Requests in the batch", 1, 1, MOST_BATCH)
 STEPS_SHOWN = 64
 FEW, MOST = 4, 12  # plain steps that the run is long, at least and at most, if rounds are short
-NEAR = 0.05  # of the best time: a difference that hardly counts
+NEAR = 0.05  # of the best time, a difference too small to count
 HIGH, CELL = 14, 20  # of a pass, of a token
 # (the clock, y of plain and of guessing, the times by guesses, height)
 PLACES = {
@@ -66,7 +66,7 @@ class Result:
     acceptance: float
     drafts: int
     batch: int
-    free_tokens: float  # of a pass; up to this number, one more costs no time
+    free_tokens: float  # of a pass, the number up to which one more token costs no time
     checked_tokens: int
     chances: tuple[float, ...]  # that a round yields its first, second, ... token
     tokens: float  # a round
@@ -84,7 +84,7 @@ class Result:
     shown_s: float  # the run's stretch of time
     plain_tokens: int  # that come out in it
     guessed_tokens: int
-    pays_up_to: int  # requests, with these guesses; 0 if they never pay
+    pays_up_to: int  # requests, with these guesses, or 0 if they never pay
     policy_guesses: bool
 
 
@@ -138,7 +138,7 @@ def run(acceptance, drafts, draft_ms, batch, step_ms, weight_bits) -> Result:
 
 
 def _rounds_shown(now) -> int:
-    """Return how many rounds the run takes: enough for its tokens to say what the average says, if a short run can."""
+    """Return how many rounds the run takes, enough for its tokens to agree with the average if a short run can."""
     rounds = math.ceil(FEW * now.plain_s / now.round_s - 1e-9)
     while rounds * now.round_s < MOST * now.plain_s:
         ahead = round(rounds * now.tokens) - int(rounds * now.round_s / now.plain_s + 1e-9)
@@ -170,7 +170,7 @@ def kept_in(i: int, acceptance: float, drafts: int) -> int:
 
 
 def _pass(id: str, x, start_s: float, end_s: float, now_s: float, y: float, role: str, tip: str) -> dict:
-    """Draw a pass as far as the clock has come: one that waits has no width and moves with the clock."""
+    """Draw a pass up to the clock's time. A pass that waits has no width and moves with the clock."""
     left, right = x(min(start_s, now_s)), x(min(end_s, now_s))
     gap = 1 if now_s >= end_s and right - left > 3 else 0
     return rect(id, left, y, right - left - gap, HIGH, role, tip if now_s > start_s else "")
@@ -187,7 +187,7 @@ def _token(id: str, x: float, y: float, wide: float, role: str, sign: str, tip: 
 
 
 def _lanes(r: Result, now_s: float, at: Box, plain_y: float, guess_y: float) -> list[dict]:
-    """Run both ways on one clock: a token a pass, or guesses that one pass keeps or strikes out."""
+    """Run both ways on one clock, a token a pass or guesses that one pass keeps or strikes out."""
     x = linear(0, steady("time", r.shown_s), at.x, at.right)
     wide = at.x > 40
     wide_of = lambda seconds: x(seconds) - x(0)  # noqa: E731
@@ -232,8 +232,8 @@ def _passes(r: Result, now_s: float) -> float:
 
 
 def _round(r: Result, i: int, kept: int, now_s: float, x, y: float, cell: float) -> list[dict]:
-    """Draw one round as far as the clock has come: each guess below the time it takes, and after the check, at its end,
-    the tokens of the round."""
+    """Draw one round up to the clock's time, with each guess below its own time and, at the end of the check, the tokens
+    of the round."""
     start, marks = i * r.round_s, []
     check_s, end = start + r.draft_s, start + r.round_s
     tip = f"Round {i + 1}: guessing takes {units.seconds(r.draft_s)}"
@@ -318,7 +318,7 @@ def _by_guesses(r: Result, at: Box) -> list[dict]:
 
     marks += _times(r, at, y, middle)
     half, top = 0.375 * at.w / len(r.at_guesses), y(r.token_s)
-    if high > low:  # a bracket below the numbers of those that hardly differ
+    if high > low:  # a bracket below the numbers that differ too little
         left, right, under = x(low) - half, x(high) + half, at.bottom + 24
         tip = f"within {NEAR:.0%} of the best: {low} to {high}"
         marks.append(
@@ -332,7 +332,7 @@ def _by_guesses(r: Result, at: Box) -> list[dict]:
     left, right = x(r.drafts) - half, x(r.drafts) + half
     around = [(left, at.bottom), (left, top), (right, top), (right, at.bottom)]
     marks.append(path("guesses-now", around, "now"))
-    # above its bar, whose top is what one reads
+    # above its bar, because readers look at the bar's top
     knob = handle("pull-guesses", x(r.drafts), top - 16, "now", drag(GUESSES, "x", x), tip=tip)
     return [*marks, knob]
 
@@ -362,7 +362,7 @@ def _guesses(count: int) -> str:
 
 
 def _why_fewer(r: Result) -> str:
-    """Return why the guesses beyond the best number don't pay: they lengthen the check, or take long themselves."""
+    """Return why the guesses beyond the best number don't pay. They lengthen the check, or take long themselves."""
     fewer = r.at_guesses[r.best_drafts]
     if r.verify_s > fewer.verify_s * (1 + 1e-9):
         return f"checking {r.drafts} takes {units.seconds(r.verify_s)}, checking {r.best_drafts} takes {units.seconds(fewer.verify_s)}."

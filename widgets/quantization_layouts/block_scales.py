@@ -1,4 +1,4 @@
-"""One outlier sets the scale of everything that shares it: smaller blocks keep its damage small."""
+"""Show how one outlier sets the scale of its block, so that smaller blocks keep its damage small."""
 
 import json
 from collections.abc import Sequence
@@ -16,11 +16,11 @@ from widgets.scene import WIDE, Column, Scene, about, circle, drag, figure, hand
 
 COUNT = 64
 OUTLIER_AT = 21
-# A slice of a model that was really trained: 16 units of an expert, 64 weights each. The first holds its layer's outlier.
+# A slice of a trained model, 16 units of an expert with 64 weights each. The first unit holds its layer's outlier.
 TRAINED = Path(__file__).parent / "tables/trained_weights.json"
 NUMBERS = {"bell": "bell curve", "trained": "trained weights"}
 GROUPS = (4, 8, 16, 32, 64)
-TOP = 3.2  # up to so many typical sizes all stems have one scale; above it the outlier's is broken
+TOP = 3.2  # typical sizes up to which all stems have one scale, beyond which the outlier's stem is broken
 BREAK, REACH = (
     8,
     {"one": 100, "blocks": 26},
@@ -48,17 +48,17 @@ PLACES = {
     True: Places(Box(4, 132, 690, 84), Box(4, 304, 690, 78), 430),
     False: Places(Box(4, 166, 318, 92), Box(4, 354, 318, 92), 506),
 }
-MOST_LEVELS = 40  # in view; a finer ladder is a grey wall
+MOST_LEVELS = 40  # in view, because a finer ladder is a grey wall
 
 
 @dataclass(frozen=True)
 class Kept:
-    """The numbers after packing and unpacking, with one scale for each `group` of them."""
+    """Return the numbers after packing and unpacking, with one scale for each group of `group` numbers."""
 
     format: str
     group: int
     values: tuple[float, ...]
-    levels: tuple[tuple[float, ...], ...]  # of each block: what it can hold, as far as the picture reaches
+    levels: tuple[tuple[float, ...], ...]  # of each block, the values it can hold within the picture
     bits_per_weight: float
     error_share: float  # of the ordinary numbers, over their own size
     zeros: int  # ordinary numbers that became 0
@@ -77,7 +77,7 @@ class Rival:
 
 
 class Many(NamedTuple):
-    """Hold the errors of 1,024 weights as trained, and of as many numbers of a bell curve."""
+    """Hold the errors of 1,024 weights as trained, and of 1,024 numbers of a bell curve."""
 
     trained: float
     bell: float
@@ -88,8 +88,8 @@ class Result:
     format: str
     numbers: str
     outlier: float
-    at: int  # where the outlier stands
-    times: float  # of the typical size, as drawn: a trained weight keeps its own
+    at: int  # position of the outlier
+    times: float  # of the typical size, as drawn, where a trained weight keeps its own
     values: tuple[float, ...]
     size: float  # root mean square of the ordinary numbers
     one: Kept
@@ -106,7 +106,7 @@ def trained_units() -> tuple[tuple[float, ...], ...]:
 
 @cache
 def _many(numbers: str) -> tuple[float, ...]:
-    """Return as many bell-shaped numbers as there are trained weights, or these."""
+    """Return the trained weights, or an equal number of bell-shaped numbers."""
     trained = tuple(value for unit in trained_units() for value in unit)
     return trained if numbers == "trained" else cost.bell_values(len(trained))
 
@@ -157,7 +157,7 @@ def _kept(values: tuple[float, ...], at: int, size: float, name: str, share: int
 
 
 def _drawn(numbers: str, outlier: float) -> tuple[tuple[float, ...], int, float]:
-    """Return the 64 numbers, where the outlier stands, and the size of the others."""
+    """Return the 64 numbers, the outlier's position, and the typical size of all other numbers."""
     if numbers == "bell":
         values, at = cost.with_outlier(cost.bell_values(COUNT), OUTLIER_AT, outlier), OUTLIER_AT
         return values, at, cost.rms([values[i] for i in _ordinary(at)])
@@ -223,12 +223,12 @@ def _panel(id: str, box: Box, kept: Kept, r: Result) -> list[dict]:
 
 
 def _percent(error: float) -> str:
-    """Write a whole percent, and a tenth where it is below one: no error is 0% that isn't."""
+    """Write a whole percent, with a tenth where it is below one, so that only an error of zero reads 0%."""
     return units.percent(error, 0 if error >= 0.01 or not error else 1)
 
 
 def _ladders(id: str, box: Box, kept: Kept, y: Scale) -> list[dict]:
-    """Draw the levels of each block as one comb: a mark for each level would be half of the message."""
+    """Draw the levels of each block as one comb, because a mark for each level would be half of the message."""
     marks, wide = [], box.w * kept.group / COUNT
     for b, levels in enumerate(kept.levels):
         left, right = box.x + b * wide + 1, box.x + (b + 1) * wide - 1
@@ -244,7 +244,7 @@ def _dot(box: Box) -> float:
 
 
 def _outlier(id: str, box: Box, y: Scale, kept: Kept, r: Result) -> list[dict]:
-    """Draw the outlier's stem on the others' scale as far as they reach, then broken and shorter. The upper one has a knob."""
+    """Draw the outlier's stem on the others' scale as far as they reach, then broken and shorter. The upper end is a knob."""
     x, unit = box.x + (r.at + 0.5) * box.w / COUNT, r.values[r.at] / r.times
     beyond = linear(TOP * r.size, OUTLIER.max * unit, box.y - BREAK, box.y - REACH[id])
 

@@ -40,13 +40,13 @@ ORDERS = {
 # Sixteen words. The tile's large codes lead from each to the next, so that the right tile says them in order.
 WORDS = "each lane unpacks its own weights in registers before the tensor core multiplies them by x".split()
 SORTED = (0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15)  # two groups whose columns alternate
-# (the tile's left, top and cell; the word's left, top and nibble's width; the height)
+# ((the tile's left, top and cell), (the word's left, top and nibble's width), the height)
 PLACES = {True: (20, 60, 20, 362, 60, 44, 384), False: (18, 60, 20, 2, 446, 42, 706)}
 
 
 @dataclass(frozen=True)
 class Slot:
-    """Hold one nibble of the lane's word: the element that the kernel takes, and the weight that the packer stored."""
+    """Hold one nibble of the lane's word, with the element that the kernel takes and the weight that the packer stored."""
 
     nibble: int
     element: int  # i of aᵢ, by which the kernel multiplies it
@@ -84,7 +84,7 @@ def held_in(order: str, lane: int, nibble: int) -> tuple[int, int]:
 
 
 def codes() -> list[list[int]]:
-    """Return the tile's 4-bit codes, row by row: 15 where a word follows another, below 9 elsewhere."""
+    """Return the tile's 4-bit codes, row by row, 15 where a word follows another and below 9 elsewhere."""
     state, rows = 7, []
     for row in range(SIDE):
         rows.append([])
@@ -105,7 +105,7 @@ def seen_by_the_kernel(order: str) -> list[list[tuple[int, int]]]:
 
 
 def speak(tile: list[list[int]], count: int = SIDE) -> tuple[str, ...]:
-    """Say words: from each, the one with the largest weight that hasn't been said."""
+    """Say words, each time the one with the largest weight that hasn't been said."""
     said = [0]
     while len(said) < count:
         left = [row for row in range(SIDE) if row not in said]
@@ -140,7 +140,7 @@ def run(lane, nibble, order):
 
 
 def _tile(r: Result, left: float, top: float, cell: float) -> list[dict]:
-    """Draw the tile as the kernel multiplies it: where another weight came, its large weights, the chosen lane's four
+    """Draw the tile as the kernel multiplies it, with the cells of a wrong weight, its large weights, the chosen lane's four
     pairs, and the way of its nibble's weight. A click on a cell chooses its lane and nibble."""
     slot, size = r.slots[r.nibble], SIDE * cell
     moved, right = seen_by_the_kernel(r.order), codes()
@@ -191,13 +191,13 @@ def _tile(r: Result, left: float, top: float, cell: float) -> list[dict]:
 
 
 def _owner(row: int, column: int) -> tuple[int, int]:
-    """Return the lane that multiplies the weight of this place, and its nibble."""
+    """Return the lane that multiplies the weight of this cell, and its nibble."""
     lane, i = fragments.fragment_owner(row, column)
     return lane, fragments.nibble_of(i)
 
 
 def _way(slot: Slot, left: float, top: float, cell: float) -> list[dict]:
-    """Draw an arrow from the place of the nibble's weight to the place where it is multiplied."""
+    """Draw an arrow from the cell of the nibble's weight to the cell where it is multiplied."""
     (x, y), (to_x, to_y) = (
         (left + (column + 0.5) * cell, top + (row + 0.5) * cell) for row, column in (slot.held, slot.wanted)
     )
@@ -209,7 +209,7 @@ def _way(slot: Slot, left: float, top: float, cell: float) -> list[dict]:
 
 
 def _numbers(slot: Slot, left: float, top: float, cell: float) -> list[dict]:
-    """Number rows and columns. Those of the chosen nibble stand out: where it is multiplied, and what it holds."""
+    """Number rows and columns, and set off those where the chosen nibble is multiplied and those of the weight it holds."""
 
     def drawn(id: str, n: int, axis: int, x: float, y: float) -> dict:
         role = "primary" if n == slot.wanted[axis] else "now" if n == slot.held[axis] else "muted"
@@ -224,7 +224,7 @@ def _place(at: tuple[int, int]) -> str:
 
 
 def _word(r: Result, left: float, top: float, wide: float) -> list[dict]:
-    """Draw the lane's word, highest nibble first: the element that the kernel takes, and the stored weight."""
+    """Draw the lane's word, highest nibble first, with the element that the kernel takes and the stored weight."""
 
     def x_of(nibble: float) -> float:
         return left + (7 - nibble) * wide

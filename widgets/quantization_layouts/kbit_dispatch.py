@@ -57,8 +57,8 @@ def _speeds(card: str) -> tuple[float, float]:
 
 
 def _points(r: Result, x, y) -> list[tuple]:
-    """Return the points. A reported session is a line. A computed one has stairs, because rows between two measured M
-    count as the larger."""
+    """Return the points. A reported session is a line. A computed session has stairs, because rows between two measured
+    M count as the larger."""
     places = [(x(one.users), y(one.speedup)) for one in r.curve]
     if r.card == SOURCE:
         return places
@@ -71,7 +71,7 @@ def _points(r: Result, x, y) -> list[tuple]:
 
 
 def _zones(r: Result, x, at: Box) -> list[dict]:
-    """Name over the plot which kernel a step takes. The one of these users is lit."""
+    """Name over the plot which kernel a step takes, and light up the kernel for this number of users."""
     marks = []
     for i, zone in enumerate(r.zones):
         left = at.x if i == 0 else x(zone.first - 0.5)
@@ -135,7 +135,7 @@ def _end_of_win(r: Result, x, level: float, at: Box) -> list[dict]:
 
 
 def _role(r: Result) -> str:
-    """Return the colour of the speed: a draw is neither a win nor a loss."""
+    """Return the colour of the speed. A draw is neither a win nor a loss."""
     return "ink" if units.times(r.session_speedup) == "1×" else "useful" if r.session_speedup > 1 else "hot"
 
 
@@ -145,7 +145,7 @@ def _knob(r: Result, points: list[tuple], x, y, at: Box) -> list[dict]:
     words = f"{_users(r.users)}: {units.times(r.session_speedup)}"
     reach = text_width(words, "body", True) + 14
     side = (place - 14, "end") if place + reach > at.right else (place + 14, "start")
-    high = min(up, y(1)) - 20  # the curve falls, so the place above it and to its right is free
+    high = min(up, y(1)) - 20  # the curve falls, so there is room above it and to its right
     if side[1] == "end":
         high = min(high, over(points, place - reach, place) - 12)
     tip = _session_tip(Session(r.users, r.time_ratio, r.session_speedup))
@@ -197,7 +197,7 @@ def _takeaway(r: Result) -> str:
     if r.time_ratio < 1 and r.k > 4:
         return "A fifth bit narrows the win, because there is more to read."
     if r.time_ratio < 1:
-        return f"With few users a step mostly reads weights, so 4 bits win. From {r.break_even_users} users on there is no win."
+        return f"With few users a step mostly reads weights, so 4 bits win. From {r.break_even_users} users on, 16 do."
     return "With many users, steps unpack all weights to 16 bits first. That costs more than it saves."
 
 
@@ -218,7 +218,7 @@ def _warning(r: Result) -> str:
         return ""
     if r.card == SOURCE:
         return f"The win is gone at {_users(r.users)}. The memory is still saved."
-    return f"No win at {_users(r.users)}: with these steps 16 bits are faster. The memory is still saved."
+    return f"At {_users(r.users)} and with these steps, 16 bits are faster. The memory is still saved."
 
 
 def _even(r: Result):
@@ -236,7 +236,7 @@ def _even_said(r: Result) -> str:
 
 
 def _table(r: Result):
-    """Give the points of the curve, and the one that the knob stands on."""
+    """List the points of the curve, with the knob's among them."""
     here = Session(r.users, r.time_ratio, r.session_speedup)
     rows = sorted({one.users: one for one in (*r.known, here)}.items())
     return table(
@@ -272,7 +272,7 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
     return Scene(
         summary=f"A session of {_users(r.users)} at k = {r.k}{f' on {r.card}' if r.card != SOURCE else ''} runs at "
         f"{session.text} of fp16's speed, and {_even_said(r)}"
-        + (f"; {unpacks[0].text} of the time is in steps that unpack all weights." if unpacks else "."),
+        + (f". Steps that unpack all weights take {unpacks[0].text} of the time." if unpacks else "."),
         takeaway=_takeaway(r),
         marks=marks,
         figures=(session, _even(r)),
@@ -309,7 +309,7 @@ SIMULATOR = Declaration(
             50,
             step=5,
             unit="%",
-            help=f"On the {OURS}: up to the largest M that was measured. Sessions on the {SOURCE} stay as reported.",
+            help=f"On the {OURS}, up to the largest M that was measured. Sessions on the {SOURCE} stay as reported.",
             more=True,
         ),
     ),

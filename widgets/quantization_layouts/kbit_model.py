@@ -31,13 +31,13 @@ TABLES = _tables()
 @dataclass(frozen=True)
 class Session:
     users: float
-    ratio: float  # of the fp16 time: the source's at k = 4, estimated at another, or computed from a table
+    ratio: float  # of the fp16 time, the source's at k = 4, estimated at another k, or computed from a table
     speedup: float
 
 
 @dataclass(frozen=True)
 class Zone:
-    """Numbers of users whose decoding steps take the same kernel family."""
+    """Hold the numbers of users whose decoding steps take the same kernel family."""
 
     family: str
     first: int
@@ -46,7 +46,7 @@ class Zone:
 
 @dataclass(frozen=True)
 class Cell:
-    """A measured M: the kernel family that is fastest at most of the seven shapes."""
+    """Hold a measured M, with the kernel family that is fastest at most of the seven shapes."""
 
     m: int
     family: str
@@ -68,7 +68,7 @@ class Result:
     known: tuple[Session, ...]  # at k, for the reported numbers of users or the measured M's
     curve: tuple[Session, ...]  # at k, for the numbers of users between them, too
     zones: tuple[Zone, ...]
-    prompt_share: float  # of the steps, filled up to `prefill_m`; the source's sessions have their own
+    prompt_share: float  # of the steps, filled up to `prefill_m` (the source's sessions have their own)
     decode_m: int
     counted_m: int  # the measured one that a decoding step is counted as
     decode_family: str
@@ -121,7 +121,7 @@ def _unpacking_share(users: float, k: int) -> float:
 
 
 def _break_even(k: int) -> int:
-    """The first number of users at which k bits no longer win."""
+    """Return the first number of users at which k bits no longer win."""
     return (
         cost.break_even_users()
         if k == 4
@@ -146,7 +146,7 @@ def _reported_curve(k: int) -> tuple[Session, ...]:
 
 
 def _reported(k: int, users: int) -> dict:
-    """The source's sessions, with the prompts that they had."""
+    """Return the source's sessions, with the prompts that they had."""
     here, (decode_m, prefill_m) = _session(users, k), cost.session_m(users, CHUNK)
     return {
         "time_ratio": here.ratio,
@@ -169,7 +169,7 @@ def _reported(k: int, users: int) -> dict:
 
 
 def _computed(k: int, users: int, prompt_share: float) -> dict:
-    """Compute a stated mix of steps over a table: decode alone, and a share filled up to its largest M."""
+    """Compute a stated mix of steps over a table. A share is filled up to the largest M, and the rest only decode."""
     table, ratios = TABLES[OURS], _filled(k, prompt_share)
     if users not in ratios:
         raise InputError(

@@ -39,7 +39,7 @@ KNOB = 18  # what a knob with its arrows takes to each side
 
 @dataclass(frozen=True)
 class Served:
-    """Hold one way to keep weights and cache: the bytes of one GPU and the requests of the group."""
+    """Hold one way to keep weights and cache, with the bytes of one GPU and the requests of the group."""
 
     name: str
     detail: str
@@ -179,7 +179,7 @@ def _filled(r: Result, id: str, s: Served, x: Scale, top: float, here: int) -> l
 
 
 def _memory(r: Result, at: Box, arrived: int) -> list[dict]:
-    """Draw one GPU's memory: weights, present tokens, and reserved empty room."""
+    """Draw one GPU's memory, divided into weights, present tokens, and reserved empty room."""
     x = linear(0, r.memory_bytes, at.x, at.right)
     marks = [
         text(

@@ -1,4 +1,4 @@
-"""Weigh bytes saved against unpacking added: the ledger of one decode step, and the batch at which it tips."""
+"""Weigh bytes saved against unpacking added in the ledger of one decode step, and find the batch at which it tips."""
 
 from kernels.machines import MACHINES
 from widgets import units
@@ -19,7 +19,7 @@ from widgets.scene import WIDE, Column, Scene, beside_model, figure, table, text
 UNPACKED = {
     "exposed": "exposed: its time adds",
     "fused": "in the kernel, before each multiply",
-    "asynchronous": "in the kernel, beside an asynchronous multiply",
+    "asynchronous": "in the kernel, during an asynchronous multiply",
     "separate": "in a kernel of its own",
 }
 
@@ -36,7 +36,7 @@ def _takeaway(r: Result) -> str:
     if r.verdict == "nothing to save":
         return "Arithmetic is the limit at this batch, so fewer bytes save no time in any format."
     if r.added_s == 0:
-        return "Unpacking that hides behind the weight reads is free, so the whole saving stays."
+        return "Unpacking is free while it hides in the weight reads, so the whole saving stays."
     eaten = units.percent(r.eaten_share, 0)
     if r.verdict == "eaten":
         return f"Unpacking costs {eaten} of the time that the saved bytes bring, so the step gets no faster."
@@ -48,14 +48,14 @@ def _takeaway(r: Result) -> str:
 def _warning(r: Result) -> str:
     if r.verdict == "nothing to save":
         spent = f" and pay {units.seconds(r.added_s)} for unpacking" if r.added_s else ""
-        return f"Nothing to save here: at batch {r.batch} both steps wait for arithmetic{spent}."
+        return f"There is nothing to save here. At batch {r.batch} both steps wait for arithmetic{spent}."
     if r.verdict != "eaten":
         return ""
     each = f" for each of the {r.passes} passes" if r.passes > 1 else ""
     budget = f"It would break even at {units.seconds(r.affordable_dequant_s)} of unpacking{each}."
     if not r.affordable_dequant_s:
         budget = (
-            "No unpacking is quick enough for a kernel of its own: it writes 16 bits and reads them again."
+            "No unpacking is quick enough for a kernel of its own, which writes 16 bits and reads them again."
         )
     return f"Dequantization eats the win. {budget}"
 
@@ -109,7 +109,7 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
     )
     return Scene(
         summary=f"At {bits(r)} a weight and batch {r.batch}, a step reads {saved.text} less and saves "
-        f"{units.seconds(r.saved_s)}; unpacking adds {added.text}; {units.seconds(r.dense_s)} becomes {step.text}, "
+        f"{units.seconds(r.saved_s)}. Unpacking adds {added.text}. {units.seconds(r.dense_s)} becomes {step.text}, "
         f"{speedup.text} as fast.",
         takeaway=_takeaway(r),
         marks=[
@@ -142,7 +142,7 @@ SIMULATOR = Declaration(
             1.0,
             50.0,
             unit="ms",
-            help="One step with 16-bit weights at batch 1: 70B on eight H100 takes 5.2 ms.",
+            help="One step with 16-bit weights at batch 1 takes 5.2 ms for 70B on eight H100.",
         ),
         BATCH,
         select("placement", "Where unpacking happens", "exposed", UNPACKED, more=True),
@@ -187,7 +187,7 @@ SIMULATOR = Declaration(
     scene=scene,
     prediction=Prediction(
         "A dense decode step takes 5.2 ms, all of it reading 16-bit weights. With 4-bit weights, a 16-bit scale "
-        "for each 128 of them and 1 ms of unpacking that nothing hides, how many times as fast is the step?",
+        "for each 128 weights and 1 ms of unpacking that nothing hides, how many times as fast is the step?",
         "speedup",
         "times as fast",
         0.12,

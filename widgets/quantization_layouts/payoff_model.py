@@ -1,4 +1,4 @@
-"""Compute a decode step with narrow weights for the accountant: one batch, the batches around it, the formats."""
+"""Compute a decode step with narrow weights for the accountant, at one batch and those around it, in every format."""
 
 import math
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ STORED = {"fp8 (E4M3 / E5M2)": "fp8", "int8 W8A8": "int8", "NVFP4": "fp4"}  # wh
 
 @dataclass(frozen=True)
 class Step:
-    """The two steps at one batch."""
+    """Hold the two steps at one batch."""
 
     batch: int
     dense_s: float
@@ -22,7 +22,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Row:
-    """A format of the table in this state."""
+    """Hold a format of the table in this state."""
 
     name: str
     bits_per_weight: float
@@ -120,7 +120,7 @@ def run(
 
 
 def _curve(dense_s: float, bits: float, tile_rows: int, given: dict) -> tuple[Step, ...]:
-    """Enough batches for a smooth line, and both sides of every jump to one more unpacking pass."""
+    """Return enough batches for a smooth line, and both sides of every jump to one more unpacking pass."""
     even = {round(MOST_BATCH ** (i / 48)) for i in range(49)}
     jumps = {b for first in range(tile_rows, MOST_BATCH, tile_rows) for b in (first, first + 1)}
     points = []

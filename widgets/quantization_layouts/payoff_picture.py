@@ -1,4 +1,4 @@
-"""Draw the accountant's picture: the ledger of one step, and its speed over the batch."""
+"""Draw the accountant's picture, the ledger of one step and its speed over the batch."""
 
 from typing import NamedTuple
 
@@ -46,7 +46,7 @@ PLACES = {
 HOW = {
     "exposed": "nothing hides it",
     "fused": "before each multiply",
-    "asynchronous": "beside the multiply",
+    "asynchronous": "during the multiply",
     "separate": "16 bits written, then read",
 }
 
@@ -56,7 +56,7 @@ def bits(r: Result) -> str:
 
 
 def ledger(r: Result, pl: Places) -> list[dict]:
-    """Draw four lines of an account: the dense time, the saving of fewer bytes, the cost of unpacking, the rest."""
+    """Draw the four lines of an account, dense time, saving of fewer bytes, cost of unpacking, and result."""
     x = linear(0, 1.55 * r.dense_s, pl.bars.x, pl.bars.right)
     lost, floor = r.verdict in ("eaten", "nothing to save"), r.dense_s - r.saved_s
     passes = "" if r.passes == 1 else f"{r.passes}×, "
@@ -155,9 +155,7 @@ def chart(r: Result, pl: Places) -> list[dict]:
     points, level = [(x(one.batch), y(one.dense_s / one.quant_s)) for one in r.curve], y(1)
     name = "batch: requests that share one reading of the weights" if pl.wide else "batch"
     if r.dequant_s and r.placement != "separate" and r.tile_rows < MOST_BATCH:
-        name += (
-            f"; each {r.tile_rows} more unpack again" if pl.wide else f"; unpacked anew every {r.tile_rows}"
-        )
+        name += f", unpacked again every {r.tile_rows}"
     return [
         *axis_y("speed", y, box.x, "", units.times, ticks=[n for n in range(top + 1) if n != 1]),
         *axis_x("batch", x, box.bottom, name, ticks=(1, 4, 16, 64, 256)),
@@ -185,7 +183,7 @@ def _end_of_win(r: Result, pl: Places, x: Scale, level: float) -> list[dict]:
 
 
 def _knob(r: Result, pl: Places, points: list[tuple], x: Scale, y: Scale) -> list[dict]:
-    """Put the knob on the curve, at this batch, with its speed beside it where no line runs."""
+    """Put the knob on the curve, at this batch, with its speed at the side where no line runs."""
     at, up, words = x(r.batch), y(r.speedup), f"batch {r.batch}: {units.times(r.speedup)}"
     reach = text_width(words, "body", True) + 14
     right = at + reach < pl.chart.right

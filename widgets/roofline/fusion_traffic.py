@@ -44,7 +44,7 @@ PLACES = {
 
 @dataclass(frozen=True)
 class Laid:
-    """Hold the positions in a lane: the widest box, the GEMM over X and W, each Z between two kernels."""
+    """Hold the positions in a lane, those of the widest box, the GEMM over X and W, and each Z between two kernels."""
 
     lane: Box
     operations: int
@@ -151,7 +151,7 @@ def _tensor(
 ) -> list[dict]:
     """Draw a box in HBM, as wide as its share of the largest tensor, with its bytes below if they fit.
 
-    A hatched one also has its name below, and a small one beside it.
+    A hatched box also has its name below, a small box at its side.
     """
     hatched, wide = role == "waste", max(3.0, at.box * share)
     box = rect(id, x - wide / 2, at.lane.y + 3, wide, at.lane.h - 6, role, tip)
@@ -183,7 +183,7 @@ def _shares(r: Result) -> tuple[float, float]:
 
 
 def _ends(id: str, at: Laid, r: Result) -> list[dict]:
-    """Draw the tensors that every way must move: X and the weights in, Y out."""
+    """Draw the tensors that every way must move, X and the weights in and Y out."""
     low, high = at.lane.y, at.lane.y - RISE + 30
     size, weights = units.si_bytes(r.tensor_bytes), units.si_bytes(r.weights_bytes / r.layers)
     share, heavy = _shares(r)
@@ -276,7 +276,7 @@ def _fused(r: Result, lane: Box) -> list[dict]:
 
 @dataclass(frozen=True)
 class Transfer:
-    """One tensor on its way between HBM and the chip, once for each layer."""
+    """Hold one tensor on its way between HBM and the chip, once for each layer."""
 
     arrow: str
     role: str
@@ -393,7 +393,7 @@ def _yours(r: Result, moved: float, x: Scale, box: Box, pitch: float) -> list[di
 
 
 def _more(r: Result, x: Scale, box: Box, pitch: float) -> list[dict]:
-    """Draw the answer in the room that the shorter bar leaves: the bytes that the chain moves and one kernel doesn't."""
+    """Draw the answer, the bytes that the chain moves and one kernel doesn't, in the room above the shorter bar's end."""
     if not r.intermediates:
         return []
     wide = box.x > 0
@@ -424,7 +424,7 @@ def _takeaway(r: Result) -> str:
     if r.operations == 1:
         return "One operation has nothing to fuse with."
     if r.ratio_with_weights < 1.1:
-        return "With few rows nearly all bytes are weights, so fusing the chain saves hardly any of them."
+        return "With few rows nearly all bytes are weights, so fusing the chain saves very few."
     if r.layers > 1:
         saved = units.si_bytes(r.intermediate_traffic_bytes)
         return f"Every layer writes its intermediates and reads them again. Fused, {r.layers} layers save {saved}."
@@ -459,9 +459,9 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
         Column("time", "s", units.seconds),
     )
     same = dict(
-        summary=f"{', '.join(r.names)}: each intermediate has {tensor}; a kernel for each moves {traffic.text} "
-        f"of intermediates; with the GEMM's {weights} of weights a kernel for each moves {whole.text} the bytes of one kernel, "
-        f"which saves {saved.text} at best; the GEMM's arithmetic takes {arithmetic.text} either way.",
+        summary=f"In {', '.join(r.names)} each intermediate has {tensor}, so a kernel for each operation moves {traffic.text} "
+        f"of intermediates. With the GEMM's {weights} of weights these kernels move {whole.text} the bytes of one kernel, "
+        f"which saves {saved.text} at best. The GEMM's arithmetic takes {arithmetic.text} either way.",
         takeaway=_takeaway(r),
         figures=(whole, traffic, saved, arithmetic),
         table=table(columns, [("a kernel each", r.unfused_passes, r.unfused_bytes, r.weights_bytes, r.unfused_s),
@@ -496,7 +496,7 @@ def _caption(r: Result, by_now: float) -> str:
     seconds = units.seconds(r.unfused_s * by_now / all_bytes)
     said = f"After {seconds} the chain has moved {units.si_bytes(by_now)}"
     if by_now < ours * (1 - 1e-9):
-        return f"{said}, and so has the one kernel: this clock counts bytes alone."
+        return f"{said}, and so has the one kernel, because this clock counts bytes alone."
     if by_now < all_bytes * (1 - 1e-9):
         return f"{said}. The one kernel's bytes took {units.seconds(r.fused_s)}."
     return (

@@ -117,7 +117,7 @@ def run(kernels, launch_us, work_ms, layers, elementwise_percent, graph_us, elem
 
 def _kinds(r: Result, kernel: int) -> tuple[tuple[str, float], ...]:
     """Sort the kernels by kind. All are drawn equally long, so the share of element-wise ones equals their share of
-    the work, spread over the layer. A layer's only kernel is both."""
+    the work, spread over the layer. A layer's only kernel has both kinds."""
     share = r.eager.elementwise_s / r.work_s
     if r.kernels == 1:
         return tuple((kind, part) for kind, part in ((GEMM, 1 - share), (ELEMENTWISE, share)) if part > 0)
@@ -138,7 +138,7 @@ LANES = ("host waits", "runs ahead", "in a graph")
 
 
 def _ahead(r: Result, shown: int, work_s: float) -> list[tuple[float, float]]:
-    """Return when each kernel starts and ends where the host runs ahead: once it is launched and the GPU is free."""
+    """Return when each kernel starts and ends where the host runs ahead. It starts once launched and the GPU is free."""
     times, done = [], 0.0
     for i in range(shown):
         start = max(done, (i + 1) * r.launch_s)
@@ -148,7 +148,7 @@ def _ahead(r: Result, shown: int, work_s: float) -> list[tuple[float, float]]:
 
 
 def _timeline(r: Result, upto: int, at: Box) -> list[dict]:
-    """Draw the first kernels of a layer three ways on one clock: what the GPU waits for, and what it works on."""
+    """Draw the first kernels of a layer three ways on one clock, with the GPU's waits and its work."""
     shown, wide = min(SHOWN, r.kernels), at.x > 0
     work_s = r.work_s / r.layers / r.kernels
     pair_s = r.launch_s + work_s
@@ -270,7 +270,7 @@ def _bars(r: Result, at: Box) -> list[dict]:
 
 
 def _small(share: float) -> str:
-    """Return a share with two decimals where one would round it to nothing."""
+    """Return a share, with two decimals where a single decimal would round it to nothing."""
     return units.percent(share, 1 if share >= 1e-3 else 2)
 
 

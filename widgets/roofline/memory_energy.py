@@ -1,4 +1,4 @@
-"""Show that energy follows distance: the same number costs a thousand times more from HBM than from shared memory."""
+"""Show that energy follows distance. The same number from HBM costs 1,000x the energy of shared memory."""
 
 from dataclasses import dataclass
 
@@ -25,7 +25,7 @@ from widgets.scene import (
 HBM = "HBM"
 NEAR = [name for name, level in cost.LEVELS.items() if level.energy_j is not None and name != HBM]
 BOARD_W = 700  # what an H100 may draw in all
-HOME_W = 320e3 / 250  # the source's homes, of which 320 kW supply 250
+HOME_W = 320e3 / 250  # the source says that 320 kW supply 250 homes
 KWH_J = 3.6e6
 MOVED = slider(
     "moved_percent",
@@ -48,7 +48,7 @@ PLACES = {
 SIDE = {
     True: 66,
     False: 52,
-}  # of the square of an access of HBM; another's area is its energy on the same scale
+}  # of the square of an access of HBM, with every other area on the same scale of energy
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Rung:
     bytes_on_h100: float
     latency_s: float
     energy_j: float  # 0 where the source gives none
-    times_hbm: float  # how many of its accesses cost as much as one from HBM; 0 if unknown
+    times_hbm: float  # how many of its accesses cost the energy of one from HBM, or 0 if unknown
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ class Access:
     rank: int  # among those of its level
 
     def left_s(self, now_s: float) -> float:
-        """Return how long it still flies: its whole latency at the start, 0 on arrival."""
+        """Return how long it still flies, from its whole latency at the start to 0 on arrival."""
         return max(0.0, self.leaves_s + self.latency_s - now_s)
 
 
@@ -195,7 +195,7 @@ def _lanes(r: Result, at: Box, lanes: tuple) -> list[dict]:
 
 
 def _flying(r: Result, now_s: float, at: Box, lanes: tuple, bars: Box) -> list[dict]:
-    """Draw each access: in flight at the position of its time, then in the bar that it pays into."""
+    """Draw each access, in flight at the position of its time, then in the bar that it pays into."""
     x, paid = linear(0, 300e-9, at.x, at.right), _energy(r, bars)
     own, tally = _bar_y(bars, 1), _bar_y(bars, 1) + 40
     marks = []
@@ -234,7 +234,7 @@ def _bar_y(bars: Box, row: int) -> float:
 
 
 def _bars(r: Result, now_s: float, bars: Box) -> list[dict]:
-    """Draw the energy paid so far: with all accesses from HBM, and with a share moved."""
+    """Draw the energy paid so far, with all accesses from HBM and with a share moved."""
     x, wide = _energy(r, bars), bars.x > 0
     there = [one for one in _accesses(r) if one.left_s(now_s) <= 1e-15 and one.leaves_s <= now_s]
     near = sum(not one.far for one in there)

@@ -1,4 +1,4 @@
-"""Show the limit of an operation: its FLOP per byte against the ridge of the machine, with the batch as the knob."""
+"""Show the limit of an operation, its FLOP per byte against the ridge of the machine, with the batch as the knob."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

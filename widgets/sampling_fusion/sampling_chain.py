@@ -1,4 +1,4 @@
-"""Show the time of a chain of sampling kernels, and what one kernel saves of it: bytes and launches."""
+"""Show the time of a chain of sampling kernels, and the bytes and launches that one kernel saves."""
 
 from kernels.machines import MACHINES
 from widgets import units
@@ -52,13 +52,13 @@ AXIS_TOPS_US = (
 
 
 def _scale(r: Result, box: Box) -> Scale:
-    """Return a scale that stays over the launch's slider and every rule's switch. Bytes set it."""
+    """Return a scale, set by the bytes, that stays the same over the launch's slider and every rule's switch."""
     top = next(us for us in AXIS_TOPS_US if us * 1e-6 >= r.longest_s) * 1e-6
     return linear(0, steady("time", top), box.x, box.right)
 
 
 def _kernel(step: Step, at: float, scale: Scale, y: float, thick: float) -> list[dict]:
-    """A gap to launch it, then the time its bytes take."""
+    """Draw a gap to launch the kernel, then the time its bytes take."""
     start, memory, end = (scale(at + more) for more in (0, step.launch_s, step.launch_s + step.memory_s))
     id = step.name.replace(" ", "-")
     noun = "launch" if step.launches == 1 else "launches"
@@ -78,7 +78,7 @@ def _took(time_s: float) -> str:
 
 
 def _chain(r: Result, scale: Scale, box: Box, pitch: float) -> list[dict]:
-    """Kernel after kernel, each in its row where the one before has ended."""
+    """Draw kernel after kernel, each in its row where the kernel before has ended."""
     wide, marks, at = box.x > 0, [], 0.0
     ran = {step.name: step for step in r.naive.steps}
     done, thick = scale(r.naive.time_s), pitch - 4
@@ -136,7 +136,7 @@ def _end_of_chain(r: Result, scale: Scale, box: Box, bottom: float) -> list[dict
 
 
 def _fused(r: Result, scale: Scale, y: float, thick: float, wide: bool) -> list[dict]:
-    """Draw the one kernel, and what it saves: the chain's other bytes, the chain's other launches."""
+    """Draw the one kernel, which saves the chain's other bytes and the chain's other launches."""
     words = f"{units.seconds(r.fused.time_s)}, 1 launch: {units.times(r.speedup)} as fast"
     end, low = scale(r.fused.time_s), y + thick - 5
     marks = _kernel(r.fused.steps[0], 0.0, scale, y, thick)
@@ -186,7 +186,7 @@ def _saved(r: Result, scale: Scale, y: float, thick: float, wide: bool) -> list[
 
 
 def _picture(r: Result, measured: dict, box: Box, pitch: float) -> list[dict]:
-    """Both on one axis of time, one below the other."""
+    """Draw the chain and the one kernel on one axis of time, one below the other."""
     wide, scale, thick = box.x > 0, _scale(r, box), pitch - 5
     below = box.y + len(ROWS) * pitch + 5
     title = f"Time of one step, {r.batch} × {units.count(r.vocabulary)} logits on {r.machine}"
@@ -250,7 +250,7 @@ def _formula(r: Result) -> tuple[tuple[str, str], ...]:
 
 
 def _takeaway(r: Result) -> str:
-    """Credit bytes and launches with what each of them gains."""
+    """Credit bytes and launches with their own gains."""
     bytes_s, launch_s = units.seconds(r.saved_memory_s), units.seconds(r.saved_launch_s)
     if r.fused_reads > 1:
         return f"Without top-k, the one kernel reads each row {units.number(r.fused_reads)} times to find where top-p cuts."
@@ -258,8 +258,8 @@ def _takeaway(r: Result) -> str:
         return f"The graph has saved the launches. One kernel still saves {bytes_s} of reading and writing."
     share = units.percent(r.memory_share, 0)
     if r.memory_share > 0.5:
-        return f"Most of the gain is bytes: {bytes_s} ({share}) since no row is sorted or written back. Launches give {launch_s}."
-    return f"Most of the gain is launches: {launch_s}, because one is left of {r.naive.launches}. Bytes give {bytes_s} ({share})."
+        return f"Most of the gain is bytes, {bytes_s} ({share}), since no row is sorted or written back. Launches give {launch_s}."
+    return f"Most of the gain is launches, {launch_s}, because one is left of {r.naive.launches}. Bytes give {bytes_s} ({share})."
 
 
 def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
@@ -276,7 +276,7 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
     )
     modelled = {"naive_s": r.naive.time_s, "fused_s": r.fused.time_s}
     return Scene(
-        summary=f"The chain of {r.naive.launches} kernels takes {naive.text}, one fused kernel {fused.text}; "
+        summary=f"The chain of {r.naive.launches} kernels takes {naive.text}, one fused kernel {fused.text}. "
         f"{gpus.text} of {units.count(r.replicas)} GPUs do nothing but sample with the chain.",
         takeaway=_takeaway(r),
         marks=_picture(r, measured, at, pitch),
@@ -300,7 +300,7 @@ SIMULATOR = Declaration(
     controls=(
         LAUNCH,
         powers_of_two("batch", "Requests in the batch", 32, 1, 256),
-        toggle("graph", "In a captured graph", help="The chain is launched once; its bytes stay."),
+        toggle("graph", "In a captured graph", help="The chain is launched once. Its bytes stay."),
         toggle("top_k", "Top-k", True, more=True),
         toggle("top_p", "Top-p", True, more=True, help="A rule that is off has no kernel."),
         toggle("min_p", "Min-p", True, more=True),

@@ -1,4 +1,4 @@
-"""Compute the cost of a sampling step: a chain of kernels, and the one kernel that replaces it."""
+"""Compute the cost of a sampling step as a chain of kernels and as one kernel."""
 
 from dataclasses import dataclass, replace
 
@@ -18,7 +18,7 @@ class Step:
 @dataclass(frozen=True)
 class Chain:
     launches: int
-    paid: int  # launches that cost time: a captured graph is launched once
+    paid: int  # launches that cost time, because a captured graph is launched once
     bytes_moved: float
     launch_s: float
     memory_s: float
@@ -61,7 +61,7 @@ def run(
     target = replace(machine(machine_name), launch_s=launch_us * 1e-6)
 
     def chain(parts: list[tuple[str, int, float]]) -> Chain:
-        """Return each part's launches and bytes. A captured graph is launched once, with the first."""
+        """Return each part's launches and bytes. A captured graph's only launch is the first part's."""
         steps = []
         for i, (name, launches, moved) in enumerate(parts):
             paid = launches if not graph else 1 if i == 0 else 0

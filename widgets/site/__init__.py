@@ -1,1 +1,1 @@
-"""Build the course as plain pages: every lesson to read, every simulator live, no server."""
+"""Build the course as plain pages, with every lesson to read and every simulator live, without a server."""

@@ -1,4 +1,4 @@
-"""Build the whole course as plain pages, for any static web server: python -m widgets.site [--out site]"""
+"""Build the whole course as plain pages for any static web server, with python -m widgets.site [--out site]."""
 
 import argparse
 import sys

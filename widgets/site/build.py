@@ -88,7 +88,7 @@ def _printed(text: Text, say) -> list[str]:
 
 
 def _ways(places: list[tuple[str, str]], first: tuple[str, str], last: tuple[str, str]) -> dict[str, tuple]:
-    """address -> (the page before, the page after)."""
+    """Return address -> (the page before, the page after)."""
     chain = [first, *places, last]
 
     def way(to: tuple[str, str], here: str) -> tuple[str, str]:
@@ -103,7 +103,7 @@ def _named(topic: Topic, page: Text) -> str:
 
 
 def _lessons(found: list[Topic], written: dict[str, Written]) -> dict[str, str]:
-    """The chapters, page by page, and after them the glossary and what the sources hold."""
+    """Build the chapters, page by page, and after them the glossary and the list of the sources."""
     every = [(topic, page) for topic in found if topic.lesson for page in topic.lesson.pages]
     chapters = [(page_address(page), _named(topic, page)) for topic, page in every]
     last = [(GLOSSARY, "Glossary"), (SOURCES, SOURCES_TITLE)]
@@ -189,7 +189,7 @@ def _others(found: list[Topic]) -> dict[str, str]:
 
 
 def _notebooks(root: Path, found: list[Topic]) -> dict[str, bytes]:
-    """The notebooks themselves, where their links to each other hold."""
+    """Return the notebooks themselves, where their links to each other hold."""
     names = [f"course/{page.name}.ipynb" for topic in found if topic.lesson for page in topic.lesson.pages]
     names += [f"labs/{lab.path}.ipynb" for topic in found for lab in topic.labs]
     return {name: (root / name).read_bytes() for name in names if (root / name).is_file()}
@@ -219,7 +219,7 @@ def make(root: Path = ROOT, run: bool = True, say=print) -> dict[str, bytes]:
 
 
 def put(out: Path, made: dict[str, bytes]) -> int:
-    """Write the folder anew, with the files from npm, and return its size in bytes."""
+    """Write the whole folder again, with the files from npm, and return its size in bytes."""
     if out.exists() and any(out.iterdir()) and not (out / MARK).exists():
         raise ValueError(
             f"out must be a new or empty folder, or an earlier site, got {out}; name another one"
@@ -235,7 +235,7 @@ def put(out: Path, made: dict[str, bytes]) -> int:
 
 
 def compile_ahead(out: Path) -> None:
-    """Put the bytecode of what every simulator loads into a site, unless it can't be made here: then each page makes it."""
+    """Put the bytecode of the simulators' modules into a site. Where it can't be made here, each page makes its own."""
     texts = (out / MARK).read_bytes()
     with suppress(compiled.NotCompiled):
         code = compiled.compiled(out, {"models.zip": texts}, "/models", LOADED, "models")

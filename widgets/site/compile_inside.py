@@ -1,4 +1,4 @@
-"""Load what a page loads and keep the bytecode of it: compiled.py, inside Pyodide. /room has what it asks for."""
+"""Load a page's modules inside Pyodide and keep their bytecode. compiled.py runs this and puts the input in /room."""
 
 import json
 import shutil
@@ -26,7 +26,7 @@ def loaded(asked: dict) -> dict[str, str]:
 
 
 def kept(files: dict[str, str]) -> None:
-    """Write the bytecode of these modules, which Python then never compares with the text that it came from."""
+    """Write the bytecode of these modules. Python then never compares it with their source text."""
     import importlib.util
     import marshal
     import zipfile

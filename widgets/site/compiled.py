@@ -22,13 +22,13 @@ PROGRAMS = ("compile.mjs", "compile_inside.py")
 
 
 class NotCompiled(Exception):
-    """Why pages compile their Python themselves, in one sentence."""
+    """Say why pages compile their Python themselves, in one sentence."""
 
 
 def compiled(
     site: Path, archives: dict[str, bytes], home: str, start: str, name: str, cache: Path = npm.CACHE
 ) -> dict[str, bytes]:
-    """Return the bytecode of what `start` loads from archives that are unpacked to `home`, each by its place there.
+    """Return the bytecode of the modules that `start` loads from archives unpacked to `home`, by their paths in `home`.
 
     Python's own modules get theirs in the site's `STANDARD`. `name` is the result's in the cache.
     """
@@ -84,12 +84,12 @@ def _made(
     begun = kept.with_name(f"{kept.name}.{os.getpid()}")
     begun.parent.mkdir(parents=True, exist_ok=True)
     begun.write_bytes(archive(found))
-    begun.replace(kept)  # whole, whoever else builds a site now
+    begun.replace(kept)  # whole, even while another build runs
     return found
 
 
 def _with_bytecode(standard: bytes, held: dict[str, bytes]) -> bytes:
-    """Python's own modules, each of which is bytecode or text: zipimport reads either by the module's name."""
+    """Return Python's own modules, each as bytecode or as text, because zipimport reads either by the module's name."""
     found = members(standard)
     for name in [name for name in found if f"standard/{name}" in held]:
         del found[name]

@@ -1,4 +1,4 @@
-"""List the chapters next to every page: the open page, the rest of its topic, and the sections of a lesson."""
+"""List the chapters next to every page, with the open page, the rest of its topic, and the sections of a lesson."""
 
 import posixpath
 import re
@@ -24,7 +24,7 @@ def page_address(page: Text) -> str:
 
 
 def topic_address(topic: Topic) -> str:
-    """Return a chapter's first page: its lesson's, or its section of the front page."""
+    """Return a chapter's first page, which is its lesson's or its section of the front page."""
     return page_address(topic.lesson.pages[0]) if topic.lesson else f"index.html#{topic.slug}"
 
 
@@ -35,7 +35,7 @@ def relative(address: str, here: str) -> str:
 
 
 def root_of(here: str) -> str:
-    """Return the way from a page up to the site's root: '../' from lessons/glossary.html."""
+    """Return the way from a page up to the site's root, such as '../' from lessons/glossary.html."""
     return "../" * here.count("/")
 
 

@@ -1,10 +1,10 @@
-"""Draw a lesson's own drawing inside its page, so that its colours follow the theme: light-dark(as drawn, its dark
-partner)."""
+"""Draw a lesson's own drawing inside its page, where light-dark(as drawn, its dark partner) lets each colour follow
+the theme."""
 
 import re
 
 COLOUR = re.compile(r'\b(fill|stroke|stop-color)="#([0-9a-fA-F]{6}|[0-9a-fA-F]{3})"')
-# Björn Ottosson's OKLab: lightness as the eye counts it, so a mirrored lightness keeps the contrasts.
+# Björn Ottosson's OKLab counts lightness as the eye does, so a mirrored lightness keeps the contrasts.
 TO_CONE = (
     (0.4122214708, 0.5363325363, 0.0514459929),
     (0.2119034982, 0.6806995451, 0.1073969566),
@@ -28,7 +28,7 @@ FROM_CONE = (
 WHITE_BECOMES, BLACK_BECOMES = (
     0.24,
     1.17,
-)  # lightness of the dark theme's card; a dark drawing turns white
+)  # lightness of the dark theme's card, where a dark drawing turns white
 
 
 def _times(rows, vector) -> list[float]:
@@ -36,7 +36,7 @@ def _times(rows, vector) -> list[float]:
 
 
 def dark(colour: str) -> str:
-    """'#ffffff' -> the same hue with its lightness mirrored, for a dark ground."""
+    """Return the same hue with its lightness mirrored, for a dark ground."""
     if len(colour) == 4:
         colour = "#" + "".join(2 * digit for digit in colour[1:])
     linear = [((v + 0.055) / 1.055) ** 2.4 if v > 0.04045 else v / 12.92 for v in _channels(colour)]

@@ -15,7 +15,7 @@ STORY = re.compile(r'<a href="#set/(?:\w+\.)?(\w+)\?[^"]*"[^>]*>.*?</a>', re.S)
 
 class Figures:
     def __init__(self, chapter: str, lead: Callable[[Text, str], str | None]):
-        """`lead`: where a link of a page leads in the site."""
+        """Take `lead`, which returns where a link of a page leads in the site."""
         self.chapter, self.leads = chapter, lead
         self.count, self.drawn, self.shown = (
             0,
@@ -36,7 +36,7 @@ class Figures:
         return f"{self.chapter}.{self.count}"
 
     def frame(self, inside: str, words: str, kind: str) -> str:
-        """Return a figure with its number. `words` is the HTML next to it."""
+        """Return a figure with its number. `words` is the HTML next to the number."""
         number = self._next()
         caption = f"<figcaption><b>Figure {number}</b> {words}</figcaption>"
         return f'<figure class="{kind}" id="figure-{self.count}">{inside}{caption}</figure>\n'
@@ -59,11 +59,11 @@ class Figures:
         return html
 
     def lead(self, href: str) -> str | None:
-        """A link to a picture leads to its figure, which may come later in the text."""
+        """Lead a link to a picture to its figure, which may come later in the text."""
         return f"#drawn:{href}" if (self.folder / href).suffix == ".svg" else self.go(href)
 
     def refer(self, html: str, page: Text) -> str:
-        """Replace links to figures once all have their numbers: links from a page then say the number."""
+        """Replace links to figures once all figures have their numbers, so that a page's links say them."""
         self.open(page)
 
         def found(match: re.Match) -> str:
@@ -77,7 +77,7 @@ class Figures:
         return STORY.sub(self._cited(), ELSEWHERE.sub(found, html))
 
     def _cited(self) -> Callable[[re.Match], str]:
-        """Return how a sentence that sets a simulator is written: a page's first one says the figure's number."""
+        """Return a function that writes sentences that set a simulator. The first of a page says the figure's number."""
         said = set()
 
         def cited(match: re.Match) -> str:

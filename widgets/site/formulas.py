@@ -90,7 +90,7 @@ class _Reader:
         return _row(parts)
 
     def run(self, ends: set[str]) -> list[str]:
-        """Atoms with their scripts, up to one of `ends`."""
+        """Read atoms with their scripts, up to one of `ends`."""
         parts = []
         while self.peek() and self.peek() not in ends | {"}"}:
             parts.append(self.scripted())
@@ -106,7 +106,7 @@ class _Reader:
         return _row(inside)
 
     def words(self) -> str:
-        """The raw text of {...}, blanks kept."""
+        """Return the raw text of {...}, blanks kept."""
         self.expect("{")
         end = self.latex.find("}", self.at)
         if end < 0:

@@ -1,4 +1,4 @@
-"""Write the parts that every page has: its head, the bar at the top, the contents at the side, the way on."""
+"""Write the parts that every page has, which are head, bar at the top, contents at the side, and way on."""
 
 import json
 from dataclasses import dataclass
@@ -19,9 +19,9 @@ POLICY = (
     "font-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'"
 )
 FOOT = (
-    "Everything here runs inside your browser: the simulators are the course’s own Python models, on the core of "
+    "Everything here runs inside your browser. The simulators are the course’s own Python models, on the core of "
     "Pyodide (MPL 2.0). Nothing is fetched from anywhere else and nothing is sent. Code under the MIT licence, text "
-    "and pictures under CC BY 4.0; text is set in Inter "
+    "and pictures under CC BY 4.0. Text is set in Inter "
     '(<a href="{root}fonts/inter/LICENSE">SIL Open Font License</a>) and formulas in STIX Two Math '
     '(<a href="{root}fonts/LICENSE">the same</a>).'
 )
@@ -40,7 +40,7 @@ class Page:
 
 
 def _bar(root: str) -> str:
-    """Return the few stops before the text: home, contents, search, theme."""
+    """Return the few stops before the text, which are home, contents, search and theme."""
     return (
         f'<header class="top"><a class="brand" href="{root}index.html">{ICON}<span>Tile by Tile</span></a>'
         '<span class="where" aria-hidden="true"></span>'
@@ -97,7 +97,7 @@ def html(page: Page) -> str:
 
 
 def _way(before: tuple[str, str] | None, after: tuple[str, str] | None) -> str:
-    """(address, title) of the pages before and after."""
+    """Link (address, title) of the pages before and after."""
     ways = ((before, "prev", "Previous"), (after, "next", "Next"))
     return "".join(
         f'<a class="{rel}" rel="{rel}" href="{way[0]}"><small>{word}</small> {escape(way[1])}</a>'
@@ -107,7 +107,7 @@ def _way(before: tuple[str, str] | None, after: tuple[str, str] | None) -> str:
 
 
 def between(body: str, before: tuple[str, str] | None, after: tuple[str, str] | None) -> str:
-    """The way back and on, at both ends of a page."""
+    """Write the way back and on, at both ends of a page."""
     ends = [
         f'<nav class="turn {end}" aria-label="Previous and next, {end}">{_way(before, after)}</nav>'
         for end in ("top", "bottom")

@@ -1,4 +1,4 @@
-"""Run in the page: take a request of the view as JSON and return its answer as JSON."""
+"""Take a request of the view as JSON and return its answer as JSON, inside the page."""
 
 import json
 
@@ -7,5 +7,5 @@ from widgets.registry import find
 
 
 def reply(name: str, request: str, given: str) -> str:
-    """Answer a request. `given` holds what the page gave the simulator when it was built: start, locked, measured."""
+    """Answer a request. `given` holds the keywords start, locked and measured that the page gave the simulator."""
     return json.dumps(answer(find(name), json.loads(request), **json.loads(given)))

@@ -1,4 +1,4 @@
-"""Make a lesson into a chapter: its prose, its code, its numbered figures, and its simulators awake."""
+"""Make a lesson into a chapter, with its prose, its code, its numbered figures, and its simulators awake."""
 
 import re
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Read a lesson's text into the parts of its page: prose, code with its output, and simulators."""
+"""Read a lesson's text into the parts of its page, which are prose, code with its output, and simulators."""
 
 import ast
 import re
@@ -15,7 +15,7 @@ WAY = "way"  # the tag of cells that the build adds
 
 @dataclass(frozen=True)
 class Shown:
-    """Hold one `show(...)` of a lesson: the simulator and its inputs."""
+    """Hold one `show(...)` of a lesson, with the simulator and its inputs."""
 
     name: str
     inputs: dict
@@ -40,7 +40,7 @@ def _literal(call: ast.Call) -> dict | None:
 
 
 def _code(source: str) -> Cell:
-    """A code cell, with the `show(...)` of its last line taken out of the code."""
+    """Return a code cell, with the `show(...)` of its last line taken out of the code."""
     try:
         body = ast.parse(source).body
     except SyntaxError:  # a magic of IPython
@@ -58,13 +58,13 @@ def _code(source: str) -> Cell:
 
 @dataclass(frozen=True)
 class Text:
-    """A text of the course, or the notebook built from it, in which numbers are filled in."""
+    """Hold a text of the course, or the notebook built from it, in which numbers are filled in."""
 
     path: Path  # course/01_gemm_tiling.ipynb, course/06_sampling_fusion/a_costs.ipynb
 
     @property
     def name(self) -> str:
-        """Return its path in course/: 01_gemm_tiling, 06_sampling_fusion/a_costs."""
+        """Return its path in course/, such as 01_gemm_tiling or 06_sampling_fusion/a_costs."""
         return f"{self.path.parent.name}/{self.path.stem}" if texts.in_folder(self.path) else self.path.stem
 
     @cached_property
@@ -141,5 +141,5 @@ def built(text: Path) -> Text:
 
 
 def references(course: Path) -> tuple[Text, Text]:
-    """Return the pages that belong to no lesson: the terms, and where the sources are taught."""
+    """Return the pages outside any lesson, which are the terms and the list of where each source is taught."""
     return built(course / "glossary.md"), built(course / "from_the_sources.md")

@@ -1,4 +1,4 @@
-"""Pack the models as one zip: the modules that a page's Python imports, found by their imports, and their tables."""
+"""Pack the modules that a page's Python imports, found by their imports, and their tables into one zip."""
 
 import ast
 import io
@@ -14,7 +14,7 @@ LONG_AGO = (1980, 1, 1, 0, 0, 0)  # a zip of the same texts is the same zip
 
 
 def _imported(node: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
-    """The imports that run when a module is loaded, not those inside its functions."""
+    """Return the imports that run when a module is loaded, not those inside its functions."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.Import | ast.ImportFrom):
             yield child
@@ -33,7 +33,7 @@ def _names(path: Path) -> Iterator[str]:
 
 
 def _files_of(name: str, root: Path) -> list[Path]:
-    """The packages on the way to a module, and the module."""
+    """Return the packages on the way to a module, and the module."""
     parts = name.split(".")
     stems = (root.joinpath(*parts[:depth]) for depth in range(1, len(parts) + 1))
     both = (path for stem in stems for path in (stem / "__init__.py", stem.with_suffix(".py")))
@@ -41,7 +41,7 @@ def _files_of(name: str, root: Path) -> list[Path]:
 
 
 def modules(root: Path = ROOT, more: tuple[str, ...] = ()) -> list[Path]:
-    """Every file of ours that the simulators, and `more` modules, load in a page, as paths from the root."""
+    """Return every file of ours that the simulators, and `more` modules, load in a page, as paths from the root."""
     starts = ["widgets.site.inside", *more, *(f"widgets.{slug}.{name}" for name, slug in places().items())]
     todo, seen = [path for name in starts for path in _files_of(name, root)], set()
     while todo:

@@ -16,7 +16,7 @@ FETCH_SECONDS = 300
 
 
 class NotFetched(Exception):
-    """Why a package is not there, in one sentence."""
+    """Say why a package is not there, in one sentence."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Package:
 
     @property
     def archive(self) -> str:
-        """Return the name that npm pack gives it."""
+        """Return the name of the archive that npm pack makes."""
         return f"{self.name.removeprefix('@').replace('/', '-')}-{self.version}.tgz"
 
     @property
@@ -38,7 +38,7 @@ class Package:
         return {name: f"{self.folder}/{Path(name).name}" for name in self.files}
 
     def sound(self, path: Path) -> bool:
-        """Is this file, to the byte, the package that the project pins?"""
+        """Return whether this file is, to the byte, the package that the project pins."""
         return base64.b64encode(hashlib.sha512(path.read_bytes()).digest()).decode() == self.sha512
 
     def kept(self, cache: Path = CACHE) -> Path:

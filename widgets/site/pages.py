@@ -1,4 +1,4 @@
-"""The other pages: the cover, a simulator's own, the labs."""
+"""Write the pages outside the lessons, which are the cover, a simulator's own page, and the labs."""
 
 from html import escape
 
@@ -54,7 +54,7 @@ def cover(topics: list[Topic]) -> str:
 
 
 def simulator_page(declaration: Declaration, topic: Topic, figures: Figures | None) -> str:
-    """`figures`: those of the topic's lesson, where this simulator may be one."""
+    """Return a simulator's own page. `figures` are the figures of the topic's lesson, of which it may be one."""
     where = f'{NUMBER.format(topic.number)}<a href="../{topic_address(topic)}">{escape(topic.title)}</a>'
     if figures and declaration.name in figures.shown:
         address, number = figures.shown[declaration.name]
@@ -71,9 +71,9 @@ def simulator_page(declaration: Declaration, topic: Topic, figures: Figures | No
 def labs(topics: list[Topic]) -> str:
     parts = [
         "<h1>The labs</h1>",
-        '<p class="lead">In a lab you write the kernel yourself. It is checked against a reference, its bytes are '
-        "counted, and on an NVIDIA GPU it is timed. A lab that has a link for this browser is a page and is judged "
-        "inside it. Each lab is a notebook for JupyterLab, too.</p>",
+        '<p class="lead">In a lab you write the kernel yourself. The grader checks it against a reference and '
+        "counts its bytes, and on an NVIDIA GPU also times it. A lab that has a link for this browser is a page and is "
+        "judged inside it. Each lab is a notebook for JupyterLab, too.</p>",
         "<p>For JupyterLab you need a copy of the project, on a machine with Python 3.11 or newer, git and make:</p>",
         code("make lab", "sh"),
         "<p>It sets everything up and opens the course. Your labs are in <code>work/</code>. "

@@ -1,4 +1,4 @@
-"""Turn Markdown into HTML as JupyterLab shows it: tables, details, formulas, code with colours, working links."""
+"""Turn Markdown into JupyterLab's HTML, with tables, details, formulas, coloured code and working links."""
 
 import re
 from collections.abc import Callable
@@ -61,7 +61,7 @@ def _follow(tokens, place: Place) -> None:
 
 
 def _framed(tokens, place: Place) -> list:
-    """A picture alone in its paragraph is a figure of its own."""
+    """Make a picture alone in its paragraph a figure of its own."""
     from markdown_it.token import Token
 
     made, i = [], 0
@@ -78,7 +78,7 @@ def _framed(tokens, place: Place) -> list:
 
 
 def _wrapped_tables(html: str) -> str:
-    """A wide table scrolls by itself, by keyboard too, and the page does not."""
+    """Let a wide table scroll by itself, by keyboard too, while the page does not."""
     opened = '<div class="wide" tabindex="0" role="group" aria-label="Table">\n<table>'
     return (
         html.replace("<table>", opened)

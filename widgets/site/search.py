@@ -1,4 +1,4 @@
-"""List the text to search: every section of every page as (address, chapter, title, words), no server needed."""
+"""List every section of every page as (address, chapter, title, words), so that search needs no server."""
 
 import json
 import re
@@ -38,7 +38,7 @@ def words(html: str) -> str:
 
 
 def sections(address: str, chapter: str, title: str, prose: str) -> list[tuple]:
-    """A lesson in pieces, each with the address of its heading."""
+    """Return a lesson in pieces, each with the address of its heading."""
     parts = SECTION.split(prose)
     rows = [(address, chapter, title, words(parts[0]))]
     for name, heading, text in zip(*(parts[i::3] for i in (1, 2, 3)), strict=True):
@@ -47,7 +47,7 @@ def sections(address: str, chapter: str, title: str, prose: str) -> list[tuple]:
 
 
 def terms(address: str, prose: str) -> list[tuple]:
-    """The glossary, term by term."""
+    """Return the glossary, term by term."""
     found = re.findall(r'<p><a id="([^"]+)"></a><strong>(.*?)</strong>(.*?)</p>', prose, re.S)
     return [
         (f"{address}#{name}", "Glossary", words(term), words(text).lstrip(" :")) for name, term, text in found

@@ -1,4 +1,4 @@
-"""Draw the pictures of shared links: each simulator's still under its question, 1200 by 630, by a headless Chromium."""
+"""Draw the picture of a shared link, a simulator's still under its question, 1200 by 630, by headless Chromium."""
 
 import re
 
@@ -25,7 +25,7 @@ html, body {{ margin: 0; background: #fff; }}
 
 
 class NoBrowser(Exception):
-    """Why no picture could be drawn."""
+    """Say why no picture could be drawn."""
 
 
 def _page(one: Declaration) -> str:
@@ -54,7 +54,7 @@ def pictures() -> dict[str, bytes]:
 
 
 def addressed(made: dict[str, bytes], address: str) -> dict[str, bytes]:
-    """The pages with the pictures' whole addresses, which most readers of shared links want."""
+    """Return the pages with the pictures' whole addresses, which most readers of shared links want."""
     if not address:
         return made
     whole = f'content="{address.rstrip("/")}/assets/shared/'.encode()

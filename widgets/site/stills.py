@@ -15,7 +15,7 @@ ASLEEP = "A still picture. With JavaScript, and from a web server instead of a f
 
 
 def opening(declaration: Declaration, inputs: dict | None = None) -> Scene:
-    """The scene that a simulator opens with."""
+    """Return the scene that a simulator opens with."""
     result = declaration.run(**declaration.inputs(inputs))
     first = declaration.stepper.start(result) if declaration.stepper else 0
     return declaration.scenes(result)[first]
@@ -32,7 +32,7 @@ def _still(declaration: Declaration, shown: Shown, uid: str) -> str:
 
 
 def simulator(declaration: Declaration, shown: Shown, uid: str, first: bool = True) -> str:
-    """Return a still picture with everything that live.js needs to wake it."""
+    """Return a still picture with all data that live.js needs to wake the simulator."""
     given = {"start": declaration.inputs(shown.inputs), "locked": shown.predict}
     told = {
         "name": declaration.id,
@@ -49,7 +49,7 @@ def simulator(declaration: Declaration, shown: Shown, uid: str, first: bool = Tr
 
 
 def _outline(mark: dict) -> tuple[float, float, float, float]:
-    """left, top, right, bottom"""
+    """Return (left, top, right, bottom)."""
     if mark["t"] == "path":
         across, down = mark["p"][::2], mark["p"][1::2]
         return min(across), min(down), max(across), max(down)
@@ -59,7 +59,7 @@ def _outline(mark: dict) -> tuple[float, float, float, float]:
 
 
 def card(declaration: Declaration, root: str = "") -> str:
-    """A small picture without words, and the question that it answers."""
+    """Draw a small picture without words, and the question that it answers."""
     scene = opening(declaration)
     marks = [{**mark, "tip": ""} for mark in scene.marks if mark["t"] != "text"]
     picture = static.svg(replace(scene, marks=marks), f"card-{declaration.name}")

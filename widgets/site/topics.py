@@ -1,4 +1,4 @@
-"""The topics, as README's table has them, each with its lesson, its labs and its simulators."""
+"""List the topics of README's table, each with its lesson, its labs and its simulators."""
 
 import json
 import re
@@ -19,7 +19,7 @@ class Lab:
 
     @property
     def short(self) -> str:
-        """Return a short name. Next to its topic's name its number is redundant: 'Kernel: a tiled GEMM'."""
+        """Return a short name such as 'Kernel: a tiled GEMM'. Next to its topic's name its number is redundant."""
         words = self.title.partition(", ")[2] or self.title
         return words[:1].upper() + words[1:]
 

@@ -104,7 +104,7 @@ def test_what_takes_longest_is_named():
 def test_counted_bytes_stand_under_the_roof_with_every_budget():
     plot = measured.beside_bound(record(COUNTED))
     assert drawn_well(plot, COUNTED) == []
-    assert "your tile alone gives 85.3, your waves 512." in repr(plot)
+    assert "Your tile alone gives 85.3, your waves give 512." in repr(plot)
     over = {mark["id"]: mark["role"] for mark in plot.scene.marks}
     assert over["budget0"] == "measured" and over["budget1"] == "hot"
 

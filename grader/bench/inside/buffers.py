@@ -36,7 +36,7 @@ WHOLE = {
 
 @cache
 def chance(device: torch.device) -> torch.Generator:
-    """Return a generator seeded by the system, so that no answer knows what memory holds before it writes there."""
+    """Return a generator seeded by the system, so that no answer knows the content of memory before its own writes."""
     generator = torch.Generator(device)
     generator.seed()
     return generator

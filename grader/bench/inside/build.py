@@ -3,7 +3,7 @@ answer is involved.
 
 python -m grader.bench.inside.build < request > one JSON line a kernel
 
-Triton's own cache keeps the code under the hash of the IR, where the bench finds it.
+Triton's own cache keeps the code for the bench under the hash of the IR.
 """
 
 import contextlib

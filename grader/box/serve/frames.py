@@ -31,7 +31,7 @@ DTYPES = {
 NAMES = {dtype: name for name, dtype in DTYPES.items()}
 LENGTH = struct.Struct("<Q")
 MOST_HEADER_BYTES = 32 << 20
-MOST_ITEMS = 1 << 20  # of all lists and objects of a header; each takes about 100 bytes once it is read
+MOST_ITEMS = 1 << 20  # of all lists and objects of a header, each of which takes about 100 bytes once read
 MOST_AXES = 32
 
 

@@ -2,7 +2,7 @@
 
     python -I -B main.py FOLDER MODULE SHOWN...
 
-FOLDER is the checkout, of which the box holds the entries of SHOWN. MODULE has prepare() and run(task, arrays) ->
+FOLDER is the checkout, whose entries SHOWN the box holds. MODULE has prepare() and run(task, arrays) ->
 (header, arrays). Framed requests come on stdin. A child's output is passed on in chunks that a dying child cannot
 leave half open, then one status line closes the answer.
 """

@@ -77,6 +77,6 @@ class Printed:
         if not self.last:
             return text
         lost = self.line_ends + (not self.last.endswith("\n"))
-        # A line that was cut is counted among those left out, so that no part of it is kept.
+        # A line that was cut counts as left out, so that no part of the line is kept.
         whole, line_end, _ = text.rpartition("\n")
         return with_note(whole, lost) if line_end else with_note(text + "…", lost - 1)

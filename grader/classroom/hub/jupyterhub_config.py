@@ -1,10 +1,10 @@
-"""Configure JupyterHub for one class on one machine: real users, nbgrader's exchange between them, the formgrader for
-instructors.
+"""Configure JupyterHub for one class on one machine, with real users, nbgrader's exchange between them, and the
+formgrader for instructors.
 
 Run as root: `jupyterhub -f jupyterhub_config.py`. A user's part is decided by two groups of the machine. Below
 TILE_HUB: edition/ is the student edition, which all users can read, exchange/ holds labs and hand-ins, students/
 holds the configuration of students' servers, and state/ is the hub's own. An instructor has a checkout of the whole
-course in ~/tile-by-tile, and no other user can read it."""
+course in ~/tile-by-tile, which no other user can read."""
 
 import asyncio
 import grp
@@ -36,7 +36,7 @@ FOR_STUDENTS = PLACE / "students"
 shutil.copytree(HERE / "student", FOR_STUDENTS, dirs_exist_ok=True)
 shutil.copyfile(HERE / "lessons.py", FOR_STUDENTS / "lessons.py")
 
-# Encryption belongs in front of it (nginx, Caddy), because the hub listens to this machine alone.
+# Encryption belongs in front of the hub (nginx, Caddy), because the hub listens to this machine alone.
 c.JupyterHub.bind_url = os.environ.get("TILE_HUB_URL", "http://127.0.0.1:8000")
 c.JupyterHub.hub_bind_url = os.environ.get("TILE_HUB_API", "http://127.0.0.1:8081")
 c.ConfigurableHTTPProxy.api_url = os.environ.get("TILE_PROXY_API", "http://127.0.0.1:8001")

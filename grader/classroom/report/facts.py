@@ -25,7 +25,7 @@ STATES = ("full", "part", "none", "not begun", "open")
 
 @dataclass
 class Asked:
-    """Holds one graded cell of the lab and the class's results for it."""
+    """Hold one graded cell of the lab with the class's results."""
 
     name: str  # the question, or the cell of one that is graded by hand
     notebook: str
@@ -61,7 +61,7 @@ class Facts:
         return [one for one in self.standings if one.entered]
 
     def name(self, asked: Asked) -> str:
-        """Return the question's name, with its notebook if several notebooks have a question of that name."""
+        """Return the question's name, with its notebook if several notebooks use the same name."""
         same = [one for one in self.asked if one.name == asked.name]
         return asked.name if len(same) == 1 else f"{asked.notebook}: {asked.name}"
 

@@ -143,8 +143,8 @@ def _grades(root: Path, student: str) -> tuple[list[str], bool]:
 
 
 def _records(root: Path, student: str, say: Callable) -> tuple[list[Path], int, int]:
-    """Return three values about records: those of answers that no other student has, the number of these whose answers
-    no student has at all, and the number of records that this student shares with others.
+    """Return the records of answers that no other student has, the number of such records whose answers no student has
+    at all, and the number of records that this student shares with others.
 
     A record has no names, so a replaced answer is recognised only because no student has it any more.
     """

@@ -9,7 +9,7 @@ from triton.backends.nvidia.compiler import get_ptxas, sm_arch_from_capability
 
 from .stages import Refused, compiled_up_to
 
-# name in a report -> the start of its instruction; no name that an answer chose can hold the dot, in PTX
+# name in a report -> the start of its instruction (in PTX no name that an answer chose can hold the dot)
 INSTRUCTIONS = {
     "wgmma": "wgmma.mma_async",
     **{name: name for name in ("mma.sync", "tcgen05.mma", "cp.async.bulk.tensor", "cp.async")},

@@ -11,7 +11,7 @@ MOST_NAMED = 12
 
 
 class Facts:
-    """The facts behind p.name. A missing name lists the existing ones."""
+    """Hold the facts that p.name reads. A missing name lists the existing ones."""
 
     def __init__(self, facts: dict):
         self.__dict__.update(facts)

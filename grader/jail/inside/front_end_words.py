@@ -160,7 +160,7 @@ REPR = re.compile(r"^(?P<kind>[A-Z]\w*(?:Error|Exception|Impl))\((?P<text>['\"].
 
 
 def said_anew(text: str, code: str = "") -> str:
-    """Return the sentence as a learner can use it. Any other stays as it is. `code` is its line."""
+    """Return a known sentence in words for a learner, and any other unchanged. `code` is the sentence's line."""
     text = unwrapped(text)
     for pattern, held, sentence in ANEW:
         found, line = re.search(pattern, text, re.DOTALL), re.search(held, code)
@@ -170,7 +170,7 @@ def said_anew(text: str, code: str = "") -> str:
 
 
 def warned_anew(text: str) -> str:
-    """Return a warning as a learner can use it. Any other stays as it is."""
+    """Return a known warning in words for a learner, and any other unchanged."""
     return next((words for pattern, words in WARNED_ANEW if re.search(pattern, text)), text)
 
 

@@ -47,7 +47,7 @@ def in_one_line(message, category, filename, lineno, line=None) -> str:
 
 
 def no_dump(module) -> None:
-    """Print no module. Triton does so if operations don't fit together, and a learner can't use it."""
+    """Keep Triton from printing the module if operations don't fit together, because a learner can't use this output."""
 
 
 def prepare() -> None:

@@ -70,8 +70,8 @@ def called(task: dict, arrays: dict) -> tuple[dict, dict]:
 
 
 def watched(entry, seen: list):
-    """Return the function, changed to note in `seen` the line that it returned from, and the numbers that its names
-    held there."""
+    """Return the function, changed to note in `seen` the line that it returned from, and the numbers that its names then
+    held."""
     code = getattr(entry, "__code__", None)
 
     def of_entry(frame, event, value):

@@ -93,7 +93,7 @@ def need(condition, sentence: str) -> None:
 
 
 def named(value) -> str:
-    """Return a value's kind, as a learner would say it."""
+    """Return a value's kind in a learner's words."""
     if value is None:
         return "nothing (is there a return?)"
     kind = type(value).__name__
@@ -101,7 +101,7 @@ def named(value) -> str:
 
 
 def whole_number(value, what: str, low: int, high: int) -> int:
-    value = getattr(value, "value", value)  # a tl.constexpr stands in for its number
+    value = getattr(value, "value", value)  # a tl.constexpr counts as its number
     number = isinstance(value, int) or (hasattr(value, "__index__") and not isinstance(value, bool))
     need(
         number and low <= int(value) <= high,

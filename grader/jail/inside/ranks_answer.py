@@ -1,7 +1,7 @@
 """Run one rank of an answer up to its next exchange, in every given case (worker "ranks").
 
-Each case runs in its own thread, which stops at the first exchange whose result is unknown. Earlier exchanges are
-replayed to it. The process ends with its reply, and the threads with it.
+Each case runs in its own thread, which gets the results of earlier exchanges again and stops at the first exchange whose
+result is unknown. The process ends with its reply, and the threads end with the process.
 """
 
 import hashlib

@@ -1,4 +1,4 @@
-"""Ask launch(p) again for every case, after other ones and in another order. What it returns may depend on p alone."""
+"""Call launch(p) again for every case, after other cases and in another order. Its result may depend on p alone."""
 
 import contextlib
 import sys
@@ -9,7 +9,7 @@ from .answer_module import AnswerError
 from .bind import make_plan
 
 AGAIN = 200  # calls for one case, before any other
-MOST_LINES, MOST_S = 10_000, 0.5  # of Python for one p that no case has, and for all of them
+MOST_LINES, MOST_S = 10_000, 0.5  # of Python for one p that no case has, and for all such p
 KEEPS = (
     "launch(p) returns another plan for the same p once it has been called for other cases: all that it returns must follow "
     "from p"
@@ -21,7 +21,7 @@ class TooLong(Exception):
 
 
 def changed(module, task: dict, rows: list[dict]) -> list[dict]:
-    """Return for each row what replaces it: {"error"} where a fresh copy of the cell gives another plan, else nothing."""
+    """Return for each row its replacement, {"error"} where a fresh copy of the cell gives another plan, else nothing."""
     printed, until = sys.stdout, time.monotonic() + MOST_S
     sys.stdout = sys.stderr = type(printed)()
     found: list[dict] = [{} for _ in rows]

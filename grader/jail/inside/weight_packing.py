@@ -35,7 +35,7 @@ def prepared(module, task: dict, arrays: dict) -> tuple[dict, dict]:
 
 
 def held(value, entry: str, wanted: dict) -> dict:
-    """Return the arrays, each of the shape and dtype that launch(p) gave it."""
+    """Return the arrays, each of the shape and dtype that launch(p) named."""
     names = ", ".join(wanted)
     if not isinstance(value, dict) or set(value) != set(wanted):
         got = f"the names {', '.join(map(str, value))}" if isinstance(value, dict) else named(value)

@@ -110,8 +110,8 @@ def share(tensor: Storage) -> list[int]:
 
 
 def written(tensors: list[Storage]) -> dict:
-    """Return what programs drawn from a large grid wrote, where, and which of them. The rest of an output would say
-    nothing."""
+    """Return the values that programs drawn from a large grid wrote, with indices and programs. The rest of an output would
+    say nothing."""
     found = {}
     for tensor in tensors:
         if tensor.role in ("out", "inout"):
@@ -145,8 +145,8 @@ def find_writers(task: dict, arrays: dict) -> tuple[dict, dict]:
 
 
 def print_texts(task: dict, arrays: dict) -> tuple[dict, dict]:
-    """Return what compiler and bench get: the print of the text's tree, never the text itself, and the facts known
-    about it.
+    """Return the input of compiler and bench, which is the print of the text's tree, never the text itself, and the facts
+    known about the text.
 
     `num_warps`, one for each text, lets a tile that no thread could hold be reported before LLVM meets it.
     """

@@ -16,7 +16,7 @@ class Writers:
         self.launch = -1
 
     def begin(self, number: int, *given) -> Launch:
-        """Note which launch begins, and make the Launch that runs it."""
+        """Note which launch begins, and make its Launch."""
         self.launch = number
         return Launch(number, *given)
 

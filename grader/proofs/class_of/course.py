@@ -29,7 +29,7 @@ class Said:
 
 
 class Course:
-    """Holds place/course for the instructor, place/tmp for temporary files, and place/neighbour for someone else."""
+    """Hold `place`, with /course for the instructor, /tmp for temporary files, and /neighbour for someone else."""
 
     def __init__(self, place: Path, labs: list[str]):
         self.place, self.root, self.labs = place, place / "course", labs

@@ -19,7 +19,7 @@ LEAST_MEMORY_GIB = 6
 
 
 def gpus() -> list[dict]:
-    """NVIDIA GPUs as the driver names them."""
+    """Return the NVIDIA GPUs by the driver's names."""
     fields = "name,compute_cap,driver_version,memory.total"
     lines = answer("nvidia-smi", f"--query-gpu={fields}", "--format=csv,noheader,nounits").splitlines()
     rows = [[value.strip() for value in line.split(",")] for line in lines]

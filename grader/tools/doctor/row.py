@@ -1,4 +1,4 @@
-"""One line of the doctor's report, and how it asks other programs."""
+"""Write one line of the doctor's report, and ask other programs."""
 
 import subprocess
 from dataclasses import dataclass
@@ -20,12 +20,12 @@ def ok(name: str, found: str) -> Row:
 
 
 def note(name: str, found: str, advice: str) -> Row:
-    """It works, with less."""
+    """Say that something works, with less."""
     return Row(name, "note", found, advice)
 
 
 def missing(name: str, found: str, advice: str) -> Row:
-    """Something does not work."""
+    """Say that something does not work."""
     return Row(name, "missing", found, advice)
 
 

@@ -18,7 +18,7 @@ class Absent:
             raise ModuleNotFoundError("No module named %r" % name, name=name)
 
 sys.meta_path.insert(0, Absent())
-# What was read before (`warm`) is kept aside: to tear it down might bring all down.
+# Modules read before (`warm`) are kept aside, because tearing them down might bring all down.
 Absent.read = {{name: sys.modules.pop(name) for name in [*sys.modules] if name.partition(".")[0] in {blocked!r}}}
 """
 TRIED = """

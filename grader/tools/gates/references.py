@@ -15,7 +15,7 @@ SECOND = re.compile(
 
 
 def functions(path: Path) -> list[str]:
-    """The public functions of a module."""
+    """Return the public functions of a module."""
     tree = parse(path)
     return [n.name for n in tree.body if isinstance(n, ast.FunctionDef) and not n.name.startswith("_")]
 

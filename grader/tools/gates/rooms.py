@@ -80,7 +80,7 @@ def _row(root: Path, topic: Topic) -> list[str]:
 
 
 def _on_disk(root: Path) -> set[tuple[str | None, str, str]]:
-    """Return (number or None, slug, place) of every folder that looks like a topic's."""
+    """Return (number or None, slug, path) of every folder that looks like a topic's."""
     found = set()
     for path in [
         *root.glob("course/*.md"),

@@ -14,7 +14,7 @@ def busiest(loads: np.ndarray, device_of: np.ndarray, devices: int) -> float:
 
 
 def allowed(loads: np.ndarray, devices: int) -> tuple[float, str]:
-    """Return the number of tokens that the busiest device may have, and the reason for it."""
+    """Return the number of tokens that the busiest device may have, and the reason for this number."""
     if len(loads) <= MOST_SEARCHED:
         best = max(cost.device_loads(loads, cost_search.optimum(loads.tolist(), devices), devices))
         return OF_OPTIMUM * best, f"4/3 of the {best:g} of the best placement there is"
@@ -23,7 +23,7 @@ def allowed(loads: np.ndarray, devices: int) -> tuple[float, str]:
 
 
 def good_placement(loads: np.ndarray, devices: int, got: np.ndarray) -> str:
-    """Return an empty text if each device has its slots full and the busiest is no busier than it may be."""
+    """Return an empty text if each device's slots are full and the busiest device keeps within its limit."""
     if not np.isin(got, np.arange(devices)).all():
         odd = next(int(e) for e in np.flatnonzero(~np.isin(got, np.arange(devices))))
         return f"expert {odd} must be on a device from 0 to {devices - 1}, got {got[odd]:g}"
@@ -167,7 +167,7 @@ def tokens(rng, kind):
 
 
 def beyond_fp16(rng, x):
-    """Positive numbers of which fp16 holds none; sums of their products cancel nothing."""
+    """Draw positive numbers too large for fp16, so that sums of their products cancel nothing."""
     return rng.uniform(1e5, 3e5, x.shape).astype(np.float32)
 
 

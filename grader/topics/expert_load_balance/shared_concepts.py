@@ -32,6 +32,6 @@ def hot(rng, each, low, high):
 
 
 def loads(rng, experts, skew=1.0, tokens=4000):
-    """Draw measured loads: no two alike, and some much larger than the rest."""
+    """Draw measured loads, no two alike, and some much larger than all others."""
     share = (1.0 + np.arange(experts)) ** -skew * rng.uniform(0.7, 1.3, experts)
     return np.round(tokens * share[rng.permutation(experts)] / share.sum() + rng.permutation(experts) / 8, 3)

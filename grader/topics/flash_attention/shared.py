@@ -110,9 +110,9 @@ def largest_norm(vectors: np.ndarray) -> np.ndarray:
 
 
 def within(wanted):
-    """Allow the rounding of the output and of each weight, in the sum of what they weigh. A score's own error grows
+    """Allow the rounding of the output and of each weight, in the sum of the weighted values. A score's own error grows
     with its size, the more so where queries are scaled before they are rounded, as some good kernels do. If all
-    scores are one power of two, it is exact."""
+    scores are one power of two, the score is exact."""
 
     def limits(inputs: dict, case: Case, want: dict) -> dict:
         terms = wanted(inputs | {"v": np.abs(inputs["v"])}, case)["o"]
@@ -134,7 +134,7 @@ DOT = "do both products go through tl.dot, in a dtype and a tile that tensor cor
 WIDENED = "operands go into tl.dot in the dtype of K and V, the weights too: in fp32 they take twice the room and half the rate"
 LARGEST, SMALLEST_ROWS = cost.Tiling(128, 256), cost.Tiling(16, 256)
 HIGHEST = 256  # rows or keys a program
-WORK = 26  # operations a pair; a softmax takes some 9, a cap 5, and tiles of 32 keys 4 to rescale their rows
+WORK = 26  # operations a pair, where a softmax takes some 9, a cap 5, and tiles of 32 keys 4 to rescale
 
 
 def shape(c: Case, left=None) -> cost.Shape:

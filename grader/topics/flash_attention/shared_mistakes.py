@@ -56,7 +56,7 @@ TILINGS = ((0, 0), *itertools.product(TILES, TILES))
 
 
 def lanes_beyond(c: Case, rows: int, keys: int) -> np.ndarray:
-    """Return how many lanes after the last key each query's program computes, with tiles of these rows and keys."""
+    """Return how many lanes after the last key each query's program computes, with tiles of `rows` and `keys`."""
     m, n = c.sizes["M"], c.sizes["N"]
     end = np.minimum(n, (np.arange(m) // rows + 1) * rows + n - m) if rows else np.full(m, n)
     return np.maximum(-(-end // (keys or 64)) * (keys or 64) - n, 0)[:, None]

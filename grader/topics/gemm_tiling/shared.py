@@ -18,7 +18,7 @@ STORED = "the store: every element of C once, in C's own dtype"
 KEPT = "what goes through scratch: the sum lives in registers from its first step along K to its last"
 DOT = "do the products go through tl.dot, in a dtype and a tile that tensor cores take?"
 LOADED_WIDE = "operands go into tl.dot as they were loaded: widened to fp32 they take twice the registers and run at half the rate"
-ALL_WORK = 0.8  # of every kind, per multiply-add; addresses and masks take most of what tl.dot leaves
+ALL_WORK = 0.8  # of every kind, per multiply-add, most of it for addresses and masks outside tl.dot
 CYCLES = 0.4  # of a lane, per multiply-add, about 0.15 where sums are scaled every 32 steps
 OUTSIDE = 0.25  # operations per multiply-add, 1/16 if a dot is added to the sum after every 16 steps
 

@@ -1,6 +1,6 @@
 """Time answers of this topic against the usual alternative. Each baseline takes the named tensors of a case.
 
-On an H200 the solutions took 0.10 (order), 0.50 (grouped matmul) and 0.09 (combine) of these times, and a plain
+On an H200 the solutions took 0.10 (order), 0.50 (grouped matmul) and 0.09 (combine) of the bars' times, and a plain
 `while` along H 0.72 of the matmul's.
 """
 

@@ -16,7 +16,7 @@ def size(t, k, e, tile) -> dict:
 
 
 def rooms(sizes: dict) -> int:
-    """Return the capacity in tiles, for the worst routing of these sizes."""
+    """Return the capacity in tiles, for the worst routing of a case's sizes."""
     return most_tiles(*(sizes[name] for name in ("T", "K", "E", "TILE")))
 
 

@@ -32,7 +32,7 @@ def sizes(n: int, k: int, group: int, m: int = 0) -> dict:
 
 
 def sized(**sizes: int) -> Case:
-    """A case of these sizes, with K in whole groups."""
+    """Return a case with these sizes, K in whole groups."""
     group = sizes["G"]
     return Case(sizes | {"K": math.ceil(sizes["K"] / group) * group})
 
@@ -204,7 +204,7 @@ WIDEST = 32  # rows of W that a program may have to itself
 
 
 def programs(words: str, multiprocessors: int, rows: int) -> Budget:
-    """Enough that read the words, or whatever else they are called, of so many rows."""
+    """Limit from below the programs that read the words, under whatever name, for this number of rows."""
     count = min(multiprocessors, math.ceil(rows / WIDEST))
     return Budget(
         what=f"programs that read the {words}",

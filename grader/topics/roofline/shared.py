@@ -11,7 +11,7 @@ from grader.questions.draws import ROUNDING, rounded, where_finite
 from grader.questions.min_programs import side_by_side
 from kernels.roofline import cost
 
-FP32_SUM = 2.0**-18  # of the size of the summed terms; any order of an fp32 sum stays within
+FP32_SUM = 2.0**-18  # of the size of the summed terms, within which any order of an fp32 sum stays
 
 
 BEYOND = 2.0**128 - 2.0**103  # what rounds to an infinity in fp32
@@ -118,7 +118,7 @@ def by_name(outputs: list[Tensor], found) -> dict:
     return {name: np.where(np.abs(v) >= BEYOND, np.copysign(np.inf, v), v) for name, v in wide.items()}
 
 
-MOVED = {  # exponent, then factor; "the lowest" are near the end of fp32
+MOVED = {  # exponent, then factor, where "the lowest" are near the end of fp32
     "below zero": (-10, 1),
     "far below zero": (-10, 1e35),
     "the lowest": (-10, 2.2e37),
@@ -130,7 +130,7 @@ MOVED = {  # exponent, then factor; "the lowest" are near the end of fp32
 ALL_KINDS = (
     "all that fp32 can hold"  # infinities, NaN, zeros of both signs, the largest and the smallest numbers
 )
-EXPONENTS = -149, 127  # of two, of the numbers of fp32; the largest leave room for a rounding
+EXPONENTS = -149, 127  # of two, of the numbers of fp32, where the largest leave room for a rounding
 SPECIAL = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 2.0**-149, -(2.0**-149), 2.0**127])
 SMALLEST = 2.0**-149
 ENDLESS = "infinities"  # one in most rows, anywhere, and both in some
@@ -160,7 +160,7 @@ def normal(inputs: list[Tensor], case: Case, rng: np.random.Generator) -> dict:
 
 
 def all_kinds(shape: tuple, rng: np.random.Generator) -> np.ndarray:
-    """Draw numbers of every size and sign that fp32 has, and in a fifth of the places one of those that are special."""
+    """Draw numbers of every size and sign that fp32 has, and in a fifth of the elements a special one."""
     size = np.exp2(rng.uniform(*EXPONENTS, shape)) * rng.choice([-1.0, 1.0], shape)
     with np.errstate(over="ignore"):
         return np.where(rng.random(shape) < 0.2, rng.choice(SPECIAL, shape), size).astype(np.float32)

@@ -14,7 +14,7 @@ ONCE = "how often the logits come from memory: scale, add noise and keep the bes
 NEIGHBOURS = "which neighbouring lanes read neighbouring logits: a sector is 32 bytes, used or not"
 LEFT = "what goes through memory between two launches: a score and a token for each program are enough"
 WORK = 48  # operations a logit, where two logarithms, a division, a sum and a comparison take some 10
-ALL_WORK = 320  # of every kind, a logit; most of it makes a random number
+ALL_WORK = 320  # of every kind, a logit, most of which makes a random number
 SECTOR = 8  # fp32 logits
 ROWS = 2  # the most rows for one program
 

@@ -32,7 +32,7 @@ def heavy_tail(rng):
 
 
 def evenly(rng):
-    """Draw a crowd at every height, so that a temperature off by a hundredth moves min-p's edge past one of them."""
+    """Draw a crowd at every height, so that a temperature off by a hundredth moves min-p's edge past a token."""
     return (
         rng.permutation(np.linspace(0, 6, 400)),
         log_uniform(rng, 0.4, 1.6),

@@ -12,7 +12,7 @@ FP32 = 2.0**-20  # of a score, for a few roundings to fp32
 
 
 UNIFORM = 2.0**-22  # of a uniform number near 1, where its logarithm is small and its rounding is not
-BORDER = 1e-4  # of the kept mass; a token this close to top-p's edge may be in or out
+BORDER = 1e-4  # of the kept mass, within which a token at top-p's edge may be in or out
 STEP = 4.6566127342e-10  # Triton's, a little less than 2**-31, so that no uniform number is 1
 MARGIN = 2.0**-10  # between the scores of a close call, which fp32 computes to about 2**-17
 CONTENDERS = 4  # tokens of the largest noise
@@ -298,7 +298,7 @@ def at_the_border(inputs: dict, i: int, near: float, mine: int, wanted: int) -> 
 
 
 def least_border(x: np.ndarray, temperature: float) -> float:
-    """How far fp32 may take a weight from min-p, relative to it: the more, the larger the logits are."""
+    """Return how far fp32 may take a weight from min-p, relative to min-p. It grows with the logits."""
     largest = np.abs(x[np.isfinite(x)]).max(initial=0.0)
     return float(min(BORDER, FP32 * (4 + largest / temperature)))
 

@@ -103,7 +103,7 @@ QUESTION = KernelQuestion(
     mistakes=MISTAKES,
 )
 '''
-CASES = '''"""double_kernel: the inputs of its cases, and what they may cost."""
+CASES = '''"""Draw the inputs of *double_kernel*, and set its budgets."""
 
 from grader.questions import Budget, Case
 from kernels.doubling import cost

@@ -29,8 +29,8 @@ def test_a_quick_run_checks_measures_and_writes(tmp_path, capsys):
     assert rows["same few", "replicated, home first", "1"]["sent_mb"] < copied["sent_mb"]
     assert (
         "same few: " in said
-        and "of this time take greedy" in said
-        and "of this time take in parts, 2 of experts" in said
+        and "share of this time: greedy" in said
+        and "share of this time: in parts, 2 of experts" in said
     )
 
 

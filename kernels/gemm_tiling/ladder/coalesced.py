@@ -1,6 +1,6 @@
-"""The same element for each lane, but neighbouring lanes are adjacent in a row.
+"""Compute the same element for each lane, but with neighbouring lanes adjacent in a row.
 
-A warp's 32 loads of B are 64 bytes in a row, 2 sectors instead of 32. The number of A is the same for all of them.
+A warp's 32 loads of B are 64 bytes in a row, 2 sectors instead of 32. All 32 lanes need the same number of A.
 """
 
 import triton

@@ -1,4 +1,4 @@
-"""One element of C for each lane, and neighbouring lanes are below each other.
+"""Compute one element of C for each lane, with neighbouring lanes below each other.
 
 Rows of A start K numbers apart, so the 32 loads of a warp land in 32 sectors of 32 bytes, for 2 bytes each.
 """

@@ -7,7 +7,7 @@ from importlib import import_module
 from kernels.gemm_tiling import cost
 from kernels.gemm_tiling.ladder.setting import Setting
 
-WARP, SECTOR = 32, 32  # lanes of a warp; bytes of the smallest memory access
+WARP, SECTOR = 32, 32  # lanes of a warp, and bytes of the smallest memory access
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class Rung:
     file: str  # module of this folder
     setting: Setting
     resident: int  # programs that an SM of an H100 or H200 runs at a time, by registers and shared memory
-    # sectors that a warp's load of its lanes' operand touches; None means that whole tiles are loaded
+    # sectors that a warp's load of its lanes' operand touches, or None where whole tiles are loaded
     sectors: int | None = None
     hopper: bool = False  # sm_90 only
     size: int = 4096  # M = N = K of what it is timed on

@@ -12,13 +12,13 @@ class Setting:
     block_k: int = 1
     group_m: int = 1  # 1 is row by row
     warps: int = 4
-    stages: int = 1  # tiles in flight; with 1 a tile is requested when it is needed
+    stages: int = 1  # tiles in flight (with 1 a tile is requested when it is needed)
 
     def tiles(self, out) -> int:
         return triton.cdiv(out.shape[0], self.block_m) * triton.cdiv(out.shape[1], self.block_n)
 
     def meta(self) -> dict:
-        """The keywords that all kernels over tiles share."""
+        """Return the keywords that all kernels over tiles share."""
         return {
             "BLOCK_M": self.block_m,
             "BLOCK_N": self.block_n,

@@ -131,7 +131,7 @@ CLAIMS = {  # a sentence of the lesson: (what it speaks of, from, to)
         1.05,
         1.15,
     ),
-    "1.1 to 1.3x the formula's": (lambda: max(max(one) for one in published().values()), 1.25, 1.35),
+    "1.1x to 1.3x the formula's": (lambda: max(max(one) for one in published().values()), 1.25, 1.35),
     "With 16 GPUs they are shorter": (lambda: max(published()[16]), 0.5, 0.99),
     "nearly half of the rows go to a GPU of the same node": (lambda: 7 / 15, 0.45, 0.49),
     "the step takes 1.25x as long on two GPUs": (lambda: simulated(devices=2), 1.245, 1.255),
@@ -141,7 +141,7 @@ CLAIMS = {  # a sentence of the lesson: (what it speaks of, from, to)
         0.99,
         1.0,
     ),
-    "The simulator says 2.72": (lambda: simulated(), 2.71, 2.725),
+    "In the simulator the whole step takes only 2.72x as long": (lambda: simulated(), 2.71, 2.725),
     "A Qwen3-like row spends twice as long on the link as in its expert": (
         lambda: 4 * QWEN.hidden / H200.link_bandwidth / (QWEN.pick_flops / H200.rate("bf16")),
         1.85,
@@ -152,7 +152,7 @@ CLAIMS = {  # a sentence of the lesson: (what it speaks of, from, to)
         96,
         96,
     ),
-    "eight times as many on 64": (
+    "TP sends eight times the bytes of EP on 64": (
         lambda: links.ring_factor(64) * 64 / (2 * 8 * 63 / 64),
         8,
         8,
@@ -173,7 +173,7 @@ CLAIMS = {  # a sentence of the lesson: (what it speaks of, from, to)
         0.255,
     ),
     "With 64 ranks nearly all of the bytes remain": (lambda: left_once(64), 0.94, 0.96),
-    "cuts the bytes on the network, the slower link, to two thirds": (lambda: left_once(8), 0.645, 0.675),
+    "cuts the bytes on the network, the slower link, by a third": (lambda: 1 - left_once(8), 0.325, 0.355),
     "than the layer's arithmetic in a decode step (some 0.1 ms": (
         lambda: 128 * 8 * DEEPSEEK.pick_flops / H200.rate("bf16") * 1e3,
         0.085,
@@ -238,11 +238,19 @@ CLAIMS = {  # a sentence of the lesson: (what it speaks of, from, to)
         0.235,
         0.25,
     ),
-    "the imbalance falls from 1.42": (lambda: halves(greedy, 0), 1.415, 1.425),
+    "the imbalance of the measured half falls from 1.42": (lambda: halves(greedy, 0), 1.415, 1.425),
     "from 1.42 to 1.10 with greedy": (lambda: halves(cost.replicate, 0), 1.095, 1.105),
     "1.03 with the search": (lambda: halves(cost.searched, 0), 1.02, 1.035),
-    "the optimum of the first half has an imbalance of 1.21": (lambda: halves(cost.optimum, 1), 1.2, 1.215),
-    "a little worse on the first half, has 1.15": (lambda: halves(cost.searched, 1), 1.145, 1.155),
+    "the placement that is optimal for the first half has an imbalance of 1.21": (
+        lambda: halves(cost.optimum, 1),
+        1.2,
+        1.215,
+    ),
+    "a little worse on the first half, has an imbalance of 1.15": (
+        lambda: halves(cost.searched, 1),
+        1.145,
+        1.155,
+    ),
     "this saves a quarter of the rows on the network": (
         lambda: 1 - DISPATCH.rank.network_rows / DISPATCH.pair.network_rows,
         0.235,
@@ -258,13 +266,13 @@ CLAIMS = {  # a sentence of the lesson: (what it speaks of, from, to)
         16.5,
         17.5,
     ),
-    "the two halves together compute for 201 µs, while the whole batch in one piece computes for 116": (
+    "The whole batch in one piece computes for 116 µs. The two halves together compute for 201 µs": (
         lambda: 2e6 * two_batches().half.compute_s,
         200.5,
         201.5,
     ),
-    "because the 108 µs of exchange are hidden": (lambda: 1e6 * two_batches().whole.exchange_s, 107.5, 108.5),
-    "Reading all weights in both halves takes 85 µs more than reading them once": (
+    "because the 108 µs of exchange is hidden": (lambda: 1e6 * two_batches().whole.exchange_s, 107.5, 108.5),
+    "reading all weights in both halves takes 85 µs more than reading them once": (
         lambda: 1e6 * (2 * two_batches().half.compute_s - two_batches().whole.compute_s),
         84.5,
         85.5,
@@ -282,7 +290,11 @@ CLAIMS = {  # a sentence of the lesson: (what it speaks of, from, to)
         1.0,
         1.05,
     ),
-    "Halves pay off above some 150 users": (lambda: two_batches(152, link=450e9).faster, 1.0, 1.02),
+    "Splitting into halves pays off above some 150 users": (
+        lambda: two_batches(152, link=450e9).faster,
+        1.0,
+        1.02,
+    ),
 }
 
 

@@ -117,7 +117,7 @@ FAULTS = (
         "sources",
         "course/from_the_sources.psv",
         "+roofline|a new item|||",
-        "a new item has no place: there is no page (empty)",
+        "a new item names a page that doesn't exist, (empty)",
     ),
     (
         "sources",

@@ -1,4 +1,4 @@
-"""Ask *balance gradient*, and say what each part is worth."""
+"""Ask *balance gradient*, and weigh its parts."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from grader.topics.expert_load_balance.shared import LESSON
 QUESTION = NumpyQuestion(
     id="expert_load_balance.balance_gradient",
     notebook="concepts",
-    asks="balance_gradient(x, router, chosen): the auxiliary loss, experts times the sum over experts of (share of picks) (mean probability), with probabilities the softmax of x @ router, and its gradient by router; shares are counts and have none",
+    asks="balance_gradient(x, router, chosen): the auxiliary loss, experts times the sum over experts of (share of picks) (mean probability), with probabilities the softmax of x @ router, and its gradient by router. Shares are counts and have no gradient",
     entry="balance_gradient",
     parts=(Part("values", 3, "calls"),),
     reference=cases.balance_gradient,

@@ -1,4 +1,4 @@
-"""Ask *bias rounds*, and say what each part is worth."""
+"""Ask *bias rounds*, and weigh its parts."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from grader.topics.expert_load_balance.shared import LESSON
 QUESTION = NumpyQuestion(
     id="expert_load_balance.bias_rounds",
     notebook="concepts",
-    asks="bias_rounds(scores, top_k, rate, rounds): from a bias of 0, in each round choose each token's top_k experts by score + bias (of equals the lower), count their loads, then move each expert's bias down by rate where its load is above the mean, up where it is below; the bias in the end, and the loads of every round",
+    asks="bias_rounds(scores, top_k, rate, rounds): from a bias of 0, in each round choose each token's top_k experts by score + bias (of equals the lower), count their loads, then move each expert's bias down by rate where its load is above the mean, up where it is below. Return the bias in the end, and the loads of every round",
     entry="bias_rounds",
     parts=(Part("values", 2, "calls"),),
     reference=cases.bias_rounds,

@@ -1,4 +1,4 @@
-"""Ask *capacity kept*, and say what each part is worth."""
+"""Ask *capacity kept*, and weigh its parts."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Ask *copies of*, and say what each part is worth."""
+"""Ask *copies of*, and weigh its parts."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from grader.topics.expert_load_balance.shared_concepts import loads
 QUESTION = NumpyQuestion(
     id="expert_load_balance.copies_of",
     notebook="concepts",
-    asks="copies_of(loads, devices, spare): how many copies each expert gets when `spare` copies more than one each are given out one by one, to the expert with the most tokens a copy (of equals the lower), at most one a device; and the tokens of the busiest copy",
+    asks="copies_of(loads, devices, spare): how many copies each expert gets, and the tokens of the busiest copy, when `spare` copies more than one each are given out one by one, to the expert with the most tokens a copy (of equals the lower), at most one a device",
     entry="copies_of",
     parts=(Part("values", 2, "calls"),),
     reference=cases.copies_of,

@@ -1,4 +1,4 @@
-"""Ask *count loads*, and say what each part is worth."""
+"""Ask *count loads*, and weigh its parts."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""dispatch tokens: the inputs of its cases, and what they may cost."""
+"""Draw the inputs of *dispatch tokens*, and set its budgets."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Ask *dispatch tokens*, and say what each part is worth."""
+"""Ask *dispatch tokens*, and weigh its parts."""
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from grader.topics.expert_load_balance.shared import (
 QUESTION = RanksQuestion(
     id="expert_load_balance.dispatch_tokens",
     notebook="ranks",
-    asks="dispatch_tokens(comm, x, chosen, experts): on every rank, the rows of all tokens of all ranks that chose one of its experts, by sender, then by their number there, each once; and the rows of chosen that belong to them. Rank r has experts r * per to (r + 1) * per - 1, per = experts // comm.ranks",
+    asks="dispatch_tokens(comm, x, chosen, experts): on every rank, the rows of all tokens of all ranks that chose one of its experts, by sender, then by their number on the sender, each once, and these tokens' rows of chosen. Rank r has experts r * per to (r + 1) * per - 1, per = experts // comm.ranks",
     entry="dispatch_tokens",
     parts=(
         Part(

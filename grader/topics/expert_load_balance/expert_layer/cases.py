@@ -1,4 +1,4 @@
-"""expert layer: the inputs of its cases, and what they may cost."""
+"""Draw the inputs of *expert layer*, and set its budgets."""
 
 import numpy as np
 
@@ -21,7 +21,7 @@ def layered(rng, kind):
     experts = weights_of(rng, len(tokens) * per, tokens[0][0].shape[1])
     if kind == shared.LARGE:
         experts = [np.abs(w) for w in experts]
-    if kind == UNUSED:  # experts that no token chose: zero times their output is no number
+    if kind == UNUSED:  # experts that no token chose, for which zero times the output is NaN
         unused = np.setdiff1d(np.arange(len(experts[0])), np.concatenate([one[1].ravel() for one in tokens]))
         for w in experts:
             w[unused] = np.nan
@@ -30,7 +30,7 @@ def layered(rng, kind):
 
 
 def layer(each, weights=lambda w: w, chosen=lambda c, experts: c, only=None):
-    """The topic's reference on each rank's tokens, with all experts at hand. What mistakes change stands in arguments."""
+    """Compute the topic's reference on each rank's tokens, with all experts at hand. Mistakes change the arguments."""
     gate, up, down = (np.concatenate([given[i] for given in each]) for i in (3, 4, 5))
     found = []
     for rank, (x, picks, w, *_) in enumerate(each):
@@ -58,7 +58,7 @@ def most_of_layer(each) -> np.ndarray:
 
 
 def layer_habit(there, back=None, choice=False, wide=1):
-    """`there` and `back` count rows; `choice`: with a row goes one number alone; `wide`: how many times as wide a result is."""
+    """Count bytes. `there` and `back` are rows, `choice` sends one number with a row, `wide` multiplies a result's width."""
 
     def spends(each):
         (row, picks), per = row_bytes(each), _layer_per(each)

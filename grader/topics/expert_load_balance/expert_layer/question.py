@@ -1,4 +1,4 @@
-"""Ask *expert layer*, and say what each part is worth."""
+"""Ask *expert layer*, and weigh its parts."""
 
 import numpy as np
 

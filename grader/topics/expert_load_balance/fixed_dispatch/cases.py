@@ -1,4 +1,4 @@
-"""fixed dispatch: the inputs of its cases, and what they may cost."""
+"""Draw the inputs of *fixed dispatch*, and set its budgets."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from grader.topics.expert_load_balance.shared import LARGE, of_every_size, token
 
 
 def fixed(rng, kind):
-    """Draw tokens, and room for at least as many as any rank has."""
+    """Draw tokens, and room for at least the most that any rank has."""
     found, per = tokens(rng, kind)
     room = max(len(x) for x, _, _ in found) + between(rng, 1, 5)
     made = of_every_size if kind == LARGE else lambda rng, x: x
@@ -37,7 +37,7 @@ def slot_bytes(each) -> int:
 
 
 def most_of_slots(each, copies: int = 1) -> np.ndarray:
-    """Return what each rank sends when it fills so many times its room for every other rank."""
+    """Return the bytes that each rank sends when it fills `copies` times its room for every other rank."""
     return np.full(len(each), (len(each) - 1) * each[0][3] * copies * slot_bytes(each))
 
 

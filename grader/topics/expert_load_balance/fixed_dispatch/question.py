@@ -1,4 +1,4 @@
-"""Ask *fixed dispatch*, and say what each part is worth."""
+"""Ask *fixed dispatch*, and weigh its parts."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from grader.topics.expert_load_balance.shared import HIDDEN, LESSON, PUBLIC, UP_
 QUESTION = RanksQuestion(
     id="expert_load_balance.fixed_dispatch",
     notebook="ranks",
-    asks="fixed_dispatch(comm, x, chosen, experts, room): (rows, counts) of this rank's experts in the masked layout, with one exchange of fixed size: rows (per, comm.ranks * room, hidden) holds each expert's rows first, by sender and token, and zeros after them; counts (per,) says how many are real",
+    asks="fixed_dispatch(comm, x, chosen, experts, room): (rows, counts) of this rank's experts in the masked layout, with one exchange of fixed size. rows (per, comm.ranks * room, hidden) holds each expert's rows first, by sender and token, and zeros after them. counts (per,) says how many rows are real",
     entry="fixed_dispatch",
     parts=(
         Part(

@@ -1,4 +1,4 @@
-"""Ask *hot slowdown*, and say what each part is worth."""
+"""Ask *hot slowdown*, and weigh its parts."""
 
 from grader.questions import Call, NumpyQuestion, Part
 from grader.topics.expert_load_balance.hot_slowdown import cases

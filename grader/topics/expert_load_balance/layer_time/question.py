@@ -1,4 +1,4 @@
-"""Ask *layer time*, and say what each part is worth."""
+"""Ask *layer time*, and weigh its parts."""
 
 import numpy as np
 

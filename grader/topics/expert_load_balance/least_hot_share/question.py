@@ -1,4 +1,4 @@
-"""Ask *least hot share*, and say what each part is worth."""
+"""Ask *least hot share*, and weigh its parts."""
 
 from grader.questions import Call, NumpyQuestion, Part
 from grader.questions.draws import between
@@ -9,7 +9,7 @@ from grader.topics.expert_load_balance.shared import LESSON
 QUESTION = NumpyQuestion(
     id="expert_load_balance.least_hot_share",
     notebook="concepts",
-    asks="least_hot_share(top_k, experts, devices, slowdown): the hot_share, top_k / experts or more, with which hot_slowdown is `slowdown`, which is 1 or more; math.inf where all tokens are not enough",
+    asks="least_hot_share(top_k, experts, devices, slowdown): the hot_share, top_k / experts or more, with which hot_slowdown is `slowdown`, which is 1 or more, or math.inf where all tokens are not enough",
     entry="least_hot_share",
     parts=(Part("values", 2, "calls"),),
     reference=cases.least_hot_share,

@@ -1,4 +1,4 @@
-"""Ask *place experts*, and say what each part is worth."""
+"""Ask *place experts*, and weigh its parts."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""replicated layer: the inputs of its cases, and what they may cost."""
+"""Draw the inputs of *replicated layer*, and set its budgets."""
 
 import numpy as np
 
@@ -61,7 +61,7 @@ def drawn(rng, kind):
 
 
 def whole(each):
-    """Gate, up and down of all experts, each from the first rank that has it."""
+    """Return gate, up and down of all experts, each from the first rank with a copy."""
     holders = each[0][3]
     first = holders.argmax(axis=1)
     slot = [int(holders[:e, rank].sum()) for e, rank in enumerate(first)]
@@ -102,7 +102,7 @@ def most_rows(each) -> float:
 
 
 def _row_bytes(each) -> tuple[int, int]:
-    """(of a row on its way out with all that goes with it, of a result)."""
+    """Return the bytes (of a row on its way out with its choices and weights, of a result)."""
     row, picks = row_bytes(each)
     return row + picks + each[0][2].shape[1] * each[0][2].itemsize, row
 

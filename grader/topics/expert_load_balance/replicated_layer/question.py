@@ -1,4 +1,4 @@
-"""Ask *replicated layer*, and say what each part is worth."""
+"""Ask *replicated layer*, and weigh its parts."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from grader.topics.expert_load_balance.shared import LESSON, OF_COUNTS, UP_TO
 QUESTION = RanksQuestion(
     id="expert_load_balance.replicated_layer",
     notebook="ranks",
-    asks="replicated_layer(comm, x, chosen, weights, holders, gate, up, down): the same layer where holders[e, r] says whether rank r has a copy of expert e; gate, up and down are those of this rank's copies, by rising number of the expert. A choice with a copy at home stays at home, the other copies of an expert share its tokens",
+    asks="replicated_layer(comm, x, chosen, weights, holders, gate, up, down): the same layer where holders[e, r] says whether rank r has a copy of expert e. gate, up and down belong to this rank's copies, by rising number of the expert. A choice with a copy at home stays at home, and the copies of an expert share all other choices",
     entry="replicated_layer",
     bonus=True,
     parts=(

@@ -1,4 +1,4 @@
-"""Ask *attention bytes*, and say what each part is worth."""
+"""Ask *attention bytes*, and weigh its parts."""
 
 from grader.questions import Call, NumpyQuestion, Part
 from grader.questions.draws import between

@@ -1,4 +1,4 @@
-"""backward: the inputs of its cases, and what they may cost."""
+"""Draw the inputs of *backward*, and set its budgets."""
 
 import numpy as np
 
@@ -43,7 +43,7 @@ GRADIENTS = ("q", "k", "v", "o", "do", "lse", "dq", "dk", "dv")
 
 
 def sized(**sizes: int) -> Case:
-    """A case of these sizes: as many key heads as query heads, and as many keys as queries at least."""
+    """Return a case of these sizes, with a key head per query head, and at least one key per query."""
     b, m, n, d = (sizes[name] for name in "BMND")
     heads = max(sizes["H"], sizes["G"])
     return case(b, heads, heads, m, max(m, n), d)
@@ -83,14 +83,14 @@ def gradients(inputs: dict, c: Case) -> dict:
 
 
 def weights(inputs: dict, c: Case, seen, normal=True, scale=None) -> np.ndarray:
-    """What a backward computes again from the saved log-sum-exp."""
+    """Compute the probabilities that a backward pass gets again from the saved log-sum-exp."""
     s = reference.scores(*(inputs[x].astype(np.float64) for x in "qk"), scale or c.scalars["scale"])
     with np.errstate(over="ignore"):
         return np.where(seen, np.exp(s - normal * inputs["lse"].astype(np.float64)[..., None]), 0)
 
 
 def gradient_within(inputs: dict, c: Case, want: dict) -> dict:
-    """Weights and dS are rounded before their products, delta comes from a rounded output; sums are fp32."""
+    """Allow the rounding of weights and dS before their products, delta from a rounded output, and sums in fp32."""
     unit, scale, seen = WEIGHT_ROUNDING[c.dtype], abs(c.scalars["scale"]), causal(c)
     off = {name: np.zeros(w.shape) for name, w in want.items()}
     for at in np.ndindex(*inputs["q"].shape[:2]):  # one head at a time, because pairs take much memory
@@ -114,7 +114,7 @@ TILE_32, WIDE, BEST, USUAL = (
     cost.Tiling(128, 128),
     5,
     7,
-)  # products: with dq added up by atomics; and in a pass of its own
+)  # products with dq added up by atomics, and with dq in a pass of its own
 
 
 def backward_useful(c: Case) -> float:
@@ -188,7 +188,7 @@ CYCLES = 100  # of a lane, a pair: twice through the exponential, in tiles that 
 
 
 def backward_reuse(c: Case) -> list[Budget]:
-    """Where there is no clock: the loads of tiles of 64 x 64."""
+    """Limit, where no clock is, the loads to those of tiles of 64 x 64."""
     most = (
         1.1 * cost.backward_loads(shape_of(c), cost.Tiling(64, 64))
         + 8 * c.sizes["D"] * c.sizes["B"] * c.sizes["H"] * c.sizes["M"]

@@ -1,4 +1,4 @@
-"""Ask *backward*, and say what each part is worth."""
+"""Ask *backward*, and weigh its parts."""
 
 from grader.questions import KernelQuestion, Part, Speed, Tensor, UpTo, samples
 from grader.topics.flash_attention.backward import cases
@@ -16,13 +16,13 @@ QUESTION = KernelQuestion(
             "values",
             3,
             "values",
-            asks="right for {public} that you can see and more that you can't: more keys than queries, bf16 in a batch, long rows, another scale, everything strided; dq may be added up by fp32 atomics",
+            asks="right for {public} that you can see and more that you can't: more keys than queries, bf16 in a batch, long rows, another scale, everything strided. dq may be added up by fp32 atomics",
         ),
         Part(
             "traffic",
             1,
             "traffic",
-            asks="at most {launches}; at most seven products over the causal half and 45% for whole tiles; loads of 32 × 32 tiles, counted near 750 tokens",
+            asks="at most {launches}, at most seven products over the causal half and 45% for whole tiles, and loads of 32 × 32 tiles, counted near 750 tokens",
         ),
         Part(
             "compiled",

@@ -1,4 +1,4 @@
-"""Ask *causal tiles*, and say what each part is worth."""
+"""Ask *causal tiles*, and weigh its parts."""
 
 from grader.questions import Call, NumpyQuestion, Part
 from grader.questions.draws import between

@@ -1,4 +1,4 @@
-"""forward: the inputs of its cases, and what they may cost."""
+"""Draw the inputs of *forward*, and set its budgets."""
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from kernels.flash_attention import cost, reference
 
 
 def sized(**sizes: int) -> Case:
-    """A case of these sizes: heads in whole groups, and as many keys as queries at least."""
+    """Return a case of these sizes, with heads in whole groups, and at least one key per query."""
     b, h, g, m, n, d = (sizes[name] for name in "BHGMND")
     return case(b, max(g, h // g * g), g, m, max(m, n), d)
 
@@ -66,7 +66,7 @@ END = "the end of the loop over keys: a row tile needs no key beyond its own las
 
 
 def metered_forward(rng: np.random.Generator) -> Case:
-    """Near 1100 rows: whole tiles of 128 x 256 add a third to the causal half, all keys double it."""
+    """Draw near 1100 rows, where whole tiles of 128 x 256 add a third to the causal half, and all keys double that half."""
     n = between(rng, 1060, 1140)
     return case(1, 2, 1, n, n, 64, sm_count=between(rng, 14, 20), kind="the metered size")
 
@@ -84,7 +84,7 @@ CYCLES = 60  # of a lane, a pair: 16 for each that is computed, 22 where a row i
 
 
 def forward_reuse(c: Case) -> list[Budget]:
-    """Where there is no clock: loads of row tiles of 64."""
+    """Limit, where no clock is, the loads to those of row tiles of 64."""
     tiling = cost.Tiling(64, 256)
     most = cost.tiled_traffic(shape_of(c), tiling).loads + 16 * c.sizes["B"] * c.sizes["H"] * c.sizes["M"]
     model = f"{c.sizes['H']} heads, {cost.tile_counts(shape_of(c), tiling)[0]} tiles of 64 rows, each with its keys in tiles of 256"

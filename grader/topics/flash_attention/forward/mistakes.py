@@ -98,7 +98,7 @@ def _ends(end):
 
 
 def _end_from_the_start(rows: int, keys: int):
-    """End the walk over tiles of keys where it would end with as many keys as queries."""
+    """End the walk over tiles of keys where it would end with one key per query."""
 
     def wrong(inputs: dict, c: Case) -> dict:
         s, v = causal_scores(inputs, c)

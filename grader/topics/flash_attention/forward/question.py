@@ -1,4 +1,4 @@
-"""Ask *forward*, and say what each part is worth."""
+"""Ask *forward*, and weigh its parts."""
 
 from grader.questions import KernelQuestion, Part, Speed, UpTo, samples
 from grader.topics.flash_attention.forward import cases
@@ -30,7 +30,7 @@ QUESTION = KernelQuestion(
             "traffic",
             4,
             "traffic",
-            asks="nothing is computed beyond the tile of the last key that a tile of rows can see; both products run in `tl.dot`; nothing is stored but the output, once",
+            asks="nothing is computed beyond the tile of the last key that a tile of rows can see. Both products run in `tl.dot`, and nothing is stored but the output, once",
         ),
         Part(
             "compiled",

@@ -1,4 +1,4 @@
-"""Ask *online softmax*, and say what each part is worth."""
+"""Ask *online softmax*, and weigh its parts."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""split decode: the inputs of its cases, and what they may cost."""
+"""Draw the inputs of *split decode*, and set its budgets."""
 
 import math
 
@@ -38,7 +38,7 @@ def decode_case(b, h, g, n, d, dtype="fp16", *, scale=None, **more) -> Case:
 
 
 def sized(**sizes: int) -> Case:
-    """A case of these sizes, heads in whole groups."""
+    """Return a case with these sizes, heads in whole groups."""
     b, h, g, n, d = (sizes[name] for name in "BHGND")
     return decode_case(b, max(g, h // g * g), g, n, d)
 
@@ -50,9 +50,9 @@ def hidden_decode(rng: np.random.Generator) -> list[Case]:
         decode_case(3, 8, 2, odd(rng, 21, 199), 64, "bf16", kind="grouped heads in a batch"),
         decode_case(1, 2, 2, 1, 64, kind="a single key"),
         decode_case(2, 6, 2, 300, 128, "bf16", layout=spread(rng, *"qkvo"), kind="three query heads a key head, of dimension 128"),
-        # a single multiprocessor: few splits, each of many tiles, whose maxima lie far apart
+        # a single multiprocessor means few splits, each of many tiles, with maxima far apart
         decode_case(1, 8, 1, 700, 64, values="extreme scores", sm_count=1, kind="extreme scores"),
-        # 601 to 639 keys are no power of two of tiles of 32 to 256: the join has places without a split
+        # 601 to 639 keys aren't a power of two of tiles of 32 to 256, so the join has slots without a split
         decode_case(1, 8, 2, between(rng, 601, 639), 64, values="far below zero", kind="scores far below zero"),
         decode_case(1, 4, 2, odd(rng, 201, 399), 64, "bf16", values=LOWEST, kind="scores below -1e9"),
         decode_case(1, 20, 1, 150, 64, kind="twenty query heads a key head"),
@@ -94,7 +94,7 @@ def decode_useful(c: Case) -> float:
 
 
 def decode(c: Case) -> list[Budget]:
-    """The cache once, by at least as many programs as there are multiprocessors."""
+    """Allow the cache once, by at least one program per multiprocessor."""
     s = c.sizes
     cache = 2 * s["B"] * s["G"] * s["N"] * s["D"]
     least = min(c.sm_count, s["B"] * s["G"] * math.ceil(s["N"] / HIGHEST))
@@ -129,7 +129,7 @@ CYCLES = 250  # of a lane, a pair: a tile of sixteen rows may hold one query alo
 
 
 def decode_moved(c: Case) -> list[Budget]:
-    """Where there is no clock: everything that moves, the splits' results out and in among it."""
+    """Limit, where no clock is, everything that moves, including the splits' results out and in."""
     s = c.sizes
     left = 2 * 2 * 4 * s["B"] * s["H"] * (s["D"] + 2)  # of two splits, out and in
     most = 1.3 * cost.decode_bytes(decode_of(c)) + left

@@ -1,4 +1,4 @@
-"""Ask *split decode*, and say what each part is worth."""
+"""Ask *split decode*, and weigh its parts."""
 
 from grader.questions import KernelQuestion, Part, Speed, Tensor, UpTo, samples
 from grader.topics.flash_attention.shared import LESSON, LOWEST, within
@@ -21,7 +21,7 @@ QUESTION = KernelQuestion(
             "traffic",
             3,
             "traffic",
-            asks="each byte of the cache is loaded once; at least as many programs read it as there are multiprocessors; at most {launches}",
+            asks="each byte of the cache is loaded once, at least as many programs read the cache as there are multiprocessors, and at most {launches}",
         ),
         Part(
             "compiled",
@@ -34,7 +34,7 @@ QUESTION = KernelQuestion(
             2,
             "traffic",
             gpu="speed",
-            asks="without a GPU: everything that moves, what the splits leave included, is within 1.3 of the cache, the queries and the outputs, and no operand of `tl.dot` is wider than 16 bits; operations of every kind have a limit too. With one, at {timed[B]} × {timed[N]:,} keys: full points up to {full} times the time of PyTorch's attention, none beyond {none} times",
+            asks="without a GPU: everything that moves, what the splits leave included, is within 1.3 of the cache, the queries and the outputs, and no operand of `tl.dot` is wider than 16 bits. Operations of every kind have a limit too. With a GPU, at {timed[B]} × {timed[N]:,} keys: full points up to {full} times the time of PyTorch's attention, none beyond {none} times",
         ),
     ),
     tensors=(

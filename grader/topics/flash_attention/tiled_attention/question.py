@@ -1,4 +1,4 @@
-"""Ask *tiled attention*, and say what each part is worth."""
+"""Ask *tiled attention*, and weigh its parts."""
 
 import numpy as np
 

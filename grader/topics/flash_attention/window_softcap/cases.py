@@ -1,4 +1,4 @@
-"""window softcap: the inputs of its cases, and what they may cost."""
+"""Draw the inputs of *window softcap*, and set its budgets."""
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from kernels.flash_attention import cost, reference
 
 
 def sized(**sizes: int) -> Case:
-    """A case of these sizes: heads in whole groups, and keys enough for the queries and the window."""
+    """Return a case with these sizes, heads in whole groups, and keys enough for the queries and the window."""
     b, h, g, m, n, d, w = (sizes[name] for name in "BHGMNDW")
     return case(b, max(g, h // g * g), g, m, max(m, n, w + 1), d, w=w, softcap=5)
 

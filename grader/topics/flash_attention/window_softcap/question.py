@@ -1,4 +1,4 @@
-"""Ask *window softcap*, and say what each part is worth."""
+"""Ask *window softcap*, and weigh its parts."""
 
 from grader.questions import KernelQuestion, Part, UpTo, samples
 from grader.topics.flash_attention.shared import (
@@ -32,7 +32,7 @@ QUESTION = KernelQuestion(
             "traffic",
             2,
             "traffic",
-            asks="nothing is computed before the tile of the first key that a tile's first row sees, nor past the tile of its last row's own key, counted near 1000 queries at the end of 2000 keys, with a window near 100; no operand of `tl.dot` is wider than 16 bits; a program at least for every 256 rows of a head, up to one for each multiprocessor",
+            asks="nothing is computed before the tile of the first key that a tile's first row sees, nor past the tile of its last row's own key, counted near 1000 queries at the end of 2000 keys, with a window near 100. No operand of `tl.dot` is wider than 16 bits, and there is a program at least for every 256 rows of a head, up to one for each multiprocessor",
         ),
     ),
     tensors=(*QKV, O),

@@ -57,7 +57,7 @@ def scaled_product(inputs: dict, case: Case) -> dict:
     return {"c": reference.block_scaled_gemm(inputs["a"], inputs["b"], inputs["sa"], inputs["sb"])}
 
 
-FP8_SUM = 2.0**-9  # of the sum of |a||b|; see scaled_within
+FP8_SUM = 2.0**-9  # of the sum of |a||b|, see scaled_within
 
 
 def scaled_within(inputs: dict, case: Case, want: dict) -> dict:

@@ -1,4 +1,4 @@
-"""Ask *block scaled gemm*, and say what each part is worth."""
+"""Ask *block scaled gemm*, and weigh its parts."""
 
 import math
 
@@ -24,7 +24,7 @@ QUESTION = KernelQuestion(
             "traffic",
             1,
             "traffic",
-            asks="A is loaded at most ⌈N/64⌉ times, B at most ⌈M/32⌉ times, at sizes near 540 × 540 × 320; C is stored once",
+            asks="A is loaded at most ⌈N/64⌉ times, B at most ⌈M/32⌉ times, at sizes near 540 × 540 × 320, and C is stored once",
         ),
         Part(
             "compiled",

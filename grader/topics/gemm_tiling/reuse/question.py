@@ -1,4 +1,4 @@
-"""Ask *reuse*, and say what each part is worth."""
+"""Ask *reuse*, and weigh its parts."""
 
 from grader.questions import Call, NumpyQuestion, Part
 from grader.questions.draws import between

@@ -20,7 +20,7 @@ from grader.topics.gemm_tiling.shared import (
 )
 from kernels.gemm_tiling import cost, reference
 
-FP32_SUM = 2.0**-16  # of the sum of |a||b|; any order of an fp32 sum stays within, a 16-bit one does not
+FP32_SUM = 2.0**-16  # of the sum of |a||b|, within which any order of an fp32 sum stays, but not a 16-bit sum
 
 
 LARGEST_BLOCK = 256  # no tile is wider, and 256 j + 1 is one more than a multiple of every block
@@ -30,7 +30,7 @@ OUTLIER = 2000.0
 
 
 def operands(case: Case, rng: np.random.Generator) -> dict:
-    """Draw A and B as the case names them: normal numbers, positive ones near 1, or one that dwarfs the rest."""
+    """Draw A and B of the case's kind, normal numbers, positive ones near 1, or one number that dwarfs all others."""
     m, n, k = (case.sizes[s] for s in "MNK")
     found = {}
     for name, shape in (("a", (m, k)), ("b", (k, n))):

@@ -116,7 +116,7 @@ def _transposed(inputs: dict, case: Case) -> dict:
 
 
 def _group_not_cut_off(block_m: int, block_n: int, group: int):
-    """Number the tiles of the last group as if it had as many rows of tiles as the others."""
+    """Number the tiles of the last group as if it were full like every other group."""
 
     def misses(case: Case) -> dict:
         m, n = case.sizes["M"], case.sizes["N"]

@@ -1,4 +1,4 @@
-"""Ask *tiled gemm*, and say what each part is worth."""
+"""Ask *tiled gemm*, and weigh its parts."""
 
 from grader.questions import Case, KernelQuestion, Part, Speed, Tensor, UpTo, samples
 from grader.topics.gemm_tiling.shared import COMPILED, LARGE, LESSON, sizes, useful
@@ -20,7 +20,7 @@ QUESTION = KernelQuestion(
             "traffic",
             3,
             "traffic",
-            asks="A is loaded at most ⌈N/32⌉ times, B at most ⌈M/32⌉ times, C is stored exactly once, in {launches}; scratch holds no more than an unfinished tile for each multiprocessor",
+            asks="A is loaded at most ⌈N/32⌉ times, B at most ⌈M/32⌉ times, C is stored exactly once, in {launches}, and scratch holds no more than an unfinished tile for each multiprocessor",
         ),
         Part(
             "grouping",

@@ -1,4 +1,4 @@
-"""Ask *tiled matmul*, and say what each part is worth."""
+"""Ask *tiled matmul*, and weigh its parts."""
 
 import numpy as np
 

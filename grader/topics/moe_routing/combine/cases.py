@@ -20,7 +20,7 @@ def back(rng, tokens, experts_, k, tile, padding=0.0, hidden=4):
 
 
 def unbounded(rng):
-    """Put infinities and a NaN into used rows, one of them with a weight of 0."""
+    """Put infinities and a NaN into used rows, among which one has a weight of 0."""
     rows, place, weights = back(rng, 12, 6, 2, 8, padding=np.nan)
     rows[place[0, 0], 0], rows[place[3, 1], 1], rows[place[5, 0], 2] = np.inf, -np.inf, np.nan
     rows[place[7, 1]], weights[7, 1] = np.inf, 0.0

@@ -1,4 +1,4 @@
-"""Ask *combine*, and say what each part is worth."""
+"""Ask *combine*, and weigh its parts."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from grader.topics.moe_routing.shared_concepts import short
 QUESTION = NumpyQuestion(
     id="moe_routing.combine",
     notebook="concepts",
-    asks="combine(rows, place, weights): (tokens, hidden): each token's rows, rows[place[token, slot]], times weights[token, slot], added up; rows that no place names may hold anything",
+    asks="combine(rows, place, weights): (tokens, hidden): each token's rows, rows[place[token, slot]], times weights[token, slot], added up. Rows that no place names may hold anything",
     entry="combine",
     parts=(Part("values", 2, "calls"),),
     reference=cases.combine,

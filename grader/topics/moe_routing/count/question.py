@@ -1,4 +1,4 @@
-"""Ask *count*, and say what each part is worth."""
+"""Ask *count*, and weigh its parts."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from grader.topics.moe_routing.shared_concepts import chosen
 QUESTION = NumpyQuestion(
     id="moe_routing.count",
     notebook="concepts",
-    asks="count(chosen, experts, tile): (loads, offsets) of chosen (tokens, k): loads is how many picks each expert got; offsets is the first row of each expert when the rows of each expert are padded to whole tiles, and at the end the end of the last expert: experts + 1 numbers",
+    asks="count(chosen, experts, tile): (loads, offsets) of chosen (tokens, k). loads is how many picks each expert got. offsets holds experts + 1 numbers, the first row of each expert when each expert's rows are padded to whole tiles, and then the end of the last expert",
     entry="count",
     parts=(Part("values", 2, "calls"),),
     reference=cases.loads_and_offsets,

@@ -1,4 +1,4 @@
-"""Ask *experts*, and say what each part is worth."""
+"""Ask *experts*, and weigh its parts."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""fused combine: the inputs of its cases, and what they may cost."""
+"""Draw the inputs of *fused combine*, and set its budgets."""
 
 import math
 
@@ -55,7 +55,7 @@ def combined(t, k, e, h, tile=16, dtype="fp16", **more) -> Case:
 
 
 def sized(**sizes: int) -> Case:
-    """A case of these sizes, with experts enough for a token's picks."""
+    """Return a case with these sizes, and experts enough for a token's picks."""
     return Case(sizes | {"E": max(sizes["E"], sizes["K"])})
 
 
@@ -137,7 +137,7 @@ def hidden_combine(rng: np.random.Generator) -> list[Case]:
 STRIP = 256  # columns of out that a program owns at least
 COMBINE_ALL = 16  # of every kind, a number of a row
 SUMMED = 6  # operations on a number of a row, where a product and a sum take 2
-TOKENS = 4  # at most as many tokens one program combines
+TOKENS = 4  # tokens that one program combines at most
 ONCE = "each pick's row is needed once, by its token, and padding by nobody"
 
 
@@ -156,7 +156,7 @@ def useful_combine(c: Case) -> float:
 def combine(c: Case) -> list[Budget]:
     t, k, h = (c.sizes[name] for name in "TKH")
     moved = combine_traffic(t, k, h, block_h=STRIP)
-    table = moved.tables // 2  # places and weights are as many numbers of as many bytes
+    table = moved.tables // 2  # places and weights have equally many numbers, of the same size
     return [
         Budget(
             what="read of the rows",

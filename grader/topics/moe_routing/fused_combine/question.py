@@ -1,4 +1,4 @@
-"""Ask *fused combine*, and say what each part is worth."""
+"""Ask *fused combine*, and weigh its parts."""
 
 from grader.questions import KernelQuestion, Part, Speed, Tensor, UpTo, samples
 from grader.topics.moe_routing.fused_combine import cases
@@ -9,19 +9,19 @@ QUESTION = KernelQuestion(
     id="moe_routing.fused_combine",
     notebook="kernel",
     entry="launch_combine",
-    asks="out[t] = the sum over slots of weights[t, slot] * rows[place[t, slot]], in fp32; rows that no place names are read by nobody",
+    asks="out[t] = the sum over slots of weights[t, slot] * rows[place[t, slot]], in fp32. No program reads rows that no place names",
     parts=(
         Part(
             "values",
             3,
             "values",
-            asks="right for {public} that you can see and more that you can't: one pick a token and many, no tokens, wide rows and rows of a single number, bf16, results in fp32, an infinity, strided tensors; the same at every run",
+            asks="right for {public} that you can see and more that you can't: one pick a token and many, no tokens, wide rows and rows of a single number, bf16, results in fp32, an infinity, strided tensors, and the same at every run",
         ),
         Part(
             "traffic",
             2,
             "traffic",
-            asks=f"each pick's row is loaded once, places and weights at most once for every {cases.STRIP} columns; out is written once; no scratch, no atomics, {{launches}}",
+            asks=f"each pick's row is loaded once, places and weights at most once for every {cases.STRIP} columns, and out is written once, without scratch or atomics, in {{launches}}",
         ),
         Part(
             "compiled",
@@ -34,7 +34,7 @@ QUESTION = KernelQuestion(
             2,
             "traffic",
             gpu="speed",
-            asks=f"without a GPU: whole sectors of rows, at most {cases.SUMMED} operations a number, a program at least for every {cases.TOKENS} tokens; operations of every kind have a limit too. With one, at {{timed[T]}} × {{timed[H]:,}}: full points up to {{full}} times the time of PyTorch's gather, product and sum, none beyond {{none}} times",
+            asks=f"without a GPU: whole sectors of rows, at most {cases.SUMMED} operations a number, a program at least for every {cases.TOKENS} tokens. Operations of every kind have a limit too. With a GPU, at {{timed[T]}} × {{timed[H]:,}}: full points up to {{full}} times the time of PyTorch's gather, product and sum, none beyond {{none}} times",
         ),
     ),
     tensors=(

@@ -1,4 +1,4 @@
-"""grouped gemm: the inputs of its cases, and what they may cost."""
+"""Draw the inputs of *grouped gemm*, and set its budgets."""
 
 import math
 from collections.abc import Callable
@@ -34,7 +34,7 @@ from kernels.moe_routing.cost_traffic import grouped_traffic
 
 
 def with_products(loads: list[int], k: int, tile: int, h: int, n: int, dtype="fp16", **more) -> Case:
-    """The same with products of h inputs and n outputs each for gate and up; `values` may say more."""
+    """Return with_loads's case with products of h inputs and n outputs each for gate and up. `values` may add kinds."""
     drawn = more.pop("values", "")
     case = with_loads(loads, k, tile, dtype=dtype, **more)
     return replace(case, sizes=case.sizes | {"H": int(h), "N": int(n)}, values=drawn + " " + case.values)
@@ -44,7 +44,7 @@ LONG = {"dtypes": {"h": "fp32"}, "values": "positive"}
 
 
 def products(case: Case, rng: np.random.Generator) -> dict:
-    """Tokens, the experts' gate and up, who stands where, and rows of h that hold something already."""
+    """Draw tokens, the experts' gate and up, each row's pick, and rows of h that hold something already."""
     t, e, h, n = (case.sizes[name] for name in "TEHN")
     if case.sizes["TILE"] not in (16, 32, 64, 128):
         raise ValueError(
@@ -72,7 +72,7 @@ def products(case: Case, rng: np.random.Generator) -> dict:
 
 
 def sized(**sizes: int) -> Case:
-    """A case of these sizes: all tokens pick the last experts."""
+    """Return a case with these sizes, in which all tokens pick the last experts."""
     k = sizes["K"]
     loads = [0] * (sizes["E"] - k) + [sizes["T"]] * k
     return with_products(loads, k, sizes["TILE"], sizes["H"], sizes["N"])
@@ -177,7 +177,7 @@ def hidden_gemm(rng: np.random.Generator) -> list[Case]:
 
 
 NARROW, WIDE = 32, 128  # columns of h that a program owns at least, and at most
-SILU = 16  # operations on a number of h beside tl.dot, where SiLU and a product take some 5
+SILU = 16  # operations on a number of h outside tl.dot, where SiLU and a product take some 5
 GEMM_ALL = 1.2  # of every kind, a product with gate and up
 IDLE = "which weights are read although no row of theirs is there, and which once more for rows that share a tile"
 ROWS = "the columns of h that a program owns: all of them share what it loads of x; padding loads nothing"
@@ -185,7 +185,7 @@ DOT = "do the products go through tl.dot, in a dtype and a tile that tensor core
 
 
 def metered_gemm(rng: np.random.Generator) -> Case:
-    """Eight experts near 150 x 400: two without tokens, one with more than a tile of them."""
+    """Draw eight experts near 150 x 400, two without tokens and one with more than a tile."""
     loads = [0, 0, between(rng, TILE + 1, 2 * TILE), *(between(rng, 1, TILE) for _ in range(5))]
     found = rng.permutation(loads).tolist()
     h, n = SECTOR * between(rng, 22, 28), between(rng, 130, 170)
@@ -241,7 +241,7 @@ def gemm(c: Case) -> list[Budget]:
 
 
 def gemm_flow(c: Case) -> list[Budget]:
-    """What speed comes from, counted: products in tl.dot, whole sectors, enough programs, little beside."""
+    """Limit the counts that speed comes from, products in tl.dot, whole sectors, enough programs, little else."""
     _, tiles, _ = routing(c)
     h, n, tile = (c.sizes[name] for name in ("H", "N", "TILE"))
     flop = useful_gemm(c)
@@ -325,13 +325,13 @@ def gated(gate: np.ndarray, up: np.ndarray) -> np.ndarray:
 FP32_SUM = 2.0**-16  # of the sum of magnitudes: an fp32 sum in any order
 
 
-CUT_OFF = 2.0**-27  # of the same a term: a tensor core cuts off where fp32 rounds; an H200 lost 5e-9
+CUT_OFF = 2.0**-27  # of the same a term, because a tensor core cuts off where fp32 rounds (an H200 lost 5e-9)
 STEEPEST = 1.1  # how much SiLU changes at most where its argument does
 FUNCTIONS = 2.0**-18  # of h: an exponential, a division and two products in fp32
 
 
 def wanted(inputs: dict, case: Case) -> dict:
-    """Each real row through gate and up of its tile's expert; all other rows of h as they were."""
+    """Take each real row through gate and up of its tile's expert, and leave all other rows of h as they were."""
     found, gate, up = products_of(inputs, case)
     h = inputs["h"].astype(np.float64)
     h[found] = gated(gate, up)
@@ -339,7 +339,7 @@ def wanted(inputs: dict, case: Case) -> dict:
 
 
 def within(inputs: dict, case: Case, want: dict) -> dict:
-    """One rounding of h, and what errors of two fp32 sums make of it."""
+    """Allow one rounding of h, and the effect of errors in two fp32 sums."""
     found, gate, up = products_of(inputs, case)
     size = {name: np.abs(inputs[name].astype(np.float64)) for name in "xw"}
     _, of_gate, of_up = products_of(inputs | size, case)

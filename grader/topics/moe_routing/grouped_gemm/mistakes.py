@@ -85,7 +85,7 @@ def padding_written(by: Callable) -> Callable:
 
 
 def more_loads(most: int) -> Callable:
-    """Answer right only while no expert has more tokens than that."""
+    """Return whether the mistake shows, which needs an expert with more than `most` tokens."""
     return lambda question, case: max(loads_of(case), default=0) > most
 
 

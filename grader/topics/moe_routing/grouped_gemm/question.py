@@ -1,4 +1,4 @@
-"""Ask *grouped gemm*, and say what each part is worth."""
+"""Ask *grouped gemm*, and weigh its parts."""
 
 from grader.questions import KernelQuestion, Part, Speed, Tensor, UpTo
 from grader.topics.moe_routing.grouped_gemm import cases
@@ -9,7 +9,7 @@ QUESTION = KernelQuestion(
     id="moe_routing.grouped_gemm",
     notebook="kernel",
     entry="launch_gemm",
-    asks="h[row] = SiLU(gate) * up for the token x[picks[row] // K], where gate and up are its products with rows n and N + n of w[owner[row // TILE]]; rows whose pick is -1 stay as they are",
+    asks="h[row] = SiLU(gate) * up for the token x[picks[row] // K], where gate and up are its products with rows n and N + n of w[owner[row // TILE]]. Rows whose pick is -1 stay as they are",
     parts=(
         Part(
             "values",
@@ -21,7 +21,7 @@ QUESTION = KernelQuestion(
             "traffic",
             2,
             "traffic",
-            asks=f"an expert's weights are loaded once for each of its tiles, those of an expert without tokens never; x at most once for every {cases.NARROW} columns, by the rows that have a pick, and what is loaded for padding counts too; h is written once; no scratch, {{launches}}",
+            asks=f"an expert's weights are loaded once for each of its tiles, those of an expert without tokens never. x is loaded at most once for every {cases.NARROW} columns, by the rows that have a pick, and loads for padding count too. h is written once, without scratch, in {{launches}}",
         ),
         Part(
             "compiled",
@@ -34,7 +34,7 @@ QUESTION = KernelQuestion(
             3,
             "traffic",
             gpu="speed",
-            asks="without a GPU: all products in `tl.dot`, whole sectors of weights, a program at least for each multiprocessor; operations of every kind have a limit too. With one, at {timed[T]} tokens and {timed[E]} experts of {timed[H]} × {timed[N]}: full points up to {full} times the time of PyTorch's gather, grouped product and gate, none beyond {none} times",
+            asks="without a GPU: all products in `tl.dot`, whole sectors of weights, a program at least for each multiprocessor. Operations of every kind have a limit too. With a GPU, at {timed[T]} tokens and {timed[E]} experts of {timed[H]} × {timed[N]}: full points up to {full} times the time of PyTorch's gather, grouped product and gate, none beyond {none} times",
         ),
     ),
     tensors=(

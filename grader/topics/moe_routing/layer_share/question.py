@@ -1,4 +1,4 @@
-"""Ask *layer share*, and say what each part is worth."""
+"""Ask *layer share*, and weigh its parts."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""order: the inputs of its cases, and what they may cost."""
+"""Draw the inputs of *order*, and set its budgets."""
 
 import math
 
@@ -24,17 +24,17 @@ from kernels.moe_routing import reference
 
 
 def whole_loads(rng: np.random.Generator, tile: int) -> list[int]:
-    """Whole tiles for each of four experts, one of them without a token."""
+    """Draw whole tiles for each of four experts, one without a token."""
     return rng.permutation([0, tile, tile, 2 * tile]).tolist()
 
 
 def sized(**sizes: int) -> Case:
-    """A case of these sizes, with experts enough for a token's picks."""
+    """Return a case with these sizes, and experts enough for a token's picks."""
     return Case(sizes | {"E": max(sizes["E"], sizes["K"])})
 
 
 def hidden_order(rng: np.random.Generator) -> list[Case]:
-    """Fresh sizes each time; each case is here for a mistake that no other one is sure to catch."""
+    """Draw fresh sizes each time, where each case catches a mistake that no other case is sure to catch."""
 
     def case(t, k, e, tile=0, **more) -> Case:
         return Case(size(t, k, e, tile or some_tile(rng)), **more)
@@ -146,7 +146,7 @@ def _counts(case: Case) -> int:
     return INT32 * blocks * lanes * (1 + blocks)
 
 
-SCATTERED = 4  # bytes in whole sectors, over the bytes: picks stand where their experts are, 4 bytes by 4
+SCATTERED = 4  # bytes in whole sectors, over the bytes, because picks are written by expert, 4 bytes each
 
 
 def traffic(case: Case) -> list[Budget]:
@@ -212,7 +212,7 @@ def traffic(case: Case) -> list[Budget]:
 
 
 def side(case: Case) -> list[Budget]:
-    """Where there is no clock: blocks of tokens side by side, and little more than a scan for each pick and expert."""
+    """Limit, where no clock is, to blocks of tokens side by side, and little more than a scan for each pick and expert."""
     t, k, e = (case.sizes[name] for name in "TKE")
     lanes = 1 << (e - 1).bit_length()
     return [

@@ -1,4 +1,4 @@
-"""Ask *order*, and say what each part is worth."""
+"""Ask *order*, and weigh its parts."""
 
 from grader.questions import Case, KernelQuestion, Part, Speed, Tensor, UpTo
 from grader.topics.moe_routing.order import cases
@@ -8,19 +8,19 @@ from grader.topics.moe_routing.shared import LESSON, rooms, rows, size, with_loa
 QUESTION = KernelQuestion(
     id="moe_routing.order",
     notebook="kernel",
-    asks="where each pick stands: offsets[e] is the first row of expert e, padded to whole tiles of TILE rows, and offsets[E] the end; picks[row] is the pick there, token * K + slot, or -1; place[token, slot] its row; owner[tile] the expert of a tile, or -1. Within an expert picks keep their order",
+    asks="the row of each pick: offsets[e] is the first row of expert e, padded to whole tiles of TILE rows, and offsets[E] the end. picks[row] is the pick in a row, token * K + slot, or -1, and place[token, slot] is a pick's row. owner[tile] is the expert of a tile, or -1. Within an expert picks keep their order",
     parts=(
         Part(
             "values",
             4,
             "values",
-            asks="right for {public} that you can see and more that you can't: any number of tokens, none among them, experts without a token, all tokens on one, tiles that are whole, choices slot by slot, strided tables; the same at every run",
+            asks="right for {public} that you can see and more that you can't: any number of tokens, none among them, experts without a token, all tokens on one, tiles that are whole, choices slot by slot, strided tables, and the same at every run",
         ),
         Part(
             "traffic",
             2,
             "traffic",
-            asks=f"the choices are loaded at most twice; counts of blocks of {cases.BLOCK} tokens go through scratch, not lists of picks; no atomics; tables are written at most twice; at most {{launches}}",
+            asks=f"the choices are loaded at most twice, and tables are written at most twice. Counts of blocks of {cases.BLOCK} tokens go through scratch, not lists of picks, without atomics, in at most {{launches}}",
         ),
         Part(
             "compiled",

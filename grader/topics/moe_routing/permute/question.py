@@ -1,4 +1,4 @@
-"""Ask *permute*, and say what each part is worth."""
+"""Ask *permute*, and weigh its parts."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from grader.topics.moe_routing.shared_concepts import chosen
 QUESTION = NumpyQuestion(
     id="moe_routing.permute",
     notebook="concepts",
-    asks="permute(chosen, experts, tile): (picks, place): picks[row] is the pick that stands there, token * k + slot, or -1 for padding; place[token, slot] is the row of that pick. Experts follow each other, each padded to whole tiles at its end; within one, picks keep their order",
+    asks="permute(chosen, experts, tile): (picks, place): picks[row] is the pick in that row, token * k + slot, or -1 for padding, and place[token, slot] is the row of that pick. Experts follow each other, each padded to whole tiles at its end. Within an expert, picks keep their order",
     entry="permute",
     parts=(Part("values", 3, "calls"),),
     reference=cases.permute,

@@ -1,4 +1,4 @@
-"""Ask *route*, and say what each part is worth."""
+"""Ask *route*, and weigh its parts."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from grader.topics.moe_routing.shared_concepts import short
 QUESTION = NumpyQuestion(
     id="moe_routing.route",
     notebook="concepts",
-    asks="route(x, router, k, softmax_first): (chosen, weights), both (tokens, k), of x (tokens, hidden) and router (experts, hidden): the k experts with the largest logits x @ router.T, best first and of equals the lower number; their weights are a softmax over all experts if softmax_first, else one over the k that were chosen",
+    asks="route(x, router, k, softmax_first): (chosen, weights), both (tokens, k), of x (tokens, hidden) and router (experts, hidden): the k experts with the largest logits x @ router.T, best first and of equals the lower number. Their weights are a softmax over all experts if softmax_first, else a softmax over the k chosen ones",
     entry="route",
     parts=(Part("values", 3, "calls"),),
     reference=cases.route,

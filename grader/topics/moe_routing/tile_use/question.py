@@ -1,4 +1,4 @@
-"""Ask *tile use*, and say what each part is worth."""
+"""Ask *tile use*, and weigh its parts."""
 
 from grader.questions import Call, NumpyQuestion, Part
 from grader.questions.draws import between
@@ -9,7 +9,7 @@ from grader.topics.moe_routing.tile_use.mistakes import MISTAKES
 QUESTION = NumpyQuestion(
     id="moe_routing.tile_use",
     notebook="concepts",
-    asks="tile_use(loads, tile, factor): (padded, share, dropped): rows that only pad a tile, real rows as a share of all rows in tiles, and picks dropped by a limit of ceil(factor * mean load) an expert; no limit where factor is None",
+    asks="tile_use(loads, tile, factor): (padded, share, dropped): rows that only pad a tile, real rows as a share of all rows in tiles, and picks dropped by a limit of ceil(factor * mean load) an expert, or by no limit where factor is None",
     entry="tile_use",
     parts=(Part("values", 2, "calls"),),
     reference=cases.tile_use,

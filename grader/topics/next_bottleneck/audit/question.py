@@ -1,4 +1,4 @@
-"""Ask *audit*, and say what each part is worth."""
+"""Ask *audit*, and weigh its parts."""
 
 from grader.questions import Call, NumpyQuestion, Part
 from grader.topics.next_bottleneck.audit import cases
@@ -8,7 +8,7 @@ from grader.topics.next_bottleneck.shared import LESSON
 QUESTION = NumpyQuestion(
     id="next_bottleneck.audit",
     notebook="concepts",
-    asks="audit(before_s, after_s, share, tokens_s): a report says that cutting one part, which had this share of the step, took the step from before_s to after_s, and that the server then makes tokens_s tokens per second; return the share of that part that must have gone, the least that the step can be by cutting that part alone, and the requests in flight",
+    asks="audit(before_s, after_s, share, tokens_s): a report says that cutting one part, which had this share of the step, took the step from before_s to after_s, and that the server then makes tokens_s tokens per second. Return the share of that part that must have gone, the shortest step that cutting that part alone can reach, and the requests in flight",
     entry="audit",
     parts=(Part("values", 2, "calls"),),
     reference=cases.audit,

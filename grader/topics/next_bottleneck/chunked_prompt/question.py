@@ -1,4 +1,4 @@
-"""Ask *chunked prompt*, and say what each part is worth."""
+"""Ask *chunked prompt*, and weigh its parts."""
 
 from grader.questions import Call, NumpyQuestion, Part
 from grader.questions.draws import between
@@ -9,7 +9,7 @@ from grader.topics.next_bottleneck.shared import LESSON
 QUESTION = NumpyQuestion(
     id="next_bottleneck.chunked_prompt",
     notebook="concepts",
-    asks="chunked_prompt(prompt, chunk, running, weights_s, token_s): the seconds until a prompt of this many tokens is computed in chunks, and the longest time that the running requests wait for a token meanwhile; a step computes one token of each running request and up to chunk tokens of the prompt, and takes weights_s or token_s per token, whichever is longer",
+    asks="chunked_prompt(prompt, chunk, running, weights_s, token_s): the seconds until a prompt of this many tokens is computed in chunks, and the longest time that the running requests wait for a token meanwhile. A step computes one token of each running request and up to chunk tokens of the prompt, and takes weights_s or token_s per token, whichever is longer",
     entry="chunked_prompt",
     parts=(Part("values", 2, "calls"),),
     reference=cases.chunked_prompt,

@@ -1,4 +1,4 @@
-"""Ask *dispatch*, and say what each part is worth."""
+"""Ask *dispatch*, and weigh its parts."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from grader.topics.next_bottleneck.shared import LESSON
 QUESTION = NumpyQuestion(
     id="next_bottleneck.dispatch",
     notebook="concepts",
-    asks="dispatch(request, least, most, multiple, seconds): the index of the fastest kernel that may run, the first of equals, or -1 if none may, and how many kernels are faster but invalid (with -1: all of them); kernel i may run if least[i] <= request <= most[i] in every feature and every feature is a multiple of multiple[i]",
+    asks="dispatch(request, least, most, multiple, seconds): the index of the fastest kernel that may run, the first of equals, or -1 if none may, and how many kernels are faster but invalid (all of them with -1). Kernel i may run if least[i] <= request <= most[i] in every feature and every feature is a multiple of multiple[i]",
     entry="dispatch",
     parts=(Part("values", 3, "calls"),),
     reference=cases.dispatch,

@@ -1,4 +1,4 @@
-"""Ask *draft length*, and say what each part is worth."""
+"""Ask *draft length*, and weigh its parts."""
 
 from grader.questions import Call, NumpyQuestion, Part
 from grader.questions.draws import between
@@ -9,7 +9,7 @@ from grader.topics.next_bottleneck.shared import LESSON
 QUESTION = NumpyQuestion(
     id="next_bottleneck.draft_length",
     notebook="concepts",
-    asks="draft_length(p, draft_s, pass_s, most): the number of drafts per round, 0 to most, that makes a token cheapest (the fewest of equals), the seconds per token with it, and the tokens that a round then yields; each draft takes draft_s, the pass that checks them pass_s, and each is accepted with probability p",
+    asks="draft_length(p, draft_s, pass_s, most): the number of drafts per round, 0 to most, that makes a token cheapest (the fewest of equals), the seconds per token with this number, and the tokens that a round then yields. Each draft takes draft_s and is accepted with probability p, and the pass that checks all drafts takes pass_s",
     entry="draft_length",
     parts=(Part("values", 2, "calls"),),
     reference=cases.draft_length,

@@ -1,4 +1,4 @@
-"""Ask *exposed*, and say what each part is worth."""
+"""Ask *exposed*, and weigh its parts."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from grader.topics.next_bottleneck.shared import LESSON
 QUESTION = NumpyQuestion(
     id="next_bottleneck.exposed",
     notebook="concepts",
-    asks="exposed(ready, seconds, end_s): the time at which the last bucket has been sent, and the seconds of sending after the backward pass, which ends at end_s; bucket i can leave from ready[i] on and takes seconds[i], and the link sends one after the other in this order",
+    asks="exposed(ready, seconds, end_s): the time at which the last bucket has been sent, and the seconds of sending after the backward pass, which ends at end_s. Bucket i can leave from ready[i] on and takes seconds[i], and the link sends the buckets one after another in this order",
     entry="exposed",
     parts=(Part("values", 2, "calls"),),
     reference=cases.exposed,

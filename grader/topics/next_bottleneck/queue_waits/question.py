@@ -1,4 +1,4 @@
-"""Ask *queue waits*, and say what each part is worth."""
+"""Ask *queue waits*, and weigh its parts."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""residual norm: the inputs of its cases, and what they may cost."""
+"""Draw the inputs of *residual norm*, and set its budgets."""
 
 import math
 
@@ -53,7 +53,7 @@ def wanted(inputs: dict, case: Case) -> dict:
 
 
 def within(inputs: dict, case: Case, want: dict) -> dict:
-    """The residual is one rounded sum, which all ways of adding give; y is rounded once, after an fp32 sum of squares."""
+    """Allow one rounded sum for the residual, which all ways of adding give, and for y one rounding after an fp32 sum."""
     out, y = case.dtypes.get("y", case.dtype), np.abs(want["y"])
     with np.errstate(invalid="ignore"):
         allowed = (FP32_STEPS + ROUNDING[out] * (1 + FP32_STEPS)) * y + SMALLEST[out]
@@ -97,7 +97,7 @@ NEIGHBOURS = "which neighbouring lanes read neighbouring addresses: a sector is 
 SECTOR = 16  # elements of 2 bytes
 HALF = 2  # bytes of an element
 EDGES = 1.02
-ROWS = 4  # at most as many rows a program: a step has few
+ROWS = 4  # rows a program at most, because a step has few
 WORK = 40  # operations an element, where a kernel as it should be takes some 12
 CYCLES = 120  # of a lane, an element: four conversions take most of them
 FLOP = 6.0  # an element: the addition, the square and its sum, two products
@@ -167,7 +167,7 @@ def four_passes(c: Case) -> list[Budget]:
 
 
 def by_sectors(c: Case) -> list[Budget]:
-    """Where there is no clock, what speed comes from: whole sectors, little arithmetic, and rows side by side."""
+    """Limit, where no clock is, the counts that speed comes from, whole sectors, little arithmetic, rows side by side."""
     m, n, most = c.sizes["M"], c.sizes["N"], EDGES * size(c)
     model = f"{m} rows of {n // SECTOR} sectors of 32 bytes + 2%"
     return [

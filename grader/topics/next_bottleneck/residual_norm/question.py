@@ -1,4 +1,4 @@
-"""Ask *residual norm*, and say what each part is worth."""
+"""Ask *residual norm*, and weigh its parts."""
 
 from grader.questions import Gap, KernelQuestion, Part, Speed, Tensor, UpTo, samples
 from grader.topics.next_bottleneck.residual_norm import cases
@@ -15,13 +15,13 @@ QUESTION = KernelQuestion(
             "values",
             3,
             "values",
-            asks="right for {public} that you can see and more that you can't: rows of one number and of more than 9,000, many rows, any strides, numbers small, large and beyond fp16, rows of zeros, a large eps, infinity and NaN; nothing is written but r and y",
+            asks="right for {public} that you can see and more that you can't: rows of one number and of more than 9,000, many rows, any strides, numbers small, large and beyond fp16, rows of zeros, a large eps, infinity and NaN. Nothing is written but r and y",
         ),
         Part(
             "traffic",
             1,
             "traffic",
-            asks="four passes in {launches}: x and r are loaded once, r and y stored once; each row may ask for w once",
+            asks="four passes in {launches}: x and r are loaded once, r and y stored once, and each row may ask for w once",
         ),
         Part(
             "gap",

@@ -1,4 +1,4 @@
-"""rotary cache: the inputs of its cases, and what they may cost."""
+"""Draw the inputs of *rotary cache*, and set its budgets."""
 
 import numpy as np
 
@@ -45,7 +45,7 @@ def operands(case: Case, rng: np.random.Generator) -> dict:
 
 
 def places(case: Case, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Return each row's keys with its own (T,), and the pages of its sequence (T, L); page 0 is nobody's."""
+    """Return each row's keys with its own (T,), and the pages of its sequence (T, L). Page 0 belongs to no row."""
     t, s, columns, pages = (case.sizes[name] for name in "TSLP")
     drawn = 1 + rng.permutation(pages - 1)
     if case.values == "one sequence":
@@ -78,7 +78,7 @@ def turned(heads, turns, at):
 
 
 def stored(inputs: dict, case: Case, q, k, v, where=None) -> dict:
-    """The three outputs, where keys and values go to (page, token of it); to the right places if none are named."""
+    """Return the three outputs, where keys and values go to (page, token of the page), by default to the right ones."""
     found = {"q": q, "k": inputs["k"].astype(np.float64), "v": inputs["v"].astype(np.float64)}
     page, slot = where or reference.place(inputs["lens"], inputs["table"], case.sizes["S"])
     found["k"][page, :, slot], found["v"][page, :, slot] = k, v
@@ -100,7 +100,7 @@ def wanted(inputs: dict, case: Case) -> dict:
 
 
 def within(inputs: dict, case: Case, want: dict) -> dict:
-    """What was turned is rounded once, after fp32; all else of a cache is copied, or left as it was."""
+    """Allow turned numbers one rounding, after fp32, while all other numbers of a cache are copied, or left as they were."""
     at, eps = inputs["lens"] - 1, case.scalars["eps"]
     q, k, _ = heads_of(inputs, case)
     page, slot = reference.place(inputs["lens"], inputs["table"], case.sizes["S"])
@@ -136,7 +136,7 @@ def case(
 
 
 def sized(**sizes: int) -> Case:
-    """A case of these sizes: heads in whole groups, and pages enough for the rows."""
+    """Return a case with these sizes, heads in whole groups, and pages enough for the rows."""
     t, h, g, d, s, columns, pages = (sizes[name] for name in "THGDSLP")
     return case(t, max(g, h // g * g), g, d, s, max(columns, (pages - 2) // t))
 
@@ -209,7 +209,7 @@ NEIGHBOURS = "which neighbouring lanes read neighbouring addresses: a sector is 
 CACHED = "the cache: a step only writes into it, at one place of each row and head"
 HALF, INT32, FP32 = 2, 4, 4  # bytes
 EDGES = 1.02
-HEADS = 16  # of q, at most as many a program: a step of one row would leave most of a GPU idle
+HEADS = 16  # of q a program at most, because a step of one row would leave most of a GPU idle
 WORK = 64  # operations for a number of x, where a kernel as it should be takes some 20
 CYCLES = 160  # of a lane, a number of x
 FLOP = 7.0  # a number of q or k: the square and its sum, the norm, the turn
@@ -252,7 +252,7 @@ def at_most(what: str, tensor: str, most: int, model: str) -> Budget:
 
 
 def in_and_out(c: Case) -> list[Budget]:
-    """Each head is read once and written once; tables and weights may be asked for by each head."""
+    """Allow each head one load and one store, while each head may ask for tables and weights."""
     t, h, g, d = (c.sizes[name] for name in "THGD")
     q, k = numbers(c)
     heads = f"{t} rows of {h + 2 * g} heads"
@@ -285,7 +285,7 @@ def in_and_out(c: Case) -> list[Budget]:
 
 
 def flow(c: Case) -> list[Budget]:
-    """Where there is no clock, what speed comes from: whole sectors, little arithmetic, and rows side by side."""
+    """Limit, where no clock is, the counts that speed comes from, whole sectors, little arithmetic, rows side by side."""
     t, h, g, d = (c.sizes[name] for name in "THGD")
     q, k = numbers(c)
     return [

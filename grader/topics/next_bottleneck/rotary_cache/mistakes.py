@@ -114,7 +114,7 @@ def with_weights(q, k, v, inputs, case):
 
 
 def q_alone(change):
-    """Return q right and k as `change(k, w, inputs, eps)` makes it."""
+    """Return q right, and k from `change(k, w, inputs, eps)`."""
 
     def both(q, k, v, inputs, case):
         eps = case.scalars["eps"]

@@ -1,4 +1,4 @@
-"""Ask *rotary cache*, and say what each part is worth."""
+"""Ask *rotary cache*, and weigh its parts."""
 
 from grader.questions import Gap, KernelQuestion, Part, Speed, Tensor, UpTo
 from grader.topics.next_bottleneck.rotary_cache import cases
@@ -17,13 +17,13 @@ QUESTION = KernelQuestion(
             "values",
             4,
             "values",
-            asks="right for {public} that you can see and more that you can't: heads of 2 to 256 numbers, one key head and many, pages of any size, one sequence's prompt, long sequences, any strides, numbers small, large and beyond fp16, heads of zeros, a large eps, infinity and NaN; the rest of the cache stays as it was",
+            asks="right for {public} that you can see and more that you can't: heads of 2 to 256 numbers, one key head and many, pages of any size, one sequence's prompt, long sequences, any strides, numbers small, large and beyond fp16, heads of zeros, a large eps, infinity and NaN. The rest of the cache stays as it was",
         ),
         Part(
             "traffic",
             1,
             "traffic",
-            asks="in {launches}, each head is loaded once and stored once; each may ask once for its place, its angles and its weight; nothing of the cache is read",
+            asks="in {launches}, each head is loaded once and stored once, and may ask once for its place, its angles and its weight. Nothing of the cache is read",
         ),
         Part(
             "gap",

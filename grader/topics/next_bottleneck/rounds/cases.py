@@ -13,7 +13,7 @@ def rounds(step_s, shares, cuts):
 
 
 def case(rng, parts, rounds):
-    """Draw shares that add up to 1 and cuts, some of which are 0."""
+    """Draw shares that add up to 1, and cuts, where some cuts are 0."""
     shares = rng.dirichlet(np.ones(parts))
     cuts = rng.uniform(0, 0.8, (rounds, parts)) * (rng.random((rounds, parts)) < 0.7)
     cuts[:, 0] = rng.uniform(0.2, 0.7, rounds)

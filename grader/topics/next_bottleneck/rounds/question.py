@@ -1,4 +1,4 @@
-"""Ask *rounds*, and say what each part is worth."""
+"""Ask *rounds*, and weigh its parts."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from grader.topics.next_bottleneck.shared import LESSON
 QUESTION = NumpyQuestion(
     id="next_bottleneck.rounds",
     notebook="concepts",
-    asks="rounds(step_s, shares, cuts): the step's seconds after each round; shares are those of the parts in the first step, cuts[r, i] is the share that round r removes of what is left of part i",
+    asks="rounds(step_s, shares, cuts): the step's seconds after each round. shares are the parts' shares of the first step, and cuts[r, i] is the share that round r removes of the remaining part i",
     entry="rounds",
     parts=(Part("values", 2, "calls"),),
     reference=cases.rounds,

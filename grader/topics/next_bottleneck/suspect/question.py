@@ -1,4 +1,4 @@
-"""Ask *suspect*, and say what each part is worth."""
+"""Ask *suspect*, and weigh its parts."""
 
 from grader.questions import Call, NumpyQuestion, Part
 from grader.topics.next_bottleneck.shared import LESSON

@@ -1,4 +1,4 @@
-"""Ask *dispatch*, and say what each part is worth."""
+"""Ask *dispatch*, and weigh its parts."""
 
 from grader.questions import Call, NumpyQuestion, Part
 from grader.topics.quantization_layouts.dispatch import cases
@@ -7,7 +7,7 @@ from grader.topics.quantization_layouts.dispatch.mistakes import MISTAKES
 QUESTION = NumpyQuestion(
     id="quantization_layouts.dispatch",
     notebook="kernel",
-    asks='dispatch(rows, measured, gemv_rows, dense_kept): the name of the fastest kernel that may run with `rows` rows, according to a table of (rows, kernel, microseconds); "gemv" may take up to gemv_rows rows, "dense" needs dense_kept',
+    asks='dispatch(rows, measured, gemv_rows, dense_kept): the name of the fastest kernel that may run with `rows` rows, according to a table of (rows, kernel, microseconds). "gemv" may take up to gemv_rows rows, and "dense" needs dense_kept',
     entry="dispatch",
     parts=(Part("values", 3, "calls"),),
     reference=cases.dispatch,

@@ -1,4 +1,4 @@
-"""grouped kbit: the inputs of its cases, and what they may cost."""
+"""Draw the inputs of *grouped kbit*, and set its budgets."""
 
 import numpy as np
 
@@ -14,7 +14,7 @@ TILES = 1 << 30  # experts times M times N, so that a program for every tile the
 def to_experts(
     bits: int, n: int, k: int, counts: list[int], dtype: str = "fp16", values="normal", **more
 ) -> Case:
-    """A case in which each expert gets so many rows."""
+    """Return a case in which expert e gets counts[e] rows."""
     said = values + ROWS + " ".join(map(str, counts))
     return Case(sizes(bits, n, k, sum(counts), len(counts)), dtype, values=said, **more)
 
@@ -90,7 +90,7 @@ def hidden_experts(rng: np.random.Generator) -> list[Case]:
 
 
 def metered_experts(rng: np.random.Generator) -> Case:
-    """Eight experts near 200 x 1000: two without rows, one with more than a tile of them."""
+    """Draw eight experts near 200 x 1000, two without rows and one with more than a tile."""
     counts = [0, 0, between(rng, TILE + 1, 2 * TILE), *(between(rng, 1, TILE) for _ in range(5))]
     n, k = between(rng, 180, 220), SECTOR * between(rng, 3, 5)
     found = rng.permutation(counts).tolist()

@@ -65,7 +65,7 @@ def first_of_tile(tile: int) -> Callable:
 
 
 def most_rows(most: int) -> Callable:
-    """Answer right only while no expert has more rows than that."""
+    """Return whether the mistake shows, which needs an expert with more than `most` rows."""
 
     def shows(question: KernelQuestion, case: Case) -> bool:
         return max(int(n) for n in case.values.partition(ROWS)[2].split()) > most

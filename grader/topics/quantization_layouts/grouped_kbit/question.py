@@ -1,4 +1,4 @@
-"""Ask *grouped kbit*, and say what each part is worth."""
+"""Ask *grouped kbit*, and weigh its parts."""
 
 from grader.questions import KernelQuestion, Part, Tensor, UpTo, samples
 from grader.topics.quantization_layouts.grouped_kbit import cases
@@ -36,7 +36,7 @@ QUESTION = KernelQuestion(
             "traffic",
             1,
             "traffic",
-            asks=f"the words of an expert are loaded at most once for every {TILE} rows that it has, and never if it has none; its scales at most twice as often; X, Y and scratch as in section 8",
+            asks=f"the words of an expert are loaded at most once for every {TILE} rows that it has, and never if it has none. Its scales are loaded at most twice as often. X, Y and scratch as in section 8",
         ),
         Part(
             "flow",

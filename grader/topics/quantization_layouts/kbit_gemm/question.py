@@ -1,4 +1,4 @@
-"""Ask *kbit gemm*, and say what each part is worth."""
+"""Ask *kbit gemm*, and weigh its parts."""
 
 from grader.questions import Case, KernelQuestion, Part, Tensor, UpTo, samples
 from grader.topics.quantization_layouts.kbit_gemm import cases
@@ -37,13 +37,13 @@ QUESTION = KernelQuestion(
             "traffic",
             1,
             "traffic",
-            asks="every word of every plane is loaded exactly once, a scale at most twice, X at most once for every 32 rows of W, Y is stored once; scratch holds at most four unfinished fp32 sums per element of Y, in one launch or two",
+            asks="every word of every plane is loaded exactly once, a scale at most twice, X at most once for every 32 rows of W, Y is stored once, and scratch holds at most four unfinished fp32 sums per element of Y, in one launch or two",
         ),
         Part(
             "flow",
             1,
             "traffic",
-            asks=f"all products in `tl.dot`, at most {OPERATIONS} other float operations per weight, planes in whole sectors (2% more is allowed), at least one program per SM; operations of every kind have a limit too, and no operand of `tl.dot` is wider than 16 bits",
+            asks=f"all products in `tl.dot`, at most {OPERATIONS} other float operations per weight, planes in whole sectors (2% more is allowed), at least one program per SM. Operations of every kind have a limit too, and no operand of `tl.dot` is wider than 16 bits",
         ),
         Part(
             "compiled",

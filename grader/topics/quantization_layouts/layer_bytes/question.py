@@ -1,4 +1,4 @@
-"""Ask *layer bytes*, and say what each part is worth."""
+"""Ask *layer bytes*, and weigh its parts."""
 
 from grader.questions import Call, NumpyQuestion, Part
 from grader.questions.draws import between

@@ -1,4 +1,4 @@
-"""own layout: the inputs of its cases, and what they may cost."""
+"""Draw the inputs of *own layout*, and set its budgets."""
 
 import math
 
@@ -55,7 +55,7 @@ def bare(case: Case, rng: np.random.Generator) -> dict:
 
 
 def met(case: Case, rng: np.random.Generator) -> dict:
-    """What the kernels are given beside: the codebook and the rows of X."""
+    """Draw the kernels' other inputs, the codebook and the rows of X."""
     return {"c": codebook(case, rng), "x": rows_of_x(case, rng)}
 
 
@@ -148,7 +148,7 @@ def traffic(c: Case) -> list[Budget]:
 
 
 def sectors(c: Case) -> list[Budget]:
-    """What a layout is chosen for first: neighbouring lanes load neighbouring words, whose sectors are used whole.
+    """Limit sectors, a layout's first concern, to whole ones, as neighbouring lanes load neighbouring words.
 
     The third more lets rows begin in the middle of a sector, as words with gaps make them do.
     """
@@ -167,7 +167,7 @@ def sectors(c: Case) -> list[Budget]:
 
 
 def unpacking(c: Case) -> list[Budget]:
-    """What a layout is chosen for where bytes are as few as they can be: the instructions between a word and a number."""
+    """Limit the instructions between a word and a number, a layout's concern once bytes are minimal."""
     n, k, times = c.sizes["N"], c.sizes["K"], math.ceil(c.sizes["M"] / TILE)
     return [
         Budget(

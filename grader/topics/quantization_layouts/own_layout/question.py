@@ -1,4 +1,4 @@
-"""Ask *own layout*, and say what each part is worth."""
+"""Ask *own layout*, and weigh its parts."""
 
 from grader.questions import Case, KernelQuestion, Part, Prepare, Speed, UpTo, samples
 from grader.topics.quantization_layouts.own_layout import cases
@@ -21,19 +21,19 @@ QUESTION = KernelQuestion(
     notebook="kernel",
     entry="launch_own",
     bonus=True,
-    asks="Y = X W.T for any number of rows of X: pack(codes, scales, bits) puts W's codes into arrays of your own design, once, and the kernel reads these arrays; the weight is c[code] times the scale of its 32 columns",
+    asks="Y = X W.T for any number of rows of X. pack(codes, scales, bits) puts W's codes into arrays of your own design, once, and the kernel reads these arrays. The weight is c[code] times the scale of its 32 columns",
     parts=(
         Part(
             "values",
             2,
             "values",
-            asks="right for {public} that you can see and more that you can't, as in section 8; at most four packed arrays, which together take at most a fifteenth more than the course's own layout (rows padded to 128, columns to vectors of 16 bytes), plus one word per row",
+            asks="right for {public} that you can see and more that you can't, as in section 8. At most four packed arrays, which together take at most a fifteenth more than the course's own layout (rows padded to 128, columns to vectors of 16 bytes), plus one word per row",
         ),
         Part(
             "traffic",
             1,
             "traffic",
-            asks="the packed arrays are loaded once, with a tenth more for gaps between codes, scales at most twice; X, Y and scratch as in section 8; all products in `tl.dot`",
+            asks="the packed arrays are loaded once, with a tenth more for gaps between codes, scales at most twice. X, Y and scratch as in section 8, and all products in `tl.dot`",
         ),
         Part(
             "sectors",

@@ -1,4 +1,4 @@
-"""Ask *pack words*, and say what each part is worth."""
+"""Ask *pack words*, and weigh its parts."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Ask *quantization error*, and say what each part is worth."""
+"""Ask *quantization error*, and weigh its parts."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""quantize blocks: the inputs of its cases, and what they may cost."""
+"""Draw the inputs of *quantize blocks*, and set its budgets."""
 
 import math
 

@@ -10,7 +10,7 @@ from grader.topics.quantization_layouts.quantize_blocks.cases import BLOCK, TOP,
 
 
 def in_e4m3(values: np.ndarray) -> np.ndarray:
-    """Round to the nearest code; beyond 448 a GPU stores 448."""
+    """Round to the nearest code, where beyond 448 a GPU stores 448."""
     return np.clip(values, -TOP, TOP).astype(DTYPES["fp8e4nv"]).astype(np.float64)
 
 
@@ -23,7 +23,7 @@ def largest(h: np.ndarray) -> np.ndarray:
 
 
 def would(h=lambda g, u: silu(g) * u, tops=largest, stored=lambda s: s, used=lambda s: s):
-    """What another h gives, other maxima, scales stored otherwise, or codes made with others."""
+    """Return the result of another h, other maxima, other stored scales, or codes made with other scales."""
 
     def wrong(inputs: dict, case: Case) -> dict:
         with np.errstate(all="ignore"):
@@ -35,7 +35,7 @@ def would(h=lambda g, u: silu(g) * u, tops=largest, stored=lambda s: s, used=lam
 
 
 def of_blocks(block: int):
-    """Maxima of blocks of another length, as many as there are blocks of 128."""
+    """Return maxima of blocks of another length, one for each block of 128."""
 
     def tops(h: np.ndarray) -> np.ndarray:
         first = np.arange(-(-h.shape[1] // BLOCK)) * BLOCK // block

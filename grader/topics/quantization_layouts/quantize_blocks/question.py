@@ -1,4 +1,4 @@
-"""quantize blocks: what is asked, and what each part is worth."""
+"""Ask *quantize blocks*, and weigh its parts."""
 
 from grader.questions import KernelQuestion, Part, Speed, Tensor, UpTo, samples
 from grader.topics.quantization_layouts.quantize_blocks import cases

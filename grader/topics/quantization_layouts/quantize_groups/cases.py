@@ -24,7 +24,7 @@ def all_below(w):
 
 
 def halves(rng, group, zero_points):
-    """Draw weights exactly half a step between two codes, and half of the zero points likewise between codes. Scales
+    """Draw weights exactly half a step between two codes, and half of the zero points between codes, too. Scales
     are powers of two."""
     n, groups = between(rng, 4, 8), between(rng, 3, 6)
     steps = rng.integers(-6, 6, (n, groups, group)) + 0.5

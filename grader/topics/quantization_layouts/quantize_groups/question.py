@@ -1,4 +1,4 @@
-"""Ask *quantize groups*, and say what each part is worth."""
+"""Ask *quantize groups*, and weigh its parts."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Ask *repack*, and say what each part is worth."""
+"""Ask *repack*, and weigh its parts."""
 
 import numpy as np
 

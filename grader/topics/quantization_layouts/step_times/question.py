@@ -1,4 +1,4 @@
-"""Ask *step times*, and say what each part is worth."""
+"""Ask *step times*, and weigh its parts."""
 
 from grader.questions import Call, NumpyQuestion, Part
 from grader.topics.quantization_layouts.shared import LESSON

@@ -1,4 +1,4 @@
-"""Ask *to planes*, and say what each part is worth."""
+"""Ask *to planes*, and weigh its parts."""
 
 import numpy as np
 

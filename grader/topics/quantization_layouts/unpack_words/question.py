@@ -1,4 +1,4 @@
-"""Ask *unpack words*, and say what each part is worth."""
+"""Ask *unpack words*, and weigh its parts."""
 
 import numpy as np
 

@@ -59,7 +59,7 @@ def reshaped(rows: int) -> Callable:
 
 
 def groups_in_fp16(inputs: dict, case: Case) -> dict:
-    """Keep each group's bare sum in fp16, as a dot with an fp16 accumulator leaves it. bf16 is still summed in fp32."""
+    """Keep each group's bare sum in fp16, as a dot with an fp16 accumulator does. bf16 is still summed in fp32."""
     group = case.sizes["G"]
     bare = codes_by(inputs) - reference.along_k(zeros_of(inputs).astype(np.float64), group)
     x, total = inputs["x"].astype(np.float64), 0.0

@@ -1,4 +1,4 @@
-"""Ask *w4a16 gemm*, and say what each part is worth."""
+"""Ask *w4a16 gemm*, and weigh its parts."""
 
 from grader.questions import Case, KernelQuestion, Part, Speed, Tensor, UpTo, samples
 from grader.topics.quantization_layouts.shared import (
@@ -32,7 +32,7 @@ QUESTION = KernelQuestion(
             "traffic",
             3,
             "traffic",
-            asks="every word is loaded exactly once, scales and zero points at most twice, X at most once for every 32 rows of W, Y is stored once; scratch as above",
+            asks="every word is loaded exactly once, scales and zero points at most twice, X at most once for every 32 rows of W, Y is stored once, with scratch as above",
         ),
         Part(
             "compiled",

@@ -1,4 +1,4 @@
-"""Ask *w4a16 gemv*, and say what each part is worth."""
+"""Ask *w4a16 gemv*, and weigh its parts."""
 
 from grader.questions import Case, KernelQuestion, Part, Speed, Tensor, UpTo, samples
 from grader.topics.quantization_layouts.shared import (
@@ -32,7 +32,7 @@ QUESTION = KernelQuestion(
             "traffic",
             3,
             "traffic",
-            asks="every word is loaded exactly once, a scale at most twice, x at most once for every 4 rows of W, y is stored once; scratch holds at most four unfinished fp32 sums per row, in one launch or two",
+            asks="every word is loaded exactly once, a scale at most twice, x at most once for every 4 rows of W, y is stored once, and scratch holds at most four unfinished fp32 sums per row, in one launch or two",
         ),
         Part(
             "compiled",

@@ -1,4 +1,4 @@
-"""Ask *differences*, and say what each part is worth."""
+"""Ask *differences*, and weigh its parts."""
 
 import numpy as np
 

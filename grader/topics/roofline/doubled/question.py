@@ -1,4 +1,4 @@
-"""Ask *doubled*, and say what each part is worth."""
+"""Ask *doubled*, and weigh its parts."""
 
 from grader.questions import UpTo
 from grader.questions.draws import between

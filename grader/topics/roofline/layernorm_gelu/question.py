@@ -1,4 +1,4 @@
-"""Ask *layernorm gelu*, and say what each part is worth."""
+"""Ask *layernorm gelu*, and weigh its parts."""
 
 from grader.questions import KernelQuestion, Part, Speed, Tensor, UpTo, samples
 from grader.topics.roofline.layernorm_gelu import cases
@@ -19,7 +19,7 @@ QUESTION = KernelQuestion(
             "traffic",
             4,
             "traffic",
-            asks="in {launches}, x is loaded once and y stored once; each row may ask for w and b once",
+            asks="in {launches}, x is loaded once and y stored once, and each row may ask for w and b once",
         ),
         Part(
             "compiled",

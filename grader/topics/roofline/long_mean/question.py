@@ -1,4 +1,4 @@
-"""Ask *long mean*, and say what each part is worth."""
+"""Ask *long mean*, and weigh its parts."""
 
 import numpy as np
 

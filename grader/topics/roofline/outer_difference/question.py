@@ -1,4 +1,4 @@
-"""Ask *outer difference*, and say what each part is worth."""
+"""Ask *outer difference*, and weigh its parts."""
 
 from grader.questions import UpTo
 from grader.questions.draws import between

@@ -1,4 +1,4 @@
-"""Ask *product intensity*, and say what each part is worth."""
+"""Ask *product intensity*, and weigh its parts."""
 
 from grader.questions import Call, NumpyQuestion, Part
 from grader.questions.draws import between

@@ -1,4 +1,4 @@
-"""Ask *roof*, and say what each part is worth."""
+"""Ask *roof*, and weigh its parts."""
 
 from grader.questions import Call, NumpyQuestion, Part
 from grader.questions.draws import log_uniform

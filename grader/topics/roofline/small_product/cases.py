@@ -6,7 +6,7 @@ from kernels.roofline import cost
 
 DOT = "does the product go through tl.dot?"
 SIDE = 32  # of the largest block
-BESIDE = 0.25  # operations a multiply-add; the sums of two blocks of 32 x 32 take less
+BESIDE = 0.25  # operations a multiply-add, more than the sums of two blocks of 32 x 32 take
 
 
 def in_dots(c: Case) -> list[Budget]:

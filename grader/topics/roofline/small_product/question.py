@@ -1,4 +1,4 @@
-"""Ask *small product*, and say what each part is worth."""
+"""Ask *small product*, and weigh its parts."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Ask *smoothed*, and say what each part is worth."""
+"""Ask *smoothed*, and weigh its parts."""
 
 import numpy as np
 

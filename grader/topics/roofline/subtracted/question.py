@@ -1,4 +1,4 @@
-"""Ask *subtracted*, and say what each part is worth."""
+"""Ask *subtracted*, and weigh its parts."""
 
 from grader.questions import UpTo
 from grader.questions.draws import between, odd, spread

@@ -1,4 +1,4 @@
-"""Ask *sum and max*, and say what each part is worth."""
+"""Ask *sum and max*, and weigh its parts."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from grader.topics.roofline.sum_and_max.mistakes import MISTAKES
 
 QUESTION = rung(
     id="roofline.sum_and_max",
-    asks="s[i] = the sum of row i of x, m[i] = its largest number, N at most 1024; x is loaded once",
+    asks="s[i] = the sum of row i of x, m[i] = its largest number, N at most 1024, with x loaded once",
     reads=("x mn",),
     writes=("s m", "m m"),
     formula=lambda t, c: (t["x"].sum(1), t["x"].max(1)),

@@ -1,4 +1,4 @@
-"""Ask *tile sectors*, and say what each part is worth."""
+"""Ask *tile sectors*, and weigh its parts."""
 
 from grader.questions import Call, NumpyQuestion, Part
 from grader.questions.draws import between

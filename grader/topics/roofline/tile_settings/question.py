@@ -1,4 +1,4 @@
-"""Ask *tile settings*, and say what each part is worth."""
+"""Ask *tile settings*, and weigh its parts."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Ask *time terms*, and say what each part is worth."""
+"""Ask *time terms*, and weigh its parts."""
 
 from grader.questions import Call, NumpyQuestion, Part
 from grader.topics.roofline.shared_concepts import H200, LESSON

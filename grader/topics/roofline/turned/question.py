@@ -1,4 +1,4 @@
-"""Ask *turned*, and say what each part is worth."""
+"""Ask *turned*, and weigh its parts."""
 
 from grader.questions import UpTo
 from grader.questions.draws import between

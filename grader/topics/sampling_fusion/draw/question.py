@@ -1,4 +1,4 @@
-"""Ask *draw*, and say what each part is worth."""
+"""Ask *draw*, and weigh its parts."""
 
 from grader.questions import Case, KernelQuestion, Part, Speed, UpTo, samples
 from grader.topics.sampling_fusion.draw import cases
@@ -19,7 +19,7 @@ from grader.topics.sampling_fusion.shared_rows import agree, exact, plain_inputs
 QUESTION = KernelQuestion(
     id="sampling_fusion.draw",
     notebook="kernel",
-    asks="token[b]: the largest logit where temperature[b] is 0, else the largest logit / T + noise, with noise = -log(-log(tl.rand(seed[b], token id))); of equals the lowest id, and -1 where all logits are -inf",
+    asks="token[b]: the largest logit where temperature[b] is 0, else the largest logit / T + noise, with noise = -log(-log(tl.rand(seed[b], token id))). Of equals take the lowest id, and -1 where all logits are -inf",
     parts=(
         Part(
             "values",
@@ -31,7 +31,7 @@ QUESTION = KernelQuestion(
             "traffic",
             2,
             "traffic",
-            asks="each logit is loaded once; little goes through scratch; at most {launches}",
+            asks="each logit is loaded once, and little goes through scratch, in at most {launches}",
         ),
         Part(
             "compiled",

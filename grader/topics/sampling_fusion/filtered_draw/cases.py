@@ -1,4 +1,4 @@
-"""filtered draw: the inputs of its cases, and what they may cost."""
+"""Draw the inputs of *filtered draw*, and set its budgets."""
 
 import numpy as np
 
@@ -90,7 +90,7 @@ def near_min_p(inputs: dict, rng: np.random.Generator) -> dict:
 def last_one_wins(inputs: dict, rng: np.random.Generator) -> dict:
     """Rows whose winner is the least likely token of all: so little mass that an fp32 sum over the row may not notice it.
 
-    All other scores lie close together, so a token's weight is small where its noise is large; of a few seeds the one with
+    All other scores are close together, so a token's weight is small where its noise is large. Of a few seeds, the seed with
     the largest noise is taken, and its token wins by far.
     """
     b, v = inputs["logits"].shape
@@ -143,7 +143,7 @@ def filtered_inputs(case: Case, rng: np.random.Generator) -> dict:
         "top_p": sometimes(rng, rng.uniform(0.3, 0.97, b), 1.0),
         "min_p": sometimes(rng, factors(rng, 0.01, 0.5, b), 0.0),
     }
-    if case.values == "many kept":  # as many as half of the row, and little else in the way
+    if case.values == "many kept":  # half of the row, and little else in the way
         columns["top_k"] = rng.integers(max(1, v // 8), v, b)
         columns["top_p"] = np.where(in_turn(rng, (0, 1, 1), b), 1.0, columns["top_p"])
         columns["min_p"] = factors(rng, 1e-6, 1e-4, b)
@@ -161,7 +161,7 @@ def filtered_inputs(case: Case, rng: np.random.Generator) -> dict:
         columns = {"top_k": rng.integers(2, 6, b), "top_p": np.ones(b), "min_p": np.zeros(b)}
     if (
         case.values == "exact borders"
-    ):  # equal logits with p on a border between them; a best one alone with a min-p of 1
+    ):  # equal logits with p on a border between them, and a best one alone with a min-p of 1
         alone = np.arange(b) // 2 % 2 == 1
         columns = {
             "top_k": np.zeros(b),

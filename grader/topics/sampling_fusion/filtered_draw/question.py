@@ -1,4 +1,4 @@
-"""Ask *filtered draw*, and say what each part is worth."""
+"""Ask *filtered draw*, and weigh its parts."""
 
 from grader.questions import Case, KernelQuestion, Part, UpTo, samples
 from grader.topics.sampling_fusion.filtered_draw import cases
@@ -30,7 +30,7 @@ QUESTION = KernelQuestion(
             "traffic",
             2,
             "traffic",
-            asks=f"each logit is loaded once, by a program at least for every {ROWS} rows; {{launches}}",
+            asks=f"each logit is loaded once, by a program at least for every {ROWS} rows, in {{launches}}",
         ),
     ),
     tensors=(LOGITS, *columns("temperature", "seed", "top_k", "top_p", "min_p"), TOKEN),

@@ -64,7 +64,7 @@ def lifted(logits: np.ndarray, rng: np.random.Generator, apart: int) -> np.ndarr
 
 
 def crossed(c: Case) -> Case | None:
-    """Leave out best tokens that lie apart where a vocabulary has no room for 80 of them."""
+    """Leave out best tokens far apart where a vocabulary has no room for 80."""
     return None if c.sizes["V"] <= 80 * APART.get(c.values, 0) else c
 
 

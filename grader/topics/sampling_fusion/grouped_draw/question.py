@@ -1,4 +1,4 @@
-"""Ask *grouped draw*, and say what each part is worth."""
+"""Ask *grouped draw*, and weigh its parts."""
 
 from grader.questions import Case, KernelQuestion, Part, Speed, Tensor, UpTo, samples
 from grader.topics.sampling_fusion.grouped_draw import cases
@@ -23,7 +23,7 @@ QUESTION = KernelQuestion(
             "traffic",
             2,
             "traffic",
-            asks=f"each logit is loaded once, and of each row at most {cases.MOST} groups of {cost.GROUP} again; little goes through scratch; at most {{launches}}",
+            asks=f"each logit is loaded once, and of each row at most {cases.MOST} groups of {cost.GROUP} again. Little goes through scratch, in at most {{launches}}",
         ),
         Part(
             "speed",

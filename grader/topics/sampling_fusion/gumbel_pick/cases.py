@@ -11,7 +11,7 @@ def gumbel_pick(logits, temperature, u):
 
 
 def _near_the_ends(rng, n):
-    """Draw uniform numbers, half of them so close to 0 or 1 that a clipped or rounded one shows."""
+    """Draw uniform numbers, half so close to 0 or 1 that a clipped or rounded number shows."""
     far = np.exp(rng.uniform(np.log(1e-12), np.log(1e-3), n))
     return np.where(
         rng.random(n) < 0.5, np.where(rng.random(n) < 0.5, far, 1 - far), rng.uniform(0.01, 0.99, n)

@@ -1,4 +1,4 @@
-"""Ask *gumbel pick*, and say what each part is worth."""
+"""Ask *gumbel pick*, and weigh its parts."""
 
 import numpy as np
 

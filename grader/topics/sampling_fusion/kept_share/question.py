@@ -1,4 +1,4 @@
-"""Ask *kept share*, and say what each part is worth."""
+"""Ask *kept share*, and weigh its parts."""
 
 import numpy as np
 

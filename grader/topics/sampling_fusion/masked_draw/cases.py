@@ -1,4 +1,4 @@
-"""masked draw: the inputs of its cases, and what they may cost."""
+"""Draw the inputs of *masked draw*, and set its budgets."""
 
 from dataclasses import replace
 
@@ -21,7 +21,7 @@ COMPARED = 1 << 20  # most tokens of a row times entries of its history, where b
 
 
 def sized(**sizes: int) -> Case:
-    """A case of these sizes, with a history that a row's tokens can be compared with in a second."""
+    """Return a case with these sizes, and a history that a row's tokens can be compared with in a second."""
     b, v, n = (sizes[name] for name in "BVL")
     return Case(size(b, v, min(n, max(2, COMPARED // v))), "fp32")
 
@@ -138,7 +138,7 @@ def masked_inputs(case: Case, rng: np.random.Generator) -> dict:
 
 
 def before_penalties(inputs: dict) -> dict:
-    """The logits that the penalties turn into these: a close call is one of what is drawn from."""
+    """Return the logits that the penalties turn into these, so that close calls are among the logits drawn from."""
     x = inputs["logits"].astype(np.float64)
     r, f, p = (inputs[n].astype(np.float64)[:, None] for n in ("repetition", "frequency", "presence"))
     count = np.array([np.bincount(row[row >= 0], minlength=x.shape[1]) for row in inputs["history"]])

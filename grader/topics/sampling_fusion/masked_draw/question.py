@@ -1,4 +1,4 @@
-"""Ask *masked draw*, and say what each part is worth."""
+"""Ask *masked draw*, and weigh its parts."""
 
 from grader.questions import Case, KernelQuestion, Part, Tensor, UpTo, samples
 from grader.topics.sampling_fusion.masked_draw import cases
@@ -10,7 +10,7 @@ QUESTION = KernelQuestion(
     id="sampling_fusion.masked_draw",
     notebook="kernel",
     entry="launch_masked",
-    asks="the draw after the grammar's bit mask (bit v % 32 of allowed[b, v // 32]) and the penalties on history[b] (-1 is empty); a row with nothing left gives -1",
+    asks="the draw after the grammar's bit mask (bit v % 32 of allowed[b, v // 32]) and the penalties on history[b] (-1 is empty). A row with nothing left gives -1",
     parts=(
         Part(
             "values",
@@ -22,7 +22,7 @@ QUESTION = KernelQuestion(
             "traffic",
             2,
             "traffic",
-            asks=f"each logit is loaded once, by a program at least for every {ROWS} rows; at most {{launches}}",
+            asks=f"each logit is loaded once, by a program at least for every {ROWS} rows, in at most {{launches}}",
         ),
     ),
     tensors=(

@@ -1,4 +1,4 @@
-"""Ask *penalize*, and say what each part is worth."""
+"""Ask *penalize*, and weigh its parts."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Ask *survivors*, and say what each part is worth."""
+"""Ask *survivors*, and weigh its parts."""
 
 import numpy as np
 

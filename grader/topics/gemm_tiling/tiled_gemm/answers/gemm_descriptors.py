@@ -36,7 +36,7 @@ def strided(a_ptr, b_ptr, c_ptr, M, N, K, stride_am, stride_ak, stride_bk, strid
 
 
 def launch(p):
-    """Descriptors where rows are dense and lie on 16 bytes, pointers everywhere else."""
+    """Use descriptors where rows are dense and begin on 16 bytes, and pointers everywhere else."""
     size = {"fp16": 2, "bf16": 2, "fp32": 4}
     rows = [(p.stride_am, p.stride_ak, "a"), (p.stride_bk, p.stride_bn, "b"), (p.stride_cm, p.stride_cn, "c")]
     fits = all(inner == 1 and outer * size[p.dtypes[name]] % 16 == 0 for outer, inner, name in rows)

@@ -16,7 +16,7 @@ def combine_all_picks(
 
 
 def launch_combine(p):
-    """All picks of a token at once, in a block of two dimensions."""
+    """Combine all rows of a token together, in a block of two dimensions."""
     block = min(512, triton.next_power_of_2(p.H))
     constants = {"KP": triton.next_power_of_2(p.K), "BLOCK": block}
     grid = (max(1, p.T), triton.cdiv(p.H, block))

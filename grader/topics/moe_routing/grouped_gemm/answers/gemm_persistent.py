@@ -37,7 +37,7 @@ def grouped_gate_up(
 
 
 def most_tiles(p):
-    """Tiles that the worst routing of these sizes needs."""
+    """Return the tiles that the worst routing of a case's sizes needs."""
     picks = p.T * p.K
     opened = min(p.E, picks)
     return min(opened + (picks - opened) // p.TILE, p.E * triton.cdiv(p.T, p.TILE))

@@ -3,7 +3,7 @@ def count_picks(
     chosen_ptr, counts_ptr, picks_ptr, owner_ptr, T, stride_chosent, stride_chosenk, stride_picksr, stride_owneri,
     TILES: tl.constexpr, ROWS: tl.constexpr, PICKS: tl.constexpr, EP: tl.constexpr, BLOCK_T: tl.constexpr,
 ):
-    # my tokens: how many picks each expert got -> a row of counts; and my share of picks and owner cleared to -1
+    # my tokens: how many picks each expert got -> a row of counts, and my share of picks and owner cleared to -1
     block, blocks = tl.program_id(0), tl.num_programs(0)
     t = block * BLOCK_T + tl.arange(0, BLOCK_T)
     offs_e = tl.arange(0, EP)
@@ -62,7 +62,7 @@ def place_picks(
 
 
 def most_tiles(p):
-    """Tiles that the worst routing of these sizes needs: tables have room for so many."""
+    """Return the tiles that the worst routing of a case's sizes needs, which tables have room for."""
     picks = p.T * p.K
     opened = min(p.E, picks)
     return min(opened + (picks - opened) // p.TILE, p.E * triton.cdiv(p.T, p.TILE))

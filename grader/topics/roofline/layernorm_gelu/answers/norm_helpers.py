@@ -32,7 +32,7 @@ def norm(x_ptr, w_ptr, b_ptr, y_ptr, M, N, stride_xm, stride_xn, stride_ym, stri
 
 
 def dense(p, block):
-    """What a descriptor asks: neighbours side by side, rows on 16 bytes, at most 256 a side."""
+    """Return whether a descriptor fits, with neighbours side by side, rows on 16 bytes, and at most 256 a side."""
     return p.stride_xn == 1 and p.stride_xm % 8 == 0 and 16 <= block <= 256
 
 
