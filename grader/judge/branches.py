@@ -142,7 +142,11 @@ class Walk:
         try:
             self.block(self.plain, names)
             self.globals = names
-            plan = self.call(self.functions[self.entry], [Facts(known)], {}) if self.entry in self.functions else UNKNOWN
+            plan = (
+                self.call(self.functions[self.entry], [Facts(known)], {})
+                if self.entry in self.functions
+                else UNKNOWN
+            )
             steps = plan.get("steps", ()) if isinstance(plan, dict) else ()
             for step in steps if isinstance(steps, list | tuple) else ():
                 if isinstance(step, dict) and isinstance(step.get("kernel"), ast.FunctionDef):
@@ -158,7 +162,9 @@ class Walk:
         """Return the value of a function of the cell."""
         if self.depth >= DEPTH:
             return UNKNOWN
-        parameters = [one.arg for one in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)]
+        parameters = [
+            one.arg for one in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
+        ]
         defaults = dict(zip(parameters[::-1], function.args.defaults[::-1], strict=False))
         names = {one: self.value(value, {}) for one, value in defaults.items()}
         names = dict.fromkeys(parameters, UNKNOWN) | names
@@ -251,7 +257,11 @@ class Walk:
             case ast.Name(id=name):
                 names[name] = value
             case ast.Tuple(elts=parts) | ast.List(elts=parts):
-                values = value if isinstance(value, tuple | list) and len(value) == len(parts) else [UNKNOWN] * len(parts)
+                values = (
+                    value
+                    if isinstance(value, tuple | list) and len(value) == len(parts)
+                    else [UNKNOWN] * len(parts)
+                )
                 for part, one in zip(parts, values, strict=True):
                     self.assign(part, one, names)
             case ast.Subscript(value=of, slice=key):
@@ -284,7 +294,12 @@ class Walk:
             found = self.computed(node, names)
         except (ArithmeticError, LookupError, TypeError, ValueError, AttributeError, MemoryError):
             found = UNKNOWN
-        if isinstance(found, NUMBER) and not abs(found) < LARGEST or isinstance(found, str | list) and len(found) > LENGTH:
+        if (
+            isinstance(found, NUMBER)
+            and not abs(found) < LARGEST
+            or isinstance(found, str | list)
+            and len(found) > LENGTH
+        ):
             return UNKNOWN
         if isinstance(found, int) and not isinstance(node, ast.Constant | ast.Name | ast.Attribute):
             self.record(node, found)
@@ -382,7 +397,9 @@ class Walk:
         match node.func:
             case ast.Name(id="dict"):
                 return named if not given else UNKNOWN
-            case ast.Name(id=name) if isinstance(own := names.get(name, self.functions.get(name)), ast.FunctionDef):
+            case ast.Name(id=name) if isinstance(
+                own := names.get(name, self.functions.get(name)), ast.FunctionDef
+            ):
                 return self.call(own, given, named)
             case ast.Attribute(value=of, attr=name) if name in METHODS:
                 held = self.value(of, names)

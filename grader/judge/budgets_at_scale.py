@@ -25,15 +25,9 @@ AT_LEAST = ("dot", "programs")
 
 
 def judge(evidence: KernelEvidence, part: Part) -> None:
-<<<<<<< HEAD
-    """Check the part's budgets in both large cases: all of them if it ran whole, else the share for the output that
-    the drawn programs wrote."""
-    for purpose in IN_PART:
-=======
     """Check the part's budgets in both large cases. If a case ran whole, check all budgets, else the share for the output
     that the drawn programs wrote."""
-    for purpose in CORNERS:
->>>>>>> main
+    for purpose in IN_PART:
         if few := too_few(evidence, part, purpose):
             said = f"{few.what}, a hidden case ({evidence.cases[purpose].kind})"
             raise Failed(f"{said}: less than half of those that could share the work", few.look, told=said)

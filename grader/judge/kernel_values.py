@@ -123,11 +123,7 @@ def drawn_anew(evidence: KernelEvidence, purpose: int, public: list[Run]) -> Fai
             again.shown = True
             judge_one(again, purpose, public)
         except Failed as like_it:
-<<<<<<< HEAD
-            if purpose not in IN_PART:  # all of which takes too long to try
-=======
-            if purpose not in CORNERS:  # a whole corner takes too long to try
->>>>>>> main
+            if purpose not in IN_PART:  # a whole corner takes too long to try
                 like_it.look = launch_to_blame(again, purpose, like_it) or like_it.look
             like_it.came += f"; p.sm_count is {told} there" * ("sm_count" in evidence.source)
             return like_it

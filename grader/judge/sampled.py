@@ -230,7 +230,11 @@ def judge_share(run: Run, placed, programs: list[int]) -> None:
 
 def at(run: Run) -> str:
     """Say which large case this is."""
-    return describe(run) if run.case.kind in (corner.KIND, corner.FAR_KIND, on_condition.KIND) else f"{AT_COMPILED} ({describe(run)})"
+    return (
+        describe(run)
+        if run.case.kind in (corner.KIND, corner.FAR_KIND, on_condition.KIND)
+        else f"{AT_COMPILED} ({describe(run)})"
+    )
 
 
 def too_little(wrote: np.ndarray, grid: int, all_of_it: int) -> bool:

@@ -17,12 +17,13 @@ from grader.questions.reach import sized, words
 
 KIND = "sizes that a condition of yours tells from all others"
 TRIED = 500  # cases whose ways are looked at
-DRAWN = 8 * TRIED  # because many are too large
+DRAWN = 4 * TRIED  # because many are too large
+HALVED = 8  # sizes of one that is
 NAMED, SHORT = 0.6, 0.25  # of the sizes are near a number of the cell, and as short as may be
 CHANGED = 0.6  # of the cases are cases that went a new way, changed
 FEW = 6  # values of an expression that are ways; one with more of them is a size
 MOST = 3  # cases of a check
-LARGE = replace(corner.LARGE, inputs=2 * corner.LARGE.inputs)
+LARGE = replace(corner.LARGE, inputs=corner.LARGE.numbers)
 Ways = Callable[[Case], frozenset]
 
 
@@ -47,22 +48,36 @@ def search(
         sizes = {axis: _size(one, near[axis], rng) for axis, one in question.up_to.items()}
         base = bases[rng.integers(len(bases))]
         if progress and rng.random() < CHANGED:
-            earlier, base = progress[rng.integers(len(progress))]
+            earlier, base = progress[rng.integers(len(progress), size=2).max()]  # rather a late one
             changed = rng.choice(list(sizes), min(len(sizes), int(rng.integers(1, 3))), replace=False)
             sizes = earlier | {axis: sizes[axis] for axis in changed}
-        case = replace(
-            sized(question, sizes), dtype=base.dtype, dtypes=base.dtypes, layout=base.layout, kind=KIND
-        )
-        if not most.holds(question, case):
+        case = _within(question, sizes, most, rng)
+        if case is None:
             continue
+        case = replace(case, dtype=base.dtype, dtypes=base.dtypes, layout=base.layout, kind=KIND)
         found.append((case, ways(case)))
         new = [(p, v) for p, v in found[-1][1] if v not in values[p] and len(values[p]) < FEW]
         for place, value in found[-1][1]:
             values[place].add(value)
         if new:
-            progress.append((sizes, base))
+            progress.append((case.sizes, base))
     few = {place for place, each in values.items() if len(each) <= FEW}
     return _fewest([(case, {way for way in each if way[0] in few} - gone) for case, each in found])
+
+
+def _within(
+    question: KernelQuestion, sizes: dict, most: corner.Most, rng: np.random.Generator
+) -> Case | None:
+    """Return a case of these sizes, some of them halved until a check can afford it."""
+    axes = [axis for axis, one in question.up_to.items() if isinstance(one, UpTo)]
+    for _ in range(HALVED):
+        case = sized(question, sizes)
+        if most.holds(question, case):
+            return case
+        axis = axes[rng.integers(len(axes))]
+        one = question.up_to[axis]
+        sizes = sizes | {axis: max(one.least, sizes[axis] // 2 // one.step * one.step)}
+    return None
 
 
 def _fewest(rest: list[tuple[Case, set]]) -> list[Case]:
