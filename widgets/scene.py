@@ -41,7 +41,7 @@ MARK_ROLES = {
 ROLES = TEXT_ROLES | RULE_ROLES | GROUND_ROLES | MARK_ROLES
 HATCHED = {"waste", "dropped"}  # no halo separates words from these, so they get a plate
 PLATED = HATCHED | {"ground"}  # ground: where a line of the picture passes under the words
-TEXT_SIZES = {"small": 12, "body": 13, "big": 17}
+TEXT_SIZES = {"small": 12, "body": 13, "big": 17, "huge": 28}  # huge: the picture's one answer
 
 
 def _num(value: float) -> float:
