@@ -193,10 +193,20 @@ def drag(control, axis: str, place: Callable[[float], float]) -> dict:
     return {"input": control.name, "axis": axis, "at": [_num(place(v)) for v in values], "to": values}
 
 
-def handle(id: str, x: float, y: float, role: str, *drags: dict, tip: str = "", late: bool = False) -> dict:
+def handle(
+    id: str,
+    x: float,
+    y: float,
+    role: str,
+    *drags: dict,
+    tip: str = "",
+    late: bool = False,
+    named: bool = False,
+) -> dict:
     """A knob to drag and to key, bound to the input of each of its drags (at most one for x, one for y).
 
-    A late one sets its input when the hand lets go, because each stop on the way would be judged as an answer.
+    A late one sets its input when the hand lets go, because each stop on the way would be judged as an answer. Beside a
+    named one its name stands in the picture, so the view doesn't write it too.
     What no pull moves in this state is a dot, because a knob that stays where it is would change what nobody sees.
     """
     axes = [one["axis"] for one in drags]
@@ -205,7 +215,13 @@ def handle(id: str, x: float, y: float, role: str, *drags: dict, tip: str = "", 
     moves = [one for one in drags if max(one["at"]) - min(one["at"]) > 2]
     if not moves:
         return circle(id, max(x, 6), y, 6, role, tip)
-    kind = {"t": "handle", "id": id, "role": role, **({"late": True} if late else {})}
+    kind = {
+        "t": "handle",
+        "id": id,
+        "role": role,
+        **({"late": True} if late else {}),
+        **({"named": True} if named else {}),
+    }
     return _mark({**kind, "x": _num(x), "y": _num(y), "drag": moves}, tip)
 
 
