@@ -23,10 +23,10 @@ def _added_ms(measured_mfu: int) -> float:
     return round(cost.added_step_s(181, REFERENCE_MFU / 100, measured_mfu / 100), 1)
 
 
-ADDED = steps("added_ms", "Added to a step at 128 GPUs", _added_ms(48), [_added_ms(mfu) for mfu in range(65, 14, -1)],
+ADDED = steps("added_ms", "Scale adds", _added_ms(48), [_added_ms(mfu) for mfu in range(65, 14, -1)],
               lambda ms: units.seconds(ms * 1e-3),
-              help="Each of the four doublings from 8 to 128 adds a quarter.")  # fmt: skip
-SLOW = slider("slow", "One node is slower by", 0, 0, 50, unit="%")
+              help="To a step at 128 GPUs. Each of the four doublings from 8 adds a quarter.")  # fmt: skip
+SLOW = slider("slow", "Slow node", 0, 0, 50, unit="%")
 FIELD = 128  # cells at most, each for as many GPUs as needed
 # (the fleet, the columns of other sizes, height)
 PLACES = {
@@ -197,6 +197,10 @@ def _names(r: Result, at: Box) -> list[dict]:
     def wide(words: str) -> float:
         return text_width(words, size, True) + 14
 
+    if at.w > 400:  # the answer, as large as it fits
+        size = "big"
+        size = "big" if sum(wide(words) for _, words, _ in named) < at.w else "body"
+
     # where there is less room: fewer words, then no unit, then the colour alone says which
     for shorter in (
         lambda words: words.replace("are the tax of scale", "tax"),
@@ -268,11 +272,14 @@ def _sizes(r: Result, at: Box) -> list[dict]:
             *_lost(id, one, left, w, at, tip),
             rect(f"{id}-work", left, at.bottom - high, w, high, "useful", tip),
         ]
-        if wide or now:
+        end = one.gpus in (8, 16384) and abs(x - x_of[r.gpus]) > 50
+        if wide or now or end:
             side, place = ("start", at.x) if x < 20 else ("middle", x)
+            if one.gpus == 16384 and not wide:
+                side, place = "end", at.right
             role = "useful" if now else "muted"
             marks.append(text(f"{id}-share", place, at.y - 5, shown, role, "small", side, now))
-        if wide or now or one.gpus in (8, 16384) and abs(x - x_of[r.gpus]) > 50:
+        if wide or now or end:
             anchor = (
                 "middle" if wide else "start" if one.gpus == 8 else "end" if one.gpus > 8192 else "middle"
             )
