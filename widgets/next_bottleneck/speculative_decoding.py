@@ -421,6 +421,7 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
         height=height,
         width=width,
         legend=(
+            ("secondary", "plain step"),
             ("overhead", "guessing"),
             ("primary", "check, and tokens that come out"),
             ("dropped", "struck out"),
