@@ -127,11 +127,12 @@ def _end_of_win(r: Result, x, level: float, at: Box) -> list[dict]:
         return []
     place = x(r.break_even_users)
     words = f"no win from {_users(r.break_even_users)}"
-    start = place - 8 - text_width(words, "small", True) < at.x + 4
+    size = "big" if at.w > 400 else "small"
+    start = place - 8 - text_width(words, size, True) < at.x + 4
     low = at.bottom - 7
     marks = [line("even", place, level, place, at.bottom, "hot", words)]
     side = (place + 8, "start") if start else (place - 8, "end")
-    return [*marks, text("even-name", side[0], low, words, "hot", "small", side[1], bold=True)]
+    return [*marks, text("even-name", side[0], low, words, "hot", size, side[1], bold=True)]
 
 
 def _role(r: Result) -> str:
