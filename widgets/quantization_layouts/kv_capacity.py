@@ -283,7 +283,7 @@ def _request(r: Result, at: Box) -> list[dict]:
         text(
             "request-title",
             0,
-            at.y - 18,
+            at.y - (34 if at.x else 18),
             f"Cache of one request: {said}" if at.x else "Cache of one request",
             bold=True,
         ),
