@@ -83,7 +83,17 @@ def _pulled(r: Result, at: Box, y: Scale, x: float) -> list[dict]:
         def top(share: float) -> float:  # never down on the expert's name
             return min(y(share * r.tokens), at.bottom - 10)
 
-        return [handle("pull-hot", x, top(r.hot_share), "hot", drag(HOT, "y", top))]
+        held = text(
+            "hot-tokens",
+            x + 19,
+            top(r.hot_share) + 4,
+            units.count(r.experts[0].routed),
+            "hot",
+            "small",
+            bold=True,
+            on="ground",
+        )
+        return [held, handle("pull-hot", x, top(r.hot_share), "hot", drag(HOT, "y", top))]
     if r.pattern == "tail":
         picks, many = sum(e.routed for e in r.experts), len(r.experts)
 
