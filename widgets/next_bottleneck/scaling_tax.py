@@ -192,28 +192,33 @@ def _names(r: Result, at: Box) -> list[dict]:
         if size > 1e-9:
             named.append((at.x + start * at.w, f"{units.number(size)} GPUs {word}", role))
         start += size / r.gpus
-    size = "body" if at.w > 400 else "small"
+    # the answer first, as large as it fits beside the rest
+    sizes = (("huge", "big"), ("huge", "body"), ("big", "body"), ("body", "body"))
+    sizes = sizes if at.w > 400 else (("big", "small"), ("small", "small"))
 
-    def wide(words: str) -> float:
+    def wide(words: str, size: str) -> float:
         return text_width(words, size, True) + 14
 
-    if at.w > 400:  # the answer, as large as it fits
-        size = "big"
-        size = "big" if sum(wide(words) for _, words, _ in named) < at.w else "body"
+    def room(first: str, rest: str) -> float:
+        return sum(wide(words, rest if k else first) for k, (_, words, _) in enumerate(named))
 
     # where there is less room: fewer words, then no unit, then the colour alone says which
     for shorter in (
         lambda words: words.replace("are the tax of scale", "tax"),
+        lambda words: words.replace("lost to the slow node", "slow node"),
         lambda words: words.replace(" GPUs", ""),
         lambda words: words.split()[0],
     ):
-        if sum(wide(words) for _, words, _ in named) > at.w:
+        if room(*sizes[-1]) > at.w:
             named = [(x, shorter(words), role) for x, words, role in named]
+    first, rest = next((pair for pair in sizes if room(*pair) <= at.w), sizes[-1])
     marks, left = [], at.x
     for k, (x, words, role) in enumerate(named):
-        left = max(left, min(x, at.right + 14 - sum(wide(later) for _, later, _ in named[k:])))
-        marks.append(text(f"field-{role}", left, at.bottom + 40, words, _ink(role), size, bold=True))
-        left += wide(words)
+        size = rest if k else first
+        after = sum(wide(later, rest) for _, later, _ in named[k:])
+        left = max(left, min(x, at.right + 14 - after) if k else at.x)
+        marks.append(text(f"field-{role}", left, at.bottom + 42, words, _ink(role), size, bold=True))
+        left += wide(words, size)
     return marks
 
 
