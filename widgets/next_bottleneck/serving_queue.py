@@ -282,6 +282,18 @@ def _gap_gauge(r: Result, at: Box) -> list[dict]:
     ]
 
 
+def _answer(r: Result, x: Scale, at: Box) -> list[dict]:
+    """Write the rate that keeps both promises into its shade, over its bars."""
+    size, words = ("huge", "keep both promises") if at.w > 400 else ("big", "keep both")
+    many = f"{r.kept_rate} a second"
+    if not r.kept_rate or at.h < 100 or x(r.kept_rate) - at.x < text_width(many, size, True) + 24:
+        return []
+    return [
+        text("answer", at.x + 10, at.y + 32, many, "useful", size, bold=True),
+        text("answer-name", at.x + 11, at.y + 50, words, "useful", "small", bold=True),
+    ]
+
+
 def _arrivals(r: Result, at: Box, x: Scale) -> list[dict]:
     """Draw at each rate the requests of a second, those in time below those that are late."""
     y, wide = linear(0, MOST_RATE, at.bottom, at.y), (x(3) - x(2)) * 0.7
@@ -297,6 +309,7 @@ def _arrivals(r: Result, at: Box, x: Scale) -> list[dict]:
         late = rect(f"late{one.rate}", left, y(one.rate), wide, cut - y(one.rate), "hot", tip)
         good = rect(f"good{one.rate}", left, cut, wide, at.bottom - cut, "useful", tip)
         marks += about("rate", [late, good]) if now else [late, good]
+    marks += _answer(r, x, at)
     left, right, top = x(r.rate) - wide / 2 - 3, x(r.rate) + wide / 2 + 3, y(r.rate) - 3
     frame = [(left, at.bottom), (left, top), (right, top), (right, at.bottom)]
     marks += about("rate", path("bar-now", frame, "now"))
