@@ -212,10 +212,10 @@ def _memory(r: Result, at: Box, arrived: int) -> list[dict]:
             text(
                 f"m-{id}-requests",
                 WIDE if at.x else NARROW,
-                top + (22 if at.x else -3),
+                top + (25 if at.x else -3),
                 count,
                 ink,
-                "big" if at.x else "body",
+                "huge" if at.x else "big",
                 "end",
                 bold=True,
             )
