@@ -13,7 +13,7 @@ from widgets.registry import every
 
 ROWS = list(csv.DictReader(Path(__file__).with_name("ratings.psv").open(encoding="utf-8"), delimiter="|"))
 # whoever redraws one takes it off, and none is added
-TO_REDRAW = {"next_bottleneck.profiler_detective", "quantization_layouts.fragment_map"}
+TO_REDRAW = {"quantization_layouts.fragment_map"}
 
 
 def test_each_simulator_has_its_readers_ratings_and_reasons():
