@@ -28,6 +28,7 @@ HBM = "HBM"
 NEAR = [name for name, level in cost.LEVELS.items() if level.energy_j is not None and name != HBM]
 BOARD_W = 700  # what an H100 may draw in all
 HOME_W = 320e3 / 250  # the source's homes, of which 320 kW supply 250
+MOST_HOMES = 100_000  # at the sliders' ends
 KWH_J = 3.6e6
 MOVED = slider(
     "moved_percent",
@@ -287,6 +288,18 @@ def _paid(joules: float) -> str:
     return _picojoules(joules) if joules else "nothing yet"
 
 
+def _homes(r: Result, wide: bool) -> list[dict]:
+    """Draw the homes that the saving supplies as a square, whose area is their number on one scale for all states."""
+    right, low, most = (716, 326, 54) if wide else (330, 436, 44)
+    side = most * (r.homes / MOST_HOMES) ** 0.5
+    share = f"homes that the saving supplies: {units.number(r.homes, 2)} of {units.count(MOST_HOMES)}"
+    return [
+        rect("homes-all", right - most, low - most, most, most, "idle", share),
+        rect("homes", right - most, low - side, side, side, "useful", share),
+        text("homes-name", right - most, low - most - 5, "homes", "useful", "small", bold=True),
+    ]
+
+
 def _fleet(r: Result, y: float, wide: bool) -> list[dict]:
     year = f"${units.number(float(f'{r.year_usd:.3g}'))} a year at ${units.number(r.usd_per_kwh)} per kWh"
     homes = f"as much as {units.counted(float(f'{r.homes:.2g}'), 'home')} take"
@@ -369,7 +382,11 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
         else "",
     )
     fixed = _lanes(r, way_at, lanes)
-    rest = [_pull(r, bars_at), *_fleet(r, height - (10 if width == WIDE else 42), width == WIDE)]
+    rest = [
+        _pull(r, bars_at),
+        *_homes(r, width == WIDE),
+        *_fleet(r, height - (10 if width == WIDE else 42), width == WIDE),
+    ]
     out = []
     for now_s in (EVERY_S * i for i in range(STEPS)):
         marks = fixed + _bars(r, now_s, bars_at) + _flying(r, now_s, way_at, lanes, bars_at) + rest
