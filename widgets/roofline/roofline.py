@@ -247,7 +247,7 @@ def _ridge(r: Result, plot: Box, reach: float) -> list[dict]:
 def _times(r: Result, plot: Box) -> list[dict]:
     """Draw how long moving the bytes takes and how long the arithmetic, side by side: the longer one is the limit."""
     wide, marks = plot.w > 400, []
-    left, room = (130, 430) if wide else (78, 186)
+    left, room = (130, 430) if wide else (78, 166)
     for i, (bound, name, short, s) in enumerate(
         (
             ("memory", "moving the bytes", "the bytes", r.memory_s),
