@@ -410,7 +410,7 @@ def _takeaway(r: Result, i: int) -> str:
     if i == len(r.steps) - 1:
         moves = _moves(r)
         if r.picked:
-            return f"In any order the cures end at {units.seconds(r.steps[-1].step_s)}. The largest first is only sooner there."
+            return f"In any order the cures end at {units.seconds(r.steps[-1].step_s)}. Largest first gets there sooner."
         if len(moves) == 1:
             return f"No cure moved the limit. From first to last it is {moves[0]}."
         often = {2: "once", 3: "twice"}.get(len(moves), f"{len(moves) - 1} times")

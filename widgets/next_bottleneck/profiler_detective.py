@@ -377,23 +377,18 @@ def _lanes(p: Profile, wide: bool) -> list[dict]:
         elif decided:
             words, ink = "none crossed" if wide else "the rest", "hot"
         term = "waits" if suspect in WAITS else "roofs"
+        rule = text(
+            f"rule{i}", at.right + 10, at.y + high / 2 + 4, words, ink, "small", bold=ink == "hot" or chosen
+        )
         lane = [
             rect(f"lane-{suspect}", at.x, at.y, at.w, at.h, "idle", f"{NAMES[suspect]}: click to accuse it"),
             *_lane(suspect, p, at, decided),
             text(
                 f"name{i}", names, at.y + high / 2 + 4, name, role if chosen else "ink", "small", bold=chosen
             ),
-            text(
-                f"rule{i}",
-                at.right + 10,
-                at.y + high / 2 + 4,
-                words,
-                ink,
-                "small",
-                bold=ink == "hot" or chosen,
-            ),
+            *about(term, rule),  # not the lane, or all others would fade under a hand that is about to accuse
         ]
-        marks += about(term, *sets({control.name: suspect}, *lane))
+        marks += sets({control.name: suspect}, *lane)
         if chosen:
             x, y, far, low = at.x - 3, at.y - 5, at.right + 3, at.bottom + 5
             marks.append(path("accused", [(x, y), (far, y), (far, low), (x, low), (x, y)], role))
