@@ -232,7 +232,7 @@ def test_the_whole_picture_stays_whole_when_it_gains_steps(bare):
     expect(root).to_have_attribute("data-step", "1")
     kernels.press("End")
     settled(page, 2)
-    expect(root).to_have_attribute("data-step", "9")
+    expect(root).to_have_attribute("data-step", "7")
 
 
 def test_a_measurement_and_its_difference_are_shown(bare):
