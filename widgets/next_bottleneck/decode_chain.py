@@ -339,7 +339,9 @@ def _picture(r: Result, i: int, to: Place) -> list[dict]:
     marks, rows, weights_s = _frame(to, x), _rows(r, to), r.cured_s["linear weights"]
     if i + 1 < len(r.steps):
         # lies under this bar, comes down with it, and slides on as the next one
-        marks += together({"id": f"step{i}-0"}, *_bar(f"step{i + 1}", r.steps[i], *rows[i], x))[1:]
+        marks += together(
+            {"id": f"step{i}-0"}, *_clicked(r, i + 1, _bar(f"step{i + 1}", r.steps[i], *rows[i], x))
+        )[1:]
     for row in range(1, i + 1):
         way = about("limit", _way(r, row, rows, x))
         marks += way if row < i else together({"id": f"step{i}-0"}, *way)[1:]
