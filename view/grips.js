@@ -114,7 +114,7 @@ function grips(svg, stage, pool, to, showTip, spotFor) {
   function name() {
     unname();
     if (known || off) return;
-    for (const mark of marks.filter(one => !one.late)) {  // an answer's knob has its question next to it
+    for (const mark of marks.filter(one => !one.late && !one.named)) {  // its question, or its name, stands next to it
       const words = mark.drag.map(one => to.label(one.input)).join(', ');
       const label = stage.appendChild(make('div', { class: 'tbt-name', 'aria-hidden': 'true' }, words));
       names.set(mark.id, label);

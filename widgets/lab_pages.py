@@ -54,15 +54,15 @@ def file(words: list[str]) -> str:
 
 
 @cache
-def _style() -> str:
-    """Return the part of scene.css that colours a scene's marks, because a separate file has no page that could."""
+def _style(huge: bool) -> str:
+    """Return the part of scene.css that colours a scene's marks, because a separate file has no page to bring it."""
     css = re.sub(r"/\*.*?\*/", "", static.css(), flags=re.S)
     css = re.sub(r"@[^{;]*\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}", "", css)
     kept = []
     for selector, body in re.findall(r"([^{}]+)\{([^{}]*)\}", css):
         if not re.search(r"\.tbt-scene|pattern", selector):
             body = ";".join(re.findall(r"--tbt-[\w-]+\s*:[^;]+", body))
-        if body.strip() and not re.search(r":(focus|hover)|data-", selector):
+        if body.strip() and not re.search(r":(focus|hover)|data-" + ("" if huge else "|huge"), selector):
             kept.append(f"{' '.join(selector.split())}{{{' '.join(body.split())}}}")
     return f"<style>svg{{color-scheme:only light}}{''.join(kept)}</style>"
 
@@ -78,7 +78,7 @@ def _card(title: str, question: str, size: tuple[float, float], inside: str) -> 
     )
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="tbt" viewBox="-16 {-above} {width + 32:g} '
-        f'{height + above + 12:g}" {box} role="img" font-family="{FONT}">{_style()}'
+        f'{height + above + 12:g}" {box} role="img" font-family="{FONT}">{_style("huge" in inside)}'
         f'<rect x="-16" y="{-above}" {box} rx="12" fill="#ffffff"/>'
         f'<text y="{14 - above + 6}" font-size="13" fill="{muted}">{escape(title)}</text>'
         f'<g font-size="16" font-weight="600" fill="{ink}">{words}</g>{inside}</svg>\n'

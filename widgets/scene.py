@@ -40,8 +40,8 @@ MARK_ROLES = {
 }
 ROLES = TEXT_ROLES | RULE_ROLES | GROUND_ROLES | MARK_ROLES
 HATCHED = {"waste", "dropped"}  # no halo separates words from these, so they get a plate
-PLATED = HATCHED | {"ground"}  # ground is for words over a line of the picture
-TEXT_SIZES = {"small": 12, "body": 13, "big": 17}
+PLATED = HATCHED | {"ground"}  # ground: where a line of the picture passes under the words
+TEXT_SIZES = {"small": 12, "body": 13, "big": 17, "huge": 28}  # huge: the picture's one answer
 
 
 def _num(value: float) -> float:
@@ -193,11 +193,21 @@ def drag(control, axis: str, place: Callable[[float], float]) -> dict:
     return {"input": control.name, "axis": axis, "at": [_num(place(v)) for v in values], "to": values}
 
 
-def handle(id: str, x: float, y: float, role: str, *drags: dict, tip: str = "", late: bool = False) -> dict:
-    """Return a knob to drag and to key, bound to the input of each of its drags (at most one for x and one for y).
+def handle(
+    id: str,
+    x: float,
+    y: float,
+    role: str,
+    *drags: dict,
+    tip: str = "",
+    late: bool = False,
+    named: bool = False,
+) -> dict:
+    """A knob to drag and to key, bound to the input of each of its drags (at most one for x, one for y).
 
-    A late knob sets its input when the hand lets go, because each stop on the way would be judged as an answer.
-    A knob that no pull moves in this state is drawn as a dot, because its changes would be invisible.
+    A late one sets its input when the hand lets go, because each stop on the way would be judged as an answer. Beside a
+    named one its name stands in the picture, so the view doesn't write it too.
+    What no pull moves in this state is a dot, because a knob that stays where it is would change what nobody sees.
     """
     axes = [one["axis"] for one in drags]
     if not drags or len(set(axes)) != len(axes):
@@ -205,7 +215,13 @@ def handle(id: str, x: float, y: float, role: str, *drags: dict, tip: str = "", 
     moves = [one for one in drags if max(one["at"]) - min(one["at"]) > 2]
     if not moves:
         return circle(id, max(x, 6), y, 6, role, tip)
-    kind = {"t": "handle", "id": id, "role": role, **({"late": True} if late else {})}
+    kind = {
+        "t": "handle",
+        "id": id,
+        "role": role,
+        **({"late": True} if late else {}),
+        **({"named": True} if named else {}),
+    }
     return _mark({**kind, "x": _num(x), "y": _num(y), "drag": moves}, tip)
 
 

@@ -78,7 +78,7 @@ def _element(mark: dict, colours: dict[str, str]) -> str:
 def _grid(mark: dict, colours: dict[str, str]) -> str:
     out = []
     for role, outline in mark["fills"]:
-        faint = ' fill-opacity="0.16"' if role == "idle" else ""
+        faint = ' fill-opacity="0.16"' if role in ("idle", "hot") else ""
         out.append(f'<path d="{outline}" class="cells {role}" fill="{colours[role]}"{faint}/>')
     thin = " thin" if mark["thin"] else ""
     out.append(f'<path d="{mark["rules"]}" class="hairlines{thin}" stroke="{colours["ground"]}"/>')

@@ -30,9 +30,11 @@ LINKED = [name for name, one in MACHINES.items() if one.link_bandwidth]
 
 
 def _top(value: float) -> float:
-    """Return the end of an axis that holds the value, one of 1, 1.2, 1.6, 2, ... times a power of ten."""
+    """Return the end of an axis that holds the value: 1, 1.2, 1.4, 1.6, 1.8, ... times a power of ten, four even parts."""
     power = 10.0 ** (len(str(int(value))) - 1)
-    return next(step * power for step in (1, 1.2, 1.6, 2, 2.4, 3, 4, 5, 6, 8, 10) if step * power >= value)
+    return next(
+        step * power for step in (1, 1.2, 1.4, 1.6, 1.8, 2, 2.4, 3, 4, 5, 6, 8, 10) if step * power >= value
+    )
 
 
 def _is_hot(r: Result, e: int) -> bool:
@@ -83,7 +85,17 @@ def _pulled(r: Result, at: Box, y: Scale, x: float) -> list[dict]:
         def top(share: float) -> float:  # never down on the expert's name
             return min(y(share * r.tokens), at.bottom - 10)
 
-        return [handle("pull-hot", x, top(r.hot_share), "hot", drag(HOT, "y", top))]
+        held = text(
+            "hot-tokens",
+            x + 19,
+            top(r.hot_share) + 4,
+            units.count(r.experts[0].routed),
+            "hot",
+            "small",
+            bold=True,
+            on="ground",
+        )
+        return [held, handle("pull-hot", x, top(r.hot_share), "hot", drag(HOT, "y", top))]
     if r.pattern == "tail":
         picks, many = sum(e.routed for e in r.experts), len(r.experts)
 
@@ -158,6 +170,7 @@ def _devices(r: Result, at: Box) -> list[dict]:
                 bold=True,
             )
         )
+    marks += _waiting(r, at, y(r.step_s))
     if pitch > 40:
         marks.append(text("tokens-of", at.x - 8, at.bottom + 32, "tokens", "muted", "small", "end"))
     for d, device in enumerate(r.devices):
@@ -172,6 +185,18 @@ def _devices(r: Result, at: Box) -> list[dict]:
             held = units.count(device.tokens)
             marks.append(text(f"tokens-{d}", x + wide / 2, at.bottom + 32, held, *tone))
     return marks
+
+
+def _waiting(r: Result, at: Box, top: float) -> list[dict]:
+    """Write the answer over the columns, where they leave room."""
+    if top < at.y + 58 or r.slowdown <= 1.005:
+        return []
+    size, words = ("huge", "of the experts' time is waiting") if at.w > 400 else ("big", "waiting")
+    share = units.percent(r.idle_share, 0)
+    return [
+        text("waiting", at.right - 6, at.y + 30, share, "hot", size, "end", True, "ground"),
+        text("waiting-name", at.right - 6, at.y + 47, words, "hot", "small", "end", True, "ground"),
+    ]
 
 
 def _takeaway(r: Result) -> str:

@@ -157,6 +157,7 @@ class _Row(NamedTuple):
     id: str
     boxes: tuple[Box, Box, Box]
     words: str
+    picked: bool  # for an expert there, and not only to be passed on
 
 
 def _crossing(token: int, node: int, nth: int, most: int, place: Place) -> Box:
@@ -208,7 +209,7 @@ def _rows(r: Result, place: Place) -> list[_Row]:
                 crossing[key] += 1
             carriers[send.token, send.target] = copy, link
             boxes, into = (copy, link, at_rank), carried
-        into.append(_Row(send.token, send.source, send.target, id, boxes, words))
+        into.append(_Row(send.token, send.source, send.target, id, boxes, words, bool(send.experts)))
     return passed + carried
 
 
@@ -233,6 +234,7 @@ def _travelling(rows: list[_Row], step: int) -> list[dict]:
                 marks += about(mine, trace, *_number(f"trace-{number}", row.token, on, role))
             else:
                 marks += about(mine, _outline(f"trace-{row.id}", on, role, row.words))
+        role = role if step != ARRIVED or row.picked else "idle"  # hollow where it was only passed on
         shown = rect(row.id, box.x, box.y, box.w, box.h, role, row.words)
         under = row.source and step != ARRIVED  # a row that is still one with its carrier
         marks += about(mine, *together(shown, *_number(number, "" if under else row.token, box, role)))
@@ -244,7 +246,8 @@ def _number(id: str, token: int | str, box: Box, role: str) -> list[dict]:
     if min(box.w, box.h) < 11:
         return []
     middle = box.x + box.w / 2, box.y + box.h / 2 + 4
-    return [text(id, *middle, str(token), "inverse", "small", "middle", on=role)]
+    ink = "ink" if role == "idle" else "inverse"
+    return [text(id, *middle, str(token), ink, "small", "middle", on=role)]
 
 
 def _links(r: Result, place: Place) -> list[dict]:
@@ -411,6 +414,7 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
             ("network", "network, 50 GB/s a GPU"),
             ("secondary line", "NVLink, 450 GB/s"),
             *((TOKEN_ROLES[token], f"a row of token {token}") for token in range(r.tokens)),
+            *((("idle", "only passed on"),) * (r.way == "node")),
         ),
         formula=(
             (

@@ -76,8 +76,8 @@ def run(pairs, helpers, link_gb_s, bits) -> Result:
 
 
 def _lane(id: str, at: Box, x, y: float, title: str, boxes, wide: bool) -> list[dict]:
-    """Draw one rank's or link's time, with (start, end, role, words, figure) for each box."""
-    where = (at.x - 8, y + 16, "end") if wide else (at.x, y - 6, "start")
+    """Draw one rank's or link's time: (start, end, role, words, figure) for each box."""
+    where = (at.x - 18, y + 16, "end") if wide else (at.x, y - 6, "start")
     marks = [text(f"{id}-title", *where[:2], title, "ink", "small", anchor=where[2])]
     marks.append(rect(f"{id}-idle", at.x, y, at.w, THICK, "idle", "waits"))
     for n, (start, end, role, words, name) in enumerate(boxes):
@@ -92,13 +92,14 @@ def _lane(id: str, at: Box, x, y: float, title: str, boxes, wide: bool) -> list[
             f"{words}: {units.seconds(end - start)}",
         )
         marks += about(name, bar)
-        marks += words_within(f"{id}-{n}", left, right, y, (words, words.split()[0]), role)
+        end = right - (22 if id == "kept" else 0)  # of the room beside the knob
+        marks += words_within(f"{id}-{n}", left, end, y, (words, words.split()[0]), role)
     return marks
 
 
 def _lanes(r: Result, at: Box) -> list[dict]:
     wide = at.x > 50
-    end = steady("time", (1.15 if wide else 1.25) * max(r.kept_s, r.copied_s))
+    end = steady("time", (1.2 if wide else 1.4) * max(r.kept_s, r.copied_s))
     x = linear(0, end, at.x, at.right)
     step = 34 if wide else 50
     tops = [at.y, *(at.y + step * n + 12 for n in (1, 2, 3))]
@@ -128,7 +129,10 @@ def _lanes(r: Result, at: Box) -> list[dict]:
         ("kept", r.kept_s, tops[0], "useful"),
         ("copied", r.copied_s, tops[3], "primary"),
     ):
-        marks.append(text(f"{id}-s", x(ends) + 8, y + 17, units.seconds(ends), role, bold=True, on="idle"))
+        past = 22 if id == "kept" else 8  # of the knob
+        marks.append(text(f"{id}-s", x(ends) + past, y + 17, units.seconds(ends), role, bold=True, on="idle"))
+    pull = drag(PAIRS, "x", lambda n: x(n * r.kept_s / r.pairs))
+    marks.append(handle("pull-kept", x(r.kept_s), tops[0] + THICK / 2, "useful", pull))
     return marks + axis_x(
         "time", x, tops[3] + THICK + 6, show=units.seconds, ticks=None if wide else x.ticks(3)
     )
@@ -141,7 +145,7 @@ def _curve(r: Result, at: Box) -> list[dict]:
     level, wide = y(1), at.w > 300
     points = [(x(n), y(kept / copied)) for n, kept, copied in r.curve]
     title = "Speed with copies, over the surplus pairs" if wide else "Speed with copies"
-    marks = [text("curve-title", 0, at.y - 26, title, bold=True), *won_and_lost(points, level)]
+    marks = [text("curve-title", 0, at.y - 30, title, bold=True), *won_and_lost(points, level)]
     marks += axis_y(
         "faster",
         y,
@@ -161,7 +165,7 @@ def _curve(r: Result, at: Box) -> list[dict]:
         anchor = ("end", -6) if x(r.even) > at.x + at.w / 2 else ("start", 6)
         words = f"pays from {units.count(r.even)} pairs" if wide else f"from {units.count(r.even)}"
         where = (x(r.even) + anchor[1], at.y - 8)
-        marks.append(text("even-name", *where, words, "ink", "body", anchor[0], bold=True))
+        marks.append(text("even-name", *where, words, "useful", "big", anchor[0], bold=True))
     place, role = (x(r.pairs), y(r.faster)), "useful" if r.faster > 1 else "hot"
     side = (place[0] - 22, "end") if place[0] > at.x + at.w / 2 else (place[0] + 22, "start")
     now = text(

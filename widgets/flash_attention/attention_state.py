@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from kernels.flash_attention import cost
 from kernels.machines import MACHINES, machine
 from widgets import units
-from widgets.charts import Box, linear, log, text_width
+from widgets.charts import Box, linear, steady, text_width
 from widgets.controls import powers_of_two, select
 from widgets.declare import Declaration, Prediction
 from widgets.scene import (
@@ -18,6 +18,7 @@ from widgets.scene import (
     drag,
     figure,
     handle,
+    line,
     path,
     rect,
     table,
@@ -28,13 +29,12 @@ ELEM_BYTES = {"fp16": 2, "fp8": 1}
 TILE = cost.Tiling(128, 128)
 LENGTHS = [1 << k for k in range(8, 18)]
 LENGTH = powers_of_two("length", "Context length", 8192, LENGTHS[0], LENGTHS[-1], unit="tokens")
-# (one head to scale, bars of bytes, bars of time, height)
+# (one head to scale, bars of bytes, a tile enlarged, height)
 PLACES = {
-    True: (Box(24, 52, 326, 326), Box(424, 62, 292, 104), Box(424, 246, 292, 104), 414),
-    False: (Box(24, 50, 262, 262), Box(0, 412, 330, 100), Box(0, 558, 330, 100), 660),
+    True: (Box(24, 50, 340, 340), Box(424, 62, 292, 112), Box(424, 252, 292, 150), 414),
+    False: (Box(24, 50, 290, 290), Box(0, 404, 330, 112), Box(0, 566, 330, 132), 704),
 }
-BAR, GAP = 26, 3
-SMALLEST = 0.7  # of the room, for the shortest context, so that the square can grow while it is pulled
+BAR, GAP = 30, 3
 
 
 @dataclass(frozen=True)
@@ -117,53 +117,33 @@ def _shared(r: Result, strip: str) -> str:
     return f"V and K: {strip} each" + (f", for {sharers} query heads" if sharers > 1 else "")
 
 
-def _sizes(length: int, head_dim: int, at: Box) -> tuple[float, float]:
-    """Return how thick a strip is and how long a side of the square, to one scale. All is larger for a longer context."""
-    room = log(LENGTHS[0], LENGTHS[-1], SMALLEST * at.w, at.w)(length) - 3 * GAP
-    return room * head_dim / (length + 2 * head_dim), room * length / (length + 2 * head_dim)
+def _unit(r: Result, at: Box) -> float:
+    """Return how long a token is drawn, so that a square of twice the length fits. It stays while the corner is pulled."""
+    return (at.w - 4 * GAP) / steady("tokens", 2 * (r.length + r.head_dim))
+
+
+def _sizes(length: int, r: Result, at: Box) -> tuple[float, float]:
+    """Return how thick a strip is and how long a side of the square, to one scale."""
+    unit = _unit(r, at)
+    thin = r.head_dim * unit
+    return thin, min(length * unit, at.w - 4 * GAP - 2 * thin)
 
 
 def _to_scale(r: Result, at: Box) -> list[dict]:
-    """Draw one head to scale, the score matrix with Q, K, V and the output at its sides."""
-    gap, (thin, side) = GAP, _sizes(r.length, r.head_dim, at)
-    unit = side / r.length
+    """Draw one head to scale: the score matrix with Q, K, V and the output at its sides."""
+    gap, (thin, side) = GAP, _sizes(r.length, r, at)
+    cut = r.length * _unit(r, at) > side + 0.01
     x, y = at.x + thin + gap, at.y + 2 * (thin + gap)
-    matrix, tile = units.si_bytes(r.score_matrix_bytes), max(4, min(TILE.block_n * unit, side))
+    matrix, tile = units.si_bytes(r.score_matrix_bytes), min(max(4, TILE.block_n * _unit(r, at)), side)
     strip = units.si_bytes(r.persistent_head_bytes / 4)
     middle, high = x + side / 2, y + side / 2
-    right = x + side + gap + thin
-    too = ("probabilities: as much again", "each written and read")
-    if side < text_width(too[0], "small") + 6:
-        too = ("probabilities too,", "each in and out")
-    if side < 150:  # the words would hide the square
-        too = ()
-    words = max(high - 8, y + tile + 18 if tile < side else 0)  # below the tile, where that is large
-    half = []
-    if side >= 190:
-        words = y + 0.68 * side
-        half = [
-            path(
-                "half",
-                [(middle, y), (middle, high), (x, high)],
-                "ink",
-                "half the length: a quarter of the scores",
-            ),
-            *(
-                text(
-                    f"half-name{i}",
-                    (x + middle) / 2,
-                    y + side / 4 + 14 * i,
-                    said,
-                    "ink",
-                    "small",
-                    "middle",
-                    on="waste",
-                )
-                for i, said in enumerate(("half the length:", "a quarter"))
-            ),
-        ]
+    title = (
+        "Let go: this square is larger than the picture"
+        if cut
+        else "One head: strips and square to one scale"
+    )
     return [
-        text("scale-title", 0, 16, "One head: strips and square to one scale", bold=True),
+        text("scale-title", 0, 16, title, bold=True),
         *about(
             "strips group",
             rect("v", x, at.y, side, thin, "useful", f"V: {r.head_dim} × {r.length} numbers, {strip}"),
@@ -177,36 +157,106 @@ def _to_scale(r: Result, at: Box) -> list[dict]:
         *about(
             "square", rect("matrix", x, y, side, side, "waste", f"{r.length} × {r.length} scores, {matrix}")
         ),
-        *about("square", half),
-        text("vk-name", middle, at.y - 8, _shared(r, strip), "useful", "small", "middle"),
-        text("q-name", at.x - 8, high, "Q", "useful", "small", "end"),
-        text("o-name", right + 8, high, "output", "useful", "small"),
-        text("matrix-name", middle, words, f"{matrix} of scores", anchor="middle", bold=True, on="waste"),
+        *_twice(x, y, side, thin, cut),
+        text("vk-name", x, at.y - 8, _shared(r, strip), "useful", "small"),
+        *([text("q-name", at.x - 8, high, "Q", "useful", "small", "end")] if side > 40 else []),
         *(
-            text(f"matrix-too{i}", middle, words + 18 + 14 * i, line, "ink", "small", "middle", on="waste")
-            for i, line in enumerate(too)
+            [text("o-name", x + side + thin + 11, high, "output", "useful", "small")]
+            if side > 40 and not cut
+            else []
         ),
-        rect("tile", x, y, tile, tile, "now", f"One tile: {TILE.block_m} × {TILE.block_n} scores"),
-        text(
-            "tile-name",
-            at.x,
-            at.bottom + 20,
-            f"■ one 128 × 128 tile: {units.si_bytes(r.tile_bytes)} of Q, K and V on chip",
-            "now",
-            "small",
+        *_of_scores(middle, high, side, tile, matrix),
+        rect(
+            "tile", x + side - tile, y, tile, tile, "now", f"One tile: {TILE.block_m} × {TILE.block_n} scores"
         ),
     ]
+
+
+def _of_scores(middle: float, high: float, side: float, tile: float, matrix: str) -> list[dict]:
+    """Name the square where its words leave some of it in view."""
+    name, size = f"{matrix} of scores", "body" if side >= 150 else "small"
+    if side < text_width(name, size, True) + 6:
+        return []
+    top = max(high - 8, high - side / 2 + tile + 18)  # below the tile, where that is large
+    too = ("probabilities too,", "each in and out") if side >= 150 else ()
+    return [
+        text("matrix-name", middle, top, name, "ink", size, "middle", bold=True, on="waste"),
+        *(
+            text(f"matrix-too{i}", middle, top + 18 + 14 * i, words, "ink", "small", "middle", on="waste")
+            for i, words in enumerate(too)
+        ),
+    ]
+
+
+def _twice(x: float, y: float, side: float, thin: float, cut: bool) -> list[dict]:
+    """Draw where the square's sides would be at twice the length: its corner can be pulled there."""
+    if cut:
+        return []
+    far, low, past = x + 2 * side, y + 2 * side, side + 2 * GAP + thin
+    tip = "twice the length: four times the scores"
+    outline = path(
+        "twice", [(x + past, y), (far, y), (far, low), (x, low), (x, y + side + GAP)], "limit", tip
+    )
+    if side < 90:
+        return about("square", outline)
+    words = ("twice the length:", "4× the scores")
+    names = [
+        text(f"twice-name{i}", far - 10, low - 32 + 18 * i, said, "ink", "body", "end", bold=i > 0)
+        for i, said in enumerate(words)
+    ]
+    return about("square", outline, *names)
 
 
 def _corner(r: Result, at: Box) -> list[dict]:
     """Let the square's corner be pulled, because the context's length is both of its sides."""
 
     def right(length: float) -> float:
-        return at.x + sum(_sizes(length, r.head_dim, at)) + GAP
+        return at.x + sum(_sizes(length, r, at)) + GAP
 
-    thin, side = _sizes(r.length, r.head_dim, at)
+    thin, side = _sizes(r.length, r, at)
     low = at.y + 2 * (thin + GAP) + side
     return [handle("pull-length", right(r.length), low, "now", drag(LENGTH, "x", right))]
+
+
+def _on_chip(r: Result, at: Box) -> list[dict]:
+    """Enlarge one tile with the rows of Q, K and V that it needs: this is all that a program holds, at any length."""
+    unit = (at.h - 18) / (TILE.block_m + 2 * r.head_dim)
+    tile, thick = TILE.block_n * unit, r.head_dim * unit
+    x, y = at.x + thick + GAP, at.y + 2 * (thick + GAP)
+    words = x + tile + 16
+    size = units.si_bytes(r.tile_bytes)
+    rows = f"{TILE.block_n} rows, {units.si_bytes(r.tile_bytes / 3)}"
+    return [
+        text("chip-title", at.x, at.y - 14, "One tile, enlarged", bold=True),
+        *about("strips", rect("chip-v", x, at.y, tile, thick, "useful", f"V: {rows}")),
+        *about("strips", rect("chip-k", x, at.y + thick + GAP, tile, thick, "useful", f"K: {rows}")),
+        *about("strips", rect("chip-q", at.x, y, thick, tile, "useful", f"Q: {rows}")),
+        *_letters(at.x, x, at.y, y, thick, tile),
+        rect("chip-tile", x, y, tile, tile, "now", f"{TILE.block_m} × {TILE.block_n} scores, never stored"),
+        text("chip-size", words, at.y + 0.42 * at.h, size, "now", "huge", bold=True),
+        text("chip-words", words, at.y + 0.42 * at.h + 20, "of Q, K and V on chip,", "ink"),
+        text("chip-always", words, at.y + 0.42 * at.h + 37, "at any length", "ink", bold=True),
+    ]
+
+
+def _letters(left: float, x: float, top: float, y: float, thick: float, tile: float) -> list[dict]:
+    """Name the three pieces where a letter fits."""
+    if thick < 18:
+        return []
+    return [
+        text("chip-v-name", x + tile / 2, top + thick / 2 + 4, "V", "inverse", "small", "middle"),
+        text("chip-k-name", x + tile / 2, top + 1.5 * thick + GAP + 4, "K", "inverse", "small", "middle"),
+        text("chip-q-name", left + thick / 2, y + tile / 2 + 4, "Q", "inverse", "small", "middle"),
+    ]
+
+
+def _leader(r: Result, at: Box, chip: Box) -> list[dict]:
+    """Lead from the tile in the square to the enlarged one, where both are side by side."""
+    thin, side = _sizes(r.length, r, at)
+    x, y = at.x + thin + GAP + side, at.y + 2 * (thin + GAP)
+    if chip.x < at.right:
+        return []
+    return [line("leader", x + 2, y + 2, chip.x - 8, chip.y - 18, "now")]
 
 
 def _ratio(times: float) -> str:
@@ -225,8 +275,9 @@ def _pair(id: str, title: str, at: Box, rows: list[tuple], end: str) -> list[dic
             wide = max(1, scale(size) - at.x)
             marks += about(term, rect(f"{id}-{k}-{i}", left, y, wide, BAR, role, tip))
             left += wide
-        if k and at.right - left > text_width(end, "big", True) + 12:
-            marks.append(text(f"{id}-end", left + 8, y + 19, end, "ink", "big", bold=True))
+        size = "huge" if at.right - left > text_width(end, "huge", True) + 12 else "big"
+        if k and at.right - left > text_width(end, size, True) + 12:
+            marks.append(text(f"{id}-end", left + 10, y + 25, end, "useful", size, bold=True))
     return marks
 
 
@@ -246,20 +297,8 @@ def _bytes(r: Result, measured: dict, at: Box) -> list[dict]:
     if "bytes_moved" in measured:
         x = linear(0, r.naive_bytes, at.x, at.right)
         tip = f"yours: {units.si_bytes(measured['bytes_moved'])}"
-        marks.append(circle("measured", x(measured["bytes_moved"]), at.bottom - 22, 5, "measured", tip))
+        marks.append(circle("measured", x(measured["bytes_moved"]), at.bottom - 26, 5, "measured", tip))
     return marks
-
-
-def _times(r: Result, at: Box) -> list[dict]:
-    rows = []
-    for name, time, memory in (
-        ("scores stored", r.naive_s, r.naive_waits_for_memory),
-        ("in tiles", r.tiled_s, r.tiled_waits_for_memory),
-    ):
-        waits, role = ("memory", "memory") if memory else ("arithmetic", "compute")
-        words = f"{name}: {units.seconds(time)}, limited by {waits}"
-        rows.append((words, "ink", [(time, role, "time", words)]))
-    return _pair("times", f"Least time on {r.machine}", at, rows, f"{_ratio(r.speedup)} faster")
 
 
 def _table(r: Result):
@@ -305,7 +344,7 @@ def _takeaway(r: Result) -> str:
 
 
 def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
-    measured, (scale_at, bytes_at, times_at, height) = measured or {}, PLACES[width == WIDE]
+    measured, (scale_at, bytes_at, chip_at, height) = measured or {}, PLACES[width == WIDE]
     naive = figure("moved when scores are stored", r.naive_bytes, units.si_bytes, "hot")
     tiled = figure("moved in tiles, at least", r.tiled_bytes, units.si_bytes, "useful")
     ratio = figure("fewer bytes at best", r.state_ratio, _ratio)
@@ -322,10 +361,11 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
         f"{naive.text} a layer, in tiles at least {tiled.text}, which is at best {ratio.text} less and {speedup.text} "
         "faster at best.",
         takeaway=_takeaway(r),
-        marks=_to_scale(r, scale_at)
+        marks=_leader(r, scale_at, chip_at)
+        + _to_scale(r, scale_at)
         + _corner(r, scale_at)
         + _bytes(r, measured, bytes_at)
-        + _times(r, times_at),
+        + _on_chip(r, chip_at),
         figures=(naive, tiled, ratio, speedup),
         table=_table(r),
         height=height,

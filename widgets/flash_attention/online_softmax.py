@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from kernels.flash_attention import cost
 from widgets import units
-from widgets.charts import Box, linear, steady, text_width
+from widgets.charts import Box, linear, text_width
 from widgets.controls import powers_of_two, select, slider, steps
 from widgets.declare import Declaration, Prediction, Stepper
 from widgets.scene import (
@@ -32,16 +32,15 @@ TILE = powers_of_two("tile", "Keys in a tile", 4, 1, 16, help="16 is the ordinar
 PULLED, HIGHEST = 4, 7.0  # the key whose score is pulled, and how far (the axis ends above this)
 WHICH = "The bar with the knob on it, before anything scales it or adds to it."
 SCORE = slider("score", "One key's score", 5.0, 0.0, HIGHEST, step=0.5, help=WHICH)
-HEIGHT = {True: 430, False: 476}
+HEIGHT = {True: 430, False: 460}
 
 
 class Panels(NamedTuple):
-    """Hold the drawn panels from top to bottom, scores, the weight of each key, their sum, and the line of the output."""
+    """Hold what is drawn, from top to bottom: scores, the weight of each key, and the line of the output."""
 
     scores: Box
     weights: Box
-    total: Box
-    output: Box  # a line of numbers, without a height
+    output: Box  # its height is nothing: a line of numbers
     wide: bool
 
     @property
@@ -50,12 +49,8 @@ class Panels(NamedTuple):
 
 
 PLACES = {
-    True: Panels(
-        Box(30, 24, 590, 90), Box(30, 172, 590, 88), Box(30, 302, 590, 14), Box(30, 388, 590, 0), True
-    ),
-    False: Panels(
-        Box(20, 56, 264, 80), Box(20, 196, 264, 84), Box(20, 326, 264, 14), Box(20, 430, 290, 0), False
-    ),
+    True: Panels(Box(30, 24, 590, 108), Box(30, 196, 590, 104), Box(30, 386, 590, 0), True),
+    False: Panels(Box(20, 56, 264, 90), Box(20, 214, 264, 98), Box(20, 412, 290, 0), False),
 }
 LARGEST_FP32 = math.log(3.4028234663852886e38)  # a score above this has an exponential beyond fp32
 OUTPUTS = min(chain(*cost.SCENE.values)), max(chain(*cost.SCENE.values))  # a weighted mean stays between
@@ -134,6 +129,43 @@ def _role(r: Result, key: int, step: int) -> str:
     return "now" if tile == step else "primary" if tile < step else "idle"
 
 
+def _title(r: Result, at: Panels) -> str:
+    if r.shift:
+        return (
+            f"Scores of one query, {r.shift} added to each" if at.wide else f"Scores, {r.shift} added to each"
+        )
+    return "Scores of one query, tile by tile"
+
+
+def _overflows(r: Result) -> bool:
+    return max(r.scores) > LARGEST_FP32
+
+
+def _infinite(r: Result, step: int, at: Panels) -> list[dict]:
+    """Write under each score what its exponential alone would be in fp32, where one would be beyond it."""
+    if not _overflows(r):
+        return []
+    pitch, low = at.scores.w / len(r.scores), at.scores.bottom + 15
+    place = (at.scores.right + 6, low) if at.wide else (0, low + 14)
+    marks = [
+        text(
+            "infinite",
+            *place,
+            "exp alone" if at.wide else "exp(score) alone, in fp32",
+            "hot",
+            "small",
+            bold=True,
+        )
+    ]
+    for key, score in enumerate(r.scores[: (step + 1) * r.tile]):
+        shown = "∞" if score > LARGEST_FP32 else "…"
+        if key == r.pulled and score < r.shift + 1.5 * r.scale:  # the knob is there
+            continue
+        middle = _across(r, key, at) + at.scores.w / 146 + 0.39 * pitch
+        marks.append(text(f"infinite-{key}", middle, low, shown, "hot", "body", "middle", bold=True))
+    return marks
+
+
 def _scores(r: Result, step: int, at: Panels) -> list[dict]:
     y = linear(r.shift, r.shift + 1.3 * HIGHEST * r.scale, at.scores.bottom, at.scores.y)
     pitch, m = at.scores.w / len(r.scores), r.states[step].m
@@ -144,7 +176,7 @@ def _scores(r: Result, step: int, at: Panels) -> list[dict]:
         (at.scores.x, y(m) - 1, at.scores.right, y(m) + 1),
         (0, 0, at.scores.right, 16),  # the title
     ]
-    marks, names = [text("scores-title", 0, 12, "Scores of one query, tile by tile", bold=True)], []
+    marks, names = [text("scores-title", 0, 12, _title(r, at), bold=True)], []
     for key, score in enumerate(r.scores):
         x, top = _across(r, key, at) + at.scores.w / 146, min(y(score), at.scores.bottom - 2)
         role, shown = _role(r, key, step), units.number(score, 4)
@@ -158,6 +190,14 @@ def _scores(r: Result, step: int, at: Panels) -> list[dict]:
             continue
         tip = f"Key {key}: score {shown}"
         marks.append(rect(f"score-{key}", x, top, 0.78 * pitch, at.scores.bottom - top, role, tip))
+        free = at.wide and at.scores.bottom - top > 40 and not top + 18 < y(m) < top + 38
+        if key == r.pulled and free:  # its number in the bar, under the knob
+            ink = "ink" if role == "idle" else "inverse"
+            middle = x + 0.39 * pitch
+            names.append(
+                text(f"score-{key}-name", middle, top + 32, shown, ink, "small", "middle", bold=True, on=role)
+            )
+            continue
         over = top - (19 if key == r.pulled else 4)
         if y(m) - 2 < over < y(m) + 14:  # the maximum's line would strike it through
             over = y(m) - (19 if key == r.pulled else 4)
@@ -278,22 +318,16 @@ def _weights(r: Result, step: int, at: Panels) -> list[dict]:
 
 
 def _total(r: Result, step: int, at: Panels) -> list[dict]:
-    """Draw the running sum, as the old sum, shrunk by the factor, and this tile's addition."""
-    now, before = r.states[step], r.states[step - 1].l if step else 0.0
-    x = linear(0, steady("l", max(state.l for state in r.states)), at.total.x, at.total.right)
-    y, high, kept = at.total.y, at.total.h, before * now.rescale
-    added = f"this tile adds {SHORT(now.l - kept)}"
-    marks = [
-        rect("l-before", x(0), y, x(before) - x(0), high, "idle", f"l before this tile: {SHORT(before)}"),
-        rect("l-kept", x(0), y, x(kept) - x(0), high, "primary", f"of that, the factor keeps {SHORT(kept)}"),
-        rect("l-added", x(kept), y, x(now.l) - x(kept), high, "now", added),
-    ]
-    shown = f"l = {SHORT(now.l)}" if at.wide else f"l {SHORT(now.l)}"
-    size = "big" if at.wide else "small"
+    """Write the running sum at the end of the bars that it sums."""
+    x, y = at.weights.right + 6, at.weights.bottom - 34
     return [
-        text("l-title", 0, y - 7, "Sum of these weights", bold=True),
-        *about("l", marks),
-        *about("l", text("l-name", at.total.right + 6, y + high - 2, shown, "ink", size, bold=True)),
+        text("l-title", x, y, "sum l" if at.wide else "sum", "muted", "small"),
+        *about(
+            "l",
+            text(
+                "l-name", x, y + 20, SHORT(r.states[step].l), "ink", "big" if at.wide else "body", bold=True
+            ),
+        ),
     ]
 
 
@@ -330,14 +364,27 @@ def _output(r: Result, step: int, at: Panels) -> list[dict]:
         line("output-axis", x.start, y, x.end, y, "axis"),
         text("output-low", x.start - 8, y + 4, units.number(x.lo), "muted", "small", "end"),
         text("output-high", x.end + 8, y + 4, units.number(x.hi), "muted", "small"),
-        line("whole", x(whole), y - 20, x(whole), y + 10, "limit", goal),
+        line("whole", x(whole), y - 20, x(whole), y + 7, "limit", goal),
         text("whole-name", place, y - 26, goal, "ink", "small", "middle"),
     ]
     for i, state in enumerate(r.states[:step]):
         tip = f"After tile {i}: output {EXACT(state.output)}"
         marks.append(circle(f"dot-{i}", x(state.output), y, 3.5, "primary", tip))
     apart = abs(wrong - now) > 5e-4
-    if apart:  # the same mistake as leaving out the multiplication by the factor
+    if _overflows(r):
+        words = "without m: ∞ / ∞, no answer at all"
+        marks.append(
+            text(
+                "without-m",
+                x.start,
+                y + 41,
+                words if at.wide else "without m: ∞ / ∞",
+                "hot",
+                "body" if at.wide else "small",
+                bold=True,
+            )
+        )
+    elif apart:  # the same mistake as leaving out the multiplication by the factor
         words = f"without the factor: {EXACT(wrong)}"
         half = text_width(words, "small", True) / 2
         middle = min(max(x(wrong), half + 4), at.width - half - 4)
@@ -366,6 +413,8 @@ def _tiles(r: Result, at: Panels) -> list[dict]:
 def _names(r: Result, step: int, at: Panels) -> list[dict]:
     """Name the tiles where there is room, each that was read with the factor it brought."""
     marks, room = [], _across(r, r.tile, at) - _across(r, 0, at)
+    if _overflows(r) and not at.wide:  # there stands what would be infinite
+        return []
     for i, state in enumerate(r.states):
         names = [f"tile {i}, factor {EXACT(state.rescale)}"] * (0 < i <= step) + [f"tile {i}", str(i)]
         words = next((name for name in names if text_width(name, "small") < room - 4), "")
@@ -404,7 +453,7 @@ def _table(r: Result):
 
 
 def _warning(r: Result, step: int) -> str:
-    if max(r.scores) <= LARGEST_FP32:
+    if not _overflows(r):
         return ""
     m = r.states[step].m
     if m <= LARGEST_FP32:
@@ -413,7 +462,7 @@ def _warning(r: Result, step: int) -> str:
 
 
 def _takeaway(r: Result, step: int) -> str:
-    if max(r.scores) > LARGEST_FP32:
+    if _overflows(r):
         return "Only differences from m are exponentiated, so nothing overflows and nothing else changes."
     if r.tile == len(r.scores):
         return "One tile with all keys is ordinary softmax, which needs the whole row at once."
@@ -447,6 +496,7 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
                 + _weights(r, step, at)
                 + _scores(r, step, at)
                 + _total(r, step, at)
+                + _infinite(r, step, at)
                 + _output(r, step, at),
                 figures=(m, rescale, total, output),
                 table=rows,

@@ -22,6 +22,7 @@ from widgets.scene import (
     handle,
     line,
     only,
+    path,
     plated,
     table,
     text,
@@ -40,8 +41,8 @@ BITS = slider(
 )
 # (the plot, one addition enlarged, height)
 PLACES = {
-    True: (Box(56, 30, 420, 226), Box(56, 364, 600, 0), 420),
-    False: (Box(50, 80, 262, 180), Box(16, 356, 308, 0), 412),
+    True: (Box(56, 30, 412, 234), Box(56, 374, 640, 0), 430),
+    False: (Box(50, 80, 262, 200), Box(16, 376, 308, 0), 432),
 }
 
 
@@ -143,26 +144,54 @@ def _axes(r: Result, plot: Box) -> list[dict]:
 def _runs(r: Result, i: int, plot: Box, wide: bool) -> list[dict]:
     """Draw the sums as far as terms were added, with their names and values now."""
     x, y = _scales(len(r.terms), plot)
-    marks, over, names, shown = [], [], [], _shown(r)
+    marks, names, shown = [], [], _shown(r)
     said = [f"{name}: {units.number(sums[i - 1], 4)}" for name, sums, _ in shown]
     levels = spread([y(sums[i - 1]) for _, sums, _ in shown])
-    at = _steps(len(r.terms))
+    at = [one for one in _steps(len(r.terms)) if one <= i]
+    if r.promote_every:  # under the others: its first part is the narrow sum's own
+        marks += about("promote_every", _promoted(r, at, x, y))
     for k, (words, level, (_, sums, role)) in enumerate(zip(said, levels, shown, strict=True)):
         before = x(0), y(0)
-        for n, term in enumerate(
-            one for one in at if one <= i
-        ):  # a piece for each step, so that the marks that stay are not sent again
-            now = x(term), y(sums[term - 1])
-            if (
-                role != "secondary" or not r.promote_every or n % 8 < 4
-            ):  # next to a promoted sum the exact one is in dashes, so that a line under it stays in sight
-                (over if role == "secondary" and r.promote_every else marks).append(
-                    line(f"run-{role}-{n}", *before, *now, role)
-                )
+        for n, term in enumerate(at if role != "primary" else ()):
+            now = x(term), y(sums[term - 1])  # a piece for each step: what stays is not sent again
+            marks.append(line(f"run-{role}-{n}", *before, *now, role))
             before = now
-        place = (plot.right + 32, level + 4) if wide else (0, 12 + 16 * k)
+        place = (plot.right + 44, level + 4) if wide else (0, 12 + 16 * k)
         names.append(text(f"run-{role}-name", *place, words, role, "body" if wide else "small", bold=True))
-    return [*timed("cursor", *marks, *over, *_promotions(r, i, x, y)), *names]
+    return [*timed("cursor", *marks, *_promotions(r, i, x, y)), *names, *_gap(r, i, plot, y, levels, wide)]
+
+
+def _gap(r: Result, i: int, plot: Box, y: Scale, levels: list[float], wide: bool) -> list[dict]:
+    """Say how much is lost between the narrow sum and the exact one, as large as it is."""
+    top, low = y(r.exact_sums[i - 1]), y(r.narrow.sums[i - 1])
+    if not wide or low - max(levels[0], levels[-1] if r.promote_every else 0) < 60:
+        return []
+    x, middle = plot.right + 34, (max(levels[0], levels[-1] if r.promote_every else 0) + low) / 2
+    share = units.percent(r.error_shares[i - 1], 0)
+    return [
+        line("lost", x, top, x, low, "hot", f"{share} of the exact sum is lost"),
+        text("lost-share", x + 10, middle + 6, share, "hot", "huge", bold=True),
+        text("lost-name", x + 12, middle + 22, "lost", "hot", "small", bold=True),
+    ]
+
+
+def _promoted(r: Result, at: list[int], x: Scale, y: Scale) -> list[dict]:
+    """Draw the FP32 sum, which takes the partial sums as steps, and the partial sum, which starts anew at each of them."""
+    every, sums, marks, before = r.promote_every, r.promoted.sums, [], 0
+    for n, term in enumerate(at):
+        base = sums[before // every * every - 1] if before >= every else 0.0
+        partial = (sums[before - 1] - base) if before else 0.0
+        stairs, teeth = [(x(before), y(base))], [(x(before), y(partial))]
+        for moved in range((before // every + 1) * every, term + 1, every):
+            stairs += [(x(moved), y(base)), (x(moved), y(sums[moved - 1]))]
+            teeth += [(x(moved), y(sums[moved - 1] - base)), (x(moved), y(0))]
+            base = sums[moved - 1]
+        if term % every:
+            stairs.append((x(term), y(base)))
+            teeth.append((x(term), y(sums[term - 1] - base)))
+        marks += [path(f"run-primary-{n}", stairs, "primary"), path(f"partial-{n}", teeth, "primary")]
+        before = term
+    return marks
 
 
 def _promotions(r: Result, i: int, x: Scale, y: Scale) -> list[dict]:
@@ -177,6 +206,18 @@ def _promotions(r: Result, i: int, x: Scale, y: Scale) -> list[dict]:
             for k, n in enumerate(range(every, i + 1, every))
         ],
     )
+
+
+def _partial_name(r: Result, plot: Box, y: Scale) -> list[dict]:
+    """Name the partial sum's teeth where they stay well under the wall."""
+    if not r.promote_every:
+        return []
+    high = y(r.promote_every * 1.08) - 6
+    if high < y(min(r.wall_sum, y.hi)) + 36:
+        return []
+    return [
+        text("partial-name", plot.right - 8, high, "partial sums", "primary", "small", "end", on="ground")
+    ]
 
 
 def _wall(r: Result, plot: Box, y: Scale) -> list[dict]:
@@ -203,6 +244,7 @@ def _wall(r: Result, plot: Box, y: Scale) -> list[dict]:
     def place(bits: float) -> float:
         return y(above * 2.0**bits)
 
+    marks += _partial_name(r, plot, y)
     return [*marks, handle("pull-wall", plot.right + 16, place(r.bits), "hot", drag(BITS, "y", place))]
 
 
@@ -234,7 +276,9 @@ def _ticks(before: float, gap: float, lens: Box) -> list[dict]:
     """Draw the numbers that exist near the sum. Once the sum stops growing, they are the same at every step."""
     x = _near(before, gap, lens)
     numbers = range(math.ceil(max(0, x.lo) / gap), math.floor(x.hi / gap) + 1)
-    every = max(1, math.ceil(len(numbers) / (8 if lens.w > 400 else 4)))
+    every, shown = 1, _exactly(gap)
+    while len(numbers) / every > (7 if lens.w > 400 else 4):
+        every *= 2
     title = "one addition, enlarged; ticks: the sums that exist"
     if len(numbers) > 80:
         title = f"one addition, enlarged; {units.count(len(numbers))} sums exist here, too many to draw"
@@ -248,7 +292,7 @@ def _ticks(before: float, gap: float, lens: Box) -> list[dict]:
         at = x(n * gap)
         marks.append(line(f"lens-{k}", at, lens.y - 6, at, lens.y + 6, "axis"))
         if n % every == 0:
-            name = units.number(n * gap, 6)
+            name = shown(n * gap)
             if at - text_width(name, "small") / 2 < 0:
                 continue
             marks.append(text(f"lens-name-{k}", at, lens.y + 24, name, "muted", "small", "middle"))
@@ -260,34 +304,47 @@ def _lens(r: Result, i: int, lens: Box, ticks: Callable) -> list[dict]:
     before, after = _before(r, i), r.narrow.sums[i - 1]
     target = before + r.terms[i - 1]
     gap = cost.spacing(max(target, 1.0), r.bits)
-    x = _near(before, gap, lens)
+    x, shown = _near(before, gap, lens), _exactly(gap)
     landed, role = ("stays", "hot") if after == before else ("lands here", "useful")
     high = lens.y - 16
     return ticks(before, gap, lens) + [
         line("add", x(before), high, x(target), high, "now"),
         line("fall", x(target), high, x(target), lens.y, "limit"),
-        circle("add-end", x(target), high, 4, "now", f"should land at {units.number(target, 5)}"),
+        circle("add-end", x(target), high, 4, "now", f"should land at {shown(target)}"),
         text(
             "add-name",
             x(target) + 10,
             high + 4,
-            f"+ {units.number(r.terms[i - 1])}",
+            f"+ {shown(r.terms[i - 1])}",
             "now",
             "small",
             bold=True,
         ),
-        circle("landed", x(after), lens.y, 6, role, f"lands at {units.number(after, 5)}"),
+        circle("landed", x(after), lens.y, 6, role, f"lands at {shown(after)}"),
         text("landed-name", x(after), lens.y + 44, landed, role, "small", "middle", bold=True),
     ]
 
 
+def _exactly(gap: float) -> Callable[[float], str]:
+    """Return how to write sums that stand this far apart: with the digits that they have, so that an addition is right."""
+    places = next((p for p in range(2, 6) if (gap * 10**p).is_integer()), 6)
+
+    def shown(value: float) -> str:
+        words = f"{value:,.{places}f}"
+        return words.rstrip("0").rstrip(".") if "." in words else words
+
+    return shown
+
+
 def _caption(r: Result, i: int) -> str:
     before, term, after = _before(r, i), r.terms[i - 1], r.narrow.sums[i - 1]
-    sum_now = f"Term {units.count(i)} of {units.count(len(r.terms))}: {units.number(before, 5)} + {units.number(term)}"
-    target, gap = units.number(before + term, 5), units.number(cost.spacing(before + term, r.bits))
+    gap = cost.spacing(before + term, r.bits)
+    shown = _exactly(gap)
+    total = shown(sum(float(shown(one).replace(",", "")) for one in (before, term)))  # of what is printed
+    added = f"Term {units.count(i)} of {units.count(len(r.terms))}: {shown(before)} + {shown(term)} = {total}"
     if after == before:
-        return f"{sum_now} = {target}, and the next sum that exists is {gap} away: the term is lost."
-    return f"{sum_now} = {target}, rounded to {units.number(after, 5)}; the sums stand {gap} apart."
+        return f"{added}, and the next sum that exists is {units.number(gap)} away: the term is lost."
+    return f"{added}, rounded to {shown(after)}; the sums stand {units.number(gap)} apart."
 
 
 def _table(r: Result):
@@ -305,11 +362,15 @@ def _takeaway(r: Result) -> str:
     if not r.lost_from and r.narrow.error_share < 0.01:
         return "These bits are enough for this many terms. Add more, and the same wall comes."
     if r.promote_every and r.promoted.error_share < 0.1 * r.narrow.error_share:
-        before, after = units.percent(r.narrow.error_share), units.percent(r.promoted.error_share)
+        before, after = (_off(one.error_share) for one in (r.narrow, r.promoted))
         return f"Promoted to more bits every {r.promote_every} terms, the sum ends {after} off instead of {before}."
     if r.lost_from:
         return "A narrow sum stops growing without a word. Every term after its wall is lost."
     return "Near its wall a narrow sum rounds every term, so it errs before it stops."
+
+
+def _off(error: float) -> str:
+    return units.percent(error) if error >= 0.0005 else "less than 0.1%"
 
 
 def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[Scene]:

@@ -1,5 +1,7 @@
 """Walk the tiles of C wave after wave, and show the bands of A and B that each reads, and why groups need fewer."""
 
+from dataclasses import replace
+
 from kernels.machines import MACHINES
 from widgets import units
 from widgets.controls import powers_of_two, select
@@ -93,27 +95,29 @@ def _caption(r: Result, wave: int) -> str:
 
 
 def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[Scene]:
-    row_at, grouped_at, read_at, sizes_at, height = picture.places(width)
+    row_at, grouped_at, below, race_at, height = picture.places(width)
     titles = ("Row by row", f"In groups of {r.group_m}")
     fixed = picture.still("row", row_at, titles[0], "hot", r)
     fixed += picture.still("grouped", grouped_at, titles[1], "primary", r)
-    fixed += picture.thick(r, row_at) + picture.sizes(r, sizes_at)
-    edge, shared, read = picture.group_edge(grouped_at, r), _table(r), picture.read(r, read_at)
+    small, race = picture.race(r, race_at)
+    fixed += picture.thick(r, row_at) + small
+    edge, shared = picture.group_edge(grouped_at, r), _table(r)
+    counted = [
+        replace(at, x=at.x - picture.BAND - 5, y=below, w=at.w + picture.BAND + 5)
+        for at in (row_at, grouped_at)
+    ]
     legend = (
         ("now", f"the wave: {units.counted(r.programs, 'program')}, a tile each"),
         ("secondary", "what it reads of A and B"),
     )
     scenes = []
     for wave, (one, other) in enumerate(zip(r.row_walk.waves, r.grouped_walk.waves, strict=True)):
-        row = figure(
-            "read row by row so far", r.row_walk.read_so_far[wave], units.si_bytes, "hot", "read_row"
-        )
+        row = figure("read row by row so far", r.row_walk.read_so_far[wave], units.si_bytes, "hot")
         grouped = figure(
             f"read in groups of {r.group_m}",
             r.grouped_walk.read_so_far[wave],
             units.si_bytes,
             "primary",
-            "read_grouped",
         )
         least = figure("as much, row by row", r.ratios[wave], units.times)
         share = figure("of C done by each", r.shares[wave], _done)
@@ -126,8 +130,10 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
                 marks=fixed
                 + picture.panel("row", titles[0], row_at, one, wave, r)
                 + picture.panel("grouped", titles[1], grouped_at, other, wave, r)
+                + picture.bands("row", counted[0], one, r)
+                + picture.bands("grouped", counted[1], other, r)
                 + edge
-                + read(wave),
+                + race(wave),
                 figures=(row, grouped, least, share),
                 table=shared,
                 height=height,

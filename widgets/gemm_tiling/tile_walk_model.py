@@ -65,6 +65,7 @@ class Result:
     total_ratio: float  # of the bytes of all waves shown
     shares: tuple[float, ...]  # of C, done after each wave
     ratios: tuple[float, ...]  # the bytes row by row over those in groups, after each wave
+    walks: tuple[Walk, ...]  # for each of GROUPS
     read_by_group: tuple[int, ...]  # by all waves shown, for each of GROUPS
     best_group: int  # the smallest group among those that read least
 
@@ -129,7 +130,8 @@ def run(m, n, k, bm, bn, bk, group_m, dtype, machine_name) -> Result:
     tiles_m, tiles_n = -(-m // bm), -(-n // bn)
     tiles = tiles_m * tiles_n
     row, grouped = (_walk(group, m, n, k, bm, bn, elem, target.sms) for group in (1, group_m))
-    reads = tuple(_walk(group, m, n, k, bm, bn, elem, target.sms).read_so_far[-1] for group in GROUPS)
+    walks = tuple(_walk(group, m, n, k, bm, bn, elem, target.sms) for group in GROUPS)
+    reads = tuple(walk.read_so_far[-1] for walk in walks)
     programs = min(target.sms, tiles)
     reuse = cost.reuse(bm, bn)
     return Result(
@@ -160,6 +162,7 @@ def run(m, n, k, bm, bn, bk, group_m, dtype, machine_name) -> Result:
         row.read_so_far[-1] / grouped.read_so_far[-1],
         tuple(min(1.0, (wave + 1) * programs / tiles) for wave in range(len(row.waves))),
         tuple(a / b for a, b in zip(row.read_so_far, grouped.read_so_far, strict=True)),
+        walks,
         reads,
         GROUPS[reads.index(min(reads))],
     )

@@ -1,11 +1,11 @@
-"""Draw the walk. C is drawn twice, with the running wave and the bands it reads. Then come a bar of bytes for each
-size of a group and a counter of bytes for each walk."""
+"""The walk drawn: C twice, with the wave that runs and the bands it reads, these bands counted below, and at the side a
+race of all sizes of a group: a small C for each, and a bar of the bytes that it has read."""
 
 from collections.abc import Callable
 from functools import lru_cache
 
 from widgets import units
-from widgets.charts import Box, text_width, wrap
+from widgets.charts import Box, wrap
 from widgets.controls import powers_of_two
 from widgets.gemm_tiling.tile_walk_model import GROUPS, Piece, Result, Wave
 from widgets.scene import WIDE, about, drag, handle, line, path, rect, sets, text
@@ -61,7 +61,7 @@ def still(id: str, at: Box, title: str, role: str, r: Result) -> list[dict]:
         (box.x, box.y),
     ]
     return [
-        text(f"{id}-title", at.x - BAND - 5, at.y - 42, title, role, bold=True),
+        text(f"{id}-title", at.x - BAND - 5, at.y - BAND - 14, title, role, bold=True),
         rect(f"{id}-c", box.x, box.y, box.w, box.h, "ground", f"C: {r.tiles_m} × {r.tiles_n} tiles"),
         path(f"{id}-edge", corners, "axis"),
         rect(f"{id}-b", box.x, box.y - BAND - 5, box.w, BAND, "idle"),
@@ -94,11 +94,7 @@ def panel(id: str, name: str, at: Box, wave: Wave, number: int, r: Result) -> li
     """Draw one wave on C, and the bands it reads, of A to the left and of B above."""
     box = _box(at, r)
     tip = f"{name}, wave {number + 1}: {{}}"
-    words = f"{units.counted(wave.a_band_count, 'band')} of A, {wave.b_band_count} of B"
-    if at.w > 200:
-        words = f"the wave reads {words}"
-    marks = [text(f"{id}-reads", at.x - BAND - 5, box.y - BAND - 10, words, READ, "small")]
-    marks += _tiles(f"{id}-done", box, r, wave.walked, WALKED, tip.format("done by the waves before"))
+    marks = _tiles(f"{id}-done", box, r, wave.walked, WALKED, tip.format("done by the waves before"))
     done = [one for one in marks if one["id"] == f"{id}-done0" and one["h"] > 22 and one["w"] > 80]
     marks += [
         text(f"{id}-done", box.x + 8, box.y + 16, "done before", "muted", "small", on=WALKED) for _ in done
@@ -140,72 +136,107 @@ def group_edge(at: Box, r: Result) -> list[dict]:
     return [*about("group_m", bracket), rows, handle("pull-group", x, y, "primary", drag(GROUP, "y", place))]
 
 
-def sizes(r: Result, at: Box) -> list[dict]:
-    """Draw the bytes that all waves read with each size of a group, on one scale. A click on a bar chooses the size."""
+def race(r: Result, at: Box) -> tuple[list[dict], Callable[[int], list[dict]]]:
+    """Draw each size of a group as a small C that is walked, with what it has read so far, on one scale. A click on one
+    chooses it. What stays the same comes first, then a function of the wave."""
     if r.tiles_m == 1:
         words = wrap("One row of tiles: all of B is read, whatever the order.", 0.82 * at.w, "body")
-        return [
-            text(f"one-row-{i}", at.x, at.y + 30 + 20 * i, said, bold=True) for i, said in enumerate(words)
-        ]
-    named, valued = 24, text_width("44.4 GB", "small", True) + 6
-    scale, pitch = (at.w - named - valued) / max(r.read_by_group), at.h / len(GROUPS)
-    waves = f"{len(r.row_walk.waves)} waves" if len(r.row_walk.waves) < r.wave_count else "all waves"
-    marks = [
-        text("sizes-title", at.x, at.y - 42, f"read by {waves}", bold=True),
-        text("sizes-sub", at.x, at.y - 24, "rows in a group (click)", "muted", "small"),
+        said = [text(f"one-row-{i}", at.x, at.y + 30 + 20 * i, one, bold=True) for i, one in enumerate(words)]
+        return said, lambda wave: []
+    pitch = at.h / len(GROUPS)
+    side = pitch - 10
+    left, scale = at.x + side + 10, (at.right - at.x - side - 10) / max(r.read_by_group)
+    still = [
+        text("sizes-title", at.x, at.y - 30, "read so far", bold=True),
+        text("sizes-sub", at.x, at.y - 14, "rows in a group (click)", "muted", "small"),
     ]
-    for i, (group, read) in enumerate(zip(GROUPS, r.read_by_group, strict=True)):
-        y, shown = at.y + i * pitch, units.si_bytes(read)
-        role = "primary" if group == r.group_m else "hot" if group == 1 else "idle"
-        middle, least = y + pitch / 2 + 2, read == min(r.read_by_group)
-        tip = f"Groups of {units.counted(group, 'row')}: {shown} read{', the least' if least else ''}"
-        ink = "useful" if least else "ink" if group == r.group_m else "muted"
-        left, wide = at.x + named, read * scale
-        marks += sets(
-            {"group_m": group},
-            text(f"size-{group}", left - 6, middle, str(group), "ink", "small", "end", group == r.group_m),
-            rect(f"size-{group}-bar", left, y + 2, wide, pitch - 8, role, tip),
-            text(f"size-{group}-read", left + wide + 5, middle, shown, ink, "small", bold=ink != "muted"),
-        )
-    return marks
-
-
-def read(r: Result, at: Box) -> Callable[[int], list[dict]]:
-    """Draw a counter per walk, the bytes that it has read after the same waves, on one scale."""
-    most = max(r.row_walk.read_so_far[-1], r.grouped_walk.read_so_far[-1])
-    wide, pitch = at.w > 400, at.h / 2
-    walks = (
-        ("row", "row by row", r.row_walk, "hot"),
-        ("grouped", f"groups of {r.group_m}", r.grouped_walk, "primary"),
-    )
-    named = text_width("groups of 32", bold=True) + 10 if wide else 0
-    scale = (at.w - named - max(text_width(units.si_bytes(most), "big", True), 84)) / most
-    above, high = (2, pitch - 8) if wide else (18, pitch - 24)
-
-    title = [text("read-title", at.x, at.y - 8, "read so far", "muted", "small")] * wide
+    boxes = [_small(Box(at.x, at.y + i * pitch, side, side), r) for i in range(len(GROUPS))]
+    fewest, most = min(r.read_by_group), max(r.read_by_group)
+    best = [read < 1.02 * fewest < most for read in r.read_by_group]
+    for i, (group, box) in enumerate(zip(GROUPS, boxes, strict=True)):
+        y, rows = at.y + i * pitch, f"groups of {units.counted(group, 'row')}"
+        corners = [
+            (box.x, box.y),
+            (box.right, box.y),
+            (box.right, box.bottom),
+            (box.x, box.bottom),
+            (box.x, box.y),
+        ]
+        named = text(f"size-{group}", left, y + 15, str(group), "ink", bold=group == r.group_m)
+        marks = [rect(f"size-{group}-c", box.x, box.y, box.w, box.h, "ground", rows), named]
+        marks.append(path(f"size-{group}-edge", corners, "useful" if best[i] else "axis"))
+        if best[i]:
+            right = left + scale * r.read_by_group[i] + 6
+            marks.append(text(f"size-{group}-least", right, y + pitch / 2 + 9, "least", "useful", bold=True))
+        still += sets({"group_m": group}, *marks)
 
     def after(wave: int) -> list[dict]:
-        marks = [*title]
-        for i, (id, name, walk, role) in enumerate(walks):
-            y, long = at.y + i * pitch + above, scale * walk.read_so_far[wave]
-            shown = units.si_bytes(walk.read_so_far[wave])
-            said = f"{name}: {shown} so far"
-            marks += about(f"read_{id}", rect(f"read-{id}", at.x + named, y, long, high, role, said))
-            place = at.x + named + long + 8, y + high / 2 + 6
-            marks.append(text(f"read-{id}-value", *place, shown, role, "big", bold=True))
-            name_at = (at.x, y + high / 2 + 5) if wide else (at.x, y - 5)
-            marks.append(
-                text(f"read-{id}-name", *name_at, name if wide else f"{name}, so far", role, bold=True)
+        marks = []
+        for i, (group, walk, box) in enumerate(zip(GROUPS, r.walks, boxes, strict=True)):
+            y, shown = at.y + i * pitch, units.si_bytes(walk.read_so_far[wave])
+            role = "primary" if group == r.group_m else "hot" if group == 1 else "idle"
+            ink = "useful" if best[i] else "ink" if group == r.group_m else "muted"
+            wide, tip = scale * walk.read_so_far[wave], f"read so far in groups of {group}"
+            marks += sets(
+                {"group_m": group},
+                *_tiles(f"w{group}-", box, r, walk.waves[wave].pieces, TILE, ""),
+                text(f"size-{group}-read", at.right, y + 15, shown, ink, "body", "end", ink != "muted"),
+                rect(f"size-{group}-bar", left, y + 22, wide, pitch - 34, role, tip),
             )
         return marks
 
-    return after
+    return still, after
 
 
-# (C walked row by row, C in groups, the counters, a bar for each size of a group, height)
+def _small(at: Box, r: Result) -> Box:
+    """Return a C no thinner than it is drawn large, in the middle of its place."""
+    box = _box(at, r)
+    return Box(at.x, at.y + (at.h - box.h) / 2, box.w, box.h)
+
+
+def bands(id: str, at: Box, wave: Wave, r: Result) -> list[dict]:
+    """Draw how many bands a wave reads, of A and then of B, to one scale for both walks: what a square has fewest of."""
+    most = max(
+        walk.waves[i].a_band_count + walk.waves[i].b_band_count
+        for walk in (r.row_walk, r.grouped_walk)
+        for i in range(len(walk.waves))
+    )
+    a, b = wave.a_band_count, wave.b_band_count
+    scale, role = (at.w - 4) / most, "hot" if id == "row" else "primary"
+    wide = max(2, a * scale)
+    return [
+        *about(f"a_{id}", rect(f"{id}-count-a", at.x, at.y, wide, 16, READ, f"{_band(a)} of A")),
+        *about(
+            f"b_{id}", rect(f"{id}-count-b", at.x + wide + 4, at.y, b * scale, 16, READ, f"{_band(b)} of B")
+        ),
+        text(
+            f"{id}-count",
+            at.x,
+            at.y + 43,
+            f"{a} + {b} = {a + b}",
+            role,
+            "huge" if at.w > 200 else "big",
+            bold=True,
+        ),
+        text(
+            f"{id}-count-name",
+            at.x,
+            at.y + 59,
+            f"bands of A and B{', this wave' if at.w > 200 else ''}",
+            role,
+            "small",
+        ),
+    ]
+
+
+def _band(count: int) -> str:
+    return units.counted(count, "band")
+
+
+# (C walked row by row, C in groups, the bands of each below, the race of all groups, height)
 PLACES = {
-    True: (Box(20, 56, 216, 216), Box(276, 56, 216, 216), Box(0, 318, 716, 84), Box(548, 56, 172, 216), 404),
-    False: (Box(20, 56, 126, 126), Box(186, 56, 126, 126), Box(0, 214, 340, 96), Box(0, 366, 340, 132), 500),
+    True: (Box(20, 56, 216, 216), Box(276, 56, 216, 216), 306, Box(560, 50, 160, 348), 398),
+    False: (Box(20, 56, 126, 126), Box(186, 56, 126, 126), 214, Box(0, 322, 340, 288), 614),
 }
 
 

@@ -50,7 +50,7 @@ PLACES = {
     False: Plan(False, 462, 376, (30, 36), (96, 60), (116, 90), (250, 30), (306, 30)),
 }
 ROUTER, TOP_K, PERMUTE, EXPERTS, RETURN, COMBINE = range(6)
-SHOW, EXACT = units.fixed(2), units.fixed(1)  # of results, and of inputs, which have one decimal
+SHOW = units.fixed(2)
 
 
 @dataclass(frozen=True)
@@ -186,9 +186,9 @@ def _tokens(r: Result, plan: Plan) -> list[dict]:
         role = "now" if token == r.follow else "idle"
         marks += _box(f"x-{token}", plan.x, y, CHIP, role, f"t{token}", tip)
     if plan.wide:
-        numbers = "(" + ", ".join(map(EXACT, r.x[r.follow])) + ")"
+        numbers = _vector(r.x[r.follow])
         y = _token_y(r, r.follow) + CHIP / 2 + 13
-        marks.append(text("x-numbers", sum(plan.x), y, numbers, "now", "small", "end", on="ground"))
+        marks.append(text("x-numbers", 2, y, numbers, "now", "small", on="ground"))
     return marks
 
 
@@ -247,7 +247,7 @@ def _joins(r: Result, plan: Plan, step: int) -> list[dict]:
     """Draw lines from each token to its rows, from the rows back to the token, and from its results to their sum."""
     marks, high = [], 3
     for pair in _pairs(r):
-        role, own = "now" if pair.token == r.follow else "axis", _token_y(r, pair.token)
+        role, own = "now" if pair.token == r.follow else "grid", _token_y(r, pair.token)
         marks.append(line(f"to-{pair.row}", sum(plan.x) + high, own, plan.rows[0] - 4, pair.y, role))
         if step >= RETURN:
             ends = sum(plan.rows) + 4, plan.slots[0] - high
@@ -283,12 +283,12 @@ def _blocks(r: Result, plan: Plan, step: int) -> list[dict]:
             (left - 3, low + 2),
         ]
         marks.append(path(f"block-{e}", corners, role if load else "idle", words, closed=True))
-    values, show = (r.layer.permuted, EXACT) if step < EXPERTS else (r.layer.expert_rows, SHOW)
+    values = r.layer.permuted if step < EXPERTS else r.layer.expert_rows
     for pair in _pairs(r):
         tip = f"{_ordinal(pair.row + 1)} row: token {pair.token}, its choice {pair.slot}, {_vector(values[pair.row])}"
         words = f"t{pair.token}"
         if plan.wide and pair.token == r.follow:
-            words += "  (" + ", ".join(map(show, values[pair.row])) + ")"
+            words += f"  {_vector(values[pair.row])}"
         marks += _box(
             f"row-{pair.row}", plan.rows, pair.y, high, _hue(r, pair.token, pair.expert), words, tip
         )
@@ -378,7 +378,7 @@ def _table(r: Result):
 
 def _takeaway(r: Result) -> str:
     if r.top_k == 1:
-        return "With one expert per token nothing is added up, and sorting is all that routing costs."
+        return "With one expert per token nothing is added up: each only goes to its expert and comes back."
     if r.busiest_rows >= 2 * r.rows / r.expert_count:
         return "The blocks are as uneven as the router: one expert gets at least twice its share of rows."
     if r.busiest_rows == 1:

@@ -11,8 +11,8 @@ NAMES = tuple(f"{i + 1} {name}" for i, name in enumerate(cost.STEPS))
 def launch_strip(by_step: tuple[int, ...], step: int, width: int) -> list[dict]:
     """Draw two rows of squares under the steps' names. Squares of the steps so far are solid."""
     wide = width == WIDE
-    start, pitch, side, apart = (96, 12, 9, 14) if wide else (0, 9, 7, 9)
-    above, below = (22, 37) if wide else (42, 72)  # the tops of the two rows
+    start, pitch, side, apart = (96, 13, 10, 12) if wide else (0, 9, 7, 9)
+    above, below = (20, 36) if wide else (42, 72)  # the tops of the two rows
     named = [text_width(name, "small", True) if wide else 0 for name in NAMES]
     places, at = [], start
     for count, name in zip(by_step, named, strict=True):

@@ -1,7 +1,9 @@
 """Tokens fall into experts, experts are cut into tiles, and every tile runs whole, however few tokens it holds."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import groupby
 
 from kernels.moe_routing import cost
 from widgets import units
@@ -22,13 +24,15 @@ SKEW = slider(
 )
 # (the experts' columns, sent and run, height)
 PLACES = {
-    True: (Box(76, 46, 516, 206), Box(104, 310, 456, 60), 382),
-    False: (Box(72, 64, 264, 206), Box(0, 352, 336, 96), 460),
+    True: (Box(106, 46, 530, 206), Box(106, 310, 500, 60), 382),
+    False: (Box(94, 64, 244, 206), Box(0, 352, 336, 96), 460),
 }
-RULER = 30  # left of the columns: one tile, between them and the axis' numbers
-THIN = 8  # narrower columns become a crowd, with one enlarged and all small in rows
-TOKENS_SEEN, TILES_SEEN = 400, 500  # up to these numbers they are drawn one by one
-ONE_BY_ONE, HANDFULS = 40, 12  # up to 40 tokens drop one by one, more in 12 handfuls
+# left of the columns, between them and the axis' numbers: one tile, and the load of the first expert
+RULER, TILE_AT, LOAD_AT = {True: 64, False: 52}, {True: 44, False: 38}, {True: 10, False: 10}
+THIN = 8  # narrower columns are a crowd
+TOUCH = 4  # from here down neighbours touch, and equal ones are drawn as one
+TOKENS_SEEN, TILES_SEEN = 400, 500  # up to so many are drawn one by one
+ONE_BY_ONE, HANDFULS = 40, 12  # up to so many tokens drop one by one; more come in so many handfuls
 
 
 @dataclass(frozen=True)
@@ -209,54 +213,67 @@ def _crowded(r: Result, plot: Box) -> bool:
     return _wide(plot.w / r.expert_count) < THIN
 
 
-def _enlarged(plot: Box) -> Box:
-    """Return the position on the axis of one enlarged expert of very many. Its lines' names are at its side."""
-    return Box(plot.x, plot.y, 44 if plot.w > 400 else 26, plot.h)
-
-
 def _crowd(r: Result, y: Scale, plot: Box) -> list[dict]:
-    """Draw each of very many experts as a small column of its own, in rows, all to one scale."""
-    phone = plot.w < 400
-    left = plot.x + (128 if phone else 150)
-    room = Box(left, plot.y, (plot.right if phone else WIDE) - left, plot.h + 32)
-    across = (8 if phone else 16) * (1 if r.expert_count <= 64 else 2)
-    wide, high = room.w / across, room.h / -(-r.expert_count // across)
-    body, reach = wide * 0.84, high - 3
-    words = f"{units.count(r.expert_count)} experts{'' if phone else ', each box the tiles of one'}"
-    marks = [text("crowd-name", room.right, 16 if phone else plot.y - 8, words, "muted", "small", "end")]
-    for e, expert in enumerate(r.experts):
-        x, low = room.x + e % across * wide, room.y + (e // across + 1) * high
-        up = reach / y.hi
-        tip = (
-            f"Expert {e}: {units.count(expert.kept_tokens)} of {units.count(expert.slots)} slots hold a token"
-        )
-        kept, slots = expert.kept_tokens * up, expert.slots * up
-        marks += about("padded", rect(f"small-pad-{e}", x, low - slots, body, slots - kept, "waste", tip))
-        marks += about("kept", rect(f"small-kept-{e}", x, low - kept, body, kept, "useful", tip))
-        if expert.dropped_tokens:
-            gone, tip = (
-                expert.dropped_tokens * up,
-                f"Expert {e}: {units.count(expert.dropped_tokens)} dropped",
-            )
-            lost = rect(f"small-lost-{e}", x, low - slots - gone, body, gone, "dropped", tip)
-            marks += about("dropped", lost)
-    return marks
+    """Draw very many experts on the same axis, one beside the other. Equal neighbours that touch are one box."""
+    pitch = plot.w / r.expert_count
+    touch, marks = pitch < TOUCH, []
+
+    def boxes(id: str, term: str, role: str, low: Callable, high: Callable, said: Callable) -> None:
+        alike = lambda e: (low(r.experts[e]), high(r.experts[e])) if touch else e  # noqa: E731
+        for _, some in groupby(range(r.expert_count), alike):
+            first, *_, last = [*some] * 2
+            one, x = r.experts[first], plot.x + first * pitch
+            foot, top = y(low(one)), y(high(one))
+            wide = (last + 1 - first) * pitch if touch else 0.86 * pitch
+            who = f"Expert {first}" if first == last else f"Experts {first} to {last}, each"
+            if foot > top:
+                marks.extend(
+                    about(
+                        term,
+                        rect(f"small-{id}-{first}", x, top, wide, foot - top, role, f"{who}: {said(one)}"),
+                    )
+                )
+
+    count = units.count
+    boxes("pad", "padded", "waste", lambda e: 0, lambda e: e.slots, lambda e: f"{count(e.slots)} slots")
+    boxes(
+        "kept",
+        "kept",
+        "useful",
+        lambda e: 0,
+        lambda e: e.kept_tokens,
+        lambda e: f"{count(e.kept_tokens)} of {count(e.slots)} slots hold a token",
+    )
+    boxes(
+        "lost",
+        "dropped",
+        "dropped",
+        lambda e: e.slots,
+        lambda e: e.slots + e.dropped_tokens,
+        lambda e: f"{count(e.dropped_tokens)} dropped",
+    )
+    ends = ((0, plot.x, "start"), (r.expert_count - 1, plot.right, "end"))
+    for e, x, anchor in ends:
+        marks.append(text(f"name-{e}", x, plot.bottom + 16, f"E{e}", "muted", "small", anchor))
+        words = f"{_held(r.experts[e])} {_noun(r)}{'' if r.experts[e].routed_tokens == 1 else 's'}"
+        marks.append(text(f"held-{e}", x, plot.bottom + 32, words, "ink", "small", anchor))
+    words = f"{units.count(r.expert_count)} experts, side by side"
+    return [
+        *marks,
+        text("crowd-name", plot.x + plot.w / 2, plot.bottom + 16, words, "muted", "small", "middle"),
+    ]
 
 
-def _columns(r: Result, y: Scale, plot: Box, whole: Result, coming: int, drawn: dict) -> list[dict]:
+def _columns(
+    r: Result, y: Scale, plot: Box, whole: Result, last: int, coming: int, drawn: dict
+) -> list[dict]:
     """Draw all experts. `drawn` keeps a column for the steps in which it stays as it is."""
     pitch = plot.w / r.expert_count
     most = max(whole.experts, key=lambda expert: expert.routed_tokens)
     named = text_width(_held(most) if whole.dropped_tokens else f"E{r.expert_count - 1}", "small") + 8
     wide = _wide(pitch)
     if _crowded(r, plot):
-        at = _enlarged(plot)
-        name = text("busiest", at.x, plot.bottom + 16, f"E{r.busiest}, the busiest", "muted", "small")
-        busy = r.experts[r.busiest]
-        said = units.counted(busy.kept_tokens, _noun(r))
-        said = f"{_held(busy)} {_noun(r)}s" if busy.dropped_tokens else said
-        held = text("busiest-held", at.x, plot.bottom + 32, said, "ink", "small")
-        return [*_column(r, r.busiest, at.x, at.w, y, whole), name, held, *_crowd(r, y, plot)]
+        return _crowd(r, y, plot)
     every = next(n for n in (1, 2, 4, 8, 16, 32, 64) if n * pitch >= named)
     marks = []
     for e, expert in enumerate(r.experts):
@@ -268,9 +285,43 @@ def _columns(r: Result, y: Scale, plot: Box, whole: Result, coming: int, drawn: 
             held = _held(expert)
             marks.append(text(f"name-{e}", middle, plot.bottom + 16, f"E{e}", "muted", "small", "middle"))
             marks.append(text(f"held-{e}", middle, plot.bottom + 32, held, "ink", "small", "middle"))
+    named = plot.w < 400 and whole.capacity_tokens and last > 0.6 * r.expert_count  # the limit, on a phone
+    if last >= 0 and not named and _one_by_one(whole, y(0) - y(1), wide):
+        marks += _news(r, last, plot.x + (last + 0.5) * pitch, wide, y)
     if coming >= 0 and _one_by_one(whole, y(0) - y(1), wide):
         marks.append(_coming(r, coming, plot.x + (coming + 0.5) * pitch - wide / 2, wide, y))
     return marks
+
+
+def _news(r: Result, e: int, middle: float, wide: float, y: Scale) -> list[dict]:
+    """Say over its expert what the last token cost: a whole tile, or nothing."""
+    expert = r.experts[e]
+    if expert.dropped_tokens:
+        words, role = "lost", "dropped"
+    elif (expert.kept_tokens - 1) % r.tile:
+        words, role = "+0", "useful"
+    else:
+        words, role = f"+{r.tile}", "hot"
+    top = y(expert.slots + expert.dropped_tokens) - 8
+    said = [
+        text(
+            "news",
+            middle,
+            top,
+            words,
+            role,
+            "big" if wide > 30 and role == "hot" else "body",
+            "middle",
+            True,
+            on="ground",
+        )
+    ]
+    if role != "hot":
+        return said
+    first = y(expert.slots - r.tile) - 1
+    x, high = middle - wide / 2, y(expert.slots) + 1
+    corners = [(x, high), (x + wide, high), (x + wide, first), (x, first), (x, high)]
+    return [path("opened", corners, "hot", f"this token opens a tile of {r.tile} slots"), *said]
 
 
 def _noun(r: Result) -> str:
@@ -295,8 +346,8 @@ def _coming(r: Result, e: int, x: float, wide: float, y: Scale) -> dict:
 
 
 def _edge(r: Result, y: Scale, plot: Box) -> list[dict]:
-    """Draw the upper edge of one tile, left of the columns. A pull on this edge makes every tile grow."""
-    x = plot.x - RULER / 2
+    """The upper edge of one tile, left of the columns: pulled, every tile grows."""
+    x = plot.x - TILE_AT[plot.w > 400]
     return [
         *about("tile", line("one-tile", x, y(0), x, y(r.tile), "primary", f"one tile: {r.tile} rows")),
         handle("pull-tile", x, y(r.tile), "primary", drag(TILE, "y", y)),
@@ -310,15 +361,26 @@ def _most(tokens: int, top_k: int, experts: int, skew: float) -> int:
 
 
 def _busiest(r: Result, y: Scale, plot: Box) -> list[dict]:
-    """Let the load of the busiest expert, which is the router's skew, be pulled."""
-    x = _enlarged(plot).x + _enlarged(plot).w / 2
-    if not _crowded(r, plot):
-        x = plot.x + (r.busiest + 0.5) * plot.w / r.expert_count
+    """Let the load of the busiest expert be pulled, at its side: the router's skew."""
+    x, level = plot.x - LOAD_AT[plot.w > 400], y(r.experts[r.busiest].routed_tokens)
+    pitch = plot.w / r.expert_count
+    to = plot.x + (0 if _crowded(r, plot) else (r.busiest + 0.5) * pitch - _wide(pitch) / 2)
 
     def load(skew: float) -> float:
         return y(_most(r.tokens, r.top_k, r.expert_count, skew))
 
-    return [handle("pull-skew", x, y(r.experts[r.busiest].routed_tokens), "now", drag(SKEW, "y", load))]
+    return [
+        line(
+            "load",
+            x,
+            level,
+            to,
+            level,
+            "now",
+            f"Expert {r.busiest}: {_held(r.experts[r.busiest])} {_noun(r)}s",
+        ),
+        handle("pull-skew", x, level, "now", drag(SKEW, "y", load)),
+    ]
 
 
 def _limit(r: Result, y: Scale, plot: Box) -> list[dict]:
@@ -326,12 +388,10 @@ def _limit(r: Result, y: Scale, plot: Box) -> list[dict]:
     if not r.capacity_tokens:
         return []
     level, words = y(r.capacity_tokens), f"limit: {units.count(r.capacity_tokens)}"
-    crowd = _crowded(r, plot)
-    right = _enlarged(plot).right if crowd else plot.right
-    marks = [line("limit-line", plot.x, level, right + 4, level, "limit", words)]
-    if crowd or plot.w > 400:
-        return [*marks, text("limit-name", right + 8, level + 4, words, "ink", "small")]
-    # a phone has no margin, so at its line's right end, where the columns are lowest
+    marks = [line("limit-line", plot.x, level, plot.right + 4, level, "limit", words)]
+    if plot.w > 400:
+        return [*marks, text("limit-name", plot.right + 8, level + 4, words, "ink", "small")]
+    # a phone has no margin: on its line's right end, where the columns are lowest
     return [*marks, text("limit-name", plot.right, level - 4, words, "ink", "small", "end", on="ground")]
 
 
@@ -391,6 +451,21 @@ def _paid(r: Result, bars: Box, whole: Result) -> list[dict]:
     return marks
 
 
+def _share(useful: float, r: Result, y: Scale, plot: Box) -> list[dict]:
+    """Write the answer where the columns are lowest, or on what is empty, if there is room."""
+    tallest = max(e.slots + e.dropped_tokens for e in r.experts[r.expert_count // 2 :])
+    if not _crowded(r, plot) and y(tallest) < plot.y + 56:
+        return []
+    on = "waste" if _crowded(r, plot) else "ground"
+    size, words = ("huge", "of the slots are useful") if plot.w > 400 else ("big", "useful")
+    x, y = plot.right - 6, plot.y + 28
+    return about(
+        "kept",
+        text("share", x, y, units.percent(useful, 0 if useful > 0.1 else 1), "useful", size, "end", True, on),
+        text("share-name", x, y + 17, words, "useful", "small", "end", True, on),
+    )
+
+
 def _takeaway(r: Result) -> str:
     if r.dropped_tokens:
         before, after = (units.percent(share) for share in (r.unlimited_useful_share, r.useful_share))
@@ -445,8 +520,8 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
     label = f"Slots of each expert, run in whole tiles of {r.tile}"
     if width != WIDE:
         label = f"Slots, in whole tiles of {r.tile}"
-    right = _enlarged(plot).right if _crowded(r, plot) else plot.right
-    fixed = axis_y("slots", y, plot.x - RULER, right=right, ticks=[y.hi * q / 4 for q in range(5)])
+    left = plot.x - RULER[width == WIDE]
+    fixed = axis_y("slots", y, left, right=plot.right, ticks=[y.hi * q / 4 for q in range(5)])
     fixed.append(text("slots-label", 0, 16, label, bold=True))
     limited, edge, arrivals = (
         _limit(r, y, plot),
@@ -459,7 +534,10 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
         many = len(arrivals) * step // count
         now = r if many == len(arrivals) else _so_far(r, many)
         coming = arrivals[many] if many < len(arrivals) == count else -1
-        marks = fixed + _columns(now, y, plot, r, coming, drawn) + limited + edge + _paid(now, bars, r)
+        last = arrivals[many - 1] if coming >= 0 else -1  # in the end nothing is new
+        columns = _columns(now, y, plot, r, last, coming, drawn)
+        share = _share(r.steps[step - 1].useful_share, r, y, plot)
+        marks = fixed + columns + limited + share + edge + _paid(now, bars, r)
         scenes.append(
             Scene(
                 marks=marks,

@@ -7,7 +7,7 @@ from widgets import units
 from widgets.charts import text_width
 from widgets.controls import select, toggle
 from widgets.declare import Declaration, Prediction, Stepper
-from widgets.scene import WIDE, Scene, about, circle, drag, figure, handle, line, rect, table, text
+from widgets.scene import WIDE, Scene, about, circle, drag, figure, handle, line, rect, sets, table, text
 
 GPUS = {
     75: "sm_75 (T4)",
@@ -69,6 +69,7 @@ GROUP = select("group", "GEMM and experts: group of a scale", 128, _options("gem
 MESSAGE = select(
     "message_bytes", "All-reduce: message", 16 * 2**10, _options("all-reduce", "message_bytes"), more=True
 )
+CONTROLS = {"attention": "attention_kind"}  # a feature of another name than its control
 DIALS = {
     "attention": CACHE,
     "gemm": GPU,
@@ -108,6 +109,7 @@ class Row:
     checked: tuple[str, ...]  # features that it has rules for
     broken: tuple[str, ...]  # those that this request breaks
     why: str
+    opens: dict  # control -> the nearest value that its first broken rule takes
 
 
 @dataclass(frozen=True)
@@ -170,6 +172,7 @@ def run(
             tuple(rule.feature for rule in rules[one.backend]),
             tuple(rule.feature for rule in _in_order(one.broken_rules, features)),
             "; ".join(_words(rule) for rule in _in_order(one.broken_rules, features)),
+            _opening(operation, features, one.backend, _in_order(one.broken_rules, features)),
         )
         for one in job.verdicts
     )
@@ -186,6 +189,23 @@ def run(
         job.place,
         tuple(cost.dispatch(operation, **{**features, dial.name: stop}).chosen or "" for stop in dial.stops),
     )
+
+
+def _opening(operation: str, features: dict, backend: str, broken: list) -> dict:
+    """Return the nearest value of the first broken rule's feature that this kernel would take."""
+    if not broken:
+        return {}
+    name = broken[0].feature
+    options = list(cost.FEATURES[operation][name])
+    here = options.index(features[name])
+
+    def takes(value) -> bool:
+        verdicts = cost.dispatch(operation, **{**features, name: value}).verdicts
+        left = next(one for one in verdicts if one.backend == backend)
+        return all(rule.feature != name for rule in left.broken_rules)
+
+    near = sorted(options, key=lambda value: abs(options.index(value) - here))
+    return {CONTROLS.get(name, name): next(value for value in near if takes(value))}
 
 
 def _in_order(rules, features: dict) -> list:
@@ -210,10 +230,11 @@ def _named(backend: str) -> str:
 
 
 def _columns(r: Result, at: Layout) -> dict[str, float]:
-    """Return the position of each gate. The feature that tells jobs apart has none, because all lanes are of one job."""
-    names = [name for name in r.features if name != cost.JOBS[r.operation]]
+    """Return the position of each gate. What tells a job from another has none, because all lanes are of one job."""
+    told = {feature for row in r.rows for feature in row.broken} | {DIALS[r.operation].name}
+    names = [name for name in r.features if name in told]  # a gate that stops none has no place
     if len(names) == 1:
-        return {names[0]: at.first}
+        return {names[0]: (at.first + at.last) / 2}
     return {name: at.first + (at.last - at.first) * i / (len(names) - 1) for i, name in enumerate(names)}
 
 
@@ -232,7 +253,7 @@ def _moments(r: Result) -> list[Moment]:
 
 
 def _lane_y(r: Result, at: Layout, lane: int) -> float:
-    return at.top + min(at.pitch * 1.5, at.pitch * 7 / len(r.rows)) * lane
+    return at.top + min(at.pitch * 2.6, at.pitch * 7 / len(r.rows)) * lane
 
 
 def _stop(r: Result, row: Row, columns: dict[str, float], at: Layout) -> float:
@@ -250,17 +271,21 @@ def _row(r: Result, row: Row, columns: dict[str, float], now: Moment, at: Layout
     if asked and i <= now.lane:
         came = _stop(r, row, columns, at) if over else at.start
         if taken:
-            marks.append(rect(f"row{i}-taken", at.start, y - 3, came - at.start, 6, "useful", tip))
+            marks.append(rect(f"row{i}-taken", at.start, y - 5, came - at.start, 10, "useful", tip))
         else:
             marks.append(line(f"row{i}-way", at.start, y, came, y, "now", tip))
     if asked and row.broken:
         x, words = columns[row.broken[0]], row.why.split("; ")[0].split(": ")[1]
-        marks.append(rect(f"row{i}-gate", x - 4, y - 11, 8, 22, "hot" if over else "idle", tip))
+        gate = rect(
+            f"row{i}-gate", x - 5, y - 13, 10, 26, "hot" if over else "idle", f"{tip}; click to open the gate"
+        )
+        marks += sets(row.opens, gate)
         if over:
             wide = text_width(words, "small", True)
             left = x + 12 if x + 12 + wide < at.width else at.width - wide
             low = y + 4 if at.wide or left == x + 12 else y - 14
-            marks.append(text(f"row{i}-why", left, low, words, "hot", "small", bold=True, on="ground"))
+            why = text(f"row{i}-why", left, low, words, "hot", "small", bold=True, on="ground")
+            marks += sets(row.opens, why)
     role, bold = ("useful", True) if taken else ("ink", i == now.lane) if asked else ("muted", False)
     name = f"{i + 1}  {_named(row.backend)}"
     x, low, size = (0, y + 4, "body") if at.wide else (0, y - 14, "small")
@@ -309,7 +334,7 @@ def _dial(r: Result, at: Layout) -> list[dict]:
     start, end = at.dial
     n = len(control.stops)
     places = {stop: start + (end - start) * i / (n - 1) for i, stop in enumerate(control.stops)}
-    title = f"Pull the {LABELS[control.name]}: which kernel runs?"
+    title = f"Pull the {LABELS[control.name]}, or click a red gate{' to open it' if at.wide else ''}"
     marks = [text("dial-title", 0, 14, title, bold=True), line("dial", start, 38, end, 38, "axis")]
     for i, (stop, x) in enumerate(places.items()):
         chosen, runs = stop == r.features[control.name], r.chosen_at[i] or "none"
@@ -326,9 +351,6 @@ def _dial(r: Result, at: Layout) -> list[dict]:
             marks.append(text(f"dial{i}-runs", where[0], 80 if at.wide else 84, words, role, "small", where[1], chosen))  # fmt: skip
     knob = drag(control, "x", lambda stop: places[stop])
     return [*marks, handle("pull-dial", places[r.features[control.name]], 38, "now", knob)]
-
-
-CONTROLS = {"attention": "attention_kind"}  # a feature of another name than its control
 
 
 def _caption(r: Result, now: Moment) -> str:

@@ -19,6 +19,7 @@ from widgets.scene import (
     handle,
     path,
     rect,
+    sets,
     table,
     text,
     together,
@@ -49,6 +50,10 @@ SHORT = {
     "element-wise": "element",
     "all-reduce": "reduce",
 }
+LARGEST = "the largest part"
+PICKS = tuple(
+    select(f"cure{i}", f"Cure {i}", LARGEST, [LARGEST, *CURES], more=True) for i in range(1, len(CURES) + 1)
+)  # a click on a part says the same
 HIDDEN = 0.5  # of the all-reduces that overlap hides
 WEIGHT = steps("weight_bits", "Weights, once quantized", 4, (2, 3, 4, 6, 8), unit="bits")
 CACHE = steps("kv_bits", "Cache, once quantized", 8, (4, 8), unit="bits")
@@ -67,10 +72,10 @@ class Place:
 # the uncured step, a row for each cure, and below these rows the weights alone
 PLACES = {
     True: Place(Box(212, 26, 400, 368), 0.55, 56, 428),
-    False: Place(Box(12, 50, 218, 576), 0.7, 74, 662),
+    False: Place(Box(12, 50, 252, 576), 0.7, 74, 662),
 }
-THICK, SLIM = 24, 10  # bars of a row, and of a cure that brings little
-SMALL = 1.05  # a cure with no more speed-up than this has a slim row, unless it is the last
+THICK, SLIM = 28, 10  # bars of a row, and of a cure that brings little
+SMALL = 1.05  # times as fast: a cure that brings no more has a slim row, unless it is the last
 REACH = 18  # of a knob, to each side
 
 
@@ -84,6 +89,7 @@ class Step:
     limit_share: float
     limit_ceiling: float  # speedup if the limit took no time
     tokens_per_s: float
+    so_far: float  # how many times as fast as the first step
 
 
 @dataclass(frozen=True)
@@ -101,9 +107,15 @@ class Result:
     weights_alone: Step  # the first step, with no cure but this one
     weights_alone_speedup: float
     speedup: float  # of all cures together
+    picked: bool  # whether another order than the largest first was chosen
 
 
-def run(batch, context, weight_bits, kv_bits, model, devices, machine_name) -> Result:
+SMALLEST_FIRST = ("sampling", "element-wise", "all-reduce", "attention", "linear weights")
+
+
+def run(
+    batch, context, weight_bits, kv_bits, model, devices, machine_name, cure1, cure2, cure3, cure4, cure5, cure6
+) -> Result:  # fmt: skip
     sizes, gpu = MODELS[model], machine(machine_name)
     same = {"batch": batch, "context": context, "devices": devices}
     parts_s = cost.decode_chain(sizes, gpu, **same)
@@ -126,7 +138,7 @@ def run(batch, context, weight_bits, kv_bits, model, devices, machine_name) -> R
     )
     cured_s["all-reduce"] = parts_s["all-reduce"] * (1 - HIDDEN)
     cuts = {name: 1 - cured_s[name] / parts_s[name] for name in parts_s if parts_s[name]}
-    chain = cost.cure_in_turn(parts_s, cuts)
+    chain = _in_turn(parts_s, cuts, (cure1, cure2, cure3, cure4, cure5, cure6))
     before = sum(parts_s.values())
     (alone,) = cost.cure_in_turn(parts_s, {"linear weights": cuts["linear weights"]})
     return Result(
@@ -139,19 +151,33 @@ def run(batch, context, weight_bits, kv_bits, model, devices, machine_name) -> R
         kv_bits,
         used,
         (
-            _step("", 1.0, parts_s, batch),
-            *(_step(one.part, one.speedup, one.parts_s, batch) for one in chain),
+            _step("", 1.0, parts_s, batch, before),
+            *(_step(one.part, one.speedup, one.parts_s, batch, before) for one in chain),
         ),
         cured_s,
-        _step(alone.part, alone.speedup, alone.parts_s, batch),
+        _step(alone.part, alone.speedup, alone.parts_s, batch, before),
         alone.speedup,
         before / chain[-1].after_s,
+        [one.part for one in chain] != [one.part for one in cost.cure_in_turn(parts_s, cuts)],
     )
 
 
-def _step(cured: str, gain: float, parts_s: dict[str, float], batch: int) -> Step:
+def _in_turn(parts_s: dict[str, float], cuts: dict[str, float], picks: tuple[str, ...]) -> list:
+    """Cure the picked part, or the largest if none is picked or the pick has had its cure, until no cure is left."""
+    chain, left = [], dict(cuts)
+    for pick in picks[: len(cuts)]:
+        now = chain[-1].parts_s if chain else parts_s
+        some = {pick: left[pick]} if pick in left else left
+        chain.append(cost.cure_in_turn(now, some)[0])
+        del left[chain[-1].part]
+    return chain
+
+
+def _step(cured: str, gain: float, parts_s: dict[str, float], batch: int, before_s: float) -> Step:
     total_s, limit = sum(parts_s.values()), cost.next_bottleneck(parts_s)
-    return Step(cured, gain, total_s, parts_s, limit.part, limit.share, limit.ceiling, batch / total_s)
+    return Step(
+        cured, gain, total_s, parts_s, limit.part, limit.share, limit.ceiling, batch / total_s, before_s / total_s
+    )  # fmt: skip
 
 
 def _cure(r: Result, part: str) -> str:
@@ -163,9 +189,7 @@ def _wide(to: Place) -> bool:
 
 
 def _frame(to: Place, x: Scale) -> list[dict]:
-    words = "time of one step, and how many times as fast as the step above it"
-    if not _wide(to):
-        words = "time of one step, and × as fast as the one above"
+    words = "time of one step; click a part to cure it next"
     title = text("title", to.at.x if _wide(to) else 0, 12, words, "muted", "small")
     return [title, *axis_x("ms", x, to.at.bottom + 8, show=units.seconds, top=to.at.y, ticks=x.ticks(4))]
 
@@ -191,6 +215,16 @@ def _part(step: Step, part: str, x: Scale) -> tuple[float, float]:
     names = list(step.parts_s)
     before = sum(step.parts_s[one] for one in names[: names.index(part)])
     return x(before), x(before + step.parts_s[part])
+
+
+def _clicked(r: Result, row: int, marks: list[dict]) -> list[dict]:
+    """Let a click on a part of a row, or on its words, cure it next, unless it has had its cure."""
+    waiting = {one.cured for one in r.steps[row + 1 :]}
+    to = {}
+    for p, part in enumerate(r.steps[row].parts_s):
+        if part in waiting:
+            to |= {f"step{row}-{kind}{p}": {PICKS[row].name: part} for kind in ("", "part")}
+    return [sets(to[mark["id"]], mark)[0] if mark["id"] in to else mark for mark in marks]
 
 
 def _bar(id: str, step: Step, y: float, thick: float, x: Scale, framed: bool = True) -> list[dict]:
@@ -219,7 +253,7 @@ def _way(r: Result, row: int, rows: list[tuple[float, float]], x: Scale) -> dict
         (c + d) / 2,
         above + thick + 2,
         below - 2,
-        0.9,
+        1.4,
     )  # its outline makes it bold
     turn, side = high + min(10, (low - high) / 2), half if end > start else -half
     corners = [
@@ -270,10 +304,7 @@ def _row(
         marks += _words(id, step, y, x, kept)
     role = "primary" if alone else "muted" if slim and not now else "ink"
     time, end = units.seconds(step.step_s), max(x(step.step_s) + 8, kept[1] + 2)
-    marks.append(text(f"{id}-time", end, middle, time, role, "small", bold=now))
-    if step.cured:
-        gain = end + text_width(time, "small", now) + 9
-        marks.append(text(f"{id}-gain", gain, middle, f"{step.gain:.2f}×", role, "small", bold=now))
+    marks.append(text(f"{id}-time", end, middle, time, role, "small" if slim else "body", bold=not slim))
     share = f" {units.percent(step.limit_share, 0)}"
     named = (step.limit if _wide(to) else SHORT.get(step.limit, step.limit)) + share
     if _wide(to):
@@ -292,7 +323,7 @@ def _row(
 
 
 def _pull(control, edge_s: float, per_bit_s: float, value: float, x: Scale) -> dict | None:
-    """Return how the end of a part whose cure has a size is pulled, or None if no pull would move the end."""
+    """Return how the end of a bar is pulled by the bits of one part, unless no pull would move it."""
     before = edge_s - per_bit_s * value
     pulled = drag(control, "x", lambda bits: x(before + per_bit_s * bits))
     return pulled if max(pulled["at"]) - min(pulled["at"]) > 2 else None
@@ -307,24 +338,26 @@ def _picture(r: Result, i: int, to: Place) -> list[dict]:
     x = linear(0, r.steps[0].step_s, to.at.x, to.at.right)
     marks, rows, weights_s = _frame(to, x), _rows(r, to), r.cured_s["linear weights"]
     if i + 1 < len(r.steps):
-        # starts under this bar, comes down with it, and slides on as the next bar
-        marks += together({"id": f"step{i}-0"}, *_bar(f"step{i + 1}", r.steps[i], *rows[i], x))[1:]
+        # lies under this bar, comes down with it, and slides on as the next one
+        marks += together(
+            {"id": f"step{i}-0"}, *_clicked(r, i + 1, _bar(f"step{i + 1}", r.steps[i], *rows[i], x))
+        )[1:]
     for row in range(1, i + 1):
         way = about("limit", _way(r, row, rows, x))
         marks += way if row < i else together({"id": f"step{i}-0"}, *way)[1:]
-    marks += _row("step0", "as it stands", r.steps[0], *rows[0], to, x, i == 0, None)
+    marks += _clicked(r, 0, _row("step0", "as it stands", r.steps[0], *rows[0], to, x, i == 0, None))
     words = f"only {_cure(r, 'linear weights')}"
-    pulled = _pull(WEIGHT, weights_s, weights_s / r.weight_bits, r.weight_bits, x)
+    alone_s = r.weights_alone.step_s
+    pulled = _pull(WEIGHT, alone_s, weights_s / r.weight_bits, r.weight_bits, x)
     marks += _row("alone", words, r.weights_alone, *rows[-1], to, x, False, pulled)
-    knobs = _knob(WEIGHT, weights_s, pulled, *rows[-1], x)
+    knobs = _knob(WEIGHT, alone_s, pulled, *rows[-1], x)
     for row in range(1, i + 1):
         step, pulled = r.steps[row], None
         if step.cured == "attention":
-            edge_s = step.parts_s["linear weights"] + step.parts_s["attention"]
-            pulled = _pull(CACHE, edge_s, r.cured_s["attention"] / r.kv_bits, r.kv_bits, x)
-            knobs += _knob(CACHE, edge_s, pulled, *rows[row], x)
+            pulled = _pull(CACHE, step.step_s, r.cured_s["attention"] / r.kv_bits, r.kv_bits, x)
+            knobs += _knob(CACHE, step.step_s, pulled, *rows[row], x)
         words = f"{row}. {_cure(r, step.cured)}"
-        drawn = _row(f"step{row}", words, step, *rows[row], to, x, row == i, pulled)
+        drawn = _clicked(r, row, _row(f"step{row}", words, step, *rows[row], to, x, row == i, pulled))
         named = [mark for mark in drawn if mark["t"] == "text"]
         marks += [mark for mark in drawn if mark["t"] != "text"]
         marks += together(drawn[0], *named)[1:]  # a row's words come down with its bar
@@ -366,7 +399,7 @@ NEXT = {  # part of the chain -> what to do when it is the largest
 
 
 def _faster(times: float) -> str:
-    return f"{times:.2f}× as fast"
+    return f"{units.times(times)} as fast" if times >= 10 else f"{times:.2f}× as fast"
 
 
 def _moves(r: Result) -> list[str]:
@@ -378,6 +411,8 @@ def _moves(r: Result) -> list[str]:
 def _takeaway(r: Result, i: int) -> str:
     if i == len(r.steps) - 1:
         moves = _moves(r)
+        if r.picked:
+            return f"In any order the cures end at {units.seconds(r.steps[-1].step_s)}. Largest first gets there sooner."
         if len(moves) == 1:
             return f"No cure moved the limit. From first to last it is {moves[0]}."
         often = {2: "once", 3: "twice"}.get(len(moves), f"{len(moves) - 1} times")
@@ -398,7 +433,7 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
             units.seconds,
         )
         share = figure(f"of it is {now.limit}", now.limit_share, units.percent, "hot", "limit")
-        ceiling = figure("if that part took no time", now.limit_ceiling, _faster, "hot")
+        faster = figure("as fast as at first", now.so_far, lambda v: f"{v:.2f}×", "useful")
         alone = figure(
             f"with {_cure(r, 'linear weights')} alone",
             r.weights_alone_speedup,
@@ -413,11 +448,11 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
         scenes.append(
             Scene(
                 summary=f"{r.model}, batch {r.batch}, on {r.devices} {r.machine}: after {units.counted(i, 'cure')} a step takes "
-                f"{step.text}, {units.count(now.tokens_per_s)} tokens a second; {now.limit} is {share.text} of it, so if it took "
-                f"no time the step would be {ceiling.text}. With {r.weight_bits:g}-bit weights and nothing else the first step is {alone.text}.",
+                f"{step.text}, {faster.text} as fast as at first, and {units.count(now.tokens_per_s)} tokens a second; {now.limit} is "
+                f"{share.text} of it, so if it took no time the step would be {_faster(now.limit_ceiling)}. With {r.weight_bits:g}-bit weights and nothing else the first step is {alone.text}.",
                 takeaway=_takeaway(r, i),
                 marks=_picture(r, i, to),
-                figures=(step, share, ceiling, alone),
+                figures=(step, faster, share, alone),
                 table=_table(r),
                 height=to.height,
                 width=width,
@@ -434,7 +469,7 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
 
 SIMULATOR = Declaration(
     title="Decode chain",
-    question="You cure the largest part. What limits the step next?",
+    question="Cure one part of a step. What limits it next?",
     controls=(
         powers_of_two("batch", "Requests in the batch", 32, 1, 128),
         powers_of_two("context", "Tokens of context", 4096, 256, 32768),
@@ -443,13 +478,14 @@ SIMULATOR = Declaration(
         select("model", "Model", "Llama-3-70B", list(MODELS), more=True),
         powers_of_two("devices", "GPUs (tensor parallel)", 8, 1, 8, more=True),
         select("machine_name", "GPU", "H100", list(GPUS), more=True),
+        *PICKS,
     ),
     presets={
         "70B, 32 requests": {},
         "One request": {"batch": 1},
         "Long contexts": {"context": 32768},
         "8B on one GPU": {"model": "Llama-3-8B", "devices": 1},
-        "Two bits": {"weight_bits": 2},
+        "Smallest first": dict(zip((pick.name for pick in PICKS), SMALLEST_FIRST, strict=False)),
     },
     run=run,
     stepper=Stepper("cure", frames, lambda r: len(r.steps) - 1),

@@ -8,7 +8,7 @@ from kernels.machines import machine
 from kernels.next_bottleneck import cost
 from widgets import units
 from widgets.charts import Box, Scale, axis_x, axis_y, log, text_width
-from widgets.controls import log_slider, powers_of_two, select, slider
+from widgets.controls import log_slider, powers_of_two, select, slider, steps
 from widgets.declare import Declaration, Prediction
 from widgets.scene import (
     WIDE,
@@ -17,6 +17,7 @@ from widgets.scene import (
     about,
     circle,
     drag,
+    extent,
     figure,
     handle,
     line,
@@ -27,8 +28,11 @@ from widgets.scene import (
 
 GPU, MODEL = "H100", cost.LLAMA_70B
 CONTEXT = 2048  # tokens of each user so far
-CHAT_S = 0.050  # between tokens
-WANTS = {"chatbot": "Chat: within 50 ms", "batch": "Documents: cheapest", "medical": "Medical: 16 bits only"}
+LATE = steps(
+    "late_ms", "A chat waits at most", 50, (3, 4, 5, 6, 8, 10, 15, 20, 30, 50, 100, 200), unit="ms", more=True,
+    help="Between two tokens, if the application is a chat.",
+)  # fmt: skip
+WANTS = {"chatbot": "Chat: in time", "batch": "Documents: cheapest", "medical": "Medical: 16 bits only"}
 USERS = log_slider("users", "Users at once", 8, 1, 256, per_decade=8)
 REACHED = log_slider(
     "reached",
@@ -81,6 +85,7 @@ class Edge:
 @dataclass(frozen=True)
 class Result:
     application: str
+    late_s: float  # between tokens, for a chat
     usd_per_gpu_hour: float
     a: Point
     b: Point
@@ -108,7 +113,7 @@ def _fastest(users: int, gpus: int, bits: int) -> cost.Fastest:
     return cost.fastest(MODEL, machine(GPU), users=users, gpus=gpus, weight_bits=bits, context=CONTEXT)
 
 
-def run(users, reached, gpus, bits, application, usd_per_gpu_hour):
+def run(users, reached, gpus, bits, application, usd_per_gpu_hour, late_ms):
     memory = machine(GPU).memory_bytes
     weights = MODEL.parameters * bits / 8
     most = cost.most_users(MODEL, machine(GPU), gpus=gpus, weight_bits=bits, context=CONTEXT)
@@ -132,7 +137,11 @@ def run(users, reached, gpus, bits, application, usd_per_gpu_hour):
     unbeaten = cost.frontier(spots, {"latency": "less", "cost": "less"})
 
     def meets(c: cost.Configuration, width: int) -> bool:
-        return {"chatbot": c.between_tokens_s <= CHAT_S, "batch": True, "medical": width >= 16}[application]
+        return {
+            "chatbot": c.between_tokens_s <= late_ms / 1e3 * (1 + 1e-9),
+            "batch": True,
+            "medical": width >= 16,
+        }[application]
 
     a, b, yours = (
         Point(c.name, c.gpus, c.users, width, c.between_tokens_s, c.tokens_s, usd, MODEL.parameters * width / 8 / c.gpus,
@@ -140,20 +149,20 @@ def run(users, reached, gpus, bits, application, usd_per_gpu_hour):
         for i, ((c, width), usd) in enumerate(zip(given, prices, strict=True))
     )  # fmt: skip
     points = (a, b, yours)
-    best = min((p for p in points if p.meets), key=lambda p: p.usd_per_1k)
+    best = min((p for p in points if p.meets), key=lambda p: p.usd_per_1k, default=None)
     left = cost.frontier([p.dimensions for p in points], FIVE)
     edge, sharing = [], cost.free_tokens(machine(GPU).rate("fp16"), machine(GPU).bandwidth, bits / 8)
     halts = (*USERS.values(), math.ceil(sharing), 350, 500, 700, 1000, 1400)
     for n in sorted({*(n for n in halts if n < most), most}):
         least = _fastest(n, gpus, bits).between_tokens_s
         edge.append(Edge(n, least, cost.usd_per_1k_tokens(gpus, usd_per_gpu_hour, n / least)))
-    late_s = CHAT_S if application == "chatbot" else math.inf
+    late_s = late_ms / 1e3 if application == "chatbot" else math.inf
     wanted = [one for one in edge if one.between_tokens_s <= late_s] or edge[:1]
     cheapest = min(one.usd_per_1k for one in wanted)
     knee = next(one for one in wanted if one.usd_per_1k <= cheapest * (1 + 1e-9))
     perfect = (users, gpus, bits) == (b.users, b.gpus, b.bits) and reached == 100
     return Result(
-        application, usd_per_gpu_hour, a, b, yours, best.name, best.usd_per_1k,
+        application, late_ms / 1e3, usd_per_gpu_hour, a, b, yours, best.name if best else "", best.usd_per_1k if best else 0,
         cost.LATENCY.reported_usd_per_1k, cost.THROUGHPUT.reported_usd_per_1k,
         cost.LATENCY.reported_usd_per_1k / cost.THROUGHPUT.reported_usd_per_1k,
         b.between_tokens_s / a.between_tokens_s, a.usd_per_1k / b.usd_per_1k, cost.THROUGHPUT.reported_tokens_s,
@@ -189,6 +198,18 @@ class Frontier:
 
     def line(self, at: Box) -> list[tuple[float, float]]:
         return [(self.edge[0][0], at.y), *self.edge]
+
+    def foot(self, px: float) -> float:
+        """Return the height of the frontier at this x, or of its first point."""
+        both = [*self.edge, self.full[1]]
+        pairs = zip(both, both[1:], strict=False)
+        return next((edge_at([a, b], px) for a, b in pairs if a[0] <= px <= b[0]), both[0][1])
+
+    def late(self, at: Box, px: float) -> list[tuple[float, float]]:
+        """Return the outline of all that can be reached to the right of this x."""
+        px = max(px, self.edge[0][0])
+        low = [(px, self.foot(px)), *(one for one in [*self.edge, self.full[1]] if one[0] > px)]
+        return [(px, at.y), *low, (at.right, at.y)]
 
     def ground(self, px: float, py: float) -> str:
         """Return the fill under a text at this position."""
@@ -229,7 +250,7 @@ def _taken(r: Result, at: Box, to: Frontier, late: float, lost: list[tuple[float
     left = to.name_x - 88 if to.inside else to.name_x
     taken.append((left, at.y + 22, left + 88, at.y + 40))
     if r.application == "chatbot":
-        taken.append((late, at.y, at.right, at.y + 20))
+        taken.append((late - 18, at.y - 10, min(at.right, late + 120), at.y + 26))
     return taken
 
 
@@ -247,25 +268,37 @@ def _plot(r: Result, at: Box) -> list[dict]:
         ticks=(0.001, 0.01, 0.1, 1),
     )
     marks += axis_x("latency", x, at.bottom, "between two tokens", units.seconds, ticks=(0.001, 0.01, 0.1))
-    late, to = x(CHAT_S), _frontier(r, at, x, y)
+    late, to = x(r.late_s), _frontier(r, at, x, y)
     marks += _out_of_reach(r, at, to)
     if r.application == "chatbot":
-        tip = "too late for a chatbot: above 50 ms"
+        tip = f"too late for this chat: above {units.seconds(r.late_s)}"
+        foot = to.foot(late)
         marks += [
-            line("limit", late, edge_at(to.full, late), late, at.y, "limit", tip),
-            text("limit-name", late + 5, at.y + 14, "too late to chat", "muted", "small"),
+            path("late", to.late(at, late), "hot", tip, closed=True),
+            line("limit", late, foot, late, at.y, "limit", tip),
+            handle("pull-late", late, at.y, "hot", drag(LATE, "x", lambda ms: x(ms / 1e3))),
         ]
+        for words in ("too late to chat", "too late"):
+            if late + 8 + text_width(words, "small", True) > at.right:
+                continue
+            marks.append(text("limit-name", late + 6, at.y + 22, words, "hot", "small", bold=True))
+            break
     spent = r.yours.usd_per_1k * r.yours.users  # at this latency a token's cost is this over the users
     gained = r.yours.usd_per_1k * r.yours.roof_share
     tip = f"the best for {_count(r.yours.users, 'user')}: {units.seconds(r.floor_s)}, {_usd(gained)}"
     mx, my = x(r.yours.between_tokens_s), y(r.yours.usd_per_1k)
     marks += about("reached", line("lost", x(r.floor_s), y(gained), mx, my, "now", tip))
+    off = _factor(r, (x(r.floor_s), y(gained)), (mx, my))
+    marks += off
     marks += about("floor users", circle("possible", x(r.floor_s), y(gained), 4, "now", tip))
     kx, ky = x(r.knee.between_tokens_s), y(r.knee.usd_per_1k)
     there = (
         f"{_count(r.knee.users, 'user')}, {units.seconds(r.knee.between_tokens_s)}, {_usd(r.knee.usd_per_1k)}"
     )
-    marks += about("knee", circle("knee", kx, ky, 7, "useful", f"the knee of your frontier: {there}"))
+    marks += about(
+        "knee",
+        circle("knee", kx, ky, 9, "useful", f"the cheapest place on your frontier that serves: {there}"),
+    )
     if r.b_made_perfect:
         bx, by = x(r.b.between_tokens_s), y(r.b.usd_per_1k)
         marks.append(
@@ -288,7 +321,7 @@ def _plot(r: Result, at: Box) -> list[dict]:
         wanted.append(
             (
                 "knee",
-                (f"the knee: {there}", f"knee: {_count(r.knee.users, 'user')}", "knee"),
+                (f"stand here: {there}", f"stand here: {_count(r.knee.users, 'user')}", "here"),
                 kx,
                 ky,
                 "useful",
@@ -317,8 +350,22 @@ def _plot(r: Result, at: Box) -> list[dict]:
         tip=tip,
     )
     taken = _taken(r, at, to, late, [(x(r.floor_s), y(gained)), (mx, my)])
+    taken += [extent(one) for one in off]
     upright = [(late - 2, at.y, late + 2, at.bottom)] if r.application == "chatbot" else []
     return marks + _labels(wanted, taken, upright, to.ground, at) + [mine]
+
+
+def _factor(r: Result, peak: tuple[float, float], yours: tuple[float, float]) -> list[dict]:
+    """Write on the line from yours to its frontier how many times as late and as dear yours is."""
+    words = f"{units.times(1 / r.yours.roof_share, 2)} off"
+    wide = text_width(words, "body", True)
+    (a, b), (c, d) = peak, yours
+    if c - a < wide + 36:
+        return []
+    return about(
+        "reached",
+        text("off", (a + c) / 2 - 4, (b + d) / 2 + 5, words, "now", "body", "middle", True, "ground"),
+    )
 
 
 def edge_at(two: list[tuple[float, float]], x: float) -> float:
@@ -408,9 +455,16 @@ def _takeaway(r: Result) -> str:
         return "Yours is best in all five, because A and B are far from their own frontiers."
     if y.roof_share < 0.995:
         who, more = r.best.split(":")[0], units.times(1 / y.roof_share, 2)
+        there = f"{_count(r.knee.users, 'user')} at {units.seconds(r.knee.between_tokens_s)}"
+        if not who:
+            return f"None of the three is in time. Stand at {there}, on the frontier."
         if who == "yours":
-            there = f"{_count(r.knee.users, 'user')} at {units.seconds(r.knee.between_tokens_s)}"
-            return f"The place to stand is the knee, {there}. Yours is {more} off its frontier."
+            why = (
+                "one more would come too late"
+                if r.knee.users < int(r.sharing_users)
+                else "at the knee of the frontier"
+            )
+            return f"Stand at {there}, {why}. Yours is {more} off its frontier."
         return f"{who} serves this best. Yours is {more} off its frontier, so faster kernels improve both."
     if r.b_made_perfect:
         return f"This is B at the peak: {units.times(r.b.between_tokens_s / y.between_tokens_s)} sooner and cheaper, for the same users."
@@ -456,7 +510,7 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
     price = figure("per 1,000 of your tokens", r.yours.usd_per_1k, _usd, "now")
     floor = figure("between tokens at the peak", r.floor_s, units.seconds, "ink", "floor")
     knee = figure(
-        "users at the knee, your best place" if r.knee.users > 1 else "user at the knee, your best place",
+        "users where you should stand" if r.knee.users > 1 else "user where you should stand",
         r.knee.users,
         units.count,
         "useful",
@@ -507,6 +561,7 @@ SIMULATOR = Declaration(
         REACHED,
         powers_of_two("gpus", "GPUs", 4, 1, 16),
         select("application", "Application", "chatbot", WANTS),
+        LATE,
         select("bits", "Bits of a weight", 4, {4: "4", 8: "8", 16: "16"}, more=True),
         slider(
             "usd_per_gpu_hour",

@@ -8,7 +8,7 @@ from widgets import units
 from widgets.charts import Box, linear, text_width
 from widgets.controls import select, slider
 from widgets.declare import Declaration, Prediction
-from widgets.scene import WIDE, Column, Scene, about, drag, figure, handle, line, rect, table, text
+from widgets.scene import WIDE, Column, Scene, about, drag, figure, handle, line, rect, sets, table, text
 
 START, PRECISION, FUSION, GUESSING = cost.ROUNDS
 ROUNDS = {"precision": PRECISION, "fusion": FUSION, "guessing": GUESSING}
@@ -45,8 +45,9 @@ PITCH, THICK, STRIP, HEAD = (
     7,
     14,
 )  # of the choices, their bars, the parts under the bar of the chosen one, a heading
-# ((all bars' left, top of the first, width, its height), the knobs, height)
-PLACES = {True: (Box(196, 46, 410, 24), 172, 402), False: (Box(122, 46, 116, 24), 102, 402)}
+# (all bars: left, top of the first, width, its height; the knobs; height)
+PLACES = {True: (Box(196, 46, 410, 24), 172, 402), False: (Box(26, 50, 210, 24), 10, 462)}
+PHONE_PITCH = 46  # where names stand above the bars
 
 
 @dataclass(frozen=True)
@@ -203,11 +204,20 @@ def _disputed(r: Result) -> bool:
     return r.gemm_cut == 1 and r.rows[1].reported_s > 0
 
 
+def _beside(knob: float, top: float, name: str) -> tuple:
+    return knob - 18, top + THICK / 2 + 4, name, "ink", "small", "end"
+
+
+def _above(left: float, top: float, name: str) -> tuple:
+    return left, top - 5, name, "ink", "small", "start"
+
+
 def _choices(r: Result, i: int, x, y: float, knob: float, wide: bool) -> list[dict]:
     """Draw the time that each open choice would leave, the best choice filled, and the knob that takes one."""
     row, before_s = r.rows[i], r.rows[i - 1].token_s
     names = NAMES if wide else SHORT_NAMES
-    places = {name: y + PITCH * k for k, name in enumerate(row.choices_s)}
+    pitch, first = (PITCH, y) if wide else (PHONE_PITCH, y + 12)
+    places = {name: first + pitch * k for k, name in enumerate(row.choices_s)}
     ends = [top + THICK / 2 for top in places.values()]
     marks = [line(f"pick{i}-line", knob, ends[0], knob, ends[-1], "axis")] if len(ends) > 1 else []
     for name, top in places.items():
@@ -220,9 +230,12 @@ def _choices(r: Result, i: int, x, y: float, knob: float, wide: bool) -> list[di
         tip = f"{NAMES[name]} in round {i} would leave {units.seconds(left_s)} a token"
         marks += [
             line(f"pick{i}-{name}-stop", knob - 4, top + THICK / 2, knob + 4, top + THICK / 2, "axis"),
-            text(f"pick{i}-{name}", knob - 18, top + THICK / 2 + 4, names[name], "ink", "small", "end", taken),
-            rect(f"pick{i}-{name}-bar", x(0), top, x(left_s) - x(0), THICK, role, tip),
-            text(f"pick{i}-{name}-ms", x(left_s) + 8, top + 15, words, "ink" if role == "idle" else role, "body" if wide else "small", bold=best or taken, on="ground"),
+            *sets(
+                {ORDER.name: _with(r.picks, i - 1, name)},
+                text(f"pick{i}-{name}", *(_beside(knob, top, names[name]) if wide else _above(x(0), top, names[name])), taken, "" if wide else "ground"),
+                rect(f"pick{i}-{name}-bar", x(0), top, x(left_s) - x(0), THICK, role, f"{tip}: click to take it"),
+                text(f"pick{i}-{name}-ms", x(left_s) + 8, top + 15, words, "ink" if role == "idle" else role, "body" if wide else "small", bold=best or taken, on="ground"),
+            ),
         ]  # fmt: skip
         marks[-1]["role"] = "hot" if slower else marks[-1]["role"]
     marks += _parts(r, i, x, places[row.pick] + THICK, STRIP)
@@ -249,15 +262,15 @@ def _rows(r: Result, wide: bool) -> list[dict]:
     x = linear(0, _longest(r), at.x, at.right)
     target, goal = x(r.target_s), f"target: {units.seconds(r.target_s)}"
     title = (
-        "Time between two tokens, and what each choice would leave of it"
+        "Time between two tokens, and what each choice would leave: click one"
         if wide
         else "Time between two tokens"
     )
     marks = [
         line("target", target, at.y - 4, target, height - 4, "limit", goal),
         text("title", 0, 14, title, bold=True),
-        text("target-name", target, at.y - 8, goal, "muted", "small", "start" if wide else "middle"),
-        text("row0-name", knob - 18, at.y + 16, "start: 16 bits, eager" if wide else "start", "ink", "small", "end"),
+        text("target-name", target, at.y - 8, goal, "muted", "small", "start"),
+        text("row0-name", *(_beside(knob, at.y + 2, "start: 16 bits, eager") if wide else _above(at.x, at.y, "start"))),
         *_parts(r, 0, x, at.y, at.h),
         text("row0-ms", x(r.rows[0].token_s) + 8, at.y + 17, units.seconds(r.rows[0].token_s), bold=True, on="ground"),
     ]  # fmt: skip
@@ -272,13 +285,14 @@ def _rows(r: Result, wide: bool) -> list[dict]:
             marks += [
                 line("row1-told", place, top - 3, place, top + THICK + STRIP + 2, "measured", f"reported: {told}"),
             ]  # fmt: skip
-        y += HEAD + PITCH * len(row.choices_s) + 12
+        y += HEAD + (PITCH if wide else PHONE_PITCH) * len(row.choices_s) + (12 if wide else 10)
     return marks
 
 
 def _takeaway(r: Result) -> str:
     if any(row.saved_s < -1e-9 for row in r.rows):
-        return "Guesses that are rarely kept make every token slower."
+        late = next(i for i, row in enumerate(r.rows) if row.saved_s < -1e-9)
+        return f"Guesses that are rarely kept make each token slower in round {late}. Leave them out there."
     one = r.rounds[1]
     if _disputed(r) and one.ratio > 1:
         said, left = units.seconds(one.reported_s), units.seconds(r.without_gemm_s)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from kernels.machines import machine
 from kernels.next_bottleneck import cost
 from widgets import units
-from widgets.charts import Box, spread, wrap
+from widgets.charts import Box, wrap
 from widgets.controls import log_slider, select, slider
 from widgets.declare import Declaration, Prediction
 from widgets.scene import (
@@ -19,6 +19,7 @@ from widgets.scene import (
     line,
     path,
     rect,
+    sets,
     table,
     text,
     text_width,
@@ -50,9 +51,10 @@ GAME = {  # the input that holds one's answer -> its case, each with another cul
     "wide_gemm": "a GEMM of width 4097",
 }
 PLACES = {case: i for i, case in enumerate(GAME.values())}
+TITLES = dict(zip(PLACES, ("decoder", "LayerNorm", "training", "experts", "two weeks", "GEMM"), strict=True))
 PULLS = {
     name: select(
-        name, f"Suspect in case {i}", UNDECIDED, ANSWERS, more=True, help=f"Case {i}: {CASES[case].title}."
+        name, f"Suspect in case {i}", CASES[case].answer if i == 1 else UNDECIDED, ANSWERS, more=True, help=f"Case {i}: {CASES[case].title}."
     )
     for i, (name, case) in enumerate(GAME.items(), 1)
 }  # fmt: skip
@@ -68,9 +70,10 @@ CASE = select(
         **{name: one.title for name, one in CASES.items() if name not in PLACES},
         OWN: OWN,
     },
-    help="Or pull the knob under the six small traces.",
+    help="Or click one of the six small traces.",
 )
-HEIGHT = {True: 408, False: 512}
+RULE = "From the top, the first lane over its dashed line is to blame."
+HEIGHT = {True: 376, False: 486}
 
 
 @dataclass(frozen=True)
@@ -216,263 +219,222 @@ def _spans(p: Profile, left: float, wide: float) -> tuple[float, float, list[tup
     return start, end, [(start + pitch * k, busy) for k in range(bars)]
 
 
-def _gpu(id: str, p: Profile, at: Box, decides: str = "") -> list[dict]:
-    """Draw one step of this GPU, with late input, kernels with their gaps, and NCCL without a kernel."""
+def _small(id: str, p: Profile, at: Box, decides: str) -> list[dict]:
+    """Draw one step in little: late input, kernels and their gaps, NCCL alone; below the wait of a rank, and the roof."""
     start, end, kernels = _spans(p, at.x, at.w)
+    high = at.h - 10
+    tip = f"{p.title}: click to open it"
 
     def role(suspect: str, usual: str) -> str:
         return "hot" if suspect == decides else usual
 
-    marks = [rect(f"{id}-step", at.x, at.y, at.w, at.h, "idle", "one step of this GPU")]
+    marks = [rect(f"{id}-step", at.x, at.y, at.w, high, role("launches", "idle"), tip)]
     if p.input_wait_share:
-        tip = f"waiting for input: {units.percent(p.input_wait_share, 0)}"
-        marks.append(rect(f"{id}-input", at.x, at.y, start - at.x, at.h, role("input", "overhead"), tip))
-    work = f"kernels: {units.percent(p.work_share, 0)}"
-    if p.launch_gap_share:
-        gaps = f"gaps: {units.percent(p.launch_gap_share, 0)}"
-        ends = [*(x for x, _ in kernels[1:]), end]
-        marks += [
-            rect(f"{id}-gap{k}", x + w, at.y, until - x - w, at.h, role("launches", "idle"), gaps)
-            for k, ((x, w), until) in enumerate(zip(kernels, ends, strict=True))
-        ]
-    marks += [rect(f"{id}-kernel{k}", x, at.y, w, at.h, "primary", work) for k, (x, w) in enumerate(kernels)]
-    if p.exposed_communication_share:
-        tip = f"NCCL while no kernel runs: {units.percent(p.exposed_communication_share, 0)}"
+        marks.append(rect(f"{id}-input", at.x, at.y, start - at.x, high, role("input", "overhead"), tip))
+    if p.rank_skew > 1:
+        done = start + (end - start) / p.rank_skew
         marks.append(
-            rect(f"{id}-nccl", end, at.y, at.right - end, at.h, role("communication", "network"), tip)
+            rect(f"{id}-wait", done, at.y + high - 7, end - done, 7, role("stragglers", "waste"), tip)
         )
+        high -= 7
+    own = role("implementation", "primary")
+    marks += [rect(f"{id}-kernel{k}", x, at.y, w, high, own, tip) for k, (x, w) in enumerate(kernels)]
+    if p.exposed_communication_share:
+        marks.append(
+            rect(f"{id}-nccl", end, at.y, at.right - end, at.h - 10, role("communication", "network"), tip)
+        )
+    used, near = (at.bottom - 8 * share for share in (p.roof_share, cost.NEAR_ROOF))
+    fill = "hot" if decides in ("memory", "compute") else "useful"
+    return [
+        *marks,
+        rect(f"{id}-roof", at.x, at.bottom - 8, at.w, 8, "idle", tip),
+        rect(f"{id}-used", at.x, used, at.w, at.bottom - used, fill, tip),
+        line(f"{id}-limit", at.x, near, at.right, near, "limit"),
+    ]
+
+
+def _strip(r: Result, wide: bool) -> list[dict]:
+    """Draw the six small, each with its name or one's suspect above it. A click opens one."""
+    each, apart = (112, 121.6) if wide else (50, 58)
+    marks = []
+    for i, (p, (case, short)) in enumerate(zip(r.game, TITLES.items(), strict=True)):
+        x, opened = apart * i + each / 2, r.case == case
+        words, ink = f"{i + 1} {short}" if wide else str(i + 1), "ink"
+        if p.diagnosis != UNDECIDED:
+            words = f"{'✓' if p.right else '✗'} {NAMES[p.diagnosis] if wide else i + 1}"
+            ink = "useful" if p.right else "hot"
+        decides = p.bottleneck if p.right else ""
+        marks += sets(
+            {CASE.name: case},
+            text(f"stamp{i}", x, 11, words, ink, "small", "middle", bold=opened or p.diagnosis != UNDECIDED),
+            *_small(f"t{i}", p, Box(x - each / 2, 17, each, 30), decides),
+        )
+        if opened:
+            marks.append(path("opened", [(x - each / 2, 51), (x + each / 2, 51)], "now"))
     return marks
 
 
-def _ranks(p: Profile, at: Box, decides: str) -> list[dict]:
-    """Draw how long the GPUs work on average, how long they wait for this GPU, the slowest, and NCCL of all GPUs."""
-    start, end, _ = _spans(p, at.x, at.w)
-    done = start + (end - start) / p.rank_skew
-    tip = f"the slowest rank takes {units.times(p.rank_skew)} the mean"
-    role = "hot" if decides == "stragglers" else "waste"
-    return [
-        rect("p-ranks-step", at.x, at.y, at.w, at.h, "idle", "one step"),
-        rect("p-ranks", start, at.y, done - start, at.h, "secondary", tip),
-        rect("p-ranks-wait", done, at.y, end - done, at.h, role, tip),
-        rect("p-ranks-nccl", end, at.y, at.right - end, at.h, "network", "NCCL of all"),
-    ]
+def _lane(suspect: str, p: Profile, at: Box, lit: bool) -> list[dict]:
+    """Draw what one suspect does in the step, and the dashed line that it may not cross."""
+    start, end, kernels = _spans(p, at.x, at.w)
+    allowed, top, low = at.w * cost.WAIT_SHARE, at.y - 3, at.bottom + 3
 
+    def role(usual: str) -> str:
+        return "hot" if lit else usual
 
-def _counter(id: str, name: str, p: Profile, share: float, at: Box, hot: bool) -> list[dict]:
-    """Draw a counter over the step as profilers do, as high as its share while a kernel runs, with 70% across."""
+    def limit(x: float, k: int = 0) -> dict:
+        return line(f"line-{suspect}{k}", x, top, x, low, "limit", f"its limit: {_limit(suspect)}")
+
+    if suspect == "input":
+        tip = f"the GPU waits for its input: {units.percent(p.input_wait_share, 0)} of the step"
+        return [
+            rect("p-input", at.x, at.y, start - at.x, at.h, role("overhead"), tip),
+            limit(at.x + allowed),
+        ]
+    if suspect == "launches":
+        gaps = f"no kernel between two launches: {units.percent(p.launch_gap_share, 0)} of the step"
+        ends = [*(x for x, _ in kernels[1:]), end]
+        marks = [
+            rect(f"p-kernel{k}", x, at.y, w, at.h, "primary", f"kernels: {units.percent(p.work_share, 0)}")
+            for k, (x, w) in enumerate(kernels)
+        ]
+        if not p.launch_gap_share:
+            return [*marks, limit(end - allowed)]
+        for k, ((x, w), until) in enumerate(zip(kernels, ends, strict=True)):
+            gap = rect(f"p-gap{k}", x + w, at.y, until - x - w, at.h, role("idle"), gaps)
+            marks += [gap, limit(x + w + allowed / len(kernels), k)]
+        return marks
+    if suspect == "stragglers":
+        done, latest = (start + (end - start) / ratio for ratio in (p.rank_skew, cost.SKEW))
+        tip = f"the slowest rank takes {units.times(p.rank_skew)} the mean of all"
+        marks = [
+            rect("p-ranks", start, at.y, done - start, at.h, "secondary", tip),
+            rect("p-ranks-wait", done, at.y, end - done, at.h, role("waste"), tip),
+        ]
+        words = "the others wait"
+        if end - done > text_width(words, "small") + 16:
+            fill, ink = ("hot", "inverse") if lit else ("waste", "ink")
+            marks.append(
+                text(
+                    "rank-words",
+                    (done + end) / 2,
+                    at.y + at.h / 2 + 4,
+                    words,
+                    ink,
+                    "small",
+                    "middle",
+                    on=fill,
+                )
+            )
+        return [*marks, limit(latest)]
+    if suspect == "communication":
+        tip = f"NCCL while no kernel runs: {units.percent(p.exposed_communication_share, 0)} of the step"
+        return [
+            rect("p-nccl", end, at.y, at.right - end, at.h, role("network"), tip),
+            limit(at.right - allowed),
+        ]
+    if suspect == "implementation":
+        tip = "the kernels themselves: theirs is the blame when no lane above is over its line"
+        return [rect(f"p-own{k}", x, at.y, w, at.h, role("primary"), tip) for k, (x, w) in enumerate(kernels)]
+    share = p.bandwidth_share if suspect == "memory" else p.compute_share
+    name = "memory rate" if suspect == "memory" else "FLOP/s"
     tip = f"{units.percent(share)} of the machine's {name} while a kernel runs"
     near = at.bottom - at.h * cost.NEAR_ROOF
     return [
-        rect(f"p-{id}-all", at.x, at.y, at.w, at.h, "idle", f"{name}: all that the machine has"),
         *(
-            rect(f"p-{id}{k}", x, at.bottom - at.h * share, w, at.h * share, "hot" if hot else "useful", tip)
-            for k, (x, w) in enumerate(_spans(p, at.x, at.w)[2])
+            rect(f"p-{suspect}{k}", x, at.bottom - at.h * share, w, at.h * share, role("useful"), tip)
+            for k, (x, w) in enumerate(kernels)
         ),
-        line(f"p-{id}-near", at.x, near, at.right, near, "limit", "70%: near the roof"),
+        line(f"line-{suspect}0", at.x, near, at.right, near, "limit", f"near the roof: {_limit(suspect)}"),
     ]
 
 
-def _proof(p: Profile, gpu: Box, ranks: Box, roof: Box) -> list[dict]:
-    """Say on the trace what decides, where it is seen."""
-    start, end, _ = _spans(p, gpu.x, gpu.w)
-    value = _shown(p.asked[-1].suspect, p.asked[-1].value)
-    waits = {
-        "input": (gpu.x, start, f"{value} of the step waits for data"),
-        "launches": (start, end, f"{value} of the step, no kernel runs"),
-        "communication": (end, gpu.right, f"{value} of the step, NCCL runs alone"),
-    }
-    if p.bottleneck in waits:
-        left, right, words = waits[p.bottleneck]
-        y, room = gpu.y - 5, text_width(words, "body", True) / 2
-        middle = min(max((left + right) / 2, gpu.x + room), gpu.right - room)
-        return [
-            path("proof", [(left, y + 4), (left, y), (right, y), (right, y + 4)], "hot"),
-            text("proof-words", middle, y - 6, words, "hot", "body", "middle", bold=True),
+def _lanes(p: Profile, wide: bool) -> list[dict]:
+    """Draw a lane for each suspect, in the order of the questions. A click on a lane accuses it, as the knob does."""
+    control = PULLS.get(p.name, DIAGNOSIS)
+    rail, names, left, width, top, pitch, high = (
+        (12, 28, 128, 478, 102, 32, 24) if wide else (12, 28, 88, 176, 122, 36, 26)
+    )
+    role = "now" if p.diagnosis == UNDECIDED else "useful" if p.right else "hot"
+    told = {one.suspect: one for one in p.asked} if p.right else {}
+    if p.suspected:
+        told[p.diagnosis] = p.suspected
+    places = {UNDECIDED: top - 16} | {suspect: top + pitch * i + high / 2 for i, suspect in enumerate(NAMES)}
+    marks = [
+        line("track", rail, places[UNDECIDED], rail, places["implementation"], "axis"),
+        *(line(f"stop{i}", rail - 4, y, rail + 4, y, "axis") for i, y in enumerate(places.values())),
+        text("name-open", names, places[UNDECIDED] + 4, "?", "muted", "small"),
+    ]
+    for i, (suspect, name) in enumerate((NAMES if wide else SHORT).items()):
+        at, chosen = Box(left, top + pitch * i, width, high), suspect == p.diagnosis
+        decided = p.right and chosen
+        words, ink = _limit(suspect), "muted"
+        if suspect in told:
+            one, ink = told[suspect], "hot" if told[suspect].hit else "ink"
+            words = _against(one) if wide else _shown(suspect, one.value)
+            if p.right and not decided:
+                words, ink = f"✓ {_shown(suspect, one.value)}", "useful"
+        elif decided:
+            words, ink = "none crossed" if wide else "the rest", "hot"
+        term = "waits" if suspect in WAITS else "roofs"
+        rule = text(
+            f"rule{i}", at.right + 10, at.y + high / 2 + 4, words, ink, "small", bold=ink == "hot" or chosen
+        )
+        lane = [
+            rect(f"lane-{suspect}", at.x, at.y, at.w, at.h, "idle", f"{NAMES[suspect]}: click to accuse it"),
+            *_lane(suspect, p, at, decided),
+            text(
+                f"name{i}", names, at.y + high / 2 + 4, name, role if chosen else "ink", "small", bold=chosen
+            ),
+            *about(term, rule),  # not the lane, or all others would fade under a hand that is about to accuse
         ]
-    if p.bottleneck == "stragglers":
-        start, end, _ = _spans(p, ranks.x, ranks.w)
-        left = start + (end - start) / p.rank_skew
-        y, middle, on, room = ranks.bottom - 5.5, (left + end) / 2, "hot", end - left
-        options = (f"all wait for one: it takes {value} their mean", f"wait for one: {value}", value)
-    else:
-        y, middle, room = roof.bottom - 9, roof.x + roof.w / 2, roof.w
-        on = "hot" if p.roof_share > 0.5 else "idle"
-        near = "near its roof" if p.asked[-1].hit else "far from its roof"
-        options = (f"a kernel all the time, at {value}: {near}", f"{value}: {near}")
-    words = next((one for one in options if text_width(one, "body", True) < room - 8), "")
-    ink = "inverse" if on == "hot" else "hot"
-    return [text("proof-words", middle, y, words, ink, "body", "middle", bold=True, on=on)] if words else []
+        marks += sets({control.name: suspect}, *lane)
+        if chosen:
+            x, y, far, low = at.x - 3, at.y - 5, at.right + 3, at.bottom + 5
+            marks.append(path("accused", [(x, y), (far, y), (far, low), (x, low), (x, y)], role))
+    knob = drag(control, "y", lambda name: places[name])
+    return [*marks, handle("pull", rail, places[p.diagnosis], role, knob, late=True)]
 
 
 def _verdict(r: Result) -> tuple[str, str]:
     """Return (words, role), which say whether the suspect is the right one, and the figure for or against this suspect."""
     p = r.profile
     if p.diagnosis == UNDECIDED:
-        return "What do you suspect? Pull the knob. The first yes from the left decides.", "ink"
+        return "Click the lane that you suspect.", "ink"
     name, own = NAMES[p.diagnosis], p.suspected
     if p.right:
         others = [i for i, one in enumerate(r.game, 1) if not one.right]
-        more = f" Next: case {others[0]}." if others else " That was the last of the six."
+        more = f" Now click case {others[0]}." if others else " That was the last of the six."
         return f"Solved: {name}.{more}", "useful"
     if own is None:
-        return "No. A question further left says yes.", "hot"
+        return "No. A lane above is over its line.", "hot"
     if own.hit:
-        return f"Not yet: {_against(own)} is true, but another question comes first.", "hot"
-    return (
-        f"No: {name} is at {_shown(own.suspect, own.value)}. A yes needs {_limit(own.suspect)}.",
-        "hot",
-    )
-
-
-def _suspects(p: Profile, places: dict[str, float], y: float, wide: bool) -> list[dict]:
-    """Draw the line of suspects, under each its limit, and its figure after the question about it."""
-    control = PULLS.get(p.name, DIAGNOSIS)
-    role = "now" if p.diagnosis == UNDECIDED else "useful" if p.right else "hot"
-    told = {one.suspect: one for one in p.asked} if p.right else {}
-    if p.suspected:
-        told[p.diagnosis] = p.suspected
-    ends = list(places.values())
-    marks = [
-        line("track", ends[0], y, ends[-1], y, "axis"),
-        *(line(f"stop{i}", at, y - 4, at, y + 4, "axis") for i, at in enumerate(ends)),
-        handle(
-            "pull", places[p.diagnosis], y, role, drag(control, "x", lambda name: places[name]), late=True
-        ),
-        text("name-open", places[UNDECIDED], y + 26, "?", "muted", "small", "middle"),
-    ]
-    for i, (suspect, name) in enumerate((NAMES if wide else SHORT).items()):
-        x, chosen = places[suspect], suspect == p.diagnosis
-        low = y + 43 + (0 if wide or i % 2 else 16)
-        words, ink = _limit(suspect), "muted"
-        if suspect in told:
-            words, ink = _against(told[suspect]), "hot" if told[suspect].hit and p.right else "ink"
-            if not wide and ink != "hot" and not chosen:
-                words = f"{_shown(suspect, told[suspect].value)}: no"
-        elif p.right and suspect == p.bottleneck:
-            words, ink = "the rest" if wide else "rest", "hot"
-        marks += [
-            text(f"name{i}", x, y + 26, name, "ink", "small", "middle", bold=chosen),
-            text(f"rule{i}", x, low, words, ink, "small", "middle", bold=ink == "hot"),
-        ]
-    return marks
-
-
-def _near(id: str, p: Profile, at: Box) -> list[dict]:
-    """Draw how much of its roof a small trace's kernels use, to tell kernels near it from others."""
-    used, limit = at.bottom - at.h * p.roof_share, at.bottom - at.h * cost.NEAR_ROOF
-    tip = f"{units.percent(p.roof_share, 0)} of its roof, {p.bound}"
-    return [
-        rect(f"{id}-roof", at.x, at.y, at.w, at.h, "idle", tip),
-        rect(f"{id}-used", at.x, used, at.w, at.bottom - used, "useful", tip),
-        line(f"{id}-limit", at.x, limit, at.right, limit, "limit"),
-    ]
-
-
-def _strip(r: Result, wide: bool) -> list[dict]:
-    """Draw the six small, each with its use of the roof and its suspect as a stamp, and the knob that opens one."""
-    each, apart = (112, 121.6) if wide else (50, 58)
-    middles = [apart * i + each / 2 for i in range(len(r.game))]
-    y = 60 if wide else 56
-    marks = [line("strip", middles[0], y, middles[-1], y, "axis")]
-    for i, (p, x) in enumerate(zip(r.game, middles, strict=True)):
-        stamp, ink = str(i + 1), "ink"
-        if p.diagnosis != UNDECIDED:
-            stamp = f"{'✓' if p.right else '✗'} {NAMES[p.diagnosis] if wide else i + 1}"
-            ink = "useful" if p.right else "hot"
-        opened = PLACES.get(r.case) == i
-        marks += [
-            text(f"stamp{i}", x, 11, stamp, ink, "small", "middle", bold=opened and p.diagnosis == UNDECIDED),
-            *_gpu(f"t{i}", p, Box(x - each / 2, 17, each, 13)),
-            *_near(f"t{i}", p, Box(x - each / 2, 32, each, 10)),
-            line(f"strip-stop{i}", x, y - 4, x, y + 4, "axis"),
-        ]
-    if r.case in PLACES:
-        at = middles[PLACES[r.case]]
-        pull = {"input": CASE.name, "axis": "x", "at": [round(x, 2) for x in middles], "to": list(PLACES)}
-        marks += [
-            path("opened", [(at - each / 2, 45), (at + each / 2, 45)], "now"),
-            handle("pull-case", at, y, "now", pull),
-        ]
-    return marks
+        return f"Not yet, {_against(own)}: a lane above is over its line, too.", "hot"
+    return f"No, {_against(own)}: this lane is within its line.", "hot"
 
 
 def _marks(r: Result, wide: bool) -> list[dict]:
     p = r.profile
     place = PLACES.get(r.case)
     head = p.story if p.right else p.title if place is None else f"Case {place + 1}: {p.title}"
-    decides = p.bottleneck if p.right else ""
-    left, width, top = (82, 552, 128) if wide else (60, 232, 136)
-    high, lane = (66, 40) if wide else (64, 38)
-    both = p.rank_skew > 1
-    gpu = Box(left, top, width, high - 26 if both else high)
-    ranks = Box(left, gpu.bottom + 6, width, 20)
-    flops, memory = (Box(left, top + high + 10 + (lane + 8) * i, width, lane) for i in (0, 1))
-    counted = {"FLOP/s": p.compute_share, "memory": p.bandwidth_share}
-    names = [
-        (
-            "this GPU",
-            gpu,
-            f"{units.percent(p.work_share, 0)} busy" if wide else units.percent(p.work_share, 0),
-        )
-    ]
-    names += [("all, mean", ranks, units.times(p.rank_skew))] if both else []
-    names += [
-        ("FLOP/s", flops, units.percent(p.compute_share, 0)),
-        ("memory", memory, units.percent(p.bandwidth_share, 0)),
-    ]
+    lines = wrap(head, 640 if wide else 268, "body")
     marks = [
         *_strip(r, wide),
-        *(
-            text(f"head{i}", 0, 92 + 17 * i, words, bold=True)
-            for i, words in enumerate(wrap(head, 640 if wide else 300, "body"))
-        ),
-        *about("waits", _gpu("p", p, gpu, decides)),
-        *(about("waits", _ranks(p, ranks, decides)) if both else []),
-        *about(
-            "roofs",
-            _counter("flops", "FLOP/s", p, p.compute_share, flops, decides == "compute" or decides == "implementation" and p.bound == "compute"),
-            _counter("memory", "memory rate", p, p.bandwidth_share, memory, decides == "memory" or decides == "implementation" and p.bound == "memory"),
-        ),
-    ]  # fmt: skip
-    for name, box, value in names:
-        middle = box.y + box.h / 2 + 4
-        short = name if wide else {"this GPU": "GPU", "all, mean": "mean"}.get(name, name)
-        marks.append(text(f"lane-{name}", left - 8, middle, short, "ink", "small", "end"))
-        at, limit = middle, ""
-        if name in counted:  # the share next to the height of its fill, the limit next to its line
-            limit = units.percent(cost.NEAR_ROOF, 0)
-            ends = [box.bottom - box.h * share for share in (counted[name], cost.NEAR_ROOF)]
-            if wide:  # side by side, each at its own height
-                at, low = (min(y + 4, box.bottom - 2) for y in ends)
-            else:
-                at, low = (min(y + 4, box.bottom - 2) for y in spread(ends, 13))
-        elif box is ranks:
-            limit, at, low = f"{'max ' if wide else ''}{units.times(cost.SKEW)}", middle - 6, middle + 7
-        marks.append(text(f"value-{name}", box.right + 8, at, value, "ink", "small", bold=True))
-        if limit:
-            beside = 40 if wide and name in counted else 8
-            marks.append(text(f"limit-{name}", box.right + beside, low, limit, "muted", "small"))
-    if p.right:
-        marks += _proof(p, gpu, ranks, memory if p.bound == "memory" else flops)
-    said, ink = _verdict(r)
-    y = memory.bottom + 26
-    room = 716 if wide else 336
-    lines = wrap(said, room / 1.12, "body")
-    marks += [
-        text("said" if not i else f"said{i}", 0, y + 17 * i, words, ink, bold=True)
-        for i, words in enumerate(lines)
+        *(text(f"head{i}", 28, 74 + 17 * i, words, bold=True) for i, words in enumerate(lines)),
+        *_lanes(p, wide),
     ]
-    ends = (20, 92, 194, 294, 394, 494, 596, 684) if wide else (10, 48, 88, 124, 164, 212, 266, 318)
-    track = y + (24 if wide else 44)
-    marks += _suspects(p, dict(zip(ANSWERS, ends, strict=True)), track, wide)
-    if p.right:
-        words = f"Cure: {', then '.join(p.path)}."
-        low = track + (62 if wide else 80)
-        marks += [
-            text(f"path{i}", 0, low + 16 * i, one, "muted", "small")
-            for i, one in enumerate(wrap(words, room, "small"))
-        ]
-    return marks
+    said, ink = _verdict(r)
+    room, y = (690, 348) if wide else (310, 392)
+    marks += [
+        text("said" if not i else f"said{i}", 0, y + 20 * i, words, ink, "big", bold=True)
+        for i, words in enumerate(wrap(said, room / 1.12, "big"))
+    ]
+    words = f"Cure: {', then '.join(p.path)}." if p.right else RULE
+    low = y + 21 * len(wrap(said, room / 1.12, "big"))
+    return marks + [
+        text(f"{'path' if p.right else 'order'}{i}", 0, low + 16 * i, one, "muted", "small")
+        for i, one in enumerate(wrap(words, 716 if wide else 336, "small"))
+    ]
 
 
 def _takeaway(r: Result) -> str:
@@ -553,7 +515,7 @@ def _formula(p: Profile) -> tuple:
     if not p.right:
         return (
             (
-                "first yes: {waits:input, gaps, rank, NCCL}, then the {roofs}",
+                "the first over its line: {waits}, then {roofs}",
                 f"waits {_limit('input')}, rank {_limit('stragglers')}, roof {_limit('memory')}",
             ),
         )
@@ -572,11 +534,9 @@ def _formula(p: Profile) -> tuple:
 
 LEGEND = (  # the last once a case is solved
     ("primary", "kernels"),
-    ("overhead", "waiting for input"),
-    ("idle", "no kernel"),
-    ("network", "NCCL alone"),
-    ("useful", "roof used"),
-    ("limit line", "70% of it: near"),
+    ("secondary", "the mean rank's kernels"),
+    ("useful", "part of the roof used"),
+    ("limit line", "its limit"),
     ("hot", "what decided"),
 )
 
@@ -612,10 +572,10 @@ SIMULATOR = Declaration(
         slider("bandwidth_share", "Memory rate used", 84, 1, 100, unit="%", **OF_ONES_OWN),
     ),
     presets={
-        "Case 1": {},
-        "Case 1, solved": {"decoder": "launches"},
-        "A tempting suspect": {"case": "one hot expert", "decoder": "launches", "experts": "communication"},
-        "No wait at all": {"case": "a GEMM of width 4097", "decoder": "launches", "wide_gemm": "implementation"},
+        "Case 1, solved": {},
+        "Case 2": {"case": "a LayerNorm"},
+        "A tempting suspect": {"case": "one hot expert", "experts": "communication"},
+        "No wait at all": {"case": "a GEMM of width 4097", "wide_gemm": "implementation"},
         "All six solved": {"case": "one hot expert", **{name: CASES[case].answer for name, case in GAME.items()}},
     },
     run=run,

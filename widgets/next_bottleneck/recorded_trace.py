@@ -22,7 +22,7 @@ KINDS = (("memory", "attention"), ("primary", "linear layers and head"), ("usefu
 SLOTS = tuple(dict.fromkeys(one.slot for one in cost.trace("graph").launches))
 WAYS = {"eager": "eagerly", "graph": "as one graph"}  # in this order, on one clock
 ALL = "all"
-ZOOM = steps("zoom", "Zoom", 8, (2, 4, 8, 16, 32, 64), lambda value: f"{value}x")
+ZOOM = steps("zoom", "Zoom", 8, (2, 4, 8, 16, 32, 64), lambda value: f"1/{value} of the step")
 MIDDLE = slider("middle", "Middle of the window", 50, 0, 100, unit="%")
 # (the whole step, the window, from row to row, a bar's height, is a row's name above it)
 PLACES = {
@@ -205,7 +205,7 @@ def _ways(r: Result, at: Box, above: bool) -> list[dict]:
             y,
             x(way.kernels_s) - at.x,
             high,
-            "primary",
+            "ink",
             f"{_exact(way.kernels_s)} at work",
         )
         marks.append(rect(f"{way.run}-alone", at.x, y, done - at.x, high, "idle", tip))
@@ -245,7 +245,7 @@ def _overview(r: Result, at: Box, panel: Box) -> list[dict]:
         return x(centre + half)
 
     above = at.x < 50
-    where = (at.x, at.y - 22, "start") if above else (at.x - 8, at.y + 17, "end")
+    where = (at.x, at.y - 30, "start") if above else (at.x - 8, at.y + 17, "end")
     marks = [
         *_ways(r, at, above),
         text("whole-name", *where[:2], "recorded step", "ink", "small", where[2]),
@@ -308,8 +308,11 @@ def _overview(r: Result, at: Box, panel: Box) -> list[dict]:
     marks += [
         path("from-left", [(left, low), (panel.x, high)], "axis"),
         path("from-right", [(right, low), (panel.right, high)], "axis"),
-        handle("pull-middle", (left + right) / 2, at.bottom + 3, "now", drag(MIDDLE, "x", middle_of)),
-        handle("pull-zoom", right, at.y - 3, "now", drag(ZOOM, "x", edge_of)),
+        # off the window, which a knob on it would hide
+        path("stem-middle", [((left + right) / 2, low), ((left + right) / 2, low + 12)], "now"),
+        path("stem-zoom", [(right, at.y - 3), (right, at.y - 15)], "now"),
+        handle("pull-middle", (left + right) / 2, low + 12, "now", drag(MIDDLE, "x", middle_of)),
+        handle("pull-zoom", right, at.y - 15, "now", drag(ZOOM, "x", edge_of)),
     ]
     return marks
 
@@ -320,35 +323,46 @@ def _rows(r: Result, at: Box, pitch: float, high: float, above: bool) -> list[di
     streams = _streams(r.whole)
     graph = r.run == "graph"
     hosts = ["host"] if graph else ["host: operation", "host: launches"]
-    names = [*hosts, *(f"GPU: stream {one}" if len(streams) > 1 else "GPU" for one in streams)]
-    tall = high + pitch * (2 - len(hosts))  # a graph's host has one row, and its kernels the room
+    gpus = [f"GPU: stream {one}" if len(streams) > 1 else "GPU" for one in streams]
+    taller = pitch * (2 - len(hosts))  # a graph's host has one row, and its kernels the room
+    tops = [at.y + row * pitch + (taller if row >= len(gpus) else 0) for row in range(len(gpus) + len(hosts))]
+    host_y, tall = tops[len(gpus)], high + (taller if len(gpus) == 1 else 0)
     marks = []
-    for row, name in enumerate(names):
-        y, room = at.y + row * pitch, tall if row >= len(hosts) else high
+    for row, (name, y) in enumerate(zip([*gpus, *hosts], tops, strict=True)):
+        gpu = row < len(gpus)
+        room = tall if gpu else high
         where = (at.x, y - 8, "start") if above else (at.x - 8, y + room / 2 + 4, "end")
-        marks.append(text(f"row{row}", *where[:2], name, "ink", "small", where[2]))
-        tip = "the host waits, or does something else" if row < len(hosts) else "nothing runs"
+        marks.append(text(f"row{row}", *where[:2], name, "ink", "small", where[2], gpu))
+        tip = "nothing runs" if gpu else "the host waits, or does something else"
         ground = rect(f"row{row}-ground", at.x, y, at.w, room, "idle", tip)
-        marks += about("works", ground) if row == len(hosts) else [ground]
+        marks += about("works", ground) if row == 0 else [ground]
     for i, bar in enumerate(r.host):
         marks += _bar(
-            f"host{i}", x, at.y, high, bar, bar.slot, _role(bar.slot, r.slot), f"{bar.slot}: {_tip(bar)}"
+            f"host{i}", x, host_y, high, bar, bar.slot, _role(bar.slot, r.slot), f"{bar.slot}: {_tip(bar)}"
         )
     for i, bar in enumerate(r.calls):
-        y = at.y + pitch * (len(hosts) - 1)
+        y = host_y + pitch * (len(hosts) - 1)
         marks += _bar(f"call{i}", x, y, high, bar, bar.name, "network", f"{bar.name}: {_tip(bar)}")
     if graph and not r.calls:
         words = "one call has launched it all, before this window"
         marks.append(
             text(
-                "row0-none", at.x + at.w / 2, at.y + high / 2 + 4, words, "ink", "small", "middle", on="idle"
+                "row0-none",
+                at.x + at.w / 2,
+                host_y + high / 2 + 4,
+                words,
+                "ink",
+                "small",
+                "middle",
+                on="idle",
             )
         )
     for one, then in zip_longest(r.launches, r.launches[1:]):
         until_s = then.start_s if then and then.stream == one.stream else math.inf
-        y = at.y + (len(hosts) + streams.index(one.stream)) * pitch
+        y = tops[streams.index(one.stream)]
         tip = f"launch {one.number}, {one.slot}: {one.kernel}, {_tip(one)}"
         marks += _bar(f"launch{one.number}", x, y, tall, one, one.slot, _role(one.slot, r.slot), tip, until_s)
+    marks += _empty(r, x, tops[0] + tall / 2 + 4)
     room = at.right + at.x / 2 if above else at.right + 24  # a time at the very end has no cell
     half = {t: text_width(units.seconds(t), "small") / 2 for t in x.ticks(3 if above else 5)}
     ticks = [t for t, wide in half.items() if x(t) - wide >= 0 and x(t) + wide < room]
@@ -358,6 +372,18 @@ def _rows(r: Result, at: Box, pitch: float, high: float, above: bool) -> list[di
         *marks,
         *axis_x(lens, x, at.y + r.rows * pitch, show=units.seconds, ticks=ticks),
     ]
+
+
+def _empty(r: Result, x: Scale, y: float) -> list[dict]:
+    """Say in the longest empty part of the GPU's row whom it waits for, if the words fit."""
+    ends = [r.begin_s, *(one.start_s + one.took_s for one in r.launches)]
+    starts = [*(one.start_s for one in r.launches), r.begin_s + r.window_s]
+    gaps = [(x(b) - x(a), (x(a) + x(b)) / 2) for a, b in zip(ends, starts, strict=True)]
+    wide, middle = max(gaps)
+    for words in ("empty: waits for the host", "waits for the host"):
+        if r.run == "eager" and text_width(words, "small") + 12 < wide:
+            return [text("empty", middle, y, words, "muted", "small", "middle", on="idle")]
+    return []
 
 
 def _percent(percent: float) -> str:
@@ -403,7 +429,7 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
         takeaway=_takeaway(r),
         marks=_overview(r, overview, panel) + rows,
         figures=(
-            figure("GPU at work, no profiler", r.alone_percent, _percent, "primary", "works"),
+            figure("GPU at work, no profiler", r.alone_percent, _percent, "ink", "works"),
             figure("one step, no profiler", r.alone_s, units.seconds),
             figure("speed of the graph against eager", r.graph_speedup, units.times),
             figure(
@@ -424,6 +450,7 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
         legend=(
             *(KINDS if r.slot == ALL else ((_role(r.slot, r.slot), r.slot),)),
             ("overhead", "other operations"),
+            *((("waste", "added by the profiler"),) if r.run == "graph" else ()),
             *((("network", "launching calls"),) if r.calls else ()),
         ),
         width=width,

@@ -23,11 +23,11 @@ def _added_ms(measured_mfu: int) -> float:
     return round(cost.added_step_s(181, REFERENCE_MFU / 100, measured_mfu / 100), 1)
 
 
-ADDED = steps("added_ms", "Added to a step at 128 GPUs", _added_ms(48), [_added_ms(mfu) for mfu in range(65, 14, -1)],
+ADDED = steps("added_ms", "Scale adds", _added_ms(48), [_added_ms(mfu) for mfu in range(65, 14, -1)],
               lambda ms: units.seconds(ms * 1e-3),
-              help="Each of the four doublings from 8 to 128 adds a quarter.")  # fmt: skip
-SLOW = slider("slow", "One node is slower by", 0, 0, 50, unit="%")
-FIELD = 128  # cells at most, each for one GPU or more
+              help="To a step at 128 GPUs. Each of the four doublings from 8 adds a quarter.")  # fmt: skip
+SLOW = slider("slow", "Slow node", 0, 0, 50, unit="%")
+FIELD = 128  # cells at most, each for as many GPUs as needed
 # (the fleet, the columns of other sizes, height)
 PLACES = {
     True: (Box(0, 48, 708, 132), Box(0, 322, 708, 62), 424),
@@ -192,24 +192,33 @@ def _names(r: Result, at: Box) -> list[dict]:
         if size > 1e-9:
             named.append((at.x + start * at.w, f"{units.number(size)} GPUs {word}", role))
         start += size / r.gpus
-    size = "body" if at.w > 400 else "small"
+    # the answer first, as large as it fits beside the rest
+    sizes = (("huge", "big"), ("huge", "body"), ("big", "body"), ("body", "body"))
+    sizes = sizes if at.w > 400 else (("big", "small"), ("small", "small"))
 
-    def wide(words: str) -> float:
+    def wide(words: str, size: str) -> float:
         return text_width(words, size, True) + 14
 
-    # with less room there are fewer words, then no unit, then the colour alone says which kind it is
+    def room(first: str, rest: str) -> float:
+        return sum(wide(words, rest if k else first) for k, (_, words, _) in enumerate(named))
+
+    # where there is less room: fewer words, then no unit, then the colour alone says which
     for shorter in (
         lambda words: words.replace("are the tax of scale", "tax"),
+        lambda words: words.replace("lost to the slow node", "slow node"),
         lambda words: words.replace(" GPUs", ""),
         lambda words: words.split()[0],
     ):
-        if sum(wide(words) for _, words, _ in named) > at.w:
+        if room(*sizes[-1]) > at.w:
             named = [(x, shorter(words), role) for x, words, role in named]
+    first, rest = next((pair for pair in sizes if room(*pair) <= at.w), sizes[-1])
     marks, left = [], at.x
     for k, (x, words, role) in enumerate(named):
-        left = max(left, min(x, at.right + 14 - sum(wide(later) for _, later, _ in named[k:])))
-        marks.append(text(f"field-{role}", left, at.bottom + 40, words, _ink(role), size, bold=True))
-        left += wide(words)
+        size = rest if k else first
+        after = sum(wide(later, rest) for _, later, _ in named[k:])
+        left = max(left, min(x, at.right + 14 - after) if k else at.x)
+        marks.append(text(f"field-{role}", left, at.bottom + 42, words, _ink(role), size, bold=True))
+        left += wide(words, size)
     return marks
 
 
@@ -268,11 +277,14 @@ def _sizes(r: Result, at: Box) -> list[dict]:
             *_lost(id, one, left, w, at, tip),
             rect(f"{id}-work", left, at.bottom - high, w, high, "useful", tip),
         ]
-        if wide or now:
+        end = one.gpus in (8, 16384) and abs(x - x_of[r.gpus]) > 50
+        if wide or now or end:
             side, place = ("start", at.x) if x < 20 else ("middle", x)
+            if one.gpus == 16384 and not wide:
+                side, place = "end", at.right
             role = "useful" if now else "muted"
             marks.append(text(f"{id}-share", place, at.y - 5, shown, role, "small", side, now))
-        if wide or now or one.gpus in (8, 16384) and abs(x - x_of[r.gpus]) > 50:
+        if wide or now or end:
             anchor = (
                 "middle" if wide else "start" if one.gpus == 8 else "end" if one.gpus > 8192 else "middle"
             )

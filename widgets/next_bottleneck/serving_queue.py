@@ -228,6 +228,21 @@ def _waits(r: Result, first_at: Box, x: Scale, wide: bool) -> list[dict]:
     curve, name = _curve_of(r, "first_p99_s", "hot", "first token", first_at, x, y)
     marks += [*promised, *curve, *_names([name, promise], first_at, wide, first_at.bottom + 18)]
     tip = f"{r.rate} requests per second: {units.seconds(r.now.first_p99_s)}"
+    if r.now.first_p99_s > y.hi:  # its knob stands at the axis' end
+        beyond = f"↑ {units.seconds(r.now.first_p99_s)}"
+        marks.append(
+            text(
+                "beyond",
+                min(x(r.rate), (WIDE if wide else 340) - 34),
+                first_at.y + 34,
+                beyond,
+                "hot",
+                "body",
+                "middle",
+                True,
+                "ground",
+            )
+        )
     return [*marks, handle("pull-rate", x(r.rate), y(r.now.first_p99_s), "hot", drag(RATE, "x", x), tip=tip)]
 
 
@@ -246,6 +261,39 @@ def _gaps(r: Result, gap_at: Box, x: Scale, wide: bool) -> list[dict]:
     return marks + _names([any_name, promise, mean_name], gap_at, wide, gap_at.y - 9)
 
 
+def _gap_gauge(r: Result, at: Box) -> list[dict]:
+    """Draw the other promise where no gap comes near it: how much of it the mean gap takes."""
+    left, wide = at.right + 12, 128
+    gap, most = r.now.mean_gap_p99_s, cost.BETWEEN_S
+    words = f"{units.seconds(gap)} of {units.seconds(most)}"
+    return [
+        text("gauge-title", left, at.y - 14, "Mean gap", bold=True),
+        rect("gauge", left, at.y, wide, 14, "idle", f"promise: a mean gap of at most {units.seconds(most)}"),
+        rect(
+            "gauge-now",
+            left,
+            at.y,
+            wide * min(1.0, gap / most),
+            14,
+            "useful",
+            f"99 of 100 mean gaps within {words}",
+        ),
+        text("gauge-words", left, at.y + 31, words, "useful", "small", bold=True),
+    ]
+
+
+def _answer(r: Result, x: Scale, at: Box) -> list[dict]:
+    """Write the rate that keeps both promises into its shade, over its bars."""
+    size, words = ("huge", "keep both promises") if at.w > 400 else ("big", "keep both")
+    many = f"{r.kept_rate} a second"
+    if not r.kept_rate or at.h < 100 or x(r.kept_rate) - at.x < text_width(many, size, True) + 24:
+        return []
+    return [
+        text("answer", at.x + 10, at.y + 32, many, "useful", size, bold=True),
+        text("answer-name", at.x + 11, at.y + 50, words, "useful", "small", bold=True),
+    ]
+
+
 def _arrivals(r: Result, at: Box, x: Scale) -> list[dict]:
     """Draw at each rate the requests of a second, those in time below those that are late."""
     y, wide = linear(0, MOST_RATE, at.bottom, at.y), (x(3) - x(2)) * 0.7
@@ -261,6 +309,7 @@ def _arrivals(r: Result, at: Box, x: Scale) -> list[dict]:
         late = rect(f"late{one.rate}", left, y(one.rate), wide, cut - y(one.rate), "hot", tip)
         good = rect(f"good{one.rate}", left, cut, wide, at.bottom - cut, "useful", tip)
         marks += about("rate", [late, good]) if now else [late, good]
+    marks += _answer(r, x, at)
     left, right, top = x(r.rate) - wide / 2 - 3, x(r.rate) + wide / 2 + 3, y(r.rate) - 3
     frame = [(left, at.bottom), (left, top), (right, top), (right, at.bottom)]
     marks += about("rate", path("bar-now", frame, "now"))
@@ -292,7 +341,7 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
     first_at, gap_at, bar_at, height = PLACES[wide]
     bar_at = bar_at if _gaps_matter(r) else ALONE[wide]
     x = linear(RATES[0] - 1, MOST_RATE + 0.5, first_at.x, first_at.right)
-    gaps = _gaps(r, gap_at, x, wide) if _gaps_matter(r) else []
+    gaps = _gaps(r, gap_at, x, wide) if _gaps_matter(r) else _gap_gauge(r, bar_at) if wide else []
     first = figure(
         "99 of 100 first tokens within",
         r.now.first_p99_s,
@@ -303,7 +352,7 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
         "99 of 100 mean gaps within",
         r.now.mean_gap_p99_s,
         units.seconds,
-        "primary" if r.now.mean_gap_p99_s <= cost.BETWEEN_S else "hot",
+        "useful" if r.now.mean_gap_p99_s <= cost.BETWEEN_S else "hot",
     )
     kept = figure("a second keep both promises", r.kept_rate, _say_kept, "useful")
     most = figure("requests a second at most", r.limit_s, units.number, term="limit")

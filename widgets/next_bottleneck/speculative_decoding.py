@@ -276,16 +276,17 @@ def _by_guesses(r: Result, at: Box) -> list[dict]:
     best_s = r.at_guesses[r.best_drafts].token_s
     low, high = r.nearly_best
     near = f"; {low} to {high} are within {NEAR:.0%}" if high > low and at.w > 400 else ""
+    size, best, detail = (
+        "huge" if at.w > 400 else "big",
+        f"{few} best",
+        f"{units.seconds(best_s)} a token{near}",
+    )
+    left, after = at.x - 54, at.x - 54 + text_width(f"{few} best", size, True) + 10
     marks = [
-        text("guesses-title", at.x - 54, at.y - 46, "Time per token, by guesses per round", bold=True),
+        text("guesses-title", left, at.y - 53, "Time per token, by guesses per round", bold=True),
+        text("guesses-best", left, at.y - 20, best, "useful", size, bold=True),
         text(
-            "guesses-best",
-            at.x - 54,
-            at.y - 25,
-            f"{few} best: {units.seconds(best_s)} a token{near}",
-            "useful",
-            "big" if at.w > 400 else "body",
-            bold=True,
+            "guesses-best-s", after, at.y - 20, detail, "useful", "body" if at.w > 400 else "small", bold=True
         ),
     ]
     marks += axis_y("token", y, at.x, show=units.seconds, right=at.right, ticks=(0, r.plain_s))
@@ -421,6 +422,7 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
         height=height,
         width=width,
         legend=(
+            ("secondary", "plain step"),
             ("overhead", "guessing"),
             ("primary", "check, and tokens that come out"),
             ("dropped", "struck out"),

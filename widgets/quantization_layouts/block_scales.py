@@ -12,7 +12,21 @@ from widgets import units
 from widgets.charts import Box, Scale, linear, text_width
 from widgets.controls import select, slider, steps
 from widgets.declare import Declaration, Prediction
-from widgets.scene import WIDE, Column, Scene, about, circle, drag, figure, handle, line, path, table, text
+from widgets.scene import (
+    WIDE,
+    Column,
+    Scene,
+    about,
+    circle,
+    drag,
+    figure,
+    handle,
+    line,
+    path,
+    rect,
+    table,
+    text,
+)
 
 COUNT = 64
 OUTLIER_AT = 21
@@ -45,8 +59,8 @@ class Places(NamedTuple):
 
 
 PLACES = {
-    True: Places(Box(4, 132, 690, 84), Box(4, 304, 690, 78), 430),
-    False: Places(Box(4, 166, 318, 92), Box(4, 354, 318, 92), 506),
+    True: Places(Box(4, 133, 690, 93), Box(4, 290, 690, 92), 430),
+    False: Places(Box(4, 150, 318, 110), Box(4, 340, 318, 110), 500),
 }
 MOST_LEVELS = 40  # in view, because a finer ladder is a grey wall
 
@@ -208,8 +222,10 @@ def _panel(id: str, box: Box, kept: Kept, r: Result) -> list[dict]:
         x = box.x + (i + 0.5) * pitch
         tip = f"weight {i}: {units.number(value)} kept as {units.number(stays)}"
         marks += [
-            line(f"{id}-stem{i}", x, y(0), x, round(y(value), 1), "idle"),
-            circle(f"{id}-dot{i}", x, round(y(stays), 1), _dot(box), "primary" if stays else "hot", tip),
+            _bar(f"{id}-stem{i}", x, y(0), y(value), 0.84 * pitch, "idle"),
+            _bar(f"{id}-kept{i}", x, y(0), y(stays), 0.84 * pitch, "primary", tip)
+            if stays
+            else rect(f"{id}-kept{i}", x - 0.42 * pitch, y(0) - 2.5, 0.84 * pitch, 5, "hot", tip),
         ]
     marks += _outlier(id, box, y, kept, r)
     if blocks == 1:  # its error is a figure
@@ -239,8 +255,9 @@ def _ladders(id: str, box: Box, kept: Kept, y: Scale) -> list[dict]:
     return marks
 
 
-def _dot(box: Box) -> float:
-    return 3.4 if box.w > 400 else 2.6
+def _bar(id: str, x: float, zero: float, end: float, wide: float, role: str, tip: str = "") -> dict:
+    """Draw a bar from the line of zero up or down."""
+    return rect(id, x - wide / 2, min(zero, end), wide, abs(end - zero), role, tip)
 
 
 def _outlier(id: str, box: Box, y: Scale, kept: Kept, r: Result) -> list[dict]:
@@ -257,7 +274,7 @@ def _outlier(id: str, box: Box, y: Scale, kept: Kept, r: Result) -> list[dict]:
     if value <= TOP * r.size:
         torn = ((x, end),) * len(torn)
     marks = [path(f"{id}-stem{r.at}", [(x, y(0)), *torn, (x, end)], "now")]
-    marks.append(circle(f"{id}-dot{r.at}", x, place(stays), _dot(box), "now", tip))
+    marks.append(circle(f"{id}-kept{r.at}", x, place(stays), 3.4, "now", tip))
     if id == "one":
         for times in MARKED:
             high = beyond(times * unit)
@@ -285,18 +302,32 @@ def _harm(kept: Kept) -> tuple[int, str]:
     return kept.zeros, "became 0"
 
 
+def _of_all(lost: float) -> str:
+    return f"{units.count(lost)} of {COUNT - 1}"
+
+
 def _title(id: str, box: Box, kept: Kept) -> list[dict]:
     """Name the row, and count in it what is lost."""
     spent, (lost, words) = f"{units.number(kept.bits_per_weight, 4)} bits a weight", _harm(kept)
-    at = 12 if id == "one" and box.w > 400 else 28 if id == "one" else box.y - REACH[id] - 10
-    role, became = "hot" if id == "one" else "primary", f"{lost} of {COUNT - 1} {words}"
-    counted = text(f"{id}-lost", box.right, at, became, role, "body" if box.w > 400 else "small", "end", True)
-    if box.w > 400:
-        return [text(f"{id}-title", 0, at, f"{_named(kept)}: {spent}", bold=True), counted]
+    wide, first = box.w > 400, id == "one"
+    at = 12 if first and wide else 28 if first else box.y - REACH[id] - 10
+    counted = _counted(f"{id}-lost", box.right, at, first, _of_all(lost), words)
+    if wide:
+        return [text(f"{id}-title", 0, at, f"{_named(kept)}: {spent}", bold=True), *counted]
     return [
         text(f"{id}-title", 0, at - 16, _named(kept), "ink", "small", bold=True),
         text(f"{id}-bits", 0, at, spent, "muted", "small"),
-        counted,
+        *counted,
+    ]
+
+
+def _counted(id: str, x: float, at: float, first: bool, many: str, words: str) -> list[dict]:
+    """Write how many are lost, as the largest words: beside the outlier, or in the second row's own line."""
+    if not first:
+        return [text(id, x, at, f"{many} {words}", "primary", "big", "end", True)]
+    return [  # a phone has no more room beside the outlier
+        text(id, x, at + 36, many, "hot", "huge" if x > 400 else "big", "end", True),
+        text(f"{id}-words", x, at + 54, words, "hot", "body", "end", True),
     ]
 
 
@@ -351,49 +382,42 @@ def _table(r: Result):
 
 def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
     one_at, blocks_at, height = PLACES[width == WIDE]
-    one = figure("error of the 63, one scale", r.one.error_share, units.percent, "hot")
+    one = figure("error, one scale", r.one.error_share, units.percent, "hot")
     blocks = figure(
-        f"error of the 63, a scale per {r.blocks.group}",
+        f"error, blocks of {r.blocks.group}",
         r.blocks.error_share,
         units.percent,
         "primary",
     )
     lost = _harm(r.blocks)[1]
     kept = [
-        figure(f"of 63 {lost}, {words}", _harm(some)[0], units.count, role)
+        figure(f"{lost}, {words}", _harm(some)[0], _of_all, role)
         for some, words, role in (
             (r.one, "one scale", "hot"),
-            (r.blocks, f"a scale per {r.blocks.group}", "primary"),
+            (r.blocks, f"blocks of {r.blocks.group}", "primary"),
         )
     ]
     spent = units.number(r.blocks.bits_per_weight, 4)
-    how = "stem: a weight; dot: what is kept of it, red if 0"
+    legend = [("idle", "a weight"), ("primary", "what is kept of it"), ("hot", "kept as 0")]
     if any(0 < len(levels) <= MOST_LEVELS for levels in r.one.levels):
-        how += f"; lines: all that {r.format} can hold with this scale"
+        legend.append(("axis line", f"all that {r.format} can hold with its scale"))
     form = cost.BLOCK_FORMATS[r.format]
     scale = f"({form.scale_bits} + {form.zero_bits})" if form.zero_bits else f"{form.scale_bits}"
     return Scene(
         summary=f"With an outlier {units.times(r.outlier)} the typical size, {_named(r.one)}, errs by {one.text} of an "
         f"ordinary number; {_named(r.blocks)}, by {blocks.text}, which is {units.times(r.gain)} smaller, at {spent} bits a "
-        f"weight; {kept[0].text} and {kept[1].text} of {COUNT - 1} {lost}.",
+        f"weight; {kept[0].text} and {kept[1].text} {lost}.",
         takeaway=_takeaway(r),
         marks=[
             *_title("one", one_at, r.one),
             *_panel("one", one_at, r.one, r),
-            text(
-                "how",
-                0,
-                one_at.bottom + 20,
-                how if width == WIDE else how.split("; lines")[0],
-                "muted",
-                "small",
-            ),
             *_title("blocks", blocks_at, r.blocks),
             *_panel("blocks", blocks_at, r.blocks, r),
             *_block(r, blocks_at),
         ],
         figures=(*kept, one, blocks),
         caption="Error: how far the 63 ordinary weights move (root mean square), as a share of their own size.",
+        legend=tuple(legend),
         table=_table(r),
         height=height,
         width=width,

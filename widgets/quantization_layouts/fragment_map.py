@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from kernels.quantization_layouts import cost_fragments as fragments
 from widgets import units
 from widgets.charts import text_width
-from widgets.controls import select, slider
+from widgets.controls import select, slider, toggle
 from widgets.declare import Declaration, Prediction
 from widgets.scene import (
     WIDE,
     Column,
     Scene,
     about,
-    drag,
     figure,
     grid,
     handle,
@@ -29,6 +28,7 @@ from widgets.scene import (
 SIDE = 16
 LARGE = 15  # the code that leads from one word to the next
 LANE = slider("lane", "Lane", 5, 0, 31, help="One of the 32 threads of a warp.")
+DETAILS = toggle("details", "The lane of a cell", help="Its four pairs in the tile, and its word.")
 NIBBLE = slider("nibble", "Nibble of its word", 1, 0, 7, help="Nibble 0 is the lowest four bits.")
 ORDERS = {
     "fragment": "as the kernel reads it",
@@ -40,8 +40,12 @@ ORDERS = {
 # Sixteen words. The tile's large codes lead from each to the next, so that the right tile says them in order.
 WORDS = "each lane unpacks its own weights in registers before the tensor core multiplies them by x".split()
 SORTED = (0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15)  # two groups whose columns alternate
-# ((the tile's left, top and cell), (the word's left, top and nibble's width), the height)
-PLACES = {True: (20, 60, 20, 362, 60, 44, 384), False: (18, 60, 20, 2, 446, 42, 706)}
+PULLED = 8  # the word whose large weight carries the knob
+# (the tile's left, top and cell; the words' left, top, height and right column; the lane's top; the height)
+PLACES = {
+    True: (2, 24, 22, 382, 24, 22, 602, 388, 426),
+    False: (2, 404, 17, 2, 24, 22, 222, 688, 752),
+}
 
 
 @dataclass(frozen=True)
@@ -60,12 +64,14 @@ class Result:
     lane: int
     nibble: int
     order: str
+    details: bool
     slots: tuple[Slot, ...]
     rows_of_lane: int
     in_place: int  # of the tile's 256 weights
     misplaced: int
     error_share: float
     same_codes: bool
+    words_in_place: int
     said: tuple[str, ...]
     meant: tuple[str, ...]
 
@@ -113,12 +119,13 @@ def speak(tile: list[list[int]], count: int = SIDE) -> tuple[str, ...]:
     return tuple(WORDS[word] for word in said)
 
 
-def run(lane, nibble, order):
+def run(lane, nibble, order, details=False):
     right, moved = codes(), seen_by_the_kernel(order)
     wrong = [[right[row][column] for row, column in line] for line in moved]
     there = sum(moved[row][column] == (row, column) for row in range(SIDE) for column in range(SIDE))
     flat = [[code - 8 for line in one for code in line] for one in (right, wrong)]
     off, size = (sum(d * d for d in v) for v in ([a - b for a, b in zip(*flat, strict=True)], flat[0]))
+    said, meant = speak(wrong), speak(right)
     slots = []
     for at in range(fragments.PER_LANE):
         element = next(i for i in range(8) if fragments.nibble_of(i) == at)
@@ -128,57 +135,111 @@ def run(lane, nibble, order):
         lane,
         nibble,
         order,
+        details,
         tuple(slots),
         len({slot.wanted[0] for slot in slots}),
         there,
         SIDE * SIDE - there,
         (off / size) ** 0.5,
         sorted(flat[0]) == sorted(flat[1]),
-        speak(wrong),
-        speak(right),
+        sum(one == other for one, other in zip(said, meant, strict=True)),
+        said,
+        meant,
     )
 
 
+def _places(order: str) -> dict[int, tuple[int, int]]:
+    """Return where the large weight that leads to each word is multiplied, as (row, column)."""
+    moved, right = seen_by_the_kernel(order), codes()
+    cells = {moved[row][column]: (row, column) for row in range(SIDE) for column in range(SIDE)}
+    return {row: cells[row, column] for row, column in cells if right[row][column] == LARGE}
+
+
 def _tile(r: Result, left: float, top: float, cell: float) -> list[dict]:
-    """Draw the tile as the kernel multiplies it, with the cells of a wrong weight, its large weights, the chosen lane's four
-    pairs, and the way of its nibble's weight. A click on a cell chooses its lane and nibble."""
-    slot, size = r.slots[r.nibble], SIDE * cell
-    moved, right = seen_by_the_kernel(r.order), codes()
+    """Draw the tile as it is multiplied: where another weight came, and its large weights on or off their homes."""
+    moved, size = seen_by_the_kernel(r.order), SIDE * cell
     cells = [int(moved[row][column] != (row, column)) for row in range(SIDE) for column in range(SIDE)]
     names = ("multiplied by its own number of X", "another weight is multiplied here")
     owners = [_owner(row, column) for row in range(SIDE) for column in range(SIDE)]
-    to = {"lane": [lane for lane, _ in owners], "nibble": [nibble for _, nibble in owners]}
-    chosen = f"grey: moved; outlined: lane {r.lane}'s four pairs"
+    to = {
+        "lane": [lane for lane, _ in owners],
+        "nibble": [nibble for _, nibble in owners],
+        "details": [True] * len(owners),
+    }
     marks = [
-        text("tile-title", 0, top - 46, "A 16 × 16 tile of W, as it is multiplied", bold=True),
-        text("tile-sub", 0, top - 30, f"{chosen}; click a cell", "muted", "small"),
+        text("tile-title", left, top - 8, "A tile of W: large weights name the next word", bold=True),
         *about(
-            "order", *sets(to, grid("tile", left, top, size, size, SIDE, cells, ("ground", "idle"), names))
+            "order", *sets(to, grid("tile", left, top, size, size, SIDE, cells, ("ground", "hot"), names))
         ),
-        line("tile-half-down", left + size / 2, top, left + size / 2, top + size, "axis"),
-        line("tile-half-across", left, top + size / 2, left + size, top + size / 2, "axis"),
     ]
-    if r.misplaced:
-        ends = [at + (n + 0.5) * cell for n in (1, 15) for at in (left - cell, top)]
-        marks.append(line("homes", *ends, "limit", "where the large weights belong"))
-    for row in range(SIDE):
-        for column in range(SIDE):
-            home = moved[row][column]
-            if right[home[0]][home[1]] == LARGE:
-                at, stays = (left + column * cell + 1, top + row * cell + 1), home == (row, column)
-                role, tip = (
-                    ("useful", "in its place") if stays else ("hot", f"from row and column {_place(home)}")
-                )
-                lane, nibble = _owner(row, column)
-                said = f"row {row}, column {column}: a large weight, {tip}"
-                large = rect(f"large-{home[0]}", *at, cell - 2, cell - 2, role, said)
-                marks += about("order", *sets({"lane": lane, "nibble": nibble}, large))
-    pairs = sorted({(one.wanted[0], one.wanted[1] // 2) for one in r.slots})
-    for n, (row, pair) in enumerate(pairs):
+    for word, (row, column) in _places(r.order).items():
+        stays = (row, column) == (word, word - 1)
+        says = f"after “{WORDS[column]}” it says “{WORDS[row]}”"
+        lane, nibble = _owner(row, column)
+        if not stays:
+            x, y = left + (word - 1) * cell, top + word * cell
+            around = [(x, y), (x + cell, y), (x + cell, y + cell), (x, y + cell), (x, y)]
+            marks.append(path(f"home-{word}", around, "limit"))
+        box = left + column * cell + 1, top + row * cell + 1, cell - 2, cell - 2
+        large = rect(f"large-{word}", *box, "useful" if stays else "hot", says)
+        marks += about("order", *sets({"lane": lane, "nibble": nibble, "details": True}, large))
+    return marks
+
+
+def _pull(order: str, left: float, top: float, cell: float) -> dict:
+    """Return the knob on one large weight. Where it is pulled along its row chooses the order that puts it there."""
+    stops = sorted(
+        (left + (_places(one)[PULLED][1] + 0.5) * cell, one) for one in ORDERS
+    )  # no two orders put it into the same column
+    row, column = _places(order)[PULLED]
+    way = {"input": "order", "axis": "x", "at": [x for x, _ in stops], "to": [one for _, one in stops]}
+    role = "useful" if order == "fragment" else "now"
+    return handle("pull-home", left + (column + 0.5) * cell, top + (row + 0.5) * cell, role, way)
+
+
+def _owner(row: int, column: int) -> tuple[int, int]:
+    """Return the lane that multiplies the weight of this place, and its nibble."""
+    lane, i = fragments.fragment_owner(row, column)
+    return lane, fragments.nibble_of(i)
+
+
+def _place(at: tuple[int, int]) -> str:
+    return f"{at[0]}, {at[1]}"
+
+
+def _sentence(r: Result, left: float, top: float, pitch: float, right: float) -> list[dict]:
+    """Draw the words in the right order, those that come out, and a line from each word to its new place."""
+    marks = [
+        text("meant-title", left, top - 8, "meant", "muted", bold=True),
+        text("said-title", right, top - 8, "said", "hot" if r.misplaced else "useful", bold=True),
+    ]
+    widest = max(text_width(word, "big", True) for word in WORDS)
+    for n, word in enumerate(r.meant):
+        at = r.said.index(word)
+        y, low = (top + (i + 0.5) * pitch for i in (n, at))
+        role = "useful" if at == n else "hot"
+        tip = f"“{word}”: word {n + 1} is said as {at + 1}"
+        way = line(f"way-{n}", left + widest + 4, y, right - 6, low, role, tip)
+        marks += [
+            *about("order", way),
+            text(f"meant-{n}", left, y + 6, word, "muted", "big"),
+            text(f"said-{n}", right, low + 6, word, role, "big", bold=True),
+        ]
+    return marks
+
+
+def _lane(r: Result, left: float, top: float, cell: float, low: float, wide: bool) -> list[dict]:
+    """Draw what one lane multiplies: its four pairs in the tile, and its word below. Without it, say how to see it."""
+    if not r.details:
+        rows = f"The eight weights of a lane lie in {units.count(r.rows_of_lane)} rows."
+        hint = ("Pull the knob home, or click a cell to see its lane.", rows)
+        return [text(f"hint-{n}", left, low + 14 + 18 * n, one, "muted") for n, one in enumerate(hint)]
+    slot, each = r.slots[r.nibble], 39
+    marks = []
+    for n, (row, pair) in enumerate(sorted({(one.wanted[0], one.wanted[1] // 2) for one in r.slots})):
         x, y, w = left + pair * 2 * cell, top + row * cell, 2 * cell
         around = [(x, y), (x + w, y), (x + w, y + cell), (x, y + cell), (x, y)]
-        marks += about("lane", path(f"own-{n}", around, "secondary", f"lane {r.lane} multiplies this pair"))
-    marks += _numbers(slot, left, top, cell)
+        marks += about("lane", path(f"own-{n}", around, "ink", f"lane {r.lane} multiplies this pair"))
     halves = {slot.wanted: ("asked", "primary", "multiplied as this nibble")}
     if not slot.right:
         halves[slot.held] = ("stored", "now", "where the weight in this nibble belongs")
@@ -187,13 +248,30 @@ def _tile(r: Result, left: float, top: float, cell: float) -> list[dict]:
         marks += about("nibble", rect(id, *place, cell, cell, role, f"row {row}, column {column}: {tip}"))
     if not slot.right:
         marks += _way(slot, left, top, cell)
-    return marks
-
-
-def _owner(row: int, column: int) -> tuple[int, int]:
-    """Return the lane that multiplies the weight of this cell, and its nibble."""
-    lane, i = fragments.fragment_owner(row, column)
-    return lane, fragments.nibble_of(i)
+    for one in r.slots:
+        x, chosen = left + (7 - one.nibble) * each, one.nibble == r.nibble
+        role = "primary" if chosen else "secondary" if one.right else "hot"
+        tip = (
+            f"nibble {one.nibble}: the kernel multiplies it as a{one.element}, row and column {_place(one.wanted)}; "
+            f"it holds the weight of row and column {_place(one.held)}"
+        )
+        marks += about(
+            "nibble",
+            *sets(
+                {"nibble": one.nibble},
+                rect(f"nibble-{one.nibble}", x, low, each - 2, 24, role, tip),
+                text(f"element-{one.nibble}", x + each / 2 - 1, low + 16, f"a{one.element}", "inverse", "small", "middle", True, on=role),
+            ),
+        )  # fmt: skip
+    wanted, held = (f"row {row}, column {column}" for row, column in (slot.wanted, slot.held))
+    holds = "It holds that weight." if slot.right else f"It holds the weight of {held}."
+    said = (f"Nibble {r.nibble} is multiplied as {wanted}.", holds)
+    x, y = (left + 8 * each + 8, low + 6) if wide else (left, low + 42)
+    return marks + about(
+        "nibble",
+        text("chosen-wanted", x, y, said[0], "primary", bold=True),
+        text("chosen-held", x, y + 18, said[1], "primary" if slot.right else "now", bold=True),
+    )
 
 
 def _way(slot: Slot, left: float, top: float, cell: float) -> list[dict]:
@@ -208,156 +286,34 @@ def _way(slot: Slot, left: float, top: float, cell: float) -> list[dict]:
     return about("nibble", path("way", points, "inverse" if far < 1.5 * cell else "now"))
 
 
-def _numbers(slot: Slot, left: float, top: float, cell: float) -> list[dict]:
-    """Number rows and columns, and set off those where the chosen nibble is multiplied and those of the weight it holds."""
-
-    def drawn(id: str, n: int, axis: int, x: float, y: float) -> dict:
-        role = "primary" if n == slot.wanted[axis] else "now" if n == slot.held[axis] else "muted"
-        return text(f"{id}{n}", x, y, str(n), role, "small", "middle", role != "muted")
-
-    rows = [drawn("row", n, 0, left - 11, top + (n + 0.5) * cell + 4) for n in range(SIDE)]
-    return rows + [drawn("column", n, 1, left + (n + 0.5) * cell, top - 6) for n in range(SIDE)]
-
-
-def _place(at: tuple[int, int]) -> str:
-    return f"{at[0]}, {at[1]}"
-
-
-def _word(r: Result, left: float, top: float, wide: float) -> list[dict]:
-    """Draw the lane's word, highest nibble first, with the element that the kernel takes and the stored weight."""
-
-    def x_of(nibble: float) -> float:
-        return left + (7 - nibble) * wide
-
-    marks = [
-        text("word-title", left, top - 46, f"The word of lane {r.lane}, highest nibble first", bold=True),
-        text(
-            "word-sub",
-            left,
-            top - 30,
-            "each element, and row and column of its weight",
-            "muted",
-            "small",
-        ),
-    ]
-    for slot in r.slots:
-        x, chosen = x_of(slot.nibble), slot.nibble == r.nibble
-        role = (
-            "now"
-            if chosen and not slot.right
-            else "hot"
-            if not slot.right
-            else "primary"
-            if chosen
-            else "secondary"
-        )
-        tip = (
-            f"nibble {slot.nibble}: the kernel multiplies it as a{slot.element}, row and column {_place(slot.wanted)}; "
-            f"it holds the weight of row and column {_place(slot.held)}"
-        )
-        marks += about("nibble", rect(f"nibble-{slot.nibble}", x, top - 14, wide - 2, 44, role, tip))
-        middle = x + (wide - 2) / 2
-        marks += [
-            text(
-                f"element-{slot.nibble}",
-                middle,
-                top + 4,
-                f"a{slot.element}",
-                "inverse",
-                "small",
-                "middle",
-                True,
-                on=role,
-            ),
-            text(
-                f"held-{slot.nibble}",
-                middle,
-                top + 22,
-                _place(slot.held),
-                "inverse",
-                "small",
-                "middle",
-                on=role,
-            ),
-        ]
-    at = x_of(r.nibble) + (wide - 2) / 2
-    marks.append(
-        handle("pull-nibble", at, top + 48, "primary", drag(NIBBLE, "x", lambda n: x_of(n) + (wide - 2) / 2))
-    )
-    return marks
-
-
-def _chosen(r: Result, left: float, top: float) -> list[dict]:
-    """Say in words what happens to the chosen nibble."""
-    slot = r.slots[r.nibble]
-    wanted, held = (f"row {row}, column {column}" for row, column in (slot.wanted, slot.held))
-    multiplied = f"Nibble {r.nibble} is multiplied as {wanted}."
-    holds = "It holds that weight." if slot.right else f"It holds the weight of {held}."
-    return about(
-        "nibble",
-        text("chosen-wanted", left, top, multiplied, "primary", bold=True),
-        text("chosen-held", left, top + 18, holds, "primary" if slot.right else "now", bold=True),
-    )
-
-
-def _lines(words: tuple[str, ...], wide: float) -> list[str]:
-    lines = [""]
-    for word in words:
-        longer = f"{lines[-1]} {word}".strip()
-        if text_width(longer, "body") > wide and lines[-1]:
-            lines.append(word)
-        else:
-            lines[-1] = longer
-    return lines
-
-
-def _sentence(r: Result, left: float, top: float, wide: float) -> list[dict]:
-    marks = [text("said-title", left, top, "The large weights point to the next word", bold=True)]
-    role = "ink" if r.said == r.meant else "hot"
-    for n, words in enumerate(_lines(r.said, wide)):
-        marks += about("order", text(f"said-{n}", left, top + 22 + 18 * n, words, role))
-    last = top + 22 + 18 * len(_lines(r.said, wide))
-    if r.said != r.meant:
-        marks.append(text("meant-title", left, last + 12, "In the right order it says", "muted", "small"))
-        for n, words in enumerate(_lines(r.meant, wide)):
-            marks.append(text(f"meant-{n}", left, last + 30 + 17 * n, words, "muted", "small"))
-    return marks
-
-
 def _takeaway(r: Result) -> str:
     if r.order == "fragment":
         return "Each lane's word holds the eight weights its own registers need, so none has to travel."
     if r.order == "rows":
-        return "Rows in memory order give lanes each other's weights: they must travel, which costs time."
+        return "Only 2 of 256 weights are in place, and to move the others between lanes would cost time."
     if r.order == "columns":
         return "Sorted columns are right only if X is sorted in the same way. No shape tells you."
     return "Same codes, same shapes, and no error message. Nothing but the output tells."
 
 
 def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
-    left, top, cell, at, below, wide, height = PLACES[width == WIDE]
-    room = 8 * wide + 6
-    there = figure(
-        "weights where they belong",
-        r.in_place,
-        lambda v: f"{units.count(v)} of 256",
-        "hot" if r.misplaced else "useful",
-    )
-    error = figure(
-        "error of the outputs", r.error_share, lambda v: units.percent(v, 0), "hot" if r.misplaced else "ink"
-    )
-    slot, tile = r.slots[r.nibble], _tile(r, left, top, cell)
-    at_home = any(mark["id"].startswith("large-") and mark["role"] == "useful" for mark in tile)
+    left, top, cell, words, high, pitch, right, low, height = PLACES[width == WIDE]
+    role = "hot" if r.misplaced else "useful"
+    heard = figure("words in their place", r.words_in_place, lambda v: f"{units.count(v)} of {SIDE}", role)
+    there = figure("weights in their place", r.in_place, lambda v: f"{units.count(v)} of 256", role)
+    error = figure("error, of the outputs' own size", r.error_share, lambda v: units.percent(v, 0))
+    slot = r.slots[r.nibble]
     return Scene(
-        summary=f"Packed {ORDERS[r.order]}, {there.text} weights of the tile arrive where the kernel multiplies them, and "
-        f"the outputs err by {error.text}. Lane {r.lane} needs weights of {units.count(r.rows_of_lane)} rows of W. Its nibble {r.nibble} is multiplied as row and column "
+        summary=f"Packed {ORDERS[r.order]}, {there.text} weights of the tile arrive where the kernel multiplies them, "
+        f"{heard.text} words are said in their place, and the outputs err by {error.text}. Lane {r.lane} needs weights of "
+        f"{units.count(r.rows_of_lane)} rows of W. Its nibble {r.nibble} is multiplied as row and column "
         f"{_place(slot.wanted)}, and holds the weight of {_place(slot.held)}.",
         takeaway=_takeaway(r),
-        marks=tile
-        + _word(r, at, below, wide)
-        + _chosen(r, at, below + 90)
-        + _sentence(r, at, below + 152, room),
-        figures=(there, error),
+        marks=_sentence(r, words, high, pitch, right)
+        + _tile(r, left, top, cell)
+        + _lane(r, left, top, cell, low, width == WIDE)
+        + [_pull(r.order, left, top, cell)],
+        figures=(heard, there, error),
         table=table(
             (
                 Column("nibble", show=units.count),
@@ -371,11 +327,11 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
         height=height,
         width=width,
         legend=(
-            *((("useful", "a large weight in its place"),) * at_home),
-            *((("hot", "moved off its dashed line"),) * bool(r.misplaced)),
-            ("primary", "the chosen nibble, as multiplied"),
-            *((("now", "its weight's own place"),) * (not slot.right)),
-            *((("secondary", "a nibble with its own weight"),) * any(one.right for one in r.slots)),
+            *((("useful", "in its place"),) * (r.in_place > 0)),
+            *((("hot", "moved"), ("limit line", "home of a large weight")) if r.misplaced else ()),
+            *((("primary", "the chosen nibble, as multiplied"),) * r.details),
+            *((("now", "its weight's own place"),) * (r.details and not slot.right)),
+            *((("secondary", "a nibble with its own weight"),) * (r.details and any(one.right for one in r.slots))),
         ),
         formula=(
             (
@@ -383,13 +339,13 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
                 f"{{nibble:nibble {r.nibble}}} is a{slot.element} of lane {r.lane}: row {slot.wanted[0]}, column {slot.wanted[1]}",
             ),
         ),
-    )
+    )  # fmt: skip
 
 
 SIMULATOR = Declaration(
     title="Fragment map",
     question="What if weights are packed in another order than the kernel reads?",
-    controls=(select("order", "The packer's order", "neighbours", ORDERS), LANE, NIBBLE),
+    controls=(select("order", "The packer's order", "neighbours", ORDERS), DETAILS, LANE, NIBBLE),
     presets={
         "Neighbours swapped": {},
         "As the kernel reads it": {"order": "fragment"},

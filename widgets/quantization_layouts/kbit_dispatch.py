@@ -37,7 +37,8 @@ from widgets.scene import (
 K = slider("k", "Bits per weight (k)", 4, 2, 5)
 USERS_AT_ONCE = log_slider("users", "Users at once", 1, 1, 64, per_decade=12)
 # (the plot, height)
-PLACES = {True: (Box(54, 58, 654, 276), 396), False: (Box(44, 58, 290, 300), 430)}
+PLACES = {True: (Box(54, 58, 654, 226), 410), False: (Box(44, 58, 290, 240), 442)}
+LONGEST = 1.4  # of fp16's time, that the bars of time have room for
 STRIP = 22  # under the lowest speed, for the words of the win's end
 SAID = {  # family -> its name, and a short one
     "scalar GEMV": ("scalar kernel", "scalar"),
@@ -118,7 +119,38 @@ def _picture(r: Result, at: Box, wide: bool) -> list[dict]:
             circle(f"u{s.users}", x(s.users), y(s.speedup), 3.5, "primary", f"{what}: {_session_tip(s)}")
             for s in r.known
         ]
-    return marks + _end_of_win(r, x, level, at) + _knob(r, points, x, y, at)
+    return marks + _end_of_win(r, x, level, at) + _knob(r, points, x, y, at) + _times(r, at, wide)
+
+
+def _times(r: Result, at: Box, wide: bool) -> list[dict]:
+    """Draw why the win fades: the time of these users in fp16 and at k bits, of which ever more unpacks all weights."""
+    x, y, high = linear(0, LONGEST, at.x, at.right), at.bottom + 44, 17
+    unpacks = (r.unpacking_share or 0.0) * min(r.time_ratio, LONGEST)
+    works = min(r.time_ratio, LONGEST) - unpacks
+    share = units.percent(r.unpacking_share or 0.0, 0)
+    of = f"time of {_users(r.users)} in fp16" if wide else "time in fp16"
+    marks = [
+        rect("time-fp16", x(0), y, x(1) - x(0), high, "idle", f"time of {_users(r.users)} in fp16"),
+        text("time-fp16-name", x(0) + 8, y + 13, of, "ink", "small", on="idle"),
+        rect(
+            "time-works",
+            x(0),
+            y + 21,
+            x(works) - x(0),
+            high,
+            "primary",
+            f"at {r.k} bits: {units.percent(1 - (r.unpacking_share or 0), 0)} of the time in steps that read packed weights",
+        ),
+        text("time-k", x(0) - 6, y + 34, f"{r.k} bits", "ink", "small", "end", bold=True),
+        text("time-16", x(0) - 6, y + 13, "fp16", "ink", "small", "end", bold=True),
+    ]
+    if unpacks:
+        tip = f"at {r.k} bits: {share} of the time in steps that unpack all weights"
+        marks.append(rect("time-unpacks", x(works), y + 21, x(unpacks) - x(0), high, "waste", tip))
+    said = f"{units.number(r.time_ratio)} of fp16's time"
+    if unpacks:
+        said += f", {share} of it in steps that unpack all" if wide else f", {share} unpacks all"
+    return [*marks, text("time-said", x(0), y + 53, said, _role(r), "small", bold=True)]
 
 
 def _end_of_win(r: Result, x, level: float, at: Box) -> list[dict]:
@@ -127,11 +159,12 @@ def _end_of_win(r: Result, x, level: float, at: Box) -> list[dict]:
         return []
     place = x(r.break_even_users)
     words = f"no win from {_users(r.break_even_users)}"
-    start = place - 8 - text_width(words, "small", True) < at.x + 4
+    size = "big" if at.w > 400 else "small"
+    start = place - 8 - text_width(words, size, True) < at.x + 4
     low = at.bottom - 7
     marks = [line("even", place, level, place, at.bottom, "hot", words)]
     side = (place + 8, "start") if start else (place - 8, "end")
-    return [*marks, text("even-name", side[0], low, words, "hot", "small", side[1], bold=True)]
+    return [*marks, text("even-name", side[0], low, words, "hot", size, side[1], bold=True)]
 
 
 def _role(r: Result) -> str:

@@ -212,10 +212,10 @@ def _memory(r: Result, at: Box, arrived: int) -> list[dict]:
             text(
                 f"m-{id}-requests",
                 WIDE if at.x else NARROW,
-                top + (22 if at.x else -3),
+                top + (25 if at.x else -3),
                 count,
                 ink,
-                "big" if at.x else "body",
+                "huge" if at.x else "big",
                 "end",
                 bold=True,
             )
@@ -283,7 +283,7 @@ def _request(r: Result, at: Box) -> list[dict]:
         text(
             "request-title",
             0,
-            at.y - 18,
+            at.y - (34 if at.x else 18),
             f"Cache of one request: {said}" if at.x else "Cache of one request",
             bold=True,
         ),

@@ -38,7 +38,7 @@ OPERATIONS = slider("operations", "Operations in the chain", 3, 1, LONGEST)
 # (HBM of the chain, HBM of the one kernel, the bars, height)
 PLACES = {
     True: (Box(56, 82, 664, 24), Box(56, 220, 664, 24), Box(110, 308, 436, 64), 424),
-    False: (Box(40, 100, 300, 24), Box(40, 258, 300, 24), Box(0, 356, 330, 100), 522),
+    False: (Box(40, 100, 300, 24), Box(40, 258, 300, 24), Box(0, 356, 330, 100), 562),
 }
 
 
@@ -156,13 +156,13 @@ def _tensor(
     hatched, wide = role == "waste", max(3.0, at.box * share)
     box = rect(id, x - wide / 2, at.lane.y + 3, wide, at.lane.h - 6, role, tip)
     inside, under = ("", name) if hatched else (name, "")
+    if not hatched and not at.wide:  # a phone's boxes have no room for a letter
+        words = text(f"{id}-name", x, at.lane.bottom + 15, name, role, "small", "middle", bold=True)
+        return about({"memory": "weights"}.get(role, "must"), [box, words])
     if not hatched and wide < 14:
-        inside = ""
         beside = text(f"{id}-name", x - 6, at.lane.y + 17, name, role, "small", "end", on="idle")
-        if at.wide:
-            words = text(f"{id}-size", x, at.lane.bottom + 15, size, role, "small", "middle")
-            return about({"memory": "weights"}.get(role, "must"), [box, beside, words])
-        return about({"memory": "weights"}.get(role, "must"), [box, beside])
+        words = text(f"{id}-size", x, at.lane.bottom + 15, size, role, "small", "middle")
+        return about({"memory": "weights"}.get(role, "must"), [box, beside, words])
     if at.wide:
         under = f"{name}: {size}" if hatched else size
     words = [
@@ -373,7 +373,7 @@ def _bars(r: Result, measured: dict, box: Box, by_now: float) -> list[dict]:
                 bold=True,
             )
         )
-    marks += _more(r, x, box, pitch)
+    marks += _more(r, x, box, pitch) + _arithmetic(r, x, box, pitch)
     end = x(r.weights_bytes + r.unfused_bytes)
     marks.append(handle("pull-chain", end, box.y + (14 if wide else 30), "primary",
                         drag(OPERATIONS, "x", lambda n: x(r.weights_bytes + n * tensors))))  # fmt: skip
@@ -382,13 +382,36 @@ def _bars(r: Result, measured: dict, box: Box, by_now: float) -> list[dict]:
     return marks
 
 
+def _arithmetic(r: Result, x: Scale, box: Box, pitch: float) -> list[dict]:
+    """Draw how long the GEMM's arithmetic takes, at the scale on which the bytes are as long as their time."""
+    wide, longest = box.x > 0, r.arithmetic_s * machine(r.machine).bandwidth
+    top, words = box.y + 2 * pitch + (26 if wide else 44), f"{units.seconds(r.arithmetic_s)} either way"
+    past = longest > x.hi
+    name, low = ("arithmetic", top + 11) if wide else ("the GEMM's arithmetic", top - 6)
+    marks = [
+        rect("arithmetic", box.x, top, max(1, x(min(longest, x.hi)) - box.x), 12, "compute", f"the GEMM's arithmetic: {words}"),
+        text("arithmetic-name", box.x - 12 if wide else 0, low, name, anchor="end" if wide else "start"),
+        text("arithmetic-time", 720 if wide else 340, low, words + (", past the axis" if past and wide else ""), "compute", anchor="end", bold=True),
+    ]  # fmt: skip
+    return marks
+
+
 def _yours(r: Result, moved: float, x: Scale, box: Box, pitch: float) -> list[dict]:
     """Draw the bytes of the learner's kernel on the lower bar."""
     wide, words = box.x > 0, f"yours: {units.si_bytes(moved)}"
-    y, under = box.y + pitch + (14 if wide else 30), box.y + 2 * pitch + (32 if wide else 46)
+    y, under = box.y + pitch + (14 if wide else 30), box.y + 2 * pitch + (14 if wide else 76)
     return [
         circle("yours", x(r.weights_bytes + moved), y, 7, "measured", words),
-        text("yours-name", box.x, under, words, "measured", "small", bold=True),
+        text(
+            "yours-name",
+            720 if wide else 0,
+            under,
+            words,
+            "measured",
+            "small",
+            "end" if wide else "start",
+            True,
+        ),
     ]
 
 
@@ -443,9 +466,9 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
         "intermediates",
     )
     fewer = r.ratio_with_weights >= 1.005
-    label = "fewer bytes with one kernel" if fewer else f"the bytes of one kernel, {_saved(r)} saved"
+    label = "fewer bytes with one kernel" if fewer else f"the bytes, {_saved(r)} saved"
     whole = figure(label, r.ratio_with_weights, units.times, "useful" if fewer else "ink", "fewer")
-    arithmetic = figure("for the GEMM's arithmetic", r.arithmetic_s, units.seconds)
+    arithmetic = figure("of arithmetic either way", r.arithmetic_s, units.seconds, "primary")
     saved = figure(f"saved on {r.machine} at best", r.saved_s, units.seconds)
     tensor, weights = units.si_bytes(r.tensor_bytes), units.si_bytes(r.weights_bytes)
     beside = ()
@@ -477,7 +500,7 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
              f"{{must:{units.si_bytes(r.fused_bytes)}}}) = {{fewer:{whole.text}}}"),
         ),
         beside=beside,
-        legend=(("memory", "the GEMM's weights"), ("useful", "X and Y"), ("waste", "intermediates")),
+        legend=(("memory", "the GEMM's weights"), ("useful", "X and Y"), ("waste", "intermediates"), ("compute", "arithmetic")),
     )  # fmt: skip
     still, whole_bytes, scenes = (
         _chain(r, chain_at) + _fused(r, fused_at),

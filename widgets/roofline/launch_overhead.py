@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from kernels.roofline import cost
 from widgets import units
 from widgets.charts import Box, linear, steady
-from widgets.controls import log_slider, slider
+from widgets.controls import log_slider, slider, toggle
 from widgets.declare import Declaration, Prediction, Stepper
 from widgets.scene import (
     WIDE,
@@ -25,14 +25,14 @@ from widgets.scene import (
 )
 
 GEMM, ELEMENTWISE, LAUNCHES = "GEMM", "element-wise", "launches"
-ROLES = {GEMM: "compute", ELEMENTWISE: "memory", LAUNCHES: "overhead"}
-SHOWN = 10  # kernels of the timeline
+ROLES = {GEMM: "compute", ELEMENTWISE: "memory", LAUNCHES: "waste"}
+SHOWN = 8  # kernels of the timeline
 CLOCK = "now0"  # the line that its lanes wait for
 LAUNCH = slider("launch_us", "Time of a launch", 10.0, 1.0, 20.0, step=0.5, unit="µs")
 # (the timeline, the whole pass, height)
 PLACES = {
-    True: (Box(84, 30, 624, 0), Box(176, 212, 360, 165), 380),
-    False: (Box(0, 56, 336, 0), Box(0, 268, 336, 250), 526),
+    True: (Box(84, 26, 624, 0), Box(150, 212, 390, 165), 380),
+    False: (Box(0, 50, 336, 0), Box(0, 262, 336, 230), 498),
 }
 
 
@@ -47,6 +47,10 @@ class Pass:
     total_s: float
     per_s: float  # tokens, when a pass makes one
     speedup: float
+
+    @property
+    def waits(self) -> float:
+        return self.launches_s / self.total_s
 
     @property
     def parts(self) -> dict[str, float]:
@@ -73,9 +77,12 @@ class Result:
     compiled: Pass
     both: Pass
     gemm_share_compiled: float
+    shown: tuple[Pass, ...]  # without the compiled ones unless they were asked for
 
 
-def run(kernels, launch_us, work_ms, layers, elementwise_percent, graph_us, elementwise_cut, launch_cut):
+def run(
+    kernels, launch_us, work_ms, layers, elementwise_percent, graph_us, compiling, elementwise_cut, launch_cut
+) -> Result:  # fmt: skip
     launch_s, work_s = launch_us / 1e6, work_ms / 1e3 * layers
     overhead_s = cost.launch_overhead_s(kernels, launch_s, layers)
     told = cost.launch_share(kernels * layers, launch_s, work_s)
@@ -93,6 +100,11 @@ def run(kernels, launch_us, work_ms, layers, elementwise_percent, graph_us, elem
         return Pass(name, *parts.values(), total_s, 1 / total_s, told.total_s / total_s)
 
     compiled = one("compiled, host waits", after)
+    eager, ahead = one("the host waits", before), one("the host runs ahead", {**before, LAUNCHES: ahead_s})
+    graph, both = (
+        one(name, {**parts, LAUNCHES: graph_s})
+        for name, parts in (("in a graph", before), ("compiled, in a graph", after))
+    )
     return Result(
         kernels,
         layers,
@@ -106,12 +118,13 @@ def run(kernels, launch_us, work_ms, layers, elementwise_percent, graph_us, elem
         ahead_s / ahead_total_s,
         cost.graphs_first(ahead_s, ahead_total_s),
         ahead_total_s / (graph_s + work_s),
-        one("the host waits", before),
-        one("the host runs ahead", {**before, LAUNCHES: ahead_s}),
-        one("in a graph", {**before, LAUNCHES: graph_s}),
+        eager,
+        ahead,
+        graph,
         compiled,
-        one("compiled, in a graph", {**after, LAUNCHES: graph_s}),
+        both,
         compiled.gemm_s / compiled.total_s,
+        (eager, ahead, graph, *((compiled, both) if compiling else ())),
     )
 
 
@@ -159,12 +172,11 @@ def _timeline(r: Result, upto: int, at: Box) -> list[dict]:
         title = "The one kernel of a layer"
     else:
         title = f"{'First' if shown < r.kernels else 'All'} {shown} kernels of a layer"
-        title += ", on one clock: where does the GPU wait?" if wide else " on one clock"
+        title += ", on one clock" if wide else " on one clock"
     tops = [at.y + (42 if wide else 54) * i for i in range(3)]
     waits, ahead, top = tops
     marks = [
         text("time-title", 0, 16, title, bold=True),
-        text("time-all", at.right, 16 if wide else 34, units.seconds(x.hi), "muted", "small", "end"),
     ]
     marks += [line(f"lane{i}-line", at.x, y + 32, at.right, y + 32, "axis") for i, y in enumerate(tops)]
     launch_tip, whole_tip = (
@@ -172,20 +184,18 @@ def _timeline(r: Result, upto: int, at: Box) -> list[dict]:
         f"one launch for the pass: {units.seconds(r.graph_s)}",
     )
     gap = x(min(now, graph_s)) - at.x
-    marks += timed(
-        CLOCK, *about("graph_us", rect("graph-gap", at.x, top + 12, gap, 18, "overhead", whole_tip))
-    )
+    marks += timed(CLOCK, *about("graph_us", rect("graph-gap", at.x, top, gap, 30, "waste", whole_tip)))
     free = 0.0
     for i, (first, last) in enumerate(_ahead(r, shown, work_s)):
         gap, start, end = x(i * pair_s), x(i * pair_s + r.launch_s), x((i + 1) * pair_s)
         if i < upto:
             tip = f"kernel {i + 1}, {launch_tip}"
-            launch = rect(f"gap{i}", gap, waits + 12, start - gap, 18, "overhead", tip)
+            launch = rect(f"gap{i}", gap, waits, start - gap, 30, "waste", tip)
             marks += timed(CLOCK, *about("launches", launch), *_work(r, "work", i, start, end, waits))
         if min(now, first) > free:
             tip = f"the GPU waits for kernel {i + 1}: {units.seconds(first - free)}"
             wide_s = x(min(now, first)) - x(free)
-            marks += timed(CLOCK, rect(f"late{i}", x(free), ahead + 12, wide_s, 18, "overhead", tip))
+            marks += timed(CLOCK, rect(f"late{i}", x(free), ahead, wide_s, 30, "waste", tip))
         if now > first:
             marks += timed(CLOCK, *_work(r, "ahead", i, x(first), x(min(now, last)), ahead))
         free = last
@@ -221,48 +231,62 @@ def _gained(left: float, right: float, top: float, gained_s: float) -> list[dict
     ]
 
 
+def _top(r: Result, at: Box, i: int) -> float:
+    """Return the top of a pass's bar."""
+    return at.y + i * at.h / len(r.shown) + (4 if at.x else 18)
+
+
 def _bars(r: Result, at: Box) -> list[dict]:
-    """Draw the whole pass four ways, with a knob where the launches end."""
-    passes, wide = (r.eager, r.ahead, r.graph, r.compiled, r.both), at.x > 0
+    """Draw the whole pass each way, with a knob where the launches end."""
+    passes, wide = r.shown, at.x > 0
     longest_s = r.work_s + r.kernels * r.layers * LAUNCH.max * 1e-6  # the axis holds the slider's whole range
-    x, pitch = linear(0, longest_s, at.x, at.right), at.h / 5
+    x, high = linear(0, longest_s, at.x, at.right), 34 if len(passes) < 4 else 22
     layers = "one layer" if r.layers == 1 else f"{r.layers} layers"
-    title = f"Whole pass, {layers}: gaps at the end"
+    title = f"The whole pass of {layers}"
     if wide:
-        title = f"The whole pass: {layers}, all gaps put together at the end"
+        title = f"The whole pass of {layers}, all the waiting put together at the end"
     marks = [text("bars-title", 0, at.y - (14 if wide else 24), title, bold=True)]
+    fewest = min(p.total_s for p in passes)
     for i, p in enumerate(passes):
-        top, start, best = (
-            at.y + i * pitch + (4 if wide else 18),
-            0.0,
-            p.total_s == min(q.total_s for q in passes),
-        )
+        top, start, best = _top(r, at, i), 0.0, p.total_s == fewest
         for k, (name, s) in enumerate(p.parts.items()):
-            bar = rect(
-                f"pass-{i}-{k}",
-                x(start),
-                top,
-                x(start + s) - x(start),
-                26,
-                ROLES[name],
-                f"{p.name}, {name}: {units.seconds(s)}",
-            )
+            tip = f"{p.name}, {name}: {units.seconds(s)}"
+            bar = rect(f"pass-{i}-{k}", x(start), top, x(start + s) - x(start), high, ROLES[name], tip)
             marks += about("launches" if name == LAUNCHES else "work", bar)
             start += s
-        words = f"{units.seconds(p.total_s)}, {units.times(p.speedup)}"
-        ink = "useful" if best else "ink"
+        waits, size = f"waits {_small(p.waits)}", "big" if len(passes) < 4 else "body"
+        ink = _alarm(p.waits)
         if wide:
-            marks.append(text(f"pass-name{i}", at.x - 10, top + 18, p.name, anchor="end"))
-            marks.append(text(f"pass-time{i}", WIDE, top + 18, words, ink, anchor="end", bold=best))
+            middle = top + high / 2 + 5
+            marks.append(text(f"pass-name{i}", at.x - 10, middle, p.name, anchor="end"))
+            marks.append(
+                text(f"pass-time{i}", 622, middle, units.seconds(p.total_s), "ink", anchor="end", bold=best)
+            )
+            marks.append(
+                text(f"pass-waits{i}", WIDE, middle, waits.removeprefix("waits "), ink, size, "end", True)
+            )
         else:
-            marks.append(text(f"pass-name{i}", 0, top - 5, f"{p.name}: {words}", ink, "small", bold=best))
+            marks.append(
+                text(
+                    f"pass-name{i}",
+                    0,
+                    top - 5,
+                    f"{p.name}: {units.seconds(p.total_s)}",
+                    "ink",
+                    "small",
+                    bold=best,
+                )
+            )
+            marks.append(text(f"pass-waits{i}", 336, top - 5, waits, ink, "body", "end", True))
+    if wide:
+        marks.append(text("waits-head", WIDE, at.y - 14, "waits", "muted", "small", "end"))
     work, each = r.work_s, r.kernels * r.layers * 1e-6
     marks.append(
         handle(
             "pull-launch",
             x(r.eager.total_s),
-            at.y + (17 if wide else 31),
-            "overhead",
+            _top(r, at, 0) + high / 2,
+            "now",
             drag(LAUNCH, "x", lambda us: x(work + us * each)),
         )
     )
@@ -272,6 +296,14 @@ def _bars(r: Result, at: Box) -> list[dict]:
 def _small(share: float) -> str:
     """Return a share, with two decimals where a single decimal would round it to nothing."""
     return units.percent(share, 1 if share >= 1e-3 else 2)
+
+
+def _faster(times: float) -> str:
+    return f"{units.times(times)} as fast"
+
+
+def _alarm(share: float) -> str:
+    return "hot" if share > cost.GRAPH_FIRST_SHARE else "useful"
 
 
 def _warning(r: Result) -> str:
@@ -294,10 +326,7 @@ def _takeaway(r: Result) -> str:
 def _table(r: Result):
     parts = [Column(name, "s", units.seconds) for name in ("GEMM", "element-wise", "launches", "total")]
     columns = ("pass", *parts, "passes a second", Column("as fast", show=units.times))
-    rows = [
-        (p.name, p.gemm_s, p.elementwise_s, p.launches_s, p.total_s, p.per_s, p.speedup)
-        for p in (r.eager, r.ahead, r.graph, r.compiled, r.both)
-    ]
+    rows = [(p.name, p.gemm_s, p.elementwise_s, p.launches_s, p.total_s, p.per_s, p.speedup) for p in r.shown]
     return table(columns, rows)
 
 
@@ -321,13 +350,15 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
     measured = measured or {}
     time_at, bars_at, height = PLACES[width == WIDE]
     share = figure(
-        "waiting, if the host waits for each kernel", r.overhead_share, units.percent, term="share"
+        "of the pass, if the host waits for each kernel",
+        r.overhead_share,
+        units.percent,
+        _alarm(r.overhead_share),
+        "share",
     )
-    ahead = figure("if it runs ahead", r.ahead_share, _small, "hot" if r.try_graphs_first else "useful")
-    adds = "speed of a graph against running ahead"
-    if r.graph_over_ahead < 1.005:
-        adds = "with a graph, which adds nothing here"
-    graph = figure(adds, r.graph_over_ahead, units.times)
+    ahead = figure("of it, if the host runs ahead", r.ahead_share, _small, _alarm(r.ahead_share))
+    graph = figure("in a graph, against running ahead", r.graph_over_ahead, _faster)
+    adds = r.graph_over_ahead >= 1.05
     launches = units.seconds(r.overhead_s)
     beside, mine = (), []
     if "launch_s" in measured:
@@ -348,9 +379,9 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
         "summary": f"{units.counted(r.kernels, 'launch', 'launches')} of {units.seconds(r.launch_s)} "
         f"{'in one layer' if r.layers == 1 else f'in each of {r.layers} layers'} cost "
         f"{launches}; the GPU waits {share.text} of the pass if the host waits for each kernel and {ahead.text} if it runs "
-        f"ahead; a graph is {graph.text} as fast as that.",
+        f"ahead; {f'a graph is {graph.text} as that' if adds else 'a graph adds nothing to that'}.",
         "takeaway": _takeaway(r),
-        "figures": (share, ahead, graph),
+        "figures": (share, ahead, *((graph,) if adds else ())),
         "table": _table(r),
         "height": height,
         "width": width,
@@ -364,7 +395,7 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
                 f"{{launches:{launches}}} / ({launches} + {{work:{units.seconds(r.work_s)}}}) = {{share:{share.text}}}",
             ),
         ),
-        "legend": (("compute", "GEMM"), ("memory", "element-wise"), ("overhead", "launches")),
+        "legend": (("compute", "GEMM"), ("memory", "element-wise"), ("waste", "the GPU waits for a launch")),
         "warning": _warning(r),
         "beside": beside,
     }
@@ -403,6 +434,7 @@ SIMULATOR = Declaration(
             more=True,
             help="One launch, however many kernels it holds.",
         ),
+        toggle("compiling", "With a compiler, too", more=True, help="Two more passes, compiled."),
         slider(
             "elementwise_cut",
             "Element-wise time that compiling removes",
@@ -420,6 +452,7 @@ SIMULATOR = Declaration(
         "70 layers of 30": {"kernels": 30, "layers": 70, "launch_us": 7.5, "work_ms": 0.3},
         "Tiny kernels": {"work_ms": 0.2},
         "Six fused kernels": {"kernels": 6},
+        "With a compiler": {"compiling": True},
     },
     run=run,
     stepper=Stepper("kernel", frames, lambda r: min(SHOWN, r.kernels) - (r.kernels > 1)),

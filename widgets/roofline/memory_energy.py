@@ -1,5 +1,6 @@
 """Show that energy follows distance. The same number from HBM costs 1,000x the energy of shared memory."""
 
+import math
 from dataclasses import dataclass
 
 from kernels.roofline import cost
@@ -17,6 +18,7 @@ from widgets.scene import (
     figure,
     handle,
     line,
+    path,
     rect,
     table,
     text,
@@ -25,7 +27,8 @@ from widgets.scene import (
 HBM = "HBM"
 NEAR = [name for name, level in cost.LEVELS.items() if level.energy_j is not None and name != HBM]
 BOARD_W = 700  # what an H100 may draw in all
-HOME_W = 320e3 / 250  # the source says that 320 kW supply 250 homes
+HOME_W = 320e3 / 250  # the source's homes, of which 320 kW supply 250
+MOST_HOMES = 100_000  # at the sliders' ends
 KWH_J = 3.6e6
 MOVED = slider(
     "moved_percent",
@@ -165,7 +168,12 @@ def _lanes(r: Result, at: Box, lanes: tuple) -> list[dict]:
     wide = at.w > 400
     x = linear(0, 300e-9, at.x, at.right)
     near_y, far_y = lanes
+    ring = [
+        (x(level.latency_s) + 11 * math.cos(k * math.pi / 12), near_y + 11 * math.sin(k * math.pi / 12))
+        for level in r.rungs if level.name == r.near for k in range(25)
+    ]  # fmt: skip
     marks = [
+        path("near-ring", ring, "useful", "the small square in the ring is the energy of an access on chip"),
         text("way-title", 0, 14, f"{r.shown} accesses: distance is time, " + ("the square's area is energy" if wide
              else "area energy"), bold=True),
         rect("core", at.x - 26, near_y - 18, 22, far_y - near_y + 36, "primary", "where the arithmetic is done"),
@@ -187,9 +195,9 @@ def _lanes(r: Result, at: Box, lanes: tuple) -> list[dict]:
             rect(f"{id}-level", place - side / 2, y - side / 2, side, side, role, tip),
         )
         where, anchor = (
-            (place - side / 2 - 8, "end") if far else (at.x + 8 if not wide else place + 16, "start")
+            (place - side / 2 - 8, "end") if far else (at.x + 8 if not wide else place + 20, "start")
         )
-        low = y - 10 if far else y - 16 if not wide else y + 4
+        low = y - 10 if far else y - 18 if not wide else y + 4
         marks.append(text(f"{id}-said", where, low, said, role, "small", anchor, True))
     return marks
 
@@ -252,8 +260,17 @@ def _bars(r: Result, now_s: float, bars: Box) -> list[dict]:
             marks += about("hbm", rect("before-bar", bars.x, y, x(joules) - bars.x, 24, "hot", _paid(joules)))
         marks.append(text(f"{id}-paid", bars.right + 20, y + 10, _paid(joules), "ink", "small"))
         marks.append(text(f"{id}-watts", bars.right + 20, y + 26, _watts(watts), bold=True))
+    if near and not any(one.left_s(now_s) > 1e-15 for one in _accesses(r)):
+        saved_j, left = every * 640e-12 - paid_j, x(paid_j) + 18
+        for words in (f"saved: {_picojoules(saved_j)}", "saved"):
+            if left + text_width(words, "small", True) < bars.right - 4:
+                at = (left + bars.right) / 2
+                marks.append(
+                    text("saved", at, _bar_y(bars, 1) + 16, words, "useful", "small", "middle", True, "idle")
+                )
+                break
     if near:
-        words = f"on chip: {_paid(near * cost.LEVELS[r.near].energy_j)} together"
+        words = f"{near} on chip: {_paid(near * cost.LEVELS[r.near].energy_j)} together"
         left = bars.x + _pitch(bars) * near + 8
         if left + text_width(words, "small", True) > (716 if wide else 334):
             words = _paid(near * cost.LEVELS[r.near].energy_j)
@@ -271,9 +288,21 @@ def _paid(joules: float) -> str:
     return _picojoules(joules) if joules else "nothing yet"
 
 
+def _homes(r: Result, wide: bool) -> list[dict]:
+    """Draw the homes that the saving supplies as a square, whose area is their number on one scale for all states."""
+    right, low, most = (716, 326, 54) if wide else (330, 436, 44)
+    side = most * (r.homes / MOST_HOMES) ** 0.5
+    share = f"homes that the saving supplies: {units.number(r.homes, 2)} of {units.count(MOST_HOMES)}"
+    return [
+        rect("homes-all", right - most, low - most, most, most, "idle", share),
+        rect("homes", right - most, low - side, side, side, "useful", share),
+        text("homes-name", right - most, low - most - 5, "homes", "useful", "small", bold=True),
+    ]
+
+
 def _fleet(r: Result, y: float, wide: bool) -> list[dict]:
     year = f"${units.number(float(f'{r.year_usd:.3g}'))} a year at ${units.number(r.usd_per_kwh)} per kWh"
-    homes = f"as much as {units.counted(r.homes, 'home')} take"
+    homes = f"as much as {units.counted(float(f'{r.homes:.2g}'), 'home')} take"
     if r.homes < 1.5:
         homes = "as much as one home takes" if r.homes >= 0.5 else "less than half of what one home takes"
     first = f"{units.counted(r.gpus, 'GPU')} {'saves' if r.gpus == 1 else 'save'} {_watts(r.fleet_saved_w)}"
@@ -322,9 +351,10 @@ def _caption(r: Result, now_s: float) -> str:
 def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[Scene]:
     """Return one scene for every 15 ns. The last shows all that is paid."""
     way_at, lanes, bars_at, height = PLACES[width == WIDE]
-    before = figure("all from HBM, at the 640 pJ of an older process", r.before_w, _watts, "hot")
-    after = figure(f"with {units.percent(r.moved_share, 0)} from {r.near}", r.after_w, _watts, "useful")
-    worth = figure(f"accesses of {r.near} cost as much as one of HBM", r.hbm_over_near, units.count)
+    before = figure("a GPU, all from HBM", r.before_w, _watts, "hot")
+    share = units.percent(r.moved_share, 0)
+    after = figure(f"with {share} on chip", r.after_w, _watts, "useful" if r.moved_share else "hot")
+    worth = figure(f"accesses of {r.near} for one of HBM", r.hbm_over_near, units.count)
     over = r.before_w > BOARD_W
     same = dict(
         summary=f"Fetching all from HBM takes {before.text} a GPU; with {units.percent(r.moved_share, 0)} of the accesses "
@@ -352,7 +382,11 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
         else "",
     )
     fixed = _lanes(r, way_at, lanes)
-    rest = [_pull(r, bars_at), *_fleet(r, height - (10 if width == WIDE else 42), width == WIDE)]
+    rest = [
+        _pull(r, bars_at),
+        *_homes(r, width == WIDE),
+        *_fleet(r, height - (10 if width == WIDE else 42), width == WIDE),
+    ]
     out = []
     for now_s in (EVERY_S * i for i in range(STEPS)):
         marks = fixed + _bars(r, now_s, bars_at) + _flying(r, now_s, way_at, lanes, bars_at) + rest

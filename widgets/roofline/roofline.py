@@ -22,6 +22,8 @@ from widgets.scene import (
     handle,
     line,
     path,
+    rect,
+    sets,
     table,
     text,
 )
@@ -35,13 +37,22 @@ BATCH = powers_of_two(
     help="Requests of a decode step, tokens of a prompt, or a side.",
 )
 # (the plot, how far the usual operations reach below it, height)
-PLACES = {True: (Box(92, 40, 554, 256), 118, 416), False: (Box(64, 44, 200, 236), 124, 408)}
+PLACES = {True: (Box(92, 24, 554, 214), 184, 426), False: (Box(64, 24, 200, 220), 212, 470)}
 SHORT = {
     "decode, batch 1": "decode, 1",
     "attention 2048, scores in HBM": "attention, in HBM",
     "attention 2048, tiled": "attention, tiled",
     "prefill, 1024 tokens": "prefill, 1024",
 }  # on a phone
+CLICKS = {  # a usual operation -> the inputs that show it
+    "decode, batch 1": ("decode_70b", 1),
+    "GELU": ("gelu", 4096),
+    "LayerNorm": ("layernorm", 4096),
+    "attention 2048, scores in HBM": ("attention", 2048),
+    "attention 2048, tiled": ("tiled", 2048),
+    "prefill, 1024 tokens": ("prefill", 1024),
+    "GEMM 4096": ("gemm", 4096),
+}
 BYTES = {"fp16": 2, "fp8": 1}
 PARAMETERS, WIDTH_70B = 70e9, 8192
 LAYER = 8192  # one linear layer of a decode step, this many inputs and outputs
@@ -166,7 +177,7 @@ def run(operation, batch, machine_name, dtype, devices):
 
 def _axes(plot: Box):
     # a GEMM of size 1, 1/3 FLOP per byte, is clear of the axis, so its knob covers no rate
-    return log(0.15, 10000, plot.x, plot.right), log(4e10, 2e16, plot.bottom, plot.y)
+    return log(0.15, 10000, plot.x, plot.right), log(4e10, 3e17, plot.bottom, plot.y)
 
 
 def _roofs(r: Result, plot: Box) -> list[dict]:
@@ -202,42 +213,65 @@ def _roofs(r: Result, plot: Box) -> list[dict]:
     return [*marks, *about("machine_name ridge", roof), name]
 
 
+def _tint(id: str, plot: Box, left: float, right: float, role: str, tip: str) -> dict:
+    corners = [(left, plot.y), (right, plot.y), (right, plot.bottom), (left, plot.bottom)]
+    return path(id, corners, role, tip, closed=True)
+
+
 def _ridge(r: Result, plot: Box, reach: float) -> list[dict]:
+    """Draw the two halves, each named by what limits an operation there. The half of the point is named in large."""
     wide, at = plot.w > 400, _axes(plot)[0](r.ridge_flop_per_byte)
     name = f"ridge: {units.number(r.ridge_flop_per_byte)} FLOP per byte"
+    sides = (
+        ("left", "memory", "bytes", at - 10, "end", plot.x, at),
+        ("right", "compute", "arithmetic" if wide else "math", at + 10, "start", at, plot.right),
+    )
+    marks = []
+    for id, bound, word, x, anchor, a, b in sides:
+        here = bound == r.bound
+        tip = f"{'left' if id == 'left' else 'right'} of the ridge, {word} take{'' if id == 'left' else 's'} the time"
+        words = f"{word} limit{'' if id == 'left' else 's'} it" if here and wide else word
+        size = "big" if here else "small"
+        if here:
+            marks.append(_tint("tint", plot, a, b, bound, tip))
+        marks.append(text(id, x, plot.y + 22, words, bound, size, anchor, bold=here))
     return [
+        *marks,
         *about("ridge", line("ridge", at, plot.y, at, plot.bottom, "limit", name)),
-        # it goes on below the axis and its name, and strikes neither through
-        *about("ridge", line("ridge-below", at, plot.bottom + 42, at, plot.bottom + reach, "limit", name)),
-        text(
-            "ridge-name",
-            at,
-            plot.y - 8,
-            name if wide else name.replace(" per byte", "/B"),
-            "muted",
-            "small",
-            "middle",
-        ),
-        text(
-            "left",
-            at - 10,
-            plot.y + 14,
-            "← memory is the limit" if wide else "← memory",
-            "memory",
-            "small",
-            "end",
-            bold=True,
-        ),
-        text(
-            "right",
-            at + 10,
-            plot.y + 14,
-            "arithmetic is →" if wide else "math →",
-            "compute",
-            "small",
-            bold=True,
-        ),
-    ]
+        # it goes on below the times, and strikes no words through
+        *about("ridge", line("ridge-below", at, plot.bottom + (120 if wide else 134), at, plot.bottom + reach, "limit", name)),
+        text("ridge-name", at, plot.y - 8, name if wide else name.replace(" per byte", "/B"), "muted", "small", "middle"),
+    ]  # fmt: skip
+
+
+def _times(r: Result, plot: Box) -> list[dict]:
+    """Draw how long moving the bytes takes and how long the arithmetic, side by side: the longer one is the limit."""
+    wide, marks = plot.w > 400, []
+    left, room = (130, 430) if wide else (78, 166)
+    for i, (bound, name, short, s) in enumerate(
+        (
+            ("memory", "moving the bytes", "the bytes", r.memory_s),
+            ("compute", "the arithmetic", "the math", r.compute_s),
+        )
+    ):
+        y, long = plot.bottom + (48 if wide else 56) + 28 * i, max(2.0, room * s / r.time_s)
+        limits = bound == r.bound
+        words = units.seconds(s) + (", the limit" if limits and wide else "")
+        marks += about(
+            "times",
+            rect(f"time-{bound}", left, y, long, 20, bound, f"{name}: {units.seconds(s)}"),
+            text(f"time-{bound}-name", left - 8, y + 14, name if wide else short, "ink", "small", "end", bold=limits),
+            text(f"time-{bound}-s", left + long + 8, y + 14, words, bound, "small", bold=limits),
+        )  # fmt: skip
+    return marks
+
+
+def _rows(r: Result) -> str:
+    """Say how much of it there is: batch 1, 1,024 tokens, any number of rows."""
+    if _stays(r):
+        return f"any number of {r.knob}"
+    n = units.count(r.batch)
+    return units.counted(r.batch, "token") if r.knob == "tokens" else f"{r.knob} {n}"
 
 
 def _stays(r: Result) -> bool:
@@ -253,9 +287,7 @@ def _point(r: Result, measured: dict, plot: Box) -> list[dict]:
     x, y = X(r.flop_per_byte), Y(r.attainable_flop_s)
     tip = f"{r.knob} {r.batch}: {units.number(r.flop_per_byte)} FLOP per byte, {units.si(r.attainable_flop_s, 'FLOP/s')}"
     left = x > plot.right - 110
-    name = f"{r.knob} {units.count(r.batch)}"
-    if _stays(r):
-        name = f"{name}: same at any" if plot.w > 400 else f"any {r.knob}"
+    name = _rows(r) if plot.w > 400 or not _stays(r) else f"any {r.knob}"
     # at the stem's foot, where no roof runs, and on the stem's own side of the ridge, if there is room before the axis
     size = "body" if plot.w > 400 else "small"
     wide = 12 + text_width(name, size, True)
@@ -307,7 +339,7 @@ def _beside(name: str, x: float, ridge: float, right: float) -> tuple[bool, floa
 
 def _usual(r: Result, plot: Box) -> list[dict]:
     """Draw the usual operations on the same axis, each coloured by its limit and named on its side."""
-    X, wide_room, marks, top = _axes(plot)[0], plot.w > 400, [], plot.bottom + 56
+    X, wide_room, marks, top = _axes(plot)[0], plot.w > 400, [], plot.bottom + (122 if plot.w > 400 else 140)
     rows: list[list[tuple[float, float]]] = []  # of each row, the taken extent
     for i, p in enumerate(sorted(r.usual, key=lambda p: p.flop_per_byte)):
         name = p.name if wide_room else SHORT.get(p.name, p.name)
@@ -320,10 +352,12 @@ def _usual(r: Result, plot: Box) -> list[dict]:
         rows[k].append((start, end))
         y, role = top + 19 * k, "memory" if p.bound == "memory" else "compute"
         tip, anchor = f"{p.name}: {units.number(p.flop_per_byte)} FLOP per byte", "end" if left else "start"
-        marks += [
-            circle(f"usual{i}", x, y, 5, role, tip),
+        operation, size = CLICKS[p.name]
+        marks += sets(
+            {"operation": operation, "batch": size},
+            circle(f"usual{i}", x, y, 5, role, f"{tip}; click to see it"),
             text(f"usual{i}-name", x + (-9 if left else 9), y + 4, name, role, "small", anchor),
-        ]
+        )
     return marks
 
 
@@ -353,28 +387,33 @@ def _subject(r: Result) -> str:
 def _takeaway(r: Result) -> str:
     if r.bound == "compute":
         over = units.times(r.flop_per_byte / r.ridge_flop_per_byte)
-        return f"More bandwidth would change nothing: this does {over} the FLOP per byte of the ridge."
+        return f"Arithmetic limits it, at {over} the FLOP per byte of the ridge. More bandwidth would change nothing."
     if _stays(r):
-        return "Batching adds bytes and FLOP alike and can't move this point. Fusion can, because it removes bytes."
+        return "Bytes limit it at any size, and batching can't move this point. Fusion can, because it removes bytes."
     short = r.ridge_flop_per_byte / r.flop_per_byte
     if r.operation.startswith("decode") and short >= 2:
         most = units.count(r.batch * short)
-        return f"Up to {most} requests can share one read of the weights. What each adds is its KV cache, left out here."
+        return f"Bytes limit it: one read of the weights could serve up to {most} requests, their caches left out."
     if short < 2:
-        return "Close to the ridge: moving the bytes and doing the arithmetic take about as long."
-    return f"Left of the ridge bytes take the time. {units.times(short)} the arithmetic would fit into it."
+        return "Bytes limit it, but only just: close to the ridge the arithmetic takes about as long."
+    return f"Bytes limit it. {units.times(short)} the arithmetic would fit into the time that they take."
 
 
 def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
     measured, (plot_at, reach, height) = measured or {}, PLACES[width == WIDE]
-    at = figure("FLOP per byte", r.flop_per_byte, role="now", term="here")
+    at = figure("FLOP per byte", r.flop_per_byte, units.number, "now", "here")
     ridge = figure(f"needed on {r.machine}, {r.dtype}", r.ridge_flop_per_byte)
     part = r.operation == "decode_70b" and r.devices > 1
     time = figure(
         f"time at best, for 1/{r.devices} of the model" if part else "time at best", r.time_s, units.seconds
     )
-    share = figure("of the peak", r.peak_share, units.percent)
-    law = "memory" if r.bound == "memory" else "arithmetic"
+    share, memory = units.percent(r.peak_share), r.bound == "memory"
+    law = figure(
+        "limit it" if memory else "limits it",
+        r.time_s,
+        lambda _: "bytes" if memory else "arithmetic",
+        r.bound,
+    )
     beside = ()
     if "flop_s" in measured:
         beside = (
@@ -382,29 +421,21 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
         )
     return Scene(
         summary=f"{_subject(r)}, {r.knob} {units.count(r.batch)}: {at.text} FLOP per byte where "
-        f"{r.machine} needs {ridge.text}; {law} is the limit; it takes {time.text} at best and uses {share.text} "
+        f"{r.machine} needs {ridge.text}; {law.text} {law.label}; it takes {time.text} at best and uses {share} "
         "of the peak.",
         takeaway=_takeaway(r),
-        marks=[
-            text(
-                "subject",
-                0,
-                14,
-                _subject(r).replace("Decode on one", "One" if width == NARROW else "Decode on one"),
-                bold=True,
-            )
-        ]
+        marks=_ridge(r, plot_at, reach)
         + _roofs(r, plot_at)
-        + _ridge(r, plot_at, reach)
+        + _times(r, plot_at)
         + _point(r, measured, plot_at)
         + _usual(r, plot_at),
-        figures=(at, ridge, time, share),
+        figures=(law, at, ridge, time),
         table=_table(r),
         height=height,
         width=width,
         formula=(
             (
-                "{here:FLOP per byte} = FLOP / bytes moved at {batch}",
+                f"{{here:FLOP per byte}} = FLOP / bytes moved, {{batch:{_rows(r)}}}",
                 f"{units.si(r.flops, 'FLOP')} / {units.si_bytes(r.bytes_moved)} = {{here:{at.text}}}",
             ),
             (
@@ -412,7 +443,7 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
                 f"{units.si(r.peak_flop_s, 'FLOP/s')} / {units.si(r.bandwidth_byte_s, 'B/s')} = {{ridge:{ridge.text}}}",
             ),
             (
-                "time = max(bytes / bandwidth, FLOP / peak)",
+                "{times:time} = max(bytes / bandwidth, FLOP / peak)",
                 f"max({units.seconds(r.memory_s)}, {units.seconds(r.compute_s)}) = {time.text}",
             ),
         ),

@@ -148,6 +148,18 @@ def _fused(r: Result, scale: Scale, y: float, thick: float, wide: bool) -> list[
     return [*marks, text("fused-words", end + 8, low, said, "useful", bold=True, on="ground")]
 
 
+def _answer(r: Result, scale: Scale, box: Box, pitch: float) -> list[dict]:
+    """Write how much faster one kernel is into the room that the axis leaves for a pull."""
+    wide, x, y = box.x > 0, scale(r.naive.time_s), box.y + 7 * pitch
+    size, said = "huge" if wide else "big", units.times(r.speedup)
+    if box.right - x < max(text_width(said, size, True), text_width("as fast in one", "small", True)) + 24:
+        return []
+    return [
+        text("answer", box.right, y, said, "useful", size, "end", True),
+        text("answer-name", box.right, y + 18, "as fast in one", "useful", "small", "end", True),
+    ]
+
+
 def _saved(r: Result, scale: Scale, y: float, thick: float, wide: bool) -> list[dict]:
     """Draw the difference of the two times, by its causes."""
     start, marks = r.fused.time_s, []
@@ -197,6 +209,7 @@ def _picture(r: Result, measured: dict, box: Box, pitch: float) -> list[dict]:
         *_chain(r, scale, box, pitch),
         *_fused(r, scale, below, thick, wide),
         *_saved(r, scale, below + pitch, thick, wide),
+        *_answer(r, scale, box, pitch),
         line("times-line", box.x, low, box.right, low, "axis"),
     ]
     for i in range(0, 6, 1 if wide else 2):

@@ -11,6 +11,7 @@ from widgets.scene import WIDE, Column, Scene, about, drag, figure, handle, line
 
 WORDS = ("mat", "sofa", "floor", "bed", "chair", "roof", "table", "moon", "dog", "idea", "seven", "oboe")
 LOGITS = (3.2, 2.8, 2.5, 2.0, 1.7, 1.3, 0.9, 0.2, -0.3, -1.0, -1.6, -2.4)
+TEMPERATURE = slider("temperature", "Temperature", 0.8, 0.0, 2.0, step=0.1, help="0 takes the best token.")
 TOP_K = slider("top_k", "Top-k", 8, 1, len(LOGITS), help="Keeps the k best; 12 of 12 turns the rule off.")
 TOP_P = slider("top_p", "Top-p", 0.9, 0.1, 1.0, step=0.05, help="Keeps the best that hold this share.")
 MIN_P = slider(
@@ -20,7 +21,7 @@ U = slider("u", "Random number of the draw", 0.6, 0.0, 1.0, step=0.05, more=True
 # the bars, the strip of the draw, the total height
 PLACES = {
     True: (Box(48, 86, 580, 206), Box(48, 354, 580, 22), 420),
-    False: (Box(40, 92, 270, 206), Box(0, 374, 310, 22), 442),
+    False: (Box(40, 92, 270, 206), Box(0, 390, 310, 22), 458),
 }
 
 
@@ -41,6 +42,7 @@ class Result:
     u: float
     drawn: int
     drawn_share: float
+    best_shares: tuple[float, ...]  # of the best token, at each stop of the temperature
     left_by_p: tuple[int, ...]  # tokens that top-k and top-p leave, at each stop of top-p
 
 
@@ -52,6 +54,7 @@ def run(temperature, top_k, top_p, min_p, u) -> Result:
     return Result(
         tuple(row), len(left), kept_share, 1 - kept_share, *cuts, temperature, top_k, top_p, min_p,
         min_p * row[0].tempered, u, drawn, row[drawn].final,
+        tuple(small.distribution(LOGITS, t, top_k, top_p, min_p)[0].tempered for t in TEMPERATURE.values()),
         tuple(_left(small.distribution(LOGITS, temperature, top_k, p, 0.0)) for p in TOP_P.values()),
     )  # fmt: skip
 
@@ -66,6 +69,8 @@ def _level(r: Result, box: Box) -> Scale:
 
 
 def _share(share: float) -> str:
+    if 0 < share < 0.0005:
+        return "<0.1%"
     return units.percent(share, 0 if share >= 0.9995 else 1)
 
 
@@ -73,7 +78,7 @@ def _shares(r: Result, y: Scale, box: Box, pitch: float) -> list[dict]:
     """Print over each bar the share that it is as high as. Under the bars are chances, and their name."""
     marks = [text("chance-name", box.x - 6, box.bottom + 30, "chance", "muted", "small", "end")]
     for i, one in enumerate(r.row):
-        place = box.x + (i + 0.5) * pitch, y(one.tempered) - 5
+        place = box.x + (i + 0.5) * pitch, y(one.tempered) - (20 if i == 0 else 5)  # the best has a knob
         marks.append(text(f"share-{i}", *place, _share(one.tempered), "ink", "small", "middle", on="ground"))
     return marks
 
@@ -92,8 +97,9 @@ def _bars(r: Result, y: Scale, box: Box, pitch: float, wide: bool) -> list[dict]
             rect(f"bar-{i}", middle - thick / 2, top, thick, box.bottom - top, role, tip),
             text(f"word-{i}", middle, low, word, "muted" if cut else "ink", "small", "middle"),
         ]
-        if not wide and cut and cut != "greedy":
-            short = cut.removeprefix("top-")[0]  # k, p or m
+        if not wide:
+            percent = "<1" if 0 < one.final < 0.005 else f"{100 * one.final:.0f}"
+            short = "0" if cut == "greedy" else cut.removeprefix("top-")[0] if cut else percent
             at = (middle, box.bottom + 44)
             marks.append(text(f"fate-{i}", *at, short, role, "small", "middle", bold=True))
         if wide:
@@ -132,7 +138,7 @@ def _cuts(r: Result, y: Scale, box: Box, pitch: float, wide: bool) -> list[dict]
         side = (x - 22, "end") if meets or x + long > box.right + 60 * wide else (x + 22, "start")
         marks += about(term, line(f"cut-{id}", x, box.bottom, x, top, "limit", words))
         marks.append(text(f"cut-{id}-name", side[0], top + 4, words, "ink", "small", side[1], on="ground"))
-        marks.append(handle(f"pull-{id}", x, top, "primary", pull))
+        marks.append(handle(f"pull-{id}", x, top, "primary", pull, named=True))
     level, best = y(r.min_p_level), r.row[0].tempered
     words = _rule("min-p", r.min_p, 0)
     marks += about("min_p", line("cut-min", box.x, level, box.right + 12, level, "limit", words))
@@ -141,9 +147,21 @@ def _cuts(r: Result, y: Scale, box: Box, pitch: float, wide: bool) -> list[dict]
         text("cut-min-name", side[0], side[1], words, "ink", "small", side[2], on="" if wide else "ground")
     )
     marks.append(
-        handle("pull-min", box.right + 12, level, "primary", drag(MIN_P, "y", lambda p: y(p * best)))
+        handle(
+            "pull-min", box.right + 12, level, "primary", drag(MIN_P, "y", lambda p: y(p * best)), named=True
+        )
     )
     return marks
+
+
+def _heat(r: Result, y: Scale, box: Box, pitch: float) -> list[dict]:
+    """Let the best token's bar be pulled: the temperature makes it higher or lower."""
+    shares = dict(zip(TEMPERATURE.values(), r.best_shares, strict=True))
+
+    def top(temperature: float) -> float:
+        return y(shares[min(shares, key=lambda stop: abs(stop - temperature))])
+
+    return [handle("pull-heat", box.x + 0.5 * pitch, top(r.temperature), "now", drag(TEMPERATURE, "y", top))]
 
 
 def _rule(name: str, value: float, off: float) -> str:
@@ -162,8 +180,11 @@ def _draw(r: Result, strip: Box) -> list[dict]:
         left, right, word = x(at), x(at + one.final), WORDS[one.token]
         role, tip = ("now" if i == r.drawn else "useful"), f"{word}: {_share(one.final)}"
         marks.append(rect(f"draw-{i}", left, strip.y, right - left - 1, strip.h, role, tip))
-        middle, room = (left + right) / 2, text_width(word, "small") + 8
-        if right - left > room and abs(x(r.u) - middle) > room / 2:  # its line goes through no word
+        room, cut = text_width(word, "small") + 8, x(r.u)
+        spans = [(left, right)] if not left < cut < right else [(left, cut - 2), (cut + 2, right)]
+        left, right = max(spans, key=lambda span: span[1] - span[0])  # the mark's line goes through no word
+        middle = (left + right) / 2
+        if right - left > room:
             marks.append(
                 text(f"draw-{i}-word", middle, strip.y + 15, word, "inverse", "small", "middle", on=role)
             )
@@ -180,7 +201,7 @@ def _draw(r: Result, strip: Box) -> list[dict]:
             "draw-words", side[0], strip.bottom + 20, words, "now", "body" if wide else "small", side[1], True
         )
     )
-    return [*marks, handle("pull-u", place, strip.bottom + 16, "now", drag(U, "x", x))]
+    return [*marks, handle("pull-u", place, strip.bottom + 16, "now", drag(U, "x", x), named=True)]
 
 
 def _takeaway(r: Result) -> str:
@@ -215,8 +236,12 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
         *_bars(r, y, box, pitch, wide),
         *_cuts(r, y, box, pitch, wide),
         *(_shares(r, y, box, pitch) if wide else []),
+        *_heat(r, y, box, pitch),
         *_draw(r, strip),
     ]
+    if not wide:
+        words = "chance in %, or what dropped it: top-k, top-p, min-p"
+        marks.append(text("chances-key", 0, box.bottom + 60, words, "muted", "small"))
     return Scene(
         summary=f"The rules leave {kept.text} of 12 tokens, which held {share.text} of the probability; "
         f"“{drawn}” has a chance of {taken.text} and is drawn.",
@@ -250,7 +275,7 @@ SIMULATOR = Declaration(
     title="Sampling rules",
     question="Which tokens may be drawn next?",
     controls=(
-        slider("temperature", "Temperature", 0.8, 0.0, 2.0, step=0.1, help="0 takes the best token."),
+        TEMPERATURE,
         TOP_K,
         TOP_P,
         MIN_P,

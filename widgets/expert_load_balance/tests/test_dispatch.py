@@ -25,6 +25,20 @@ def test_rows_are_counted_from_the_choices(top_k, tokens, nodes):
     assert r.node.nvlink_rows == sum(len(set(mine)) for mine in near) + passed_on
 
 
+@pytest.mark.parametrize("way", ["pair", "rank", "node"])
+def test_a_rank_that_only_passes_a_row_on_is_not_drawn_as_if_it_had_been_picked(way):
+    r = dispatch.run(way, 8, 3, 4)
+    marks = {m["id"]: m for m in dispatch.frames(r)[-1].marks}
+    for send in getattr(r, way).sends:
+        boxes = [
+            m
+            for id, m in marks.items()
+            if id.startswith(f"row-{send.token}-{send.source}-{send.target}-") and m["t"] == "rect"
+        ]
+        wanted = any(expert // dispatch.PER_RANK == send.target for expert in r.chosen[send.token])
+        assert boxes and all((one["role"] == "idle") != wanted for one in boxes)
+
+
 def test_more_experts_keep_the_first_choices():
     few, many = (dispatch.choices(3, top_k, 64) for top_k in (2, 8))
     assert [mine[:2] for mine in many] == list(few)

@@ -58,3 +58,17 @@ def test_the_knob_is_above_the_level_of_1_where_copies_pay_and_below_where_they_
     top, low = marks["faster-grid0"]["y"], marks["one-level"]["y"]
     assert (top - marks["pull-pairs"]["y"]) / (top - low) == pytest.approx(r.faster, abs=0.02)
     assert r.faster < r.helpers + 1, "never more than all GPUs that share"
+
+
+@pytest.mark.parametrize("pairs", [256, 2048, 16_384])
+def test_the_end_of_the_expert_s_bar_is_pulled_too(pairs):
+    r = run(pairs, 1, 450, 16)
+    marks = {mark["id"]: mark for mark in weights_or_tokens.scene(r).marks}
+    bar, knob = marks["kept-0"], marks["pull-kept"]
+    assert knob["x"] == pytest.approx(bar["x"] + bar["w"] + 1, abs=0.02)
+    (way,) = knob["drag"]
+    assert way["input"] == "pairs"
+    each = (knob["x"] - bar["x"]) / pairs
+    far = marks["kept-idle"]["x"] + marks["kept-idle"]["w"]
+    for n, x in zip(way["to"], way["at"], strict=True):
+        assert x == pytest.approx(min(bar["x"] + n * each, far), rel=1e-3), "its end shows the pairs"

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from kernels.machines import machine
 from widgets import units
+from widgets.charts import holding
 from widgets.registry import find
 from widgets.scene import NARROW, WIDE, extent
 
@@ -53,7 +54,7 @@ def test_no_time_beats_the_roof():
 
 @pytest.mark.parametrize("width", [WIDE, NARROW])
 @given(POWER, st.integers(8, 17).map(lambda k: 2**k))
-def test_bars_are_as_long_as_bytes_and_times(width, heads, length):
+def test_bars_are_as_long_as_bytes(width, heads, length):
     """Scores stored are the strips and what tiles spare; a bar is at least a unit long."""
     r = run(length=length, heads=heads)
     marks = {m["id"]: m for m in STATE.scene(r, width=width).marks}
@@ -63,7 +64,6 @@ def test_bars_are_as_long_as_bytes_and_times(width, heads, length):
         == marks["bytes-1-0"]["w"]
         == pytest.approx(max(1, whole / r.state_ratio), abs=0.1)
     )
-    assert marks["times-0-0"]["w"] / marks["times-1-0"]["w"] == pytest.approx(r.speedup, rel=0.02)
     assert r.spared_bytes == r.naive_bytes - r.tiled_bytes
     ratio = f"{r.state_ratio:.2f}×" if r.state_ratio < 10 else units.times(r.state_ratio)
     assert marks["bytes-end"]["s"].startswith(f"{ratio} ")
@@ -110,4 +110,32 @@ def test_the_tile_covers_no_word_of_the_square(length, width):
     for id in (one for one in marks if one.startswith("matrix-") and marks[one]["t"] == "text"):
         left, top, right, low = extent(marks[id])
         assert top >= tile[3] or left >= tile[2], id
-    assert marks["matrix-name"]["s"].endswith("of scores")
+    assert "matrix-name" not in marks or marks["matrix-name"]["s"].endswith("of scores")
+    assert length < 8192 or "matrix-name" in marks
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+@given(st.integers(8, 17).map(lambda k: 2**k), st.integers(8, 17).map(lambda k: 2**k))
+def test_the_scale_holds_while_the_corner_is_pulled(width, held, pulled):
+    """A hand that closed at one length sees the other to the same scale, or is told that it does not fit."""
+    ends = {}
+    with holding(ends):
+        before = {m["id"]: m for m in STATE.scene(run(length=held), width=width).marks}
+        after = {m["id"]: m for m in STATE.scene(run(length=pulled), width=width).marks}
+    if pulled <= 2 * held:
+        assert after["matrix"]["w"] / before["matrix"]["w"] == pytest.approx(pulled / held, abs=0.03)
+        assert after["q"]["w"] == before["q"]["w"]
+    assert after["scale-title"]["s"].startswith("Let go" if pulled > 2 * held else "One head")
+    if pulled == 2 * held:
+        corner = before["twice"]["p"][4], before["twice"]["p"][5]
+        assert corner == (before["twice"]["p"][2], before["twice"]["p"][5])
+        assert after["pull-length"]["x"] == pytest.approx(corner[0], abs=0.1)
+        assert after["pull-length"]["y"] == pytest.approx(corner[1], abs=0.1)
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+@given(st.sampled_from([32, 64, 128, 256]), st.sampled_from([256, 8192, 131072]))
+def test_what_is_on_chip_is_the_same_at_any_length(width, head_dim, length):
+    marks = {m["id"]: m for m in STATE.scene(run(length=length, head_dim=head_dim), width=width).marks}
+    assert marks["chip-k"]["h"] / marks["chip-tile"]["h"] == pytest.approx(head_dim / 128, rel=0.01)
+    assert marks["chip-size"]["s"] == units.si_bytes(3 * 128 * head_dim * 2)

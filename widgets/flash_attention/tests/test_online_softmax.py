@@ -117,17 +117,29 @@ def test_figure_formula_and_table_say_the_same_factor():
             assert scene.table.rows[step][3] == (state.rescale if step else "–")
 
 
-def test_the_sum_is_drawn_as_what_the_factor_keeps_and_what_the_tile_adds():
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+def test_the_sum_stands_at_the_bars_that_it_sums(width):
     r = run()
-    for step, (state, scene) in enumerate(zip(r.states, ONLINE.scenes(r), strict=True)):
+    for step, scene in enumerate(ONLINE.scenes(r, width=width)):
         marks = {m["id"]: m for m in scene.marks}
-        whole = PLACES[True].total.w / max(one.l for one in r.states)
-        before = r.states[step - 1].l if step else 0.0
-        own = sum(math.exp(score - state.m) for score in r.scores[4 * step : 4 * step + 4])
-        assert marks["l-before"]["w"] == pytest.approx(before * whole, abs=0.1)
-        assert marks["l-kept"]["w"] == pytest.approx(before * state.rescale * whole, abs=0.1)
-        assert marks["l-added"]["w"] == pytest.approx(own * whole, abs=0.1)
-        assert marks["l-name"]["s"] == f"l = {scene.figures[2].text}"
+        full = marks["weights-axis"]["y"] - PLACES[width == WIDE].weights.y
+        total = sum(marks[f"weight-{key}"]["h"] for key in range((step + 1) * r.tile))
+        assert float(marks["l-name"]["s"]) == pytest.approx(total / full, abs=0.01)
+        assert marks["l-name"]["s"] == scene.figures[2].text
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+@pytest.mark.parametrize("shift, scale", [(0, 1), (50, 2), (100, 1), (100, 0.25)])
+def test_where_an_exponential_is_beyond_fp32_each_key_that_is_read_says_so(shift, scale, width):
+    r = run(shift=shift, scale=scale)
+    for step, scene in enumerate(ONLINE.scenes(r, width=width)):
+        marks = {m["id"]: m for m in scene.marks}
+        read = range((step + 1) * r.tile)
+        with np.errstate(over="ignore"):
+            beyond = [bool(np.isinf(np.exp(np.float32(r.scores[key])))) for key in read]
+        assert [f"infinite-{key}" in marks and marks[f"infinite-{key}"]["s"] == "∞" for key in read] == beyond
+        assert not any(f"infinite-{key}" in marks for key in range(len(read), 16))
+        assert ("without-m" in marks) == any(beyond)
 
 
 def test_bars_are_the_weights():

@@ -1,5 +1,7 @@
 """The rounding model against numpy's own narrow types, and what promotion is worth."""
 
+from decimal import Decimal
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -77,9 +79,9 @@ def test_a_step_draws_and_says_the_sums_so_far_and_nothing_of_the_end(width):
     for i, step in enumerate(ACCUMULATOR.scenes(r, width=width), start=1):
         marks = {mark["id"]: mark for mark in step.marks}
         for role, sums in (("hot", r.narrow.sums), ("primary", r.promoted.sums)):
-            pieces = [m for id, m in marks.items() if id.startswith(f"run-{role}-") and m["t"] == "line"]
+            pieces = [m for id, m in marks.items() if id.startswith(f"run-{role}-") and m["t"] != "text"]
             assert len(pieces) == i and {one["clock"] for one in pieces} == {"cursor"}
-            assert pieces[-1]["x2"] == marks["cursor"]["x"]
+            assert scene.extent(pieces[-1])[2] == marks["cursor"]["x"]
             assert marks[f"run-{role}-name"]["s"].endswith(f": {scene.units.number(sums[i - 1], 4)}")
         values = [one.value for one in step.figures]
         exact, narrow = r.exact_sums[i - 1], r.narrow.sums[i - 1]
@@ -94,7 +96,37 @@ def test_no_line_covers_a_word_or_the_exact_sum(width):
     words = [ids.index(mark["id"]) for mark in step.marks if mark["t"] == "text"]
     assert ids.index("cursor") < min(words), "a word's halo parts the line below it"
     assert ids.index("run-secondary-0") > ids.index("run-primary-63")
-    assert [k for k in range(64) if f"run-secondary-{k}" in ids] == [k for k in range(64) if k % 8 < 4]
+
+
+@given(st.sampled_from([0, 1, 2, 3, 4]), st.sampled_from([4, 16, 64, 128]))
+def test_a_promoted_sum_climbs_in_steps_and_its_partial_sum_starts_anew(preset, every):
+    """Each step of the stair is as high as the tooth that ends there, and together they are the promoted sum."""
+    given = {**list(ACCUMULATOR.presets.values())[preset], "promote_every": every}
+    r = ACCUMULATOR.run(**ACCUMULATOR.inputs(given))
+    marks = {mark["id"]: mark for mark in ACCUMULATOR.scenes(r)[-1].marks}
+    floor = marks["terms-line"]["y"]
+    ends = {
+        kind: [m for id, m in marks.items() if id.startswith(kind)] for kind in ("run-primary-", "partial-")
+    }
+    stairs = [m for m in ends["run-primary-"] if m["t"] == "path"]
+    teeth = [m for m in ends["partial-"] if m["t"] == "path"]
+    assert len(stairs) == len(teeth) == len(ACCUMULATOR.scenes(r))
+    scale = marks["sum-grid4"]["y"] - floor
+    for n, (stair, tooth) in enumerate(zip(stairs, teeth, strict=True), 1):
+        height = (stair["p"][-1] - floor) + (tooth["p"][-1] - floor)
+        after = r.promoted.sums[n * len(r.terms) // len(stairs) - 1]
+        assert height / scale * len(r.terms) == pytest.approx(after, abs=len(r.terms) / 100)
+        drops = [y for y in tooth["p"][1::2] if y == floor]
+        assert len(drops) >= len(range(every, len(r.terms) + 1, every)) // len(stairs)
+
+
+@pytest.mark.parametrize("preset", ACCUMULATOR.presets)
+def test_a_printed_addition_is_right_to_its_last_digit(preset):
+    r = ACCUMULATOR.run(**ACCUMULATOR.inputs(ACCUMULATOR.presets[preset]))
+    for step in ACCUMULATOR.scenes(r):
+        said = step.caption.split(": ", 1)[1].split(", rounded")[0].split(", and")[0].replace(",", "")
+        added, total = said.split(" = ")
+        assert sum(map(Decimal, added.split(" + "))) == Decimal(total)
 
 
 @pytest.mark.parametrize("width", [scene.WIDE, scene.NARROW])

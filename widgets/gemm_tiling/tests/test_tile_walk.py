@@ -111,34 +111,61 @@ def test_in_the_race_both_walks_have_done_the_same_tiles(m, bm, group_m):
 
 
 @pytest.mark.parametrize("width", [WIDE, NARROW])
-def test_the_counters_are_as_long_as_the_bytes_and_say_them(width):
-    """On one scale, in every step, and the figures say the same."""
+def test_the_bands_of_a_wave_are_drawn_to_one_scale_and_added(width):
     r = WALK.run(**WALK.inputs())
     for wave, scene in enumerate(WALK.scenes(r, width=width)):
         marks = {mark["id"]: mark for mark in scene.marks}
-        wide = [marks[f"read-{id}"]["w"] for id in ("row", "grouped")]
-        assert wide[0] / wide[1] == pytest.approx(r.ratios[wave], rel=0.01)
-        assert [marks[f"read-{id}-value"]["s"] for id in ("row", "grouped")] == [
-            one.text for one in scene.figures[:2]
-        ]
+        pairs = (("row", r.row_walk.waves[wave]), ("grouped", r.grouped_walk.waves[wave]))
+        unit = {marks[f"{id}-count-b"]["w"] / one.b_band_count for id, one in pairs}
+        assert max(unit) == pytest.approx(min(unit), rel=0.01)
+        for id, one in pairs:
+            a, b = one.a_band_count, one.b_band_count
+            assert marks[f"{id}-count"]["s"] == f"{a} + {b} = {a + b}"
+            assert marks[f"{id}-count-a"]["w"] == pytest.approx(max(2, a * max(unit)), abs=0.1)
         assert scene.figures[2].value == r.ratios[wave]
 
 
+@pytest.mark.parametrize("width", [WIDE, NARROW])
 @pytest.mark.parametrize("inputs", [{}, {"bm": 256, "bn": 64}, {"m": 2048, "group_m": 2}])
-def test_the_bars_of_group_sizes_are_what_each_of_them_reads(inputs):
-    """Each bar is as long as the bytes of that walk alone, and a click on it asks for that walk."""
+def test_in_the_race_each_group_has_read_what_that_walk_reads_alone(inputs, width):
+    """Bars are on one scale in every step, a click on one asks for that walk, and the figures say the same bytes."""
     r = WALK.run(**WALK.inputs(inputs))
-    marks = {mark["id"]: mark for mark in WALK.scenes(r)[0].marks}
-    for group, read in zip(GROUPS, r.read_by_group, strict=True):
-        alone = WALK.run(**WALK.inputs(inputs | {"group_m": group}))
-        assert read == alone.grouped_walk.read_so_far[-1]
-        bar, one = marks[f"size-{group}-bar"], marks["size-1-bar"]
-        assert bar["w"] / one["w"] == pytest.approx(read / r.read_by_group[0], rel=0.01)
-        assert bar["set"] == {"group_m": group}
-        assert (marks[f"size-{group}-read"]["role"] == "useful") == (read == min(r.read_by_group))
+    alone = [WALK.run(**WALK.inputs(inputs | {"group_m": group})).grouped_walk for group in GROUPS]
+    scenes = WALK.scenes(r, width=width)
+    unit = None
+    for wave, scene in enumerate(scenes):
+        marks = {mark["id"]: mark for mark in scene.marks}
+        for group, walk in zip(GROUPS, alone, strict=True):
+            size = walk.read_so_far[wave]
+            bar = marks[f"size-{group}-bar"]
+            unit = unit or bar["w"] / size
+            assert bar["w"] == pytest.approx(size * unit, rel=0.02)
+            assert bar["set"] == {"group_m": group}
+            assert marks[f"size-{group}-read"]["s"] == units.si_bytes(size)
+            total = r.read_by_group[GROUPS.index(group)]
+            best = total < 1.02 * min(r.read_by_group) < max(r.read_by_group)
+            assert (f"size-{group}-least" in marks) == best
+            assert (marks[f"size-{group}-edge"]["role"] == "useful") == best
+        said = [marks[f"size-{group}-read"]["s"] for group in (1, r.group_m)]
+        assert said == [one.text for one in scene.figures[:2]]
+    assert list(r.read_by_group) == [walk.read_so_far[-1] for walk in alone]
     assert r.best_group == next(
         g for g, b in zip(GROUPS, r.read_by_group, strict=True) if b == min(r.read_by_group)
     )
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+@pytest.mark.parametrize("inputs", [{}, {"n": 2048}, {"m": 512}])
+def test_a_small_c_shows_the_wave_of_its_group(inputs, width):
+    r = WALK.run(**WALK.inputs(inputs))
+    for wave, scene in enumerate(WALK.scenes(r, width=width)):
+        marks = {mark["id"]: mark for mark in scene.marks}
+        for group, walk in zip(GROUPS, r.walks, strict=True):
+            whole = marks[f"size-{group}-c"]
+            some = [m for id, m in marks.items() if id.startswith(f"w{group}-")]
+            area = sum(m["w"] * m["h"] for m in some) / (whole["w"] * whole["h"])
+            tiles = sum((low - top) * (right - left) for top, low, left, right in walk.waves[wave].pieces)
+            assert area == pytest.approx(tiles / (r.tiles_m * r.tiles_n), rel=0.02)
 
 
 def test_the_takeaway_names_the_best_group_or_praises_the_chosen_one():
@@ -194,7 +221,7 @@ def test_a_colour_says_one_thing():
     frames = WALK.scenes(WALK.run(**WALK.inputs({"m": 4096})))
     marks = frames[1].marks
     blue = {mark["id"] for mark in marks if mark["role"] == "primary"}
-    counted = {"grouped-title", "read-grouped", "read-grouped-name", "read-grouped-value"}
+    counted = {"grouped-title", "grouped-count", "grouped-count-name"}
     assert blue == counted | {"group", "group-rows", "pull-group", "size-8-bar"}
     operands = [mark for mark in marks if mark["id"].startswith(("row-a", "row-b", "grouped-a", "grouped-b"))]
     assert {mark["role"] for mark in operands} == {"idle", "secondary"}

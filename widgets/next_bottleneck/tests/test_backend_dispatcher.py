@@ -190,3 +190,22 @@ def test_only_kernels_of_this_job_are_called_faster():
     assert (latent.place, latent.ahead_but_invalid, latent.other_jobs) == (3, 2, 7)
     words = {m["id"]: m.get("s") for m in DISPATCHER.scenes(latent)[-1].marks}
     assert words["others"] == "7 more kernels are built for another kind of attention."
+
+
+@pytest.mark.parametrize("inputs", REQUESTS, ids=str)
+def test_a_click_on_a_shut_gate_opens_it_and_changes_nothing_else(inputs):
+    r = matrix(**inputs)
+    marks = {m["id"]: m for m in DISPATCHER.scenes(r)[-1].marks}
+    for row in r.rows[: max(0, r.place - 1)]:
+        opened = marks[f"row{row.preference}-gate"]["set"]
+        assert opened == row.opens == marks[f"row{row.preference}-why"]["set"] and len(opened) == 1
+        then = next(one for one in matrix(**{**inputs, **opened}).rows if one.backend == row.backend)
+        assert row.broken[0] not in then.broken and set(then.broken) == set(row.broken) - {row.broken[0]}
+
+
+@pytest.mark.parametrize("preset", DISPATCHER.presets)
+def test_a_column_has_a_gate_that_stops_someone_or_is_the_one_that_is_pulled(preset):
+    r = DISPATCHER.run(**DISPATCHER.inputs(DISPATCHER.presets[preset]))
+    heads = {m["id"][5:-6] for m in DISPATCHER.scenes(r)[-1].marks if m["id"].endswith("-gates")}
+    stops = {feature for row in r.rows for feature in row.broken}
+    assert stops <= heads and len(heads - stops) <= 1

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernels.next_bottleneck import cost
-from widgets.next_bottleneck.decode_chain import ROLES, SHORT
+from widgets import units
+from widgets.next_bottleneck.decode_chain import CURES, LARGEST, ROLES, SHORT
 from widgets.registry import find
 from widgets.scene import NARROW, WIDE, extent
 
@@ -131,27 +132,32 @@ def test_a_red_frame_and_a_line_follow_the_largest_part_and_the_takeaway_lists_t
     if len(named) > 4:
         named = [SHORT.get(one, one) for one in named]
     said = scene.takeaway
+    if r.picked:
+        assert said.startswith(f"In any order the cures end at {units.seconds(r.steps[-1].step_s)}.")
+        return
     assert said.endswith(f": {', '.join(named)}.") if len(named) > 1 else f"it is {named[0]}." in said
     often = {2: "once", 3: "twice"}.get(len(named), f"{len(named) - 1} times")
     assert len(named) < 2 or f"moved {often}" in said
 
 
 @pytest.mark.parametrize("width", [WIDE, NARROW])
-def test_a_bar_says_its_time_and_how_much_faster_than_the_one_before(width):
+def test_a_bar_says_its_time_and_the_figures_what_all_cures_bring(width):
     r = chain()
     scene = CHAIN.scenes(r, width=width)[-1]
     marks = {m["id"]: m.get("s") for m in scene.marks}
-    gains = [marks[f"step{k}-gain"] for k in range(1, len(r.steps))]
-    assert gains[:2] == ["2.47×", "1.91×"] and marks["alone-gain"] == "1.24×"
+    for k, step in enumerate(r.steps):
+        assert marks[f"step{k}-time"] == units.seconds(step.step_s)
+    assert marks["alone-time"] == units.seconds(r.weights_alone.step_s)
     assert scene.figures[0].text == marks[f"step{len(r.steps) - 1}-time"]
+    assert [one.text for one in scene.figures[1:]] == ["7.43×", "47.6%", "1.24× as fast"]
 
 
-def test_a_knob_hangs_at_the_end_of_the_part_it_changes():
+def test_a_knob_hangs_at_the_end_of_the_bar_it_shortens():
     for bits in (2, 4, 8):
         marks = {m["id"]: m for m in CHAIN.scenes(chain(weight_bits=bits, kv_bits=4))[-1].marks}
-        weights, attention = marks["alone-0"], marks["step3-1"]
-        assert marks["pull-weight_bits"]["x"] == pytest.approx(weights["x"] + weights["w"], abs=2)
-        assert marks["pull-kv_bits"]["x"] == pytest.approx(attention["x"] + attention["w"], abs=2)
+        alone, cached = marks["alone-5"], marks["step3-5"]
+        assert marks["pull-weight_bits"]["x"] == pytest.approx(alone["x"] + alone["w"], abs=2)
+        assert marks["pull-kv_bits"]["x"] == pytest.approx(cached["x"] + cached["w"], abs=2)
 
 
 @pytest.mark.parametrize("width", [WIDE, NARROW])
@@ -189,3 +195,37 @@ def test_a_knob_is_drawn_last_and_no_words_lie_where_a_hand_may_pull_it():
 def test_a_cure_that_no_pull_would_show_has_no_knob():
     marks = {m["id"] for m in CHAIN.scenes(chain(batch=1))[-1].marks}
     assert "pull-weight_bits" in marks and "pull-kv_bits" not in marks
+
+
+PICKED = st.lists(st.sampled_from([LARGEST, *CURES]), min_size=6, max_size=6)
+
+
+@given(PICKED)
+def test_a_picked_part_is_cured_in_its_turn_and_every_order_ends_alike(picks):
+    r, plain = chain(**{f"cure{i + 1}": one for i, one in enumerate(picks)}), chain()
+    assert sorted(s.cured for s in r.steps) == sorted(s.cured for s in plain.steps)
+    assert r.steps[-1].step_s == pytest.approx(plain.steps[-1].step_s)
+    done = set()
+    for pick, before, after in zip(picks, r.steps, r.steps[1:], strict=False):
+        waiting = set(CURES) - done
+        largest = max(waiting, key=before.parts_s.__getitem__)
+        assert after.cured == (pick if pick in waiting else largest)
+        done.add(after.cured)
+    order = [s.cured for s in r.steps]
+    assert r.picked == (order != [s.cured for s in plain.steps])
+
+
+@pytest.mark.parametrize("preset", CHAIN.presets)
+def test_a_click_on_a_part_cures_it_next_and_a_cured_part_has_no_click(preset):
+    inputs = CHAIN.presets[preset]
+    r = chain(**inputs)
+    marks = {m["id"]: m for m in CHAIN.scenes(r)[-1].marks}
+    for row, step in enumerate(r.steps):
+        done = {one.cured for one in r.steps[: row + 1]}
+        for p, part in enumerate(step.parts_s):
+            set_ = marks[f"step{row}-{p}"].get("set")
+            if part in done or row == len(r.steps) - 1 or not step.parts_s[part]:
+                assert set_ is None
+            else:
+                assert set_ == {f"cure{row + 1}": part}
+                assert chain(**{**inputs, **set_}).steps[row + 1].cured == part

@@ -165,3 +165,22 @@ def test_b_made_perfect_is_tied_to_b():
         not serve(**{**state, "users": 32}).b_made_perfect
         and not serve(**{**state, "reached": 50}).b_made_perfect
     )
+
+
+def test_a_stricter_chat_stands_further_up_the_frontier():
+    """The knob on the dashed line: earlier tokens mean fewer users, and each pays more, down to none in time."""
+    seen = [serve(late_ms=ms) for ms in (50, 6, 5, 4, 3)]
+    users, usd = [r.knee.users for r in seen], [r.knee.usd_per_1k for r in seen]
+    assert users == sorted(users, reverse=True) and usd == sorted(usd) and users[0] > users[1] > users[-1]
+    assert all(r.knee.between_tokens_s <= r.late_s for r in seen[:-1])
+    scene = FRONTIER.scene(serve(late_ms=4))
+    marks = {m["id"]: m for m in scene.marks}
+    assert marks["pull-late"]["x"] == marks["limit"]["x"] == min(marks["late"]["p"][::2])
+    assert "None of the three is in time" in scene.takeaway and "too late" in scene.warning
+    assert "pull-late" not in {m["id"] for m in FRONTIER.scene(serve(application="batch")).marks}
+
+
+def test_the_line_to_the_frontier_says_how_far_yours_is_off():
+    marks = {m["id"]: m for m in FRONTIER.scene(serve()).marks}
+    assert marks["off"]["s"] == "10× off" and serve().yours.roof_share == pytest.approx(0.1)
+    assert "off" not in {m["id"] for m in FRONTIER.scene(serve(reached=100)).marks}

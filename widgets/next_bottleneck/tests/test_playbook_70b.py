@@ -164,3 +164,15 @@ def test_a_choice_is_as_long_as_the_time_it_leaves_and_the_best_alone_is_filled(
 
 def test_it_opens_with_the_best_choice_of_each_round():
     assert all(row.pick == row.best for row in playbook().rows[1:])
+
+
+@pytest.mark.parametrize("order", ORDERS, ids=str)
+def test_a_click_on_a_choice_takes_it_as_its_knob_would(order):
+    picks = order["order"].split("-")
+    marks = {m["id"]: m for m in scene(**order).marks}
+    for i in (0, 1, 2):
+        for name in picks[i:]:
+            taken = marks[f"pick{i + 1}-{name}-bar"]["set"]["order"].split("-")
+            assert taken[:i] == picks[:i] and taken[i] == name and sorted(taken) == sorted(picks)
+            if i < 2:
+                assert "-".join(taken) in marks[f"pull-{i + 1}"]["drag"][0]["to"]

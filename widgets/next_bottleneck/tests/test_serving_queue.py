@@ -26,6 +26,28 @@ def test_a_point_is_a_run_of_the_server(rate):
     assert now.in_time_s == pytest.approx(rate * len(good) / REQUESTS)
 
 
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+@pytest.mark.parametrize("rate", RATES)
+def test_a_wait_beyond_the_axis_is_written_at_its_knob(rate, width):
+    r = queue(rate=rate)
+    marks = {m["id"]: m for m in QUEUE.scene(r, width=width).marks}
+    beyond = r.now.first_p99_s > FIRST_S
+    assert ("beyond" in marks) == beyond
+    if beyond:
+        assert units.seconds(r.now.first_p99_s) in marks["beyond"]["s"]
+        assert abs(marks["beyond"]["x"] - marks["pull-rate"]["x"]) < 30
+
+
+def test_the_second_promise_is_drawn_where_no_gap_comes_near_it():
+    for preset in QUEUE.presets.values():
+        r = queue(**preset)
+        marks = {m["id"]: m for m in QUEUE.scene(r).marks}
+        assert ("gauge" in marks) != ("gap-title" in marks)
+        if "gauge" in marks:
+            share = marks["gauge-now"]["w"] / marks["gauge"]["w"]
+            assert share == pytest.approx(r.now.mean_gap_p99_s / cost.BETWEEN_S, abs=0.01)
+
+
 def test_load_is_paid_by_the_first_token():
     low, knee, past = queue(rate=4), queue(rate=10), queue(rate=13)
     assert knee.now.first_p99_s > 3 * low.now.first_p99_s and past.now.first_p99_s > 2.5

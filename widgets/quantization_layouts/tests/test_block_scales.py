@@ -147,11 +147,21 @@ def test_a_larger_outlier_has_a_longer_stem_that_ends_at_its_knob(width):
     assert tops == sorted(set(tops), reverse=True)
 
 
+@pytest.mark.parametrize("width", [WIDE, NARROW])
 @pytest.mark.parametrize("preset", SCALES.presets)
-def test_a_phone_s_caption_stands_clear_of_the_next_heading(preset):
-    (scene,) = SCALES.scenes(blocks(**SCALES.presets[preset]), width=NARROW)
-    marks = {m["id"]: m for m in scene.marks}
-    assert marks["blocks-title"]["y"] - marks["how"]["y"] >= 20
+def test_a_bar_is_as_high_as_what_is_kept_and_a_lost_weight_is_a_red_one_at_zero(preset, width):
+    r = SCALES.run(**SCALES.inputs(SCALES.presets[preset]))
+    marks = {m["id"]: m for m in SCALES.scenes(r, width=width)[0].marks}
+    for id, kept in (("one", r.one), ("blocks", r.blocks)):
+        unit = {i: marks[f"{id}-stem{i}"]["h"] / abs(v) for i, v in enumerate(r.values) if i != r.at}
+        scale = max(unit.values())
+        for i, stays in enumerate(kept.values):
+            if i == r.at:
+                continue
+            bar = marks[f"{id}-kept{i}"]
+            assert bar["role"] == ("primary" if stays else "hot")
+            if stays and abs(stays) < TOP * r.size:
+                assert bar["h"] == pytest.approx(abs(stays) * scale, abs=0.5)
 
 
 @given(st.sampled_from(list(cost.BLOCK_FORMATS)), st.sampled_from([4, 8, 16, 32, 64]))

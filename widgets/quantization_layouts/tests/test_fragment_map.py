@@ -64,6 +64,10 @@ def test_the_large_weights_drawn_are_those_of_the_tile_that_is_multiplied(order)
     large = [mark for id, mark in marks.items() if id.startswith("large-")]
     left, top, cell, *_ = fragment_map.PLACES[True]
     drawn = {(round((m["y"] - 1 - top) / cell), round((m["x"] - 1 - left) / cell)): m for m in large}
+    homes = {int(id[5:]) for id in marks if id.startswith("home-")}
+    assert homes == {int(m["id"][6:]) for m in large if m["role"] == "hot"}, (
+        "a home stands empty where one moved"
+    )
     tile = multiplied(order)
     assert sorted(drawn) == [tuple(at) for at in np.argwhere(tile == 15).tolist()]
     assert all((m["role"] == "useful") == (row == column + 1) for (row, column), m in drawn.items())
@@ -78,10 +82,48 @@ def test_the_large_weights_drawn_are_those_of_the_tile_that_is_multiplied(order)
 
 
 def test_the_arrow_leads_from_the_weights_place_to_where_it_is_multiplied():
-    r = fragment_map.run(5, 5, "rows")
+    r = fragment_map.run(5, 5, "rows", True)
     marks = {mark["id"]: mark for mark in fragment_map.scene(r).marks}
     middle = {
         id: (m["x"] + m["w"] / 2, m["y"] + m["h"] / 2) for id, m in marks.items() if id in ("stored", "asked")
     }
     assert tuple(marks["way"]["p"][:4]) == (*middle["stored"], *middle["asked"])
-    assert "way" not in {mark["id"] for mark in fragment_map.scene(fragment_map.run(5, 5, "fragment")).marks}
+    assert "way" not in {
+        mark["id"] for mark in fragment_map.scene(fragment_map.run(5, 5, "fragment", True)).marks
+    }
+
+
+@pytest.mark.parametrize("order", fragment_map.ORDERS)
+def test_each_word_has_a_line_from_where_it_is_meant_to_where_it_is_said(order):
+    r = fragment_map.run(5, 1, order)
+    marks = {mark["id"]: mark for mark in fragment_map.scene(r).marks}
+    rows = {marks[f"meant-{n}"]["y"]: n for n in range(16)}
+    for n, word in enumerate(r.meant):
+        way, said = marks[f"way-{n}"], marks[f"said-{n}"]
+        assert said["s"] == marks[f"meant-{n}"]["s"] == word
+        assert (way["y"], way["y2"]) == (marks[f"meant-{n}"]["y"] - 6, said["y"] - 6)
+        assert r.said[rows[said["y"]]] == word
+        assert (way["role"] == "useful") == (way["y"] == way["y2"])
+    assert r.words_in_place == sum(marks[f"way-{n}"]["role"] == "useful" for n in range(16))
+
+
+@pytest.mark.parametrize("order", fragment_map.ORDERS)
+def test_the_knob_stands_on_its_weight_and_home_is_the_kernels_order(order):
+    marks = {mark["id"]: mark for mark in fragment_map.scene(fragment_map.run(5, 1, order)).marks}
+    knob, weight = marks["pull-home"], marks[f"large-{fragment_map.PULLED}"]
+    assert (knob["x"], knob["y"]) == (weight["x"] + weight["w"] / 2, weight["y"] + weight["h"] / 2)
+    (way,) = knob["drag"]
+    assert way["at"] == sorted(set(way["at"])) and way["at"][way["to"].index(order)] == knob["x"]
+    left, _, cell, *_ = fragment_map.PLACES[True]
+    assert way["at"][way["to"].index("fragment")] == left + (fragment_map.PULLED - 0.5) * cell
+
+
+def test_a_lanes_details_come_with_a_click():
+    def ids(r):
+        return {mark["id"] for mark in fragment_map.scene(r).marks}
+
+    shut, opened = (ids(fragment_map.run(5, 1, "rows", details)) for details in (False, True))
+    assert not any(id.startswith(("own-", "nibble-", "asked")) for id in shut)
+    assert {"own-0", "nibble-7", "asked", "stored"} <= opened
+    tile = next(m for m in fragment_map.scene(fragment_map.run(5, 1, "rows")).marks if m["id"] == "tile")
+    assert set(tile["set"]["details"]) == {True}

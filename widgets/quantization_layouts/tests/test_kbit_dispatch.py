@@ -279,3 +279,15 @@ def test_a_computed_session_says_which_rows_of_the_table_it_counts_as():
     marks = {mark["id"]: mark for mark in KBIT.scene(dispatch(card="H200", users=8)).marks}
     assert "8 users count as 16 rows, the next number that was measured." in marks["note0"]["s"]
     assert "at most of the seven shapes" in marks["zone0"]["tip"]
+
+
+@pytest.mark.parametrize("users", [1, 4, 16, 64])
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+def test_the_bars_of_time_show_why_the_win_fades(users, width):
+    """Beside fp16's bar: all of the time at 4 bits, and of it the steps that unpack all weights."""
+    r = KBIT.run(**KBIT.inputs({"users": users}))
+    marks = {m["id"]: m for m in KBIT.scene(r, width=width).marks}
+    whole = marks["time-fp16"]["w"]
+    unpacks, works = marks["time-unpacks"]["w"], marks["time-works"]["w"]
+    assert (unpacks + works) / whole == pytest.approx(r.time_ratio, rel=0.01)
+    assert unpacks / (unpacks + works) == pytest.approx(r.unpacking_share, rel=0.01)

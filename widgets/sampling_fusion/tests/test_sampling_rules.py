@@ -79,12 +79,35 @@ def test_the_number_over_a_bar_is_its_height_and_the_one_below_its_chance(inputs
     marks = {m["id"]: m for m in SAMPLER.scene(r).marks}
     whole = marks["bar-0"]["h"] / r.row[0].tempered
     for i, one in enumerate(r.row):
-        assert float(marks[f"share-{i}"]["s"].rstrip("%")) == pytest.approx(
+        assert float(marks[f"share-{i}"]["s"].strip("<%")) == pytest.approx(
             100 * marks[f"bar-{i}"]["h"] / whole, abs=0.1
         )
         below = marks[f"fate-{i}"]["s"]
-        assert below == one.cut_by or float(below.rstrip("%")) == pytest.approx(100 * one.final, abs=0.06)
+        assert below == one.cut_by or float(below.strip("<%")) == pytest.approx(100 * one.final, abs=0.1)
+        assert "0.0%" not in (marks[f"share-{i}"]["s"], below), "what may be drawn is not said to be nothing"
     assert marks["chance-name"]["s"] == "chance"
+
+
+@given(RULES)
+def test_a_phone_writes_each_chance_or_the_letter_of_the_rule(inputs):
+    r = run(**inputs)
+    marks = {m["id"]: m for m in SAMPLER.scene(r, width=340).marks}
+    for i, one in enumerate(r.row):
+        said = marks[f"fate-{i}"]["s"]
+        if one.cut_by in ("top-k", "top-p", "min-p"):
+            assert said == one.cut_by.removeprefix("top-")[0]
+        else:
+            assert float(said.strip("<")) == pytest.approx(100 * one.final, abs=1)
+    assert all(rule in marks["chances-key"]["s"] for rule in ("top-k", "top-p", "min-p"))
+
+
+@given(RULES)
+def test_the_best_token_s_bar_is_pulled_by_the_temperature(inputs):
+    marks = {m["id"]: m for m in SAMPLER.scene(run(**inputs)).marks}
+    assert marks["pull-heat"]["y"] == pytest.approx(marks["bar-0"]["y"], abs=0.1)
+    if marks["pull-heat"]["t"] == "handle":
+        (pull,) = marks["pull-heat"]["drag"]
+        assert pull["input"] == "temperature" and sorted(pull["at"]) == pull["at"], "hotter is lower"
 
 
 @given(RULES)

@@ -139,14 +139,16 @@ def test_a_pull_of_three_pixels_is_one_stop_at_most(bare, name, preset, knob):
 
 def test_an_answer_s_knob_sets_its_input_when_the_hand_lets_go(bare):
     """Each stop on the way would be judged, and the right one would tell itself."""
-    page = bare([(find("profiler_detective"), {})])
+    page = bare(
+        [(find("profiler_detective"), {"start": find("profiler_detective").inputs({"case": "a LayerNorm"})})]
+    )
     grip = page.locator(".tbt-grip[data-grip=pull]")
     box = page.locator("[data-id=pull] .knob").bounding_box()
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     page.mouse.move(x, y)
     page.mouse.down()
-    page.mouse.move(x + 520, y, steps=8)
-    assert grip.input_value() == "0" and page.locator("[data-id=stamp0]").text_content() == "1"
+    page.mouse.move(x, y + 190, steps=8)
+    assert grip.input_value() == "0" and page.locator("[data-id=stamp1]").text_content() == "2 LayerNorm"
     page.mouse.up()
-    page.locator("[data-id=stamp0]:text-matches('^[✓✗]')").wait_for()
+    page.locator("[data-id=stamp1]:text-matches('^[✓✗]')").wait_for()
     assert int(grip.input_value()) > 4

@@ -232,7 +232,7 @@ def test_the_whole_picture_stays_whole_when_it_gains_steps(bare):
     expect(root).to_have_attribute("data-step", "1")
     kernels.press("End")
     settled(page, 2)
-    expect(root).to_have_attribute("data-step", "9")
+    expect(root).to_have_attribute("data-step", "7")
 
 
 def test_a_measurement_and_its_difference_are_shown(bare):
@@ -320,7 +320,7 @@ def test_forced_colours_keep_marks_apart_from_the_ground(bare):
 
 def test_forced_colours_keep_the_key_and_the_words_on_textures(bare):
     """A key's gradient is dropped unless it is kept on purpose, and words in the ground's colour vanish on a texture."""
-    plain = {"start": find("fragment_map").inputs({"order": "plain"})}
+    plain = {"start": find("fragment_map").inputs({"order": "plain", "details": True})}
     page = bare([(find("fragment_map"), plain)], forced_colors="active")
     ground = page.locator(".tbt").evaluate("node => getComputedStyle(node).backgroundColor")
     for role in ("secondary", "hot"):
