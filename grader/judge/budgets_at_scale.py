@@ -10,7 +10,7 @@ from grader.judge import sampled, traffic
 from grader.judge.diagnose import describe, from_error, in_full
 from grader.judge.every_case import FREE_OF, FREE_OF_ALL, ROOM, SIDE_BY_SIDE, judge_busiest, sharing
 from grader.judge.failed import Failed
-from grader.judge.kernel_evidence import BETWEEN, COMPILED, CORNERS, KernelEvidence, Run
+from grader.judge.kernel_evidence import BETWEEN, COMPILED, IN_PART, ON_CONDITION, KernelEvidence, Run
 from grader.judge.sampled import AT_COMPILED, at
 from grader.questions import Budget, Case, Part
 from grader.questions.account import CUT, ONCE, SMALL, account, in_blocks, in_sectors, size
@@ -27,28 +27,29 @@ AT_LEAST = ("dot", "programs")
 def judge(evidence: KernelEvidence, part: Part) -> None:
     """Check the part's budgets in both large cases. If a case ran whole, check all budgets, else the share for the output
     that the drawn programs wrote."""
-    for purpose in CORNERS:
+    for purpose in IN_PART:
         if few := too_few(evidence, part, purpose):
             said = f"{few.what}, a hidden case ({evidence.cases[purpose].kind})"
             raise Failed(f"{said}: less than half of those that could share the work", few.look, told=said)
-        if purpose in evidence.cases and sampled.depends(evidence, purpose):
+        ran = evidence.runs.get(purpose)
+        if purpose in evidence.cases and sampled.depends(evidence, purpose) and not (ran and ran.whole):
             judge_estimated(evidence, part, purpose)
-    for purpose in (COMPILED, *CORNERS):
+    for purpose in (COMPILED, *IN_PART):
         run = evidence.runs.get(purpose)
-        if run is not None and not run.outcome.error:
+        if run is not None and not run.outcome.error and (purpose == COMPILED or not run.whole):
             judge_run(evidence, part, purpose, run)
 
 
 def judge_run(evidence: KernelEvidence, part: Part, purpose: int, run: Run) -> None:
     """Check the part's budgets in one large case."""
     question = evidence.question
-    whole = ran_whole(run)
-    if purpose in CORNERS and (run := of_whole_tiles(evidence, run, purpose)) is None:
+    whole = run.whole
+    if purpose in IN_PART and (run := of_whole_tiles(evidence, run, purpose)) is None:
         return
     share = 1.0 if whole else written(run)
     slack, exact = (
         1.0 if whole else SLACK if purpose == COMPILED else SLACK * ROOM,
-        run if whole or purpose in CORNERS else None,
+        run if whole or purpose in IN_PART else None,
     )
     budgets = [one for one in limits(evidence, part, purpose, run) if one.count != "programs"]
     budgets += (shared := sharers(evidence, part, purpose, run.case))
@@ -72,7 +73,8 @@ def judge_run(evidence: KernelEvidence, part: Part, purpose: int, run: Run) -> N
         if found > most and budget.count in COUNTED:  # lanes that ask for the same byte count once
             exact = exact or counted(evidence, run)
             found = traffic.spent(exact, budget)
-        if found > most or budget.count in AT_LEAST and found < least:
+        at_least = budget.count in AT_LEAST and purpose not in ON_CONDITION
+        if found > most or at_least and found < least:
             raise Failed(
                 sentence(run, budget, found, share),
                 budget.look,
@@ -186,12 +188,6 @@ def judge_programs(run: Run, shares: dict, budget: Budget) -> None:
             budget.look,
             told=f"{budget.what}, {told(run)}",
         )
-
-
-def ran_whole(run: Run) -> bool:
-    """Return whether all programs ran, with all their counts."""
-    outputs = (p.spec.name for p in run.placed if p.spec.role != "in")
-    return any(f"stores:{name}" in run.outcome.arrays for name in outputs)
 
 
 def judge_between(evidence: KernelEvidence, part: Part) -> None:

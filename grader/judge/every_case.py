@@ -8,8 +8,8 @@ from dataclasses import replace
 from grader.judge import traffic
 from grader.judge.diagnose import in_full
 from grader.judge.failed import Failed
-from grader.judge.kernel_evidence import METERED, WAITING, WHOLE, KernelEvidence, Run
-from grader.questions import Budget, Case, KernelQuestion, Part, Tensor, corner
+from grader.judge.kernel_evidence import METERED, ON_CONDITION, WAITING, WHOLE, KernelEvidence, Run
+from grader.questions import Budget, Case, KernelQuestion, Part, Tensor, corner, on_condition
 from grader.questions.account import A_FEW, MOST_LAUNCHES, SMALL, account, in_blocks, in_sectors, size
 from grader.questions.timed import CHIP
 from kernels import machines
@@ -34,6 +34,8 @@ IDLE = 256  # programs that may be idle, besides an axis without blocks and one 
 ROWS = 16  # of a tile, all of which may belong to one expert
 WAVES = 8  # programs that a persistent kernel may plan for each multiprocessor, however little work there is
 STORING = ("store", "atomic")
+LARGE = *WHOLE, WAITING, *ON_CONDITION
+LARGE_KINDS = corner.KIND, on_condition.KIND
 
 
 def judge(evidence: KernelEvidence, part: Part) -> None:
@@ -42,13 +44,13 @@ def judge(evidence: KernelEvidence, part: Part) -> None:
     if METERED not in evidence.cases:
         return
     if part.name == next(iter(question.budgets)):
-        for run in ran(evidence, *evidence.public, *evidence.hidden, *WHOLE, WAITING, METERED):
+        for run in ran(evidence, *evidence.public, *evidence.hidden, *LARGE, METERED):
             judge_launches(question, run)
         for run in ran(evidence, *evidence.public, *evidence.hidden, METERED):
             judge_idle(question, run)
         for run in ran(evidence, METERED):
             judge_touching(run)
-    for run in ran(evidence, *evidence.public, *evidence.hidden, *WHOLE, WAITING):
+    for run in ran(evidence, *evidence.public, *evidence.hidden, *LARGE):
         for budget, found, most in spent(question, part, evidence.cases[METERED], run):
             if found > most:
                 said = f"{budget.what}, {place(run)}: {traffic.times(found / max(most, 1e-12), 1)} what the model allows there"
@@ -56,7 +58,7 @@ def judge(evidence: KernelEvidence, part: Part) -> None:
                 raise Failed(said, budget.look, told=told)
         for budget in sharing(evidence, part, run.case):
             judge_side_by_side(run, budget)
-    for run in ran(evidence, *evidence.public, *evidence.hidden, *WHOLE, WAITING, METERED):
+    for run in ran(evidence, *evidence.public, *evidence.hidden, *LARGE, METERED):
         judge_busiest(run, sharing(evidence, part, run.case))
 
 
@@ -71,7 +73,8 @@ def sharing(evidence: KernelEvidence, part: Part, case: Case) -> list[Budget]:
 def ran(evidence: KernelEvidence, *purposes: int) -> Iterator[Run]:
     """Yield the cases that ran to their end, except those whose short axes no budget was made for."""
     runs = (evidence.runs.get(purpose) for purpose in purposes)
-    return (run for run in runs if run is not None and not run.outcome.error and not run.case.crossed)
+    there = (run for run in runs if run is not None and not run.outcome.error and not run.case.crossed)
+    return (run for run in there if run.case.kind != on_condition.KIND or run.whole)
 
 
 def spent(
@@ -81,7 +84,7 @@ def spent(
     tensors = {tensor.name: tensor for tensor in question.tensors}
     named = {name for name, tensor in tensors.items() if not callable(tensor.shape)}  # rows as long as a size
     neighbours = named & {b.tensor for b in account(question, part.name, metered) if b.count == "sectors"}
-    in_corner = run.case.kind == corner.KIND
+    in_corner = run.case.kind in LARGE_KINDS
     room, for_work = (ROOM * MORE_IN_CORNERS, ROOM * MORE_WORK) if in_corner else (ROOM, ROOM)
     of_blocks: dict[str, float] = {}
     for one in account(question, part.name, in_blocks(question, run.case)):
@@ -137,7 +140,7 @@ def judge_busiest(run: Run, budgets: list[Budget]) -> None:
     least = max(1, min(budget.least, run.case.sm_count))
     whole = traffic.spent(run, replace(budget, count="work"))
     busiest = sum(launch["busiest"] for launch in run.launches)
-    more = MORE_WORK if run.case.kind == corner.KIND else 1
+    more = MORE_WORK if run.case.kind in LARGE_KINDS else 1
     if busiest > more * (SIDE_BY_SIDE * whole / least + ALONE):
         raise Failed(
             f"{budget.what}, {place(run)}: one of them does {busiest / whole:.0%} of all operations, where {least:,.0f} could "

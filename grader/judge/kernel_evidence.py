@@ -17,11 +17,11 @@ from grader.compiler import host as compiler
 from grader.compiler.protocol import Compiled, Request
 from grader.jail import host as jail
 from grader.jail.protocol import Kernel, Lowered, LowerRequest, Plan, ToldCase, joined, nothing
-from grader.judge import weight_packing
+from grader.judge import branches, weight_packing
 from grader.judge.evidence import Evidence, background_pool
 from grader.machine import host as machine
 from grader.machine.protocol import TOLD_OF_WRITERS
-from grader.questions import Case, KernelQuestion, corner
+from grader.questions import Case, KernelQuestion, corner, on_condition
 from grader.questions.account import in_blocks
 from grader.questions.draws import log_uniform
 from grader.questions.memory import Placed, as_placed, place, shape_only
@@ -30,7 +30,9 @@ PUBLIC, HIDDEN, METERED, BETWEEN, ALIGNED, CORNER, COMPILED, TIMED = 100, 200, 3
 WHOLE = 371, 372  # smaller corners
 FAR = 373  # a larger one, whose inputs repeat what is drawn
 WAITING = 374  # one for programs that wait for one another in loops, which run one by one
+ON_CONDITION = 375, 376, 377  # at sizes that conditions of the cell name
 CORNERS = CORNER, FAR
+IN_PART = *CORNERS, *ON_CONDITION  # of which drawn programs run, if they don't depend on one another
 MOST_ALIGNED = 3  # of the largest cases, compiled as if their sizes were whole blocks
 UNWRITTEN = 902  # the purpose that draws what memory holds before anything is written
 WRITERS_S = 10.0  # of processor time, to find out who stores what
@@ -64,6 +66,12 @@ class Run:
         """Drop a judged case's counts where no budget reads them, and return the run."""
         self.outcome.arrays = {n: a for n, a in self.outcome.arrays.items() if ":" not in n}
         return self
+
+    @property
+    def whole(self) -> bool:
+        """Return whether all programs ran, with all their counts."""
+        outputs = (p.spec.name for p in self.placed if p.spec.role != "in")
+        return any(f"stores:{name}" in self.outcome.arrays for name in outputs)
 
     @property
     def launches(self) -> list[dict]:
@@ -138,7 +146,9 @@ class KernelEvidence(Evidence):
             largest = sorted(held, key=lambda purpose: -numbers(question, cases[purpose]))[:MOST_ALIGNED]
             for place, purpose in enumerate([METERED, *largest]):
                 self.cases[ALIGNED + place] = replace(in_blocks(question, self.cases[purpose]), layout={})
-        self.cases |= self.corners(int(drawn.choice([number, *self.chips()])))
+        told = int(drawn.choice([number, *self.chips()]))
+        self.cases |= self.corners(told)
+        self.cases |= self.on_condition(told)
 
     def corners(self, told: int) -> dict[int, Case]:
         """Return a corner for drawn programs, and a smaller one for answers whose programs need one another."""
@@ -153,6 +163,26 @@ class KernelEvidence(Evidence):
         if question.far and question.in_corners:
             found[FAR] = corner.far(question, self.cases.get(METERED), self.rng(FAR))
         return {purpose: replace(case, sm_count=told) for purpose, case in found.items() if case}
+
+    def on_condition(self, told: int) -> dict[int, Case]:
+        """Return cases that go ways of the cell's own conditions that no limited case goes."""
+        cell, rng = branches.Reader(self.source, self.question.entry), self.rng(ON_CONDITION[0])
+        if not cell.conditional or len(self.question.up_to) < 1:
+            return {}
+
+        def ways(case: Case) -> frozenset:
+            return cell.branches(self.told(replace(case, sm_count=case.sm_count or told)))
+
+        limited = (
+            case
+            for purpose, case in self.cases.items()
+            if purpose not in (*WHOLE, FAR, WAITING) and not case.crossed
+        )
+        gone = set().union(*map(ways, limited))
+        most = on_condition.LARGE if self.question.in_corners else corner.WHOLE
+        found = on_condition.search(self.question, cell.numbers(), ways, gone, most, rng)
+        found = [replace(case, sm_count=told) for case in found]
+        return dict(zip(ON_CONDITION, found, strict=False))
 
     def chips(self) -> tuple[int, ...]:
         """Return the numbers of multiprocessors that the compiled case and half of the hidden ones are told."""

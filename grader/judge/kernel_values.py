@@ -12,9 +12,10 @@ from grader.judge.hidden_failure import HiddenFailure
 from grader.judge.kernel_evidence import (
     COMPILED,
     CORNER,
-    CORNERS,
     FAR,
+    IN_PART,
     METERED,
+    ON_CONDITION,
     WAITING,
     WHOLE,
     KernelEvidence,
@@ -29,6 +30,7 @@ MORE = {
     CORNER: "programs of a large case",
     FAR: "programs of a case that is larger than memory",
     **dict.fromkeys((*WHOLE, WAITING), "a case with several axes long"),
+    **dict.fromkeys(ON_CONDITION, "a case that a condition of the cell names"),
 }
 
 
@@ -51,12 +53,13 @@ def hidden_failures(evidence: KernelEvidence, runs: list[Run]) -> Iterator[Hidde
     """Run the hidden cases and the metered one, and add the hidden ones to `runs`."""
     public, hidden = list(runs), evidence.hidden
     more = {purpose: said for purpose, said in MORE.items() if purpose in evidence.cases}
-    alone = [purpose for purpose in CORNERS if sampled.affordable(evidence, purpose)]
+    alone = [purpose for purpose in IN_PART if sampled.affordable(evidence, purpose)]
     whole = () if CORNER in alone else sampled.whole_corners(evidence)
-    for purpose in (*CORNERS, *WHOLE, WAITING):
+    whole = (*whole, *sampled.whole_on_condition(evidence))
+    for purpose in (*IN_PART, *WHOLE, WAITING):
         if purpose not in (*alone, *whole):
             more.pop(purpose, None)
-    evidence.run_ahead(hidden + [purpose for purpose in more if purpose not in CORNERS])
+    evidence.run_ahead(hidden + [purpose for purpose in more if purpose not in alone])
     for number, purpose in enumerate([*hidden, *more]):
         evidence.say(f"running {more.get(purpose) or f'{len(hidden)} hidden cases … {number}/{len(hidden)}'}")
         if purpose in hidden:
@@ -74,7 +77,7 @@ def hidden_failures(evidence: KernelEvidence, runs: list[Run]) -> Iterator[Hidde
 
 def judge_one(evidence: KernelEvidence, purpose: int, others: list[Run]) -> None:
     """Judge a case whole, and a corner by drawn programs, unless a part's limit on programs fails it."""
-    if purpose in CORNERS:
+    if purpose in IN_PART and sampled.affordable(evidence, purpose):
         limited = (part for part in evidence.question.parts if part.name in evidence.question.budgets)
         if not any(too_few(evidence, part, purpose) for part in limited):
             sampled.judge_drawn(evidence, purpose)
@@ -120,7 +123,7 @@ def drawn_anew(evidence: KernelEvidence, purpose: int, public: list[Run]) -> Fai
             again.shown = True
             judge_one(again, purpose, public)
         except Failed as like_it:
-            if purpose not in CORNERS:  # a whole corner takes too long to try
+            if purpose not in IN_PART:  # a whole corner takes too long to try
                 like_it.look = launch_to_blame(again, purpose, like_it) or like_it.look
             like_it.came += f"; p.sm_count is {told} there" * ("sm_count" in evidence.source)
             return like_it

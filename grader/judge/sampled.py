@@ -22,16 +22,17 @@ from grader.judge.failed import Failed, Unclear
 from grader.judge.kernel_evidence import (
     COMPILED,
     CORNER,
-    CORNERS,
     FAR,
+    IN_PART,
     METERED,
+    ON_CONDITION,
     WAITING,
     WHOLE,
     KernelEvidence,
     Run,
     numbers,
 )
-from grader.questions.corner import FAR_KIND, KIND
+from grader.questions import corner, on_condition
 from grader.questions.far import Whole, Written
 from tilescope.machine.run import MOST_PROGRAMS
 
@@ -93,9 +94,25 @@ def depends(evidence: KernelEvidence, purpose: int) -> bool:
 
 def whole_corners(evidence: KernelEvidence) -> tuple[int, ...]:
     """Return the corners that run whole. Programs that wait for one another run one by one, and so in a smaller one."""
-    if WAITING in evidence.cases and all(waits(evidence, one) for one in (METERED, *WHOLE)):
+    if one_by_one(evidence):
         return (WAITING,)
     return WHOLE
+
+
+def one_by_one(evidence: KernelEvidence) -> bool:
+    """Return whether programs wait for one another, which takes them long here."""
+    return WAITING in evidence.cases and all(waits(evidence, one) for one in (METERED, *WHOLE))
+
+
+def whole_on_condition(evidence: KernelEvidence) -> list[int]:
+    """Return the cases at sizes of the cell's conditions that run whole, since their programs need one another."""
+    most = corner.FEW if one_by_one(evidence) else corner.WHOLE
+    there = [purpose for purpose in ON_CONDITION if purpose in evidence.cases]
+    return [
+        purpose
+        for purpose in there
+        if not affordable(evidence, purpose) and most.holds(evidence.question, evidence.cases[purpose])
+    ]
 
 
 def waits(evidence: KernelEvidence, purpose: int) -> bool:
@@ -127,7 +144,7 @@ def uses_atomics(evidence: KernelEvidence, purpose: int) -> bool:
 
 
 def purpose_of(evidence: KernelEvidence, run: Run) -> int:
-    return next((one for one in CORNERS if run.case is evidence.cases.get(one)), COMPILED)
+    return next((one for one in IN_PART if run.case is evidence.cases.get(one)), COMPILED)
 
 
 def chosen(evidence: KernelEvidence, purpose: int) -> list[int]:
@@ -135,7 +152,7 @@ def chosen(evidence: KernelEvidence, purpose: int) -> list[int]:
     grid = evidence.plan(purpose).steps[0].grid
     if purpose == FAR and work_of_one(evidence) > A_LOT:
         return [int(drawn.integers(math.prod(grid)))]
-    return programs(grid, drawn, PROGRAMS[purpose])
+    return programs(grid, drawn, PROGRAMS.get(purpose, PROGRAMS[CORNER]))
 
 
 def work_of_one(evidence: KernelEvidence, purpose: int = FAR) -> float:
@@ -176,7 +193,7 @@ def times_more(counts: dict, factor: float) -> None:
 
 def affordable(evidence: KernelEvidence, purpose: int) -> bool:
     """Return whether a check can run drawn programs of a corner, each alone."""
-    if purpose not in evidence.cases or depends(evidence, purpose):
+    if purpose not in evidence.cases or evidence.question.in_corners is None or depends(evidence, purpose):
         return False
     plan = evidence.plan(purpose)
     if purpose == FAR and isinstance(plan, dict):
@@ -213,7 +230,11 @@ def judge_share(run: Run, placed, programs: list[int]) -> None:
 
 def at(run: Run) -> str:
     """Say which large case this is."""
-    return describe(run) if run.case.kind in (KIND, FAR_KIND) else f"{AT_COMPILED} ({describe(run)})"
+    return (
+        describe(run)
+        if run.case.kind in (corner.KIND, corner.FAR_KIND, on_condition.KIND)
+        else f"{AT_COMPILED} ({describe(run)})"
+    )
 
 
 def too_little(wrote: np.ndarray, grid: int, all_of_it: int) -> bool:
@@ -264,7 +285,7 @@ def judge_written(evidence: KernelEvidence, run: Run, whole: bool) -> None:
     """Compare the programs' output in drawn rows."""
     question, case = evidence.question, run.case
     purpose = purpose_of(evidence, run)
-    sampler = question.in_corners if purpose in CORNERS else question.sampled
+    sampler = question.in_corners if purpose in IN_PART else question.sampled
     outputs = [placed for placed in run.placed if placed.spec.role != "in"]
     there = {placed.spec.name: (dense if whole else sparse)(run, placed) for placed in outputs}
     picked = sampler(question, run.inputs, case, evidence.rng(DRAWN + 1), there)
@@ -276,7 +297,7 @@ def judge_written(evidence: KernelEvidence, run: Run, whole: bool) -> None:
             seen[name] = np.where(written, values, want[name])
         sentence, _ = differs(question, inputs, part, seen, want)
         if sentence:
-            look = f"the sizes of {'this' if purpose in CORNERS else 'the compiled'} case"
+            look = f"the sizes of {'this' if purpose in IN_PART else 'the compiled'} case"
             raise Failed(f"{at(run)}: {sentence}", look, told=UNTOLD)
 
 

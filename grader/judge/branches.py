@@ -1,0 +1,427 @@
+"""Follow an answer's own conditions on sizes, strides and dtypes, without running its Python.
+
+An answer may take another way for sizes that no case happens to have. Its text names them. So a small interpreter of
+Python's syntax goes through launch(p) and its kernels for a case, with the facts that launch(p) gets, and records which
+way each condition goes. What it doesn't understand is unknown, and both ways of such a condition are followed.
+"""
+
+import ast
+import math
+import operator
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+
+from grader.jail.protocol import ToldCase
+
+STEPS = 6000  # of the syntax tree, for one case
+TURNS = 64  # of a loop
+DEPTH = 8  # of calls
+LARGEST = 1 << 62
+LENGTH = 4096  # of a text or a list
+Branches = frozenset  # of (where in the text, value)
+
+
+class Unknown:
+    """A value that the text alone doesn't tell."""
+
+    def __repr__(self) -> str:
+        return "unknown"
+
+
+UNKNOWN = Unknown()
+NUMBER = (int, float)
+PLAIN = (int, float, str, bool, type(None))
+BINARY = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Pow: operator.pow,
+    ast.LShift: operator.lshift,
+    ast.RShift: operator.rshift,
+    ast.BitAnd: operator.and_,
+    ast.BitOr: operator.or_,
+    ast.BitXor: operator.xor,
+}
+UNARY = {ast.Not: operator.not_, ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Invert: operator.invert}
+ORDERS = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Is: operator.is_,
+    ast.IsNot: operator.is_not,
+}
+CALLS = {
+    "cdiv": lambda a, b: -(-a // b),
+    "next_power_of_2": lambda n: 1 << max(0, n - 1).bit_length(),
+    **{one.__name__: one for one in (min, max, abs, int, bool, float, str, len, sum, any, all, round, range)},
+    **{one.__name__: one for one in (list, tuple, set, sorted, divmod, enumerate, zip, reversed)},
+    **{n: getattr(math, n) for n in ("ceil", "floor", "log2", "log", "sqrt", "isqrt", "prod", "gcd")},
+    "static_range": range,
+}
+METHODS = "bit_length", "get", "keys", "values", "items", "index", "count", "startswith", "endswith"
+
+
+class Returned(Exception):
+    """The end of a function."""
+
+
+class TooLong(Exception):
+    """The end of what one case may take."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """The p of launch(p)."""
+
+    known: dict = field(hash=False)
+
+
+@dataclass
+class Reader:
+    """One cell, read once for many cases."""
+
+    source: str
+    entry: str
+
+    def __post_init__(self):
+        try:
+            body = ast.parse(self.source).body
+        except SyntaxError:
+            body = []
+        self.functions = {one.name: one for one in body if isinstance(one, ast.FunctionDef)}
+        self.plain = [one for one in body if isinstance(one, ast.Assign)]
+
+    @property
+    def conditional(self) -> bool:
+        """Return whether anything in the cell may depend on a number of its own."""
+        return any(
+            isinstance(node, ast.If | ast.IfExp | ast.While | ast.Compare | ast.BoolOp | ast.Dict)
+            for one in self.functions.values()
+            for node in ast.walk(one)
+        )
+
+    def branches(self, told: ToldCase) -> Branches:
+        """Return the way that each condition goes for a case, as far as launch(p) and its kernels tell."""
+        return Walk(self).through(told)
+
+    def numbers(self) -> list[int]:
+        """Return the whole numbers in the cell, and those that it makes of plain numbers."""
+        found = set()
+        for node in ast.walk(ast.Module([*self.plain, *self.functions.values()], [])):
+            value = Walk(self).value(node, {}) if isinstance(node, ast.Constant | ast.BinOp) else UNKNOWN
+            if isinstance(value, NUMBER) and not isinstance(value, bool) and value == value // 1:
+                found.add(int(value))
+        return sorted(found)
+
+
+def facts(told: ToldCase) -> dict:
+    """Return what launch(p) and the kernels may name of a case."""
+    found = {**told.sizes, "sm_count": told.sm_count}
+    found |= {name: value for name, (_, value) in told.scalars.items()}
+    for t in told.tensors:
+        found |= {f"stride_{t['name']}{axis}": s for axis, s in zip(t["axes"], t["strides"], strict=True)}
+    return found | {"dtypes": {t["name"]: t["dtype"] for t in told.tensors}}
+
+
+class Walk:
+    """One way through a cell."""
+
+    def __init__(self, reader: Reader):
+        self.functions, self.plain, self.entry = reader.functions, reader.plain, reader.entry
+        self.found: set = set()
+        self.left, self.depth = STEPS, 0
+
+    def through(self, told: ToldCase) -> Branches:
+        known, names = facts(told), {}
+        try:
+            self.block(self.plain, names)
+            self.globals = names
+            plan = (
+                self.call(self.functions[self.entry], [Facts(known)], {})
+                if self.entry in self.functions
+                else UNKNOWN
+            )
+            steps = plan.get("steps", ()) if isinstance(plan, dict) else ()
+            for step in steps if isinstance(steps, list | tuple) else ():
+                if isinstance(step, dict) and isinstance(step.get("kernel"), ast.FunctionDef):
+                    constants = step.get("constexprs")
+                    self.call(step["kernel"], [], known | (constants if isinstance(constants, dict) else {}))
+        except (TooLong, RecursionError):
+            pass
+        return frozenset(self.found)
+
+    globals: dict = {}
+
+    def call(self, function: ast.FunctionDef, given: list, named: dict):
+        """Return the value of a function of the cell."""
+        if self.depth >= DEPTH:
+            return UNKNOWN
+        parameters = [
+            one.arg for one in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
+        ]
+        defaults = dict(zip(parameters[::-1], function.args.defaults[::-1], strict=False))
+        names = {one: self.value(value, {}) for one, value in defaults.items()}
+        names = dict.fromkeys(parameters, UNKNOWN) | names
+        names |= {one: value for one, value in named.items() if one in parameters}
+        names |= dict(zip(parameters, given, strict=False))
+        self.depth += 1
+        try:
+            self.block(function.body, names)
+        except Returned as end:
+            return end.args[0]
+        finally:
+            self.depth -= 1
+        return None
+
+    # ---- statements
+
+    def block(self, body: list[ast.stmt], names: dict) -> None:
+        for one in body:
+            self.statement(one, names)
+
+    def statement(self, node: ast.stmt, names: dict) -> None:
+        self.step()
+        match node:
+            case ast.Assign(targets=targets, value=value):
+                found = self.value(value, names)
+                for target in targets:
+                    self.assign(target, found, names)
+            case ast.AnnAssign(target=target, value=value) if value is not None:
+                self.assign(target, self.value(value, names), names)
+            case ast.AugAssign(target=target, op=op, value=value):
+                found = self.binary(op, self.value(target, names), self.value(value, names))
+                self.assign(target, found, names)
+            case ast.If(test=test, body=body, orelse=orelse):
+                self.either(self.told(test, names), body, orelse, names)
+            case ast.For(target=target, iter=over, body=body):
+                self.turns(target, self.value(over, names), body, names)
+            case ast.While(test=test, body=body):
+                self.repeat(test, body, names)
+            case ast.Return(value=value):
+                raise Returned(None if value is None else self.value(value, names))
+            case ast.Expr(value=value):
+                self.value(value, names)
+            case ast.With(body=body):
+                self.block(body, names)
+            case ast.Assert(test=test):
+                self.told(test, names)
+            case ast.Raise():
+                raise Returned(UNKNOWN)
+            case ast.FunctionDef():
+                names[node.name] = node
+
+    def either(self, test, body: list, orelse: list, names: dict) -> None:
+        """Follow one way, or both where the test is unknown. What both assign is unknown then."""
+        if test is not UNKNOWN:
+            return self.block(body if test else orelse, names)
+        before, ends = dict(names), []
+        for way in (body, orelse):
+            mine = dict(before)
+            try:
+                self.block(way, mine)
+                ends.append(mine)
+            except Returned:
+                pass
+        for name in {name for end in ends for name in end}:
+            values = [end.get(name, UNKNOWN) for end in ends]
+            names[name] = values[0] if all(value is values[0] for value in values) else UNKNOWN
+        return None
+
+    def turns(self, target: ast.expr, over, body: list, names: dict) -> None:
+        try:
+            each = list(over)[:TURNS] if not isinstance(over, Unknown | range) else [UNKNOWN]
+            each = list(over) if isinstance(over, range) and len(over) <= TURNS else each
+        except TypeError:
+            each = [UNKNOWN]
+        for one in each:
+            self.assign(target, one, names)
+            self.block(body, names)
+
+    def repeat(self, test: ast.expr, body: list, names: dict) -> None:
+        for _ in range(TURNS):
+            found = self.told(test, names)
+            if found is not UNKNOWN and not found:
+                return
+            self.block(body, names)
+            if found is UNKNOWN:
+                return
+
+    def assign(self, target: ast.expr, value, names: dict) -> None:
+        match target:
+            case ast.Name(id=name):
+                names[name] = value
+            case ast.Tuple(elts=parts) | ast.List(elts=parts):
+                values = (
+                    value
+                    if isinstance(value, tuple | list) and len(value) == len(parts)
+                    else [UNKNOWN] * len(parts)
+                )
+                for part, one in zip(parts, values, strict=True):
+                    self.assign(part, one, names)
+            case ast.Subscript(value=of, slice=key):
+                held, at = self.value(of, names), self.value(key, names)
+                if isinstance(held, dict) and isinstance(at, PLAIN):
+                    held[at] = value
+
+    # ---- expressions
+
+    def step(self) -> None:
+        self.left -= 1
+        if self.left < 0:
+            raise TooLong
+
+    def told(self, test: ast.expr, names: dict):
+        """Return whether a test holds, and record it."""
+        found = self.value(test, names)
+        if found is not UNKNOWN:
+            found = bool(found)
+            self.record(test, found)
+        return found
+
+    def record(self, node: ast.expr, value: Hashable) -> None:
+        self.found.add(((node.lineno, node.col_offset, node.end_col_offset, type(node).__name__), value))
+
+    def value(self, node: ast.expr, names: dict):
+        """Return the value of an expression, and record numbers and truths that it computes."""
+        self.step()
+        try:
+            found = self.computed(node, names)
+        except (ArithmeticError, LookupError, TypeError, ValueError, AttributeError, MemoryError):
+            found = UNKNOWN
+        if (
+            isinstance(found, NUMBER)
+            and not abs(found) < LARGEST
+            or isinstance(found, str | list)
+            and len(found) > LENGTH
+        ):
+            return UNKNOWN
+        if isinstance(found, int) and not isinstance(node, ast.Constant | ast.Name | ast.Attribute):
+            self.record(node, found)
+        return found
+
+    def computed(self, node: ast.expr, names: dict):
+        match node:
+            case ast.Constant(value=value):
+                return value
+            case ast.Name(id=name):
+                return names.get(name, self.globals.get(name, self.functions.get(name, UNKNOWN)))
+            case ast.Attribute(value=of, attr=name):
+                held = self.value(of, names)
+                return held.known.get(name, UNKNOWN) if isinstance(held, Facts) else UNKNOWN
+            case ast.BinOp(left=left, op=op, right=right):
+                return self.binary(op, self.value(left, names), self.value(right, names))
+            case ast.UnaryOp(op=op, operand=operand):
+                found = self.value(operand, names)
+                return UNKNOWN if found is UNKNOWN else UNARY[type(op)](found)
+            case ast.BoolOp(op=op, values=values):
+                return self.together(isinstance(op, ast.And), values, names)
+            case ast.Compare(left=left, ops=ops, comparators=others):
+                return self.compared(node, [self.value(one, names) for one in (left, *others)], ops)
+            case ast.IfExp(test=test, body=body, orelse=orelse):
+                found = self.told(test, names)
+                ways = [self.value(one, names) for one in (body, orelse)] if found is UNKNOWN else []
+                return UNKNOWN if ways else self.value(body if found else orelse, names)
+            case ast.Tuple(elts=parts):
+                return tuple(self.value(one, names) for one in parts)
+            case ast.List(elts=parts):
+                return [self.value(one, names) for one in parts]
+            case ast.Dict(keys=keys, values=values):
+                return self.table(keys, values, names)
+            case ast.Subscript(value=of, slice=key):
+                held, at = self.value(of, names), self.value(key, names)
+                return UNKNOWN if UNKNOWN in (held, at) else held[at]
+            case ast.NamedExpr(target=target, value=value):
+                found = self.value(value, names)
+                self.assign(target, found, names)
+                return found
+            case ast.Call():
+                return self.called(node, names)
+            case ast.ListComp(elt=elt, generators=[one]) | ast.GeneratorExp(elt=elt, generators=[one]):
+                return self.comprehension(elt, one, names)
+        return UNKNOWN
+
+    def binary(self, op: ast.operator, left, right):
+        if UNKNOWN in (left, right) or type(op) not in BINARY:
+            return UNKNOWN
+        if isinstance(op, ast.Pow | ast.LShift) and abs(right) > 64:
+            return UNKNOWN
+        if isinstance(op, ast.Mult) and not (isinstance(left, NUMBER) and isinstance(right, NUMBER)):
+            return UNKNOWN
+        return BINARY[type(op)](left, right)
+
+    def together(self, every: bool, values: list[ast.expr], names: dict):
+        """Return `and` or `or`, whose later values count only where the earlier ones leave it open."""
+        open_ = False
+        for one in values:
+            found = self.value(one, names)
+            if found is UNKNOWN:
+                open_ = True
+            elif bool(found) != every:
+                return found
+        return UNKNOWN if open_ else found
+
+    def compared(self, node: ast.Compare, values: list, ops: list):
+        for left, op, right in zip(values, ops, values[1:], strict=False):
+            if UNKNOWN in (left, right):
+                return UNKNOWN
+            if isinstance(op, ast.In | ast.NotIn):
+                there = list(right)
+                if isinstance(left, PLAIN) and left in there:
+                    self.record(node, f"element {there.index(left)}")
+                found = (left in there) == isinstance(op, ast.In)
+            else:
+                found = ORDERS[type(op)](left, right)
+            if not found:
+                return False
+        return True
+
+    def table(self, keys: list, values: list, names: dict) -> dict:
+        found = {}
+        for key, value in zip(keys, values, strict=True):
+            at, held = self.value(key, names) if key else UNKNOWN, self.value(value, names)
+            if key is None and isinstance(held, dict):
+                found |= held
+            elif isinstance(at, PLAIN):
+                found[at] = held
+        return found
+
+    def called(self, node: ast.Call, names: dict):
+        given = [self.value(one, names) for one in node.args if not isinstance(one, ast.Starred)]
+        named = {one.arg: self.value(one.value, names) for one in node.keywords if one.arg}
+        match node.func:
+            case ast.Name(id="dict"):
+                return named if not given else UNKNOWN
+            case ast.Name(id=name) if isinstance(
+                own := names.get(name, self.functions.get(name)), ast.FunctionDef
+            ):
+                return self.call(own, given, named)
+            case ast.Attribute(value=of, attr=name) if name in METHODS:
+                held = self.value(of, names)
+                plain = isinstance(held, int | str | dict | list | tuple) and UNKNOWN not in given
+                return getattr(held, name)(*given) if plain else UNKNOWN
+            case ast.Name(id=name) | ast.Attribute(attr=name) if name in CALLS:
+                values = [*given, *named.values()]
+                whole = not any(UNKNOWN in one for one in values if isinstance(one, list | tuple))
+                return CALLS[name](*given, **named) if whole and UNKNOWN not in values else UNKNOWN
+        self.value(node.func, names) if not isinstance(node.func, ast.Name) else None
+        return UNKNOWN
+
+    def comprehension(self, elt: ast.expr, one: ast.comprehension, names: dict):
+        over = self.value(one.iter, names)
+        if isinstance(over, Unknown) or len(over) > TURNS:
+            return UNKNOWN
+        found, mine = [], dict(names)
+        for item in over:
+            self.assign(one.target, item, mine)
+            tests = [self.told(test, mine) for test in one.ifs]
+            if UNKNOWN in tests:
+                return UNKNOWN
+            if all(tests):
+                found.append(self.value(elt, mine))
+        return found

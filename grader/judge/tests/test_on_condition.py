@@ -1,0 +1,109 @@
+"""No answer may be wrong or waste at the sizes that its own conditions name."""
+
+import pytest
+
+from grader import questions
+from grader.jail.protocol import ToldCase
+from grader.judge import referee
+from grader.judge.branches import Reader
+from grader.judge.kernel_evidence import ON_CONDITION, KernelEvidence
+from grader.judge.record import PASS
+from grader.proofs.right import edited, right
+
+NORM = "roofline.layernorm_gelu"
+ROW = "    row = tl.program_id(0).to(tl.int64)\n"
+AGAIN = (
+    "    for _ in range(0, MORE):\n"
+    "        tl.load(x_ptr + row * stride_xm + offs * stride_xn, mask=mask, other=0.0, volatile=True)\n"
+)
+SIGNATURE, MASK, CONSTANTS = "BLOCK: tl.constexpr", "    mask = offs < N\n", '"BLOCK": block'
+
+
+def told(**sizes) -> ToldCase:
+    return ToldCase(sizes=sizes, scalars={"eps": ("fp32", 1e-5)}, sm_count=9, tensors=())
+
+
+def ways(launch: str, **sizes) -> set:
+    """Return the values of the conditions of a launch(p), in the order of its text."""
+    found = Reader(
+        f"@triton.jit\ndef k(x_ptr, N, B: tl.constexpr):\n    pass\n\n{launch}", "launch"
+    ).branches(told(**sizes))
+    return {value for _, value in found}
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        "p.N >= 5000",
+        "p.N in (5120, 7000)",
+        "{5120: True}.get(p.N, False)",
+        "bool(p.N // 5000)",
+        "(p.N > 4000) * (p.M == 3) > 0",
+        "large(p)",
+        "triton.cdiv(p.N, 1000) > 5",
+        "any(p.N == n for n in [5120, 4096])",
+    ],
+)
+def test_a_condition_is_followed_whatever_its_form(test):
+    launch = (
+        "def large(p):\n    n = p.N\n    if n < 5000:\n        return False\n    return True\n\n"
+        f"def launch(p):\n    wide = {test}\n    return {{'steps': [{{'kernel': k, 'constexprs': {{'B': 8 if wide else 4}}}}]}}"
+    )
+    assert ways(launch, N=5120, M=3) != ways(launch, N=512, M=3)
+
+
+def test_a_kernels_own_condition_is_followed_and_the_unknown_leaves_both_ways():
+    cell = (
+        "@triton.jit\ndef k(x_ptr, N, B: tl.constexpr):\n"
+        "    if tl.program_id(0) > 3:\n        N = N + 1\n    elif N > 700:\n        tl.store(x_ptr, 1.0)\n\n"
+        "def launch(p):\n    return {'steps': [{'kernel': k, 'constexprs': {'B': 4}}]}"
+    )
+    small, large = (Reader(cell, "launch").branches(told(N=n)) for n in (700, 701))
+    assert {value for _, value in small ^ large} >= {True, False}
+
+
+def test_a_cell_that_never_ends_takes_no_longer():
+    cell = "def launch(p):\n    while True:\n        x = [0] * 10**9\n        y = 2 ** 10**9\n        launch(p)\n"
+    assert Reader(cell, "launch").branches(told(N=4)) is not None
+
+
+def norm(condition: str) -> str:
+    return edited(
+        right(NORM),
+        (
+            (SIGNATURE, f"{SIGNATURE}, MORE: tl.constexpr"),
+            (MASK, f"{MASK}{AGAIN}"),
+            (CONSTANTS, f'{CONSTANTS}, "MORE": 3 if {condition} else 0'),
+        ),
+    )
+
+
+def lost(answer: str, seed: int) -> tuple[list[str], str]:
+    verdict = referee.grade_one(answer, questions.find(NORM), seed=seed)
+    return [part.name for part in verdict.parts if part.state != PASS], str(verdict)
+
+
+def test_loads_that_repeat_at_named_sizes_alone_lose_the_traffic_and_no_size_is_told():
+    answer = norm("p.N in (5120, 6144, 7168, 8192, 12288)")
+    parts, said = lost(answer, 7)
+    assert parts == ["traffic", "speed"] and "sizes that a condition of yours tells" in said
+    assert not any(f"N = {n}" in said for n in ("5,120", 5120, "6,144", 6144, 7168, 8192, 12288))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_case_satisfies_what_three_axes_must_together(seed):
+    question = questions.find("flash_attention.forward")
+    answer = edited(
+        right(question.id),
+        (('"BLOCK_N": ', '"MORE": p.B * p.H >= 16 and p.M >= 2048 and p.D == 128, "BLOCK_N": '),),
+    )
+    cases = KernelEvidence(question, answer, seed).cases
+    assert any(
+        c.sizes["B"] * c.sizes["H"] >= 16 and c.sizes["M"] >= 2048 and c.sizes["D"] == 128
+        for c in (cases[purpose] for purpose in ON_CONDITION if purpose in cases)
+    )
+
+
+def test_an_answer_whose_conditions_all_cases_meet_gets_no_case_more():
+    cases = KernelEvidence(questions.find(NORM), right(NORM), 7).cases
+    assert not cases.keys() & set(ON_CONDITION)
