@@ -27,9 +27,16 @@ class Plan:
         return {"scratch": self.scratch, "steps": self.steps, "packed": self.packed}
 
 
-def read(value, kernels: set[str], tuned: set[str] = frozenset(), packs: dict | None = None) -> Plan:
+def read(
+    value,
+    kernels: set[str],
+    tuned: set[str] = frozenset(),
+    packs: dict | None = None,
+    most: int = MOST_SCRATCH_BYTES,
+) -> Plan:
     """Read a Plan from the result of launch(p). `kernels` are the names of the answer's @triton.jit functions,
-    `tuned` those that a decorator would choose settings for, `packs` the caps of arrays that the cell prepares."""
+    `tuned` those that a decorator would choose settings for, `packs` the caps of arrays that the cell prepares, and `most`
+    the bytes that scratch may have."""
     need(
         isinstance(value, dict),
         f'launch(p) must return a dict {{"steps": [step, ...]}}, got {named(value)}',
@@ -57,8 +64,8 @@ def read(value, kernels: set[str], tuned: set[str] = frozenset(), packs: dict | 
     )
     total = bytes_of(plan.scratch)
     need(
-        total <= MOST_SCRATCH_BYTES,
-        f"scratch must fit in {MOST_SCRATCH_BYTES >> 20} MiB, got {total >> 20} MiB",
+        total <= most,
+        f"scratch must fit in {most >> 20} MiB, got {total >> 20} MiB",
     )
     return plan
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from grader import questions
-from grader.judge import referee
+from grader.judge import referee, sampled
+from grader.judge.failed import Failed
 from grader.judge.kernel_evidence import CORNER, FAR, METERED, WAITING, WHOLE, KernelEvidence
 from grader.judge.record import PASS
 from grader.proofs import closed, honest
@@ -137,6 +138,62 @@ def test_a_zero_without_its_sign_is_told_apart():
 
 
 TURNED, BEYOND = "roofline.turned", closed.FAR
+STORE_Y = "x - z, mask=mask)"
+GRID_Y = "grid = (triton.cdiv(p.M, 16), triton.cdiv(p.N, 32))"
+IN_CORNER, FAR_ALONE = "(M > 1200) & (N > 1200) & (M * N < 24_000_000)", "M * N > 24_000_000"
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        (STORE_Y, f"x - z, mask=mask & ~(({IN_CORNER}) & (offs_m == 1100)))"),
+        (STORE_Y, f"x - z, mask=mask & ~(({FAR_ALONE}) & (offs_m % 50 == 7)))"),
+        (
+            GRID_Y,
+            f"{GRID_Y}\n    if p.M * p.N > 24_000_000:\n        grid = (grid[0] - grid[0] // 50, grid[1])",
+        ),
+    ],
+    ids=["a row of a corner", "a row of fifty", "a part of the grid"],
+)
+def test_what_nobody_writes_where_several_axes_are_long_fails(edit):
+    parts, said = lost(edited(right(SUBTRACTED), [edit]), SUBTRACTED)
+    assert "values" in parts and "several axes" in said and "wr" in said.split("several axes")[1][:160], said
+
+
+@pytest.mark.parametrize(
+    "plan", ['{**plan, "steps": plan["steps"] * 17}', '{**plan, "scratch": {"s": ((1 << 40,), "fp32", 0)}}']
+)
+def test_a_plan_beyond_the_caps_fails_beyond_the_size_of_memory_too(plan):
+    answer = right(TURNED).replace("def launch_turned", "def planned")
+    answer += f"\n\ndef launch_turned(p):\n    plan = planned(p)\n    return {plan} if p.M * p.N > 24_000_000 else plan\n"
+    assert "values" in lost(answer, TURNED)[0]
+
+
+def test_what_few_programs_write_beyond_the_size_of_memory_is_judged_in_part():
+    gemm = questions.find("gemm_tiling.tiled_gemm")
+    answer = honest.source(gemm, "persistent programs")
+    wrong = edited(
+        answer,
+        [
+            (
+                "tl.zeros((BM, BN), tl.float32)",
+                "tl.zeros((BM, BN), tl.float32) + tl.where(M * N > 24_000_000, 1.0, 0.0)",
+            )
+        ],
+    )
+    evidence = KernelEvidence(gemm, wrong, 1)
+    evidence.cases = {FAR: evidence.cases[FAR]}
+    assert sampled.affordable(evidence, FAR) and not sampled.runs_in_part(evidence, FAR)
+    with pytest.raises(Failed, match="elements are off"):
+        sampled.judge_drawn(evidence, FAR)
+
+
+def test_scratch_may_grow_with_the_tensors():
+    gemm = questions.find("quantization_layouts.w4a16_gemm")
+    evidence = KernelEvidence(gemm, honest.source(gemm, "split along K, with a second kernel"), 1)
+    evidence.cases = {FAR: evidence.cases[FAR]}
+    run = sampled.of_each_launch(evidence, FAR)
+    assert run is not None and len(run.launches) == 2
 
 
 @pytest.mark.parametrize("way", ["every load twice", "whole numbers", "one program after the other", "zeros"])
