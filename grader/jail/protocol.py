@@ -7,6 +7,11 @@ from dataclasses import dataclass, field, replace
 
 MOST_TEXT_BYTES, MOST_TEXTS_BYTES, MOST_TEXTS = 1 << 20, 6 << 20, 96
 MOST_STEPS, MOST_SCRATCH, MOST_SCRATCH_BYTES, MOST_PROGRAMS = 16, 16, 1 << 28, 1 << 24
+MOST_ALONG = (
+    MOST_PROGRAMS,
+    65_535,
+    65_535,
+)  # along each axis of a grid, as CUDA has it for the second and third
 SCRATCH_OF_LARGE = 4  # times the bytes of all tensors of a case, if that is more
 WARPS, MOST_STAGES = (1, 2, 4, 8, 16, 32), 8
 DEEPEST = 64  # lists in lists
@@ -375,7 +380,7 @@ def _step(step, kernel, texts: int, known: set[str]) -> Kernel:
     need(isinstance(step, dict) and isinstance(kernel, dict), "a kernel for each step")
     grid, arguments = step.get("grid"), kernel.get("arguments")
     need(isinstance(grid, list) and len(grid) == 3, "a grid of three sizes")
-    grid = tuple(whole_number(n, 1, MOST_PROGRAMS) for n in grid)
+    grid = tuple(whole_number(n, 1, most) for n, most in zip(grid, MOST_ALONG, strict=True))
     need(math.prod(grid) <= MOST_PROGRAMS, "a grid of at most 2**24 programs")
     need(isinstance(arguments, list) and len(arguments) <= 200, "arguments")
     need(all(isinstance(one, str) and one in known for one in arguments), "arguments of known names")

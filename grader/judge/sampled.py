@@ -55,7 +55,7 @@ SOME_STORES = (
     1 << 21,
     1 << 19,
 )  # else programs are drawn that store about so many, as the machine has room
-MOST_OF_ONE = 1 << 25  # elements that one of them may store, else none of a far corner shows it
+MOST_OF_ONE = 1 << 24  # elements that one of them may store, else none of a far corner shows it
 SURE = 4  # margin in standard errors, and for what so rare programs store that none was drawn
 MOST_MET = 4  # pairs of a corner's programs that run next to one another
 
@@ -251,8 +251,8 @@ def judge_some_places(evidence: KernelEvidence, run: Run, whole: dict[str, int],
         count = max(1, many * grid // sum(whole.values()))
         drawn = evidence.rng(DRAWN + 3).integers(0, grid, count)
         chosen = np.unique([0, grid - 1, *drawn])
-        outcome = stores(evidence, run, programs=[chosen.tolist()])
-        if not outcome.error:
+        outcome = stores(evidence, run, programs=[chosen.tolist()], seconds=FAR_S)
+        if (outcome.error or {}).get("what") != "bytes":
             break
     refuse_error(replace(run, outcome=outcome))
     for name, all_of_it in whole.items():

@@ -1,5 +1,7 @@
 """A hidden case is long along all axes at once, and no answer may be wrong or waste there alone."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -38,6 +40,9 @@ def test_a_corner_goes_beyond_what_is_known_along_two_axes_at_least(question):
         corners = [cases[purpose] for purpose in (CORNER, *WHOLE, FAR, WAITING) if purpose in cases]
         assert bool(corners) == (len(axes) > 1)
         known = [*question.public, *filter(None, [cases.get(METERED)])]
+        assert all(
+            math.prod(t.sizes(case.sizes)) < 1 << 31 for case in cases.values() for t in question.tensors
+        )
         for case in corners:
             far = [axis for axis in axes if case.sizes[axis] > max(one.sizes[axis] for one in known)]
             ends = [axis for axis in axes if case.sizes[axis] == question.up_to[axis].most]
@@ -229,6 +234,8 @@ def test_an_input_with_a_stride_of_0_is_one_of_the_hidden_cases():
         hidden = [case for case in cases if case.kind == "an input with a stride of 0"]
         turns = any(case.layout for case in cases) and question.repeats and question.id != ORDER
         assert len(hidden) == turns, question.id
+    layouts = [KernelEvidence(questions.find(SUBTRACTED), "", seed).cases.values() for seed in range(9)]
+    assert any("repeated 0 1" in case.layout.values() for cases in layouts for case in cases)
     parts, said = lost(
         right(SUBTRACTED).replace(
             "def launch_subtracted(p):",
@@ -256,3 +263,27 @@ def test_what_programs_wrote_is_found_by_its_indices():
     values, there = some.looked_up((np.array([0, 2]), slice(None)))
     assert there.tolist() == [[False, False, False, True], [False, True, False, False]]
     assert values[there].tolist() == [6.0, 5.0] and some.along(0).tolist() == [0, 2]
+
+
+def test_lanes_that_ask_for_the_same_number_count_each():
+    answer = norm(
+        (
+            "x = tl.load(x_ptr + row * stride_xm + offs * stride_xn, mask=mask, other=0.0)",
+            "x = tl.max(tl.load(x_ptr + row * stride_xm + offs[None, :] * stride_xn + tl.arange(0, 4)[:, None] * 0, mask=mask[None, :], other=0.0), 0)",
+        )
+    )
+    parts, said = lost(answer, NORM)
+    assert parts[0] == "traffic" and "read of x, lane by lane" in said, said
+
+
+@pytest.mark.parametrize("grid", ["(1, p.M)", "(1, 1, p.M)"])
+def test_a_grid_that_cuda_refuses_fails(grid):
+    name = "roofline.long_mean"
+    axis = grid.count(",")
+    answer = (
+        right(name)
+        .replace("tl.program_id(0)", f"tl.program_id({axis})")
+        .replace('"grid": (p.M,)', f'"grid": {grid}')
+    )
+    parts, said = lost(answer, name)
+    assert "values" in parts and "CUDA limits the second and the third" in said, said
