@@ -41,8 +41,8 @@ def scaled_operands(case: Case, rng: np.random.Generator) -> dict:
         codes["b"][rng.integers(k), rng.integers(n)] = np.nan
     if case.values == AMONG_ZEROS:  # the one early along K, the other late, so that tiles of zeros meet them
         codes = {name: np.zeros(v.shape) for name, v in codes.items()}
-        codes["a"][rng.integers(m), rng.integers(k // 4)] = np.nan
-        codes["b"][k - 1 - rng.integers(k // 4), rng.integers(n)] = np.nan
+        codes["a"][rng.integers(m), rng.integers(1 + (k - 1) // 4)] = np.nan
+        codes["b"][k - 1 - rng.integers(1 + (k - 1) // 4), rng.integers(n)] = np.nan
     sa, sb = (2.0 ** rng.uniform(-9, -5, shape) for shape in ((m, blocks_k), (blocks_k, blocks_n)))
     if (
         case.values == "scales far apart"

@@ -50,8 +50,10 @@ def operands(case: Case, rng: np.random.Generator) -> dict:
         if (
             case.values == AMONG_ZEROS
         ):  # the one early along K, the other late, so that tiles of zeros meet them
-            values[...], at = 0, rng.integers(k // 4) + (k - k // 4 if name == "b" else 0)
-            values[(spot[0], at) if name == "a" else (at, spot[1])] = np.inf if name == "a" else np.nan
+            values[...], at = 0, rng.integers(1 + (k - 1) // 4)
+            values[(spot[0], at) if name == "a" else (k - 1 - at, spot[1])] = (
+                np.inf if name == "a" else np.nan
+            )
         found[name] = rounded(values, case.dtype)
     return found
 
