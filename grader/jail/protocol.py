@@ -2,10 +2,17 @@
 
 import math
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 MOST_TEXT_BYTES, MOST_TEXTS_BYTES, MOST_TEXTS = 1 << 20, 6 << 20, 96
 MOST_STEPS, MOST_SCRATCH, MOST_SCRATCH_BYTES, MOST_PROGRAMS = 16, 16, 1 << 28, 1 << 24
+MOST_ALONG = (
+    MOST_PROGRAMS,
+    65_535,
+    65_535,
+)  # along each axis of a grid, as CUDA has it for the second and third
+SCRATCH_OF_LARGE = 4  # times the bytes of all tensors of a case, if that is more
 WARPS, MOST_STAGES = (1, 2, 4, 8, 16, 32), 8
 DEEPEST = 64  # lists in lists
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
@@ -272,6 +279,12 @@ def whole_number(value, low: int, high: int) -> int:
     return value
 
 
+def most_scratch(tensors: Iterable[dict], dtypes: dict) -> int:
+    """Return the bytes of scratch that a plan may ask for."""
+    moved = sum(math.prod(t["shape"]) * dtypes[t["dtype"]].itemsize for t in tensors)
+    return max(MOST_SCRATCH_BYTES, SCRATCH_OF_LARGE * moved)
+
+
 def name(value) -> str:
     need(isinstance(value, str) and NAME.fullmatch(value), "names that are identifiers")
     return value
@@ -290,7 +303,8 @@ def _plan_or_error(row, case: ToldCase, texts: int, dtypes: dict):
         1 <= len(steps) <= MOST_STEPS and isinstance(kernels, list) and len(kernels) == len(steps),
         "a kernel for each step",
     )
-    scratch, packed = _scratch(plan.get("scratch"), dtypes), _packed(plan, case, dtypes)
+    scratch = _scratch(plan.get("scratch"), dtypes, most_scratch(case.tensors, dtypes))
+    packed = _packed(plan, case, dtypes)
     tensors = {t["name"] for t in case.tensors}
     need(not scratch.keys() & tensors, "scratch of names of its own")
     need(not packed.keys() & (scratch.keys() | tensors), "packed arrays with names of their own")
@@ -342,7 +356,7 @@ def prepared(header: dict, arrays: dict, plans: list[Plan], dtypes: dict) -> lis
     return found
 
 
-def _scratch(rows, dtypes: dict) -> dict:
+def _scratch(rows, dtypes: dict, most: int) -> dict:
     need(isinstance(rows, dict) and len(rows) <= MOST_SCRATCH, "at most 16 scratch buffers")
     found, total = {}, 0
     for key, row in rows.items():
@@ -350,7 +364,7 @@ def _scratch(rows, dtypes: dict) -> dict:
         need(isinstance(row.get("fill"), str) and FILL.fullmatch(row["fill"]), "scratch with a fill")
         total += math.prod(array["shape"]) * dtypes[array["dtype"]].itemsize
         found[name(key)] = {**array, "fill": row["fill"]}
-    need(total <= MOST_SCRATCH_BYTES, "at most 256 MiB of scratch")
+    need(total <= most, "scratch within its bytes")
     return found
 
 
@@ -366,7 +380,7 @@ def _step(step, kernel, texts: int, known: set[str]) -> Kernel:
     need(isinstance(step, dict) and isinstance(kernel, dict), "a kernel for each step")
     grid, arguments = step.get("grid"), kernel.get("arguments")
     need(isinstance(grid, list) and len(grid) == 3, "a grid of three sizes")
-    grid = tuple(whole_number(n, 1, MOST_PROGRAMS) for n in grid)
+    grid = tuple(whole_number(n, 1, most) for n, most in zip(grid, MOST_ALONG, strict=True))
     need(math.prod(grid) <= MOST_PROGRAMS, "a grid of at most 2**24 programs")
     need(isinstance(arguments, list) and len(arguments) <= 200, "arguments")
     need(all(isinstance(one, str) and one in known for one in arguments), "arguments of known names")

@@ -28,7 +28,7 @@ def judge(evidence: KernelEvidence, part: Part) -> None:
     """Check the part's budgets in both large cases. If a case ran whole, check all budgets, else the share for the output
     that the drawn programs wrote."""
     for purpose in IN_PART:
-        if few := too_few(evidence, part, purpose):
+        if few := too_few(evidence, purpose).get(part.name):
             said = f"{few.what}, a hidden case ({evidence.cases[purpose].kind})"
             raise Failed(f"{said}: less than half of those that could share the work", few.look, told=said)
         ran = evidence.runs.get(purpose)
@@ -60,7 +60,7 @@ def judge_run(evidence: KernelEvidence, part: Part, purpose: int, run: Run) -> N
         and question.sampled is not None
         and any(budget.count == "wave" for budget in budgets)
     ):
-        places = replace(run, outcome=evidence.places or run.outcome)
+        places = replace(run, outcome=evidence.places.get(COMPILED, run.outcome))
         judge_waves(places, budgets, question.most_launches, AT_COMPILED)
         judge_between(evidence, part)
     for budget in budgets:
@@ -142,16 +142,23 @@ def sharers(evidence: KernelEvidence, part: Part, purpose: int, case: Case) -> l
     return [replace(one, least=min(one.least, case.sm_count) / SIDE_BY_SIDE) for one in found]
 
 
-def too_few(evidence: KernelEvidence, part: Part, purpose: int) -> Budget | None:
-    """Return the limit that a corner's grid breaks by its number of programs alone. Running them would take minutes."""
-    if purpose not in evidence.cases or sampled.depends(evidence, purpose):
-        return None
-    plan = evidence.plan(purpose)
-    if isinstance(plan, dict):
-        return None
-    most = max(math.prod(step.grid) for step in plan.steps)
-    found = sharers(evidence, part, purpose, evidence.cases[purpose])
-    return next((one for one in found if most < one.least), None)
+def too_few(evidence: KernelEvidence, purpose: int) -> dict[str, Budget]:
+    """Return by part the limit that a corner's grid breaks by its number of programs alone. Running them would take
+    minutes. It is found once."""
+    if purpose not in evidence.few:
+        evidence.few[purpose] = {}
+        plan = evidence.plan(purpose) if purpose in evidence.cases else {}
+        if not isinstance(plan, dict) and not sampled.depends(evidence, purpose):
+            most = max(math.prod(step.grid) for step in plan.steps)
+            for part in evidence.question.parts:
+                limits = (
+                    sharers(evidence, part, purpose, evidence.cases[purpose])
+                    if part.name in evidence.question.budgets
+                    else []
+                )
+                if few := next((one for one in limits if most < one.least), None):
+                    evidence.few[purpose][part.name] = few
+    return evidence.few[purpose]
 
 
 def told(run: Run) -> str:
@@ -160,10 +167,10 @@ def told(run: Run) -> str:
 
 
 def shares_of(evidence: KernelEvidence, purpose: int, run: Run) -> dict:
-    """Return for each output the number of stored elements, and the busiest program's share of the stores. In a corner only
-    the drawn programs count."""
-    if purpose == COMPILED:
-        return evidence.places.header["shares"] if evidence.places else {}
+    """Return for each output the number of stored elements, and the busiest program's share of the stores. In the largest
+    corners only the drawn programs count."""
+    if purpose in evidence.places:
+        return evidence.places[purpose].header["shares"]
     by = {p.spec.name: run.outcome.arrays.get(f"by:{p.spec.name}") for p in run.placed}
     whole = {p.spec.name: math.prod(p.shape) for p in run.placed}
     return {
@@ -197,7 +204,7 @@ def judge_between(evidence: KernelEvidence, part: Part) -> None:
         raise from_error(plan, f"a hidden case ({case.kind})")
     inputs, placed = evidence.draw(BETWEEN)
     run = Run(case, True, plan, placed, inputs, {}, Outcome())
-    places = replace(run, outcome=sampled.stores(evidence, run))
+    places = replace(run, outcome=sampled.stores(evidence, run, waves_of=run.case.sm_count))
     budgets = evidence.question.budgets[part.name](case)
     judge_waves(places, budgets, evidence.question.most_launches, f"at {case.kind}")
 

@@ -10,7 +10,7 @@ from grader.judge.diagnose import in_full
 from grader.judge.failed import Failed
 from grader.judge.kernel_evidence import METERED, ON_CONDITION, WAITING, WHOLE, KernelEvidence, Run
 from grader.questions import Budget, Case, KernelQuestion, Part, Tensor, corner, on_condition
-from grader.questions.account import A_FEW, MOST_LAUNCHES, SMALL, account, in_blocks, in_sectors, size
+from grader.questions.account import A_FEW, LARGE, MOST_LAUNCHES, SMALL, account, in_blocks, in_sectors, size
 from grader.questions.timed import CHIP
 from kernels import machines
 
@@ -30,11 +30,13 @@ FREE_OF = {
 }
 ALONE = 65_536  # operations that one program may do alone, such as a sum over the counts of all others
 SIDE_BY_SIDE = 2  # programs may be half of a limit, or half of the multiprocessors
+ASKED = 2  # times the bytes of a large input that all lanes together may ask for
+ASK_ONCE = "which addresses of one load are the same: each lane that asks for a number takes its turn"
 IDLE = 256  # programs that may be idle, besides an axis without blocks and one for each storing program
 ROWS = 16  # of a tile, all of which may belong to one expert
 WAVES = 8  # programs that a persistent kernel may plan for each multiprocessor, however little work there is
 STORING = ("store", "atomic")
-LARGE = *WHOLE, WAITING, *ON_CONDITION
+MANY_LONG = *WHOLE, WAITING, *ON_CONDITION
 LARGE_KINDS = corner.KIND, on_condition.KIND
 
 
@@ -44,13 +46,21 @@ def judge(evidence: KernelEvidence, part: Part) -> None:
     if METERED not in evidence.cases:
         return
     if part.name == next(iter(question.budgets)):
-        for run in ran(evidence, *evidence.public, *evidence.hidden, *LARGE, METERED):
+        for run in ran(evidence, *evidence.public, *evidence.hidden, *MANY_LONG, METERED):
             judge_launches(question, run)
         for run in ran(evidence, *evidence.public, *evidence.hidden, METERED):
             judge_idle(question, run)
         for run in ran(evidence, METERED):
             judge_touching(run)
-    for run in ran(evidence, *evidence.public, *evidence.hidden, *LARGE):
+    for run in ran(evidence, *evidence.public, *evidence.hidden, *MANY_LONG, METERED):
+        for budget, found, most in lane_by_lane(question, part, run):
+            if found > most:
+                raise Failed(
+                    f"{budget.what}, {place(run)}: {traffic.times(found / most, 1)} what it allows",
+                    ASK_ONCE,
+                    told=budget.what,
+                )
+    for run in ran(evidence, *evidence.public, *evidence.hidden, *MANY_LONG):
         for budget, found, most in spent(question, part, evidence.cases[METERED], run):
             if found > most:
                 said = f"{budget.what}, {place(run)}: {traffic.times(found / max(most, 1e-12), 1)} what the model allows there"
@@ -58,7 +68,7 @@ def judge(evidence: KernelEvidence, part: Part) -> None:
                 raise Failed(said, budget.look, told=told)
         for budget in sharing(evidence, part, run.case):
             judge_side_by_side(run, budget)
-    for run in ran(evidence, *evidence.public, *evidence.hidden, *LARGE, METERED):
+    for run in ran(evidence, *evidence.public, *evidence.hidden, *MANY_LONG, METERED):
         judge_busiest(run, sharing(evidence, part, run.case))
 
 
@@ -104,6 +114,18 @@ def spent(
             most = max(budget.most, of_blocks[budget.count])
             found = computing(run) if budget.count == "time" else traffic.spent(run, budget)
             yield budget, found, for_work * most + FREE_OF[budget.count]
+
+
+def lane_by_lane(question: KernelQuestion, part: Part, run: Run) -> Iterator[tuple[Budget, float, float]]:
+    """Yield the limits of large inputs of floats once more, by what all lanes ask for: an address that several lanes of a
+    load share counts once as a byte, and is still loaded for each of them. A word may hold codes for several lanes."""
+    total = sum(size(tensor, run.case) for tensor in question.tensors)
+    floats = [t for t in question.tensors if t.role == "in" and run.case.dtype_of(t).startswith(("fp", "bf"))]
+    large = {t.name: t for t in floats if size(t, run.case) >= LARGE * total}
+    for budget in account(question, part.name, run.case):
+        if budget.count == "dedup" and budget.access == "load" and (own := large.get(budget.tensor)):
+            budget = replace(budget, what=f"{budget.what}, lane by lane", count="requested")
+            yield budget, traffic.spent(run, budget), ASKED * max(budget.most, size(own, run.case)) + A_FEW
 
 
 def free_of(own: Tensor, tensors: dict[str, Tensor], case: Case) -> int:

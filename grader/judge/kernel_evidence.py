@@ -105,7 +105,10 @@ class KernelEvidence(Evidence):
     cases: dict[int, Case] = field(default_factory=dict)  # by purpose
     runs: dict[int, Run] = field(default_factory=dict)
     ahead: dict[int, Future] = field(default_factory=dict)
-    places: Outcome | None = None  # the stores of all programs of the compiled case, once requested
+    places: dict[int, Outcome] = field(default_factory=dict)  # of large cases, the stores of all programs
+    few: dict[int, dict] = field(
+        default_factory=dict
+    )  # of corners, by part the limit that its grid is too small for
     corner_runs: dict = field(default_factory=dict)  # of corners: programs of whole tiles, with all counts
     compiling: Future | None = None
     on_gpu: object = None  # in gpu mode the answer's way there

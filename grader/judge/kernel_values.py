@@ -78,8 +78,7 @@ def hidden_failures(evidence: KernelEvidence, runs: list[Run]) -> Iterator[Hidde
 def judge_one(evidence: KernelEvidence, purpose: int, others: list[Run]) -> None:
     """Judge a case whole, and a corner by drawn programs, unless a part's limit on programs fails it."""
     if purpose in IN_PART and sampled.affordable(evidence, purpose):
-        limited = (part for part in evidence.question.parts if part.name in evidence.question.budgets)
-        if not any(too_few(evidence, part, purpose) for part in limited):
+        if not too_few(evidence, purpose):
             sampled.judge_drawn(evidence, purpose)
     else:
         judge_case(evidence.question, evidence.run(purpose), others, evidence)

@@ -39,16 +39,26 @@ from tilescope.machine.run import MOST_PROGRAMS
 PROGRAMS_OF_EACH = 8  # launch, of programs that need one another
 PROGRAMS = {COMPILED: 24, CORNER: 6, FAR: 4}  # drawn ones, in addition to the corners of the grid
 FEWEST, SHARE = 3, 8  # but of a small grid no more than an eighth, since each then has much of the work
-A_LOT = 1 << 21  # numbers of one program of a far corner, above which a single program runs
-TOO_MUCH = 1 << 24  # and none
+A_LOT = 1 << 21  # numbers of one program of a far corner, of which one runs then
+TOO_MUCH = 1 << 24  # and a part of it, until its time is up
 A_NUMBER = 256  # FLOP that take as long as one number
 FAR_S = 12  # of processor time, since a program that does too much there could run for minutes
+PART_S = 4  # for a part of one
 WHOLE_S = 90  # of processor time, where programs depend on one another and all must run
 DRAWN = 901  # the purpose of the drawing
 AT_COMPILED = "at the size that is compiled"
 STORED = "the grid and the mask of the store at this size: which programs store nothing, or only a part?"
-NEARLY = 0.95  # of the output
-SURE = 4  # margin in standard errors, because the drawn programs may happen to be the idle ones
+ALL_STORES = (
+    1 << 26
+)  # elements of all outputs of a far corner, up to which every program shows where it stores
+SOME_STORES = (
+    1 << 23,
+    1 << 21,
+    1 << 19,
+)  # else programs are drawn that store about so many, as the machine has room
+MOST_OF_ONE = 1 << 24  # elements that one of them may store, else none of a far corner shows it
+SURE = 4  # margin in standard errors, and for what so rare programs store that none was drawn
+MOST_MET = 4  # pairs of a corner's programs that run next to one another
 
 
 def judge_compiled_case(evidence: KernelEvidence) -> None:
@@ -64,24 +74,29 @@ def judge_compiled_case(evidence: KernelEvidence) -> None:
             raise
         judge_written(evidence, run, whole=True)
         return judge_lanes(evidence, run, whole=True)
-    return judge_places(evidence, judge_drawn(evidence, COMPILED))
+    return judge_drawn(evidence, COMPILED)
 
 
-def judge_drawn(evidence: KernelEvidence, purpose: int) -> Run:
-    """Judge what programs drawn from the grid of a large case store."""
+def judge_drawn(evidence: KernelEvidence, purpose: int) -> None:
+    """Judge what programs drawn from the grid of a large case store, and whether all of them store everything."""
     if isinstance(evidence.plan(purpose), dict):
         refuse_error(evidence.run(purpose))
-    programs = chosen(evidence, purpose)
-    more = {"seconds": FAR_S} if purpose == FAR else {}
+    programs, in_part = chosen(evidence, purpose), purpose == FAR and work_of_one(evidence) > TOO_MUCH
+    more = {"seconds": PART_S if in_part else FAR_S} if purpose == FAR else {}
     run = evidence.run(purpose, programs=[programs], counting="values", **more)
-    refuse_error(run)
+    cut_short = in_part and is_over(run.outcome)  # what it wrote until then is judged
+    if not cut_short:
+        refuse_error(run)
     refuse_race(run)
-    for placed in run.placed:
-        if placed.spec.role != "in":
-            judge_share(run, placed, programs)
     judge_written(evidence, run, whole=False)
-    judge_lanes(evidence, run, whole=False)
-    return run
+    if not cut_short:
+        judge_lanes(evidence, run, whole=False)
+    judge_places(evidence, run, purpose)
+
+
+def is_over(outcome: Outcome) -> bool:
+    """Return whether a run ended where a limit of the machine was reached, with what it had written until then."""
+    return (outcome.error or {}).get("kind") == "OverLimit" and bool(outcome.arrays)
 
 
 def depends(evidence: KernelEvidence, purpose: int) -> bool:
@@ -193,12 +208,8 @@ def times_more(counts: dict, factor: float) -> None:
 
 def affordable(evidence: KernelEvidence, purpose: int) -> bool:
     """Return whether a check can run drawn programs of a corner, each alone."""
-    if purpose not in evidence.cases or evidence.question.in_corners is None or depends(evidence, purpose):
-        return False
-    plan = evidence.plan(purpose)
-    if purpose == FAR and isinstance(plan, dict):
-        return plan.get("kind") != "BadPlan"  # scratch or a grid that only such sizes make too large
-    return purpose != FAR or runs_in_part(evidence, FAR)
+    there = purpose in evidence.cases and evidence.question.in_corners is not None
+    return there and not depends(evidence, purpose)
 
 
 def runs_in_part(evidence: KernelEvidence, purpose: int) -> bool:
@@ -215,19 +226,6 @@ def programs(grid: tuple[int, int, int], rng: np.random.Generator, drawn: int) -
     return sorted(corners | {int(n) for n in rng.integers(0, math.prod(grid), count)})
 
 
-def judge_share(run: Run, placed, programs: list[int]) -> None:
-    """Check that the drawn programs wrote their share of an output that all programs must fill together."""
-    name, all_of_it, grid = placed.spec.name, math.prod(placed.shape), math.prod(run.plan.steps[0].grid)
-    wrote = np.array([np.count_nonzero(run.outcome.arrays[f"by:{name}"] == program) for program in programs])
-    if too_little(wrote, grid, all_of_it):
-        raise Failed(
-            f"{at(run)}: {len(programs)} programs drawn from {grid:,} wrote "
-            f"{wrote.sum():,} elements of {name}, where {all_of_it * len(programs) // grid:,} fall to so many",
-            STORED,
-            told=UNWRITTEN,
-        )
-
-
 def at(run: Run) -> str:
     """Say which large case this is."""
     return (
@@ -237,44 +235,71 @@ def at(run: Run) -> str:
     )
 
 
-def too_little(wrote: np.ndarray, grid: int, all_of_it: int) -> bool:
-    """Return whether `wrote`, by program, is too little for a grid that fills everything. Persistent programs may differ by
-    a block, and the drawn ones may all have one less."""
-    if wrote.max() * grid == all_of_it:  # then every program must write the busiest program's number
-        return bool(wrote.min() * grid < all_of_it)
-    spread = wrote.std() / math.sqrt(len(wrote))
-    return bool((wrote.mean() + SURE * spread) * grid < NEARLY * all_of_it)
-
-
-def stores(evidence: KernelEvidence, run: Run) -> Outcome:
-    """Return the stores of all programs of a case, addresses only, without computing any value."""
-    how = {"operation": "stores", "seconds": WHOLE_S, "waves_of": run.case.sm_count}
+def stores(evidence: KernelEvidence, run: Run, **how) -> Outcome:
+    """Return the stores of all programs of a case, or of some, addresses only, without computing any value."""
+    how = {"operation": "stores", "seconds": WHOLE_S, **how}
     outcome = evidence.count(evidence.launch(run.case, run.plan, evidence.lowered().texts, run.placed, **how))
+    if how.get("programs") and is_over(outcome):
+        return outcome
     refuse_error(replace(run, outcome=outcome))
     if outcome.header["undecided"]:
         raise Unclear(f"{describe(run)}: {outcome.header['undecided']}")
     return outcome
 
 
-def judge_places(evidence: KernelEvidence, run: Run) -> None:
-    """Check all programs of the grid, so that none can be left out."""
-    outcome = evidence.places = stores(evidence, run)
+def judge_places(evidence: KernelEvidence, run: Run, purpose: int) -> None:
+    """All programs of the grid, so that none can be left out. Of the largest corners some, by whose stores all are judged."""
+    whole = {p.spec.name: math.prod(p.shape) for p in run.placed if p.spec.role != "in"}
+    grid = math.prod(run.plan.steps[0].grid)
+    if purpose == FAR and (sum(whole.values()) > ALL_STORES or grid > MOST_PROGRAMS):
+        return judge_some_places(evidence, run, whole, grid)
+    waves = {"waves_of": run.case.sm_count} if purpose == COMPILED else {}
+    outcome = evidence.places[purpose] = stores(evidence, run, **waves)
     for name, missing in outcome.header["unwritten"].items():
         place = ", ".join(map(str, missing["first"]))
-        raise Failed(
-            f"{AT_COMPILED} ({describe(run)}): {missing['count']:,} elements of {name} were never written, "
-            f"the first is {name}[{place}]",
-            STORED,
-            told=UNWRITTEN,
+        said = f"{missing['count']:,} elements of {name} were never written, the first is {name}[{place}]"
+        raise unwritten(run, f"elements of {name} were never written" if run.hidden else said)
+    if pairs := outcome.header["stored_twice"]:
+        judge_met(
+            evidence, run, purpose, pairs if purpose == COMPILED else pairs[:: max(1, len(pairs) // MOST_MET)]
         )
-    if outcome.header["stored_twice"]:
-        judge_met(evidence, run, outcome.header["stored_twice"])
 
 
-def judge_met(evidence: KernelEvidence, run: Run, pairs: list) -> None:
+def judge_some_places(evidence: KernelEvidence, run: Run, whole: dict[str, int], grid: int) -> None:
+    """Judge by drawn programs whether all together store every element: enough of them tell what one stores on average."""
+    if sum(whole.values()) > MOST_OF_ONE * grid:
+        return
+    for many in SOME_STORES:
+        count = max(1, many * grid // sum(whole.values()))
+        drawn = evidence.rng(DRAWN + 3).integers(0, grid, count)
+        chosen = np.unique([0, grid - 1, *drawn])
+        outcome = stores(evidence, run, programs=[chosen.tolist()], seconds=FAR_S)
+        if (outcome.error or {}).get("what") != "bytes":
+            break
+    refuse_error(replace(run, outcome=outcome))
+    for name, all_of_it in whole.items():
+        by = outcome.arrays[f"by:{name}"]
+        if too_little(by[np.searchsorted(chosen, drawn)], by.max(), grid, all_of_it):
+            raise unwritten(
+                run, f"the programs of its grid are too few to write all of {name}, by what drawn ones store"
+            )
+
+
+def unwritten(run: Run, said: str) -> Failed:
+    return Failed(f"{at(run)}: {said}", STORED, told=UNWRITTEN)
+
+
+def too_little(wrote: np.ndarray, most: int, grid: int, all_of_it: int) -> bool:
+    """Return whether `wrote`, by drawn program, is too little for a grid that fills everything. The drawn ones may happen to
+    be those that store less than most do, and may miss the few that store `most`."""
+    spread = SURE * wrote.std() / math.sqrt(len(wrote)) + SURE * (most - wrote.mean()) / len(wrote)
+    return bool(min(wrote.mean() + spread, most) * grid < all_of_it)
+
+
+def judge_met(evidence: KernelEvidence, run: Run, purpose: int, pairs: list) -> None:
     """Run programs that store to the same element next to one another, and check that they store the same value."""
     programs = sorted({program for pair in pairs for program in pair})
-    outcome = evidence.interpret(COMPILED, run.placed, programs=[programs], counting="values")
+    outcome = evidence.interpret(purpose, run.placed, programs=[programs], counting="values")
     met = replace(run, outcome=evidence.count(outcome))
     refuse_error(met)
     refuse_race(met)

@@ -57,15 +57,16 @@ class RunRequest:
         """Return (dtype, elements) of every array that a reply may hold. -1 elements means the number that the
         programs wrote."""
         expected = {}
+        outputs = [one for one in self.tensors if one["role"] in ("out", "inout")]
         if self.operation == "stores":
-            return expected
+            drawn = len(self.programs[0]) if self.programs else 0
+            return {f"by:{one['name']}": ("i64", drawn) for one in outputs if drawn}
         if self.operation == "writers":
-            outputs = [one for one in self.tensors if one["role"] in ("out", "inout")]
             return {
                 f"{what}:{one['name']}": ("i64", elements(one)) for one in outputs for what in TOLD_OF_WRITERS
             }
         if self.programs:
-            for tensor in (t for t in self.tensors if t["role"] in ("out", "inout")):
+            for tensor in outputs:
                 expected |= {tensor["name"]: (tensor["dtype"], -1)}
                 expected |= {f"{what}:{tensor['name']}": ("i64", -1) for what in ("at", "by")}
             return expected

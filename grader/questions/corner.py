@@ -4,6 +4,8 @@ The ends of reach.py are long along one axis. Real calls are long along several,
 there alone. A large corner is judged by programs drawn from its grid, a small one whole.
 """
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass, replace
 
@@ -16,7 +18,9 @@ from grader.questions.reach import sized
 
 UNEVEN = 1.2  # at most this factor more or less of each axis, so that a corner's shape can't be known
 ALIKE = 2 / 3  # of the corners have long axes of about the same size, as far as each goes
-EVEN = 16  # what divides the sizes of every second corner, so that rows begin with a sector
+EVEN = 16, 16, 64, 256, 1024  # divide the sizes of half the corners: rows begin with a sector, or are round
+AS_COMPILED = 2 / 3  # of corners are nowhere shorter than the compiled case, if they may have
+TO_GROW = 1.5  # times its numbers
 STEPS = 50  # of the way to the largest sizes
 KIND = "several axes long"
 FAR_KIND = "several axes very long"
@@ -42,6 +46,11 @@ class Most:
         within = max(numbers.values()) <= self.numbers and useful <= self.flop
         return within and drawn(question, case) <= self.inputs
 
+    def less(self, times: float) -> Most:
+        return replace(
+            self, numbers=self.numbers // times, inputs=self.inputs // times, flop=self.flop // times
+        )
+
 
 @dataclass(frozen=True)
 class Far(Most):
@@ -57,7 +66,7 @@ LARGE = Most(24_000_000, 12_000_000, 1 << 38)  # where a few programs run
 WHOLE = Most(1 << 23, 1 << 23, 1 << 30)
 FEW = Most(1 << 21, 1 << 21, 1 << 28)  # where programs run one by one
 FAR = Far(1 << 30, 1 << 31, 1 << 44, drawn=1 << 23)  # where inputs repeat what is drawn
-SMALL = 1024, 256, 64, 16, 4  # of each axis of `far`, in the case whose numbers are repeated
+SMALL = 1024, 256, 64, 16, 4, 1  # of each axis of `far`, in the case whose numbers are repeated
 POOL = 1 << 21  # numbers of that case, if it can be so small
 LESS = 1 / 2  # of far corners are smaller: any size between those of the large corner and the largest
 
@@ -110,13 +119,22 @@ def corner(
     longest = {axis: max(case.sizes[axis] for case in known) for axis in axes}
     least = {n: min(one.most, max(one.least, longest[n] + one.step)) for n, one in axes.items()}
     fixed = {axis: one[rng.integers(len(one))] for axis, one in question.up_to.items() if axis not in axes}
-    even = EVEN if rng.random() < 0.5 else 1
+    even = int(rng.choice(EVEN)) if rng.random() < 0.5 else 1
     alike = rng.random() < ALIKE
+    shortest = {axis: one.least for axis, one in axes.items()}
+    compiled = question.compile_case if rng.random() < AS_COMPILED else None
+    if compiled and most.less(TO_GROW).holds(question, compiled):
+        fixed = {axis: compiled.sizes[axis] for axis in fixed}
+        shortest = {axis: compiled.sizes[axis] for axis in axes}
+        for axis, one in axes.items():
+            step = one.step if one.step > 1 else even
+            longer = int(log_uniform(rng, 1, 2) * shortest[axis]) // step * step
+            least[axis] = min(one.most, max(least[axis], longer))
     for _ in range(TRIES):
         long = rng.permutation(list(axes))[:LONG].tolist()
         uneven = {axis: log_uniform(rng, 1 / UNEVEN, UNEVEN) for axis in long}
         ends = min(least[axis] for axis in long), max(axes[axis].most for axis in long)
-        short = fixed | {axis: one.least for axis, one in axes.items() if axis not in long}
+        short = fixed | {axis: size for axis, size in shortest.items() if axis not in long}
 
         def case(way: float, uneven=uneven, short=short, ends=ends) -> Case:
             """Return a case that goes this share of the way from what is known to the largest sizes, by factors."""

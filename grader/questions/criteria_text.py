@@ -14,6 +14,8 @@ COUNTED = (
     "kernel breaks a limit, the report of a check names it, with its number and where to look."
 )
 
+OFFSETS = "Every tensor has fewer than 2^31 elements, so offsets fit into 32 bits"
+
 
 def table(question: Question) -> str:
     """Return a Markdown table with a row per part. A number of the question is never written twice."""
@@ -36,12 +38,11 @@ def limits(question: Question) -> str:
 
 
 def sizes(question: Question, part: Part) -> str:
-    """Say how large the sizes of a kernel's cases may be."""
+    """Say how large the sizes of a kernel's cases and their tensors may be."""
     if part.judge != "values" or not question.compiles:
         return ""
-    return (
-        f". Sizes: {sizes_in_words(question)}{', one of them so large at a time' * (len(question.up_to) > 1)}"
-    )
+    at_a_time = ", one of them so large at a time" * (len(question.up_to) > 1)
+    return f". Sizes: {sizes_in_words(question)}{at_a_time}. {OFFSETS}"
 
 
 def counted(question: Question, part: Part) -> str:

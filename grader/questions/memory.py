@@ -6,7 +6,7 @@ import numpy as np
 
 from grader.box.serve.frames import DTYPES, dtype_name
 from grader.questions.far import Repeated
-from grader.questions.model import REPEATED, Case, KernelQuestion, Tensor, repeated_axis
+from grader.questions.model import REPEATED, Case, KernelQuestion, Tensor, repeated_axes
 
 POISON = 0xFF  # NaN in every float type, -1 in every integer type
 PAD = 24  # extra elements between rows of a padded layout
@@ -58,9 +58,9 @@ def strides(shape: tuple[int, ...], layout: str) -> tuple[int, ...]:
     if layout.startswith("spread "):
         return _spread(shape, int(layout.split()[1]))
     if layout.startswith(REPEATED):
-        axis = repeated_axis(layout)
-        inner = strides((*shape[:axis], *shape[axis + 1 :]), "")
-        return (*inner[:axis], 0, *inner[axis:])
+        axes = repeated_axes(layout)
+        inner = strides(tuple(1 if axis in axes else size for axis, size in enumerate(shape)), "")
+        return tuple(0 if axis in axes else step for axis, step in enumerate(inner))
     if layout not in ("", "padded", "transposed"):
         raise ValueError(
             f"layout must be padded, transposed, spread with a number or repeated along an axis, got {layout!r}"

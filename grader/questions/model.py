@@ -56,7 +56,7 @@ class Case:
     sizes: dict
     dtype: str = "fp16"
     dtypes: dict = field(default_factory=dict)  # by tensor, where they differ from `dtype`
-    # by tensor: "transposed", "padded", "spread 3", or "repeated 0" along an axis whose stride is 0
+    # by tensor: "transposed", "padded", "spread 3", or "repeated 0 1" along axes whose strides are 0
     layout: dict = field(default_factory=dict)
     scalars: dict = field(default_factory=dict)
     values: str = "normal"  # how inputs are drawn, read by the question's own `inputs`
@@ -144,22 +144,24 @@ def computed_by(cell: str) -> Callable:
     return lambda *arguments: made()(*arguments)
 
 
-REPEATED = "repeated "  # and the number of the axis
+REPEATED = "repeated "  # and the numbers of axes
 
 
-def repeated_axis(layout: str) -> int:
-    return int(layout.removeprefix(REPEATED))
+def repeated_axes(layout: str) -> list[int]:
+    return [int(axis) for axis in layout.removeprefix(REPEATED).split()]
 
 
 def repeated(inputs: dict, case: Case) -> dict:
-    """Return inputs where a stride of 0 along an axis means equal numbers all along it, as torch's expand makes them."""
+    """Return inputs where a stride of 0 along some axes means equal numbers all along them, as torch's expand makes them."""
     import numpy as np
 
     found = dict(inputs)
     for name, layout in case.layout.items():
         if layout.startswith(REPEATED):
-            axis, value = repeated_axis(layout), found[name]
-            found[name] = np.ascontiguousarray(np.broadcast_to(value.take([0], axis), value.shape))
+            value, shape = found[name], found[name].shape
+            for axis in repeated_axes(layout):
+                value = value.take([0], axis)
+            found[name] = np.ascontiguousarray(np.broadcast_to(value, shape))
     return found
 
 

@@ -26,6 +26,7 @@ AT_THE_END = 1 / 4  # of the crossings, where a long axis is one of its largest 
 SIDES = 1010, 1200  # of two axes that are long together
 FLOATS = "fp16", "bf16", "fp32"
 FLOP = 1 << 29  # that a crossing needs
+ALL_AXES = 1 / 2  # of the inputs with a stride of 0 are one number, expanded to a tensor
 
 
 def ends(question: KernelQuestion, rng: np.random.Generator) -> list[Case]:
@@ -61,20 +62,22 @@ def hidden(question: Question, rng: np.random.Generator) -> list:
 
 
 def stride_of_0(question: KernelQuestion, drawn: list[Case], rng: np.random.Generator) -> list[Case]:
-    """Return a case in which an input of floats repeats itself along an axis, if tensors of the question have strides."""
+    """Return a case in which an input of floats repeats itself along some of its axes, if tensors of the question have
+    strides."""
     strided = {name for case in drawn for name in case.layout} if question.repeats else set()
     plain = [case for case in drawn if case.layout and words(case) == words(question.public[0])]
     found = [
-        (case, t.name, axis)
+        (case, t.name, len(t.axes))
         for case in plain or question.public[:1]
         for t in question.tensors
-        if t.role == "in" and t.name in strided and case.dtype_of(t) in FLOATS
-        for axis in range(len(t.axes) - 1)
+        if t.role == "in" and t.name in strided and case.dtype_of(t) in FLOATS and len(t.axes) > 1
     ]
     if not found:
         return []
-    case, name, axis = found[rng.integers(len(found))]
-    return [replace(case, layout={name: f"{REPEATED}{axis}"}, kind="an input with a stride of 0")]
+    case, name, axes = found[rng.integers(len(found))]
+    chosen = range(axes) if rng.random() < ALL_AXES else [rng.integers(axes - 1)]
+    layout = REPEATED + " ".join(map(str, chosen))
+    return [replace(case, layout={name: layout}, kind="an input with a stride of 0")]
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from grader.questions.far import Written, picked
 from grader.questions.model import Case, KernelQuestion
 
 ROWS = 256
+KEYS = 4096  # of a query, beyond which fewer are drawn: their numbers leave a core's cache
 Sample = tuple[dict, Case, dict]
 
 
@@ -65,7 +66,8 @@ def causal_rows(question: KernelQuestion, inputs: dict, case: Case, rng, written
         there = written["o"].rows()
         if not len(there):
             return
-        drawn = rng.choice(len(there), min(ROWS, len(there)), replace=False)
+        rows = min(ROWS, ROWS * KEYS**2 // n**2)
+        drawn = rng.choice(len(there), min(rows, len(there)), replace=False)
         places = [tuple(map(int, there[i])) for i in (len(there) - 1, *drawn)]
     for batch, head, at in places:
         last = at + 1 + n - m

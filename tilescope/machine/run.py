@@ -26,6 +26,7 @@ from .turns import Undecided
 
 COUNTING = ("full", "values", "places")
 MOST_PROGRAMS = 1 << 22  # of one grid
+MOST_TO_DRAW_FROM = 1 << 24  # of a grid of which drawn ones run
 OURS = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
 
 
@@ -113,8 +114,9 @@ class Run:
         program, grid = self.prepared(step.module), step.grid
         self.report.ids_read.append(list(program.ids_read))
         count = prod(grid)
-        if min(grid) < 1 or count > MOST_PROGRAMS:
-            raise OverLimit("programs", f"a grid must have 1 to {MOST_PROGRAMS:,} programs, got {count:,}")
+        most = MOST_PROGRAMS if chosen is None else MOST_TO_DRAW_FROM
+        if min(grid) < 1 or count > most:
+            raise OverLimit("programs", f"a grid must have 1 to {most:,} programs, got {count:,}")
         arguments = self.bound_arguments(program, step.arguments)
         if chosen is not None and program.waits:
             raise Undecided(

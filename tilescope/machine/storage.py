@@ -101,17 +101,21 @@ class Paged(Storage):
 
     An input holds the elements of `pool`, over and over. Elements are numbered by their place in the room here."""
 
-    def __init__(self, name: str, number: int, pool: np.ndarray, role: str, shape, strides, axes=""):
-        room = ROOM if role == "in" else ROOM_OF_OUTPUTS
+    def __init__(
+        self, name: str, number: int, pool: np.ndarray, role: str, shape, strides, axes="", page=PAGE, room=0
+    ):
+        room, self.page = room or (ROOM if role == "in" else ROOM_OF_OUTPUTS), page
         super().__init__(name, number, np.zeros(room, pool.dtype), role, shape, strides, axes)
         self.pool, self.whole = pool, prod(shape)
-        self.places = np.zeros(-(-self.whole // PAGE), np.int32)  # of each page, 1 for the first in the room
-        self.pages = np.zeros(room // PAGE, np.int64)  # of each place, its page
+        self.places = np.zeros(
+            -(-self.whole // self.page), np.int32
+        )  # of each page, 1 for the first in the room
+        self.pages = np.zeros(room // self.page, np.int64)  # of each place, its page
         self.used = 0
 
     def in_room(self, offset: np.ndarray) -> np.ndarray:
         """Return where bytes of the tensor are in the room."""
-        shift = (PAGE * self.itemsize).bit_length() - 1
+        shift = (self.page * self.itemsize).bit_length() - 1
         page = offset >> shift
         place = self.places[page]
         if not place.all():
@@ -126,12 +130,14 @@ class Paged(Storage):
         self.places[pages] = np.arange(first + 1, self.used + 1)
         self.pages[first : self.used] = pages
         if self.pool.size:
-            element = self.numbered(np.arange(first * PAGE, self.used * PAGE))
-            self.elements[first * PAGE : self.used * PAGE] = self.pool.take(element % self.pool.size)
+            element = self.numbered(np.arange(first * self.page, self.used * self.page))
+            self.elements[first * self.page : self.used * self.page] = self.pool.take(
+                element % self.pool.size
+            )
 
     def numbered(self, element: np.ndarray) -> np.ndarray:
         """Return the tensor's own numbers of elements of the room."""
-        return self.pages[element // PAGE] * PAGE + element % PAGE
+        return self.pages[element // self.page] * self.page + element % self.page
 
 
 class Kept:

@@ -3,7 +3,9 @@
 import inspect
 
 import triton
+from frames import DTYPES  # the box's own, on its path
 
+from ..protocol import most_scratch
 from . import plan as plans
 from .answer_module import AnswerError, blame
 
@@ -53,7 +55,8 @@ def make_plan(module, entry: str, case: dict) -> plans.Plan:
         name for name, value in vars(module).items() if type(value).__name__ in ("Autotuner", "Heuristics")
     }
     try:
-        plan = plans.read(value, set(kernels_of(module)), tuned, case["packs"])
+        most = most_scratch(case["tensors"], DTYPES)
+        plan = plans.read(value, set(kernels_of(module)), tuned, case["packs"], most)
     except plans.BadPlan as bad:
         raise AnswerError("launch", str(bad), kind="BadPlan") from None
     _names_of_its_own("scratch", plan.scratch.keys(), {t["name"] for t in case["tensors"]})

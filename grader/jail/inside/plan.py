@@ -6,7 +6,15 @@ from dataclasses import dataclass, field
 
 from frames import DTYPES  # the box's own, on its path
 
-from ..protocol import MOST_PROGRAMS, MOST_SCRATCH, MOST_SCRATCH_BYTES, MOST_STAGES, MOST_STEPS, WARPS
+from ..protocol import (
+    MOST_ALONG,
+    MOST_PROGRAMS,
+    MOST_SCRATCH,
+    MOST_SCRATCH_BYTES,
+    MOST_STAGES,
+    MOST_STEPS,
+    WARPS,
+)
 
 STEP_KEYS = {"kernel", "grid", "constexprs", "num_warps", "num_stages"}
 
@@ -27,9 +35,16 @@ class Plan:
         return {"scratch": self.scratch, "steps": self.steps, "packed": self.packed}
 
 
-def read(value, kernels: set[str], tuned: set[str] = frozenset(), packs: dict | None = None) -> Plan:
+def read(
+    value,
+    kernels: set[str],
+    tuned: set[str] = frozenset(),
+    packs: dict | None = None,
+    most: int = MOST_SCRATCH_BYTES,
+) -> Plan:
     """Read a Plan from the result of launch(p). `kernels` are the names of the answer's @triton.jit functions,
-    `tuned` those that a decorator would choose settings for, `packs` the caps of arrays that the cell prepares."""
+    `tuned` those that a decorator would choose settings for, `packs` the caps of arrays that the cell prepares, and `most`
+    the bytes that scratch may have."""
     need(
         isinstance(value, dict),
         f'launch(p) must return a dict {{"steps": [step, ...]}}, got {named(value)}',
@@ -57,8 +72,8 @@ def read(value, kernels: set[str], tuned: set[str] = frozenset(), packs: dict | 
     )
     total = bytes_of(plan.scratch)
     need(
-        total <= MOST_SCRATCH_BYTES,
-        f"scratch must fit in {MOST_SCRATCH_BYTES >> 20} MiB, got {total >> 20} MiB",
+        total <= most,
+        f"scratch must fit in {most >> 20} MiB, got {total >> 20} MiB",
     )
     return plan
 
@@ -191,7 +206,9 @@ def _step(row, kernels: set[str], tuned: set[str]) -> dict:
     )
     grid = tuple(grid) if isinstance(grid, tuple | list) else (grid,)
     need(1 <= len(grid) <= 3, f"grid must have 1 to 3 sizes, got {grid!r}")
-    grid = [whole_number(n, "a size of the grid", 1, MOST_PROGRAMS) for n in grid] + [1] * (3 - len(grid))
+    names = (f"size {place} of the grid (CUDA limits the second and the third)" for place in (1, 2, 3))
+    grid = [whole_number(*each) for each in zip(grid, names, (1, 1, 1), MOST_ALONG, strict=False)]
+    grid += [1] * (3 - len(grid))
     need(
         math.prod(grid) <= MOST_PROGRAMS,
         f"grid must have at most {MOST_PROGRAMS} programs, got {math.prod(grid)}",

@@ -1,10 +1,13 @@
 """A hidden case is long along all axes at once, and no answer may be wrong or waste there alone."""
 
+import math
+
 import numpy as np
 import pytest
 
 from grader import questions
-from grader.judge import referee
+from grader.judge import referee, sampled
+from grader.judge.failed import Failed
 from grader.judge.kernel_evidence import CORNER, FAR, METERED, WAITING, WHOLE, KernelEvidence
 from grader.judge.record import PASS
 from grader.proofs import closed, honest
@@ -37,6 +40,9 @@ def test_a_corner_goes_beyond_what_is_known_along_two_axes_at_least(question):
         corners = [cases[purpose] for purpose in (CORNER, *WHOLE, FAR, WAITING) if purpose in cases]
         assert bool(corners) == (len(axes) > 1)
         known = [*question.public, *filter(None, [cases.get(METERED)])]
+        assert all(
+            math.prod(t.sizes(case.sizes)) < 1 << 31 for case in cases.values() for t in question.tensors
+        )
         for case in corners:
             far = [axis for axis in axes if case.sizes[axis] > max(one.sizes[axis] for one in known)]
             ends = [axis for axis in axes if case.sizes[axis] == question.up_to[axis].most]
@@ -137,6 +143,62 @@ def test_a_zero_without_its_sign_is_told_apart():
 
 
 TURNED, BEYOND = "roofline.turned", closed.FAR
+STORE_Y = "x - z, mask=mask)"
+GRID_Y = "grid = (triton.cdiv(p.M, 16), triton.cdiv(p.N, 32))"
+IN_CORNER, FAR_ALONE = "(M > 1200) & (N > 1200) & (M * N < 24_000_000)", "M * N > 24_000_000"
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        (STORE_Y, f"x - z, mask=mask & ~(({IN_CORNER}) & (offs_m == 1100)))"),
+        (STORE_Y, f"x - z, mask=mask & ~(({FAR_ALONE}) & (offs_m % 50 == 7)))"),
+        (
+            GRID_Y,
+            f"{GRID_Y}\n    if p.M * p.N > 24_000_000:\n        grid = (grid[0] - grid[0] // 50, grid[1])",
+        ),
+    ],
+    ids=["a row of a corner", "a row of fifty", "a part of the grid"],
+)
+def test_what_nobody_writes_where_several_axes_are_long_fails(edit):
+    parts, said = lost(edited(right(SUBTRACTED), [edit]), SUBTRACTED)
+    assert "values" in parts and "several axes" in said and "wr" in said.split("several axes")[1][:160], said
+
+
+@pytest.mark.parametrize(
+    "plan", ['{**plan, "steps": plan["steps"] * 17}', '{**plan, "scratch": {"s": ((1 << 40,), "fp32", 0)}}']
+)
+def test_a_plan_beyond_the_caps_fails_beyond_the_size_of_memory_too(plan):
+    answer = right(TURNED).replace("def launch_turned", "def planned")
+    answer += f"\n\ndef launch_turned(p):\n    plan = planned(p)\n    return {plan} if p.M * p.N > 24_000_000 else plan\n"
+    assert "values" in lost(answer, TURNED)[0]
+
+
+def test_what_few_programs_write_beyond_the_size_of_memory_is_judged_in_part():
+    gemm = questions.find("gemm_tiling.tiled_gemm")
+    answer = honest.source(gemm, "persistent programs")
+    wrong = edited(
+        answer,
+        [
+            (
+                "tl.zeros((BM, BN), tl.float32)",
+                "tl.zeros((BM, BN), tl.float32) + tl.where(M * N > 24_000_000, 1.0, 0.0)",
+            )
+        ],
+    )
+    evidence = KernelEvidence(gemm, wrong, 1)
+    evidence.cases = {FAR: evidence.cases[FAR]}
+    assert sampled.affordable(evidence, FAR) and not sampled.runs_in_part(evidence, FAR)
+    with pytest.raises(Failed, match="elements are off"):
+        sampled.judge_drawn(evidence, FAR)
+
+
+def test_scratch_may_grow_with_the_tensors():
+    gemm = questions.find("quantization_layouts.w4a16_gemm")
+    evidence = KernelEvidence(gemm, honest.source(gemm, "split along K, with a second kernel"), 1)
+    evidence.cases = {FAR: evidence.cases[FAR]}
+    run = sampled.of_each_launch(evidence, FAR)
+    assert run is not None and len(run.launches) == 2
 
 
 @pytest.mark.parametrize("way", ["every load twice", "whole numbers", "one program after the other", "zeros"])
@@ -172,6 +234,8 @@ def test_an_input_with_a_stride_of_0_is_one_of_the_hidden_cases():
         hidden = [case for case in cases if case.kind == "an input with a stride of 0"]
         turns = any(case.layout for case in cases) and question.repeats and question.id != ORDER
         assert len(hidden) == turns, question.id
+    layouts = [KernelEvidence(questions.find(SUBTRACTED), "", seed).cases.values() for seed in range(9)]
+    assert any("repeated 0 1" in case.layout.values() for cases in layouts for case in cases)
     parts, said = lost(
         right(SUBTRACTED).replace(
             "def launch_subtracted(p):",
@@ -199,3 +263,27 @@ def test_what_programs_wrote_is_found_by_its_indices():
     values, there = some.looked_up((np.array([0, 2]), slice(None)))
     assert there.tolist() == [[False, False, False, True], [False, True, False, False]]
     assert values[there].tolist() == [6.0, 5.0] and some.along(0).tolist() == [0, 2]
+
+
+def test_lanes_that_ask_for_the_same_number_count_each():
+    answer = norm(
+        (
+            "x = tl.load(x_ptr + row * stride_xm + offs * stride_xn, mask=mask, other=0.0)",
+            "x = tl.max(tl.load(x_ptr + row * stride_xm + offs[None, :] * stride_xn + tl.arange(0, 4)[:, None] * 0, mask=mask[None, :], other=0.0), 0)",
+        )
+    )
+    parts, said = lost(answer, NORM)
+    assert parts[0] == "traffic" and "read of x, lane by lane" in said, said
+
+
+@pytest.mark.parametrize("grid", ["(1, p.M)", "(1, 1, p.M)"])
+def test_a_grid_that_cuda_refuses_fails(grid):
+    name = "roofline.long_mean"
+    axis = grid.count(",")
+    answer = (
+        right(name)
+        .replace("tl.program_id(0)", f"tl.program_id({axis})")
+        .replace('"grid": (p.M,)', f'"grid": {grid}')
+    )
+    parts, said = lost(answer, name)
+    assert "values" in parts and "CUDA limits the second and the third" in said, said

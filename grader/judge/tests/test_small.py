@@ -174,15 +174,22 @@ def test_progress_in_lines_carries_the_second_and_keeps_its_distance():
 
 def test_what_drawn_programs_must_have_written():
     """28 programs drawn from a grid that fills 512 tiles of 100 elements."""
+
+    def too_little(wrote, grid, most=100):
+        return sampled.too_little(wrote, most, grid, 51_200)
+
     alike, one_idle = np.full(28, 100), np.r_[np.full(27, 100), 0]
     half_idle, few = np.resize([100, 0], 28), np.r_[100, np.zeros(27)]
-    assert not sampled.too_little(alike, 512, 51_200)
-    assert sampled.too_little(one_idle, 512, 51_200)  # nobody else can make up for it
-    assert not sampled.too_little(one_idle, 513, 51_200) and not sampled.too_little(half_idle, 1024, 51_200)
-    assert not sampled.too_little(few, 512 * 64, 51_200)  # a grid of which most has nothing to do
-    assert sampled.too_little(half_idle, 512, 51_200) and sampled.too_little(alike / 2, 512, 51_200)
-    assert not sampled.too_little(np.resize([400, 400, 400, 300], 28), 132, 51_200)  # persistent programs
-    assert not sampled.too_little(np.array([99]), 512, 51_200)  # one that has a block less than others
+    assert not too_little(alike, 512) and too_little(alike, 511)  # a single tile that nobody writes
+    assert too_little(alike - 1, 512, 99) and too_little(np.array([99]), 512, 99)
+    assert not too_little(one_idle, 530) and not too_little(half_idle, 1024)
+    assert not too_little(few, 512 * 64)  # a grid of which most has nothing to do
+    assert too_little(half_idle, 512) and too_little(alike / 2, 512)
+    assert not too_little(np.resize([400, 400, 400, 300], 28), 132, 400)  # persistent programs
+    assert not too_little(
+        np.full(2, 300), 150, 400
+    )  # of which two were drawn that have a tile less than others
+    assert too_little(np.full(280, 300), 150, 400)
 
 
 def test_spills_count_at_the_size_that_is_named_alone():

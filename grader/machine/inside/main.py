@@ -2,6 +2,7 @@
 so its reports are its own."""
 
 from dataclasses import asdict
+from functools import partial
 from math import prod
 
 import numpy as np
@@ -16,7 +17,7 @@ from tilescope.machine.read import read
 from tilescope.machine.report import Report
 from tilescope.machine.run import Launching
 from tilescope.machine.run import run as run_steps
-from tilescope.machine.storage import Paged, Storage
+from tilescope.machine.storage import ROOM_OF_OUTPUTS, Paged, Storage, contiguous
 from tilescope.machine.stores_alone import stores_alone
 from tilescope.machine.tree import BadIR, Block, Module
 from tilescope.machine.verify import verify
@@ -26,6 +27,11 @@ from tilescope.machine.written_by_waves import indices_by_wave
 
 from .writers import Writers
 
+SHORT_PAGE = (
+    16  # elements of an output of which only the places are noted, since programs may touch them one by one
+)
+LEAST_PLACES, MOST_PLACES = 1 << 22, 1 << 27
+SPARE_PLACES = 8  # times those that programs store to, in whole pages
 PART = 1 << 22  # elements at a time, which saves a tab the memory of all
 
 
@@ -96,8 +102,17 @@ def find_stores(task: dict, arrays: dict) -> tuple[dict, dict]:
         return asdict(Report(error=bad_text(error))), {}
     tensors = tensors_of(task, arrays)
     report = run_task({**task, "counting": "places"}, modules, tensors)
-    report.shares = {t.name: share(t) for t in tensors if t.role in ("out", "inout")}
+    outputs = [tensor for tensor in tensors if tensor.role in ("out", "inout")]
+    if task.get("programs"):
+        return asdict(report), {f"by:{t.name}": by_program(t, task["programs"][0]) for t in outputs}
+    report.shares = {t.name: share(t) for t in outputs}
     return asdict(report), {}
+
+
+def by_program(tensor: Storage, programs: list[int]) -> np.ndarray:
+    """Return how many elements of an output each of these programs wrote."""
+    who = tensor.writer[tensor.writer >= 0]
+    return np.bincount(who, minlength=max(programs) + 1)[programs].astype(np.int64)
 
 
 def share(tensor: Storage) -> list[int]:
@@ -203,16 +218,34 @@ def tensors_of(task: dict, arrays: dict) -> list[Storage]:
     tensors, drawn = [], np.random.default_rng(task.get("fill", 0))
     for t in task["tensors"]:
         given = arrays.get(t["name"])
-        if t.get("paged"):
+        if t.get("paged") and t["role"] == "out" and task.get("operation") == "stores":
+            room = room_of_places(task, prod(t["shape"]))
+            kind = partial(Paged, page=SHORT_PAGE, room=room) if room else Storage
+            content = np.zeros(0 if room else prod(t["shape"]), DTYPES[t["dtype"]])
+        elif t.get("paged"):
             given = np.empty(0, DTYPES[t["dtype"]]) if given is None else given
             kind, content = Paged, require(t, given, given.size).reshape(-1)
         else:
             kind, content = Storage, stored(t, given, drawn)
         tensors.append(kind(t["name"], len(tensors), content, t["role"], t["shape"], t["strides"], t["axes"]))
     for name, s in task.get("scratch", {}).items():
-        content = converted(np.full(prod(s["shape"]), float(s["fill"])), DTYPES[s["dtype"]])
-        tensors.append(Storage(name, len(tensors), content, "scratch", s["shape"]))
+        large = prod(s["shape"]) > ROOM_OF_OUTPUTS and task.get("programs")
+        content = converted(np.full(1 if large else prod(s["shape"]), float(s["fill"])), DTYPES[s["dtype"]])
+        shape = s["shape"], contiguous(s["shape"])
+        tensors.append((Paged if large else Storage)(name, len(tensors), content, "scratch", *shape))
     return tensors
+
+
+def room_of_places(task: dict, elements: int) -> int:
+    """Return how many elements of an output drawn programs may reach where only places are noted, or 0 if all run."""
+    if not task.get("programs"):
+        return 0
+    programs, grid = len(task["programs"][0]), prod(task["steps"][0]["grid"])
+    return (
+        min(MOST_PLACES, max(LEAST_PLACES, SPARE_PLACES * programs * elements // grid))
+        // SHORT_PAGE
+        * SHORT_PAGE
+    )
 
 
 def require(t: dict, given: np.ndarray, extent: int) -> np.ndarray:

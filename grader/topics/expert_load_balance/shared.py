@@ -152,6 +152,17 @@ SHAPES[LONGER] = lambda rng: (
     between(rng, 7, 9),
     0.0,
 )
+MANY = (
+    "hundreds of tokens, and many experts of each"  # so that no two sizes are long in different cases alone
+)
+SHAPES[MANY] = lambda rng: (
+    rng.permutation(
+        [between(rng, 500, MOST_TOKENS), between(rng, 100, MOST_TOKENS), between(rng, 5, 50)]
+    ).tolist(),
+    between(rng, 8, 40),
+    between(rng, 2, 8),
+    0.3 * between(rng, 0, 1),
+)
 IDLE = {"a rank with nothing to do": 1}  # the rank whose experts no token chooses, and which has no token
 PUBLIC = ("four ranks", "six of sixteen experts a token", "a rank without tokens")
 HIDDEN = (*SHAPES, "four ranks")
@@ -163,7 +174,17 @@ def tokens(rng, kind):
     shunned = np.arange(per) + per * IDLE[kind] if kind in IDLE else ()
     columns = between(rng, 40, 60) if kind == LONGER else HIDDEN_SIZE
     found = tokens_of(rng, each, len(each) * per, top_k, hot, shunned, columns)
+    if kind == MANY:
+        found = [repeated(rng, *one) for one in found]
     return [(beyond_fp16(rng, x) if kind == LARGE else x, *more) for x, *more in found], per
+
+
+def repeated(rng, x, chosen, weights):
+    """Make some tokens equal to others, some rows zeros, and some numbers of others zeros, as padding and prompts do."""
+    x[rng.random(x.shape) < 0.1] = 0
+    x[rng.random(len(x)) < 0.1] = 0
+    same = np.where(rng.random(len(x)) < 0.2, rng.integers(len(x), size=len(x)), np.arange(len(x)))
+    return x[same], chosen[same], weights[same]
 
 
 def beyond_fp16(rng, x):
@@ -172,10 +193,14 @@ def beyond_fp16(rng, x):
 
 
 def of_every_size(rng, x):
-    """All that fp32 can hold, also NaN, infinities and the negative zero: such rows are handed on as they are."""
+    """All that fp32 can hold, also NaN, infinities and the negative zero: such rows are handed on as they are. Some rows are
+    one such number throughout, so that none of them says that a place is empty."""
     x = (x * 10.0 ** rng.uniform(-30, 30, x.shape)).astype(np.float32)
     for number in (np.nan, np.inf, -np.inf, -0.0):
         x[rng.random(x.shape) < 0.1] = number
+    whole = [0.0, -0.0, -1.0, np.nan, np.inf]
+    for row, number in zip(rng.permutation(len(x)), whole, strict=False):
+        x[row] = number
     return x
 
 

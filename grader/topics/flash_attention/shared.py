@@ -24,11 +24,16 @@ BEYOND_FP16 = 2.0**24  # factor on the values of "beyond fp16", which bf16 holds
 FAR = 8.0  # of each number of a query and, with the other sign, of a key, for scores near -64 times D and the scale
 LOUD = 12.0
 LOWEST = "one score, lower than any number but minus infinity should stand for"
-DEEP = 19, 22  # powers of two, so that every product and sum of such scores is exact in any order
+DEEP, BEFORE_A_CAP = (
+    (19, 50),
+    (19, 22),
+)  # powers of two, so that all sums of such scores are exact in any order
 
 
 def constant(rng: np.random.Generator, shape, c: Case, sign: float) -> np.ndarray:
-    return np.full(shape, sign * 2.0 ** between(rng, *DEEP), np.float32).astype(DTYPES[c.dtype])
+    return np.full(
+        shape, sign * 2.0 ** between(rng, *(BEFORE_A_CAP if "W" in c.sizes else DEEP)), np.float32
+    ).astype(DTYPES[c.dtype])
 
 
 def draw(rng: np.random.Generator, shape, case: Case, scale: float = 1.0, shift: float = 0.0) -> np.ndarray:
@@ -51,7 +56,10 @@ def keys_of(rng, shape, c: Case) -> np.ndarray:
 
 def values(rng, shape, c: Case) -> np.ndarray:
     large = BEYOND_FP16 if c.values == "beyond fp16" else 1.0
-    return draw(rng, shape, c, large, 3.0 if c.values in ("large values", "flat") else 0.0)
+    found = draw(rng, shape, c, large, 3.0 if c.values in ("large values", "flat") else 0.0)
+    if c.values == ZEROS:
+        found[..., : shape[-2] // 2, :] = 0
+    return found
 
 
 def operands(c: Case, rng: np.random.Generator) -> dict:
@@ -61,12 +69,21 @@ def operands(c: Case, rng: np.random.Generator) -> dict:
         "k": keys_of(rng, (b, g, n, d), c),
         "v": values(rng, (b, g, n, d), c),
     }
-    if c.values == NAN:  # of the first key, which every query sees
-        found["v"][0, 0, 0, rng.integers(d)] = np.nan
-    return found
+    return with_nan(found, c, rng) if c.values == NAN else found
 
 
-NAN = "a NaN in V"
+NAN, ZEROS = "a NaN in V", "values of zero in half of V"
+LATE = 140  # keys from the end, which 128 queries see, a whole tile of them
+
+
+def with_nan(found: dict, c: Case, rng: np.random.Generator) -> dict:
+    """Put a NaN into V at the first key, and one at a late key, which weighs nothing: the scores of the second half are far
+    below those of the first."""
+    n, d = c.sizes["N"], c.sizes["D"]
+    q, k, v = draw(rng, found["q"].shape, c, 0.5, FAR), found["k"].copy(), found["v"].copy()
+    k[..., n // 2 :, :] = draw(rng, k[..., n // 2 :, :].shape, c, 0.5, -FAR)
+    v[0, 0, [0, max(0, n - LATE)], rng.integers(d, size=2)] = np.nan
+    return {"q": q, "k": k, "v": v}
 
 
 LONGEST, LONGEST_ROW = 1300, 8192  # queries of a case with a long axis, and keys

@@ -130,8 +130,9 @@ MOVED = {  # exponent, then factor, where "the lowest" are near the end of fp32
 ALL_KINDS = (
     "all that fp32 can hold"  # infinities, NaN, zeros of both signs, the largest and the smallest numbers
 )
-EXPONENTS = -149, 127  # of two, of the numbers of fp32, where the largest leave room for a rounding
-SPECIAL = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 2.0**-149, -(2.0**-149), 2.0**127])
+EXPONENTS = -149, 127  # of two, of the numbers of fp32; the largest leave room for a rounding
+LARGEST = 0.999 * 2.0**128
+SPECIAL = np.array([0.0, np.inf, np.nan, 2.0**-149, 2.0**127, LARGEST])
 SMALLEST = 2.0**-149
 ENDLESS = "infinities"  # one in most rows, anywhere, and both in some
 SUMMED = 2.4e37  # times ten and the length of a row, at most, so that fp32 holds the row's sum
@@ -160,10 +161,18 @@ def normal(inputs: list[Tensor], case: Case, rng: np.random.Generator) -> dict:
 
 
 def all_kinds(shape: tuple, rng: np.random.Generator) -> np.ndarray:
-    """Draw numbers of every size and sign that fp32 has, and in a fifth of the elements a special one."""
-    size = np.exp2(rng.uniform(*EXPONENTS, shape)) * rng.choice([-1.0, 1.0], shape)
-    with np.errstate(over="ignore"):
-        return np.where(rng.random(shape) < 0.2, rng.choice(SPECIAL, shape), size).astype(np.float32)
+    """Draw numbers of every size and sign that fp32 has, in a fifth of the places one of those that are special, and in a
+    tenth one that is too large to be doubled. The largest and the lowest are neighbours somewhere."""
+    kind, size = rng.random(shape), np.exp2(rng.uniform(*EXPONENTS, shape))
+    size = np.where(kind < 0.3, LARGEST * rng.uniform(0.5, 1, shape), size)
+    size = np.where(kind < 0.2, rng.choice(SPECIAL, shape), size)
+    found = (size * rng.choice([-1.0, 1.0], shape)).astype(np.float32)
+    if found.size == 1:
+        found.flat[0] = rng.standard_normal()  # a single special number tells little
+    else:
+        at = rng.integers(found.size - 1)
+        found.flat[at : at + 2] = LARGEST, -LARGEST
+    return found
 
 
 def case(

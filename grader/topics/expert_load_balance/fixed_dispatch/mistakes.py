@@ -104,6 +104,14 @@ MISTAKES = (
         edits=((HERE, f"{HERE} & (rank != comm.rank)"),),
     ),
     edited("all room counted", (PUT, "out[e, : len(mine)], counts[e] = mine, len(out[e])")),
+    edited("a row of zeros is an empty slot", ("mine = rows[", "mine = rows[rows.any(axis=1) & ")),
+    edited(
+        "equal rows kept once",
+        (
+            "out[e, : len(mine)]",
+            "mine = mine[np.sort(np.unique(mine, axis=0, return_index=True)[1])]\n        out[e, : len(mine)]",
+        ),
+    ),
     edited(
         "counts first",
         (

@@ -8,6 +8,7 @@ from grader.topics.expert_load_balance.shared import (
     HIDDEN_SIZE,
     LARGE,
     LONGER,
+    MANY,
     MOST_TOKENS,
     beyond_fp16,
     counts,
@@ -38,6 +39,12 @@ SHAPES[LARGE] = lambda rng: ([between(rng, 9, 20) for _ in range(3)], 6, 2, 0.5)
 SHAPES["hundreds of experts"] = lambda rng: ([between(rng, 5, 9) for _ in range(3)], 280, 20, 0.0)
 SHAPES["hundreds of tokens"] = lambda rng: ([between(rng, 600, MOST_TOKENS), 3], 5, 1, 0.0)
 SHAPES[LONGER] = lambda rng: ([between(rng, 5, 9), between(rng, 60, 90), 6], between(rng, 20, 24), 3, 0.3)
+SHAPES[MANY] = lambda rng: (
+    [between(rng, 300, MOST_TOKENS) for _ in range(4)],
+    between(rng, 80, 280),
+    between(rng, 2, 5),
+    0.8,
+)
 PUBLIC = ("four ranks", "a hot expert", "no spare copy")
 HIDDEN = (*SHAPES, "a hot expert", *["nearly all tokens on one rank"] * 3)
 
@@ -47,6 +54,9 @@ def drawn(rng, kind):
     top_k, columns = (between(rng, 3, 5), between(rng, 40, 60)) if kind == LONGER else (2, HIDDEN_SIZE)
     top_k = 1 if kind == EVEN_OUT else top_k
     found = tokens_of(rng, tokens, experts, top_k, hot, columns=columns)
+    if kind == MANY:  # any experts are the hot ones
+        number = rng.permutation(experts)
+        found = [(x, number[chosen], weights) for x, chosen, weights in found]
     if kind == LARGE:
         found = [(beyond_fp16(rng, x), *more) for x, *more in found]
     loads = reference.loads_of(np.concatenate([chosen for _, chosen, _ in found]), experts)

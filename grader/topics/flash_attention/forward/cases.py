@@ -9,6 +9,7 @@ from grader.topics.flash_attention.shared import (
     LOWEST,
     NAN,
     ROWS,
+    ZEROS,
     case,
     dots,
     heads_side_by_side,
@@ -44,7 +45,8 @@ def hidden_forward(rng: np.random.Generator) -> list[Case]:
         case(1, 1, 1, 130, 130, 64, values="extreme scores", kind="extreme scores"),
         case(1, 2, 1, 50, between(rng, 60, 120), 64, values="far below zero", kind="scores far below zero"),
         case(1, 2, 1, odd(rng, 41, 79), 80, 64, "bf16", values=LOWEST, kind="scores below -1e9"),
-        case(1, 2, 1, 9, between(rng, 20, 40), 32, values=NAN, kind="a NaN in V"),
+        case(1, 2, 1, 128, between(rng, 450, 500), 32, values=NAN, kind=NAN),
+        case(1, 2, 1, 9, between(rng, 300, 400), 32, values=ZEROS, kind=ZEROS),
         case(1, 2, 1, 90, 90, 32, values="large values", scale=scale(rng), kind="another scale"),
         case(2, 2, 2, between(rng, 40, 70), 90, 64, layout=spread(rng, *"qkvo"), kind="no stride of 1"),
         # not transposed keys: of 32 columns, Triton 3.6 makes code for them that reads beyond shared memory on Hopper

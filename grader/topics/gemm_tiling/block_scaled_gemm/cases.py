@@ -21,6 +21,7 @@ from grader.topics.gemm_tiling.shared import (
 from kernels.gemm_tiling import cost, reference
 
 SCALE_BLOCK = reference.SCALE_BLOCK
+AMONG_ZEROS = "a NaN in A and one in B, among zeros"
 WHOLE = "small whole numbers"  # which no tensor core rounds, so the only losses come from the scales
 
 
@@ -38,6 +39,10 @@ def scaled_operands(case: Case, rng: np.random.Generator) -> dict:
     if case.values == "a NaN":
         codes["a"][rng.integers(m), rng.integers(k)] = np.nan
         codes["b"][rng.integers(k), rng.integers(n)] = np.nan
+    if case.values == AMONG_ZEROS:  # the one early along K, the other late, so that tiles of zeros meet them
+        codes = {name: np.zeros(v.shape) for name, v in codes.items()}
+        codes["a"][rng.integers(m), rng.integers(1 + (k - 1) // 4)] = np.nan
+        codes["b"][k - 1 - rng.integers(1 + (k - 1) // 4), rng.integers(n)] = np.nan
     sa, sb = (2.0 ** rng.uniform(-9, -5, shape) for shape in ((m, blocks_k), (blocks_k, blocks_n)))
     if (
         case.values == "scales far apart"
@@ -81,6 +86,7 @@ def hidden_scaled(rng: np.random.Generator) -> list[Case]:
     return [
         Case(sizes(odd(rng, 17, 129), 128, 256), "bf16", kind="odd rows"),
         Case(sizes(odd(rng, 17, 65), 100, 140), "bf16", values="a NaN", kind="a NaN in A and one in B"),
+        Case(sizes(odd(rng, 17, 65), 100, 700), "bf16", values=AMONG_ZEROS, kind=AMONG_ZEROS),
         Case(sizes(64, 128 + any_size(), 256), "bf16", kind="a ragged block of columns"),
         Case(sizes(33, 64, 128 + 16 * between(rng, 1, 7)), "bf16", kind="a ragged block of K"),
         Case(sizes(17, 40, 128 * between(rng, 2, 4) + 1), "bf16", kind="one column of A beyond a block"),

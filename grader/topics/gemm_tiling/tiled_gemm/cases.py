@@ -27,6 +27,7 @@ LARGEST_BLOCK = 256  # no tile is wider, and 256 j + 1 is one more than a multip
 
 
 OUTLIER = 2000.0
+AMONG_ZEROS = "an infinity and a NaN among zeros"
 
 
 def operands(case: Case, rng: np.random.Generator) -> dict:
@@ -46,6 +47,13 @@ def operands(case: Case, rng: np.random.Generator) -> dict:
             values[spot] = OUTLIER if k > 1 or name == "a" else 1.0
         if case.values == "infinity and NaN":
             values[spot] = np.inf if name == "a" else np.nan
+        if (
+            case.values == AMONG_ZEROS
+        ):  # the one early along K, the other late, so that tiles of zeros meet them
+            values[...], at = 0, rng.integers(1 + (k - 1) // 4)
+            values[(spot[0], at) if name == "a" else (k - 1 - at, spot[1])] = (
+                np.inf if name == "a" else np.nan
+            )
         found[name] = rounded(values, case.dtype)
     return found
 
@@ -135,6 +143,7 @@ def hidden_products(rng: np.random.Generator) -> list[Case]:
         Case(sizes(33, 40, 64), "bf16", values="beyond fp16", kind="numbers beyond fp16"),
         Case(sizes(40, 50, 70), values="infinity and NaN", kind="an infinity and a NaN"),
         Case(sizes(50, 40, 33), "bf16", values="infinity and NaN", kind="an infinity and a NaN in bf16"),
+        Case(sizes(50, 40, between(rng, 513, 600)), values=AMONG_ZEROS, kind=AMONG_ZEROS),
         Case(
             sizes(between(rng, 300, 400), between(rng, 200, 300), 64),
             layout={"a": "transposed", "b": "transposed"},

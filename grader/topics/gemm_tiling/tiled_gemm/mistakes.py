@@ -196,6 +196,10 @@ MISTAKES = (
         _no_nan,
         edits=(("acc = tl.dot(a, b, acc)", "acc = tl.dot(a, tl.where(b == b, b, 0.0), acc)"),),
     ),
+    edited(
+        "tiles of zeros skipped",
+        (DOT, f"if tl.max(tl.max(tl.abs(a.to(tl.float32)), 1), 0) != 0:\n            {DOT}"),
+    ),
     edited("no mask along K", (MASK_A, "mask=(offs_m < M)[:, None]"), (MASK_B, "mask=(offs_n < N)[None, :]")),
     edited(
         "no mask at the store",

@@ -11,6 +11,8 @@ from kernels.next_bottleneck import cost_step, reference
 
 FP32_STEPS = 2.0**-18  # of the two products that a turned number is the sum of
 THETA = 1e4
+# sizes of a page for which a position over S isn't the position times 1 / S in fp32, at the second page's start
+UNEVEN = [s for s in range(3, 200) if np.float32(s) * (np.float32(1) / np.float32(s)) < 1]
 
 
 def operands(case: Case, rng: np.random.Generator) -> dict:
@@ -53,6 +55,8 @@ def places(case: Case, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray
         return np.arange(last - t + 1, last + 1), np.tile(drawn[:columns], (t, 1))
     lens = rng.integers(1, columns * s + 1, t)
     if t > 1:
+        first = 1 + s * rng.integers(columns, size=t)  # keys of which the last is a page's first
+        lens = np.where(rng.random(t) < 0.5, first, lens)
         lens[rng.permutation(t)[:2]] = 1, columns * s
     table = drawn[: t * columns].reshape(t, columns)
     return lens, np.where(np.arange(columns) < -(-lens[:, None] // s), table, 0)
@@ -155,9 +159,10 @@ def hidden(rng: np.random.Generator) -> list[Case]:
     names = ("x", "lens", "table", "turns", "q", "k", "v")
     return [
         case(rows(), 4, 2, 64, between(rng, 3, 20), 3, "bf16", kind="pages of any size"),
+        case(3 * rows(), 2, 1, 16, rng.choice(UNEVEN), 3, kind="pages of any size"),
         case(rows(), 6, 2, 64, **fp32, values="heads of all sizes", kind="heads of all sizes, q in fp32"),
         case(rows(), 6, 3, 2 * between(rng, 9, 15), 8, 2, **fp32, kind="heads that fill no block"),
-        case(rows(), 4, 4, 32, kind="as many key heads as queries"),
+        case(rows(), 4, 4, 16 * between(rng, 1, 16), kind="as many key heads as queries"),
         case(rows(), 9, 1, 48, 4, 5, "bf16", kind="a single key head"),
         case(between(rng, 20, 30), 2, 1, 16, 4, 9, values="one sequence", kind="one sequence's prompt"),
         case(1, 3, 1, 128, 16, 1, **fp32, kind="one row, one page"),

@@ -333,6 +333,11 @@ MISTAKES = (
     ),
     edited("eps of 1e-6 always", (SCALE, SCALE.replace("+ eps)", "+ 1e-6)"))),
     edited("turned by the next position", ("turns_ptr + at *", "turns_ptr + (at + 1) *")),
+    edited(
+        "the page by a reciprocal of S",
+        ("at // S *", "(at.to(tl.float32) * (1.0 / S)).to(tl.int32) *"),
+        ("slot = at % S", "slot = at - (at.to(tl.float32) * (1.0 / S)).to(tl.int32) * S"),
+    ),
     edited("put at the next place", (PAGE, f"{PAGE}\n    at = at + 1")),
     edited("pages in their order", (PAGE, "page = (at // S).to(tl.int64)")),
     edited("the first row's pages", (PAGE, PAGE.replace("row * stride_tablet + ", ""))),

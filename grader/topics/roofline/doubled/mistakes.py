@@ -16,6 +16,16 @@ MISTAKES = of_ladder(
         ),
         "every program the first block": changed(("tl.program_id(0) * BLOCK + ", "")),
         "offsets one apart": changed(("tl.program_id(0) * BLOCK", "tl.program_id(0)")),
+        "one more in the exponent": changed(
+            (
+                "    tl.store",
+                "    bits = x.to(tl.int32, bitcast=True)\n    exponent = (bits >> 23) & 255\n    tl.store",
+            ),
+            (
+                "2 * x",
+                "tl.where((exponent == 0) | (exponent == 255), x + x, (bits + (1 << 23)).to(tl.float32, bitcast=True))",
+            ),
+        ),
         "one program": changed(("(p.N // 64,)", "(1,)")),
         "half of each block": changed(('{"BLOCK": 64}', '{"BLOCK": 32}')),
         "shifted by one": changed(("tl.load(x_ptr + offs)", "tl.load(x_ptr + offs + 1)")),
