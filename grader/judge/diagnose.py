@@ -148,10 +148,14 @@ def in_full(case) -> str:
     return f"{sizes}, {case.dtype}{layout}"
 
 
+WAITING, WAIT = "Waiting", "wait for each other in a loop"  # a kind of OverLimit, and its words
 WHERE_TO_LOOK = {
     "OutOfBounds": "what its index is made of (the program's own part, the strides), and its mask",
     "Deadlock": "which program does what the others wait for, and whether it ever gets there: programs run in any order",
     "OverLimit": "how much it does: how often its loops run, whether one never ends, how large its blocks and its grid are",
+    WAITING: "the loop in which a program waits for another one: a GPU runs only as many programs at a time as it has room "
+    "for, and those that wait may keep the others out. The programs of a second launch start when those of the first have "
+    "ended",
     "WrittenInput": "which pointer it is given",
     "NotImplementedError": "replace that line by your own code",
     "KeepsState": "what lives outside launch(p) and changes between calls: a counter, or a cache whose key leaves out a size",
@@ -175,7 +179,7 @@ ERROR_IN_WORDS = {
     "OutOfBounds": OUTSIDE,
     "WrittenInput": "a written input",
     "Deadlock": "programs that wait for ever",
-    "OverLimit": "more than a run may use",
+    **dict.fromkeys(("OverLimit", WAITING), "more than a run may use"),
     **dict.fromkeys((warm.OVERFULL, warm.LATE, warm.ENDLESS, warm.KILLED), "its process was stopped"),
     warm.CRASHED: "its process crashed",
     **dict.fromkeys((warm.EXITED, "SystemExit"), "its process ended itself"),
@@ -193,6 +197,7 @@ def from_error(error: dict, where: str) -> Failed:
     if kind == "NotImplementedError":
         came = "not started: the cell still raises NotImplementedError"
         return Failed(came, WHERE_TO_LOOK[kind], told=ERROR_IN_WORDS[kind], error={"kind": kind})
+    kind = WAITING if kind == "OverLimit" and WAIT in message else kind
     place = f"line {line} of the cell" if line else PLACES.get(error["stage"], "the cell as a whole")
     if kind == "NameError":
         place += ": an answer stands alone, so what it calls is defined in its own cell"
@@ -275,9 +280,22 @@ def pattern_of(run: Run, got: dict, worst: Difference | None) -> tuple[Pattern |
     )
     given = {name: values for name, values in run.inputs.items() if np.ndim(values) == 1}
     axes = {placed.spec.name: tuple(placed.spec.axes) for placed in run.placed}
-    patterns = [replace(one, axes=axes.get(one.name, ())) for one in patterns if one.wrong.any()]
+    patterns = [
+        replace(one, axes=axes.get(one.name, ()), stored=stored_in(run, one.name))
+        for one in patterns
+        if one.wrong.any()
+    ]
     said = next((said for one in patterns if (said := one.sentence(given))), "")
     return (patterns[0] if patterns else None), said
+
+
+def stored_in(run: Run, name: str) -> np.ndarray | None:
+    """Return which elements of a tensor were stored to, if it also keeps what was there before."""
+    placed = next((one for one in run.placed if one.spec.name == name), None)
+    stores = run.outcome.arrays.get(f"stores:{name}")
+    if placed is None or stores is None or placed.spec.role != "inout":
+        return None
+    return placed.view(stores) > 0
 
 
 def _picks(name: str, came: np.ndarray, want: np.ndarray) -> Pattern | None:

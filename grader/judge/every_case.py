@@ -4,8 +4,9 @@ may waste for another dtype, stride or shape alone."""
 import math
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
-from grader.judge import traffic
+from grader.judge import only_here, traffic
 from grader.judge.diagnose import in_full
 from grader.judge.failed import Failed
 from grader.judge.kernel_evidence import METERED, ON_CONDITION, WAITING, WHOLE, KernelEvidence, Run
@@ -61,15 +62,37 @@ def judge(evidence: KernelEvidence, part: Part) -> None:
                     told=budget.what,
                 )
     for run in ran(evidence, *evidence.public, *evidence.hidden, *MANY_LONG):
-        for budget, found, most in spent(question, part, evidence.cases[METERED], run):
+        for number, (budget, found, most) in enumerate(spent(question, part, evidence.cases[METERED], run)):
             if found > most:
                 said = f"{budget.what}, {place(run)}: {traffic.times(found / max(most, 1e-12), 1)} what the model allows there"
                 told = f"{budget.what}: more than the model allows in {place(run)}"
-                raise Failed(said, budget.look, told=told)
+                keeps = partial(keeps_limit, question, part, evidence.cases[METERED], number)
+                shares = share_when_metered(evidence, part, run, budget), found / max(budget.most, 1e-12)
+                look = only_here.look(evidence, run, budget.look, keeps, shares)
+                asked = f"{budget.what}: in each case at most what the model allows for its sizes"
+                raise Failed(said, look, told=told, asked=asked)
         for budget in sharing(evidence, part, run.case):
             judge_side_by_side(run, budget)
     for run in ran(evidence, *evidence.public, *evidence.hidden, *MANY_LONG, METERED):
         judge_busiest(run, sharing(evidence, part, run.case))
+
+
+def keeps_limit(question: KernelQuestion, part: Part, metered: Case, number: int, run: Run) -> bool:
+    """Return whether a case keeps the limit of this number."""
+    found = list(spent(question, part, metered, run))
+    return number < len(found) and found[number][1] <= found[number][2]
+
+
+def share_when_metered(evidence: KernelEvidence, part: Part, run: Run, budget: Budget) -> float:
+    """Return which share of a limit the metered case spends, or 0 if that says nothing."""
+    metered = evidence.runs.get(METERED)
+    if metered is None or metered.outcome.error or metered is run:
+        return 0.0
+    own = account(evidence.question, part.name, metered.case)
+    limit = next((one for one in own if one.what == budget.what), None)
+    if limit is None or not 0 < limit.most < math.inf:
+        return 0.0
+    return amount(metered, replace(limit, count=budget.count)) / limit.most
 
 
 def sharing(evidence: KernelEvidence, part: Part, case: Case) -> list[Budget]:
@@ -103,8 +126,10 @@ def spent(
         own = tensors.get(budget.tensor)
         if budget.count == "dedup" or own and budget.count == "sectors":
             most = max(budget.most, size(own, run.case)) if own else budget.most
+            look = budget.look if budget.count == "dedup" else traffic.spare(budget)
+            bytes_of = replace(budget, count="dedup", look=look)
             free = 0 if budget.access == "store" else free_of(own, tensors, run.case) if own else FREE_OF_ALL
-            yield budget, traffic.spent(run, replace(budget, count="dedup")), room * most + free
+            yield bytes_of, traffic.spent(run, bytes_of), room * most + free
         if own and budget.count == "sectors" and own.name in neighbours:
             times = in_sectors(own, run.case)
             if math.isfinite(times):
@@ -112,8 +137,12 @@ def spent(
                 yield budget, traffic.spent(run, budget), room * most + free_of(own, tensors, run.case)
         elif budget.count in FREE_OF:
             most = max(budget.most, of_blocks[budget.count])
-            found = computing(run) if budget.count == "time" else traffic.spent(run, budget)
-            yield budget, found, for_work * most + FREE_OF[budget.count]
+            yield budget, amount(run, budget), for_work * most + FREE_OF[budget.count]
+
+
+def amount(run: Run, budget: Budget) -> float:
+    """Return what a case spends of a limit, of a time without that of memory."""
+    return computing(run) if budget.count == "time" else traffic.spent(run, budget)
 
 
 def lane_by_lane(question: KernelQuestion, part: Part, run: Run) -> Iterator[tuple[Budget, float, float]]:

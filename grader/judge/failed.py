@@ -2,11 +2,15 @@
 
 
 class Failed(Exception):
-    """The answer failed. Holds the observed result, where to look, and what feedback may reveal about a hidden case."""
+    """The answer failed. Holds the observed result, where to look, what feedback may reveal about a hidden case, and the
+    one limit that was asked, if the part has many."""
 
-    def __init__(self, came: str, look: str = "", *, told: str = "", points: float = 0.0, **facts):
+    def __init__(
+        self, came: str, look: str = "", *, told: str = "", asked: str = "", points: float = 0.0, **facts
+    ):
         super().__init__(came)
         self.came, self.look, self.told, self.points, self.facts = came, look, told, points, facts
+        self.asked = asked
 
 
 class Refusal(Exception):

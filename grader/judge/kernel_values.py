@@ -3,6 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
+from itertools import islice
+
+import numpy as np
 
 from grader.judge import hidden_failure, on_gpu, sampled
 from grader.judge.budgets_at_scale import too_few
@@ -23,8 +26,9 @@ from grader.judge.kernel_evidence import (
 )
 from grader.judge.other_launch import launch_to_blame
 from grader.judge.record import PartResult
-from grader.questions import Part
+from grader.questions import Case, Part, reach
 
+SEARCHED = 16  # public seeds that are looked through for a case of a kind
 MORE = {
     METERED: "the metered case",
     CORNER: "programs of a large case",
@@ -111,21 +115,35 @@ def judge_public(evidence: KernelEvidence, public: list[int]) -> list[Run]:
 
 def drawn_anew(evidence: KernelEvidence, purpose: int, public: list[Run]) -> Failed | None:
     """Return how a case like this one fails with a public seed. The sentence must hold for the public cases too."""
-    kind, told = evidence.cases[purpose].kind, evidence.cases[purpose].sm_count
-    for seed in range(hidden_failure.SHOWN_SEED, hidden_failure.SHOWN_SEED + hidden_failure.SHOWN_DRAWS):
-        again = KernelEvidence(evidence.question, evidence.source, seed, level=evidence.level)
-        case = again.cases.get(purpose)
-        if case is None or case.kind != kind:
-            return None
+    told = evidence.cases[purpose].sm_count
+    for again, case in islice(like_it(evidence, purpose), hidden_failure.SHOWN_DRAWS):
         again.cases = {purpose: replace(case, sm_count=told)}
         try:
             again.shown = True
             judge_one(again, purpose, public)
-        except Failed as like_it:
+        except Failed as failed:
             if purpose not in IN_PART:  # a whole corner takes too long to try
-                like_it.look = launch_to_blame(again, purpose, like_it) or like_it.look
-            like_it.came += f"; p.sm_count is {told} there" * ("sm_count" in evidence.source)
-            return like_it
+                failed.look = launch_to_blame(again, purpose, failed) or failed.look
+            failed.came += f"; p.sm_count is {told} there" * ("sm_count" in evidence.source)
+            return failed
         except Unclear:
             continue
     return None
+
+
+def like_it(evidence: KernelEvidence, purpose: int) -> Iterator[tuple[KernelEvidence, Case]]:
+    """Yield cases of the same kind from public seeds. Not every seed draws every crossing."""
+    question, kind = evidence.question, evidence.cases[purpose].kind
+    for draw in range(SEARCHED):
+        seed = hidden_failure.SHOWN_SEED + draw
+        if purpose in evidence.hidden:
+            drawn = reach.hidden(question, np.random.Generator(np.random.PCG64([seed, 0])))
+            of_kind = [case for case in drawn if case.kind == kind]
+            if of_kind:
+                yield KernelEvidence(question, evidence.source, seed, level=evidence.level), of_kind[0]
+            continue
+        again = KernelEvidence(question, evidence.source, seed, level=evidence.level)
+        case = again.cases.get(purpose)
+        if case is None or case.kind != kind:
+            return
+        yield again, case

@@ -84,6 +84,7 @@ def judge(evidence: Evidence, part: Part) -> PartResult:
     except Failed as failed:
         result.state, result.points, result.came = FAIL, failed.points, failed.came
         result.look, result.told = failed.look or result.look, failed.told
+        result.asked = failed.asked or result.asked
         result.facts |= failed.facts
     except Unclear as unclear:
         result.state, result.points, result.came = INCONCLUSIVE, 0.0, str(unclear)

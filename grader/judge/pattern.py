@@ -16,6 +16,7 @@ FACTORS = {
 }
 ALIKE = 1e-3  # how far a factor may vary in fp32
 ALIKE_HALF = 1e-2  # and in 16 bits
+ONE_NUMBER = 0.1  # how far an offset may vary, against itself
 LISTED = 4  # positions listed one by one
 MOSTLY = 0.8  # of a side of the diagonal
 NEARLY = 0.02  # of the largest, since a smaller difference is rounding, not another number
@@ -23,6 +24,7 @@ EMPTY = 2**31 - 1
 FEW = 3  # fewer agree by chance
 ENOUGH = 8  # elements that a guess about positions has to explain
 WHOLE_ROW = 0.9  # of its elements are wrong, where the row itself is
+SIGNS = "only the sign of zeros is wrong: -0 and 0 are two numbers here"
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,15 @@ class Pattern:
     want: np.ndarray
     wrong: np.ndarray
     axes: tuple[str, ...] = ()
+    stored: np.ndarray | None = (
+        None  # whether anything was stored there, of an output that is written in part
+    )
+
+    @property
+    def tried(self) -> np.ndarray:
+        """Return the elements that can tell a right place from a wrong one."""
+        everywhere = np.ones(self.want.shape, bool)
+        return everywhere if self.stored is None else self.stored | self.wrong
 
     def sentence(self, given: dict | None = None) -> str:
         """Return the sentence, or an empty text if no pattern shows. `given` holds numbers that belong to each row,
@@ -54,7 +65,7 @@ class Pattern:
 
     def place(self) -> str:
         """Say which elements are wrong, if everything else is right."""
-        if self.want.ndim == 0 or self.wrong.all():
+        if self.want.ndim == 0 or self.wrong[self.tried].all():
             return ""
         side = self._side()
         parts = [part for axis in range(self.want.ndim) if (part := self._along(axis))]
@@ -66,7 +77,12 @@ class Pattern:
             return ""
         row, column = np.indices(self.want.shape)[-2:]
         for words, side in (("above", column > row), ("below", column < row), ("on", column == row)):
-            if not (self.wrong & ~side).any() and self.wrong[side].mean() > MOSTLY:
+            beside = self.tried & ~side
+            if (
+                beside.any()
+                and not self.wrong[beside].any()
+                and self.wrong[side & self.tried].mean() > MOSTLY
+            ):
                 return f"{words} the diagonal"
         return ""
 
@@ -74,7 +90,7 @@ class Pattern:
         size, word = self.want.shape[axis], self._word(axis)
         others = tuple(a for a in range(self.want.ndim) if a != axis)
         hit = np.flatnonzero(self.wrong.any(axis=others))
-        if len(hit) == size:
+        if len(hit) == self.tried.any(axis=others).sum():
             return ""
         first, last = int(hit[0]), int(hit[-1])
         if len(hit) == 1:
@@ -100,6 +116,8 @@ class Pattern:
             return f"{EMPTY:,} is what the smallest of no numbers gives: no place was found"
         if np.isnan(came).any():
             return f"{np.isnan(came).sum():,} of {self.want.size:,} elements are NaN"
+        if not came.any() and not want.any():
+            return SIGNS
         if len(came) >= FEW and np.all(came == came[0]) and len(np.unique(want)) > 1:
             return f"all that is wrong is {_number(came[0])}"
         if not finite.all():
@@ -168,6 +186,8 @@ class Pattern:
         return self._rounded(came, want) if np.isfinite(came).all() and np.isfinite(want).all() else ""
 
     def _rounded(self, came, want) -> str:
+        if len(came) and not came.any() and not want.any():
+            return SIGNS
         share = np.abs(came - want).max() / max(
             np.abs(self.want[np.isfinite(self.want)]).max(initial=0.0), 1e-300
         )
@@ -222,6 +242,8 @@ def _offset(came, want, what: str, few: int = FEW) -> str:
     ):
         return ""
     middle = float(np.median(by))
+    if np.median(np.abs(by - middle)) > ONE_NUMBER * abs(middle):
+        return ""  # small errors of all sizes
     return f"{what} is {_number(abs(middle))} too {'much' if middle > 0 else 'little'}"
 
 

@@ -39,7 +39,7 @@ def trouble(question, meeting: Meeting) -> Failed | None:
             said = found.sentence() if isinstance(found, Difference) else found
             return Failed(
                 f"rank {rank} of {meeting.ranks}: {said}",
-                _whence(question, meeting, rank, found),
+                _whence(question, meeting, rank, found) or _rows(question, meeting, rank, want),
                 told="values that differ",
             )
     return None
@@ -47,12 +47,34 @@ def trouble(question, meeting: Meeting) -> Failed | None:
 
 def _whence(question, meeting: Meeting, rank: int, found: Difference | str) -> str:
     if isinstance(found, str):
-        return f"what {question.entry} returns on rank {rank}"
+        return ""
     if rounded := found.pattern.rounding():
         return rounded
     said = question.whence(meeting.case.each, rank, found.index) if question.whence and found.index else ""
     told = "; ".join(filter(None, (found.first(), found.pattern.sentence(), said)))
     return told or "which rows that rank received, and where it puts them"
+
+
+def _rows(question, meeting: Meeting, rank: int, want) -> str:
+    """Say where rows begin to be wrong, if there are too many or too few of them."""
+    turn = meeting.results[rank]
+    wanted = want if isinstance(want, tuple) else (want,)
+    items = returned.items_of(turn.result, turn.arrays) if isinstance(want, tuple) else [turn.result]
+    for item, right in zip(items or [], wanted, strict=False):
+        got = returned.array_of(item, turn.arrays) if isinstance(item, dict) else None
+        if got is None or got.ndim != right.ndim or got.shape[1:] != right.shape[1:] or not question.whence:
+            continue
+        common = min(len(got), len(right))
+        with np.errstate(invalid="ignore"):
+            other = np.flatnonzero(
+                [not np.array_equal(*two, True) for two in zip(got[:common], right[:common], strict=True)]
+            )
+        row = int(other[0]) if len(other) else common
+        if len(got) != len(right) and row < len(right):
+            then = "the next is another" if row < len(got) else "then it ends"
+            before = f"its first {row:,} rows are right, and {then}" if row else "its first row is another"
+            return f"{before}: {question.whence(meeting.case.each, rank, (row, 0))}"
+    return f"what {question.entry} returns on rank {rank}"
 
 
 def _public(question, meetings: list[Meeting], wrong: list[Failed | None]) -> Failed:

@@ -32,10 +32,21 @@ def taken_in(source: str, node: ast.Compare, side: ast.expr) -> bool:
         isinstance(part, ast.Compare) for part in parts
     ):
         return False
+    if not any(isinstance(part, ast.Compare) for part in parts) and any(map(of_bits, parts)):
+        return False  # bits & 255 > 40 compares some bits, and is meant
     lines = source.splitlines()
     before = lines[side.lineno - 1].encode()[: side.col_offset].decode().rstrip()
     after = lines[side.end_lineno - 1].encode()[side.end_col_offset :].decode().lstrip()
     return not (before.endswith("(") and after.startswith(")"))
+
+
+def of_bits(side: ast.expr) -> bool:
+    """Return whether a side of an & is plainly made of bits: a whole number, or something shifted."""
+    if isinstance(side, ast.BinOp) and isinstance(side.op, BITWISE):
+        return of_bits(side.left) or of_bits(side.right)
+    return isinstance(side, ast.Constant) or (
+        isinstance(side, ast.BinOp) and isinstance(side.op, ast.LShift | ast.RShift)
+    )
 
 
 def ids_asked(source: str, kernel: str) -> list[int]:

@@ -36,19 +36,20 @@ def judge(evidence: KernelEvidence, part: Part, result: PartResult) -> None:
     if not evidence.facts:  # one table and picture a report
         evidence.facts = {"launches": run.launches, "touched": touched(run), "work": work(question, run)}
         result.facts |= evidence.facts
-    if len(run.launches) > question.most_launches:
+    rows = [{**as_row(budget), **spending(run, budget)} for budget in budgets]
+    result.facts["budgets"] = rows
+    broken = [b for row, b in zip(rows, budgets, strict=True) if not b.least <= row["spent"] <= b.most]
+    limits, too_many = [*map(limit_in_words, broken)], len(run.launches) > question.most_launches
+    if too_many:
+        limits.insert(0, most_launches(question.most_launches))
+    if limits:
+        result.asked = "; ".join(limits) + kept(len(budgets) + 1 - len(limits))
+    if too_many:
         raise Failed(
             f"{len(run.launches)} launches, allowed {question.most_launches}",
             "fuse the steps of launch(p)",
             told="too many launches",
         )
-    rows = [{**as_row(budget), **spending(run, budget)} for budget in budgets]
-    result.facts["budgets"] = rows
-    broken = [b for row, b in zip(rows, budgets, strict=True) if not b.least <= row["spent"] <= b.most]
-    if broken:
-        held = len(budgets) - len(broken)
-        kept = f" ({held} further limit{'s' * (held > 1)} kept)" if held else ""
-        result.asked = "; ".join(map(limit_in_words, broken)) + kept
     for row, budget in zip(rows, budgets, strict=True):
         if row["spent"] > budget.most:
             share = times(row["spent"] / budget.most) if budget.most else "more than"
@@ -88,9 +89,16 @@ def amount(value: float, budget: Budget) -> str:
 
 
 def budgets_in_words(budgets: list[Budget], launches: int) -> str:
-    return "; ".join(
-        [*map(limit_in_words, budgets), f"at most {launches} launch{'es' if launches > 1 else ''}"]
-    )
+    return "; ".join([*map(limit_in_words, budgets), most_launches(launches)])
+
+
+def most_launches(count: int) -> str:
+    return f"at most {count} launch{'es' * (count > 1)}"
+
+
+def kept(count: int) -> str:
+    """Say how many other limits are kept."""
+    return f" ({count} further limit{'s' * (count > 1)} kept)" if count else ""
 
 
 def limit_in_words(budget: Budget) -> str:
@@ -104,10 +112,18 @@ def limit_openly(budget: Budget) -> str:
 
 
 def look_for(run: Run, budget: Budget) -> str:
-    """Return the budget's own hint, unless all sectors are fully used, since then neighbours aren't the problem."""
+    """Return the budget's own hint, unless the bytes alone are too many, since then neighbours aren't the problem."""
     if budget.count == "sectors" and spent(run, replace(budget, count="dedup")) > budget.most:
-        return f"every sector is used, but {budget.tensor} is moved more than once: which of its loads or stores is spare?"
+        return spare(budget)
     return budget.look
+
+
+def spare(budget: Budget) -> str:
+    """Ask for the access that is too many, whole sectors or not."""
+    what = "all of it" if budget.tensor == "all" else budget.tensor
+    return (
+        f"without what is unused in each sector {what} still moves too often: which load or store is spare?"
+    )
 
 
 def rule(budget: Budget) -> str:

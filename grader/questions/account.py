@@ -31,7 +31,7 @@ SECTOR, SHORT = (
     256,
 )  # bytes of a sector, and of a row whose ends matter more than all that is between them
 CUT, APART = 1.02, 2  # ratio to its bytes, if its rows begin with a sector, else two sectors per piece
-OPEN = "what this tensor is loaded or stored for, and how often: no other limit of this question speaks of it"
+OPEN = "how often each program loads or stores this tensor, and whether once is enough"
 KEPT = "what is stored and loaded again: a block lives in its variable as long as the program needs it"
 TOGETHER = (
     "which addresses stand in one warp: neighbours share a sector, and a lone number moves all 32 bytes of it"

@@ -52,6 +52,7 @@ def counted(question: Question, part: Part) -> str:
     case = question.metered(np.random.default_rng(0))
     found = account(question, part.name, replace(case, sm_count=case.sm_count or 32))
     names = [b.what + (f" ({b.model})" if b.count == "time" else "") for b in found]
+    names += [f"{launches(question.most_launches)} at most"] * (part.name == next(iter(question.budgets)))
     return "; ".join(dict.fromkeys(names)) + " (without a GPU)" * bool(part.gpu)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from grader import questions
-from grader.judge import every_case, referee, traffic
+from grader.judge import every_case, only_here, referee, traffic
 from grader.judge.failed import Failed
 from grader.judge.kernel_evidence import ALIGNED, CORNER, METERED, KernelEvidence
 from grader.judge.record import FAIL, PASS
@@ -153,6 +153,39 @@ def test_an_answer_that_wastes_for_one_property_loses_points(name):
     question, edits, parts, said = ONE_ALONE[name]
     verdict = judge(question, *edits)
     assert lost(verdict) == parts and said in str(verdict), str(verdict)
+
+
+def test_values_are_blamed_where_the_same_sizes_keep_the_limit_with_others():
+    """Rows with a large mean are read ten times."""
+    question = questions.find("roofline.long_mean")
+    stored = "    tl.store(y_ptr + row, tl.sum(total, axis=0) / N)"
+    again = """    mean = tl.sum(total, axis=0) / N
+    if mean > 0.7:
+        for turn in range(0, 9):
+            other = tl.zeros((BLOCK,), tl.float32)
+            for start in range(0, N, BLOCK):
+                other += tl.load(x_ptr + row * N + start + offs, mask=start + offs < N, other=0.0)
+            mean = tl.sum(other, axis=0) / N
+    tl.store(y_ptr + row, mean)"""
+    source = edited(right(question.id), [(stored, again)])
+    part = referee.grade_one(source, question, seed=2, eager=False).parts[1]
+    assert part.state == FAIL and "of the same sizes keep this limit: which values" in part.look, part
+    assert part.asked.startswith("read of x: in each case at most"), part.asked
+
+
+def test_a_whole_multiple_of_what_the_metered_case_spends_is_asked_for():
+    shares, question = only_here.against_metered(0.8, 1.6)
+    assert shares == "the metered case spends 80% of this limit, and this one 160%"
+    assert question == "what is done 2 times here, and once there?"
+    assert only_here.against_metered(0.8, 1.9)[1] == "" == only_here.against_metered(0.8, 1.9)[1]
+    assert only_here.against_metered(0.5, 4.1)[0].endswith("and this one 4.1 times the limit")
+    assert only_here.against_metered(0.0, 2.0) == ("", "")
+
+
+def test_too_many_launches_are_what_was_asked():
+    steps = [('return {"steps": [', 'return {"steps": 3 * [')]
+    part = judge("roofline.differences", *steps).parts[1]
+    assert part.asked.startswith("at most 1 launch") and "further limits kept)" in part.asked, part.asked
 
 
 def test_an_answer_is_thrifty_at_every_size():

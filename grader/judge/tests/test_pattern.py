@@ -49,7 +49,9 @@ def random(shape):
         (WANT + np.arange(1, 7)[:, None], WANT, "each row is moved by a number of its own"),
         (WANT + 0.003 * random(WANT.shape) / 10, WANT, "rounded on its way"),
         (changed(VECTOR, np.s_[:], 2**31 - 1), VECTOR, "no place was found"),
+        (WANT * (1 + 3e-7), WANT, "rounded on its way"),
         (random(WANT.shape), WANT, ""),
+        (changed(WANT, np.s_[3], np.nan), WANT, "y is wrong only at row 3"),
     ],
 )  # fmt: skip
 def test_a_pattern_is_said(came, want, said):
@@ -75,6 +77,25 @@ def test_rows_that_are_right_because_nobody_writes_them_tell_nothing():
     want[picks < 0] = 0.0
     came = np.where(picks[:, None] < 0, want, random(want.shape))
     assert "picks" not in Pattern("h", came, want, came != want).sentence({"picks": picks})
+
+
+def test_a_wrong_sign_of_zero_is_no_rounding():
+    want = np.array([-0.0, 0.0, -0.0, 1.0, -0.0])
+    wrong = difference("y", np.abs(want), want, 1e-45, signed=True)
+    assert wrong.pattern.sentence().endswith("only the sign of zeros is wrong: -0 and 0 are two numbers here")
+    assert wrong.pattern.rounding() and "rounded" not in wrong.pattern.rounding()
+
+
+def test_elements_that_nothing_was_stored_to_tell_no_place():
+    """Of a cache of pages, only those that were used can be wrong."""
+    want = np.random.default_rng(3).standard_normal((9, 4))
+    used = np.zeros((9, 4), bool)
+    used[3::2] = True
+    came = np.where(used, random(want.shape), want)
+    assert "every 2 further" in Pattern("v", came, want, came != want).place()
+    assert Pattern("v", came, want, came != want, stored=used).place() == ""
+    came[5] = want[5]
+    assert Pattern("v", came, want, came != want, stored=used).place() == "v is wrong only at row 3, 7"
 
 
 def test_no_load_is_named_where_there_is_none():

@@ -163,6 +163,21 @@ TOLD = {
         "rank 0 of 4: dispatch_tokens[0][",
         "on rank 0 is token",
     ),
+    "rows left out": (
+        ["a, b = honest(comm, x, chosen, experts)", "return (a[:-2], b[:-2]) if comm.rank == 1 else (a, b)"],
+        "values",
+        "rank 1 of 4: dispatch_tokens[0] must be an array of shape",
+        "rows are right, and then it ends: row",
+    ),
+    "a row left out in the midst": (
+        [
+            "a, b = honest(comm, x, chosen, experts)",
+            "return np.delete(a, 3, 0), np.delete(b, 3, 0)",
+        ],
+        "values",
+        "rank 0 of 4: dispatch_tokens[0] must be an array of shape",
+        "its first 3 rows are right, and the next is another: row 3 on rank 0 is token",
+    ),
     "dies": (
         ["if comm.rank == 2:", "    __import__('os')._exit(3)", "return honest(comm, x, chosen, experts)"],
         "values",

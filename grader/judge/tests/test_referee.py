@@ -190,6 +190,15 @@ def test_who_writes_into_the_channel_is_told_that():
     assert failed.came == failed.told == warm.WROTE and "pipes" in failed.look
 
 
+def test_programs_that_wait_for_others_are_told_so():
+    error = {"stage": "kernel", "kind": "OverLimit", "line": None}
+    error["message"] = (
+        "programs wait for each other in a loop, and the grid has 600 of them; 512 may take turns at most"
+    )
+    assert "waits for another one" in from_error(error, "a case").look
+    assert "how often its loops run" in from_error(error | {"message": "2^40 operations"}, "a case").look
+
+
 def test_what_an_honest_answer_may_hold():
     source = """
     from collections import Counter

@@ -64,6 +64,9 @@ def test_flags_are_said_as_true_and_false():
         ("m = a < (b & c)", False),
         ("m = (a & 7) < 3", False),
         ("m = a & 1 == 0", False),
+        ("m = (a >> 23) & 255 > 40", False),
+        ("m = a >> 4 & b < N", False),
+        ("m = a & b < N", True),
     ],
 )
 def test_a_comparison_without_parentheses_is_found(code, said):

@@ -37,6 +37,11 @@ def test_counted_limits_are_folded_below_the_table(path, name):
     )
 
 
+def test_launches_are_among_the_limits():
+    question = questions.find("roofline.doubled")
+    assert criteria_text.counted(question, question.parts[1]).endswith("; one launch at most")
+
+
 def test_a_number_stands_in_the_question_alone():
     question = questions.find("gemm_tiling.tiled_gemm")
     said = {part.name: part.asks for part in question.parts}

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from grader.questions.draws import between
+from grader.questions.draws import between, log_uniform
 from kernels.expert_load_balance import cost, cost_search
 
 MOST_SEARCHED = 12  # experts that the exact search can place in a moment
@@ -125,7 +125,7 @@ def tokens_of(rng, each, experts, top_k, hot=0.0, shunned=(), columns=HIDDEN_SIZ
 
 def weights_of(rng, experts, columns=HIDDEN_SIZE):
     """gate, up and down of all experts."""
-    inner = INNER + columns - HIDDEN_SIZE  # wider where rows are
+    inner = INNER + max(0, columns - HIDDEN_SIZE)  # wider where rows are
     shapes = ((columns, inner), (columns, inner), (inner, columns))
     return [(rng.standard_normal((experts, *s)) * s[0] ** -0.5).astype(np.float32) for s in shapes]
 
@@ -152,20 +152,26 @@ SHAPES[LONGER] = lambda rng: (
     between(rng, 7, 9),
     0.0,
 )
-MANY = (
-    "hundreds of tokens, and many experts of each"  # so that no two sizes are long in different cases alone
-)
-SHAPES[MANY] = lambda rng: (
-    rng.permutation(
-        [between(rng, 500, MOST_TOKENS), between(rng, 100, MOST_TOKENS), between(rng, 5, 50)]
-    ).tolist(),
-    between(rng, 8, 40),
-    between(rng, 2, 8),
-    0.3 * between(rng, 0, 1),
-)
+FULL = "as many tokens and experts as there may be"
+SHAPES[FULL] = lambda rng: ([between(rng, 670, MOST_TOKENS) for _ in range(4)], 75, between(rng, 5, 8), 0.2)
+SHAPES["a rank alone"] = lambda rng: ([between(rng, 5, 12)], between(rng, 2, 5), 1, 0.0)
+ALIKE = "rows of zeros, rows that begin with 0, and equal rows"
+SHAPES[ALIKE] = lambda rng: ([between(rng, 20, 30) for _ in range(4)], between(rng, 2, 4), 2, 0.2)
+DRAWN, TIMES = "sizes drawn from all that there may be", 4
+
+
+def _drawn_shape(rng):
+    ranks = between(rng, 2, 4)
+    per = int(log_uniform(rng, 1, MOST_EXPERTS // ranks + 1))
+    each = [int(log_uniform(rng, 1, MOST_TOKENS + 1)) for _ in range(ranks)]
+    return each, per, between(rng, 2, min(8, ranks * per)), rng.choice([0.0, rng.random()])
+
+
+SHAPES[DRAWN] = _drawn_shape
+MOST_NUMBERS = 1 << 17  # of a rank's rows in the masked layout
 IDLE = {"a rank with nothing to do": 1}  # the rank whose experts no token chooses, and which has no token
 PUBLIC = ("four ranks", "six of sixteen experts a token", "a rank without tokens")
-HIDDEN = (*SHAPES, "four ranks")
+HIDDEN = (*SHAPES, "four ranks", *[DRAWN] * (TIMES - 1))
 
 
 def tokens(rng, kind):
@@ -173,18 +179,23 @@ def tokens(rng, kind):
     each, per, top_k, hot = SHAPES[kind](rng)
     shunned = np.arange(per) + per * IDLE[kind] if kind in IDLE else ()
     columns = between(rng, 40, 60) if kind == LONGER else HIDDEN_SIZE
+    if kind in (FULL, DRAWN):
+        columns = min(between(rng, 4, 40), max(2, MOST_NUMBERS // (per * len(each) * max(each))))
     found = tokens_of(rng, each, len(each) * per, top_k, hot, shunned, columns)
-    if kind == MANY:
-        found = [repeated(rng, *one) for one in found]
+    if kind == ALIKE or (kind == DRAWN and rng.random() < 0.5):
+        found = [alike(rng, *one) for one in found]
     return [(beyond_fp16(rng, x) if kind == LARGE else x, *more) for x, *more in found], per
 
 
-def repeated(rng, x, chosen, weights):
-    """Make some tokens equal to others, some rows zeros, and some numbers of others zeros, as padding and prompts do."""
-    x[rng.random(x.shape) < 0.1] = 0
-    x[rng.random(len(x)) < 0.1] = 0
-    same = np.where(rng.random(len(x)) < 0.2, rng.integers(len(x), size=len(x)), np.arange(len(x)))
-    return x[same], chosen[same], weights[same]
+def alike(rng, x, picks, weights):
+    """Draw equal tokens among these, rows of zeros, and rows of which the first number or all others are 0."""
+    same = np.where(rng.random(len(x)) < 0.4, rng.integers(0, len(x), len(x)), np.arange(len(x)))
+    x, picks, weights = x[same], picks[same], weights[same]
+    sort = rng.random(len(x))
+    x[sort < 0.2] = 0.0
+    x[(sort > 0.2) & (sort < 0.35), 0] = 0.0
+    x[(sort > 0.35) & (sort < 0.5), 1:] = 0.0
+    return x, picks, weights
 
 
 def beyond_fp16(rng, x):
@@ -193,14 +204,10 @@ def beyond_fp16(rng, x):
 
 
 def of_every_size(rng, x):
-    """All that fp32 can hold, also NaN, infinities and the negative zero: such rows are handed on as they are. Some rows are
-    one such number throughout, so that none of them says that a place is empty."""
+    """All that fp32 can hold, also NaN, infinities and the negative zero: such rows are handed on as they are."""
     x = (x * 10.0 ** rng.uniform(-30, 30, x.shape)).astype(np.float32)
     for number in (np.nan, np.inf, -np.inf, -0.0):
         x[rng.random(x.shape) < 0.1] = number
-    whole = [0.0, -0.0, -1.0, np.nan, np.inf]
-    for row, number in zip(rng.permutation(len(x)), whole, strict=False):
-        x[row] = number
     return x
 
 

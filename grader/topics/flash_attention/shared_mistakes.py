@@ -114,6 +114,19 @@ def narrow(scores, tile: int, dtype: str = ""):
     return wrong
 
 
+def narrow_values(scores, tile: int):
+    """V rounded to fp16 before its product with the weights."""
+
+    def wrong(inputs: dict, c: Case) -> dict:
+        with np.errstate(all="ignore"):
+            s, v = scores(inputs, c)
+            acc, total, _ = walked(s, v.astype(DTYPES["fp16"]).astype(np.float64), c, tile, np.float64)
+            o = acc / total
+        return {"o": o if "M" in c.sizes else o[:, :, 0]}
+
+    return wrong
+
+
 NARROWED = "bf16 holds numbers above 65504 and fp16 does not: what is rounded to fp16 on the way?"
 SUM = "close, but off in the third digit over many keys: are the accumulator and the sum fp32 from first to last?"
 STAND_INS = (-1e4, -1e9)  # not -1e30, because no score of a model comes near that

@@ -4,6 +4,7 @@ import numpy as np
 
 from grader.questions import Together
 from grader.topics.expert_load_balance.shared import (
+    FULL,
     LARGE,
     bytes_between,
     counts,
@@ -15,7 +16,7 @@ from grader.topics.expert_load_balance.shared import (
 
 def dispatched(rng, kind):
     found, per = tokens(rng, kind)
-    made = of_every_size if kind == LARGE else lambda rng, x: x
+    made = of_every_size if kind in (LARGE, FULL) else lambda rng, x: x
     return Together(tuple((made(rng, x), chosen, len(found) * per) for x, chosen, _ in found), kind)
 
 

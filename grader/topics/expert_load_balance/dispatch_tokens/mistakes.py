@@ -142,6 +142,12 @@ MISTAKES = (
     ),
     edited("everybody", (NEEDED, EVERYBODY), (RETURN, FILTERED), part="bytes", told_as="to everybody"),
     edited(
+        "rows of zeros to everybody",
+        (NEEDED, f"({NEEDED} | ~x.any(axis=1))"),
+        (RETURN, FILTERED),
+        part="bytes",
+    ),
+    edited(
         "twice and thrown away",
         (TOKEN, TWICE),
         (COUNTED, TWICE_COUNTED),

@@ -90,6 +90,12 @@ MISTAKES = (
     ),
     edited("everybody", (NEEDED, EVERYBODY), part="bytes", told_as="to everybody"),
     edited(
+        "everybody, of many tokens and experts",
+        (NEEDED, f"{NEEDED} | (len(x) >= 500 and per >= 8)"),
+        part="bytes",
+    ),
+    edited("kept where the first number is 0", (NEEDED, f"{NEEDED} & (x[:, 0] != 0)")),
+    edited(
         "counts again on the way home",
         (BACK, "comm.send_rows(out, receive, comm.exchange_counts(receive))"),
         part="exchanges",

@@ -103,6 +103,11 @@ MISTAKES = (
         wrong=without_own,
         edits=((HERE, f"{HERE} & (rank != comm.rank)"),),
     ),
+    edited("no row of zeros", (MINE, f"{MINE}\n        mine = mine[mine.any(axis=1)]")),
+    edited(
+        "equal rows once",
+        (MINE, f"{MINE}\n        mine = mine[np.sort(np.unique(mine, axis=0, return_index=True)[1])]"),
+    ),
     edited("all room counted", (PUT, "out[e, : len(mine)], counts[e] = mine, len(out[e])")),
     edited("a row of zeros is an empty slot", ("mine = rows[", "mine = rows[rows.any(axis=1) & ")),
     edited(

@@ -3,13 +3,18 @@
 import numpy as np
 
 from grader.questions import Together
-from grader.questions.draws import between
+from grader.questions.draws import between, log_uniform
 from grader.topics.expert_load_balance.shared import (
+    ALIKE,
+    DRAWN,
+    FULL,
     HIDDEN_SIZE,
     LARGE,
     LONGER,
-    MANY,
+    MOST_EXPERTS,
     MOST_TOKENS,
+    TIMES,
+    alike,
     beyond_fp16,
     counts,
     row_bytes,
@@ -39,24 +44,38 @@ SHAPES[LARGE] = lambda rng: ([between(rng, 9, 20) for _ in range(3)], 6, 2, 0.5)
 SHAPES["hundreds of experts"] = lambda rng: ([between(rng, 5, 9) for _ in range(3)], 280, 20, 0.0)
 SHAPES["hundreds of tokens"] = lambda rng: ([between(rng, 600, MOST_TOKENS), 3], 5, 1, 0.0)
 SHAPES[LONGER] = lambda rng: ([between(rng, 5, 9), between(rng, 60, 90), 6], between(rng, 20, 24), 3, 0.3)
-SHAPES[MANY] = lambda rng: (
-    [between(rng, 300, MOST_TOKENS) for _ in range(4)],
-    between(rng, 80, 280),
-    between(rng, 2, 5),
-    0.8,
-)
+MOST_FOR_ONE = "as many tokens as there may be, for an expert with three copies"
+SHAPES[MOST_FOR_ONE] = lambda rng: ([between(rng, 670, MOST_TOKENS) for _ in range(4)], 4, 2, 1.0)
+SHAPES[FULL] = lambda rng: ([between(rng, 670, MOST_TOKENS) for _ in range(4)], MOST_EXPERTS, 9, 0.9)
+SHAPES["a rank alone"] = lambda rng: ([between(rng, 5, 12)], between(rng, 2, 5), 0, 0.0)
+SHAPES[ALIKE] = lambda rng: ([between(rng, 20, 30) for _ in range(4)], 8, 4, 0.4)
+
+
+def _drawn_shape(rng):
+    ranks = between(rng, 2, 4)
+    experts = int(log_uniform(rng, 2, MOST_EXPERTS + 1))
+    tokens = [int(log_uniform(rng, 1, MOST_TOKENS + 1)) for _ in range(ranks)]
+    return tokens, experts, between(rng, 0, min(12, experts)), rng.random()
+
+
+SHAPES[DRAWN] = _drawn_shape
+HOTTEST = 4  # experts that share the hot tokens where there are hundreds
 PUBLIC = ("four ranks", "a hot expert", "no spare copy")
-HIDDEN = (*SHAPES, "a hot expert", *["nearly all tokens on one rank"] * 3)
+HIDDEN = (*SHAPES, "a hot expert", *["nearly all tokens on one rank"] * 3, *[DRAWN] * (TIMES - 1))
 
 
 def drawn(rng, kind):
     tokens, experts, spare, hot = SHAPES[kind](rng)
     top_k, columns = (between(rng, 3, 5), between(rng, 40, 60)) if kind == LONGER else (2, HIDDEN_SIZE)
-    top_k = 1 if kind == EVEN_OUT else top_k
-    found = tokens_of(rng, tokens, experts, top_k, hot, columns=columns)
-    if kind == MANY:  # any experts are the hot ones
-        number = rng.permutation(experts)
-        found = [(x, number[chosen], weights) for x, chosen, weights in found]
+    top_k = {EVEN_OUT: 1, MOST_FOR_ONE: 1, FULL: 3, DRAWN: between(rng, 1, min(4, experts))}.get(kind, top_k)
+    found = tokens_of(rng, tokens, experts, top_k, 0.0 if kind in (FULL, DRAWN) else hot, columns=columns)
+    if kind in (FULL, DRAWN):
+        top = experts if kind == FULL else between(rng, 1, experts)
+        hottest = top - 1 - np.arange(min(HOTTEST, top))
+        for _, chosen, _ in found:
+            put_first(rng, chosen, hottest, hot)
+    if kind == ALIKE or (kind == DRAWN and rng.random() < 0.5):
+        found = [alike(rng, *one) for one in found]
     if kind == LARGE:
         found = [(beyond_fp16(rng, x), *more) for x, *more in found]
     loads = reference.loads_of(np.concatenate([chosen for _, chosen, _ in found]), experts)
@@ -68,6 +87,14 @@ def drawn(rng, kind):
         tuple((*one, holders, *(w[holders[:, rank]] for w in weights)) for rank, one in enumerate(found)),
         kind,
     )
+
+
+def put_first(rng, chosen, hottest, share):
+    """Give a share of the tokens one of the hottest experts as the first choice, and no expert twice."""
+    for token in np.flatnonzero(rng.random(len(chosen)) < share):
+        expert = rng.choice(hottest)
+        chosen[token, chosen[token] == expert] = chosen[token, 0]
+        chosen[token, 0] = expert
 
 
 def whole(each):

@@ -81,6 +81,13 @@ MISTAKES = (
         part="bytes",
         told_as="the first copy",
     ),
+    edited("the first copy, of many tokens", (COPY, f"{COPY[:-1]} * (len(x) <= 350)]"), part="busiest"),
+    edited(
+        "the first copy, of experts from 64 on",
+        (AWAY, "np.argwhere(~holders[chosen, comm.rank] | (chosen >= 64))"),
+        (COPY, f"{COPY[:-1]} * (chosen[t, j] < 64)]"),
+        part="bytes",
+    ),
     edited(
         "two copies of three",
         (COPY, "copies[(t + comm.rank) % min(2, len(copies))]"),

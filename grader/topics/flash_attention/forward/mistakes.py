@@ -22,6 +22,7 @@ from grader.topics.flash_attention.shared_mistakes import (
     for_all_heads,
     lanes_beyond,
     narrow,
+    narrow_values,
     no_maximum,
     other_heads,
     visited,
@@ -180,6 +181,7 @@ MISTAKES = (
         "beyond fp16",
         NARROWED,
         narrow(causal_scores, 64, "fp16"),
+        narrow_values(causal_scores, 64),
         edits=(
             ("acc = tl.zeros((BLOCK_M, D), tl.float32)", "acc = tl.zeros((BLOCK_M, D), tl.float16)"),
             (DOT, "acc = (acc * alpha[:, None] + tl.dot(p.to(v.dtype), v)).to(tl.float16)"),

@@ -15,6 +15,7 @@ from grader.topics.flash_attention.shared_mistakes import (
     TILES,
     begun_at,
     narrow,
+    narrow_values,
     no_maximum,
     walked,
 )
@@ -142,6 +143,7 @@ MISTAKES = (
         "beyond fp16",
         NARROWED,
         narrow(decode_scores, 64, "fp16"),
+        narrow_values(decode_scores, 64),
         *map(_narrow_parts, CHUNKS),
         edits=(
             ('"po": ((rows, splits, p.D), "fp32", 0)', '"po": ((rows, splits, p.D), "fp16", 0)'),

@@ -19,6 +19,7 @@ from grader.topics.flash_attention.shared_mistakes import (
     for_all_heads,
     lanes_beyond,
     narrow,
+    narrow_values,
     other_heads,
     visited,
 )
@@ -240,6 +241,7 @@ MISTAKES = (
         "beyond fp16",
         NARROWED,
         narrow(causal_scores, 64, "fp16"),
+        narrow_values(causal_scores, 64),
         edits=(
             ("acc = tl.zeros((BLOCK_M, D), tl.float32)", "acc = tl.zeros((BLOCK_M, D), tl.float16)"),
             (

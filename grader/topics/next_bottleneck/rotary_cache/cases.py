@@ -49,6 +49,9 @@ def operands(case: Case, rng: np.random.Generator) -> dict:
 def places(case: Case, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Return each row's keys with its own (T,), and the pages of its sequence (T, L). Page 0 belongs to no row."""
     t, s, columns, pages = (case.sizes[name] for name in "TSLP")
+    least = 1 + columns * (1 if case.values == "one sequence" else t)
+    if pages < least:
+        raise ValueError(f"P must be at least {least}, page 0 and L pages for each of T rows, got {pages}")
     drawn = 1 + rng.permutation(pages - 1)
     if case.values == "one sequence":
         last = between(rng, t, columns * s)

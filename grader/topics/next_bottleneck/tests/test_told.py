@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from grader.proofs import right
@@ -19,6 +20,12 @@ TOLD = [
     (ROTARY, "one weight for both"),
     (ROTARY, "cosines for sines"),
 ]
+
+
+def test_too_few_pages_are_said():
+    case = replace(ROTARY.public[0], sizes=ROTARY.public[0].sizes | {"T": 40, "L": 4, "P": 8})
+    with pytest.raises(ValueError, match="P must be at least 161"):
+        ROTARY.inputs(case, np.random.default_rng(0))
 
 
 @pytest.mark.parametrize("question, name", TOLD, ids=[name for _, name in TOLD])

@@ -2,7 +2,7 @@
 
 from grader.questions import Budget, Case
 
-LANES = "how many lanes of the last piece are masked: they take instructions all the same"
+LANES = "what is done with each number, and how many lanes of the last piece are masked: they take instructions all the same"
 # operations a number, within which pieces of 128 or 256 stay, but not a single block for 1,100 numbers
 PIECES = 1.6
 
