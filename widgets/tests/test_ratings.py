@@ -24,3 +24,10 @@ def test_none_is_rated_below_three():
     rated = [(row["simulator"], float(row["rating"])) for row in ROWS if row["rating"] != "new"]
     assert all(1 <= rating <= 4 and rating * 2 == int(rating * 2) for _, rating in rated)
     assert not [name for name, rating in rated if rating < 3]
+
+
+def test_four_at_least_are_a_four_for_both_and_the_average_holds():
+    rated = [row for row in ROWS if row["rating"] != "new"]
+    best = [row["simulator"] for row in rated if row["rating"] == "4"]
+    assert sum(best.count(name) > 1 for name in set(best)) >= 4
+    assert sum(float(row["rating"]) for row in rated) / len(rated) >= 3.15
