@@ -30,8 +30,9 @@ def distance(c, w: Packed) -> float:
     return sum(map(abs, sides)) + OF_GROUP * abs(math.log2(w.group / c.group))
 
 
-def likely(rows_near: list, w: Packed, rows: int, packed_alone: bool, sixteen: str) -> str:
-    """Return the candidate's name. `rows_near` are the measured rows for this M, one per shape, nearest first."""
+def likely(rows_near: list, w: Packed, rows: int, packed_alone: bool, sixteen: str) -> list[str]:
+    """Return the candidates' names, the likeliest first. `rows_near` are the measured rows for this M, one per shape,
+    nearest first."""
     there = [(c, replace(w, n=c.n, k=c.k, experts=c.experts, group=c.group)) for c in rows_near[:NEAR]]
     names = {name for c, _ in there for name in c.us if name in CANDIDATES}
     if packed_alone:
@@ -50,11 +51,11 @@ def likely(rows_near: list, w: Packed, rows: int, packed_alone: bool, sixteen: s
         return total / weights
 
     if not able:
-        return rows_near[0].best_packed
+        return [rows_near[0].best_packed]
     costs = {one.name: cost(one) for one in able}
     if sixteen in costs:
         costs[sixteen] -= math.log(MARGIN)
-    return min(costs, key=costs.__getitem__)
+    return sorted(costs, key=costs.__getitem__)
 
 
 def waste(one: Candidate, w: Packed, rows: int) -> float:
