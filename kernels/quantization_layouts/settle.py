@@ -28,7 +28,9 @@ def contenders(layer: Layer, rows: int, choices: tuple[Choice, ...]) -> list[str
     names = likeliest(layer, rows, choices)
     if len(names) == 1 or layer.dense is None:
         return names[:COUNT]
-    ours = [name for name in names if name not in (SIXTEEN, LIBRARY)]  # what is unpacked first cannot be faster
+    ours = [
+        name for name in names if name not in (SIXTEEN, LIBRARY)
+    ]  # what is unpacked first cannot be faster
     return sorted([*ours[:COUNT], SIXTEEN], key=names.index)
 
 
