@@ -78,6 +78,12 @@ def value_of(key):
 
 
 @triton.jit
+def exp(x):
+    """e to the x, with 0 for what float32 holds in fewer bits. Caring for those would cost three instructions more."""
+    return libdevice.exp2(x * LOG2_E)
+
+
+@triton.jit
 def steps(e):
     """Return a number from 0 to 1 in whole steps of 2**-23, as adding 1 leaves it in the mantissa, without a
     conversion."""
