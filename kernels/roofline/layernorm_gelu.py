@@ -169,21 +169,26 @@ class Config:
     rows: int = 1  # that a program takes at a time
 
 
-# By the columns up to which each is the fastest of some forty. H200, 2026-11-23, 67 million elements in bf16: 69 to 73 us
-# up to 10,240 columns, 71 to 78 up to 28,672, where a copy takes 65, and 99 where a row is read twice.
+# By the columns up to which each is the fastest of some thirty. H200, 2026-11-28, 67 million elements in bf16: 69 to 71
+# us up to 12,288 columns but for 384 (80), 71 to 75 up to 28,672, where a copy takes 64, and 112 where a row is read twice.
 CONFIGS = {
-    256: Config(256, 2, 16, held=True, rows=4),
-    512: Config(512, 1, 32, held=True),
+    256: Config(256, 1, 20, held=True, rows=4),
+    384: Config(256, 1, 12, held=True, rows=4),
+    512: Config(512, 1, 12, held=True, rows=4),
+    768: Config(256, 2, 8, rows=4),
     1024: Config(1024, 2, 14, held=True),
+    1536: Config(512, 1, 20),
     2048: Config(512, 2, 10),
-    3072: Config(1024, 4, 7),
-    4096: Config(1024, 8, 4),
+    2560: Config(256, 2, 10),
+    3072: Config(1024, 2, 8),
+    4096: Config(512, 4, 6),
     5120: Config(512, 4, 4),
+    6144: Config(512, 4, 4),
     7168: Config(1024, 8, 3),
     8192: Config(512, 4, 3),
     10240: Config(1024, 8, 2),
-    12288: Config(4096, 8, 2),
-    14336: Config(2048, 16, 1),
+    12288: Config(2048, 4, 2),
+    14336: Config(1024, 4, 2),
     16384: Config(4096, 16, 1),
     20480: Config(2048, 16, 1),
     24576: Config(8192, 32, 1),
