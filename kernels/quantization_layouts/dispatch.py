@@ -101,7 +101,9 @@ def near(choices: tuple[Choice, ...], w: Packed, rows: int) -> list[Choice]:
     for c in sorted(alike, key=lambda c: -c.m):
         if c.m >= reach:
             shapes[c.n, c.k, c.experts, c.group] = c
-    return sorted(shapes.values(), key=lambda c: distance(c, w))
+    same = [c for c in shapes.values() if c.is_of(w)]
+    others = sorted((c for c in shapes.values() if not c.is_of(w)), key=lambda c: distance(c, w, reach))
+    return same + others
 
 
 def choose(layer: Layer, rows: int, choices: tuple[Choice, ...] = ()) -> str:

@@ -6,7 +6,8 @@ average. A model's loader can spend a tenth of a second a layer instead:
     for rows in (1, 16, 64):
         settle(layer, rows)
 
-Timed as calibration does, over copies of the weight that don't fit the L2 together. linear() follows what was found.
+A small weight is timed over copies that don't fit the L2 together, as calibration does it, and a large one alone, after
+a flush. linear() follows what was found.
 """
 
 import math
@@ -18,7 +19,8 @@ from kernels import require, timing
 from kernels.quantization_layouts.candidates import CANDIDATES, LIBRARY, SIXTEEN, Layer, bound
 from kernels.quantization_layouts.dispatch import Choice, likeliest, table_of_device
 
-COUNT = 4  # candidates, beside 16 bits
+COUNT = 6  # candidates, beside 16 bits
+LARGE = 2**25  # weights
 SECONDS, WARM = 0.01, 0.02  # for each candidate; before all of them
 MOST_COPIES = 32
 
@@ -59,10 +61,12 @@ def timed(names: list[str], layer: Layer, rows: int) -> dict[str, float]:
     w = layer.packed
     x = torch.randn(rows * w.experts, w.k, device=w.device).to(w.dtype)
     out = torch.empty(rows * w.experts, w.n, dtype=w.dtype, device=w.device)
-    layers = [layer, *(copied(layer) for _ in range(copies(w) - 1))]
+    large = w.n * w.k * w.experts >= LARGE
+    flush = timing.Flush(w.device) if large else None
+    layers = [layer, *(copied(layer) for _ in range(0 if large else copies(w) - 1))]
     calls = {name: [bound(CANDIDATES[name], x, each, out) for each in layers] for name in names}
     graphs = {name: timing.capture(some) for name, some in calls.items()}
-    watches = {name: timing.stopwatch(graph) for name, graph in graphs.items()}
+    watches = {name: timing.stopwatch(graph, flush) for name, graph in graphs.items()}
     times = timing.interleave(watches, SECONDS * len(watches), warm=WARM)
     return {name: median(series) / len(layers) for name, series in times.items()}
 
