@@ -83,6 +83,7 @@ def layernorm_gelu_kernel(
     PIECES: tl.constexpr,
     EVEN: tl.constexpr,
     HELD: tl.constexpr,
+    LATE: tl.constexpr,
 ):
     """EVEN says at compile time that pieces end with the row, so that masks vanish. HELD keeps weights in registers."""
     SHORT: tl.constexpr = x_ptr.dtype.element_ty.primitive_bitwidth <= 16
@@ -111,13 +112,19 @@ def layernorm_gelu_kernel(
             total += centred * centred
         scale = tl.rsqrt((tl.sum(total, axis=1) / cols)[:, None] + eps)
         shift = -mean * scale
-        if not HELD:
+        if not (HELD or LATE):
             weight = load_rows(weight_ptr, zero, 1, 0, cols, PIECE, PIECES, EVEN, "evict_last")
             bias = load_rows(bias_ptr, zero, 1, 0, cols, PIECE, PIECES, EVEN, "evict_last")
         for i in tl.static_range(PIECES):
             offs = i * PIECE + tl.arange(0, PIECE)[None, :]
+            if LATE:
+                here = (row < rows) & (offs < (PIECE * PIECES if EVEN else cols))
+                w = tl.load(weight_ptr + offs, mask=here, other=0.0, eviction_policy="evict_last")
+                b = tl.load(bias_ptr + offs, mask=here, other=0.0, eviction_policy="evict_last")
+            else:
+                w, b = weight[i], bias[i]
             normal = g[i] * scale + shift if SHORT else (g[i] - mean) * scale  # fp32 keeps what cancels
-            y = normal * weight[i].to(tl.float32) + bias[i].to(tl.float32)
+            y = normal * w.to(tl.float32) + b.to(tl.float32)
             mask = (row < rows) & (offs < (PIECE * PIECES if EVEN else cols))
             tl.store(y_ptr + row * stride_y + offs, y.to(y_ptr.dtype.element_ty), mask=mask)
 
@@ -167,6 +174,7 @@ class Config:
     programs: int  # that one SM keeps, whose registers must fit, 65,536 / (32 * warps * programs) a thread
     held: bool = False  # weight and bias stay in registers, or the L1 has them for each row
     rows: int = 1  # that a program takes at a time
+    late: bool = False  # weight and bias are loaded piece by piece, where registers are short
 
 
 # By the columns up to which each is the fastest of some thirty. H200, 2026-11-28, 67 million elements in bf16: 69 to 71
@@ -243,6 +251,7 @@ def _launch(x, weight, bias, eps: float, out, config: Config | None) -> None:
         PIECES=triton.cdiv(cols, c.piece),
         EVEN=cols % c.piece == 0,
         HELD=c.held,
+        LATE=c.late,
         num_warps=c.warps,
     )
 
