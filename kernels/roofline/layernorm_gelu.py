@@ -178,7 +178,7 @@ class Config:
 
 
 # By the columns up to which each is the fastest of some thirty. H200, 2026-11-28, 67 million elements in bf16: 69 to 71
-# us up to 12,288 columns but for 384 (80), 71 to 75 up to 28,672, where a copy takes 64, and 112 where a row is read twice.
+# us up to 12,288 columns but for 384 (80), 71 to 75 up to 28,672, where a copy takes 64, and 115 to 121 where a row is read twice.
 CONFIGS = {
     256: Config(256, 1, 20, held=True, rows=4),
     384: Config(256, 1, 12, held=True, rows=4),
@@ -196,7 +196,7 @@ CONFIGS = {
     8192: Config(512, 4, 3),
     10240: Config(1024, 8, 2),
     12288: Config(2048, 4, 2),
-    14336: Config(1024, 4, 2),
+    14336: Config(2048, 4, 2, late=True),
     16384: Config(4096, 16, 1),
     20480: Config(2048, 16, 1),
     24576: Config(8192, 32, 1),
