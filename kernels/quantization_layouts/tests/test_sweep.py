@@ -43,7 +43,9 @@ def test_the_recorded_shapes_are_those_of_their_seed_and_all_are_right():
     late = [row for row in rows if is_behind(row)]
     assert len(rows) == 200 and len(late) == 2
     assert min(row["alone"]["ratio"] if "alone" in row else 1 for row in rows) > 0.9
-    assert RECORDED["settled"] and sum(row["kernel"] != row["guess"] for row in rows) > 80, "a guess is a guess"
+    assert RECORDED["settled"] and sum(row["kernel"] != row["guess"] for row in rows) > 80, (
+        "a guess is a guess"
+    )
 
 
 def test_no_candidate_asks_for_more_of_a_weight_than_its_registers_hold():
