@@ -17,9 +17,14 @@ up in the recording, and then the call is never replayed.
         .. launch, as ever
 """
 
+import copy
+import inspect
 import os
+import sys
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -30,6 +35,7 @@ from triton.runtime.jit import JITFunction
 from kernels import counters
 
 MOST = 4096  # forms, past which all are forgotten
+MOST_ADDRESSES = 256  # of one descriptor, past which they are described anew
 ALIGNED = 512  # bytes, PyTorch's own alignment
 DEVICES = () if os.environ.get("TILE_REPLAYS") == "0" else ("cuda",)  # 0 makes each call go the whole way
 MAKERS = (
@@ -68,17 +74,72 @@ class _Described:
         self.base = _At(address)
 
 
+class _Kept(dict):
+    """Keep what stands for a descriptor in a launch, by address. Everything else about it is the form's."""
+
+    def __init__(self, like: dict, encode: Callable):
+        super().__init__()
+        self.like, self.encode = {**like, "base": None}, encode
+
+    def __missing__(self, address: int):
+        if len(self) >= MOST_ADDRESSES:
+            self.clear()
+        made = self[address] = self.encode(_Described(self.like, address))
+        return made
+
+
 @dataclass
 class _Step:
-    """Hold one launch, with its code, its arguments, and the addresses among them as (index, source, offset)."""
+    """Hold one launch, with its arguments, and the addresses among them as (index, source, offset)."""
 
-    run: object
+    launch: Callable
     grid: tuple[int, int, int]
-    function: object
-    packed: object
+    before: list  # what the launch is given after the stream and before the kernel's arguments
     args: list
+    as_one: bool = False  # the kernel's arguments are one list
     pointers: list[tuple[int, int, int]] = field(default_factory=list)
-    described: list[tuple[int, dict, int, int]] = field(default_factory=list)
+    described: list[tuple[int, _Kept, int, int]] = field(default_factory=list)
+
+    def __call__(self, stream: int, at: list[int]) -> None:
+        args = self.args.copy()
+        for place, source, offset in self.pointers:
+            args[place] = at[source] + offset
+        for place, kept, source, offset in self.described:
+            args[place] = kept[at[source] + offset]
+        if self.as_one:
+            self.launch(*self.grid, stream, *self.before, args)
+        else:
+            self.launch(*self.grid, stream, *self.before, *args)
+
+
+def _below(compiled, grid, args: list) -> tuple[Callable, list, bool, list] | None:
+    """Return Triton's own launch under its Python, what it is given before the arguments, whether these are one list,
+    and how each descriptor becomes the copy engine's, None for other arguments.
+
+    The Python in between describes every tensor anew for the copy engine, which takes longer than the launch. Nothing
+    is returned for a Triton that is built otherwise, or a kernel that needs memory for its launch.
+    """
+    run = compiled.run
+    outer = getattr(run, "launch", None)
+    if outer is None or getattr(run, "global_scratch_size", 1) or getattr(run, "profile_scratch_size", 1):
+        return None
+    inner, encode = outer, [None] * len(args)
+    if inspect.isfunction(outer):
+        known = inspect.getclosurevars(outer).nonlocals
+        if not {"launcher", "tensordesc_indices", "tensordesc_meta"} <= known.keys():
+            return None
+        made, inner = sys.modules[outer.__module__].make_tensordesc_arg, known["launcher"]
+        places = sorted(known["tensordesc_indices"])
+        for place, meta in zip(places, known["tensordesc_meta"], strict=True):
+            if meta is None:  # a kernel that takes its parts
+                return None
+            encode[place] = partial(made, metadata=meta)
+    given, seen = copy.copy(run), []
+    given.launch = lambda *all_of_it: seen.append(all_of_it)
+    given(*grid, 0, compiled.function, compiled.packed_metadata, None, None, None, *args)
+    as_one = isinstance(seen[0][-1], tuple | list) and len(seen[0][-1]) == len(args)
+    before = seen[0][4:-1] if as_one else seen[0][4 : len(seen[0]) - len(args)]
+    return inner, list(before), as_one, encode
 
 
 @dataclass
@@ -105,12 +166,7 @@ class Replay:
         for blocks in self.blocks:
             at.append(counters.arrivals(self.device, blocks).data_ptr())
         for step in self.steps:
-            args = step.args.copy()
-            for place, source, offset in step.pointers:
-                args[place] = at[source] + offset
-            for place, like, source, offset in step.described:
-                args[place] = _Described(like, at[source] + offset)
-            step.run(*step.grid, stream, step.function, step.packed, None, None, None, *args)
+            step(stream, at)
         return True
 
 
@@ -236,22 +292,30 @@ class _Recording(TorchDispatchMode):
             return None
         defaults = {one.name: one.default for one in kernel.params if one.has_default}
         rest = [named.get(name, defaults.get(name)) for name in kernel.arg_names[len(args) :]]
-        step = _Step(
-            compiled.run, (*grid, 1, 1)[:3], compiled.function, compiled.packed_metadata, [*args, *rest]
-        )
-        for place, value in enumerate(step.args):
+        given, grid = [*args, *rest], (*grid, 1, 1)[:3]
+        below = _below(compiled, grid, given)
+        if below is None:
+            before = [compiled.function, compiled.packed_metadata, None, None, None]
+            below = compiled.run, before, False, [lambda described: [described]] * len(given)
+        launch, before, as_one, encode = below
+        step = _Step(launch, grid, before, [], as_one)
+        for value, encoded in zip(given, encode, strict=True):
             described = hasattr(value, "block_shape")
             tensor = value.base if described else value
             if not isinstance(tensor, torch.Tensor):
+                step.args.append(value)
                 continue
             source = self._source(tensor, rooms, has_room)
             if source is None:
                 return None
-            step.args[place] = None
             if described:
-                step.described.append((place, {**vars(value), "base": None}, *source))
+                all_of_it = encoded(value)
+                kept = _Kept(vars(value), lambda other, encoded=encoded: encoded(other)[0])
+                step.described.append((len(step.args), kept, *source))
+                step.args += [None, *all_of_it[1:]]
             else:
-                step.pointers.append((place, *source))
+                step.pointers.append((len(step.args), *source))
+                step.args.append(None)
         return step
 
     def _source(self, tensor, rooms: dict, has_room: bool) -> tuple[int, int] | None:

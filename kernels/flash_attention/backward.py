@@ -44,7 +44,7 @@ def attention_backward(
         sides = window, *map(type, window or ())
         key = *map(form, given), causal, scale, softcap, deterministic, *sides
         if ready := REPLAYS.get(key):
-            grads = tuple(torch.empty(t.shape, dtype=t.dtype, device=t.device) for t in (q, k, v))
+            grads = tuple(torch.empty_like(t, memory_format=torch.contiguous_format) for t in (q, k, v))
             if ready(*given, *grads):
                 return grads
     q_per_kv, block_d = arguments.qkv(q, k, v, rank=4)

@@ -280,7 +280,7 @@ def decode(
             early,
         )
         if ready := REPLAYS.get(key):
-            memory, *_ = (workspace or workspace_of(q.device)).take(*ready.note)
+            memory = (workspace or workspace_of(q.device)).memory(*ready.note)
             if ready(*given, out, lse, memory):
                 return out, lse
     group, block_d, longest = cache(q, k, v, lens, table, k_scale, v_scale, check_values)

@@ -3,6 +3,7 @@
 import torch
 import triton
 import triton.language as tl
+from triton.runtime import driver
 
 from kernels.overlap import let_next_begin, overlapped, wait_for_last
 
@@ -30,20 +31,25 @@ class Workspace:
         self.parts = torch.empty(0, dtype=torch.float32, device=device)
 
     def take(self, heads: int, splits: int, d: int):
-        rows = heads * splits
-        if self.parts.numel() < rows * (d + 2):
-            self.parts = torch.empty(rows * (d + 2), dtype=torch.float32, device=self.device)
-        return self.parts, self.parts[rows * d :], self.parts[rows * (d + 1) :]
+        rows, parts = heads * splits, self.memory(heads, splits, d)
+        return parts, parts[rows * d :], parts[rows * (d + 1) :]
+
+    def memory(self, heads: int, splits: int, d: int) -> torch.Tensor:
+        """Return all of it, enough for these."""
+        if self.parts.numel() < heads * splits * (d + 2):
+            self.parts = torch.empty(heads * splits * (d + 2), dtype=torch.float32, device=self.device)
+        return self.parts
 
 
 _workspaces: dict = {}
 
 
 def workspace_of(device) -> Workspace:
-    stream = torch.cuda.current_stream(device).cuda_stream if device.type == "cuda" else 0
-    if (device, stream) not in _workspaces:
-        _workspaces[device, stream] = Workspace(device)
-    return _workspaces[device, stream]
+    stream = driver.active.get_current_stream(device.index) if device.type == "cuda" else 0
+    found = _workspaces.get((device, stream))
+    if found is None:
+        found = _workspaces[device, stream] = Workspace(device)
+    return found
 
 
 @triton.jit

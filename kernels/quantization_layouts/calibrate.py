@@ -25,7 +25,7 @@ from kernels.quantization_layouts.kbit_tables import MOE, MOE_EXPERTS, SHAPES
 from kernels.quantization_layouts.reference import GROUPS
 
 ROWS = {  # of X, by form, with more steps for the forms of most weights
-    **dict.fromkeys(("int4", 4), (1, 2, 4, 8, 16, 32, 64, 256)),
+    **dict.fromkeys(("int4", 4), (1, 2, 4, 8, 16, 32, 64, 128, 256)),
     **dict.fromkeys((2, 3, 5, "zero"), (1, 4, 16, 64)),
 }
 FORMS = tuple(ROWS)

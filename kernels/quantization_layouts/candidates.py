@@ -163,6 +163,9 @@ RINGS = (
     Ring(64, 2, 2, 6, even=False),
     Ring(128, 2, 2, 4),
     Ring(128, 2, 2, 4, even=False),
+    # each weight is unpacked once for 256 rows; their sums fill the registers, so weights are scaled before the product
+    Ring(256, 2, stages=3, late=False),
+    Ring(256, 2, stages=3, late=False, even=False),
     # of small layers, whose launches overlap
     Ring(16, 2, stages=8, even=False, early=True),
     Ring(16, 2, stages=6, two=True, early=True),

@@ -3,7 +3,7 @@
 A table's row for a measured (shape, form, group, M) names the fastest candidate that certainly isn't slower than
 16 bits, which is itself a candidate. So a layer that also keeps its 16-bit weight loses at no measured M.
 Between two values of M the larger value's answer holds, since narrow weights win less at a larger M. For an unmeasured
-shape or group the nearest ones decide (nearest.py).
+shape or group the nearest ones decide (nearest.py), unless the layer has timed the likeliest candidates itself (settle.py).
 """
 
 import json
@@ -101,23 +101,41 @@ def near(choices: tuple[Choice, ...], w: Packed, rows: int) -> list[Choice]:
     for c in sorted(alike, key=lambda c: -c.m):
         if c.m >= reach:
             shapes[c.n, c.k, c.experts, c.group] = c
-    return sorted(shapes.values(), key=lambda c: distance(c, w))
+    same = [c for c in shapes.values() if c.is_of(w)]
+    others = sorted((c for c in shapes.values() if not c.is_of(w)), key=lambda c: distance(c, w, reach))
+    return same + others
 
 
 def choose(layer: Layer, rows: int, choices: tuple[Choice, ...] = ()) -> str:
     """Return the candidate's name. Without a table that knows the form, the rule of the kernels' own design decides."""
+    return likeliest(layer, rows, choices)[0]
+
+
+def likeliest(layer: Layer, rows: int, choices: tuple[Choice, ...] = ()) -> list[str]:
+    """Return the names of candidates, the one to choose first, then others that the nearest measured shapes make likely.
+
+    Behind a row that was measured for this very layer, and behind a rule, there are no others.
+    """
     require.count(rows=rows)
+    w, packed_alone = layer.packed, layer.dense is None
+    found = near(choices, w, rows)
+    if not found or w.kind in ("fp4", "int8"):
+        return [_by_rule(layer, rows)]
+    first = found[0]
+    others = likely([c for c in found if c.us], w, rows, packed_alone, SIXTEEN) if first.us else []
+    if not first.is_of(w) and others:
+        return others
+    answer = first.best_packed if packed_alone else first.best
+    return [answer] if first.m == rows else [answer, *(name for name in others if name != answer)]
+
+
+def _by_rule(layer: Layer, rows: int) -> str:
     w, packed_alone = layer.packed, layer.dense is None
     if w.kind in ("fp4", "int8"):
         if rows > TILE_UP_TO or (w.kind == "int8" and not takes(w)):
             return LIBRARY if packed_alone else SIXTEEN
         small = w.n * w.k < LARGE and rows <= DIRECT_UP_TO.get(w.group, 0)
         return "ring" if takes(w) and not small else "direct"
-    if found := near(choices, w, rows):
-        first = found[0]
-        if first.is_of(w) or not first.us:
-            return first.best_packed if packed_alone else first.best
-        return likely([c for c in found if c.us], w, rows, packed_alone, SIXTEEN)
     large = w.n * w.k * w.experts >= RING_WEIGHTS
     if takes(w) and w.kind == "int4" and (RING_FROM if large else STREAM_UP_TO + 1) <= rows <= TILE_UP_TO:
         return "ring"
@@ -160,7 +178,9 @@ def linear(x, layer: Layer, out=None, offsets=None, most=None, choices=None) -> 
     rows, out, each = check_layer(x, w, out, offsets, most)
     if not out.numel() or not each:
         return out
-    name = choose(layer, each, table_of_device(x.device.index or 0) if x.is_cuda else ())
+    name = w.settled.get((each, layer.dense is None)) or choose(
+        layer, each, table_of_device(x.device.index or 0) if x.is_cuda else ()
+    )
     if rows is not x:  # a copy, since x doesn't have the kernels' layout
         return _run(name, rows, layer, out, offsets, most)
     with w.replays.recording(key, x, out, *given):

@@ -2,9 +2,9 @@
 
 Choosing a candidate costs the ratio of its time to the best time, both on a near shape. Two effects carry over badly
 and are corrected first, a K that ends within a candidate's step and a last round of programs that isn't full.
-The nearest shapes count most. H200, 2026-11-23, int4, each of 33 shapes by the others, M up to 64: the choice takes
-4.4% longer than the best on average, and the best one of the nearest shape 6.4%. With eleven odd shapes more, far
-from all others (2026-11-28, groups of 32 and 128), it is 6.0%.
+The nearest shapes count most, and those that were measured for this number of rows. H200, int4, each of 33 shapes by
+the others, M up to 64: the choice takes 3.3% longer than the best on average. With eleven odd shapes, far from all
+others (groups of 32 and 128), it is 5.9%.
 """
 
 import math
@@ -20,18 +20,21 @@ from kernels.quantization_layouts.stream import Stream
 NEAR = 5  # shapes that are considered
 FALL = 4.0  # a shape's weight falls by e^-4 when N, or K, grows e-fold
 OF_GROUP = 0.35  # a group twice as long, in the same measure
+OF_ROWS = 0.7  # twice as many rows of X as some other shape was measured for
 MARGIN = 1.2  # that a candidate must be ahead of 16 bits, which are never far off
 UNMEASURED = 1.6  # ratio to the best time beyond which calibration drops a candidate
 
 
-def distance(c, w: Packed) -> float:
-    """Between a measured row's weight and this one."""
+def distance(c, w: Packed, rows: int) -> float:
+    """Between a measured row and this weight with `rows`."""
     sides = math.log(w.n * w.experts / (c.n * c.experts)), math.log(w.k / c.k)
-    return sum(map(abs, sides)) + OF_GROUP * abs(math.log2(w.group / c.group))
+    apart = OF_GROUP * abs(math.log2(w.group / c.group)) + OF_ROWS * abs(math.log2(rows / c.m))
+    return sum(map(abs, sides)) + apart
 
 
-def likely(rows_near: list, w: Packed, rows: int, packed_alone: bool, sixteen: str) -> str:
-    """Return the candidate's name. `rows_near` are the measured rows for this M, one per shape, nearest first."""
+def likely(rows_near: list, w: Packed, rows: int, packed_alone: bool, sixteen: str) -> list[str]:
+    """Return the candidates' names, the likeliest first. `rows_near` are the measured rows for this M, one per shape,
+    nearest first."""
     there = [(c, replace(w, n=c.n, k=c.k, experts=c.experts, group=c.group)) for c in rows_near[:NEAR]]
     names = {name for c, _ in there for name in c.us if name in CANDIDATES}
     if packed_alone:
@@ -44,17 +47,17 @@ def likely(rows_near: list, w: Packed, rows: int, packed_alone: bool, sixteen: s
         here, total, weights = waste(one, w, rows), 0.0, 0.0
         for c, like in there:
             taken = c.us.get(one.name, UNMEASURED * min(c.us.values())) / min(c.us.values())
-            weight = math.exp(-FALL * distance(c, w)) + 1e-12
+            weight = math.exp(-FALL * distance(c, w, rows)) + 1e-12
             total += weight * math.log(taken * here / waste(one, like, rows))
             weights += weight
         return total / weights
 
     if not able:
-        return rows_near[0].best_packed
+        return [rows_near[0].best_packed]
     costs = {one.name: cost(one) for one in able}
     if sixteen in costs:
         costs[sixteen] -= math.log(MARGIN)
-    return min(costs, key=costs.__getitem__)
+    return sorted(costs, key=costs.__getitem__)
 
 
 def waste(one: Candidate, w: Packed, rows: int) -> float:

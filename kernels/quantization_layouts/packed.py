@@ -86,6 +86,11 @@ class Packed:
         """Return the kernels that run without a replay, by their keys."""
         return {}
 
+    @cached_property
+    def settled(self) -> dict:
+        """Return the kernels that were the fastest when timed, by (rows of an expert, whether packed alone)."""
+        return {}
+
     @property
     def expert_sizes(self) -> tuple[int, int, int]:
         """Elements of one expert's first words, last words and scales."""

@@ -1,12 +1,13 @@
 """Time random shapes by the dispatcher against every library that is installed.
 
-    python -m kernels.quantization_layouts.sweep [--shapes 200] [--seed 1] [--json FILE] [--explain N] [--table FILE]
+    python -m kernels.quantization_layouts.sweep [--shapes 200] [--seed 1] [--settle] [--json FILE] [--explain N] [--table FILE]
 
 Draws (N, K, M, group) of packed weights, checks and times each, and prints those that are slower than the fastest
 library, with the whole 99% interval of the ratio below 0.98. As in the benchmark, small weights rotate, as a decode
-loop sees them, and large weights find a cold cache. For the first N slow rows it then times every candidate, which
-shows whether the dispatcher chose badly (a better candidate is there) or the kernels fall short. --table keeps these
-times as rows that the dispatcher can read.
+loop sees them, and large weights find a cold cache. With --settle each layer first times its likeliest candidates, as
+a model's loader may let it (settle.py). For the first N slow rows it then times every candidate, which shows whether
+the dispatcher chose badly (a better candidate is there) or the kernels fall short. --table keeps these times as rows
+that the dispatcher can read.
 """
 
 import argparse
@@ -62,12 +63,50 @@ def compile_some(some: list[cases.Case]) -> int:
     return len(some)
 
 
-def compared(case: cases.Case, device) -> dict:
+def compile_contenders(some: list[cases.Case]) -> int:
+    """Launch all that a layer would time of these."""
+    import torch
+
+    from kernels.quantization_layouts import bench
+    from kernels.quantization_layouts.candidates import CANDIDATES, bound, layer
+    from kernels.quantization_layouts.dispatch import table_of_device
+    from kernels.quantization_layouts.settle import contenders
+
+    for case in some:
+        drawn = bench.draw(case, 0, torch.device("cuda", 0))
+        one = layer(drawn["packed"], keep_dense=True)
+        for name in contenders(one, case.m, table_of_device(0)):
+            bound(CANDIDATES[name], drawn["x"], one, None)()
+    torch.cuda.synchronize()
+    return len(some)
+
+
+class Settled:
+    """Make our calls of one case. The first layer times its candidates, and the others do as it does."""
+
+    def __init__(self):
+        self.name = None
+
+    def __call__(self, inputs):
+        from kernels.quantization_layouts import bench
+        from kernels.quantization_layouts.settle import settle
+
+        m = inputs["case"].m
+        return bench.ours(inputs, lambda one: self.choose(one, m, settle))
+
+    def choose(self, one, m: int, settle) -> None:
+        if self.name is None:
+            self.name = settle(one, m)
+        one.packed.settled[m, False] = self.name
+
+
+def compared(case: cases.Case, device, settled: bool = False) -> dict:
     """Return the benchmark's record of one case, on a cold cache."""
     from kernels.bench.measure import measured_with
     from kernels.bench.row import Row
     from kernels.quantization_layouts import bench, cost, peers
 
+    ours = Settled() if settled else bench.ours
     bound = cost.linear_cost(case.m, case.n, case.k, bits=case.bits, group=case.group)
     row = Row(
         mode="rotate" if case.n * case.k < SMALL else "cold",
@@ -78,13 +117,14 @@ def compared(case: cases.Case, device) -> dict:
         flops=bound.flops,
         bytes=bound.bytes_moved,
         inputs=lambda seed: bench.draw(case, seed, device),
-        ours=bench.ours,
+        ours=ours,
         check=bench.check,
         tolerance=bench.TOLERANCE[case.dtype],
         peers=peers.of(case),
         facts={"kernel": bench.chosen(case, device)},
     )
-    return measured_with(row, device, SECONDS, {"warm": WARM})
+    found = measured_with(row, device, SECONDS, {"warm": WARM})
+    return found | ({"kernel": ours.name, "guess": found["kernel"]} if settled else {})
 
 
 def main(argv=None) -> int:
@@ -93,6 +133,9 @@ def main(argv=None) -> int:
     )
     parser.add_argument("--shapes", type=int, default=200, metavar="N")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--settle", action="store_true", help="each layer times its likeliest candidates first"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all cases, machine and versions")
     parser.add_argument(
         "--explain", type=int, default=0, metavar="N", help="of rows behind: time all candidates"
@@ -107,16 +150,17 @@ def main(argv=None) -> int:
 
     started = time.monotonic()
     device = torch.device("cuda", torch.cuda.current_device())
-    run = about(device) | {"state": "sustained", "seed": options.seed, "rows": []}
+    run = about(device) | {"state": "sustained", "seed": options.seed, "settled": options.settle, "rows": []}
     todo = drawn(options.shapes, options.seed)
     parts = min(calibrate.MOST_JOBS, len(todo))
-    calibrate.side_by_side(compile_some, [todo[i::parts] for i in range(parts)])
+    work = compile_contenders if options.settle else compile_some
+    calibrate.side_by_side(work, [todo[i::parts] for i in range(parts)])
     print(f"compiled for {len(todo)} shapes in {time.monotonic() - started:.0f} s", flush=True)
     late = []
     for case in todo:
         if time.monotonic() - started > options.until:
             break
-        row = said(case, device)
+        row = said(case, device, options.settle)
         run["rows"].append(row)
         if is_behind(row):
             late.append(case)
@@ -133,9 +177,9 @@ def main(argv=None) -> int:
     return 1 if trouble else 0
 
 
-def said(case: cases.Case, device) -> dict:
+def said(case: cases.Case, device, settled: bool) -> dict:
     try:
-        return compared(case, device)
+        return compared(case, device, settled)
     except Exception as why:  # costs its own row alone
         return {"op": "linear", "case": case.name, "failed": f"{type(why).__name__}: {why}"[:200]}
 

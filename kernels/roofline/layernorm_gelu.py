@@ -83,6 +83,7 @@ def layernorm_gelu_kernel(
     PIECES: tl.constexpr,
     EVEN: tl.constexpr,
     HELD: tl.constexpr,
+    LATE: tl.constexpr,
 ):
     """EVEN says at compile time that pieces end with the row, so that masks vanish. HELD keeps weights in registers."""
     SHORT: tl.constexpr = x_ptr.dtype.element_ty.primitive_bitwidth <= 16
@@ -111,13 +112,19 @@ def layernorm_gelu_kernel(
             total += centred * centred
         scale = tl.rsqrt((tl.sum(total, axis=1) / cols)[:, None] + eps)
         shift = -mean * scale
-        if not HELD:
+        if not (HELD or LATE):
             weight = load_rows(weight_ptr, zero, 1, 0, cols, PIECE, PIECES, EVEN, "evict_last")
             bias = load_rows(bias_ptr, zero, 1, 0, cols, PIECE, PIECES, EVEN, "evict_last")
         for i in tl.static_range(PIECES):
             offs = i * PIECE + tl.arange(0, PIECE)[None, :]
+            if LATE:
+                here = (row < rows) & (offs < (PIECE * PIECES if EVEN else cols))
+                w = tl.load(weight_ptr + offs, mask=here, other=0.0, eviction_policy="evict_last")
+                b = tl.load(bias_ptr + offs, mask=here, other=0.0, eviction_policy="evict_last")
+            else:
+                w, b = weight[i], bias[i]
             normal = g[i] * scale + shift if SHORT else (g[i] - mean) * scale  # fp32 keeps what cancels
-            y = normal * weight[i].to(tl.float32) + bias[i].to(tl.float32)
+            y = normal * w.to(tl.float32) + b.to(tl.float32)
             mask = (row < rows) & (offs < (PIECE * PIECES if EVEN else cols))
             tl.store(y_ptr + row * stride_y + offs, y.to(y_ptr.dtype.element_ty), mask=mask)
 
@@ -167,23 +174,29 @@ class Config:
     programs: int  # that one SM keeps, whose registers must fit, 65,536 / (32 * warps * programs) a thread
     held: bool = False  # weight and bias stay in registers, or the L1 has them for each row
     rows: int = 1  # that a program takes at a time
+    late: bool = False  # weight and bias are loaded piece by piece, where registers are short
 
 
-# By the columns up to which each is the fastest of some forty. H200, 2026-11-23, 67 million elements in bf16: 69 to 73 us
-# up to 10,240 columns, 71 to 78 up to 28,672, where a copy takes 65, and 99 where a row is read twice.
+# By the columns up to which each is the fastest of some thirty. H200, 2026-11-28, 67 million elements in bf16: 69 to 71
+# us up to 12,288 columns but for 384 (80), 71 to 75 up to 28,672, where a copy takes 64, and 115 to 121 where a row is read twice.
 CONFIGS = {
-    256: Config(256, 2, 16, held=True, rows=4),
-    512: Config(512, 1, 32, held=True),
+    256: Config(256, 1, 20, held=True, rows=4),
+    384: Config(256, 1, 12, held=True, rows=4),
+    512: Config(512, 1, 12, held=True, rows=4),
+    768: Config(256, 2, 8, rows=4),
     1024: Config(1024, 2, 14, held=True),
+    1536: Config(512, 1, 20),
     2048: Config(512, 2, 10),
-    3072: Config(1024, 4, 7),
-    4096: Config(1024, 8, 4),
+    2560: Config(256, 2, 10),
+    3072: Config(1024, 2, 8),
+    4096: Config(512, 4, 6),
     5120: Config(512, 4, 4),
+    6144: Config(512, 4, 4),
     7168: Config(1024, 8, 3),
     8192: Config(512, 4, 3),
     10240: Config(1024, 8, 2),
-    12288: Config(4096, 8, 2),
-    14336: Config(2048, 16, 1),
+    12288: Config(2048, 4, 2),
+    14336: Config(2048, 4, 2, late=True),
     16384: Config(4096, 16, 1),
     20480: Config(2048, 16, 1),
     24576: Config(8192, 32, 1),
@@ -238,6 +251,7 @@ def _launch(x, weight, bias, eps: float, out, config: Config | None) -> None:
         PIECES=triton.cdiv(cols, c.piece),
         EVEN=cols % c.piece == 0,
         HELD=c.held,
+        LATE=c.late,
         num_warps=c.warps,
     )
 

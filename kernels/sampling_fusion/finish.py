@@ -9,6 +9,7 @@ from kernels.sampling_fusion.tiles import (
     NOBODY,
     best_of,
     clean,
+    exp,
     key_of,
     mass_of,
     noise,
@@ -63,7 +64,7 @@ def scan(
     tl.store(maxima_ptr + group, top, mask=group < groups)
     if SUMS:
         from_top = tl.where(x > float("-inf"), (x - top[:, None]) * inv_t, float("-inf"))
-        sums = tl.sum(steps(tl.exp(from_top)), axis=1).to(tl.float32) * STEP_OF_SUM
+        sums = tl.sum(steps(exp(from_top)), axis=1).to(tl.float32) * STEP_OF_SUM
         tl.store(sums_ptr + group, sums, mask=group < groups)
     if FREE:
         if free:
@@ -79,7 +80,7 @@ def row_total(maxima, best, inv_t, sums_ptr, groups, G: tl.constexpr):
     split."""
     g = tl.arange(0, G)
     sums = tl.load(sums_ptr + g, mask=g < groups, other=0.0)
-    weight = tl.where(maxima > float("-inf"), sums * tl.exp((maxima - best) * inv_t), 0.0)
+    weight = tl.where(maxima > float("-inf"), sums * exp((maxima - best) * inv_t), 0.0)
     return mass_of(tl.sum(units(weight)))
 
 
@@ -109,7 +110,7 @@ def draw(
     """
     listed = tl.arange(0, C) < n
     from_best = (x - best) * inv_t
-    weight = tl.where(listed, tl.exp(from_best), 0.0)
+    weight = tl.where(listed, exp(from_best), 0.0)
     enough = weight >= min_p
     kept = listed & (rank < k)
     if MIN_P_FIRST:

@@ -8,7 +8,7 @@ everything in any other group. So only k groups are read, for any data.
 import triton
 import triton.language as tl
 
-from kernels.sampling_fusion.tiles import FLOOR, NOBODY, key_of, mass_of, ruled, units, value_of
+from kernels.sampling_fusion.tiles import FLOOR, NOBODY, exp, key_of, mass_of, ruled, units, value_of
 
 
 @triton.jit
@@ -262,7 +262,7 @@ def rank_all(x_ptr, token_ptr, n, best, inv_t, C: tl.constexpr, STEP: tl.constex
         xj = tl.load(x_ptr + j, mask=j < n, other=float("-inf"))[None, :]
         above = (xj > x[:, None]) | ((xj == x[:, None]) & (j[None, :] < i[:, None]))  # [C, STEP]
         rank += tl.sum(above.to(tl.int32), axis=1)
-        weight = units(tl.where(xj > float("-inf"), tl.exp((xj - best) * inv_t), 0.0))
+        weight = units(tl.where(xj > float("-inf"), exp((xj - best) * inv_t), 0.0))
         before += tl.sum(tl.where(above, weight, 0), axis=1)
     return x, token, rank, mass_of(before)
 
@@ -277,5 +277,5 @@ def rank_by_sort(x_ptr, token_ptr, n, best, inv_t, C: tl.constexpr):
     pair = tl.sort(pair, descending=True)
     x = value_of((pair >> 32).to(tl.int32))
     token = (pair & NOBODY).to(tl.int32) ^ NOBODY
-    weight = units(tl.where(i < n, tl.exp((x - best) * inv_t), 0.0))
+    weight = units(tl.where(i < n, exp((x - best) * inv_t), 0.0))
     return x, token, i, mass_of(tl.cumsum(weight, axis=0) - weight)

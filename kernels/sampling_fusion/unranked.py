@@ -20,6 +20,7 @@ from kernels.sampling_fusion.tiles import (
     FLOOR,
     NOBODY,
     best_of,
+    exp,
     key_of,
     mass_of,
     noisy_best,
@@ -76,7 +77,7 @@ def weigh_above(
         x = ruled(row, token, (at < n_groups) & (token < V), ALLOW, BIAS, PENALTY)
         higher = ranked_above(x, token, x0, token0)
         count += higher.to(tl.int32)
-        weight += units(tl.where(higher, tl.exp((x - best) * inv_t), 0.0))
+        weight += units(tl.where(higher, exp((x - best) * inv_t), 0.0))
     tl.debug_barrier()
     return tl.sum(count), tl.sum(weight)
 
@@ -262,7 +263,7 @@ def settle(
             kept = (
                 (count < k)
                 & ((mass_of(above) < top_p * mass) | (top_p >= 1))
-                & (tl.exp((x - best) * inv_t) >= min_p)
+                & (exp((x - best) * inv_t) >= min_p)
             )
             done = kept | (count == 0)
         if not done:

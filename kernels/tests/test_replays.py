@@ -174,6 +174,104 @@ def test_nobody_is_kept_from_hearing_of_launches(launches, monkeypatch):
     assert known[form(x)](x, torch.empty(50)) is False, "tensors of another device than the current one"
 
 
+class Triton36:
+    """Triton 3.6's launcher, as far as a replay meets it: arguments follow each other, without annotations."""
+
+    def __init__(self, launch, size):
+        self.launch, self.global_scratch_size, self.profile_scratch_size = launch, size, 0
+
+    def __call__(self, g0, g1, g2, stream, function, *given):
+        self.launch(g0, g1, g2, stream, function, False, True, None, None, *given)
+
+
+def triton37(launch, size):
+    """The launcher of the Triton that is installed."""
+    from triton.backends.nvidia.driver import CudaLauncher
+
+    made = CudaLauncher.__new__(CudaLauncher)
+    vars(made).update(dict.fromkeys(("global_scratch_align", "profile_scratch_align"), 1))
+    made.launch, made.global_scratch_size, made.profile_scratch_size, made.num_ctas = launch, size, 0, 1
+    made.launch_cooperative_grid, made.launch_pdl = False, True
+    made.arg_annotations, made.kernel_signature = "annotations", b"signature"
+    return made
+
+
+def described_launches(how: str, raw):
+    """Triton's own Python around a launch of (tensor, descriptor, number)."""
+    from triton.backends.nvidia import driver as backend
+
+    meta = {"swizzle": 3, "elem_size": 2, "elem_type": 10, "block_size": [4, 8], "fp4_padded": False}
+    if how == "3.7":
+        signature = {0: "*bf16", 1: "tensordesc<bf16[4, 8]>", 2: "i32"}
+        return triton37(backend.wrap_handle_tensordesc(raw, signature, [meta]), 0)
+    make_tensordesc_arg = backend.make_tensordesc_arg
+
+    def wrapped(launcher, tensordesc_indices, tensordesc_meta):
+        def inner(*args):
+            args = list(args)
+            at = len(args) - 3 + min(tensordesc_indices)
+            args[at : at + 1] = make_tensordesc_arg(args[at], tensordesc_meta[0])
+            return launcher(*args)
+
+        inner.__module__ = backend.__name__
+        return inner
+
+    return Triton36(wrapped(raw, {1}, [meta]), 0)
+
+
+@pytest.mark.parametrize("how", ["3.7", "3.6"])
+def test_a_descriptor_is_made_once_for_an_address_and_the_launch_is_what_triton_would_give(
+    monkeypatch, launches, how
+):
+    from triton.experimental.gluon.language import NVMMASharedLayout, bfloat16
+    from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
+
+    made, raw = [], []
+
+    def filled(address, *form):
+        made.append(address)
+        return "map", address, tuple(map(str, form))
+
+    utils = SimpleNamespace(fill_tma_descriptor_tiled=filled)
+    monkeypatch.setattr(driver.active, "utils", utils, raising=False)
+    run = described_launches(how, lambda *given: raw.append(given))
+    monkeypatch.setattr(
+        launches,
+        "run",
+        lambda kernel, *args, grid, warmup: SimpleNamespace(run=run, function="f", packed_metadata="p"),
+    )
+    layout = NVMMASharedLayout.get_default_for([4, 8], bfloat16)
+    known, inputs = seen("key"), [bf16(16, 16) for _ in range(3)]
+    describe = lambda x: TensorDescriptor.from_tensor(x, [4, 8], layout)  # noqa: E731
+    with known.recording("key", inputs[0], out := torch.empty(5)):
+        COPY[(7, 2)](out, describe(inputs[0]), 11)
+    assert isinstance(known["key"], replays.Replay) and not raw
+    for x in (*inputs, *inputs):
+        made.clear()
+        assert known["key"](x, out) and len(made) <= 1
+        replayed = raw.pop()
+        run(7, 2, 1, 0, "f", "p", None, None, None, out, describe(x), 11)
+        assert inside(replayed) == inside(raw.pop())
+        assert any(one[:2] == ("map", x.data_ptr()) for one in inside(replayed) if isinstance(one, tuple))
+    made.clear()
+    known["key"](inputs[1], out)
+    assert not made, "this address has been described"
+    run.global_scratch_size = 64  # a kernel that needs memory for its launch goes Triton's whole way
+    known["key"] = None
+    with known.recording("key", inputs[0], out):
+        COPY[(7, 2)](out, describe(inputs[0]), 11)
+    monkeypatch.setattr(type(run), "__call__", lambda self, *given: raw.append(given))
+    assert known["key"](inputs[0], out) and raw[-1][4:9] == ("f", "p", None, None, None)
+    assert raw[-1][10].base.data_ptr() == inputs[0].data_ptr()
+
+
+def inside(given) -> list:
+    """A raw launch's arguments, those of the kernel among the others, tensors as addresses."""
+    last = given[-1] if isinstance(given[-1], list) else []
+    flat = [*given[: len(given) - bool(last)], *last]
+    return [one.data_ptr() if isinstance(one, torch.Tensor) else one for one in flat]
+
+
 def test_counters_are_asked_for_anew(launches):
     known, x = seen("key"), torch.ones(5)
     with known.recording("key", x):

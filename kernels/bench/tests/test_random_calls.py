@@ -27,8 +27,6 @@ def test_an_error_is_told_and_so_is_an_exception():
     assert random_calls.made(call(lambda x: lambda: 1 / 0), 3, None) == "ZeroDivisionError: division by zero"
 
 
-def test_the_recorded_calls_were_right_but_for_one_gradient_of_a_single_query_with_two_keys():
-    """Its own outputs' rounding to 16 bits explains the error, so gradients are drawn with 16 keys since."""
-    assert RECORDED["calls"] == 1000 and sum(RECORDED["right"].values()) == 999
-    (one,) = RECORDED["rows"]
-    assert one["call"] == "attention backward 1 x 2/2 1 x 2 d 32 bf16" and one["error"] < 0.12
+def test_the_recorded_calls_were_all_right():
+    assert RECORDED["calls"] > 980 and sum(RECORDED["right"].values()) == RECORDED["calls"]
+    assert RECORDED["rows"] == [] and RECORDED["worst"] < 1

@@ -35,13 +35,17 @@ def test_a_line_says_who_is_ahead():
 def test_the_recorded_shapes_are_those_of_their_seed_and_all_are_right():
     names = [one.name for one in sweep.drawn(200, RECORDED["seed"])]
     rows = RECORDED["rows"]
-    assert [row["case"] for row in rows] == names[: len(rows)] and len(rows) >= 190
+    assert [row["case"] for row in rows] == names[: len(rows)]
     assert all("us" in row and row["error"] <= row["tolerance"] for row in rows)
     assert {"Marlin", "Machete", "int4pack"} <= {
         n for row in rows for n, p in row["peers"].items() if "us" in p
     }
     late = [row for row in rows if is_behind(row)]
-    assert len(late) == 12 and min(row["alone"]["ratio"] if "alone" in row else 1 for row in rows) > 0.7
+    assert len(rows) == 200 and len(late) == 2
+    assert min(row["alone"]["ratio"] if "alone" in row else 1 for row in rows) > 0.9
+    assert RECORDED["settled"] and sum(row["kernel"] != row["guess"] for row in rows) > 80, (
+        "a guess is a guess"
+    )
 
 
 def test_no_candidate_asks_for_more_of_a_weight_than_its_registers_hold():
