@@ -15,5 +15,5 @@ FORMS = {
         "sum by a combine function": ((), [("@triton.jit\ndef layernorm_gelu", "@triton.jit\ndef plus(a, b):\n    return a + b\n\n\n@triton.jit\ndef layernorm_gelu"), ("tl.sum(g, axis=0)", "tl.reduce(g, 0, plus)")]),
         "a print on the device": ((), [("    mean =", '    if row == 0:\n        tl.device_print("first element", tl.sum(tl.where(offs == 0, g, 0.0), 0))\n    mean =')]),
         "one warp a row": ((), [('"num_warps": 8 if block >= 4096 else 4', '"num_warps": 16 if block >= 4096 else 1')]),
-        "a grid of two dimensions": ((), [(ROW, "row = (tl.program_id(1) * tl.num_programs(0) + tl.program_id(0)).to(tl.int64)"), ('"grid": (p.M,)', '"grid": (1, p.M)')]),
+        "a grid of two dimensions": ((), [(ROW, "row = (tl.program_id(1) * tl.num_programs(0) + tl.program_id(0)).to(tl.int64)"), ('"grid": (p.M,)', '"grid": (p.M, 1) if p.M % 2 else (p.M // 2, 2)')]),
     }
