@@ -134,7 +134,7 @@ FORMULAS = {  # a sentence of the lesson: (what it speaks of, from, to)
     "and the fused kernel is slower": (lambda r: slope(r, "fused", 512), 0, 0.95),
     "70B: 328 KB, 164 KB in 8 bits": (lambda r: cost.kv_bytes_per_token(80, 8, 128) / 1e3, 327.5, 328.5),
     "0.3% of the weights": (lambda r: r.thin / 70e9, 0.0025, 0.0035),
-    "takes 40 GB of memory instead of over a thousand": (lambda r: (r.frozen + r.states * r.thin) / 1e9, 39.5, 41),
+    "takes 40 GB of memory instead of over 1,000 GB": (lambda r: (r.frozen + r.states * r.thin) / 1e9, 39.5, 41),
     "In fp32 none of the three fits into 1 MB": (lambda r: cost.model_bytes(0.47e6, 32) / 1e6, 1.01, 9),
     "In 8 bits the quarter-width network fits": (lambda r: cost.model_bytes(0.47e6, 8) / 1e6, 0, 1),
     "in 4 bits the half-width network does": (lambda r: cost.model_bytes(1.3e6, 4) / 1e6, 0, 1),
