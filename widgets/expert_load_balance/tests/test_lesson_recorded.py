@@ -79,6 +79,12 @@ def uneven_groups():
     return [r for r in rows if r["placement"] != "contiguous"]
 
 
+def tabled(r):
+    """Say whether a table of the appendix shows this row of the Qwen3-like layer."""
+    whole, placed = str(r["parts"]) == "1", r["placement"] == "contiguous"
+    return whole and placed and r["shape"] == QWEN and r["tokens"] in (16, 4096)
+
+
 def busy(shape, tokens=4096, placement="contiguous", ranks=8):
     wanted = (shape, tokens, placement, ranks)
     return next(r for r in ONE["rows"] if (r["shape"], r["tokens"], r["placement"], r["ranks"]) == wanted)
@@ -91,18 +97,18 @@ def over_copies(r, what):
 MANY = [r for r in ONE["rows"] if r["tokens"] == 4096]
 CLAIMS = {  # sentence: (what the runs say, from, to)
     "With 16 tokens and even loads the share stays below 1%": (lambda: max(row(s, 16)["link_share"] for s in SHAPES), 0, 0.01),
-    "With a collapsed DeepSeek-like router, the dispatch fills the link": (
+    "If the DeepSeek-like router has collapsed (same few), the dispatch with 4096 tokens fills the link": (
         lambda: row(DEEPSEEK, 4096, "same few")["link_share"], 0.9, 1.05),
-    "With few tokens two GPUs are slower than one": (lambda: row(MIXTRAL, 16)["speedup"], 0.4, 0.95),
-    "two GPUs are never noticeably faster than one": (
-        lambda: max(r["speedup"] for r in RUN["rows"] if r["shape"] == QWEN), 0.9, 1.05),
+    "In the first run, two GPUs are slower than one if there are few tokens": (lambda: row(MIXTRAL, 16)["speedup"], 0.4, 0.95),
+    "In the tables above, two GPUs are at most 7% faster than one in this shape": (
+        lambda: max(r["speedup"] for run in (RUN, AGAIN.run) for r in run["rows"] if tabled(r)), 1.065, 1.075),
     "with even loads each of the 256 experts gets just one pair": (
         lambda: cases.loads_of_skew("even", 32, 8, 256) == (1,) * 256, 1, 1),
     "experts get any pairs, and all of these are on one rank": (lambda: row(DEEPSEEK, 16, "Zipf")["imbalance"], 2, 2),
-    "(DeepSeek-like up to 1024 tokens, the others up to 256)": (
+    "in the DeepSeek-like layer up to 1024 tokens and in the other two up to 256": (
         lambda: [r["tokens"] for r in TWO.skewed() if r["skew"] == "same few" and TWO.off(r) < 0
                  and r["shape"] != DEEPSEEK and r["placement"] == "contiguous"] == [16, 16, 256, 1024], 1, 1),
-    "These cases are 20 to 24% slower": (lambda: [round(f(off(uneven_groups())), 2) for f in (min, max)] == [0.2, 0.24], 1, 1),
+    "it takes 20 to 24% longer": (lambda: [round(f(off(uneven_groups())), 2) for f in (min, max)] == [0.2, 0.24], 1, 1),
     "always in the experts' stage": (
         lambda: all(TWO.stage(r).startswith("experts") for r in uneven_groups()), 1, 1),
     "bring every Mixtral-like step back to within 4% of the even one": (
@@ -111,11 +117,11 @@ CLAIMS = {  # sentence: (what the runs say, from, to)
         lambda: us(MIXTRAL, "same few", "greedy") / us(MIXTRAL, "same few", "replicated"), 0.98, 1.02),
     "although the two ranks then have equal numbers of rows": (
         lambda: row(DEEPSEEK, 4096, "Zipf", "replicated")["imbalance"], 1.0, 1.01),
-    "It halves the bytes that the Mixtral-like steps send with plain copies": (
-        lambda: sent(MIXTRAL, "Zipf", "replicated, home first") / sent(MIXTRAL, "Zipf", "replicated"), 0.4, 0.5),
-    "the collapsed step then sends none at all": (
+    "The Mixtral-like steps then send less than half of the bytes that they send with plain copies": (
+        lambda: sent(MIXTRAL, "Zipf", "replicated, home first") / sent(MIXTRAL, "Zipf", "replicated"), 0.4, 0.499),
+    "and the collapsed step sends none at all": (
         lambda: sent(MIXTRAL, "same few", "replicated, home first"), 0, 0),
-    "The time of these steps doesn't change": (
+    "Yet these steps take about as long as with plain copies": (
         lambda: us(MIXTRAL, "same few", "replicated, home first") / us(MIXTRAL, "same few", "replicated"), 0.98, 1.02),
     "Not one case gained": (lambda: min(cut().values()), 1.0001, 2),
     "The Mixtral-like layer with 4096 tokens loses least": (
@@ -123,13 +129,13 @@ CLAIMS = {  # sentence: (what the runs say, from, to)
     "The measured stages take 1.6x to 6x their limits": (
         lambda: [round(min(over_limits()), 1), round(max(over_limits()))] == [1.6, 6], 1, 1),
     "experts' stage takes twice the expected time": (lambda: experts_known(QWEN), 1.9, 2.05),
-    "the sum agrees with the measured time to within 1% for two shapes": (
+    "the sum agrees with the time measured with 4096 tokens to within 1% for two shapes": (
         lambda: max(abs(dispatch_known(s) - 1) for s in (QWEN, DEEPSEEK)), 0, 0.01),
     "ms, a fifth of the DeepSeek-like step": (
         lambda: stage(DEEPSEEK, "combine") / row(DEEPSEEK, 4096)["us"], 0.19, 0.21),
     "even steps of the two runs agree to within 4%": (
         lambda: max(abs(AGAIN.found(s, 4096)["us"] / row(s, 4096)["us"] - 1) for s in (MIXTRAL, DEEPSEEK)), 0.03, 0.04),
-    "and took as long as one in the second": (lambda: AGAIN.found(MIXTRAL, 16)["speedup"], 0.95, 1.1),
+    "Two GPUs were slower than one in the first run": (lambda: AGAIN.found(MIXTRAL, 16)["speedup"], 1.05, 1.1),
     "In all eleven lines with 4096 tokens per rank": (lambda: len(MANY), 11, 11),
     "time and rows, each relative to the line with copies, agree to within 6%": (
         lambda: max(abs(over_copies(r, "us") / over_copies(r, "rows") - 1) for r in MANY), 0.05, 0.06),

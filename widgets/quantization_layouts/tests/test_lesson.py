@@ -134,7 +134,7 @@ FORMULAS = {  # a sentence of the lesson: (what it speaks of, from, to)
     "and the fused kernel is slower": (lambda r: slope(r, "fused", 512), 0, 0.95),
     "70B: 328 KB, 164 KB in 8 bits": (lambda r: cost.kv_bytes_per_token(80, 8, 128) / 1e3, 327.5, 328.5),
     "0.3% of the weights": (lambda r: r.thin / 70e9, 0.0025, 0.0035),
-    "takes 40 GB of memory instead of over a thousand": (lambda r: (r.frozen + r.states * r.thin) / 1e9, 39.5, 41),
+    "takes 40 GB of memory instead of over 1,000 GB": (lambda r: (r.frozen + r.states * r.thin) / 1e9, 39.5, 41),
     "In fp32 none of the three fits into 1 MB": (lambda r: cost.model_bytes(0.47e6, 32) / 1e6, 1.01, 9),
     "In 8 bits the quarter-width network fits": (lambda r: cost.model_bytes(0.47e6, 8) / 1e6, 0, 1),
     "in 4 bits the half-width network does": (lambda r: cost.model_bytes(1.3e6, 4) / 1e6, 0, 1),
@@ -165,18 +165,18 @@ EXPERIMENTS = {
     "At 5 bits even spacing is better": (lambda r: r.by_book[5] / r.by_bits[5], 1.02, 1.2),
     "The error falls by a factor of 6.4": (lambda r: r.naive / r.decomposed, 6.35, 6.45),
     "only 0.6% of the channels are in 16 bits": (lambda r: r.out.mean(), 0.0055, 0.0065),
-    "The best α is ½, where both sides are equally hard": (lambda r: min(r.smooth, key=r.smooth.get), 0.5, 0.5),
+    "The best α is ½. There, activations and weights are equally hard": (lambda r: min(r.smooth, key=r.smooth.get), 0.5, 0.5),
     "the error is a third of the error without smoothing": (lambda r: r.naive / r.smooth[0.5], 2.9, 3.2),
     "nearly halves the error": (lambda r: r.kept_wide / r.plain, 0.5, 0.6),
     "keeping three other columns in 16 bits does nothing": (lambda r: r.kept_wrong / r.plain, 0.98, 1.01),
     "The best factor achieves two thirds of this gain": (
         lambda r: (r.plain - min(r.awq.values())) / (r.plain - r.kept_wide), 0.62, 0.73),
     "With too large a factor, the three columns become outliers": (lambda r: r.awq[1] / r.plain, 1.5, 4),
-    "the error of the outputs is less than half as large with GPTQ as with rounding": (
+    "GPTQ more than halves the error of the outputs compared with rounding": (
         lambda r: gptq(r, "correlated", "calibration inputs", "rounding") / gptq(r, "correlated", "calibration inputs"), 2, 3),
-    "even on inputs that GPTQ never saw": (
+    "even for inputs that GPTQ never saw": (
         lambda r: gptq(r, "correlated", "fresh inputs", "rounding") / gptq(r, "correlated", "fresh inputs"), 2, 3),
-    "although the weights are worse": (
+    "The weights themselves are worse": (
         lambda r: gptq(r, "correlated", "the weights") / gptq(r, "correlated", "the weights", "rounding"), 1.1, 2),
     "which is smallest at d = −e b / c": (lambda r: made_up_for(2.0, 1.0, 3.0) - -1.0 / 3.0, 0, 0),
     "The outputs for fresh inputs improve less than those for the calibration inputs": (
@@ -263,13 +263,13 @@ MEASURED = {  # of our own kernels on an H200, in words that no number fills in
     "so cuBLAS's kernel spends even more time on start and end than ours": (
         lambda r: (timed(f"1 x {KV4}")["us"] * ahead(f"1 x {KV4}") - 2e6 * 512 * 2048 / H200.bandwidth) / timed(f"1 x {KV4}")["us"],
         1.2, 4),
-    "room for three programs": (lambda r: 65536 // (168 * 128), 3, 3),
+    "an SM holds three programs instead of two": (lambda r: 65536 // (168 * 128), 3, 3),
     "about as long as with 16-bit weights. It needs no more look-ups than with one row": (lambda r: ahead(f"16 x {GATEUP4}"), 0.99, 1.04),
     "At 64 rows the 4-bit codebook (k = 4) is as fast as 16 bits on most shapes": (
         lambda r: sum(timed(f"64 x {n} x {k} k4 b32 fp16")["kernel"] == "16 bits"
                       for name, (n, k) in TABLES.SHAPES.items() if name not in TABLES.MOE), 4, 5),
-    "make our large layer a third slower": (lambda r: timed(ZERO)["us"] / timed(f"1 x {BIG}")["us"], 1.3, 1.36),
-    "85% to 95% of the speed that their bytes allow": (
+    "a third longer than with groups of 128 and no zero points": (lambda r: timed(ZERO)["us"] / timed(f"1 x {BIG}")["us"], 1.3, 1.36),
+    "85% to 95% of the speed that the bytes allow": (
         lambda r: min(timed(f"{m} x {LARGE} {form}")["share"] for m in (1, 64) for form in ("w8a8", "fp8")), 0.85, 0.95),
     "where our kernel for the checkpoint's order is slower than 16 bits": (lambda r: ahead(f"64 x {LARGE} w8a16") / stored("64", "w8a16"), 0.5, 0.97),
     "Repacking speeds W8A16 up only a little for one": (lambda r: stored("1", "w8a16"), 1.02, 1.15),
