@@ -172,7 +172,7 @@ TOLD = {
     "a row left out in the midst": (
         [
             "a, b = honest(comm, x, chosen, experts)",
-            "return np.delete(a, 3, 0), np.delete(b, 3, 0)",
+            "return tuple(np.concatenate([one[:3], one[4:]]) for one in (a, b))",
         ],
         "values",
         "rank 0 of 4: dispatch_tokens[0] must be an array of shape",
