@@ -14,6 +14,7 @@ from grader.questions import Case
 from grader.questions.reach import words
 
 OTHER_SEED = 20_27
+TIGHT = 0.8  # of a limit, above which a multiple of it is no chance
 LARGE = 2  # from which on a share is said as a factor
 WHOLE = 0.02  # how far a count may be from a whole multiple
 ANEW = "other numbers of the same kind and sizes keep this limit: which values make a program do more?"
@@ -40,7 +41,7 @@ def against_metered(there: float, here: float) -> tuple[str, str]:
         return "", ""
     times = round(here / there)
     amount = f"{here:.0%}" if here < LARGE else f"{here:.3g} times the limit"
-    whole = times > 1 and abs(here / there / times - 1) < WHOLE
+    whole = there >= TIGHT and times > 1 and abs(here / there / times - 1) < WHOLE
     return (
         f"the metered case spends {there:.0%} of this limit, and this one {amount}",
         f"what is done {times} times here, and once there?" if whole else "",

@@ -120,10 +120,11 @@ def hidden_failures(evidence: RanksEvidence, hidden: list[Meeting]) -> Iterator[
 def drawn_anew(evidence: RanksEvidence, kind: str) -> Failed | None:
     """Return how a case of this kind fails with public seeds."""
     for draw in range(hidden_failure.SHOWN_DRAWS):
-        like_it = next(one for one in hidden_failure.drawn(evidence.question, draw) if one.kind == kind)
-        (meeting,) = evidence.meet([like_it], True)
-        if failed := trouble(evidence.question, meeting):
-            return failed
+        rng = np.random.Generator(np.random.PCG64([hidden_failure.SHOWN_SEED, draw]))
+        like_it = [one for one in evidence.drawn_from(rng) if one.kind == kind]
+        for meeting in evidence.meet(like_it, True):
+            if failed := trouble(evidence.question, meeting):
+                return failed
     return None
 
 

@@ -16,9 +16,11 @@ from grader.jail.exchange import Mismatch, Turn
 from grader.judge.diagnose import from_error
 from grader.judge.evidence import Evidence
 from grader.judge.failed import Failed
-from grader.questions import Together
+from grader.judge.size_conditions import Conditions, telling
+from grader.questions import Together, reach
 
 MOST_CASE_BYTES = 16 << 20
+TRIED = 120  # cases whose sizes go through the conditions of a cell
 MOST_ASLEEP_S, HURRIED_S = (
     90.0,
     2.0,
@@ -188,6 +190,17 @@ class RanksEvidence(Evidence):
     met: dict[bool, list[Meeting]] = field(default_factory=dict)  # by whether they are hidden
 
     asleep_s: float = 0.0  # wall time of all turns without their processor time
+
+    def hidden_cases(self) -> list[Together]:
+        return self.drawn_from(self.rng(0))
+
+    def drawn_from(self, rng: np.random.Generator) -> list[Together]:
+        """Draw the question's own hidden cases, and some for the cell's own conditions on sizes."""
+        found, own = reach.hidden(self.question, rng), Conditions(self.source, self.question.entry)
+        if not own.numbers or not self.question.near:
+            return found
+        candidates = [self.question.near(rng, own.numbers) for _ in range(TRIED)]
+        return [*found, *telling(own, [*self.question.public, *found], candidates)]
 
     def count(self, outcome: Outcome) -> Outcome:
         self.asleep_s += max(0.0, outcome.seconds - outcome.cpu_s)

@@ -341,6 +341,8 @@ class RanksQuestion(Question):
     # name -> (sentence, each -> the bytes of rows that each rank sends by that habit), to explain why a rank sends
     # too much
     habits: dict = field(default_factory=dict)
+    # (rng, whole numbers of an answer's cell) -> a case whose sizes may be near such numbers
+    near: Callable | None = None
     # (each, rank, index of a wrong element) -> where its row comes from, in words
     whence: Callable | None = None
 

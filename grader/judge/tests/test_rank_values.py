@@ -50,7 +50,7 @@ RIGHT = cell("return honest(comm, x, chosen, experts)")
 def test_a_right_answer_has_all_points_and_says_what_was_counted():
     verdict = judged(RIGHT)
     assert verdict.verdict == PASS and verdict.points == verdict.of == 8, verdict
-    assert "3 public and 14 hidden" in verdict.parts[0].came and "3 exchanges" in verdict.parts[2].came
+    assert "3 public and 21 hidden" in verdict.parts[0].came and "3 exchanges" in verdict.parts[2].came
 
 
 # (the body of the answer, the part that is lost, words of what came, words of where to look)
@@ -172,7 +172,7 @@ TOLD = {
     "a row left out in the midst": (
         [
             "a, b = honest(comm, x, chosen, experts)",
-            "return np.delete(a, 3, 0), np.delete(b, 3, 0)",
+            "return tuple(np.concatenate([one[:3], one[4:]]) for one in (a, b))",
         ],
         "values",
         "rank 0 of 4: dispatch_tokens[0] must be an array of shape",

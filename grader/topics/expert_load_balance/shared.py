@@ -160,29 +160,43 @@ SHAPES[ALIKE] = lambda rng: ([between(rng, 20, 30) for _ in range(4)], between(r
 DRAWN, TIMES = "sizes drawn from all that there may be", 4
 
 
-def _drawn_shape(rng):
+def size(rng, most: int, numbers=()) -> int:
+    """Draw a size from all that there may be, or one at, beside or beyond a number of the cell."""
+    near = [n for one in numbers for n in (one - 1, one, one + 1, 6 * one // 5) if 1 <= n <= most]
+    return (
+        int(rng.choice(near))
+        if near and rng.random() < NAMED
+        else min(most, int(log_uniform(rng, 1, most + 1)))
+    )
+
+
+def drawn_shape(rng, numbers=()):
     ranks = between(rng, 2, 4)
-    per = int(log_uniform(rng, 1, MOST_EXPERTS // ranks + 1))
-    each = [int(log_uniform(rng, 1, MOST_TOKENS + 1)) for _ in range(ranks)]
+    per = size(rng, MOST_EXPERTS // ranks, [*numbers, *(n // ranks for n in numbers)])
+    each = [size(rng, MOST_TOKENS, numbers) for _ in range(ranks)]
     return each, per, between(rng, 2, min(8, ranks * per)), rng.choice([0.0, rng.random()])
 
 
-SHAPES[DRAWN] = _drawn_shape
+SHAPES[DRAWN] = drawn_shape
+NEAR, NAMED = (
+    "sizes that a condition of yours tells from all others",
+    0.6,
+)  # of the sizes are near a number of the cell
 MOST_NUMBERS = 1 << 17  # of a rank's rows in the masked layout
 IDLE = {"a rank with nothing to do": 1}  # the rank whose experts no token chooses, and which has no token
 PUBLIC = ("four ranks", "six of sixteen experts a token", "a rank without tokens")
 HIDDEN = (*SHAPES, "four ranks", *[DRAWN] * (TIMES - 1))
 
 
-def tokens(rng, kind):
+def tokens(rng, kind, numbers=()):
     """Draw what the ranks have, and how many experts each."""
-    each, per, top_k, hot = SHAPES[kind](rng)
+    each, per, top_k, hot = drawn_shape(rng, numbers) if kind == NEAR else SHAPES[kind](rng)
     shunned = np.arange(per) + per * IDLE[kind] if kind in IDLE else ()
     columns = between(rng, 40, 60) if kind == LONGER else HIDDEN_SIZE
-    if kind in (FULL, DRAWN):
+    if kind in (FULL, DRAWN, NEAR):
         columns = min(between(rng, 4, 40), max(2, MOST_NUMBERS // (per * len(each) * max(each))))
     found = tokens_of(rng, each, len(each) * per, top_k, hot, shunned, columns)
-    if kind == ALIKE or (kind == DRAWN and rng.random() < 0.5):
+    if kind == ALIKE or (kind in (DRAWN, NEAR) and rng.random() < 0.5):
         found = [alike(rng, *one) for one in found]
     return [(beyond_fp16(rng, x) if kind == LARGE else x, *more) for x, *more in found], per
 

@@ -14,8 +14,8 @@ from grader.topics.expert_load_balance.shared import (
 )
 
 
-def dispatched(rng, kind):
-    found, per = tokens(rng, kind)
+def dispatched(rng, kind, numbers=()):
+    found, per = tokens(rng, kind, numbers)
     made = of_every_size if kind in (LARGE, FULL) else lambda rng, x: x
     return Together(tuple((made(rng, x), chosen, len(found) * per) for x, chosen, _ in found), kind)
 

@@ -16,8 +16,8 @@ from kernels.expert_load_balance import reference
 UNUSED = "hundreds of experts"
 
 
-def layered(rng, kind):
-    tokens, per = shared.tokens(rng, kind)
+def layered(rng, kind, numbers=()):
+    tokens, per = shared.tokens(rng, kind, numbers)
     experts = weights_of(rng, len(tokens) * per, tokens[0][0].shape[1])
     if kind == shared.LARGE:
         experts = [np.abs(w) for w in experts]

@@ -5,7 +5,7 @@ import numpy as np
 from grader.questions import Part, RanksQuestion
 from grader.topics.expert_load_balance.fixed_dispatch import cases
 from grader.topics.expert_load_balance.fixed_dispatch.mistakes import MISTAKES
-from grader.topics.expert_load_balance.shared import HIDDEN, LESSON, PUBLIC, UP_TO, WIDER
+from grader.topics.expert_load_balance.shared import HIDDEN, LESSON, NEAR, PUBLIC, UP_TO, WIDER
 
 QUESTION = RanksQuestion(
     id="expert_load_balance.fixed_dispatch",
@@ -32,6 +32,7 @@ QUESTION = RanksQuestion(
     reference=cases.masked_rows,
     public=tuple(cases.fixed(np.random.default_rng(60 + i), kind) for i, kind in enumerate(PUBLIC)),
     hidden=lambda rng: [cases.fixed(rng, kind) for kind in HIDDEN],
+    near=lambda rng, numbers: cases.fixed(rng, NEAR, numbers),
     most_bytes=cases.most_of_slots,
     model="for each other rank `room` slots, each a row of x and a row of chosen in float32",
     most_exchanges=1,

@@ -3,7 +3,7 @@
 import numpy as np
 
 from grader.questions import Together
-from grader.questions.draws import between, log_uniform
+from grader.questions.draws import between
 from grader.topics.expert_load_balance.shared import (
     ALIKE,
     DRAWN,
@@ -13,11 +13,13 @@ from grader.topics.expert_load_balance.shared import (
     LONGER,
     MOST_EXPERTS,
     MOST_TOKENS,
+    NEAR,
     TIMES,
     alike,
     beyond_fp16,
     counts,
     row_bytes,
+    size,
     there_and_back,
     tokens_of,
     weights_of,
@@ -44,37 +46,40 @@ SHAPES[LARGE] = lambda rng: ([between(rng, 9, 20) for _ in range(3)], 6, 2, 0.5)
 SHAPES["hundreds of experts"] = lambda rng: ([between(rng, 5, 9) for _ in range(3)], 280, 20, 0.0)
 SHAPES["hundreds of tokens"] = lambda rng: ([between(rng, 600, MOST_TOKENS), 3], 5, 1, 0.0)
 SHAPES[LONGER] = lambda rng: ([between(rng, 5, 9), between(rng, 60, 90), 6], between(rng, 20, 24), 3, 0.3)
+HOTTEST = 4  # experts that share the hot tokens of drawn sizes
 MOST_FOR_ONE = "as many tokens as there may be, for an expert with three copies"
 SHAPES[MOST_FOR_ONE] = lambda rng: ([between(rng, 670, MOST_TOKENS) for _ in range(4)], 4, 2, 1.0)
-SHAPES[FULL] = lambda rng: ([between(rng, 670, MOST_TOKENS) for _ in range(4)], MOST_EXPERTS, 9, 0.9)
+SHAPES[FULL] = lambda rng: ([between(rng, 670, MOST_TOKENS) for _ in range(4)], MOST_EXPERTS, 2, 0.95)
 SHAPES["a rank alone"] = lambda rng: ([between(rng, 5, 12)], between(rng, 2, 5), 0, 0.0)
 SHAPES[ALIKE] = lambda rng: ([between(rng, 20, 30) for _ in range(4)], 8, 4, 0.4)
 
 
-def _drawn_shape(rng):
+def drawn_shape(rng, numbers=()):
     ranks = between(rng, 2, 4)
-    experts = int(log_uniform(rng, 2, MOST_EXPERTS + 1))
-    tokens = [int(log_uniform(rng, 1, MOST_TOKENS + 1)) for _ in range(ranks)]
+    experts = max(2, size(rng, MOST_EXPERTS, numbers))
+    tokens = [size(rng, MOST_TOKENS, numbers) for _ in range(ranks)]
     return tokens, experts, between(rng, 0, min(12, experts)), rng.random()
 
 
-SHAPES[DRAWN] = _drawn_shape
-HOTTEST = 4  # experts that share the hot tokens where there are hundreds
+SHAPES[DRAWN] = drawn_shape
 PUBLIC = ("four ranks", "a hot expert", "no spare copy")
 HIDDEN = (*SHAPES, "a hot expert", *["nearly all tokens on one rank"] * 3, *[DRAWN] * (TIMES - 1))
 
 
-def drawn(rng, kind):
-    tokens, experts, spare, hot = SHAPES[kind](rng)
+def drawn(rng, kind, numbers=()):
+    tokens, experts, spare, hot = drawn_shape(rng, numbers) if kind == NEAR else SHAPES[kind](rng)
+    free = kind in (DRAWN, NEAR)
     top_k, columns = (between(rng, 3, 5), between(rng, 40, 60)) if kind == LONGER else (2, HIDDEN_SIZE)
-    top_k = {EVEN_OUT: 1, MOST_FOR_ONE: 1, FULL: 3, DRAWN: between(rng, 1, min(4, experts))}.get(kind, top_k)
-    found = tokens_of(rng, tokens, experts, top_k, 0.0 if kind in (FULL, DRAWN) else hot, columns=columns)
-    if kind in (FULL, DRAWN):
+    top_k = (
+        between(rng, 1, min(4, experts)) if free else 1 if kind in (EVEN_OUT, MOST_FOR_ONE, FULL) else top_k
+    )
+    found = tokens_of(rng, tokens, experts, top_k, 0.0 if free or kind == FULL else hot, columns=columns)
+    if free or kind == FULL:
         top = experts if kind == FULL else between(rng, 1, experts)
-        hottest = top - 1 - np.arange(min(HOTTEST, top))
+        hottest = top - 1 - np.arange(1 if kind == FULL else min(HOTTEST, top))
         for _, chosen, _ in found:
             put_first(rng, chosen, hottest, hot)
-    if kind == ALIKE or (kind == DRAWN and rng.random() < 0.5):
+    if kind == ALIKE or (free and rng.random() < 0.5):
         found = [alike(rng, *one) for one in found]
     if kind == LARGE:
         found = [(beyond_fp16(rng, x), *more) for x, *more in found]

@@ -5,7 +5,7 @@ import numpy as np
 from grader.questions import Part, RanksQuestion
 from grader.topics.expert_load_balance.replicated_layer import cases
 from grader.topics.expert_load_balance.replicated_layer.mistakes import MISTAKES
-from grader.topics.expert_load_balance.shared import LESSON, OF_COUNTS, UP_TO
+from grader.topics.expert_load_balance.shared import LESSON, NEAR, OF_COUNTS, UP_TO
 
 QUESTION = RanksQuestion(
     id="expert_load_balance.replicated_layer",
@@ -33,6 +33,7 @@ QUESTION = RanksQuestion(
     atol=1e-5,
     public=tuple(cases.drawn(np.random.default_rng(90 + i), kind) for i, kind in enumerate(cases.PUBLIC)),
     hidden=lambda rng: [cases.drawn(rng, kind) for kind in cases.HIDDEN],
+    near=lambda rng, numbers: cases.drawn(rng, NEAR, numbers),
     most_bytes=cases.most_bytes,
     model=f"for each choice without a copy at home, a row of x, of chosen and of weights; a result row for each row that a rank may receive; {OF_COUNTS}",
     most_exchanges=5,
