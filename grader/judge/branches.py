@@ -110,6 +110,11 @@ class Reader:
         """Return the way that each condition goes for a case, as far as launch(p) and its kernels tell."""
         return Walk(self).through(told)
 
+    def branches_of_rank(self, rank: int, ranks: int, arguments: tuple) -> Branches:
+        """Return the way that each condition goes on one rank, by its number and the shapes of its arguments."""
+        comm = Facts({"rank": rank, "ranks": ranks})
+        return Walk(self).of_call([comm, *(shape_of(one) for one in arguments)])
+
     def numbers(self) -> list[int]:
         """Return the whole numbers in the cell, and those that it makes of plain numbers."""
         found = set()
@@ -118,6 +123,14 @@ class Reader:
             if isinstance(value, NUMBER) and not isinstance(value, bool) and value == value // 1:
                 found.add(int(value))
         return sorted(found)
+
+
+def shape_of(argument):
+    """Return what is told of an argument: a number, or the shape of an array."""
+    shape = getattr(argument, "shape", None)
+    if shape is None:
+        return argument if isinstance(argument, PLAIN) else UNKNOWN
+    return Facts({"shape": tuple(shape), "ndim": len(shape), "size": math.prod(shape), "T": UNKNOWN})
 
 
 def facts(told: ToldCase) -> dict:
@@ -152,6 +165,18 @@ class Walk:
                 if isinstance(step, dict) and isinstance(step.get("kernel"), ast.FunctionDef):
                     constants = step.get("constexprs")
                     self.call(step["kernel"], [], known | (constants if isinstance(constants, dict) else {}))
+        except (TooLong, RecursionError):
+            pass
+        return frozenset(self.found)
+
+    def of_call(self, given: list) -> Branches:
+        """Follow the entry with these arguments."""
+        names: dict = {}
+        try:
+            self.block(self.plain, names)
+            self.globals = names
+            if self.entry in self.functions:
+                self.call(self.functions[self.entry], given, {})
         except (TooLong, RecursionError):
             pass
         return frozenset(self.found)
@@ -395,6 +420,8 @@ class Walk:
         given = [self.value(one, names) for one in node.args if not isinstance(one, ast.Starred)]
         named = {one.arg: self.value(one.value, names) for one in node.keywords if one.arg}
         match node.func:
+            case ast.Name(id="len") if [type(one) for one in given] == [Facts]:
+                return given[0].known["shape"][0]
             case ast.Name(id="dict"):
                 return named if not given else UNKNOWN
             case ast.Name(id=name) if isinstance(
