@@ -6,9 +6,17 @@ from dataclasses import replace
 import numpy as np
 
 from grader.box.warm import Outcome
-from grader.judge import sampled, traffic
+from grader.judge import only_here, sampled, traffic
 from grader.judge.diagnose import describe, from_error, in_full
-from grader.judge.every_case import FREE_OF, FREE_OF_ALL, ROOM, SIDE_BY_SIDE, judge_busiest, sharing
+from grader.judge.every_case import (
+    FREE_OF,
+    FREE_OF_ALL,
+    ROOM,
+    SIDE_BY_SIDE,
+    judge_busiest,
+    share_when_metered,
+    sharing,
+)
 from grader.judge.failed import Failed
 from grader.judge.kernel_evidence import BETWEEN, COMPILED, IN_PART, ON_CONDITION, KernelEvidence, Run
 from grader.judge.sampled import AT_COMPILED, at
@@ -77,9 +85,22 @@ def judge_run(evidence: KernelEvidence, part: Part, purpose: int, run: Run) -> N
         if found > most or at_least and found < least:
             raise Failed(
                 sentence(run, budget, found, share),
-                budget.look,
+                look(evidence, part, exact or run, budget, found, share),
                 told=f"{budget.what}, {told(run)}",
             )
+
+
+def look(evidence: KernelEvidence, part: Part, run: Run, budget: Budget, found: float, share: float) -> str:
+    """Return where to look: a limit that the metered case keeps is broken by what only this one does."""
+    most = max(budget.most * share, 1e-12)
+    too_many = budget.count == "sectors" and traffic.spent(run, replace(budget, count="dedup")) > most
+    usual = traffic.spare(budget) if too_many else budget.look
+    if not run.hidden:
+        return usual
+    compared, multiple = only_here.against_metered(
+        share_when_metered(evidence, part, run, budget), found / most
+    )
+    return "; ".join(filter(None, (compared, multiple or usual)))
 
 
 def judge_estimated(evidence: KernelEvidence, part: Part, purpose: int) -> None:
