@@ -117,9 +117,9 @@ def test_words_about_the_run_hold_in_its_rows():
         case: {name: p["ratio"] for name, p in row["peers"].items() if "ratio" in p}
         for case, row in rows.items()
     }
-    assert "Our layer is faster than all three in every row" in PROSE
+    assert "Our layer is faster than all three baselines in every case" in PROSE
     assert min(min(one.values()) for one in ratios.values()) > 1
-    assert "No other row of the table is further from its limit" in PROSE
+    assert "No other case is further from its limit" in PROSE
     assert min(rows, key=lambda case: rows[case]["share"]) == "Qwen3-like top-8 T = 1"
     assert "and beats `grouped_mm`" in PROSE
     mixtral = [one for case, one in ratios.items() if case.startswith("Mixtral")]
