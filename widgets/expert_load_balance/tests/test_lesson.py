@@ -204,7 +204,7 @@ CLAIMS = {  # a sentence of the lesson: (what it speaks of, from, to)
         0.1,
         1.0,
     ),
-    "the same tokens shuffled, in both rows": (
+    "the same tokens shuffled, in both lines": (
         lambda: windows("bias") - windows("bias", shuffled=True),
         0.05,
         1.0,
@@ -231,7 +231,11 @@ CLAIMS = {  # a sentence of the lesson: (what it speaks of, from, to)
         3,
     ),
     "the error falls from 0.25": (lambda: cases.learned("none").fresh_loss, 0.245, 0.255),
-    "from 0.25 to 0.15 with the loss": (lambda: cases.learned("auxiliary loss").fresh_loss, 0.145, 0.155),
+    "from 0.25 to 0.15 with the auxiliary loss": (
+        lambda: cases.learned("auxiliary loss").fresh_loss,
+        0.145,
+        0.155,
+    ),
     "and to 0.17 with the bias": (lambda: cases.learned("bias").fresh_loss, 0.16, 0.175),
     "nearly all of the gain is gone": (
         lambda: TOY.train("auxiliary loss", strength=10.0).fresh_loss,

@@ -45,7 +45,7 @@ SAID = {  # a sentence: its page, what it speaks of, from, to
     "Only 13% of the tokens keep all eight experts": ("a_experts", lambda r: np.mean(r.kept == 8), 0.125, 0.135),
     "only 0.6% of the score is lost": ("a_experts", lambda r: 1 - r.worth[1] / r.worth[0], 0.0055, 0.0065),
     "Four in a hundred of these random tokens": ("a_experts", lambda r: r.other, 0.035, 0.045),
-    "until at about 64 tokens nearly all experts are read": (
+    "until, at about 64 tokens, nearly all experts are read": (
         "a_experts", lambda r: cost.expected_experts(64, 8, 128) / 128, 0.98, 0.99),
     "256 blocks of 16 tokens": (
         "b_order_and_tiles", lambda r: 4096 / cut(4096, 2048, 128, True).block, 256, 256),
@@ -117,9 +117,9 @@ def test_words_about_the_run_hold_in_its_rows():
         case: {name: p["ratio"] for name, p in row["peers"].items() if "ratio" in p}
         for case, row in rows.items()
     }
-    assert "Our layer is faster than all three in every row" in PROSE
+    assert "Our layer is faster than all three baselines in every case" in PROSE
     assert min(min(one.values()) for one in ratios.values()) > 1
-    assert "No other row of the table is further from its limit" in PROSE
+    assert "No other case is further from its limit" in PROSE
     assert min(rows, key=lambda case: rows[case]["share"]) == "Qwen3-like top-8 T = 1"
     assert "and beats `grouped_mm`" in PROSE
     mixtral = [one for case, one in ratios.items() if case.startswith("Mixtral")]
