@@ -157,6 +157,8 @@ SHAPES[FULL] = lambda rng: ([between(rng, 670, MOST_TOKENS) for _ in range(4)], 
 SHAPES["a rank alone"] = lambda rng: ([between(rng, 5, 12)], between(rng, 2, 5), 1, 0.0)
 ALIKE = "rows of zeros, rows that begin with 0, and equal rows"
 SHAPES[ALIKE] = lambda rng: ([between(rng, 20, 30) for _ in range(4)], between(rng, 2, 4), 2, 0.2)
+ALIKE_ALONE = "rows of zeros, and one expert for each token"
+SHAPES[ALIKE_ALONE] = lambda rng: ([between(rng, 20, 30) for _ in range(4)], between(rng, 1, 2), 1, 0.0)
 DRAWN, TIMES = "sizes drawn from all that there may be", 4
 
 
@@ -196,7 +198,7 @@ def tokens(rng, kind, numbers=()):
     if kind in (FULL, DRAWN, NEAR):
         columns = min(between(rng, 4, 40), max(2, MOST_NUMBERS // (per * len(each) * max(each))))
     found = tokens_of(rng, each, len(each) * per, top_k, hot, shunned, columns)
-    if kind == ALIKE or (kind in (DRAWN, NEAR) and rng.random() < 0.5):
+    if kind in (ALIKE, ALIKE_ALONE) or (kind in (DRAWN, NEAR) and rng.random() < 0.5):
         found = [alike(rng, *one) for one in found]
     return [(beyond_fp16(rng, x) if kind == LARGE else x, *more) for x, *more in found], per
 
