@@ -140,6 +140,23 @@ def _lanes(r: Result, at: Box) -> list[dict]:
     )
 
 
+def _sides(r: Result, even: float, at: Box) -> list[dict]:
+    """Name both sides of the crossing, each over its own area, with the number on the side that has room for it."""
+    many, wide = units.count(r.even), at.w > 300
+    pays, room = f"pays from {many} pairs" if wide else f"from {many}", (716 if wide else 336) - even - 6
+    options, size = ("don't copy below", "don't copy"), "small"
+    marks = []
+    if text_width(pays, "big", True) <= room:
+        marks.append(text("even-name", even + 6, at.y - 8, pays, "useful", "big", bold=True))
+    else:
+        options, size = (f"don't copy below {many}", f"not below {many}"), "big" if wide else "small"
+    for words in options:
+        if even - 6 - text_width(words, size, True) > at.x:
+            marks.append(text("below-name", even - 6, at.y - 8, words, "hot", size, "end", bold=True))
+            break
+    return marks
+
+
 def _curve(r: Result, at: Box) -> list[dict]:
     """Draw the speed-up by copies over the number of surplus pairs, as a win above 1x and a loss below."""
     x = log(FEW, MANY, at.x + 18, at.right)
@@ -164,14 +181,7 @@ def _curve(r: Result, at: Box) -> list[dict]:
     if FEW < r.even < MANY:
         said = f"even: {units.count(r.even)}"
         marks += about("even", line("even", x(r.even), at.y, x(r.even), at.bottom, "limit", said))
-        words = f"pays from {units.count(r.even)} pairs" if wide else f"from {units.count(r.even)}"
-        marks.append(text("even-name", x(r.even) + 6, at.y - 8, words, "useful", "big", bold=True))
-        for words in ("don't copy below", "don't copy"):
-            if x(r.even) - 6 - text_width(words, "small", True) > at.x:
-                marks.append(
-                    text("below-name", x(r.even) - 6, at.y - 8, words, "hot", "small", "end", bold=True)
-                )
-                break
+        marks += _sides(r, x(r.even), at)
     place, role = (x(r.pairs), y(r.faster)), "useful" if r.faster > 1 else "hot"
     side = (place[0] - 22, "end") if place[0] > at.x + at.w / 2 else (place[0] + 22, "start")
     now = text(
