@@ -353,7 +353,7 @@ def _lanes(p: Profile, wide: bool) -> list[dict]:
     """Draw a lane for each suspect, in the order of the questions. A click on a lane accuses it, as the knob does."""
     control = PULLS.get(p.name, DIAGNOSIS)
     rail, names, left, width, top, pitch, high = (
-        (12, 28, 128, 478, 102, 32, 24) if wide else (12, 28, 96, 168, 122, 36, 26)
+        (12, 28, 136, 470, 102, 32, 24) if wide else (12, 28, 101, 163, 122, 36, 26)
     )
     role = "now" if p.diagnosis == UNDECIDED else "useful" if p.right else "hot"
     before = list(NAMES)[: list(NAMES).index(p.bottleneck)]
