@@ -183,7 +183,7 @@ def _slow_node(r: Result, at: Box, columns: int, rows: int) -> list[dict]:
     ]
     return [
         path("slow-node", corners, "hot", tip),
-        text("slow-node-name", at.x, at.y - 8, "as large as the slow node", "hot", "small", bold=True),
+        text("slow-node-name", at.x, at.y - 8, "slow node's size", "hot", "small", bold=True),
     ]
 
 
