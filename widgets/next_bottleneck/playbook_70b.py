@@ -241,6 +241,7 @@ def _choices(r: Result, i: int, x, y: float, knob: float, wide: bool) -> list[di
         words = units.seconds(left_s) + ", best" * (best and len(ends) > 1)
         if slower and taken:
             words += f", +{units.seconds(left_s - before_s)}"
+        size = "small" if not wide else "big" if best and len(ends) > 1 else "body"
         tip = f"{NAMES[name]} in round {i} would leave {units.seconds(left_s)} a token"
         marks += [
             line(f"pick{i}-{name}-stop", knob - 4, top + THICK / 2, knob + 4, top + THICK / 2, "axis"),
@@ -248,7 +249,7 @@ def _choices(r: Result, i: int, x, y: float, knob: float, wide: bool) -> list[di
                 {ORDER.name: _with(r.picks, i - 1, name)},
                 text(f"pick{i}-{name}", *(_beside(knob, top, names[name]) if wide else _above(x(0), top, names[name])), taken, "" if wide else "ground"),
                 rect(f"pick{i}-{name}-bar", x(0), top, x(left_s) - x(0), THICK, role, f"{tip}: click to take it"),
-                text(f"pick{i}-{name}-ms", x(left_s) + 8, top + 15, words, "ink" if role == "idle" else role, "body" if wide else "small", bold=best or taken, on="ground"),
+                text(f"pick{i}-{name}-ms", x(left_s) + 8, top + 15, words, "ink" if role == "idle" else role, size, bold=best or taken, on="ground"),
             ),
         ]  # fmt: skip
         marks[-1]["role"] = "hot" if slower else marks[-1]["role"]
