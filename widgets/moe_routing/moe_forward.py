@@ -187,7 +187,7 @@ def _tokens(r: Result, plan: Plan) -> list[dict]:
         marks += _box(f"x-{token}", plan.x, y, CHIP, role, f"t{token}", tip)
     if plan.wide:
         numbers = _vector(r.x[r.follow]).strip("()")  # clear of the token's way to its experts
-        y = _token_y(r, r.follow) + CHIP / 2 + 13
+        y = _token_y(r, r.follow) + CHIP / 2 + 16
         marks.append(text("x-numbers", 2, y, numbers, "now", "small", on="ground"))
     return marks
 
