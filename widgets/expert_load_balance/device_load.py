@@ -114,7 +114,7 @@ def _column(r: Result, d: int, x: float, wide: float, y: Scale) -> list[dict]:
     marks += about("links", rect(f"exchange-{d}", x, y(own), wide, y(0) - y(own), "network", tip))
     if done > own * (1 + 1e-9):
         tip = f"Device {d}: waits {units.seconds(done - own)} until the busiest receiver has all"
-        marks.append(rect(f"link-idle-{d}", x, y(done), wide, max(0, y(own) - y(done) - 1), "idle", tip))
+        marks.append(rect(f"link-idle-{d}", x, y(done), wide, max(0, y(own) - y(done) - 1), "waste", tip))
     for e, tokens in sorted(device.held, key=lambda one: (not _is_hot(r, one[0]), one[0])):
         high = y(done) - y(done + tokens * r.token_s)
         done += tokens * r.token_s
@@ -273,7 +273,8 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
             ("hot", "hot experts"),
             ("primary", "other experts"),
             ("network", "rows travel"),
-            ("idle", "waits for the busiest"),
+            ("waste", "waits for the last rows"),
+            ("idle", "waits for the busiest's experts"),
             *((("dropped", "dropped by the limit"),) * bool(r.capacity_tokens)),
         ),
     )

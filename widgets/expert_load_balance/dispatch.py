@@ -348,6 +348,14 @@ def _noun(count: int) -> str:
     return "row" if count == 1 else "rows"
 
 
+def _same_rank(r: Result) -> str:
+    """Say how many experts are on a rank that gets the token's row for another of its experts."""
+    shared = r.pair.network_rows - r.rank.network_rows
+    if not shared:
+        return "No token picks two experts of one rank."
+    return f"{units.counted(shared, 'choice')} {'shares' if shared == 1 else 'share'} a rank with another choice."
+
+
 def _takeaway(r: Result) -> str:
     if not r.pair.network_rows:
         return "All experts are in the sender's own node, so nothing crosses the network."
@@ -357,7 +365,7 @@ def _takeaway(r: Result) -> str:
             return "Each token has only one expert in a node, so a row per node saves nothing here."
         return f"Once per node: {per_node} rows cross the network. Fast links spread them."
     if r.way == "rank":
-        return f"Once per rank: {r.rank.network_rows} instead of {r.pair.network_rows} rows. A token rarely picks two experts of one rank."
+        return f"Once per rank: {r.rank.network_rows} instead of {r.pair.network_rows} rows. {_same_rank(r)}"
     if r.node.network_rows == r.pair.network_rows:
         return "With one expert in each node, a token's row crosses the slow network as often on every route."
     return f"A row may cross once per expert picked. Once per node is enough: {per_node} rows."

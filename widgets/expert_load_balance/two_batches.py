@@ -5,7 +5,18 @@ from dataclasses import dataclass
 from kernels.expert_load_balance import cost_batches as cost
 from kernels.machines import machine
 from widgets import units
-from widgets.charts import Box, axis_x, axis_y, limit_across, linear, log, steady, text_width, words_within
+from widgets.charts import (
+    Box,
+    axis_x,
+    axis_y,
+    limit_across,
+    linear,
+    log,
+    steady,
+    text_width,
+    won_and_lost,
+    words_within,
+)
 from widgets.controls import steps
 from widgets.declare import Declaration, Prediction
 from widgets.scene import (
@@ -214,7 +225,7 @@ def _lanes(r: Result, at: Box) -> list[dict]:
 def _curve(r: Result, at: Box) -> list[dict]:
     """Draw how much faster halves are, over the tokens, with a knob at this state."""
     x, y = log(SIZES[0], SIZES[-1], at.x + 18, at.right), linear(LEAST, MOST, at.bottom, at.y)
-    over = f"over 1× from {r.pays_from} tokens" if r.pays_from else "never over 1×"
+    over = "over 1× halves pay" if r.pays_from else "never over 1×"
     marks = [text("curve-title", 0, at.y - 18, f"Two halves' speed: {over}", bold=True)]
     ticks = (0.5, 1, 1.5)
     marks += axis_y("faster", y, at.x, show=units.times, right=at.right, ticks=ticks)
@@ -228,6 +239,7 @@ def _curve(r: Result, at: Box) -> list[dict]:
         marks.append(path("without", points, "overhead"))
         ends.append((points[-1][1], "no SMs held", "overhead"))
     points = [(x(one.tokens), y(one.faster)) for one in r.curve]
+    marks += won_and_lost(points, y(1))
     marks += about("sms", path("with", points, "now"))
     ends.append((points[-1][1], f"{r.sms} SMs held" if r.sms else "no SMs held", "now"))
     apart = 0 if len(ends) < 2 or ends[1][0] - ends[0][0] > 16 else 16 - (ends[1][0] - ends[0][0])
@@ -237,6 +249,10 @@ def _curve(r: Result, at: Box) -> list[dict]:
     if r.pays_from > SIZES[0]:
         place, words = x(r.pays_from), f"faster from {r.pays_from} tokens"
         marks.append(line("pays", place, at.y, place, at.bottom, "limit", words))
+        for words, size in ((f"pays from {r.pays_from} tokens", "big"), (f"from {r.pays_from}", "big")):
+            if place + 8 + text_width(words, size, True) < at.right:
+                marks.append(text("pays-name", place + 8, at.bottom - 10, words, "useful", size, bold=True))
+                break
     tip = f"{r.tokens} tokens: {units.times(r.faster)}"
     return [*marks, handle("pull-tokens", x(r.tokens), y(r.faster), "now", drag(TOKENS, "x", x), tip=tip)]
 

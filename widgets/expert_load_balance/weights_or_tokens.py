@@ -44,6 +44,7 @@ class Result:
     sent_s: float
     share_s: float
     copied_s: float
+    one_copy_s: float  # the same with a single copy
     faster: float
     even: float
     curve: tuple[tuple[float, float, float], ...]  # pairs, kept, copied
@@ -69,6 +70,7 @@ def run(pairs, helpers, link_gb_s, bits) -> Result:
         now.sent_s,
         now.share_s,
         now.copied_s,
+        cost.copied(pairs, rate, link, HIDDEN, INTERMEDIATE, size, 1).copied_s,
         now.kept_s / now.copied_s,
         cost.break_even_pairs(rate, link, size, helpers),
         tuple((n, at(n).kept_s, at(n).copied_s) for n in stops),
@@ -106,7 +108,7 @@ def _lanes(r: Result, at: Box) -> list[dict]:
     each = r.sent_s / r.helpers
     copies = [(n * each, (n + 1) * each, "network", f"copy {n + 1}", "sent") for n in range(r.helpers)]
     shares = units.counted(r.pairs / (r.helpers + 1), "pair")
-    alone = [(0, r.kept_s, "useful", units.counted(r.pairs, "surplus pair"), "kept")]
+    alone = [(0, r.kept_s, "secondary", units.counted(r.pairs, "surplus pair"), "kept")]
     note = "Surplus: pairs beyond the mean load, shared evenly."
     marks = [text("note", 0, 12, note, "muted", "small")] if not wide else []
     marks += _lane("kept", at, x, tops[0], "not copied: its GPU", alone, wide)
@@ -126,16 +128,33 @@ def _lanes(r: Result, at: Box) -> list[dict]:
     after = [(r.sent_s, r.copied_s, "primary", shares, "share")]
     marks += _lane("helper", at, x, tops[3], "copied: last helper", after, wide)
     for id, ends, y, role in (
-        ("kept", r.kept_s, tops[0], "useful"),
+        ("kept", r.kept_s, tops[0], "secondary"),
         ("copied", r.copied_s, tops[3], "primary"),
     ):
         past = 22 if id == "kept" else 8  # of the knob
         marks.append(text(f"{id}-s", x(ends) + past, y + 17, units.seconds(ends), role, bold=True, on="idle"))
     pull = drag(PAIRS, "x", lambda n: x(n * r.kept_s / r.pairs))
-    marks.append(handle("pull-kept", x(r.kept_s), tops[0] + THICK / 2, "useful", pull))
+    marks.append(handle("pull-kept", x(r.kept_s), tops[0] + THICK / 2, "secondary", pull))
     return marks + axis_x(
         "time", x, tops[3] + THICK + 6, show=units.seconds, ticks=None if wide else x.ticks(3)
     )
+
+
+def _sides(r: Result, even: float, at: Box) -> list[dict]:
+    """Name both sides of the crossing, each over its own area, with the number on the side that has room for it."""
+    many, wide = units.count(r.even), at.w > 300
+    pays, room = f"pays from {many} pairs" if wide else f"from {many}", (716 if wide else 336) - even - 6
+    options, size = ("don't copy below", "don't copy"), "small"
+    marks = []
+    if text_width(pays, "big", True) <= room:
+        marks.append(text("even-name", even + 6, at.y - 8, pays, "useful", "big", bold=True))
+    else:
+        options, size = (f"don't copy below {many}", f"not below {many}"), "big" if wide else "small"
+    for words in options:
+        if even - 6 - text_width(words, size, True) > at.x:
+            marks.append(text("below-name", even - 6, at.y - 8, words, "hot", size, "end", bold=True))
+            break
+    return marks
 
 
 def _curve(r: Result, at: Box) -> list[dict]:
@@ -158,14 +177,11 @@ def _curve(r: Result, at: Box) -> list[dict]:
     marks += axis_x("pairs", x, at.bottom, "surplus (token, expert) pairs", units.count, ticks=ticks)
     marks.append(line("one-level", at.x, level, at.right, level, "limit", "as fast as without copies"))
     marks += about("copied", path("curve-faster", points, "primary"))
-    marks.append(text("one-name", at.right + 8, level + 4, "not copied", "useful", "small", bold=True))
+    marks.append(text("one-name", at.right + 8, level + 4, "1×: same time", "muted", "small"))
     if FEW < r.even < MANY:
         said = f"even: {units.count(r.even)}"
         marks += about("even", line("even", x(r.even), at.y, x(r.even), at.bottom, "limit", said))
-        anchor = ("end", -6) if x(r.even) > at.x + at.w / 2 else ("start", 6)
-        words = f"pays from {units.count(r.even)} pairs" if wide else f"from {units.count(r.even)}"
-        where = (x(r.even) + anchor[1], at.y - 8)
-        marks.append(text("even-name", *where, words, "useful", "big", anchor[0], bold=True))
+        marks += _sides(r, x(r.even), at)
     place, role = (x(r.pairs), y(r.faster)), "useful" if r.faster > 1 else "hot"
     side = (place[0] - 22, "end") if place[0] > at.x + at.w / 2 else (place[0] + 22, "start")
     now = text(
@@ -178,6 +194,9 @@ def _curve(r: Result, at: Box) -> list[dict]:
 def _takeaway(r: Result) -> str:
     if r.even > MANY:
         return "No surplus of one step is worth a copy over this link, so the weights stay."
+    if r.faster > 1 and r.one_copy_s < r.copied_s * 0.995:
+        one, now = units.seconds(r.one_copy_s), units.seconds(r.copied_s)
+        return f"The surplus is long enough for these copies, but a single one is sooner: {one}, not {now}."
     if r.faster > 1:
         return "The surplus is long enough to pay for the copies, so in a prompt's step weights travel."
     if r.pairs > r.even / (r.helpers + 1):
@@ -215,7 +234,7 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
         height=height,
         width=width,
         legend=(
-            ("useful", "all pairs on one GPU"),
+            ("secondary", "all pairs on one GPU"),
             ("primary", "pairs shared"),
             ("network", "weights travel"),
         ),

@@ -339,7 +339,8 @@ def _values(r: Result, step: int, at: Panels) -> list[dict]:
     for key, value in enumerate(r.values):
         middle = _across(r, key, at) + at.scores.w / 146 + 0.39 * pitch
         shown = "" if _role(r, key, step) == "idle" else units.number(value)
-        marks.append(text(f"value-{key}", middle, low, shown, "muted", "small", "middle"))
+        under = 0 if at.wide or pitch > 18 else 13 * (key % 2)  # on a phone, neighbours would touch
+        marks.append(text(f"value-{key}", middle, low + under, shown, "muted", "small", "middle"))
     return about("o", marks)
 
 

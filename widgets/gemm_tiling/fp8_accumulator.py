@@ -359,6 +359,8 @@ def _table(r: Result):
 
 
 def _takeaway(r: Result) -> str:
+    if not r.lost_from and r.bits >= 14:
+        return f"{r.bits} bits are enough for terms near 1. Where terms cancel, the same error weighs more."
     if not r.lost_from and r.narrow.error_share < 0.01:
         return "These bits are enough for this many terms. Add more, and the same wall comes."
     if r.promote_every and r.promoted.error_share < 0.1 * r.narrow.error_share:

@@ -7,7 +7,7 @@ from widgets import units
 from widgets.controls import powers_of_two, select
 from widgets.declare import Declaration, Prediction, Stepper
 from widgets.gemm_tiling import tile_walk_picture as picture
-from widgets.gemm_tiling.tile_walk_model import ELEM_BYTES, GROUPS, Result, run
+from widgets.gemm_tiling.tile_walk_model import ELEM_BYTES, Result, best_groups, run
 from widgets.scene import WIDE, Column, Scene, figure, table
 
 BM = powers_of_two("bm", "Tile rows (bm)", 128, 16, 256)
@@ -62,21 +62,26 @@ def _takeaway(r: Result) -> str:
     if r.tiles_m == 1:
         return "A single row of tiles has only one order. A larger batch or fewer bytes can help."
     if r.group_m == 1:
-        least = f" Groups of {r.best_group} read least." if r.best_group > 1 else ""
+        least = f" {_least(r)}" if r.best_group > 1 else ""
         share = "all" if r.row_walk.waves[0].b_band_count == r.tiles_n else "much"
         return f"Row by row, a wave is a thin strip that reads {share} of B.{least}"
-    best = f"Groups of {r.best_group} read least."
+    best = _least(r)
     if r.total_ratio < 1:
         return f"This group's wave is a strip too, and reads more than row by row. {best}"
     if r.total_ratio < 1.02:
         return f"This group's waves are no squarer than rows, and read as much. {best}"
-    if r.read_by_group[GROUPS.index(r.group_m)] < 1.02 * min(r.read_by_group):
+    if r.group_m in (good := best_groups(r)):
+        others = " and ".join(str(group) for group in good if group != r.group_m)
+        rival = f" Groups of {others} are as good." if others else ""
         ratio = units.times(r.total_ratio, 2)
-        rival = f" Groups of {r.best_group} are as good." if r.group_m != r.best_group else ""
-        return f"Nearly square waves read about {ratio} less than row by row.{rival}"
+        return f"Nearly square waves read about {ratio} less in all than rows.{rival}"
     if r.group_m > r.best_group:
         return f"A group this high turns the wave into a strip again, standing up. {best}"
     return f"A wave is one big tile: the squarer it is, the less it reads. {best}"
+
+
+def _least(r: Result) -> str:
+    return f"Groups of {' and '.join(map(str, best_groups(r)))} read least."
 
 
 def _bands(count: int) -> str:
@@ -96,7 +101,7 @@ def _caption(r: Result, wave: int) -> str:
 
 def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[Scene]:
     row_at, grouped_at, below, race_at, height = picture.places(width)
-    titles = ("Row by row", f"In groups of {r.group_m}")
+    titles = ("Row by row", f"In groups of {r.group_m}" if r.group_m > 1 else "Groups of 1: the same")
     fixed = picture.still("row", row_at, titles[0], "hot", r)
     fixed += picture.still("grouped", grouped_at, titles[1], "primary", r)
     small, race = picture.race(r, race_at)
@@ -119,7 +124,7 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
             units.si_bytes,
             "primary",
         )
-        least = figure("as much, row by row", r.ratios[wave], units.times)
+        least = figure("as much row by row, so far", r.ratios[wave], units.times)
         share = figure("of C done by each", r.shares[wave], _done)
         scenes.append(
             Scene(

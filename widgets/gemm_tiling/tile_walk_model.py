@@ -166,3 +166,13 @@ def run(m, n, k, bm, bn, bk, group_m, dtype, machine_name) -> Result:
         reads,
         GROUPS[reads.index(min(reads))],
     )
+
+
+def best_groups(r: Result) -> tuple[int, ...]:
+    """Return the groups whose waves shown read least together, up to 2% more, or none where all read the same."""
+    fewest = min(r.read_by_group)
+    return tuple(
+        group
+        for group, read in zip(GROUPS, r.read_by_group, strict=True)
+        if read < 1.02 * fewest < max(r.read_by_group)
+    )

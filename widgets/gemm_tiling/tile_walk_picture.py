@@ -7,7 +7,7 @@ from functools import lru_cache
 from widgets import units
 from widgets.charts import Box, wrap
 from widgets.controls import powers_of_two
-from widgets.gemm_tiling.tile_walk_model import GROUPS, Piece, Result, Wave
+from widgets.gemm_tiling.tile_walk_model import GROUPS, Piece, Result, Wave, best_groups
 from widgets.scene import WIDE, about, drag, handle, line, path, rect, sets, text
 
 GROUP = powers_of_two("group_m", "Rows of tiles in a group", 8, 1, 32, help="1 walks C row by row.")
@@ -151,8 +151,7 @@ def race(r: Result, at: Box) -> tuple[list[dict], Callable[[int], list[dict]]]:
         text("sizes-sub", at.x, at.y - 14, "rows in a group (click)", "muted", "small"),
     ]
     boxes = [_small(Box(at.x, at.y + i * pitch, side, side), r) for i in range(len(GROUPS))]
-    fewest, most = min(r.read_by_group), max(r.read_by_group)
-    best = [read < 1.02 * fewest < most for read in r.read_by_group]
+    best = [group in best_groups(r) for group in GROUPS]
     for i, (group, box) in enumerate(zip(GROUPS, boxes, strict=True)):
         y, rows = at.y + i * pitch, f"groups of {units.counted(group, 'row')}"
         corners = [

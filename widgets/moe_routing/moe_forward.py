@@ -186,8 +186,8 @@ def _tokens(r: Result, plan: Plan) -> list[dict]:
         role = "now" if token == r.follow else "idle"
         marks += _box(f"x-{token}", plan.x, y, CHIP, role, f"t{token}", tip)
     if plan.wide:
-        numbers = _vector(r.x[r.follow])
-        y = _token_y(r, r.follow) + CHIP / 2 + 13
+        numbers = _vector(r.x[r.follow]).strip("()")  # clear of the token's way to its experts
+        y = _token_y(r, r.follow) + CHIP / 2 + 16
         marks.append(text("x-numbers", 2, y, numbers, "now", "small", on="ground"))
     return marks
 
@@ -318,7 +318,7 @@ def _out(r: Result, plan: Plan) -> list[dict]:
         marks += _box(f"out-{token}", plan.out, _token_y(r, token), CHIP, role, f"t{token}", tip)
     if plan.wide:
         y = _token_y(r, r.follow) + CHIP / 2 + 13
-        numbers = _vector(r.layer.combined[r.follow])
+        numbers = _vector(r.layer.combined[r.follow]).strip("()")
         marks.append(text("out-numbers", sum(plan.out) + 6, y, numbers, "now", "small", "end", on="ground"))
     return marks
 

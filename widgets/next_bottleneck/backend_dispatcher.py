@@ -276,9 +276,8 @@ def _row(r: Result, row: Row, columns: dict[str, float], now: Moment, at: Layout
             marks.append(line(f"row{i}-way", at.start, y, came, y, "now", tip))
     if asked and row.broken:
         x, words = columns[row.broken[0]], row.why.split("; ")[0].split(": ")[1]
-        gate = rect(
-            f"row{i}-gate", x - 5, y - 13, 10, 26, "hot" if over else "idle", f"{tip}; click to open the gate"
-        )
+        half, role = 13 if at.wide else 9, "hot" if over else "idle"  # on a phone a name is above the lane
+        gate = rect(f"row{i}-gate", x - 5, y - half, 10, 2 * half, role, f"{tip}; click to open the gate")
         marks += sets(row.opens, gate)
         if over:
             wide = text_width(words, "small", True)

@@ -279,7 +279,7 @@ def _first_bucket(r: Result, x: Scale, late: float, y: float, at: Box) -> list[d
     if whole:
         words = f"the only bucket is full with all {units.si_bytes(r.gradient_bytes)}, after {units.seconds(r.sent[0].full_s)}"
     if r.sent[0].buckets > 1:
-        words += f", {r.sent[0].buckets} make a bar"
+        words += f", each bar above is {r.sent[0].buckets}"
     from_x = min(max(left, knob - text_width(words, "small") / 2), at.right - text_width(words, "small"))
     return [
         *about(

@@ -309,6 +309,10 @@ def _plot(r: Result, at: Box) -> list[dict]:
         "b": (f"B: {r.b.users} users on {r.b.gpus} GPUs, {units.times(r.cost_ratio)} cheaper than A", f"B: {units.times(r.cost_ratio)} below A", "B"),
         "yours": (f"yours: {_count(r.yours.users, 'user')} on {_count(r.yours.gpus, 'GPU')}", "yours"),
     }  # fmt: skip
+    if not r.b.meets and r.application == "medical":
+        names["b"] = (f"B: {r.b.bits} bits, unfit", "B: unfit")
+    if math.hypot(kx - mx, ky - my) <= 24:
+        names["yours"] = ("yours, close to the cheapest place", "yours", "yours")
     wanted = []
     for id, name, p, role in _known(r):
         px, py = x(p.between_tokens_s), y(p.usd_per_1k)
@@ -316,12 +320,12 @@ def _plot(r: Result, at: Box) -> list[dict]:
         tip += f"{units.percent(p.roof_share, 0)} of what its own GPUs could do"
         if id != "yours":
             marks.append(circle(f"{id}-dot", px, py, 7, role, tip))
-        wanted.append((id, names[id], px, py, role))
+        wanted.append((id, names[id], px, py, "hot" if "unfit" in names[id][0] else role))
     if math.hypot(kx - mx, ky - my) > 24:
         wanted.append(
             (
                 "knee",
-                (f"stand here: {there}", f"stand here: {_count(r.knee.users, 'user')}", "here"),
+                (f"cheapest: {there}", f"cheapest: {_count(r.knee.users, 'user')}", "cheapest"),
                 kx,
                 ky,
                 "useful",
@@ -331,7 +335,7 @@ def _plot(r: Result, at: Box) -> list[dict]:
         wanted.append(
             (
                 "possible",
-                (f"at the peak: {units.seconds(r.floor_s)}", "peak"),
+                (f"best for {r.yours.users}: {units.seconds(r.floor_s)}", "best"),
                 x(r.floor_s),
                 y(gained),
                 "muted",
@@ -457,14 +461,13 @@ def _takeaway(r: Result) -> str:
         who, more = r.best.split(":")[0], units.times(1 / y.roof_share, 2)
         there = f"{_count(r.knee.users, 'user')} at {units.seconds(r.knee.between_tokens_s)}"
         if not who:
-            return f"None of the three is in time. Stand at {there}, on the frontier."
+            return f"None of the three is in time. The frontier's cheapest place is {there}."
         if who == "yours":
-            why = (
-                "one more would come too late"
-                if r.knee.users < int(r.sharing_users)
-                else "at the knee of the frontier"
+            yours = (
+                f"{_count(y.users, 'user')} can have {units.seconds(r.floor_s)}, {more} sooner and cheaper."
             )
-            return f"Stand at {there}, {why}. Yours is {more} off its frontier."
+            more_users = f"With {r.knee.users}, a token is cheapest."
+            return f"{yours} {more_users}" if y.users != r.knee.users else yours
         return f"{who} serves this best. Yours is {more} off its frontier, so faster kernels improve both."
     if r.b_made_perfect:
         return f"This is B at the peak: {units.times(r.b.between_tokens_s / y.between_tokens_s)} sooner and cheaper, for the same users."
@@ -510,7 +513,7 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
     price = figure("per 1,000 of your tokens", r.yours.usd_per_1k, _usd, "now")
     floor = figure("between tokens at the peak", r.floor_s, units.seconds, "ink", "floor")
     knee = figure(
-        "users where you should stand" if r.knee.users > 1 else "user where you should stand",
+        "users make a token cheapest" if r.knee.users > 1 else "user makes a token cheapest",
         r.knee.users,
         units.count,
         "useful",

@@ -8,7 +8,21 @@ from widgets import units
 from widgets.charts import Box, linear, text_width
 from widgets.controls import select, slider
 from widgets.declare import Declaration, Prediction
-from widgets.scene import WIDE, Column, Scene, about, drag, figure, handle, line, rect, sets, table, text
+from widgets.scene import (
+    WIDE,
+    Column,
+    Scene,
+    about,
+    drag,
+    extent,
+    figure,
+    handle,
+    line,
+    rect,
+    sets,
+    table,
+    text,
+)
 
 START, PRECISION, FUSION, GUESSING = cost.ROUNDS
 ROUNDS = {"precision": PRECISION, "fusion": FUSION, "guessing": GUESSING}
@@ -227,6 +241,7 @@ def _choices(r: Result, i: int, x, y: float, knob: float, wide: bool) -> list[di
         words = units.seconds(left_s) + ", best" * (best and len(ends) > 1)
         if slower and taken:
             words += f", +{units.seconds(left_s - before_s)}"
+        size = "small" if not wide else "big" if best and len(ends) > 1 else "body"
         tip = f"{NAMES[name]} in round {i} would leave {units.seconds(left_s)} a token"
         marks += [
             line(f"pick{i}-{name}-stop", knob - 4, top + THICK / 2, knob + 4, top + THICK / 2, "axis"),
@@ -234,7 +249,7 @@ def _choices(r: Result, i: int, x, y: float, knob: float, wide: bool) -> list[di
                 {ORDER.name: _with(r.picks, i - 1, name)},
                 text(f"pick{i}-{name}", *(_beside(knob, top, names[name]) if wide else _above(x(0), top, names[name])), taken, "" if wide else "ground"),
                 rect(f"pick{i}-{name}-bar", x(0), top, x(left_s) - x(0), THICK, role, f"{tip}: click to take it"),
-                text(f"pick{i}-{name}-ms", x(left_s) + 8, top + 15, words, "ink" if role == "idle" else role, "body" if wide else "small", bold=best or taken, on="ground"),
+                text(f"pick{i}-{name}-ms", x(left_s) + 8, top + 15, words, "ink" if role == "idle" else role, size, bold=best or taken, on="ground"),
             ),
         ]  # fmt: skip
         marks[-1]["role"] = "hot" if slower else marks[-1]["role"]
@@ -267,7 +282,6 @@ def _rows(r: Result, wide: bool) -> list[dict]:
         else "Time between two tokens"
     )
     marks = [
-        line("target", target, at.y - 4, target, height - 4, "limit", goal),
         text("title", 0, 14, title, bold=True),
         text("target-name", target, at.y - 8, goal, "muted", "small", "start"),
         text("row0-name", *(_beside(knob, at.y + 2, "start: 16 bits, eager") if wide else _above(at.x, at.y, "start"))),
@@ -286,7 +300,19 @@ def _rows(r: Result, wide: bool) -> list[dict]:
                 line("row1-told", place, top - 3, place, top + THICK + STRIP + 2, "measured", f"reported: {told}"),
             ]  # fmt: skip
         y += HEAD + (PITCH if wide else PHONE_PITCH) * len(row.choices_s) + (12 if wide else 10)
-    return marks
+    return [*_target(target, at.y - 4, height - 4, marks, goal), *marks]
+
+
+def _target(x: float, top: float, low: float, marks: list[dict], tip: str) -> list[dict]:
+    """Draw the target as a line down all rows, with a gap at each text that it would cross."""
+    crossed = [extent(one) for one in marks if one["t"] == "text"]
+    gaps = sorted((up - 2, down + 2) for left, up, right, down in crossed if left - 4 < x < right + 4)
+    pieces = []
+    for up, down in [*gaps, (low, low)]:
+        if up - top > 6:
+            pieces.append((top, min(up, low)))
+        top = max(top, down)
+    return [line(f"target{i or ''}", x, a, x, b, "limit", tip) for i, (a, b) in enumerate(pieces)]
 
 
 def _takeaway(r: Result) -> str:

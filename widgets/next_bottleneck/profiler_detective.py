@@ -174,7 +174,7 @@ def _profile(name: str, title: str, story: str, worked: str, seen: cost.Symptoms
     )  # fmt: skip
 
 
-def _suspected(seen: cost.Symptoms, suspect: str) -> Asked | None:
+def _suspected(seen, suspect: str) -> Asked | None:
     """Return the figure and the limit that speak for or against a suspect, whatever the earlier questions were."""
     known = {
         "input": (seen.input_wait_share, cost.WAIT_SHARE),
@@ -353,10 +353,11 @@ def _lanes(p: Profile, wide: bool) -> list[dict]:
     """Draw a lane for each suspect, in the order of the questions. A click on a lane accuses it, as the knob does."""
     control = PULLS.get(p.name, DIAGNOSIS)
     rail, names, left, width, top, pitch, high = (
-        (12, 28, 128, 478, 102, 32, 24) if wide else (12, 28, 88, 176, 122, 36, 26)
+        (12, 28, 136, 470, 102, 32, 24) if wide else (12, 28, 101, 163, 122, 36, 26)
     )
     role = "now" if p.diagnosis == UNDECIDED else "useful" if p.right else "hot"
-    told = {one.suspect: one for one in p.asked} if p.right else {}
+    before = list(NAMES)[: list(NAMES).index(p.bottleneck)]
+    told = {name: _suspected(p, name) for name in before} if p.right else {}
     if p.suspected:
         told[p.diagnosis] = p.suspected
     places = {UNDECIDED: top - 16} | {suspect: top + pitch * i + high / 2 for i, suspect in enumerate(NAMES)}
@@ -373,7 +374,8 @@ def _lanes(p: Profile, wide: bool) -> list[dict]:
             one, ink = told[suspect], "hot" if told[suspect].hit else "ink"
             words = _against(one) if wide else _shown(suspect, one.value)
             if p.right and not decided:
-                words, ink = f"✓ {_shown(suspect, one.value)}", "useful"
+                words = f"{'' if one.hit else '✓ '}{_shown(suspect, one.value)}"
+                ink = "muted" if one.hit else "useful"
         elif decided:
             words, ink = "none crossed" if wide else "the rest", "hot"
         term = "waits" if suspect in WAITS else "roofs"
@@ -384,7 +386,13 @@ def _lanes(p: Profile, wide: bool) -> list[dict]:
             rect(f"lane-{suspect}", at.x, at.y, at.w, at.h, "idle", f"{NAMES[suspect]}: click to accuse it"),
             *_lane(suspect, p, at, decided),
             text(
-                f"name{i}", names, at.y + high / 2 + 4, name, role if chosen else "ink", "small", bold=chosen
+                f"name{i}",
+                names,
+                at.y + high / 2 + 4,
+                f"{i + 1} {name}",
+                role if chosen else "ink",
+                "small",
+                bold=chosen,
             ),
             *about(term, rule),  # not the lane, or all others would fade under a hand that is about to accuse
         ]
@@ -400,7 +408,7 @@ def _verdict(r: Result) -> tuple[str, str]:
     """Return (words, role), which say whether the suspect is the right one, and the figure for or against this suspect."""
     p = r.profile
     if p.diagnosis == UNDECIDED:
-        return "Click the lane that you suspect.", "ink"
+        return "From 1 down: click the first lane over its line.", "ink"
     name, own = NAMES[p.diagnosis], p.suspected
     if p.right:
         others = [i for i, one in enumerate(r.game, 1) if not one.right]
@@ -430,6 +438,8 @@ def _marks(r: Result, wide: bool) -> list[dict]:
         for i, words in enumerate(wrap(said, room / 1.12, "big"))
     ]
     words = f"Cure: {', then '.join(p.path)}." if p.right else RULE
+    if p.diagnosis == UNDECIDED:
+        words = "If none is over its line, the kernel's own code is to blame."
     low = y + 21 * len(wrap(said, room / 1.12, "big"))
     return marks + [
         text(f"{'path' if p.right else 'order'}{i}", 0, low + 16 * i, one, "muted", "small")

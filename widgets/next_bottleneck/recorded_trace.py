@@ -177,9 +177,6 @@ def _cells(r: Result) -> list[str]:
     return [max(parts, key=parts.get) for parts in filled]
 
 
-RECORDED = " under the profiler"
-
-
 def _exact(seconds: float) -> str:
     """Return a time with enough digits for a quotient of two to give the percentage that is shown."""
     return units.seconds(seconds, 4)
@@ -245,6 +242,7 @@ def _overview(r: Result, at: Box, panel: Box) -> list[dict]:
         return x(centre + half)
 
     above = at.x < 50
+    alone = "" if above else f", {units.seconds(r.alone_s)} without it"
     where = (at.x, at.y - 30, "start") if above else (at.x - 8, at.y + 17, "end")
     marks = [
         *_ways(r, at, above),
@@ -253,7 +251,7 @@ def _overview(r: Result, at: Box, panel: Box) -> list[dict]:
             "whole-time",
             at.right,
             at.y - 30,
-            f"{units.seconds(r.step_s)}{RECORDED if r.measured else ''}",
+            f"{units.seconds(r.step_s)} under the profiler{alone}" if r.measured else units.seconds(r.step_s),
             "muted",
             "small",
             "end",
@@ -449,7 +447,7 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
         else "No trace is kept yet. These bars are a model's, from bytes and a launch's usual cost.",
         legend=(
             *(KINDS if r.slot == ALL else ((_role(r.slot, r.slot), r.slot),)),
-            ("overhead", "other operations"),
+            ("overhead", "other operations" if r.slot == ALL else "all other operations"),
             *((("waste", "added by the profiler"),) if r.run == "graph" else ()),
             *((("network", "launching calls"),) if r.calls else ()),
         ),

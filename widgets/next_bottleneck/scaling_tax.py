@@ -42,7 +42,7 @@ class AtSize:
     mfu: float
     step_s: float
     work_share: float  # of its GPUs, as it runs
-    shares: tuple[float, ...]  # shares of its GPUs that are work, tax, waiting and operating
+    shares: tuple[float, ...]  # of its GPUs: work, and what the tax, the slow node and operating take off it
     trace_bytes: float  # five seconds of all nodes
 
 
@@ -87,17 +87,19 @@ def run(gpus, local_mfu, added_ms, slow, operating, busy, days, node_step_ms) ->
 
     def at(size: int) -> AtSize:
         step = parts(size)
-        runs = parts(size, 1 - slow_share, operating_share)
-        return AtSize(
-            size, local * step.shares[0], step.step_s, runs.shares[0], runs.shares, cost.trace_bytes(size, 5)
+        well, slowed, runs = (
+            one.shares[0]
+            for one in (step, parts(size, 1 - slow_share), parts(size, 1 - slow_share, operating_share))
         )
+        shares = (runs, 1 - well, well - slowed, slowed - runs)
+        return AtSize(size, local * well, step.step_s, runs, shares, cost.trace_bytes(size, 5))
 
     now = at(gpus)
     kept = 1 - cost.straggler_loss(1 - slow_share)
     with_slow, mfu = now.mfu * kept, now.mfu * kept * (1 - operating_share)
     tax, seen = cost.scaling_tax(local, now.mfu), cost.scaling_tax(local, with_slow)
     step = parts(gpus, 1 - slow_share, operating_share)
-    useful, taxed, waiting, operate = (gpus * share for share in step.shares)
+    useful, taxed, waiting, operate = (gpus * share for share in now.shares)
     return Result(
         gpus, local, at(MEASURED_AT).mfu, added_s, reference_s, tuple(at(size) for size in SIZES), now.mfu, tax, slow_share, kept,
         mfu, seen, cost.is_regression(seen, tax), useful, taxed, waiting, operate,
@@ -117,7 +119,7 @@ def _kinds(r: Result) -> tuple[tuple[str, float, str, str], ...]:
         ("work", r.useful_gpus, "useful", "work as one node's would"),
         ("are the tax of scale", r.tax_gpus, "network", "are the tax of scale"),
         ("lost to the slow node" if r.gpus > NODE else "slower", r.waiting_gpus, "idle", waits),
-        ("operate", r.operating_gpus, "overhead", "are lost to operating the fleet"),
+        ("lost to operating", r.operating_gpus, "overhead", "are lost to operating the fleet"),
     )
 
 
@@ -171,7 +173,7 @@ def _slow_node(r: Result, at: Box, columns: int, rows: int) -> list[dict]:
     if not r.slow_share or not NODE < r.gpus <= FIELD:
         return []
     wide = at.w / columns * NODE / rows - 2
-    tip = f"this node of {NODE} is {units.percent(r.slow_share, 0)} slower, and all others wait for it"
+    tip = f"one node of {NODE} is {units.percent(r.slow_share, 0)} slower, and all others wait for it"
     corners = [
         (at.x, at.y),
         (at.x + wide, at.y),
@@ -181,7 +183,7 @@ def _slow_node(r: Result, at: Box, columns: int, rows: int) -> list[dict]:
     ]
     return [
         path("slow-node", corners, "hot", tip),
-        text("slow-node-name", at.x, at.y - 8, "the slow node", "hot", "small", bold=True),
+        text("slow-node-name", at.x, at.y - 8, "slow node's size", "hot", "small", bold=True),
     ]
 
 
@@ -205,7 +207,7 @@ def _names(r: Result, at: Box) -> list[dict]:
     # where there is less room: fewer words, then no unit, then the colour alone says which
     for shorter in (
         lambda words: words.replace("are the tax of scale", "tax"),
-        lambda words: words.replace("lost to the slow node", "slow node"),
+        lambda words: words.replace("lost to the slow node", "slow node").replace("lost to ", ""),
         lambda words: words.replace(" GPUs", ""),
         lambda words: words.split()[0],
     ):
@@ -226,11 +228,13 @@ def _edges(r: Result, at: Box) -> list[dict]:
     """Let the end of the working GPUs and the end of the GPUs that don't wait be pulled."""
     work, well = r.parts.work_s, r.parts.work_s + r.parts.tax_s
     stretched = r.mean_step_s / well  # by the slow node and by operating
+    taxed = r.tax_gpus / r.gpus
     doublings = math.log2(r.gpus / NODE) / math.log2(MEASURED_AT / NODE)
     edge = at.x + at.w * r.useful_gpus / r.gpus
     waits = at.x + at.w * (r.useful_gpus + r.tax_gpus) / r.gpus
     added = drag(ADDED, "x", lambda ms: at.x + at.w * work / (work + doublings * ms * 1e-3) / stretched)
-    slow = drag(SLOW, "x", lambda percent: at.x + at.w * (1 - percent / 100) * (1 - r.operating_share))
+    slow = drag(SLOW, "x", lambda percent: at.x + at.w
+                * (taxed + (1 - taxed) * (1 - percent / 100) * (1 - r.operating_share)))  # fmt: skip
     tip = f"{units.count(r.gpus)} GPUs add {units.seconds(r.parts.tax_s)} to a step of {units.seconds(work)}"
     return [
         line("edge", edge, at.bottom - 2, edge, at.bottom + 12, "primary"),

@@ -285,6 +285,9 @@ def _gap_gauge(r: Result, at: Box) -> list[dict]:
 def _answer(r: Result, x: Scale, at: Box) -> list[dict]:
     """Write the rate that keeps both promises into its shade, over its bars."""
     size, words = ("huge", "keep both promises") if at.w > 400 else ("big", "keep both")
+    whose = f"99% {words}"
+    if text_width(whose, "small", True) + 24 < x(r.kept_rate) - at.x:
+        words = whose
     many = f"{r.kept_rate} a second"
     if not r.kept_rate or at.h < 100 or x(r.kept_rate) - at.x < text_width(many, size, True) + 24:
         return []

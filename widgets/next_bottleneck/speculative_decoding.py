@@ -45,7 +45,7 @@ HIGH, CELL = 14, 20  # of a pass, of a token
 # (the clock, y of plain and of guessing, the times by guesses, height)
 PLACES = {
     True: (Box(92, 0, 604, 146), 30, 82, Box(58, 234, 650, 156), 420),
-    False: (Box(8, 0, 302, 206), 62, 142, Box(56, 288, 276, 176), 494),
+    False: (Box(8, 0, 302, 206), 62, 142, Box(56, 298, 276, 176), 504),
 }
 BITS = {16: "16 bits", 8: "8 bits", 4: "4 bits"}
 

@@ -398,7 +398,7 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
         )
     ]
     spent = units.number(r.blocks.bits_per_weight, 4)
-    legend = [("idle", "a weight"), ("primary", "what is kept of it"), ("hot", "kept as 0")]
+    legend = [("idle", "a weight"), ("primary", "as it is kept"), ("hot", "kept as 0")]
     if any(0 < len(levels) <= MOST_LEVELS for levels in r.one.levels):
         legend.append(("axis line", f"all that {r.format} can hold with its scale"))
     form = cost.BLOCK_FORMATS[r.format]

@@ -232,7 +232,8 @@ def _lane(r: Result, left: float, top: float, cell: float, low: float, wide: boo
     """Draw what one lane multiplies: its four pairs in the tile, and its word below. Without it, say how to see it."""
     if not r.details:
         rows = f"The eight weights of a lane lie in {units.count(r.rows_of_lane)} rows."
-        hint = ("Pull the knob home, or click a cell to see its lane.", rows)
+        pull = "Pull the knob home, or click a cell" if r.misplaced else "Click a cell"
+        hint = (f"{pull} to see its lane.", rows)
         return [text(f"hint-{n}", left, low + 14 + 18 * n, one, "muted") for n, one in enumerate(hint)]
     slot, each = r.slots[r.nibble], 39
     marks = []

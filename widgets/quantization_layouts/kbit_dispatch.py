@@ -147,7 +147,7 @@ def _times(r: Result, at: Box, wide: bool) -> list[dict]:
     if unpacks:
         tip = f"at {r.k} bits: {share} of the time in steps that unpack all weights"
         marks.append(rect("time-unpacks", x(works), y + 21, x(unpacks) - x(0), high, "waste", tip))
-    said = f"{units.number(r.time_ratio)} of fp16's time"
+    said = f"{units.times(r.time_ratio)} fp16's time"
     if unpacks:
         said += f", {share} of it in steps that unpack all" if wide else f", {share} unpacks all"
     return [*marks, text("time-said", x(0), y + 53, said, _role(r), "small", bold=True)]
@@ -230,7 +230,7 @@ def _takeaway(r: Result) -> str:
     if r.time_ratio < 1 and r.k > 4:
         return "A fifth bit narrows the win, because there is more to read."
     if r.time_ratio < 1:
-        return f"With few users a step mostly reads weights, so 4 bits win. From {r.break_even_users} users on, 16 do."
+        return f"With few users a step mostly reads weights, so 4 bits win. From {r.break_even_users} on, fp16 wins."
     return "With many users, steps unpack all weights to 16 bits first. That costs more than it saves."
 
 
@@ -324,7 +324,7 @@ def scene(r: Result, measured: dict | None = None, width: int = WIDE) -> Scene:
 
 SIMULATOR = Declaration(
     title="k-bit dispatch",
-    question="Up to how many users is a k-bit model faster than fp16?",
+    question="Up to how many users is a k‑bit model faster than fp16?",
     controls=(
         select(
             "card",

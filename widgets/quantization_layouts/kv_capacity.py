@@ -222,7 +222,7 @@ def _memory(r: Result, at: Box, arrived: int) -> list[dict]:
         )
     if r.grown < r.paged.requests:
         words = f"{units.count(r.grown)} if all grow"
-        place = (WIDE, at.bottom - 5) if at.x else (NARROW, at.bottom + 7)
+        place = (WIDE, at.bottom - 2) if at.x else (NARROW, at.bottom + 7)
         marks.append(text("grown", *place, words, "hot", "small", "end", bold=True))
     per = r.narrow.weight_bytes / r.narrow.weight_bits
     marks.append(

@@ -139,7 +139,8 @@ def _verdict(r: Result, pl: Places, x: Scale) -> list[dict]:
             )
         ]
     role = "hot" if r.speedup <= 1 else "primary"
-    return [text("ratio", end + 10, y, faster, role, bold=True, on="ground")]
+    size = "big" if end + 10 + text_width(faster, "big", True) < x(r.dense_s) else "body"
+    return [text("ratio", end + 10, y + (size == "big"), faster, role, size, bold=True, on="ground")]
 
 
 def _top(r: Result) -> int:

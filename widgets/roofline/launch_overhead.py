@@ -316,6 +316,8 @@ def _takeaway(r: Result) -> str:
     if r.eager.launches_s > r.work_s:
         return "The GPU waits for the CPU here, so a faster GPU would change almost nothing."
     share = units.percent(r.overhead_share, 0 if r.overhead_share >= 0.01 else 1)
+    if len(r.shown) > 3:
+        return f"Compiled as well, a graph takes {units.seconds(r.shown[-1].total_s)} instead of {units.seconds(r.shown[2].total_s)}."
     if r.launch_s <= r.work_s / r.kernels / r.layers and r.kernels > 1:
         return f"Launches take {share} if the host waits. If it runs ahead, kernels hide all but the first."
     if r.try_graphs_first:

@@ -1,6 +1,5 @@
 """Show that energy follows distance. The same number from HBM costs 1,000x the energy of shared memory."""
 
-import math
 from dataclasses import dataclass
 
 from kernels.roofline import cost
@@ -18,7 +17,6 @@ from widgets.scene import (
     figure,
     handle,
     line,
-    path,
     rect,
     table,
     text,
@@ -28,7 +26,6 @@ HBM = "HBM"
 NEAR = [name for name, level in cost.LEVELS.items() if level.energy_j is not None and name != HBM]
 BOARD_W = 700  # what an H100 may draw in all
 HOME_W = 320e3 / 250  # the source's homes, of which 320 kW supply 250
-MOST_HOMES = 100_000  # at the sliders' ends
 KWH_J = 3.6e6
 MOVED = slider(
     "moved_percent",
@@ -168,14 +165,12 @@ def _lanes(r: Result, at: Box, lanes: tuple) -> list[dict]:
     wide = at.w > 400
     x = linear(0, 300e-9, at.x, at.right)
     near_y, far_y = lanes
-    ring = [
-        (x(level.latency_s) + 11 * math.cos(k * math.pi / 12), near_y + 11 * math.sin(k * math.pi / 12))
-        for level in r.rungs if level.name == r.near for k in range(25)
-    ]  # fmt: skip
+    near_x = next(x(level.latency_s) for level in r.rungs if level.name == r.near)
+    pointer = (near_x + 4, near_y, near_x + 17, near_y) if wide else (near_x, near_y - 15, near_x, near_y - 4)
     marks = [
-        path("near-ring", ring, "useful", "the small square in the ring is the energy of an access on chip"),
-        text("way-title", 0, 14, f"{r.shown} accesses: distance is time, " + ("the square's area is energy" if wide
-             else "area energy"), bold=True),
+        line("near-pointer", *pointer, "useful", "the small square here is the energy of an access on chip"),
+        text("way-title", 0, 14, f"{r.shown} accesses: distance is time, a square's area is energy" if wide
+             else "Distance is time, a square's area energy", bold=True),
         rect("core", at.x - 26, near_y - 18, 22, far_y - near_y + 36, "primary", "where the arithmetic is done"),
         text("core-name", at.x - 28, far_y + SIDE[wide] / 2 + 22, "core", "primary", "small", bold=True),
     ]  # fmt: skip
@@ -288,18 +283,6 @@ def _paid(joules: float) -> str:
     return _picojoules(joules) if joules else "nothing yet"
 
 
-def _homes(r: Result, wide: bool) -> list[dict]:
-    """Draw the homes that the saving supplies as a square, whose area is their number on one scale for all states."""
-    right, low, most = (716, 326, 54) if wide else (330, 436, 44)
-    side = most * (r.homes / MOST_HOMES) ** 0.5
-    share = f"homes that the saving supplies: {units.number(r.homes, 2)} of {units.count(MOST_HOMES)}"
-    return [
-        rect("homes-all", right - most, low - most, most, most, "idle", share),
-        rect("homes", right - most, low - side, side, side, "useful", share),
-        text("homes-name", right - most, low - most - 5, "homes", "useful", "small", bold=True),
-    ]
-
-
 def _fleet(r: Result, y: float, wide: bool) -> list[dict]:
     year = f"${units.number(float(f'{r.year_usd:.3g}'))} a year at ${units.number(r.usd_per_kwh)} per kWh"
     homes = f"as much as {units.counted(float(f'{r.homes:.2g}'), 'home')} take"
@@ -384,7 +367,6 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
     fixed = _lanes(r, way_at, lanes)
     rest = [
         _pull(r, bars_at),
-        *_homes(r, width == WIDE),
         *_fleet(r, height - (10 if width == WIDE else 42), width == WIDE),
     ]
     out = []

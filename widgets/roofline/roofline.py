@@ -232,6 +232,8 @@ def _ridge(r: Result, plot: Box, reach: float) -> list[dict]:
         tip = f"{'left' if id == 'left' else 'right'} of the ridge, {word} take{'' if id == 'left' else 's'} the time"
         words = f"{word} limit{'' if id == 'left' else 's'} it" if here and wide else word
         size = "big" if here else "small"
+        if text_width(words, size, here) > b - a - 20:
+            words = word
         if here:
             marks.append(_tint("tint", plot, a, b, bound, tip))
         marks.append(text(id, x, plot.y + 22, words, bound, size, anchor, bold=here))

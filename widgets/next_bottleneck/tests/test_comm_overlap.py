@@ -133,7 +133,7 @@ def test_what_lent_sms_lengthen_is_hatched_and_said(width):
 def test_buckets_drawn_as_one_are_counted_and_one_is_one():
     words = {m["id"]: m.get("s", "") for m in OVERLAP.scenes(overlap())[-1].marks}["bucket-name"]
     first = overlap().sent[0]
-    assert words == f"a bucket is full after {units.seconds(first.full_s)}, {first.buckets} make a bar"
+    assert words == f"a bucket is full after {units.seconds(first.full_s)}, each bar above is {first.buckets}"
     only = OVERLAP.scenes(overlap(bucket_mb=25600))
     assert all("1 buckets" not in s.summary + s.caption for s in only)
 

@@ -28,11 +28,15 @@ def test_every_gpu_is_counted_once_and_none_works_better_than_in_its_node(
     assert min(r.useful_gpus, r.tax_gpus + 1e-9, r.waiting_gpus + 1e-9, r.operating_gpus + 1e-9) >= 0
     assert r.mfu == pytest.approx(r.fleet_mfu * (1 - slow / 100) * (1 - operating / 100))
     assert r.mfu <= r.fleet_mfu <= r.local_mfu
-    gpu_shares = [one / gpus for one in (r.useful_gpus, r.tax_gpus, r.waiting_gpus, r.operating_gpus)]
-    assert gpu_shares == pytest.approx(r.parts.shares), "squares and bars show the same shares"
-    assert r.useful_gpus == pytest.approx(gpus * r.mfu / r.local_mfu)
-    assert r.parts.tax_s / r.mean_step_s == pytest.approx(r.tax_gpus / gpus)
-    assert r.parts.wait_s / r.mean_step_s == pytest.approx(r.waiting_gpus / gpus)
+    assert (
+        r.useful_gpus == pytest.approx(gpus * r.parts.shares[0]) == pytest.approx(gpus * r.mfu / r.local_mfu)
+    )
+    assert r.tax_gpus == pytest.approx(gpus * r.tax), "the tax is the same with and without a slow node"
+    well = fleet(gpus=gpus, local_mfu=local, added_ms=added)
+    slowed = fleet(gpus=gpus, local_mfu=local, added_ms=added, slow=slow)
+    assert r.tax_gpus == pytest.approx(well.lost_gpus)
+    assert r.waiting_gpus == pytest.approx(well.useful_gpus - slowed.useful_gpus, abs=1e-9)
+    assert r.operating_gpus == pytest.approx(slowed.useful_gpus - r.useful_gpus, abs=1e-9)
     shares = [one.mfu for one in r.curve]
     assert shares == sorted(shares, reverse=True) and shares[0] == r.local_mfu
     assert next(one.mfu for one in r.curve if one.gpus == 128) == r.measured_mfu
@@ -173,7 +177,7 @@ def test_words_formula_figures_and_warning_say_the_same_of_a_slow_node():
     assert "33.5%" in tax and "272" in step and "33.5%" in scene.warning and "26.2%" in scene.warning
     assert "33.5%" in {one.text for one in scene.figures}
     assert "272" in next(m["s"] for m in scene.marks if m["id"] == "step")
-    assert scene.takeaway.endswith("costs 12.8 GPUs.") and units.number(r.waiting_gpus) == "12.8"
+    assert scene.takeaway.endswith("costs 9.45 GPUs.") and units.number(r.waiting_gpus) == "9.45"
 
 
 def test_the_counter_is_drawn_and_does_not_move_with_the_tax():

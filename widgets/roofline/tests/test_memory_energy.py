@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 
 from kernels.roofline import cost
 from widgets.registry import find
-from widgets.roofline import memory_energy
 from widgets.scene import NARROW, WIDE
 
 ENERGY = find("memory_energy")
@@ -125,11 +124,3 @@ def test_what_is_saved_is_said_in_whole_words():
     assert "homes" not in said(moved_percent=0)[0] and "250 homes" in said()[0]
     none = said(moved_percent=100)[1]
     assert "Nothing comes from HBM" in none and "still comes" not in none
-
-
-@EITHER
-def test_the_area_of_the_homes_is_their_number_on_one_scale(width):
-    few, many = (drawn(width, gpus=gpus)[-1]["homes"] for gpus in (1000, 100_000))
-    assert many["w"] == many["h"] and (many["w"] / few["w"]) ** 2 == pytest.approx(100, rel=0.01)
-    largest = energy(gpus=100_000, accesses=2.0, moved_percent=100, near="registers").homes
-    assert largest == pytest.approx(memory_energy.MOST_HOMES, rel=0.01)
