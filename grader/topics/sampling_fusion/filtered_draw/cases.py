@@ -38,7 +38,9 @@ def hidden_filtered(rng: np.random.Generator) -> list[Case]:
         Case(size(24, 200), "fp32", values="fine", kind="logits that fp16 cannot tell apart"),
         Case(size(8, 50), "fp32", values="banned", kind="logits of -inf"),
         Case(size(64, 16), "fp32", values="exact borders", kind="exactly p, and exactly min-p"),
-        Case(size(8, between(rng, 20, 40)), "fp32", values="one low value", kind="equal logits far below zero"),
+        Case(
+            size(8, between(rng, 20, 40)), "fp32", values="one low value", kind="equal logits far below zero"
+        ),
         Case(size(8, between(rng, 60, 90)), "fp32", values="far below zero", kind="logits far below zero"),
         Case(size(32, 16), "fp32", values="zeros", kind="zeros of both signs"),
         Case(size(2, 2048), "fp32", values="many kept", kind="the largest vocabulary"),
