@@ -26,6 +26,7 @@ FOLDS = {
 }
 ENDS = ("tt.reduce.return", "tt.scan.return")
 COMBINING = ("tt.reduce", "tt.scan")
+IN_ONE_GO = 64  # numbers that are summed one after the other, as a GPU's lanes do
 
 
 def needed_ops(block: Block) -> list[Op]:
@@ -119,6 +120,11 @@ def reduce(op: Op):
         (x,) = aligned(xs, op.operand_types)
         if x.dtype in NARROW:
             return (in_turn(fold, x, axis)[-1],)
+        if fold is np.add and x.shape[axis] > IN_ONE_GO and x.strides[axis] != x.itemsize:
+            x = np.ascontiguousarray(
+                np.moveaxis(x, axis, -1)
+            )  # numpy sums in pairs along the fastest axis alone
+            return (fold.reduce(x, axis=-1, **keeping_type(fold, x)),)
         return (fold.reduce(x, axis=axis, **keeping_type(fold, x)),)
 
     def halved(*xs):
