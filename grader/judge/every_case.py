@@ -53,14 +53,6 @@ def judge(evidence: KernelEvidence, part: Part) -> None:
             judge_idle(question, run)
         for run in ran(evidence, METERED):
             judge_touching(run)
-    for run in ran(evidence, *evidence.public, *evidence.hidden, *MANY_LONG, METERED):
-        for budget, found, most in lane_by_lane(question, part, run):
-            if found > most:
-                raise Failed(
-                    f"{budget.what}, {place(run)}: {traffic.times(found / most, 1)} what it allows",
-                    ASK_ONCE,
-                    told=budget.what,
-                )
     for run in ran(evidence, *evidence.public, *evidence.hidden, *MANY_LONG):
         for number, (budget, found, most) in enumerate(spent(question, part, evidence.cases[METERED], run)):
             if found > most:
@@ -75,6 +67,14 @@ def judge(evidence: KernelEvidence, part: Part) -> None:
             judge_side_by_side(run, budget)
     for run in ran(evidence, *evidence.public, *evidence.hidden, *MANY_LONG, METERED):
         judge_busiest(run, sharing(evidence, part, run.case))
+    for run in ran(evidence, *evidence.public, *evidence.hidden, *MANY_LONG, METERED):
+        for budget, found, most in lane_by_lane(question, part, run):
+            if found > most:
+                raise Failed(
+                    f"{budget.what}, {place(run)}: {traffic.times(found / most, 1)} what it allows",
+                    ASK_ONCE,
+                    told=budget.what,
+                )
 
 
 def keeps_limit(question: KernelQuestion, part: Part, metered: Case, number: int, run: Run) -> bool:

@@ -473,7 +473,7 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
     label = "fewer bytes with one kernel" if fewer else f"the bytes, {_saved(r)} saved"
     whole = figure(label, r.ratio_with_weights, _ratio, "useful" if fewer else "ink", "fewer")
     arithmetic = figure("of arithmetic either way", r.arithmetic_s, units.seconds, "primary")
-    saved = figure(f"of bytes' time saved on {r.machine}", r.saved_s, units.seconds)
+    saved = figure(f"saved on {r.machine} at best", r.saved_s, units.seconds)
     tensor, weights = units.si_bytes(r.tensor_bytes), units.si_bytes(r.weights_bytes)
     beside = ()
     if "bytes_moved" in measured:
@@ -527,11 +527,13 @@ def _caption(r: Result, by_now: float) -> str:
     if by_now < all_bytes * (1 - 1e-9):
         return f"{said}. The one kernel's bytes took {units.seconds(r.fused_s)}."
     # a kernel each can't hide its bytes behind the arithmetic of another
-    hidden = r.intermediates and r.arithmetic_s > r.fused_s
-    added = f", and {units.seconds(r.saved_s)} of bytes come on top unless fused" if hidden else ""
+    arithmetic = units.seconds(r.arithmetic_s)
+    if r.intermediates and r.arithmetic_s > r.fused_s:
+        own = f"The one kernel's bytes hide behind {arithmetic} of arithmetic"
+        return f"{own}. In a chain, {units.seconds(r.saved_s)} of bytes come on top."
     return (
         f"The chain's {units.si_bytes(all_bytes)} take {seconds}, the one kernel's bytes {units.seconds(r.fused_s)}. "
-        f"The GEMM's arithmetic takes {units.seconds(r.arithmetic_s)} either way{added}."
+        f"The GEMM's arithmetic takes {arithmetic} either way."
     )
 
 
