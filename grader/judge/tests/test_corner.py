@@ -214,6 +214,7 @@ def test_programs_that_need_one_another_spend_no_more_in_the_largest_cases():
     assert parts[0] == "traffic" and "a hidden case (several axes very long): about 2.0 times" in said, said
 
 
+@pytest.mark.slow
 def test_programs_that_wait_for_one_another_have_a_smaller_corner():
     draw = questions.find("sampling_fusion.draw")
     lock = honest.source(draw, "four programs a row, one after another by a lock")

@@ -149,7 +149,16 @@ ASKED = {  # what a first kernel is asked for in words: the edits that leave it 
 }
 
 
-@pytest.mark.parametrize("what", ASKED)
+LONG = (
+    "a row after another",
+    "comparisons of floats",
+    "offsets by every program",
+)  # which take a minute together
+
+
+@pytest.mark.parametrize(
+    "what", [pytest.param(one, marks=[pytest.mark.slow] * (one in LONG)) for one in ASKED]
+)
 def test_what_a_first_kernel_is_asked_for_is_looked_at(what):
     name, edits, missed = ASKED[what]
     verdict = judge(changed(f"roofline.{name}", *edits), f"roofline.{name}")
@@ -270,6 +279,7 @@ def test_lanes_that_a_mask_switches_off_are_no_oracle():
 GEMM = "gemm_tiling.tiled_gemm"
 
 
+@pytest.mark.slow
 def test_programs_that_walk_along_rows_are_not_grouped_by_walking():
     whole = questions.find(GEMM)
     grouped = replace(
@@ -364,7 +374,9 @@ TOO_MUCH = {  # a quantity beyond the model at every size: question, edits, the 
 }
 
 
-@pytest.mark.parametrize("what", TOO_MUCH)
+@pytest.mark.parametrize(
+    "what", [pytest.param(one, marks=[pytest.mark.slow] * (one in LONG)) for one in TOO_MUCH]
+)
 def test_what_is_too_much_of_any_kind_is_counted(what):
     name, edits, part, said = TOO_MUCH[what]
     verdict = judge(changed(name, *edits), name)

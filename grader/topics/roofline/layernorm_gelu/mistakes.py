@@ -317,10 +317,10 @@ MISTAKES = (
         part="traffic",
     ),
     edited(
-        "GELU a hundred times",
+        "GELU thirty times",
         (
             "g = 0.5 * x * (1 + tl.erf(x * 0.7071067811865476))",
-            "g = 0.5 * x * (1 + tl.erf(x * 0.7071067811865476))\n    for _ in range(100):\n        g = g + 0.0 * tl.erf(g + x)",
+            "g = 0.5 * x * (1 + tl.erf(x * 0.7071067811865476))\n    for _ in range(30):\n        g = g + 0.0 * tl.erf(g + x)",
         ),
         part="speed",
     ),
