@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from grader.box.warm import Outcome
+from grader.box.warm import EXITED, Outcome
 from grader.judge.diagnose import (
     UNTOLD,
     UNWRITTEN,
@@ -84,6 +84,8 @@ def judge_drawn(evidence: KernelEvidence, purpose: int) -> None:
     programs, in_part = chosen(evidence, purpose), purpose == FAR and work_of_one(evidence) > TOO_MUCH
     more = {"seconds": PART_S if in_part else FAR_S} if purpose == FAR else {}
     run = evidence.run(purpose, programs=[programs], counting="values", **more)
+    if purpose == FAR and too_large(run.outcome):
+        return
     cut_short = in_part and is_over(run.outcome)  # what it wrote until then is judged
     if not cut_short:
         refuse_error(run)
@@ -92,6 +94,11 @@ def judge_drawn(evidence: KernelEvidence, purpose: int) -> None:
     if not cut_short:
         judge_lanes(evidence, run, whole=False)
     judge_places(evidence, run, purpose)
+
+
+def too_large(outcome: Outcome) -> bool:
+    """Return whether the machine's own process ended, as it does where its memory ends: that blames no answer."""
+    return (outcome.error or {}).get("kind") == EXITED
 
 
 def is_over(outcome: Outcome) -> bool:
@@ -239,7 +246,7 @@ def stores(evidence: KernelEvidence, run: Run, **how) -> Outcome:
     """Return the stores of all programs of a case, or of some, addresses only, without computing any value."""
     how = {"operation": "stores", "seconds": WHOLE_S, **how}
     outcome = evidence.count(evidence.launch(run.case, run.plan, evidence.lowered().texts, run.placed, **how))
-    if how.get("programs") and is_over(outcome):
+    if how.get("programs") and (is_over(outcome) or too_large(outcome)):
         return outcome
     refuse_error(replace(run, outcome=outcome))
     if outcome.header["undecided"]:
@@ -276,6 +283,8 @@ def judge_some_places(evidence: KernelEvidence, run: Run, whole: dict[str, int],
         outcome = stores(evidence, run, programs=[chosen.tolist()], seconds=FAR_S)
         if (outcome.error or {}).get("what") != "bytes":
             break
+    if too_large(outcome):
+        return
     refuse_error(replace(run, outcome=outcome))
     for name, all_of_it in whole.items():
         by = outcome.arrays[f"by:{name}"]
