@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from grader.box.warm import EXITED, Outcome
+from grader.box.warm import Outcome
 from grader.judge.diagnose import (
     UNTOLD,
     UNWRITTEN,
@@ -56,6 +56,7 @@ SOME_STORES = (
     1 << 21,
     1 << 19,
 )  # else programs are drawn that store about so many, as the machine has room
+MOST_DRAWN = 1 << 18  # programs, since a request names them all
 MOST_OF_ONE = 1 << 24  # elements that one of them may store, else none of a far corner shows it
 SURE = 4  # margin in standard errors, and for what so rare programs store that none was drawn
 MOST_MET = 4  # pairs of a corner's programs that run next to one another
@@ -84,8 +85,6 @@ def judge_drawn(evidence: KernelEvidence, purpose: int) -> None:
     programs, in_part = chosen(evidence, purpose), purpose == FAR and work_of_one(evidence) > TOO_MUCH
     more = {"seconds": PART_S if in_part else FAR_S} if purpose == FAR else {}
     run = evidence.run(purpose, programs=[programs], counting="values", **more)
-    if purpose == FAR and too_large(run.outcome):
-        return
     cut_short = in_part and is_over(run.outcome)  # what it wrote until then is judged
     if not cut_short:
         refuse_error(run)
@@ -94,11 +93,6 @@ def judge_drawn(evidence: KernelEvidence, purpose: int) -> None:
     if not cut_short:
         judge_lanes(evidence, run, whole=False)
     judge_places(evidence, run, purpose)
-
-
-def too_large(outcome: Outcome) -> bool:
-    """Return whether the machine's own process ended, as it does where its memory ends: that blames no answer."""
-    return (outcome.error or {}).get("kind") == EXITED
 
 
 def is_over(outcome: Outcome) -> bool:
@@ -246,7 +240,7 @@ def stores(evidence: KernelEvidence, run: Run, **how) -> Outcome:
     """Return the stores of all programs of a case, or of some, addresses only, without computing any value."""
     how = {"operation": "stores", "seconds": WHOLE_S, **how}
     outcome = evidence.count(evidence.launch(run.case, run.plan, evidence.lowered().texts, run.placed, **how))
-    if how.get("programs") and (is_over(outcome) or too_large(outcome)):
+    if how.get("programs") and is_over(outcome):
         return outcome
     refuse_error(replace(run, outcome=outcome))
     if outcome.header["undecided"]:
@@ -277,14 +271,12 @@ def judge_some_places(evidence: KernelEvidence, run: Run, whole: dict[str, int],
     if sum(whole.values()) > MOST_OF_ONE * grid:
         return
     for many in SOME_STORES:
-        count = max(1, many * grid // sum(whole.values()))
+        count = min(MOST_DRAWN, max(1, many * grid // sum(whole.values())))
         drawn = evidence.rng(DRAWN + 3).integers(0, grid, count)
         chosen = np.unique([0, grid - 1, *drawn])
         outcome = stores(evidence, run, programs=[chosen.tolist()], seconds=FAR_S)
         if (outcome.error or {}).get("what") != "bytes":
             break
-    if too_large(outcome):
-        return
     refuse_error(replace(run, outcome=outcome))
     for name, all_of_it in whole.items():
         by = outcome.arrays[f"by:{name}"]
