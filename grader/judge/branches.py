@@ -22,7 +22,7 @@ Branches = frozenset  # of (where in the text, value)
 
 
 class Unknown:
-    """A value that the text alone doesn't tell."""
+    """Stand for a value that the text alone doesn't tell."""
 
     def __repr__(self) -> str:
         return "unknown"
@@ -68,23 +68,23 @@ METHODS = "bit_length", "get", "keys", "values", "items", "index", "count", "sta
 
 
 class Returned(Exception):
-    """The end of a function."""
+    """End a function, with its value."""
 
 
 class TooLong(Exception):
-    """The end of what one case may take."""
+    """End the walk of a case that takes too many steps."""
 
 
 @dataclass(frozen=True)
 class Facts:
-    """The p of launch(p)."""
+    """Hold what is known of an object's attributes: of the p of launch(p), of a communicator, of an array."""
 
     known: dict = field(hash=False)
 
 
 @dataclass
 class Reader:
-    """One cell, read once for many cases."""
+    """Read one cell once, for many cases."""
 
     source: str
     entry: str
@@ -108,12 +108,12 @@ class Reader:
 
     def branches(self, told: ToldCase) -> Branches:
         """Return the way that each condition goes for a case, as far as launch(p) and its kernels tell."""
-        return Walk(self).through(told)
+        return Walk(self).through(Facts(facts(told)))
 
     def branches_of_rank(self, rank: int, ranks: int, arguments: tuple) -> Branches:
         """Return the way that each condition goes on one rank, by its number and the shapes of its arguments."""
         comm = Facts({"rank": rank, "ranks": ranks})
-        return Walk(self).of_call([comm, *(shape_of(one) for one in arguments)])
+        return Walk(self).through(comm, *map(shape_of, arguments))
 
     def numbers(self) -> list[int]:
         """Return the whole numbers in the cell, and those that it makes of plain numbers."""
@@ -143,45 +143,31 @@ def facts(told: ToldCase) -> dict:
 
 
 class Walk:
-    """One way through a cell."""
+    """Walk through a cell once, for one case."""
 
     def __init__(self, reader: Reader):
         self.functions, self.plain, self.entry = reader.functions, reader.plain, reader.entry
         self.found: set = set()
+        self.globals: dict = {}
         self.left, self.depth = STEPS, 0
 
-    def through(self, told: ToldCase) -> Branches:
-        known, names = facts(told), {}
+    def through(self, *given) -> Branches:
+        """Follow the entry with these arguments, and the kernels of its plan with what they may name of the first."""
         try:
-            self.block(self.plain, names)
-            self.globals = names
-            plan = (
-                self.call(self.functions[self.entry], [Facts(known)], {})
-                if self.entry in self.functions
-                else UNKNOWN
-            )
-            steps = plan.get("steps", ()) if isinstance(plan, dict) else ()
-            for step in steps if isinstance(steps, list | tuple) else ():
-                if isinstance(step, dict) and isinstance(step.get("kernel"), ast.FunctionDef):
-                    constants = step.get("constexprs")
-                    self.call(step["kernel"], [], known | (constants if isinstance(constants, dict) else {}))
-        except (TooLong, RecursionError):
-            pass
-        return frozenset(self.found)
-
-    def of_call(self, given: list) -> Branches:
-        """Follow the entry with these arguments."""
-        names: dict = {}
-        try:
-            self.block(self.plain, names)
-            self.globals = names
+            self.block(self.plain, self.globals)
             if self.entry in self.functions:
-                self.call(self.functions[self.entry], given, {})
+                self.kernels(self.call(self.functions[self.entry], list(given), {}), given[0].known)
         except (TooLong, RecursionError):
             pass
         return frozenset(self.found)
 
-    globals: dict = {}
+    def kernels(self, plan, known: dict) -> None:
+        """Follow the kernels of a plan."""
+        steps = plan.get("steps") if isinstance(plan, dict) else None
+        for step in steps if isinstance(steps, list | tuple) else ():
+            if isinstance(step, dict) and isinstance(step.get("kernel"), ast.FunctionDef):
+                constants = step.get("constexprs")
+                self.call(step["kernel"], [], known | (constants if isinstance(constants, dict) else {}))
 
     def call(self, function: ast.FunctionDef, given: list, named: dict):
         """Return the value of a function of the cell."""
@@ -253,6 +239,8 @@ class Walk:
                 ends.append(mine)
             except Returned:
                 pass
+        if not ends:
+            raise Returned(UNKNOWN)
         for name in {name for end in ends for name in end}:
             values = [end.get(name, UNKNOWN) for end in ends]
             names[name] = values[0] if all(value is values[0] for value in values) else UNKNOWN

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from grader.judge.branches import Reader
 from grader.questions import Together
+from grader.questions.on_condition import fewest
 
 MOST, EACH = 8, 2  # cases of a check, and of those that go the same ways
 
@@ -35,10 +36,5 @@ def telling(conditions: Conditions, usual: list[Together], candidates: list[Toge
     each = [(one, conditions.ways(one) - gone) for one in candidates]
     for _ in range(EACH):
         rest = [pair for pair in each if not any(pair[0] is one for one in picked)]
-        while rest and len(picked) < MOST:
-            case, new = max(rest, key=lambda pair: len(pair[1]))
-            if not new:
-                break
-            picked.append(case)
-            rest = [(one, ways - new) for one, ways in rest]
+        picked += fewest(rest, MOST - len(picked))
     return picked

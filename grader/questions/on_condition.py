@@ -62,7 +62,7 @@ def search(
         if new:
             progress.append((case.sizes, base))
     few = {place for place, each in values.items() if len(each) <= FEW}
-    return _fewest([(case, {way for way in each if way[0] in few} - gone) for case, each in found])
+    return fewest([(case, {way for way in each if way[0] in few} - gone) for case, each in found], MOST)
 
 
 def _within(
@@ -80,9 +80,11 @@ def _within(
     return None
 
 
-def _fewest(rest: list[tuple[Case, set]]) -> list[Case]:
-    picked: list[Case] = []
-    while rest and len(picked) < MOST:
+def fewest(rest: list[tuple], most: int) -> list:
+    """Return the cases that go all new ways together, each time the one that goes most of them. `rest` holds cases with
+    their new ways."""
+    picked: list = []
+    while rest and len(picked) < most:
         case, new = max(rest, key=lambda one: len(one[1]))
         if not new:
             break

@@ -229,6 +229,16 @@ def test_what_spends_more_where_all_of_it_runs_counts():
     assert parts and "a hidden case (several axes long)" in said, said
 
 
+def test_drawn_programs_of_a_grid_of_millions_fit_one_request():
+    """Seven million programs, of which most have nothing to do."""
+    question = questions.find("quantization_layouts.grouped_kbit")
+    answer = honest.source(question, "a program for every tile there may be")
+    evidence = KernelEvidence(question, answer, 21)
+    grid = math.prod(evidence.plan(FAR).steps[0].grid)
+    assert grid > 1 << 21
+    sampled.judge_drawn(evidence, FAR)
+
+
 def test_an_input_with_a_stride_of_0_is_one_of_the_hidden_cases():
     for question in KERNELS:
         cases = KernelEvidence(question, "", 3).cases.values()

@@ -3,6 +3,8 @@
 import numpy as np
 
 from grader.questions.draws import between, log_uniform
+from grader.questions.on_condition import KIND as NEAR
+from grader.questions.on_condition import NAMED
 from kernels.expert_load_balance import cost, cost_search
 
 MOST_SEARCHED = 12  # experts that the exact search can place in a moment
@@ -180,10 +182,6 @@ def drawn_shape(rng, numbers=()):
 
 
 SHAPES[DRAWN] = drawn_shape
-NEAR, NAMED = (
-    "sizes that a condition of yours tells from all others",
-    0.6,
-)  # of the sizes are near a number of the cell
 MOST_NUMBERS = 1 << 17  # of a rank's rows in the masked layout
 IDLE = {"a rank with nothing to do": 1}  # the rank whose experts no token chooses, and which has no token
 PUBLIC = ("four ranks", "six of sixteen experts a token", "a rank without tokens")
