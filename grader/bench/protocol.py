@@ -31,7 +31,7 @@ class Kernel:
 
 @dataclass(frozen=True)
 class BuildRequest:
-    """Return a request for machine code of these kernels, with the number to build in parallel."""
+    """Request machine code of these kernels, with the number to build in parallel."""
 
     kernels: tuple[Kernel, ...]
     capability: int

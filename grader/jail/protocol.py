@@ -108,7 +108,7 @@ class ToldCase:
 
 @dataclass(frozen=True)
 class LowerRequest:
-    """Return a request for an answer's plan and texts for each case."""
+    """Request an answer's plan and texts for each case."""
 
     source: str
     entry: str

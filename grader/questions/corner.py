@@ -54,7 +54,7 @@ class Most:
 
 @dataclass(frozen=True)
 class Far(Most):
-    """Return the limits of a check where inputs repeat drawn numbers."""
+    """Hold the limits of a check where inputs repeat drawn numbers."""
 
     drawn: int
 
@@ -114,7 +114,7 @@ def corner(
         return None
     large = (
         question.compile_case if rng.random() < 0.5 else None
-    )  # else a corner may be below the pool along an axis
+    )  # else a corner may be below the compiled case along an axis
     known = [*question.public, *filter(None, (large, metered))]
     longest = {axis: max(case.sizes[axis] for case in known) for axis in axes}
     least = {n: min(one.most, max(one.least, longest[n] + one.step)) for n, one in axes.items()}

@@ -48,7 +48,7 @@ class KBit:
 
 @dataclass(frozen=True)
 class Scaled:
-    """Return w = number * scale, for eight-bit numbers (int8 or fp8) with a scale for each row, or fp4 with one a
+    """Hold w = number * scale, for eight-bit numbers (int8 or fp8) with a scale for each row, or fp4 with one a
     block."""
 
     numbers: np.ndarray  # int8, fp8, or the values of e2m1

@@ -121,10 +121,8 @@ def reduce(op: Op):
         if x.dtype in NARROW:
             return (in_turn(fold, x, axis)[-1],)
         if fold is np.add and x.shape[axis] > IN_ONE_GO and x.strides[axis] != x.itemsize:
-            x = np.ascontiguousarray(
-                np.moveaxis(x, axis, -1)
-            )  # numpy sums in pairs along the fastest axis alone
-            return (fold.reduce(x, axis=-1, **keeping_type(fold, x)),)
+            # numpy sums in pairs along the fastest axis alone
+            return (fold.reduce(np.ascontiguousarray(np.moveaxis(x, axis, -1)), axis=-1, dtype=x.dtype),)
         return (fold.reduce(x, axis=axis, **keeping_type(fold, x)),)
 
     def halved(*xs):

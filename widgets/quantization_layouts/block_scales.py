@@ -67,7 +67,7 @@ MOST_LEVELS = 40  # in view, because a finer ladder is a grey wall
 
 @dataclass(frozen=True)
 class Kept:
-    """Return the numbers after packing and unpacking, with one scale for each group of `group` numbers."""
+    """Hold the numbers after packing and unpacking, with one scale for each group of `group` numbers."""
 
     format: str
     group: int
