@@ -44,7 +44,7 @@ def lanes_us():
 
 
 WORDS = {
-    "two kernels lose more than their bytes, and none runs at a copy's speed": lambda: (
+    "two kernels lose more time than their bytes explain, and none runs at a copy's speed": lambda: (
         min(peers("two kernels")) > 2.2 and max(two_kernels_byte_s()) < 0.7 * RUN["ceilings"]["copy"]
     ),
     "compiling is slower than two kernels from 4096 to 28,672 columns": lambda: (

@@ -105,7 +105,7 @@ FORMULAS = {  # a sentence of the lesson: (what it speaks of, from, to)
     "With 160 whole tiles 39% of the SMs' time is wasted": (lambda r: 1 - r.tile_rows[2][2], 0.385, 0.395),
     "and with stream-K almost none": (lambda r: 1 - r.tile_rows[2][4], 0, 0.02),
     "the outputs are off by about a sixth": (lambda r: scales_of_others(), 0.15, 0.19),
-    "Sorting W but not X makes the larger error, 127%": (lambda r: r.repack_rows[1][1], 1.265, 1.275),
+    "Sorting W but not X causes the larger error, 127%": (lambda r: r.repack_rows[1][1], 1.265, 1.275),
     "127% instead of 102%": (lambda r: r.repack_rows[2][1], 1.015, 1.025),
     "Both mistakes destroy the layer": (lambda r: min(error for _, error in r.repack_rows[1:]), 0.9, 2),
     "the error of int8 with a scale per row is four times as large": (
@@ -128,7 +128,7 @@ FORMULAS = {  # a sentence of the lesson: (what it speaks of, from, to)
     "Only with int4 and its 0.9 instructions per weight does the stream remain the limit": (lambda r: lane_share("H200", 4, "int4"), 0, 0.99),
     "which has a fifth of the bandwidth": (lambda r: CARD.bandwidth / H200.bandwidth, 0.19, 0.22),
     "39 of 40 instructions only unpack": (lambda r: cost.instruction_share(39), 0.025, 0.025),
-    "The overlap gains most between 64 and 128 rows": (
+    "The overlap gains the most between 64 and 128 rows": (
         lambda r: min(overlap(r, b) for b in (64, 128)) - max(overlap(r, b) for b in (16, 256, 512)), 0.1, 1),
     "At 512 rows the asynchronous kernel is only as fast": (lambda r: slope(r, "asynchronous", 512), 0.99, 1.01),
     "and the fused kernel is slower": (lambda r: slope(r, "fused", 512), 0, 0.95),
