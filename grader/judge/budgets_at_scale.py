@@ -118,7 +118,7 @@ def judge_estimated(evidence: KernelEvidence, part: Part, purpose: int) -> None:
             budget.most * SLACK * ROOM + FREE_OF.get(budget.count, FREE_OF_ALL),
         )
         if found > most:
-            said = f"{budget.what}, {at(run)}: about {traffic.times(found / max(budget.most, 1e-12), 1)} what the model allows there"
+            said = f"{budget.what}, {at(run)}: about {traffic.times(found / max(budget.most, 1e-12), 1)} the limit there"
             raise Failed(said, budget.look, told=f"{budget.what}, {told(run)}")
 
 
@@ -241,7 +241,7 @@ def judge_waves(run: Run, budgets: list[Budget], most_launches: int, where: str)
         if budget.count == "wave" and found > budget.most:
             raise Failed(
                 f"{at}: {budget.what}: at least {traffic.amount(found, budget)}, "
-                f"more than the model allows ({traffic.amount(budget.most, budget)})",
+                f"more than the limit of {traffic.amount(budget.most, budget)}",
                 budget.look,
                 told=f"{budget.what} {where}",
             )
@@ -307,7 +307,9 @@ def sentence(run: Run, budget: Budget, found: float, share: float) -> str:
     bound = budget.most if found > budget.most * share else budget.least
     than = "more" if bound == budget.most else "less"
     if run.hidden:
-        return f"{budget.what}, {at(run)}: {traffic.times(found / max(bound * share, 1e-12), 1)} what the model allows there"
+        return (
+            f"{budget.what}, {at(run)}: {traffic.times(found / max(bound * share, 1e-12), 1)} the limit there"
+        )
     return (
         f"{at(run)}: {budget.what}: {traffic.amount(found, budget)} for the "
         f"{share:.1%} of the output that drawn programs wrote, {than} than {traffic.amount(bound * share, budget)}, their share of what the model says"

@@ -79,10 +79,10 @@ def lanes(evidence: KernelEvidence, purpose: int) -> list[tuple[float, str]]:
 def limits_in_words(question, names: str) -> str:
     said = [f"compiles for {names}", f"at most {question.most_spills:,} bytes of registers spilled"]
     said.append(
-        f"at most {max(question.most_spills, SPILLS):,} bytes where launch(p) chooses another tile, num_warps or num_stages"
+        f"at most {max(question.most_spills, SPILLS):,} bytes spilled at other sizes, if launch(p) chooses another tile, num_warps or num_stages for them"
     )
     said += [f"{word} in the code for sm_{target}" for target, word in question.instruction.items()]
-    said.append(f"at most {REGISTERS} numbers of a block for each lane in every case")
+    said.append(f"blocks of at most {REGISTERS} elements per thread in every case")
     return "; ".join(said)
 
 

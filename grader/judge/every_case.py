@@ -56,13 +56,13 @@ def judge(evidence: KernelEvidence, part: Part) -> None:
     for run in ran(evidence, *evidence.public, *evidence.hidden, *MANY_LONG):
         for number, (budget, found, most) in enumerate(spent(question, part, evidence.cases[METERED], run)):
             if found > most:
-                said = f"{budget.what}, {place(run)}: {traffic.times(found / max(most, 1e-12), 1)} what the model allows there"
-                told = f"{budget.what}: more than the model allows in {place(run)}"
+                said = f"{budget.what}, {place(run)}: {traffic.times(found / max(most, 1e-12), 1)} the limit there"
+                told = f"{budget.what}: more than the limit in {place(run)}"
                 keeps = partial(keeps_limit, question, part, evidence.cases[METERED], number)
                 there = share_when_metered(evidence, part, run, budget)
                 shares = there, found / max(budget.most, 1e-12), found / max(most, 1e-12)
                 look = only_here.look(evidence, run, budget.look, keeps, shares)
-                asked = f"{budget.what}: in each case at most what the model allows for its sizes"
+                asked = f"{budget.what}: in each case at most the limit for its sizes"
                 raise Failed(said, look, told=told, asked=asked)
         for budget in sharing(evidence, part, run.case):
             judge_side_by_side(run, budget)

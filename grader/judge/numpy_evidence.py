@@ -43,7 +43,13 @@ def _shown(value) -> str:
             inner = [*inner[:2], f"... {len(inner) - 3} more ...", inner[-1]]
         inside = ", ".join(inner)
         return f"[{inside}]" if isinstance(value, list) else f"({inside}{',' * (len(inner) == 1)})"
-    return f"{value:.6g}" if isinstance(value, float) and len(repr(value)) > 8 else repr(value)
+    return _short(value) if isinstance(value, float) and len(repr(value)) > 8 else repr(value)
+
+
+def _short(value: float) -> str:
+    """Return six digits, or all of them where six would show a whole number that the value is not."""
+    text = f"{value:.6g}"
+    return repr(value) if float(text).is_integer() and not value.is_integer() else text
 
 
 def encoded_calls(calls: list[Call]) -> tuple[list[list[dict]], dict[str, np.ndarray]]:

@@ -53,9 +53,9 @@ def judge(evidence: KernelEvidence, part: Part, result: PartResult) -> None:
     for row, budget in zip(rows, budgets, strict=True):
         if row["spent"] > budget.most:
             share = times(row["spent"] / budget.most) if budget.most else "more than"
-            came = f"{budget.what}: {amount(row['spent'], budget)}, {share} what the model allows ({amount(budget.most, budget)})"
+            came = f"{budget.what}: {amount(row['spent'], budget)}, {share} the limit of {amount(budget.most, budget)}"
             came += f": {limits_of_time(row['limits'], budget)}" if "limits" in row else ""
-            told = f"{budget.what}: {share} what the model allows"
+            told = f"{budget.what}: {share} the limit"
             raise Failed(came, look_for(run, budget), told=told, **result.facts)
         if row["spent"] < budget.least:
             came = f"{budget.what}: {came_of_few(run, budget)}, less than the {amount(budget.least, budget)} that it takes"
@@ -135,10 +135,12 @@ def rule(budget: Budget) -> str:
 
 
 def row_in_words(row: dict, budget: Budget) -> str:
-    if math.isfinite(budget.most):
-        limits = f" ({limits_of_time(row['limits'], budget)})" if budget.count == "time" else ""
-        return f"{budget.what}: {amount(row['spent'], budget)} of {amount(budget.most, budget)}{limits}"
-    return f"{budget.what}: {amount(row['spent'], budget)}, at least {amount(budget.least, budget)}"
+    """Return the cost and its limit, with the unit once if both have the same."""
+    found, upper = amount(row["spent"], budget), math.isfinite(budget.most)
+    bound = amount(budget.most if upper else budget.least, budget)
+    number, unit = found.split(" ", 1)
+    found = number if bound.endswith(f" {unit}") else found
+    return f"{budget.what}: {found} of at {'most' if upper else 'least'} {bound}"
 
 
 def spending(run: Run, budget: Budget) -> dict:

@@ -128,7 +128,7 @@ def line_of(evidence: NumpyEvidence, call: Call) -> str:
     if outcome.error or not (rows := ended(outcome.header)):
         return ""
     names = ", ".join(f"{name} = {shortened(value)}" for name, value in rows[-1].names)
-    return f"line {rows[-1].line} returns it" + f", where {names}" * bool(names)
+    return f"line {rows[-1].line} returns the wrong result" + f", where {names}" * bool(names)
 
 
 def shortened(text: str) -> str:

@@ -116,6 +116,7 @@ ANEW = (
     (r"invalid operands of type triton\.language\.(?:float|bfloat)", r"", "&, |, ^, << and >> take whole numbers, and one of these is a float: .to(tl.int32) makes whole numbers, .to(tl.int32, bitcast=True) gives the bits"),
     (r"unexpected type (?:fp\d+|bf16)", r"//", "// takes whole numbers, and one of these is a float: write / for a quotient, tl.floor(a / b) to round it down"),
     (r"acc\.type\.shape == ret_ty\.shape", r"", "the accumulator of tl.dot(a, b, acc) has the shape of the product and is in fp32: begin with tl.zeros((BLOCK_M, BLOCK_N), tl.float32), and round to 16 bits once, at the store"),
+    (r"Input shapes should have M >= 1, N >= 1 and K >= (?P<k>\d+)", r"", "tl.dot multiplies a block of M x K by one of K x N, with K at least {k}: make the shorter side of the blocks longer, and mask the extra numbers with other=0.0"),
     (r"Input shapes should have M >= (?P<m>\d+), N >= (?P<n>\d+) and K >= (?P<k>\d+)", r"", "tl.dot multiplies a block of M x K by one of K x N, with M at least {m}, N at least {n} and K at least {k}: make the shorter side of the blocks longer, and mask the extra numbers with other=0.0"),
     (r"'dtype' object is not callable", r"", "a type isn't a function: x.to(tl.float32) turns a block into it"),
     (r"Cannot bitcast data-type of size (?P<one>\d+) to data-type of size (?P<other>\d+)", r"", "a bitcast keeps the bits, so both types need the same number: these have {one} and {other}. A plain .to() converts the number"),

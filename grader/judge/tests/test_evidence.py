@@ -144,7 +144,7 @@ ASKED = {  # what a first kernel is asked for in words: the edits that leave it 
                 "    c = tl.sum(a.to(tl.float32)[:, :, None] * b.to(tl.float32)[None, :, :], 1)\n    c += 0.0 * tl.dot(a, b)\n",
             ),
         ],
-        "operations beside tl.dot",
+        "operations outside tl.dot",
     ),
 }
 

@@ -272,8 +272,8 @@ NEARBY = ('"GROUP_M": GROUP_M', '"GROUP_M": GROUP_M if p.K < 100 else 1')
 @pytest.mark.parametrize(
     "edits, words",
     [
-        ([NEARBY], "more than the model allows"),
-        ([NEARBY, *COUNTED], "more than the model allows"),
+        ([NEARBY], "more than the limit"),
+        ([NEARBY, *COUNTED], "more than the limit"),
         ([*COUNTED], ""),
         ([*AFTER], "2 launches, allowed 1"),
         ([AT_BOTH_ENDS], "at a size between the metered and the compiled one (M = "),

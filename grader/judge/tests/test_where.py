@@ -8,6 +8,7 @@ import pytest
 from grader import questions
 from grader.judge import parts, referee, repair
 from grader.judge.compare import difference
+from grader.judge.numpy_evidence import written
 from grader.judge.numpy_values import known_mistake
 from grader.judge.stored import programs
 from grader.proofs.right import edited, right
@@ -32,7 +33,7 @@ NUMPY = {
     "the line and names": (
         "expert_load_balance.least_hot_share",
         [("(experts // devices - 1)", "(experts // devices)"), ("/ (1 - beside)", "/ (2 - beside)")],
-        "line 5 returns it, where beside = ",
+        "line 5 returns the wrong result, where beside = ",
     ),
     "the first of several": (
         "moe_routing.route",
@@ -49,6 +50,12 @@ def test_a_numpy_answer_is_told_where(what):
     found = look(question, *edits)
     assert said in found, found
     assert not {"kernel", "mask", "program", "lane", "block"} & set(found.replace(",", " ").split()), found
+
+
+def test_a_share_just_below_1_is_not_shown_as_1():
+    question = questions.find("sampling_fusion.inverse_pick")
+    assert written(question, Call(([1.0, 2.0], 1 - 2**-24))).endswith(", 0.9999999403953552)")
+    assert written(question, Call(([1.0, 2.0], 1 / 3))).endswith(", 0.333333)")
 
 
 def test_a_change_that_does_not_make_all_calls_right_is_not_named():

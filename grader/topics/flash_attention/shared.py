@@ -180,7 +180,7 @@ def dots(c: Case, most: float, model: str, look: str) -> list[Budget]:
         ),
         Budget(what="FLOP in tl.dot", count="dot", most=most, look=look, model=model),
         Budget(
-            what="operations beside tl.dot",
+            what="operations outside tl.dot",
             count="operations",
             most=WORK * work,
             look=DOT,

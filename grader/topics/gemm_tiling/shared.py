@@ -52,7 +52,7 @@ def in_dots(case: Case) -> list[Budget]:
             model="every operand of at most 16 bits",
         ),
         Budget(
-            what="operations beside tl.dot",
+            what="operations outside tl.dot",
             count="operations",
             most=OUTSIDE * m * n * k,
             look=DOT,

@@ -192,7 +192,7 @@ def in_dot(flop: float, rows: int, n: int, k: int) -> list[Budget]:
 def beside_dot(each: int, n: int, k: int, times: int | None = None) -> Budget:
     """Allow `each` operations a weight outside tl.dot, `times` if weights are unpacked for several tiles of rows."""
     return Budget(
-        what="operations beside tl.dot",
+        what="operations outside tl.dot",
         count="operations",
         most=each * (times or 1) * n * k,
         look=WORK,

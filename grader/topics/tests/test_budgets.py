@@ -127,7 +127,7 @@ WASTEFUL = {
         GEMM,
         "speed",
         lambda c: spent.gemm(c, 64, 128, 16, outside=32),
-        "operations beside tl.dot",
+        "operations outside tl.dot",
     ),
     "a dot on widened operands": (
         GEMM,
@@ -141,7 +141,7 @@ WASTEFUL = {
         SCALED,
         "speed",
         lambda c: spent.block_scaled(c, 64, 64, outside=256),
-        "operations beside tl.dot",
+        "operations outside tl.dot",
     ),
     "x three times": (NORM, "traffic", lambda c: spent.norm(c, reads=3), "read of x"),
     "GELU kept in scratch": (NORM, "traffic", lambda c: spent.norm(c, kept=16), "scratch, loaded and stored"),
@@ -179,7 +179,7 @@ WASTEFUL = {
         FORWARD,
         "traffic",
         lambda c: spent.attention(c, 64, 64, more=c.sizes["D"]),
-        "operations beside tl.dot",
+        "operations outside tl.dot",
     ),
     "rows of 32": (FORWARD, "speed", lambda c: spent.attention(c, 32, 64), "all loads"),
     "a program for each query head": (

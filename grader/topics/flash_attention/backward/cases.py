@@ -150,7 +150,7 @@ def backward(c: Case) -> list[Budget]:
             model=f"{USUAL} products over the causal half, + 45% or whole tiles of {WIDE.block_m} for what the diagonal cuts",
         ),
         Budget(
-            what="operations beside tl.dot",
+            what="operations outside tl.dot",
             count="operations",
             most=3 * WORK * product / (2 * s["D"]),
             look=DOT,

@@ -39,7 +39,7 @@ QUESTION = KernelQuestion(
             4,
             "traffic",
             gpu="speed",
-            asks="without a GPU, the kernel loads no more than 128 × 64 tiles would. `tl.dot` computes every product, once, from operands of at most 16 bits, and there is little other arithmetic. There is a program for every 256 × 256 numbers of C, or for every second multiprocessor if that is fewer. With a GPU, the kernel reaches at least {full_speed} of cuBLAS's speed for full points, which fall to none at {none_speed}",
+            asks="without a GPU, the kernel loads no more than 64 × 128 tiles would. `tl.dot` computes every product, once, from operands of at most 16 bits, and there is little other arithmetic. There is a program for every 256 × 256 numbers of C, or for every second multiprocessor if that is fewer. With a GPU, the kernel reaches at least {full_speed} of cuBLAS's speed for full points, which fall to none at {none_speed}",
         ),
     ),
     tensors=(

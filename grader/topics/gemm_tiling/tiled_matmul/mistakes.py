@@ -31,6 +31,11 @@ MISTAKES = (
         + "def tiled_matmul(a, b, bm, bn, bk):\n    return a.astype(float) @ b.astype(float), counted(a, b, bm, bn, bk) * 0 + (bm + bn) * bk",
     ),
     Mistake(
+        "no ragged tiles",
+        "the ragged tiles and steps are missing: // rounds their number down, so round up, -(-m // bm)",
+        cell="def tiled_matmul(a, b, bm, bn, bk):\n    m, k, n = len(a) // bm * bm, len(b) // bk * bk, b.shape[1] // bn * bn\n    c = np.zeros((len(a), b.shape[1]))\n    c[:m, :n] = a[:m, :k].astype(float) @ b[:k, :n]\n    return c, np.full((m // bm, n // bn, k // bk), (bm + bn) * bk)",
+    ),
+    Mistake(
         "never cleared",
         "the accumulator still holds the sum of the tile before: set it to 0 for each tile of C, inside both loops over tiles",
         cell=COUNTED

@@ -266,7 +266,7 @@ def gemm_flow(c: Case) -> list[Budget]:
         work(GEMM_ALL, tiles * tile * n * h, f"{tiles} x {tile} x {n} x {h} products"),
         timed(0.25, tiles * tile * n * h, "product"),
         Budget(
-            what="operations beside tl.dot",
+            what="operations outside tl.dot",
             count="operations",
             most=2 * beside,
             look=WORK,

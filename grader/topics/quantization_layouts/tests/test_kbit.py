@@ -34,7 +34,7 @@ WASTEFUL = {
     "codes in bytes, in scratch": ("traffic", dict(rows=32, words=8, wide=1), "scratch, loaded and stored"),
     "half a sector": ("flow", dict(rows=32, words=4), "sectors of the planes"),
     "few programs": ("flow", dict(rows=256, words=8), "programs that read the planes"),
-    "a choice among levels": ("flow", dict(rows=32, words=8, work=9), "operations beside tl.dot"),
+    "a choice among levels": ("flow", dict(rows=32, words=8, work=9), "operations outside tl.dot"),
     "no tensor cores": ("flow", dict(rows=32, words=8, dots=0), "FLOP in tl.dot"),
 }
 

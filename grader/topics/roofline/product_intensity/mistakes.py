@@ -26,6 +26,10 @@ MISTAKES = in_cells(
             "the fraction is cut off: // rounds down to a whole number, so use /",
             "return 2 * m * n * k // (elem_bytes * (m * k + k * n + m * n))",
         ),
+        "bytes of A alone": (
+            "elem_bytes multiplies the elements of A alone: put the sum of all three matrices in parentheses",
+            "return 2 * m * n * k / (elem_bytes * m * k + k * n + m * n)",
+        ),
         "upside down": (
             "this is bytes per FLOP",
             "return elem_bytes * (m * k + k * n + m * n) / (2 * m * n * k)",

@@ -22,7 +22,7 @@ def in_dots(c: Case) -> list[Budget]:
             model=f"at least 2 M N K = {flops:,.0f}, at most with sides rounded up to {SIDE}",
         ),
         Budget(
-            what="operations beside tl.dot",
+            what="operations outside tl.dot",
             count="operations",
             most=BESIDE * m * n * k,
             look=DOT,
