@@ -8,6 +8,7 @@ import re
 import threading
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
@@ -30,6 +31,8 @@ PUBLIC, HIDDEN, METERED, BETWEEN, ALIGNED, CORNER, COMPILED, TIMED = 100, 200, 3
 WHOLE = 371, 372  # smaller corners
 FAR = 373  # a larger one, whose inputs repeat what is drawn
 WAITING = 374  # one for programs that wait for one another in loops, which run one by one
+AT_NUMBER = 379, 380, 381  # at numbers of the cell that no case comes near
+EVERY_PROGRAM = 378  # one that runs whole, for answers of whose other corners drawn programs run
 ON_CONDITION = 375, 376, 377  # at sizes that conditions of the cell name
 CORNERS = CORNER, FAR
 IN_PART = *CORNERS, *ON_CONDITION  # of which drawn programs run, if they don't depend on one another
@@ -106,6 +109,7 @@ class KernelEvidence(Evidence):
     runs: dict[int, Run] = field(default_factory=dict)
     ahead: dict[int, Future] = field(default_factory=dict)
     places: dict[int, Outcome] = field(default_factory=dict)  # of large cases, the stores of all programs
+    telling: dict[int, list] = field(default_factory=dict)  # programs that go a way of a condition, by case
     few: dict[int, dict] = field(
         default_factory=dict
     )  # of corners, by part the limit that its grid is too small for
@@ -152,6 +156,7 @@ class KernelEvidence(Evidence):
         told = int(drawn.choice([number, *self.chips()]))
         self.cases |= self.corners(told)
         self.cases |= self.on_condition(told)
+        self.cases |= self.at_numbers(told)
 
     def corners(self, told: int) -> dict[int, Case]:
         """Return a corner for drawn programs, and a smaller one for answers whose programs need one another."""
@@ -160,8 +165,9 @@ class KernelEvidence(Evidence):
             (CORNER, corner.LARGE),
             *((one, corner.WHOLE) for one in WHOLE),
             (WAITING, corner.FEW),
+            (EVERY_PROGRAM, corner.EVERY),
         ):
-            if purpose != CORNER or question.in_corners:
+            if purpose not in (CORNER, EVERY_PROGRAM) or question.in_corners:
                 found[purpose] = corner.corner(question, self.cases.get(METERED), most, self.rng(purpose))
         if question.far and question.in_corners:
             found[FAR] = corner.far(question, self.cases.get(METERED), self.rng(FAR))
@@ -173,19 +179,31 @@ class KernelEvidence(Evidence):
         if not cell.conditional or len(self.question.up_to) < 1:
             return {}
 
-        def ways(case: Case) -> frozenset:
-            return cell.branches(self.told(replace(case, sm_count=case.sm_count or told)))
+        numbers = cell.numbers()
+
+        def ways(case: Case) -> dict:
+            facts = self.told(replace(case, sm_count=case.sm_count or told))
+            return cell.branches(facts, partial(on_condition.programs, numbers=numbers, rng=rng))
 
         limited = (
             case
             for purpose, case in self.cases.items()
-            if purpose not in (*WHOLE, FAR, WAITING) and not case.crossed
+            if purpose not in (*WHOLE, FAR, WAITING, EVERY_PROGRAM) and not case.crossed
         )
         gone = set().union(*map(ways, limited))
         most = on_condition.LARGE if self.question.in_corners else corner.WHOLE
-        found = on_condition.search(self.question, cell.numbers(), ways, gone, most, rng)
-        found = [replace(case, sm_count=told) for case in found]
-        return dict(zip(ON_CONDITION, found, strict=False))
+        found = on_condition.search(self.question, numbers, ways, gone, most, rng)
+        found = dict(zip(ON_CONDITION, found, strict=False))
+        self.telling = {purpose: one.programs for purpose, one in found.items()}
+        return {purpose: replace(one.case, sm_count=told) for purpose, one in found.items()}
+
+    def at_numbers(self, told: int) -> dict[int, Case]:
+        """Return cases at numbers of the cell that are no size of another case, nor near one."""
+        numbers, rng = branches.Reader(self.source, self.question.entry).numbers(), self.rng(AT_NUMBER[0])
+        found = on_condition.at_numbers(self.question, numbers, list(self.cases.values()), rng)
+        return {
+            purpose: replace(case, sm_count=told) for purpose, case in zip(AT_NUMBER, found, strict=False)
+        }
 
     def chips(self) -> tuple[int, ...]:
         """Return the numbers of multiprocessors that the compiled case and half of the hidden ones are told."""
