@@ -59,7 +59,8 @@ def judge(evidence: KernelEvidence, part: Part) -> None:
                 said = f"{budget.what}, {place(run)}: {traffic.times(found / max(most, 1e-12), 1)} what the model allows there"
                 told = f"{budget.what}: more than the model allows in {place(run)}"
                 keeps = partial(keeps_limit, question, part, evidence.cases[METERED], number)
-                shares = share_when_metered(evidence, part, run, budget), found / max(budget.most, 1e-12)
+                there = share_when_metered(evidence, part, run, budget)
+                shares = there, found / max(budget.most, 1e-12), found / max(most, 1e-12)
                 look = only_here.look(evidence, run, budget.look, keeps, shares)
                 asked = f"{budget.what}: in each case at most what the model allows for its sizes"
                 raise Failed(said, look, told=told, asked=asked)

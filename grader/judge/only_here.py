@@ -17,6 +17,7 @@ OTHER_SEED = 20_27
 TIGHT = 0.8  # of a limit, above which a multiple of it is no chance
 LARGE = 2  # from which on a share is said as a factor
 WHOLE = 0.02  # how far a count may be from a whole multiple
+MOST_TIMES = 8  # beyond which nearly any count is that near
 ANEW = "other numbers of the same kind and sizes keep this limit: which values make a program do more?"
 PLAIN = "ordinary values of the same sizes keep this limit: which values make a program do more?"
 
@@ -26,22 +27,24 @@ def look(
     run: Run,
     usual: str,
     keeps: Callable[[Run], bool],
-    shares: tuple[float, float],
+    shares: tuple[float, float, float],
 ) -> str:
     """Return where to look. `usual` is the limit's own hint, and `shares` are the shares of the limit that the metered
-    case and this one spend."""
+    case and this one spend, and this one's share with the room that its size has."""
     by_values = because_of_values(evidence, run, keeps)
     compared, multiple = against_metered(*shares)
     return "; ".join(filter(None, (compared, by_values or multiple or usual)))
 
 
-def against_metered(there: float, here: float) -> tuple[str, str]:
-    """Return the sentence with both shares, and a question if one is a whole multiple of the other."""
+def against_metered(there: float, here: float, said: float | None = None) -> tuple[str, str]:
+    """Return the sentence with both shares, and a question if one is a small whole multiple of the other. `said` is the
+    share to name for this case, if its limit has room."""
     if not 0 < there <= 1 < here:
         return "", ""
     times = round(here / there)
-    amount = f"{here:.0%}" if here < LARGE else f"{here:.3g} times the limit"
-    whole = there >= TIGHT and times > 1 and abs(here / there / times - 1) < WHOLE
+    said = said or here
+    amount = f"{said:.0%}" if said < LARGE else f"{said:.3g} times the limit"
+    whole = there >= TIGHT and 1 < times <= MOST_TIMES and abs(here / there / times - 1) < WHOLE
     return (
         f"the metered case spends {there:.0%} of this limit, and this one {amount}",
         f"what is done {times} times here, and once there?" if whole else "",

@@ -183,6 +183,14 @@ def test_a_whole_multiple_of_what_the_metered_case_spends_is_asked_for():
         "",
     )
     assert only_here.against_metered(0.0, 2.0) == ("", "")
+    assert only_here.against_metered(0.81, 46.9)[1] == "", "every large ratio is near a whole number"
+
+
+def test_both_sentences_say_one_excess():
+    """A limit has room at small sizes, and what is over it there is said by the same measure twice."""
+    shares, question = only_here.against_metered(0.8, 1.6, 1.1)
+    assert shares == "the metered case spends 80% of this limit, and this one 110%"
+    assert question == "what is done 2 times here, and once there?"
 
 
 def test_too_many_launches_are_what_was_asked():

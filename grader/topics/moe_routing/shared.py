@@ -83,7 +83,7 @@ WIDER = (
     "what is stored besides the result: gate, up and single rows live in registers until they are added up"
 )
 NEIGHBOURS = "which neighbouring lanes read neighbouring numbers: a sector is 32 bytes, used or not"
-WORK = "what is computed more than once for a number"
+WORK = "what is computed more than once for a number, and whether a block is far wider than its row, as masked lanes count, too"
 
 
 def no_atomics(reason: str) -> Budget:

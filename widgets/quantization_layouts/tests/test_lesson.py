@@ -255,7 +255,7 @@ MEASURED = {  # of our own kernels on an H200, in words that no number fills in
         lambda r: not any("ring" in calibrated("int4", m)["best"] for m in (1, 2, 4)), 1, 1),
     "For eight rows and more, it is a pipeline for Hopper, called ring in the appendix": (
         lambda r: all("ring" in calibrated("int4", m)["best"] for m in (8, 16, 32, 64)), 1, 1),
-    "the dispatcher rightly chooses the 16-bit kernel, because 256 rows are past the ridge": (
+    "the dispatcher chooses the 16-bit kernel, because 256 rows are past the ridge": (
         lambda r: timed(f"256 x {BIG}")["kernel"] == "16 bits", 1, 1),
     "All four are slower than int4": (lambda r: min(large(f"k{k}") for k in TABLES.BITS) / large("int4"), 1.01, 9),
     "With 5 bits, almost none of the gain over 16 bits is left": (lambda r: large("k5") / 114, 0.96, 1),

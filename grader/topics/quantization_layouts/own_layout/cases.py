@@ -42,7 +42,9 @@ CYCLES = 10  # of a lane, a weight, and each tile of rows of X: right answers ta
 LAYOUT = (
     "how many shifts, ANDs and ORs a code takes: which layout puts whole codes, or most of one, side by side?"
 )
-TWICE = "what a program loads of the packed arrays: every code is needed once, by one program"
+TWICE = (
+    "what a program loads of the packed arrays: every code is needed once, by one program, and padding never"
+)
 
 
 def bare(case: Case, rng: np.random.Generator) -> dict:
