@@ -180,7 +180,7 @@ class Walk:
 
     def __init__(self, reader: Reader, programs: Callable = lambda grid: ()):
         self.functions, self.plain, self.entry = reader.functions, reader.plain, reader.entry
-        self.programs, self.program = programs, None
+        self.programs, self.program, self.grid = programs, None, None
         self.found: dict = {}  # way -> program
         self.globals: dict = {}
         self.left, self.depth, self.failed = STEPS, 0, 0
@@ -201,8 +201,9 @@ class Walk:
             if isinstance(step, dict) and isinstance(step.get("kernel"), ast.FunctionDef):
                 constants = step.get("constexprs")
                 named = known | (constants if isinstance(constants, dict) else {})
+                self.grid = grid_of(step)
                 self.call(step["kernel"], [], named)
-                for program in self.programs(grid_of(step)) if number == 0 else ():
+                for program in self.programs(self.grid) if number == 0 else ():
                     self.left, self.program = STEPS, program
                     self.call(step["kernel"], [], named)
                 self.program = None
@@ -493,6 +494,12 @@ class Walk:
                 2,
             }:
                 return self.program[sum(given) + sum(named.values())]
+            case ast.Attribute(attr="num_programs") if self.grid and not {*given, *named.values()} - {
+                0,
+                1,
+                2,
+            }:
+                return self.grid[sum(given) + sum(named.values())]
             case ast.Attribute(value=of, attr="to"):
                 held = self.value(of, names)
                 return held if isinstance(held, NUMBER) else UNKNOWN

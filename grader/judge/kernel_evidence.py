@@ -37,6 +37,8 @@ ON_CONDITION = 375, 376, 377  # at sizes that conditions of the cell name
 CORNERS = CORNER, FAR
 IN_PART = *CORNERS, *ON_CONDITION  # of which drawn programs run, if they don't depend on one another
 MOST_ALIGNED = 3  # of the largest cases, compiled as if their sizes were whole blocks
+SHUFFLED = PUBLIC, METERED  # also run with their programs in another order, if these use atomics
+MOST_SEED = 1 << 31
 UNWRITTEN = 902  # the purpose that draws what memory holds before anything is written
 WRITERS_S = 10.0  # of processor time, to find out who stores what
 BLOCK = re.compile(r"tensor<((?:\d+x)+)")
@@ -355,6 +357,14 @@ class KernelEvidence(Evidence):
         on a lane without other=."""
         purpose = next(p for p, one in self.runs.items() if one is run)
         outcome = self.interpret(purpose, run.placed, poison=1, counting="values", **how)
+        return replace(run, outcome=self.count(outcome))
+
+    def shuffled(self, run: Run) -> Run | None:
+        """Run a case again with its programs in another order, if that is done for this case."""
+        purpose = next((p for p, one in self.runs.items() if one is run), None)
+        if purpose not in SHUFFLED:
+            return None
+        outcome = self.interpret(purpose, run.placed, shuffled=1 + self.seed % MOST_SEED, counting="values")
         return replace(run, outcome=self.count(outcome))
 
     def printed_texts(self) -> list[dict]:

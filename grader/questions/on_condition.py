@@ -13,7 +13,7 @@ import numpy as np
 from grader.questions import corner
 from grader.questions.draws import log_uniform
 from grader.questions.model import Case, KernelQuestion, UpTo
-from grader.questions.reach import sized, words
+from grader.questions.reach import sized, stride_of_0, words
 
 KIND = "sizes that a condition of yours tells from all others"
 AT_NUMBER = "a size at a number of yours"
@@ -55,7 +55,7 @@ def search(
     plain = words(question.public[0])
     usual = [*question.public, *question.hidden(rng)]
     bases = [case for case in usual if words(case) == plain]
-    look = Looks(usual)
+    look = Looks([*usual, *stride_of_0(question, usual, rng)])
     near = {axis: _near(one, numbers) for axis, one in question.up_to.items()}
     values, found, progress = defaultdict(set), [], []
     for place, value in gone:

@@ -20,6 +20,7 @@ TRIES = 64  # seeds looked through for one that tells
 LOWEST = float(np.finfo(np.float32).min)  # a score that some libraries ban a token with, low and yet a logit
 FIRST_BANNED = 0.7  # in "mostly banned" rows, where fewer tokens are left than top-k asks for
 BANNED = 0.3
+SMALL_SEEDS = 1 / 4
 USUAL = 1 / 6  # of the rows have a temperature of exactly 1, the commonest one
 
 
@@ -147,8 +148,10 @@ def plain_inputs(case: Case, rng: np.random.Generator) -> dict:
 
 
 def seeds(rng: np.random.Generator, count: int) -> np.ndarray:
-    """Any seeds that int32 holds, of both signs."""
-    return rng.integers(-(2**31), 2**31, count).astype(np.int32)
+    """Any seeds that int32 holds, of both signs, among them small ones and 0."""
+    found = rng.integers(-(2**31), 2**31, count)
+    small = np.trunc(found / 2.0 ** rng.uniform(10, 34, count)).astype(np.int64)
+    return np.where(rng.random(count) < SMALL_SEEDS, small, found).astype(np.int32)
 
 
 def close_calls(inputs: dict, rng: np.random.Generator) -> dict:
