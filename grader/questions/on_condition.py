@@ -101,7 +101,10 @@ def at_numbers(
         if not one.least <= size <= one.most or any(abs(other / size - 1) < CLOSE for other in tried):
             continue
         base = question.public[0].sizes
-        sizes = {other: size if other == axis else min(base[other], SIDE) for other in base}
+        sizes = {
+            other: size if other == axis else min(base[other], SIDE) if other in axes else base[other]
+            for other in base
+        }
         sizes = {
             a: max(axes[a].least, n // axes[a].step * axes[a].step) if a in axes else n
             for a, n in sizes.items()
