@@ -8,8 +8,9 @@ way each condition goes. What it doesn't understand is unknown, and both ways of
 import ast
 import math
 import operator
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
+from itertools import islice
 
 from grader.jail.protocol import ToldCase
 
@@ -18,7 +19,7 @@ TURNS = 64  # of a loop
 DEPTH = 8  # of calls
 LARGEST = 1 << 62
 LENGTH = 4096  # of a text or a list
-Branches = frozenset  # of (where in the text, value)
+Branches = frozenset  # of ways: (where in the text, value)
 
 
 class Unknown:
@@ -61,10 +62,22 @@ CALLS = {
     "next_power_of_2": lambda n: 1 << max(0, n - 1).bit_length(),
     **{one.__name__: one for one in (min, max, abs, int, bool, float, str, len, sum, any, all, round, range)},
     **{one.__name__: one for one in (list, tuple, set, sorted, divmod, enumerate, zip, reversed)},
+    **{one.__name__: one for one in (hex, oct, bin, ord, chr, repr)},
     **{n: getattr(math, n) for n in ("ceil", "floor", "log2", "log", "sqrt", "isqrt", "prod", "gcd")},
     "static_range": range,
+    "minimum": min,
+    "maximum": max,
+    "where": lambda test, one, other: one if test else other,
 }
-METHODS = "bit_length", "get", "keys", "values", "items", "index", "count", "startswith", "endswith"
+METHODS = (
+    *("bit_length", "get", "keys", "values", "items", "index", "count", "startswith", "endswith", "find"),
+    *("zfill", "rjust", "ljust", "strip", "lstrip", "rstrip", "split", "join", "upper", "lower", "isdigit"),
+)
+
+
+WIDE = "zfill", "rjust", "ljust"  # make a text as long as a number says
+SPEC = 4  # characters of a format
+DIGITS = 6  # of a size that a text begins
 
 
 class Returned(Exception):
@@ -106,22 +119,30 @@ class Reader:
             for node in ast.walk(one)
         )
 
-    def branches(self, told: ToldCase) -> Branches:
-        """Return the way that each condition goes for a case, as far as launch(p) and its kernels tell."""
-        return Walk(self).through(Facts(facts(told)))
+    def branches(self, told: ToldCase, programs: Callable = lambda grid: ()) -> dict:
+        """Return the ways that conditions go for a case, as far as launch(p) and its kernels tell, each with the program
+        that goes it: one of `programs` of the first kernel's grid, or None for a way that all go."""
+        walk = Walk(self, programs)
+        walk.through(Facts(facts(told)))
+        return walk.found
 
     def branches_of_rank(self, rank: int, ranks: int, arguments: tuple) -> Branches:
         """Return the way that each condition goes on one rank, by its number and the shapes of its arguments."""
         comm = Facts({"rank": rank, "ranks": ranks})
-        return Walk(self).through(comm, *map(shape_of, arguments))
+        walk = Walk(self)
+        walk.through(comm, *map(shape_of, arguments))
+        return frozenset(walk.found)
 
     def numbers(self) -> list[int]:
-        """Return the whole numbers in the cell, and those that it makes of plain numbers."""
+        """Return the whole numbers in the cell, those that it makes of plain numbers, and those that begin with the digits of a
+        text."""
         found = set()
         for node in ast.walk(ast.Module([*self.plain, *self.functions.values()], [])):
             value = Walk(self).value(node, {}) if isinstance(node, ast.Constant | ast.BinOp) else UNKNOWN
             if isinstance(value, NUMBER) and not isinstance(value, bool) and value == value // 1:
                 found.add(int(value))
+            elif isinstance(value, str) and value.isdecimal() and len(value) <= DIGITS:
+                found |= {int(value) * 10**more for more in range(DIGITS + 1 - len(value))}
         return sorted(found)
 
 
@@ -142,16 +163,29 @@ def facts(told: ToldCase) -> dict:
     return found | {"dtypes": {t["name"]: t["dtype"] for t in told.tensors}}
 
 
+def grid_of(step: dict) -> tuple[int, int, int] | None:
+    """Return the grid of a plan's step, if it is known."""
+    grid = step.get("grid")
+    if (
+        isinstance(grid, tuple | list)
+        and 0 < len(grid) < 4
+        and all(isinstance(n, int) and n > 0 for n in grid)
+    ):
+        return (*grid, 1, 1)[:3]
+    return None
+
+
 class Walk:
     """Walk through a cell once, for one case."""
 
-    def __init__(self, reader: Reader):
+    def __init__(self, reader: Reader, programs: Callable = lambda grid: ()):
         self.functions, self.plain, self.entry = reader.functions, reader.plain, reader.entry
-        self.found: set = set()
+        self.programs, self.program, self.grid = programs, None, None
+        self.found: dict = {}  # way -> program
         self.globals: dict = {}
-        self.left, self.depth = STEPS, 0
+        self.left, self.depth, self.failed = STEPS, 0, 0
 
-    def through(self, *given) -> Branches:
+    def through(self, *given) -> None:
         """Follow the entry with these arguments, and the kernels of its plan with what they may name of the first."""
         try:
             self.block(self.plain, self.globals)
@@ -159,15 +193,20 @@ class Walk:
                 self.kernels(self.call(self.functions[self.entry], list(given), {}), given[0].known)
         except (TooLong, RecursionError):
             pass
-        return frozenset(self.found)
 
     def kernels(self, plan, known: dict) -> None:
-        """Follow the kernels of a plan."""
+        """Follow the kernels of a plan, the first one also in a few programs."""
         steps = plan.get("steps") if isinstance(plan, dict) else None
-        for step in steps if isinstance(steps, list | tuple) else ():
+        for number, step in enumerate(steps if isinstance(steps, list | tuple) else ()):
             if isinstance(step, dict) and isinstance(step.get("kernel"), ast.FunctionDef):
                 constants = step.get("constexprs")
-                self.call(step["kernel"], [], known | (constants if isinstance(constants, dict) else {}))
+                named = known | (constants if isinstance(constants, dict) else {})
+                self.grid = grid_of(step)
+                self.call(step["kernel"], [], named)
+                for program in self.programs(self.grid) if number == 0 else ():
+                    self.left, self.program = STEPS, program
+                    self.call(step["kernel"], [], named)
+                self.program = None
 
     def call(self, function: ast.FunctionDef, given: list, named: dict):
         """Return the value of a function of the cell."""
@@ -220,6 +259,8 @@ class Walk:
                 self.value(value, names)
             case ast.With(body=body):
                 self.block(body, names)
+            case ast.Try():
+                self.attempt(node, names)
             case ast.Assert(test=test):
                 self.told(test, names)
             case ast.Raise():
@@ -246,9 +287,19 @@ class Walk:
             names[name] = values[0] if all(value is values[0] for value in values) else UNKNOWN
         return None
 
+    def attempt(self, node: ast.Try, names: dict) -> None:
+        """Follow the handlers too if an expression of the body fails."""
+        before = self.failed
+        self.block(node.body, names)
+        failed = self.failed > before
+        self.record(node, failed)
+        for body in [one.body for one in node.handlers] if failed else [node.orelse]:
+            self.block(body, names)
+        self.block(node.finalbody, names)
+
     def turns(self, target: ast.expr, over, body: list, names: dict) -> None:
         try:
-            each = list(over)[:TURNS] if not isinstance(over, Unknown | range) else [UNKNOWN]
+            each = list(islice(over, TURNS)) if not isinstance(over, Unknown | range) else [UNKNOWN]
             each = list(over) if isinstance(over, range) and len(over) <= TURNS else each
         except TypeError:
             each = [UNKNOWN]
@@ -297,8 +348,18 @@ class Walk:
             self.record(test, found)
         return found
 
-    def record(self, node: ast.expr, value: Hashable) -> None:
-        self.found.add(((node.lineno, node.col_offset, node.end_col_offset, type(node).__name__), value))
+    def record(self, node: ast.expr, value: Hashable, what: str = "") -> None:
+        """Keep a way. Of one program, numbers are none."""
+        if self.program is None or isinstance(value, bool):
+            way = (node.lineno, node.col_offset, node.end_col_offset, what or type(node).__name__), value
+            self.found.setdefault(way, self.program)
+
+    def record_look_up(self, node: ast.expr, held, at) -> None:
+        """Keep whether a table holds an element, and which one it is."""
+        there = at in held if isinstance(held, dict) else isinstance(at, int) and -len(held) <= at < len(held)
+        self.record(node, there, "held")
+        if there:
+            self.record(node, f"element {at}", "element")
 
     def value(self, node: ast.expr, names: dict):
         """Return the value of an expression, and record numbers and truths that it computes."""
@@ -306,6 +367,7 @@ class Walk:
         try:
             found = self.computed(node, names)
         except (ArithmeticError, LookupError, TypeError, ValueError, AttributeError, MemoryError):
+            self.failed += 1
             found = UNKNOWN
         if (
             isinstance(found, NUMBER)
@@ -348,7 +410,19 @@ class Walk:
                 return self.table(keys, values, names)
             case ast.Subscript(value=of, slice=key):
                 held, at = self.value(of, names), self.value(key, names)
-                return UNKNOWN if UNKNOWN in (held, at) else held[at]
+                return UNKNOWN if UNKNOWN in (held, at) else self.element(node, held, at)
+            case ast.Slice(lower=lower, upper=upper, step=step):
+                ends = [one and self.value(one, names) for one in (lower, upper, step)]
+                return UNKNOWN if UNKNOWN in ends else slice(*ends)
+            case ast.JoinedStr(values=values):
+                parts = [self.value(one, names) for one in values]
+                return UNKNOWN if UNKNOWN in parts else "".join(parts)
+            case ast.FormattedValue(value=value, conversion=-1, format_spec=spec):
+                found, how = self.value(value, names), self.value(spec, names) if spec else ""
+                known = UNKNOWN not in (found, how) and len(how) < SPEC
+                return format(found, how) if known else UNKNOWN
+            case ast.Lambda():
+                return node
             case ast.NamedExpr(target=target, value=value):
                 found = self.value(value, names)
                 self.assign(target, found, names)
@@ -358,6 +432,12 @@ class Walk:
             case ast.ListComp(elt=elt, generators=[one]) | ast.GeneratorExp(elt=elt, generators=[one]):
                 return self.comprehension(elt, one, names)
         return UNKNOWN
+
+    def element(self, node: ast.expr, held, at):
+        """Return an element of a table, and record which one of a few it is."""
+        if isinstance(held, dict | list | tuple) and isinstance(at, PLAIN):
+            self.record_look_up(node, held, at)
+        return held[at]
 
     def binary(self, op: ast.operator, left, right):
         if UNKNOWN in (left, right) or type(op) not in BINARY:
@@ -386,7 +466,7 @@ class Walk:
             if isinstance(op, ast.In | ast.NotIn):
                 there = list(right)
                 if isinstance(left, PLAIN) and left in there:
-                    self.record(node, f"element {there.index(left)}")
+                    self.record(node, f"element {there.index(left)}", "element")
                 found = (left in there) == isinstance(op, ast.In)
             else:
                 found = ORDERS[type(op)](left, right)
@@ -408,6 +488,21 @@ class Walk:
         given = [self.value(one, names) for one in node.args if not isinstance(one, ast.Starred)]
         named = {one.arg: self.value(one.value, names) for one in node.keywords if one.arg}
         match node.func:
+            case ast.Attribute(attr="program_id") if self.program and not {*given, *named.values()} - {
+                0,
+                1,
+                2,
+            }:
+                return self.program[sum(given) + sum(named.values())]
+            case ast.Attribute(attr="num_programs") if self.grid and not {*given, *named.values()} - {
+                0,
+                1,
+                2,
+            }:
+                return self.grid[sum(given) + sum(named.values())]
+            case ast.Attribute(value=of, attr="to"):
+                held = self.value(of, names)
+                return held if isinstance(held, NUMBER) else UNKNOWN
             case ast.Name(id="len") if [type(one) for one in given] == [Facts]:
                 return given[0].known["shape"][0]
             case ast.Name(id="dict"):
@@ -419,10 +514,19 @@ class Walk:
             case ast.Attribute(value=of, attr=name) if name in METHODS:
                 held = self.value(of, names)
                 plain = isinstance(held, int | str | dict | list | tuple) and UNKNOWN not in given
-                return getattr(held, name)(*given) if plain else UNKNOWN
+                if not plain or any(isinstance(one, int) and one > LENGTH for one in given if name in WIDE):
+                    return UNKNOWN
+                if name == "get" and isinstance(held, dict):
+                    self.record_look_up(node, held, given[0])
+                return getattr(held, name)(*given)
+            case ast.Lambda() | ast.Name() if isinstance(own := self.value(node.func, names), ast.Lambda):
+                return self.value(
+                    own.body, names | dict(zip((a.arg for a in own.args.args), given, strict=False))
+                )
             case ast.Name(id=name) | ast.Attribute(attr=name) if name in CALLS:
                 values = [*given, *named.values()]
                 whole = not any(UNKNOWN in one for one in values if isinstance(one, list | tuple))
+                whole = whole and not any(isinstance(one, range) and len(one) > LENGTH for one in values)
                 return CALLS[name](*given, **named) if whole and UNKNOWN not in values else UNKNOWN
         self.value(node.func, names) if not isinstance(node.func, ast.Name) else None
         return UNKNOWN

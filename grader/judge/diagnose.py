@@ -48,6 +48,21 @@ def _judge_case(question, run: Run, others: list[Run], evidence) -> None:
     _judge_values(question, run, others, poisoned, evidence)
     if evidence and run.outcome.header.get("masked_lines"):
         judge_lanes(question, run, evidence)
+    if evidence and any(launch["atomics"] for launch in run.launches):
+        judge_order(question, run, evidence)
+
+
+def judge_order(question, run: Run, evidence) -> None:
+    """Raise Failed where a result depends on the order in which programs reach an atomic."""
+    again = evidence.shuffled(run)
+    if again is None:
+        return
+    refuse_error(again)
+    sentence, _ = differs(
+        question, run.inputs, run.case, {name: again.output(name) for name in run.want}, run.want
+    )
+    if sentence:
+        raise Failed(f"{describe(run)}, with its programs in another order: {sentence}", ARRIVAL, told=UNTOLD)
 
 
 def judge_lanes(question, run: Run, evidence) -> None:
@@ -63,6 +78,10 @@ def judge_lanes(question, run: Run, evidence) -> None:
         )
 
 
+ARRIVAL = (
+    "what an atomic returns: it tells which program came first, and on a GPU this is another one each time. "
+    "tl.program_id tells which program this is"
+)
 UNFILLED = (
     "lanes that the mask of a load switches off (line {}) reach the output, and hold no value: they need an other=, "
     "or the mask switches off too many"

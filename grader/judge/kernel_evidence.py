@@ -8,6 +8,7 @@ import re
 import threading
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
@@ -30,10 +31,14 @@ PUBLIC, HIDDEN, METERED, BETWEEN, ALIGNED, CORNER, COMPILED, TIMED = 100, 200, 3
 WHOLE = 371, 372  # smaller corners
 FAR = 373  # a larger one, whose inputs repeat what is drawn
 WAITING = 374  # one for programs that wait for one another in loops, which run one by one
+AT_NUMBER = 379, 380, 381  # at numbers of the cell that no case comes near
+EVERY_PROGRAM = 378  # one that runs whole, for answers of whose other corners drawn programs run
 ON_CONDITION = 375, 376, 377  # at sizes that conditions of the cell name
 CORNERS = CORNER, FAR
 IN_PART = *CORNERS, *ON_CONDITION  # of which drawn programs run, if they don't depend on one another
 MOST_ALIGNED = 3  # of the largest cases, compiled as if their sizes were whole blocks
+SHUFFLED = PUBLIC, METERED  # also run with their programs in another order, if these use atomics
+MOST_SEED = 1 << 31
 UNWRITTEN = 902  # the purpose that draws what memory holds before anything is written
 WRITERS_S = 10.0  # of processor time, to find out who stores what
 BLOCK = re.compile(r"tensor<((?:\d+x)+)")
@@ -106,6 +111,7 @@ class KernelEvidence(Evidence):
     runs: dict[int, Run] = field(default_factory=dict)
     ahead: dict[int, Future] = field(default_factory=dict)
     places: dict[int, Outcome] = field(default_factory=dict)  # of large cases, the stores of all programs
+    telling: dict[int, list] = field(default_factory=dict)  # programs that go a way of a condition, by case
     few: dict[int, dict] = field(
         default_factory=dict
     )  # of corners, by part the limit that its grid is too small for
@@ -152,6 +158,7 @@ class KernelEvidence(Evidence):
         told = int(drawn.choice([number, *self.chips()]))
         self.cases |= self.corners(told)
         self.cases |= self.on_condition(told)
+        self.cases |= self.at_numbers(told)
 
     def corners(self, told: int) -> dict[int, Case]:
         """Return a corner for drawn programs, and a smaller one for answers whose programs need one another."""
@@ -160,8 +167,9 @@ class KernelEvidence(Evidence):
             (CORNER, corner.LARGE),
             *((one, corner.WHOLE) for one in WHOLE),
             (WAITING, corner.FEW),
+            (EVERY_PROGRAM, corner.EVERY),
         ):
-            if purpose != CORNER or question.in_corners:
+            if purpose not in (CORNER, EVERY_PROGRAM) or question.in_corners:
                 found[purpose] = corner.corner(question, self.cases.get(METERED), most, self.rng(purpose))
         if question.far and question.in_corners:
             found[FAR] = corner.far(question, self.cases.get(METERED), self.rng(FAR))
@@ -173,19 +181,31 @@ class KernelEvidence(Evidence):
         if not cell.conditional or len(self.question.up_to) < 1:
             return {}
 
-        def ways(case: Case) -> frozenset:
-            return cell.branches(self.told(replace(case, sm_count=case.sm_count or told)))
+        numbers = cell.numbers()
+
+        def ways(case: Case) -> dict:
+            facts = self.told(replace(case, sm_count=case.sm_count or told))
+            return cell.branches(facts, partial(on_condition.programs, numbers=numbers, rng=rng))
 
         limited = (
             case
             for purpose, case in self.cases.items()
-            if purpose not in (*WHOLE, FAR, WAITING) and not case.crossed
+            if purpose not in (*WHOLE, FAR, WAITING, EVERY_PROGRAM) and not case.crossed
         )
         gone = set().union(*map(ways, limited))
         most = on_condition.LARGE if self.question.in_corners else corner.WHOLE
-        found = on_condition.search(self.question, cell.numbers(), ways, gone, most, rng)
-        found = [replace(case, sm_count=told) for case in found]
-        return dict(zip(ON_CONDITION, found, strict=False))
+        found = on_condition.search(self.question, numbers, ways, gone, most, rng)
+        found = dict(zip(ON_CONDITION, found, strict=False))
+        self.telling = {purpose: one.programs for purpose, one in found.items()}
+        return {purpose: replace(one.case, sm_count=told) for purpose, one in found.items()}
+
+    def at_numbers(self, told: int) -> dict[int, Case]:
+        """Return cases at numbers of the cell that are no size of another case, nor near one."""
+        numbers, rng = branches.Reader(self.source, self.question.entry).numbers(), self.rng(AT_NUMBER[0])
+        found = on_condition.at_numbers(self.question, numbers, list(self.cases.values()), rng)
+        return {
+            purpose: replace(case, sm_count=told) for purpose, case in zip(AT_NUMBER, found, strict=False)
+        }
 
     def chips(self) -> tuple[int, ...]:
         """Return the numbers of multiprocessors that the compiled case and half of the hidden ones are told."""
@@ -337,6 +357,14 @@ class KernelEvidence(Evidence):
         on a lane without other=."""
         purpose = next(p for p, one in self.runs.items() if one is run)
         outcome = self.interpret(purpose, run.placed, poison=1, counting="values", **how)
+        return replace(run, outcome=self.count(outcome))
+
+    def shuffled(self, run: Run) -> Run | None:
+        """Run a case again with its programs in another order, if that is done for this case."""
+        purpose = next((p for p, one in self.runs.items() if one is run), None)
+        if purpose not in SHUFFLED:
+            return None
+        outcome = self.interpret(purpose, run.placed, shuffled=1 + self.seed % MOST_SEED, counting="values")
         return replace(run, outcome=self.count(outcome))
 
     def printed_texts(self) -> list[dict]:

@@ -13,8 +13,10 @@ from grader.judge.diagnose import judge_case
 from grader.judge.failed import Failed, Unclear
 from grader.judge.hidden_failure import HiddenFailure
 from grader.judge.kernel_evidence import (
+    AT_NUMBER,
     COMPILED,
     CORNER,
+    EVERY_PROGRAM,
     FAR,
     IN_PART,
     METERED,
@@ -33,7 +35,8 @@ MORE = {
     METERED: "the metered case",
     CORNER: "programs of a large case",
     FAR: "programs of a case that is larger than memory",
-    **dict.fromkeys((*WHOLE, WAITING), "a case with several axes long"),
+    **dict.fromkeys((*WHOLE, WAITING, EVERY_PROGRAM), "a case with several axes long"),
+    **dict.fromkeys(AT_NUMBER, "a case at a number of the cell"),
     **dict.fromkeys(ON_CONDITION, "a case that a condition of the cell names"),
 }
 
@@ -58,9 +61,9 @@ def hidden_failures(evidence: KernelEvidence, runs: list[Run]) -> Iterator[Hidde
     public, hidden = list(runs), evidence.hidden
     more = {purpose: said for purpose, said in MORE.items() if purpose in evidence.cases}
     alone = [purpose for purpose in IN_PART if sampled.affordable(evidence, purpose)]
-    whole = () if CORNER in alone else sampled.whole_corners(evidence)
+    whole = (EVERY_PROGRAM,) if CORNER in alone else sampled.whole_corners(evidence)
     whole = (*whole, *sampled.whole_on_condition(evidence))
-    for purpose in (*IN_PART, *WHOLE, WAITING):
+    for purpose in (*IN_PART, *WHOLE, WAITING, EVERY_PROGRAM):
         if purpose not in (*alone, *whole):
             more.pop(purpose, None)
     evidence.run_ahead(hidden + [purpose for purpose in more if purpose not in alone])

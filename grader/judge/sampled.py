@@ -168,7 +168,10 @@ def chosen(evidence: KernelEvidence, purpose: int) -> list[int]:
     grid = evidence.plan(purpose).steps[0].grid
     if purpose == FAR and work_of_one(evidence) > A_LOT:
         return [int(drawn.integers(math.prod(grid)))]
-    return programs(grid, drawn, PROGRAMS.get(purpose, PROGRAMS[CORNER]))
+    x, y, _ = grid
+    telling = {i + x * (j + y * k) for i, j, k in evidence.telling.get(purpose, []) if (i, j, k) < grid}
+    found = programs(grid, drawn, PROGRAMS.get(purpose, PROGRAMS[CORNER]))
+    return sorted({*found, *(n for n in telling if n < math.prod(grid))})
 
 
 def work_of_one(evidence: KernelEvidence, purpose: int = FAR) -> float:

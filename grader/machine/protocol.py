@@ -43,6 +43,7 @@ class RunRequest:
     counting: str = "full"
     seed: int = 0
     fill: int = 0  # seeds the content of unwritten memory
+    shuffled: int = 0  # seeds another order of programs, where atomics may tell one
     poison: int = 0  # 1: masked-off lanes hold 0, as on the GPUs of today
     seconds: float = 20.0
     waves_of: int = 0  # programs a wave, if the written part of each wave is requested

@@ -6,25 +6,41 @@ changed along an axis or two, until each condition has gone both ways.
 
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from grader.questions import corner
 from grader.questions.draws import log_uniform
 from grader.questions.model import Case, KernelQuestion, UpTo
-from grader.questions.reach import sized, words
+from grader.questions.reach import sized, stride_of_0, words
 
 KIND = "sizes that a condition of yours tells from all others"
+AT_NUMBER = "a size at a number of yours"
+A_SIZE, SIDE, CLOSE = (
+    256,
+    16,
+    0.08,
+)  # the least number that may be one, the other axes, and what is near another size
 TRIED = 500  # cases whose ways are looked at
 DRAWN = 4 * TRIED  # because many are too large
 HALVED = 8  # sizes of one that is
-NAMED, SHORT = 0.6, 0.25  # of the sizes are near a number of the cell, and as short as may be
+NAMED, SHORT = 0.5, 0.2  # of the sizes are near a number of the cell, and as short as may be
+AS_IT_IS = 0.4  # of the cases have the dtypes and layouts of a hidden case
 CHANGED = 0.6  # of the cases are cases that went a new way, changed
 FEW = 6  # values of an expression that are ways; one with more of them is a size
 MOST = 3  # cases of a check
+PROGRAMS = 2  # of a case that are drawn
 LARGE = replace(corner.LARGE, inputs=corner.LARGE.numbers)
-Ways = Callable[[Case], frozenset]
+Ways = Callable[[Case], dict]  # way -> the program that goes it, or None
+
+
+@dataclass(frozen=True)
+class Telling:
+    """Hold a case that goes new ways, and the programs that go them."""
+
+    case: Case
+    programs: list[tuple[int, int, int]]
 
 
 def search(
@@ -34,10 +50,12 @@ def search(
     gone: set,
     most: corner.Most,
     rng: np.random.Generator,
-) -> list[Case]:
+) -> list[Telling]:
     """Return the cases that go ways which none has gone: each time the one that goes most of them."""
     plain = words(question.public[0])
-    bases = [case for case in (*question.public, *question.hidden(rng)) if words(case) == plain]
+    usual = [*question.public, *question.hidden(rng)]
+    bases = [case for case in usual if words(case) == plain]
+    look = Looks([*usual, *stride_of_0(question, usual, rng)])
     near = {axis: _near(one, numbers) for axis, one in question.up_to.items()}
     values, found, progress = defaultdict(set), [], []
     for place, value in gone:
@@ -46,7 +64,7 @@ def search(
         if len(found) == TRIED:
             break
         sizes = {axis: _size(one, near[axis], rng) for axis, one in question.up_to.items()}
-        base = bases[rng.integers(len(bases))]
+        base = look.drawn(bases[rng.integers(len(bases))], rng)
         if progress and rng.random() < CHANGED:
             earlier, base = progress[rng.integers(len(progress), size=2).max()]  # rather a late one
             changed = rng.choice(list(sizes), min(len(sizes), int(rng.integers(1, 3))), replace=False)
@@ -62,7 +80,73 @@ def search(
         if new:
             progress.append((case.sizes, base))
     few = {place for place, each in values.items() if len(each) <= FEW}
-    return fewest([(case, {way for way in each if way[0] in few} - gone) for case, each in found], MOST)
+    new = [({way: p for way, p in each.items() if way[0] in few and way not in gone}) for _, each in found]
+    told = [
+        Telling(case, sorted(set(filter(None, each.values()))))
+        for (case, _), each in zip(found, new, strict=True)
+    ]
+    return fewest(list(zip(told, map(set, new), strict=True)), MOST)
+
+
+def at_numbers(
+    question: KernelQuestion, numbers: list[int], known: list[Case], rng: np.random.Generator
+) -> list[Case]:
+    """Return cases at numbers of the cell that no known case comes near, since not every dependence on a size is a
+    condition. Their other axes are short, and they are judged by their values alone."""
+    axes = {axis: one for axis, one in question.up_to.items() if isinstance(one, UpTo)}
+    found = []
+    for axis, n in rng.permutation([(axis, n) for axis in axes for n in numbers if n >= A_SIZE]).tolist():
+        size, one = int(n) // axes[axis].step * axes[axis].step, axes[axis]
+        tried = (case.sizes[axis] for case in known)
+        if not one.least <= size <= one.most or any(abs(other / size - 1) < CLOSE for other in tried):
+            continue
+        base = question.public[0].sizes
+        sizes = {
+            other: size if other == axis else min(base[other], SIDE) if other in axes else base[other]
+            for other in base
+        }
+        sizes = {
+            a: max(axes[a].least, n // axes[a].step * axes[a].step) if a in axes else n
+            for a, n in sizes.items()
+        }
+        case = sized(question, sizes)
+        if corner.FEW.holds(question, case):
+            found.append(replace(case, kind=AT_NUMBER, crossed=True))
+            known = [*known, case]
+        if len(found) == MOST:
+            break
+    return found
+
+
+def programs(grid: tuple | None, numbers: list[int], rng: np.random.Generator) -> list[tuple[int, int, int]]:
+    """Return programs whose ways are looked at: the first and the last, one at a number of the cell along each axis, and
+    drawn ones."""
+    if grid is None:
+        return []
+    ends = {(0, 0, 0), tuple(n - 1 for n in grid)}
+    near = [[n for n in numbers if 0 < n < size] for size in grid]
+    named = [int(each[rng.integers(len(each))]) if each else 0 for each in near]
+    drawn = [tuple(int(rng.integers(n)) for n in grid) for _ in range(PROGRAMS)]
+    return sorted({*ends, tuple(named), *drawn})
+
+
+class Looks:
+    """Combine dtypes and layouts that cases have, since conditions may name several together."""
+
+    def __init__(self, cases: list[Case]):
+        self.dtypes = list({(case.dtype, *sorted(case.dtypes.items())): case for case in cases}.values())
+        names = {name: None for case in cases for name in case.layout}
+        self.layouts = {name: list({case.layout.get(name, ""): None for case in cases}) for name in names}
+
+    def drawn(self, case: Case, rng: np.random.Generator) -> Case:
+        """Return the case as it is, or with a dtype and a layout of each tensor that are drawn apart."""
+        if rng.random() < AS_IT_IS:
+            return case
+        of = self.dtypes[rng.integers(len(self.dtypes))]
+        layout = {name: each[rng.integers(len(each))] for name, each in self.layouts.items()}
+        return replace(
+            case, dtype=of.dtype, dtypes=of.dtypes, layout={n: one for n, one in layout.items() if one}
+        )
 
 
 def _within(

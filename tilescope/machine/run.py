@@ -51,6 +51,7 @@ def run(
     limits: Limits | None = None,
     poison: int = 0,
     poisoned_lines: tuple[int, ...] = (),
+    shuffled: int = 0,
     watcher: Callable | None = None,
     launch: Callable = Launch,
     goes_on: bool = False,
@@ -58,7 +59,8 @@ def run(
 ) -> Report:
     """Run a plan. `programs` selects programs for each step if not all run. `counting` is "full", "values"
     without traffic, or "places", which notes only written elements. Lines of `poisoned_lines` fill masked
-    lanes with the other poison. `watcher` is called for every access with (frame, lanes, kind, line).
+    lanes with the other poison. `shuffled` seeds another order of the programs of kernels with atomics, and
+    then waves mean nothing. `watcher` is called for every access with (frame, lanes, kind, line).
     `launch` replaces Launch in the pass that counts. A run that `goes_on` keeps mistakes in its report and
     does the rest of its work: lanes outside their tensor are left out, and loads give 0 there. `probe.around`
     is shown every step before it runs and may wrap the function that performs it. `probe.asked` gets the
@@ -67,7 +69,7 @@ def run(
         raise ValueError(f"counting must be one of {', '.join(COUNTING)}, got {counting!r}")
     limits = limits or Limits()
     whole = Run(tensors, wave, counting == "full", repeatable, seed, limits)
-    whole.memory.watcher, whole.launch = watcher, launch
+    whole.memory.watcher, whole.launch, whole.shuffled = watcher, launch, shuffled
     whole.memory.places_alone = counting == "places"
     whole.mistakes, whole.probe = Mistakes() if goes_on else None, probe
     whole.memory.probe = probe
@@ -100,6 +102,7 @@ class Run:
     poison_of: Callable[[int], int]
     launch: Callable
     mistakes: Mistakes | None
+    shuffled: int = 0
 
     def __init__(
         self, tensors: list[Storage], wave: int, full: bool, repeatable: bool, seed: int, limits: Limits
@@ -126,6 +129,8 @@ class Run:
         everyone = np.arange(count) if chosen is None else np.unique(np.asarray(chosen, np.int64))
         if not everyone.size or everyone[0] < 0 or everyone[-1] >= count:
             raise ValueError(f"programs must be among the {count} of the grid, got {everyone[:8].tolist()}")
+        if self.shuffled and program.atomics:
+            everyone = np.random.default_rng([self.shuffled, number]).permutation(everyone)
         go = OnePass(self, number, program, grid, arguments)
         before = Kept(self.tensors) if self.runs_twice(program, everyone, count) else None
         try:

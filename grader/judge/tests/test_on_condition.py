@@ -4,11 +4,12 @@ import pytest
 
 from grader import questions
 from grader.jail.protocol import ToldCase
-from grader.judge import referee
+from grader.judge import referee, sampled
 from grader.judge.branches import Reader
 from grader.judge.kernel_evidence import ON_CONDITION, KernelEvidence
 from grader.judge.record import PASS
 from grader.proofs.right import edited, right
+from grader.questions import on_condition
 
 NORM = "roofline.layernorm_gelu"
 ROW = "    row = tl.program_id(0).to(tl.int64)\n"
@@ -59,7 +60,7 @@ def test_a_kernels_own_condition_is_followed_and_the_unknown_leaves_both_ways():
         "def launch(p):\n    return {'steps': [{'kernel': k, 'constexprs': {'B': 4}}]}"
     )
     small, large = (Reader(cell, "launch").branches(told(N=n)) for n in (700, 701))
-    assert {value for _, value in small ^ large} >= {True, False}
+    assert {value for _, value in small.keys() ^ large.keys()} >= {True, False}
 
 
 def test_a_cell_that_never_ends_takes_no_longer():
@@ -107,3 +108,76 @@ def test_a_case_satisfies_what_three_axes_must_together(seed):
 def test_an_answer_whose_conditions_all_cases_meet_gets_no_case_more():
     cases = KernelEvidence(questions.find(NORM), right(NORM), 7).cases
     assert not cases.keys() & set(ON_CONDITION)
+
+
+CASES = {
+    "a dtype with a layout": (
+        [("block = ", 'odd = p.dtypes["x"] == "bf16" and p.stride_xn > p.stride_xm\n    block = ')],
+        lambda c: c.dtype == "bf16" and c.layout.get("x") == "transposed",
+    ),
+    "the first digits of a size": (
+        [("block = ", 'odd = {"11": 1, "12": 1, "13": 1}.get(str(p.N).zfill(5)[:2], 0)\n    block = ')],
+        lambda c: 11_000 <= c.sizes["N"] < 14_000,
+    ),
+    "an element that a table lacks": (
+        [
+            (
+                "block = ",
+                "try:\n        odd = {0: 0, 1: 0, 2: 0, 4: 0, 5: 0}[p.N // 3000]\n    except KeyError:\n        odd = 1\n    block = ",
+            )
+        ],
+        lambda c: 9_000 <= c.sizes["N"] < 12_000,
+    ),
+    "a format and a lambda": (
+        [("block = ", 'odd = (lambda n: f"{n:05d}")(p.N)[:2] == "09"\n    block = ')],
+        lambda c: 9_000 <= c.sizes["N"] < 10_000,
+    ),
+}
+
+
+@pytest.mark.parametrize("form", CASES)
+def test_a_case_goes_the_way_of(form):
+    edits, wanted = CASES[form]
+    cases = KernelEvidence(questions.find(NORM), edited(right(NORM), edits), 3).cases
+    assert any(wanted(cases[purpose]) for purpose in ON_CONDITION if purpose in cases)
+
+
+@pytest.mark.parametrize(
+    "condition", ["(row % 256 == 77) & (N > 9000)", "((row & 127) ^ 101) + (9000 // N) == 0"]
+)
+def test_a_program_that_goes_a_way_of_its_own_is_among_those_that_run(condition):
+    answer = edited(right(NORM), [(MASK, f"{MASK}    N = tl.where({condition}, N - 1, N)\n")])
+    evidence = KernelEvidence(questions.find(NORM), answer, 3)
+    try:
+        told = [p for p in ON_CONDITION if p in evidence.cases and evidence.cases[p].sizes["N"] > 9000]
+        assert told and all(evidence.telling[p] for p in told)
+        for purpose in told:
+            row = evidence.telling[purpose][0][0]
+            assert row % 256 == 77 or row % 128 == 101
+            assert row in sampled.chosen(evidence, purpose)
+    finally:
+        evidence.end()
+
+
+def test_a_dependence_on_a_size_that_is_no_condition_is_met_at_its_number():
+    far_off = (
+        "tl.exp(-(tl.sum(mask.to(tl.float32)) - 13000.0) * (tl.sum(mask.to(tl.float32)) - 13000.0) / 2e5)"
+    )
+    answer = edited(right(NORM), [("+ b).to(", f"+ b + {far_off}).to(")])
+    parts, said = lost(answer, 3)
+    assert "values" in parts and on_condition.AT_NUMBER in said, said
+
+
+@pytest.mark.parametrize(
+    "endless",
+    [
+        "sum(range(10**12))",
+        "list(zip(range(10**12), range(10**12)))[0]",
+        "sorted(range(10**10))[0]",
+        "len(str(p.N).zfill(10**11))",
+        "len(f'{p.N:0999999999d}')",
+    ],
+)
+def test_reading_a_cell_takes_no_long_computation(endless):
+    cell = f"def launch(p):\n    x = {endless}\n    return {{'steps': []}}\n"
+    assert Reader(cell, "launch").branches(told(N=4)) is not None

@@ -204,6 +204,7 @@ def run_task(task: dict, modules: list[Module], tensors: list[Storage], **more) 
         seed=task.get("seed", 0),
         limits=Limits(seconds=task.get("seconds", Limits.seconds)),
         poison=task.get("poison", 0),
+        shuffled=task.get("shuffled", 0),
         poisoned_lines=tuple(task.get("poisoned_lines", ())),
         **more,
     )

@@ -175,10 +175,10 @@ def size(rng, most: int, numbers=()) -> int:
 
 
 def drawn_shape(rng, numbers=()):
-    ranks = between(rng, 2, 4)
+    ranks = between(rng, 1, 4)
     per = size(rng, MOST_EXPERTS // ranks, [*numbers, *(n // ranks for n in numbers)])
     each = [size(rng, MOST_TOKENS, numbers) for _ in range(ranks)]
-    return each, per, between(rng, 2, min(8, ranks * per)), rng.choice([0.0, rng.random()])
+    return each, per, between(rng, 1, min(8, ranks * per)), rng.choice([0.0, rng.random()])
 
 
 SHAPES[DRAWN] = drawn_shape

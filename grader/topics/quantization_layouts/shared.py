@@ -246,8 +246,8 @@ def words_and_scales(c: Case) -> list[Budget]:
     ]
 
 
-def flow(c: Case) -> list[Budget]:
-    """Words in whole sectors, and by enough programs."""
+def flow(c: Case, times: int = 1) -> list[Budget]:
+    """Words in whole sectors, so many times, and by enough programs."""
     n, k, group, m = nkgm(c)
     weights = math.ceil(m / TILE) * cost.linear_cost(m, n, k, bits=4, group=group).weight_bytes
     return [
@@ -255,9 +255,9 @@ def flow(c: Case) -> list[Budget]:
             what="sectors of the words",
             tensor="w",
             count="sectors",
-            most=1.02 * weights,
+            most=times * 1.02 * weights,
             look=NEIGHBOURS,
-            model=f"{n} rows of {k // 64} sectors of 32 bytes + 2%",
+            model=f"{n} rows of {k // 64} sectors of 32 bytes{f', {times} times' * (times > 1)} + 2%",
         ),
         programs("words", c.sm_count, n),
     ]

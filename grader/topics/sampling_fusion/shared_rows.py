@@ -20,6 +20,8 @@ TRIES = 64  # seeds looked through for one that tells
 LOWEST = float(np.finfo(np.float32).min)  # a score that some libraries ban a token with, low and yet a logit
 FIRST_BANNED = 0.7  # in "mostly banned" rows, where fewer tokens are left than top-k asks for
 BANNED = 0.3
+SMALL_SEEDS = 1 / 4
+USUAL = 1 / 6  # of the rows have a temperature of exactly 1, the commonest one
 
 
 def uniform(seed, tokens: np.ndarray) -> np.ndarray:
@@ -134,6 +136,7 @@ def plain_inputs(case: Case, rng: np.random.Generator) -> dict:
     cold = COLD.get(case.values, (1, 0, 0, 0))
     low, high = TEMPERATURES.get(case.values, (0.4, 2.0))
     temperature = np.where(in_turn(rng, cold, b), 0.0, factors(rng, low, high, b)).astype(np.float32)
+    temperature[(temperature > 0) & (rng.random(b) < USUAL) & (low < 1 < high)] = 1.0
     warm = int(np.argmax(temperature > 0))  # first, so that "the first row's for all" is not "greedy for all"
     temperature[[0, warm]] = temperature[[warm, 0]]
     inputs = {
@@ -145,8 +148,10 @@ def plain_inputs(case: Case, rng: np.random.Generator) -> dict:
 
 
 def seeds(rng: np.random.Generator, count: int) -> np.ndarray:
-    """Any seeds that int32 holds, of both signs."""
-    return rng.integers(-(2**31), 2**31, count).astype(np.int32)
+    """Any seeds that int32 holds, of both signs, among them small ones and 0."""
+    found = rng.integers(-(2**31), 2**31, count)
+    small = np.trunc(found / 2.0 ** rng.uniform(10, 34, count)).astype(np.int64)
+    return np.where(rng.random(count) < SMALL_SEEDS, small, found).astype(np.int32)
 
 
 def close_calls(inputs: dict, rng: np.random.Generator) -> dict:

@@ -4,13 +4,13 @@ import numpy as np
 
 from grader.questions import Together
 from grader.questions.draws import between
-from grader.topics.expert_load_balance.shared import FULL, LARGE, of_every_size, tokens
+from grader.topics.expert_load_balance.shared import FULL, LARGE, NEAR, of_every_size, tokens
 
 
 def fixed(rng, kind, numbers=()):
-    """Draw tokens, and room for at least the most that any rank has."""
+    """Draw tokens, and room for more than any rank has, which is full only where a condition of the cell may say so."""
     found, per = tokens(rng, kind, numbers)
-    room = max(len(x) for x, _, _ in found) + between(rng, 1, 5)
+    room = max(len(x) for x, _, _ in found) + between(rng, 0 if kind == NEAR else 1, 5)
     made = of_every_size if kind in (LARGE, FULL) else lambda rng, x: x
     return Together(tuple((made(rng, x), chosen, len(found) * per, room) for x, chosen, _ in found), kind)
 

@@ -130,15 +130,21 @@ def gemm(c: Case) -> list[Budget]:
     ]
 
 
+SECTOR = 32  # bytes
+
+
 def gemm_flow(c: Case) -> list[Budget]:
     """Replace the clock by counts: matmuls in tl.dot, little work to unpack a weight, whole sectors, enough programs."""
-    n, k, _, m = nkgm(c)
+    n, k, group, m = nkgm(c)
     unpacked = math.ceil(m / TILE) * n * k  # once for each tile of rows of X
+    halves = max(
+        1, SECTOR // (group // 2)
+    )  # an iteration that takes one group may ask for a part of a sector
     return [
         *in_dot(useful(c), filled((m, TILE)), n, k),
         work(GEMM_ALL, unpacked, f"{n} x {k} weights"),
         timed(GEMM_CYCLES, unpacked, "weight"),
-        *flow(c),
+        *flow(c, halves),
     ]
 
 
