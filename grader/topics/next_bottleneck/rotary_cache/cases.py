@@ -172,6 +172,7 @@ def hidden(rng: np.random.Generator) -> list[Case]:
         case(3, 2, 1, 256, 16, 2, "bf16", kind="wide heads"),
         case(2, 40, 8, 32, 4, 2, kind="many heads"),
         case(2, 4, 2, 16, 64, between(rng, 20, 40), **fp32, kind="long sequences"),
+        case(2, 1, 1, 4, between(rng, 17, 64), between(rng, 1900, 2048), kind="positions beyond 16 bits"),
         case(rows(), 4, 2, 2, 5, 2, **fp32, kind="heads of a single pair"),
         case(rows(), 4, 2, 32, 80, 2, layout=spread(rng, *names), kind="no stride of 1"),
         case(

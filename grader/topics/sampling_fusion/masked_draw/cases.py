@@ -54,7 +54,7 @@ def hidden_masked(rng: np.random.Generator) -> list[Case]:
             kind="a long history",
         ),
         Case(
-            size(32, between(rng, 10, 20), between(rng, 2500, 2700)),
+            size(32, between(rng, 10, 20), between(rng, 3700, 4096)),
             "fp32",
             values="one token again and again",
             kind="a token that came thousands of times",
