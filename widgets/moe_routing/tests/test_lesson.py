@@ -98,7 +98,7 @@ SAID = {  # a sentence: its page, what it speaks of, from, to
         "appendix", lambda r: [round(r.claimed[0.2, t], 2) for t in (16, 256)] == [1.15, 1.16], 1, 1),
     "which moves the share by less than one percent": (
         "appendix", lambda r: max(abs(r.claimed[0.01, t] - 1) for t in (16, 256)), 0, 0.01),
-    "each expert's rows are padded to a multiple of 64, which makes 160 slots on average": ("appendix", lambda r: slots_multiplied(64), 157, 163),
+    "each expert's rows are padded to a multiple of 64, or 160 slots on average": ("appendix", lambda r: slots_multiplied(64), 157, 163),
     "A tile of 192 rows holds all the rows of nearly any expert, so nearly every expert's": (
         "appendix", lambda r: slots_multiplied(192) / 192, 1, 1.05),
 }  # fmt: skip
