@@ -13,9 +13,9 @@ from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 
 from kernels.overlap import capped
-from kernels.roofline import layernorm_gelu as whole
+from kernels.roofline import gelu as one_program
 
-gelu = gluon.jit(whole.gelu.fn)
+gelu = gluon.jit(one_program.gelu.fn)
 
 
 # Two sets of slots and their barriers, in turns, because a program may send its next row's numbers while another still
