@@ -6,8 +6,9 @@ where Q, the upper tail, is 2 to the power of a polynomial fitted to log2 Q, wit
 bits within 6e-5, where fp16 itself rounds 1 by 5e-4. That is 18 instructions an element in all, where the library's
 erf takes 48. Bytes must be in flight meanwhile. A program walks rows and requests the next row as soon as this row's
 16 bits are spent, so that the two rows share their registers. Long rows are held in pieces, so 14,336 columns take seven of
-2048 and not one of 16,384, an eighth of it idle. Short rows are taken several at a time. A row that no SM can hold is
-read twice, the second time from the L2.
+2048 and not one of 16,384, an eighth of it idle. Short rows are taken several at a time. Longer rows are
+spread over a cluster of programs (spread_rows.py). On a GPU without clusters a row that no SM can hold is read twice, the
+second time from the L2.
 """
 
 from dataclasses import dataclass, replace
@@ -17,29 +18,13 @@ import triton
 import triton.language as tl
 
 from kernels.replays import Replays, form
+from kernels.roofline import spread_rows
+from kernels.roofline.gelu import gelu
 
 LONGEST_HELD = {
     2: 28672,
     4: 16384,
 }  # columns by bytes of an element, as registers hold of a row and of the next
-
-
-@triton.jit
-def gelu(x, SHORT: tl.constexpr):
-    z = tl.abs(x)
-    if SHORT:
-        p = -0.02488554 * z - 0.49882036
-        p = p * z - 1.12924562
-        p = p * z - 1.00353182
-    else:
-        z = tl.minimum(z, 10.0)  # the tail reaches 0 long before, and this polynomial is fitted up to 5.5
-        p = 3.309294334e-05 * z - 0.0007692207582
-        p = p * z + 0.00808071997
-        p = p * z - 0.05341210961
-        p = p * z - 0.4587709606
-        p = p * z - 1.151201725
-        p = p * z - 0.9999930859
-    return tl.maximum(x, 0.0, propagate_nan=tl.PropagateNan.ALL) - z * tl.exp2(p)
 
 
 @triton.jit
@@ -178,7 +163,8 @@ class Config:
 
 
 # By the columns up to which each is the fastest of some thirty. H200, 2026-11-28, 67 million elements in bf16: 69 to 71
-# us up to 12,288 columns but for 384 (80), 71 to 75 up to 28,672, where a copy takes 64, and 115 to 121 where a row is read twice.
+# us up to 12,288 columns but for 384 (80), 71 to 75 up to 28,672, where a copy takes 64, and 115 to 128 where a row is read
+# twice. Clusters of programs are faster from 12,289 to 16,384 columns, and above 28,672 (spread_rows.py).
 CONFIGS = {
     256: Config(256, 1, 20, held=True, rows=4),
     384: Config(256, 1, 12, held=True, rows=4),
@@ -238,6 +224,10 @@ def layernorm_gelu(
 
 def _launch(x, weight, bias, eps: float, out, config: Config | None) -> None:
     rows, cols = x.shape
+    spread = spread_rows.spread_for(cols, x.element_size()) if spread_rows.can_spread(x, out) else None
+    if spread and not config:
+        spread_rows.launch(x, weight, bias, eps, out, spread, multiprocessors(x))
+        return
     c = config or config_for(cols, x.element_size())
     programs = (min(triton.cdiv(rows, c.rows), c.programs * multiprocessors(x)),)
     given = x, weight, bias, out, rows, cols, x.stride(0), out.stride(0), eps

@@ -45,12 +45,13 @@ def scan(
     ROWS: tl.constexpr,
     SUMS: tl.constexpr,
     FREE: tl.constexpr,
+    NAMED: tl.constexpr,
     ALLOW: tl.constexpr,
     BIAS: tl.constexpr,
     PENALTY: tl.constexpr,
 ):
     """Read this program's tile and leave a maximum per group, plus a sum of weights and a best noisy token if
-    requested."""
+    requested, with its name if NAMED."""
     N: tl.constexpr = ROWS * GROUP
     r = tl.arange(0, ROWS)
     token = tile * N + r[:, None] * GROUP + tl.arange(0, GROUP)[None, :]  # [ROWS, GROUP]
@@ -69,9 +70,10 @@ def scan(
     if FREE:
         if free:
             words = tl.reshape(words_of_tile(tile * N, seed, position, GUMBEL_STREAM, N), [ROWS, GROUP])
-            score, winner = noisy_best(x, top, token, words, inv_t)
+            score, winner = noisy_best(x, top, token, words, inv_t, NAMED)
             tl.store(score_ptr + group, score, mask=group < groups)
-            tl.store(winner_ptr + group, winner, mask=group < groups)
+            if NAMED:
+                tl.store(winner_ptr + group, winner, mask=group < groups)
 
 
 @triton.jit

@@ -149,17 +149,20 @@ def words_of_tile(start, seed, position, STREAM: tl.constexpr, N: tl.constexpr):
 
 
 @triton.jit
-def noisy_best(x, top, token, words, inv_t):
-    """Return, for each row of x [R, G], whose best is `top` [R], the best of x / T + noise, and its token.
+def noisy_best(x, top, token, words, inv_t, NAMED: tl.constexpr):
+    """Return, for each row of x [R, G], whose best is `top` [R], the best of x / T + noise, and its token if NAMED.
 
     Find the best x / T - log(e) by the least e exp((top - x) / T), for one exponential a token, one logarithm a row.
     """
     from_top = tl.where(top > float("-inf"), top, 0.0)[:, None] - x  # inf where a token takes no part
     least_is_best = exponential(words) * libdevice.exp2(from_top * (inv_t * LOG2_E))
     least = tl.min(least_is_best, axis=1)
-    winner = tl.min(tl.where(least_is_best == least[:, None], token, NOBODY), axis=1)
     some = least < float("inf")
     score = tl.where(some, top * inv_t - tl.log(least), float("-inf"))
+    if NAMED:
+        winner = tl.min(tl.where(least_is_best == least[:, None], token, NOBODY), axis=1)
+    else:
+        winner = tl.full(least.shape, NOBODY, tl.int32)
     return score, tl.where(some, winner, NOBODY)
 
 

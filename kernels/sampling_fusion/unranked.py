@@ -40,6 +40,30 @@ def logit_at(row, token, V, ALLOW: tl.constexpr, BIAS: tl.constexpr, PENALTY: tl
 
 
 @triton.jit
+def name_of_best(
+    row,
+    group,
+    seed,
+    position,
+    inv_t,
+    V,
+    GROUP: tl.constexpr,
+    ALLOW: tl.constexpr,
+    BIAS: tl.constexpr,
+    PENALTY: tl.constexpr,
+):
+    """Return a group's best noisy token, or NOBODY for a group that is NOBODY."""
+    some = group != NOBODY
+    token = tl.where(some, group, 0) * GROUP + tl.arange(0, GROUP)
+    x = ruled(row, token, some & (token < V), ALLOW, BIAS, PENALTY)[None, :]
+    words = tl.reshape(
+        words_of_tile(tl.where(some, group, 0) * GROUP, seed, position, STREAM, GROUP), [1, GROUP]
+    )
+    _, winner = noisy_best(x, tl.max(x, axis=1), token[None, :], words, inv_t, True)
+    return tl.min(winner)
+
+
+@triton.jit
 def ranked_above(x, token, x0, token0):
     return (x > float("-inf")) & ((x > x0) | ((x == x0) & (token < token0)))
 
@@ -145,7 +169,7 @@ def look_again(
     x = ruled(row, token, token < V, ALLOW, BIAS, PENALTY)
     x = tl.where(ranked_above(x, token, x0, token0), x, float("-inf"))[None, :]
     words = tl.reshape(words_of_tile(group * GROUP, seed, position, STREAM, GROUP), [1, GROUP])
-    score, winner = noisy_best(x, tl.max(x, axis=1), token[None, :], words, inv_t)
+    score, winner = noisy_best(x, tl.max(x, axis=1), token[None, :], words, inv_t, True)
     at = group + tl.arange(0, 1)
     tl.store(score_ptr + at, score)
     tl.store(winner_ptr + at, winner)

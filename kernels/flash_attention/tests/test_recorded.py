@@ -43,9 +43,14 @@ WORDS = {
         > 0.6
         > row(SHORT + " causal")["share"]
     ),
-    "cuDNN decodes one sequence in the same time": lambda: 0.98 < ratio(ONE, "SDPA cuDNN", "decode") < 1.02,
-    "cuDNN is level in decoding many": lambda: 0.97 < ratio(MANY, "SDPA cuDNN", "decode") < 1.03,
-    "many sequences decode at the full rate of a copy": lambda: 0.98 < decode(MANY)["share"] < 1.01,
+    "cuDNN takes a little longer in every decode step": lambda: all(
+        1 < ratio(case, "SDPA cuDNN", op) < 1.08
+        for op, case in ROWS
+        if op == "decode" and "SDPA cuDNN" in timed(case, op)
+    ),
+    # a run's ceiling is one measurement, and those of other runs are up to 5% away
+    "many sequences decode at the full rate of a copy": lambda: 0.98 < decode(MANY)["share"] < 1.03,
+    "all cases were measured on one day": lambda: {one["date"] for one in RUN["rows"]} == {row(LONG)["date"]},
     "one sequence takes longer than its bytes, four times the bytes less than four times": lambda: (
         decode(MANY)["us"] < 3.5 * decode(ONE)["us"] and decode(ONE)["share"] < 0.85
     ),

@@ -4,6 +4,7 @@ import json
 
 import torch
 
+from kernels.roofline import spread_rows
 from kernels.roofline.layernorm_gelu import layernorm_gelu
 from kernels.tests.compiled import Found
 
@@ -17,6 +18,14 @@ def main():
     for cols in (4096, 8192, 14336):
         x, vector = torch.empty(8, cols), torch.empty(cols)
         found.add(f"{cols} 90 fp32", lambda x=x, v=vector: layernorm_gelu(x, v, v), 90)
+    for cols, spread in spread_rows.SPREADS.items():
+        x, vector = torch.empty(8, cols, dtype=torch.bfloat16), torch.empty(cols, dtype=torch.bfloat16)
+        for target in (90, 100) if cols in (16384, 65536) else (90,):
+            found.add(
+                f"spread {cols} {target}",
+                lambda x=x, v=vector, c=spread: spread_rows.launch(x, v, v, 1e-5, x, c, 132),
+                target,
+            )
     print(json.dumps(found))
 
 

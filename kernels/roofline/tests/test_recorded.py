@@ -7,11 +7,13 @@ import pytest
 
 from kernels.machines import machine
 from kernels.roofline import cost
+from kernels.roofline.spread_rows import spread_for
 
 KERNELS = Path(__file__).parents[2]
 RUN = json.loads((KERNELS / "roofline" / "results" / "h200.json").read_text())
 ROWS = {int(row["case"].split()[2]): row for row in RUN["rows"]}
-LONG = tuple(sorted(cols for cols in ROWS if 4096 <= cols <= 28672))
+LONG = tuple(sorted(cols for cols in ROWS if cols >= 4096))
+SPREAD = json.loads((KERNELS / "roofline" / "results" / "spread" / "h200.json").read_text())["rows"]
 GEMM = json.loads((KERNELS / "gemm_tiling" / "results" / "h200.json").read_text())
 ODD = next(row for row in GEMM["rows"] if row["case"].startswith("2047 x 2049 x 2051"))
 H200 = machine("H200")
@@ -47,18 +49,24 @@ WORDS = {
     "two kernels lose more time than their bytes explain, and none runs at a copy's speed": lambda: (
         min(peers("two kernels")) > 2.2 and max(two_kernels_byte_s()) < 0.7 * RUN["ceilings"]["copy"]
     ),
-    "compiling is slower than two kernels from 4096 to 28,672 columns": lambda: (
+    "compiling is slower than two kernels from 4096 columns on": lambda: (
         [
             cols
             for cols, row in ROWS.items()
-            if cols < 65536 and row["peers"]["torch.compile"]["us"] > row["peers"]["two kernels"]["us"]
+            if row["peers"]["torch.compile"]["us"] > row["peers"]["two kernels"]["us"]
         ]
         == [cols for cols in ROWS if cols in LONG]
     ),
     "in its time a hundred instructions for each element fit": lambda: min(instructions_of_compiled()) > 100,
-    "rows of 14,336 stay behind all shorter ones, and rows of 65,536 behind all": lambda: (
-        ROWS[14336]["share"] < min(ROWS[cols]["share"] for cols in ROWS if cols < 14336) - 0.04
-        and ROWS[65536]["share"] == min(shares())
+    "rows of 28,672, alone on their SMs, are behind all others": lambda: (
+        ROWS[28672]["share"] < min(shares(28672)) - 0.02
+    ),
+    "rows in parts are read once: faster than by one program, wherever they are spread": lambda: (
+        all(row["parts_us"] < 0.97 * row["one_program_us"] for row in SPREAD)
+        and all(row["parts_us"] < 0.7 * row["one_program_us"] for row in SPREAD if row["cols"] > 28672)
+        and {row["cols"]: row["parts"] for row in SPREAD}
+        == {row["cols"]: spread_for(row["cols"], 2).parts for row in SPREAD}
+        and spread_for(32768, 2).parts == 8
     ),
     "no row touches 100%": lambda: max(shares()) < 0.95,
     "memory is more honest than the tensor cores": lambda: (

@@ -46,8 +46,8 @@ WORDS = {
         usual(256)["share"] == max(r["share"] for r in ROWS.values())
     ),
     "no row comes near its limit": lambda: max(row["share"] for row in ROWS.values()) < 0.7,
-    "a plain draw takes twice as long as the filtered one": lambda: (
-        1.8 < us("plain B256 fp32") / usual(256)["us"] < 2.2
+    "a plain draw takes more than half as long again as the filtered one": lambda: (
+        1.5 < us("plain B256 fp32") / usual(256)["us"] < 1.8
     ),
     "bf16 saves less than half": lambda: 0.5 < usual(256, "bf16")["us"] / usual(256)["us"] < 0.9,
     "top-p alone is the weak case": lambda: us("top-p 0.9 B32 fp32") > 3 * usual(32)["us"],
@@ -55,9 +55,9 @@ WORDS = {
     "the chain hardly notices masks and penalties": lambda: (
         0.97 < ROWS["everything B32 fp32"]["peers"]["naive chain"]["us"] / chain(32) < 1.03
     ),
-    "a plain draw of 256 rows is the one that another sampler wins, FlashInfer": lambda: (
+    "another sampler, FlashInfer, comes nearest in a plain draw of 256 rows, and none wins": lambda: (
         nearest() == ("plain B256 fp32", "FlashInfer")
-        and [case for case, row in ROWS.items() if min(ratios(row))[0] < 1] == ["plain B256 fp32"]
+        and min(min(ratios(row)) for row in ROWS.values())[0] > 1
     ),
     "FlashInfer took part, without its top-k": lambda: all(
         ("FlashInfer, softmax first" in {name for _, name in ratios(row)})
