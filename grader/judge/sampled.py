@@ -52,7 +52,7 @@ ALL_STORES = (
     1 << 26
 )  # elements of all outputs of a far corner, up to which every program shows where it stores
 SOME_STORES = (
-    1 << 23,
+    1 << 22,
     1 << 21,
     1 << 19,
 )  # else programs are drawn that store about so many, as the machine has room
