@@ -1,12 +1,13 @@
 """A hidden case is long along all axes at once, and no answer may be wrong or waste there alone."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from grader import questions
-from grader.judge import referee, sampled
+from grader.judge import budgets_at_scale, referee, sampled
 from grader.judge.failed import Failed
 from grader.judge.kernel_evidence import CORNER, FAR, METERED, WAITING, WHOLE, KernelEvidence
 from grader.judge.record import PASS
@@ -298,3 +299,13 @@ def test_a_grid_that_cuda_refuses_fails(grid):
     )
     parts, said = lost(answer, name)
     assert "values" in parts and "CUDA limits the second and the third" in said, said
+
+
+def test_a_program_whose_tile_is_cut_tells_nothing_about_the_share_of_all():
+    gemm = questions.find("gemm_tiling.tiled_gemm")
+    evidence = KernelEvidence(gemm, right(gemm.id), 1)
+    evidence.cases = {FAR: replace(evidence.cases[FAR], sizes={"M": 640, "N": 7 * 128 + 9, "K": 64})}
+    last = math.prod(evidence.plan(FAR).steps[0].grid) - 1
+    for program, cut in ((last, True), (1, False)):
+        run = evidence._run(FAR, programs=[[program]], counting="values")
+        assert budgets_at_scale.at_an_end(evidence, run, program) == cut
