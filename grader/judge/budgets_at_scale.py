@@ -54,11 +54,9 @@ def judge_run(evidence: KernelEvidence, part: Part, purpose: int, run: Run) -> N
     whole = run.whole
     if purpose in IN_PART and (run := of_whole_tiles(evidence, run, purpose)) is None:
         return
-    share = 1.0 if whole else written(run)
-    slack, exact = (
-        1.0 if whole else SLACK if purpose == COMPILED else SLACK * ROOM,
-        run if whole or purpose in IN_PART else None,
-    )
+    on_average = 1.0 if whole else written(run)
+    slack_on_average = 1.0 if whole else SLACK if purpose == COMPILED else SLACK * ROOM
+    exact = run if whole or purpose in IN_PART else None
     budgets = [one for one in limits(evidence, part, purpose, run) if one.count != "programs"]
     budgets += (shared := sharers(evidence, part, purpose, run.case))
     if whole:
@@ -76,6 +74,9 @@ def judge_run(evidence: KernelEvidence, part: Part, purpose: int, run: Run) -> N
             judge_programs(run, shares_of(evidence, purpose, run), budget)
         if budget.count not in (WHOLE if whole else SHARED_OUT):
             continue
+        share, slack = on_average, slack_on_average
+        if budget.share and not whole:
+            share, slack = budget.share(indices(run)), 1.0
         most, least = budget.most * share * slack, budget.least * share / slack
         found = traffic.spent(run, budget) if whole else lanes(run, budget)
         if found > most and budget.count in COUNTED:  # lanes that ask for the same byte count once
@@ -113,13 +114,41 @@ def judge_estimated(evidence: KernelEvidence, part: Part, purpose: int) -> None:
     for budget in limits(evidence, part, purpose, run):
         if budget.count not in ESTIMATED:
             continue
+        part_of_it = share_of_drawn(run, budget) or SLACK * ROOM
         found, most = (
             traffic.spent(run, budget),
-            budget.most * SLACK * ROOM + FREE_OF.get(budget.count, FREE_OF_ALL),
+            budget.most * part_of_it + FREE_OF.get(budget.count, FREE_OF_ALL),
         )
         if found > most:
             said = f"{budget.what}, {at(run)}: about {traffic.times(found / max(budget.most, 1e-12), 1)} what the model allows there"
             raise Failed(said, budget.look, told=f"{budget.what}, {told(run)}")
+
+
+def share_of_drawn(run: Run, budget: Budget) -> float:
+    """Return the share of a limit that is due to drawn programs, times what they stand for. Return 0 if the budget can't
+    tell, or if launches that don't store the outputs spend of it."""
+    writers = [run.outcome.arrays.get(f"by:{p.spec.name}") for p in run.placed if p.spec.role != "in"]
+    if budget.share is None or any(who is None or not len(who) for who in writers):
+        return 0.0
+    outputs = [p.spec.name for p in run.placed if p.spec.role != "in"]
+    spending = [
+        step
+        for step, launch in zip(run.plan.steps, run.launches, strict=True)
+        if traffic.spent(of_launch(run, launch), budget)
+    ]
+    storing = [
+        step
+        for step, launch in zip(run.plan.steps, run.launches, strict=True)
+        if any("store" in launch["tensors"].get(name, {}) for name in outputs)
+    ]
+    if len(storing) != 1 or spending != storing:
+        return 0.0
+    drawn = len(np.unique(np.concatenate(writers)))
+    return budget.share(indices(run)) * math.prod(storing[0].grid) / drawn
+
+
+def of_launch(run: Run, launch: dict) -> Run:
+    return replace(run, outcome=replace(run.outcome, header=run.outcome.header | {"launches": [launch]}))
 
 
 def limits(evidence: KernelEvidence, part: Part, purpose: int, run: Run) -> list[Budget]:
@@ -146,7 +175,7 @@ def limits(evidence: KernelEvidence, part: Part, purpose: int, run: Run) -> list
             bytes_of.append(replace(one, count="dedup", most=one.most if one.most > ONCE * own else own))
     return bytes_of + [
         replace(one, most=max(one.most, of_blocks.get((one.what, one.count, one.tensor), 0)))
-        if one.count in FREE_OF
+        if one.count in FREE_OF and not one.exact
         else one
         for one in found
         if one.tensor != "packed"
@@ -270,6 +299,15 @@ def written(run: Run) -> float:
     all_of_it = sum(math.prod(placed.shape) for placed in outputs)
     there = [run.outcome.arrays.get(f"at:{placed.spec.name}") for placed in outputs]
     return 1.0 if there[0] is None else sum(map(len, there)) / all_of_it
+
+
+def indices(run: Run) -> dict[str, np.ndarray]:
+    """Return the indices that drawn programs wrote, a row each, by output."""
+    return {
+        placed.spec.name: placed.indices(run.outcome.arrays[f"at:{placed.spec.name}"])
+        for placed in run.placed
+        if placed.spec.role != "in"
+    }
 
 
 def of_whole_tiles(evidence: KernelEvidence, run: Run, purpose: int) -> Run | None:

@@ -126,18 +126,19 @@ def spent(
         own = tensors.get(budget.tensor)
         if budget.count == "dedup" or own and budget.count == "sectors":
             most = max(budget.most, size(own, run.case)) if own else budget.most
+            more = 1 if budget.exact else room
             look = budget.look if budget.count == "dedup" else traffic.spare(budget)
             bytes_of = replace(budget, count="dedup", look=look)
             free = 0 if budget.access == "store" else free_of(own, tensors, run.case) if own else FREE_OF_ALL
-            yield bytes_of, traffic.spent(run, bytes_of), room * most + free
+            yield bytes_of, traffic.spent(run, bytes_of), more * most + free
         if own and budget.count == "sectors" and own.name in neighbours:
             times = in_sectors(own, run.case)
             if math.isfinite(times):
                 most = max(budget.most, times * size(own, run.case))
                 yield budget, traffic.spent(run, budget), room * most + free_of(own, tensors, run.case)
         elif budget.count in FREE_OF:
-            most = max(budget.most, of_blocks[budget.count])
-            yield budget, amount(run, budget), for_work * most + FREE_OF[budget.count]
+            most = budget.most if budget.exact else for_work * max(budget.most, of_blocks[budget.count])
+            yield budget, amount(run, budget), most + FREE_OF[budget.count]
 
 
 def amount(run: Run, budget: Budget) -> float:

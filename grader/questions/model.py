@@ -184,6 +184,8 @@ class Budget:
     model: str = ""  # `most` as a readable sum: "9 passes over K + 11%"
     look: str = "which elements each program reads, and how often"
     per: tuple = ()  # for a time, (the number of its units, the name of one unit)
+    exact: bool = False  # `most` counts whole blocks at these very sizes, so that no case needs more room
+    share: Callable | None = None  # of `most`: takes the indices that drawn programs wrote, by output
 
 
 COUNTS = {
