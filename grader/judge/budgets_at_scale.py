@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from grader.box.warm import Outcome
-from grader.judge import only_here, sampled, traffic
+from grader.judge import by_line, only_here, sampled, traffic
 from grader.judge.diagnose import describe, from_error, in_full
 from grader.judge.every_case import (
     FREE_OF,
@@ -95,13 +95,16 @@ def look(evidence: KernelEvidence, part: Part, run: Run, budget: Budget, found: 
     """Return where to look: a limit that the metered case keeps is broken by what only this one does."""
     most = max(budget.most * share, 1e-12)
     too_many = budget.count == "sectors" and traffic.spent(run, replace(budget, count="dedup")) > most
-    usual = traffic.spare(budget) if too_many else budget.look
+    above = found > budget.most * share
+    hint = by_line.spare(budget) if too_many else budget.look_above if above else budget.look
+    drawn = None if run.whole else programs_of(run)
+    usual = by_line.look(evidence, run, budget, hint, drawn, share)
     if not run.hidden:
         return usual
     compared, multiple = only_here.against_metered(
         share_when_metered(evidence, part, run, budget), found / most
     )
-    return "; ".join(filter(None, (compared, multiple or usual)))
+    return "; ".join(filter(None, (compared, usual if usual != hint else multiple or usual)))
 
 
 def judge_estimated(evidence: KernelEvidence, part: Part, purpose: int) -> None:
@@ -121,16 +124,16 @@ def judge_estimated(evidence: KernelEvidence, part: Part, purpose: int) -> None:
         )
         if found > most:
             said = f"{budget.what}, {at(run)}: about {traffic.times(found / max(budget.most, 1e-12), 1)} what the model allows there"
-            raise Failed(said, budget.look, told=f"{budget.what}, {told(run)}")
+            raise Failed(said, budget.look_above, told=f"{budget.what}, {told(run)}")
 
 
 def share_of_drawn(run: Run, budget: Budget) -> float:
     """Return the share of a limit that is due to drawn programs, times what they stand for. Return 0 if the budget can't
     tell, or if launches that don't store the outputs spend of it."""
-    writers = [run.outcome.arrays.get(f"by:{p.spec.name}") for p in run.placed if p.spec.role != "in"]
-    if budget.share is None or any(who is None or not len(who) for who in writers):
-        return 0.0
     outputs = [p.spec.name for p in run.placed if p.spec.role != "in"]
+    if budget.share is None or not all(f"by:{name}" in run.outcome.arrays for name in outputs):
+        return 0.0
+    drawn = len(programs_of(run))
     spending = [
         step
         for step, launch in zip(run.plan.steps, run.launches, strict=True)
@@ -141,9 +144,8 @@ def share_of_drawn(run: Run, budget: Budget) -> float:
         for step, launch in zip(run.plan.steps, run.launches, strict=True)
         if any("store" in launch["tensors"].get(name, {}) for name in outputs)
     ]
-    if len(storing) != 1 or spending != storing:
+    if len(storing) != 1 or spending != storing or not drawn:
         return 0.0
-    drawn = len(np.unique(np.concatenate(writers)))
     return budget.share(indices(run)) * math.prod(storing[0].grid) / drawn
 
 
@@ -172,7 +174,8 @@ def limits(evidence: KernelEvidence, part: Part, purpose: int, run: Run) -> list
             one.count == "sectors" and one.tensor in named.keys() - small
         ):  # its bytes are limited by its sectors
             own = size(named[one.tensor], run.case)
-            bytes_of.append(replace(one, count="dedup", most=one.most if one.most > ONCE * own else own))
+            most = one.most if one.most > ONCE * own else own
+            bytes_of.append(replace(one, count="dedup", most=most, look=by_line.spare(one)))
     return bytes_of + [
         replace(one, most=max(one.most, of_blocks.get((one.what, one.count, one.tensor), 0)))
         if one.count in FREE_OF and not one.exact
@@ -299,6 +302,12 @@ def written(run: Run) -> float:
     all_of_it = sum(math.prod(placed.shape) for placed in outputs)
     there = [run.outcome.arrays.get(f"at:{placed.spec.name}") for placed in outputs]
     return 1.0 if there[0] is None else sum(map(len, there)) / all_of_it
+
+
+def programs_of(run: Run) -> list[int]:
+    """Return the drawn programs that stored something."""
+    by = [run.outcome.arrays[f"by:{placed.spec.name}"] for placed in run.placed if placed.spec.role != "in"]
+    return np.unique(np.concatenate(by)).tolist()
 
 
 def indices(run: Run) -> dict[str, np.ndarray]:
