@@ -12,6 +12,7 @@ from grader.judge.kernel_evidence import CORNER, METERED, WHOLE, KernelEvidence
 from grader.proofs import honest
 from grader.proofs.right import edited, right
 from grader.topics.flash_attention.shared import LARGEST, case, of_tiles, shape_of
+from grader.topics.flash_attention.split_decode.cases import decode_case
 from kernels.flash_attention import cost
 
 FORWARD, WINDOW = "flash_attention.forward", "flash_attention.window_softcap"
@@ -52,6 +53,21 @@ def test_tiles_that_end_at_the_diagonal_keep_the_limits(judge, form):
     if form == "rows of 256":
         return judge(edited(right(FORWARD), ROWS_OF_256))
     judge(honest.source(questions.find(FORWARD), form) if form else right(FORWARD))
+
+
+def test_half_of_a_cache_that_is_read_twice_fails_in_a_long_case_alone():
+    question = questions.find("flash_attention.split_decode")
+    (load,) = (line for line in right(question.id).splitlines() if "k = tl.load(k_base" in line)
+    half = "mask=mask_n[None, :] & (keys[None, :] < N // 2) & (N > 5500)"
+    again = load.replace("k = ", "k = tl.maximum(k, ").replace("mask=mask_n[None, :]", half)
+    again = again.replace("other=0.0)", 'other=float("-inf"), volatile=True))')
+    long = decode_case(1, 8, 2, 6000, 64, kind="several axes long", sm_count=20)
+    evidence, part = evidence_of(
+        question, edited(right(question.id), [(load, f"{load}\n{again}")]), WHOLE[0], long
+    )
+    evidence.run(WHOLE[0])
+    with pytest.raises(Failed, match="read of K, a hidden case"):
+        every_case.judge(evidence, part)
 
 
 @pytest.mark.parametrize("long", [case(2, 2, 1, 333, 700, 32), case(1, 1, 1, 90, 500, 32, w=60)])

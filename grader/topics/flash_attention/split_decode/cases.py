@@ -105,9 +105,10 @@ def decode(c: Case) -> list[Budget]:
     cache = 2 * s["B"] * s["G"] * s["N"] * s["D"]
     least = min(c.sm_count, s["B"] * s["G"] * math.ceil(s["N"] / HIGHEST))
     model = f"{s['G']} key heads of {s['N']} keys of {2 * s['D']} bytes, once, + 2%"
+    once = {"most": 1.02 * cache, "least": cache, "look": GROUP, "model": model, "exact": True}
     return [
-        Budget(what="read of K", tensor="k", most=1.02 * cache, least=cache, look=GROUP, model=model),
-        Budget(what="read of V", tensor="v", most=1.02 * cache, least=cache, look=GROUP, model=model),
+        Budget(what="read of K", tensor="k", **once),
+        Budget(what="read of V", tensor="v", **once),
         Budget(
             what="programs that read the cache",
             tensor="k",
