@@ -41,14 +41,22 @@ def judge_whole(answer: str) -> None:
     every_case.judge(evidence, part)
 
 
-@pytest.mark.parametrize("judge", [judge_drawn, judge_whole])
+def judge_estimated(answer: str) -> None:
+    """Judge programs that may need one another, since a plan has scratch, by what some of them spend."""
+    answer = answer.replace('return {"steps"', 'return {"scratch": {"s": ((1,), "fp32", 0)}, "steps"')
+    evidence, part = evidence_of(questions.find(FORWARD), answer, CORNER, LONG)
+    assert sampled.depends(evidence, CORNER)
+    budgets_at_scale.judge_estimated(evidence, part, CORNER)
+
+
+@pytest.mark.parametrize("judge", [judge_drawn, judge_whole, judge_estimated])
 def test_a_loop_that_goes_to_the_last_key_fails(judge):
     with pytest.raises(Failed, match=r"FLOP in tl.dot.*what the model allows there"):
         judge(edited(right(FORWARD), [TO_THE_LAST_KEY]))
 
 
 @pytest.mark.parametrize("form", ["", "tiles of keys of 256", "diagonal apart", "rows of 256"])
-@pytest.mark.parametrize("judge", [judge_drawn, judge_whole])
+@pytest.mark.parametrize("judge", [judge_drawn, judge_whole, judge_estimated])
 def test_tiles_that_end_at_the_diagonal_keep_the_limits(judge, form):
     if form == "rows of 256":
         return judge(edited(right(FORWARD), ROWS_OF_256))
