@@ -18,7 +18,7 @@ from grader.judge.every_case import (
     sharing,
 )
 from grader.judge.failed import Failed
-from grader.judge.kernel_evidence import BETWEEN, COMPILED, IN_PART, ON_CONDITION, KernelEvidence, Run
+from grader.judge.kernel_evidence import BETWEEN, COMPILED, IN_PART, KernelEvidence, Run
 from grader.judge.sampled import AT_COMPILED, at
 from grader.questions import Budget, Case, Part
 from grader.questions.account import CUT, ONCE, SMALL, account, in_blocks, in_sectors, size

@@ -23,7 +23,11 @@ QUESTION = NumpyQuestion(
         [Call(cases.timed(rng, between(rng, 2, 5), between(rng, 2, 3)), "another layer") for _ in range(5)]
         + [Call((np.array([3, 3, 3, 3]), np.array([1, 0, 1, 0]), 2, 1e-6, 0.0), "even loads, no exchange")]
         + [Call((np.array([5, 0, 7, 0]), np.array([2, 1, 0, 1]), 3, 1e-6, 1e-5), "a device without a token")]
-        + [Call((np.array([5, 1, 7, 2]), np.array([1, 0, 1, 0]), 3, 1e-6, 1e-5), "a device without an expert")]
+        + [
+            Call(
+                (np.array([5, 1, 7, 2]), np.array([1, 0, 1, 0]), 3, 1e-6, 1e-5), "a device without an expert"
+            )
+        ]
     ),
     where=f'{LESSON}/a_busiest.ipynb, "The step is the busiest device\'s"',
     hints=(
