@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from grader.box.warm import Outcome
-from grader.judge import only_here, sampled, traffic
+from grader.judge import by_line, only_here, sampled, traffic
 from grader.judge.diagnose import describe, from_error, in_full
 from grader.judge.every_case import (
     FREE_OF,
@@ -18,7 +18,7 @@ from grader.judge.every_case import (
     sharing,
 )
 from grader.judge.failed import Failed
-from grader.judge.kernel_evidence import BETWEEN, COMPILED, IN_PART, ON_CONDITION, KernelEvidence, Run
+from grader.judge.kernel_evidence import BETWEEN, COMPILED, IN_PART, KernelEvidence, Run
 from grader.judge.sampled import AT_COMPILED, at
 from grader.questions import Budget, Case, Part
 from grader.questions.account import CUT, ONCE, SMALL, account, in_blocks, in_sectors, size
@@ -54,11 +54,9 @@ def judge_run(evidence: KernelEvidence, part: Part, purpose: int, run: Run) -> N
     whole = run.whole
     if purpose in IN_PART and (run := of_whole_tiles(evidence, run, purpose)) is None:
         return
-    share = 1.0 if whole else written(run)
-    slack, exact = (
-        1.0 if whole else SLACK if purpose == COMPILED else SLACK * ROOM,
-        run if whole or purpose in IN_PART else None,
-    )
+    on_average = 1.0 if whole else written(run)
+    slack_on_average = 1.0 if whole else SLACK if purpose == COMPILED else SLACK * ROOM
+    exact = run if whole or purpose in IN_PART else None
     budgets = [one for one in limits(evidence, part, purpose, run) if one.count != "programs"]
     budgets += (shared := sharers(evidence, part, purpose, run.case))
     if whole:
@@ -76,12 +74,16 @@ def judge_run(evidence: KernelEvidence, part: Part, purpose: int, run: Run) -> N
             judge_programs(run, shares_of(evidence, purpose, run), budget)
         if budget.count not in (WHOLE if whole else SHARED_OUT):
             continue
+        share, slack = on_average, slack_on_average
+        if budget.share and not whole:
+            share, slack = budget.share(indices(run)), 1.0
         most, least = budget.most * share * slack, budget.least * share / slack
         found = traffic.spent(run, budget) if whole else lanes(run, budget)
         if found > most and budget.count in COUNTED:  # lanes that ask for the same byte count once
             exact = exact or counted(evidence, run)
             found = traffic.spent(exact, budget)
-        at_least = budget.count in AT_LEAST and purpose not in ON_CONDITION
+        # drawn programs of a corner may be those with least to do
+        at_least = budget.count in AT_LEAST and (whole or purpose == COMPILED or budget.share is not None)
         if found > most or at_least and found < least:
             raise Failed(
                 sentence(run, budget, found, share),
@@ -94,13 +96,16 @@ def look(evidence: KernelEvidence, part: Part, run: Run, budget: Budget, found: 
     """Return where to look: a limit that the metered case keeps is broken by what only this one does."""
     most = max(budget.most * share, 1e-12)
     too_many = budget.count == "sectors" and traffic.spent(run, replace(budget, count="dedup")) > most
-    usual = traffic.spare(budget) if too_many else budget.look
+    above = found > budget.most * share
+    hint = by_line.spare(budget) if too_many else budget.look_above if above else budget.look
+    drawn = None if run.whole else programs_of(run)
+    usual = by_line.look(evidence, run, budget, hint, drawn, share)
     if not run.hidden:
         return usual
     compared, multiple = only_here.against_metered(
         share_when_metered(evidence, part, run, budget), found / most
     )
-    return "; ".join(filter(None, (compared, multiple or usual)))
+    return "; ".join(filter(None, (compared, usual if usual != hint else multiple or usual)))
 
 
 def judge_estimated(evidence: KernelEvidence, part: Part, purpose: int) -> None:
@@ -113,13 +118,40 @@ def judge_estimated(evidence: KernelEvidence, part: Part, purpose: int) -> None:
     for budget in limits(evidence, part, purpose, run):
         if budget.count not in ESTIMATED:
             continue
+        part_of_it = share_of_drawn(run, budget) or SLACK * ROOM
         found, most = (
             traffic.spent(run, budget),
-            budget.most * SLACK * ROOM + FREE_OF.get(budget.count, FREE_OF_ALL),
+            budget.most * part_of_it + FREE_OF.get(budget.count, FREE_OF_ALL),
         )
         if found > most:
             said = f"{budget.what}, {at(run)}: about {traffic.times(found / max(budget.most, 1e-12), 1)} the limit there"
-            raise Failed(said, budget.look, told=f"{budget.what}, {told(run)}")
+            raise Failed(said, budget.look_above, told=f"{budget.what}, {told(run)}")
+
+
+def share_of_drawn(run: Run, budget: Budget) -> float:
+    """Return the share of a limit that is due to drawn programs, times what they stand for. Return 0 if the budget can't
+    tell, or if launches that don't store the outputs spend of it."""
+    outputs = [p.spec.name for p in run.placed if p.spec.role != "in"]
+    if budget.share is None or not all(f"by:{name}" in run.outcome.arrays for name in outputs):
+        return 0.0
+    drawn = len(programs_of(run))
+    spending = [
+        step
+        for step, launch in zip(run.plan.steps, run.launches, strict=True)
+        if traffic.spent(of_launch(run, launch), budget)
+    ]
+    storing = [
+        step
+        for step, launch in zip(run.plan.steps, run.launches, strict=True)
+        if any("store" in launch["tensors"].get(name, {}) for name in outputs)
+    ]
+    if len(storing) != 1 or spending != storing or not drawn:
+        return 0.0
+    return budget.share(indices(run)) * math.prod(storing[0].grid) / drawn
+
+
+def of_launch(run: Run, launch: dict) -> Run:
+    return replace(run, outcome=replace(run.outcome, header=run.outcome.header | {"launches": [launch]}))
 
 
 def limits(evidence: KernelEvidence, part: Part, purpose: int, run: Run) -> list[Budget]:
@@ -143,10 +175,11 @@ def limits(evidence: KernelEvidence, part: Part, purpose: int, run: Run) -> list
             one.count == "sectors" and one.tensor in named.keys() - small
         ):  # its bytes are limited by its sectors
             own = size(named[one.tensor], run.case)
-            bytes_of.append(replace(one, count="dedup", most=one.most if one.most > ONCE * own else own))
+            most = one.most if one.most > ONCE * own else own
+            bytes_of.append(replace(one, count="dedup", most=most, look=by_line.spare(one)))
     return bytes_of + [
         replace(one, most=max(one.most, of_blocks.get((one.what, one.count, one.tensor), 0)))
-        if one.count in FREE_OF
+        if one.count in FREE_OF and not one.exact
         else one
         for one in found
         if one.tensor != "packed"
@@ -270,6 +303,21 @@ def written(run: Run) -> float:
     all_of_it = sum(math.prod(placed.shape) for placed in outputs)
     there = [run.outcome.arrays.get(f"at:{placed.spec.name}") for placed in outputs]
     return 1.0 if there[0] is None else sum(map(len, there)) / all_of_it
+
+
+def programs_of(run: Run) -> list[int]:
+    """Return the drawn programs that stored something."""
+    by = [run.outcome.arrays[f"by:{placed.spec.name}"] for placed in run.placed if placed.spec.role != "in"]
+    return np.unique(np.concatenate(by)).tolist()
+
+
+def indices(run: Run) -> dict[str, np.ndarray]:
+    """Return the indices that drawn programs wrote, a row each, by output."""
+    return {
+        placed.spec.name: placed.indices(run.outcome.arrays[f"at:{placed.spec.name}"])
+        for placed in run.placed
+        if placed.spec.role != "in"
+    }
 
 
 def of_whole_tiles(evidence: KernelEvidence, run: Run, purpose: int) -> Run | None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from grader.box import warm
-from grader.judge import stored
+from grader.judge import stored, weak_atomics
 from grader.judge.compare import Difference, difference
 from grader.judge.failed import Failed, Refusal, Unclear
 from grader.judge.kernel_evidence import Run
@@ -236,9 +236,10 @@ def _race(run: Run, evidence):
     race = races[0]
     line = f" (line {race['line']})" if race.get("line") else ""
     where = race.get("place") or f"element {race['element']} of {race['tensor']}"
+    weak = weak_atomics.to_blame(evidence, run) if evidence else ""
     return (
         f"two programs use {where} ({race['how']}){line}, so the result depends on which is first",
-        "how a program's indices come from its program id: no two may own the same element",
+        weak or "how a program's indices come from its program id: no two may own the same element",
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
-from grader.judge import only_here, traffic
+from grader.judge import by_line, only_here, traffic
 from grader.judge.diagnose import in_full
 from grader.judge.failed import Failed
 from grader.judge.kernel_evidence import METERED, ON_CONDITION, WAITING, WHOLE, KernelEvidence, Run
@@ -61,7 +61,9 @@ def judge(evidence: KernelEvidence, part: Part) -> None:
                 keeps = partial(keeps_limit, question, part, evidence.cases[METERED], number)
                 there = share_when_metered(evidence, part, run, budget)
                 shares = there, found / max(budget.most, 1e-12), found / max(most, 1e-12)
-                look = only_here.look(evidence, run, budget.look, keeps, shares)
+                usual = by_line.look(evidence, run, budget, budget.look_above)
+                named = usual != budget.look_above
+                look = only_here.look(evidence, run, usual, keeps, shares, named)
                 asked = f"{budget.what}: in each case at most the limit for its sizes"
                 raise Failed(said, look, told=told, asked=asked)
         for budget in sharing(evidence, part, run.case):
@@ -73,7 +75,7 @@ def judge(evidence: KernelEvidence, part: Part) -> None:
             if found > most:
                 raise Failed(
                     f"{budget.what}, {place(run)}: {traffic.times(found / most, 1)} what it allows",
-                    ASK_ONCE,
+                    by_line.look(evidence, run, budget, ASK_ONCE),
                     told=budget.what,
                 )
 
@@ -127,18 +129,19 @@ def spent(
         own = tensors.get(budget.tensor)
         if budget.count == "dedup" or own and budget.count == "sectors":
             most = max(budget.most, size(own, run.case)) if own else budget.most
-            look = budget.look if budget.count == "dedup" else traffic.spare(budget)
+            more = 1 if budget.exact else room
+            look = budget.look_above if budget.count == "dedup" else by_line.spare(budget)
             bytes_of = replace(budget, count="dedup", look=look)
             free = 0 if budget.access == "store" else free_of(own, tensors, run.case) if own else FREE_OF_ALL
-            yield bytes_of, traffic.spent(run, bytes_of), room * most + free
+            yield bytes_of, traffic.spent(run, bytes_of), more * most + free
         if own and budget.count == "sectors" and own.name in neighbours:
             times = in_sectors(own, run.case)
             if math.isfinite(times):
                 most = max(budget.most, times * size(own, run.case))
                 yield budget, traffic.spent(run, budget), room * most + free_of(own, tensors, run.case)
         elif budget.count in FREE_OF:
-            most = max(budget.most, of_blocks[budget.count])
-            yield budget, amount(run, budget), for_work * most + FREE_OF[budget.count]
+            most = budget.most if budget.exact else for_work * max(budget.most, of_blocks[budget.count])
+            yield budget, amount(run, budget), most + FREE_OF[budget.count]
 
 
 def amount(run: Run, budget: Budget) -> float:

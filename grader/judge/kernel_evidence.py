@@ -352,6 +352,18 @@ class KernelEvidence(Evidence):
         placed = next(p for p in run.placed if p.spec.name == name)
         return {what: placed.view(found.arrays[f"{what}:{name}"]) for what in TOLD_OF_WRITERS}
 
+    def lines(self, run: Run, programs: list[int] | None = None) -> list[dict]:
+        """Return how many bytes each line of a case asks for, by tensor and kind of access, or nothing if the run doesn't
+        end. `programs` are those that ran."""
+        purpose = next((p for p, one in self.cases.items() if one is run.case), None)
+        if purpose is None:
+            return []
+        how = {"programs": [programs]} if programs else {}
+        found = self.interpret(
+            purpose, run.placed, operation="lines", counting="values", seconds=WRITERS_S, **how
+        )
+        return [] if found.error else found.header["lines"]
+
     def with_zeros(self, run: Run, **how) -> Run:
         """Run the same case with zeros in all masked-off lanes, as today's GPUs have them. The result must not depend
         on a lane without other=."""

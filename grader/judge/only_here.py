@@ -28,11 +28,13 @@ def look(
     usual: str,
     keeps: Callable[[Run], bool],
     shares: tuple[float, float, float],
+    named: bool = False,
 ) -> str:
-    """Return where to look. `usual` is the limit's own hint, and `shares` are the shares of the limit that the metered
-    case and this one spend, and this one's share with the room that its size has."""
+    """Return where to look. `usual` is the limit's own hint, `named` if it names lines, and `shares` are the shares of the
+    limit that the metered case and this one spend, and this one's share with the room that its size has."""
     by_values = because_of_values(evidence, run, keeps)
     compared, multiple = against_metered(*shares)
+    multiple = "" if named else multiple
     return "; ".join(filter(None, (compared, by_values or multiple or usual)))
 
 

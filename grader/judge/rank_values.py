@@ -14,6 +14,7 @@ from grader.judge.record import PartResult
 from grader.questions import NO_OUTPUT, Part
 
 NOT_KNOWN = "what of it the receiver does not need, has already, or could be sent in fewer bits"
+SENT_HOME = "this sends a result home for each row too many that it receives: "
 BUSY = "which copy a token goes to where its own rank has none: neither all ranks nor all tokens of a rank may choose the same one"
 
 
@@ -154,6 +155,9 @@ def habit(question, meetings: list[Meeting]) -> str:
 def _too_much(question, meeting: Meeting, public: list[Meeting], allowed: np.ndarray, rank: int) -> Failed:
     sent = meeting.sent_by
     look = habit(question, [*public, meeting]) or NOT_KNOWN
+    uneven = sent.sum() <= allowed.sum()  # all together send no more than they may
+    if look == NOT_KNOWN and question.most_received and uneven and receives_too_much(question, meeting)[rank]:
+        look = SENT_HOME + BUSY
     times = (
         f"{sent[rank] / allowed[rank]:.2f} times what it may"
         if allowed[rank]
@@ -168,6 +172,11 @@ def _too_much(question, meeting: Meeting, public: list[Meeting], allowed: np.nda
         f"most of them to rank {whom}"
     )
     return Failed(came, look)
+
+
+def receives_too_much(question, meeting: Meeting) -> np.ndarray:
+    """Return which ranks receive more than they should."""
+    return meeting.received_by > np.asarray(question.most_received(meeting.case.each))
 
 
 def judge_exchanges(evidence: RanksEvidence, part: Part, result: PartResult) -> None:
@@ -194,8 +203,9 @@ def judge_busiest(evidence: RanksEvidence, part: Part, result: PartResult) -> No
     result.asked = "the busiest rank receives barely more than copies that take turns leave it"
     for meeting in [*evidence.meetings(False), *evidence.meetings(True)]:
         most, came = np.asarray(question.most_received(meeting.case.each)), meeting.received_by
-        if (came > most).any():
-            rank = int((came > most).argmax())
+        over = receives_too_much(question, meeting)
+        if over.any():
+            rank = int(over.argmax())
             times = f"{came[rank] / most[rank]:.2f} times what it should"
             kind = f"a hidden case ({meeting.case.kind})" if meeting.hidden else meeting.case.kind
             who = "a rank" if meeting.hidden else f"rank {rank} of {meeting.ranks}"

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from grader.judge import by_line
 from grader.judge.failed import Failed
 from grader.judge.kernel_evidence import METERED, KernelEvidence, Run
 from grader.judge.picture import coarse
@@ -56,7 +57,8 @@ def judge(evidence: KernelEvidence, part: Part, result: PartResult) -> None:
             came = f"{budget.what}: {amount(row['spent'], budget)}, {share} the limit of {amount(budget.most, budget)}"
             came += f": {limits_of_time(row['limits'], budget)}" if "limits" in row else ""
             told = f"{budget.what}: {share} the limit"
-            raise Failed(came, look_for(run, budget), told=told, **result.facts)
+            look = by_line.look(evidence, run, budget, look_for(run, budget))
+            raise Failed(came, look, told=told, **result.facts)
         if row["spent"] < budget.least:
             came = f"{budget.what}: {came_of_few(run, budget)}, less than the {amount(budget.least, budget)} that it takes"
             raise Failed(came, budget.look, told=f"{budget.what}: less than it takes", **result.facts)
@@ -114,16 +116,8 @@ def limit_openly(budget: Budget) -> str:
 def look_for(run: Run, budget: Budget) -> str:
     """Return the budget's own hint, unless the bytes alone are too many, since then neighbours aren't the problem."""
     if budget.count == "sectors" and spent(run, replace(budget, count="dedup")) > budget.most:
-        return spare(budget)
-    return budget.look
-
-
-def spare(budget: Budget) -> str:
-    """Ask for the access that is too many, whole sectors or not."""
-    what = "all of it" if budget.tensor == "all" else budget.tensor
-    return (
-        f"without what is unused in each sector {what} still moves too often: which load or store is spare?"
-    )
+        return by_line.spare(budget)
+    return budget.look_above
 
 
 def rule(budget: Budget) -> str:

@@ -19,9 +19,11 @@ def run_case(texts, plan, tensors, *, values: dict, operation="run", level=None,
     request, given = request_of(texts, plan, tensors, values, operation, **how)
     limits = replace(LIMITS, enough_s=request.seconds / 2)
     outcome = warm.programs(MACHINE, level).ask(request.task(), given, limits)
-    if operation in ("run", "stores", "writers") and not outcome.error:
+    if operation in ("run", "stores", "writers", "lines") and not outcome.error:
         try:
-            if operation == "writers":
+            if operation == "lines":
+                protocol.lines_reply(request, outcome.header, outcome.arrays)
+            elif operation == "writers":
                 protocol.writers_reply(request, outcome.arrays, dtype_name)
             else:
                 protocol.run_reply(request, outcome.header, outcome.arrays, dtype_name)

@@ -47,8 +47,8 @@ class RunRequest:
     poison: int = 0  # 1: masked-off lanes hold 0, as on the GPUs of today
     seconds: float = 20.0
     waves_of: int = 0  # programs a wave, if the written part of each wave is requested
-    # or "poison" (which masked loads without `other` reach a result), "stores" (the elements that no program writes) or
-    # "writers" (the programs that store each element of an output)
+    # or "poison" (which masked loads without `other` reach a result), "stores" (the elements that no program writes),
+    # "writers" (the programs that store each element of an output) or "lines" (the bytes that each line asks for)
     operation: str = "run"
 
     def task(self) -> dict:
@@ -66,6 +66,8 @@ class RunRequest:
             return {
                 f"{what}:{one['name']}": ("i64", elements(one)) for one in outputs for what in TOLD_OF_WRITERS
             }
+        if self.operation == "lines":
+            return {}
         if self.programs:
             for tensor in outputs:
                 expected |= {tensor["name"]: (tensor["dtype"], -1)}
@@ -129,6 +131,16 @@ def writers_reply(request: RunRequest, arrays: dict[str, np.ndarray], name_of) -
     for name, array in arrays.items():
         if (name_of(array), array.size) != expected[name]:
             raise BadReply(f"an array that was not asked for: {name[:40]!r}")
+
+
+def lines_reply(request: RunRequest, header: dict, arrays: dict) -> None:
+    """Raise BadReply if a reply about lines isn't a list of tensors, kinds of access, lines and bytes."""
+    rows, types = header.get("lines"), {"tensor": str, "kind": str, "line": int, "bytes": int}
+    if arrays or not isinstance(rows, list):
+        raise BadReply("no list of lines")
+    for row in rows:
+        if not isinstance(row, dict) or {name: type(value) for name, value in row.items()} != types:
+            raise BadReply("a line that is none")
 
 
 def poison_reply(header: dict) -> list[dict]:

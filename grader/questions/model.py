@@ -183,7 +183,14 @@ class Budget:
     least: float = 0.0
     model: str = ""  # `most` as a readable sum: "9 passes over K + 11%"
     look: str = "which elements each program reads, and how often"
+    over: str = ""  # where to look above `most`, if `look` speaks of too little
     per: tuple = ()  # for a time, (the number of its units, the name of one unit)
+    exact: bool = False  # `most` counts whole blocks at these very sizes, so that no case needs more room
+    share: Callable | None = None  # of `most`: takes the indices that drawn programs wrote, by output
+
+    @property
+    def look_above(self) -> str:
+        return self.over or self.look
 
 
 COUNTS = {

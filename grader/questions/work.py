@@ -6,6 +6,8 @@ from grader.questions.model import Budget
 
 AGAIN = "what is computed more than once, or for lanes that nobody needs: whole numbers and tl.dot count too"
 
+WHOLE_BLOCKS = "how large the blocks are, since tl.dot computes all of a block, and whether a product is computed more than once"
+
 
 def work(each: float, of: float, words: str) -> Budget:
     """Allow `each` operations for each of `of` numbers, which `words` name."""

@@ -41,6 +41,7 @@ __all__ = [
     "naive_state_bytes",
     "online_trace",
     "pairs",
+    "row_pairs",
     "score_matrix_bytes",
     "seconds",
     "sram_bytes",
@@ -226,6 +227,13 @@ def _visited(s: Shape, tiling: Tiling, row: int) -> int:
 def tiled_flops(s: Shape, tiling: Tiling) -> float:
     """Count the FLOP of Q K^T and P V on whole tiles, as tensor cores compute them."""
     return 4 * s.head_dim * tiled_pairs(s, tiling) * s.q_heads * s.batch
+
+
+def row_pairs(s: Shape, tiling: Tiling, row: int) -> float:
+    """Return the part of `tiled_pairs` of one row: the tiles of keys of its row tile, and its share of missing rows."""
+    first = row // tiling.block_m * tiling.block_m
+    there = min(tiling.block_m, s.length - first)
+    return _visited(s, tiling, first) * tiling.block_n * tiling.block_m / there
 
 
 def backward_loads(s: Shape, tiling: Tiling) -> float:

@@ -25,6 +25,7 @@ from tilescope.machine.words_of_types import spelled
 from tilescope.machine.write import write
 from tilescope.machine.written_by_waves import indices_by_wave
 
+from .by_line import ByLine
 from .writers import Writers
 
 SHORT_PAGE = (
@@ -45,6 +46,7 @@ def run(task: dict, arrays: dict[str, np.ndarray]) -> tuple[dict, dict[str, np.n
         "stores": find_stores,
         "poison": find_poison,
         "writers": find_writers,
+        "lines": find_lines,
         "print": print_texts,
     }
     if task.get("operation") not in operations:
@@ -157,6 +159,14 @@ def find_writers(task: dict, arrays: dict) -> tuple[dict, dict]:
     writers = Writers(tensors)
     run_task({**task, "counting": "values"}, modules, tensors, watcher=writers, launch=writers.begin)
     return {}, writers.arrays()
+
+
+def find_lines(task: dict, arrays: dict) -> tuple[dict, dict]:
+    """Find how many bytes each line asks for, by tensor and kind of access."""
+    modules, tensors = [parsed(text) for text in task["texts"]], tensors_of(task, arrays)
+    by_line = ByLine()
+    run_task({**task, "counting": "values"}, modules, tensors, watcher=by_line)
+    return {"lines": by_line.rows()}, {}
 
 
 def print_texts(task: dict, arrays: dict) -> tuple[dict, dict]:

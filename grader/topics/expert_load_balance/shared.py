@@ -161,6 +161,8 @@ ALIKE = "rows of zeros, rows that begin with 0, and equal rows"
 SHAPES[ALIKE] = lambda rng: ([between(rng, 20, 30) for _ in range(4)], between(rng, 2, 4), 2, 0.2)
 ALIKE_ALONE = "rows of zeros, and one expert for each token"
 SHAPES[ALIKE_ALONE] = lambda rng: ([between(rng, 20, 30) for _ in range(4)], between(rng, 1, 2), 1, 0.0)
+NANS = "a NaN in some tokens, and weights of 0"
+SHAPES[NANS] = lambda rng: ([between(rng, 20, 30) for _ in range(3)], 2, 2, 0.0)
 DRAWN, TIMES = "sizes drawn from all that there may be", 4
 
 
@@ -198,7 +200,19 @@ def tokens(rng, kind, numbers=()):
     found = tokens_of(rng, each, len(each) * per, top_k, hot, shunned, columns)
     if kind in (ALIKE, ALIKE_ALONE) or (kind in (DRAWN, NEAR) and rng.random() < 0.5):
         found = [alike(rng, *one) for one in found]
+    if kind == NANS:
+        found = [with_nan(rng, *one) for one in found]
     return [(beyond_fp16(rng, x) if kind == LARGE else x, *more) for x, *more in found], per
+
+
+def with_nan(rng, x, picks, weights):
+    """Put a NaN into a third of the tokens, and give half of all tokens a weight of 0 for one choice or all."""
+    x, weights, tokens = x.copy(), weights.copy(), len(x)
+    ill = rng.random(tokens) < 1 / 3
+    x[ill, rng.integers(x.shape[1], size=ill.sum())] = np.nan
+    weights[np.arange(tokens), rng.integers(weights.shape[1], size=tokens)] *= rng.random(tokens) < 0.5
+    weights[rng.random(tokens) < 0.2] = 0
+    return x, picks, weights
 
 
 def alike(rng, x, picks, weights):

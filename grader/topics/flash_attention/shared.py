@@ -73,16 +73,16 @@ def operands(c: Case, rng: np.random.Generator) -> dict:
 
 
 NAN, ZEROS = "a NaN in V", "values of zero in half of V"
-LATE = 140  # keys from the end, which 128 queries see, a whole tile of them
+LATE = 140  # keys from the end at least, which all queries see: a tile may load keys that its rows don't see
 
 
 def with_nan(found: dict, c: Case, rng: np.random.Generator) -> dict:
     """Put a NaN into V at the first key, and one at a late key, which weighs nothing: the scores of the second half are far
     below those of the first."""
-    n, d = c.sizes["N"], c.sizes["D"]
+    m, n, d = c.sizes.get("M", 1), c.sizes["N"], c.sizes["D"]
     q, k, v = draw(rng, found["q"].shape, c, 0.5, FAR), found["k"].copy(), found["v"].copy()
     k[..., n // 2 :, :] = draw(rng, k[..., n // 2 :, :].shape, c, 0.5, -FAR)
-    v[0, 0, [0, max(0, n - LATE)], rng.integers(d, size=2)] = np.nan
+    v[0, 0, [0, max(0, n - max(LATE, m))], rng.integers(d, size=2)] = np.nan
     return {"q": q, "k": k, "v": v}
 
 
@@ -149,7 +149,9 @@ OUTPUT = "what is stored besides the output: scores and weights live and die in 
 ROWS = "the rows a program owns: each of them reuses every key that the program loads"
 DOT = "do both products go through tl.dot, in a dtype and a tile that tensor cores take?"
 WIDENED = "operands go into tl.dot in the dtype of K and V, the weights too: in fp32 they take twice the room and half the rate"
-LARGEST, SMALLEST_ROWS = cost.Tiling(128, 256), cost.Tiling(16, 256)
+LARGEST = cost.Tiling(128, 256), cost.Tiling(256, 128)  # one or the other, whichever computes more
+SMALLEST_ROWS = cost.Tiling(16, 256)
+LITTLE = 1.05  # times what the largest tiles compute
 HIGHEST = 256  # rows or keys a program
 WORK = 26  # operations a pair, where a softmax takes some 9, a cap 5, and tiles of 32 keys 4 to rescale
 
@@ -167,9 +169,35 @@ def useful(c: Case) -> float:
     return cost.flops(shape_of(c))
 
 
-def dots(c: Case, most: float, model: str, look: str) -> list[Budget]:
-    """Limit both matmuls to the visible pairs and few others, with little work around them."""
-    heads, work = c.sizes["B"] * c.sizes["H"], most / (4 * c.sizes["D"])
+def in_tiles(c: Case) -> float:
+    """Return the pairs of one head that the largest tiles compute, and a little more."""
+    return LITTLE * max(cost.tiled_pairs(shape_of(c), tiling) for tiling in LARGEST)
+
+
+def of_tiles(c: Case, tilings: tuple[cost.Tiling, ...], each: Callable) -> Callable:
+    """Return the share of what tiles compute or load for all rows that is due to the rows which drawn programs wrote.
+    `each` tells it of a row."""
+
+    def share(written: dict[str, np.ndarray]) -> float:
+        rows, elements = np.unique(written["o"][:, 2], return_counts=True)
+        of_rows = [elements @ [each(shape_of(c), tiling, int(row)) for row in rows] for tiling in tilings]
+        of_all = [sum(each(shape_of(c), tiling, row) for row in range(c.sizes["M"])) for tiling in tilings]
+        return max(of_rows) / (max(of_all) * c.sizes["B"] * c.sizes["H"] * c.sizes["D"])
+
+    return share
+
+
+def loaded_for(s: cost.Shape, tiling: cost.Tiling, row: int) -> float:
+    """Return a row's part of the keys that its tile loads."""
+    first = row // tiling.block_m * tiling.block_m
+    return cost.keys_loaded(s, tiling, first) / min(tiling.block_m, s.length - first)
+
+
+def dots(c: Case, look: str) -> list[Budget]:
+    """Limit both matmuls to the tiles that hold a visible pair, with little work around them."""
+    heads, work = c.sizes["B"] * c.sizes["H"], c.sizes["B"] * c.sizes["H"] * in_tiles(c)
+    most = 4 * c.sizes["D"] * work
+    tight = {"exact": True, "share": of_tiles(c, LARGEST, cost.row_pairs)}
     return [
         Budget(
             what="FLOP in tl.dot, at least",
@@ -178,18 +206,29 @@ def dots(c: Case, most: float, model: str, look: str) -> list[Budget]:
             look=DOT,
             model=f"4 x {c.sizes['D']} for each of {cost.pairs(shape_of(c)):,} pairs that are seen, in {c.sizes['H']} heads",
         ),
-        Budget(what="FLOP in tl.dot", count="dot", most=most, look=look, model=model),
+        Budget(
+            what="FLOP in tl.dot",
+            count="dot",
+            most=most,
+            look=look,
+            model=f"4 x {c.sizes['D']} for each pair of all tiles of 128 x 256 or 256 x 128 that hold a seen pair, + 5%",
+            **tight,
+        ),
         Budget(
             what="operations outside tl.dot",
             count="operations",
             most=WORK * work,
             look=DOT,
             model=f"{WORK} for each of {work / heads:,.0f} pairs that may be computed, in {heads} heads",
+            **tight,
         ),
-        every_kind(
-            2 * WORK + c.sizes["D"] / 4,
-            work,
-            f"{work / heads:,.0f} pairs that may be computed, in {heads} heads",
+        replace(
+            every_kind(
+                2 * WORK + c.sizes["D"] / 4,
+                work,
+                f"{work / heads:,.0f} pairs that may be computed, in {heads} heads",
+            ),
+            **tight,
         ),
     ]
 
@@ -234,7 +273,11 @@ def keys(c: Case, look: str) -> list[Budget]:
     most = cost.tiled_traffic(shape_of(c), SMALLEST_ROWS).k
     tiles, _ = cost.tile_counts(shape_of(c), SMALLEST_ROWS)
     model = f"{c.sizes['H']} heads, {tiles} tiles of 16 rows, each with the tiles of 256 keys that it sees"
-    return [Budget(what=f"read of {x.upper()}", tensor=x, most=most, look=look, model=model) for x in "kv"]
+    tight = {"exact": True, "share": of_tiles(c, (SMALLEST_ROWS,), loaded_for)}
+    return [
+        Budget(what=f"read of {x.upper()}", tensor=x, most=most, look=look, model=model, **tight)
+        for x in "kv"
+    ]
 
 
 def heads_side_by_side(c: Case, tensor: str, size: str, what: str) -> Budget:

@@ -4,7 +4,7 @@ import math
 
 from grader.questions import Budget, Case
 from grader.questions.min_programs import side_by_side
-from grader.questions.work import filled, work
+from grader.questions.work import WHOLE_BLOCKS, filled, work
 from kernels.gemm_tiling import cost
 
 
@@ -41,6 +41,7 @@ def in_dots(case: Case) -> list[Budget]:
             least=useful(case),
             most=2 * filled((m, 256), (n, 256), (k, 128)),
             look=DOT,
+            over=WHOLE_BLOCKS,
             model=f"2 M N K = {2 * m * n * k:,} at least, M, N and K rounded up to 256, 256 and 128 at most",
         ),
         work(ALL_WORK, m * n * k, f"{m} x {n} x {k} products"),

@@ -8,7 +8,7 @@ import numpy as np
 
 from grader.questions import Budget, Case, Tensor
 from grader.questions.draws import between, rounded
-from grader.questions.work import filled
+from grader.questions.work import WHOLE_BLOCKS, filled
 from kernels.quantization_layouts import cost
 
 LESSON = "course/02_quantization_layouts"
@@ -177,6 +177,7 @@ def in_dot(flop: float, rows: int, n: int, k: int) -> list[Budget]:
             least=flop,
             most=2 * rows * filled((n, 256), (k, 256)),
             look=DOT,
+            over=WHOLE_BLOCKS,
             model=f"2 M N K = {flop:,.0f} at least; with {rows} rows, N and K rounded up to 256, at most",
         ),
         Budget(

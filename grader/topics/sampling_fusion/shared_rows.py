@@ -18,6 +18,7 @@ MARGIN = 2.0**-10  # between the scores of a close call, which fp32 computes to 
 CONTENDERS = 4  # tokens of the largest noise
 TRIES = 64  # seeds looked through for one that tells
 LOWEST = float(np.finfo(np.float32).min)  # a score that some libraries ban a token with, low and yet a logit
+A_BIT_APART = "neighbours among the numbers of fp32"
 FIRST_BANNED = 0.7  # in "mostly banned" rows, where fewer tokens are left than top-k asks for
 BANNED = 0.3
 SMALL_SEEDS = 1 / 4
@@ -120,6 +121,7 @@ COLD = {"equal": (1,), "pairs": (1,), "far below zero": (1,)} | dict.fromkeys(
         "near borders",
         "near min-p",
         "the last bits",
+        A_BIT_APART,
     ),
     (0,),
 )

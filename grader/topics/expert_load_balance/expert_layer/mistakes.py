@@ -14,8 +14,14 @@ from grader.topics.expert_load_balance.shared_mistakes import (
     made_to_add_up,
     without_weights,
 )
+from kernels.expert_load_balance import reference
 
 BACK = "comm.send_rows(out, receive, send)"
+
+
+def of_weight(each) -> list[np.ndarray]:
+    gate, up, down = (np.concatenate([given[i] for given in each]) for i in (3, 4, 5))
+    return [reference.moe_of_experts(x, picks, w, gate, up, down, w != 0) for x, picks, w, *_ in each]
 
 
 MISTAKES = (
@@ -32,6 +38,12 @@ MISTAKES = (
         "a token's experts on its own rank are missing from the sum: a rank also sends to itself, which crosses no link",
         wrong=lambda each: layer(each, only=lambda ranks, rank: ranks != rank),
         edits=((NEEDED, f"{NEEDED} & (rank != comm.rank)"),),
+    ),
+    Mistake(
+        "choices of weight 0 left out",
+        "choices of weight 0 are left out, but 0 times a NaN is NaN: they count like any other",
+        wrong=of_weight,
+        edits=((NEEDED, "((chosen // per == rank) & (weights != 0)).any(axis=1)"),),
     ),
     Mistake(
         "first choices alone",

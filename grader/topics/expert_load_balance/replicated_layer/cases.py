@@ -13,6 +13,7 @@ from grader.topics.expert_load_balance.shared import (
     LONGER,
     MOST_EXPERTS,
     MOST_TOKENS,
+    NANS,
     NEAR,
     TIMES,
     alike,
@@ -23,6 +24,7 @@ from grader.topics.expert_load_balance.shared import (
     there_and_back,
     tokens_of,
     weights_of,
+    with_nan,
 )
 from kernels.expert_load_balance import cost, reference
 
@@ -51,6 +53,7 @@ MOST_FOR_ONE = "as many tokens as there may be, for an expert with three copies"
 SHAPES[MOST_FOR_ONE] = lambda rng: ([between(rng, 670, MOST_TOKENS) for _ in range(4)], 4, 2, 1.0)
 SHAPES[FULL] = lambda rng: ([between(rng, 670, MOST_TOKENS) for _ in range(4)], MOST_EXPERTS, 2, 0.95)
 SHAPES["a rank alone"] = lambda rng: ([between(rng, 5, 12)], between(rng, 2, 5), 0, 0.0)
+SHAPES[NANS] = lambda rng: ([between(rng, 20, 30) for _ in range(3)], 6, 2, 0.3)
 SHAPES[ALIKE] = lambda rng: ([between(rng, 20, 30) for _ in range(4)], 8, 4, 0.4)
 
 
@@ -79,6 +82,8 @@ def drawn(rng, kind, numbers=()):
         hottest = top - 1 - np.arange(1 if kind == FULL else min(HOTTEST, top))
         for _, chosen, _ in found:
             put_first(rng, chosen, hottest, hot)
+    if kind == NANS:
+        found = [with_nan(rng, *one) for one in found]
     if kind == ALIKE or (free and rng.random() < 0.5):
         found = [alike(rng, *one) for one in found]
     if kind == LARGE:

@@ -6,7 +6,6 @@ from grader.box.serve.frames import DTYPES
 from grader.questions import Budget, Case, Tensor
 from grader.questions.draws import ROUNDING, between, log_uniform, odd, spread
 from grader.questions.timed import timed
-from grader.questions.work import filled
 from grader.questions.work import work as every_kind
 from grader.topics.flash_attention.shared import (
     BEYOND_FP16,
@@ -20,6 +19,7 @@ from grader.topics.flash_attention.shared import (
     causal,
     draw,
     heads_side_by_side,
+    in_tiles,
     narrow,
     operands,
     shape_of,
@@ -104,31 +104,21 @@ def gradient_within(inputs: dict, c: Case, want: dict) -> dict:
 
 
 def metered_backward(rng: np.random.Generator) -> Case:
-    """Near 750 rows: whole tiles of 128 x 256 add two fifths to the causal half, a pass over all pairs three."""
+    """Near 750 rows: the largest tiles add two fifths to the causal half, a pass over all pairs three."""
     n = between(rng, 740, 768)
     return case(1, 2, 2, n, n, 64, sm_count=between(rng, 14, 20), kind="the metered size")
 
 
-TILE_32, WIDE, BEST, USUAL = (
-    cost.Tiling(32, 32),
-    cost.Tiling(128, 128),
-    5,
-    7,
-)  # products with dq added up by atomics, and with dq in a pass of its own
+TILE_32 = cost.Tiling(32, 32)
+BEST, USUAL = 5, 7  # products with dq added up by atomics, and with dq in a pass of its own
 
 
 def backward_useful(c: Case) -> float:
     return cost.backward_flops(shape_of(c))
 
 
-def in_tiles(c: Case) -> int:
-    """Return the pairs of one head in all tiles that the diagonal leaves or cuts."""
-    s, (m, n) = shape_of(c), (WIDE.block_m, WIDE.block_n)
-    return sum(m * filled((cost.keys_loaded(s, WIDE, row), n)) for row in range(0, s.length, m))
-
-
 def backward(c: Case) -> list[Budget]:
-    """Seven products over the causal half, and the loads of tiles of 32 x 32."""
+    """Seven products over the tiles up to the diagonal, and the loads of tiles of 32 x 32."""
     s, product = c.sizes, backward_useful(c) / BEST
     rows, pairs = s["B"] * s["H"] * s["M"], cost.pairs(shape_of(c))
     out = 2 * s["D"] * s["B"] * s["H"] * (s["M"] + 2 * s["N"])
@@ -145,9 +135,10 @@ def backward(c: Case) -> list[Budget]:
         Budget(
             what="FLOP in tl.dot",
             count="dot",
-            most=USUAL * product * max(1.45, in_tiles(c) / pairs),
+            most=USUAL * 2 * s["D"] * s["B"] * s["H"] * in_tiles(c),
+            exact=True,
             look=again,
-            model=f"{USUAL} products over the causal half, + 45% or whole tiles of {WIDE.block_m} for what the diagonal cuts",
+            model=f"{USUAL} products over all tiles of 128 x 256 or 256 x 128 that hold a seen pair, + 5%",
         ),
         Budget(
             what="operations outside tl.dot",

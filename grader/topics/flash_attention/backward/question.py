@@ -22,7 +22,7 @@ QUESTION = KernelQuestion(
             "traffic",
             1,
             "traffic",
-            asks="at most {launches}, at most seven products over the causal half and 45% for whole tiles, and loads of 32 × 32 tiles, counted near 750 tokens",
+            asks="at most {launches}, at most seven products over the tiles up to the diagonal, and loads of 32 × 32 tiles, counted near 750 tokens",
         ),
         Part(
             "compiled",

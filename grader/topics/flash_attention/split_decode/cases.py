@@ -12,6 +12,7 @@ from grader.questions.work import work as every_kind
 from grader.topics.flash_attention.shared import (
     HIGHEST,
     LOWEST,
+    NAN,
     OUTPUT,
     ZEROS,
     keys_of,
@@ -19,17 +20,19 @@ from grader.topics.flash_attention.shared import (
     queries,
     scale,
     values,
+    with_nan,
 )
 from kernels.flash_attention import cost, reference
 
 
 def decode_operands(c: Case, rng: np.random.Generator) -> dict:
     b, h, g, n, d = (c.sizes[x] for x in ("B", "H", "G", "N", "D"))
-    return {
+    found = {
         "q": queries(rng, (b, h, d), c),
         "k": keys_of(rng, (b, g, n, d), c),
         "v": values(rng, (b, g, n, d), c),
     }
+    return with_nan(found, c, rng) if c.values == NAN else found
 
 
 def decode_case(b, h, g, n, d, dtype="fp16", *, scale=None, **more) -> Case:
@@ -58,6 +61,7 @@ def hidden_decode(rng: np.random.Generator) -> list[Case]:
         decode_case(1, 4, 2, odd(rng, 201, 399), 64, "bf16", values=LOWEST, kind="scores below -1e9"),
         decode_case(1, 20, 1, 150, 64, kind="twenty query heads a key head"),
         decode_case(1, 4, 2, between(rng, 601, 639), 32, values=ZEROS, kind=ZEROS),
+        decode_case(1, 4, 2, between(rng, 601, 639), 32, values=NAN, kind=NAN),
         decode_case(1, 4, 2, 200, 32, "bf16", values="beyond fp16", kind="values beyond fp16"),
         decode_case(2, 4, 2, between(rng, 200, 300), 64, layout=spread(rng, *"qkvo"), kind="no stride of 1"),
         decode_case(1, 4, 2, 260, 64, layout={"k": "padded", "v": "transposed"}, kind="keys padded, values transposed"),
@@ -101,9 +105,10 @@ def decode(c: Case) -> list[Budget]:
     cache = 2 * s["B"] * s["G"] * s["N"] * s["D"]
     least = min(c.sm_count, s["B"] * s["G"] * math.ceil(s["N"] / HIGHEST))
     model = f"{s['G']} key heads of {s['N']} keys of {2 * s['D']} bytes, once, + 2%"
+    once = {"most": 1.02 * cache, "least": cache, "look": GROUP, "model": model, "exact": True}
     return [
-        Budget(what="read of K", tensor="k", most=1.02 * cache, least=cache, look=GROUP, model=model),
-        Budget(what="read of V", tensor="v", most=1.02 * cache, least=cache, look=GROUP, model=model),
+        Budget(what="read of K", tensor="k", **once),
+        Budget(what="read of V", tensor="v", **once),
         Budget(
             what="programs that read the cache",
             tensor="k",

@@ -5,7 +5,6 @@ import numpy as np
 from grader.questions import Budget, Case
 from grader.questions.draws import between, log_uniform, odd, spread
 from grader.topics.flash_attention.shared import (
-    LARGEST,
     LOWEST,
     case,
     dots,
@@ -14,9 +13,8 @@ from grader.topics.flash_attention.shared import (
     keys,
     narrow,
     scale,
-    shape_of,
 )
-from kernels.flash_attention import cost, reference
+from kernels.flash_attention import reference
 
 
 def sized(**sizes: int) -> Case:
@@ -74,11 +72,9 @@ def metered_window(rng: np.random.Generator) -> Case:
 
 
 def window(c: Case) -> list[Budget]:
-    most = 1.3 * cost.tiled_flops(shape_of(c), LARGEST)
-    model = f"the windows of {c.sizes['W'] + 1} keys in tiles of 128 x 256, + 30%"
     return [
         *keys(c, START),
-        *dots(c, most, model, START),
+        *dots(c, START),
         narrow(),
         *kept(c),
         heads_side_by_side(c, "o", "M", "rows"),

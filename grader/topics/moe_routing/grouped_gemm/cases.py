@@ -11,7 +11,7 @@ from grader.questions import Budget, Case
 from grader.questions.draws import ROUNDING, SMALLEST, between, odd, rounded, spread, where_finite
 from grader.questions.min_programs import side_by_side
 from grader.questions.timed import timed
-from grader.questions.work import filled, work
+from grader.questions.work import WHOLE_BLOCKS, filled, work
 from grader.topics.moe_routing.shared import (
     HALF,
     SECTOR,
@@ -254,6 +254,7 @@ def gemm_flow(c: Case) -> list[Budget]:
             least=flop,
             most=4 * tiles * tile * filled((n, 128), (h, 128)),
             look=DOT,
+            over=WHOLE_BLOCKS,
             model=f"4 T K N H = {flop:,.0f} at least; with {tiles} tiles of {tile} rows, N and H rounded up to 128, at most",
         ),
         Budget(

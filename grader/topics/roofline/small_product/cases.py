@@ -1,7 +1,7 @@
 """Draw the inputs of *small product* and limit their cost."""
 
 from grader.questions import Budget, Case
-from grader.questions.work import filled
+from grader.questions.work import WHOLE_BLOCKS, filled
 from kernels.roofline import cost
 
 DOT = "does the product go through tl.dot?"
@@ -19,6 +19,7 @@ def in_dots(c: Case) -> list[Budget]:
             least=flops,
             most=2 * filled((m, SIDE), (n, SIDE), (k, SIDE)),
             look=DOT,
+            over=WHOLE_BLOCKS,
             model=f"at least 2 M N K = {flops:,.0f}, at most with sides rounded up to {SIDE}",
         ),
         Budget(

@@ -58,6 +58,11 @@ MISTAKES = of_ladder(
             carried(lambda h, x, a: h + a * x),
             by=[("(1 - alpha) * h", "h")],
         ),
+        "a step towards x": gives(
+            "an infinity must stay: where h is infinite, x - h is the opposite infinity, and their sum is NaN",
+            carried(right_step),
+            by=[("(1 - alpha) * h + alpha * x", "h + alpha * (x - h)")],
+        ),
         "x in full": gives(
             "x has its full weight: multiply it by alpha",
             carried(lambda h, x, a: (1 - a) * h + x),

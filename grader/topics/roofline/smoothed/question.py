@@ -4,7 +4,7 @@ import numpy as np
 
 from grader.questions import UpTo
 from grader.questions.draws import between, log_uniform
-from grader.topics.roofline.shared import PROGRAMS, each_moved_once, rung
+from grader.topics.roofline.shared import ENDLESS, PROGRAMS, each_moved_once, rung
 from grader.topics.roofline.smoothed import cases
 from grader.topics.roofline.smoothed.mistakes import MISTAKES
 
@@ -14,7 +14,7 @@ QUESTION = rung(
     reads=("x tm",),
     writes=("y tm",),
     formula=lambda t, c: cases.smoothed(t["x"], c.scalars["alpha"]),
-    size_of_terms=lambda t, c: np.broadcast_to(np.abs(t["x"]).max(0), t["x"].shape),
+    size_of_terms=lambda t, c: np.maximum.accumulate(np.abs(t["x"])),
     public=(
         cases.paced(0.5, T=4, M=64),
         cases.paced(0.25, T=10, M=100, kind="a last piece that is not full"),
@@ -30,6 +30,13 @@ QUESTION = rung(
         cases.paced(1.0, T=between(rng, 5, 9), M=70, kind="an alpha of 1"),
         cases.paced(
             rng.uniform(0.6, 0.9), T=between(rng, 150, 200), M=3, values="far from zero", kind="many steps"
+        ),
+        cases.paced(
+            rng.uniform(0.05, 0.95),
+            T=between(rng, 9, 20),
+            M=between(rng, 65, 199),
+            values=ENDLESS,
+            kind="infinities in columns",
         ),
     ],
     rows="M",

@@ -7,6 +7,7 @@ from grader.questions.draws import between, odd, spread
 from grader.questions.work import work
 from grader.topics.sampling_fusion.shared import SECTOR, row_by_row, size
 from grader.topics.sampling_fusion.shared_rows import (
+    A_BIT_APART,
     BORDER,
     MARGIN,
     TRIES,
@@ -45,6 +46,7 @@ def hidden_filtered(rng: np.random.Generator) -> list[Case]:
         Case(size(32, 16), "fp32", values="zeros", kind="zeros of both signs"),
         Case(size(2, 2048), "fp32", values="many kept", kind="the largest vocabulary"),
         Case(size(9, between(rng, 1100, 2000)), "fp32", values=LAST_BITS, kind="borders between many tokens"),
+        Case(size(64, between(rng, 16, 40)), "fp32", values=A_BIT_APART, kind="logits one bit apart"),
         Case(size(12, 2048), "fp32", values="the last one wins", kind="filters that are off"),
         Case(size(128, 24), "fp32", values="near borders", kind="a mass close to p"),
         Case(size(128, 24), "fp32", values="near min-p", kind="a weight close to min-p"),
@@ -129,6 +131,21 @@ def last_bits(inputs: dict, rng: np.random.Generator) -> dict:
     }
 
 
+def a_bit_apart(inputs: dict, rng: np.random.Generator) -> dict:
+    """Rows of neighbouring fp32 numbers, each twice and in any order, of which top-k or top-p keeps some: a search that
+    leaves out one bit takes four of them for equal. Top-p ends in the middle of a token's mass, far from any rounding."""
+    b, v = inputs["logits"].shape
+    steps = (ranks(rng.random((b, v))) // 2).astype(np.float32) * np.finfo(np.float32).eps
+    signs = in_turn(rng, (1, -1), b).astype(np.float32)
+    stay, by_mass = rng.integers(2, v - 2, b), in_turn(rng, (0, 1), b) == 1
+    return inputs | {
+        "logits": signs[:, None] * (np.float32(1) + steps),
+        "top_k": np.where(by_mass, 0, stay).astype(np.int32),
+        "top_p": np.where(by_mass, (stay - 0.5) / v, 1.0).astype(np.float32),
+        "min_p": np.zeros(b, np.float32),
+    }
+
+
 ALL_WORK = 40_000  # of every kind, a logit: a limit found by halving real numbers takes some 30,000
 
 
@@ -191,12 +208,15 @@ def filtered_inputs(case: Case, rng: np.random.Generator) -> dict:
         return last_one_wins(inputs, rng)
     if case.values == LAST_BITS:
         return last_bits(inputs, rng)
+    if case.values == A_BIT_APART:
+        inputs = a_bit_apart(inputs, rng)
     if case.values == "near borders":
         inputs = near_borders(inputs, rng)
     if case.values == "near min-p":
         inputs = near_min_p(inputs, rng)
     return (
         telling_seeds(inputs, rng)
-        if case.values in (*EDGES, *BORDERS, "mostly banned", "a heavy tail", "many kept", "zeros")
+        if case.values
+        in (*EDGES, *BORDERS, A_BIT_APART, "mostly banned", "a heavy tail", "many kept", "zeros")
         else inputs
     )

@@ -252,6 +252,11 @@ MISTAKES = (
         ),
     ),
     edited(
+        "24 halvings for top-p",
+        ("    for _ in range(32):\n        middle2 =", "    for _ in range(24):\n        middle2 ="),
+        ("edge = keep & (key == high2)", "edge = keep & (key <= high2) & (key >= low2)"),
+    ),
+    edited(
         "mass counted twice",
         (
             "mass = tl.sum(kept, 0)",

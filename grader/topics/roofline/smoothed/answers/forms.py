@@ -5,7 +5,6 @@ from grader.topics.roofline.shared_answers import anyhow
 FORMS = (
 anyhow("smoothed", "offs =")
     | {
-        "a step towards x": ((), [("(1 - alpha) * h + alpha * x", "h + alpha * (x - h)")]),
         "addresses that move on": (
             (),
             [
