@@ -148,6 +148,13 @@ class Straight:
                 self.look(inner)
 
 
+def of_blocks(op: Op) -> bool:
+    """Return whether an operation or one within it works on more than single numbers."""
+    if any(prod(t.shape) > 1 for t in (*op.operand_types, *op.result_types)):
+        return True
+    return any(of_blocks(inner) for region in op.regions for block in region for inner in block.ops)
+
+
 def spreading(module: Module) -> frozenset[int]:
     """Return the loads of one number, by id, that all threads need: it goes into a block or decides the way."""
     joined, spread = Joined(module, pointers=False), set()
@@ -156,7 +163,10 @@ def spreading(module: Module) -> frozenset[int]:
         for function, op in joined.ops:
             alone = [n for n, t in zip(op.operands, op.operand_types, strict=True) if prod(t.shape) == 1]
             types = [*op.operand_types, *op.result_types]
-            if any(prod(t.shape) > 1 for t in types) or any(op.regions):
+            if op.name == "scf.if" and not of_blocks(op):  # one thread's own work decides nothing for others
+                handed_on = any(joined.of(function, name) in spread for name in op.results)
+                needed = alone[:1] if handed_on else ()
+            elif any(prod(t.shape) > 1 for t in types) or any(op.regions):
                 needed = alone if not op.regions else alone[: DECIDES.get(op.name, 0)]
             elif op.name in DECIDES:
                 needed = op.operands[: DECIDES[op.name]]

@@ -193,6 +193,10 @@ def single(x, s, o, B: tl.constexpr, HOW: tl.constexpr):
         tl.store(row, tl.sum(tl.load(x + i), 0))
         if tl.load(row) > -1e9:
             tl.store(o + tl.program_id(0) * B + i, tl.load(x + i))
+    elif HOW == "into one thread's branch":
+        tl.atomic_add(row, 1.0)
+        if tl.load(row) > 0.0:
+            tl.store(o + tl.program_id(0) * B, 1.0)
     elif HOW == "counted up":
         v = tl.load(row)
         tl.store(row, v + 1.0)
@@ -229,6 +233,7 @@ def single(x, s, o, B: tl.constexpr, HOW: tl.constexpr):
         ("counted up", "write"),
         ("of a block's last lane", "read"),
         ("one thread's own", ""),
+        ("into one thread's branch", ""),
         ("of a block's first lane", ""),
     ],
 )
