@@ -7,6 +7,7 @@ Its IR then runs in this process, which is the learner's own.
 import re
 from dataclasses import replace
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -162,7 +163,8 @@ def findings(
     for race in report.races:
         if race["launch"] == number:
             element = element_of(stored[race["tensor"]], race["element"])
-            found.append(of_race(kernel, FILE, race, witness.other(race, grid), element))
+            launched = SimpleNamespace(kernel=kernel, file=FILE, grid=tuple(grid))
+            found.append(of_race(launched, race, witness.other(race, grid), element))
     if found or not came:
         return found
     seen = witness.seen[(*at, "store")] if at else {}

@@ -9,7 +9,7 @@ from .sources import place_of
 
 ERRORS = {
     "bounds": "an access outside its tensor",
-    "race": "two programs meet at one element, and nothing orders them",
+    "race": "two programs meet at one element, or two lanes of one program, and nothing orders them",
     "deadlock": "programs wait, and no other can end that",
     "failed": "the launch ended in another error, such as a device_assert",
     "overflow": "int32 arithmetic overflows on its way into an address (on request)",
@@ -117,6 +117,8 @@ def of_race(call, race: dict, other: tuple[list, int] | None, element: str) -> F
     """Return the finding for a race.
     `other` has the ids and the line of the second program, `element` its name."""
     late, _, early = race["how"].split()[:3]
+    if race["earlier"] is not None:
+        return of_lanes(call, race, VERBS[late].format(element), {"read": "read", "write": "wrote"}[early])
     line, programs = None, [race["program"]]
     met = f"another program {VERBS[early].format('it')}"
     if other is not None:
@@ -135,6 +137,13 @@ def of_race(call, race: dict, other: tuple[list, int] | None, element: str) -> F
         race["element"],
         line,
     )
+
+
+def of_lanes(call, race: dict, does: str, did: str) -> Finding:
+    """Return the finding for a race among the lanes of one program."""
+    message = f"a lane of program {ids(race['program'], call.grid)} {does}, another {did} it at line {race['earlier']}, and no tl.debug_barrier() is between"
+    where = race["line"] or None, race["tensor"], [race["program"]], race["element"], race["earlier"]
+    return Finding("race", message, call.kernel, call.file, *where)
 
 
 def of_atomics(call, race: dict, other: tuple[list, int] | None, element: str) -> Finding:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-MOST_TEXT_BYTES, MOST_TEXTS_BYTES, MOST_TEXTS = 1 << 20, 6 << 20, 96
+MOST_TEXT_BYTES, MOST_TEXTS_BYTES, MOST_TEXTS = 1 << 20, 10 << 20, 160
 MOST_STEPS, MOST_SCRATCH, MOST_SCRATCH_BYTES, MOST_PROGRAMS = 16, 16, 1 << 28, 1 << 24
 MOST_ALONG = (
     MOST_PROGRAMS,
@@ -145,7 +145,7 @@ def lowered(header: dict, cases: list[ToldCase], dtypes: dict) -> Lowered:
     need(isinstance(rows, list) and len(rows) == len(cases), "a row for each case")
     need(isinstance(texts, list) and len(texts) <= MOST_TEXTS, "a list of texts")
     need(all(isinstance(t, str) and len(t) <= MOST_TEXT_BYTES for t in texts), "texts of at most 1 MiB")
-    need(sum(map(len, texts)) <= MOST_TEXTS_BYTES, "texts of at most 6 MiB in all")
+    need(sum(map(len, texts)) <= MOST_TEXTS_BYTES, "texts of at most 10 MiB in all")
     plans = tuple(
         _plan_or_error(row, case, len(texts), dtypes) for row, case in zip(rows, cases, strict=True)
     )

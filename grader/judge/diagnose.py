@@ -123,10 +123,11 @@ def judge_effects(run: Run, evidence=None) -> None:
 
 
 def refuse_race(run: Run) -> None:
-    """Raise Failed where programs met that no order keeps apart."""
-    if found := _race(run, None):
-        came, look = found
-        raise Failed(f"{describe(run)}: {came}", look, told=RACE)
+    """Raise Failed where programs or lanes met that no order keeps apart."""
+    for sort in (RACE, LANES):
+        if found := TROUBLES[sort](run, None):
+            came, look = found
+            raise Failed(f"{describe(run)}: {came}", look, told=sort)
 
 
 def refuse_error(run: Run) -> None:
@@ -193,7 +194,7 @@ PLACES = {  # where no line is to blame
     "pack": "what the function returns, and the shapes that your launch function names for it",
 }
 OUTSIDE, UNWRITTEN = "an access outside a tensor", "elements that were never written"
-RACE = "two programs that race"
+RACE, LANES = "two programs that race", "lanes of one program that race"
 ERROR_IN_WORDS = {
     "OutOfBounds": OUTSIDE,
     "WrittenInput": "a written input",
@@ -230,7 +231,7 @@ def from_error(error: dict, where: str) -> Failed:
 
 
 def _race(run: Run, evidence):
-    races = run.outcome.header.get("races") or []
+    races = [race for race in run.outcome.header.get("races") or [] if race["earlier"] is None]
     if not races:
         return None
     race = races[0]
@@ -241,6 +242,23 @@ def _race(run: Run, evidence):
         f"two programs use {where} ({race['how']}){line}, so the result depends on which is first",
         weak or "how a program's indices come from its program id: no two may own the same element",
     )
+
+
+def _lanes(run: Run, evidence):
+    races = [race for race in run.outcome.header.get("races") or [] if race["earlier"] is not None]
+    if not races:
+        return None
+    race = races[0]
+    late, _, early = race["how"].split()[:3]
+    does, did = {"read": "loads", "write": "stores", "atomic": "changes"}[late], DID[early]
+    return (
+        f"line {race['line']} {does} element {race['element']} of {race['tensor']}, which another lane of the same program {did} "
+        f"at line {race['earlier']}, and no barrier is between",
+        "tl.debug_barrier() between the two: until all lanes have come there, none goes on, and each then sees what all have stored",
+    )
+
+
+DID = {"read": "loaded", "write": "stored"}
 
 
 def _unwritten(run: Run, evidence):
@@ -263,7 +281,7 @@ def _unwritten(run: Run, evidence):
 
 
 NOT_REACHED = "the grid (does it cover the last, ragged tile?), the places that a program makes of its id, and the mask of the store"
-TROUBLES = {RACE: _race, UNWRITTEN: _unwritten}
+TROUBLES = {RACE: _race, LANES: _lanes, UNWRITTEN: _unwritten}
 
 
 def read_too_early(run: Run, worst: Difference | None) -> str:

@@ -52,7 +52,7 @@ ALL_STORES = (
     1 << 26
 )  # elements of all outputs of a far corner, up to which every program shows where it stores
 SOME_STORES = (
-    1 << 23,
+    1 << 22,
     1 << 21,
     1 << 19,
 )  # else programs are drawn that store about so many, as the machine has room
@@ -85,6 +85,8 @@ def judge_drawn(evidence: KernelEvidence, purpose: int) -> None:
     programs, in_part = chosen(evidence, purpose), purpose == FAR and work_of_one(evidence) > TOO_MUCH
     more = {"seconds": PART_S if in_part else FAR_S} if purpose == FAR else {}
     run = evidence.run(purpose, programs=[programs], counting="values", **more)
+    if purpose == FAR and needs_room(run.outcome):
+        return None
     cut_short = in_part and is_over(run.outcome)  # what it wrote until then is judged
     if not cut_short:
         refuse_error(run)
@@ -92,12 +94,17 @@ def judge_drawn(evidence: KernelEvidence, purpose: int) -> None:
     judge_written(evidence, run, whole=False)
     if not cut_short:
         judge_lanes(evidence, run, whole=False)
-    judge_places(evidence, run, purpose)
+    return judge_places(evidence, run, purpose)
 
 
 def is_over(outcome: Outcome) -> bool:
     """Return whether a run ended where a limit of the machine was reached, with what it had written until then."""
     return (outcome.error or {}).get("kind") == "OverLimit" and bool(outcome.arrays)
+
+
+def needs_room(outcome: Outcome) -> bool:
+    """Return whether the machine ran out of memory, which no answer is blamed for in a case that is larger than it."""
+    return (outcome.error or {}).get("what") == "bytes"
 
 
 def depends(evidence: KernelEvidence, purpose: int) -> bool:
@@ -278,8 +285,10 @@ def judge_some_places(evidence: KernelEvidence, run: Run, whole: dict[str, int],
         drawn = evidence.rng(DRAWN + 3).integers(0, grid, count)
         chosen = np.unique([0, grid - 1, *drawn])
         outcome = stores(evidence, run, programs=[chosen.tolist()], seconds=FAR_S)
-        if (outcome.error or {}).get("what") != "bytes":
+        if not needs_room(outcome):
             break
+    else:
+        return
     refuse_error(replace(run, outcome=outcome))
     for name, all_of_it in whole.items():
         by = outcome.arrays[f"by:{name}"]

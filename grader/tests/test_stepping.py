@@ -51,6 +51,25 @@ def test_a_wrong_value_opens_at_the_store_that_wrote_it():
     assert recording.source[0].startswith("def doubled(") and recording.first_line == 5
 
 
+RACES = {
+    "of programs": ("y_ptr + offs, FACTOR * x", "y_ptr + offs % 64, FACTOR * x", "program"),
+    "of lanes": (
+        "FACTOR * x)",
+        "FACTOR * x)\n    y = tl.load(y_ptr + (offs ^ 1))\n    tl.store(y_ptr + (offs ^ 1), y)",
+        "no tl.debug_barrier() is between",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RACES)
+def test_a_race_opens_at_the_line_that_its_finding_names(name):
+    before, after, words = RACES[name]
+    recording, shown, _ = opened(CELL.replace(before, after))
+    finding = recording.findings[0]
+    assert finding["kind"] == "race" and words in finding["message"], finding
+    assert shown["line"] == finding["line"] and recording.ids in finding["programs"]
+
+
 def test_a_hidden_kind_opens_on_a_case_that_may_be_shown():
     cell = CELL.replace('"FACTOR": 2', f'"FACTOR": 2 if p.N in {SIZES} else 3')
     recording, _, hot = opened(cell)

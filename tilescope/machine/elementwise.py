@@ -1,10 +1,9 @@
 """Compute floats lane by lane: arithmetic, comparisons, functions.
 Also select or reinterpret lanes of any type."""
 
-import math
-
 import numpy as np
 
+from .erf import erf
 from .meanings import pure
 from .narrow import in_fp32
 from .numbers_of import constant, integer
@@ -23,13 +22,6 @@ ARITHMETIC = {
     "arith.minimumf": np.minimum,
     "tt.precise_divf": np.divide,
 }
-one_by_one = np.vectorize(math.erf, otypes=[np.float64])
-
-
-def erf(x: np.ndarray) -> np.ndarray:
-    return one_by_one(x.astype(np.float64))
-
-
 FUNCTIONS = {
     "math.exp": np.exp,
     "math.exp2": np.exp2,

@@ -98,7 +98,7 @@ def thinned(pairs: list) -> list:
 
 def access_of(op: Op, kind: str) -> Access:
     type = op.operand_types[0]
-    return Access(kind, NUMPY[type.element].itemsize, prod(type.shape), op.line)
+    return Access(kind, NUMPY[type.element].itemsize, prod(type.shape), op.line, op)
 
 
 @bound("tt.load")

@@ -11,6 +11,7 @@ from .errors import GOING_ON, KernelError, hold
 from .marks import NOBODY, Marks, rank_type
 from .reach import Lanes
 from .storage import Storage
+from .threads import Met, Threads
 from .turns import element_of
 from .values import bits
 
@@ -32,6 +33,7 @@ class Race:
     program: list[int]
     other: list[int] | None
     line: int
+    earlier: int | None = None  # the line of the access before, if both are of one program
 
 
 class Order:
@@ -45,6 +47,7 @@ class Order:
         count: int,
         atomics: bool,
         repeatable: bool,
+        threads: Threads | None = None,
     ):
         self.launch, self.rank, self.repeatable = launch, rank, repeatable
         self.rank_type = rank_type(count)
@@ -55,6 +58,7 @@ class Order:
         self.unknown = TOO_MANY.format(programs=count) if atomics and self.clocks is None else ""
         self.marks = {t.name: Marks(t.extent, count) for t in tensors if t.shared}
         self.races: list[Race] = []
+        self.threads = threads  # of one program, where it may meet itself in memory
         self.undecided = ""
 
     def named(self, programs: np.ndarray) -> np.ndarray:
@@ -71,8 +75,11 @@ class Order:
         if marks is None:
             return
         element, ranks = lanes.element, self.named(run.frame.programs)
-        if lanes.rows > 1 or len(ranks) == 1:
-            self._read(run, lanes, marks, element, self.me(run.frame, lanes), line, alone)
+        me = lanes.per_element(ranks) if lanes.rows > 1 or len(ranks) == 1 else None
+        if self.threads is not None and (not alone or run.turns is None):  # what is waited for comes late
+            self.note_threads(run, lanes, "read", self.threads.read(marks, lanes, ranks, me), line)
+        if me is not None:
+            self._read(run, lanes, marks, element, me, line, alone)
             return
         few = (
             ranks if self.clocks is not None else ranks[:: len(ranks) - 1]
@@ -116,6 +123,9 @@ class Order:
                 ("write after atomic", marks.atomics.apart(element, me, self.clocks)),
             ):
                 self.note(run, tensor, how, element, me, changed & apart, marks, line)
+        if self.threads is not None:
+            found = self.threads.write(marks, lanes, self.named(run.frame.programs), me, changed)
+            self.note_threads(run, lanes, "write", found, line)
         there[lanes.index] = new
         marks.writer[element] = me
         lost, mine = np.repeat(bits(there[lanes.index]) != bits(new), lanes.wide), marks.writer[element] == me
@@ -144,6 +154,9 @@ class Order:
         changed = np.repeat(changed, lanes.wide)
         if adds_floats and self.repeatable:
             self.add_floats(run, tensor, marks, element, me, line)
+        if self.threads is not None:
+            found = self.threads.write(marks, lanes, self.named(run.frame.programs), me, changed)
+            self.note_threads(run, lanes, "atomic", found, line)
         if self.clocks is not None:
             for rank in dict.fromkeys(me.tolist()):
                 if self.clocks is None:  # lost on the way
@@ -201,6 +214,17 @@ class Order:
         ids = self.ids(run, int(me[lane]))
         others = self.ids(run, other) if other not in (NOBODY, int(me[lane])) else None
         self.races.append(Race(self.launch, tensor.name, how, at, ids, others, line))
+
+    def note_threads(self, run, lanes: Lanes, late: str, found: list[Met], line: int) -> None:
+        """Note what other threads of the same program did before, once for each pair of lines."""
+        for met in found:
+            how, name = f"{late} after {met.kind} by another lane", lanes.tensor.name
+            alike = any(
+                (r.tensor, r.how, r.line, r.earlier) == (name, how, line, met.line) for r in self.races
+            )
+            if not alike and len(self.races) < MOST_RACES:
+                ids = self.ids(run, met.rank)
+                self.races.append(Race(self.launch, name, how, met.element, ids, ids, line, met.line))
 
     def ids(self, run, rank: int) -> list[int]:
         program, (x, y, _) = int(self.program_of[rank - 1]), run.grid

@@ -3,9 +3,10 @@ Each operation gets its function, its class for counting, and the values that it
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import prod
 
-from . import dot, hints, reduce
+from . import dot, hints, joined, reduce, threads
 from .addresses import reaching_memory
 from .kinds import kind_of, known, weighed
 from .meanings import BOUND, PURE
@@ -32,6 +33,7 @@ class Step:
     weight: int  # elements a program works on
     inner: list[list["Ready"]]
     frees: tuple[str, ...] = ()
+    orders: bool = False  # all threads of a program wait for one another here
     shares: bool = False  # an atomic or volatile access, where programs that take turns may switch
 
 
@@ -56,6 +58,17 @@ class Program:
     waits: bool  # whether a program may wait in a loop for what another does
     atomics: bool
     ids_read: tuple[int, ...]  # axes of the grid on which programs ask their index
+    module: Module
+
+    @cached_property
+    def reached(self) -> tuple[joined.Reached, ...]:
+        """Return what the kernel does through each of its arguments."""
+        return joined.reached(self.module)
+
+    @cached_property
+    def spreading(self) -> frozenset[int]:
+        """Return the loads of one number that all threads need, by the id of their operation."""
+        return joined.spreading(self.module)
 
 
 def elements(type: Type) -> int:
@@ -69,6 +82,10 @@ def prepare(module: Module) -> Program:
         for name, function in module.functions.items()
     }
     steps = [step for blocks in functions.values() for step in every(blocks)]
+    for blocks in functions.values():
+        used = {name for block in blocks for name in used_in(block)}
+        for step in every(blocks):
+            step.orders = threads.orders(step.op, used)
     types = [t for step in steps for t in step.op.result_types]
     peaks = Peaks(module, functions)
     return Program(
@@ -79,6 +96,7 @@ def prepare(module: Module) -> Program:
         waits=waits(functions, functions[module.kernel.name], False, ()),
         atomics=any(step.shares or step.op.name == "tt.descriptor_reduce" for step in steps),
         ids_read=tuple(sorted({integer(s.op, "axis") for s in steps if s.op.name == "tt.get_program_id"})),
+        module=module,
     )
 
 
@@ -124,7 +142,16 @@ def step_of(op: Op, stored: set[str], fixed: set[str]) -> Step:
     shares = op.name in WAITING or op.attributes.get("isVolatile") is True
     counts = weighed(op, counts, fixed)
     return Step(
-        op, op.line, perform, bound, tuple(op.operands), tuple(op.results), counts, weight, inner, (), shares
+        op,
+        op.line,
+        perform,
+        bound,
+        tuple(op.operands),
+        tuple(op.results),
+        counts,
+        weight,
+        inner,
+        shares=shares,
     )
 
 

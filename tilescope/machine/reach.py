@@ -8,6 +8,7 @@ import numpy as np
 from . import bounds
 from .errors import KernelError, hold
 from .storage import HALF, SPAN, Paged, Storage
+from .tree import Op
 
 
 @dataclass(slots=True)
@@ -24,6 +25,7 @@ class Lanes:
     active: np.ndarray | None  # which lanes, where not all are
     again: int  # lanes of the tile that ask for one address by the shape of the IR alone
     times: int  # programs that ask alike
+    access: "Access"
 
     @property
     def wide(self) -> int:
@@ -56,6 +58,7 @@ class Access:
     size: int
     lanes: int  # of the whole tile
     line: int
+    op: Op | None = None  # None for a descriptor's, whose lanes no thread has
 
 
 def reach(run, access: Access, pointer: np.ndarray, mask: np.ndarray | None) -> list[Lanes]:
@@ -97,7 +100,7 @@ def reach(run, access: Access, pointer: np.ndarray, mask: np.ndarray | None) -> 
     index = offset >> (access.size.bit_length() - 1)
     again = access.lanes // max(1, prod(shape[1:]))
     times = run.frame.size if shape[0] == 1 else 1
-    return [Lanes(tensor, offset, access.size, index, counts, shape[0], shape, active, again, times)]
+    return [Lanes(tensor, offset, access.size, index, counts, shape[0], shape, active, again, times, access)]
 
 
 def without(run, shape: tuple, active: np.ndarray | None, bad: np.ndarray) -> np.ndarray:

@@ -1,6 +1,7 @@
 """Run a plan, the one entry: every step, one after the other, on the same tensors."""
 
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from math import prod
@@ -19,7 +20,8 @@ from .order import Order
 from .prints import Prints
 from .program import Program, every, prepare
 from .report import LaunchReport, Report
-from .storage import Kept, Storage
+from .storage import SPAN, Kept, Storage
+from .threads import Threads
 from .traffic import Traffic
 from .tree import NUMPY, BadIR, Module, Type
 from .turns import Undecided
@@ -232,7 +234,13 @@ class OnePass:
         rank[programs] = np.arange(len(programs))
         memory.traffic = Traffic(run.tensors, run.wave, count, rank, full, not quietly)
         memory.order = Order(
-            self.number, run.tensors, rank, len(programs), self.program.atomics, run.repeatable
+            self.number,
+            run.tensors,
+            rank,
+            len(programs),
+            self.program.atomics,
+            run.repeatable,
+            self.threads(len(programs)),
         )
         printed = Prints(0) if quietly else run.printed
         made = Launch if quietly else run.launch
@@ -255,6 +263,19 @@ class OnePass:
             operations={kind: counts[kind] for kind in KINDS},
             busiest=float(launch.worked.max()),
         )
+
+    def threads(self, programs: int) -> Threads | None:
+        """Follow the threads of each program in the tensors that it may reach twice."""
+        reads, writes = Counter(), Counter()
+        for value, reached in zip(self.arguments, self.program.reached, strict=True):
+            base = value[0] if isinstance(value, list) else value
+            for tensor in self.run.tensors if reached.writes + reached.reads else ():
+                if tensor.shared and tensor.base <= base < tensor.base + (1 << SPAN):
+                    reads[tensor.name] += reached.reads
+                    writes[tensor.name] += reached.writes
+        twice = {name for name, count in writes.items() if count and count + reads[name] > 1}
+        extents = {tensor.name: tensor.extent for tensor in self.run.tensors if tensor.name in twice}
+        return Threads(extents, programs, lambda: self.program.spreading) if extents else None
 
     def tell(self, order: Order) -> None:
         report = self.run.report

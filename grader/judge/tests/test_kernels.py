@@ -173,6 +173,25 @@ def test_a_race_for_all_that_is_written_is_told_by_no_mistake():
     assert "two programs use" in str(got) and look.startswith("how a program's indices come"), str(got)
 
 
+def test_lanes_that_meet_without_a_barrier_are_told_with_both_lines():
+    """Each lane takes its neighbour's number out of y again, and puts it back."""
+    store = next(line for line in ROWS.splitlines() if "tl.store(y_ptr" in line)
+    at = "y_ptr + row * stride_ym + (offs ^ 1) * stride_yn"
+    again = f"tl.store({at}, tl.load({at}, mask=mask & (N % 2 == 0), other=0.0), mask=mask & (N % 2 == 0))"
+    values = few("values", question=NORM)
+    barrier = changed((store, f"{store}\n    tl.debug_barrier()\n    {again}"), source=ROWS)
+    assert judge(barrier, values).verdict == PASS
+    without = changed((store, f"{store}\n    pass\n    {again}"), source=ROWS).replace(
+        "    ### BEGIN SOLUTION\n", ""
+    )
+    line = without[: without.index(again)].count("\n") + 1
+    (lost,) = judge(without, values).parts
+    words = (
+        f"line {line} loads element 1 of y, which another lane of the same program stored at line {line - 2}"
+    )
+    assert words in lost.came and lost.look.startswith("tl.debug_barrier() between the two"), lost
+
+
 ADDS = """
 @triton.jit
 def total(x_ptr, part_ptr, M, N, stride_xm):
