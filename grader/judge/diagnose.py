@@ -177,7 +177,7 @@ WHERE_TO_LOOK = {
     "ended",
     "WrittenInput": "which pointer it is given",
     "NotImplementedError": "replace that line by your own code",
-    "KeepsState": "what lives outside launch(p) and changes between calls: a counter, or a cache whose key leaves out a size",
+    "KeepsState": "what lives outside launch(p) and changes between calls: a counter, a cache whose key leaves out a size, random numbers",
     "SystemExit": "what ends the process: exit, quit or sys.exit; an answer returns instead",
     warm.OVERFULL: "how much it holds, prints or starts at once",
     warm.LATE: "what it waits for: a sleep, a lock, an input, another process",

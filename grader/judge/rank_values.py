@@ -14,6 +14,10 @@ from grader.judge.record import PartResult
 from grader.questions import NO_OUTPUT, Part
 
 NOT_KNOWN = "what of it the receiver does not need, has already, or could be sent in fewer bits"
+COUNTS_ALONE = (
+    "the rows alone are within the limit, so look at exchange_counts: it carries 8 bytes for each number in counts. What does "
+    "a receiver need to know beyond how many rows come?"
+)
 BUSY = "which copy a token goes to where its own rank has none: neither all ranks nor all tokens of a rank may choose the same one"
 
 
@@ -159,6 +163,8 @@ def _too_much(question, meeting: Meeting, public: list[Meeting], allowed: np.nda
         if allowed[rank]
         else "where it may send nothing"
     )
+    if look == NOT_KNOWN and meeting.rows_sent_by[rank] <= allowed[rank]:
+        look = COUNTS_ALONE
     if meeting.hidden:
         came = f"a hidden case ({meeting.case.kind}): a rank sends {times}"
         return Failed(came, look, told=f"a hidden case ({meeting.case.kind}): a rank sends too much")

@@ -156,6 +156,12 @@ def test_a_false_promise_to_the_compiler_is_noticed(name):
     assert got.verdict == FAIL and "values" in lost(got), str(got)
 
 
+def test_a_plan_that_chance_changes_is_told_of_random_numbers():
+    chance = ('"num_warps": ', '"num_warps": __import__("random").choice((1, 2)) * ')
+    (lost, *_) = judge(changed(chance, source=ROWS), NORM).parts
+    assert "when it is called again" in lost.came and "random numbers" in lost.look, lost
+
+
 def test_a_race_is_told_by_the_mistake_that_the_other_outputs_show():
     order = "moe_routing.order"
     question = questions.find(order)
