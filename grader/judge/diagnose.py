@@ -238,8 +238,22 @@ def _race(run: Run, evidence):
     where = race.get("place") or f"element {race['element']} of {race['tensor']}"
     return (
         f"two programs use {where} ({race['how']}){line}, so the result depends on which is first",
-        "how a program's indices come from its program id: no two may own the same element",
+        f"{owners(run, race)}. What is its address made of: the program's ids times a block's size, a stride for each axis, and "
+        "the mask?",
     )
+
+
+def owners(run: Run, race: dict) -> str:
+    """Say which programs meet, and that an element has one owner."""
+    late, *_, early = race["how"].split()[:3]
+    grid = run.plan.steps[race["launch"]].grid
+    used = max((axis + 1 for axis, size in enumerate(grid) if size > 1), default=1)
+    met = sorted(
+        ids[0] if used == 1 else tuple(ids[:used]) for ids in (race["other"], race["program"]) if ids
+    )
+    who = f"programs {met[0]} and {met[1]}" if len(met) == 2 else "two programs"
+    does = "both store to it" if late == early == "write" else "meet there"
+    return f"{who} {does}, and no two may own the same element"
 
 
 def _unwritten(run: Run, evidence):

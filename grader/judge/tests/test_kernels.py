@@ -176,7 +176,9 @@ def test_a_race_for_all_that_is_written_is_told_by_no_mistake():
     apart = ("(d * rstd * w + b).to(", "(d * rstd * w + b + tl.program_id(0)).to(")
     got = judge(changed(both, apart, source=ROWS), NORM)
     look = got.parts[0].look
-    assert "two programs use" in str(got) and look.startswith("how a program's indices come"), str(got)
+    assert "two programs use" in str(got) and look.startswith(
+        "programs 0 and 1 both store to it, and no two may own the same element. What is its address made of"
+    ), str(got)
 
 
 ADDS = """

@@ -112,6 +112,27 @@ def test_a_last_group_that_is_not_cut_off_is_said():
     )
 
 
+STRIDES = {  # an answer that is right without strides -> the tensors whose layout lets it fail
+    "another tensor's": (
+        MINUS,
+        [("offs_m * stride_zm + offs_n * stride_zn", "offs_m * stride_xm + offs_n * stride_xn")],
+        "with z laid out row by row this case is right",
+    ),
+    "one left out at the store": (
+        NORM,
+        [("y_ptr + row * stride_ym + offs * stride_yn", "y_ptr + row * stride_ym + offs")],
+        "with y laid out row by row this case is right",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", STRIDES)
+def test_a_case_that_only_strides_spoil_says_whose(name):
+    question, edits, said = STRIDES[name]
+    found = look(question, edited(right(question), edits))
+    assert said in found and "program id" not in found, found
+
+
 IN_THE_KERNEL = {
     "no mask": (MINUS, [("mask = (offs_m < M) & (offs_n < N)", "mask = (offs_m < M) & (offs_m < M)")]),
     "a store that leaves some out": (OUTER, [("(offs_n[None, :] < N)", "(offs_n[None, :] < N - 1)")]),
