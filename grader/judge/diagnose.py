@@ -98,7 +98,9 @@ def _judge_values(question, run: Run, others: list[Run], poisoned, evidence) -> 
     if sentence:
         known = read_too_early(run, worst) or recognise(question, run, others)
         look = known or "; ".join(filter(None, where(run, got, worst, poisoned, evidence))) or HOW
-        raise Failed(f"{describe(run)}: {sentence}", look, told=UNTOLD, known=bool(known))
+        pattern, _ = pattern_of(run, got, worst)
+        unstored = pattern is not None and bool(stored.unstored(pattern))
+        raise Failed(f"{describe(run)}: {sentence}", look, told=UNTOLD, known=bool(known), unstored=unstored)
 
 
 def where(run: Run, got: dict, worst: Difference | None, poisoned, evidence) -> list[str]:

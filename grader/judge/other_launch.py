@@ -38,7 +38,7 @@ def launch_to_blame(evidence: KernelEvidence, purpose: int, failed: Failed) -> s
     trial = Trial(evidence, purpose)
     if failed.told in (UNTOLD, RACE, UNWRITTEN) and (said := trial.of_layouts()):
         return said
-    reaches = failed.told in (OUTSIDE, UNWRITTEN)
+    reaches = failed.told in (OUTSIDE, UNWRITTEN) or failed.facts.get("unstored", False)
     steps = list(zip(run.plan.steps, read, strict=False))
     if reaches and (said := next(filter(None, (unused(evidence.source, *one) for one in steps)), "")):
         return said
@@ -52,8 +52,8 @@ def launch_to_blame(evidence: KernelEvidence, purpose: int, failed: Failed) -> s
 
 
 def enough(run: Run) -> bool:
-    """Return whether each output would be filled if every program stored as many elements as the busiest. Then the indices
-    that programs make of their numbers are wrong."""
+    """Return whether each output would be filled if every program stored as many elements as the busiest, and some meet or
+    store none. Then the indices that programs make of their numbers are wrong."""
     for placed in run.placed:
         if placed.spec.role == "in":
             continue
@@ -65,7 +65,14 @@ def enough(run: Run) -> bool:
         )
         if most < prod(placed.shape) * placed.storage.itemsize:
             return False
+        if len(stores) == 1 and stores[0] and apart(run.launches[0], stores[0]):
+            return False
     return True
+
+
+def apart(launch: dict, row: dict) -> bool:
+    """Return whether every program stores, and no two the same element."""
+    return row["programs"] == launch["programs"] and row["requested"] == row["unique"]
 
 
 def below(run: Run) -> bool:

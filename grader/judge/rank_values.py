@@ -121,15 +121,15 @@ def hidden_failures(evidence: RanksEvidence, hidden: list[Meeting]) -> Iterator[
             yield HiddenFailure(one.case.kind, failed, partial(drawn_anew, evidence, one.case.kind), known)
 
 
-def drawn_anew(evidence: RanksEvidence, kind: str) -> Failed | None:
-    """Return how a case of this kind fails with public seeds."""
+def drawn_anew(evidence: RanksEvidence, kind: str) -> Failed | str:
+    """Return how a case of this kind fails with public seeds, or an empty text."""
     for draw in range(hidden_failure.SHOWN_DRAWS):
         rng = np.random.Generator(np.random.PCG64([hidden_failure.SHOWN_SEED, draw]))
         like_it = [one for one in evidence.drawn_from(rng) if one.kind == kind]
         for meeting in evidence.meet(like_it, True):
             if failed := trouble(evidence.question, meeting):
                 return failed
-    return None
+    return ""
 
 
 def judge_bytes(evidence: RanksEvidence, part: Part, result: PartResult) -> None:

@@ -51,6 +51,11 @@ IN_LAUNCH = {
         ("(p.N // 64,)", "(p.N // 64 + 1,)"),
         "with (1,) instead of (2,) this case is right",
     ),
+    "rows that nothing is stored to": (
+        GROUPED,
+        ("(max(1, most_tiles(p)), ", "(p.E, "),
+        "the grid in launch_gemm: the kernel asks for tl.program_id(0) and tl.program_id(1); with (",
+    ),
     "a batch forgotten": (
         DECODE,
         ('"grid": (rows,)', '"grid": (p.H,)'),
@@ -131,6 +136,13 @@ def test_a_case_that_only_strides_spoil_says_whose(name):
     question, edits, said = STRIDES[name]
     found = look(question, edited(right(question), edits))
     assert said in found and "program id" not in found, found
+
+
+def test_a_grid_that_would_do_without_ragged_tiles_is_said():
+    """Two whole tiles hold more elements than C has, and yet its four ragged tiles take four programs."""
+    edits = [("= 64, 128, 32, 8", "= 64, 64, 32, 8"), ("triton.cdiv(p.M, BLOCK_M) *", "(p.M // BLOCK_M) *")]
+    tried = trial.run(edited(right(GEMM), edits), {"M": 100, "N": 70, "K": 32}, question=GEMM)
+    assert tried.look.endswith("with (4,) instead of (2,) this case is right"), tried
 
 
 IN_THE_KERNEL = {
