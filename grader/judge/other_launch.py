@@ -38,6 +38,8 @@ def launch_to_blame(evidence: KernelEvidence, purpose: int, failed: Failed) -> s
     trial = Trial(evidence, purpose)
     if failed.told in (UNTOLD, RACE, UNWRITTEN) and (said := trial.of_layouts()):
         return said
+    if failed.told == UNTOLD and (said := trial.of_exchanged()):
+        return said
     reaches = failed.told in (OUTSIDE, UNWRITTEN) or failed.facts.get("unstored", False)
     steps = list(zip(run.plan.steps, read, strict=False))
     if reaches and (said := next(filter(None, (unused(evidence.source, *one) for one in steps)), "")):
@@ -121,6 +123,25 @@ class Trial:
                     return relaid(some)
         except (JailTrouble, OutOfTime):
             pass
+        return ""
+
+    def of_exchanged(self) -> str:
+        """Return two inputs of the same shape and dtype with which, once they are exchanged, the case is right."""
+        run, evidence = self.run, self.evidence
+        case, own = evidence.cases[self.purpose], {one.spec.name for one in run.placed}
+        inputs = [one for one in run.placed if one.spec.role == "in" and one.spec.name in run.inputs]
+        if evidence.question.prepare or own != {spec.name for spec in evidence.question.tensors}:
+            return ""
+        for one, other in combinations(inputs, 2):
+            if (one.shape, one.dtype) != (other.shape, other.dtype):
+                continue
+            a, b = one.spec.name, other.spec.name
+            placed = memory.place(evidence.question, case, run.inputs | {a: run.inputs[b], b: run.inputs[a]})
+            try:
+                if self.right_on(case, run.plan, evidence.lowered().texts, run.inputs, placed):
+                    return f"with {a} and {b} exchanged this case is right: which of the two is used in the other's place?"
+            except (JailTrouble, OutOfTime):
+                return ""
         return ""
 
     def of_grids(self, read: list[list[int]]) -> str:

@@ -117,6 +117,24 @@ def test_a_last_group_that_is_not_cut_off_is_said():
     )
 
 
+EXCHANGED = {
+    "weight and bias": (
+        NORM,
+        [("w_ptr + offs", "?"), ("b_ptr + offs", "w_ptr + offs"), ("?", "b_ptr + offs")],
+        "w and b",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", EXCHANGED)
+def test_two_inputs_that_changed_places_are_named(name):
+    question, edits, said = EXCHANGED[name]
+    found = look(question, edited(right(question), edits))
+    assert (
+        found == f"with {said} exchanged this case is right: which of the two is used in the other's place?"
+    ), found
+
+
 STRIDES = {  # an answer that is right without strides -> the tensors whose layout lets it fail
     "another tensor's": (
         MINUS,
