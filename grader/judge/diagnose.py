@@ -240,22 +240,8 @@ def _race(run: Run, evidence):
     where = race.get("place") or f"element {race['element']} of {race['tensor']}"
     return (
         f"two programs use {where} ({race['how']}){line}, so the result depends on which is first",
-        f"{owners(run, race)}. What is its address made of: the program's ids times a block's size, a stride for each axis, and "
-        "the mask?",
+        owners(run, race),
     )
-
-
-def owners(run: Run, race: dict) -> str:
-    """Say which programs meet, and that an element has one owner."""
-    late, *_, early = race["how"].split()[:3]
-    grid = run.plan.steps[race["launch"]].grid
-    used = max((axis + 1 for axis, size in enumerate(grid) if size > 1), default=1)
-    met = sorted(
-        ids[0] if used == 1 else tuple(ids[:used]) for ids in (race["other"], race["program"]) if ids
-    )
-    who = f"programs {met[0]} and {met[1]}" if len(met) == 2 else "two programs"
-    does = "both store to it" if late == early == "write" else "meet there"
-    return f"{who} {does}, and no two may own the same element"
 
 
 def _unwritten(run: Run, evidence):
@@ -292,6 +278,22 @@ def read_too_early(run: Run, worst: Difference | None) -> str:
     return (
         f"line {', '.join(map(str, lines))} reads {name} or adds to it where nothing has been written: until then an "
         "output holds anything, so keep the sum in a block of the kernel, or clear it in a launch before"
+    )
+
+
+def owners(run: Run, race: dict) -> str:
+    """Say which programs meet, that an element has one owner, and what its address is made of."""
+    late, *_, early = race["how"].split()[:3]
+    grid = run.plan.steps[race["launch"]].grid
+    used = max((axis + 1 for axis, size in enumerate(grid) if size > 1), default=1)
+    met = sorted(
+        ids[0] if used == 1 else tuple(ids[:used]) for ids in (race["other"], race["program"]) if ids
+    )
+    who = f"programs {met[0]} and {met[1]}" if len(met) == 2 else "two programs"
+    does = "both store to it" if late == early == "write" else "meet there"
+    return (
+        f"{who} {does}, and no two may own the same element. What is its address made of: the program's ids times a block's "
+        "size, a stride for each axis, and the mask?"
     )
 
 

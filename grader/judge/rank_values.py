@@ -14,11 +14,11 @@ from grader.judge.record import PartResult
 from grader.questions import NO_OUTPUT, Part
 
 NOT_KNOWN = "what of it the receiver does not need, has already, or could be sent in fewer bits"
+BUSY = "which copy a token goes to where its own rank has none: neither all ranks nor all tokens of a rank may choose the same one"
 COUNTS_ALONE = (
     "the rows alone are within the limit, so look at exchange_counts: it carries 8 bytes for each number in counts. What does "
     "a receiver need to know beyond how many rows come?"
 )
-BUSY = "which copy a token goes to where its own rank has none: neither all ranks nor all tokens of a rank may choose the same one"
 
 
 def judge_values(evidence: RanksEvidence, part: Part, result: PartResult) -> None:
