@@ -290,6 +290,11 @@ def owners(run: Run, race: dict) -> str:
         ids[0] if used == 1 else tuple(ids[:used]) for ids in (race["other"], race["program"]) if ids
     )
     who = f"programs {met[0]} and {met[1]}" if len(met) == 2 else "two programs"
+    if {late, early} == {"read", "write"}:
+        return (
+            f"{who} run in any order, and one loads what the other stores. If it needs that number, load it in a second launch; else "
+            "look at what both addresses are made of: the program's ids times a block's size, strides, masks"
+        )
     does = "both store to it" if late == early == "write" else "meet there"
     return (
         f"{who} {does}, and no two may own the same element. What is its address made of: the program's ids times a block's "

@@ -181,6 +181,13 @@ def test_a_race_for_all_that_is_written_is_told_by_no_mistake():
     ), str(got)
 
 
+def test_a_race_of_a_load_and_a_store_names_the_second_launch():
+    reads = ("tl.program_id(0).to(tl.int64)", "tl.program_id(0).to(tl.int64)\n    seen = tl.load(y_ptr)")
+    uses = ("(d * rstd * w + b).to(", "(d * rstd * w + b + 0.0 * seen).to(")
+    (lost, *_) = judge(changed(reads, uses, source=ROWS), NORM).parts
+    assert "two programs use" in lost.came and "load it in a second launch" in lost.look, lost
+
+
 ADDS = """
 @triton.jit
 def total(x_ptr, part_ptr, M, N, stride_xm):
