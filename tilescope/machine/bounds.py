@@ -105,12 +105,13 @@ def outside(kind: str, tensor: Storage, address: np.ndarray, bad: np.ndarray, ro
     """
     lane = int(np.flatnonzero(bad)[0])
     row = int(row_of[lane])
-    program, steps, corner = frame.place(row), {}, {}
+    program, steps, jumps, corner = frame.place(row), {}, {}, {}
     element = (int(address[lane]) - tensor.base) // tensor.itemsize
     along, pointer = None, tile(row)
     mine = np.argwhere(pointer == address[lane])
     if not bad[row_of == row].all():
-        steps = steps_of(tensor, pointer) | (jumps := jumped(tensor, pointer))
+        jumps = jumped(tensor, pointer)
+        steps = steps_of(tensor, pointer) | jumps
         begins = (int(pointer.reshape(-1)[0]) - tensor.base) // tensor.itemsize
         corner = decoded(tensor, begins)
         if len(mine) == 1 and not jumps and 0 <= begins < tensor.whole:
@@ -122,9 +123,8 @@ def outside(kind: str, tensor: Storage, address: np.ndarray, bad: np.ndarray, ro
     if along is not None:
         axis, index = along
         facts |= {"axis": tensor.axes[axis], "index": index, "size": tensor.shape[axis]}
-        what = place_of(tensor, axis, index) + otherwise(
-            tensor, element, axis, index, corner, set(steps.values())
-        )
+        what = place_of(tensor, axis, index)
+        what += "" if jumps else otherwise(tensor, element, axis, index, corner, set(steps.values()))
     elif 0 <= element < tensor.whole:
         spread = min(tensor.strides[a] for a in coarse_to_fine(tensor))
         what = f"element {element}, a gap: its elements lie {spread} apart"
