@@ -98,7 +98,9 @@ def _judge_values(question, run: Run, others: list[Run], poisoned, evidence) -> 
     if sentence:
         known = read_too_early(run, worst) or recognise(question, run, others)
         look = known or "; ".join(filter(None, where(run, got, worst, poisoned, evidence))) or HOW
-        raise Failed(f"{describe(run)}: {sentence}", look, told=UNTOLD, known=bool(known))
+        pattern, _ = pattern_of(run, got, worst)
+        unstored = pattern is not None and bool(stored.unstored(pattern))
+        raise Failed(f"{describe(run)}: {sentence}", look, told=UNTOLD, known=bool(known), unstored=unstored)
 
 
 def where(run: Run, got: dict, worst: Difference | None, poisoned, evidence) -> list[str]:
@@ -178,7 +180,7 @@ WHERE_TO_LOOK = {
     "ended",
     "WrittenInput": "which pointer it is given",
     "NotImplementedError": "replace that line by your own code",
-    "KeepsState": "what lives outside launch(p) and changes between calls: a counter, or a cache whose key leaves out a size",
+    "KeepsState": "what lives outside launch(p) and changes between calls: a counter, a cache whose key leaves out a size, random numbers",
     "SystemExit": "what ends the process: exit, quit or sys.exit; an answer returns instead",
     warm.OVERFULL: "how much it holds, prints or starts at once",
     warm.LATE: "what it waits for: a sleep, a lock, an input, another process",
@@ -240,7 +242,7 @@ def _race(run: Run, evidence):
     weak = weak_atomics.to_blame(evidence, run) if evidence else ""
     return (
         f"two programs use {where} ({race['how']}){line}, so the result depends on which is first",
-        weak or "how a program's indices come from its program id: no two may own the same element",
+        weak or owners(run, race),
     )
 
 
@@ -295,6 +297,27 @@ def read_too_early(run: Run, worst: Difference | None) -> str:
     return (
         f"line {', '.join(map(str, lines))} reads {name} or adds to it where nothing has been written: until then an "
         "output holds anything, so keep the sum in a block of the kernel, or clear it in a launch before"
+    )
+
+
+def owners(run: Run, race: dict) -> str:
+    """Say which programs meet, that an element has one owner, and what its address is made of."""
+    late, *_, early = race["how"].split()[:3]
+    grid = run.plan.steps[race["launch"]].grid
+    used = max((axis + 1 for axis, size in enumerate(grid) if size > 1), default=1)
+    met = sorted(
+        ids[0] if used == 1 else tuple(ids[:used]) for ids in (race["other"], race["program"]) if ids
+    )
+    who = f"programs {met[0]} and {met[1]}" if len(met) == 2 else "two programs"
+    if {late, early} == {"read", "write"}:
+        return (
+            f"{who} run in any order, and one loads what the other stores. If it needs that number, load it in a second launch; else "
+            "look at what both addresses are made of: the program's ids times a block's size, strides, masks"
+        )
+    does = "both store to it" if late == early == "write" else "meet there"
+    return (
+        f"{who} {does}, and no two may own the same element. What is its address made of: the program's ids times a block's "
+        "size, a stride for each axis, and the mask?"
     )
 
 

@@ -12,16 +12,17 @@ from grader.questions import reach
 SHOWN_SEED = 20_26
 SHOWN_DRAWS = 4  # a mistake need not show in the first
 NOTHING_SHOWN = "what this kind of case changes, compared with the public ones"
+RIGHT = "; a case of that kind drawn for you to see, {}, is right"
 
 
 @dataclass(frozen=True)
 class HiddenFailure:
-    """Hold a hidden case that failed. `anew` returns the failure of a public case of its kind, if one fails. `known` is
-    the sentence of a mistake that explains the failure."""
+    """Hold a hidden case that failed. `anew` returns the failure of a public case of its kind, if one fails, or else the
+    sizes of one that is right. `known` is the sentence of a mistake that explains the failure."""
 
     kind: str
     failed: Failed
-    anew: Callable[[], Failed | None]
+    anew: Callable[[], Failed | str]
     known: str = ""
 
 
@@ -45,7 +46,10 @@ def raise_what_can_be_shown(failures: Iterable[HiddenFailure]) -> None:
 
 def in_words(failure: HiddenFailure) -> tuple[Failed, bool]:
     """Return (the text for the learner, whether it says more than the kind)."""
-    came, again = f"a hidden case ({failure.kind}): {failure.failed.told or 'it fails'}", failure.anew()
+    came, shown = f"a hidden case ({failure.kind}): {failure.failed.told or 'it fails'}", failure.anew()
+    again = shown if isinstance(shown, Failed) else None
+    if shown and not again:
+        came += RIGHT.format(shown)
     if again:
         came += f". A case of that kind, drawn anew for you to see: {again.came}"
     look = failure.known or (again.look if again else NOTHING_SHOWN)

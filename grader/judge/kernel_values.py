@@ -9,7 +9,7 @@ import numpy as np
 
 from grader.judge import hidden_failure, on_gpu, sampled
 from grader.judge.budgets_at_scale import too_few
-from grader.judge.diagnose import judge_case
+from grader.judge.diagnose import in_full, judge_case
 from grader.judge.failed import Failed, Unclear
 from grader.judge.hidden_failure import HiddenFailure
 from grader.judge.kernel_evidence import (
@@ -116,9 +116,10 @@ def judge_public(evidence: KernelEvidence, public: list[int]) -> list[Run]:
     return runs
 
 
-def drawn_anew(evidence: KernelEvidence, purpose: int, public: list[Run]) -> Failed | None:
-    """Return how a case like this one fails with a public seed. The sentence must hold for the public cases too."""
-    told = evidence.cases[purpose].sm_count
+def drawn_anew(evidence: KernelEvidence, purpose: int, public: list[Run]) -> Failed | str:
+    """Return how a case like this one fails with a public seed, or else the sizes of one that is right. The sentence must
+    hold for the public cases too."""
+    told, right = evidence.cases[purpose].sm_count, ""
     for again, case in islice(like_it(evidence, purpose), hidden_failure.SHOWN_DRAWS):
         again.cases = {purpose: replace(case, sm_count=told)}
         try:
@@ -131,7 +132,8 @@ def drawn_anew(evidence: KernelEvidence, purpose: int, public: list[Run]) -> Fai
             return failed
         except Unclear:
             continue
-    return None
+        right = right if again.few.get(purpose) else in_full(case)
+    return right
 
 
 def like_it(evidence: KernelEvidence, purpose: int) -> Iterator[tuple[KernelEvidence, Case]]:

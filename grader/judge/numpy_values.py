@@ -161,8 +161,8 @@ def _gives(question, mistake, call: Call, encoded, arrays: dict) -> bool:
         return False
 
 
-def drawn_anew(evidence: NumpyEvidence, kind: str) -> Failed | None:
-    """Return how a call of this kind fails with public seeds."""
+def drawn_anew(evidence: NumpyEvidence, kind: str) -> Failed | str:
+    """Return how a call of this kind fails with public seeds, or an empty text."""
     question, draws = evidence.question, range(hidden_failure.SHOWN_DRAWS)
     like_it = [one for draw in draws for one in hidden_failure.drawn(question, draw) if one.kind == kind]
     for call, wrong in judged(evidence, like_it, True) if like_it else []:  # its prints would be many
@@ -170,7 +170,7 @@ def drawn_anew(evidence: NumpyEvidence, kind: str) -> Failed | None:
             wrong.look = where.wrong(evidence, call, wrong) or wrong.look
             wrong.came = f"{written(question, call)}: {wrong.came}"
             return wrong
-    return None
+    return ""
 
 
 def _plain(facts: dict) -> dict:

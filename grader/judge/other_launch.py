@@ -1,4 +1,5 @@
-"""Find mistakes in launch(p): run the same kernels on another grid, or with another constant, on the same case.
+"""Find mistakes in launch(p): run the same kernels on another grid, or with another constant, on the same case. Find
+mistaken strides the same way, with the case's tensors laid out row by row.
 
 Nothing is guessed. The other launch runs, and is named only if it makes the failed case right.
 """
@@ -11,16 +12,18 @@ from math import prod
 from grader.box.warm import JailTrouble, Limits
 from grader.jail import host as jail
 from grader.jail.protocol import Kernel, LowerRequest, Plan
-from grader.judge.diagnose import OUTSIDE, UNWRITTEN, differs, judge_effects
+from grader.judge.diagnose import OUTSIDE, RACE, UNTOLD, UNWRITTEN, differs, judge_effects
 from grader.judge.failed import Failed, Refusal, Unclear
 from grader.judge.kernel_evidence import KernelEvidence, Run
 from grader.judge.source import ids_asked
+from grader.questions import Case, memory
 
 MOST_S = 8.0  # of processor time for all that is tried
 CASE_S = 4.0  # and for one case on the machine
 LOWERING = Limits(wall_s=20.0, cpu_s=15, answer_bytes=16 << 20)
 MOST_GRIDS = 24  # of one step
 MOST_STEPS = 4
+MOST_RELAID = 3  # tensors at once that the case is tried without the layout of
 FACTORS = (2.0, 0.5, 4.0, 0.25)
 SMALLEST_BLOCK = 8  # a smaller constant is a switch or a count, and no side of a block
 WIDER = (2, 3, 4, 8, 16)  # factors of programs along an axis
@@ -32,12 +35,16 @@ def launch_to_blame(evidence: KernelEvidence, purpose: int, failed: Failed) -> s
     read = run.outcome.header.get("ids_read") or []
     if failed.facts.get("known") or run.plan is None or below(run):
         return ""
-    reaches = failed.told in (OUTSIDE, UNWRITTEN)
+    trial = Trial(evidence, purpose)
+    if failed.told in (UNTOLD, RACE, UNWRITTEN) and (said := trial.of_layouts()):
+        return said
+    if failed.told == UNTOLD and (said := trial.of_exchanged()):
+        return said
+    reaches = failed.told in (OUTSIDE, UNWRITTEN) or failed.facts.get("unstored", False)
     steps = list(zip(run.plan.steps, read, strict=False))
     if reaches and (said := next(filter(None, (unused(evidence.source, *one) for one in steps)), "")):
         return said
     idle = [unread(*one) for one in steps]
-    trial = Trial(evidence, purpose)
     try:
         found = trial.of_grids(read) if reaches or any(idle) else ""
         found = found or (trial.of_constants() if reaches and purpose in evidence.public else "")
@@ -47,8 +54,8 @@ def launch_to_blame(evidence: KernelEvidence, purpose: int, failed: Failed) -> s
 
 
 def enough(run: Run) -> bool:
-    """Return whether each output would be filled if every program stored as many elements as the busiest. Then the indices
-    that programs make of their numbers are wrong."""
+    """Return whether each output would be filled if every program stored as many elements as the busiest, and some meet or
+    store none. Then the indices that programs make of their numbers are wrong."""
     for placed in run.placed:
         if placed.spec.role == "in":
             continue
@@ -60,7 +67,14 @@ def enough(run: Run) -> bool:
         )
         if most < prod(placed.shape) * placed.storage.itemsize:
             return False
+        if len(stores) == 1 and stores[0] and apart(run.launches[0], stores[0]):
+            return False
     return True
+
+
+def apart(launch: dict, row: dict) -> bool:
+    """Return whether every program stores, and no two the same element."""
+    return row["programs"] == launch["programs"] and row["requested"] == row["unique"]
 
 
 def below(run: Run) -> bool:
@@ -88,6 +102,47 @@ class Trial:
     @property
     def entry(self) -> str:
         return self.evidence.question.entry
+
+    def of_layouts(self) -> str:
+        """Return the fewest tensors that have to be laid out row by row for this case to be right."""
+        case, evidence = self.evidence.cases[self.purpose], self.evidence
+        if not case.layout or evidence.question.prepare:
+            return ""
+        names = [some for n in range(1, MOST_RELAID + 1) for some in combinations(case.layout, n)]
+        names = list(dict.fromkeys([*names, tuple(case.layout)]))
+        cases = [
+            replace(case, layout={n: how for n, how in case.layout.items() if n not in some})
+            for some in names
+        ]
+        try:
+            for some, one, (texts, plan) in zip(
+                names, cases, self.lowered_cases([(c, {}) for c in cases]), strict=True
+            ):
+                placed = memory.place(evidence.question, one, self.run.inputs)
+                if plan is not None and self.right_on(one, plan, texts, self.run.inputs, placed):
+                    return relaid(some)
+        except (JailTrouble, OutOfTime):
+            pass
+        return ""
+
+    def of_exchanged(self) -> str:
+        """Return two inputs of the same shape and dtype with which, once they are exchanged, the case is right."""
+        run, evidence = self.run, self.evidence
+        case, own = evidence.cases[self.purpose], {one.spec.name for one in run.placed}
+        inputs = [one for one in run.placed if one.spec.role == "in" and one.spec.name in run.inputs]
+        if evidence.question.prepare or own != {spec.name for spec in evidence.question.tensors}:
+            return ""
+        for one, other in combinations(inputs, 2):
+            if (one.shape, one.dtype) != (other.shape, other.dtype):
+                continue
+            a, b = one.spec.name, other.spec.name
+            placed = memory.place(evidence.question, case, run.inputs | {a: run.inputs[b], b: run.inputs[a]})
+            try:
+                if self.right_on(case, run.plan, evidence.lowered().texts, run.inputs, placed):
+                    return f"with {a} and {b} exchanged this case is right: which of the two is used in the other's place?"
+            except (JailTrouble, OutOfTime):
+                return ""
+        return ""
 
     def of_grids(self, read: list[list[int]]) -> str:
         """Return the first other grid, of one step alone, with which the case is right."""
@@ -134,12 +189,16 @@ class Trial:
     def lowered(self, wanted: list[tuple[int, tuple[str, int, int]]]) -> list[tuple[tuple, Plan | None]]:
         """Return (texts, plan) of each case with its change, lowered together. A case that doesn't compile has no
         plan."""
+        cases = self.evidence.cases
+        return self.lowered_cases([(cases[purpose], {name: pair}) for purpose, (name, *pair) in wanted])
+
+    def lowered_cases(self, wanted: list[tuple[Case, dict]]) -> list[tuple[tuple, Plan | None]]:
         if not wanted:
             return []
         evidence = self.evidence
         tasks = [
-            replace(evidence.told(evidence.cases[purpose]), instead={name: (old, new)})
-            for purpose, (name, old, new) in wanted
+            replace(evidence.told(case), instead={name: tuple(pair) for name, pair in change.items()})
+            for case, change in wanted
         ]
         request = LowerRequest(evidence.source, self.entry, tasks, evidence.target)
         outcome, found = jail.lower(request, evidence.level, LOWERING)
@@ -149,9 +208,14 @@ class Trial:
         return [(found.texts, plan if isinstance(plan, Plan) else None) for plan in found.plans]
 
     def right(self, purpose: int, plan: Plan, texts: tuple[str, ...]) -> bool:
-        evidence, case = self.evidence, self.evidence.cases[purpose]
-        known = evidence.runs.get(purpose)
-        inputs, placed = (known.inputs, known.placed) if known else evidence.draw(purpose)
+        known = self.evidence.runs.get(purpose)
+        inputs, placed = (known.inputs, known.placed) if known else self.evidence.draw(purpose)
+        return self.right_on(self.evidence.cases[purpose], plan, texts, inputs, placed)
+
+    def right_on(
+        self, case: Case, plan: Plan, texts: tuple[str, ...], inputs: dict, placed: list[memory.Placed]
+    ) -> bool:
+        evidence = self.evidence
         outcome = evidence.launch(case, plan, texts, placed, seconds=CASE_S)
         self.spend(outcome.cpu_s)
         run = Run(case, False, plan, placed, inputs, {}, outcome)
@@ -166,6 +230,19 @@ class Trial:
         self.spent_s += seconds
         if self.spent_s > MOST_S:
             raise OutOfTime
+
+
+def relaid(names: tuple[str, ...]) -> str:
+    if len(names) == 1:
+        return (
+            f"with {names[0]} laid out row by row this case is right: does every address of {names[0]} use {names[0]}'s own "
+            "strides, and each of them?"
+        )
+    both = f"{', '.join(names[:-1])} and {names[-1]}"
+    return (
+        f"with {both} laid out row by row this case is right: does every address use the strides of its own tensor, and each of "
+        "them?"
+    )
 
 
 def exchanged(steps: tuple[Kernel, ...], place: int, step: Kernel) -> tuple[Kernel, ...]:

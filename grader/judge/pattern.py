@@ -78,8 +78,10 @@ class Pattern:
         row, column = np.indices(self.want.shape)[-2:]
         for words, side in (("above", column > row), ("below", column < row), ("on", column == row)):
             beside = self.tried & ~side
+            # whole rows or columns past a corner are no triangle: both must meet within a row
+            both = (self.wrong & side).any(axis=-1) & (self.tried & ~self.wrong).any(axis=-1)
             if (
-                beside.any()
+                both.sum() >= min(FEW - 1, min(self.want.shape[-2:]) - 1)
                 and not self.wrong[beside].any()
                 and self.wrong[side & self.tried].mean() > MOSTLY
             ):

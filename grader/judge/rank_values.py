@@ -16,6 +16,10 @@ from grader.questions import NO_OUTPUT, Part
 NOT_KNOWN = "what of it the receiver does not need, has already, or could be sent in fewer bits"
 SENT_HOME = "this sends a result home for each row too many that it receives: "
 BUSY = "which copy a token goes to where its own rank has none: neither all ranks nor all tokens of a rank may choose the same one"
+COUNTS_ALONE = (
+    "the rows alone are within the limit, so look at exchange_counts: it carries 8 bytes for each number in counts. What does "
+    "a receiver need to know beyond how many rows come?"
+)
 
 
 def judge_values(evidence: RanksEvidence, part: Part, result: PartResult) -> None:
@@ -118,15 +122,15 @@ def hidden_failures(evidence: RanksEvidence, hidden: list[Meeting]) -> Iterator[
             yield HiddenFailure(one.case.kind, failed, partial(drawn_anew, evidence, one.case.kind), known)
 
 
-def drawn_anew(evidence: RanksEvidence, kind: str) -> Failed | None:
-    """Return how a case of this kind fails with public seeds."""
+def drawn_anew(evidence: RanksEvidence, kind: str) -> Failed | str:
+    """Return how a case of this kind fails with public seeds, or an empty text."""
     for draw in range(hidden_failure.SHOWN_DRAWS):
         rng = np.random.Generator(np.random.PCG64([hidden_failure.SHOWN_SEED, draw]))
         like_it = [one for one in evidence.drawn_from(rng) if one.kind == kind]
         for meeting in evidence.meet(like_it, True):
             if failed := trouble(evidence.question, meeting):
                 return failed
-    return None
+    return ""
 
 
 def judge_bytes(evidence: RanksEvidence, part: Part, result: PartResult) -> None:
@@ -163,6 +167,8 @@ def _too_much(question, meeting: Meeting, public: list[Meeting], allowed: np.nda
         if allowed[rank]
         else "where it may send nothing"
     )
+    if look == NOT_KNOWN and meeting.rows_sent_by[rank] <= allowed[rank]:
+        look = COUNTS_ALONE
     if meeting.hidden:
         came = f"a hidden case ({meeting.case.kind}): a rank sends {times}"
         return Failed(came, look, told=f"a hidden case ({meeting.case.kind}): a rank sends too much")

@@ -127,7 +127,7 @@ def changes(source: str, entry: str) -> Iterator[Change]:
     names = {
         one.name: [*(a.arg for a in one.args.args), *dict.fromkeys(assigned(one))] for one in functions
     }.get(entry, [])
-    for maker in (operators, constants, called, signs, operands, order, more, others(names)):
+    for maker in (operators, constants, called, signs, operands, order, more, others(names), bounds(names)):
         for node in nodes:
             if not hasattr(node, "lineno"):
                 continue
@@ -212,6 +212,11 @@ def called(node) -> Iterator[tuple[str, ast.AST]]:
             else:
                 function.id = other
             yield "another function in `{}`", ast.Call(function, node.args, node.keywords)
+    if name in ("sort", "argsort", "sorted"):
+        yield (
+            "the opposite order of `{}`",
+            ast.Subscript(node, ast.Slice(step=ast.UnaryOp(ast.USub(), ast.Constant(1)))),
+        )
     if name in ("int", "floor", "round", "trunc"):
         ceil = ast.Call(ast.Attribute(ast.Name("math"), "ceil"), node.args, [])
         yield "another rounding in `{}`", ceil
@@ -271,5 +276,16 @@ def others(names: list[str]) -> Callable:
             for name in names:
                 for op in (ast.Mult, ast.Div):
                     yield "a factor more beside `{}`", ast.BinOp(node, op(), ast.Name(name))
+
+    return of_names
+
+
+def bounds(names: list[str]) -> Callable:
+    def of_names(node) -> Iterator[tuple[str, ast.AST]]:
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in names:
+            for name in names:
+                for bound in ("max", "min") if name != node.id else ():
+                    call = ast.Call(ast.Name(bound), [node, ast.Name(name)], [])
+                    yield f"{bound}(…, another name) in place of `{{}}`", call
 
     return of_names

@@ -16,6 +16,8 @@ def wrong(evidence, run, pattern: Pattern, worst: Difference | None) -> str:
     stored = writers(evidence, run, pattern.name)
     first = tuple(int(i) for i in np.argwhere(pattern.wrong)[0])
     line = int(stored["line"][first]) if stored else -1
+    if left := unstored(pattern):
+        return left
     if line <= 0:
         return worst.first() if worst else ""
     launch, program = int(stored["launch"][first]), int(stored["program"][first])
@@ -23,6 +25,14 @@ def wrong(evidence, run, pattern: Pattern, worst: Difference | None) -> str:
     which = shown(pattern, first) if worst is None or first != worst.index else "it"
     said = f"line {line} of the cell stores {which}, in program {ids(program, grid)}"
     return "; ".join(filter(None, (said, programs(stored, pattern.wrong, launch, grid))))
+
+
+def unstored(pattern: Pattern) -> str:
+    """Say that no program stores any of the wrong elements, which hold what they held before."""
+    if pattern.stored is None or (pattern.wrong & pattern.stored).any():
+        return ""
+    first = ", ".join(map(str, np.argwhere(pattern.wrong)[0]))
+    return f"no program stores any of the wrong ones, from {pattern.name}[{first}] on: they hold what was there before"
 
 
 def writers(evidence, run, name: str) -> dict[str, np.ndarray]:

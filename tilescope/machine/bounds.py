@@ -59,6 +59,17 @@ def steps_of(tensor: Storage, pointer: np.ndarray) -> dict[int, int]:
     return found
 
 
+def jumped(tensor: Storage, pointer: np.ndarray) -> dict[int, int]:
+    """Return, by the tile's axis, the widest stride that divides all its steps, where these differ: indices that were
+    loaded, of rows mostly."""
+    found = {}
+    for axis in range(pointer.ndim):
+        steps = np.diff(np.moveaxis(pointer, axis, -1).reshape(-1, pointer.shape[axis])[0]) // tensor.itemsize
+        if len(set(steps.tolist())) > 1:
+            found[axis] = max((s for s in tensor.strides if s and not (steps % s).any()), default=0)
+    return found
+
+
 def by_place_in_tile(tensor: Storage, corner: dict, lane: tuple, steps: dict) -> tuple[int, int] | None:
     """Return the axis and index of one lane, counted from its tile's corner. Return nothing if the corner is
     outside, or a step isn't a stride of the tensor."""
@@ -94,15 +105,16 @@ def outside(kind: str, tensor: Storage, address: np.ndarray, bad: np.ndarray, ro
     """
     lane = int(np.flatnonzero(bad)[0])
     row = int(row_of[lane])
-    program, steps, corner = frame.place(row), {}, {}
+    program, steps, jumps, corner = frame.place(row), {}, {}, {}
     element = (int(address[lane]) - tensor.base) // tensor.itemsize
     along, pointer = None, tile(row)
     mine = np.argwhere(pointer == address[lane])
     if not bad[row_of == row].all():
-        steps = steps_of(tensor, pointer)
+        jumps = jumped(tensor, pointer)
+        steps = steps_of(tensor, pointer) | jumps
         begins = (int(pointer.reshape(-1)[0]) - tensor.base) // tensor.itemsize
         corner = decoded(tensor, begins)
-        if len(mine) == 1 and 0 <= begins < tensor.whole:
+        if len(mine) == 1 and not jumps and 0 <= begins < tensor.whole:
             along = by_place_in_tile(tensor, corner, tuple(mine[0]), steps)
     facts = {"tensor": tensor.name, "program": program, "element": element, "extent": tensor.whole}
     facts |= {"access": kind, "lane": mine[0].tolist() if len(mine) else []}
@@ -111,9 +123,8 @@ def outside(kind: str, tensor: Storage, address: np.ndarray, bad: np.ndarray, ro
     if along is not None:
         axis, index = along
         facts |= {"axis": tensor.axes[axis], "index": index, "size": tensor.shape[axis]}
-        what = place_of(tensor, axis, index) + otherwise(
-            tensor, element, axis, index, corner, set(steps.values())
-        )
+        what = place_of(tensor, axis, index)
+        what += "" if jumps else otherwise(tensor, element, axis, index, corner, set(steps.values()))
     elif 0 <= element < tensor.whole:
         spread = min(tensor.strides[a] for a in coarse_to_fine(tensor))
         what = f"element {element}, a gap: its elements lie {spread} apart"

@@ -97,6 +97,26 @@ def test_before_and_after_a_vector(n, words):
 
 
 @triton.jit
+def gathered(x, at, o, N, R: tl.constexpr, B: tl.constexpr):
+    row, j = tl.load(at + tl.arange(0, R))[:, None], tl.arange(0, B)[None, :]
+    tl.store(o + tl.arange(0, R), tl.sum(tl.load(x + row * N + j, mask=j < N), 1))
+
+
+@pytest.mark.parametrize("rows, last", [((2, 0, 1, 4), 4), ((0, 1, 3, 9), 9), ((1, 1, 0, 7), 7)])
+def test_a_row_that_was_looked_up_is_a_row(rows, last):
+    """Its tile's rows are not one stride apart, so no step tells the axis."""
+    tensors = {
+        "x": np.zeros((4, 16), np.float32),
+        "at": np.array(rows, np.int32),
+        "o": np.zeros(4, np.float32),
+    }
+    shapes = {"x": ((4, 16), None, "mk")}
+    error = on_machine(gathered, (1,), tensors, {"R": 4, "B": 16}, scalars={"N": 16}, shapes=shapes).error
+    assert f"row m = {last} of x, which has 4" in error["message"], error
+    assert "by the same address" not in error["message"], error
+
+
+@triton.jit
 def heads(x, o, N, D: tl.constexpr, R: tl.constexpr):
     i, j = tl.arange(0, R)[:, None], tl.arange(0, D)[None, :]
     v = tl.load(x + tl.program_id(0) * N * D + i * D + j)

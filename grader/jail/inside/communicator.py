@@ -33,8 +33,9 @@ class Communicator:
         of rank 0, then receive[1] of rank 1, and so on. Rows that a rank sends to itself cost nothing."""
         rows = np.asarray(rows)
         if rows.dtype not in NAMES or not rows.ndim:
+            dtype = str(rows.dtype) if len(str(rows.dtype)) <= 40 else f"{str(rows.dtype)[:40]} …"
             raise ValueError(
-                f"rows must be an array of numbers, a row each, got {rows.dtype} of shape {rows.shape}"
+                f"rows must be an array of numbers, a row each, got {dtype} of shape {rows.shape}"
             )
         send, receive = self._split("send", send), self._split("receive", receive)
         if sum(send) != len(rows):

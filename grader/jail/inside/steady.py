@@ -11,8 +11,8 @@ from .bind import make_plan
 AGAIN = 200  # calls for one case, before any other
 MOST_LINES, MOST_S = 10_000, 0.5  # of Python for one p that no case has, and for all such p
 KEEPS = (
-    "launch(p) returns another plan for the same p once it has been called for other cases: all that it returns must follow "
-    "from p"
+    "launch(p) returns another plan for the same p when it is called again, after other cases: all that it returns must "
+    "follow from p"
 )
 
 

@@ -28,6 +28,10 @@ def test_a_sentence_is_said_anew(text, said):
 LINES = {  # what somebody who knows numpy writes between load and store -> what is said of it
     "y = 2 * x + np.arange(BLOCK)": "np doesn't work inside a kernel: for np.arange write tl.arange(0, n)",
     "y = np.where(x > 0, x, 0)": "for np.where write tl.where(condition, a, b)",
+    "y = np.transpose(x)": "for np.transpose write tl.trans(x)",
+    "y = np.argmax(x)": "for np.argmax write tl.argmax(x, axis=0)",
+    "y = np.matmul(x, x)": "for np.matmul write tl.dot(a, b)",
+    "y = np.sort(x)": "for np.sort write tl.sort(x)",
     "y = np.exp(x)": "for np.exp write tl.exp",
     "y = np.multiply(2, x)": "for np.multiply write a * b",
     "y = x[np.newaxis, :]": "for np.newaxis write None: x[:, None] is a column",

@@ -48,7 +48,7 @@ def test_a_kind_that_fails_with_rare_numbers_alone_is_passed_over(name, monkeypa
     assert lost.look != NOTHING_SHOWN
 
 
-def failure(kind: str, again: Failed | None = None, known: str = "") -> HiddenFailure:
+def failure(kind: str, again: Failed | str = "", known: str = "") -> HiddenFailure:
     return HiddenFailure(kind, Failed("17 is secret", told="values that differ"), lambda: again, known)
 
 
@@ -62,6 +62,11 @@ def test_where_nothing_can_be_shown_the_first_kind_is_told_and_no_number():
     found = raised(failure("odd"), failure("even"))
     assert (found.came, found.look) == ("a hidden case (odd): values that differ", NOTHING_SHOWN)
     assert found.told == found.came and not found.facts["known"]
+    found = raised(failure("odd", "M = 5, fp16"))
+    assert found.came.endswith(
+        "values that differ; a case of that kind drawn for you to see, M = 5, fp16, is right"
+    )
+    assert found.look == NOTHING_SHOWN
     hidden_failure.raise_what_can_be_shown([])
 
 

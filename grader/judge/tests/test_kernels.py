@@ -156,6 +156,12 @@ def test_a_false_promise_to_the_compiler_is_noticed(name):
     assert got.verdict == FAIL and "values" in lost(got), str(got)
 
 
+def test_a_plan_that_chance_changes_is_told_of_random_numbers():
+    chance = ('"num_warps": ', '"num_warps": __import__("random").choice((1, 2)) * ')
+    (lost, *_) = judge(changed(chance, source=ROWS), NORM).parts
+    assert "when it is called again" in lost.came and "random numbers" in lost.look, lost
+
+
 def test_a_race_is_told_by_the_mistake_that_the_other_outputs_show():
     order = "moe_routing.order"
     question = questions.find(order)
@@ -170,7 +176,16 @@ def test_a_race_for_all_that_is_written_is_told_by_no_mistake():
     apart = ("(d * rstd * w + b).to(", "(d * rstd * w + b + tl.program_id(0)).to(")
     got = judge(changed(both, apart, source=ROWS), NORM)
     look = got.parts[0].look
-    assert "two programs use" in str(got) and look.startswith("how a program's indices come"), str(got)
+    assert "two programs use" in str(got) and look.startswith(
+        "programs 0 and 1 both store to it, and no two may own the same element. What is its address made of"
+    ), str(got)
+
+
+def test_a_race_of_a_load_and_a_store_names_the_second_launch():
+    reads = ("tl.program_id(0).to(tl.int64)", "tl.program_id(0).to(tl.int64)\n    seen = tl.load(y_ptr)")
+    uses = ("(d * rstd * w + b).to(", "(d * rstd * w + b + 0.0 * seen).to(")
+    (lost, *_) = judge(changed(reads, uses, source=ROWS), NORM).parts
+    assert "two programs use" in lost.came and "load it in a second launch" in lost.look, lost
 
 
 def test_lanes_that_meet_without_a_barrier_are_told_with_both_lines():

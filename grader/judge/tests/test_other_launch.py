@@ -51,6 +51,11 @@ IN_LAUNCH = {
         ("(p.N // 64,)", "(p.N // 64 + 1,)"),
         "with (1,) instead of (2,) this case is right",
     ),
+    "rows that nothing is stored to": (
+        GROUPED,
+        ("(max(1, most_tiles(p)), ", "(p.E, "),
+        "the grid in launch_gemm: the kernel asks for tl.program_id(0) and tl.program_id(1); with (",
+    ),
     "a batch forgotten": (
         DECODE,
         ('"grid": (rows,)', '"grid": (p.H,)'),
@@ -110,6 +115,52 @@ def test_a_last_group_that_is_not_cut_off_is_said():
     assert "were never written" in tried.error and tried.look.startswith("the last group may have fewer"), (
         tried
     )
+
+
+EXCHANGED = {
+    "weight and bias": (
+        NORM,
+        [("w_ptr + offs", "?"), ("b_ptr + offs", "w_ptr + offs"), ("?", "b_ptr + offs")],
+        "w and b",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", EXCHANGED)
+def test_two_inputs_that_changed_places_are_named(name):
+    question, edits, said = EXCHANGED[name]
+    found = look(question, edited(right(question), edits))
+    assert (
+        found == f"with {said} exchanged this case is right: which of the two is used in the other's place?"
+    ), found
+
+
+STRIDES = {  # an answer that is right without strides -> the tensors whose layout lets it fail
+    "another tensor's": (
+        MINUS,
+        [("offs_m * stride_zm + offs_n * stride_zn", "offs_m * stride_xm + offs_n * stride_xn")],
+        "with z laid out row by row this case is right",
+    ),
+    "one left out at the store": (
+        NORM,
+        [("y_ptr + row * stride_ym + offs * stride_yn", "y_ptr + row * stride_ym + offs")],
+        "with y laid out row by row this case is right",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", STRIDES)
+def test_a_case_that_only_strides_spoil_says_whose(name):
+    question, edits, said = STRIDES[name]
+    found = look(question, edited(right(question), edits))
+    assert said in found and "program id" not in found, found
+
+
+def test_a_grid_that_would_do_without_ragged_tiles_is_said():
+    """Two whole tiles hold more elements than C has, and yet its four ragged tiles take four programs."""
+    edits = [("= 64, 128, 32, 8", "= 64, 64, 32, 8"), ("triton.cdiv(p.M, BLOCK_M) *", "(p.M // BLOCK_M) *")]
+    tried = trial.run(edited(right(GEMM), edits), {"M": 100, "N": 70, "K": 32}, question=GEMM)
+    assert tried.look.endswith("with (4,) instead of (2,) this case is right"), tried
 
 
 IN_THE_KERNEL = {

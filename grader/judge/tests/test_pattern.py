@@ -8,6 +8,7 @@ from grader.judge.pattern import Pattern
 
 RNG = np.random.default_rng(5)
 WANT = RNG.standard_normal((6, 8)) + 3
+TALL = np.random.default_rng(5).standard_normal((12, 4))
 SQUARE = RNG.standard_normal((8, 8))
 VECTOR = RNG.standard_normal(40)
 CODES = RNG.integers(1, 16, (8, 256)).astype(float)
@@ -44,6 +45,7 @@ def random(shape):
         (changed(VECTOR, [3, 4, 11], random(3)), VECTOR, "y is wrong only at element 3, 4, 11"),
         (changed(VECTOR, np.s_[::5], random(8)), VECTOR, "at element 0 and every 5 further"),
         (np.where(np.triu(np.ones((8, 8)), 1) > 0, random((8, 8)), SQUARE), SQUARE, "only above the diagonal"),
+        (changed(TALL, np.s_[4:], random((8, 4))), TALL, "y is wrong only from row 4 on"),
         (changed(WANT, np.s_[3:], np.nan), WANT, "from row 3 on; what is wrong is NaN"),
         (WANT * np.arange(2, 8)[:, None], WANT, "each row is multiplied by a factor of its own"),
         (WANT + np.arange(1, 7)[:, None], WANT, "each row is moved by a number of its own"),

@@ -131,6 +131,22 @@ TOLD = {
         "property 'ranks' of 'Communicator' object has no setter",
         "line 11",
     ),
+    "counts that carry more than counts": (
+        [
+            "fat, true = np.zeros((comm.ranks, 4096), int), comm.exchange_counts",
+            "comm.exchange_counts = lambda send: true(fat + send[:, None])[:, 0]",
+            "return honest(comm, x, chosen, experts)",
+        ],
+        "bytes",
+        "times what it may",
+        "the rows alone are within the limit, so look at exchange_counts",
+    ),
+    "a field name as long as a row": (
+        ["comm.send_rows(np.zeros(1, [('f' * 4000, 'i8')]), [1, 0, 0, 0], [0] * 4)"],
+        "values",
+        "rows must be an array of numbers, a row each, got [('" + "f" * 37 + " … of shape",
+        "line 11",
+    ),
     "rows not counted": (
         ["n = [1] * comm.ranks", "comm.send_rows(x[:0], n, n)"],
         "values",

@@ -40,6 +40,20 @@ NUMPY = {
         [("powers.sum(1, keepdims=True)", "powers.sum(0, keepdims=True) * 3")],
         "its first result agrees; the first wrong one is route[1][0, 0], ",
     ),
+    "an order": (
+        "sampling_fusion.kept_share",
+        [("np.lexsort((np.arange(n), -logits))", "np.argsort(logits)")],
+        "line 5: the opposite order of `np.argsort(logits)` makes all",
+    ),
+    "a bound": (
+        "next_bottleneck.exposed",
+        [
+            ("free = 0.0", "free = late = 0.0"),
+            ("free = max(free, start) + takes", "begin = start\n        free = begin + takes\n        late += max(0.0, free - max(begin, end_s))"),
+            ("max(0.0, free - end_s)\n", "late\n"),
+        ],
+        "line 5: max(…, another name) in place of `start` makes all",
+    ),
     "another spelling": ("roofline.roof", [('"memory"', '"Memory"')], "capital letters and spaces count, and 'memory'"),
 }  # fmt: skip
 

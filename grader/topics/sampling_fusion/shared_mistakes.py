@@ -139,7 +139,8 @@ READ_OTHERWISE = {
     "min-p first": ("min-p comes last: top-p's mass is computed before min-p removes anything", min_p_first),
     "min-p of the row": ("min-p is a share of the best token's weight, not of the row's", min_p_of_all),
     "ties all stay": (
-        "of the tokens equal to the k-th largest, the lowest ids stay, so that exactly k are left",
+        "of the tokens equal to the k-th largest, the lowest ids stay, so that exactly k are left (a search for the k-th largest "
+        "by halves must go on until no two logits are left between its ends)",
         ties_all_stay,
     ),
     "ties together": (

@@ -263,6 +263,9 @@ def agree(inputs: dict, case: Case, got: dict, want: dict) -> str:
         if mine == wanted:
             continue
         kind = f"token[{i}] is {mine}, wanted {wanted}"
+        if case.sizes["V"] <= mine < 2**31 - 1:
+            last = f"{kind}: the last token is {case.sizes['V'] - 1}"
+            return f"{last}, so do lanes past the row's end take part, with a score other than -inf?"
         if not 0 <= mine < case.sizes["V"] or wanted < 0:
             return kind + filters_in_words(inputs, i)
         s = row_scores(inputs, i)

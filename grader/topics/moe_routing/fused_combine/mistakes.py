@@ -132,7 +132,12 @@ MISTAKES = (
         weights_in_rows_dtype,
         edits=((ADD, "acc += weight.to(rows_ptr.dtype.element_ty).to(tl.float32) * y.to(tl.float32)"),),
     ),
-    edited("rows in fp16", (ADD, "acc += weight * y.to(tl.float16).to(tl.float32)")),
+    family(
+        "rows in fp16",
+        "bf16 holds numbers above 65504 and fp16 does not: what is rounded to fp16 on the way?",
+        rows_in_fp16,
+        edits=((ADD, "acc += weight * y.to(tl.float16).to(tl.float32)"),),
+    ),
     edited("two picks", (SLOTS, "tl.static_range(2 if PICKS > 2 else PICKS)")),
     edited("the next token's place", (ROW, ROW.replace("token *", "tl.minimum(token + 1, T - 1) *"))),
     edited("no mask at the store", (", mask=mask_h)\n    ### END", ")\n    ### END")),

@@ -177,7 +177,7 @@ MISTAKES = (
     ),
     family(
         "low precision",
-        "close, but off in a long sum: are both sums fp32 from first to last?",
+        "close, but off: both sums must be fp32 from the first product to SiLU(gate) * up, rounded once, at the store",
         *(narrow(d, b) for d in ("x", "fp16", "bf16") for b in (32, 64, 128)),
         edits=(*summed_in("dtype"),),
     ),

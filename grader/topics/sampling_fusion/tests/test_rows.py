@@ -136,3 +136,11 @@ def test_every_other_row_of_a_telling_case_draws_the_last_that_stays():
             kept = np.where(survivors(x, t, filters(inputs, i)), x, np.inf)
             last.append(best(row_scores(inputs, i)) == np.argmin(kept))
     assert np.mean(last) > 0.8  # where the last has hardly a chance no seed is found
+
+
+def test_a_token_past_the_vocabulary_comes_from_lanes_past_the_row():
+    inputs, case = row([0.0, 9.0, 1.0], 1.0)
+    said = agree(inputs, case, {"token": np.array([3.0])}, tokens_wanted(inputs, case))
+    assert "the last token is 2, so do lanes past the row's end take part" in said
+    said = agree(inputs, case, {"token": np.array([2.0**31 - 1])}, tokens_wanted(inputs, case))
+    assert said and "lanes" not in said
