@@ -66,7 +66,7 @@ def hidden_failures(evidence: KernelEvidence, runs: list[Run]) -> Iterator[Hidde
     for purpose in (*IN_PART, *WHOLE, WAITING, EVERY_PROGRAM):
         if purpose not in (*alone, *whole):
             more.pop(purpose, None)
-    evidence.run_ahead(hidden + [purpose for purpose in more if purpose not in alone])
+    evidence.run_ahead(hidden + [one for one in more if one not in (*alone, EVERY_PROGRAM)])
     for number, purpose in enumerate([*hidden, *more]):
         evidence.say(f"running {more.get(purpose) or f'{len(hidden)} hidden cases … {number}/{len(hidden)}'}")
         if purpose in hidden:
@@ -84,6 +84,8 @@ def hidden_failures(evidence: KernelEvidence, runs: list[Run]) -> Iterator[Hidde
 
 def judge_one(evidence: KernelEvidence, purpose: int, others: list[Run]) -> None:
     """Judge a case whole, and a corner by drawn programs, unless a part's limit on programs fails it."""
+    if purpose == EVERY_PROGRAM and sampled.takes_long(evidence, purpose):
+        return
     if purpose in IN_PART and sampled.affordable(evidence, purpose):
         if not too_few(evidence, purpose):
             sampled.judge_drawn(evidence, purpose)

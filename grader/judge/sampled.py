@@ -44,6 +44,7 @@ TOO_MUCH = 1 << 24  # and a part of it, until its time is up
 A_NUMBER = 256  # FLOP that take as long as one number
 FAR_S = 12  # of processor time, since a program that does too much there could run for minutes
 PART_S = 4  # for a part of one
+EVERY_S = 8  # for all programs of a corner, of which drawn ones are judged in any case
 WHOLE_S = 90  # of processor time, where programs depend on one another and all must run
 DRAWN = 901  # the purpose of the drawing
 AT_COMPILED = "at the size that is compiled"
@@ -105,6 +106,17 @@ def is_over(outcome: Outcome) -> bool:
 def needs_room(outcome: Outcome) -> bool:
     """Return whether the machine ran out of memory, which no answer is blamed for in a case that is larger than it."""
     return (outcome.error or {}).get("what") == "bytes"
+
+
+def takes_long(evidence: KernelEvidence, purpose: int) -> bool:
+    """Return whether all programs of a corner take too long here, by what the metered case took, or in the end."""
+    metered, case = evidence.runs.get(METERED), evidence.cases[purpose]
+    if metered is not None and not metered.outcome.error:
+        times = numbers(evidence.question, case) / numbers(evidence.question, metered.case)
+        if times * metered.outcome.cpu_s > EVERY_S:
+            return True
+    run = evidence.run(purpose, seconds=2 * EVERY_S)
+    return (run.outcome.error or {}).get("what") == "seconds"
 
 
 def depends(evidence: KernelEvidence, purpose: int) -> bool:
