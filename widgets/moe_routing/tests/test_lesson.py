@@ -129,7 +129,7 @@ def test_words_about_the_run_hold_in_its_rows():
 
 def test_words_about_vllm_hold_in_its_rows():
     theirs = {row["case"]: row["peers"]["vLLM"]["ratio"] for row in RUN["rows"]}
-    assert "Where reading weights decides, vLLM's layer is as good as ours" in PROSE
+    assert "Where reading weights takes most of the time, vLLM's layer is as good as ours" in PROSE
     assert all(1 < theirs[f"{model} T = 16"] < 1.04 for model in ("Mixtral top-2", "DeepSeek-like top-8"))
     assert "It falls behind with one token" in PROSE and "and at 4096 tokens" in PROSE
     assert theirs["Qwen3-like top-8 T = 1"] == max(theirs.values()) > 1.4

@@ -84,7 +84,7 @@ def scales_of_others(outputs=256, groups=8, group=128):
 
 
 FORMULAS = {  # a sentence of the lesson: (what it speaks of, from, to)
-    "At M = 256 and above, arithmetic decides. W4A16 and W8A16 save nothing": (lambda r: gain(r, 256, W4), 1, 1.0001),
+    "At M = 256 and above, the limit is arithmetic. W4A16 and W8A16 save nothing": (lambda r: gain(r, 256, W4), 1, 1.0001),
     "Its own numbers give two": (lambda r: cost.devices_needed(35e9, CARD.memory_bytes), 2, 2),
     "six cards for 16 bits, because a card holds only 24 GB": (lambda r: cost.devices_needed(140e9, CARD.memory_bytes), 6, 6),
     "At batch 1 fused or asynchronous unpacking eats about a tenth of the saving": (
