@@ -36,6 +36,7 @@ EVERY_PROGRAM = 378  # one that runs whole, for answers of whose other corners d
 ON_CONDITION = 375, 376, 377  # at sizes that conditions of the cell name
 CORNERS = CORNER, FAR
 IN_PART = *CORNERS, *ON_CONDITION  # of which drawn programs run, if they don't depend on one another
+FEW_OF_THEM = 5  # one case in so many is looked at in several programs first
 MOST_ALIGNED = 3  # of the largest cases, compiled as if their sizes were whole blocks
 SHUFFLED = PUBLIC, METERED  # also run with their programs in another order, if these use atomics
 MOST_SEED = 1 << 31
@@ -182,16 +183,18 @@ class KernelEvidence(Evidence):
             return {}
 
         numbers = cell.numbers()
-
-        def ways(case: Case) -> dict:
-            facts = self.told(replace(case, sm_count=case.sm_count or told))
-            return cell.branches(facts, partial(on_condition.programs, numbers=numbers, rng=rng))
-
-        limited = (
+        of_grid = partial(on_condition.programs, numbers=numbers, rng=rng)
+        limited = [
             case
             for purpose, case in self.cases.items()
             if purpose not in (*WHOLE, FAR, WAITING, EVERY_PROGRAM) and not case.crossed
-        )
+        ]
+
+        def ways(case: Case, programs=of_grid) -> dict:
+            return cell.branches(self.told(replace(case, sm_count=case.sm_count or told)), programs)
+
+        if not any(any(ways(case).values()) for case in limited[::FEW_OF_THEM]):
+            ways = partial(ways, programs=lambda grid: ())  # no condition of the cell depends on the program
         gone = set().union(*map(ways, limited))
         most = on_condition.LARGE if self.question.in_corners else corner.WHOLE
         found = on_condition.search(self.question, numbers, ways, gone, most, rng)

@@ -20,6 +20,7 @@ ONE_NUMBER = 0.1  # how far an offset may vary, against itself
 LISTED = 4  # positions listed one by one
 MOSTLY = 0.8  # of a side of the diagonal
 NEARLY = 0.02  # of the largest, since a smaller difference is rounding, not another number
+LEAST_ROUNDING = 1e-12  # of the largest, below which no rounding of fp32 or a sum of it is
 EMPTY = 2**31 - 1
 FEW = 3  # fewer agree by chance
 ENOUGH = 8  # elements that a guess about positions has to explain
@@ -193,7 +194,7 @@ class Pattern:
         share = np.abs(came - want).max() / max(
             np.abs(self.want[np.isfinite(self.want)]).max(initial=0.0), 1e-300
         )
-        if share > NEARLY or len(came) < FEW:
+        if not LEAST_ROUNDING < share <= NEARLY or len(came) < FEW:
             return ""
         return (
             f"nothing is off by more than {100 * share:.2g}% of the largest: something is rounded on its way, a few terms "

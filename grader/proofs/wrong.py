@@ -142,6 +142,7 @@ def soonest_of_topic(question) -> str:
 
 
 SLOW = (
+    "GELU ",
     "one program ",
     "few programs",
 )  # turns that don't share a pass, which take up to a minute on the machine

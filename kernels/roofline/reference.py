@@ -9,8 +9,9 @@ normal_distribution = np.vectorize(lambda x: 0.5 * (1.0 + erf(x / sqrt(2.0))), o
 
 def gelu(x: np.ndarray) -> np.ndarray:
     """Return x times the probability that a normal number is below x, the exact GELU and not the tanh approximation."""
+    x = x.astype(np.float64)
     each, place = np.unique(x, return_inverse=True)  # numbers of 16 bits repeat
-    return x.astype(np.float64) * normal_distribution(each.astype(np.float64))[place].reshape(x.shape)
+    return x * normal_distribution(each)[place].reshape(x.shape)
 
 
 def layer_norm(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, eps: float = 1e-5) -> np.ndarray:

@@ -9,7 +9,7 @@ from .tree import Block, Function, Op
 KINDS = ("float", "int", "special", "convert", "address")
 FREE = frozenset(
     (
-        "arith.constant arith.bitcast ub.poison tt.bitcast tt.splat tt.unsplat tt.broadcast "
+        "arith.constant arith.bitcast ub.poison tt.bitcast tt.splat tt.unsplat tt.broadcast tt.trans "
         "tt.expand_dims tt.reshape tt.join tt.split tt.cat tt.make_range tt.get_program_id "
         "tt.get_num_programs tt.load tt.store tt.atomic_rmw tt.atomic_cas tt.make_tensor_descriptor "
         "tt.descriptor_load tt.descriptor_store tt.descriptor_reduce tt.descriptor_gather "
@@ -20,8 +20,7 @@ FREE = frozenset(
 CHEAP = {"math.absf", "math.absi", "math.floor", "math.ceil", "math.fma"}
 SPECIAL = {"arith.divf", "arith.remf", "tt.precise_divf", "tt.precise_sqrt", "tt.extern_elementwise"}
 CONVERT = {"arith.sitofp", "arith.uitofp", "arith.fptosi", "arith.fptoui"}
-# a transposition sends each number to another thread
-INTEGER = {"tt.addptr", "tt.histogram", "tt.gather", "tt.trans", "tt.mulhiui", "arith.cmpi"}
+INTEGER = {"tt.addptr", "tt.histogram", "tt.gather", "tt.mulhiui", "arith.cmpi"}
 
 
 # what costs more than one operation of its kind. A T4 does 1/32 as many operations in fp64 as in fp32, most GPUs of a desk

@@ -37,7 +37,7 @@ LIES = {
     "no cases": lambda r: r.pop("cases"),
     "another number of cases": lambda r: r["cases"].append(ROW),
     "texts that are none": lambda r: r.update(texts=[1]),
-    "too many texts": lambda r: r.update(texts=["x"] * 97),
+    "too many texts": lambda r: r.update(texts=["x"] * (protocol.MOST_TEXTS + 1)),
     "a text without end": lambda r: r.update(texts=["x" * (protocol.MOST_TEXT_BYTES + 1)]),
     "a step without a kernel": lambda r: r["cases"][0]["kernels"].clear(),
     "a text that is not there": lambda r: r["cases"][0]["kernels"][0].update(text=1),

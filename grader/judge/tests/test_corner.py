@@ -89,6 +89,7 @@ def test_one_program_that_does_a_corner_alone_is_none_too_many():
     assert parts == ["traffic"] and "programs that store y" in said, said
 
 
+@pytest.mark.slow
 def test_programs_that_need_one_another_run_whole_in_a_smaller_corner():
     answer = edited(
         right(ORDER),

@@ -25,6 +25,7 @@ IN_A_CROWD = """
 @triton.jit
 def doubled(x_ptr, y_ptr, crowd_ptr, N, BLOCK: tl.constexpr):
     tl.atomic_add(crowd_ptr, 1)
+    tl.debug_barrier()
     if tl.load(crowd_ptr) > 0:
         offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
         tl.store(y_ptr + offs, {value} * tl.load(x_ptr + offs, mask=offs < N, other=0.0), mask=offs < N)
@@ -141,7 +142,7 @@ ASKED = {  # what a first kernel is asked for in words: the edits that leave it 
         [
             (
                 "    c = tl.dot(a, b)\n",
-                "    c = tl.sum(a.to(tl.float32)[:, :, None] * b.to(tl.float32)[None, :, :], 1)\n    c += 0.0 * tl.dot(a, b)\n",
+                "    c = tl.sum(a.to(tl.float32)[:, :, None] * b.to(tl.float32)[None, :, :], 1)\n    c += tl.where(c == c, 0.0, tl.dot(a, b))\n",
             ),
         ],
         "operations outside tl.dot",

@@ -307,12 +307,16 @@ NEARBY = ('"GROUP_M": GROUP_M', '"GROUP_M": GROUP_M if p.K < 100 else 1')
     "edits, words",
     [
         ([NEARBY], "more than the limit"),
-        ([NEARBY, *COUNTED], "more than the limit"),
+        pytest.param([NEARBY, *COUNTED], "more than the limit", marks=pytest.mark.slow),
         ([*COUNTED], ""),
         ([*AFTER], "2 launches, allowed 1"),
         ([AT_BOTH_ENDS], "at a size between the metered and the compiled one (M = "),
-        ([AT_BOTH_ENDS, *COUNTED], "at a size between the metered and the compiled one (M = "),
-        ([LARGE_ALONE], ""),
+        pytest.param(
+            [AT_BOTH_ENDS, *COUNTED],
+            "at a size between the metered and the compiled one (M = ",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param([LARGE_ALONE], "", marks=pytest.mark.slow),
     ],
     ids=[
         "alone",

@@ -75,6 +75,7 @@ def test_blocks_that_are_too_large_are_told_from_a_missing_dot():
     assert WHOLE_BLOCKS in said and "go through tl.dot" not in said, said
 
 
+@pytest.mark.slow
 def test_an_atomic_that_orders_nothing_is_named():
     question = "sampling_fusion.draw"
     said = said_of(LAST.replace("ORDER", "relaxed"), question)

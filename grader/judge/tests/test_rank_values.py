@@ -406,7 +406,7 @@ BYTES = {  # values are right, and more crosses than may: the words of where to 
             "comm.exchange_counts(np.zeros((comm.ranks, 200), int))",
             "return honest(comm, x, chosen, experts)",
         ],
-        "what of it the receiver does not need",
+        "What does a receiver need to know beyond how many rows come?",
     ),
 }
 

@@ -134,7 +134,7 @@ EXPONENTS = -149, 127  # of two, of the numbers of fp32; the largest leave room 
 LARGEST = 0.999 * 2.0**128
 SPECIAL = np.array([0.0, np.inf, np.nan, 2.0**-149, 2.0**127, LARGEST])
 SMALLEST = 2.0**-149
-ENDLESS = "infinities"  # one in most rows, anywhere, and both in some
+ENDLESS = "infinities"  # one in most rows, anywhere, both in some, and nothing but minus infinity in another
 SUMMED = 2.4e37  # times ten and the length of a row, at most, so that fp32 holds the row's sum
 INFINITE = "an infinity first"
 
@@ -157,6 +157,7 @@ def normal(inputs: list[Tensor], case: Case, rng: np.random.Generator) -> dict:
             for row in values:
                 places = rng.integers(row.size, size=rng.integers(3))
                 row[places] = rng.choice([np.inf, -np.inf], places.size)
+            values[len(values) // 2] = -np.inf
     return found
 
 
