@@ -203,7 +203,15 @@ def test_scratch_may_grow_with_the_tensors():
     assert run is not None and len(run.launches) == 2
 
 
-@pytest.mark.parametrize("way", ["every load twice", "whole numbers", "one program after the other", "zeros"])
+@pytest.mark.parametrize(
+    "way",
+    [
+        "every load twice",
+        pytest.param("whole numbers", marks=pytest.mark.slow),
+        "one program after the other",
+        "zeros",
+    ],
+)
 def test_what_is_wrong_or_wasteful_beyond_the_size_of_memory_loses_points(way):
     assert closed.judge(TURNED, way, BEYOND) == closed.DIES
 

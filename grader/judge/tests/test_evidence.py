@@ -154,7 +154,9 @@ LONG = (
     "a row after another",
     "comparisons of floats",
     "offsets by every program",
-)  # which take a minute together
+    "each product twice",
+    "operands widened",
+)  # which take a minute and a half together
 
 
 @pytest.mark.parametrize(

@@ -308,7 +308,7 @@ NEARBY = ('"GROUP_M": GROUP_M', '"GROUP_M": GROUP_M if p.K < 100 else 1')
     [
         ([NEARBY], "more than the limit"),
         pytest.param([NEARBY, *COUNTED], "more than the limit", marks=pytest.mark.slow),
-        ([*COUNTED], ""),
+        pytest.param([*COUNTED], "", marks=pytest.mark.slow),
         ([*AFTER], "2 launches, allowed 1"),
         ([AT_BOTH_ENDS], "at a size between the metered and the compiled one (M = "),
         pytest.param(

@@ -30,7 +30,20 @@ def test_a_table_fits_its_question(question):
     assert zoo.misfits(QUESTIONS[question]) == []
 
 
-@pytest.mark.parametrize("question, name", WRONG, ids=[": ".join(row) for row in WRONG])
+LONG = "roofline.layernorm_gelu"  # whose answers that lose the speed alone take a minute each
+
+
+@pytest.mark.parametrize(
+    "question, name",
+    [
+        pytest.param(
+            *row,
+            id=": ".join(row),
+            marks=[pytest.mark.slow] * (row[0] == LONG and row[1].startswith(zoo.SLOW)),
+        )
+        for row in WRONG
+    ],
+)
 def test_a_wrong_answer_loses_what_it_should(question, name):
     assert zoo.wrong(QUESTIONS[question], name) == ""
 
