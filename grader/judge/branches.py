@@ -74,8 +74,6 @@ METHODS = (
     *("bit_length", "get", "keys", "values", "items", "index", "count", "startswith", "endswith", "find"),
     *("zfill", "rjust", "ljust", "strip", "lstrip", "rstrip", "split", "join", "upper", "lower", "isdigit"),
 )
-
-
 WIDE = "zfill", "rjust", "ljust"  # make a text as long as a number says
 SPEC = 4  # characters of a format
 DIGITS = 6  # of a size that a text begins
@@ -492,18 +490,9 @@ class Walk:
         given = [self.value(one, names) for one in node.args if not isinstance(one, ast.Starred)]
         named = {one.arg: self.value(one.value, names) for one in node.keywords if one.arg}
         match node.func:
-            case ast.Attribute(attr="program_id") if self.program and not {*given, *named.values()} - {
-                0,
-                1,
-                2,
-            }:
-                return self.program[sum(given) + sum(named.values())]
-            case ast.Attribute(attr="num_programs") if self.grid and not {*given, *named.values()} - {
-                0,
-                1,
-                2,
-            }:
-                return self.grid[sum(given) + sum(named.values())]
+            case ast.Attribute(attr="program_id" | "num_programs" as name):
+                each, axes = self.program if name == "program_id" else self.grid, [*given, *named.values()]
+                return each[axes[0]] if each and axes in ([0], [1], [2]) else UNKNOWN
             case ast.Attribute(value=of, attr="to"):
                 held = self.value(of, names)
                 return held if isinstance(held, NUMBER) else UNKNOWN

@@ -31,9 +31,9 @@ PUBLIC, HIDDEN, METERED, BETWEEN, ALIGNED, CORNER, COMPILED, TIMED = 100, 200, 3
 WHOLE = 371, 372  # smaller corners
 FAR = 373  # a larger one, whose inputs repeat what is drawn
 WAITING = 374  # one for programs that wait for one another in loops, which run one by one
-AT_NUMBER = 379, 380, 381  # at numbers of the cell that no case comes near
-EVERY_PROGRAM = 378  # one that runs whole, for answers of whose other corners drawn programs run
 ON_CONDITION = 375, 376, 377  # at sizes that conditions of the cell name
+EVERY_PROGRAM = 378  # one that runs whole, for answers of whose other corners drawn programs run
+AT_NUMBER = 379, 380, 381  # at numbers of the cell that no case comes near
 CORNERS = CORNER, FAR
 IN_PART = *CORNERS, *ON_CONDITION  # of which drawn programs run, if they don't depend on one another
 FEW_OF_THEM = 5  # one case in so many is looked at in several programs first
@@ -158,8 +158,10 @@ class KernelEvidence(Evidence):
                 self.cases[ALIGNED + place] = replace(in_blocks(question, self.cases[purpose]), layout={})
         told = int(drawn.choice([number, *self.chips()]))
         self.cases |= self.corners(told)
-        self.cases |= self.on_condition(told)
-        self.cases |= self.at_numbers(told)
+        cell = branches.Reader(self.source, question.entry)
+        named = cell.numbers()
+        self.cases |= self.on_condition(cell, named, told)
+        self.cases |= self.at_numbers(named, told)
 
     def corners(self, told: int) -> dict[int, Case]:
         """Return a corner for drawn programs, and a smaller one for answers whose programs need one another."""
@@ -176,13 +178,12 @@ class KernelEvidence(Evidence):
             found[FAR] = corner.far(question, self.cases.get(METERED), self.rng(FAR))
         return {purpose: replace(case, sm_count=told) for purpose, case in found.items() if case}
 
-    def on_condition(self, told: int) -> dict[int, Case]:
+    def on_condition(self, cell: branches.Reader, numbers: list[int], told: int) -> dict[int, Case]:
         """Return cases that go ways of the cell's own conditions that no limited case goes."""
-        cell, rng = branches.Reader(self.source, self.question.entry), self.rng(ON_CONDITION[0])
+        rng = self.rng(ON_CONDITION[0])
         if not cell.conditional or len(self.question.up_to) < 1:
             return {}
 
-        numbers = cell.numbers()
         of_grid = partial(on_condition.programs, numbers=numbers, rng=rng)
         limited = [
             case
@@ -202,10 +203,10 @@ class KernelEvidence(Evidence):
         self.telling = {purpose: one.programs for purpose, one in found.items()}
         return {purpose: replace(one.case, sm_count=told) for purpose, one in found.items()}
 
-    def at_numbers(self, told: int) -> dict[int, Case]:
+    def at_numbers(self, numbers: list[int], told: int) -> dict[int, Case]:
         """Return cases at numbers of the cell that are no size of another case, nor near one."""
-        numbers, rng = branches.Reader(self.source, self.question.entry).numbers(), self.rng(AT_NUMBER[0])
-        found = on_condition.at_numbers(self.question, numbers, list(self.cases.values()), rng)
+        known, rng = list(self.cases.values()), self.rng(AT_NUMBER[0])
+        found = on_condition.at_numbers(self.question, numbers, known, rng)
         return {
             purpose: replace(case, sm_count=told) for purpose, case in zip(AT_NUMBER, found, strict=False)
         }
@@ -339,16 +340,20 @@ class KernelEvidence(Evidence):
         values = machine.numbers(case, plan, placed)
         return machine.run_case(texts, plan, placed, values=values, level=self.level, **settings)
 
+    def purpose_of(self, run: Run) -> int | None:
+        """Return the purpose of a case that ran once, or None for a run made of another."""
+        return next((purpose for purpose, one in self.runs.items() if one is run), None)
+
     def poisoned(self, run: Run) -> list[dict]:
         """Return the masked loads without other= that reach a result of this case, by line, and the affected outputs."""
-        purpose = next(p for p, one in self.runs.items() if one is run)
+        purpose = self.purpose_of(run)
         found = self.interpret(purpose, run.placed, operation="poison", counting="values")
         return [] if found.error else found.header.get("poison", [])
 
     def writers(self, run: Run, name: str) -> dict[str, np.ndarray]:
         """Return the program, the line and the launch that stored each element of an output, in the output's shape.
         Return {} if the run doesn't end."""
-        purpose = next(p for p, one in self.runs.items() if one is run)
+        purpose = self.purpose_of(run)
         found = self.interpret(purpose, run.placed, operation="writers", counting="values", seconds=WRITERS_S)
         if found.error:
             return {}
@@ -370,13 +375,13 @@ class KernelEvidence(Evidence):
     def with_zeros(self, run: Run, **how) -> Run:
         """Run the same case with zeros in all masked-off lanes, as today's GPUs have them. The result must not depend
         on a lane without other=."""
-        purpose = next(p for p, one in self.runs.items() if one is run)
+        purpose = self.purpose_of(run)
         outcome = self.interpret(purpose, run.placed, poison=1, counting="values", **how)
         return replace(run, outcome=self.count(outcome))
 
     def shuffled(self, run: Run) -> Run | None:
         """Run a case again with its programs in another order, if that is done for this case."""
-        purpose = next((p for p, one in self.runs.items() if one is run), None)
+        purpose = self.purpose_of(run)
         if purpose not in SHUFFLED:
             return None
         outcome = self.interpret(purpose, run.placed, shuffled=1 + self.seed % MOST_SEED, counting="values")

@@ -55,7 +55,7 @@ def against_metered(there: float, here: float, said: float | None = None) -> tup
 
 def because_of_values(evidence: KernelEvidence, run: Run, keeps: Callable[[Run], bool]) -> str:
     """Return the sentence that blames values, if the same sizes keep the limit with others."""
-    purpose = next((one for one, known in evidence.runs.items() if known is run), None)
+    purpose = evidence.purpose_of(run)
     if purpose not in (*evidence.public, *evidence.hidden):
         return ""
     for case, said in with_other_values(evidence, run.case):

@@ -2,7 +2,9 @@
 
 Of a corner, which is larger still, drawn programs run alone."""
 
+import itertools
 import math
+import operator
 from dataclasses import replace
 
 import numpy as np
@@ -187,10 +189,9 @@ def chosen(evidence: KernelEvidence, purpose: int) -> list[int]:
     grid = evidence.plan(purpose).steps[0].grid
     if purpose == FAR and work_of_one(evidence) > A_LOT:
         return [int(drawn.integers(math.prod(grid)))]
-    x, y, _ = grid
-    telling = {i + x * (j + y * k) for i, j, k in evidence.telling.get(purpose, []) if (i, j, k) < grid}
     found = programs(grid, drawn, PROGRAMS.get(purpose, PROGRAMS[CORNER]))
-    return sorted({*found, *(n for n in telling if n < math.prod(grid))})
+    telling = (ids for ids in evidence.telling.get(purpose, []) if all(map(operator.lt, ids, grid)))
+    return sorted({*found, *(linear(ids, grid) for ids in telling)})
 
 
 def work_of_one(evidence: KernelEvidence, purpose: int = FAR) -> float:
@@ -245,8 +246,13 @@ def programs(grid: tuple[int, int, int], rng: np.random.Generator, drawn: int) -
     """Return linear numbers of the grid's corners and of programs drawn from the whole grid."""
     x, y, z = grid
     count = min(drawn, max(FEWEST, math.prod(grid) // SHARE))
-    corners = {i + x * (j + y * k) for i in (0, x - 1) for j in (0, y - 1) for k in (0, z - 1)}
+    corners = {linear(ids, grid) for ids in itertools.product((0, x - 1), (0, y - 1), (0, z - 1))}
     return sorted(corners | {int(n) for n in rng.integers(0, math.prod(grid), count)})
+
+
+def linear(ids: tuple[int, int, int], grid: tuple[int, int, int]) -> int:
+    """Return a program's number in its grid."""
+    return ids[0] + grid[0] * (ids[1] + grid[1] * ids[2])
 
 
 def at(run: Run) -> str:

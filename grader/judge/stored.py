@@ -13,11 +13,11 @@ LISTED = 4  # numbers of programs named one by one
 
 def wrong(evidence, run, pattern: Pattern, worst: Difference | None) -> str:
     """Name the line and the program that store the first wrong element, and which programs store wrong ones."""
+    if left := unstored(pattern):
+        return left
     stored = writers(evidence, run, pattern.name)
     first = tuple(int(i) for i in np.argwhere(pattern.wrong)[0])
     line = int(stored["line"][first]) if stored else -1
-    if left := unstored(pattern):
-        return left
     if line <= 0:
         return worst.first() if worst else ""
     launch, program = int(stored["launch"][first]), int(stored["program"][first])

@@ -13,15 +13,12 @@ import numpy as np
 from grader.questions import corner
 from grader.questions.draws import log_uniform
 from grader.questions.model import Case, KernelQuestion, UpTo
-from grader.questions.reach import sized, stride_of_0, words
+from grader.questions.reach import sized, stepped, stride_of_0, words
 
 KIND = "sizes that a condition of yours tells from all others"
 AT_NUMBER = "a size at a number of yours"
-A_SIZE, SIDE, CLOSE = (
-    256,
-    16,
-    0.08,
-)  # the least number that may be one, the other axes, and what is near another size
+A_SIZE = 256  # the least number of the cell that may be one
+SIDE, CLOSE = 16, 0.08  # the most of the other axes, and what is near another size
 TRIED = 500  # cases whose ways are looked at
 DRAWN = 4 * TRIED  # because many are too large
 HALVED = 8  # sizes of one that is
@@ -80,7 +77,7 @@ def search(
         if new:
             progress.append((case.sizes, base))
     few = {place for place, each in values.items() if len(each) <= FEW}
-    new = [({way: p for way, p in each.items() if way[0] in few and way not in gone}) for _, each in found]
+    new = [{way: p for way, p in each.items() if way[0] in few and way not in gone} for _, each in found]
     told = [
         Telling(case, sorted(set(filter(None, each.values()))))
         for (case, _), each in zip(found, new, strict=True)
@@ -96,20 +93,13 @@ def at_numbers(
     axes = {axis: one for axis, one in question.up_to.items() if isinstance(one, UpTo)}
     found = []
     for axis, n in rng.permutation([(axis, n) for axis in axes for n in numbers if n >= A_SIZE]).tolist():
-        size, one = int(n) // axes[axis].step * axes[axis].step, axes[axis]
+        one, base = axes[axis], question.public[0].sizes
+        size = int(n) // one.step * one.step
         tried = (case.sizes[axis] for case in known)
         if not one.least <= size <= one.most or any(abs(other / size - 1) < CLOSE for other in tried):
             continue
-        base = question.public[0].sizes
-        sizes = {
-            other: size if other == axis else min(base[other], SIDE) if other in axes else base[other]
-            for other in base
-        }
-        sizes = {
-            a: max(axes[a].least, n // axes[a].step * axes[a].step) if a in axes else n
-            for a, n in sizes.items()
-        }
-        case = sized(question, sizes)
+        short = {other: stepped(axes[other], min(base[other], SIDE)) for other in axes}
+        case = sized(question, base | short | {axis: size})
         if corner.FEW.holds(question, case):
             found.append(replace(case, kind=AT_NUMBER, crossed=True))
             known = [*known, case]
@@ -160,7 +150,7 @@ def _within(
             return case
         axis = axes[rng.integers(len(axes))]
         one = question.up_to[axis]
-        sizes = sizes | {axis: max(one.least, sizes[axis] // 2 // one.step * one.step)}
+        sizes = sizes | {axis: stepped(one, sizes[axis] / 2)}
     return None
 
 
@@ -180,7 +170,7 @@ def fewest(rest: list[tuple], most: int) -> list:
 def _size(axis, near: list[int], rng: np.random.Generator) -> int:
     if not isinstance(axis, UpTo):
         return axis[rng.integers(len(axis))]
-    drawn = max(axis.least, int(log_uniform(rng, axis.least, axis.most)) // axis.step * axis.step)
+    drawn = stepped(axis, log_uniform(rng, axis.least, axis.most))
     named = near[rng.integers(len(near))] if near else drawn
     return rng.choice([named, axis.least, drawn], p=[NAMED, SHORT, 1 - NAMED - SHORT]).item()
 

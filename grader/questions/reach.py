@@ -179,23 +179,24 @@ def _sizes(question: KernelQuestion, crossing: Crossing, base: Case, rng: np.ran
         drawn = log_uniform(rng, few, most)
         to_the_end = alone and rng.random() < AT_THE_END
         sizes[axis] = (
-            one.drawn(rng) if to_the_end else _stepped(one, min(drawn, one.most if alone else one.most / 2))
+            one.drawn(rng) if to_the_end else stepped(one, min(drawn, one.most if alone else one.most / 2))
         )
     short = {axis: replace(one, least=1) if one.least == UpTo.least else one for axis, one in short.items()}
     sizes |= {axis: max(one.least, sizes[axis]) for axis, one in short.items()}
     if question.rows in short and len(crossing.kinds) > 1:
         sizes[question.rows] = 2 * len(crossing.kinds)
     while alone and not _cheap(question, sizes):
-        less = {axis: _stepped(one, sizes[axis] / 2) for axis, one in short.items()}
+        less = {axis: stepped(one, sizes[axis] / 2) for axis, one in short.items()}
         if all(less[axis] == sizes[axis] for axis in short):
             less = {axis: min(one) for axis, one in question.up_to.items() if not isinstance(one, UpTo)}
             short = {axis: question.up_to[axis] for axis in crossing.long}
-            less |= {axis: _stepped(one, 0.8 * sizes[axis]) for axis, one in short.items()}
+            less |= {axis: stepped(one, 0.8 * sizes[axis]) for axis, one in short.items()}
         sizes |= less
     return sizes
 
 
-def _stepped(axis: UpTo, size: float) -> int:
+def stepped(axis: UpTo, size: float) -> int:
+    """Return the next size below that an axis may have, or its least."""
     return max(axis.least, int(size) // axis.step * axis.step)
 
 
