@@ -14,8 +14,8 @@ COLUMNS = ("topic", "item", "page", "heading", "says")
 HEAD = """# Where the sources are taught
 
 This course grew out of five documents and aims to leave out nothing that they teach. The tables list every item that could
-have been lost, each with the section that teaches it. An automatic check reports an item that no section teaches, and a
-section that no longer contains the item's words.
+have been lost and the section that teaches it. An automatic check fails if no section teaches an item, or if the section no
+longer contains the item's words.
 
 Errors in the sources themselves are corrected on [a page of lesson 07](07_next_bottleneck/j_errata.ipynb).
 """

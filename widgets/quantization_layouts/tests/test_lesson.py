@@ -87,7 +87,7 @@ FORMULAS = {  # a sentence of the lesson: (what it speaks of, from, to)
     "At M = 256 and above, the limit is arithmetic. W4A16 and W8A16 save nothing": (lambda r: gain(r, 256, W4), 1, 1.0001),
     "Its own numbers give two": (lambda r: cost.devices_needed(35e9, CARD.memory_bytes), 2, 2),
     "six cards for 16 bits, because a card holds only 24 GB": (lambda r: cost.devices_needed(140e9, CARD.memory_bytes), 6, 6),
-    "At batch 1 fused or asynchronous unpacking eats about a tenth of the saving": (
+    "At batch 1, fused or asynchronous unpacking eats about a tenth of the saving": (
         lambda r: max(abs(placed(r, p, 0).eaten - 0.1) for p in ("fused", "asynchronous")), 0, 0.01),
     "a separate kernel eats more than was saved": (lambda r: placed(r, "separate", 0).eaten, 1, 9),
     "At batch 64 all placements but the separate kernel still win": (
@@ -121,7 +121,7 @@ FORMULAS = {  # a sentence of the lesson: (what it speaks of, from, to)
         lambda r: min(r.rotated[form][2] / r.rotated[form][0] for form in ("nvfp4", "fp8")), 1.01, 1.2),
     "the seven shifts and AND-ORs for eight codes": (lambda r: 7 / 8 - cost.unpack_per_weight("int4", 4), -0.05, 0.05),
     "the mantissa trick int4 takes 0.9 integer instructions per weight": (lambda r: cost.unpack_per_weight("int4", 4), 0.9, 0.9),
-    "spends at least twice as long on reading as on unpacking, in every row": (
+    "In every row, the RTX 4090 spends at least twice as long on reading as on unpacking": (
         lambda r: max(lane_share("RTX 4090", k) for k in TABLES.BITS), 0, 0.5),
     "every codebook takes longer to unpack than to read": (
         lambda r: min(lane_share("H200", k) for k in TABLES.BITS), 1.01, 9),
@@ -130,18 +130,18 @@ FORMULAS = {  # a sentence of the lesson: (what it speaks of, from, to)
     "39 of 40 instructions only unpack": (lambda r: cost.instruction_share(39), 0.025, 0.025),
     "The overlap gains the most between 64 and 128 rows": (
         lambda r: min(overlap(r, b) for b in (64, 128)) - max(overlap(r, b) for b in (16, 256, 512)), 0.1, 1),
-    "At 512 rows the asynchronous kernel is only as fast": (lambda r: slope(r, "asynchronous", 512), 0.99, 1.01),
+    "so the asynchronous kernel is only as fast as a 16-bit kernel": (lambda r: slope(r, "asynchronous", 512), 0.99, 1.01),
     "and the fused kernel is slower": (lambda r: slope(r, "fused", 512), 0, 0.95),
     "70B: 328 KB, 164 KB in 8 bits": (lambda r: cost.kv_bytes_per_token(80, 8, 128) / 1e3, 327.5, 328.5),
     "0.3% of the weights": (lambda r: r.thin / 70e9, 0.0025, 0.0035),
     "takes 40 GB of memory instead of over 1,000 GB": (lambda r: (r.frozen + r.states * r.thin) / 1e9, 39.5, 41),
-    "In fp32 none of the three fits into 1 MB": (lambda r: cost.model_bytes(0.47e6, 32) / 1e6, 1.01, 9),
+    "In fp32 none of the three networks fits into 1 MB": (lambda r: cost.model_bytes(0.47e6, 32) / 1e6, 1.01, 9),
     "In 8 bits the quarter-width network fits": (lambda r: cost.model_bytes(0.47e6, 8) / 1e6, 0, 1),
-    "in 4 bits the half-width network does": (lambda r: cost.model_bytes(1.3e6, 4) / 1e6, 0, 1),
+    "in 4 bits so does the half-width network": (lambda r: cost.model_bytes(1.3e6, 4) / 1e6, 0, 1),
 }  # fmt: skip
 
 EXPERIMENTS = {
-    "Their error is less than half as large with a zero point as without": (
+    "A zero point more than halves their error": (
         lambda r: r.zero_point["all positive"][1] / r.zero_point["all positive"][0], 0, 0.5),
     "For the bell the error shrinks by a seventh": (
         lambda r: 1 - r.zero_point["bell"][1] / r.zero_point["bell"][0], 0.125, 0.16),
@@ -154,7 +154,7 @@ EXPERIMENTS = {
     "The error of int4 falls by a tenth": (lambda r: 1 - [*r.chosen_scale.values()][0], 0.085, 0.115),
     "the choice between the two scales reduces the error by 8%": (lambda r: 1 - [*r.chosen_scale.values()][1], 0.075, 0.085),
     "From 7 to 8 bits the number of levels doubles and the error halves": (lambda r: r.by_bits[7] / r.by_bits[8], 1.95, 2.05),
-    "2.9x from 2 to 3 bits": (lambda r: r.by_bits[2] / r.by_bits[3], 2.85, 2.95),
+    "From 2 to 3 bits the error shrinks 2.9x": (lambda r: r.by_bits[2] / r.by_bits[3], 2.85, 2.95),
     "going from 4 to 3 bits costs more accuracy than going from 5 to 4 bits": (
         lambda r: r.by_bits[3] / r.by_bits[4] - r.by_bits[4] / r.by_bits[5], 0.05, 1),
     "At 2 bits the error is a third smaller with the codebook": (lambda r: 1 - r.by_book[2] / r.by_bits[2], 0.3, 0.37),
@@ -169,7 +169,7 @@ EXPERIMENTS = {
     "the error is a third of the error without smoothing": (lambda r: r.naive / r.smooth[0.5], 2.9, 3.2),
     "nearly halves the error": (lambda r: r.kept_wide / r.plain, 0.5, 0.6),
     "keeping three other columns in 16 bits does nothing": (lambda r: r.kept_wrong / r.plain, 0.98, 1.01),
-    "The best factor achieves two thirds of this gain": (
+    "The best factor achieves two thirds of the gain from 16-bit columns": (
         lambda r: (r.plain - min(r.awq.values())) / (r.plain - r.kept_wide), 0.62, 0.73),
     "With too large a factor, the three columns become outliers": (lambda r: r.awq[1] / r.plain, 1.5, 4),
     "GPTQ more than halves the error of the outputs compared with rounding": (
@@ -186,7 +186,7 @@ EXPERIMENTS = {
     "In 8 bits the error is then a fifth of the error with one scale per token": (
         lambda r: r.cache["keys", 8, "a token"] / r.cache["keys", 8, "a channel"], 5, 6),
     "it falls from 69%": (lambda r: r.cache["keys", 4, "a token"], 0.685, 0.695),
-    "For them one scale per token is a little better": (
+    "so for them one scale per token is a little better": (
         lambda r: r.cache["values", 4, "a token"] / r.cache["values", 4, "a channel"], 0.7, 0.95),
     "quantizing either the keys or the values to 8-bit integers changes the output by less than 1%": (
         lambda r: max(r.cache["keys", 8, "a channel"], r.cache["values", 8, "a token"]), 0, 0.01),
@@ -195,7 +195,7 @@ EXPERIMENTS = {
     "With the true slope nothing ever moves": (lambda r: np.ptp(r.true_slope), 0, 0),
     "the error falls from 44%": (lambda r: r.pretended[0], 0.435, 0.445),
     "to under 32%": (lambda r: min(r.pretended), 0.31, 0.32),
-    "the last step is worse than the best": (lambda r: r.pretended[-1] / min(r.pretended), 1.02, 1.3),
+    "but it doesn't stay that low": (lambda r: r.pretended[-1] / min(r.pretended), 1.02, 1.3),
 }  # fmt: skip
 
 READ = {  # of the source's tables
@@ -258,8 +258,8 @@ MEASURED = {  # of our own kernels on an H200, in words that no number fills in
     "the dispatcher chooses the 16-bit kernel, because 256 rows are past the ridge": (
         lambda r: timed(f"256 x {BIG}")["kernel"] == "16 bits", 1, 1),
     "All four are slower than int4": (lambda r: min(large(f"k{k}") for k in TABLES.BITS) / large("int4"), 1.01, 9),
-    "With 5 bits, almost none of the gain over 16 bits is left": (lambda r: large("k5") / 114, 0.96, 1),
-    "although only a third of the bytes are read": (lambda r: cost.bits_per_weight(5, 32) / 16, 0.33, 0.35),
+    "but almost none of the gain over 16 bits is left": (lambda r: large("k5") / 114, 0.96, 1),
+    "the kernel reads only a third of the bytes": (lambda r: cost.bits_per_weight(5, 32) / 16, 0.33, 0.35),
     "so cuBLAS's kernel spends even more time on start and end than ours": (
         lambda r: (timed(f"1 x {KV4}")["us"] * ahead(f"1 x {KV4}") - 2e6 * 512 * 2048 / H200.bandwidth) / timed(f"1 x {KV4}")["us"],
         1.2, 4),

@@ -22,7 +22,7 @@ QUESTION = KernelQuestion(
             "traffic",
             1,
             "traffic",
-            asks="at most {launches}, at most seven products over the tiles up to the diagonal, and loads of 32 × 32 tiles, counted near 750 tokens",
+            asks="at most {launches}, at most seven products over the tiles up to the diagonal, and no more loads than 32 × 32 tiles would make, counted near 750 tokens",
         ),
         Part(
             "compiled",
@@ -35,7 +35,7 @@ QUESTION = KernelQuestion(
             1,
             "traffic",
             gpu="speed",
-            asks="without a GPU: no more loads than 64 × 64 tiles would make, no operand of `tl.dot` wider than 16 bits, and a program at least for every 256 keys, and every 256 rows, of a head, up to one for each multiprocessor. With one, at {timed[B]} × {timed[H]} heads of {timed[M]} × {timed[D]}: full points up to {full} times the time of PyTorch's own backward, none beyond {none} times",
+            asks="without a GPU: no more loads than 64 × 64 tiles would make, no operand of `tl.dot` wider than 16 bits, and at least one program for every 256 keys and for every 256 rows of a head, up to one per multiprocessor. With one, at {timed[B]} × {timed[H]} heads of {timed[M]} × {timed[D]}: full points up to {full} times the time of PyTorch's own backward, none beyond {none} times",
         ),
     ),
     tensors=(

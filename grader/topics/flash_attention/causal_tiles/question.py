@@ -9,7 +9,7 @@ from grader.topics.flash_attention.shared import LESSON
 QUESTION = NumpyQuestion(
     id="flash_attention.causal_tiles",
     notebook="concepts",
-    asks="causal_tiles(length, block_m, block_n): key tiles that all row tiles visit when masked ones are skipped",
+    asks="causal_tiles(length, block_m, block_n): the key tiles that all row tiles visit in total, if tiles without a visible key are skipped",
     entry="causal_tiles",
     parts=(Part("values", 2, "calls"),),
     reference=cases.causal_tiles,

@@ -43,7 +43,7 @@ QUESTION = KernelQuestion(
             5,
             "traffic",
             gpu="speed",
-            asks="without a GPU: no more loads than tiles of 64 rows would make, no operand of `tl.dot` wider than 16 bits, and a program at least for every 256 rows of a head, up to one for each multiprocessor. With one: full points from {full_speed} of PyTorch's FlashAttention-2, none below {none_speed}",
+            asks="without a GPU: no more loads than tiles of 64 rows would make, no operand of `tl.dot` wider than 16 bits, and at least one program for every 256 rows of a head, up to one per multiprocessor. With one: full points from {full_speed} of the speed of PyTorch's FlashAttention-2, none below {none_speed}",
         ),
     ),
     tensors=(*QKV, O),

@@ -9,7 +9,7 @@ QUESTION = KernelQuestion(
     id="flash_attention.split_decode",
     notebook="kernel",
     entry="launch_decode",
-    asks="decoding, one query a sequence over a long cache: keys split over programs, then combined by their log-sum-exp",
+    asks="decoding with one query per sequence over a long cache: the keys are split over programs, whose results are combined by log-sum-exp",
     parts=(
         Part(
             "values",
@@ -34,7 +34,7 @@ QUESTION = KernelQuestion(
             2,
             "traffic",
             gpu="speed",
-            asks="without a GPU: everything that moves, what the splits leave included, is within 1.3 of the cache, the queries and the outputs, and no operand of `tl.dot` is wider than 16 bits. Operations of every kind have a limit too. With a GPU, at {timed[B]} × {timed[N]:,} keys: full points up to {full} times the time of PyTorch's attention, none beyond {none} times",
+            asks="without a GPU: all bytes that move, the splits' partial results included, are at most 1.3 times those of the cache, the queries and the outputs, and no operand of `tl.dot` is wider than 16 bits. Operations of every kind have a limit too. With a GPU, at {timed[B]} × {timed[N]:,} keys: full points up to {full} times the time of PyTorch's attention, none beyond {none} times",
         ),
     ),
     tensors=(

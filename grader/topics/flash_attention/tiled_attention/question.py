@@ -48,7 +48,7 @@ QUESTION = NumpyQuestion(
     ),
     where=f'{LESSON}/a_online.ipynb, "Exact, not approximate"',
     hints=(
-        "Keep three things per query row: the maximum m, the sum l and the unnormalised output.",
+        "Keep three things per query row: the maximum m, the sum l and the unnormalized output.",
         "For each tile, compute the scores s, m_new and p = exp(s - m_new). Multiply l and the output by exp(m - m_new), then add p.sum(axis=1) to l and p @ v_tile to the output.",
         "Divide by l once, after the last tile. The scale of the scores is 1 / sqrt(q.shape[-1]). Append m and l to two lists at the end of each step, and return both lists as arrays.",
     ),

@@ -32,7 +32,7 @@ QUESTION = KernelQuestion(
             "traffic",
             2,
             "traffic",
-            asks="nothing is computed before the tile of the first key that a tile's first row sees, nor past the tile of its last row's own key, counted near 1000 queries at the end of 2000 keys, with a window near 100. No operand of `tl.dot` is wider than 16 bits, and there is a program at least for every 256 rows of a head, up to one for each multiprocessor",
+            asks="nothing is computed before the tile of the first key that a tile's first row sees, nor past the tile of its last row's own key, counted near 1000 queries at the end of 2000 keys, with a window near 100. No operand of `tl.dot` is wider than 16 bits, and there is at least one program for every 256 rows of a head, up to one per multiprocessor",
         ),
     ),
     tensors=(*QKV, O),
@@ -67,7 +67,7 @@ QUESTION = KernelQuestion(
     hints=(
         "Take your forward kernel. The cap changes the scores before the mask, and the window changes where the loop starts.",
         "tanh(x) = 1 - 2 / (exp(2 x) + 1) keeps fp32 accuracy and never overflows to NaN.",
-        "start = max(0, first_row + N - M - W) // BLOCK_N * BLOCK_N; a key is seen where place - W <= key <= place.",
+        "start = max(0, first_row + N - M - W) // BLOCK_N * BLOCK_N; a key is seen if place - W <= key <= place, where place is the query's own key.",
     ),
     mistakes=MISTAKES,
 )

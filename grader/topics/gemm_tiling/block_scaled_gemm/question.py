@@ -12,19 +12,19 @@ QUESTION = KernelQuestion(
     entry="launch_block_scaled",
     notebook="kernel",
     bonus=True,
-    asks="C = (A x sa)(B x sb) with fp8 codes, a scale for each 1 x 128 piece of A and 128 x 128 block of B, summed in fp32",
+    asks="C = (A x sa)(B x sb), summed in fp32, with fp8 codes and a scale for each 1 x 128 piece of A and each 128 x 128 block of B",
     parts=(
         Part(
             "values",
             3,
             "values",
-            asks="right for {public} that you can see and more that you can't: odd rows, ragged blocks of columns and of K, everything strided, long sums, small scales and large ones, whose products fp16 does not hold, scales of many digits, codes of NaN",
+            asks="right for {public} that you can see and more that you can't: odd rows, ragged blocks of columns and of K, everything strided, long sums, scales so small or so large that fp16 does not hold their products, scales of many digits, codes of NaN",
         ),
         Part(
             "traffic",
             1,
             "traffic",
-            asks="A is loaded at most ⌈N/64⌉ times, B at most ⌈M/32⌉ times, at sizes near 540 × 540 × 320, and C is stored once",
+            asks="at sizes near 540 × 540 × 320, A is loaded at most ⌈N/64⌉ times, B is loaded at most ⌈M/32⌉ times, and C is stored once",
         ),
         Part(
             "compiled",
@@ -79,7 +79,7 @@ QUESTION = KernelQuestion(
     ),
     where=f'{LESSON}/d_measured.ipynb, "Eight bits, safely"',
     hints=(
-        "The scales change every 128 steps along K, so take BLOCK_K = 128. Then one scale of B, and one scale for each row of A, apply to a whole tl.dot.",
+        "The scales change after every 128 elements along K, so take BLOCK_K = 128. Then one scale of B, and one scale for each row of A, apply to a whole tl.dot.",
         "Keep the product of one block apart from the running sum: compute part = tl.dot(a, b), scale it, then add it.",
         "acc += tl.dot(a, b) * sa[:, None] * sb, with sa of shape (BLOCK_M,) and sb a scalar where BLOCK_N divides 128.",
     ),

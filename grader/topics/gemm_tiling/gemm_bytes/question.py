@@ -10,7 +10,7 @@ from kernels.gemm_tiling import cost
 QUESTION = NumpyQuestion(
     id="gemm_tiling.gemm_bytes",
     notebook="concepts",
-    asks="gemm_bytes(m, n, k, bm, bn, elem_bytes): bytes a whole tiled GEMM moves: the tiles' loads and C written once",
+    asks="gemm_bytes(m, n, k, bm, bn, elem_bytes): the bytes that a whole tiled GEMM moves, by the tiles' loads and by writing C once",
     entry="gemm_bytes",
     parts=(Part("values", 3, "calls"),),
     reference=cost.gemm_bytes,
@@ -25,7 +25,7 @@ QUESTION = NumpyQuestion(
     where=f'{LESSON}/a_reuse.ipynb, "Count it"',
     hints=(
         "You have the loads already. What is written, and how often?",
-        "Add m * n written elements to the tiles' loads, and multiply by elem_bytes. An answer must work on its own, so write out the formula of the loads again.",
+        "Add m * n written elements to the tiles' loads, and multiply the sum by elem_bytes. An answer must work on its own, so write out the formula of the loads again.",
         "(m * k * ceil(n / bn) + k * n * ceil(m / bm) + m * n) * elem_bytes",
     ),
     mistakes=MISTAKES,

@@ -9,7 +9,7 @@ from kernels.gemm_tiling import cost
 QUESTION = NumpyQuestion(
     id="gemm_tiling.reuse",
     notebook="concepts",
-    asks="reuse(bm, bn): how many FLOPs a bm x bn tile does for each element it loads",
+    asks="reuse(bm, bn): the FLOP that a bm x bn tile does for each element that it loads",
     entry="reuse",
     parts=(Part("values", 2, "calls"),),
     reference=cost.reuse,

@@ -10,7 +10,7 @@ from kernels.gemm_tiling import cost
 QUESTION = NumpyQuestion(
     id="gemm_tiling.tile_loads",
     notebook="concepts",
-    asks="tile_loads(m, n, k, bm, bn): elements of A and B that all tiles of C load, ragged tiles counted by what they really hold",
+    asks="tile_loads(m, n, k, bm, bn): the elements of A and B that all tiles of C load, where a ragged tile counts only the elements it really holds",
     entry="tile_loads",
     parts=(Part("values", 3, "calls"),),
     reference=cost.tile_loads,
@@ -31,7 +31,7 @@ QUESTION = NumpyQuestion(
     ),
     where=f'{LESSON}/a_reuse.ipynb, "Count it"',
     hints=(
-        "Every tile of C needs a band of A and a band of B, each along all of K. Which other tiles need the same bands?",
+        "Every tile of C needs a band of A and a band of B, both as long as K. Which other tiles need the same bands?",
         "Each band of A is loaded once for every column of tiles, and each band of B once for every row of tiles.",
         "A: m * k * ceil(n / bn); B: k * n * ceil(m / bm); the answer is their sum.",
     ),

@@ -20,13 +20,13 @@ QUESTION = KernelQuestion(
             "traffic",
             3,
             "traffic",
-            asks="A is loaded at most ⌈N/32⌉ times, B at most ⌈M/32⌉ times, C is stored exactly once, in {launches}, and scratch holds no more than an unfinished tile for each multiprocessor",
+            asks="in {launches}, A is loaded at most ⌈N/32⌉ times, B is loaded at most ⌈M/32⌉ times, C is stored exactly once, and scratch holds no more than an unfinished tile for each multiprocessor",
         ),
         Part(
             "grouping",
             2,
             "traffic",
-            asks=f"the programs of a wave share what they read: each byte of A and B counts once for each wave that reads it, and all waves together read at most {cases.MARGIN} times as many bytes as waves of {cases.PATCH} × {cases.PATCH} tiles that form square patches of C. At {{compiled[M]}} × {{compiled[N]}} × {{compiled[K]:,}} and at a smaller drawn size, the grader finds these bytes from where each program stores",
+            asks=f"the programs of a wave share what they read: each byte of A and B counts once for each wave that reads it. All waves together read at most {cases.MARGIN} times the bytes that they would read if each wave were a square patch of C, in tiles of {cases.PATCH} × {cases.PATCH}. The grader works out these bytes from where each program stores, at {{compiled[M]}} × {{compiled[N]}} × {{compiled[K]:,}} and at a smaller drawn size",
         ),
         Part(
             "compiled",

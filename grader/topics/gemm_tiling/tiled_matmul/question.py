@@ -11,7 +11,7 @@ from grader.topics.gemm_tiling.tiled_matmul.mistakes import MISTAKES
 QUESTION = NumpyQuestion(
     id="gemm_tiling.tiled_matmul",
     notebook="concepts",
-    asks="tiled_matmul(a, b, bm, bn, bk): the product, and loads[i, j, s]: elements that tile (i, j) of C loads at its step s along K",
+    asks="tiled_matmul(a, b, bm, bn, bk): the product, and in loads[i, j, s] the number of elements that tile (i, j) of C loads at its step s along K",
     entry="tiled_matmul",
     parts=(Part("values", 4, "calls"),),
     reference=cases.tiled_product,
@@ -33,8 +33,8 @@ QUESTION = NumpyQuestion(
     ),
     where=f'{LESSON}/a_reuse.ipynb, "The tile walk"',
     hints=(
-        "Three loops: tiles of rows, tiles of columns, and inside them steps along K that add to one accumulator.",
-        "numpy slices past the end are simply shorter, so a ragged tile needs no special case; count what a slice holds with .size.",
+        "Use three nested loops: over the rows of tiles, over the columns of tiles, and over the steps along K, which add to one accumulator.",
+        "numpy shortens a slice that reaches past the end, so a ragged tile needs no special case. The .size of a slice counts its elements.",
         "acc += a[i:i+bm, s:s+bk] @ b[s:s+bk, j:j+bn]; loads[i // bm, j // bn, s // bk] = both slices' .size; then c[i:i+bm, j:j+bn] = acc",
     ),
     mistakes=MISTAKES,

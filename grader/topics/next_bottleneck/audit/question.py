@@ -8,7 +8,7 @@ from grader.topics.next_bottleneck.shared import LESSON
 QUESTION = NumpyQuestion(
     id="next_bottleneck.audit",
     notebook="concepts",
-    asks="audit(before_s, after_s, share, tokens_s): a report says that cutting one part, which had this share of the step, took the step from before_s to after_s, and that the server then makes tokens_s tokens per second. Return the share of that part that must have gone, the shortest step that cutting that part alone can reach, and the requests in flight",
+    asks="audit(before_s, after_s, share, tokens_s): a report says that cutting one part, which had this share of the step, took the step from before_s to after_s, and that the server then makes tokens_s tokens per second. Return the share of that part's time that must have been removed, the shortest step that is possible if only that part changes, and the requests in flight",
     entry="audit",
     parts=(Part("values", 2, "calls"),),
     reference=cases.audit,

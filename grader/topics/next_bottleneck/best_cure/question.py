@@ -11,7 +11,7 @@ from grader.topics.next_bottleneck.shared import LESSON
 QUESTION = NumpyQuestion(
     id="next_bottleneck.best_cure",
     notebook="concepts",
-    asks="best_cure(times, removable): the index of the part whose cure removes the most time, the step's seconds after that one cure, and how many times faster the step is. times are the seconds of each part, removable the share of each part that its cure takes away",
+    asks="best_cure(times, removable): the index of the part whose cure removes the most time, the step's seconds after that one cure, and how many times faster the step is. times holds the seconds of each part, and removable the share of these seconds that the part's cure removes",
     entry="best_cure",
     parts=(Part("values", 2, "calls"),),
     reference=cases.best_cure,

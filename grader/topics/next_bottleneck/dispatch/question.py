@@ -11,7 +11,7 @@ from grader.topics.next_bottleneck.shared import LESSON
 QUESTION = NumpyQuestion(
     id="next_bottleneck.dispatch",
     notebook="concepts",
-    asks="dispatch(request, least, most, multiple, seconds): the index of the fastest kernel that may run, the first of equals, or -1 if none may, and how many kernels are faster but invalid (all of them with -1). Kernel i may run if least[i] <= request <= most[i] in every feature and every feature is a multiple of multiple[i]",
+    asks="dispatch(request, least, most, multiple, seconds): the index of the fastest kernel that may run (the first among equally fast ones, -1 if none may run), and the number of kernels that are faster but invalid (all kernels if none may run). Kernel i may run if least[i] <= request <= most[i] in every feature and every feature is a multiple of multiple[i]",
     entry="dispatch",
     parts=(Part("values", 3, "calls"),),
     reference=cases.dispatch,

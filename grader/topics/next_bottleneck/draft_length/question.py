@@ -9,7 +9,7 @@ from grader.topics.next_bottleneck.shared import LESSON
 QUESTION = NumpyQuestion(
     id="next_bottleneck.draft_length",
     notebook="concepts",
-    asks="draft_length(p, draft_s, pass_s, most): the number of drafts per round, 0 to most, that makes a token cheapest (the fewest of equals), the seconds per token with this number, and the tokens that a round then yields. Each draft takes draft_s and is accepted with probability p, and the pass that checks all drafts takes pass_s",
+    asks="draft_length(p, draft_s, pass_s, most): the number of drafts per round, 0 to most, with the shortest time per token (the smallest if several have the same time), the seconds per token with this number, and the tokens that a round then yields. Each draft takes draft_s and is accepted with probability p, and the pass that checks all drafts takes pass_s",
     entry="draft_length",
     parts=(Part("values", 2, "calls"),),
     reference=cases.draft_length,

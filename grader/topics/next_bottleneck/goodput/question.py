@@ -11,7 +11,7 @@ from grader.topics.next_bottleneck.shared import LESSON
 QUESTION = NumpyQuestion(
     id="next_bottleneck.goodput",
     notebook="concepts",
-    asks="goodput(first, between, first_goal, between_goal, seconds): the 99th percentile of the times to the first token, which is the smallest time that at least 99% do not exceed, and the requests per second that met both goals, in a run of this many seconds. A goal that is met exactly is met",
+    asks="goodput(first, between, first_goal, between_goal, seconds): the 99th percentile of the times to the first token, which is the smallest time that at least 99% do not exceed, and the requests per second that met both goals, in a run of this many seconds. A time equal to its goal meets it",
     entry="goodput",
     parts=(Part("values", 2, "calls"),),
     reference=cases.goodput,

@@ -15,13 +15,13 @@ QUESTION = KernelQuestion(
             "values",
             3,
             "values",
-            asks="right for {public} that you can see and more that you can't: rows of one number and of more than 9,000, many rows, any strides, numbers small, large and beyond fp16, rows of zeros, a large eps, infinity and NaN. Nothing is written but r and y",
+            asks="right for {public} that you can see and more that you can't: rows of one number and of more than 9,000, many rows, any strides, numbers small, large and beyond fp16, rows of zeros, a large eps, infinity and NaN. Only r and y are written",
         ),
         Part(
             "traffic",
             1,
             "traffic",
-            asks="four passes in {launches}: x and r are loaded once, r and y stored once, and each row may ask for w once",
+            asks="four passes in {launches}: x and r are loaded once, r and y stored once, and each row may load w once",
         ),
         Part(
             "gap",
@@ -40,7 +40,7 @@ QUESTION = KernelQuestion(
             2,
             "traffic",
             gpu="speed",
-            asks=f"without a GPU: whole sectors (2% more is allowed), at most {cases.WORK} operations for each number, a program at least for every {cases.ROWS} rows. With one, at {{timed[M]}} × {{timed[N]:,}}: full points up to {{full}} times the time of PyTorch's addition and norm, none beyond {{none}} times",
+            asks=f"without a GPU: whole sectors (2% more is allowed), at most {cases.WORK} operations for each number, at least one program for every {cases.ROWS} rows. With one, at {{timed[M]}} × {{timed[N]:,}}: full points up to {{full}} times the time of PyTorch's addition and norm, none beyond {{none}} times",
         ),
     ),
     tensors=(

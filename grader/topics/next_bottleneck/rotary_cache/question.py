@@ -23,7 +23,7 @@ QUESTION = KernelQuestion(
             "traffic",
             1,
             "traffic",
-            asks="in {launches}, each head is loaded once and stored once, and may ask once for its place, its angles and its weight. Nothing of the cache is read",
+            asks="in {launches}, each head is loaded once and stored once, and may load its place, its angles and its weight once. The cache isn't read",
         ),
         Part(
             "gap",
@@ -42,7 +42,7 @@ QUESTION = KernelQuestion(
             2,
             "traffic",
             gpu="speed",
-            asks=f"without a GPU: whole sectors (2% more is allowed), at most {cases.WORK} operations for each number of x, a program at least for every {cases.HEADS} heads of q in a row. With one, at {{timed[T]}} rows: full points up to {{full}} times the time of PyTorch's operations, none beyond {{none}} times",
+            asks=f"without a GPU: whole sectors (2% more is allowed), at most {cases.WORK} operations for each number of x, at least one program for every {cases.HEADS} heads of q in a row. With one, at {{timed[T]}} rows: full points up to {{full}} times the time of PyTorch's operations, none beyond {{none}} times",
         ),
     ),
     tensors=(

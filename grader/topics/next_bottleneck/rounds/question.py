@@ -11,7 +11,7 @@ from grader.topics.next_bottleneck.shared import LESSON
 QUESTION = NumpyQuestion(
     id="next_bottleneck.rounds",
     notebook="concepts",
-    asks="rounds(step_s, shares, cuts): the step's seconds after each round. shares are the parts' shares of the first step, and cuts[r, i] is the share that round r removes of the remaining part i",
+    asks="rounds(step_s, shares, cuts): the step's seconds after each round. shares are the parts' shares of the first step, and cuts[r, i] is the share of part i's remaining time that round r removes",
     entry="rounds",
     parts=(Part("values", 2, "calls"),),
     reference=cases.rounds,

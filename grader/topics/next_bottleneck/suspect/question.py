@@ -8,7 +8,7 @@ from grader.topics.next_bottleneck.suspect.mistakes import MISTAKES
 QUESTION = NumpyQuestion(
     id="next_bottleneck.suspect",
     notebook="concepts",
-    asks='suspect(input_wait, launch_gap, skew, exposed, intensity, ridge, compute, bandwidth): "input", "launches", "stragglers" or "communication", the first of these waits that counts (a share above 0.10, a skew above 1.05), else "memory" below the ridge or "compute" from it on if 0.7 or more of that roof is reached, else "implementation"',
+    asks='suspect(input_wait, launch_gap, skew, exposed, intensity, ridge, compute, bandwidth): the first of the waits "input", "launches", "stragglers" and "communication" that counts (a share above 0.10, a skew above 1.05). If none counts, "memory" below the ridge or "compute" from the ridge on, if the kernel reaches at least 0.7 of that roof, and otherwise "implementation"',
     entry="suspect",
     parts=(Part("values", 2, "calls"),),
     reference=cases.suspect,

@@ -11,7 +11,7 @@ from grader.topics.next_bottleneck.verify.mistakes import MISTAKES
 QUESTION = NumpyQuestion(
     id="next_bottleneck.verify",
     notebook="concepts",
-    asks="verify(drafts, p, q, u, last): the tokens that a round emits, in order. Draft i, drawn from q[i], is accepted if u[i] * q[i][token] < p[i][token]. The first rejected draft is replaced by a draw from max(p[i] - q[i], 0) and ends the round. If all are accepted, a draw from p[len(drafts)] follows. A draw takes the first token whose running sum of weights exceeds last times their whole sum",
+    asks="verify(drafts, p, q, u, last): the tokens that a round emits, in order. Draft i, drawn from q[i], is accepted if u[i] * q[i][token] < p[i][token]. The first rejected draft is replaced by a draw from max(p[i] - q[i], 0) and ends the round. If all are accepted, a draw from p[len(drafts)] follows. A draw takes the first token at which the running sum of the weights exceeds last times their total",
     entry="verify",
     parts=(Part("values", 3, "calls"),),
     reference=cases.verify,

@@ -36,7 +36,7 @@ QUESTION = KernelQuestion(
             "traffic",
             1,
             "traffic",
-            asks=f"the words of an expert are loaded at most once for every {TILE} rows that it has, and never if it has none. Its scales are loaded at most twice as often. X, Y and scratch as in section 8",
+            asks=f"the words of an expert are loaded at most once for every {TILE} rows of the expert, and never if it has no rows. Its scales are loaded at most twice as often. X, Y and scratch as in section 8",
         ),
         Part(
             "flow",
@@ -84,7 +84,7 @@ QUESTION = KernelQuestion(
     most_spills=256,
     where=f'{LESSON}/d_which_kernel.ipynb, "Kernel families, by M"',
     hints=(
-        "launch_experts(p) doesn't know which rows belong to which expert, because r is data. Which programs can you start so that every expert's rows are owned, whatever r holds?",
+        "launch_experts(p) doesn't know which rows belong to which expert, because r is data. Which grid gives every expert's rows an owner, whatever r holds?",
         "Start one program for each expert and each tile of rows of W. It loads r[e] and r[e + 1] and walks over the rows between them, sixteen at a time. For an expert without rows it then loads nothing more.",
         "first, last = tl.load(r_ptr + e * stride_re), tl.load(r_ptr + (e + 1) * stride_re); for top in range(first, last, BLOCK_M): offs_m = top + tl.arange(0, BLOCK_M); mask_m = offs_m < last; then your k-bit GEMM with w_ptr + e * stride_we and s_ptr + e * stride_se",
     ),

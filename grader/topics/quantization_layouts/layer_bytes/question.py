@@ -9,7 +9,7 @@ from grader.topics.quantization_layouts.shared import LESSON
 QUESTION = NumpyQuestion(
     id="quantization_layouts.layer_bytes",
     notebook="concepts",
-    asks="layer_bytes(m, n, k, bits, group, zero_bits): bytes that Y = X W.T moves when X (m, k), Y (m, n), the packed W (n, k) and its groups' 16-bit scales and zero points each cross the memory once",
+    asks="layer_bytes(m, n, k, bits, group, zero_bits): bytes that Y = X W.T moves if X (m, k), Y (m, n), the packed W (n, k) and its groups' 16-bit scales and zero points are each moved once",
     entry="layer_bytes",
     parts=(Part("values", 2, "calls"),),
     reference=cases.layer_bytes,

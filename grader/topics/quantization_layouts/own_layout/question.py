@@ -33,13 +33,13 @@ QUESTION = KernelQuestion(
             "traffic",
             1,
             "traffic",
-            asks="the packed arrays are loaded once, with a tenth more for gaps between codes, scales at most twice. X, Y and scratch as in section 8, and all products in `tl.dot`",
+            asks="the packed arrays are loaded once (a tenth more is allowed for gaps between codes), scales at most twice. X, Y and scratch as in section 8, and all products in `tl.dot`",
         ),
         Part(
             "sectors",
             1,
             "traffic",
-            asks="the packed arrays are loaded in sectors of 32 bytes that are used: in all at most a third more bytes than the codes, and four times the scales",
+            asks="the sectors of 32 bytes that the loads of packed arrays touch take at most a third more bytes than the codes, plus four times the bytes of the scales",
         ),
         Part(
             "unpacking",

@@ -26,7 +26,7 @@ QUESTION = NumpyQuestion(
     ),
     where=f'{LESSON}/c_packing.ipynb, "Packing: where the bits lie"',
     hints=(
-        "Eight codes of four bits fill 32. How far must the second code be shifted so that it is above the first? And the third?",
+        "Eight codes of four bits fill a word of 32 bits. How far must the second code be shifted so that it is above the first? And the third?",
         "Code j of a word is shifted by 4 j. Widen first: codes.reshape(n, -1, 8).astype(np.uint32); then shift, and add up the last axis.",
         "(codes.reshape(len(codes), -1, 8).astype(np.uint32) << (4 * np.arange(8, dtype=np.uint32))).sum(-1, dtype=np.uint32)",
     ),

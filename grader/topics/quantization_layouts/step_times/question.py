@@ -8,7 +8,7 @@ from grader.topics.quantization_layouts.step_times.mistakes import MISTAKES
 QUESTION = NumpyQuestion(
     id="quantization_layouts.step_times",
     notebook="concepts",
-    asks="step_times(m, weights, bits, unpack_s, tile_rows, peak, bandwidth): seconds for m rows with 16-bit weights, and with packed weights that each tile of tile_rows rows unpacks again, in unpack_s per weight, hidden behind the stream of weights but not behind the arithmetic",
+    asks="step_times(m, weights, bits, unpack_s, tile_rows, peak, bandwidth): seconds for m rows with 16-bit weights, and with packed weights. Each tile of tile_rows rows unpacks all packed weights again, in unpack_s per weight. Unpacking hides behind the stream of weights but not behind the arithmetic",
     entry="step_times",
     parts=(Part("values", 2, "calls"),),
     reference=cases.step_times,

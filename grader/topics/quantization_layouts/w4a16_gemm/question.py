@@ -93,7 +93,7 @@ QUESTION = KernelQuestion(
     hints=(
         "For tensor cores, tl.dot needs 16-bit operands. From which block of your GEMV can you make one, and what shape should it have?",
         "code - zero, of shape (BLOCK_N, GROUP // 8, 8), is an integer that 16 bits hold exactly. tl.reshape turns it into (BLOCK_N, GROUP), with the columns in order. Load X as (BLOCK_M, GROUP) and multiply the two with tl.dot. Then multiply each column of the result by the scale of its row of W.",
-        "number = (code - z[:, None, None]).to(x_ptr.dtype.element_ty); acc += tl.dot(x, tl.trans(tl.reshape(number, (BLOCK_N, GROUP)))) * s.to(tl.float32)[None, :], with z (as tl.int32) and s of shape (BLOCK_N,), loaded at column start // GROUP of theirs",
+        "number = (code - z[:, None, None]).to(x_ptr.dtype.element_ty); acc += tl.dot(x, tl.trans(tl.reshape(number, (BLOCK_N, GROUP)))) * s.to(tl.float32)[None, :], with z (as tl.int32) and s of shape (BLOCK_N,), both loaded at column start // GROUP",
     ),
     mistakes=MISTAKES,
 )

@@ -29,7 +29,7 @@ QUESTION = rung(
     budgets={"traffic": lambda c: [*cases.twice(c), *each_moved_once("y n!")(c)]},
     where=PROGRAMS,
     hints=(
-        "Two loads can leave the array: that of the last program at its end, and that of the first program's first element at its beginning.",
+        "Two loads can leave the array. The last program can read past its end, and the first program's first element has no element before it.",
         "Load x twice, at offs and at offs - 1, each time with its own mask. A masked element gets the value of other=.",
         "before = tl.load(x_ptr + offs - 1, mask=(offs > 0) & (offs < N), other=0.0)",
     ),

@@ -7,7 +7,7 @@ from grader.topics.roofline.shared import PROGRAMS, case, each_moved_once, rung
 
 QUESTION = rung(
     id="roofline.doubled",
-    asks="y = 2 x, for an N that is a multiple of 64, with 64 elements for each program",
+    asks="y = 2 x, for an N that is a multiple of 64, with 64 elements per program",
     reads=("x n",),
     writes=("y n",),
     formula=lambda t, c: 2 * t["x"],

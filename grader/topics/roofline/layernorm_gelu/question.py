@@ -13,13 +13,13 @@ QUESTION = KernelQuestion(
             "values",
             4,
             "values",
-            asks="right for {public} that you can see and more that you can't: rows of one number and of more than 9,000, many rows, any strides, numbers far from zero, all equal or hardly different ones, one large number in a row, a large eps, infinity and NaN",
+            asks="right for {public} that you can see and more that you can't: rows of one number and of more than 9,000, many rows, any strides, numbers far from zero, numbers that are all equal or nearly so, one large number in a row, a large eps, infinity and NaN",
         ),
         Part(
             "traffic",
             4,
             "traffic",
-            asks="in {launches}, x is loaded once and y stored once, and each row may ask for w and b once",
+            asks="in {launches}, x is loaded once and y is stored once, and each row may load w and b once",
         ),
         Part(
             "compiled",
@@ -32,7 +32,7 @@ QUESTION = KernelQuestion(
             4,
             "traffic",
             gpu="speed",
-            asks=f"without a GPU, x and y move in whole sectors, with at most 2% more bytes. Each number takes at most {cases.WORK} operations, an erf counted as one. There is at least one program for every {cases.ROWS} rows. With a GPU, at {{timed[M]:,}} × {{timed[N]}}: full points up to {{full}} times the time of a copy of x, none beyond {{none}} times",
+            asks=f"without a GPU, x and y move in whole sectors, with at most 2% more bytes. Each number takes at most {cases.WORK} operations, where an erf counts as one. There is at least one program for every {cases.ROWS} rows. With a GPU, at {{timed[M]:,}} × {{timed[N]}}: full points up to {{full}} times the time of a copy of x, none beyond {{none}} times",
         ),
     ),
     tensors=(
@@ -67,7 +67,7 @@ QUESTION = KernelQuestion(
     speed=Speed("copy", cases.LARGE, full=2.9, none=5.8, bound=cases.bound, sampled=samples.rows("M")),
     where=f'{cases.LESSON}, "The kernel, line by line"',
     hints=(
-        "Take one program per row. What must it keep so that it never has to load the row twice?",
+        "Use one program per row. What must the program keep so that it never has to load the row twice?",
         "Load the whole row into one block (tl.arange over the next power of two, masked) and apply GELU in fp32. Then take mean and variance of the elements in that block.",
         "g = 0.5 * x * (1 + tl.erf(x * 0.70710678)); mean = tl.sum(g) / N; d = tl.where(mask, g - mean, 0.0); var = tl.sum(d * d) / N",
     ),

@@ -10,7 +10,7 @@ from grader.topics.roofline.shared import ENDLESS, FUSION, case, each_moved_once
 
 QUESTION = rung(
     id="roofline.long_mean",
-    asks="y[i] = the mean of row i of x, for rows of any length, in pieces",
+    asks="y[i] = the mean of row i of x, for rows of any length, which are loaded in pieces",
     reads=("x mn",),
     writes=("y m",),
     formula=lambda t, c: t["x"].mean(1),

@@ -8,7 +8,7 @@ from grader.topics.roofline.shared import PROGRAMS, case, each_moved_once, rung
 
 QUESTION = rung(
     id="roofline.outer_difference",
-    asks="y[i, j] = a[i] - b[j], a and b loaded once for each tile",
+    asks="y[i, j] = a[i] - b[j], with a and b loaded once for each tile",
     reads=("a m", "b n"),
     writes=("y mn",),
     formula=lambda t, c: t["a"][:, None] - t["b"][None, :],
@@ -27,7 +27,7 @@ QUESTION = rung(
     where=PROGRAMS,
     hints=(
         "A tile of 16 x 64 results needs 16 elements of a and 64 elements of b. Load only these.",
-        "Load a as a block of BLOCK_M elements and b as a block of BLOCK_N. Give each the dimension that it lacks, and subtract.",
+        "Load a block of BLOCK_M elements of a and a block of BLOCK_N elements of b. Give each block the dimension that it lacks, and subtract.",
         "a[:, None] - b[None, :] has BLOCK_M rows and BLOCK_N columns",
     ),
     mistakes=MISTAKES,

@@ -8,7 +8,7 @@ from grader.topics.roofline.plan_bytes.mistakes import MISTAKES
 QUESTION = NumpyQuestion(
     id="roofline.plan_bytes",
     notebook="concepts",
-    asks="plan_bytes(groups, rows, width, elem_bytes): bytes that a chain moves, cut into kernels of groups[0], groups[1], ... operations, and how many fewer that are than with one kernel for each operation",
+    asks="plan_bytes(groups, rows, width, elem_bytes): the bytes that a chain moves if its kernels do groups[0], groups[1], ... operations, and the bytes that this saves against one kernel per operation",
     entry="plan_bytes",
     parts=(Part("values", 2, "calls"),),
     reference=cases.plan_bytes,
@@ -32,7 +32,7 @@ QUESTION = NumpyQuestion(
     where='course/00_roofline/d_fusion.ipynb, "Fusion: what stays on the chip"',
     hints=(
         "How many bytes does a kernel move, however many operations are in it?",
-        "Each kernel reads one tensor and writes one: 2 * rows * width * elem_bytes. Count the kernels of the plan, and the kernels of the chain without fusion.",
+        "Each kernel reads one tensor and writes one, which moves 2 * rows * width * elem_bytes. Count the kernels of the plan, and the kernels that the chain has without fusion.",
         "one = 2 * rows * width * elem_bytes; len(groups) * one, (sum(groups) - len(groups)) * one",
     ),
     mistakes=MISTAKES,

@@ -25,7 +25,7 @@ QUESTION = NumpyQuestion(
     where=f'{LESSON}, "The roofline"',
     hints=(
         "Divide the FLOP by the bytes. How many multiply-adds does one element of C take, and which matrices are read or written?",
-        "The FLOP are 2 m n k, since a multiply-add is two. A has m k elements, B has k n and C has m n, each of elem_bytes.",
+        "A multiply-add is two FLOP, so the product takes 2 m n k. A has m k elements, B has k n and C has m n, each of elem_bytes.",
         "2 * m * n * k / (elem_bytes * (m * k + k * n + m * n))",
     ),
     mistakes=MISTAKES,

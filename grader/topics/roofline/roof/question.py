@@ -26,7 +26,7 @@ QUESTION = NumpyQuestion(
     ],
     where=f'{LESSON}, "The roofline"',
     hints=(
-        "There are two roofs above every intensity. Which of them is the lower one?",
+        "There are two roofs above every intensity. Which of the two is lower?",
         "Memory allows bandwidth * intensity FLOP per second, and the arithmetic units allow peak. The lower of the two is the limit. The ridge is at peak / bandwidth.",
         'min(peak, bandwidth * intensity), "memory" if intensity < peak / bandwidth else "compute"',
     ),

@@ -49,7 +49,7 @@ QUESTION = rung(
     budgets={"traffic": lambda c: [*cases.in_dots(c), *each_moved_once("c mn!")(c)]},
     where="course/01_gemm_tiling/b_kernel.ipynb",
     hints=(
-        "tl.dot takes blocks, and a matrix of 5 x 9 doesn't fill one. Which value should the other elements of the block have?",
+        "tl.dot takes blocks, and a matrix of 5 x 9 doesn't fill a block. Which value should the block's other elements have?",
         "Make every side a power of two of at least 16. Mask the loads with other=0.0, because zeros add nothing, and mask the store by M and N.",
         "a = tl.load(a_ptr + offs[:, None] * K + offs[None, :], mask=(offs[:, None] < M) & (offs[None, :] < K), other=0.0), with 32 for every side",
     ),

@@ -10,7 +10,7 @@ from grader.topics.roofline.smoothed.mistakes import MISTAKES
 
 QUESTION = rung(
     id="roofline.smoothed",
-    asks="y[t] = (1 - alpha) y[t - 1] + alpha x[t] down the columns of x, T x M, from y[-1] = 0",
+    asks="y[t] = (1 - alpha) y[t - 1] + alpha x[t] down the columns of a T x M matrix x, starting from y[-1] = 0",
     reads=("x tm",),
     writes=("y tm",),
     formula=lambda t, c: cases.smoothed(t["x"], c.scalars["alpha"]),
@@ -50,7 +50,7 @@ QUESTION = rung(
     budgets={"traffic": each_moved_once("x tm", "y tm!")},
     where=PROGRAMS,
     hints=(
-        "Columns don't depend on each other, but each step depends on the step before. Which of the two, columns or steps, can you divide among programs?",
+        "Columns don't depend on each other, but each step depends on the step before it. Can you divide the columns among programs, or the steps?",
         "A program owns BLOCK columns and keeps one number h for each. A loop over t loads a piece of row t, updates h and stores it.",
         "h = (1 - alpha) * h + alpha * tl.load(x_ptr + t * M + offs, mask=offs < M, other=0.0)",
     ),

@@ -9,7 +9,7 @@ from grader.topics.roofline.sum_and_max.mistakes import MISTAKES
 
 QUESTION = rung(
     id="roofline.sum_and_max",
-    asks="s[i] = the sum of row i of x, m[i] = its largest number, N at most 1024, with x loaded once",
+    asks="s[i] = the sum of row i of x and m[i] = its largest number, for an N of at most 1024, with x loaded once",
     reads=("x mn",),
     writes=("s m", "m m"),
     formula=lambda t, c: (t["x"].sum(1), t["x"].max(1)),
@@ -36,8 +36,8 @@ QUESTION = rung(
     budgets={"traffic": each_moved_once("x mn", "s m!", "m m!")},
     where=FUSION,
     hints=(
-        "Which value must a masked element have so that it doesn't change the sum? And which one so that it doesn't change the maximum?",
-        "It must have 0 for the sum and minus infinity for the maximum. One load can give only one of the two, and tl.where(mask, a, b) makes the other.",
+        "Which value of a masked element doesn't change the sum, and which value doesn't change the maximum?",
+        "A masked element must be 0 in the sum and minus infinity in the maximum. One load can give only one of these values, so make the other with tl.where(mask, a, b).",
         "tl.max(tl.where(offs < N, x, float('-inf')), axis=0), and tl.sum(x, axis=0) of what was loaded with other=0.0",
     ),
     mistakes=MISTAKES,

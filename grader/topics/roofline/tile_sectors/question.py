@@ -8,7 +8,7 @@ from grader.topics.roofline.tile_sectors.mistakes import MISTAKES
 QUESTION = NumpyQuestion(
     id="roofline.tile_sectors",
     notebook="concepts",
-    asks="tile_sectors(rows, cols, row_length, elem_bytes): 32-byte sectors that hold the top left tile of a row-major matrix which begins on a sector",
+    asks="tile_sectors(rows, cols, row_length, elem_bytes): the number of 32-byte sectors that hold the top left tile of a row-major matrix, which begins where a sector begins",
     entry="tile_sectors",
     parts=(Part("values", 3, "calls"),),
     reference=cases.tile_sectors,

@@ -21,7 +21,7 @@ QUESTION = rung(
             "traffic",
             1,
             "traffic",
-            asks="no more loads of A and B than tiles of 128 × 256, or 256 × 128, make",
+            asks="loads A and B no more often than tiles of 128 × 256 or 256 × 128 would",
         ),
         Part(
             "compiled",
@@ -48,7 +48,7 @@ QUESTION = rung(
     instruction={90: "wgmma"},
     where=f'{LESSON}, "Waiting, and how to hide it"',
     hints=(
-        "The budget allows the loads of 128 x 256 tiles. How many fp32 numbers are the sums of such a tile, and which threads hold them?",
+        "The budget allows the loads of 128 x 256 tiles. How many fp32 sums does such a tile have, and which threads hold them?",
         "The sums are divided among 32 * num_warps threads. Each thread has at most 255 registers and needs some of them for other things.",
         "Registers per thread for the sums: 128 * 256 / (32 * num_warps). Shared memory: num_stages * (128 + 256) * BLOCK_K * 2 bytes.",
     ),

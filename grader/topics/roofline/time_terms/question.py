@@ -8,7 +8,7 @@ from grader.topics.roofline.time_terms.mistakes import MISTAKES
 QUESTION = NumpyQuestion(
     id="roofline.time_terms",
     notebook="concepts",
-    asks='time_terms(flops, bytes_moved, overhead_s, peak, bandwidth, efficiency): (seconds of bytes, of arithmetic, in all with these two overlapped, "memory", "compute" or "overhead", whichever term is the largest)',
+    asks='time_terms(flops, bytes_moved, overhead_s, peak, bandwidth, efficiency): the seconds of bytes, of arithmetic and in total (with bytes and arithmetic overlapped), and the name of the largest term, "memory", "compute" or "overhead"',
     entry="time_terms",
     parts=(Part("values", 3, "calls"),),
     reference=cases.time_terms,

@@ -28,8 +28,8 @@ QUESTION = rung(
     budgets={"traffic": cases.whole_sectors},
     where=cases.SECTORS,
     hints=(
-        "How far apart in y are two neighbours of a row of x? If a tile is a single row or column, one of the two sides uses only one element of each sector.",
-        "A tile has rows that are pieces of x's rows, and columns that are pieces of y's rows. Both pieces must be long enough for a sector.",
+        "How far apart in y are two neighbours of a row of x? If a tile is a single row or a single column, either its loads or its stores use only one element of each sector.",
+        "A tile's rows are pieces of x's rows, and its columns are pieces of y's rows. Rows and columns must both be long enough to fill a sector.",
         "Load x_ptr + offs_m[:, None] * N + offs_n[None, :], store the same tile to y_ptr + offs_n[None, :] * M + offs_m[:, None], with 32 x 32 tiles",
     ),
     mistakes=MISTAKES,

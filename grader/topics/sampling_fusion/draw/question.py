@@ -19,7 +19,7 @@ from grader.topics.sampling_fusion.shared_rows import agree, exact, plain_inputs
 QUESTION = KernelQuestion(
     id="sampling_fusion.draw",
     notebook="kernel",
-    asks="token[b]: the largest logit where temperature[b] is 0, else the largest logit / T + noise, with noise = -log(-log(tl.rand(seed[b], token id))). Of equals take the lowest id, and -1 where all logits are -inf",
+    asks="token[b]: the id with the largest logit where temperature[b] is 0, else with the largest logit / T + noise, where noise = -log(-log(tl.rand(seed[b], token id))). Among equal scores take the lowest id, and where all logits are -inf, -1",
     parts=(
         Part(
             "values",
@@ -71,7 +71,7 @@ QUESTION = KernelQuestion(
     hints=(
         "Take one program per row. Walk over the vocabulary in blocks, and remember for each element of the block the best score so far and the id of its token.",
         "tl.rand(seed, offs) gives the uniform numbers of a block. For a temperature of 0, use tl.where to choose the logit without noise.",
-        "better = s > best; best = tl.where(better, s, best); who = tl.where(better, offs, who); after the loop take the largest, and of equal scores the lowest id.",
+        "better = s > best; best = tl.where(better, s, best); who = tl.where(better, offs, who); after the loop take the largest score, and among equal scores the lowest id.",
     ),
     mistakes=MISTAKES,
 )

@@ -30,7 +30,7 @@ QUESTION = KernelQuestion(
             "traffic",
             2,
             "traffic",
-            asks=f"each logit is loaded once, by a program at least for every {ROWS} rows, in {{launches}}",
+            asks=f"each logit is loaded once, by at least one program for every {ROWS} rows, in {{launches}}",
         ),
     ),
     tensors=(LOGITS, *columns("temperature", "seed", "top_k", "top_p", "min_p"), TOKEN),
@@ -54,8 +54,8 @@ QUESTION = KernelQuestion(
     where=f'{LESSON}, "Selection without sorting"',
     hints=(
         "The row fits into one block, so you can compare all of it at once. Which single number decides whether a token is among the k largest?",
-        "Find a threshold: halve an interval of logits until you have the highest number that at least k logits reach, counting with tl.sum. If logits are equal to it, more than k may reach it: of these, tl.cumsum keeps the lowest ids.",
-        "For top-p, halve once more: inside = tl.sum(tl.where(x > middle, kept, 0.0), 0) < p * tl.sum(kept, 0), where kept holds the weights of top-k's tokens and 0 elsewhere. If inside is true, the border is at middle or below. Of equal logits at the border, tl.cumsum counts the mass before each.",
+        "Find a threshold: halve an interval of logits until you have the highest number that at least k logits reach, counting with tl.sum. If several logits equal this number, more than k may reach it, and tl.cumsum picks the lowest ids among the equal ones.",
+        "For top-p, halve once more: inside = tl.sum(tl.where(x > middle, kept, 0.0), 0) < p * tl.sum(kept, 0), where kept holds the weights of top-k's tokens and 0 elsewhere. If inside is true, the border is at middle or below. For equal logits at the border, tl.cumsum adds up the mass before each.",
     ),
     mistakes=MISTAKES,
 )

@@ -11,7 +11,7 @@ QUESTION = KernelQuestion(
     id="sampling_fusion.grouped_draw",
     notebook="kernel",
     entry="launch_grouped",
-    asks="the draw among the top_k[b] largest logits (1 to 64), of equals the lowest ids, for rows that no block holds",
+    asks="the draw among the top_k[b] (1 to 64) largest logits, with the lowest ids first among equals, for rows that don't fit into a block",
     parts=(
         Part(
             "values",
@@ -23,7 +23,7 @@ QUESTION = KernelQuestion(
             "traffic",
             2,
             "traffic",
-            asks=f"each logit is loaded once, and of each row at most {cases.MOST} groups of {cost.GROUP} again. Little goes through scratch, in at most {{launches}}",
+            asks=f"each logit is loaded once, and at most {cases.MOST} groups of {cost.GROUP} in each row a second time. Little goes through scratch, in at most {{launches}}",
         ),
         Part(
             "speed",

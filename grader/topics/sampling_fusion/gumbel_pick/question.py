@@ -10,7 +10,7 @@ from grader.topics.sampling_fusion.shared_concepts import LESSON
 QUESTION = NumpyQuestion(
     id="sampling_fusion.gumbel_pick",
     notebook="concepts",
-    asks="gumbel_pick(logits, temperature, u): the token with the largest logit / T + Gumbel noise, made of the uniform numbers u",
+    asks="gumbel_pick(logits, temperature, u): the token with the largest logit / T + Gumbel noise, computed from the uniform numbers u",
     entry="gumbel_pick",
     parts=(Part("values", 2, "calls"),),
     reference=cases.gumbel_pick,

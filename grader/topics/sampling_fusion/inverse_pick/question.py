@@ -11,7 +11,7 @@ from grader.topics.sampling_fusion.shared_concepts import LESSON
 QUESTION = NumpyQuestion(
     id="sampling_fusion.inverse_pick",
     notebook="concepts",
-    asks="inverse_pick(weights, u): the last token whose predecessors hold at most u of the whole weight. Weight 0 is never drawn",
+    asks="inverse_pick(weights, u): the last token whose predecessors hold at most a share u of the total weight. A token of weight 0 is never drawn",
     entry="inverse_pick",
     parts=(Part("values", 2, "calls"),),
     reference=cases.inverse_pick,

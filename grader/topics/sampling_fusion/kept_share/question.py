@@ -18,7 +18,7 @@ from grader.topics.sampling_fusion.shared_concepts import (
 QUESTION = NumpyQuestion(
     id="sampling_fusion.kept_share",
     notebook="concepts",
-    asks="kept_share(logits, temperature, top_k, top_p, min_p): the probability mass that the survivors held before the filter",
+    asks="kept_share(logits, temperature, top_k, top_p, min_p): the probability mass that the survivors held before the filters",
     entry="kept_share",
     parts=(Part("values", 1, "calls"),),
     reference=lambda x, t, k, p, m: cases.share(x, t, survivors(x, t, k, p, m)),

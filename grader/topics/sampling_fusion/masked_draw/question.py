@@ -10,19 +10,19 @@ QUESTION = KernelQuestion(
     id="sampling_fusion.masked_draw",
     notebook="kernel",
     entry="launch_masked",
-    asks="the draw after the grammar's bit mask (bit v % 32 of allowed[b, v // 32]) and the penalties on history[b] (-1 is empty). A row with nothing left gives -1",
+    asks="the draw after the grammar's bit mask (bit v % 32 of allowed[b, v // 32]) and the penalties on history[b] (-1 is empty). A row with no token left gives -1",
     parts=(
         Part(
             "values",
             4,
             "values",
-            asks="right for {public} that you can see and more that you can't: odd vocabularies, a long history, a token that came thousands of times, bf16, a row that bans everything, a mask that ends within a word, equal logits, logits far below zero, strided rows, scores that lie close together",
+            asks="right for {public} that you can see and more that you can't: odd vocabularies, a long history, a token that was produced thousands of times, bf16, a row that bans everything, a mask that ends within a word, equal logits, logits far below zero, strided rows, scores that lie close together",
         ),
         Part(
             "traffic",
             2,
             "traffic",
-            asks=f"each logit is loaded once, by a program at least for every {ROWS} rows, in at most {{launches}}",
+            asks=f"each logit is loaded once, by at least one program for every {ROWS} rows, in at most {{launches}}",
         ),
     ),
     tensors=(

@@ -62,7 +62,7 @@ QUESTION = NumpyQuestion(
     where=f'{LESSON}, "Who may still be drawn"',
     hints=(
         "First rank the tokens by logit, and put the lower id first where logits are equal. A logit of -inf never survives.",
-        "Weights are exp((x - best) / T). Top-p looks at the mass ranked before a token, among the tokens that top-k kept. The token stays if that mass is below p of their total mass.",
+        "Weights are exp((x - best) / T). Top-p looks at the mass ranked before a token, among the tokens that top-k kept. The token stays if that mass is below a share p of their total mass.",
         "keep = rank < k; keep &= before < top_p * weight[keep].sum(); keep &= weight >= min_p  (the best has weight 1)",
     ),
     mistakes=MISTAKES,
