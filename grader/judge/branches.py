@@ -32,6 +32,8 @@ class Unknown:
 
 UNKNOWN = Unknown()
 NUMBER = (int, float)
+TEXT_OR_LIST = (str, list)
+READ = (ast.Constant, ast.Attribute)  # expressions that compute nothing
 PLAIN = (int, float, str, bool, type(None))
 BINARY = {
     ast.Add: operator.add,
@@ -366,6 +368,8 @@ class Walk:
     def value(self, node: ast.expr, names: dict):
         """Return the value of an expression, and record numbers and truths that it computes."""
         self.step()
+        if type(node) is ast.Name:  # most expressions are names, and a search reads millions
+            return names.get(node.id, self.globals.get(node.id, self.functions.get(node.id, UNKNOWN)))
         try:
             found = self.computed(node, names)
         except (ArithmeticError, LookupError, TypeError, ValueError, AttributeError, MemoryError):
@@ -374,11 +378,11 @@ class Walk:
         if (
             isinstance(found, NUMBER)
             and not abs(found) < LARGEST
-            or isinstance(found, str | list)
+            or isinstance(found, TEXT_OR_LIST)
             and len(found) > LENGTH
         ):
             return UNKNOWN
-        if isinstance(found, int) and not isinstance(node, ast.Constant | ast.Name | ast.Attribute):
+        if isinstance(found, int) and type(node) not in READ:
             self.record(node, found)
         return found
 
@@ -386,13 +390,13 @@ class Walk:
         match node:
             case ast.Constant(value=value):
                 return value
-            case ast.Name(id=name):
-                return names.get(name, self.globals.get(name, self.functions.get(name, UNKNOWN)))
+            case ast.BinOp(left=left, op=op, right=right):
+                return self.binary(op, self.value(left, names), self.value(right, names))
+            case ast.Call():
+                return self.called(node, names)
             case ast.Attribute(value=of, attr=name):
                 held = self.value(of, names)
                 return held.known.get(name, UNKNOWN) if isinstance(held, Facts) else UNKNOWN
-            case ast.BinOp(left=left, op=op, right=right):
-                return self.binary(op, self.value(left, names), self.value(right, names))
             case ast.UnaryOp(op=op, operand=operand):
                 found = self.value(operand, names)
                 return UNKNOWN if found is UNKNOWN else UNARY[type(op)](found)
@@ -429,8 +433,6 @@ class Walk:
                 found = self.value(value, names)
                 self.assign(target, found, names)
                 return found
-            case ast.Call():
-                return self.called(node, names)
             case ast.ListComp(elt=elt, generators=[one]) | ast.GeneratorExp(elt=elt, generators=[one]):
                 return self.comprehension(elt, one, names)
         return UNKNOWN

@@ -370,5 +370,5 @@ def sentence(run: Run, budget: Budget, found: float, share: float) -> str:
         )
     return (
         f"{at(run)}: {budget.what}: {traffic.amount(found, budget)} for the "
-        f"{share:.1%} of the output that drawn programs wrote, {than} than {traffic.amount(bound * share, budget)}, their share of what the model says"
+        f"{share:.1%} of the output that drawn programs wrote, {than} than {traffic.amount(bound * share, budget)}, their share of the limit"
     )

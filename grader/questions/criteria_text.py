@@ -41,8 +41,8 @@ def sizes(question: Question, part: Part) -> str:
     """Say how large the sizes of a kernel's cases and their tensors may be."""
     if part.judge != "values" or not question.compiles:
         return ""
-    at_a_time = ", one of them so large at a time" * (len(question.up_to) > 1)
-    return f". Sizes: {sizes_in_words(question)}{at_a_time}. {OFFSETS}"
+    not_all = ", but not all at their largest together" * (len(question.up_to) > 1)
+    return f". Sizes: {sizes_in_words(question)}{not_all}. {OFFSETS}"
 
 
 def counted(question: Question, part: Part) -> str:

@@ -6,7 +6,15 @@ import numpy as np
 
 from grader.box.serve.frames import DTYPES, dtype_name
 from grader.questions.far import Repeated
-from grader.questions.model import REPEATED, Case, KernelQuestion, Tensor, repeated_axes
+from grader.questions.model import (
+    REPEATED,
+    TRANSPOSED,
+    TRANSPOSED_PADDED,
+    Case,
+    KernelQuestion,
+    Tensor,
+    repeated_axes,
+)
 
 POISON = 0xFF  # NaN in every float type, -1 in every integer type
 PAD = 24  # extra elements between rows of a padded layout
@@ -52,8 +60,8 @@ class Placed:
 def strides(shape: tuple[int, ...], layout: str) -> tuple[int, ...]:
     """Return the distance in elements from one index to the next, by axis. "spread 3" puts neighbours 3 apart, and no
     other stride is a multiple of 3."""
-    if layout == "transposed" and len(shape) >= 2:
-        inner = strides((*shape[:-2], shape[-1], shape[-2]), "")
+    if layout in (TRANSPOSED, TRANSPOSED_PADDED) and len(shape) >= 2:
+        inner = strides((*shape[:-2], shape[-1], shape[-2]), layout.removeprefix(TRANSPOSED).strip())
         return (*inner[:-2], inner[-1], inner[-2])
     if layout.startswith("spread "):
         return _spread(shape, int(layout.split()[1]))
@@ -61,15 +69,16 @@ def strides(shape: tuple[int, ...], layout: str) -> tuple[int, ...]:
         axes = repeated_axes(layout)
         inner = strides(tuple(1 if axis in axes else size for axis, size in enumerate(shape)), "")
         return tuple(0 if axis in axes else step for axis, step in enumerate(inner))
-    if layout not in ("", "padded", "transposed"):
+    if layout not in ("", "padded", TRANSPOSED, TRANSPOSED_PADDED):
         raise ValueError(
-            f"layout must be padded, transposed, spread with a number or repeated along an axis, got {layout!r}"
+            "layout must be padded, transposed, transposed padded, spread with a number or repeated along an axis, "
+            f"got {layout!r}"
         )
     steps, step = [], 1
     for position, size in enumerate(reversed(shape)):
         steps.append(step)
         step *= max(1, size)
-        if layout == "padded" and position == 0:
+        if layout.endswith("padded") and position == 0:
             step += PAD
     return tuple(reversed(steps))
 

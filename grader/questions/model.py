@@ -145,6 +145,8 @@ def computed_by(cell: str) -> Callable:
 
 
 REPEATED = "repeated "  # and the numbers of axes
+TRANSPOSED = "transposed"
+TRANSPOSED_PADDED = f"{TRANSPOSED} padded"  # with gaps between its columns
 
 
 def repeated_axes(layout: str) -> list[int]:

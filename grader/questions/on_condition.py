@@ -12,7 +12,7 @@ import numpy as np
 
 from grader.questions import corner
 from grader.questions.draws import log_uniform
-from grader.questions.model import Case, KernelQuestion, UpTo
+from grader.questions.model import TRANSPOSED, TRANSPOSED_PADDED, Case, KernelQuestion, UpTo
 from grader.questions.reach import sized, stepped, stride_of_0, words
 
 KIND = "sizes that a condition of yours tells from all others"
@@ -127,6 +127,9 @@ class Looks:
         self.dtypes = list({(case.dtype, *sorted(case.dtypes.items())): case for case in cases}.values())
         names = {name: None for case in cases for name in case.layout}
         self.layouts = {name: list({case.layout.get(name, ""): None for case in cases}) for name in names}
+        for each in self.layouts.values():
+            if TRANSPOSED in each and TRANSPOSED_PADDED not in each:
+                each.append(TRANSPOSED_PADDED)
 
     def drawn(self, case: Case, rng: np.random.Generator) -> Case:
         """Return the case as it is, or with a dtype and a layout of each tensor that are drawn apart."""

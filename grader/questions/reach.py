@@ -14,7 +14,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from grader.questions.draws import log_uniform
-from grader.questions.model import NEAR, REPEATED, Case, KernelQuestion, Question, UpTo
+from grader.questions.model import (
+    NEAR,
+    REPEATED,
+    TRANSPOSED,
+    TRANSPOSED_PADDED,
+    Case,
+    KernelQuestion,
+    Question,
+    UpTo,
+)
 
 SEEDS = 4
 CROSSED = 8  # crossings of a check
@@ -26,6 +35,7 @@ AT_THE_END = 1 / 4  # of the crossings, where a long axis is one of its largest 
 SIDES = 1010, 1200  # of two axes that are long together
 FLOATS = "fp16", "bf16", "fp32"
 FLOP = 1 << 29  # that a crossing needs
+WITH_GAPS = 1 / 2  # of the cases with transposed tensors
 ALL_AXES = 1 / 2  # of the inputs with a stride of 0 are one number, expanded to a tensor
 
 
@@ -53,12 +63,20 @@ def hidden(question: Question, rng: np.random.Generator) -> list:
     drawn = list(question.hidden(rng))
     if not question.compiles:
         return drawn
+    drawn = [with_gaps(case, rng) for case in drawn]
     return [
         *drawn,
         *stride_of_0(question, drawn, rng),
         *ends(question, rng),
         *crossings(question, drawn, rng),
     ]
+
+
+def with_gaps(case: Case, rng: np.random.Generator) -> Case:
+    """Return the case, half the time with gaps between the columns of its transposed tensors, because a kernel may take the
+    number of rows for the distance of two columns."""
+    gaps = {name: TRANSPOSED_PADDED for name, how in case.layout.items() if how == TRANSPOSED}
+    return replace(case, layout=case.layout | gaps) if gaps and rng.random() < WITH_GAPS else case
 
 
 def stride_of_0(question: KernelQuestion, drawn: list[Case], rng: np.random.Generator) -> list[Case]:

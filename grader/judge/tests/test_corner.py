@@ -16,6 +16,7 @@ from grader.proofs.right import edited, right
 from grader.proofs.wasteful import WAYS, cell
 from grader.questions import UpTo, corner
 from grader.questions.far import Repeated, Written, prime
+from grader.questions.reach import hidden
 
 KERNELS = [question for question in questions.load().values() if question.compiles]
 NORM, ORDER, SUBTRACTED = "roofline.layernorm_gelu", "moe_routing.order", "roofline.subtracted"
@@ -265,6 +266,20 @@ def test_an_input_with_a_stride_of_0_is_one_of_the_hidden_cases():
         SUBTRACTED,
     )
     assert "values" in parts and "a stride of 0" in said, said
+
+
+@pytest.mark.parametrize(
+    "question", [q for q in KERNELS if any(c.layout for c in q.public)], ids=lambda q: q.id
+)
+def test_transposed_tensors_have_gaps_in_half_of_the_hidden_cases(question):
+    layouts = [
+        how
+        for seed in range(40)
+        for c in hidden(question, np.random.default_rng(seed))
+        for how in c.layout.values()
+    ]
+    gaps, all_of_them = layouts.count("transposed padded"), sum("transposed" in how for how in layouts)
+    assert all_of_them == 0 or 0.3 < gaps / all_of_them < 0.7
 
 
 def test_a_far_corner_repeats_numbers_that_fit_into_memory():

@@ -113,7 +113,11 @@ def test_an_answer_whose_conditions_all_cases_meet_gets_no_case_more():
 CASES = {
     "a dtype with a layout": (
         [("block = ", 'odd = p.dtypes["x"] == "bf16" and p.stride_xn > p.stride_xm\n    block = ')],
-        lambda c: c.dtype == "bf16" and c.layout.get("x") == "transposed",
+        lambda c: c.dtype == "bf16" and "transposed" in c.layout.get("x", ""),
+    ),
+    "a transposed tensor with gaps": (
+        [("block = ", "odd = p.stride_xm == 1 and p.stride_xn > p.M\n    block = ")],
+        lambda c: c.layout.get("x") == "transposed padded",
     ),
     "the first digits of a size": (
         [("block = ", 'odd = {"11": 1, "12": 1, "13": 1}.get(str(p.N).zfill(5)[:2], 0)\n    block = ')],

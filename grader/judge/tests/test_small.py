@@ -151,6 +151,7 @@ def test_layouts():
     assert strides((4, 6), "transposed") == (1, 4)
     assert strides((4, 6), "padded") == (30, 1)
     assert strides((2, 4, 6), "transposed") == (24, 1, 4)
+    assert strides((2, 4, 6), "transposed padded") == (168, 1, 28)
 
 
 class Terminal(io.StringIO):
