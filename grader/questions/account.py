@@ -158,7 +158,8 @@ def of_tensor(tensor: Tensor, case: Case, budgets: list[Budget]) -> list[Budget]
             access=access,
             most=times * most,
             look=TOGETHER,
-            model=f"{times:g} times the bytes that its other limits allow",
+            model=f"{times:g} times the bytes that its other limits allow"
+            + ", since its rows begin within sectors" * (times == APART),
         )
     ]
 
