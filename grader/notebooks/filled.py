@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from numbers import Number
 from pathlib import Path
 
-from . import debugger, judged
+from . import debugger, judged, rules
 
 FENCE = re.compile(r"^\s*(`{3,}|~{3,})")
 VALUE = re.compile(r"\{\{(.+?)\}\}")
@@ -158,12 +158,14 @@ def fill(words: str, topic: str) -> Filled:
                 lines = judged.table(topic, found[1]).rstrip("\n").split("\n")
             elif found := debugger.MARK.match(line):
                 lines = debugger.paragraph(topic, found[1]).split("\n")
+            elif found := rules.MARK.match(line):
+                lines = rules.paragraph(topic, found[1]).split("\n")
             else:
                 text = VALUE.sub(lambda one: said(one[1], known), line)
                 if "{{" in text:
                     raise Unfilled("{{ must be closed by }} on its line")
                 lines = text.split("\n")
-        except (Unfilled, judged.Unknown, debugger.Unknown) as error:
+        except (Unfilled, judged.Unknown, debugger.Unknown, rules.Unknown) as error:
             made.complaints.append((number, str(error)))
             lines = [line]
         except StopIteration:

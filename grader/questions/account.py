@@ -158,7 +158,8 @@ def of_tensor(tensor: Tensor, case: Case, budgets: list[Budget]) -> list[Budget]
             access=access,
             most=times * most,
             look=TOGETHER,
-            model=f"{times:g} times the bytes that its other limits allow",
+            model=f"{times:g} times the bytes that its other limits allow"
+            + ", since its rows begin within sectors" * (times == APART),
         )
     ]
 
@@ -196,7 +197,9 @@ def once(tensor: Tensor, access: str, case: Case, total: int) -> Budget:
         access=access,
         most=max(own, SMALL * total, A_FEW) if small else own,
         look=OPEN,
-        model=f"{SMALL:.0%} of all tensors' bytes" if small else f"{shape} elements, once",
+        model=f"{SMALL:.0%} of all tensors' bytes, or {A_FEW:,} bytes if that is more"
+        if small
+        else f"{shape} elements, once",
     )
 
 

@@ -6,12 +6,13 @@ from dataclasses import replace
 import numpy as np
 
 from grader.questions.account import account
-from grader.questions.model import KernelQuestion, Part, Question
+from grader.questions.model import Case, KernelQuestion, Part, Question
 from grader.questions.reach import sizes_in_words
 
 COUNTED = (
     "The grader counts these quantities in every case, and each has a limit. You needn't plan for them one by one: if a "
-    "kernel breaks a limit, the report of a check names it, with its number and where to look."
+    "kernel breaks a limit, the report of a check names it, with its number and where to look. The numbers below "
+    "belong to one of the sizes that a check may draw, {sizes}."
 )
 
 OFFSETS = "Every tensor has fewer than 2^31 elements, so offsets fit into 32 bits"
@@ -28,13 +29,20 @@ def table(question: Question) -> str:
 
 
 def limits(question: Question) -> str:
-    """Return the names of all counted limits, by part, folded, or an empty text. The table above gives their values."""
-    rows = [f"- *{part.name}*: {names}" for part in question.parts if (names := counted(question, part))]
+    """Return all counted limits, by part, folded, or an empty text."""
+    rows = [row for part in question.parts for row in counted(question, part)]
     if not rows:
         return ""
+    said = COUNTED.format(sizes=", ".join(f"{axis} = {n:,}" for axis, n in one_size(question).sizes.items()))
     return "\n".join(
-        ["<details><summary>All counted limits, by part</summary>", "", COUNTED, "", *rows, "", "</details>"]
+        ["<details><summary>All counted limits, by part</summary>", "", said, "", *rows, "", "</details>"]
     )
+
+
+def one_size(question: KernelQuestion) -> Case:
+    """Return one of the cases whose traffic is counted."""
+    case = question.metered(np.random.default_rng(0))
+    return replace(case, sm_count=case.sm_count or 32)
 
 
 def sizes(question: Question, part: Part) -> str:
@@ -45,15 +53,14 @@ def sizes(question: Question, part: Part) -> str:
     return f". Sizes: {sizes_in_words(question)}{not_all}. {OFFSETS}"
 
 
-def counted(question: Question, part: Part) -> str:
-    """Return the names of a part's limits. One of time also says its length, which no case changes."""
+def counted(question: Question, part: Part) -> list[str]:
+    """Return a part's limits as a Markdown list, each with its sum for one size."""
     if part.judge != "traffic":
-        return ""
-    case = question.metered(np.random.default_rng(0))
-    found = account(question, part.name, replace(case, sm_count=case.sm_count or 32))
-    names = [b.what + (f" ({b.model})" if b.count == "time" else "") for b in found]
-    names += [f"{launches(question.most_launches)} at most"] * (part.name == next(iter(question.budgets)))
-    return "; ".join(dict.fromkeys(names)) + " (without a GPU)" * bool(part.gpu)
+        return []
+    limits = [f"{b.what}: {b.model}" for b in account(question, part.name, one_size(question))]
+    if part.name == next(iter(question.budgets)):
+        limits.append(f"{launches(question.most_launches)} at most")
+    return [f"- *{part.name}*" + ", without a GPU" * bool(part.gpu), *(f"  - {one}" for one in limits)]
 
 
 def numbers(question: Question) -> dict:

@@ -269,10 +269,13 @@ def in_words(limit) -> str:
 
 
 def sizes_in_words(question: KernelQuestion) -> str:
-    """Say how far each axis goes: axes that go equally far are named together."""
+    """Say how far each axis goes: axes that go equally far are named together. Few axes have a case of size 0."""
+    drawn = [*question.public, *question.hidden(np.random.default_rng(0))]
+    empty = {axis for case in drawn for axis, n in case.sizes.items() if n == 0}
     groups: dict = {}
     for axis, limit in question.up_to.items():
-        said = f"up to {in_words(limit)}" if isinstance(limit, UpTo) else in_words(limit)
+        least = limit.step * (axis not in empty) if isinstance(limit, UpTo) else 0
+        said = f"from {least} to {in_words(limit)}" if isinstance(limit, UpTo) else in_words(limit)
         groups.setdefault(said, []).append(axis)
     named = (f"{', '.join(axes[:-1])} and {axes[-1]}" if axes[1:] else axes[0] for axes in groups.values())
     return ", ".join(f"{axes} {said}" for axes, said in zip(named, groups, strict=True))

@@ -3,7 +3,7 @@
 Decoding reads every cached key and value once and does next to no arithmetic, so memory sets its speed as long as
 enough programs read together. A program takes one stretch of one sequence for one key head and serves all query heads
 that share this key head. These heads are the rows of its matmul, so grouped heads cost no extra bytes. Each program
-leaves an unnormalised output, a maximum and a sum, which a second, short launch combines. The cache may be paged, with
+leaves an unnormalized output, a maximum and a sum, which a second, short launch combines. The cache may be paged, with
 a table of each page's position, and may hold fp8 or int8 with scales.
 """
 

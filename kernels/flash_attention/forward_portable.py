@@ -1,7 +1,7 @@
 """Compute attention forward on every GPU that Triton supports and in an interpreter of its IR.
 
 A program owns BLOCK_M queries and walks over the keys in tiles. It keeps a running maximum, a running sum and
-the unnormalised output in registers, so the score matrix never exists in memory. Tiles that no query of the
+the unnormalized output in registers, so the score matrix never exists in memory. Tiles that no query of the
 block may see are never loaded, and only tiles that a mask cuts pay for one.
 """
 

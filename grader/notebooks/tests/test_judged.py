@@ -28,18 +28,29 @@ def test_each_part_says_what_it_asks(path, name):
 @pytest.mark.parametrize("path, name", MARKED, ids=lambda value: str(value))
 def test_counted_limits_are_folded_below_the_table(path, name):
     question = questions.find(f"{make.topic(path)}.{name}")
-    counted = {part.name: criteria_text.counted(question, part) for part in question.parts}
+    counted = [row for part in question.parts for row in criteria_text.counted(question, part)]
     made = judged.table(make.topic(path), name)
     shown, fold, folded = made.partition("<details>")
-    assert bool(fold) == any(counted.values())
-    assert all(
-        names not in shown and f"- *{part}*: {names}" in folded for part, names in counted.items() if names
-    )
+    assert bool(fold) == bool(counted)
+    assert all(row not in shown and row in folded.splitlines() for row in counted)
 
 
 def test_launches_are_among_the_limits():
     question = questions.find("roofline.doubled")
-    assert criteria_text.counted(question, question.parts[1]).endswith("; one launch at most")
+    assert criteria_text.counted(question, question.parts[1])[-1] == "  - one launch at most"
+
+
+def test_a_limit_has_the_number_of_a_drawn_size():
+    question = questions.find("roofline.doubled")
+    n = criteria_text.one_size(question).sizes["N"]
+    assert f"  - read of x: {n} elements of 4 bytes, once" in criteria_text.limits(question).splitlines()
+    assert f"N = {n:,}." in criteria_text.limits(question)
+
+
+def test_sizes_begin_at_0_where_a_case_has_none():
+    assert "T from 0 to" in criteria_text.table(questions.find("moe_routing.order"))
+    assert "N from 1 to" in criteria_text.table(questions.find("roofline.differences"))
+    assert "N from 64 to" in criteria_text.table(questions.find("roofline.doubled"))
 
 
 def test_a_number_stands_in_the_question_alone():

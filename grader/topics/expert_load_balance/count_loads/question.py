@@ -12,7 +12,7 @@ from grader.topics.expert_load_balance.shared_concepts import chosen
 QUESTION = NumpyQuestion(
     id="expert_load_balance.count_loads",
     notebook="concepts",
-    asks="count_loads(chosen, device_of, devices): the tokens of each expert and of each device, for the experts (tokens, top_k) that tokens chose and the device of each expert",
+    asks="count_loads(chosen, device_of, devices): the load of each expert and of each device, for the experts (tokens, top_k) that tokens chose and the device of each expert",
     entry="count_loads",
     parts=(Part("values", 2, "calls"),),
     reference=cases.count_loads,

@@ -37,7 +37,7 @@ QUESTION = RanksQuestion(
             "bytes",
             3,
             "bytes sent",
-            asks="each row and its choices cross once to each other rank that needs them: no rank sends more",
+            asks="each row and its choices cross once to each other rank that needs them, in the dtypes that they have: no rank sends more",
         ),
         Part("exchanges", 1, "exchanges", asks="at most three exchanges"),
     ),

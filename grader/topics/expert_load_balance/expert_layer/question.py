@@ -39,7 +39,7 @@ QUESTION = RanksQuestion(
             "bytes",
             4,
             "bytes sent",
-            asks="a token crosses once to each other rank that needs it, and one result row comes back: no rank sends more",
+            asks="a token crosses once to each other rank that needs it, with its choices and weights in the dtypes that they have, and one result row comes back: no rank sends more",
         ),
         Part("exchanges", 1, "exchanges", asks="at most five exchanges"),
     ),

@@ -16,7 +16,7 @@ QUESTION = KernelQuestion(
             "values",
             3,
             "values",
-            asks="right for {public} that you can see and more that you can't: more keys than queries, bf16 in a batch, long rows, another scale, everything strided. dq may be added up by fp32 atomics",
+            asks="right for {public} that you can see and more that you can't: more keys than queries, bf16 in a batch, long rows, another scale, everything strided. dq has 16 bits: atomics may add it up in fp32 scratch, which a later launch converts",
         ),
         Part(
             "traffic",

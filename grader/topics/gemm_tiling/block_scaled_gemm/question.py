@@ -18,7 +18,7 @@ QUESTION = KernelQuestion(
             "values",
             3,
             "values",
-            asks="right for {public} that you can see and more that you can't: odd rows, ragged blocks of columns and of K, everything strided, long sums, scales so small or so large that fp16 does not hold their products, scales of many digits, codes of NaN",
+            asks="right for {public} that you can see and more that you can't: odd rows, ragged blocks of columns and of K, everything strided, long sums, scales so small or so large that fp16 does not hold their products (fp32 does), scales of many digits, codes of NaN",
         ),
         Part(
             "traffic",

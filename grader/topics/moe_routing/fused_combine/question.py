@@ -34,7 +34,7 @@ QUESTION = KernelQuestion(
             2,
             "traffic",
             gpu="speed",
-            asks=f"without a GPU: whole sectors of rows, at most {cases.SUMMED} operations a number, a program at least for every {cases.TOKENS} tokens. Operations of every kind have a limit too. With a GPU, at {{timed[T]}} × {{timed[H]:,}}: full points up to {{full}} times the time of PyTorch's gather, product and sum, none beyond {{none}} times",
+            asks=f"without a GPU: whole sectors of rows, at most {cases.SUMMED} operations a number, at least one program for every {cases.TOKENS} tokens. Operations of every kind have a limit too. With a GPU, at {{timed[T]}} × {{timed[H]:,}}: full points up to {{full}} times the time of PyTorch's gather, product and sum, none beyond {{none}} times",
         ),
     ),
     tensors=(

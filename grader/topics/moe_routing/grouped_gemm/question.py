@@ -34,7 +34,7 @@ QUESTION = KernelQuestion(
             3,
             "traffic",
             gpu="speed",
-            asks="without a GPU: all products in `tl.dot`, whole sectors of weights, a program at least for each multiprocessor. Operations of every kind have a limit too. With a GPU, at {timed[T]} tokens and {timed[E]} experts of {timed[H]} × {timed[N]}: full points up to {full} times the time of PyTorch's gather, grouped product and gate, none beyond {none} times",
+            asks=f"without a GPU: all products in `tl.dot`, whole sectors of weights, and at least one program for each multiprocessor, or for every {cases.WIDE} columns of each tile if these are fewer. Operations of every kind have a limit too. With a GPU, at {{timed[T]}} tokens and {{timed[E]}} experts of {{timed[H]}} × {{timed[N]}}: full points up to {{full}} times the time of PyTorch's gather, grouped product and gate, none beyond {{none}} times",
         ),
     ),
     tensors=(

@@ -33,7 +33,7 @@ QUESTION = KernelQuestion(
             2,
             "traffic",
             gpu="speed",
-            asks=f"without a GPU: a program at least for every {cases.PROGRAM} tokens, and at most {cases.WORK} operations of any kind for each pick and lane of experts. With one, at {{timed[T]}} tokens and {{timed[E]}} experts: full points up to {{full}} times the time of PyTorch's sort, count and sum, none beyond {{none}} times",
+            asks=f"without a GPU: at least one program for every {cases.PROGRAM} tokens, and in every case at most {cases.WORK} operations of any kind for each pick and each expert, with E rounded up to a power of two. With one, at {{timed[T]}} tokens and {{timed[E]}} experts: full points up to {{full}} times the time of PyTorch's sort, count and sum, none beyond {{none}} times",
         ),
     ),
     tensors=(

@@ -25,12 +25,14 @@ PUBLIC = [
 
 
 def _table(rng: np.random.Generator, fastest: list[str]) -> list[tuple[int, str, float]]:
-    """Draw measurements of all kernels at rising numbers of rows. `fastest` names each winner, except the gemv."""
+    """Draw measurements of all kernels at rising numbers of rows, no two alike at one number. `fastest` names each winner,
+    except the gemv."""
     known, table = [1], []
     for _ in fastest[1:]:
         known.append(known[-1] * between(rng, 3, 5) + between(rng, 1, 3))
     for i, (m, best) in enumerate(zip(known, fastest, strict=True)):
-        times = {name: (20 + 9 * i) * rng.uniform(1.1, 3.0) for name in KERNELS}
+        slower = rng.choice(np.arange(1.1, 3.0, 0.01), len(KERNELS), replace=False)
+        times = {name: (20 + 9 * i) * by for name, by in zip(KERNELS, slower, strict=True)}
         times[best] = (20 + 9 * i) * rng.uniform(0.8, 1.0)
         table += [(m, name, round(float(times[name]), 2)) for name in rng.permutation(KERNELS).tolist()]
     return table

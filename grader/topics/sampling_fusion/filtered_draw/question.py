@@ -12,7 +12,7 @@ from grader.topics.sampling_fusion.shared import (
     size,
     useful,
 )
-from grader.topics.sampling_fusion.shared_rows import agree, exact, tokens_wanted
+from grader.topics.sampling_fusion.shared_rows import BORDER, agree, exact, tokens_wanted
 
 QUESTION = KernelQuestion(
     id="sampling_fusion.filtered_draw",
@@ -24,7 +24,7 @@ QUESTION = KernelQuestion(
             "values",
             5,
             "values",
-            asks="right for {public} that you can see and more that you can't: odd vocabularies, bf16, fewer tokens than top-k, large logits, logits of −∞ and far below zero, zeros of both signs, equal logits at the border and ones that differ in their last bit, a mass of exactly p, a top-p from 0.01 to 0.9995, a weight of exactly min_p",
+            asks=f"right for {{public}} that you can see and more that you can't: odd vocabularies, bf16, fewer tokens than top-k, large logits, logits of −∞ and far below zero, zeros of both signs, equal logits at the border and ones that differ in their last bit, a mass of exactly p, where fp32 sums are exact (elsewhere a token may stay or go if the mass before it is within {BORDER:g} of p), a top-p from 0.01 to 0.9995, a weight of exactly min_p",
         ),
         Part(
             "traffic",

@@ -5,6 +5,7 @@ from grader.topics.sampling_fusion.masked_draw import cases
 from grader.topics.sampling_fusion.masked_draw.mistakes import MISTAKES
 from grader.topics.sampling_fusion.shared import LESSON, LOGITS, ROWS, TOKEN, columns, size, useful
 from grader.topics.sampling_fusion.shared_rows import agree, exact, tokens_wanted
+from kernels.sampling_fusion.cost import GROUP
 
 QUESTION = KernelQuestion(
     id="sampling_fusion.masked_draw",
@@ -22,7 +23,7 @@ QUESTION = KernelQuestion(
             "traffic",
             2,
             "traffic",
-            asks=f"each logit is loaded once, by at least one program for every {ROWS} rows, in at most {{launches}}",
+            asks=f"each logit is loaded once, by at least one program for every {ROWS} rows, in at most {{launches}}. A row's history may be loaded once for every {GROUP} logits",
         ),
     ),
     tensors=(
