@@ -7,16 +7,16 @@ from kernels.moe_routing import reference
 
 
 def combine(rows, place, weights):
-    return reference.combine_picks(rows[place], weights)
+    return reference.combine_pairs(rows[place], weights)
 
 
 def back(rng, tokens, experts_, k, tile, padding=0.0, hidden=4):
     """Draw rows as experts leave them, their row numbers and the weights. `padding` fills padded rows."""
     found = reference.order(chosen(rng, tokens, experts_, k), experts_, tile)
     rows = rng.standard_normal((found.rows, hidden))
-    rows[found.picks == reference.EMPTY] = padding
+    rows[found.sorted_token_ids == reference.EMPTY] = padding
     weights = rng.dirichlet(np.ones(k), tokens).reshape(tokens, k) * rng.uniform(0.5, 2.5)
-    return rows, found.place, weights
+    return rows, found.inv_permuted_idx, weights
 
 
 def unbounded(rng):

@@ -5,4 +5,4 @@ from kernels.moe_routing import reference
 
 def loads_and_offsets(chosen, experts, tile):
     found = reference.order(chosen, experts, tile)
-    return found.loads, found.offsets
+    return found.loads, found.expert_offsets

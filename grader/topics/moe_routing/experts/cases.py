@@ -22,4 +22,4 @@ def layer(rng, tokens, experts_, k, tile, hidden=5, intermediate=3, only=None, s
     found = reference.order(chosen(rng, tokens, experts_, k, only), experts_, tile)
     rows = reference.permute(size * rng.standard_normal((tokens, hidden)), found)
     gate_up = rng.standard_normal((experts_, 2 * intermediate, hidden))
-    return rows, found.offsets, gate_up, rng.standard_normal((experts_, hidden, intermediate))
+    return rows, found.expert_offsets, gate_up, rng.standard_normal((experts_, hidden, intermediate))

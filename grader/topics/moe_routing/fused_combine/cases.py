@@ -37,15 +37,15 @@ def weighed_rows(case: Case, rng: np.random.Generator) -> dict:
         held *= 2.0 ** rng.uniform(-6, 6, (len(held), 1))
     if drawn_as(case) == "beyond fp16":
         held *= 2.0**20
-    held[filled_up(found.picks, len(held)) == reference.EMPTY] = np.nan
+    held[filled_up(found.sorted_token_ids, len(held)) == reference.EMPTY] = np.nan
     weights = rng.dirichlet(np.ones(k), t).reshape(t, k) * rng.uniform(0.4, 2.5)
     if drawn_as(case) == "an infinity" and t:
         tokens, slots = rng.permutation(t)[:2], rng.integers(k, size=2)
-        held[found.place[tokens, slots], rng.integers(h)] = np.inf
+        held[found.inv_permuted_idx[tokens, slots], rng.integers(h)] = np.inf
         weights[tokens[0], slots[0]] = 0.0
     return {
         "rows": rounded(held, case.dtype),
-        "place": found.place.astype(np.int32),
+        "place": found.inv_permuted_idx.astype(np.int32),
         "weights": weights.astype(np.float32),
     }
 
@@ -228,7 +228,7 @@ FP32_SUM = 2.0**-20  # of the sum of magnitudes: an fp32 sum of a few
 def wanted(inputs: dict, case: Case) -> dict:
     with np.errstate(invalid="ignore"):
         return {
-            "out": reference.combine_picks(
+            "out": reference.combine_pairs(
                 inputs["rows"].astype(np.float64)[inputs["place"]], inputs["weights"]
             )
         }

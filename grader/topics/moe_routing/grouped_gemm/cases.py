@@ -65,8 +65,8 @@ def products(case: Case, rng: np.random.Generator) -> dict:
     return {
         "x": rounded(x, case.dtype),
         "w": rounded(w, case.dtype),
-        "picks": filled_up(found.picks, rows(case.sizes)),
-        "owner": filled_up(found.tile_expert, rooms(case.sizes)),
+        "picks": filled_up(found.sorted_token_ids, rows(case.sizes)),
+        "owner": filled_up(found.expert_ids, rooms(case.sizes)),
         "h": held,
     }
 

@@ -118,10 +118,10 @@ def tables(chosen: np.ndarray, case: Case) -> dict:
     """All that is wanted, for choices as they came."""
     found = reference.order(chosen, case.sizes["E"], case.sizes["TILE"])
     return {
-        "offsets": found.offsets,
-        "picks": filled_up(found.picks, rows(case.sizes)),
-        "place": found.place,
-        "owner": filled_up(found.tile_expert, rooms(case.sizes)),
+        "offsets": found.expert_offsets,
+        "picks": filled_up(found.sorted_token_ids, rows(case.sizes)),
+        "place": found.inv_permuted_idx,
+        "owner": filled_up(found.expert_ids, rooms(case.sizes)),
     }
 
 

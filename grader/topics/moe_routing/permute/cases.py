@@ -5,4 +5,4 @@ from kernels.moe_routing import reference
 
 def permute(chosen, experts, tile):
     found = reference.order(chosen, experts, tile)
-    return found.picks, found.place
+    return found.sorted_token_ids, found.inv_permuted_idx
