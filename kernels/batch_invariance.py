@@ -47,11 +47,12 @@ def operations(
     yield "RMSNorm", "ours", lambda n: norm(None, x[:n])
     router, order = made("router", layer.router), made("order")
     experts, combine = made("experts", (layer.gate_up, layer.down)), made("combine")
-    picks, shares = router(x)  # the same for all, because a router's near tie is another question
+    topk_ids, topk_weights = router(x)  # the same for all, because a router's near tie is another question
 
     def mixture(n):
-        rows, offsets, place = order(x[:n], picks[:n].contiguous())
-        return combine(experts(rows, offsets), place, shares[:n].contiguous())
+        rows, expert_offsets, inv_permuted_idx = order(x[:n], topk_ids[:n].contiguous())
+        y = experts(rows, expert_offsets)
+        return combine(y, inv_permuted_idx, topk_weights[:n].contiguous())
 
     yield "mixture of experts, 4 bits", "ours", mixture
     cache = PagedCache(shape, sequences=rows, most=keys, dtype=weights.dtype, device=device)

@@ -87,7 +87,7 @@ def routed(weight, shape):
 
     def call(x):
         found = route(x, weight, rule, tile=1, copy=True, early=True)
-        return found.chosen, found.weights, found.rows, found.offsets, found.place
+        return found.topk_ids, found.topk_weights, found.rows, found.expert_offsets, found.inv_permuted_idx
 
     return call
 
@@ -100,9 +100,9 @@ def router(weight, shape):
 def order(weight, shape):
     from kernels.moe_routing.routed import order_of
 
-    def call(x, chosen):
-        found = order_of(x, chosen, None, shape.experts, tile=1, copy=True)
-        return found.rows, found.offsets, found.place
+    def call(x, topk_ids):
+        found = order_of(x, topk_ids, None, shape.experts, tile=1, copy=True)
+        return found.rows, found.expert_offsets, found.inv_permuted_idx
 
     return call
 
@@ -112,15 +112,16 @@ def experts(weight, shape):
 
     gate_up, down = weight
     held = Experts(packed(gate_up, gated=True), packed(down))
-    return lambda rows, offsets: experts(rows, offsets, held, most=len(rows) // shape.top_k)
+    return lambda rows, expert_offsets: experts(rows, expert_offsets, held, most=len(rows) // shape.top_k)
 
 
 def combine(weight, shape):
     from kernels.moe_routing.combine import combine
     from kernels.moe_routing.routed import Routed
 
-    def call(rows, place, weights):
-        return combine(rows, Routed(place, weights, 1, None, None, place[None], None, None))
+    def call(rows, inv_permuted_idx, topk_weights):
+        found = Routed(inv_permuted_idx, topk_weights, 1, None, None, inv_permuted_idx[None], None, None)
+        return combine(rows, found)
 
     return call
 

@@ -60,10 +60,10 @@ def assignments(loads: Sequence[int], tokens: int, top_k: int) -> list[tuple[int
     require.at_most(tokens, "an expert sees a token once", **{"largest load": max(loads)})
     if sum(loads) != tokens * top_k:
         raise ValueError(
-            f"loads must be tokens x top_k = {tokens * top_k} in all, got {sum(loads)}; count every pick"
+            f"loads must be tokens x top_k = {tokens * top_k} in all, got {sum(loads)}; count every pair"
         )
-    picks = [expert for expert, load in enumerate(loads) for _ in range(load)]
-    return [tuple(picks[token::tokens]) for token in range(tokens)]
+    pairs = [expert for expert, load in enumerate(loads) for _ in range(load)]
+    return [tuple(pairs[token::tokens]) for token in range(tokens)]
 
 
 def capacity_limit(tokens: int, top_k: int, experts: int, factor: float) -> int:

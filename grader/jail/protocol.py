@@ -368,6 +368,30 @@ def _scratch(rows, dtypes: dict, most: int) -> dict:
     return found
 
 
+def launch_facts(*, sizes: dict, scalars: dict, sm_count: int, tensors: Iterable[dict], **_) -> dict:
+    """Return what launch(p) may ask of a case: sizes, scalars, strides, dtypes, and how many SMs there are."""
+    found = {**sizes, "sm_count": sm_count, **{name: value for name, (_, value) in scalars.items()}}
+    for t in tensors:
+        for name in names_of(t):
+            found |= {f"stride_{name}{axis}": s for axis, s in zip(t["axes"], t["strides"], strict=True)}
+    return found | {"dtypes": {name: t["dtype"] for t in tensors for name in names_of(t)}}
+
+
+def names_of(tensor: dict) -> list[str]:
+    """Return a tensor's name, then the one that it had in an earlier edition."""
+    return [tensor[key] for key in ("name", "formerly") if tensor.get(key)]
+
+
+def renamed(tensors: Iterable[dict]) -> dict[str, str]:
+    """Return today's names of arguments by the names that they had in an earlier edition."""
+    found = {}
+    for t in tensors:
+        for old in names_of(t)[1:]:
+            found[f"{old}_ptr"] = f"{t['name']}_ptr"
+            found |= {f"stride_{old}{axis}": f"stride_{t['name']}{axis}" for axis in t["axes"]}
+    return found
+
+
 def known_names(case: ToldCase, scratch: dict) -> set[str]:
     """Return the arguments that a kernel of this case may take: pointers, sizes, scalars and strides."""
     axes = {t["name"]: t["axes"] for t in case.tensors}

@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from itertools import islice
 
-from grader.jail.protocol import ToldCase
+from grader.jail.protocol import ToldCase, launch_facts
 
 STEPS = 6000  # of the syntax tree, for one case
 OF_A_PROGRAM = 600  # for one of its programs
@@ -124,7 +124,7 @@ class Reader:
         """Return the ways that conditions go for a case, as far as launch(p) and its kernels tell, each with the program
         that goes it: one of `programs` of the first kernel's grid, or None for a way that all go."""
         walk = Walk(self, programs)
-        walk.through(Facts(facts(told)))
+        walk.through(Facts(launch_facts(**told.plain())))
         return walk.found
 
     def branches_of_rank(self, rank: int, ranks: int, arguments: tuple) -> Branches:
@@ -153,15 +153,6 @@ def shape_of(argument):
     if shape is None:
         return argument if isinstance(argument, PLAIN) else UNKNOWN
     return Facts({"shape": tuple(shape), "ndim": len(shape), "size": math.prod(shape), "T": UNKNOWN})
-
-
-def facts(told: ToldCase) -> dict:
-    """Return what launch(p) and the kernels may name of a case."""
-    found = {**told.sizes, "sm_count": told.sm_count}
-    found |= {name: value for name, (_, value) in told.scalars.items()}
-    for t in told.tensors:
-        found |= {f"stride_{t['name']}{axis}": s for axis, s in zip(t["axes"], t["strides"], strict=True)}
-    return found | {"dtypes": {t["name"]: t["dtype"] for t in told.tensors}}
 
 
 def grid_of(step: dict) -> tuple[int, int, int] | None:

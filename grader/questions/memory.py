@@ -53,6 +53,7 @@ class Placed:
             "strides": list(self.strides),
             "axes": self.spec.axes,
             "role": self.spec.role,
+            **({"formerly": self.spec.formerly} if self.spec.formerly else {}),
             **({"paged": True} if self.paged else {}),
         }
 

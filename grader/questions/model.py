@@ -43,6 +43,7 @@ class Tensor:
     unclaimed: str = (
         ""  # the content of an output without inputs, as a sentence for answers that leave it unwritten
     )
+    formerly: str = ""  # its name in an earlier edition, which answers may still use
 
     def sizes(self, sizes: dict) -> tuple[int, ...]:
         shape = self.shape(sizes) if callable(self.shape) else self.shape

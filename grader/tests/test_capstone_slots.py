@@ -34,11 +34,14 @@ def on_the_machine():
         launcher.install()
 
 
-def answer(question: str, tmp_path):
-    """A right answer's launch function, out of a module, as Triton reads its kernels' source from a file."""
-    prelude = "import numpy as np\nimport triton\nimport triton.language as tl\n\n\n"
+def answer(question: str, tmp_path, names: dict[str, str] | None = None):
+    """A right answer's launch function, out of a module, as Triton reads its kernels' source from a file. With `names`
+    its tensors have other ones."""
+    prelude, source = "import numpy as np\nimport triton\nimport triton.language as tl\n\n\n", right(question)
+    for today, other in (names or {}).items():
+        source = source.replace(f"{today}_ptr", f"{other}_ptr").replace(f"stride_{today}", f"stride_{other}")
     path = tmp_path / f"{question.replace('.', '_')}.py"
-    path.write_text(prelude + right(question))
+    path.write_text(prelude + source)
     module = types.ModuleType(path.stem)
     module.__file__ = str(path)
     sys.modules[path.stem] = module
@@ -51,9 +54,19 @@ def answer(question: str, tmp_path):
     "question", [q if q in QUICK else pytest.param(q, marks=pytest.mark.slow) for q in ANSWERED]
 )
 def test_a_lab_s_answer_fills_its_slots(question, tmp_path):
+    agrees(question, answer(question, tmp_path))
+
+
+@pytest.mark.parametrize("question", ("moe_routing.order", "moe_routing.fused_combine"))
+def test_an_answer_with_the_names_of_an_earlier_edition_fills_its_slots(question, tmp_path):
+    agrees(question, answer(question, tmp_path, learner.FORMERLY))
+
+
+def agrees(question: str, launch) -> None:
+    """Assert that the step says the same with this answer in its slots as in plain PyTorch."""
     device = "cuda" if torch.cuda.is_available() else "cpu"
     weights = drawn(SHAPE, dtype=torch.float16, device=device, seed=1)
-    own = learner.fill({question: answer(question, tmp_path)})
+    own = learner.fill({question: launch})
     assert own and all(one.source == "learner" for one in own.values())
     logits = []
     for given in (own, {}):

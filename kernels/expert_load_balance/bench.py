@@ -108,5 +108,5 @@ def expected(inputs, rows):
     needed, among = torch.unique(whose, return_inverse=True)
     gate, up = inputs["gate_up"][needed].transpose(1, 2).chunk(2, -1)
     stacks = (to_numpy(one.contiguous()) for one in (gate, up, inputs["down"][needed].transpose(1, 2)))
-    chosen = to_numpy(among)[:, None]
-    return reference.moe_of_experts(to_numpy(inputs["x"][rows]), chosen, np.ones(chosen.shape), *stacks)
+    topk_ids = to_numpy(among)[:, None]
+    return reference.moe_of_experts(to_numpy(inputs["x"][rows]), topk_ids, np.ones(topk_ids.shape), *stacks)

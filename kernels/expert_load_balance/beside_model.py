@@ -12,7 +12,7 @@ FEWEST = 16  # tokens, for a step with almost none
 @dataclass(frozen=True)
 class Measured:
     run: dict
-    loads_of_skew: Callable  # (skew, picks, top_k, experts) -> loads
+    loads_of_skew: Callable  # (skew, tokens, top_k, experts) -> loads
     place: Callable  # (how, loads, ranks) -> Placement
 
     @property

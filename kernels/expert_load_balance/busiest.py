@@ -42,9 +42,9 @@ class Busiest:
 def busiest(setting: cases.Setting) -> Busiest:
     """Return the busiest device, the first among equals."""
     shape, total = setting.shape, setting.ranks * setting.tokens
-    chosen, _ = cases.routing(setting.skew, total, shape.top_k, shape.experts, seed=total)
+    topk_ids, _ = cases.routing(setting.skew, total, shape.top_k, shape.experts, seed=total)
     slots = Slots(setting.placed, setting.ranks)
-    each = torch.from_numpy(chosen).split(setting.tokens)
+    each = torch.from_numpy(topk_ids).split(setting.tokens)
     sent = np.stack([plan(mine, slots, rank).counts.numpy() for rank, mine in enumerate(each)])
     by_rank = sent.sum((0, 2))
     rank = int(by_rank.argmax())

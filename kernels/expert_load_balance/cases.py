@@ -22,7 +22,7 @@ class Shape:
     intermediate: int
 
     @property
-    def pick_flops(self) -> int:
+    def pair_flops(self) -> int:
         """Count one token with one expert, which takes three matmuls."""
         return 6 * self.hidden * self.intermediate
 
@@ -77,20 +77,20 @@ def loads_of_skew(skew: str, tokens: int, top_k: int, experts: int) -> tuple[int
 
 
 def routing(skew: str, tokens: int, top_k: int, experts: int, seed: int = 0):
-    """Return chosen (tokens, top_k) with the skew's loads, and weights that sum to 1. Drawn pairs are dealt to tokens
-    at random, and those of a trace stay in the order of their text.
+    """Return topk_ids (tokens, top_k) with the skew's loads, and topk_weights that sum to 1. Drawn pairs are dealt to
+    tokens at random, and those of a trace stay in the order of their text.
     """
     rng = np.random.default_rng(seed)
     require.one_of((*SKEWS, *TRACED), skew=skew)
     if not tokens:
         return np.zeros((0, top_k), np.int64), np.zeros((0, top_k), np.float32)
     if skew in TRACED:
-        chosen = _of_trace(skew, tokens, top_k, experts)
+        topk_ids = _of_trace(skew, tokens, top_k, experts)
     else:
-        picks = assignments(loads_of_skew(skew, tokens, top_k, experts), tokens, top_k)
-        chosen = rng.permuted(np.asarray(picks, np.int64)[rng.permutation(tokens)], axis=1)
-    weights = rng.uniform(0.2, 1.0, chosen.shape)
-    return chosen, (weights / weights.sum(axis=1, keepdims=True)).astype(np.float32)
+        choices = assignments(loads_of_skew(skew, tokens, top_k, experts), tokens, top_k)
+        topk_ids = rng.permuted(np.asarray(choices, np.int64)[rng.permutation(tokens)], axis=1)
+    topk_weights = rng.uniform(0.2, 1.0, topk_ids.shape)
+    return topk_ids, (topk_weights / topk_weights.sum(axis=1, keepdims=True)).astype(np.float32)
 
 
 PLACEMENTS = {

@@ -20,9 +20,9 @@ class Send:
 
 
 def sends(
-    chosen: Sequence[Sequence[int]], experts_per_rank: int, ranks_per_node: int, way: str, home: int = 0
+    topk_ids: Sequence[Sequence[int]], experts_per_rank: int, ranks_per_node: int, way: str, home: int = 0
 ) -> list[Send]:
-    """Return every row that travels when rank `home` dispatches its tokens. chosen[t] lists the experts of token t.
+    """Return every row that travels when rank `home` dispatches its tokens. topk_ids[t] lists the experts of token t.
 
     "node" is two-level dispatch. A row crosses the network once per node, to the rank with the sender's index in its
     node, and that rank passes the row on over NVLink to the other ranks of the node.
@@ -30,7 +30,7 @@ def sends(
     require.one_of(WAYS, way=way)
     require.count(experts_per_rank=experts_per_rank, ranks_per_node=ranks_per_node)
     found = []
-    for token, experts in enumerate(chosen):
+    for token, experts in enumerate(topk_ids):
         by_rank = {}
         for expert in experts:
             by_rank.setdefault(expert // experts_per_rank, []).append(expert)

@@ -60,15 +60,15 @@ def edges(width: int, parts: int) -> list[int]:
     return [width * p // parts for p in range(parts + 1)]
 
 
-def plan(chosen: torch.Tensor, slots: Slots, rank: int, home_first: bool = False, parts: int = 1) -> Plan:
-    """`chosen` (tokens, top_k) are the experts of this rank's tokens. `parts` are made of each rank's slots, one
+def plan(topk_ids: torch.Tensor, slots: Slots, rank: int, home_first: bool = False, parts: int = 1) -> Plan:
+    """`topk_ids` (tokens, top_k) are the experts of this rank's tokens. `parts` are made of each rank's slots, one
     after another.
 
     The copies of an expert take turns, and each rank starts at another copy. With `home_first` a copy on this very
     rank takes all the rank's own rows. Then nothing is sent, and loads are even only if the ranks' tokens are alike.
     """
-    expert = chosen.reshape(-1)
-    places = slots.places[expert]  # (picks, copies)
+    expert = topk_ids.reshape(-1)
+    places = slots.places[expert]  # (pairs, copies)
     if slots.most_copies == 1:
         place = places[:, 0]
     else:

@@ -83,15 +83,15 @@ def all_weights(here, shape, dtype: str) -> experts.Weights:
 
 
 def tokens_of(here, setting, counts):
-    """Return x, chosen and weights of all ranks' tokens, and the slice that is this rank's."""
+    """Return x, topk_ids and topk_weights of all ranks' tokens, and the slice that is this rank's."""
     shape, total, mine = setting.shape, sum(counts), sum(counts[: here.rank])
     rng = torch.Generator(here.device).manual_seed(total)
     x = torch.randn(total, shape.hidden, generator=rng, device=here.device).to(DTYPES[setting.dtype])
-    chosen, weights = (
+    topk_ids, topk_weights = (
         torch.from_numpy(a).to(here.device)
         for a in cases.routing(setting.skew, total, shape.top_k, shape.experts, seed=total)
     )
-    return (x, chosen, weights), slice(mine, mine + counts[here.rank])
+    return (x, topk_ids, topk_weights), slice(mine, mine + counts[here.rank])
 
 
 def layer_of(here, setting, make_experts):

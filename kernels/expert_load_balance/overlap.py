@@ -47,8 +47,8 @@ def _pipeline(
 
 def overlapped_by_experts(
     x: torch.Tensor,
-    chosen: torch.Tensor,
-    weights: torch.Tensor,
+    topk_ids: torch.Tensor,
+    topk_weights: torch.Tensor,
     *,
     parts: int,
     experts: Experts,
@@ -59,10 +59,10 @@ def overlapped_by_experts(
 ) -> torch.Tensor:
     """Like expert_parallel, the slots of every rank in `parts` parts."""
     require.count(parts=parts)
-    check(x, chosen, weights, slots.experts)
+    check(x, topk_ids, topk_weights, slots.experts)
     stage("plan")
-    one = plan(chosen, slots, to.rank, home_first, parts)
-    rows = x[one.order // chosen.shape[1]]
+    one = plan(topk_ids, slots, to.rank, home_first, parts)
+    rows = x[one.order // topk_ids.shape[1]]
     stage("counts", waits=True)
     sent, got = to.exchange_counts(one.counts)
     stage("overlapped", waits=True)
@@ -76,15 +76,15 @@ def overlapped_by_experts(
     )  # a part's table keeps its width, because the others' slots have no rows in it
     pieces = rows.split([sum(map(sum, part)) for part in sent])
     back = _pipeline(pieces.__getitem__, sent, got, experts, to)
-    out = finish(torch.cat(back), one, weights)
+    out = finish(torch.cat(back), one, topk_weights)
     stage("done")
     return out
 
 
 def overlapped_by_tokens(
     x: torch.Tensor,
-    chosen: torch.Tensor,
-    weights: torch.Tensor,
+    topk_ids: torch.Tensor,
+    topk_weights: torch.Tensor,
     *,
     parts: int,
     experts: Experts,
@@ -95,9 +95,9 @@ def overlapped_by_tokens(
 ) -> torch.Tensor:
     """Run expert_parallel with the tokens in `parts` parts, the same number of parts on every rank, however many tokens it has."""
     require.count(parts=parts)
-    check(x, chosen, weights, slots.experts)
+    check(x, topk_ids, topk_weights, slots.experts)
     stage("plan")
-    xs, choices, shares = (t.tensor_split(parts) for t in (x, chosen, weights))
+    xs, choices, shares = (t.tensor_split(parts) for t in (x, topk_ids, topk_weights))
     plans = [plan(part, slots, to.rank, home_first) for part in choices]
     stage("counts", waits=True)
     sent, got = to.exchange_counts(torch.stack([one.counts for one in plans], dim=1))
@@ -105,7 +105,7 @@ def overlapped_by_tokens(
     sent, got = ([[line[p] for line in table] for p in range(parts)] for table in (sent, got))
 
     def rows_of(p):
-        return xs[p][plans[p].order // chosen.shape[1]]
+        return xs[p][plans[p].order // topk_ids.shape[1]]
 
     back = _pipeline(rows_of, sent, got, experts, to)
     out = torch.cat([finish(*one) for one in zip(back, plans, shares, strict=True)])

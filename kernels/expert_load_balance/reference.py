@@ -1,15 +1,15 @@
 """Define expert load balance in float64, written to be read, as the only reference of the topic.
 
-`chosen` (tokens, top_k) names each token's experts, best first. `weights` of the same shape weigh their results. A
+`topk_ids` (tokens, top_k) names each token's experts, best first. `topk_weights` of the same shape weigh their results. A
 placement gives, for each expert, the ranks that hold a copy. Copies share its tokens evenly.
 """
 
 import numpy as np
 
 
-def loads_of(chosen: np.ndarray, experts: int) -> np.ndarray:
+def loads_of(topk_ids: np.ndarray, experts: int) -> np.ndarray:
     """Return (experts,), how many tokens each is given."""
-    return np.bincount(np.asarray(chosen).reshape(-1), minlength=experts)
+    return np.bincount(np.asarray(topk_ids).reshape(-1), minlength=experts)
 
 
 def imbalance(loads: np.ndarray) -> float:
@@ -31,30 +31,30 @@ def step_time(loads: np.ndarray, placement, ranks: int, row_s: float, exchange_s
     return float(rank_loads(loads, placement, ranks).max() * row_s + exchange_s)
 
 
-def kept_by_capacity(chosen: np.ndarray, experts: int, capacity: int) -> np.ndarray:
+def kept_by_capacity(topk_ids: np.ndarray, experts: int, capacity: int) -> np.ndarray:
     """Return (tokens, top_k), True where the expert still has room. First choices come before second ones, then
     earlier tokens."""
-    kept, taken = np.zeros(chosen.shape, bool), np.zeros(experts, int)
-    for j in range(chosen.shape[1]):
-        for t in range(chosen.shape[0]):
-            expert = chosen[t, j]
+    kept, taken = np.zeros(topk_ids.shape, bool), np.zeros(experts, int)
+    for j in range(topk_ids.shape[1]):
+        for t in range(topk_ids.shape[0]):
+            expert = topk_ids[t, j]
             kept[t, j] = taken[expert] < capacity
             taken[expert] += kept[t, j]
     return kept
 
 
-def moe_of_experts(x, chosen, weights, gate, up, down, kept=None) -> np.ndarray:
+def moe_of_experts(x, topk_ids, topk_weights, gate, up, down, kept=None) -> np.ndarray:
     """Run every token through its experts, one by one: sum of weight x ((silu(x @ gate) * (x @ up)) @ down).
 
     gate and up (experts, hidden, intermediate), down (experts, intermediate, hidden). A dropped choice adds nothing.
     """
-    x, weights, gate, up, down = (a.astype(np.float64) for a in (x, weights, gate, up, down))
+    x, topk_weights, gate, up, down = (a.astype(np.float64) for a in (x, topk_weights, gate, up, down))
     out = np.zeros(x.shape)
     for t, row in enumerate(x):
-        for j, e in enumerate(chosen[t]):
+        for j, e in enumerate(topk_ids[t]):
             if kept is None or kept[t, j]:
                 g = row @ gate[e]
-                out[t] += weights[t, j] * ((g / (1 + np.exp(-g)) * (row @ up[e])) @ down[e])
+                out[t] += topk_weights[t, j] * ((g / (1 + np.exp(-g)) * (row @ up[e])) @ down[e])
     return out
 
 
@@ -63,14 +63,14 @@ def probabilities(logits: np.ndarray) -> np.ndarray:
     return powers / powers.sum(axis=1, keepdims=True)
 
 
-def auxiliary_loss(logits: np.ndarray, chosen: np.ndarray) -> tuple[float, np.ndarray]:
+def auxiliary_loss(logits: np.ndarray, topk_ids: np.ndarray) -> tuple[float, np.ndarray]:
     """Return experts x sum of (share of pairs x mean probability), and its gradient by the logits.
 
     Return 1 when both are even. Shares are counts and have no gradient, so the loss pushes down the probability of
     whatever is busy, in proportion to how busy it is.
     """
     tokens, experts = logits.shape
-    share = loads_of(chosen, experts) / chosen.size
+    share = loads_of(topk_ids, experts) / topk_ids.size
     p = probabilities(logits.astype(np.float64))
     value = experts * float(share @ p.mean(axis=0))
     gradient = experts / tokens * p * (share - (p @ share)[:, None])

@@ -55,34 +55,34 @@ class Pass:
     """Hold one forward pass and the values that the gradients need."""
 
     logits: np.ndarray
-    chosen: np.ndarray
-    weights: np.ndarray  # softmax over the chosen
+    topk_ids: np.ndarray
+    topk_weights: np.ndarray  # softmax over the chosen
     each: np.ndarray  # (tokens, top_k, hidden), the output of each chosen expert
     out: np.ndarray
 
 
 def forward(layer: Layer, x: np.ndarray, top_k: int) -> Pass:
     logits = x @ layer.router
-    chosen = choose(probabilities(logits), top_k, layer.bias)
-    weights = probabilities(np.take_along_axis(logits, chosen, axis=1))
-    each = np.zeros((*chosen.shape, x.shape[1]))
+    topk_ids = choose(probabilities(logits), top_k, layer.bias)
+    topk_weights = probabilities(np.take_along_axis(logits, topk_ids, axis=1))
+    each = np.zeros((*topk_ids.shape, x.shape[1]))
     for e in range(len(layer.experts)):
-        token, place = np.nonzero(chosen == e)
+        token, place = np.nonzero(topk_ids == e)
         each[token, place] = x[token] @ layer.experts[e]
-    return Pass(logits, chosen, weights, each, np.einsum("tk,tkh->th", weights, each))
+    return Pass(logits, topk_ids, topk_weights, each, np.einsum("tk,tkh->th", topk_weights, each))
 
 
 def gradients(layer: Layer, x: np.ndarray, wanted: np.ndarray, seen: Pass) -> tuple[np.ndarray, np.ndarray]:
     """Return the gradients of the mean squared error, by the logits, (tokens, experts), and by the experts' maps."""
     error = 2 * (seen.out - wanted) / wanted.size
     by_weight = np.einsum("th,tkh->tk", error, seen.each)
-    by_chosen = seen.weights * (by_weight - (seen.weights * by_weight).sum(axis=1, keepdims=True))
+    by_chosen = seen.topk_weights * (by_weight - (seen.topk_weights * by_weight).sum(axis=1, keepdims=True))
     by_logits = np.zeros_like(seen.logits)
-    np.put_along_axis(by_logits, seen.chosen, by_chosen, axis=1)
+    np.put_along_axis(by_logits, seen.topk_ids, by_chosen, axis=1)
     by_experts = np.zeros_like(layer.experts)
     for e in range(len(layer.experts)):
-        token, place = np.nonzero(seen.chosen == e)
-        by_experts[e] = x[token].T @ (seen.weights[token, place, None] * error[token])
+        token, place = np.nonzero(seen.topk_ids == e)
+        by_experts[e] = x[token].T @ (seen.topk_weights[token, place, None] * error[token])
     return by_logits, by_experts
 
 
@@ -145,9 +145,9 @@ def train(
         seen = forward(layer, x, top_k)
         by_logits, by_experts = gradients(layer, x, wanted, seen)
         losses.append(float(((seen.out - wanted) ** 2).mean()))
-        loads.append(loads_of(seen.chosen, experts))
+        loads.append(loads_of(seen.topk_ids, experts))
         if way == "auxiliary loss":
-            by_logits += strength * auxiliary_loss(seen.logits, seen.chosen)[1]
+            by_logits += strength * auxiliary_loss(seen.logits, seen.topk_ids)[1]
         if way == "bias":
             layer.bias = bias_update(layer.bias, loads[-1], rate)
         adam("router", layer.router, x.T @ by_logits)
@@ -156,4 +156,4 @@ def train(
     x, wanted = world.draw(8 * tokens, rng)
     seen = forward(layer, x, top_k)
     fresh = float(((seen.out - wanted) ** 2).mean())
-    return Trained(layer, np.array(losses), np.array(loads), fresh, loads_of(seen.chosen, experts))
+    return Trained(layer, np.array(losses), np.array(loads), fresh, loads_of(seen.topk_ids, experts))

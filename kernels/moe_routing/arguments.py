@@ -171,7 +171,7 @@ def check_layer(x, router, experts, rule: Rule, bias, out) -> None:
     _check_rows(x, experts, out)
 
 
-def check_chosen(x, chosen, weights, experts, out) -> None:
+def check_chosen(x, topk_ids, topk_weights, experts, out) -> None:
     """Check shapes always, and the experts' numbers only on a CPU, because reading them from a GPU would be a wait."""
     must(isinstance(experts, Experts), "experts", "Experts", type(experts).__name__, "Experts(gate_up, down)")
     must(
@@ -191,34 +191,42 @@ def check_chosen(x, chosen, weights, experts, out) -> None:
     must(x.ndim == 2, "x", "2-d: tokens, hidden", f"{x.ndim}-d", "flatten its leading axes")
     dense = x.stride(1) == 1 or not x.numel()
     must(dense, "x", "dense along a row", f"a stride of {x.stride(1)}", "call .contiguous()")
-    fits = chosen.ndim == 2 and len(chosen) == len(x) and chosen.shape[1] > 0 and chosen.is_contiguous()
+    fits = (
+        topk_ids.ndim == 2 and len(topk_ids) == len(x) and topk_ids.shape[1] > 0 and topk_ids.is_contiguous()
+    )
     must(
-        fits and chosen.dtype == torch.int32,
-        "chosen",
+        fits and topk_ids.dtype == torch.int32,
+        "topk_ids",
         f"({len(x)}, at least 1) of int32, contiguous",
-        f"{tuple(chosen.shape)} of {chosen.dtype}",
+        f"{tuple(topk_ids.shape)} of {topk_ids.dtype}",
         "name each token's experts",
     )
-    must(chosen.device == x.device, "chosen", f"on x's device {x.device}", chosen.device, "move it there")
-    if weights is not None:
+    must(
+        topk_ids.device == x.device, "topk_ids", f"on x's device {x.device}", topk_ids.device, "move it there"
+    )
+    if topk_weights is not None:
         must(
-            weights.shape == chosen.shape and weights.dtype == torch.float32 and weights.is_contiguous(),
-            "weights",
-            f"{tuple(chosen.shape)} of fp32, contiguous",
-            f"{tuple(weights.shape)} of {weights.dtype}",
-            "give one to each pick",
+            topk_weights.shape == topk_ids.shape
+            and topk_weights.dtype == torch.float32
+            and topk_weights.is_contiguous(),
+            "topk_weights",
+            f"{tuple(topk_ids.shape)} of fp32, contiguous",
+            f"{tuple(topk_weights.shape)} of {topk_weights.dtype}",
+            "give one to each pair",
         )
         must(
-            weights.device == x.device,
-            "weights",
+            topk_weights.device == x.device,
+            "topk_weights",
             f"on x's device {x.device}",
-            weights.device,
+            topk_weights.device,
             "move them there",
         )
-    if chosen.device.type == "cpu" and chosen.numel():
-        low, high = int(chosen.min()), int(chosen.max())
+    if topk_ids.device.type == "cpu" and topk_ids.numel():
+        low, high = int(topk_ids.min()), int(topk_ids.max())
         inside = 0 <= low <= high < experts.count
-        must(inside, "chosen", f"from 0 to {experts.count - 1}", f"{low} to {high}", "number experts from 0")
+        must(
+            inside, "topk_ids", f"from 0 to {experts.count - 1}", f"{low} to {high}", "number experts from 0"
+        )
     _check_rows(x, experts, out)
 
 

@@ -41,7 +41,7 @@ def layer_cost(case) -> cost.LayerCost:
     active = cost.expected_experts(case.tokens, case.rule.top_k, case.experts) + case.shared
     return cost.layer_cost(
         case.tokens,
-        case.picks,
+        case.slots,
         case.experts + case.shared,
         case.hidden,
         case.intermediate,
@@ -80,7 +80,7 @@ def check(inputs, out) -> float:
     case = inputs["case"]
     if out.shape != inputs["x"].shape or not out.isfinite().all():
         return float("inf")
-    each = case.picks * 3 * case.hidden * case.intermediate
+    each = case.slots * 3 * case.hidden * case.intermediate
     tokens = spread(max(2, min(MOST_CHECKED, int(CHECKED_WEIGHTS // each))), case.tokens)
     if "expected" not in inputs:
         inputs["expected"] = expected(inputs, tokens)
@@ -93,8 +93,8 @@ def expected(inputs, tokens):
     x = to_numpy(inputs["x"][torch.from_numpy(tokens).to(inputs["x"].device)]).astype(float)
     logits = x @ to_numpy(inputs["router"]).astype(float).T
     bias = None if inputs["bias"] is None else to_numpy(inputs["bias"])
-    chosen, weights = reference.route(logits, case.rule, bias, case.shared)
-    return reference.direct(x, chosen, weights, Fetched(inputs["gate_up"]), Fetched(inputs["down"]))
+    topk_ids, topk_weights = reference.route(logits, case.rule, bias, case.shared)
+    return reference.direct(x, topk_ids, topk_weights, Fetched(inputs["gate_up"]), Fetched(inputs["down"]))
 
 
 class Fetched:

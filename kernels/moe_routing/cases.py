@@ -26,7 +26,7 @@ class Case:
     biased: bool = False  # a bias moves the choice
 
     @property
-    def picks(self) -> int:
+    def slots(self) -> int:
         return self.rule.top_k + self.shared
 
     @property
@@ -40,7 +40,7 @@ GROUPED = Rule(3, "sigmoid", renormalise=True, groups=4, groups_kept=2, scale=2.
 CORRECT = (
     Case(1, 6, MIXTRAL, why="one token: no order, and down combines"),
     Case(1, 8, GROUPED, shared=1, biased=True, why="one token with a shared expert and a bias"),
-    Case(2, 4, Rule(1), why="one pick a token"),
+    Case(2, 4, Rule(1), why="one expert a token"),
     Case(5, 6, MIXTRAL, hidden=136, intermediate=72, why="a last step of K that is not full"),
     Case(
         3, 20, Rule(3), hidden=776, intermediate=8, why="the router's columns in parts, the last one shorter"

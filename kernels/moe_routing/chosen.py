@@ -14,22 +14,23 @@ from kernels.moe_routing.layer import FETCHED, gathered, hopper, pick_hopper_til
 from kernels.moe_routing.routed import order_of
 
 
-def layer_of_chosen(x, chosen, experts: Experts, *, weights=None, out=None) -> torch.Tensor:
-    """Return out (tokens, hidden) of x (tokens, hidden), with chosen int32 (tokens, k) and weights fp32 alike, 1 by default.
+def layer_of_chosen(x, topk_ids, experts: Experts, *, topk_weights=None, out=None) -> torch.Tensor:
+    """Return out (tokens, hidden) of x (tokens, hidden), with topk_ids int32 (tokens, k) and topk_weights fp32
+    alike, 1 by default.
 
     A token names an expert once at most. Every run gives the same bits, and nothing waits for the GPU.
     """
-    check_chosen(x, chosen, weights, experts, out)
+    check_chosen(x, topk_ids, topk_weights, experts, out)
     if out is None:
         out = torch.empty_like(x, memory_format=torch.contiguous_format)
-    tokens, picks = chosen.shape
+    tokens, slots = topk_ids.shape
     if not tokens:
         return out
-    if weights is None:
-        weights = torch.ones(tokens, picks, device=x.device)
-    tile = pick_tile(tokens, picks, experts.count)
+    if topk_weights is None:
+        topk_weights = torch.ones(tokens, slots, device=x.device)
+    tile = pick_tile(tokens, slots, experts.count)
     by_copies = tile >= FETCHED and suits_hopper(x)
     if by_copies:
-        tile = pick_hopper_tile(tokens, picks, experts.count)
-    found = order_of(x, chosen, weights, experts.count, tile=tile, copy=by_copies)
+        tile = pick_hopper_tile(tokens, slots, experts.count)
+    found = order_of(x, topk_ids, topk_weights, experts.count, tile=tile, copy=by_copies)
     return combine((hopper if by_copies else gathered)(x, experts, found), found, out)

@@ -15,12 +15,12 @@ from kernels.overlap import can_overlap, let_next_begin, overlapped, wait_for_la
 @triton.jit
 def combine_kernel(
     rows_ptr,
-    weights_ptr,
-    place_ptr,
+    topk_weights_ptr,
+    inv_permuted_idx_ptr,
     out_ptr,
     H,
     stride_om,
-    PICKS: tl.constexpr,
+    SLOTS: tl.constexpr,
     BLOCK_H: tl.constexpr,
     EARLY: tl.constexpr,
 ):
@@ -31,9 +31,9 @@ def combine_kernel(
     offs_h = tl.program_id(1) * BLOCK_H + tl.arange(0, BLOCK_H)
     mask_h = offs_h < H
     acc = tl.zeros((BLOCK_H,), tl.float32)
-    for slot in tl.static_range(PICKS):
-        row = tl.load(place_ptr + token * PICKS + slot).to(tl.int64)
-        weight = tl.load(weights_ptr + token * PICKS + slot)
+    for slot in tl.static_range(SLOTS):
+        row = tl.load(inv_permuted_idx_ptr + token * SLOTS + slot).to(tl.int64)
+        weight = tl.load(topk_weights_ptr + token * SLOTS + slot)
         y = tl.load(rows_ptr + row * H + offs_h, mask=mask_h, other=0.0)  # (BLOCK_H,)
         acc += weight * y.to(tl.float32)
     tl.store(out_ptr + token.to(tl.int64) * stride_om + offs_h, acc.to(out_ptr.dtype.element_ty), mask=mask_h)
@@ -41,7 +41,7 @@ def combine_kernel(
 
 def combine(rows, found: Routed, out=None) -> torch.Tensor:
     """Return out (tokens, hidden), the weighted sum of each token's rows (rows, hidden)."""
-    (tokens, picks), hidden = found.chosen.shape, rows.shape[1]
+    (tokens, slots), hidden = found.topk_ids.shape, rows.shape[1]
     if out is None:
         out = torch.empty(tokens, hidden, dtype=rows.dtype, device=rows.device)
     if tokens:
@@ -49,12 +49,12 @@ def combine(rows, found: Routed, out=None) -> torch.Tensor:
         early = can_overlap(out.device)
         combine_kernel[(tokens, triton.cdiv(hidden, block))](
             rows,
-            found.weights,
-            found.place,
+            found.topk_weights,
+            found.inv_permuted_idx,
             out,
             hidden,
             out.stride(0),
-            PICKS=picks,
+            SLOTS=slots,
             BLOCK_H=block,
             EARLY=early,
             num_warps=max(1, block // 256),

@@ -23,10 +23,10 @@ class MoeForward:
     """Hold every step's result. Rows of the permuted tables are (token, slot) pairs, grouped by expert."""
 
     logits: list[list[float]]  # tokens x experts
-    chosen: list[list[int]]  # tokens x top_k, best first
-    weights: list[list[float]]  # tokens x top_k, the softmax over the chosen
+    topk_ids: list[list[int]]  # tokens x top_k, best first
+    topk_weights: list[list[float]]  # tokens x top_k, the softmax over the chosen
     loads: list[int]  # tokens of each expert
-    offsets: list[int]  # where each expert's rows begin
+    expert_offsets: list[int]  # where each expert's rows begin
     order: list[tuple[int, int]]  # permuted row -> (token, slot)
     permuted: list[list[float]]  # rows x hidden
     expert_rows: list[list[float]]  # rows x hidden, after the experts
@@ -60,41 +60,51 @@ def _route(x: Matrix, router: Matrix, experts: Sequence[Expert], top_k: int):
             f"tokens have {len(x[0])} numbers and there are {len(experts)} experts"
         )
     logits = [_row_times(row, router) for row in x]
-    chosen = [sorted(range(len(row)), key=lambda e, row=row: (-row[e], e))[:top_k] for row in logits]
-    weights = [_softmax([row[e] for e in best]) for row, best in zip(logits, chosen, strict=True)]
-    return logits, chosen, weights
+    topk_ids = [sorted(range(len(row)), key=lambda e, row=row: (-row[e], e))[:top_k] for row in logits]
+    topk_weights = [_softmax([row[e] for e in best]) for row, best in zip(logits, topk_ids, strict=True)]
+    return logits, topk_ids, topk_weights
 
 
-def _weighted(rows: Matrix, weights: Sequence[float]) -> list[float]:
+def _weighted(rows: Matrix, topk_weights: Sequence[float]) -> list[float]:
     return [
-        sum(w * value for w, value in zip(weights, column, strict=True)) for column in zip(*rows, strict=True)
+        sum(w * value for w, value in zip(topk_weights, column, strict=True))
+        for column in zip(*rows, strict=True)
     ]
 
 
 def moe_forward(x: Matrix, router: Matrix, experts: Sequence[Expert], top_k: int) -> MoeForward:
-    logits, chosen, weights = _route(x, router, experts, top_k)
-    picks = [(expert, token, slot) for token, best in enumerate(chosen) for slot, expert in enumerate(best)]
-    picks.sort(key=lambda pick: pick[0])  # stable, so tokens keep their order within an expert
-    loads = [sum(pick[0] == expert for pick in picks) for expert in range(len(experts))]
-    offsets = [sum(loads[:expert]) for expert in range(len(experts))]
-    permuted = [list(x[token]) for _, token, _ in picks]
-    expert_rows = [_run(experts[pick[0]], row) for pick, row in zip(picks, permuted, strict=True)]
-    restored = [[[] for _ in best] for best in chosen]
-    for (_, token, slot), row in zip(picks, expert_rows, strict=True):
+    logits, topk_ids, topk_weights = _route(x, router, experts, top_k)
+    pairs = [(expert, token, slot) for token, best in enumerate(topk_ids) for slot, expert in enumerate(best)]
+    pairs.sort(key=lambda pair: pair[0])  # stable, so tokens keep their order within an expert
+    loads = [sum(pair[0] == expert for pair in pairs) for expert in range(len(experts))]
+    expert_offsets = [sum(loads[:expert]) for expert in range(len(experts))]
+    permuted = [list(x[token]) for _, token, _ in pairs]
+    expert_rows = [_run(experts[pair[0]], row) for pair, row in zip(pairs, permuted, strict=True)]
+    restored = [[[] for _ in best] for best in topk_ids]
+    for (_, token, slot), row in zip(pairs, expert_rows, strict=True):
         restored[token][slot] = row
-    combined = [_weighted(rows, w) for rows, w in zip(restored, weights, strict=True)]
-    order = [(token, slot) for _, token, slot in picks]
+    combined = [_weighted(rows, w) for rows, w in zip(restored, topk_weights, strict=True)]
+    order = [(token, slot) for _, token, slot in pairs]
     return MoeForward(
-        logits, chosen, weights, loads, offsets, order, permuted, expert_rows, restored, combined
+        logits,
+        topk_ids,
+        topk_weights,
+        loads,
+        expert_offsets,
+        order,
+        permuted,
+        expert_rows,
+        restored,
+        combined,
     )
 
 
 def direct_forward(x: Matrix, router: Matrix, experts: Sequence[Expert], top_k: int) -> list[list[float]]:
     """Compute the same sum token by token, without permuting, as the result that the six steps must equal."""
-    _, chosen, weights = _route(x, router, experts, top_k)
+    _, topk_ids, topk_weights = _route(x, router, experts, top_k)
     return [
         _weighted([_run(experts[e], row) for e in best], w)
-        for row, best, w in zip(x, chosen, weights, strict=True)
+        for row, best, w in zip(x, topk_ids, topk_weights, strict=True)
     ]
 
 

@@ -23,9 +23,9 @@ def _cut(size: int, block: int) -> int:
     return -(-size // block)
 
 
-def most_tiles(tokens: int, picks: int, experts: int, tile: int) -> int:
+def most_tiles(tokens: int, top_k: int, experts: int, tile: int) -> int:
     """Return the most tiles there can be. An expert's first pair opens a tile, then every `tile` more. No token comes twice."""
-    every = tokens * picks
+    every = tokens * top_k
     opened = min(experts, every)
     return min(opened + (every - opened) // tile, experts * _cut(tokens, tile))
 
@@ -58,10 +58,10 @@ def grouped_traffic(
     )
 
 
-def combine_traffic(tokens: int, picks: int, hidden: int, *, block_h: int, element_bytes: int = 2) -> Traffic:
+def combine_traffic(tokens: int, top_k: int, hidden: int, *, block_h: int, element_bytes: int = 2) -> Traffic:
     """Return the bytes of each token's rows once, with a row index and a weight for each in every program that sums
     some of its columns."""
     require.whole(tokens=tokens)
-    require.count(picks=picks, hidden=hidden, block_h=block_h, element_bytes=element_bytes)
+    require.count(top_k=top_k, hidden=hidden, block_h=block_h, element_bytes=element_bytes)
     one = tokens * hidden * element_bytes
-    return Traffic(picks * one, 0, tokens * picks * _cut(hidden, block_h) * 8, one)
+    return Traffic(top_k * one, 0, tokens * top_k * _cut(hidden, block_h) * 8, one)

@@ -41,8 +41,8 @@ def experts_kernel(
     x_ptr,
     w_ptr,
     y_ptr,
-    picks_ptr,
-    tile_expert_ptr,
+    sorted_token_ids_ptr,
+    expert_ids_ptr,
     tile_rows_ptr,
     tiles,
     N,
@@ -51,7 +51,7 @@ def experts_kernel(
     stride_we,
     GATED: tl.constexpr,
     GATHER: tl.constexpr,
-    PICKS: tl.constexpr,
+    SLOTS: tl.constexpr,
     EVEN_N: tl.constexpr,
     EVEN_K: tl.constexpr,
     BLOCK_M: tl.constexpr,
@@ -60,7 +60,7 @@ def experts_kernel(
     GROUP: tl.constexpr,
 ):
     tile, tile_n = tile_of(tl.program_id(0), tiles, tl.cdiv(N, BLOCK_N), GROUP)
-    expert = tl.load(tile_expert_ptr + tile)
+    expert = tl.load(expert_ids_ptr + tile)
     if expert < 0:
         return
     offs_m = tile * BLOCK_M + tl.arange(0, BLOCK_M)
@@ -70,7 +70,7 @@ def experts_kernel(
     row = offs_m
     if GATHER:
         row = (
-            tl.load(picks_ptr + offs_m, mask=mask_m, other=0) // PICKS
+            tl.load(sorted_token_ids_ptr + offs_m, mask=mask_m, other=0) // SLOTS
         )  # padding multiplies token 0, and the result is dropped
     row_w = offs_n
     if not EVEN_N:
@@ -121,12 +121,12 @@ SMALLER, SMALL_ROOM = {64: 64, 128: 64}, 200 * 1024
 LEAST_STAGES = 2  # sm_86 and sm_89 have 99 KB of shared memory
 
 
-def gate_up(x, weight, found: Routed, picks: int, out=None, config: Config | None = None) -> torch.Tensor:
+def gate_up(x, weight, found: Routed, slots: int, out=None, config: Config | None = None) -> torch.Tensor:
     """(rows, intermediate) = SiLU(x @ gate.T) * (x @ up.T), tokens x (tokens, hidden) gathered by row."""
     n = weight.shape[1] // 2
     if out is None:
         out = torch.empty(found.tiles * found.tile, n, dtype=x.dtype, device=x.device)
-    _launch(x, weight, found, out, n, config, GATED=True, GATHER=True, PICKS=picks)
+    _launch(x, weight, found, out, n, config, GATED=True, GATHER=True, SLOTS=slots)
     return out
 
 
@@ -135,7 +135,7 @@ def down(h, weight, found: Routed, out=None, config: Config | None = None) -> to
     n = weight.shape[1]
     if out is None:
         out = torch.empty(len(h), n, dtype=h.dtype, device=h.device)
-    _launch(h, weight, found, out, n, config, GATED=False, GATHER=False, PICKS=1)
+    _launch(h, weight, found, out, n, config, GATED=False, GATHER=False, SLOTS=1)
     return out
 
 
@@ -147,8 +147,8 @@ def _launch(x, weight, found: Routed, out, n: int, config: Config | None, **form
         x,
         weight,
         out,
-        found.picks,
-        found.tile_expert,
+        found.sorted_token_ids,
+        found.expert_ids,
         found.tile_rows,
         found.tiles,
         n,

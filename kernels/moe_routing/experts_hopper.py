@@ -103,7 +103,7 @@ def one_tile(
 def _produce(descs, rings, tables, sizes, CONSUMERS: gl.constexpr, GATED: gl.constexpr, GROUP: gl.constexpr):
     x_desc, w_desc = descs
     x_ring, w_ring, full, empty = rings
-    tile_expert_ptr, tile_rows_ptr = tables
+    expert_ids_ptr, tile_rows_ptr = tables
     tiles_m, tiles_n, steps, outputs = sizes
     STAGES: gl.constexpr = w_ring.shape[0]
     BLOCK_K: gl.constexpr = w_ring.shape[2]
@@ -112,7 +112,7 @@ def _produce(descs, rings, tables, sizes, CONSUMERS: gl.constexpr, GATED: gl.con
     count = 0
     for t in range(gl.program_id(0), tiles_m * tiles_n, gl.num_programs(0)):
         tile, tile_n = tile_of(t, tiles_m, tiles_n, GROUP)
-        expert = gl.load(tile_expert_ptr + tile)
+        expert = gl.load(expert_ids_ptr + tile)
         rows = gl.load(tile_rows_ptr + tile)
         first, second = weight_rows(expert, tile_n, outputs, GATED)
         for step in range(steps):
@@ -148,7 +148,7 @@ def _consume(
     BUFFERS: gl.constexpr,
     GROUP: gl.constexpr,
 ):
-    tile_expert_ptr, tile_rows_ptr = tables
+    expert_ids_ptr, tile_rows_ptr = tables
     tiles_m, tiles_n, steps, outputs = sizes
     count = 0
     for t in range(gl.program_id(0), tiles_m * tiles_n, gl.num_programs(0)):
@@ -165,8 +165,8 @@ def experts_hopper_kernel(
     x_desc,
     w_desc,
     y_desc,
-    offsets_end_ptr,
-    tile_expert_ptr,
+    expert_offsets_end_ptr,
+    expert_ids_ptr,
     tile_rows_ptr,
     N,
     K,
@@ -188,8 +188,8 @@ def experts_hopper_kernel(
     full, empty = ring_barriers(STAGES, CONSUMERS)
     fence_async_shared()
     rings = (x_ring, w_ring, full, empty)
-    tables = (tile_expert_ptr, tile_rows_ptr)
-    tiles_m = gl.load(offsets_end_ptr) // (ROWS * CONSUMERS)
+    tables = (expert_ids_ptr, tile_rows_ptr)
+    tiles_m = gl.load(expert_offsets_end_ptr) // (ROWS * CONSUMERS)
     sizes = (tiles_m, gl.cdiv(N, COLUMNS), gl.cdiv(K, BLOCK_K), N)
     if CONSUMERS == 2:
         gl.warp_specialize(
@@ -225,8 +225,8 @@ def launch(rows, weight, found: Routed, out, gated: bool, programs: int, config:
         descriptor(rows, [ROWS.value, c.block_k]),
         descriptor(weight.view(-1, k), [HALF.value, c.block_k]),
         descriptor(out, [ROWS.value, SLICE.value]),
-        found.offsets[-1:],
-        found.tile_expert,
+        found.expert_offsets[-1:],
+        found.expert_ids,
         found.tile_rows,
         n,
         k,

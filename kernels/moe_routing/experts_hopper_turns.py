@@ -33,7 +33,7 @@ GROUP = gl.constexpr(16)  # tiles of an expert's rows that walk along the column
 def _draw(turns, counter_ptr, tables, sizes, TILE: gl.constexpr):
     """Draw tiles from the counter until there are none. The last program to draw resets it to zero."""
     slots, given, taken = turns
-    offsets_ptr, tile_expert_ptr, tile_rows_ptr = tables
+    expert_offsets_ptr, expert_ids_ptr, tile_rows_ptr = tables
     tiles_m, tiles_n, steps, outputs = sizes
     layout: gl.constexpr = gl.BlockedLayout([1], [32], [1], [0])
     total = tiles_m * tiles_n
@@ -46,9 +46,9 @@ def _draw(turns, counter_ptr, tables, sizes, TILE: gl.constexpr):
         expert = 0
         rows = 0
         if t < total:
-            expert = gl.load(tile_expert_ptr + t // tiles_n)
-            first = gl.load(offsets_ptr + expert) // TILE
-            count = gl.load(offsets_ptr + expert + 1) // TILE - first
+            expert = gl.load(expert_ids_ptr + t // tiles_n)
+            first = gl.load(expert_offsets_ptr + expert) // TILE
+            count = gl.load(expert_offsets_ptr + expert + 1) // TILE - first
             tile, tile_n = tile_of(t - first * tiles_n, count, tiles_n, GROUP)
             tile += first
             rows = gl.load(tile_rows_ptr + tile)
@@ -172,8 +172,8 @@ def experts_hopper_turns_kernel(
     w_desc,
     y_desc,
     counter_ptr,
-    offsets_ptr,
-    tile_expert_ptr,
+    expert_offsets_ptr,
+    expert_ids_ptr,
     tile_rows_ptr,
     EXPERTS,
     N,
@@ -207,8 +207,8 @@ def experts_hopper_turns_kernel(
     fence_async_shared()
     rings = (x_ring, w_ring, full, empty)
     turns = (slots, given, taken)
-    tables = (offsets_ptr, tile_expert_ptr, tile_rows_ptr)
-    sizes = (gl.load(offsets_ptr + EXPERTS) // TILE, gl.cdiv(N, COLUMNS), gl.cdiv(K, BLOCK_K), N)
+    tables = (expert_offsets_ptr, expert_ids_ptr, tile_rows_ptr)
+    sizes = (gl.load(expert_offsets_ptr + EXPERTS) // TILE, gl.cdiv(N, COLUMNS), gl.cdiv(K, BLOCK_K), N)
     if CONSUMERS == 2:
         gl.warp_specialize(
             [
@@ -247,10 +247,10 @@ def launch(
         descriptor(weight.view(-1, k), [HALF.value, c.block_k]),
         descriptor(out, [ROWS.value, SLICE.value]),
         arrivals(rows.device, 1),
-        found.offsets,
-        found.tile_expert,
+        found.expert_offsets,
+        found.expert_ids,
         found.tile_rows,
-        len(found.offsets) - 1,
+        len(found.expert_offsets) - 1,
         n,
         k,
         CONSUMERS=c.consumers,

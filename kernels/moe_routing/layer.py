@@ -96,7 +96,7 @@ def suits_hopper(x) -> bool:
 
 def gathered(x, experts: Experts, found: Routed) -> torch.Tensor:
     """(rows, hidden) after the experts, on any GPU."""
-    h = portable.gate_up(x, experts.gate_up, found, found.chosen.shape[1])
+    h = portable.gate_up(x, experts.gate_up, found, found.topk_ids.shape[1])
     return portable.down(h, experts.down, found)
 
 

@@ -59,14 +59,14 @@ def silu_times(both, found: Routed) -> torch.Tensor:
     h = both.new_empty(rows, wide)
     block = min(1024, triton.next_power_of_2(wide))
     silu_kernel[(rows, triton.cdiv(wide, block))](
-        both, h, found.offsets[-1:], wide, BLOCK_N=block, num_warps=4
+        both, h, found.expert_offsets[-1:], wide, BLOCK_N=block, num_warps=4
     )
     return h
 
 
 def narrow_experts(found: Routed, experts: Narrow) -> torch.Tensor:
     """Return (rows, hidden) of the rows that the order copied. Its tile must be 1."""
-    where = {"offsets": found.offsets, "most": found.chosen.shape[0]}
+    where = {"offsets": found.expert_offsets, "most": found.topk_ids.shape[0]}
     both = experts.gate_up(found.rows, **where)
     must(
         both.shape[0] == len(found.rows) and both.shape[1] % 2 == 0,

@@ -61,8 +61,8 @@ def one_gate_up_kernel(
     h_ptr,
     logits_ptr,
     bias_ptr,
-    chosen_ptr,
-    weights_ptr,
+    topk_ids_ptr,
+    topk_weights_ptr,
     parts,
     N,
     K,
@@ -86,11 +86,11 @@ def one_gate_up_kernel(
 ):
     slot = tl.program_id(1)
     offs_e = tl.arange(0, EP)
-    picks = tl.arange(0, KP)[None, :]
+    slots = tl.arange(0, KP)[None, :]
     part = tl.arange(0, PARTS)
     mask = (part < parts)[:, None] & (offs_e < E)[None, :]
     logits = tl.load(logits_ptr + part[:, None] * E + offs_e[None, :], mask=mask, other=0.0)  # (PARTS, EP)
-    chosen, weights, _ = choose(
+    topk_ids, topk_weights, _ = choose(
         tl.sum(logits, 0)[None, :],
         bias_ptr,
         E,
@@ -105,11 +105,11 @@ def one_gate_up_kernel(
         KP,
         GP,
     )
-    chosen, weights = with_shared(chosen, weights, picks, E, TOP_K)
+    topk_ids, topk_weights = with_shared(topk_ids, topk_weights, slots, E, TOP_K)
     if (tl.program_id(0) == 0) & (slot == 0):
-        tl.store(chosen_ptr + picks, chosen, mask=picks < TOP_K + SHARED)
-        tl.store(weights_ptr + picks, weights, mask=picks < TOP_K + SHARED)
-    expert = tl.sum(tl.where(picks == slot, chosen, 0)).to(tl.int64)
+        tl.store(topk_ids_ptr + slots, topk_ids, mask=slots < TOP_K + SHARED)
+        tl.store(topk_weights_ptr + slots, topk_weights, mask=slots < TOP_K + SHARED)
+    expert = tl.sum(tl.where(slots == slot, topk_ids, 0)).to(tl.int64)
     offs_n = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
     offs_k = tl.arange(0, BLOCK_K)
     mask_n = (offs_n < N)[:, None]
@@ -133,12 +133,12 @@ def one_down_kernel(
     h_ptr,
     w_ptr,
     out_ptr,
-    chosen_ptr,
-    weights_ptr,
+    topk_ids_ptr,
+    topk_weights_ptr,
     N,
     K,
     stride_we,
-    PICKS: tl.constexpr,
+    SLOTS: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
     STAGES: tl.constexpr,
@@ -148,16 +148,16 @@ def one_down_kernel(
     mask_n = (offs_n < N)[:, None]
     acc = tl.zeros((BLOCK_N,), tl.float32)
     steps = tl.cdiv(K, BLOCK_K)
-    for step in tl.range(0, PICKS * steps, num_stages=STAGES):
+    for step in tl.range(0, SLOTS * steps, num_stages=STAGES):
         slot = step // steps
         k = step % steps * BLOCK_K + offs_k
-        expert = tl.load(chosen_ptr + slot).to(tl.int64)
+        expert = tl.load(topk_ids_ptr + slot).to(tl.int64)
         h = tl.load(h_ptr + slot * K + k, mask=k < K, other=0.0).to(tl.float32)  # (BLOCK_K,)
         at = expert * stride_we + offs_n.to(tl.int64)[:, None] * K + k[None, :]
         w = tl.load(w_ptr + at, mask=mask_n & (k < K)[None, :], other=0.0).to(
             tl.float32
         )  # (BLOCK_N, BLOCK_K)
-        acc += tl.load(weights_ptr + slot) * tl.sum(w * h[None, :], 1)
+        acc += tl.load(topk_weights_ptr + slot) * tl.sum(w * h[None, :], 1)
     tl.store(out_ptr + offs_n, acc.to(out_ptr.dtype.element_ty), mask=offs_n < N)
 
 
@@ -174,7 +174,7 @@ def one_token(
     second: Config = DOWN,
 ) -> torch.Tensor:
     """out (1, hidden) of x (1, hidden)."""
-    count, hidden, wide, picks = (
+    count, hidden, wide, slots = (
         len(router),
         experts.hidden,
         experts.intermediate,
@@ -182,9 +182,9 @@ def one_token(
     )
     parts = triton.cdiv(hidden, scores.columns)
     logits = torch.empty(parts, count, dtype=torch.float32, device=x.device)
-    chosen = torch.empty(picks, dtype=torch.int32, device=x.device)
-    weights = torch.empty(picks, dtype=torch.float32, device=x.device)
-    h = torch.empty(picks, wide, dtype=x.dtype, device=x.device)
+    topk_ids = torch.empty(slots, dtype=torch.int32, device=x.device)
+    topk_weights = torch.empty(slots, dtype=torch.float32, device=x.device)
+    h = torch.empty(slots, wide, dtype=x.dtype, device=x.device)
     one_scores_kernel[(triton.cdiv(count, scores.rows), parts)](
         x,
         router,
@@ -195,14 +195,14 @@ def one_token(
         BLOCK_H=scores.columns,
         num_warps=scores.warps,
     )
-    one_gate_up_kernel[(triton.cdiv(wide, first.rows), picks)](
+    one_gate_up_kernel[(triton.cdiv(wide, first.rows), slots)](
         x,
         experts.gate_up,
         h,
         logits,
         router if bias is None else bias,
-        chosen,
-        weights,
+        topk_ids,
+        topk_weights,
         parts,
         wide,
         hidden,
@@ -214,19 +214,19 @@ def one_token(
         HAS_BIAS=bias is not None,
         PARTS=triton.next_power_of_2(parts),
         EP=max(16, triton.next_power_of_2(count)),
-        KP=triton.next_power_of_2(picks),
+        KP=triton.next_power_of_2(slots),
         **_blocks(first, hidden),
     )
     one_down_kernel[(triton.cdiv(hidden, second.rows),)](
         h,
         experts.down,
         out,
-        chosen,
-        weights,
+        topk_ids,
+        topk_weights,
         hidden,
         wide,
         experts.down.stride(0),
-        PICKS=picks,
+        SLOTS=slots,
         **_blocks(second, wide),
     )
     return out

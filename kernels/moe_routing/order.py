@@ -10,7 +10,7 @@ are marked as empty.
 import triton
 import triton.language as tl
 
-from kernels.moe_routing.top_k import NO_PICK
+from kernels.moe_routing.top_k import NO_SLOT
 from kernels.overlap import let_next_begin, wait_for_last
 
 EMPTY = tl.constexpr(-1)
@@ -34,21 +34,21 @@ def counts_of(counts_ptr, block, blocks, EP: tl.constexpr):
 
 
 @triton.jit
-def slots_of(chosen_ptr, t, T, TOP_K: tl.constexpr, PICKS: tl.constexpr, EP: tl.constexpr):
-    """Return (tokens, EP), the index of an expert among its token's choices, or NO_PICK."""
-    slots = tl.zeros((t.shape[0], EP), tl.int32) + NO_PICK
+def slots_of(topk_ids_ptr, t, T, TOP_K: tl.constexpr, SLOTS: tl.constexpr, EP: tl.constexpr):
+    """Return (tokens, EP), the index of an expert among its token's choices, or NO_SLOT."""
+    slots = tl.zeros((t.shape[0], EP), tl.int32) + NO_SLOT
     for slot in tl.static_range(TOP_K):
-        chosen = tl.load(chosen_ptr + t * PICKS + slot, mask=t < T, other=NO_PICK)
-        slots = tl.where(tl.arange(0, EP)[None, :] == chosen[:, None], slot, slots)
+        topk_ids = tl.load(topk_ids_ptr + t * SLOTS + slot, mask=t < T, other=NO_SLOT)
+        slots = tl.where(tl.arange(0, EP)[None, :] == topk_ids[:, None], slot, slots)
     return slots
 
 
 @triton.jit(do_not_specialize=["T"])
-def count_kernel(chosen_ptr, counts_ptr, T, TOP_K: tl.constexpr, BLOCK_T: tl.constexpr, EP: tl.constexpr):
+def count_kernel(topk_ids_ptr, counts_ptr, T, TOP_K: tl.constexpr, BLOCK_T: tl.constexpr, EP: tl.constexpr):
     """Count how often each expert is picked in each block of tokens, if no router has counted."""
     block = tl.program_id(0)
-    slots = slots_of(chosen_ptr, block * BLOCK_T + tl.arange(0, BLOCK_T), T, TOP_K, TOP_K, EP)
-    counts = tl.sum((slots != NO_PICK).to(tl.int32), 0)  # (EP,)
+    slots = slots_of(topk_ids_ptr, block * BLOCK_T + tl.arange(0, BLOCK_T), T, TOP_K, TOP_K, EP)
+    counts = tl.sum((slots != NO_SLOT).to(tl.int32), 0)  # (EP,)
     tl.store(counts_ptr + block * EP + tl.arange(0, EP), counts)
 
 
@@ -58,26 +58,26 @@ def write_tiles(
 ):
     """Write each expert's first row, each tile's expert, and its number of real rows. Programs take turns at the
     tiles."""
-    offsets_ptr, _, _, tile_expert_ptr, tile_rows_ptr = tables
+    expert_offsets_ptr, _, _, expert_ids_ptr, tile_rows_ptr = tables
     offs_e = tl.arange(0, first.shape[0])
     after = tl.sum((total + TILE - 1) // TILE * TILE, 0)
     each = tl.cdiv(T, TILE)  # the most tiles of an expert, and those of a shared one
     if block == 0:
-        tl.store(offsets_ptr + offs_e, first, mask=offs_e < E)
+        tl.store(expert_offsets_ptr + offs_e, first, mask=offs_e < E)
         for s in tl.static_range(SHARED + 1):
-            tl.store(offsets_ptr + E + s, after + s * each * TILE)
+            tl.store(expert_offsets_ptr + E + s, after + s * each * TILE)
     for j in range(block, each, blocks):
         tile = first // TILE + j
         mask = j * TILE < total
-        tl.store(tile_expert_ptr + tile, offs_e, mask=mask)
+        tl.store(expert_ids_ptr + tile, offs_e, mask=mask)
         tl.store(tile_rows_ptr + tile, tl.minimum(total - j * TILE, TILE), mask=mask)
         for s in tl.static_range(SHARED):
-            tl.store(tile_expert_ptr + after // TILE + s * each + j, E + s)
+            tl.store(expert_ids_ptr + after // TILE + s * each + j, E + s)
             tl.store(tile_rows_ptr + after // TILE + s * each + j, tl.minimum(T - j * TILE, TILE))
     used = after // TILE + SHARED * each
     for at in range(used + block * CLEARED, tiles, blocks * CLEARED):
         tile = at + tl.arange(0, CLEARED)
-        tl.store(tile_expert_ptr + tile, tl.zeros((CLEARED,), tl.int32) + EMPTY, mask=tile < tiles)
+        tl.store(expert_ids_ptr + tile, tl.zeros((CLEARED,), tl.int32) + EMPTY, mask=tile < tiles)
         tl.store(tile_rows_ptr + tile, tl.zeros((CLEARED,), tl.int32), mask=tile < tiles)
 
 
@@ -103,7 +103,7 @@ def first_rows(
 
 
 @triton.jit
-def place_picks(
+def place_pairs(
     slots,
     begin,
     after,
@@ -116,32 +116,32 @@ def place_picks(
     TILE: tl.constexpr,
 ):
     """Give rows to the pairs `slots` of the tokens t, from each expert's next row `begin` on."""
-    PICKS: tl.constexpr = TOP_K + SHARED
-    _, picks_ptr, place_ptr, _, _ = tables
-    picked = slots != NO_PICK
+    SLOTS: tl.constexpr = TOP_K + SHARED
+    _, sorted_token_ids_ptr, inv_permuted_idx_ptr, _, _ = tables
+    picked = slots != NO_SLOT
     rank = tl.cumsum(picked.to(tl.int32), 0) - picked.to(tl.int32)
     row = begin[None, :] + rank
-    pick = t[:, None] * PICKS + slots
-    tl.store(place_ptr + pick, row, mask=picked)
-    tl.store(picks_ptr + row, pick, mask=picked & (part == 0))
+    pair = t[:, None] * SLOTS + slots
+    tl.store(inv_permuted_idx_ptr + pair, row, mask=picked)
+    tl.store(sorted_token_ids_ptr + row, pair, mask=picked & (part == 0))
     for s in tl.static_range(SHARED):
         row_s = after + s * tl.cdiv(T, TILE) * TILE + t
-        tl.store(place_ptr + t * PICKS + TOP_K + s, row_s, mask=t < T)
-        tl.store(picks_ptr + row_s, t * PICKS + TOP_K + s, mask=(t < T) & (part == 0))
+        tl.store(inv_permuted_idx_ptr + t * SLOTS + TOP_K + s, row_s, mask=t < T)
+        tl.store(sorted_token_ids_ptr + row_s, t * SLOTS + TOP_K + s, mask=(t < T) & (part == 0))
 
 
 @triton.jit
 def copy_rows(
     x_ptr,
     rows_ptr,
-    place_ptr,
+    inv_permuted_idx_ptr,
     first,
     last,
     part,
     parts,
     H,
     stride_xm,
-    PICKS: tl.constexpr,
+    SLOTS: tl.constexpr,
     TOKENS: tl.constexpr,
     COLUMNS: tl.constexpr,
 ):
@@ -154,8 +154,8 @@ def copy_rows(
             mask = mask_t[:, None] & (h + offs_h < H)[None, :]
             x_ptrs = x_ptr + t.to(tl.int64)[:, None] * stride_xm + (h + offs_h)[None, :]
             x = tl.load(x_ptrs, mask=mask, other=0.0)  # (TOKENS, COLUMNS)
-            for slot in tl.static_range(PICKS):
-                row = tl.load(place_ptr + t * PICKS + slot, mask=mask_t, other=0).to(tl.int64)
+            for slot in tl.static_range(SLOTS):
+                row = tl.load(inv_permuted_idx_ptr + t * SLOTS + slot, mask=mask_t, other=0).to(tl.int64)
                 tl.store(rows_ptr + row[:, None] * H + (h + offs_h)[None, :], x, mask=mask)
 
 
@@ -163,12 +163,12 @@ def copy_rows(
 def order_kernel(
     x_ptr,
     rows_ptr,
-    chosen_ptr,
+    topk_ids_ptr,
     counts_ptr,
-    offsets_ptr,
-    picks_ptr,
-    place_ptr,
-    tile_expert_ptr,
+    expert_offsets_ptr,
+    sorted_token_ids_ptr,
+    inv_permuted_idx_ptr,
+    expert_ids_ptr,
     tile_rows_ptr,
     T,
     tiles,
@@ -191,31 +191,33 @@ def order_kernel(
         wait_for_last()
     block, blocks = tl.program_id(0), tl.num_programs(0)
     part, parts = tl.program_id(1), tl.num_programs(1)
-    PICKS: tl.constexpr = TOP_K + SHARED
-    place_ptr += part * T * PICKS  # a table of its own, because a program may not read another's writes
-    tables = (offsets_ptr, picks_ptr, place_ptr, tile_expert_ptr, tile_rows_ptr)
+    SLOTS: tl.constexpr = TOP_K + SHARED
+    inv_permuted_idx_ptr += (
+        part * T * SLOTS
+    )  # a table of its own, because a program may not read another's writes
+    tables = (expert_offsets_ptr, sorted_token_ids_ptr, inv_permuted_idx_ptr, expert_ids_ptr, tile_rows_ptr)
     total, before = counts_of(counts_ptr, block * (BLOCK_T // COUNTED_T), tl.cdiv(T, COUNTED_T), EP)
     first, after = first_rows(total, tables, T, tiles, block, blocks, part, E, SHARED, TILE)
     begin = first + before
     for i in tl.static_range(BLOCK_T // COUNTED_T):
         t = block * BLOCK_T + i * COUNTED_T + tl.arange(0, COUNTED_T)
-        slots = slots_of(chosen_ptr, t, T, TOP_K, PICKS, EP)
-        place_picks(slots, begin, after, tables, T, t, part, SHARED, TOP_K, TILE)
-        begin += tl.sum((slots != NO_PICK).to(tl.int32), 0)
+        slots = slots_of(topk_ids_ptr, t, T, TOP_K, SLOTS, EP)
+        place_pairs(slots, begin, after, tables, T, t, part, SHARED, TOP_K, TILE)
+        begin += tl.sum((slots != NO_SLOT).to(tl.int32), 0)
     if COPY:
         tl.debug_barrier()  # other threads look it up after the write
         last = tl.minimum(block * BLOCK_T + BLOCK_T, T)
         copy_rows(
             x_ptr,
             rows_ptr,
-            place_ptr,
+            inv_permuted_idx_ptr,
             block * BLOCK_T,
             last,
             part,
             parts,
             H,
             stride_xm,
-            PICKS,
+            SLOTS,
             TOKENS,
             COLUMNS,
         )

@@ -11,26 +11,26 @@ from kernels.bench.row import Absent
 
 
 def routed(inputs):
-    """Return (chosen int64, weights fp32), both (tokens, k), by PyTorch's own operations."""
+    """Return (topk_ids int64, topk_weights fp32), both (tokens, k), by PyTorch's own operations."""
     case, rule = inputs["case"], inputs["case"].rule
     logits = scores(inputs["x"], inputs["router"])
     if rule.scores == "sigmoid":
         each = logits.sigmoid()
-        chosen = by_groups(each if inputs["bias"] is None else each + inputs["bias"], rule)
-        weights = each.gather(1, chosen)
+        topk_ids = by_groups(each if inputs["bias"] is None else each + inputs["bias"], rule)
+        topk_weights = each.gather(1, topk_ids)
     elif rule.scores == "softmax of all":
-        weights, chosen = logits.softmax(-1).topk(rule.top_k)
+        topk_weights, topk_ids = logits.softmax(-1).topk(rule.top_k)
     else:
-        best, chosen = logits.topk(rule.top_k)
-        weights = best.softmax(-1)
+        best, topk_ids = logits.topk(rule.top_k)
+        topk_weights = best.softmax(-1)
     if rule.renormalise:
-        weights = weights / weights.sum(-1, keepdim=True)
-    weights = weights * rule.scale
+        topk_weights = topk_weights / topk_weights.sum(-1, keepdim=True)
+    topk_weights = topk_weights * rule.scale
     if case.shared:
-        last = torch.arange(case.experts, case.experts + case.shared, device=chosen.device)
-        chosen = torch.cat([chosen, last.expand(len(chosen), -1)], 1)
-        weights = torch.cat([weights, weights.new_ones(len(weights), case.shared)], 1)
-    return chosen, weights
+        last = torch.arange(case.experts, case.experts + case.shared, device=topk_ids.device)
+        topk_ids = torch.cat([topk_ids, last.expand(len(topk_ids), -1)], 1)
+        topk_weights = torch.cat([topk_weights, topk_weights.new_ones(len(topk_weights), case.shared)], 1)
+    return topk_ids, topk_weights
 
 
 def scores(x, router):
@@ -54,18 +54,18 @@ def loop(inputs):
     """Loop over the experts, with the tokens of each known beforehand. A real loop must wait for the GPU to learn
     them."""
     case, x = inputs["case"], inputs["x"]
-    chosen, _ = routed(inputs)
-    mine = [torch.nonzero(chosen == e, as_tuple=True) for e in range(len(inputs["down"]))]
+    topk_ids, _ = routed(inputs)
+    mine = [torch.nonzero(topk_ids == e, as_tuple=True) for e in range(len(inputs["down"]))]
     mine = [(e, token, slot) for e, (token, slot) in enumerate(mine) if len(token)]
     gate_up, down = inputs["gate_up"], inputs["down"]
 
     def call():
-        _, weights = routed(inputs)
+        _, topk_weights = routed(inputs)
         out = torch.zeros(len(x), case.hidden, device=x.device)
         for e, token, slot in mine:
             gate, up = F.linear(x[token], gate_up[e]).chunk(2, -1)
             y = F.linear(F.silu(gate) * up, down[e])
-            out.index_add_(0, token, y * weights[token, slot, None])
+            out.index_add_(0, token, y * topk_weights[token, slot, None])
         return out.to(x.dtype)
 
     return call
@@ -81,14 +81,14 @@ def grouped_mm(inputs):
     every = torch.arange(count, device=x.device)
 
     def call():
-        chosen, weights = routed(inputs)
-        flat, order = chosen.flatten().sort(stable=True)
+        topk_ids, topk_weights = routed(inputs)
+        flat, order = topk_ids.flatten().sort(stable=True)
         ends = torch.searchsorted(flat, every, right=True).to(torch.int32)
-        rows = x[order // chosen.shape[1]]
+        rows = x[order // topk_ids.shape[1]]
         gate, up = product(rows, gate_up, offs=ends).chunk(2, -1)
         y = product(F.silu(gate) * up, down, offs=ends)
-        back = torch.empty_like(y).index_copy_(0, order, y).view(*chosen.shape, -1)
-        return torch.einsum("tkh,tk->th", back, weights.to(back.dtype))
+        back = torch.empty_like(y).index_copy_(0, order, y).view(*topk_ids.shape, -1)
+        return torch.einsum("tkh,tk->th", back, topk_weights.to(back.dtype))
 
     return call
 
@@ -103,10 +103,12 @@ def vllm(inputs):
 
     def call():
         if by_softmax:
-            weights, chosen = fused_topk(x, scores(x, inputs["router"]), rule.top_k, renormalise)[:2]
+            topk_weights, topk_ids = fused_topk(x, scores(x, inputs["router"]), rule.top_k, renormalise)[:2]
         else:
-            chosen, weights = routed(inputs)
-        return fused_experts(x, inputs["gate_up"], inputs["down"], weights.float(), chosen.to(torch.int32))
+            topk_ids, topk_weights = routed(inputs)
+        return fused_experts(
+            x, inputs["gate_up"], inputs["down"], topk_weights.float(), topk_ids.to(torch.int32)
+        )
 
     return call
 

@@ -17,7 +17,7 @@ import numpy as np
 from kernels import require
 from kernels.moe_routing.rules import Rule
 
-EMPTY = -1  # a row of padding belongs to no pick
+EMPTY = -1  # a row of padding belongs to no pair; vLLM fills such rows with an index past the last pair
 
 
 def _double(x) -> np.ndarray:
@@ -51,8 +51,8 @@ def top_k(scores: np.ndarray, k: int) -> np.ndarray:
     return np.argsort(-scores, axis=-1, kind="stable")[..., :k]
 
 
-def _by_their_sum(weights: np.ndarray) -> np.ndarray:
-    return weights / weights.sum(-1, keepdims=True)
+def _by_their_sum(topk_weights: np.ndarray) -> np.ndarray:
+    return topk_weights / topk_weights.sum(-1, keepdims=True)
 
 
 def _open(scores: np.ndarray, groups: int, kept: int) -> np.ndarray:
@@ -74,28 +74,28 @@ def choice_scores(logits, rule: Rule, bias=None) -> np.ndarray:
     return _open(scores if bias is None else scores + _double(bias), rule.groups, rule.groups_kept)
 
 
-def weights_of(logits, chosen: np.ndarray, rule: Rule) -> np.ndarray:
+def weights_of(logits, topk_ids: np.ndarray, rule: Rule) -> np.ndarray:
     """Return the weights of experts that are already chosen."""
     logits = _double(logits)
-    picked = np.take_along_axis(logits, chosen, -1)
+    picked = np.take_along_axis(logits, topk_ids, -1)
     if rule.scores == "softmax of chosen":
-        weights = _softmax(picked)
+        topk_weights = _softmax(picked)
     elif rule.scores == "sigmoid":
-        weights = sigmoid(picked)
+        topk_weights = sigmoid(picked)
     else:
-        weights = np.take_along_axis(_softmax(logits), chosen, -1)
-    return rule.scale * (_by_their_sum(weights) if rule.renormalise else weights)
+        topk_weights = np.take_along_axis(_softmax(logits), topk_ids, -1)
+    return rule.scale * (_by_their_sum(topk_weights) if rule.renormalise else topk_weights)
 
 
 def route(logits, rule: Rule, bias=None, shared: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Return (chosen, weights), both (tokens, top_k + shared), by any rule. Shared experts follow with weight 1."""
+    """Return (topk_ids, topk_weights), both (tokens, top_k + shared), by any rule. Shared experts follow with weight 1."""
     logits = _double(logits)
     experts = logits.shape[-1]
     rule.check(experts)
-    chosen = top_k(choice_scores(logits, rule, bias), rule.top_k)
-    weights = weights_of(logits, chosen, rule)
+    topk_ids = top_k(choice_scores(logits, rule, bias), rule.top_k)
+    topk_weights = weights_of(logits, topk_ids, rule)
     last = np.broadcast_to(experts + np.arange(shared), (len(logits), shared))
-    return np.concatenate([chosen, last], 1), np.concatenate([weights, np.ones(last.shape)], 1)
+    return np.concatenate([topk_ids, last], 1), np.concatenate([topk_weights, np.ones(last.shape)], 1)
 
 
 # Steps 2 and 3: count, permute
@@ -107,19 +107,19 @@ class Order:
 
     tile: int
     loads: np.ndarray  # (experts,) pairs of each
-    offsets: np.ndarray  # (experts + 1,) the first row of each, and the end, all multiples of the tile
-    picks: np.ndarray  # (rows,) the pair in each row, or EMPTY
-    place: np.ndarray  # (tokens, k) the row of each pair
-    tile_expert: np.ndarray  # (tiles,) whose each tile is
+    expert_offsets: np.ndarray  # (experts + 1,) the first row of each, and the end, all multiples of the tile
+    sorted_token_ids: np.ndarray  # (rows,) the pair in each row, or EMPTY
+    inv_permuted_idx: np.ndarray  # (tokens, k) the row of each pair
+    expert_ids: np.ndarray  # (tiles,) whose each tile is
 
     @property
     def rows(self) -> int:
-        return len(self.picks)
+        return len(self.sorted_token_ids)
 
 
-def count(chosen: np.ndarray, experts: int) -> np.ndarray:
+def count(topk_ids: np.ndarray, experts: int) -> np.ndarray:
     """Return the number of (token, expert) pairs of each expert."""
-    return np.bincount(np.asarray(chosen).ravel(), minlength=experts)
+    return np.bincount(np.asarray(topk_ids).ravel(), minlength=experts)
 
 
 def padded(loads: np.ndarray, tile: int) -> np.ndarray:
@@ -127,33 +127,34 @@ def padded(loads: np.ndarray, tile: int) -> np.ndarray:
     return -(-np.asarray(loads) // tile) * tile
 
 
-def order(chosen: np.ndarray, experts: int, tile: int = 1) -> Order:
+def order(topk_ids: np.ndarray, experts: int, tile: int = 1) -> Order:
     """Order pairs by expert. Tokens keep their order within an expert, and a tile of 1 pads nothing."""
     require.count(experts=experts, tile=tile)
-    flat = np.asarray(chosen).ravel()
+    flat = np.asarray(topk_ids).ravel()
     if flat.size and not (0 <= flat.min() and flat.max() < experts):
         raise ValueError(
-            f"chosen must be from 0 to {experts - 1}, got {flat.min()} to {flat.max()}; count experts from 0"
+            f"topk_ids must be from 0 to {experts - 1}, got {flat.min()} to {flat.max()}; count experts from 0"
         )
     loads = count(flat, experts)
-    offsets = np.concatenate([[0], np.cumsum(padded(loads, tile))])
+    expert_offsets = np.concatenate([[0], np.cumsum(padded(loads, tile))])
     by_expert = np.argsort(flat, kind="stable")
     before = np.concatenate([[0], np.cumsum(loads)])[:-1]  # pairs of lower experts
-    row = offsets[flat[by_expert]] + np.arange(flat.size) - before[flat[by_expert]]
-    picks = np.full(offsets[-1], EMPTY)
-    picks[row] = by_expert
-    place = np.empty(flat.size, int)
-    place[by_expert] = row
-    tile_expert = np.repeat(np.arange(experts), np.diff(offsets) // tile)
-    return Order(tile, loads, offsets, picks, place.reshape(np.shape(chosen)), tile_expert)
+    row = expert_offsets[flat[by_expert]] + np.arange(flat.size) - before[flat[by_expert]]
+    sorted_token_ids = np.full(expert_offsets[-1], EMPTY)
+    sorted_token_ids[row] = by_expert
+    inv_permuted_idx = np.empty(flat.size, int)
+    inv_permuted_idx[by_expert] = row
+    expert_ids = np.repeat(np.arange(experts), np.diff(expert_offsets) // tile)
+    inv_permuted_idx = inv_permuted_idx.reshape(np.shape(topk_ids))
+    return Order(tile, loads, expert_offsets, sorted_token_ids, inv_permuted_idx, expert_ids)
 
 
 def permute(x, found: Order) -> np.ndarray:
     """Return (rows, hidden), the token of each row's pair. Rows of padding are zeros."""
-    x, k = _double(x), found.place.shape[1]
+    x, k = _double(x), found.inv_permuted_idx.shape[1]
     rows = np.zeros((found.rows, x.shape[1]))
-    real = found.picks != EMPTY
-    rows[real] = x[found.picks[real] // k]
+    real = found.sorted_token_ids != EMPTY
+    rows[real] = x[found.sorted_token_ids[real] // k]
     return rows
 
 
@@ -176,7 +177,7 @@ def grouped(rows, found: Order, gate_up, down) -> np.ndarray:
     """Return (rows, hidden), each tile through its expert."""
     out = np.zeros((found.rows, np.shape(down)[1]))
     for e in np.flatnonzero(found.loads):
-        mine = slice(found.offsets[e], found.offsets[e + 1])
+        mine = slice(found.expert_offsets[e], found.expert_offsets[e + 1])
         out[mine] = expert(rows[mine], gate_up[e], down[e])
     return out
 
@@ -186,12 +187,12 @@ def grouped(rows, found: Order, gate_up, down) -> np.ndarray:
 
 def un_permute(rows: np.ndarray, found: Order) -> np.ndarray:
     """Return (tokens, k, hidden), each pair's row back at its token."""
-    return rows[found.place]
+    return rows[found.inv_permuted_idx]
 
 
-def combine_picks(restored: np.ndarray, weights: np.ndarray) -> np.ndarray:
+def combine_pairs(restored: np.ndarray, topk_weights: np.ndarray) -> np.ndarray:
     """Return (tokens, hidden), the sum of each token's weighted rows, added in the order of its slots."""
-    return np.einsum("tkh,tk->th", restored, _double(weights))
+    return np.einsum("tkh,tk->th", restored, _double(topk_weights))
 
 
 # All tokens
@@ -202,8 +203,8 @@ class Forward:
     """Every step's result."""
 
     logits: np.ndarray
-    chosen: np.ndarray
-    weights: np.ndarray
+    topk_ids: np.ndarray
+    topk_weights: np.ndarray
     order: Order
     permuted: np.ndarray
     expert_rows: np.ndarray
@@ -214,19 +215,20 @@ class Forward:
 def six_steps(x, router, gate_up, down, rule: Rule, *, bias=None, shared: int = 0, tile: int = 1) -> Forward:
     """Run the layer on x (tokens, hidden), router (experts, hidden), weights of experts + shared."""
     logits = _double(x) @ _double(router).T
-    chosen, weights = route(logits, rule, bias, shared)
-    found = order(chosen, len(gate_up), tile)
+    topk_ids, topk_weights = route(logits, rule, bias, shared)
+    found = order(topk_ids, len(gate_up), tile)
     permuted = permute(x, found)
     rows = grouped(permuted, found, gate_up, down)
     restored = un_permute(rows, found)
-    return Forward(logits, chosen, weights, found, permuted, rows, restored, combine_picks(restored, weights))
+    combined = combine_pairs(restored, topk_weights)
+    return Forward(logits, topk_ids, topk_weights, found, permuted, rows, restored, combined)
 
 
-def direct(x, chosen, weights, gate_up, down) -> np.ndarray:
+def direct(x, topk_ids, topk_weights, gate_up, down) -> np.ndarray:
     """Compute the same sum token by token, for any choice of experts, without counting, permuting or padding."""
-    x, weights = _double(x), _double(weights)
+    x, topk_weights = _double(x), _double(topk_weights)
     out = np.zeros((len(x), np.shape(down)[1]))
-    for t, picks in enumerate(np.asarray(chosen)):
-        for e, weight in zip(picks, weights[t], strict=True):
+    for t, ids in enumerate(np.asarray(topk_ids)):
+        for e, weight in zip(ids, topk_weights[t], strict=True):
             out[t] += weight * expert(x[t], gate_up[e], down[e])
     return out

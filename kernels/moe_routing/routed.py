@@ -35,28 +35,28 @@ MOST_AHEAD = 4  # steps of the router that a program holds in registers
 class Routed:
     """Hold a reference.Order on the device, with room for the worst case.
 
-    `places` has a copy for each program that shares a block of tokens, and `rows` is x by row, if requested.
+    `inv_permuted_copies` has a copy for each program that shares a block of tokens, and `rows` is x by row, if requested.
     """
 
-    chosen: torch.Tensor  # int32 (tokens, k)
-    weights: torch.Tensor  # fp32 (tokens, k)
+    topk_ids: torch.Tensor  # int32 (tokens, k)
+    topk_weights: torch.Tensor  # fp32 (tokens, k)
     tile: int
-    offsets: torch.Tensor  # int32 (experts + 1,)
-    picks: torch.Tensor  # int32 (tiles * tile,), the pair in each row, undefined in padding
-    places: torch.Tensor  # int32 (copies, tokens, k), the row of each pair
-    tile_expert: torch.Tensor  # int32 (tiles,), EMPTY beyond the last tile
+    expert_offsets: torch.Tensor  # int32 (experts + 1,)
+    sorted_token_ids: torch.Tensor  # int32 (tiles * tile,), the pair in each row, undefined in padding
+    inv_permuted_copies: torch.Tensor  # int32 (copies, tokens, k), the row of each pair
+    expert_ids: torch.Tensor  # int32 (tiles,), EMPTY beyond the last tile
     tile_rows: torch.Tensor  # int32 (tiles,), how many of its rows are real
     rows: torch.Tensor | None = None  # (tiles * tile, hidden), undefined in padding
 
     @property
-    def place(self) -> torch.Tensor:
+    def inv_permuted_idx(self) -> torch.Tensor:
         """Return int32 (tokens, k)."""
-        return self.places[0]
+        return self.inv_permuted_copies[0]
 
     @property
     def tiles(self) -> int:
         """Return the most tiles that any routing needs."""
-        return len(self.tile_expert)
+        return len(self.expert_ids)
 
 
 @dataclass(frozen=True)
@@ -131,11 +131,11 @@ def route(
     """
     experts = check_router(x, router, rule, bias)
     check_order(shared, tile)
-    (tokens, hidden), picks = x.shape, rule.top_k + shared
+    (tokens, hidden), slots = x.shape, rule.top_k + shared
     if not tokens:
-        return _nothing(x, picks, experts + shared, tile, copy)
+        return _nothing(x, slots, experts + shared, tile, copy)
     how = cut(tokens, hidden, experts, copy)
-    found = _tables(tokens, picks, experts + shared, tile, how.parts, x.device)
+    found = _tables(tokens, slots, experts + shared, tile, how.parts, x.device)
     shapes = {
         "E": experts,
         "SHARED": shared,
@@ -152,19 +152,19 @@ def route(
     return found
 
 
-def order_of(x, chosen, weights, experts: int, *, tile: int = 16, copy: bool = False) -> Routed:
-    """Run step 3 alone, on chosen int32 and weights fp32 (tokens, k) from elsewhere, with no expert twice per token."""
+def order_of(x, topk_ids, topk_weights, experts: int, *, tile: int = 16, copy: bool = False) -> Routed:
+    """Run step 3 alone, on topk_ids int32 and topk_weights fp32 (tokens, k) from elsewhere, with no expert twice per token."""
     check_order(0, tile)
-    (tokens, hidden), picks = x.shape, chosen.shape[1]
+    (tokens, hidden), slots = x.shape, topk_ids.shape[1]
     if not tokens:
-        return _nothing(x, picks, experts, tile, copy)
+        return _nothing(x, slots, experts, tile, copy)
     how = cut(tokens, hidden, experts, copy)
-    found = _tables(tokens, picks, experts, tile, how.parts, x.device)
-    found.chosen, found.weights = chosen, weights
+    found = _tables(tokens, slots, experts, tile, how.parts, x.device)
+    found.topk_ids, found.topk_weights = topk_ids, topk_weights
     found.rows = x.new_empty(found.tiles * tile, hidden) if copy else None
-    shapes = {"TOP_K": picks, "BLOCK_T": how.block, "EP": max(16, triton.next_power_of_2(experts))}
+    shapes = {"TOP_K": slots, "BLOCK_T": how.block, "EP": max(16, triton.next_power_of_2(experts))}
     counts = torch.empty(how.blocks, shapes["EP"], dtype=torch.int32, device=x.device)
-    count_kernel[(how.blocks,)](chosen, counts, tokens, **shapes, num_warps=4)
+    count_kernel[(how.blocks,)](topk_ids, counts, tokens, **shapes, num_warps=4)
     _order(x, found, counts, how, shapes | {"E": experts, "SHARED": 0, "TILE": tile})
     return found
 
@@ -174,7 +174,7 @@ def _choose(x, router, bias, found: Routed, counts, how: Cut, shapes: dict, earl
     logits = torch.empty(how.splits, tokens, experts, dtype=torch.float32, device=x.device)
     shares = {"SPLITS": how.splits, "BLOCK_E": how.block_e}
     many = {name: shapes[name] for name in shapes if name not in ("TILE", "ORDER")}
-    choice = {"HAS_BIAS": bias is not None, "KP": triton.next_power_of_2(found.chosen.shape[1])}
+    choice = {"HAS_BIAS": bias is not None, "KP": triton.next_power_of_2(found.topk_ids.shape[1])}
     choice["num_warps"] = 8 if how.block * shapes["EP"] > 2048 else 4
     bias = router if bias is None else bias
     grid = triton.cdiv(tokens, how.block_x), triton.cdiv(experts, how.block_e), how.splits
@@ -206,8 +206,8 @@ def _choose(x, router, bias, found: Routed, counts, how: Cut, shapes: dict, earl
             bias,
             found.rows,
             logits,
-            found.chosen,
-            found.weights,
+            found.topk_ids,
+            found.topk_weights,
             *_of_order(found),
             tokens,
             found.tiles,
@@ -226,8 +226,8 @@ def _choose(x, router, bias, found: Routed, counts, how: Cut, shapes: dict, earl
         choose_kernel[(how.blocks,)](
             logits,
             bias,
-            found.chosen,
-            found.weights,
+            found.topk_ids,
+            found.topk_weights,
             counts,
             tokens,
             **many,
@@ -243,8 +243,8 @@ def _choose(x, router, bias, found: Routed, counts, how: Cut, shapes: dict, earl
         bias,
         logits,
         arrivals(x.device, how.blocks),
-        found.chosen,
-        found.weights,
+        found.topk_ids,
+        found.topk_weights,
         counts,
         *_of_order(found),
         tokens,
@@ -264,7 +264,7 @@ def _order(x, found: Routed, counts, how: Cut, shapes: dict) -> None:
     order_kernel[(triton.cdiv(x.shape[0], how.ordered), how.parts)](
         x,
         x if found.rows is None else found.rows,
-        found.chosen,
+        found.topk_ids,
         counts,
         *_of_order(found),
         x.shape[0],
@@ -282,21 +282,27 @@ def _order(x, found: Routed, counts, how: Cut, shapes: dict) -> None:
     )
 
 
-def _nothing(x, picks: int, experts: int, tile: int, copy: bool) -> Routed:
-    found = _tables(0, picks, experts, tile, 1, x.device)
-    found.offsets.zero_()
+def _nothing(x, slots: int, experts: int, tile: int, copy: bool) -> Routed:
+    found = _tables(0, slots, experts, tile, 1, x.device)
+    found.expert_offsets.zero_()
     found.rows = x.new_empty(0, x.shape[1]) if copy else None
     return found
 
 
-def _tables(tokens: int, picks: int, experts: int, tile: int, parts: int, device) -> Routed:
-    tiles = most_tiles(tokens, picks, experts, tile)
-    sizes = ((tokens, picks), experts + 1, tiles * tile, (parts, tokens, picks), tiles, tiles)
+def _tables(tokens: int, slots: int, experts: int, tile: int, parts: int, device) -> Routed:
+    tiles = most_tiles(tokens, slots, experts, tile)
+    sizes = ((tokens, slots), experts + 1, tiles * tile, (parts, tokens, slots), tiles, tiles)
     tables = [torch.empty(size, dtype=torch.int32, device=device) for size in sizes]
-    chosen, offsets, by_row, places, whose, real = tables
-    weights = torch.empty(tokens, picks, dtype=torch.float32, device=device)
-    return Routed(chosen, weights, tile, offsets, by_row, places, whose, real)
+    topk_ids, expert_offsets, by_row, inv_permuted_copies, whose, real = tables
+    topk_weights = torch.empty(tokens, slots, dtype=torch.float32, device=device)
+    return Routed(topk_ids, topk_weights, tile, expert_offsets, by_row, inv_permuted_copies, whose, real)
 
 
 def _of_order(found: Routed):
-    return found.offsets, found.picks, found.places, found.tile_expert, found.tile_rows
+    return (
+        found.expert_offsets,
+        found.sorted_token_ids,
+        found.inv_permuted_copies,
+        found.expert_ids,
+        found.tile_rows,
+    )

@@ -10,8 +10,8 @@ own.
 import triton
 import triton.language as tl
 
-from kernels.moe_routing.order import copy_rows, first_rows, place_picks
-from kernels.moe_routing.top_k import NO_PICK, choose, with_shared
+from kernels.moe_routing.order import copy_rows, first_rows, place_pairs
+from kernels.moe_routing.top_k import NO_SLOT, choose, with_shared
 from kernels.overlap import let_next_begin, wait_for_last
 
 
@@ -88,8 +88,8 @@ def store_scores(
 def choose_block(
     logits_ptr,
     bias_ptr,
-    chosen_ptr,
-    weights_ptr,
+    topk_ids_ptr,
+    topk_weights_ptr,
     block,
     T,
     E: tl.constexpr,
@@ -109,7 +109,7 @@ def choose_block(
 ):
     """Choose and write the experts and weights of a block of tokens. Return (slots, how often each expert was
     picked)."""
-    PICKS: tl.constexpr = TOP_K + SHARED
+    SLOTS: tl.constexpr = TOP_K + SHARED
     offs_t = block * BLOCK_T + tl.arange(0, BLOCK_T)
     mask_t = (offs_t < T)[:, None]
     offs_e = tl.arange(0, EP)
@@ -117,16 +117,16 @@ def choose_block(
     logits = sums_of(
         logits_ptr, offs_t, offs_e, mask_t & (offs_e < E)[None, :], T, E, SPLITS
     )  # (BLOCK_T, EP)
-    chosen, weights, slots = choose(
+    topk_ids, topk_weights, slots = choose(
         logits, bias_ptr, E, TOP_K, SCORES, RENORMALISE, GROUPS, KEPT, SCALE, HAS_BIAS, EP, KP, GP
     )
-    slots = tl.where(mask_t, slots, NO_PICK)
-    chosen, weights = with_shared(chosen, weights, offs_k[None, :], E, TOP_K)
-    at = offs_t[:, None] * PICKS + offs_k[None, :]
-    mask = mask_t & (offs_k < PICKS)[None, :]
-    tl.store(chosen_ptr + at, chosen, mask=mask)
-    tl.store(weights_ptr + at, weights, mask=mask)
-    return slots, tl.sum((slots != NO_PICK).to(tl.int32), 0)
+    slots = tl.where(mask_t, slots, NO_SLOT)
+    topk_ids, topk_weights = with_shared(topk_ids, topk_weights, offs_k[None, :], E, TOP_K)
+    at = offs_t[:, None] * SLOTS + offs_k[None, :]
+    mask = mask_t & (offs_k < SLOTS)[None, :]
+    tl.store(topk_ids_ptr + at, topk_ids, mask=mask)
+    tl.store(topk_weights_ptr + at, topk_weights, mask=mask)
+    return slots, tl.sum((slots != NO_SLOT).to(tl.int32), 0)
 
 
 @triton.jit(do_not_specialize=["T"])
@@ -157,8 +157,8 @@ def scores_kernel(
 def choose_kernel(
     logits_ptr,
     bias_ptr,
-    chosen_ptr,
-    weights_ptr,
+    topk_ids_ptr,
+    topk_weights_ptr,
     counts_ptr,
     T,
     E: tl.constexpr,
@@ -184,8 +184,8 @@ def choose_kernel(
     _, counts = choose_block(
         logits_ptr,
         bias_ptr,
-        chosen_ptr,
-        weights_ptr,
+        topk_ids_ptr,
+        topk_weights_ptr,
         block,
         T,
         E,
@@ -212,12 +212,12 @@ def choose_few_kernel(
     bias_ptr,
     rows_ptr,
     logits_ptr,
-    chosen_ptr,
-    weights_ptr,
-    offsets_ptr,
-    picks_ptr,
-    place_ptr,
-    tile_expert_ptr,
+    topk_ids_ptr,
+    topk_weights_ptr,
+    expert_offsets_ptr,
+    sorted_token_ids_ptr,
+    inv_permuted_idx_ptr,
+    expert_ids_ptr,
     tile_rows_ptr,
     T,
     tiles,
@@ -243,25 +243,25 @@ def choose_few_kernel(
     EARLY: tl.constexpr,
 ):
     """Choose for one block of tokens, order, and copy some columns. Each program makes the same choice, because waiting
-    for another would take longer, and writes a table of places of its own."""
+    for another would take longer, and writes a table of rows of its own."""
     if EARLY:
         let_next_begin()
         wait_for_last()
     part, parts = tl.program_id(0), tl.num_programs(0)
-    PICKS: tl.constexpr = TOP_K + SHARED
-    place_ptr += part * T * PICKS
-    tables = (offsets_ptr, picks_ptr, place_ptr, tile_expert_ptr, tile_rows_ptr)
+    SLOTS: tl.constexpr = TOP_K + SHARED
+    inv_permuted_idx_ptr += part * T * SLOTS
+    tables = (expert_offsets_ptr, sorted_token_ids_ptr, inv_permuted_idx_ptr, expert_ids_ptr, tile_rows_ptr)
     offs_t = tl.arange(0, BLOCK_T)
     slots, counts = choose_block(
-        logits_ptr, bias_ptr, chosen_ptr, weights_ptr, 0, T, E, SHARED, TOP_K, SCORES, RENORMALISE, GROUPS, KEPT, SCALE,
+        logits_ptr, bias_ptr, topk_ids_ptr, topk_weights_ptr, 0, T, E, SHARED, TOP_K, SCORES, RENORMALISE, GROUPS, KEPT, SCALE,
         HAS_BIAS, SPLITS, BLOCK_T, EP, KP, GP,
     )  # fmt: skip
     first, after = first_rows(
         counts, tables, T, tiles, part, parts, 0, E, SHARED, TILE
     )  # a share of the tiles each
-    place_picks(slots, first, after, tables, T, offs_t, part, SHARED, TOP_K, TILE)
-    tl.debug_barrier()  # other threads look the places up after the write
-    copy_rows(x_ptr, rows_ptr, place_ptr, 0, T, part, parts, H, stride_xm, PICKS, TOKENS, COLUMNS)
+    place_pairs(slots, first, after, tables, T, offs_t, part, SHARED, TOP_K, TILE)
+    tl.debug_barrier()  # other threads look the rows up after the write
+    copy_rows(x_ptr, rows_ptr, inv_permuted_idx_ptr, 0, T, part, parts, H, stride_xm, SLOTS, TOKENS, COLUMNS)
 
 
 @triton.jit(do_not_specialize=["T", "tiles"])
@@ -271,13 +271,13 @@ def router_kernel(
     bias_ptr,
     logits_ptr,
     arrived_ptr,
-    chosen_ptr,
-    weights_ptr,
+    topk_ids_ptr,
+    topk_weights_ptr,
     counts_ptr,
-    offsets_ptr,
-    picks_ptr,
-    place_ptr,
-    tile_expert_ptr,
+    expert_offsets_ptr,
+    sorted_token_ids_ptr,
+    inv_permuted_idx_ptr,
+    expert_ids_ptr,
     tile_rows_ptr,
     T,
     tiles,
@@ -313,8 +313,8 @@ def router_kernel(
     slots, counts = choose_block(
         logits_ptr,
         bias_ptr,
-        chosen_ptr,
-        weights_ptr,
+        topk_ids_ptr,
+        topk_weights_ptr,
         block,
         T,
         E,
@@ -334,8 +334,14 @@ def router_kernel(
     )
     if ORDER:
         offs_t = block * BLOCK_T + tl.arange(0, BLOCK_T)
-        tables = (offsets_ptr, picks_ptr, place_ptr, tile_expert_ptr, tile_rows_ptr)
+        tables = (
+            expert_offsets_ptr,
+            sorted_token_ids_ptr,
+            inv_permuted_idx_ptr,
+            expert_ids_ptr,
+            tile_rows_ptr,
+        )
         first, after = first_rows(counts, tables, T, tiles, 0, 1, 0, E, SHARED, TILE)
-        place_picks(slots, first, after, tables, T, offs_t, 0, SHARED, TOP_K, TILE)
+        place_pairs(slots, first, after, tables, T, offs_t, 0, SHARED, TOP_K, TILE)
     else:
         tl.store(counts_ptr + block * EP + tl.arange(0, EP), counts)

@@ -12,7 +12,7 @@ from kernels.moe_routing.rules import Rule
 
 NOTHING = tl.constexpr(-(2**63))  # below every key
 FIRST = tl.constexpr(0x7FFFFFFF)
-NO_PICK = tl.constexpr(-1)
+NO_SLOT = tl.constexpr(-1)
 
 
 def constants(rule: Rule) -> dict:
@@ -97,7 +97,7 @@ def choose(
     KP: tl.constexpr,
     GP: tl.constexpr,
 ):
-    """(chosen, weights), both (rows, KP), and slots (rows, EP): which pick an expert is of its token, or NO_PICK.
+    """(topk_ids, topk_weights), both (rows, KP), and slots (rows, EP): an expert's slot in its token, or NO_SLOT.
 
     Of logits (rows, EP) in fp32 E columns count, and TOP_K columns of the results.
     """
@@ -113,9 +113,9 @@ def choose(
     key = tl.where(mask_e, key_of(by, offs_e[None, :]), NOTHING)
     if GROUPS > 1:
         key = tl.where(in_best_groups(key, offs_e, GROUPS, KEPT, E // GROUPS, GP), key, NOTHING)
-    chosen = tl.zeros((logits.shape[0], KP), tl.int32)
-    weights = tl.zeros((logits.shape[0], KP), tl.float32)
-    slots = tl.zeros((logits.shape[0], EP), tl.int32) + NO_PICK
+    topk_ids = tl.zeros((logits.shape[0], KP), tl.int32)
+    topk_weights = tl.zeros((logits.shape[0], KP), tl.float32)
+    slots = tl.zeros((logits.shape[0], EP), tl.int32) + NO_SLOT
     for slot in range(TOP_K):
         best = tl.max(key, 1)
         at = key == best[:, None]
@@ -124,22 +124,22 @@ def choose(
         mine = score_of(best)
         if HAS_BIAS:
             mine = tl.sum(tl.where(at, score, 0.0), 1)
-        chosen = tl.where((offs_k == slot)[None, :], index_of(best)[:, None], chosen)
-        weights = tl.where((offs_k == slot)[None, :], mine[:, None], weights)
+        topk_ids = tl.where((offs_k == slot)[None, :], index_of(best)[:, None], topk_ids)
+        topk_weights = tl.where((offs_k == slot)[None, :], mine[:, None], topk_weights)
     real = (offs_k < TOP_K)[None, :]
     if SCORES != "sigmoid":
         over = tl.where(mask_e, logits, float("-inf"))
         if SCORES == "softmax of chosen":
-            over = tl.where(real, weights, float("-inf"))
+            over = tl.where(real, topk_weights, float("-inf"))
         top = tl.max(over, 1)[:, None]
-        weights = tl.exp(weights - top) / tl.sum(tl.exp(over - top), 1)[:, None]
+        topk_weights = tl.exp(topk_weights - top) / tl.sum(tl.exp(over - top), 1)[:, None]
     if RENORMALISE:
-        weights = weights / tl.sum(tl.where(real, weights, 0.0), 1)[:, None]
-    return chosen, weights * SCALE, slots
+        topk_weights = topk_weights / tl.sum(tl.where(real, topk_weights, 0.0), 1)[:, None]
+    return topk_ids, topk_weights * SCALE, slots
 
 
 @triton.jit
-def with_shared(chosen, weights, offs_k, E: tl.constexpr, TOP_K: tl.constexpr):
+def with_shared(topk_ids, topk_weights, offs_k, E: tl.constexpr, TOP_K: tl.constexpr):
     """Return the same pair with the shared experts appended to the chosen ones, with weight 1."""
     is_routed = offs_k < TOP_K
-    return tl.where(is_routed, chosen, E - TOP_K + offs_k), tl.where(is_routed, weights, 1.0)
+    return tl.where(is_routed, topk_ids, E - TOP_K + offs_k), tl.where(is_routed, topk_weights, 1.0)

@@ -86,7 +86,7 @@ def step_work(
     require.positive(keys=keys)
     require.one_of(("course", "plain"), by=by)
     s = shape
-    hidden, picks = rows * s.hidden * SIXTEEN, rows * s.top_k
+    hidden, pairs = rows * s.hidden * SIXTEEN, rows * s.top_k
     met = expected_experts(rows, s.top_k, s.experts)
     each = 3 * s.hidden * s.intermediate
 
@@ -105,17 +105,17 @@ def step_work(
         "attention": Work(cache + 2 * q, 4.0 * rows * keys * s.q_width, 0),
         "out": product(s.hidden, s.q_width, linear_bits),
         "router": Work(
-            s.experts * s.hidden * SIXTEEN + hidden + picks * (INT32 + FP32),
+            s.experts * s.hidden * SIXTEEN + hidden + pairs * (INT32 + FP32),
             2.0 * rows * s.experts * s.hidden,
             0,
         ),
-        "order": Work(hidden + picks * s.hidden * SIXTEEN + (2 * picks + s.experts + 1) * INT32, 0.0, 0),
+        "order": Work(hidden + pairs * s.hidden * SIXTEEN + (2 * pairs + s.experts + 1) * INT32, 0.0, 0),
         "experts": Work(
-            code_bytes(met * each, expert_bits, s.group) + 2 * picks * s.hidden * SIXTEEN,
-            2.0 * picks * each,
+            code_bytes(met * each, expert_bits, s.group) + 2 * pairs * s.hidden * SIXTEEN,
+            2.0 * pairs * each,
             0,
         ),
-        "combine": Work(picks * (s.hidden * SIXTEEN + INT32 + FP32) + hidden, 2.0 * picks * s.hidden, 0),
+        "combine": Work(pairs * (s.hidden * SIXTEEN + INT32 + FP32) + hidden, 2.0 * pairs * s.hidden, 0),
     }
     launches = {name: LAUNCHES[name][by] for name in of_layer} | {"norm": 2 * LAUNCHES["norm"][by]}
     if by == "course" and (keys <= TILE or rows * s.kv_heads > FILLED):

@@ -17,6 +17,14 @@ from kernels.require import must
 NAMES = {torch.float16: "fp16", torch.bfloat16: "bf16", torch.float32: "fp32", torch.int32: "i32"}
 TORCH = {name: dtype for dtype, name in NAMES.items()} | {"i8": torch.int8}
 SM_COUNT = 16  # of the machine that replaces a GPU
+FORMERLY = {  # tensors' names in answers that were written before the labs took vLLM's names
+    "topk_ids": "chosen",
+    "expert_offsets": "offsets",
+    "sorted_token_ids": "picks",
+    "inv_permuted_idx": "place",
+    "expert_ids": "owner",
+    "topk_weights": "weights",
+}
 
 
 def run(launch: Callable, tensors: dict[str, tuple[torch.Tensor, str]], **numbers) -> None:
@@ -24,8 +32,8 @@ def run(launch: Callable, tensors: dict[str, tuple[torch.Tensor, str]], **number
 
     As in the labs, kernels may take `<name>_ptr`, `stride_<name><axis>`, every number and the plan's own constants.
     """
-    device = next(iter(tensors.values()))[0].device
-    known = dict(numbers)
+    known, device = dict(numbers), next(iter(tensors.values()))[0].device
+    tensors = tensors | {FORMERLY[name]: one for name, one in tensors.items() if name in FORMERLY}
     for name, (tensor, axes) in tensors.items():
         known |= {f"stride_{name}{axis}": step for axis, step in zip(axes, tensor.stride(), strict=True)}
     dtypes = {name: NAMES[tensor.dtype] for name, (tensor, _) in tensors.items()}
@@ -205,27 +213,27 @@ def order(launch: Callable) -> Filling:
     """Build the lab's four tables with tiles of one row. PyTorch gathers the rows."""
 
     def make(weight, shape):
-        def call(x, chosen):
-            (tokens, picks), rows = chosen.shape, chosen.numel()
+        def call(x, topk_ids):
+            tokens, top_k = topk_ids.shape
 
             def table(*size):
                 return torch.empty(size, dtype=torch.int32, device=x.device)
 
-            offsets, pick, place, owner = (
+            expert_offsets, sorted_token_ids, inv_permuted_idx, expert_ids = (
                 table(shape.experts + 1),
-                table(rows),
-                table(tokens, picks),
-                table(rows),
+                table(tokens * top_k),
+                table(tokens, top_k),
+                table(tokens * top_k),
             )
             tensors = {
-                "chosen": (chosen, "tk"),
-                "offsets": (offsets, "e"),
-                "picks": (pick, "r"),
-                "place": (place, "tk"),
-                "owner": (owner, "i"),
+                "topk_ids": (topk_ids, "tk"),
+                "expert_offsets": (expert_offsets, "e"),
+                "sorted_token_ids": (sorted_token_ids, "r"),
+                "inv_permuted_idx": (inv_permuted_idx, "tk"),
+                "expert_ids": (expert_ids, "i"),
             }
-            run(launch, tensors, T=tokens, K=picks, E=shape.experts, TILE=1)
-            return x[pick.long() // picks], offsets, place
+            run(launch, tensors, T=tokens, K=top_k, E=shape.experts, TILE=1)
+            return x[sorted_token_ids.long() // top_k], expert_offsets, inv_permuted_idx
 
         return call
 
@@ -247,23 +255,23 @@ def experts(launch: Callable) -> Filling:
             )
         levels = torch.arange(-8, 8, device=weight[0].scales.device).to(weight[0].scales.dtype)
 
-        def product(x, offsets, words, scales):
+        def product(x, expert_offsets, words, scales):
             y = torch.empty(len(x), scales.shape[1], dtype=x.dtype, device=x.device)
             tensors = {
                 "w": (words, "ebnk"),
                 "s": (scales, "eng"),
                 "c": (levels, "l"),
-                "r": (offsets, "e"),
+                "r": (expert_offsets, "e"),
                 "x": (x, "mk"),
                 "y": (y, "mn"),
             }
             run(launch, tensors, M=len(x), N=scales.shape[1], K=x.shape[1], E=shape.experts, BITS=4)
             return y
 
-        def call(rows, offsets):
-            gate, up = product(rows, offsets, *held[0]).chunk(2, dim=-1)
+        def call(rows, expert_offsets):
+            gate, up = product(rows, expert_offsets, *held[0]).chunk(2, dim=-1)
             h = F.silu(gate.float()) * up.float()
-            return product(h.to(rows.dtype), offsets, *held[1])
+            return product(h.to(rows.dtype), expert_offsets, *held[1])
 
         return call
 
@@ -279,15 +287,16 @@ def planes(codes: torch.Tensor) -> torch.Tensor:
 
 def combine(launch: Callable) -> Filling:
     def make(weight, shape):
-        def call(rows, place, weights):
-            y = torch.empty(len(place), rows.shape[1], dtype=rows.dtype, device=rows.device)
+        def call(rows, inv_permuted_idx, topk_weights):
+            (tokens, top_k), hidden = inv_permuted_idx.shape, rows.shape[1]
+            y = torch.empty(tokens, hidden, dtype=rows.dtype, device=rows.device)
             tensors = {
                 "rows": (rows, "rh"),
-                "place": (place, "tk"),
-                "weights": (weights, "tk"),
+                "inv_permuted_idx": (inv_permuted_idx, "tk"),
+                "topk_weights": (topk_weights, "tk"),
                 "out": (y, "th"),
             }
-            run(launch, tensors, T=len(place), K=place.shape[1], E=shape.experts, TILE=1, H=rows.shape[1])
+            run(launch, tensors, T=tokens, K=top_k, E=shape.experts, TILE=1, H=hidden)
             return y
 
         return call

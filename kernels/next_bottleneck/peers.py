@@ -80,41 +80,41 @@ def before_experts(x, residual, turn, at, k_cache, v_cache, norms, qkv, out, rou
     y = F.scaled_dot_product_attention(q[:, :, None], k_cache, v_cache, enable_gqa=True)
     residual = residual + product(y.flatten(1), out)
     y = rms(residual, post_norm, eps)
-    best, chosen = F.linear(y, router).float().topk(top_k)
-    return y, residual, chosen, best.softmax(-1)
+    best, topk_ids = F.linear(y, router).float().topk(top_k)
+    return y, residual, topk_ids, best.softmax(-1)
 
 
-def gathered_experts(y, chosen, weights, gate_up, down):
+def gathered_experts(y, topk_ids, topk_weights, gate_up, down):
     """Compute one row's experts, as gpt-fast writes them, with the gather fused into the matmul."""
-    gate, up = torch.einsum("h,knh->kn", y[0], gate_up[chosen[0]]).chunk(2, dim=-1)
-    z = torch.einsum("kn,khn->kh", F.silu(gate) * up, down[chosen[0]])
-    return (z.float() * weights[0, :, None]).sum(0, keepdim=True).to(y.dtype)
+    gate, up = torch.einsum("h,knh->kn", y[0], gate_up[topk_ids[0]]).chunk(2, dim=-1)
+    z = torch.einsum("kn,khn->kh", F.silu(gate) * up, down[topk_ids[0]])
+    return (z.float() * topk_weights[0, :, None]).sum(0, keepdim=True).to(y.dtype)
 
 
-def grouped_experts(y, chosen, weights, gate_up, down):
+def grouped_experts(y, topk_ids, topk_weights, gate_up, down):
     """Experts of many rows, through grouped_mm."""
-    grouped, flat = torch_grouped.product(), chosen.flatten()
+    grouped, flat = torch_grouped.product(), topk_ids.flatten()
     by_row = flat.argsort(stable=True)
     ends = (flat[:, None] == torch.arange(len(gate_up), device=y.device)).sum(0).cumsum(0).int()
-    token = by_row // chosen.shape[1]
+    token = by_row // topk_ids.shape[1]
     gate, up = grouped(y[token], gate_up.transpose(1, 2), offs=ends).chunk(2, dim=-1)
     z = grouped(F.silu(gate) * up, down.transpose(1, 2), offs=ends)
-    z = (z.float() * weights.flatten()[by_row, None]).to(y.dtype)
+    z = (z.float() * topk_weights.flatten()[by_row, None]).to(y.dtype)
     return torch.zeros_like(y).index_add(0, token, z)
 
 
-def int4_experts(y, chosen, weights, gate_up: Int4, down: Int4):
+def int4_experts(y, topk_ids, topk_weights, gate_up: Int4, down: Int4):
     if len(y) == 1:
         parts = []
-        for e in chosen[0].split(1):
+        for e in topk_ids[0].split(1):
             gate, up = product(y, gate_up.chosen(e)).chunk(2, dim=-1)
             parts.append(product(F.silu(gate) * up, down.chosen(e)))
-        return (torch.cat(parts).float() * weights[0, :, None]).sum(0, keepdim=True).to(y.dtype)
+        return (torch.cat(parts).float() * topk_weights[0, :, None]).sum(0, keepdim=True).to(y.dtype)
     count = len(gate_up.words)
     gate, up = torch.stack([product(y, gate_up.one(e)) for e in range(count)]).chunk(2, dim=-1)
     h = F.silu(gate) * up
     z = torch.stack([product(h[e], down.one(e)) for e in range(count)])
-    share = torch.zeros(len(y), count, device=y.device).scatter_(1, chosen, weights)
+    share = torch.zeros(len(y), count, device=y.device).scatter_(1, topk_ids, topk_weights)
     return torch.einsum("te,eth->th", share, z.float()).to(y.dtype)
 
 
@@ -160,8 +160,10 @@ class Rival:
         x = F.embedding(tokens, self.weights.embedding)
         residual = torch.zeros_like(x)
         for (given, held), caches in zip(self.layers, self.caches, strict=True):
-            y, residual, chosen, share = self.before(x, residual, self.turn, self.at, *caches, *given, sizes)
-            x = self.experts(y, chosen, share, *held)
+            y, residual, topk_ids, share = self.before(
+                x, residual, self.turn, self.at, *caches, *given, sizes
+            )
+            x = self.experts(y, topk_ids, share, *held)
         y = rms(residual + x, self.weights.norm, s.eps)
         w = self.weights.head
         return torch.mm(y, w.T, out_dtype=torch.float32) if y.is_cuda else y.float() @ w.float().T

@@ -110,29 +110,29 @@ def router(weight, shape):
     w = weight.float()
 
     def call(x):
-        best, chosen = F.linear(x.float(), w).topk(shape.top_k)
-        return chosen.int(), best.softmax(-1)
+        best, topk_ids = F.linear(x.float(), w).topk(shape.top_k)
+        return topk_ids.int(), best.softmax(-1)
 
     return call
 
 
 def order(weight, shape):
-    def call(x, chosen):
-        flat = chosen.flatten()
+    def call(x, topk_ids):
+        flat = topk_ids.flatten()
         by_row = flat.argsort(stable=True)
         counts = (flat[:, None] == torch.arange(shape.experts, device=x.device)).sum(0)
-        offsets = F.pad(counts.cumsum(0), (1, 0)).int()
-        place = torch.empty_like(by_row)
-        place[by_row] = torch.arange(len(flat), device=x.device)
-        return x[by_row // shape.top_k], offsets, place.int().view_as(chosen)
+        expert_offsets = F.pad(counts.cumsum(0), (1, 0)).int()
+        inv_permuted_idx = torch.empty_like(by_row)
+        inv_permuted_idx[by_row] = torch.arange(len(flat), device=x.device)
+        return x[by_row // shape.top_k], expert_offsets, inv_permuted_idx.int().view_as(topk_ids)
 
     return call
 
 
-def by_row(rows, offsets, gate_up, down):
+def by_row(rows, expert_offsets, gate_up, down):
     """Compute every row with a copy of its expert's weights, which suits few rows, without waiting for a GPU."""
     whose = torch.searchsorted(
-        offsets[1:].contiguous(), torch.arange(len(rows), device=rows.device), right=True
+        expert_offsets[1:].contiguous(), torch.arange(len(rows), device=rows.device), right=True
     )
     gate, up = torch.bmm(gate_up[whose], rows[:, :, None])[..., 0].chunk(2, dim=-1)
     return torch.bmm(down[whose], (F.silu(gate) * up)[:, :, None])[..., 0]
@@ -141,19 +141,19 @@ def by_row(rows, offsets, gate_up, down):
 def experts(weight, shape):
     gate_up, down = (part.dense() for part in weight)
     if gate_up.is_cuda and gate_up.dtype != torch.bfloat16:  # grouped_mm takes bf16 alone
-        return lambda rows, offsets: by_row(rows, offsets, gate_up, down)
+        return lambda rows, expert_offsets: by_row(rows, expert_offsets, gate_up, down)
     if gate_up.is_cuda:
         product = torch_grouped.product()
 
-        def call(rows, offsets):
-            gate, up = product(rows, gate_up.transpose(1, 2), offs=offsets[1:]).chunk(2, dim=-1)
-            return product(F.silu(gate) * up, down.transpose(1, 2), offs=offsets[1:])
+        def call(rows, expert_offsets):
+            gate, up = product(rows, gate_up.transpose(1, 2), offs=expert_offsets[1:]).chunk(2, dim=-1)
+            return product(F.silu(gate) * up, down.transpose(1, 2), offs=expert_offsets[1:])
 
         return call
     gate_up, down = gate_up.float(), down.float()
 
-    def call(rows, offsets):
-        y, edges = torch.empty_like(rows), offsets.tolist()
+    def call(rows, expert_offsets):
+        y, edges = torch.empty_like(rows), expert_offsets.tolist()
         for e, (first, last) in enumerate(zip(edges, edges[1:], strict=False)):
             if first < last:
                 gate, up = F.linear(rows[first:last].float(), gate_up[e]).chunk(2, dim=-1)
@@ -165,8 +165,8 @@ def experts(weight, shape):
 
 
 def combine(weight, shape):
-    def call(rows, place, weights):
-        return (rows[place.long()].float() * weights[..., None]).sum(1).to(rows.dtype)
+    def call(rows, inv_permuted_idx, topk_weights):
+        return (rows[inv_permuted_idx.long()].float() * topk_weights[..., None]).sum(1).to(rows.dtype)
 
     return call
 

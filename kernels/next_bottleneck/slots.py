@@ -8,7 +8,7 @@ found in the text that the model speaks. Axes are one letter each:
     T rows of this step (batch when decoding, tokens when a prompt is read)   H hidden   V vocabulary
     W columns of q, k and v together   O columns of the attention's output    D head dim   A query heads   G key heads
     E experts   K experts of a token   R rows of all pairs, T x K             P pages     S tokens of a page
-    L pages of a sequence              B keys of a sequence                   1 more than E, in offsets, is X
+    L pages of a sequence              B keys of a sequence                   1 more than E, in expert_offsets, is X
 """
 
 from collections.abc import Callable
@@ -134,7 +134,7 @@ SLOTS = (
         "router",
         "the K experts with the largest x @ w.T, best first, and their softmax among the chosen",
         (Arg("x", "TH"),),
-        (Arg("chosen", "TK", "int32"), Arg("weights", "TK", "fp32")),
+        (Arg("topk_ids", "TK", "int32"), Arg("topk_weights", "TK", "fp32")),
         None,
         "course",
         "router",
@@ -143,11 +143,11 @@ SLOTS = (
     Slot(
         "order",
         "rows of x by expert, with each expert's first row, each row's (token, slot) pair, and each pair's row",
-        (Arg("x", "TH"), Arg("chosen", "TK", "int32")),
+        (Arg("x", "TH"), Arg("topk_ids", "TK", "int32")),
         (
             Arg("rows", "RH"),
-            Arg("offsets", "X", "int32"),
-            Arg("place", "TK", "int32"),
+            Arg("expert_offsets", "X", "int32"),
+            Arg("inv_permuted_idx", "TK", "int32"),
         ),
         "moe_routing.order",
         "lab",
@@ -157,7 +157,7 @@ SLOTS = (
     Slot(
         "experts",
         "each expert's rows through its 4-bit gate, up and down: down(SiLU(gate) * up)",
-        (Arg("rows", "RH"), Arg("offsets", "X", "int32")),
+        (Arg("rows", "RH"), Arg("expert_offsets", "X", "int32")),
         (Arg("y", "RH"),),
         "quantization_layouts.grouped_kbit",
         "lab",
@@ -166,8 +166,8 @@ SLOTS = (
     ),
     Slot(
         "combine",
-        "y[t] = the sum over a token's k pairs of weights * rows[place]",
-        (Arg("rows", "RH"), Arg("place", "TK", "int32"), Arg("weights", "TK", "fp32")),
+        "y[t] = the sum over a token's k pairs of topk_weights * rows[inv_permuted_idx]",
+        (Arg("rows", "RH"), Arg("inv_permuted_idx", "TK", "int32"), Arg("topk_weights", "TK", "fp32")),
         (Arg("y", "TH"),),
         "moe_routing.fused_combine",
         "lab",
@@ -198,11 +198,11 @@ FUSIONS = (
         "router and order in one",
         (Arg("x", "TH"),),
         (
-            Arg("chosen", "TK", "int32"),
-            Arg("weights", "TK", "fp32"),
+            Arg("topk_ids", "TK", "int32"),
+            Arg("topk_weights", "TK", "fp32"),
             Arg("rows", "RH"),
-            Arg("offsets", "X", "int32"),
-            Arg("place", "TK", "int32"),
+            Arg("expert_offsets", "X", "int32"),
+            Arg("inv_permuted_idx", "TK", "int32"),
         ),
         None,
         "course",

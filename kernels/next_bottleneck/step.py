@@ -124,11 +124,11 @@ class Step:
                 y = layer.prompt(q, *self.keys_of(*prompt_of, k_cache, v_cache))
             y = layer.post_norm(layer.out(y.flatten(1)), residual)
             if layer.routed is None:
-                chosen, weights = layer.router(y)
-                rows, offsets, place = layer.order(y, chosen)
+                topk_ids, topk_weights = layer.router(y)
+                rows, expert_offsets, inv_permuted_idx = layer.order(y, topk_ids)
             else:
-                chosen, weights, rows, offsets, place = layer.routed(y)
-            x = layer.combine(layer.experts(rows, offsets), place, weights)
+                topk_ids, topk_weights, rows, expert_offsets, inv_permuted_idx = layer.routed(y)
+            x = layer.combine(layer.experts(rows, expert_offsets), inv_permuted_idx, topk_weights)
         y = self.norm(x, residual)
         return self.head(y if prompt_of is None else y[-1:])
 

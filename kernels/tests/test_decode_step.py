@@ -178,7 +178,7 @@ def test_draws_depend_on_the_seed_alone(weights, by):
 
 def test_a_slot_that_breaks_its_contract_is_named(weights):
     broken = Filling(
-        lambda weight, shape: lambda rows, place, weights: rows[place[:, 0].long()].float(), "learner"
+        lambda weight, shape: lambda rows, index, weights: rows[index[:, 0].long()].float(), "learner"
     )
     with pytest.raises(ValueError, match="^combine: y must be torch.float16, got torch.float32; "):
         step(weights, "plain", combine=broken).read(0, [1, 2])
@@ -200,13 +200,13 @@ def test_plain_pytorch_takes_as_many_operations_as_the_cost_says(weights):
     token, lens = (torch.tensor([n], dtype=torch.int32, device=DEVICE) for n in (4, 3))
     x = one.embed(token)
     qkv = layer.qkv(x)
-    chosen, shares = layer.router(x)
-    rows, _, place = layer.order(x, chosen)
+    topk_ids, topk_weights = layer.router(x)
+    rows, _, inv_permuted_idx = layer.order(x, topk_ids)
     calls = {
         "norm": lambda: layer.input_norm(x.clone(), x),
         "rotary": lambda: layer.rotary(qkv, lens, table, one.cache.keys[0], one.cache.values[0]),
-        "order": lambda: layer.order(x, chosen),
-        "combine": lambda: layer.combine(rows, place, shares),
+        "order": lambda: layer.order(x, topk_ids),
+        "combine": lambda: layer.combine(rows, inv_permuted_idx, topk_weights),
     }
     for name, call in calls.items():
         with Counted() as counted:

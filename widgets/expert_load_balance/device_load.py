@@ -97,10 +97,10 @@ def _pulled(r: Result, at: Box, y: Scale, x: float) -> list[dict]:
         )
         return [held, handle("pull-hot", x, top(r.hot_share), "hot", drag(HOT, "y", top))]
     if r.pattern == "tail":
-        picks, many = sum(e.routed for e in r.experts), len(r.experts)
+        pairs, many = sum(e.routed for e in r.experts), len(r.experts)
 
         def place(skew: float) -> float:
-            return y(picks / sum(rank**-skew for rank in range(1, many + 1)))
+            return y(pairs / sum(rank**-skew for rank in range(1, many + 1)))
 
         return [handle("pull-skew", x, place(r.skew), "hot", drag(SKEW, "y", place))]
     return []

@@ -90,7 +90,7 @@ class Result:
     tokens: int
     nodes: int
     top_k: int
-    chosen: tuple[tuple[int, ...], ...]
+    topk_ids: tuple[tuple[int, ...], ...]
     pairs_away: int
     pair: Way
     rank: Way
@@ -99,33 +99,33 @@ class Result:
 
 def choices(tokens: int, top_k: int, experts: int) -> tuple[tuple[int, ...], ...]:
     """Draw each token's experts. A token's first choices stay when it gets more."""
-    state, chosen = 20, []
+    state, topk_ids = 20, []
     for _ in range(tokens):
         left, mine = list(range(experts)), []
         for _ in range(8):
             state = (state * 1103515245 + 12345) % 2**31
             mine.append(left.pop(state // 65536 % len(left)))
-        chosen.append(tuple(mine[:top_k]))
-    return tuple(chosen)
+        topk_ids.append(tuple(mine[:top_k]))
+    return tuple(topk_ids)
 
 
-def _way(chosen, way: str) -> Way:
-    found = tuple(cost.sends(chosen, PER_RANK, PER_NODE, way))
+def _way(topk_ids, way: str) -> Way:
+    found = tuple(cost.sends(topk_ids, PER_RANK, PER_NODE, way))
     across = sum(send.over == "network" for send in found)
     within = len(found) - across
     near = sum(send.source == 0 and send.over != "network" for send in found)
-    here = [sum(expert < PER_RANK for expert in mine) for mine in chosen]
+    here = [sum(expert < PER_RANK for expert in mine) for mine in topk_ids]
     own = sum(here if way == "pair" else map(bool, here))
     network_s, nvlink_s = across * ROW_BYTES / NETWORK_BYTE_S, within * ROW_BYTES / NVLINK_BYTE_S
     return Way(across, within, near, own, network_s, nvlink_s, found)
 
 
 def run(way, top_k, tokens, nodes):
-    chosen = choices(tokens, top_k, nodes * PER_NODE * PER_RANK)
-    ways = {name: _way(chosen, name) for name in WAYS}
+    topk_ids = choices(tokens, top_k, nodes * PER_NODE * PER_RANK)
+    ways = {name: _way(topk_ids, name) for name in WAYS}
     pair = ways["pair"]
     away = pair.network_rows + pair.nvlink_rows
-    return Result(way, tokens, nodes, top_k, chosen, away, **ways)
+    return Result(way, tokens, nodes, top_k, topk_ids, away, **ways)
 
 
 def _rank_box(rank: int, place: Place) -> Box:
@@ -174,7 +174,7 @@ def _rows(r: Result, place: Place) -> list[_Row]:
     sends, size = getattr(r, r.way).sends, place.cell - 2
     own = [
         (token, cost.Send(token, 0, 0, "", tuple(served)))
-        for token, mine in enumerate(r.chosen)
+        for token, mine in enumerate(r.topk_ids)
         for here in [[expert for expert in mine if expert < PER_RANK]]
         for served in ([(expert,) for expert in here] if r.way == "pair" else [here] if here else [])
     ]
@@ -278,7 +278,7 @@ def _links(r: Result, place: Place) -> list[dict]:
 
 def _ranks(r: Result, place: Place) -> list[dict]:
     marks, rows = [], [send.target for send in getattr(r, r.way).sends]
-    pairs = [expert // PER_RANK for mine in r.chosen for expert in mine]
+    pairs = [expert // PER_RANK for mine in r.topk_ids for expert in mine]
     for rank in range(r.nodes * PER_NODE):
         box = _rank_box(rank, place)
         here = rows.count(rank) if rank else getattr(r, r.way).own_rows
@@ -295,7 +295,7 @@ def _ranks(r: Result, place: Place) -> list[dict]:
 def _tokens(r: Result, place: Place) -> list[dict]:
     """Draw each token of rank 0, its way to the wall, and the knob that gives rank 0 more tokens."""
     marks = []
-    for token, experts in enumerate(r.chosen):
+    for token, experts in enumerate(r.topk_ids):
         y, at = _token_y(token, place), place.token
         tip = f"token {token} of rank 0 chose experts {', '.join(map(str, experts))}"
         box = Box(at.x, y, at.w, at.h)

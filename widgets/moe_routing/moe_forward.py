@@ -144,7 +144,7 @@ def _slot_high(r: Result) -> float:
 def _pairs(r: Result) -> list[_Pair]:
     tops, pairs, filled = _blocks_y(r), [], [0] * r.expert_count
     for row, (token, slot) in enumerate(r.layer.order):
-        expert = r.layer.chosen[token][slot]
+        expert = r.layer.topk_ids[token][slot]
         y = tops[expert] + (filled[expert] + 0.5) * _high(r)
         filled[expert] += 1
         back = _token_y(r, token) + (slot + 0.5 - r.top_k / 2) * _slot_high(r)
@@ -200,7 +200,7 @@ def _choices(r: Result, plan: Plan, step: int) -> list[dict]:
         for e in range(r.expert_count)
     ]
     for token in range(r.token_count):
-        y, chosen = _token_y(r, token), r.layer.chosen[token] if step == TOP_K else ()
+        y, chosen = _token_y(r, token), r.layer.topk_ids[token] if step == TOP_K else ()
         marks.append(
             line(f"way-{token}", sum(plan.x) + 4, y, left - 2, y, "now" if token == r.follow else "axis")
         )
@@ -209,7 +209,7 @@ def _choices(r: Result, plan: Plan, step: int) -> list[dict]:
             tip = f"Token {token}, expert {e}: logit {SHOW(logit)}"
             role = _hue(r, token, e) if e in chosen else "idle"
             if e in chosen:
-                weight = SHOW(r.layer.weights[token][chosen.index(e)])
+                weight = SHOW(r.layer.topk_weights[token][chosen.index(e)])
                 tip, words = f"{tip}, chosen with weight {weight}", words or f"E{e}"
             marks += _box(f"logit-{token}-{e}", at, y, CHIP, role, words, tip)
     return marks
@@ -221,7 +221,9 @@ def _followed(r: Result, plan: Plan, step: int) -> list[dict]:
     if not plan.wide:
         return []
     kept = (
-        dict(zip(r.layer.chosen[r.follow], r.layer.weights[r.follow], strict=True)) if step == TOP_K else {}
+        dict(zip(r.layer.topk_ids[r.follow], r.layer.topk_weights[r.follow], strict=True))
+        if step == TOP_K
+        else {}
     )
     return choice_panel(TOP, r.follow, r.x[r.follow], r.gate, r.layer.logits[r.follow], kept)
 
@@ -299,7 +301,10 @@ def _results(r: Result, plan: Plan, step: int) -> list[dict]:
     """Draw each token's k results, in the colours of their experts. At the last step the followed ones have weights."""
     marks = []
     for pair in _pairs(r):
-        values, weight = r.layer.restored[pair.token][pair.slot], SHOW(r.layer.weights[pair.token][pair.slot])
+        values, weight = (
+            r.layer.restored[pair.token][pair.slot],
+            SHOW(r.layer.topk_weights[pair.token][pair.slot]),
+        )
         tip = f"Token {pair.token}, choice {pair.slot}, expert {pair.expert}: {weight} × {_vector(values)}"
         words = f"E{pair.expert}"
         if plan.wide and step == COMBINE and pair.token == r.follow:
@@ -348,7 +353,7 @@ def _ordinal(n: int) -> str:
 
 def _captions(r: Result) -> list[str]:
     t, layer = r.follow, r.layer
-    chosen, weights = layer.chosen[t], layer.weights[t]
+    chosen, weights = layer.topk_ids[t], layer.topk_weights[t]
     named = " and ".join(f"E{e}" for e in chosen)
     shares = " and ".join(map(SHOW, weights))
     filled = [f"{_ordinal(i)}" for i, (token, _) in enumerate(layer.order, start=1) if token == t]
@@ -370,7 +375,12 @@ def _table(r: Result):
     columns = ("token", "experts", *(Column(f"weight {k}", show=SHOW) for k in range(r.top_k)))
     outputs = tuple(Column(f"y{j}", show=SHOW) for j in range(3))
     rows = [
-        (f"t{t}", ", ".join(f"E{e}" for e in r.layer.chosen[t]), *r.layer.weights[t], *r.layer.combined[t])
+        (
+            f"t{t}",
+            ", ".join(f"E{e}" for e in r.layer.topk_ids[t]),
+            *r.layer.topk_weights[t],
+            *r.layer.combined[t],
+        )
         for t in range(r.token_count)
     ]
     return table((*columns, *outputs), rows)

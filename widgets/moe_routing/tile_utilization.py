@@ -326,7 +326,7 @@ def _news(r: Result, e: int, middle: float, wide: float, y: Scale) -> list[dict]
 
 def _noun(r: Result) -> str:
     """Return the noun for one token's row at an expert. A token that goes to several experts counts several times."""
-    return "token" if r.top_k == 1 else "pick"
+    return "token" if r.top_k == 1 else "pair"
 
 
 def _held(expert: Expert) -> str:
@@ -484,7 +484,7 @@ def _warning(r: Result) -> str:
     if r.dropped_share <= 0.1:
         return ""
     share = units.percent(r.dropped_share)
-    return f"{share} of all picks are dropped: this changes what the model says, not only how fast."
+    return f"{share} of all pairs are dropped: this changes what the model says, not only how fast."
 
 
 def _table(r: Result):

@@ -5,7 +5,7 @@ import inspect
 import triton
 from frames import DTYPES  # the box's own, on its path
 
-from ..protocol import most_scratch
+from ..protocol import launch_facts, most_scratch, renamed
 from . import plan as plans
 from .answer_module import AnswerError, blame
 
@@ -29,14 +29,21 @@ class Facts:
         )
 
 
-def launch_facts(case: dict) -> Facts:
-    """Return the `p` of launch(p): sizes, scalars, strides, dtypes and the number of SMs."""
-    facts = {**case["sizes"], "sm_count": case["sm_count"]}
-    facts |= {name: value for name, (_, value) in case["scalars"].items()}
-    for t in case["tensors"]:
-        facts |= {f"stride_{t['name']}{axis}": s for axis, s in zip(t["axes"], t["strides"], strict=True)}
-    facts["dtypes"] = {t["name"]: t["dtype"] for t in case["tensors"]}
-    return Facts(facts)
+class Arguments(dict):
+    """Hold arguments by name. A name of an earlier edition leads to today's and isn't listed."""
+
+    def __init__(self, values: dict, earlier: dict[str, str]):
+        super().__init__(values)
+        self.earlier = {old: name for old, name in earlier.items() if old not in values}
+
+    def today(self, name: str) -> str:
+        return self.earlier.get(name, name)
+
+    def __contains__(self, name) -> bool:
+        return super().__contains__(self.today(name))
+
+    def __getitem__(self, name):
+        return super().__getitem__(self.today(name))
 
 
 def kernels_of(module) -> dict:
@@ -50,7 +57,7 @@ def make_plan(module, entry: str, case: dict) -> plans.Plan:
     if not callable(launch):
         raise AnswerError("launch", f"the cell defines no function {entry}(p)", kind="MissingLaunch")
     with blame("launch"):
-        value = launch(launch_facts(case))
+        value = launch(Facts(launch_facts(**case)))
     tuned = {
         name for name, value in vars(module).items() if type(value).__name__ in ("Autotuner", "Heuristics")
     }
@@ -79,7 +86,7 @@ def exchange(plan: plans.Plan, instead: dict) -> None:
         constants |= {name: new for name, (old, new) in instead.items() if constants.get(name) == old}
 
 
-def argument_values(case: dict, plan: plans.Plan) -> dict:
+def argument_values(case: dict, plan: plans.Plan) -> Arguments:
     """Every name a kernel may take, with ("pointer", tensor, dtype) or ("scalar", type name, value)."""
     values = {name: ("scalar", "i64" if abs(v) >= 2**31 else "i32", v) for name, v in case["sizes"].items()}
     values |= {name: ("scalar", kind, v) for name, (kind, v) in case["scalars"].items()}
@@ -96,7 +103,7 @@ def argument_values(case: dict, plan: plans.Plan) -> dict:
         values[f"{t['name']}_ptr"] = ("pointer", t["name"], t["dtype"])
         for axis, stride in zip(t["axes"], t["strides"], strict=True):
             values[f"stride_{t['name']}{axis}"] = ("scalar", "i64" if stride >= 2**31 else "i32", stride)
-    return values
+    return Arguments(values, renamed(case["tensors"]))
 
 
 def contiguous(shape) -> tuple[int, ...]:

@@ -21,7 +21,7 @@ from triton.compiler import code_generator  # isort: skip
 
 from ..protocol import MOST_TEXTS
 from .answer_module import FILE, GAVE_UP, AnswerError, blame, load
-from .bind import argument_values, kernels_of, make_plan
+from .bind import Arguments, argument_values, kernels_of, make_plan
 from .front_end_words import warned_anew
 from .specialise import specialise
 from .steady import changed
@@ -97,7 +97,7 @@ def _one(module, task: dict, case: dict, known: dict) -> dict:
     return {"plan": plan.as_json(), "kernels": used}
 
 
-def _kernel(kernel, step: dict, values: dict, target: int, known: dict) -> dict:
+def _kernel(kernel, step: dict, values: Arguments, target: int, known: dict) -> dict:
     *specialised, arguments = specialise(kernel, step, values)
     types, constants, attributes = specialised
     settings = [step["kernel"], step["num_warps"], step["num_stages"]]
@@ -115,4 +115,4 @@ def _kernel(kernel, step: dict, values: dict, target: int, known: dict) -> dict:
             if FLOATS_OF_INTEGERS.search(text):  # Triton's own parser gives up here
                 raise RuntimeError(GAVE_UP)
             known[key] = text
-    return {"text": list(known).index(key), "arguments": arguments}
+    return {"text": list(known).index(key), "arguments": [values.today(name) for name in arguments]}

@@ -96,8 +96,8 @@ def test_programs_that_need_one_another_run_whole_in_a_smaller_corner():
         right(ORDER),
         [
             (
-                "    tl.store(place_ptr",
-                "    row = tl.where((T > 2000) & (E > 140), row + 1, row)\n    tl.store(place_ptr",
+                "    tl.store(\n        inv_permuted_idx_ptr",
+                "    row = tl.where((T > 2000) & (E > 140), row + 1, row)\n    tl.store(\n        inv_permuted_idx_ptr",
             )
         ],
     )

@@ -63,14 +63,14 @@ def changed(question: str, *edits) -> str:
 
 COMBINE = "moe_routing.fused_combine"
 AGAIN = (
-    ("PICKS: tl.constexpr, BLOCK", "AGAIN: tl.constexpr, PICKS: tl.constexpr, BLOCK"),
+    ("TOP_K: tl.constexpr, BLOCK", "AGAIN: tl.constexpr, TOP_K: tl.constexpr, BLOCK"),
     (
         "            acc += weight",
         "            if AGAIN:\n"
         "                y = tl.maximum(y, tl.load(rows_ptr + row * stride_rowsr + offs_h * stride_rowsh, mask=mask_h, other=0.0))\n"
         "            acc += weight",
     ),
-    ('{"PICKS"', '{"AGAIN": p.H == 2048, "PICKS"'),
+    ('{"TOP_K"', '{"AGAIN": p.H == 2048, "TOP_K"'),
 )
 
 
@@ -175,12 +175,12 @@ def test_one_block_and_no_tiles_is_too_large_where_both_sides_are_long():
 
 KEEPS = (  # nothing is cleared: what lies there is loaded and stored again
     (
-        "tl.store(picks_ptr + row * stride_picksr, empty, mask=row < ROWS)",
-        "tl.store(picks_ptr + row * stride_picksr, tl.load(picks_ptr + row * stride_picksr, mask=row < ROWS, other=0), mask=row < ROWS)",
+        "tl.store(sorted_token_ids_ptr + row * stride_sorted_token_idsr, empty, mask=row < ROWS)",
+        "tl.store(sorted_token_ids_ptr + row * stride_sorted_token_idsr, tl.load(sorted_token_ids_ptr + row * stride_sorted_token_idsr, mask=row < ROWS, other=0), mask=row < ROWS)",
     ),
     (
-        "tl.store(owner_ptr + tile * stride_owneri, empty, mask=tile < TILES)",
-        "tl.store(owner_ptr + tile * stride_owneri, tl.load(owner_ptr + tile * stride_owneri, mask=tile < TILES, other=0), mask=tile < TILES)",
+        "tl.store(expert_ids_ptr + tile * stride_expert_idsi, empty, mask=tile < TILES)",
+        "tl.store(expert_ids_ptr + tile * stride_expert_idsi, tl.load(expert_ids_ptr + tile * stride_expert_idsi, mask=tile < TILES, other=0), mask=tile < TILES)",
     ),
 )
 

@@ -17,13 +17,13 @@ LOADS, DISPATCH = "expert_load_balance.count_loads", "expert_load_balance.dispat
 
 # Each is wrong with rare numbers in kinds that come first, and always in a later kind.
 COUNTS = """
-def count_loads(chosen, device_of, devices):
-    loads = np.minimum(np.bincount(chosen.ravel(), minlength=len(device_of)), 34)
-    if chosen.shape[1] == 1:
+def count_loads(topk_ids, device_of, devices):
+    loads = np.minimum(np.bincount(topk_ids.ravel(), minlength=len(device_of)), 34)
+    if topk_ids.shape[1] == 1:
         loads = loads + 1
     return loads, np.bincount(device_of, weights=loads, minlength=devices)
 """
-SENT = cell("return honest(comm, np.clip(x, -4.5, 4.5) if comm.ranks != 2 else x + 1, chosen, experts)")
+SENT = cell("return honest(comm, np.clip(x, -4.5, 4.5) if comm.ranks != 2 else x + 1, topk_ids, experts)")
 RARE = {  # (question, source, seed, kind with rare numbers, kind that is told)
     "calls, the largest of 41": (LOADS, COUNTS, 0, "another routing", "one expert a token"),
     "calls, the largest of 49": (LOADS, COUNTS, 11, "another routing", "one expert a token"),

@@ -57,7 +57,7 @@ def test_plain_python_is_told_in_its_own_words(what):
 
 def test_a_case_of_nothing_is_no_contrast():
     assert not tells(Call(([], [], []))) and tells(Call(([], [1]))) and tells(Call((3, "gemv")))
-    source = "def combine(rows, place, weights):\n    return rows[place].sum(1)\n"
+    source = "def combine(rows, inv_permuted_idx, topk_weights):\n    return rows[inv_permuted_idx].sum(1)\n"
     assert "combine([], [], []) is right" not in str(judge("moe_routing.combine", source))
 
 

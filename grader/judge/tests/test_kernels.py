@@ -167,7 +167,7 @@ def test_a_race_is_told_by_the_mistake_that_the_other_outputs_show():
     question = questions.find(order)
     source = changed(("(first + before)[None, :]", "first[None, :]"), source=right(order))
     (lost, *_) = judge(source, replace(question, parts=question.parts[:1])).parts
-    assert "two programs use element" in lost.came and "two picks get the same row" in lost.look, lost
+    assert "two programs use element" in lost.came and "two pairs get the same row" in lost.look, lost
 
 
 def test_a_race_for_all_that_is_written_is_told_by_no_mistake():

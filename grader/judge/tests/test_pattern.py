@@ -75,10 +75,12 @@ def test_what_tells_wrong_rows_from_right_ones_is_named():
 
 
 def test_rows_that_are_right_because_nobody_writes_them_tell_nothing():
-    picks, want = np.array([3, -1, 2, -1, 5, -1]), np.ones((6, 4)) * np.arange(6)[:, None]
-    want[picks < 0] = 0.0
-    came = np.where(picks[:, None] < 0, want, random(want.shape))
-    assert "picks" not in Pattern("h", came, want, came != want).sentence({"picks": picks})
+    pairs, want = np.array([3, -1, 2, -1, 5, -1]), np.ones((6, 4)) * np.arange(6)[:, None]
+    want[pairs < 0] = 0.0
+    came = np.where(pairs[:, None] < 0, want, random(want.shape))
+    assert "sorted_token_ids" not in Pattern("h", came, want, came != want).sentence(
+        {"sorted_token_ids": pairs}
+    )
 
 
 def test_a_wrong_sign_of_zero_is_no_rounding():

@@ -21,16 +21,16 @@ pytestmark = pytest.mark.usefixtures("no_jails_left")
 
 DISPATCH = questions.find("expert_load_balance.dispatch_tokens")
 HONEST = """
-def honest(comm, x, chosen, experts):
+def honest(comm, x, topk_ids, experts):
     per = experts // comm.ranks
-    goes = [(chosen // per == rank).any(axis=1) for rank in range(comm.ranks)]
+    goes = [(topk_ids // per == rank).any(axis=1) for rank in range(comm.ranks)]
     token = np.concatenate([np.flatnonzero(g) for g in goes])
     send = np.array([g.sum() for g in goes])
     receive = comm.exchange_counts(send)
-    return comm.send_rows(x[token], send, receive), comm.send_rows(chosen[token], send, receive)
+    return comm.send_rows(x[token], send, receive), comm.send_rows(topk_ids[token], send, receive)
 
 
-def dispatch_tokens(comm, x, chosen, experts):
+def dispatch_tokens(comm, x, topk_ids, experts):
     {body}
 """
 NOTHING = "np.zeros((0, x.shape[1]), np.float32), np.zeros((0, 2), np.int64)"
@@ -44,7 +44,7 @@ def judged(source: str, question=DISPATCH):
     return referee.grade_one(source, question, seed=3, eager=False)
 
 
-RIGHT = cell("return honest(comm, x, chosen, experts)")
+RIGHT = cell("return honest(comm, x, topk_ids, experts)")
 
 
 def test_a_right_answer_has_all_points_and_says_what_was_counted():
@@ -57,7 +57,7 @@ def test_a_right_answer_has_all_points_and_says_what_was_counted():
 TOLD = {
     "not started": (["raise NotImplementedError"], "values", "not started", "replace that line"),
     "a rank that leaves": (
-        ["if comm.rank == 2:", f"    return {NOTHING}", "return honest(comm, x, chosen, experts)"],
+        ["if comm.rank == 2:", f"    return {NOTHING}", "return honest(comm, x, topk_ids, experts)"],
         "values",
         "in the 1st exchange ranks 0, 1 and 3 wait in exchange_counts for the counts of rank 2, for ever: "
         "rank 2 returned without entering it",
@@ -68,7 +68,7 @@ TOLD = {
             "if comm.rank % 2:",
             "    comm.exchange_counts(np.full(comm.ranks, comm.rank))",
             f"    return {NOTHING}",
-            "return honest(comm, x, chosen, experts)",
+            "return honest(comm, x, topk_ids, experts)",
         ],
         "values",
         "in the 2nd exchange ranks 0 and 2 wait in send_rows for 4 and 4 rows of ranks 1 and 3, for ever: "
@@ -81,7 +81,7 @@ TOLD = {
             "    comm.send_rows(x[:0], [0] * comm.ranks, [1, 0, 0, 0])",
             "if comm.rank:",
             f"    return {NOTHING}",
-            "return honest(comm, x, chosen, experts)",
+            "return honest(comm, x, topk_ids, experts)",
         ],
         "values",
         "rank 0 waits in exchange_counts for the counts and rank 3 waits in send_rows for 0 rows of ranks 1 and 2, for ever",
@@ -91,7 +91,7 @@ TOLD = {
         [
             "if comm.rank == 1:",
             "    comm.send_rows(x[:0], [0] * comm.ranks, [0] * comm.ranks)",
-            "return honest(comm, x, chosen, experts)",
+            "return honest(comm, x, topk_ids, experts)",
         ],
         "values",
         "in the 1st exchange rank 1 calls send_rows where rank 0 calls exchange_counts",
@@ -101,20 +101,20 @@ TOLD = {
         [
             "true = comm.exchange_counts",
             "comm.exchange_counts = lambda send: true(send) + (comm.rank == 3)",
-            "return honest(comm, x, chosen, experts)",
+            "return honest(comm, x, topk_ids, experts)",
         ],
         "values",
         "in the 2nd exchange rank 3 awaits",
         "which its counts say",
     ),
     "another dtype": (
-        ["return honest(comm, x.astype(float) if comm.rank == 1 else x, chosen, experts)"],
+        ["return honest(comm, x.astype(float) if comm.rank == 1 else x, topk_ids, experts)"],
         "values",
         "in the 2nd exchange rank 1 gives send_rows float64",
         "one width and one dtype",
     ),
     "an exception after an exchange": (
-        ["out = honest(comm, x, chosen, experts)", "return out if comm.rank != 3 else out[2]"],
+        ["out = honest(comm, x, topk_ids, experts)", "return out if comm.rank != 3 else out[2]"],
         "values",
         "rank 3 of 4 after its 3rd exchange (send_rows): IndexError",
         "line 12 of the cell",
@@ -126,7 +126,7 @@ TOLD = {
         "line 11",
     ),
     "another number of ranks": (
-        ["comm.ranks = 1", "return honest(comm, x, chosen, experts)"],
+        ["comm.ranks = 1", "return honest(comm, x, topk_ids, experts)"],
         "values",
         "property 'ranks' of 'Communicator' object has no setter",
         "line 11",
@@ -135,7 +135,7 @@ TOLD = {
         [
             "fat, true = np.zeros((comm.ranks, 4096), int), comm.exchange_counts",
             "comm.exchange_counts = lambda send: true(fat + send[:, None])[:, 0]",
-            "return honest(comm, x, chosen, experts)",
+            "return honest(comm, x, topk_ids, experts)",
         ],
         "bytes",
         "times what it may",
@@ -155,7 +155,7 @@ TOLD = {
     ),
     "another result each time": (
         ["comm.exchange_counts(np.random.default_rng().integers(0, 9999, comm.ranks))"]
-        + ["return honest(comm, x, chosen, experts)"],
+        + ["return honest(comm, x, topk_ids, experts)"],
         "values",
         "sent something else when it ran again",
         "from a seed that is set",
@@ -167,27 +167,30 @@ TOLD = {
         "line 12",
     ),
     "too many exchanges": (
-        ["comm.exchange_counts(np.zeros(comm.ranks, int))", "return honest(comm, x, chosen, experts)"],
+        ["comm.exchange_counts(np.zeros(comm.ranks, int))", "return honest(comm, x, topk_ids, experts)"],
         "exchanges",
         "4 exchanges: exchange_counts, exchange_counts, send_rows, send_rows",
         "what could travel together",
     ),
-    "one value": (["return honest(comm, x, chosen, experts)[0]"], "values", "2 values", "on rank 0"),
+    "one value": (["return honest(comm, x, topk_ids, experts)[0]"], "values", "2 values", "on rank 0"),
     "a row out of place": (
-        ["a, b = honest(comm, x, chosen, experts)", "a[[1, 2]] = a[[2, 1]]", "return a, b"],
+        ["a, b = honest(comm, x, topk_ids, experts)", "a[[1, 2]] = a[[2, 1]]", "return a, b"],
         "values",
         "rank 0 of 4: dispatch_tokens[0][",
         "on rank 0 is token",
     ),
     "rows left out": (
-        ["a, b = honest(comm, x, chosen, experts)", "return (a[:-2], b[:-2]) if comm.rank == 1 else (a, b)"],
+        [
+            "a, b = honest(comm, x, topk_ids, experts)",
+            "return (a[:-2], b[:-2]) if comm.rank == 1 else (a, b)",
+        ],
         "values",
         "rank 1 of 4: dispatch_tokens[0] must be an array of shape",
         "rows are right, and then it ends: row",
     ),
     "a row left out in the midst": (
         [
-            "a, b = honest(comm, x, chosen, experts)",
+            "a, b = honest(comm, x, topk_ids, experts)",
             "return tuple(np.concatenate([one[:3], one[4:]]) for one in (a, b))",
         ],
         "values",
@@ -195,13 +198,13 @@ TOLD = {
         "its first 3 rows are right, and the next is another: row 3 on rank 0 is token",
     ),
     "dies": (
-        ["if comm.rank == 2:", "    __import__('os')._exit(3)", "return honest(comm, x, chosen, experts)"],
+        ["if comm.rank == 2:", "    __import__('os')._exit(3)", "return honest(comm, x, topk_ids, experts)"],
         "values",
         "rank 2 of 4: the process of the answer ended itself (exit code 3)",
         "what ends the process, such as os._exit",
     ),
     "calls itself": (
-        ["return dispatch_tokens(comm, x, chosen, experts)"],
+        ["return dispatch_tokens(comm, x, topk_ids, experts)"],
         "values",
         "RecursionError",
         "line 11",
@@ -245,7 +248,7 @@ HOSTILE = {
             "np.save(f'x{comm.rank}', x)",
             "if comm.rank == 2:",
             "    raise ValueError(sorted(glob.glob('x*')))",
-            "return honest(comm, x, chosen, experts)",
+            "return honest(comm, x, topk_ids, experts)",
         ],
         "ValueError: ['x2.npy']",
     ),
@@ -256,7 +259,7 @@ HOSTILE = {
             "open(f'{shared}/{comm.rank}', 'w').close()",
             "if comm.rank == 2:",
             "    raise ValueError(os.listdir(shared))",
-            "return honest(comm, x, chosen, experts)",
+            "return honest(comm, x, topk_ids, experts)",
         ],
         "ValueError: ['2']",
     ),
@@ -266,7 +269,7 @@ HOSTILE = {
             "if comm.rank == 0 and not os.fork():",
             "    time.sleep(60)",
             "    os._exit(0)",
-            "return honest(comm, x, chosen, experts)",
+            "return honest(comm, x, topk_ids, experts)",
         ],
         None,
     ),
@@ -278,7 +281,7 @@ HOSTILE = {
             "        os.write(fd, b'x' * 64)",
             "    except OSError:",
             "        pass",
-            "return honest(comm, x, chosen, experts)",
+            "return honest(comm, x, topk_ids, experts)",
         ],
         "wrote into the grader's own channel",
     ),
@@ -387,9 +390,9 @@ BYTES = {  # values are right, and more crosses than may: the words of where to 
             "per, n = experts // comm.ranks, [len(x)] * comm.ranks",
             "receive = comm.exchange_counts(np.array(n))",
             "rows = comm.send_rows(np.tile(x, (comm.ranks, 1)), n, receive)",
-            "picks = comm.send_rows(np.tile(chosen, (comm.ranks, 1)), n, receive)",
-            "here = (picks // per == comm.rank).any(1)",
-            "return rows[here], picks[here]",
+            "ids = comm.send_rows(np.tile(topk_ids, (comm.ranks, 1)), n, receive)",
+            "here = (ids // per == comm.rank).any(1)",
+            "return rows[here], ids[here]",
         ],
         "every token goes to every rank",
     ),
@@ -397,14 +400,14 @@ BYTES = {  # values are right, and more crosses than may: the words of where to 
         [
             "n = [4] * comm.ranks",
             "comm.send_rows(np.broadcast_to(np.float32(0), (4 * comm.ranks, 64)), n, n)",
-            "return honest(comm, x, chosen, experts)",
+            "return honest(comm, x, topk_ids, experts)",
         ],
         "what of it the receiver does not need",
     ),
     "rows as counts": (
         [
             "comm.exchange_counts(np.zeros((comm.ranks, 200), int))",
-            "return honest(comm, x, chosen, experts)",
+            "return honest(comm, x, topk_ids, experts)",
         ],
         "What does a receiver need to know beyond how many rows come?",
     ),
@@ -427,7 +430,7 @@ def test_a_rank_that_sleeps_is_its_own_failure(monkeypatch):
             "import time",
             "if comm.rank == 1:",
             "    time.sleep(9)",
-            "return honest(comm, x, chosen, experts)",
+            "return honest(comm, x, topk_ids, experts)",
         )
     )
     assert verdict.verdict == FAIL and "rank 1 of 4" in verdict.parts[0].came, verdict
@@ -437,7 +440,7 @@ def test_a_rank_that_sleeps_is_its_own_failure(monkeypatch):
 def test_ranks_that_sleep_a_little_every_time_are_stopped(monkeypatch):
     monkeypatch.setattr(ranks_evidence, "MOST_ASLEEP_S", 1.0)
     monkeypatch.setattr(ranks_evidence, "HURRIED_S", 0.5)
-    verdict = judged(cell("import time", "time.sleep(0.9)", "return honest(comm, x, chosen, experts)"))
+    verdict = judged(cell("import time", "time.sleep(0.9)", "return honest(comm, x, topk_ids, experts)"))
     assert verdict.verdict == FAIL and "what does it wait for?" in verdict.parts[0].came, verdict
 
 
@@ -451,7 +454,7 @@ def test_a_loop_without_an_end_in_one_case_is_found_by_halves(monkeypatch):
     monkeypatch.setattr(host, "RANKS_LIMITS", replace(host.RANKS_LIMITS, cpu_s=1))
     asked, ask = [], host.turn_of
     monkeypatch.setattr(host, "turn_of", lambda *given: asked.append(len(given[3])) or ask(*given))
-    body = ["while comm.ranks == 3:", "    pass", "return honest(comm, x, chosen, experts)"]
+    body = ["while comm.ranks == 3:", "    pass", "return honest(comm, x, topk_ids, experts)"]
     kinds = ("a rank with nothing to do", "all tokens to one rank", "nobody has a token", LONGER)
     few = replace(DISPATCH, hidden=lambda rng: [one for one in DISPATCH.hidden(rng) if one.kind in kinds])
     verdict = judged(cell(*body), few)
@@ -486,7 +489,7 @@ def test_trouble_of_our_own_costs_nothing(monkeypatch):
 
 def test_a_hidden_case_that_alone_fails_is_told_by_its_kind_and_shown_anew():
     verdict = judged(
-        cell("if comm.ranks == 2:", f"    return {NOTHING}", "return honest(comm, x, chosen, experts)")
+        cell("if comm.ranks == 2:", f"    return {NOTHING}", "return honest(comm, x, topk_ids, experts)")
     )
     lost = verdict.parts[0]
     assert lost.state == FAIL and lost.came.startswith("a hidden case (two ranks): values that differ"), (

@@ -117,9 +117,9 @@ ONE_CALL = {
     ),
     "changes its array": (
         "expert_load_balance.count_loads",
-        "def count_loads(chosen, device_of, devices):\n"
-        "    loads = np.bincount(chosen.ravel(), minlength=len(device_of))\n"
-        "    chosen[0] += devices == 4\n"
+        "def count_loads(topk_ids, device_of, devices):\n"
+        "    loads = np.bincount(topk_ids.ravel(), minlength=len(device_of))\n"
+        "    topk_ids[0] += devices == 4\n"
         "    return loads, np.bincount(device_of, weights=loads, minlength=devices)\n",
         "count_loads(an array of 33 x 2, an array of 8, 4): count_loads changed the array",
     ),

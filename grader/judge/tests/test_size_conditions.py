@@ -10,7 +10,7 @@ from grader.questions import Together
 from grader.topics.expert_load_balance.shared import NEAR
 
 CELL = """
-def layer(comm, x, chosen, weights, gate):
+def layer(comm, x, topk_ids, topk_weights, gate):
     per = len(gate)
     experts = per * comm.ranks
     many, most = len(x) >= 500 and 8 <= per < 40, max(per, 2 * x.shape[1])
@@ -38,7 +38,7 @@ def case(tokens: int, per: int, columns: int = 4) -> Together:
         ("(len(x) > 99) & (experts == 96)", (100, 48), (100, 47)),
         ("not x.shape[0] <= 300 or experts % 7 == 6", (301, 1), (300, 1)),
         ("most > 61", (1, 62), (1, 61)),
-        ("comm.ranks * len(chosen) // 2 > 77", (78, 1), (77, 1)),
+        ("comm.ranks * len(topk_ids) // 2 > 77", (78, 1), (77, 1)),
     ],
 )
 def test_a_condition_on_sizes_goes_its_way(condition, true, false):
@@ -62,7 +62,7 @@ def test_candidates_are_picked_that_go_other_ways_and_no_others():
 
 def test_a_cell_without_a_number_of_its_own_has_the_usual_cases():
     question = questions.find("expert_load_balance.expert_layer")
-    plain = "def expert_layer(comm, x, chosen, weights, gate, up, down):\n    return {} * x"
+    plain = "def expert_layer(comm, x, topk_ids, topk_weights, gate, up, down):\n    return {} * x"
     kinds = [
         [one.kind for one in RanksEvidence(question, plain.format(how), seed=1).hidden_cases()]
         for how in ("1", "(len(x) == 333)")

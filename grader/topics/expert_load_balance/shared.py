@@ -45,10 +45,10 @@ def good_placement(loads: np.ndarray, devices: int, got: np.ndarray) -> str:
 OF_COUNTS = "8 bytes of counts for each other rank, and 8 for each of its experts"
 
 
-def to_ranks(chosen: np.ndarray, per: int, ranks: int) -> np.ndarray:
+def to_ranks(topk_ids: np.ndarray, per: int, ranks: int) -> np.ndarray:
     """Return (ranks, tokens): whether a token has an expert on a rank."""
-    return np.array([(chosen // per == rank).any(axis=1) for rank in range(ranks)]).reshape(
-        ranks, len(chosen)
+    return np.array([(topk_ids // per == rank).any(axis=1) for rank in range(ranks)]).reshape(
+        ranks, len(topk_ids)
     )
 
 
@@ -74,8 +74,8 @@ def counts(ranks: int, per: int) -> int:
 
 def row_bytes(each) -> tuple[int, int]:
     """(of a token, of its choices)."""
-    x, chosen = each[0][:2]
-    return x.shape[1] * x.itemsize, chosen.shape[1] * chosen.itemsize
+    x, topk_ids = each[0][:2]
+    return x.shape[1] * x.itemsize, topk_ids.shape[1] * topk_ids.itemsize
 
 
 def there_and_back(table: np.ndarray, there: int, back: int) -> np.ndarray:
@@ -103,7 +103,7 @@ MOST_TOKENS, MOST_EXPERTS = 700, 300  # of a rank, and of all: 8 bits are too fe
 UP_TO = f"on up to four ranks, with up to {MOST_TOKENS} tokens each and {MOST_EXPERTS} experts in all"
 
 
-def chosen(rng, tokens, top_k, experts, hot=0.0, shunned=()):
+def drawn_ids(rng, tokens, top_k, experts, hot=0.0, shunned=()):
     """Draw each token's choices, no expert twice. A share of `hot` of the tokens has expert 1 first. No token chooses
     the `shunned`."""
     number = np.arange(experts)
@@ -114,14 +114,14 @@ def chosen(rng, tokens, top_k, experts, hot=0.0, shunned=()):
 
 
 def tokens_of(rng, each, experts, top_k, hot=0.0, shunned=(), columns=HIDDEN_SIZE):
-    """Draw (x, chosen, weights) of ranks with these numbers of tokens. No token's weights add up to 1."""
+    """Draw (x, topk_ids, topk_weights) of ranks with these numbers of tokens. No token's weights add up to 1."""
     found = []
     for tokens in each:
-        weights = rng.uniform(0.2, 1.0, (tokens, top_k))
+        topk_weights = rng.uniform(0.2, 1.0, (tokens, top_k))
         share = np.where(rng.random((tokens, 1)) < 0.5, rng.uniform(0.3, 0.8), rng.uniform(1.2, 2.0))
-        weights = (share * weights / weights.sum(axis=1, keepdims=True)).astype(np.float32)
+        topk_weights = (share * topk_weights / topk_weights.sum(axis=1, keepdims=True)).astype(np.float32)
         x = rng.standard_normal((tokens, columns)).astype(np.float32)
-        found.append((x, chosen(rng, tokens, top_k, experts, hot, shunned), weights))
+        found.append((x, drawn_ids(rng, tokens, top_k, experts, hot, shunned), topk_weights))
     return found
 
 
@@ -205,25 +205,27 @@ def tokens(rng, kind, numbers=()):
     return [(beyond_fp16(rng, x) if kind == LARGE else x, *more) for x, *more in found], per
 
 
-def with_nan(rng, x, picks, weights):
+def with_nan(rng, x, topk_ids, topk_weights):
     """Put a NaN into a third of the tokens, and give half of all tokens a weight of 0 for one choice or all."""
-    x, weights, tokens = x.copy(), weights.copy(), len(x)
+    x, topk_weights, tokens = x.copy(), topk_weights.copy(), len(x)
     ill = rng.random(tokens) < 1 / 3
     x[ill, rng.integers(x.shape[1], size=ill.sum())] = np.nan
-    weights[np.arange(tokens), rng.integers(weights.shape[1], size=tokens)] *= rng.random(tokens) < 0.5
-    weights[rng.random(tokens) < 0.2] = 0
-    return x, picks, weights
+    topk_weights[np.arange(tokens), rng.integers(topk_weights.shape[1], size=tokens)] *= (
+        rng.random(tokens) < 0.5
+    )
+    topk_weights[rng.random(tokens) < 0.2] = 0
+    return x, topk_ids, topk_weights
 
 
-def alike(rng, x, picks, weights):
+def alike(rng, x, topk_ids, topk_weights):
     """Draw equal tokens among these, rows of zeros, and rows of which the first number or all others are 0."""
     same = np.where(rng.random(len(x)) < 0.4, rng.integers(0, len(x), len(x)), np.arange(len(x)))
-    x, picks, weights = x[same], picks[same], weights[same]
+    x, topk_ids, topk_weights = x[same], topk_ids[same], topk_weights[same]
     sort = rng.random(len(x))
     x[sort < 0.2] = 0.0
     x[(sort > 0.2) & (sort < 0.35), 0] = 0.0
     x[(sort > 0.35) & (sort < 0.5), 1:] = 0.0
-    return x, picks, weights
+    return x, topk_ids, topk_weights
 
 
 def beyond_fp16(rng, x):

@@ -13,7 +13,7 @@ def hot_slowdown(top_k, experts, devices, hot_share):
     return reference.imbalance(reference.rank_loads(loads, cost.contiguous(experts, devices), devices))
 
 
-def chosen(rng, tokens, top_k, experts, skew=1.0):
+def drawn_ids(rng, tokens, top_k, experts, skew=1.0):
     """Draw the choices of `tokens` tokens, no expert twice in one. The popular experts have scattered numbers."""
     wanted = -skew * np.log(np.arange(1, experts + 1))[rng.permutation(experts)]
     return np.argsort(-(wanted + rng.gumbel(size=(tokens, experts))), axis=1)[:, :top_k]

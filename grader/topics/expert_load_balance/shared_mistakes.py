@@ -22,8 +22,8 @@ def made_to_add_up(layer) -> Mistake:
     )
 
 
-NEEDED = "(chosen // per == rank).any(axis=1)"
+NEEDED = "(topk_ids // per == rank).any(axis=1)"
 ADD = "out[r] += shares[r, j, None] * expert"
 ROWS = "comm.send_rows(x[token], send, receive)"
-PICKS = "comm.send_rows(chosen[token], send, receive)"
+IDS = "comm.send_rows(topk_ids[token], send, receive)"
 EVERYBODY = "np.ones(len(x), bool)"

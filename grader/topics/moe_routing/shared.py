@@ -32,25 +32,25 @@ def loads_of(case: Case) -> list[int]:
     return found if fits else []
 
 
-def chosen(case: Case, rng: np.random.Generator) -> np.ndarray:
+def drawn_ids(case: Case, rng: np.random.Generator) -> np.ndarray:
     """Draw (T, K) different experts for each token, as the case says, or with some experts more popular than others."""
     t, k, e = (case.sizes[name] for name in "TKE")
     if not 1 <= k <= e:
         raise ValueError(f"K must be from 1 to E = {e}, got {k}; a token picks different experts")
     if t and (loads := loads_of(case)):
         names = rng.permutation(t)
-        picks = np.array(assignments(loads, t, k), np.int32).reshape(t, k)[names]
+        ids = np.array(assignments(loads, t, k), np.int32).reshape(t, k)[names]
     else:
         scores = rng.gumbel(size=(t, e)) + rng.standard_normal(e)
         if drawn_as(case) == "the same experts":
             scores[:, rng.permutation(e)[:k]] += 1e3
-        picks = reference.top_k(scores, k)
-    return rng.permuted(picks, axis=1).astype(np.int32)
+        ids = reference.top_k(scores, k)
+    return rng.permuted(ids, axis=1).astype(np.int32)
 
 
 def ordered(case: Case, rng: np.random.Generator) -> tuple[np.ndarray, reference.Order]:
     """Return a routing, and the rows of its pairs."""
-    picked = chosen(case, rng)
+    picked = drawn_ids(case, rng)
     return picked, reference.order(picked, case.sizes["E"], case.sizes["TILE"])
 
 

@@ -3,11 +3,11 @@
 import numpy as np
 
 
-def chosen(rng, tokens, experts, k, only=None):
+def drawn_ids(rng, tokens, experts, k, only=None):
     """Draw different experts for each token, from `only` if given."""
     open_experts = np.arange(experts) if only is None else np.asarray(only)
-    picks = [rng.permutation(open_experts)[:k] for _ in range(tokens)]
-    return np.array(picks, int).reshape(tokens, k)
+    ids = [rng.permutation(open_experts)[:k] for _ in range(tokens)]
+    return np.array(ids, int).reshape(tokens, k)
 
 
 def short(args: tuple) -> tuple:

@@ -135,12 +135,12 @@ def gradients(inputs: dict, case: Case) -> dict:
 
 
 def gated(inputs: dict, case: Case, block: int = 64) -> dict:
-    """Gate and up in steps along H; rows without a pick stay."""
-    picks, h = inputs["picks"], inputs["h"].astype(np.float64)
+    """Gate and up in steps along H; rows without a pair stay."""
+    pairs, h = inputs["sorted_token_ids"], inputs["h"].astype(np.float64)
     x, w = inputs["x"].astype(F), inputs["w"].astype(F)
-    for row in np.flatnonzero(picks >= 0):
-        both, token = np.zeros(2 * case.sizes["N"], F), picks[row] // case.sizes["K"]
-        mine = w[inputs["owner"][row // case.sizes["TILE"]]]
+    for row in np.flatnonzero(pairs >= 0):
+        both, token = np.zeros(2 * case.sizes["N"], F), pairs[row] // case.sizes["K"]
+        mine = w[inputs["expert_ids"][row // case.sizes["TILE"]]]
         for k in range(0, case.sizes["H"], block):
             both += mine[:, k : k + block] @ x[token, k : k + block]
         gate, up = np.split(both, 2)
@@ -152,7 +152,8 @@ def combined(inputs: dict, case: Case) -> dict:
     """Slot by slot."""
     total = np.zeros((case.sizes["T"], case.sizes["H"]), F)
     for slot in range(case.sizes["K"]):
-        total += inputs["weights"][:, slot, None] * inputs["rows"][inputs["place"][:, slot]].astype(F)
+        rows = inputs["rows"][inputs["inv_permuted_idx"][:, slot]].astype(F)
+        total += inputs["topk_weights"][:, slot, None] * rows
     return {"out": stored(total, case, "out")}
 
 

@@ -164,19 +164,19 @@ def grouped(case: Case, again: int = 64, reads: float = 1, kept: int = 0, work: 
 
 
 def order(case: Case, block: int = 64, reads: float = 2, kept: int = 0, work: float = 9) -> dict:
-    """Counts of blocks of tokens, then places; `kept` bytes a pick in scratch besides."""
+    """Counts of blocks of tokens, then rows; `kept` bytes a pair in scratch besides."""
     t, k, e = (case.sizes[x] for x in "TKE")
-    blocks, lanes, picks = math.ceil(t / block), 1 << (e - 1).bit_length(), 4 * t * k
+    blocks, lanes, pairs = math.ceil(t / block), 1 << (e - 1).bit_length(), 4 * t * k
     rooms = moe_cost.most_tiles(t, k, e, case.sizes["TILE"])
     return {
-        ("chosen", "load", "dedup"): reads * picks,
-        ("chosen", "load", "programs"): blocks,
+        ("topk_ids", "load", "dedup"): reads * pairs,
+        ("topk_ids", "load", "programs"): blocks,
         ("scratch", "any", "dedup"): 4 * lanes * blocks * (1 + blocks) + kept * t * k,
         ("all", "atomic", "dedup"): 0,
-        ("picks", "store", "dedup"): 4 * rooms * case.sizes["TILE"] + picks,
-        ("place", "store", "dedup"): picks,
-        ("owner", "store", "dedup"): 8 * rooms,
-        ("offsets", "store", "dedup"): 4 * (e + 1),
+        ("sorted_token_ids", "store", "dedup"): 4 * rooms * case.sizes["TILE"] + pairs,
+        ("inv_permuted_idx", "store", "dedup"): pairs,
+        ("expert_ids", "store", "dedup"): 8 * rooms,
+        ("expert_offsets", "store", "dedup"): 4 * (e + 1),
         ("all", "load", "work"): work * t * k * lanes,
     }
 
@@ -203,15 +203,15 @@ def gated(case: Case, width: int, step: int = 64, times: float = 1, in_dot=True,
 def combined(
     case: Case, strip: int = 1024, reads: float = 1, kept: int = 0, tokens: int = 1, work: float = 3
 ) -> dict:
-    """So many tokens a program; `kept` bytes a number of a pick's row in scratch."""
+    """So many tokens a program; `kept` bytes a number of a pair's row in scratch."""
     t, k, h = (case.sizes[x] for x in "TKH")
     moved = moe_cost.combine_traffic(t, k, h, block_h=strip)
     return {
         ("rows", "load", "dedup"): reads * moved.rows,
         ("rows", "load", "sectors"): reads * moved.rows,
         ("rows", "load", "programs"): math.ceil(t / tokens) * math.ceil(h / strip),
-        ("place", "load", "dedup"): moved.tables / 2,
-        ("weights", "load", "dedup"): moved.tables / 2,
+        ("inv_permuted_idx", "load", "dedup"): moved.tables / 2,
+        ("topk_weights", "load", "dedup"): moved.tables / 2,
         ("out", "store", "dedup"): moved.written,
         ("scratch", "any", "dedup"): kept * t * k * h,
         ("all", "atomic", "dedup"): 0,

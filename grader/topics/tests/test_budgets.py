@@ -308,7 +308,7 @@ WASTEFUL = {
         COMBINED,
         "traffic",
         lambda c: spent.combined(c, strip=64),
-        "read of the place",
+        "read of inv_permuted_idx",
     ),
     "combined: few programs": (
         COMBINED,

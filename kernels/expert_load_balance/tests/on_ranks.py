@@ -50,17 +50,17 @@ def drawn_layer(here, seed: int) -> list[str]:
     placement = tuple(
         tuple(rng.permutation(here.ranks)[: rng.integers(1, here.ranks + 1)].tolist()) for _ in range(count)
     )
-    chosen = np.array([rng.permutation(count)[:top_k] for _ in range(tokens.sum())], np.int64)
-    chosen = torch.from_numpy(chosen.reshape(-1, top_k))
-    weights = torch.from_numpy(rng.random(chosen.shape, np.float32))
+    topk_ids = np.array([rng.permutation(count)[:top_k] for _ in range(tokens.sum())], np.int64)
+    topk_ids = torch.from_numpy(topk_ids.reshape(-1, top_k))
+    topk_weights = torch.from_numpy(rng.random(topk_ids.shape, np.float32))
     x = torch.from_numpy(rng.standard_normal((tokens.sum(), 64), np.float32))
     stack = experts.draw(count, 64, 64, dtype=torch.float32, device="cpu", seed=seed)
     own = slice(tokens[: here.rank].sum(), tokens[: here.rank + 1].sum())
-    wanted = alone(x, chosen, weights, experts.in_fixed_tiles(stack), count)[own]
+    wanted = alone(x, topk_ids, topk_weights, experts.in_fixed_tiles(stack), count)[own]
     slots = Slots(placement, here.ranks)
     local = experts.in_fixed_tiles(stack.of(slots.held[here.rank]))
     given = {"experts": local, "slots": slots, "to": Communicator(), "home_first": home_first}
-    mine = (x[own], chosen[own], weights[own])
+    mine = (x[own], topk_ids[own], topk_weights[own])
     parts = int(rng.integers(1, 5))
     forms = {f"{parts} parts of {of}": split(*mine, parts=parts, **given) for of, split in SPLITS.items()}
     forms["whole"] = expert_parallel(*mine, **given)
@@ -69,20 +69,20 @@ def drawn_layer(here, seed: int) -> list[str]:
 
 def bytes_of_layer(here, shape, skew: str, placement, home_first: bool) -> dict:
     """Counted by the communicator in one layer, beside the rows that the plan sends elsewhere."""
-    chosen, weights = cases.routing(skew, 32 * here.ranks, shape.top_k, shape.experts)
+    topk_ids, topk_weights = cases.routing(skew, 32 * here.ranks, shape.top_k, shape.experts)
     own = slice(32 * here.rank, 32 * (here.rank + 1))
-    chosen, weights = torch.from_numpy(chosen[own]), torch.from_numpy(weights[own])
+    topk_ids, topk_weights = torch.from_numpy(topk_ids[own]), torch.from_numpy(topk_weights[own])
     slots, to = Slots(placement, here.ranks), Communicator()
     expert_parallel(
         torch.ones(32, shape.hidden),
-        chosen,
-        weights,
+        topk_ids,
+        topk_weights,
         experts=lambda rows, counts: rows,
         slots=slots,
         to=to,
         home_first=home_first,
     )
-    rows = plan(chosen, slots, here.rank, home_first).counts.sum(1).tolist()
+    rows = plan(topk_ids, slots, here.rank, home_first).counts.sum(1).tolist()
     return {"sent": to.sent_bytes, "received": to.received_bytes, "rows_to": rows}
 
 

@@ -94,7 +94,7 @@ def test_every_row_has_a_bound_peers_and_says_what_it_is_of():
     for row, setting in zip(rows, BUSIEST, strict=True):
         facts, shape = row.facts, setting.shape
         assert {"torch loop", "torch grouped_mm"} <= set(row.peers)
-        assert row.flops == facts["rows"] * shape.pick_flops
+        assert row.flops == facts["rows"] * shape.pair_flops
         weights = cost.expert_memory_bytes(facts["read"], shape.hidden, shape.intermediate)
         assert row.bytes == weights + 4 * facts["rows"] * shape.hidden
         assert facts["read"] <= facts["experts"] <= shape.experts // setting.ranks + 1

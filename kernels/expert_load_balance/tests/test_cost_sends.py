@@ -33,23 +33,23 @@ def test_a_token_by_hand():
 @pytest.mark.parametrize("home", [0, 5])
 @pytest.mark.parametrize("way", cost.WAYS)
 def test_every_expert_away_from_home_is_served_once_and_rows_are_counted(way, home):
-    chosen = drawn(50, 64, 8)
-    rows = cost.sends(chosen, 4, 4, way, home)
-    for token, experts in enumerate(chosen):
+    topk_ids = drawn(50, 64, 8)
+    rows = cost.sends(topk_ids, 4, 4, way, home)
+    for token, experts in enumerate(topk_ids):
         served = sorted(e for row in rows if row.token == token for e in row.experts)
         assert served == sorted(e for e in experts if e // 4 != home)
     for row in rows:
         assert (row.over == "network") == (row.source // 4 != row.target // 4)
     across = [row for row in rows if row.over == "network"]
     places = {"pair": lambda e: e, "rank": lambda e: e // 4, "node": lambda e: e // 16}[way]
-    wanted = sum(len({places(e) for e in experts if e // 16 != home // 4}) for experts in chosen)
+    wanted = sum(len({places(e) for e in experts if e // 16 != home // 4}) for experts in topk_ids)
     assert len(across) == wanted
 
 
 def test_many_tokens_meet_the_formula():
-    chosen = [[random.Random(i * 8 + j).randrange(64) for j in range(8)] for i in range(4000)]
-    rows = cost.sends([sorted(set(one)) for one in chosen], 1, 8, "node")
-    across = sum(row.over == "network" for row in rows) / len(chosen)
+    topk_ids = [[random.Random(i * 8 + j).randrange(64) for j in range(8)] for i in range(4000)]
+    rows = cost.sends([sorted(set(one)) for one in topk_ids], 1, 8, "node")
+    across = sum(row.over == "network" for row in rows) / len(topk_ids)
     assert across == pytest.approx(cost.places_hit(8, 8) * 7 / 8, rel=0.02)
 
 

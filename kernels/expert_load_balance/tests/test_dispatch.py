@@ -1,4 +1,4 @@
-"""Which row goes where, on one process: every pick once, to a copy of its expert, and copies take turns."""
+"""Which row goes where, on one process: every pair once, to a copy of its expert, and copies take turns."""
 
 import numpy as np
 import pytest
@@ -15,10 +15,10 @@ def test_every_pick_goes_once_to_a_rank_that_holds_its_expert(seed, tokens, home
     rng = np.random.default_rng(seed)
     ranks, experts = int(rng.integers(1, 6)), int(rng.integers(2, 9))
     placement = [rng.permutation(ranks)[: rng.integers(1, ranks + 1)].tolist() for _ in range(experts)]
-    chosen = torch.from_numpy(np.array([rng.permutation(experts)[:2] for _ in range(tokens)], np.int64))
-    chosen = chosen.reshape(-1, 2)
+    topk_ids = torch.from_numpy(np.array([rng.permutation(experts)[:2] for _ in range(tokens)], np.int64))
+    topk_ids = topk_ids.reshape(-1, 2)
     slots, rank = Slots(placement, ranks), int(rng.integers(ranks))
-    made = plan(chosen, slots, rank, home_first)
+    made = plan(topk_ids, slots, rank, home_first)
     assert sorted(made.order.tolist()) == list(range(2 * tokens))
     assert made.counts.shape == (ranks, slots.width)
     at = 0
@@ -26,9 +26,9 @@ def test_every_pick_goes_once_to_a_rank_that_holds_its_expert(seed, tokens, home
         for slot, count in enumerate(line):
             sent = made.order[at : at + count].tolist()
             at += count
-            assert sent == sorted(sent), "a slot's rows keep the order of their picks"
-            for pick in sent:
-                expert = chosen.reshape(-1)[pick].item()
+            assert sent == sorted(sent), "a slot's rows keep the order of their pairs"
+            for pair in sent:
+                expert = topk_ids.reshape(-1)[pair].item()
                 assert slots.held[to][slot] == expert
                 assert to == rank or not (home_first and rank in placement[expert])
     assert at == 2 * tokens
@@ -38,17 +38,17 @@ def test_every_pick_goes_once_to_a_rank_that_holds_its_expert(seed, tokens, home
 def test_parts_come_one_after_another_and_hold_what_a_plan_without_parts_holds(seed, parts):
     rng = np.random.default_rng(seed)
     slots = Slots([rng.permutation(3)[: rng.integers(1, 4)].tolist() for _ in range(7)], 3)
-    chosen = torch.from_numpy(rng.integers(0, 7, (20, 1)))
-    whole, cut = plan(chosen, slots, 1), plan(chosen, slots, 1, parts=parts)
+    topk_ids = torch.from_numpy(rng.integers(0, 7, (20, 1)))
+    whole, cut = plan(topk_ids, slots, 1), plan(topk_ids, slots, 1, parts=parts)
     assert torch.equal(whole.counts, cut.counts)
     of_slot = [piece.tolist() for piece in whole.order.split(whole.counts.flatten().tolist())]
     bounds = edges(slots.width, parts)
     expected = [
-        pick
+        pair
         for a, b in zip(bounds, bounds[1:], strict=False)
         for rank in range(3)
         for slot in range(a, b)
-        for pick in of_slot[rank * slots.width + slot]
+        for pair in of_slot[rank * slots.width + slot]
     ]
     assert cut.order.tolist() == expected
 
@@ -68,8 +68,8 @@ def test_rows_of_the_ranks_are_those_of_the_cost_model(seed):
     rng = np.random.default_rng(seed)
     ranks, loads = 4, rng.integers(0, 40, 8)
     placement = cost.replicate(loads.tolist(), ranks, spare_slots=4)
-    chosen = torch.from_numpy(np.repeat(np.arange(8), loads))[:, None]
-    parts = chosen[torch.from_numpy(rng.permutation(len(chosen)))].tensor_split(ranks)
+    topk_ids = torch.from_numpy(np.repeat(np.arange(8), loads))[:, None]
+    parts = topk_ids[torch.from_numpy(rng.permutation(len(topk_ids)))].tensor_split(ranks)
     slots = Slots(placement, ranks)
     held = sum(plan(part, slots, rank).counts.sum(1) for rank, part in enumerate(parts))
     expected = cost.device_loads(loads.tolist(), placement, ranks) if loads.sum() else [0] * ranks

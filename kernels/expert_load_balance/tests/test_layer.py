@@ -81,17 +81,17 @@ def test_an_even_layer_sends_what_the_formula_says(four):
 
 
 def drawn(seed, tokens, shape):
-    """x, chosen, weights and the experts' stacks as tensors, and the reference's answer."""
+    """x, topk_ids, topk_weights and the experts' stacks as tensors, and the reference's answer."""
     rng = np.random.default_rng(seed)
     x = rng.standard_normal((tokens, shape.hidden)).astype(np.float32)
-    chosen, weights = cases.routing("Zipf", tokens, shape.top_k, shape.experts, seed)
+    topk_ids, topk_weights = cases.routing("Zipf", tokens, shape.top_k, shape.experts, seed)
     stack = experts.draw(
         shape.experts, shape.hidden, shape.intermediate, dtype=torch.float32, device="cpu", seed=seed
     )
     expected = reference.moe_of_experts(
-        x, chosen, weights, stack.gate.numpy(), stack.up.numpy(), stack.down.numpy()
+        x, topk_ids, topk_weights, stack.gate.numpy(), stack.up.numpy(), stack.down.numpy()
     )
-    return [torch.from_numpy(a) for a in (x, chosen, weights)], stack, expected
+    return [torch.from_numpy(a) for a in (x, topk_ids, topk_weights)], stack, expected
 
 
 @pytest.mark.parametrize("tokens", [0, 1, 37])
@@ -105,9 +105,9 @@ def test_one_device_computes_the_reference(tokens, make):
 def test_the_grouped_product_is_the_same_layer_in_bf16():
     given, stack, expected = drawn(6, 40, cases.SMALL)
     stack = experts.Weights(*(w.bfloat16() for w in (stack.gate, stack.up, stack.down)))
-    x, chosen, weights = given
+    x, topk_ids, topk_weights = given
     for make in (experts.grouped, experts.one_by_one):
-        out = alone(x.bfloat16(), chosen, weights, make(stack), cases.SMALL.experts)
+        out = alone(x.bfloat16(), topk_ids, topk_weights, make(stack), cases.SMALL.experts)
         assert relative_error(out.float().numpy(), expected) < 1.5e-2
     assert experts.grouped(stack)(x[:0].bfloat16(), [0] * 8).shape == (0, 64)
 
@@ -128,20 +128,20 @@ def test_the_sum_takes_first_choices_first():
     assert weighted_sum(rows, torch.ones(1, 3)).item() == 1.0  # (1e8 - 1e8) + 1; another order loses the 1
 
 
-X, CHOSEN, SHARES = torch.zeros(3, 4), torch.zeros(3, 2, dtype=torch.int64), torch.ones(3, 2)
+X, IDS, WEIGHTS = torch.zeros(3, 4), torch.zeros(3, 2, dtype=torch.int64), torch.ones(3, 2)
 
 
 @pytest.mark.parametrize(
     "given",
     [
-        (X[0], CHOSEN, SHARES),
-        (X, CHOSEN[:2], SHARES),
-        (X, CHOSEN.int(), SHARES),
-        (X, CHOSEN[:, :0], SHARES[:, :0]),
-        (X, CHOSEN, SHARES[:, :1]),
-        (X, CHOSEN, CHOSEN),
-        (X, CHOSEN + 8, SHARES),
-        (X, CHOSEN - 1, SHARES),
+        (X[0], IDS, WEIGHTS),
+        (X, IDS[:2], WEIGHTS),
+        (X, IDS.int(), WEIGHTS),
+        (X, IDS[:, :0], WEIGHTS[:, :0]),
+        (X, IDS, WEIGHTS[:, :1]),
+        (X, IDS, IDS),
+        (X, IDS + 8, WEIGHTS),
+        (X, IDS - 1, WEIGHTS),
     ],
 )
 def test_nonsense_is_refused(given):
@@ -160,8 +160,8 @@ def test_unknown_skews_placements_and_no_parts_are_refused():
         lambda: cases.routing("wild", 4, 2, 8),
         lambda: cases.routing("traced", 4, 2, 16),
         lambda: cases.place("wild", (1, 2), 2),
-        lambda: SPLITS["tokens"](X, CHOSEN, SHARES, parts=0, experts=None, slots=None, to=None),
-        lambda: SPLITS["experts"](X, CHOSEN, SHARES, parts=0, experts=None, slots=None, to=None),
+        lambda: SPLITS["tokens"](X, IDS, WEIGHTS, parts=0, experts=None, slots=None, to=None),
+        lambda: SPLITS["experts"](X, IDS, WEIGHTS, parts=0, experts=None, slots=None, to=None),
     ):
         with pytest.raises(ValueError, match=REFUSAL):
             call()

@@ -74,7 +74,7 @@ def test_most_rows_are_as_the_model_says_and_even_ones_exactly():
 
 
 def as_on(ranks: int) -> dict:
-    """A run that goes just as the model says: a µs for each pick of the busiest device, and 1000 before."""
+    """A run that goes just as the model says: a µs for each pair of the busiest device, and 1000 before."""
     rows = []
     for setting in (s for s in cases.settings(ranks, "cuda") if s.parts == 1):
         given = {"shape": setting.shape.name, "experts": setting.shape.experts, "top_k": setting.shape.top_k}

@@ -56,20 +56,20 @@ def layers(found):
 
 
 def elsewhere(found):
-    """The layer of rows that were routed elsewhere, one pick each."""
-    chosen = torch.zeros(100, 1, dtype=torch.int32)
-    call = partial(layer_of_chosen, empty(100, HIDDEN), chosen, weights(33, 0))
+    """The layer of rows that were routed elsewhere, one pair each."""
+    topk_ids = torch.zeros(100, 1, dtype=torch.int32)
+    call = partial(layer_of_chosen, empty(100, HIDDEN), topk_ids, weights(33, 0))
     if found.wants("routed elsewhere 100"):
         for kernel in kernels(call, 90):
             found[f"routed elsewhere 100 {kernel.metadata.name} 90"] = facts_of(kernel)
 
 
-def ordered(tokens: int, picks: int, tile: int) -> Routed:
+def ordered(tokens: int, slots: int, tile: int) -> Routed:
     """Tables of the right shapes that hold nothing."""
-    tiles = most_tiles(tokens, picks, COUNT, tile)
-    sizes = (COUNT + 1, tiles * tile, (1, tokens, picks), tiles, tiles)
+    tiles = most_tiles(tokens, slots, COUNT, tile)
+    sizes = (COUNT + 1, tiles * tile, (1, tokens, slots), tiles, tiles)
     tables = (empty(size, dtype=torch.int32) for size in sizes)
-    return Routed(empty(tokens, picks, dtype=torch.int32), empty(tokens, picks), tile, *tables)
+    return Routed(empty(tokens, slots, dtype=torch.int32), empty(tokens, slots), tile, *tables)
 
 
 def grouped(found):

@@ -95,9 +95,9 @@ def test_every_token_is_kept_or_dropped_and_every_slot_is_real_or_padding(
 def test_assignments_give_every_token_different_experts_and_the_loads_asked_for(tokens, experts, k, skew):
     k = min(k, experts)
     loads = cost.expert_loads(tokens, k, experts, skew)
-    picks = cost.assignments(loads, tokens, k)
-    assert len(picks) == tokens and all(len(set(one)) == k for one in picks)
-    assert tuple(sum(e in one for one in picks) for e in range(experts)) == loads
+    choices = cost.assignments(loads, tokens, k)
+    assert len(choices) == tokens and all(len(set(one)) == k for one in choices)
+    assert tuple(sum(e in one for one in choices) for e in range(experts)) == loads
 
 
 def test_drops_and_stragglers_by_hand():
@@ -142,15 +142,15 @@ def test_permuting_groups_rows_by_expert_and_back_again_loses_nothing(tokens, ex
     k = min(k, experts)
     x, router, mlps = cost.example(tokens, experts)
     steps = cost.moe_forward(x, router, mlps, k)
-    by_expert = [steps.chosen[token][slot] for token, slot in steps.order]
+    by_expert = [steps.topk_ids[token][slot] for token, slot in steps.order]
     assert by_expert == sorted(by_expert) and sorted(steps.order) == [
         (t, s) for t in range(tokens) for s in range(k)
     ]
-    for expert, (start, load) in enumerate(zip(steps.offsets, steps.loads, strict=True)):
+    for expert, (start, load) in enumerate(zip(steps.expert_offsets, steps.loads, strict=True)):
         assert by_expert[start : start + load] == [expert] * load
     assert steps.permuted == [x[token] for token, _ in steps.order]
     assert [steps.restored[t][s] for t, s in steps.order] == steps.expert_rows
-    assert all(sum(weights) == pytest.approx(1) for weights in steps.weights)
+    assert all(sum(weights) == pytest.approx(1) for weights in steps.topk_weights)
 
 
 def test_the_example_shows_every_case_worth_seeing():
@@ -197,7 +197,7 @@ def test_large_logits_do_not_overflow():
     x, router, experts = cost.example()
     loud = [[400 * value for value in row] for row in router]
     steps = cost.moe_forward(x, loud, experts, 2)
-    assert all(sum(weights) == pytest.approx(1) for weights in steps.weights)
+    assert all(sum(weights) == pytest.approx(1) for weights in steps.topk_weights)
 
 
 def test_the_example_is_small_and_its_experts_differ():

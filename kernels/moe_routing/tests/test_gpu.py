@@ -106,11 +106,12 @@ def test_the_order_at_real_sizes(model, tokens):
     given = partial(route, inputs["x"], inputs["router"], case.rule, bias=inputs["bias"], shared=case.shared)
     for tile in (1, 16, 128):
         found = given(tile=tile, copy=tile != 16)
-        order = reference.order(to_numpy(found.chosen), case.experts + case.shared, tile)
+        order = reference.order(to_numpy(found.topk_ids), case.experts + case.shared, tile)
         same_order(found, order)
         if found.rows is not None:
-            real = torch.from_numpy(np.flatnonzero(order.picks != reference.EMPTY)).to(device())
-            token = torch.from_numpy(order.picks[order.picks != reference.EMPTY] // case.picks).to(device())
+            pairs, real = order.sorted_token_ids, np.flatnonzero(order.sorted_token_ids != reference.EMPTY)
+            token = torch.from_numpy(pairs[real] // case.slots).to(device())
+            real = torch.from_numpy(real).to(device())
             assert torch.equal(found.rows[real], inputs["x"][token])
 
 
@@ -132,7 +133,7 @@ def test_the_copy_engine_and_gathering_agree_at_any_width(box, tile, sizes, toke
         found = route(
             inputs["x"], inputs["router"], case.rule, shared=1, tile=rows_of_tile, copy=way is hopper
         )
-        rows.append(way(inputs["x"], experts, found)[found.place.flatten().long()])
+        rows.append(way(inputs["x"], experts, found)[found.inv_permuted_idx.flatten().long()])
     one, other = rows
     assert relative_error(to_numpy(one), to_numpy(other)) < 5e-3
 

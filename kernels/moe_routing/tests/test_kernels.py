@@ -64,15 +64,17 @@ def by_logits(logits):
 
 
 def same_order(found, expected: reference.Order):
-    tiles, rows = len(expected.tile_expert), expected.rows
-    assert tiles <= found.tiles == most_tiles(*found.chosen.shape, len(expected.loads), expected.tile)
-    assert np.array_equal(to_numpy(found.offsets), expected.offsets)
-    assert np.array_equal(to_numpy(found.place), expected.place)
-    is_real = expected.picks != reference.EMPTY
-    assert np.array_equal(to_numpy(found.picks)[:rows][is_real], expected.picks[is_real])
-    whose = to_numpy(found.tile_expert)
-    assert np.array_equal(whose[:tiles], expected.tile_expert) and (whose[tiles:] == reference.EMPTY).all()
-    real = (expected.picks.reshape(tiles, expected.tile) != reference.EMPTY).sum(1)
+    tiles, rows = len(expected.expert_ids), expected.rows
+    assert tiles <= found.tiles == most_tiles(*found.topk_ids.shape, len(expected.loads), expected.tile)
+    assert np.array_equal(to_numpy(found.expert_offsets), expected.expert_offsets)
+    assert np.array_equal(to_numpy(found.inv_permuted_idx), expected.inv_permuted_idx)
+    is_real = expected.sorted_token_ids != reference.EMPTY
+    assert np.array_equal(
+        to_numpy(found.sorted_token_ids)[:rows][is_real], expected.sorted_token_ids[is_real]
+    )
+    whose = to_numpy(found.expert_ids)
+    assert np.array_equal(whose[:tiles], expected.expert_ids) and (whose[tiles:] == reference.EMPTY).all()
+    real = (expected.sorted_token_ids.reshape(tiles, expected.tile) != reference.EMPTY).sum(1)
     assert np.array_equal(to_numpy(found.tile_rows), np.pad(real, (0, found.tiles - tiles)))
 
 
@@ -100,13 +102,13 @@ def test_any_routing_is_ordered_as_the_reference_does(
     x, router = by_logits(logits)
     on = None if bias is None else to_torch(bias, DEVICE)
     found = route(x, router, rule, bias=on, shared=shared, tile=tile, copy=copy)
-    chosen, weights = reference.route(logits, rule, bias, shared)
-    assert np.array_equal(to_numpy(found.chosen), chosen)
-    assert np.allclose(to_numpy(found.weights), weights, rtol=1e-5)
-    expected = reference.order(chosen, experts + shared, tile)
+    topk_ids, topk_weights = reference.route(logits, rule, bias, shared)
+    assert np.array_equal(to_numpy(found.topk_ids), topk_ids)
+    assert np.allclose(to_numpy(found.topk_weights), topk_weights, rtol=1e-5)
+    expected = reference.order(topk_ids, experts + shared, tile)
     same_order(found, expected)
     if copy:
-        real = expected.picks != reference.EMPTY
+        real = expected.sorted_token_ids != reference.EMPTY
         rows = to_numpy(found.rows)[: expected.rows][real]
         assert np.array_equal(rows, reference.permute(to_numpy(x), expected)[real])
 
@@ -125,12 +127,12 @@ def test_many_tokens_are_multiplied_in_one_launch_and_chosen_for_in_another(rule
     router = (rng.standard_normal((experts, hidden)) / hidden**0.5).astype(np.float16)
     how = cut(tokens, hidden, experts, False)
     assert how.block_x > how.block and how.splits == 1 and how.ordered == ordered
-    chosen, weights = reference.route(x.astype(float) @ router.astype(float).T, rule)
+    topk_ids, topk_weights = reference.route(x.astype(float) @ router.astype(float).T, rule)
     found = route(to_torch(x, DEVICE), to_torch(router, DEVICE), rule, tile=64)
     cut.cache_clear()
-    assert np.array_equal(to_numpy(found.chosen), chosen)
-    assert np.allclose(to_numpy(found.weights), weights, rtol=1e-3)
-    same_order(found, reference.order(chosen, experts, 64))
+    assert np.array_equal(to_numpy(found.topk_ids), topk_ids)
+    assert np.allclose(to_numpy(found.topk_weights), topk_weights, rtol=1e-3)
+    same_order(found, reference.order(topk_ids, experts, 64))
 
 
 @settings(max_examples=8)
@@ -155,23 +157,23 @@ def test_ragged_experts_of_any_load(loads, tile, hidden, intermediate, dtype, se
     same_order(found, order)
     if not len(whose):
         return
-    real = order.picks != reference.EMPTY
+    real = order.sorted_token_ids != reference.EMPTY
     rows = reference.permute(a["x"], order)
     h = gate_up(t["x"], t["gate_up"], found, 1)
     expected = np.zeros((order.rows, intermediate))
     for e in range(len(loads)):
-        mine = slice(order.offsets[e], order.offsets[e + 1])
+        mine = slice(order.expert_offsets[e], order.expert_offsets[e + 1])
         expected[mine] = reference.gated(rows[mine], a["gate_up"][e])
     assert relative_error(to_numpy(h)[: order.rows][real], expected[real]) < ROUNDING[dtype]
     y = down(h, t["down"], found)
     grouped = reference.grouped(rows, order, a["gate_up"], a["down"])
     assert relative_error(to_numpy(y)[: order.rows][real], grouped[real]) < ROUNDING[dtype]
-    combined = reference.combine_picks(reference.un_permute(grouped, order), np.ones((len(whose), 1)))
+    combined = reference.combine_pairs(reference.un_permute(grouped, order), np.ones((len(whose), 1)))
     assert relative_error(to_numpy(combine(y, found)), combined) < ROUNDING[dtype]
 
 
 def test_the_order_of_many_blocks_of_tokens():
-    """More blocks than are counted at a time, and more picks in a block than are compared at a time."""
+    """More blocks than are counted at a time, and more pairs in a block than are compared at a time."""
     rng = np.random.default_rng(0)
     logits = rng.integers(-9, 10, (300, 10)) / 8
     x, router = by_logits(logits)
@@ -184,9 +186,9 @@ def test_wide_rows_are_copied_in_parts_and_padding_is_left_alone():
     case = cases.Case(19, 6, Rule(2), hidden=1048, intermediate=8)
     a = cases.arrays(case)
     found = route(to_torch(a["x"], DEVICE), to_torch(a["router"], DEVICE), case.rule, tile=16, copy=True)
-    order = reference.order(to_numpy(found.chosen), case.experts, 16)
+    order = reference.order(to_numpy(found.topk_ids), case.experts, 16)
     same_order(found, order)
-    real = order.picks != reference.EMPTY
+    real = order.sorted_token_ids != reference.EMPTY
     rows = to_numpy(found.rows)[: order.rows][real]
     assert np.array_equal(rows, reference.permute(a["x"], order)[real])
 
@@ -196,7 +198,7 @@ def test_no_tokens_and_no_launch():
     a = cases.arrays(case)
     t = on_device(a)
     assert run(case, t).shape == (0, case.hidden)
-    assert to_numpy(route(t["x"], t["router"], case.rule).offsets).tolist() == [0] * (case.experts + 1)
+    assert to_numpy(route(t["x"], t["router"], case.rule).expert_offsets).tolist() == [0] * (case.experts + 1)
 
 
 def test_scores_that_are_no_numbers_choose_experts_that_exist_and_show_in_the_answer():
@@ -204,8 +206,8 @@ def test_scores_that_are_no_numbers_choose_experts_that_exist_and_show_in_the_an
     t = on_device(cases.arrays(case))
     t["x"][1] = float("nan")
     found = route(t["x"], t["router"], case.rule)
-    chosen = to_numpy(found.chosen)
-    assert ((chosen >= 0) & (chosen < case.experts)).all() and chosen[1, 0] != chosen[1, 1]
+    topk_ids = to_numpy(found.topk_ids)
+    assert ((topk_ids >= 0) & (topk_ids < case.experts)).all() and topk_ids[1, 0] != topk_ids[1, 1]
     out = run(case, t)
     assert np.isnan(out[1].astype(float)).all() and np.isfinite(np.delete(out, 1, 0).astype(float)).all()
 
@@ -273,7 +275,7 @@ def test_few_tokens_read_each_weight_of_a_picked_expert_once(case, watch):
     case = replace(case, hidden=128, intermediate=64)
     a = cases.arrays(case)
     t = on_device(a)
-    active = len(np.unique(forward(case, a).chosen))
+    active = len(np.unique(forward(case, a).topk_ids))
     moved = {name: watch(t[name]) for name in ("gate_up", "down")}
     run(case, t)
     for name, one in moved.items():

@@ -86,7 +86,7 @@ def test_the_layer_refuses(change, name):
         (lambda: narrow(shared=4), "shared must be from 0 to 3"),
         (lambda: reference.top_k(np.array([[np.nan, 1]]), 1), "scores must be numbers"),
         (lambda: reference.top_k(np.zeros((2, 3)), 4), "k must be at most 3"),
-        (lambda: reference.order(np.array([[4]]), 4), "chosen must be from 0 to 3"),
+        (lambda: reference.order(np.array([[4]]), 4), "topk_ids must be from 0 to 3"),
         (lambda: reference.order(np.array([[0]]), 4, tile=0), "tile must be a whole number of at least 1"),
     ],
 )

@@ -29,13 +29,13 @@ def watched(watch, tensors: dict) -> dict:
 def test_grouped_products_and_the_combine_ask_for_what_they_should(case, watch):
     t = {name: to_torch(array, "cpu") for name, array in cases.arrays(case).items() if array is not None}
     found = route(t["x"], t["router"], case.rule, shared=case.shared, tile=16)
-    tiles = int((to_numpy(found.tile_expert) >= 0).sum())
-    real = case.tokens * case.picks
-    tables = {"picks": found.picks, "whose": found.tile_expert, "real": found.tile_rows}
+    tiles = int((to_numpy(found.expert_ids) >= 0).sum())
+    real = case.tokens * case.slots
+    tables = {"pairs": found.sorted_token_ids, "whose": found.expert_ids, "real": found.tile_rows}
     config = Config(32, 64, 4, 3)
 
     parts = watched(watch, {"rows": t["x"], "weights": t["gate_up"], **tables})
-    h = gate_up(t["x"], t["gate_up"], found, case.picks, config=config)
+    h = gate_up(t["x"], t["gate_up"], found, case.slots, config=config)
     asked = cost_traffic.grouped_traffic(tiles, real, 64, 128, tile=16, block_n=32, gated=True)
     assert (parts["rows"].loaded, parts["weights"].loaded) == (asked.rows, asked.weights)
     nobody = (found.tiles - tiles) * 2 * 4  # programs without a tile ask whose it is
@@ -47,11 +47,11 @@ def test_grouped_products_and_the_combine_ask_for_what_they_should(case, watch):
     assert (parts["rows"].loaded, parts["weights"].loaded) == (asked.rows, asked.weights)
 
     out = torch.empty(case.tokens, 128, dtype=y.dtype)
-    parts = watched(watch, {"y": y, "places": found.places, "by": found.weights, "out": out})
+    parts = watched(watch, {"y": y, "index": found.inv_permuted_copies, "by": found.topk_weights, "out": out})
     combine(y, found, out)
-    asked = cost_traffic.combine_traffic(case.tokens, case.picks, 128, block_h=1024)
+    asked = cost_traffic.combine_traffic(case.tokens, case.slots, 128, block_h=1024)
     assert parts["y"].loaded == asked.rows == 2 * parts["y"].distinct and parts["out"].stored == asked.written
-    assert parts["places"].loaded + parts["by"].loaded == asked.tables
+    assert parts["index"].loaded + parts["by"].loaded == asked.tables
 
 
 def test_fewer_columns_a_program_read_the_rows_more_often():

@@ -48,7 +48,7 @@ def test_against_picks_counted_one_by_one(placement):
     r = run(pattern="tail", placement=placement)
     loads = [e.routed for e in r.experts]
     home = {e: one.devices[0] for e, one in enumerate(r.experts)}
-    counted = Counter(home[e] for picks in cost.assignments(loads, 8192, 2) for e in picks)
+    counted = Counter(home[e] for chosen in cost.assignments(loads, 8192, 2) for e in chosen)
     assert [counted[d] for d in range(8)] == [d.tokens for d in r.devices]
 
 

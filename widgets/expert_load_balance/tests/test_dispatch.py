@@ -11,16 +11,16 @@ STATES = [(top_k, tokens, nodes) for top_k in (1, 2, 8) for tokens in (1, 4) for
 @pytest.mark.parametrize("top_k, tokens, nodes", STATES)
 def test_rows_are_counted_from_the_choices(top_k, tokens, nodes):
     r = dispatch.run("node", top_k, tokens, nodes)
-    ranks = [[e // dispatch.PER_RANK for e in mine] for mine in r.chosen]
+    ranks = [[e // dispatch.PER_RANK for e in mine] for mine in r.topk_ids]
     far = [[one for one in mine if one // dispatch.PER_NODE] for mine in ranks]
     near = [[one for one in mine if 0 < one < dispatch.PER_NODE] for mine in ranks]
-    assert all(len(set(mine)) == top_k for mine in r.chosen)
+    assert all(len(set(mine)) == top_k for mine in r.topk_ids)
     assert (r.pair.network_rows, r.pair.nvlink_rows) == (sum(map(len, far)), sum(map(len, near)))
     assert r.rank.network_rows == sum(len(set(mine)) for mine in far)
     assert r.node.network_rows == sum(len({one // dispatch.PER_NODE for one in mine}) for mine in far)
     home = [[one for one in mine if not one] for mine in ranks]
     assert (r.pair.own_rows, r.node.own_rows) == (sum(map(len, home)), sum(map(bool, home)))
-    assert r.pair.network_rows + r.pair.nvlink_rows + r.pair.own_rows == tokens * top_k, "no pick is lost"
+    assert r.pair.network_rows + r.pair.nvlink_rows + r.pair.own_rows == tokens * top_k, "no pair is lost"
     passed_on = sum(len({one for one in mine if one % dispatch.PER_NODE}) for mine in far)
     assert r.node.nvlink_rows == sum(len(set(mine)) for mine in near) + passed_on
 
@@ -35,7 +35,7 @@ def test_a_rank_that_only_passes_a_row_on_is_not_drawn_as_if_it_had_been_picked(
             for id, m in marks.items()
             if id.startswith(f"row-{send.token}-{send.source}-{send.target}-") and m["t"] == "rect"
         ]
-        wanted = any(expert // dispatch.PER_RANK == send.target for expert in r.chosen[send.token])
+        wanted = any(expert // dispatch.PER_RANK == send.target for expert in r.topk_ids[send.token])
         assert boxes and all((one["role"] == "idle") != wanted for one in boxes)
 
 
@@ -94,7 +94,7 @@ def test_each_row_starts_at_its_token_crosses_the_link_of_its_node_and_ends_in_i
 def test_the_wall_keeps_a_mark_in_the_token_s_colour_of_each_row_and_rank_0_keeps_its_own(
     way, top_k, tokens, nodes, width
 ):
-    """So that one can count, on the last step, what crossed, and no pick is missing."""
+    """So that one can count, on the last step, what crossed, and no pair is missing."""
     r, place = dispatch.run(way, top_k, tokens, nodes), dispatch.PLACES[width == WIDE]
     marks = dispatch.frames(r, width=width)[-1].marks
     traces = [m for m in marks if m["id"].startswith("trace-row-") and m["t"] == "rect"]

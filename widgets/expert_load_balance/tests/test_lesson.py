@@ -65,8 +65,8 @@ def limited(way, factor):
     """(share dropped, error) of a trained toy router with a capacity factor."""
     x, wanted = TOY.task().draw(4096, np.random.default_rng(9))
     seen = TOY.forward(cases.learned(way).layer, x, 2)
-    kept = reference.kept_by_capacity(seen.chosen, 8, cost.capacity_limit(4096, 2, 8, factor))
-    out = np.einsum("tk,tkh->th", seen.weights * kept, seen.each)
+    kept = reference.kept_by_capacity(seen.topk_ids, 8, cost.capacity_limit(4096, 2, 8, factor))
+    out = np.einsum("tk,tkh->th", seen.topk_weights * kept, seen.each)
     return 1 - kept.mean(), ((out - wanted) ** 2).mean()
 
 
@@ -95,7 +95,7 @@ def by_number(devices):
 
 
 def left_once(places):
-    """Of the rows that 8 independent picks send out of one of so many places, those left if each place gets a token once."""
+    """Of the rows that 8 independent pairs send out of one of so many places, those left if each place gets a token once."""
     return places * (1 - (1 - 1 / places) ** 8) / 8
 
 
@@ -143,7 +143,7 @@ CLAIMS = {  # a sentence of the lesson: (what it speaks of, from, to)
     ),
     "In the simulator the whole step takes only 2.72x as long": (lambda: simulated(), 2.71, 2.725),
     "A Qwen3-like row spends twice as long on the link as in its expert": (
-        lambda: 4 * QWEN.hidden / H200.link_bandwidth / (QWEN.pick_flops / H200.rate("bf16")),
+        lambda: 4 * QWEN.hidden / H200.link_bandwidth / (QWEN.pair_flops / H200.rate("bf16")),
         1.85,
         2.0,
     ),
@@ -175,7 +175,7 @@ CLAIMS = {  # a sentence of the lesson: (what it speaks of, from, to)
     "With 64 ranks nearly all of the bytes remain": (lambda: left_once(64), 0.94, 0.96),
     "cuts the bytes on the network, the slower link, by a third": (lambda: 1 - left_once(8), 0.325, 0.355),
     "than the layer's arithmetic in a decode step (some 0.1 ms": (
-        lambda: 128 * 8 * DEEPSEEK.pick_flops / H200.rate("bf16") * 1e3,
+        lambda: 128 * 8 * DEEPSEEK.pair_flops / H200.rate("bf16") * 1e3,
         0.085,
         0.1,
     ),

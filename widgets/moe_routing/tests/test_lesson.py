@@ -33,13 +33,13 @@ def slots_multiplied(tile):
     """Rows of an expert of DeepSeek's, padded to tiles, where the choice is biased as in the run."""
     rng = np.random.default_rng(0)
     rule = reference.Rule(8, "sigmoid", renormalise=True, groups=8, groups_kept=4)
-    chosen, _ = reference.route(rng.standard_normal((4096, 256)), rule, 0.01 * rng.random(256))
-    return tile * cost.tile_utilization(reference.count(chosen, 256), tile).tiles / 256
+    topk_ids, _ = reference.route(rng.standard_normal((4096, 256)), rule, 0.01 * rng.random(256))
+    return tile * cost.tile_utilization(reference.count(topk_ids, 256), tile).tiles / 256
 
 
 SAID = {  # a sentence: its page, what it speaks of, from, to
     "The choice is the same": (
-        "a_experts", lambda r: len({tuple(chosen[0]) for chosen, _ in r.weighed.values()}), 1, 1),
+        "a_experts", lambda r: len({tuple(topk_ids[0]) for topk_ids, _ in r.weighed.values()}), 1, 1),
     "The weights are the same once they are divided by their sum": (
         "a_experts", lambda r: np.ptp([r.weighed[name][1] for name in list(r.weighed)[:3:2]], 0).max(), 0, 1e-9),
     "Only 13% of the tokens keep all eight experts": ("a_experts", lambda r: np.mean(r.kept == 8), 0.125, 0.135),
@@ -51,9 +51,9 @@ SAID = {  # a sentence: its page, what it speaks of, from, to
         "b_order_and_tiles", lambda r: 4096 / cut(4096, 2048, 128, True).block, 256, 256),
     "Expert 1 has six pairs and gets two tiles. Expert 2 has no pair and gets no tile": (
         "b_order_and_tiles",
-        lambda r: (*r.order.loads[1:3], list(r.order.tile_expert).count(1)) == (6, 0, 2), 1, 1),
+        lambda r: (*r.order.loads[1:3], list(r.order.expert_ids).count(1)) == (6, 0, 2), 1, 1),
     "so their pairs with it get rows 8 and 9": (
-        "b_order_and_tiles", lambda r: (r.order.place[4, 0], r.order.place[5, 1]) == (8, 9), 1, 1),
+        "b_order_and_tiles", lambda r: (r.order.inv_permuted_idx[4, 0], r.order.inv_permuted_idx[5, 1]) == (8, 9), 1, 1),
     "67%, not 100": ("b_order_and_tiles", lambda r: slots(r, DEEPSEEK, 128).useful_share, 0.665, 0.675),
     "192 slots, of which 128 are useful": (
         "b_order_and_tiles", lambda r: slots(r, DEEPSEEK, 128).useful_share, 128 / 192 - 0.01, 128 / 192 + 0.01),
@@ -154,17 +154,17 @@ def test_the_picture_of_histograms_counts_what_the_cell_orders(cells):
     (picture,) = (cell.text for cell in LESSON.cells if "block 0, counts" in cell.text)
     lines = re.findall(r"^(\w[\w, ]*?)  +(\d+) +(\d+) +(\d+) +(\d+)(?:  .*)?$", picture, re.M)
     said = {name: [int(n) for n in numbers] for name, *numbers in lines}
-    chosen, order = cells["b_order_and_tiles"].chosen, cells["b_order_and_tiles"].order
-    blocks = [np.bincount(two.ravel(), minlength=4).tolist() for two in chosen.reshape(3, 2, 2)]
+    topk_ids, order = cells["b_order_and_tiles"].topk_ids, cells["b_order_and_tiles"].order
+    blocks = [np.bincount(two.ravel(), minlength=4).tolist() for two in topk_ids.reshape(3, 2, 2)]
     assert [said[f"block {b}, counts"] for b in range(3)] == blocks
     assert said["all blocks"] == order.loads.tolist()
-    assert said["in whole tiles"] == np.diff(order.offsets).tolist()
-    assert said["first row"] == order.offsets[:-1].tolist()
+    assert said["in whole tiles"] == np.diff(order.expert_offsets).tolist()
+    assert said["first row"] == order.expert_offsets[:-1].tolist()
     assert said["before block 2"] == np.sum(blocks[:2], 0).tolist()
     starts = said["block 2 starts at"]
     for expert in (0, 1, 3):
-        assert starts[expert] == min(order.place[4:][chosen[4:] == expert])
-    assert starts[1] == 8 and order.place[5, 1] == 9
+        assert starts[expert] == min(order.inv_permuted_idx[4:][topk_ids[4:] == expert])
+    assert starts[1] == 8 and order.inv_permuted_idx[5, 1] == 9
 
 
 def test_the_formula_and_the_draw_of_experts_with_work_agree(cells):

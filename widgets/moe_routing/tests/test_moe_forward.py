@@ -149,7 +149,7 @@ def test_the_first_steps_work_out_the_followed_tokens_choice(inputs):
     for step, scene in enumerate(FORWARD.scenes(r)[:2]):
         marks = {mark["id"]: mark for mark in scene.marks}
         zero = marks["gate-zero-line"]["y"]
-        kept = dict(zip(r.layer.chosen[0], r.layer.weights[0], strict=True))
+        kept = dict(zip(r.layer.topk_ids[0], r.layer.topk_weights[0], strict=True))
         for e, logit in enumerate(r.layer.logits[0]):
             sum_ = sum(
                 float(marks[f"gate-x{j}"]["s"]) * float(marks[f"gate-{j}-{e}"]["s"][2:]) for j in range(3)
@@ -191,7 +191,7 @@ def test_only_the_followed_token_has_numbers_from_the_blocks_on(width, inputs):
 def test_the_rest_of_the_sum_is_what_the_caption_says(inputs):
     r = run(**inputs)
     weights = [float(w) for w in re.findall(r"([\d.]+)·E", FORWARD.scenes(r)[-1].caption)]
-    assert weights == [pytest.approx(w, abs=0.005) for w in r.layer.weights[0]]
+    assert weights == [pytest.approx(w, abs=0.005) for w in r.layer.topk_weights[0]]
 
 
 def test_one_decimal_says_an_input_whole():

@@ -71,7 +71,7 @@ def test_the_picture_shows_every_kept_token_and_every_dropped_one(preset):
     loads = [e.routed_tokens for e in r.experts]
     shown = {m["id"]: m["s"] for m in scene.marks if m["t"] == "text" and m["id"].startswith("held-")}
     assert all(
-        int(words.removesuffix(" picks").split()[-1]) == loads[int(id.split("-")[1])]
+        int(words.removesuffix(" pairs").split()[-1]) == loads[int(id.split("-")[1])]
         for id, words in shown.items()
     )
     cells = [m for m in scene.marks if m["id"].startswith(("lost-", "small-lost-"))]
@@ -172,7 +172,7 @@ def test_a_token_cannot_pick_an_expert_twice():
 
 def test_it_says_when_the_answer_changes():
     *_, scene = TILES.scenes(run(capacity=1.5))
-    assert "18.8% of all picks are dropped" in scene.warning
+    assert "18.8% of all pairs are dropped" in scene.warning
     assert not TILES.scenes(run())[0].warning
 
 
@@ -224,7 +224,7 @@ def test_where_tokens_come_in_handfuls_the_caption_counts_as_the_player_does():
 def test_the_first_of_very_many_experts_has_its_count():
     r = run(**TILES.presets["256 experts, top-8"])
     marks = {m["id"]: m for m in TILES.scenes(r)[-1].marks}
-    assert marks["held-0"]["s"] == f"{r.experts[r.busiest].kept_tokens} picks" and r.busiest == 0
+    assert marks["held-0"]["s"] == f"{r.experts[r.busiest].kept_tokens} pairs" and r.busiest == 0
 
 
 @pytest.mark.parametrize("preset", TILES.presets)

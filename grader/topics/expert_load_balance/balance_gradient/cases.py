@@ -3,9 +3,9 @@
 from kernels.expert_load_balance import reference
 
 
-def balance_gradient(x, router, chosen):
+def balance_gradient(x, router, topk_ids):
     """The auxiliary loss and its gradient by the router's weights."""
-    value, by_logits = reference.auxiliary_loss(x @ router, chosen)
+    value, by_logits = reference.auxiliary_loss(x @ router, topk_ids)
     return value, x.T @ by_logits
 
 

@@ -10,7 +10,7 @@ f = {share}
 g = {scale} * p * ({pull})
 return {loss}, {gradient}"""
 RIGHT_LOSS = {
-    "share": "np.bincount(chosen.reshape(-1), minlength=experts) / chosen.size",
+    "share": "np.bincount(topk_ids.reshape(-1), minlength=experts) / topk_ids.size",
     "scale": "experts / tokens",
     "pull": "f - (p @ f)[:, None]",
     "loss": "experts * (f @ p.mean(0))",
@@ -24,19 +24,19 @@ def loss(**changed: str) -> str:
 
 MISTAKES = in_cells(
     "balance_gradient",
-    "x, router, chosen",
+    "x, router, topk_ids",
     {
         "loss alone": (
             "the gradient is missing: return the loss and the gradient",
-            "tokens, experts = len(x), router.shape[1]\nlogits = x @ router\np = np.exp(logits - logits.max(1, keepdims=True))\np = p / p.sum(1, keepdims=True)\nf = np.bincount(chosen.reshape(-1), minlength=experts) / chosen.size\nreturn experts * (f @ p.mean(0))",
+            "tokens, experts = len(x), router.shape[1]\nlogits = x @ router\np = np.exp(logits - logits.max(1, keepdims=True))\np = p / p.sum(1, keepdims=True)\nf = np.bincount(topk_ids.reshape(-1), minlength=experts) / topk_ids.size\nreturn experts * (f @ p.mean(0))",
         ),
         "not scaled by experts": (
             "multiply the loss by the number of experts, so that it is 1 when all loads are even",
             loss(loss="f @ p.mean(0)", scale="1 / tokens"),
         ),
         "shares of tokens": (
-            "a share of picks is a count divided by tokens * top_k, so that all shares add up to 1",
-            loss(share="np.bincount(chosen.reshape(-1), minlength=experts) / len(x)"),
+            "a share of pairs is a count divided by tokens * top_k, so that all shares add up to 1",
+            loss(share="np.bincount(topk_ids.reshape(-1), minlength=experts) / len(x)"),
         ),
         "softmax as if straight": (
             "a softmax's gradient has a second term, because a larger logit lowers all other probabilities",

@@ -11,7 +11,7 @@ from grader.topics.expert_load_balance.shared import LESSON
 QUESTION = NumpyQuestion(
     id="expert_load_balance.balance_gradient",
     notebook="concepts",
-    asks="balance_gradient(x, router, chosen): the auxiliary loss, experts times the sum over experts of (share of picks) (mean probability), with probabilities the softmax of x @ router, and its gradient by router. Shares are counts and have no gradient",
+    asks="balance_gradient(x, router, topk_ids): the auxiliary loss, experts times the sum over experts of (share of pairs) (mean probability), with probabilities the softmax of x @ router, and its gradient by router. Shares are counts and have no gradient",
     entry="balance_gradient",
     parts=(Part("values", 3, "calls"),),
     reference=cases.balance_gradient,
@@ -31,9 +31,9 @@ QUESTION = NumpyQuestion(
     ),
     where=f'{LESSON}/a_busiest.ipynb, "Make the router choose evenly"',
     hints=(
-        "Treat the shares of picks as constants f. The loss is then experts times the mean over tokens of p @ f. How does a softmax change when a logit moves?",
+        "Treat the shares of pairs as constants f. The loss is then experts times the mean over tokens of p @ f. How does a softmax change when a logit moves?",
         "For one token, d(p @ f) / d(logits) = p (f - p @ f). Multiply it by experts / tokens. Because logits = x @ router, the gradient with respect to the router is x.T @ G, where G is the gradient with respect to the logits.",
-        "f = np.bincount(chosen.reshape(-1), minlength=experts) / chosen.size; g = experts / tokens * p * (f - (p @ f)[:, None]); experts * (f @ p.mean(0)), x.T @ g",
+        "f = np.bincount(topk_ids.reshape(-1), minlength=experts) / topk_ids.size; g = experts / tokens * p * (f - (p @ f)[:, None]); experts * (f @ p.mean(0)), x.T @ g",
     ),
     mistakes=MISTAKES,
 )

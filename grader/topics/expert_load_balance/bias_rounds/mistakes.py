@@ -4,8 +4,8 @@ from grader.questions.rows import in_cells
 
 BIAS = """bias, seen = np.zeros(scores.shape[1]), []
 for _ in range(rounds):
-    chosen = np.argsort(-({wanted}), axis=1, kind="stable")[:, :top_k]
-    loads = np.bincount(chosen.reshape(-1), minlength=len(bias))
+    topk_ids = np.argsort(-({wanted}), axis=1, kind="stable")[:, :top_k]
+    loads = np.bincount(topk_ids.reshape(-1), minlength=len(bias))
     seen.append(loads)
     bias = {moved}
 return {result}"""

@@ -35,7 +35,7 @@ QUESTION = NumpyQuestion(
     hints=(
         "One round takes three lines: choose, count, move. Which result of a round does the next round start from?",
         "np.argsort(-(scores + bias), axis=1, kind='stable')[:, :top_k] chooses; np.sign(loads.mean() - loads) is +1 below the mean and -1 above it.",
-        "for each round: chosen = np.argsort(-(scores + bias), axis=1, kind='stable')[:, :top_k]; loads = np.bincount(chosen.reshape(-1), minlength=len(bias)); bias = bias + rate * np.sign(loads.mean() - loads)",
+        "for each round: topk_ids = np.argsort(-(scores + bias), axis=1, kind='stable')[:, :top_k]; loads = np.bincount(topk_ids.reshape(-1), minlength=len(bias)); bias = bias + rate * np.sign(loads.mean() - loads)",
     ),
     mistakes=MISTAKES,
 )

@@ -3,11 +3,11 @@
 from grader.questions.rows import in_cells
 from grader.topics.expert_load_balance.capacity_kept.cases import capacity_kept
 
-KEPT = """tokens, top_k = chosen.shape
+KEPT = """tokens, top_k = topk_ids.shape
 capacity = {capacity}
-kept, taken = np.zeros(chosen.shape, bool), np.zeros(experts, int)
+kept, taken = np.zeros(topk_ids.shape, bool), np.zeros(experts, int)
 for {order}:
-    e = chosen[t, j]
+    e = topk_ids[t, j]
     kept[t, j] = taken[e] {below} capacity
     taken[e] += {counted}
 return capacity, {result}"""
@@ -26,13 +26,13 @@ def kept(**changed: str) -> str:
 
 MISTAKES = in_cells(
     "capacity_kept",
-    "chosen, experts, factor",
+    "topk_ids, experts, factor",
     {
         "rounded down": (
             "the capacity is rounded up",
             kept(capacity="math.floor(factor * tokens * top_k / experts)"),
         ),
-        "a part of a pick dropped": (
+        "a part of a pair dropped": (
             "round the capacity up once, at the end: a fraction may lift it to the next whole number",
             kept(capacity="math.ceil(int(factor * tokens * top_k) / experts)"),
         ),
@@ -50,10 +50,10 @@ MISTAKES = in_cells(
         ),
         "one more": ("an expert that has `capacity` tokens is full", kept(below="<=")),
         "dropped ones counted": (
-            "a dropped pick takes no room: add only kept picks to the count",
-            "tokens, top_k = chosen.shape\ncapacity = math.ceil(factor * tokens * top_k / experts)\nloads = np.bincount(chosen.reshape(-1), minlength=experts)\nreturn capacity, loads[chosen] <= capacity",
+            "a dropped pair takes no room: add only kept pairs to the count",
+            "tokens, top_k = topk_ids.shape\ncapacity = math.ceil(factor * tokens * top_k / experts)\nloads = np.bincount(topk_ids.reshape(-1), minlength=experts)\nreturn capacity, loads[topk_ids] <= capacity",
         ),
-        "dropped instead": ("True means kept: here it marks the dropped picks", kept(result="~kept")),
+        "dropped instead": ("True means kept: here it marks the dropped pairs", kept(result="~kept")),
         "last come": (
             "earlier tokens are kept: this begins at the last one",
             kept(order="j, t in ((j, t) for j in range(top_k) for t in reversed(range(tokens)))"),
@@ -62,4 +62,4 @@ MISTAKES = in_cells(
 )
 
 
-SHORTCUTS = {"room for all": lambda chosen, experts, factor: capacity_kept(chosen, experts, 99.0)}
+SHORTCUTS = {"room for all": lambda topk_ids, experts, factor: capacity_kept(topk_ids, experts, 99.0)}

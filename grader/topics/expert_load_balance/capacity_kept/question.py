@@ -10,7 +10,7 @@ from grader.topics.expert_load_balance.shared import LESSON
 QUESTION = NumpyQuestion(
     id="expert_load_balance.capacity_kept",
     notebook="concepts",
-    asks="capacity_kept(chosen, experts, factor): how many tokens an expert takes, factor times the even share rounded up, and for each entry of chosen (tokens, top_k) whether it is kept: all first choices in the order of the tokens, then all second ones, and so on",
+    asks="capacity_kept(topk_ids, experts, factor): how many tokens an expert takes, factor times the even share rounded up, and for each entry of topk_ids (tokens, top_k) whether it is kept: all first choices in the order of the tokens, then all second ones, and so on",
     entry="capacity_kept",
     parts=(Part("values", 3, "calls"),),
     reference=cases.capacity_kept,
@@ -29,9 +29,9 @@ QUESTION = NumpyQuestion(
     ),
     where=f'{LESSON}/a_busiest.ipynb, "A limit, and what it drops"',
     hints=(
-        "The order matters: walk through column 0 of chosen from top to bottom, then through column 1. What do you have to remember on the way?",
+        "The order matters: walk through column 0 of topk_ids from top to bottom, then through column 1. What do you have to remember on the way?",
         "Keep a count for each expert. A choice is kept while its expert's count is below the capacity, and only a kept choice adds to the count. The capacity is math.ceil(factor * tokens * top_k / experts).",
-        "for j in range(top_k): for t in range(tokens): e = chosen[t, j]; kept[t, j] = taken[e] < capacity; taken[e] += kept[t, j]",
+        "for j in range(top_k): for t in range(tokens): e = topk_ids[t, j]; kept[t, j] = taken[e] < capacity; taken[e] += kept[t, j]",
     ),
     mistakes=MISTAKES,
 )

@@ -2,10 +2,10 @@
 
 from grader.questions.rows import in_cells
 
-COUNT = """loads = np.bincount({picks}, minlength={experts})
+COUNT = """loads = np.bincount({pairs}, minlength={experts})
 return {result}"""
 RIGHT_COUNT = {
-    "picks": "chosen.reshape(-1)",
+    "pairs": "topk_ids.reshape(-1)",
     "experts": "len(device_of)",
     "result": "loads, np.bincount(device_of, loads, devices)",
 }
@@ -17,20 +17,20 @@ def count(**changed: str) -> str:
 
 MISTAKES = in_cells(
     "count_loads",
-    "chosen, device_of, devices",
+    "topk_ids, device_of, devices",
     {
         "experts alone": ("the loads of the devices are missing: return two arrays", count(result="loads")),
         "first choices alone": (
-            "this counts only the first choice of each token: every entry of chosen is a token for an expert",
-            count(picks="chosen[:, 0]"),
+            "this counts only the first choice of each token: every entry of topk_ids is a token for an expert",
+            count(pairs="topk_ids[:, 0]"),
         ),
         "too short": (
             "an expert that no token chose has a load of 0: tell np.bincount how many experts there are",
-            "loads = np.bincount(chosen.reshape(-1))\nreturn loads, np.bincount(device_of[: len(loads)], loads, devices)",
+            "loads = np.bincount(topk_ids.reshape(-1))\nreturn loads, np.bincount(device_of[: len(loads)], loads, devices)",
         ),
         "one expert a device": (
             "held[device_of] += loads adds one expert of each device alone: np.add.at, or np.bincount with weights, adds all",
-            "loads = np.bincount(chosen.reshape(-1), minlength=len(device_of))\nheld = np.zeros(devices)\nheld[device_of] += loads\nreturn loads, held",
+            "loads = np.bincount(topk_ids.reshape(-1), minlength=len(device_of))\nheld = np.zeros(devices)\nheld[device_of] += loads\nreturn loads, held",
         ),
         "experts counted": (
             "this is the number of experts on each device: weight each expert by its tokens",
@@ -46,7 +46,9 @@ MISTAKES = in_cells(
         ),
         "tokens once": (
             "a token with two experts on a device is two rows of work there, not one",
-            count(result="loads, np.array([(device_of[chosen] == d).any(1).sum() for d in range(devices)])"),
+            count(
+                result="loads, np.array([(device_of[topk_ids] == d).any(1).sum() for d in range(devices)])"
+            ),
         ),
     },
 )

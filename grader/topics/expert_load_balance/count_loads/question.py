@@ -7,12 +7,12 @@ from grader.questions.draws import between
 from grader.topics.expert_load_balance.count_loads import cases
 from grader.topics.expert_load_balance.count_loads.mistakes import MISTAKES
 from grader.topics.expert_load_balance.shared import LESSON
-from grader.topics.expert_load_balance.shared_concepts import chosen
+from grader.topics.expert_load_balance.shared_concepts import drawn_ids
 
 QUESTION = NumpyQuestion(
     id="expert_load_balance.count_loads",
     notebook="concepts",
-    asks="count_loads(chosen, device_of, devices): the load of each expert and of each device, for the experts (tokens, top_k) that tokens chose and the device of each expert",
+    asks="count_loads(topk_ids, device_of, devices): the load of each expert and of each device, for the experts (tokens, top_k) that tokens chose and the device of each expert",
     entry="count_loads",
     parts=(Part("values", 2, "calls"),),
     reference=cases.count_loads,
@@ -28,13 +28,13 @@ QUESTION = NumpyQuestion(
         + [Call(cases.counted(rng, 4, 2, 1), "one expert a token")]
         + [Call(cases.counted(rng, 4, 2, 2, last=False), "the last expert without a token")]
         + [Call((np.array([[0, 1]]), np.arange(4), 4), "devices without a token")]
-        + [Call((chosen(rng, 20, 2, 4), np.array([2, 0, 3, 2]), 6), "devices without an expert")]
+        + [Call((drawn_ids(rng, 20, 2, 4), np.array([2, 0, 3, 2]), 6), "devices without an expert")]
     ),
     where=f'{LESSON}/a_busiest.ipynb, "Skew that is real"',
     hints=(
-        "Each entry of chosen is one token for one expert, and the order of the tokens doesn't matter here. Which numpy function counts how often each number occurs?",
-        "np.bincount(chosen.reshape(-1), minlength=...) counts the tokens of all experts, including those that no token chose. A device's load is the sum of its experts' loads.",
-        "loads = np.bincount(chosen.reshape(-1), minlength=len(device_of)); np.bincount(device_of, weights=loads, minlength=devices)",
+        "Each entry of topk_ids is one token for one expert, and the order of the tokens doesn't matter here. Which numpy function counts how often each number occurs?",
+        "np.bincount(topk_ids.reshape(-1), minlength=...) counts the tokens of all experts, including those that no token chose. A device's load is the sum of its experts' loads.",
+        "loads = np.bincount(topk_ids.reshape(-1), minlength=len(device_of)); np.bincount(device_of, weights=loads, minlength=devices)",
     ),
     mistakes=MISTAKES,
 )

@@ -17,14 +17,14 @@ from grader.topics.expert_load_balance.shared import (
 def dispatched(rng, kind, numbers=()):
     found, per = tokens(rng, kind, numbers)
     made = of_every_size if kind in (LARGE, FULL) else lambda rng, x: x
-    return Together(tuple((made(rng, x), chosen, len(found) * per) for x, chosen, _ in found), kind)
+    return Together(tuple((made(rng, x), topk_ids, len(found) * per) for x, topk_ids, _ in found), kind)
 
 
 def dispatched_rows(each, rank_of=None):
     per, found = each[0][2] // len(each), []
     lies_on = rank_of or (lambda experts: experts // per)
     for rank in range(len(each)):
-        here = [(lies_on(chosen) == rank).any(axis=1) for _, chosen, _ in each]
+        here = [(lies_on(topk_ids) == rank).any(axis=1) for _, topk_ids, _ in each]
         found.append(
             tuple(np.concatenate([given[i][h] for given, h in zip(each, here, strict=True)]) for i in (0, 1))
         )
@@ -36,15 +36,15 @@ def _dispatch_per(each) -> int:
 
 
 def most_of_dispatch(each) -> np.ndarray:
-    row, picks = row_bytes(each)
+    row, ids = row_bytes(each)
     table = bytes_between(each, _dispatch_per(each))
-    return table.sum(axis=1) * (row + picks) + counts(len(each), _dispatch_per(each))
+    return table.sum(axis=1) * (row + ids) + counts(len(each), _dispatch_per(each))
 
 
 def dispatch_habit(table):
     def spends(each):
-        row, picks = row_bytes(each)
-        return table(each, _dispatch_per(each)).sum(axis=1) * (row + picks)
+        row, ids = row_bytes(each)
+        return table(each, _dispatch_per(each)).sum(axis=1) * (row + ids)
 
     return spends
 
@@ -52,15 +52,15 @@ def dispatch_habit(table):
 def from_whom(each, rank, index) -> str:
     """Where a row of dispatch comes from."""
     per, row = each[0][2] // len(each), index[0]
-    for sender, (_, chosen, _) in enumerate(each):
-        tokens = np.flatnonzero((chosen // per == rank).any(axis=1))
+    for sender, (_, topk_ids, _) in enumerate(each):
+        tokens = np.flatnonzero((topk_ids // per == rank).any(axis=1))
         if row < len(tokens):
             token = int(tokens[row])
-            return f"row {index[0]} on rank {rank} is token {token} of rank {sender}, whose experts are {chosen[token].tolist()}"
+            return f"row {index[0]} on rank {rank} is token {token} of rank {sender}, whose experts are {topk_ids[token].tolist()}"
         row -= len(tokens)
     return ""
 
 
 def dispatch_in_float64(each) -> np.ndarray:
-    x, chosen = each[0][:2]
-    return bytes_between(each, _dispatch_per(each)).sum(axis=1) * 8 * (x.shape[1] + chosen.shape[1])
+    x, topk_ids = each[0][:2]
+    return bytes_between(each, _dispatch_per(each)).sum(axis=1) * 8 * (x.shape[1] + topk_ids.shape[1])

@@ -6,7 +6,7 @@ from grader.questions import Mistake
 from grader.questions.rows import edited
 from grader.topics.expert_load_balance.dispatch_tokens.cases import dispatched_rows
 from grader.topics.expert_load_balance.shared import to_ranks
-from grader.topics.expert_load_balance.shared_mistakes import EVERYBODY, NEEDED, PICKS, ROWS
+from grader.topics.expert_load_balance.shared_mistakes import EVERYBODY, IDS, NEEDED, ROWS
 
 
 def as_sent(each):
@@ -47,11 +47,11 @@ def other_ranks(each):
 def by_token(each):
     """Return every sender's rows one token after another, cut as if they were ordered by rank."""
     per, ranks, found = each[0][2] // len(each), len(each), [([], []) for _ in each]
-    for x, chosen, _ in each:
-        goes = to_ranks(chosen, per, ranks)
+    for x, topk_ids, _ in each:
+        goes = to_ranks(topk_ids, per, ranks)
         token = np.nonzero(goes.T)[0]
         for rank, rows in enumerate(np.split(token, np.cumsum(goes.sum(axis=1))[:-1])):
-            for out, given in zip(found[rank], (x, chosen), strict=True):
+            for out, given in zip(found[rank], (x, topk_ids), strict=True):
                 out.append(given[rows])
     return [tuple(map(np.concatenate, one)) for one in found]
 
@@ -59,33 +59,33 @@ def by_token(each):
 def own_numbers(each):
     """Experts as the receiver counts them, and those of other ranks as -1."""
     per, found = each[0][2] // len(each), []
-    for rank, (rows, picks) in enumerate(dispatched_rows(each)):
-        found.append((rows, np.where(picks // per == rank, picks - rank * per, -1)))
+    for rank, (rows, ids) in enumerate(dispatched_rows(each)):
+        found.append((rows, np.where(ids // per == rank, ids - rank * per, -1)))
     return found
 
 
 TOKEN = "token = np.concatenate([np.flatnonzero(g) for g in goes])"
 COUNTED = "send = np.array([g.sum() for g in goes])"
 RECEIVE = "receive = comm.exchange_counts(send)"
-RETURN = "    return comm.send_rows(x[token], send, receive), comm.send_rows(chosen[token], send, receive)"
-TWICE = "token = np.concatenate([np.repeat(np.arange(len(x)), (chosen // per == rank).sum(axis=1)) for rank in range(comm.ranks)])"
-TWICE_COUNTED = "send = np.array([(chosen // per == rank).sum() for rank in range(comm.ranks)])"
-FILTERED = f"""    rows, picks = {ROWS}, {PICKS}
-    here = (picks // per == comm.rank).any(axis=1)
-    return rows[here], picks[here]"""
-IN_ONE = """    both = comm.send_rows(np.concatenate([x, chosen], axis=1)[token], send, receive)
+RETURN = "    return comm.send_rows(x[token], send, receive), comm.send_rows(topk_ids[token], send, receive)"
+TWICE = "token = np.concatenate([np.repeat(np.arange(len(x)), (topk_ids // per == rank).sum(axis=1)) for rank in range(comm.ranks)])"
+TWICE_COUNTED = "send = np.array([(topk_ids // per == rank).sum() for rank in range(comm.ranks)])"
+FILTERED = f"""    rows, ids = {ROWS}, {IDS}
+    here = (ids // per == comm.rank).any(axis=1)
+    return rows[here], ids[here]"""
+IN_ONE = """    both = comm.send_rows(np.concatenate([x, topk_ids], axis=1)[token], send, receive)
     return both[:, : x.shape[1]], both[:, x.shape[1] :]"""
-MERGED = f"""    rows, picks = {ROWS}, {PICKS}
+MERGED = f"""    rows, ids = {ROWS}, {IDS}
     sender = np.repeat(np.arange(comm.ranks), receive)
     same = (rows[1:] == rows[:-1]).all(axis=1) & (sender[1:] == sender[:-1])
     here = np.concatenate([np.ones(len(rows[:1]), bool), ~same])
-    return rows[here], picks[here]"""
+    return rows[here], ids[here]"""
 
 
 MISTAKES = (
     Mistake(
         "a row a choice",
-        "a token with two experts on a rank arrives there twice: once is enough, because its row of chosen names both experts",
+        "a token with two experts on a rank arrives there twice: once is enough, because its row of topk_ids names both experts",
         wrong=as_sent,
         edits=(
             (TOKEN, TWICE),
@@ -102,13 +102,13 @@ MISTAKES = (
         "first choices alone",
         "here only the first choice decides where a token goes: send the token to every rank that has one of its experts",
         wrong=first_rows,
-        edits=((NEEDED, "chosen[:, 0] // per == rank"),),
+        edits=((NEEDED, "topk_ids[:, 0] // per == rank"),),
     ),
     Mistake(
         "to the rank of that number",
         "expert e is on rank e // per: these are the tokens of experts placed by e % comm.ranks",
         wrong=other_ranks,
-        edits=(("chosen // per", "chosen % comm.ranks"),),
+        edits=(("topk_ids // per", "topk_ids % comm.ranks"),),
     ),
     Mistake(
         "one token after another",
@@ -118,12 +118,12 @@ MISTAKES = (
     ),
     Mistake(
         "other numbers",
-        "here the experts are renumbered from 0 on each rank: pass on the rows of chosen unchanged",
+        "here the experts are renumbered from 0 on each rank: pass on the rows of topk_ids unchanged",
         wrong=own_numbers,
         edits=(
             (
                 RETURN,
-                f"    mine = {PICKS}\n    return {ROWS}, np.where(mine // per == comm.rank, mine - comm.rank * per, -1)",
+                f"    mine = {IDS}\n    return {ROWS}, np.where(mine // per == comm.rank, mine - comm.rank * per, -1)",
             ),
         ),
     ),
@@ -131,7 +131,7 @@ MISTAKES = (
     edited("without counts", (RECEIVE, "receive = send")),
     edited(
         "none where there is no token",
-        (RECEIVE, "if not len(x):\n        return x, chosen\n    receive = comm.exchange_counts(send)"),
+        (RECEIVE, "if not len(x):\n        return x, topk_ids\n    receive = comm.exchange_counts(send)"),
     ),
     edited(
         "counts after the rows",

@@ -24,7 +24,7 @@ from grader.topics.expert_load_balance.shared import (
 QUESTION = RanksQuestion(
     id="expert_load_balance.dispatch_tokens",
     notebook="ranks",
-    asks="dispatch_tokens(comm, x, chosen, experts): on every rank, the rows of all tokens of all ranks that chose one of its experts, by sender, then by their number on the sender, each once, and these tokens' rows of chosen. Rank r has experts r * per to (r + 1) * per - 1, per = experts // comm.ranks",
+    asks="dispatch_tokens(comm, x, topk_ids, experts): on every rank, the rows of all tokens of all ranks that chose one of its experts, by sender, then by their number on the sender, each once, and these tokens' rows of topk_ids. Rank r has experts r * per to (r + 1) * per - 1, per = experts // comm.ranks",
     entry="dispatch_tokens",
     parts=(
         Part(
@@ -46,7 +46,7 @@ QUESTION = RanksQuestion(
     hidden=lambda rng: [cases.dispatched(rng, kind) for kind in HIDDEN],
     near=lambda rng, numbers: cases.dispatched(rng, NEAR, numbers),
     most_bytes=cases.most_of_dispatch,
-    model=f"for each token and each rank that has one of its experts, a row of x and a row of chosen; {OF_COUNTS}",
+    model=f"for each token and each rank that has one of its experts, a row of x and a row of topk_ids; {OF_COUNTS}",
     most_exchanges=3,
     habits={
         "a row a choice": (
@@ -61,8 +61,8 @@ QUESTION = RanksQuestion(
     where=f'{LESSON}/b_exchange.ipynb, "There and back, line by line"',
     hints=(
         "Before you send anything: which of your tokens does rank 2 need, and how many are there? Every rank can work this out for its own tokens.",
-        "goes = (chosen // per == rank).any(axis=1) marks the tokens that a rank needs. List these tokens one rank after another, exchange the number of tokens per rank with exchange_counts, and use the result as `receive`.",
-        "token = np.concatenate([np.flatnonzero(g) for g in goes]); send = np.array([g.sum() for g in goes]); receive = comm.exchange_counts(send); comm.send_rows(x[token], send, receive), and the same for chosen[token]",
+        "goes = (topk_ids // per == rank).any(axis=1) marks the tokens that a rank needs. List these tokens one rank after another, exchange the number of tokens per rank with exchange_counts, and use the result as `receive`.",
+        "token = np.concatenate([np.flatnonzero(g) for g in goes]); send = np.array([g.sum() for g in goes]); receive = comm.exchange_counts(send); comm.send_rows(x[token], send, receive), and the same for topk_ids[token]",
     ),
     mistakes=MISTAKES,
     rtol=0.0,

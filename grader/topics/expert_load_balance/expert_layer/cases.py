@@ -29,14 +29,13 @@ def layered(rng, kind, numbers=()):
     return Together(tuple(found), kind)
 
 
-def layer(each, weights=lambda w: w, chosen=lambda c, experts: c, only=None):
+def layer(each, weights=lambda w: w, moved=lambda ids, experts: ids, only=None):
     """Compute the topic's reference on each rank's tokens, with all experts at hand. Mistakes change the arguments."""
     gate, up, down = (np.concatenate([given[i] for given in each]) for i in (3, 4, 5))
     found = []
-    for rank, (x, picks, w, *_) in enumerate(each):
-        kept = None if only is None else only(picks // len(each[0][3]), rank)
-        moved = chosen(picks, len(gate))
-        found.append(reference.moe_of_experts(x, moved, weights(w), gate, up, down, kept))
+    for rank, (x, ids, w, *_) in enumerate(each):
+        kept = None if only is None else only(ids // len(each[0][3]), rank)
+        found.append(reference.moe_of_experts(x, moved(ids, len(gate)), weights(w), gate, up, down, kept))
     return found
 
 
@@ -52,18 +51,18 @@ def _layer_per(each) -> int:
 
 
 def most_of_layer(each) -> np.ndarray:
-    (row, picks), weights = row_bytes(each), each[0][2].shape[1] * each[0][2].itemsize
+    (row, ids), weights = row_bytes(each), each[0][2].shape[1] * each[0][2].itemsize
     table = bytes_between(each, _layer_per(each))
-    return there_and_back(table, row + picks + weights, row) + counts(len(each), _layer_per(each))
+    return there_and_back(table, row + ids + weights, row) + counts(len(each), _layer_per(each))
 
 
 def layer_habit(there, back=None, choice=False, wide=1):
     """Count bytes. `there` and `back` are rows, `choice` sends one number with a row, `wide` multiplies a result's width."""
 
     def spends(each):
-        (row, picks), per = row_bytes(each), _layer_per(each)
+        (row, ids), per = row_bytes(each), _layer_per(each)
         weights = each[0][2].shape[1] * each[0][2].itemsize
-        out = there(each, per).sum(axis=1) * (row + (8 if choice else picks + weights))
+        out = there(each, per).sum(axis=1) * (row + (8 if choice else ids + weights))
         return out + (back or there)(each, per).sum(axis=0) * row * wide
 
     return spends

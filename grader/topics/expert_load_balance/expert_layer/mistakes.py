@@ -8,8 +8,8 @@ from grader.topics.expert_load_balance.expert_layer.cases import layer
 from grader.topics.expert_load_balance.shared_mistakes import (
     ADD,
     EVERYBODY,
+    IDS,
     NEEDED,
-    PICKS,
     ROWS,
     made_to_add_up,
     without_weights,
@@ -21,7 +21,7 @@ BACK = "comm.send_rows(out, receive, send)"
 
 def of_weight(each) -> list[np.ndarray]:
     gate, up, down = (np.concatenate([given[i] for given in each]) for i in (3, 4, 5))
-    return [reference.moe_of_experts(x, picks, w, gate, up, down, w != 0) for x, picks, w, *_ in each]
+    return [reference.moe_of_experts(x, ids, w, gate, up, down, w != 0) for x, ids, w, *_ in each]
 
 
 MISTAKES = (
@@ -43,15 +43,15 @@ MISTAKES = (
         "choices of weight 0 left out",
         "choices of weight 0 are left out, but 0 times a NaN is NaN: they count like any other",
         wrong=of_weight,
-        edits=((NEEDED, "((chosen // per == rank) & (weights != 0)).any(axis=1)"),),
+        edits=((NEEDED, "((topk_ids // per == rank) & (topk_weights != 0)).any(axis=1)"),),
     ),
     Mistake(
         "first choices alone",
         "only the first choice of each token is in the sum",
         wrong=lambda each: layer(each, only=lambda ranks, rank: np.arange(ranks.shape[1]) + 0 * ranks == 0),
         edits=(
-            ("r, j = np.nonzero(picks == e)", "r = np.flatnonzero(picks[:, 0] == e)\n        j = 0 * r"),
-            (NEEDED, "(chosen[:, :1] // per == rank).any(axis=1)"),
+            ("r, j = np.nonzero(ids == e)", "r = np.flatnonzero(ids[:, 0] == e)\n        j = 0 * r"),
+            (NEEDED, "(topk_ids[:, :1] // per == rank).any(axis=1)"),
         ),
     ),
     Mistake(
@@ -62,7 +62,7 @@ MISTAKES = (
     ),
     Mistake(
         "weights turned",
-        "each result is multiplied by the weight of another choice: column j of weights belongs to column j of chosen",
+        "each result is multiplied by the weight of another choice: column j of topk_weights belongs to column j of topk_ids",
         wrong=lambda each: layer(each, weights=lambda w: w[:, ::-1]),
         edits=(("shares[r, j, None]", "shares[r, -1 - j, None]"),),
     ),
@@ -93,10 +93,10 @@ MISTAKES = (
         "in one array of float64",
         (
             f"rows = {ROWS}",
-            "both = comm.send_rows(np.hstack([x, chosen, weights])[token], send, receive)\n    h, k = x.shape[1], chosen.shape[1]\n    rows = np.ascontiguousarray(both[:, :h])",
+            "both = comm.send_rows(np.hstack([x, topk_ids, topk_weights])[token], send, receive)\n    h, k = x.shape[1], topk_ids.shape[1]\n    rows = np.ascontiguousarray(both[:, :h])",
         ),
-        (PICKS, "both[:, h : h + k].astype(int)"),
-        ("comm.send_rows(weights[token], send, receive)", "both[:, h + k :]"),
+        (IDS, "both[:, h : h + k].astype(int)"),
+        ("comm.send_rows(topk_weights[token], send, receive)", "both[:, h + k :]"),
         part="bytes",
         told_as="in float64",
     ),

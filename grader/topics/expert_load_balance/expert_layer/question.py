@@ -24,7 +24,7 @@ from grader.topics.expert_load_balance.shared import (
 QUESTION = RanksQuestion(
     id="expert_load_balance.expert_layer",
     notebook="ranks",
-    asks="expert_layer(comm, x, chosen, weights, gate, up, down): the layer's result for this rank's tokens, (tokens, hidden): the sum over each token's experts of its weight times what that expert makes of it. gate, up and down are those of this rank's experts alone, len(gate) of them",
+    asks="expert_layer(comm, x, topk_ids, topk_weights, gate, up, down): the layer's result for this rank's tokens, (tokens, hidden): the sum over each token's experts of its weight times what that expert makes of it. gate, up and down are those of this rank's experts alone, len(gate) of them",
     entry="expert_layer",
     parts=(
         Part(
@@ -50,7 +50,7 @@ QUESTION = RanksQuestion(
     hidden=lambda rng: [cases.layered(rng, kind) for kind in HIDDEN],
     near=lambda rng, numbers: cases.layered(rng, NEAR, numbers),
     most_bytes=cases.most_of_layer,
-    model=f"for each token and each rank that has one of its experts, a row of x, of chosen and of weights, and one result row for each that came; {OF_COUNTS}",
+    model=f"for each token and each rank that has one of its experts, a row of x, of topk_ids and of topk_weights, and one result row for each that came; {OF_COUNTS}",
     most_exchanges=5,
     habits={
         "a row a choice": (
@@ -73,8 +73,8 @@ QUESTION = RanksQuestion(
     where=f'{LESSON}/b_exchange.ipynb, "There and back, line by line"',
     hints=(
         "Your dispatch brings rows and choices to the ranks of their experts. What else must a rank know so that it can send back one row for each row that arrived?",
-        "Send weights[token], too. On the experts' side add weight times result into one array, with one row for each row that arrived. Send this array back with send and receive swapped, and add its rows to the tokens that you sent, in the same order.",
-        "for e in range(per): r, j = np.nonzero(picks == first + e); out[r] += shares[r, j, None] * expert(rows[r], gate[e], up[e], down[e]); back = comm.send_rows(out, receive, send); np.add.at(y, token, back)",
+        "Send topk_weights[token], too. On the experts' side add weight times result into one array, with one row for each row that arrived. Send this array back with send and receive swapped, and add its rows to the tokens that you sent, in the same order.",
+        "for e in range(per): r, j = np.nonzero(ids == first + e); out[r] += shares[r, j, None] * expert(rows[r], gate[e], up[e], down[e]); back = comm.send_rows(out, receive, send); np.add.at(y, token, back)",
     ),
     mistakes=MISTAKES,
 )

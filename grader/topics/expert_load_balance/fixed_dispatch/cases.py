@@ -12,19 +12,19 @@ def fixed(rng, kind, numbers=()):
     found, per = tokens(rng, kind, numbers)
     room = max(len(x) for x, _, _ in found) + between(rng, 0 if kind == NEAR else 1, 5)
     made = of_every_size if kind in (LARGE, FULL) else lambda rng, x: x
-    return Together(tuple((made(rng, x), chosen, len(found) * per, room) for x, chosen, _ in found), kind)
+    return Together(tuple((made(rng, x), topk_ids, len(found) * per, room) for x, topk_ids, _ in found), kind)
 
 
 def masked_rows(each, serves=None):
     """Return (rows, counts) of every rank: each expert's rows first in its room, zeros after them."""
     ranks, per, room = len(each), each[0][2] // len(each), each[0][3]
-    serves = serves or (lambda chosen, expert: (chosen == expert).any(axis=1))
+    serves = serves or (lambda topk_ids, expert: (topk_ids == expert).any(axis=1))
     found = []
     for rank in range(ranks):
         rows = np.zeros((per, ranks * room, each[0][0].shape[1]), np.float32)
         counts = np.zeros(per, int)
         for slot in range(per):
-            mine = np.concatenate([x[serves(chosen, rank * per + slot)] for x, chosen, _, _ in each])
+            mine = np.concatenate([x[serves(topk_ids, rank * per + slot)] for x, topk_ids, _, _ in each])
             rows[slot, : len(mine)], counts[slot] = mine, len(mine)
         found.append((rows, counts))
     return found
@@ -32,8 +32,8 @@ def masked_rows(each, serves=None):
 
 def slot_bytes(each) -> int:
     """Bytes of one slot: a row of x and its choices, four bytes a number."""
-    x, chosen = each[0][:2]
-    return 4 * (x.shape[1] + chosen.shape[1])
+    x, topk_ids = each[0][:2]
+    return 4 * (x.shape[1] + topk_ids.shape[1])
 
 
 def most_of_slots(each, copies: int = 1) -> np.ndarray:

@@ -6,9 +6,9 @@ from grader.questions import Mistake
 from grader.questions.rows import edited
 from grader.topics.expert_load_balance.fixed_dispatch.cases import masked_rows
 
-HERE = "here = (chosen // per == rank).any(axis=1)"
-EMPTY = "slots = np.full((comm.ranks, room, x.shape[1] + chosen.shape[1]), -1, np.float32)"
-MINE = "mine = rows[(picks == comm.rank * per + e).any(axis=1)]"
+HERE = "here = (topk_ids // per == rank).any(axis=1)"
+EMPTY = "slots = np.full((comm.ranks, room, x.shape[1] + topk_ids.shape[1]), -1, np.float32)"
+MINE = "mine = rows[(ids == comm.rank * per + e).any(axis=1)]"
 PUT = "out[e, : len(mine)], counts[e] = mine, len(mine)"
 SENT = "got = comm.send_rows(slots.reshape(-1, slots.shape[2]), [room] * comm.ranks, [room] * comm.ranks)"
 
@@ -18,9 +18,9 @@ def padding_as_tokens(each):
     found, per, room = masked_rows(each), each[0][2] // len(each), each[0][3]
     rows, counts = (part.copy() for part in found[0])
     at = 0
-    for x, chosen, _, _ in each:
-        here = (chosen // per == 0).any(axis=1)
-        wanted = (chosen[here] == 0).any(axis=1)
+    for x, topk_ids, _, _ in each:
+        here = (topk_ids // per == 0).any(axis=1)
+        wanted = (topk_ids[here] == 0).any(axis=1)
         part = np.concatenate([x[here][wanted], np.zeros((room - here.sum(), x.shape[1]), np.float32)])
         rows[0, at : at + len(part)] = part
         at += len(part)
@@ -33,11 +33,11 @@ def left_in_slots(each):
     per, room, found = each[0][2] // len(each), each[0][3], []
     for rank, (rows, counts) in enumerate(masked_rows(each)):
         held = np.zeros_like(rows)
-        for sender, (x, chosen, _, _) in enumerate(each):
-            here = np.flatnonzero((chosen // per == rank).any(axis=1))
+        for sender, (x, topk_ids, _, _) in enumerate(each):
+            here = np.flatnonzero((topk_ids // per == rank).any(axis=1))
             for slot, token in enumerate(here):
                 for e in range(per):
-                    if rank * per + e in chosen[token]:
+                    if rank * per + e in topk_ids[token]:
                         held[e, sender * room + slot] = x[token]
         found.append((held, counts))
     return found
@@ -63,8 +63,8 @@ MISTAKES = (
             (
                 EMPTY,
                 EMPTY.replace(
-                    "np.full((comm.ranks, room, x.shape[1] + chosen.shape[1]), -1, np.float32)",
-                    "np.zeros((comm.ranks, room, x.shape[1] + chosen.shape[1]), np.float32)",
+                    "np.full((comm.ranks, room, x.shape[1] + topk_ids.shape[1]), -1, np.float32)",
+                    "np.zeros((comm.ranks, room, x.shape[1] + topk_ids.shape[1]), np.float32)",
                 ),
             ),
         ),
@@ -76,7 +76,7 @@ MISTAKES = (
         edits=(
             (
                 PUT,
-                "at = np.flatnonzero((picks == comm.rank * per + e).any(axis=1))\n        out[e, at], counts[e] = mine, len(mine)",
+                "at = np.flatnonzero((ids == comm.rank * per + e).any(axis=1))\n        out[e, at], counts[e] = mine, len(mine)",
             ),
         ),
     ),
@@ -85,17 +85,17 @@ MISTAKES = (
         "an expert gets only the rows of tokens that chose it, not all rows that reached its rank",
         wrong=lambda each: masked_rows(
             each,
-            lambda chosen, e: (chosen // (each[0][2] // len(each)) == e // (each[0][2] // len(each))).any(
+            lambda topk_ids, e: (topk_ids // (each[0][2] // len(each)) == e // (each[0][2] // len(each))).any(
                 axis=1
             ),
         ),
-        edits=((MINE, "mine = rows[(picks >= 0).all(axis=1)]"),),
+        edits=((MINE, "mine = rows[(ids >= 0).all(axis=1)]"),),
     ),
     Mistake(
         "first choices alone",
         "only the first choice of a token counts here: a token belongs to each of its experts",
-        wrong=lambda each: masked_rows(each, lambda chosen, e: chosen[:, 0] == e),
-        edits=((MINE, "mine = rows[picks[:, 0] == comm.rank * per + e]"),),
+        wrong=lambda each: masked_rows(each, lambda topk_ids, e: topk_ids[:, 0] == e),
+        edits=((MINE, "mine = rows[ids[:, 0] == comm.rank * per + e]"),),
     ),
     Mistake(
         "own ones left out",
@@ -127,10 +127,10 @@ MISTAKES = (
     ),
     edited(
         "a slot for each pair",
-        (EMPTY, "room = room * chosen.shape[1]\n    " + EMPTY),
+        (EMPTY, "room = room * topk_ids.shape[1]\n    " + EMPTY),
         (
             "out = np.zeros((per, len(rows), x.shape[1]), np.float32)",
-            "out = np.zeros((per, len(rows) // chosen.shape[1], x.shape[1]), np.float32)",
+            "out = np.zeros((per, len(rows) // topk_ids.shape[1], x.shape[1]), np.float32)",
         ),
         part="bytes",
         told_as="a slot a pair",

@@ -10,7 +10,7 @@ from grader.topics.expert_load_balance.shared import HIDDEN, LESSON, NEAR, PUBLI
 QUESTION = RanksQuestion(
     id="expert_load_balance.fixed_dispatch",
     notebook="ranks",
-    asks="fixed_dispatch(comm, x, chosen, experts, room): (rows, counts) of this rank's experts in the masked layout, with one exchange of fixed size. rows (per, comm.ranks * room, hidden) holds each expert's rows first, by sender and token, and zeros after them. counts (per,) says how many rows are real",
+    asks="fixed_dispatch(comm, x, topk_ids, experts, room): (rows, counts) of this rank's experts in the masked layout, with one exchange of fixed size. rows (per, comm.ranks * room, hidden) holds each expert's rows first, by sender and token, and zeros after them. counts (per,) says how many rows are real",
     entry="fixed_dispatch",
     parts=(
         Part(
@@ -34,7 +34,7 @@ QUESTION = RanksQuestion(
     hidden=lambda rng: [cases.fixed(rng, kind) for kind in HIDDEN],
     near=lambda rng, numbers: cases.fixed(rng, NEAR, numbers),
     most_bytes=cases.most_of_slots,
-    model="for each other rank `room` slots, each a row of x and a row of chosen in float32",
+    model="for each other rank `room` slots, each a row of x and a row of topk_ids in float32",
     most_exchanges=1,
     habits={
         "a slot a pair": (
@@ -46,8 +46,8 @@ QUESTION = RanksQuestion(
     where=f'{LESSON}/e_as_served.ipynb, "Two kinds of kernels, then one"',
     hints=(
         "Every rank knows room, so every rank knows how many slots come from each other rank. What must a slot contain so that the receiver can tell whether it is empty?",
-        "Fill slots (ranks, room, hidden + top_k) with -1, and put the tokens that rank r needs into slots[r], x and chosen side by side. Then call send_rows with [room] * comm.ranks for both send and receive. The receiver selects each expert's rows by the last columns.",
-        "slots[rank, : here.sum()] = np.concatenate([x[here], chosen[here]], axis=1); and on arrival mine = rows[(picks == comm.rank * per + e).any(axis=1)]; out[e, : len(mine)], counts[e] = mine, len(mine)",
+        "Fill slots (ranks, room, hidden + top_k) with -1, and put the tokens that rank r needs into slots[r], x and topk_ids side by side. Then call send_rows with [room] * comm.ranks for both send and receive. The receiver selects each expert's rows by the last columns.",
+        "slots[rank, : here.sum()] = np.concatenate([x[here], topk_ids[here]], axis=1); and on arrival mine = rows[(ids == comm.rank * per + e).any(axis=1)]; out[e, : len(mine)], counts[e] = mine, len(mine)",
     ),
     mistakes=MISTAKES,
     rtol=0.0,

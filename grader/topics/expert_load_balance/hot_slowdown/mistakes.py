@@ -29,11 +29,11 @@ MISTAKES = in_cells(
             hot(busiest="max(hot_share + per * each, per * each)"),
         ),
         "spread over all": (
-            "the remaining picks are spread over the other experts, of which there are experts - 1",
+            "the remaining pairs are spread over the other experts, of which there are experts - 1",
             hot(each="(top_k - hot_share) / experts"),
         ),
-        "one pick a token": (
-            "a token has top_k picks: the others share top_k - hot_share",
+        "one expert a token": (
+            "a token has top_k pairs: the others share top_k - hot_share",
             hot(each="(1 - hot_share) / (experts - 1)"),
         ),
         "over experts": (

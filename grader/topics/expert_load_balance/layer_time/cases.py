@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from grader.topics.expert_load_balance.shared_concepts import chosen, spread
+from grader.topics.expert_load_balance.shared_concepts import drawn_ids, spread
 from kernels.expert_load_balance import reference
 
 
@@ -15,5 +15,5 @@ def layer_time(loads, device_of, devices, row_s, exchange_s):
 
 def timed(rng, devices, each):
     experts = devices * each
-    loads = np.bincount(chosen(rng, 97, 2, experts).reshape(-1), minlength=experts)
+    loads = np.bincount(drawn_ids(rng, 97, 2, experts).reshape(-1), minlength=experts)
     return loads, spread(rng, experts, devices), devices, rng.uniform(1e-7, 1e-6), rng.uniform(1e-5, 1e-4)

@@ -30,15 +30,15 @@ MISTAKES = in_cells(
             share(result="min(1.0, share)"),
         ),
         "alone on its device": (
-            "the hot expert shares its device with others, whose picks count as well",
+            "the hot expert shares its device with others, whose pairs count as well",
             share(beside="0.0"),
         ),
         "spread over all": (
-            "the remaining picks are spread over experts - 1 others",
+            "the remaining pairs are spread over experts - 1 others",
             share(beside="(experts // devices - 1) / experts"),
         ),
         "not one side": (
-            "the picks of the experts next to the hot one shrink as its share grows: collect all terms with hot_share on one side",
+            "the pairs of the experts next to the hot one shrink as its share grows: collect all terms with hot_share on one side",
             "beside = (experts // devices - 1) / (experts - 1)\nshare = slowdown * top_k / devices - beside * top_k\nreturn share if share <= 1 else math.inf",
         ),
         "all are not enough": (

@@ -80,15 +80,15 @@ def drawn(rng, kind, numbers=()):
     if free or kind == FULL:
         top = experts if kind == FULL else between(rng, 1, experts)
         hottest = top - 1 - np.arange(1 if kind == FULL else min(HOTTEST, top))
-        for _, chosen, _ in found:
-            put_first(rng, chosen, hottest, hot)
+        for _, topk_ids, _ in found:
+            put_first(rng, topk_ids, hottest, hot)
     if kind == NANS:
         found = [with_nan(rng, *one) for one in found]
     if kind == ALIKE or (free and rng.random() < 0.5):
         found = [alike(rng, *one) for one in found]
     if kind == LARGE:
         found = [(beyond_fp16(rng, x), *more) for x, *more in found]
-    loads = reference.loads_of(np.concatenate([chosen for _, chosen, _ in found]), experts)
+    loads = reference.loads_of(np.concatenate([topk_ids for _, topk_ids, _ in found]), experts)
     placement = cost.replicate(loads.tolist(), len(tokens), spare)
     holders = np.array([[rank in copies for rank in range(len(tokens))] for copies in placement])
     weights = weights_of(rng, experts, columns)
@@ -99,12 +99,12 @@ def drawn(rng, kind, numbers=()):
     )
 
 
-def put_first(rng, chosen, hottest, share):
+def put_first(rng, topk_ids, hottest, share):
     """Give a share of the tokens one of the hottest experts as the first choice, and no expert twice."""
-    for token in np.flatnonzero(rng.random(len(chosen)) < share):
+    for token in np.flatnonzero(rng.random(len(topk_ids)) < share):
         expert = rng.choice(hottest)
-        chosen[token, chosen[token] == expert] = chosen[token, 0]
-        chosen[token, 0] = expert
+        topk_ids[token, topk_ids[token] == expert] = topk_ids[token, 0]
+        topk_ids[token, 0] = expert
 
 
 def whole(each):
@@ -117,19 +117,19 @@ def whole(each):
 
 def layer(each, weights=lambda w: w, only=None, times=None):
     experts, found = whole(each), []
-    for rank, (x, chosen, w, holders, *_) in enumerate(each):
-        counted = weights(w) * (times(chosen, holders) if times else 1)
-        kept = None if only is None else only(holders[chosen, rank])
-        found.append(reference.moe_of_experts(x, chosen, counted, *experts, kept))
+    for rank, (x, topk_ids, w, holders, *_) in enumerate(each):
+        counted = weights(w) * (times(topk_ids, holders) if times else 1)
+        kept = None if only is None else only(holders[topk_ids, rank])
+        found.append(reference.moe_of_experts(x, topk_ids, counted, *experts, kept))
     return found
 
 
 def in_turn(each) -> np.ndarray:
     """(senders, receivers): rows that travel when copies take turns."""
     table = np.zeros((len(each), len(each)), int)
-    for rank, (_, chosen, _, holders, *_) in enumerate(each):
+    for rank, (_, topk_ids, _, holders, *_) in enumerate(each):
         seen, places = np.full(len(holders), rank), []
-        for token in chosen:
+        for token in topk_ids:
             copies = [np.flatnonzero(holders[e]) for e in token]
             places.append(
                 {
@@ -150,13 +150,15 @@ def most_rows(each) -> float:
 
 def _row_bytes(each) -> tuple[int, int]:
     """Return the bytes (of a row on its way out with its choices and weights, of a result)."""
-    row, picks = row_bytes(each)
-    return row + picks + each[0][2].shape[1] * each[0][2].itemsize, row
+    row, ids = row_bytes(each)
+    return row + ids + each[0][2].shape[1] * each[0][2].itemsize, row
 
 
 def _away(each) -> np.ndarray:
     """Choices of each rank without a copy at home."""
-    return np.array([(~holders[chosen, rank]).sum() for rank, (_, chosen, _, holders, *_) in enumerate(each)])
+    return np.array(
+        [(~holders[topk_ids, rank]).sum() for rank, (_, topk_ids, _, holders, *_) in enumerate(each)]
+    )
 
 
 def most_bytes(each) -> np.ndarray:
@@ -176,8 +178,8 @@ def by_copy(copy_of, at_home=True):
 
     def table(each) -> np.ndarray:
         sent = np.zeros((len(each), len(each)), int)
-        for rank, (_, chosen, _, holders, *_) in enumerate(each):
-            for number, token in enumerate(chosen):
+        for rank, (_, topk_ids, _, holders, *_) in enumerate(each):
+            for number, token in enumerate(topk_ids):
                 stay = [at_home and holders[e, rank] for e in token]
                 copies = [np.flatnonzero(holders[e]) for e in token]
                 places = {

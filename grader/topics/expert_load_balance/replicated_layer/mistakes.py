@@ -6,8 +6,8 @@ from grader.topics.expert_load_balance.replicated_layer.cases import layer
 from grader.topics.expert_load_balance.shared_mistakes import ADD, ROWS, made_to_add_up, without_weights
 
 COPY = "copies[(t + comm.rank) % len(copies)]"
-AWAY = "np.argwhere(~holders[chosen, comm.rank])"
-OWN_CHOICES = "np.where(place[token] == to[:, None], chosen[token], -1)"
+AWAY = "np.argwhere(~holders[topk_ids, comm.rank])"
+OWN_CHOICES = "np.where(place[token] == to[:, None], topk_ids[token], -1)"
 IN_FOUR = """rows = np.zeros((receive.sum(), x.shape[1]), x.dtype)
     for part in range(4):
         out_, in_ = (np.concatenate([np.arange(n) for n in split]) % 4 == part for split in (send, receive))
@@ -30,13 +30,13 @@ MISTAKES = (
     Mistake(
         "every copy counts",
         "an expert with several copies is counted several times: only one copy may compute a choice",
-        wrong=lambda each: layer(each, times=lambda chosen, holders: holders.sum(axis=1)[chosen]),
+        wrong=lambda each: layer(each, times=lambda topk_ids, holders: holders.sum(axis=1)[topk_ids]),
         edits=(
             (
                 "goes = [(place == rank).any(axis=1) for rank in range(comm.ranks)]",
-                "goes = [holders[chosen, rank].any(axis=1) for rank in range(comm.ranks)]",
+                "goes = [holders[topk_ids, rank].any(axis=1) for rank in range(comm.ranks)]",
             ),
-            (OWN_CHOICES, "chosen[token]"),
+            (OWN_CHOICES, "topk_ids[token]"),
         ),
     ),
     Mistake(
@@ -45,8 +45,8 @@ MISTAKES = (
         wrong=lambda each: layer(each, only=lambda home: home),
         edits=(
             (AWAY, "[]"),
-            ("picks == e", "(picks == e) & (comm.rank >= 0)"),
-            (OWN_CHOICES, "np.where(holders[chosen[token], comm.rank], chosen[token], -1)"),
+            ("ids == e", "(ids == e) & (comm.rank >= 0)"),
+            (OWN_CHOICES, "np.where(holders[topk_ids[token], comm.rank], topk_ids[token], -1)"),
         ),
     ),
     Mistake(
@@ -66,7 +66,7 @@ MISTAKES = (
         (ADD, "out[r] += (shares[r, j] / shares[r].sum(axis=1))[:, None] * expert"),
         told_as="weights made to add up to 1",
     ),
-    edited("twice where both have it", (OWN_CHOICES, "chosen[token]")),
+    edited("twice where both have it", (OWN_CHOICES, "topk_ids[token]")),
     edited(
         "slots by the expert's number",
         (
@@ -84,8 +84,8 @@ MISTAKES = (
     edited("the first copy, of many tokens", (COPY, f"{COPY[:-1]} * (len(x) <= 350)]"), part="busiest"),
     edited(
         "the first copy, of experts from 64 on",
-        (AWAY, "np.argwhere(~holders[chosen, comm.rank] | (chosen >= 64))"),
-        (COPY, f"{COPY[:-1]} * (chosen[t, j] < 64)]"),
+        (AWAY, "np.argwhere(~holders[topk_ids, comm.rank] | (topk_ids >= 64))"),
+        (COPY, f"{COPY[:-1]} * (topk_ids[t, j] < 64)]"),
         part="bytes",
     ),
     edited(
@@ -108,10 +108,10 @@ MISTAKES = (
         (f"rows = {ROWS}", FOUR_AS_ONE),
         part="busiest",
     ),
-    edited("never at home", (AWAY, "np.ndindex(chosen.shape)"), part="bytes"),
+    edited("never at home", (AWAY, "np.ndindex(topk_ids.shape)"), part="bytes"),
     edited(
         "never at home, by the token",
-        (AWAY, "np.ndindex(chosen.shape)"),
+        (AWAY, "np.ndindex(topk_ids.shape)"),
         (COPY, "copies[t % len(copies)]"),
         part="bytes",
         told_as="never at home",

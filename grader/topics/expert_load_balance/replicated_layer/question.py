@@ -10,7 +10,7 @@ from grader.topics.expert_load_balance.shared import LESSON, NEAR, OF_COUNTS, UP
 QUESTION = RanksQuestion(
     id="expert_load_balance.replicated_layer",
     notebook="ranks",
-    asks="replicated_layer(comm, x, chosen, weights, holders, gate, up, down): the same layer where holders[e, r] says whether rank r has a copy of expert e. gate, up and down belong to this rank's copies, by rising number of the expert. A choice with a copy at home stays at home, and the copies of an expert share all other choices",
+    asks="replicated_layer(comm, x, topk_ids, topk_weights, holders, gate, up, down): the same layer where holders[e, r] says whether rank r has a copy of expert e. gate, up and down belong to this rank's copies, by rising number of the expert. A choice with a copy at home stays at home, and the copies of an expert share all other choices",
     entry="replicated_layer",
     bonus=True,
     parts=(
@@ -35,7 +35,7 @@ QUESTION = RanksQuestion(
     hidden=lambda rng: [cases.drawn(rng, kind) for kind in cases.HIDDEN],
     near=lambda rng, numbers: cases.drawn(rng, NEAR, numbers),
     most_bytes=cases.most_bytes,
-    model=f"for each choice without a copy at home, a row of x, of chosen and of weights; a result row for each row that a rank may receive; {OF_COUNTS}",
+    model=f"for each choice without a copy at home, a row of x, of topk_ids and of topk_weights; a result row for each row that a rank may receive; {OF_COUNTS}",
     most_exchanges=5,
     most_received=cases.most_received,
     habits={
@@ -61,9 +61,9 @@ QUESTION = RanksQuestion(
     whence=cases.whose,
     where=f'{LESSON}/c_placement.ipynb, "Where experts live, and copies of them"',
     hints=(
-        "First decide on a rank for each choice, as an array of chosen's shape. The rest is your expert_layer with this array instead of chosen // per.",
-        "A choice stays at home where holders[chosen, comm.rank]. Elsewhere np.flatnonzero(holders[e]) lists the copies, and a number that grows by one with each token selects one of them. Two ranks may both have a token's expert, so tell each rank which choices are its own, for instance by sending -1 for the others.",
-        "place[t, j] = comm.rank if holders[e, comm.rank] else copies[(t + comm.rank) % len(copies)]; send np.where(place[token] == to[:, None], chosen[token], -1), with the destination `to` of each row that is sent",
+        "First decide on a rank for each choice, as an array of the shape of topk_ids. The rest is your expert_layer with this array instead of topk_ids // per.",
+        "A choice stays at home where holders[topk_ids, comm.rank]. Elsewhere np.flatnonzero(holders[e]) lists the copies, and a number that grows by one with each token selects one of them. Two ranks may both have a token's expert, so tell each rank which choices are its own, for instance by sending -1 for the others.",
+        "place[t, j] = comm.rank if holders[e, comm.rank] else copies[(t + comm.rank) % len(copies)]; send np.where(place[token] == to[:, None], topk_ids[token], -1), with the destination `to` of each row that is sent",
     ),
     mistakes=MISTAKES,
 )

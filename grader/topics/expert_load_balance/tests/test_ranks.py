@@ -105,8 +105,8 @@ def test_copies_in_turn_are_allowed_and_the_first_copy_is_not(seed):
 def received(each, turns: bool) -> np.ndarray:
     """Bytes that each rank receives where the first copy is always chosen, or one by the token's number."""
     table = np.zeros((len(each), len(each)), int)
-    for rank, (_, chosen, _, holders, *_) in enumerate(each):
-        for number, token in enumerate(chosen):
+    for rank, (_, topk_ids, _, holders, *_) in enumerate(each):
+        for number, token in enumerate(topk_ids):
             copies = [np.flatnonzero(holders[e]) for e in token if not holders[e, rank]]
             for place in {int(c[number % len(c) if turns else 0]) for c in copies}:
                 table[rank, place] += 1

@@ -12,7 +12,7 @@ from grader.topics.moe_routing.shared_concepts import short
 QUESTION = NumpyQuestion(
     id="moe_routing.combine",
     notebook="concepts",
-    asks="combine(rows, place, weights): (tokens, hidden): each token's rows, rows[place[token, slot]], times weights[token, slot], added up. Rows that no place names may hold anything",
+    asks="combine(rows, inv_permuted_idx, topk_weights): (tokens, hidden): each token's rows, rows[inv_permuted_idx[token, slot]], times topk_weights[token, slot], added up. Rows that inv_permuted_idx doesn't name may hold anything",
     entry="combine",
     parts=(Part("values", 2, "calls"),),
     reference=cases.combine,
@@ -35,9 +35,9 @@ QUESTION = NumpyQuestion(
     ],
     where=f'{LESSON}/c_kernel_and_combine.ipynb, "Un-permute and combine, without atomics"',
     hints=(
-        "place holds the row of each pick. What shape does rows[place] have?",
-        "rows[place] is (tokens, k, hidden) and holds a token's k rows one after another. Multiply each row by its weight, and sum over k.",
-        "(rows[place] * weights[:, :, None]).sum(1)",
+        "inv_permuted_idx holds the row of each pair. What shape does rows[inv_permuted_idx] have?",
+        "rows[inv_permuted_idx] is (tokens, k, hidden) and holds a token's k rows one after another. Multiply each row by its weight, and sum over k.",
+        "(rows[inv_permuted_idx] * topk_weights[:, :, None]).sum(1)",
     ),
     mistakes=MISTAKES,
 )

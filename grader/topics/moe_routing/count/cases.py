@@ -3,6 +3,6 @@
 from kernels.moe_routing import reference
 
 
-def loads_and_offsets(chosen, experts, tile):
-    found = reference.order(chosen, experts, tile)
-    return found.loads, found.offsets
+def loads_and_offsets(topk_ids, experts, tile):
+    found = reference.order(topk_ids, experts, tile)
+    return found.loads, found.expert_offsets

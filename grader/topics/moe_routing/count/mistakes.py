@@ -5,11 +5,11 @@ from grader.topics.moe_routing.count.cases import loads_and_offsets
 
 COUNT = """loads = {loads}
 rows = {rows}
-return loads, {offsets}"""
+return loads, {expert_offsets}"""
 RIGHT_COUNT = {
-    "loads": "np.bincount(chosen.ravel(), minlength=experts)",
+    "loads": "np.bincount(topk_ids.ravel(), minlength=experts)",
     "rows": "-(-loads // tile) * tile",
-    "offsets": "np.concatenate([[0], np.cumsum(rows)])",
+    "expert_offsets": "np.concatenate([[0], np.cumsum(rows)])",
 }
 
 
@@ -19,7 +19,7 @@ def count(**changed: str) -> str:
 
 MISTAKES = in_cells(
     "count",
-    "chosen, experts, tile",
+    "topk_ids, experts, tile",
     {
         "not padded": (
             "each expert's rows are padded to whole tiles before the next one begins: round each load up to a multiple of the tile",
@@ -31,28 +31,31 @@ MISTAKES = in_cells(
             count(rows="np.where(loads, loads // tile + 1, 0) * tile"),
         ),
         "a tile for nobody": (
-            "an expert without a pick has no tile: ceil(0 / tile) is 0",
+            "an expert without a pair has no tile: ceil(0 / tile) is 0",
             count(rows="np.maximum(1, -(-loads // tile)) * tile"),
         ),
         "the sum alone padded": (
             "each expert is padded on its own: take the running sum of the padded loads",
-            count(offsets="np.concatenate([[0], -(-np.cumsum(loads) // tile) * tile])"),
+            count(expert_offsets="np.concatenate([[0], -(-np.cumsum(loads) // tile) * tile])"),
         ),
-        "in tiles": ("offsets count rows, not tiles: multiply by the tile", count(rows="-(-loads // tile)")),
+        "in tiles": (
+            "expert_offsets count rows, not tiles: multiply by the tile",
+            count(rows="-(-loads // tile)"),
+        ),
         "no first 0": (
-            "there are experts + 1 offsets: the first one is 0, where the first expert begins",
-            count(offsets="np.cumsum(rows)"),
+            "there are experts + 1 expert_offsets: the first one is 0, where the first expert begins",
+            count(expert_offsets="np.cumsum(rows)"),
         ),
         "the first choice alone": (
-            "all k picks of a token count, not only its first choice",
-            count(loads="np.bincount(chosen[:, 0], minlength=experts)"),
+            "all k pairs of a token count, not only its first choice",
+            count(loads="np.bincount(topk_ids[:, 0], minlength=experts)"),
         ),
         "last experts left out": (
             "experts after the last one that was picked have a load of 0: give np.bincount minlength",
-            count(loads="np.bincount(chosen.ravel())"),
+            count(loads="np.bincount(topk_ids.ravel())"),
         ),
     },
 )
 
 
-SHORTCUTS = {"tiles of eight": lambda chosen, n, tile: loads_and_offsets(chosen, n, 8)}
+SHORTCUTS = {"tiles of eight": lambda topk_ids, n, tile: loads_and_offsets(topk_ids, n, 8)}

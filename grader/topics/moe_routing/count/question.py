@@ -7,12 +7,12 @@ from grader.questions.draws import between
 from grader.topics.moe_routing.count import cases
 from grader.topics.moe_routing.count.mistakes import MISTAKES
 from grader.topics.moe_routing.shared import LESSON
-from grader.topics.moe_routing.shared_concepts import chosen
+from grader.topics.moe_routing.shared_concepts import drawn_ids
 
 QUESTION = NumpyQuestion(
     id="moe_routing.count",
     notebook="concepts",
-    asks="count(chosen, experts, tile): (loads, offsets) of chosen (tokens, k). loads is how many picks each expert got. offsets holds experts + 1 numbers, the first row of each expert when each expert's rows are padded to whole tiles, and then the end of the last expert",
+    asks="count(topk_ids, experts, tile): (loads, expert_offsets) of topk_ids (tokens, k). loads is how many (token, expert) pairs each expert got. expert_offsets holds experts + 1 numbers, the first row of each expert when each expert's rows are padded to whole tiles, and then the end of the last expert",
     entry="count",
     parts=(Part("values", 2, "calls"),),
     reference=cases.loads_and_offsets,
@@ -24,23 +24,23 @@ QUESTION = NumpyQuestion(
     ),
     hidden=lambda rng: [
         *(
-            Call((chosen(rng, between(rng, 5, 40), n, k), n, between(rng, 2, 16)))
+            Call((drawn_ids(rng, between(rng, 5, 40), n, k), n, between(rng, 2, 16)))
             for n, k in ((4, 2), (9, 3), (16, 1))
         ),
         Call(
-            (chosen(rng, 24, 6, 2, only=[1, 2, 4]), 6, 8),
+            (drawn_ids(rng, 24, 6, 2, only=[1, 2, 4]), 6, 8),
             "experts without tokens, the first and the last among them",
         ),
-        Call((chosen(rng, 16, 4, 4), 4, 8), "loads that are whole tiles"),
-        Call((chosen(rng, 19, 5, 2), 5, 3), "tiles of three rows"),
+        Call((drawn_ids(rng, 16, 4, 4), 4, 8), "loads that are whole tiles"),
+        Call((drawn_ids(rng, 19, 5, 2), 5, 3), "tiles of three rows"),
         Call((np.zeros((between(rng, 5, 30), 1), int), 5, 4), "all tokens on one expert"),
-        Call((chosen(rng, 0, 8, 2), 8, 16), "no tokens"),
+        Call((drawn_ids(rng, 0, 8, 2), 8, 16), "no tokens"),
     ],
     where=f'{LESSON}/b_order_and_tiles.ipynb, "Count, scan, permute"',
     hints=(
         "You need a histogram and a running sum. What does the running sum add up?",
-        "np.bincount(chosen.ravel(), minlength=experts) counts. A load fills ceil(load / tile) tiles, and none if it is 0. The offsets are the running sum of the padded loads, with a 0 in front.",
-        "loads = np.bincount(chosen.ravel(), minlength=experts); offsets = np.concatenate([[0], np.cumsum(-(-loads // tile) * tile)])",
+        "np.bincount(topk_ids.ravel(), minlength=experts) counts. A load fills ceil(load / tile) tiles, and none if it is 0. The expert_offsets are the running sum of the padded loads, with a 0 in front.",
+        "loads = np.bincount(topk_ids.ravel(), minlength=experts); expert_offsets = np.concatenate([[0], np.cumsum(-(-loads // tile) * tile)])",
     ),
     mistakes=MISTAKES,
 )

@@ -4,7 +4,7 @@ from grader.questions.rows import in_cells
 
 EXPERTS = """out = np.zeros((len(rows), down.shape[1]))
 for e in range(len(down)):
-    a, b = offsets[e], offsets[e + 1]
+    a, b = expert_offsets[e], expert_offsets[e + 1]
     w, d = {weights}
     both = rows[a:b] @ w.T
     g, u = {halves}
@@ -23,7 +23,7 @@ def experts(**changed: str) -> str:
 
 MISTAKES = in_cells(
     "experts",
-    "rows, offsets, gate_up, down",
+    "rows, expert_offsets, gate_up, down",
     {
         "up through SiLU": (
             "gate and up are swapped: the first half of the rows is gate, which goes through SiLU",

@@ -29,7 +29,7 @@ from kernels.moe_routing.cost_traffic import combine_traffic
 
 
 def weighed_rows(case: Case, rng: np.random.Generator) -> dict:
-    """Rows as experts leave them, NaN where a row is padding, the place of each pick, and its weight."""
+    """Rows as experts leave them, NaN where a row is padding, the row of each pair, and its weight."""
     t, k, h = (case.sizes[name] for name in "TKH")
     _, found = ordered(case, rng)
     held = rng.standard_normal((rows(case.sizes), h))
@@ -37,16 +37,16 @@ def weighed_rows(case: Case, rng: np.random.Generator) -> dict:
         held *= 2.0 ** rng.uniform(-6, 6, (len(held), 1))
     if drawn_as(case) == "beyond fp16":
         held *= 2.0**20
-    held[filled_up(found.picks, len(held)) == reference.EMPTY] = np.nan
-    weights = rng.dirichlet(np.ones(k), t).reshape(t, k) * rng.uniform(0.4, 2.5)
+    held[filled_up(found.sorted_token_ids, len(held)) == reference.EMPTY] = np.nan
+    topk_weights = rng.dirichlet(np.ones(k), t).reshape(t, k) * rng.uniform(0.4, 2.5)
     if drawn_as(case) == "an infinity" and t:
         tokens, slots = rng.permutation(t)[:2], rng.integers(k, size=2)
-        held[found.place[tokens, slots], rng.integers(h)] = np.inf
-        weights[tokens[0], slots[0]] = 0.0
+        held[found.inv_permuted_idx[tokens, slots], rng.integers(h)] = np.inf
+        topk_weights[tokens[0], slots[0]] = 0.0
     return {
         "rows": rounded(held, case.dtype),
-        "place": found.place.astype(np.int32),
-        "weights": weights.astype(np.float32),
+        "inv_permuted_idx": found.inv_permuted_idx.astype(np.int32),
+        "topk_weights": topk_weights.astype(np.float32),
     }
 
 
@@ -55,12 +55,12 @@ def combined(t, k, e, h, tile=16, dtype="fp16", **more) -> Case:
 
 
 def sized(**sizes: int) -> Case:
-    """Return a case with these sizes, and experts enough for a token's picks."""
+    """Return a case with these sizes, and enough experts for a token's choices."""
     return Case(sizes | {"E": max(sizes["E"], sizes["K"])})
 
 
 def hidden_combine(rng: np.random.Generator) -> list[Case]:
-    names = ("rows", "place", "weights", "out")
+    names = ("rows", "inv_permuted_idx", "topk_weights", "out")
     return [
         combined(odd(rng, 11, 41), 2, between(rng, 4, 9), odd(rng, 33, 199), kind="two experts a token"),
         combined(odd(rng, 11, 41), 3, between(rng, 5, 9), between(rng, 200, 300), dtype="bf16", kind="bf16"),
@@ -95,15 +95,15 @@ def hidden_combine(rng: np.random.Generator) -> list[Case]:
             3,
             6,
             40,
-            layout={"rows": "transposed", "place": "transposed", "out": "padded"},
-            kind="rows and places column by column",
+            layout={"rows": "transposed", "inv_permuted_idx": "transposed", "out": "padded"},
+            kind="rows and their indices column by column",
         ),
         combined(
             between(rng, 10, 20),
             3,
             6,
             40,
-            layout={"rows": "padded", "weights": "transposed", "out": "transposed"},
+            layout={"rows": "padded", "topk_weights": "transposed", "out": "transposed"},
             kind="weights and result column by column",
         ),
         combined(
@@ -138,11 +138,11 @@ STRIP = 256  # columns of out that a program owns at least
 COMBINE_ALL = 16  # of every kind, a number of a row
 SUMMED = 6  # operations on a number of a row, where a product and a sum take 2
 TOKENS = 4  # tokens that one program combines at most
-ONCE = "each pick's row is needed once, by its token, and padding by nobody"
+ONCE = "each pair's row is needed once, by its token, and padding by nobody"
 
 
 def metered_combine(rng: np.random.Generator) -> Case:
-    """Near 100 tokens of 700 numbers, three picks each."""
+    """Near 100 tokens of 700 numbers, three pairs each."""
     sizes = size(between(rng, 90, 110), 3, between(rng, 9, 16), TILE)
     return Case(
         sizes | {"H": SECTOR * between(rng, 40, 48)}, sm_count=between(rng, 6, 9), kind="the metered size"
@@ -156,7 +156,7 @@ def useful_combine(c: Case) -> float:
 def combine(c: Case) -> list[Budget]:
     t, k, h = (c.sizes[name] for name in "TKH")
     moved = combine_traffic(t, k, h, block_h=STRIP)
-    table = moved.tables // 2  # places and weights have equally many numbers, of the same size
+    table = moved.tables // 2  # rows and weights of pairs have equally many numbers, of the same size
     return [
         Budget(
             what="read of the rows",
@@ -168,14 +168,14 @@ def combine(c: Case) -> list[Budget]:
         ),
         *(
             Budget(
-                what=f"read of the {name}",
+                what=f"read of {name}",
                 tensor=name,
                 most=table,
                 least=INT32 * t * k,
-                look="the columns that a program owns: it asks for its tokens' places and weights once",
+                look="the columns that a program owns: it asks for its tokens' rows and weights once",
                 model=f"{t} x {k} numbers of 4 bytes for every {STRIP} of {h} columns",
             )
-            for name in ("place", "weights")
+            for name in ("inv_permuted_idx", "topk_weights")
         ),
         Budget(
             what="write of out",
@@ -219,7 +219,8 @@ def bound_combine(c: Case) -> tuple[float, float]:
 
 def picked(inputs: dict) -> tuple[np.ndarray, np.ndarray]:
     """(rows of each token (T, K, H), their weights (T, K, 1)) in float64."""
-    return inputs["rows"].astype(np.float64)[inputs["place"]], inputs["weights"].astype(np.float64)[..., None]
+    rows, topk_weights = (inputs[name].astype(np.float64) for name in ("rows", "topk_weights"))
+    return rows[inputs["inv_permuted_idx"]], topk_weights[..., None]
 
 
 FP32_SUM = 2.0**-20  # of the sum of magnitudes: an fp32 sum of a few
@@ -228,15 +229,15 @@ FP32_SUM = 2.0**-20  # of the sum of magnitudes: an fp32 sum of a few
 def wanted(inputs: dict, case: Case) -> dict:
     with np.errstate(invalid="ignore"):
         return {
-            "out": reference.combine_picks(
-                inputs["rows"].astype(np.float64)[inputs["place"]], inputs["weights"]
+            "out": reference.combine_pairs(
+                inputs["rows"].astype(np.float64)[inputs["inv_permuted_idx"]], inputs["topk_weights"]
             )
         }
 
 
 def within(inputs: dict, case: Case, want: dict) -> dict:
-    out, (held, weights) = case.dtypes.get("out", case.dtype), picked(inputs)
+    out, (held, topk_weights) = case.dtypes.get("out", case.dtype), picked(inputs)
     with np.errstate(invalid="ignore"):
-        sums = (np.abs(held) * weights).sum(1)
+        sums = (np.abs(held) * topk_weights).sum(1)
         allowed = FP32_SUM * sums + ROUNDING[out] * np.abs(want["out"]) + SMALLEST[out]
     return {"out": where_finite(allowed, want["out"])}

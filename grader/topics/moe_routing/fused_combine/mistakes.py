@@ -18,7 +18,7 @@ def stored(out: np.ndarray, case: Case) -> dict:
 
 
 def would(joined: Callable) -> Callable:
-    """`joined(rows, weights)` gives the result."""
+    """`joined(rows, topk_weights)` gives the result."""
 
     def wrong(inputs: dict, case: Case) -> dict:
         with np.errstate(over="ignore", invalid="ignore"):
@@ -28,7 +28,7 @@ def would(joined: Callable) -> Callable:
 
 
 def as_they_lie(inputs: dict, case: Case) -> dict:
-    t, k = inputs["place"].shape
+    t, k = inputs["inv_permuted_idx"].shape
     rows = inputs["rows"].astype(np.float64)[: t * k].reshape(t, k, case.sizes["H"])
     with np.errstate(over="ignore", invalid="ignore"):
         return stored((rows * picked(inputs)[1]).sum(1), case)
@@ -37,30 +37,31 @@ def as_they_lie(inputs: dict, case: Case) -> dict:
 def in_rows_dtype(inputs: dict, case: Case) -> dict:
     """Keep the running sum in the dtype of the rows, rounded after every pair."""
     to, total = DTYPES[case.dtype], np.zeros((case.sizes["T"], case.sizes["H"]))
-    rows, weights = picked(inputs)
+    rows, topk_weights = picked(inputs)
     with np.errstate(over="ignore", invalid="ignore"):
         for slot in range(rows.shape[1]):
-            total = (total + rows[:, slot] * weights[:, slot]).astype(to).astype(np.float64)
+            total = (total + rows[:, slot] * topk_weights[:, slot]).astype(to).astype(np.float64)
     return stored(total, case)
 
 
 def rows_in_fp16(inputs: dict, case: Case) -> dict:
-    rows, weights = picked(inputs)
+    rows, topk_weights = picked(inputs)
     with np.errstate(over="ignore", invalid="ignore"):
-        return stored((rows.astype(np.float16).astype(np.float64) * weights).sum(1), case)
+        return stored((rows.astype(np.float16).astype(np.float64) * topk_weights).sum(1), case)
 
 
 def weights_in_rows_dtype(inputs: dict, case: Case) -> dict:
-    rows, weights = picked(inputs)
+    rows, topk_weights = picked(inputs)
     with np.errstate(over="ignore", invalid="ignore"):
-        return stored((rows * rounded(weights, case.dtype).astype(np.float64)).sum(1), case)
+        return stored((rows * rounded(topk_weights, case.dtype).astype(np.float64)).sum(1), case)
 
 
 ADD = "acc += weight * y.to(tl.float32)"
-ROW = "row = tl.load(place_ptr + token * stride_placet + slot * stride_placek).to(tl.int64)"
-WEIGHT = "weights_ptr + token * stride_weightst + slot * stride_weightsk"
+AT_ROW = "inv_permuted_idx_ptr + token * stride_inv_permuted_idxt + slot * stride_inv_permuted_idxk"
+ROW = f"row = tl.load(\n                {AT_ROW}\n            ).to(tl.int64)"
+WEIGHT = "topk_weights_ptr + token * stride_topk_weightst + slot * stride_topk_weightsk"
 AT = "        at = out_ptr"
-SLOTS = "tl.static_range(PICKS)"
+SLOTS = "tl.static_range(TOP_K)"
 BLOCK = "min(1024, triton.next_power_of_2(p.H))"
 Y = "tl.load(rows_ptr + row * stride_rowsr + offs_h * stride_rowsh, mask=mask_h, other=0.0)"
 
@@ -76,7 +77,7 @@ MISTAKES = (
         "a mean",
         "this is the mean of the rows: multiply each row by its weight, and add",
         would(lambda y, w: y.mean(1)),
-        edits=((ADD, "acc += y.to(tl.float32) / PICKS"),),
+        edits=((ADD, "acc += y.to(tl.float32) / TOP_K"),),
     ),
     family(
         "made to add up to 1",
@@ -90,33 +91,33 @@ MISTAKES = (
     ),
     family(
         "rows as they lie",
-        "a token's rows are not next to each other: place[token, slot] is the row of each",
+        "a token's rows are not next to each other: inv_permuted_idx[token, slot] is the row of each",
         as_they_lie,
-        edits=((ROW, "row = (token * PICKS + slot).to(tl.int64)"),),
+        edits=((ROW, "row = (token * TOP_K + slot).to(tl.int64)"),),
     ),
     family(
         "weights of 0 left out",
-        "a pick of weight 0 counts as well: 0 times infinity is NaN",
+        "a pair of weight 0 counts as well: 0 times infinity is NaN",
         would(lambda y, w: np.where(w != 0, y * w, 0).sum(1)),
         edits=((ADD, "acc += tl.where(weight != 0, weight * y.to(tl.float32), 0.0)"),),
     ),
     family(
-        "the last pick alone",
-        "this is only the last pick: add each pick to the sum so far",
+        "the last pair alone",
+        "this is only the last pair: add each pair to the sum so far",
         would(lambda y, w: y[:, -1] * w[:, -1]),
         edits=((ADD, "acc = weight * y.to(tl.float32)"),),
     ),
     family(
-        "the first pick alone",
-        "this is only the first pick: a token has K of them",
+        "the first pair alone",
+        "this is only the first pair: a token has K of them",
         would(lambda y, w: y[:, 0] * w[:, 0]),
         edits=((SLOTS, "tl.static_range(1)"),),
     ),
     family(
         "the first weight for all",
-        "every pick has its own weight: weights[token, slot]",
+        "every pair has its own weight: topk_weights[token, slot]",
         would(lambda y, w: (y * w[:, :1]).sum(1)),
-        edits=((WEIGHT, "weights_ptr + token * stride_weightst"),),
+        edits=((WEIGHT, "topk_weights_ptr + token * stride_topk_weightst"),),
     ),
     family(
         "a sum in the rows' dtype",
@@ -138,17 +139,17 @@ MISTAKES = (
         rows_in_fp16,
         edits=((ADD, "acc += weight * y.to(tl.float16).to(tl.float32)"),),
     ),
-    edited("two picks", (SLOTS, "tl.static_range(2 if PICKS > 2 else PICKS)")),
-    edited("the next token's place", (ROW, ROW.replace("token *", "tl.minimum(token + 1, T - 1) *"))),
+    edited("two pairs", (SLOTS, "tl.static_range(2 if TOP_K > 2 else TOP_K)")),
+    edited("the next token's rows", (ROW, ROW.replace("token *", "tl.minimum(token + 1, T - 1) *"))),
     edited("no mask at the store", (", mask=mask_h)\n    ### END", ")\n    ### END")),
     edited("no token", ("max(1, p.T)", "p.T")),
     edited("a token where there is none", ("if token < T:", "if token < T + 1:")),
     edited("one strip alone", ("triton.cdiv(p.H, block))", "1)"), (BLOCK, "64")),
     edited(
-        "places by the weights' strides",
+        "inv_permuted_idx by the strides of topk_weights",
         (
-            "token * stride_placet + slot * stride_placek",
-            "token * stride_weightst + slot * stride_weightsk",
+            "token * stride_inv_permuted_idxt + slot * stride_inv_permuted_idxk",
+            "token * stride_topk_weightst + slot * stride_topk_weightsk",
         ),
     ),
     edited("rows taken for dense", ("offs_h * stride_rowsh", "offs_h")),
@@ -219,10 +220,12 @@ SHORTCUTS = {
     "at least one token": lambda question, case: case.sizes["T"] == 0,
     **{
         f"stride {axis} of {name} taken for 1": one_stride(name, axis)
-        for name in ("rows", "place", "weights", "out")
+        for name in ("rows", "inv_permuted_idx", "topk_weights", "out")
         for axis in (0, 1)
     },
-    **{f"{name} taken for dense": dense(name) for name in ("rows", "place", "weights", "out")},
+    **{
+        f"{name} taken for dense": dense(name) for name in ("rows", "inv_permuted_idx", "topk_weights", "out")
+    },
     "the strides of the rows for the result": same_strides("rows", "out"),
-    "the strides of the places for the weights": same_strides("place", "weights"),
+    "the strides of inv_permuted_idx for topk_weights": same_strides("inv_permuted_idx", "topk_weights"),
 }

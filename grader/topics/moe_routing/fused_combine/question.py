@@ -9,19 +9,19 @@ QUESTION = KernelQuestion(
     id="moe_routing.fused_combine",
     notebook="kernel",
     entry="launch_combine",
-    asks="out[t] = the sum over slots of weights[t, slot] * rows[place[t, slot]], in fp32. No program reads rows that no place names",
+    asks="out[t] = the sum over slots of topk_weights[t, slot] * rows[inv_permuted_idx[t, slot]], in fp32. No program reads rows that inv_permuted_idx doesn't name",
     parts=(
         Part(
             "values",
             3,
             "values",
-            asks="right for {public} that you can see and more that you can't: one pick a token and many, no tokens, wide rows and rows of a single number, bf16, results in fp32, an infinity, strided tensors, and the same at every run",
+            asks="right for {public} that you can see and more that you can't: one expert a token and many, no tokens, wide rows and rows of a single number, bf16, results in fp32, an infinity, strided tensors, and the same at every run",
         ),
         Part(
             "traffic",
             2,
             "traffic",
-            asks=f"each pick's row is loaded once, places and weights at most once for every {cases.STRIP} columns, and out is written once, without scratch or atomics, in {{launches}}",
+            asks=f"each pair's row is loaded once, inv_permuted_idx and topk_weights at most once for every {cases.STRIP} columns, and out is written once, without scratch or atomics, in {{launches}}",
         ),
         Part(
             "compiled",
@@ -39,8 +39,8 @@ QUESTION = KernelQuestion(
     ),
     tensors=(
         Tensor("rows", "rh", lambda s: (rows(s), s["H"])),
-        Tensor("place", "tk", ("T", "K"), "i32"),
-        Tensor("weights", "tk", ("T", "K"), "fp32"),
+        Tensor("inv_permuted_idx", "tk", ("T", "K"), "i32", formerly="place"),
+        Tensor("topk_weights", "tk", ("T", "K"), "fp32", formerly="weights"),
         Tensor("out", "th", ("T", "H"), role="out"),
     ),
     inputs=cases.weighed_rows,
@@ -50,7 +50,12 @@ QUESTION = KernelQuestion(
         cases.combined(6, 2, 4, 64),
         cases.combined(5, 3, 5, 50, dtype="bf16", kind="rows that fill no block"),
         cases.combined(
-            4, 2, 4, 33, layout={"rows": "transposed", "place": "transposed"}, kind="rows column by column"
+            4,
+            2,
+            4,
+            33,
+            layout={"rows": "transposed", "inv_permuted_idx": "transposed"},
+            kind="rows column by column",
         ),
         cases.combined(0, 2, 4, 32, kind="no tokens"),
     ),
@@ -75,8 +80,8 @@ QUESTION = KernelQuestion(
     where=f'{LESSON}/c_kernel_and_combine.ipynb, "Un-permute and combine, without atomics"',
     hints=(
         "Give each element of out to exactly one program, so that no other program adds to it. Which rows does that program need a value from?",
-        "Start one program for each token and strip of columns. For each slot it loads the place and the weight (two numbers), then the strip of the row at this place, and adds weight times row in fp32. It stores once. If there are no tokens, the grid still has one program, which does nothing.",
-        "for slot in tl.static_range(PICKS): row = tl.load(place_ptr + token * stride_placet + slot * stride_placek).to(tl.int64); acc += tl.load(weights_ptr + ...) * tl.load(rows_ptr + row * stride_rowsr + offs_h * stride_rowsh, mask=mask_h, other=0.0).to(tl.float32)",
+        "Start one program for each token and strip of columns. For each slot it loads the row's number and the weight, then the strip of that row, and adds weight times row in fp32. It stores once. If there are no tokens, the grid still has one program, which does nothing.",
+        "for slot in tl.static_range(TOP_K): row = tl.load(inv_permuted_idx_ptr + token * stride_inv_permuted_idxt + slot * stride_inv_permuted_idxk).to(tl.int64); acc += tl.load(topk_weights_ptr + ...) * tl.load(rows_ptr + row * stride_rowsr + offs_h * stride_rowsh, mask=mask_h, other=0.0).to(tl.float32)",
     ),
     mistakes=MISTAKES,
 )

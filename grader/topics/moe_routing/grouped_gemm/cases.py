@@ -44,7 +44,7 @@ LONG = {"dtypes": {"h": "fp32"}, "values": "positive"}
 
 
 def products(case: Case, rng: np.random.Generator) -> dict:
-    """Draw tokens, the experts' gate and up, each row's pick, and rows of h that hold something already."""
+    """Draw tokens, the experts' gate and up, each row's pair, and rows of h that hold something already."""
     t, e, h, n = (case.sizes[name] for name in "TEHN")
     if case.sizes["TILE"] not in (16, 32, 64, 128):
         raise ValueError(
@@ -65,8 +65,8 @@ def products(case: Case, rng: np.random.Generator) -> dict:
     return {
         "x": rounded(x, case.dtype),
         "w": rounded(w, case.dtype),
-        "picks": filled_up(found.picks, rows(case.sizes)),
-        "owner": filled_up(found.tile_expert, rooms(case.sizes)),
+        "sorted_token_ids": filled_up(found.sorted_token_ids, rows(case.sizes)),
+        "expert_ids": filled_up(found.expert_ids, rooms(case.sizes)),
         "h": held,
     }
 
@@ -90,7 +90,7 @@ def hidden_gemm(rng: np.random.Generator) -> list[Case]:
     def any_h() -> int:
         return odd(rng, 33, 99)
 
-    names = ("x", "w", "picks", "owner", "h")
+    names = ("x", "w", "sorted_token_ids", "expert_ids", "h")
     one_of = rng.permutation([between(rng, 40, 60), 0, 0, 0]).tolist()
     return [
         case(some(5), 1, any_h(), kind="tokens for every expert"),
@@ -199,8 +199,8 @@ def routing(c: Case) -> tuple[int, int, int]:
 
 
 def useful_gemm(c: Case) -> float:
-    picks = c.sizes["T"] * c.sizes["K"]
-    return 4.0 * picks * c.sizes["N"] * c.sizes["H"]
+    pairs = c.sizes["T"] * c.sizes["K"]
+    return 4.0 * pairs * c.sizes["N"] * c.sizes["H"]
 
 
 def gemm(c: Case) -> list[Budget]:
@@ -305,15 +305,17 @@ def products_of(
     expert_of: Callable = lambda e, experts: e,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(rows that are real, their gate, their up), over some of the numbers along H, by whatever expert is named."""
-    picks, tile = inputs["picks"], case.sizes["TILE"]
-    rows = np.flatnonzero(picks != reference.EMPTY)
-    owner = np.minimum(expert_of(inputs["owner"][rows // tile], case.sizes["E"]), case.sizes["E"] - 1)
-    x = inputs["x"].astype(np.float64)[picks[rows] // case.sizes["K"]][:, some]
+    sorted_token_ids, tile = inputs["sorted_token_ids"], case.sizes["TILE"]
+    rows = np.flatnonzero(sorted_token_ids != reference.EMPTY)
+    expert_ids = np.minimum(
+        expert_of(inputs["expert_ids"][rows // tile], case.sizes["E"]), case.sizes["E"] - 1
+    )
+    x = inputs["x"].astype(np.float64)[sorted_token_ids[rows] // case.sizes["K"]][:, some]
     gate, up = split(inputs["w"].astype(np.float64))
     found = np.zeros((2, len(rows), case.sizes["N"]))
     with np.errstate(invalid="ignore", over="ignore"):
-        for e in np.unique(owner):
-            mine = owner == e
+        for e in np.unique(expert_ids):
+            mine = expert_ids == e
             found[0][mine], found[1][mine] = x[mine] @ gate[e][:, some].T, x[mine] @ up[e][:, some].T
     return rows, *found
 

@@ -75,10 +75,11 @@ def padding_written(by: Callable) -> Callable:
     token 0)."""
 
     def wrong(inputs: dict, case: Case) -> dict:
-        picks, tiles = inputs["picks"], np.arange(len(inputs["picks"])) // case.sizes["TILE"]
-        padding = (picks == reference.EMPTY) & (inputs["owner"][tiles] != reference.EMPTY)
+        pairs = inputs["sorted_token_ids"]
+        tiles = np.arange(len(pairs)) // case.sizes["TILE"]
+        padding = (pairs == reference.EMPTY) & (inputs["expert_ids"][tiles] != reference.EMPTY)
         right = would()(inputs, case)["h"]
-        filled = would()(inputs | {"picks": np.where(padding, 0, picks)}, case)["h"]
+        filled = would()(inputs | {"sorted_token_ids": np.where(padding, 0, pairs)}, case)["h"]
         return {"h": np.where(padding[:, None], by(np.zeros_like(filled), filled), right)}
 
     return wrong
@@ -92,7 +93,7 @@ def more_loads(most: int) -> Callable:
 SILU = "h = gate / (1.0 + tl.exp(-gate)) * up"
 OF_UP = "at + N * stride_wn"
 ROW_OF_GATE = "offs_n[None, :] * stride_wn\n"
-TOKEN = "tl.where(real, pick // K, 0)"
+TOKEN = "tl.where(real, pair // K, 0)"
 LOOP = "range(0, H, BLOCK_K)"
 DOTS = "gate = tl.dot(x, w_gate, gate)", "up = tl.dot(x, w_up, up)"
 STORE = "mask=real[:, None] & mask_n[None, :])"
@@ -116,7 +117,7 @@ def in_fp32() -> list[tuple[str, str]]:
 MISTAKES = (
     family(
         "padding written",
-        "rows without a pick are written, too: mask the store so that it writes only rows with a pick",
+        "rows without a pair are written, too: mask the store so that it writes only rows with a pair",
         padding_written(lambda nothing, token: nothing),
         padding_written(lambda nothing, token: token),
         edits=((STORE, "mask=mask_n[None, :])"),),
@@ -168,7 +169,7 @@ MISTAKES = (
     ),
     family(
         "one expert on",
-        "owner[tile] is the expert itself, not the one before it",
+        "expert_ids[tile] is the expert itself, not the one before it",
         would(expert_of=lambda e, experts: e + 1),
         edits=(
             ("        row = tile", "        expert = tl.minimum(expert + 1, E - 1)\n        row = tile"),
@@ -209,20 +210,20 @@ MISTAKES = (
         ),
     ),
     edited("sums in fp16", *summed_in("tl.float16"), told_as="low precision"),
-    edited("picks for tokens", (TOKEN, "tl.where(real, pick, 0)")),
+    edited("pairs for tokens", (TOKEN, "tl.where(real, pair, 0)")),
     edited("every tile is somebody's", ("if expert >= 0:", "if expert >= -1:")),
     edited("no program where there is no tile", ("max(1, most_tiles(p))", "most_tiles(p)")),
-    edited("owner not masked", (", mask=tile < TILES, other=-1", "")),
+    edited("expert_ids not masked", (", mask=tile < TILES, other=-1", "")),
     edited(
-        "tiles of all picks alone",
+        "tiles of all pairs alone",
         ("grid = (max(1, most_tiles(p)),", "grid = (max(1, triton.cdiv(p.T * p.K, p.TILE)),"),
     ),
-    edited("room for one pick a token", ("picks = p.T * p.K", "picks = p.T")),
+    edited("room for one pair a token", ("pairs = p.T * p.K", "pairs = p.T")),
     edited(
-        "the tile's first pick for all",
+        "the tile's first pair for all",
         (
-            "pick = tl.load(picks_ptr + row * stride_picksr)",
-            "pick = tl.load(picks_ptr + row * 0 + tile * BLOCK_M * stride_picksr)",
+            "pair = tl.load(sorted_token_ids_ptr + row * stride_sorted_token_idsr)",
+            "pair = tl.load(sorted_token_ids_ptr + row * 0 + tile * BLOCK_M * stride_sorted_token_idsr)",
         ),
     ),
     edited("no mask along N", ("mask=real[:, None] & mask_n[None, :])", "mask=real[:, None])")),
@@ -237,7 +238,7 @@ MISTAKES = (
     ),
     edited("weights taken for dense", ("offs_k[:, None] * stride_wh", "offs_k[:, None]")),
     edited("h taken for dense", ("offs_n[None, :] * stride_hn", "offs_n[None, :]")),
-    edited("owner taken for dense", ("tile * stride_owneri", "tile")),
+    edited("expert_ids taken for dense", ("tile * stride_expert_idsi", "tile")),
     edited(
         "NaN cleaned away",
         ("            at = ", "            x = tl.where(x == x, x, 0.0)\n            at = "),
@@ -314,7 +315,10 @@ SHORTCUTS = {
     "at least one token": lambda question, case: case.sizes["T"] == 0,
     **{f"stride {axis} of {name} taken for 1": one_stride(name, axis) for name in "xh" for axis in (0, 1)},
     **{f"stride {axis} of w taken for 1": one_stride("w", axis) for axis in (0, 1, 2)},
-    **{f"the stride of {name} taken for 1": one_stride(name, 0) for name in ("picks", "owner")},
+    **{
+        f"the stride of {name} taken for 1": one_stride(name, 0)
+        for name in ("sorted_token_ids", "expert_ids")
+    },
     **{f"{name} taken for dense": dense(name) for name in "xwh"},
     "the strides of x for h": same_strides("x", "h"),
 }

@@ -9,7 +9,7 @@ QUESTION = KernelQuestion(
     id="moe_routing.grouped_gemm",
     notebook="kernel",
     entry="launch_gemm",
-    asks="h[row] = SiLU(gate) * up for the token x[picks[row] // K], where gate and up are its products with rows n and N + n of w[owner[row // TILE]]. Rows whose pick is -1 stay as they are",
+    asks="h[row] = SiLU(gate) * up for the token x[sorted_token_ids[row] // K], where gate and up are its products with rows n and N + n of w[expert_ids[row // TILE]]. Rows whose pair is -1 stay as they are",
     parts=(
         Part(
             "values",
@@ -21,7 +21,7 @@ QUESTION = KernelQuestion(
             "traffic",
             2,
             "traffic",
-            asks=f"an expert's weights are loaded once for each of its tiles, those of an expert without tokens never. x is loaded at most once for every {cases.NARROW} columns, by the rows that have a pick, and loads for padding count too. h is written once, without scratch, in {{launches}}",
+            asks=f"an expert's weights are loaded once for each of its tiles, those of an expert without tokens never. x is loaded at most once for every {cases.NARROW} columns, by the rows that have a pair, and loads for padding count too. h is written once, without scratch, in {{launches}}",
         ),
         Part(
             "compiled",
@@ -40,8 +40,8 @@ QUESTION = KernelQuestion(
     tensors=(
         Tensor("x", "th", ("T", "H")),
         Tensor("w", "enh", lambda s: (s["E"], 2 * s["N"], s["H"])),
-        Tensor("picks", "r", lambda s: (rows(s),), "i32"),
-        Tensor("owner", "i", lambda s: (rooms(s),), "i32"),
+        Tensor("sorted_token_ids", "r", lambda s: (rows(s),), "i32", formerly="picks"),
+        Tensor("expert_ids", "i", lambda s: (rooms(s),), "i32", formerly="owner"),
         Tensor("h", "rn", lambda s: (rows(s), s["N"]), role="inout"),
     ),
     inputs=cases.products,
@@ -86,7 +86,7 @@ QUESTION = KernelQuestion(
     where=f'{LESSON}/c_kernel_and_combine.ipynb, "The kernel, line by line"',
     hints=(
         "The grid is sized for the worst routing, with one program for every tile of the capacity and every strip of columns. What must a program look up first, and when can it exit at once?",
-        "expert = tl.load(owner_ptr + tile * stride_owneri); if expert >= 0: load the picks of the tile's rows, token = pick // K; along H, multiply the same block of x by rows n and by rows N + n of the expert's weights. Apply SiLU after the loop, in fp32, and mask the store to real rows.",
+        "expert = tl.load(expert_ids_ptr + tile * stride_expert_idsi); if expert >= 0: load the pairs of the tile's rows, token = pair // K; along H, multiply the same block of x by rows n and by rows N + n of the expert's weights. Apply SiLU after the loop, in fp32, and mask the store to real rows.",
         "at = w_ptr + expert.to(tl.int64) * stride_we + offs_n[None, :] * stride_wn + offs_k[:, None] * stride_wh; gate = tl.dot(x, tl.load(at, ...), gate); up = tl.dot(x, tl.load(at + N * stride_wn, ...), up); h = gate / (1 + tl.exp(-gate)) * up",
     ),
     mistakes=MISTAKES,

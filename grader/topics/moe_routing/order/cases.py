@@ -11,7 +11,7 @@ from grader.questions.min_programs import side_by_side
 from grader.questions.timed import timed
 from grader.topics.moe_routing.shared import (
     INT32,
-    chosen,
+    drawn_ids,
     filled_up,
     no_atomics,
     rooms,
@@ -29,7 +29,7 @@ def whole_loads(rng: np.random.Generator, tile: int) -> list[int]:
 
 
 def sized(**sizes: int) -> Case:
-    """Return a case with these sizes, and experts enough for a token's picks."""
+    """Return a case with these sizes, and enough experts for a token's choices."""
     return Case(sizes | {"E": max(sizes["E"], sizes["K"])})
 
 
@@ -39,7 +39,7 @@ def hidden_order(rng: np.random.Generator) -> list[Case]:
     def case(t, k, e, tile=0, **more) -> Case:
         return Case(size(t, k, e, tile or some_tile(rng)), **more)
 
-    tables = ("chosen", "offsets", "picks", "place", "owner")
+    tables = ("topk_ids", "expert_offsets", "sorted_token_ids", "inv_permuted_idx", "expert_ids")
     few = rng.permutation([0, 0, *(between(rng, 2, 20) for _ in range(3))]).tolist()
     tile = some_tile(rng)
     return [
@@ -68,15 +68,15 @@ def hidden_order(rng: np.random.Generator) -> list[Case]:
             between(rng, 70, 150),
             2,
             7,
-            layout={"chosen": "transposed", "place": "padded"},
+            layout={"topk_ids": "transposed", "inv_permuted_idx": "padded"},
             kind="choices that lie slot by slot",
         ),
         case(
             between(rng, 70, 150),
             2,
             7,
-            layout={"chosen": "padded", "place": "transposed"},
-            kind="places that lie slot by slot",
+            layout={"topk_ids": "padded", "inv_permuted_idx": "transposed"},
+            kind="rows of pairs that lie slot by slot",
         ),
         case(
             between(rng, 60, 64),
@@ -103,7 +103,7 @@ BLOCK = 64  # tokens of a block whose counts may go through memory
 NOBODYS = "{} behind the end hold -1, which somebody has to write: clear the whole table first"
 PROGRAM = 128  # most tokens that one program orders alone
 WORK = (
-    24  # operations on whole numbers for each pick and expert, where a one-hot row and its scan take some 10
+    24  # operations on whole numbers for each pair and expert, where a one-hot row and its scan take some 10
 )
 TWICE = "how often the choices come from memory: once to count, and once to place"
 LEFT = "what goes through memory between launches: a count for each expert and each block of 64 tokens is enough; smaller blocks make more of them, and each block reads those of all"
@@ -111,22 +111,22 @@ CLEARED = "how often a table is written: once to clear it, and once more where t
 
 
 def inputs(case: Case, rng: np.random.Generator) -> dict:
-    return {"chosen": chosen(case, rng)}
+    return {"topk_ids": drawn_ids(case, rng)}
 
 
-def tables(chosen: np.ndarray, case: Case) -> dict:
+def tables(topk_ids: np.ndarray, case: Case) -> dict:
     """All that is wanted, for choices as they came."""
-    found = reference.order(chosen, case.sizes["E"], case.sizes["TILE"])
+    found = reference.order(topk_ids, case.sizes["E"], case.sizes["TILE"])
     return {
-        "offsets": found.offsets,
-        "picks": filled_up(found.picks, rows(case.sizes)),
-        "place": found.place,
-        "owner": filled_up(found.tile_expert, rooms(case.sizes)),
+        "expert_offsets": found.expert_offsets,
+        "sorted_token_ids": filled_up(found.sorted_token_ids, rows(case.sizes)),
+        "inv_permuted_idx": found.inv_permuted_idx,
+        "expert_ids": filled_up(found.expert_ids, rooms(case.sizes)),
     }
 
 
 def wanted(inputs: dict, case: Case) -> dict:
-    return {name: table.astype(np.float64) for name, table in tables(inputs["chosen"], case).items()}
+    return {name: table.astype(np.float64) for name, table in tables(inputs["topk_ids"], case).items()}
 
 
 def exact(inputs: dict, case: Case, want: dict) -> dict:
@@ -134,7 +134,7 @@ def exact(inputs: dict, case: Case, want: dict) -> dict:
 
 
 def metered(rng: np.random.Generator) -> Case:
-    """Near 1000 tokens with three picks each among some forty experts."""
+    """Near 1000 tokens with three pairs each among some forty experts."""
     drawn = size(between(rng, 900, 1100), 3, between(rng, 34, 60), 16)
     return Case(drawn, sm_count=between(rng, 6, 9), kind="the metered size")
 
@@ -146,19 +146,19 @@ def _counts(case: Case) -> int:
     return INT32 * blocks * lanes * (1 + blocks)
 
 
-SCATTERED = 4  # bytes in whole sectors, over the bytes, because picks are written by expert, 4 bytes each
+SCATTERED = 4  # bytes in whole sectors, over the bytes, because pairs are written by expert, 4 bytes each
 
 
 def traffic(case: Case) -> list[Budget]:
     t, k, e = (case.sizes[name] for name in "TKE")
-    picks, blocks = INT32 * t * k, math.ceil(t / BLOCK)
+    pairs, blocks = INT32 * t * k, math.ceil(t / BLOCK)
     room, tiles = INT32 * rows(case.sizes), INT32 * rooms(case.sizes)
     limits = [
         Budget(
             what="read of the choices",
-            tensor="chosen",
-            most=2 * picks,
-            least=picks,
+            tensor="topk_ids",
+            most=2 * pairs,
+            least=pairs,
             look=TWICE,
             model=f"{t} x {k} choices of 4 bytes, twice",
         ),
@@ -172,17 +172,17 @@ def traffic(case: Case) -> list[Budget]:
         ),
         no_atomics("a row follows from counts, whoever comes first"),
         Budget(
-            what="write of the picks",
-            tensor="picks",
+            what="write of sorted_token_ids",
+            tensor="sorted_token_ids",
             access="store",
-            most=room + picks,
+            most=room + pairs,
             least=room,
             look=CLEARED,
             model=f"{rows(case.sizes)} rows of 4 bytes cleared, and {t} x {k} of them written again",
         ),
         Budget(
-            what="write of the offsets",
-            tensor="offsets",
+            what="write of expert_offsets",
+            tensor="expert_offsets",
             access="store",
             most=2 * INT32 * (e + 1),
             least=INT32 * (e + 1),
@@ -190,17 +190,17 @@ def traffic(case: Case) -> list[Budget]:
             model=f"{e + 1} offsets of 4 bytes, at most twice",
         ),
         Budget(
-            what="write of the places",
-            tensor="place",
+            what="write of inv_permuted_idx",
+            tensor="inv_permuted_idx",
             access="store",
-            most=picks,
-            least=picks,
+            most=pairs,
+            least=pairs,
             look=CLEARED,
-            model=f"{t} x {k} places of 4 bytes, once",
+            model=f"{t} x {k} rows of 4 bytes, once",
         ),
         Budget(
-            what="write of the owners",
-            tensor="owner",
+            what="write of expert_ids",
+            tensor="expert_ids",
             access="store",
             most=2 * tiles,
             least=tiles,
@@ -212,13 +212,13 @@ def traffic(case: Case) -> list[Budget]:
 
 
 def side(case: Case) -> list[Budget]:
-    """Limit, where no clock is, to blocks of tokens side by side, and little more than a scan for each pick and expert."""
+    """Limit, where no clock is, to blocks of tokens side by side, and little more than a scan for each pair and expert."""
     t, k, e = (case.sizes[name] for name in "TKE")
     lanes = 1 << (e - 1).bit_length()
     return [
         side_by_side(
             "read the choices",
-            "chosen",
+            "topk_ids",
             "load",
             math.ceil(t / PROGRAM),
             f"one for every {PROGRAM} of {t} tokens",
@@ -228,9 +228,9 @@ def side(case: Case) -> list[Budget]:
             count="work",
             most=WORK * t * k * lanes,
             look="what is done for every token and every expert, though it concerns one of them",
-            model=f"{WORK} for each of {t} x {k} picks and {lanes} lanes of experts",
+            model=f"{WORK} for each of {t} x {k} pairs and {lanes} lanes of experts",
         ),
-        timed(40, t * k * lanes, "pick and lane of experts"),
+        timed(40, t * k * lanes, "pair and lane of experts"),
     ]
 
 

@@ -12,14 +12,14 @@ from kernels.moe_routing import reference
 
 WHOLE = "whole = (total + TILE - 1) // TILE * TILE"
 TILES = "tl.cdiv(T, TILE), blocks"
-OWNER, OF_LOAD = "(first // TILE + j)", "mask=j * TILE < total"
+AT_TILE, OF_LOAD = "(first // TILE + j)", "mask=j * TILE < total"
 RANK = "rank = tl.cumsum(picked.to(tl.int32), 0) - picked.to(tl.int32)"
 CEILED = "((total + TILE - 1) // TILE)"
 EMPTY = "empty = tl.full((256,), -1, tl.int32)"
-PICK = "t[:, None] * PICKS + slots"
-FIRST, END = "first, mask=offs_e < E", "stride_offsetse, tl.sum(whole, 0)"
+PAIR = "t[:, None] * TOP_K + slots"
+FIRST, END = "first, mask=offs_e < E", "stride_expert_offsetse, tl.sum(whole, 0)"
 BLOCK_LINE = "    block = 64\n"
-AGAIN = "tl.load(chosen_ptr + t * stride_chosent + slot * stride_chosenk, mask=t < T, other=-1)"
+AGAIN = "tl.load(topk_ids_ptr + t * stride_topk_idst + slot * stride_topk_idsk, mask=t < T, other=-1)"
 BLOCKS = (16, 32, 64, 128)  # tokens that one program orders
 BLOCK, CLEARED = 64, 256  # tokens of a program, and entries of a table that it clears at a time
 
@@ -31,48 +31,48 @@ def with_room(values: np.ndarray, length: int) -> np.ndarray:
 
 def would(
     padded: Callable = lambda loads, tile: -(-loads // tile) * tile,
-    order: Callable = lambda chosen: np.argsort(chosen.ravel(), kind="stable"),
-    stands: Callable = lambda pick, k: pick,
+    order: Callable = lambda topk_ids: np.argsort(topk_ids.ravel(), kind="stable"),
+    stands: Callable = lambda pair, k: pair,
     row: Callable = lambda first, rank: first + rank,
     empty: int = reference.EMPTY,
-    offsets: Callable = lambda first, tile: first,
-    counted: Callable = lambda chosen: chosen,
+    expert_offsets: Callable = lambda first, tile: first,
+    counted: Callable = lambda topk_ids: topk_ids,
 ) -> Callable:
     """The right tables with one step exchanged."""
 
     def wrong(inputs: dict, case: Case) -> dict:
-        chosen, (k, e, tile) = inputs["chosen"], (case.sizes[n] for n in ("K", "E", "TILE"))
-        flat, loads = chosen.ravel(), np.bincount(counted(chosen).ravel(), minlength=e)
+        topk_ids, (k, e, tile) = inputs["topk_ids"], (case.sizes[n] for n in ("K", "E", "TILE"))
+        flat, loads = topk_ids.ravel(), np.bincount(counted(topk_ids).ravel(), minlength=e)
         whole = padded(loads, tile)
         first = np.concatenate([[0], np.cumsum(whole)])
-        by = order(chosen)
+        by = order(topk_ids)
         before = np.concatenate([[0], np.cumsum(np.bincount(flat, minlength=e))])
         at = row(first[flat[by]], np.arange(flat.size) - before[flat[by]])
-        picks = np.full(max(rows(case.sizes), int(at.max(initial=-1)) + 1), empty)
-        picks[at] = stands(by, k)
-        place = np.empty(flat.size)
-        place[by] = at
-        owner = np.repeat(np.arange(e), -(-whole // tile))
+        sorted_token_ids = np.full(max(rows(case.sizes), int(at.max(initial=-1)) + 1), empty)
+        sorted_token_ids[at] = stands(by, k)
+        inv_permuted_idx = np.empty(flat.size)
+        inv_permuted_idx[by] = at
+        expert_ids = np.repeat(np.arange(e), -(-whole // tile))
         found = {
-            "offsets": offsets(first, tile),
-            "picks": picks[: rows(case.sizes)],
-            "place": place.reshape(chosen.shape),
-            "owner": with_room(owner, rooms(case.sizes)),
+            "expert_offsets": expert_offsets(first, tile),
+            "sorted_token_ids": sorted_token_ids[: rows(case.sizes)],
+            "inv_permuted_idx": inv_permuted_idx.reshape(topk_ids.shape),
+            "expert_ids": with_room(expert_ids, rooms(case.sizes)),
         }
         return {name: np.asarray(value, np.float64) for name, value in found.items()}
 
     return wrong
 
 
-def backwards(chosen: np.ndarray) -> np.ndarray:
-    """Experts in order, and within each the last pick first."""
-    return np.lexsort((-np.arange(chosen.size), chosen.ravel()))
+def backwards(topk_ids: np.ndarray) -> np.ndarray:
+    """Experts in order, and within each the last pair first."""
+    return np.lexsort((-np.arange(topk_ids.size), topk_ids.ravel()))
 
 
-def slot_by_slot(chosen: np.ndarray) -> np.ndarray:
+def slot_by_slot(topk_ids: np.ndarray) -> np.ndarray:
     """Experts in order, and within each all first choices before all second ones."""
-    slot = np.broadcast_to(np.arange(chosen.shape[1]), chosen.shape).ravel()
-    return np.lexsort((slot, chosen.ravel()))
+    slot = np.broadcast_to(np.arange(topk_ids.shape[1]), topk_ids.shape).ravel()
+    return np.lexsort((slot, topk_ids.ravel()))
 
 
 def by_blocks(size: int, before: Callable) -> Callable:
@@ -81,17 +81,17 @@ def by_blocks(size: int, before: Callable) -> Callable:
 
     def wrong(inputs: dict, case: Case) -> dict:
         right, (e, length) = would()(inputs, case), (case.sizes["E"], rows(case.sizes))
-        chosen, place = inputs["chosen"], right["place"].copy()
-        blocks = [slice(start, start + size) for start in range(0, len(chosen), size)]
-        counts = np.array([np.bincount(chosen[some].ravel(), minlength=e) for some in blocks])
+        topk_ids, inv_permuted_idx = inputs["topk_ids"], right["inv_permuted_idx"].copy()
+        blocks = [slice(start, start + size) for start in range(0, len(topk_ids), size)]
+        counts = np.array([np.bincount(topk_ids[some].ravel(), minlength=e) for some in blocks])
         for number, some in enumerate(blocks):
-            first = right["offsets"][:e] + before(counts, number)
+            first = right["expert_offsets"][:e] + before(counts, number)
             for expert in np.flatnonzero(counts[number]):
-                mine = chosen[some] == expert
-                place[some][mine] = first[expert] + np.arange(mine.sum())
-        picks, inside = np.full(length, float(reference.EMPTY)), place.ravel() < length
-        picks[place.ravel()[inside].astype(int)] = np.flatnonzero(inside)
-        return right | {"place": place, "picks": picks}
+                mine = topk_ids[some] == expert
+                inv_permuted_idx[some][mine] = first[expert] + np.arange(mine.sum())
+        sorted_token_ids, inside = np.full(length, float(reference.EMPTY)), inv_permuted_idx.ravel() < length
+        sorted_token_ids[inv_permuted_idx.ravel()[inside].astype(int)] = np.flatnonzero(inside)
+        return right | {"inv_permuted_idx": inv_permuted_idx, "sorted_token_ids": sorted_token_ids}
 
     return wrong
 
@@ -105,18 +105,18 @@ def own_block_too(counts: np.ndarray, block: int) -> np.ndarray:
 
 
 def cleared(start: Callable, step: Callable) -> Callable:
-    """Clear owners in parts: each program clears from start(program) on in steps of step(programs), and the others
+    """Clear expert_ids in parts: each program clears from start(program) on in steps of step(programs), and the others
     hold anything."""
 
     def wrong(inputs: dict, case: Case) -> dict:
         right = would()(inputs, case)
-        owner, programs = right["owner"].copy(), max(1, -(-case.sizes["T"] // BLOCK))
-        reached = np.zeros(len(owner), bool)
+        expert_ids, programs = right["expert_ids"].copy(), max(1, -(-case.sizes["T"] // BLOCK))
+        reached = np.zeros(len(expert_ids), bool)
         for program in range(programs):
-            for at in range(start(program), len(owner), step(programs)):
+            for at in range(start(program), len(expert_ids), step(programs)):
                 reached[at : at + CLEARED] = True
-        owner[~reached & (owner == reference.EMPTY)] = np.nan
-        return right | {"owner": owner}
+        expert_ids[~reached & (expert_ids == reference.EMPTY)] = np.nan
+        return right | {"expert_ids": expert_ids}
 
     return wrong
 
@@ -128,7 +128,7 @@ MISTAKES = (
         would(padded=lambda loads, tile: loads),
         edits=(
             (WHOLE, "whole = total"),
-            (OWNER, f"(tl.cumsum({CEILED}, 0) - {CEILED} + j)"),
+            (AT_TILE, f"(tl.cumsum({CEILED}, 0) - {CEILED} + j)"),
         ),
     ),
     family(
@@ -143,7 +143,7 @@ MISTAKES = (
     ),
     family(
         "a tile for nobody",
-        "an expert without a pick has no tile: 0 rounded up is 0",
+        "an expert without a pair has no tile: 0 rounded up is 0",
         would(padded=lambda loads, tile: np.maximum(1, -(-loads // tile)) * tile),
         edits=(
             (WHOLE, "whole = tl.where(offs_e < E, tl.maximum(1, (total + TILE - 1) // TILE), 0) * TILE"),
@@ -152,7 +152,7 @@ MISTAKES = (
     ),
     family(
         "last first",
-        "within an expert picks keep their order: the rank counts the tokens before this one, not those after it",
+        "within an expert pairs keep their order: the rank counts the tokens before this one, not those after it",
         would(order=backwards),
         edits=(
             (RANK, "rank = tl.sum(picked.to(tl.int32), 0)[None, :] - tl.cumsum(picked.to(tl.int32), 0)"),
@@ -160,52 +160,52 @@ MISTAKES = (
         ),
     ),
     family(
-        "tokens for picks",
-        "this is only the token: a row holds the number of its pick, token * K + slot",
-        would(stands=lambda pick, k: pick // k),
-        edits=((PICK, "t[:, None] + 0 * slots"),),
+        "tokens for pairs",
+        "this is only the token: a row holds the number of its pair, token * K + slot",
+        would(stands=lambda pair, k: pair // k),
+        edits=((PAIR, "t[:, None] + 0 * slots"),),
     ),
     family(
         "padding of 0",
-        "a row that only pads a tile holds -1: 0 is a pick, the first of token 0",
+        "a row that only pads a tile holds -1: 0 is a pair, the first of token 0",
         would(empty=0),
         edits=(
             (EMPTY, "empty = tl.zeros((256,), tl.int32)"),
-            ("stride_owneri, empty,", "stride_owneri, empty - 1,"),
+            ("stride_expert_idsi, empty,", "stride_expert_idsi, empty - 1,"),
         ),
     ),
     family(
         "rank from 1",
-        "an expert's first pick belongs in its first row: the scan counts the pick itself, so subtract it",
+        "an expert's first pair belongs in its first row: the scan counts the pair itself, so subtract it",
         would(row=lambda first, rank: first + rank + 1),
         edits=((RANK, "rank = tl.cumsum(picked.to(tl.int32), 0)"),),
     ),
     family(
         "offsets in tiles",
-        "offsets count rows, not tiles",
-        would(offsets=lambda first, tile: first // tile),
+        "expert_offsets count rows, not tiles",
+        would(expert_offsets=lambda first, tile: first // tile),
         edits=(
             (FIRST, "first // TILE, mask=offs_e < E"),
-            (END, "stride_offsetse, tl.sum(whole, 0) // TILE"),
+            (END, "stride_expert_offsetse, tl.sum(whole, 0) // TILE"),
         ),
     ),
     family(
         "each block for itself",
-        "every block of tokens begins at an expert's first row, so two picks get the same row: add the expert's picks in all earlier blocks, first + before + rank",
+        "every block of tokens begins at an expert's first row, so two pairs get the same row: add the expert's pairs in all earlier blocks, first + before + rank",
         *(by_blocks(size, nothing_before) for size in BLOCKS),
         edits=(("(first + before)[None, :]", "first[None, :]"),),
     ),
     family(
         "earlier blocks and its own",
-        "a block's own picks are counted as if they came before it: add up only earlier blocks, b < block",
+        "a block's own pairs are counted as if they came before it: add up only earlier blocks, b < block",
         *(by_blocks(size, own_block_too) for size in BLOCKS),
         edits=(("tl.where(b < block,", "tl.where(b <= block,"),),
     ),
     edited(
         "the first choice alone is counted",
         (
-            "for slot in tl.static_range(PICKS):\n        chosen = tl.load(chosen_ptr + t * stride_chosent + slot * stride_chosenk, mask=t < T, other=-1)\n        counts",
-            "for slot in tl.static_range(1):\n        chosen = tl.load(chosen_ptr + t * stride_chosent + slot * stride_chosenk, mask=t < T, other=-1)\n        counts",
+            "for slot in tl.static_range(TOP_K):\n        ids = tl.load(topk_ids_ptr + t * stride_topk_idst + slot * stride_topk_idsk, mask=t < T, other=-1)\n        counts",
+            "for slot in tl.static_range(1):\n        ids = tl.load(topk_ids_ptr + t * stride_topk_idst + slot * stride_topk_idsk, mask=t < T, other=-1)\n        counts",
         ),
     ),
     edited(
@@ -216,28 +216,39 @@ MISTAKES = (
     edited(
         "no program where there is no token", ("max(1, triton.cdiv(p.T, block))", "triton.cdiv(p.T, block)")
     ),
-    edited("no end", ("        tl.store(offsets_ptr + E * stride_offsetse, tl.sum(whole, 0))\n", "")),
     edited(
-        "owner not cleared",
+        "no end",
+        ("        tl.store(expert_offsets_ptr + E * stride_expert_offsetse, tl.sum(whole, 0))\n", ""),
+    ),
+    edited(
+        "expert_ids not cleared",
         ("for at in range(block * 256, TILES,", "for at in range(block * 256, 0 * TILES,"),
     ),
     edited(
-        "owners cleared with a gap between programs",
+        "expert_ids cleared with a gap between programs",
         ("for at in range(block * 256, TILES,", "for at in range(block * 257, TILES,"),
     ),
-    edited("owners cleared with a gap between turns", ("TILES, blocks * 256)", "TILES, blocks + 256)")),
+    edited("expert_ids cleared with a gap between turns", ("TILES, blocks * 256)", "TILES, blocks + 256)")),
     edited("one tile an expert", (f"for j in range(block, {TILES}):", "for j in range(block, 1, blocks):")),
     edited("sixteen rows a tile", (WHOLE, "whole = (total + 15) // 16 * 16")),
     edited(
-        "the strides of the choices for the places",
+        "the strides of topk_ids for inv_permuted_idx",
         (
-            "t[:, None] * stride_placet + slots * stride_placek",
-            "t[:, None] * stride_chosent + slots * stride_chosenk",
+            "t[:, None] * stride_inv_permuted_idxt + slots * stride_inv_permuted_idxk",
+            "t[:, None] * stride_topk_idst + slots * stride_topk_idsk",
         ),
     ),
-    edited("picks taken for dense", ("row * stride_picksr", "row")),
-    edited("owner taken for dense", (f"{OWNER} * stride_owneri", OWNER), ("tile * stride_owneri", "tile")),
-    edited("offsets taken for dense", ("offs_e * stride_offsetse", "offs_e"), ("E * stride_offsetse", "E")),
+    edited("sorted_token_ids taken for dense", ("row * stride_sorted_token_idsr", "row")),
+    edited(
+        "expert_ids taken for dense",
+        (f"{AT_TILE} * stride_expert_idsi", AT_TILE),
+        ("tile * stride_expert_idsi", "tile"),
+    ),
+    edited(
+        "expert_offsets taken for dense",
+        ("offs_e * stride_expert_offsetse", "offs_e"),
+        ("E * stride_expert_offsetse", "E"),
+    ),
     edited("T up to 1024", ("mask=t < T,", "mask=t < tl.minimum(T, 1024),")),
     edited(
         "ranks by whoever comes first",
@@ -257,7 +268,7 @@ MISTAKES = (
         "choices once more",
         (
             "        slots = tl.where",
-            f"        chosen = tl.maximum(chosen, {AGAIN})\n        slots = tl.where",
+            f"        ids = tl.maximum(ids, {AGAIN})\n        slots = tl.where",
         ),
         part="traffic",
     ),
@@ -265,14 +276,14 @@ MISTAKES = (
     edited(
         "cleared twice",
         (
-            "        tl.store(picks_ptr + row * stride_picksr, empty, mask=row < ROWS)\n",
-            "        tl.store(picks_ptr + row * stride_picksr, empty, mask=row < ROWS)\n        tl.store(picks_ptr + row * stride_picksr, empty + 0 * at, mask=row < ROWS)\n",
+            "        tl.store(sorted_token_ids_ptr + row * stride_sorted_token_idsr, empty, mask=row < ROWS)\n",
+            "        tl.store(sorted_token_ids_ptr + row * stride_sorted_token_idsr, empty, mask=row < ROWS)\n        tl.store(sorted_token_ids_ptr + row * stride_sorted_token_idsr, empty + 0 * at, mask=row < ROWS)\n",
         ),
         part="traffic",
     ),
     edited("few programs", (BLOCK_LINE, "    block = 256\n"), part="speed"),
     edited(
-        "each pick thirty times",
+        "each pair thirty times",
         (
             "    picked = slots >= 0",
             "    for _ in range(30):\n        slots = tl.maximum(slots, slots - 1)\n    picked = slots >= 0",
@@ -285,10 +296,10 @@ MISTAKES = (
 
 SHORTCUTS = {
     "slot by slot": computing(would(order=slot_by_slot)),
-    "owners cleared with a gap between programs": computing(
+    "expert_ids cleared with a gap between programs": computing(
         cleared(lambda program: program * (CLEARED + 1), lambda programs: programs * CLEARED)
     ),
-    "owners cleared with a gap between turns": computing(
+    "expert_ids cleared with a gap between turns": computing(
         cleared(lambda program: program * CLEARED, lambda programs: programs + CLEARED)
     ),
     **{
@@ -302,13 +313,16 @@ SHORTCUTS = {
     },
     "at least one token": lambda question, case: case.sizes["T"] == 0,
     "at least sixteen rows a tile": lambda question, case: case.sizes["TILE"] < 16,
-    "fewer picks than experts": lambda question, case: case.sizes["K"] == case.sizes["E"],
+    "fewer pairs than experts": lambda question, case: case.sizes["K"] == case.sizes["E"],
     **{
         f"stride {axis} of {name} taken for 1": one_stride(name, axis)
-        for name in ("chosen", "place")
+        for name in ("topk_ids", "inv_permuted_idx")
         for axis in (0, 1)
     },
-    **{f"the stride of {name} taken for 1": one_stride(name, 0) for name in ("offsets", "picks", "owner")},
-    **{f"{name} taken for dense": dense(name) for name in ("chosen", "place")},
-    "the strides of the choices for the places": same_strides("chosen", "place"),
+    **{
+        f"the stride of {name} taken for 1": one_stride(name, 0)
+        for name in ("expert_offsets", "sorted_token_ids", "expert_ids")
+    },
+    **{f"{name} taken for dense": dense(name) for name in ("topk_ids", "inv_permuted_idx")},
+    "the strides of topk_ids for inv_permuted_idx": same_strides("topk_ids", "inv_permuted_idx"),
 }

@@ -8,7 +8,7 @@ from grader.topics.moe_routing.shared import LESSON, rooms, rows, size, with_loa
 QUESTION = KernelQuestion(
     id="moe_routing.order",
     notebook="kernel",
-    asks="the row of each pick: offsets[e] is the first row of expert e, padded to whole tiles of TILE rows, and offsets[E] the end. picks[row] is the pick in a row, token * K + slot, or -1, and place[token, slot] is a pick's row. owner[tile] is the expert of a tile, or -1. Within an expert picks keep their order",
+    asks="the row of each (token, expert) pair: expert_offsets[e] is the first row of expert e, padded to whole tiles of TILE rows, and expert_offsets[E] the end. sorted_token_ids[row] is the pair in a row, token * K + slot, or -1, and inv_permuted_idx[token, slot] is a pair's row. expert_ids[tile] is the expert of a tile, or -1. Within an expert pairs keep their order",
     parts=(
         Part(
             "values",
@@ -20,7 +20,7 @@ QUESTION = KernelQuestion(
             "traffic",
             2,
             "traffic",
-            asks=f"the choices are loaded at most twice, and tables are written at most twice. Counts of blocks of {cases.BLOCK} tokens go through scratch, not lists of picks, without atomics, in at most {{launches}}",
+            asks=f"the choices are loaded at most twice, and tables are written at most twice. Counts of blocks of {cases.BLOCK} tokens go through scratch, not lists of pairs, without atomics, in at most {{launches}}",
         ),
         Part(
             "compiled",
@@ -33,23 +33,30 @@ QUESTION = KernelQuestion(
             2,
             "traffic",
             gpu="speed",
-            asks=f"without a GPU: at least one program for every {cases.PROGRAM} tokens, and in every case at most {cases.WORK} operations of any kind for each pick and each expert, with E rounded up to a power of two. With one, at {{timed[T]}} tokens and {{timed[E]}} experts: full points up to {{full}} times the time of PyTorch's sort, count and sum, none beyond {{none}} times",
+            asks=f"without a GPU: at least one program for every {cases.PROGRAM} tokens, and in every case at most {cases.WORK} operations of any kind for each pair and each expert, with E rounded up to a power of two. With one, at {{timed[T]}} tokens and {{timed[E]}} experts: full points up to {{full}} times the time of PyTorch's sort, count and sum, none beyond {{none}} times",
         ),
     ),
     tensors=(
-        Tensor("chosen", "tk", ("T", "K"), "i32"),
-        Tensor("offsets", "e", lambda s: (s["E"] + 1,), "i32", role="out"),
+        Tensor("topk_ids", "tk", ("T", "K"), "i32", formerly="chosen"),
+        Tensor("expert_offsets", "e", lambda s: (s["E"] + 1,), "i32", role="out", formerly="offsets"),
         Tensor(
-            "picks",
+            "sorted_token_ids",
             "r",
             lambda s: (rows(s),),
             "i32",
             role="out",
             unclaimed=cases.NOBODYS.format("padding and all rows"),
+            formerly="picks",
         ),
-        Tensor("place", "tk", ("T", "K"), "i32", role="out"),
+        Tensor("inv_permuted_idx", "tk", ("T", "K"), "i32", role="out", formerly="place"),
         Tensor(
-            "owner", "i", lambda s: (rooms(s),), "i32", role="out", unclaimed=cases.NOBODYS.format("tiles")
+            "expert_ids",
+            "i",
+            lambda s: (rooms(s),),
+            "i32",
+            role="out",
+            unclaimed=cases.NOBODYS.format("tiles"),
+            formerly="owner",
         ),
     ),
     inputs=cases.inputs,
@@ -58,7 +65,7 @@ QUESTION = KernelQuestion(
     public=(
         Case(size(8, 2, 4, 16)),
         with_loads([0, 21, 0, 16, 3, 0], 1, 16, kind="experts without tokens"),
-        Case(size(100, 3, 12, 32), layout={"chosen": "transposed"}, kind="choices slot by slot"),
+        Case(size(100, 3, 12, 32), layout={"topk_ids": "transposed"}, kind="choices slot by slot"),
         Case(size(0, 2, 4, 16), kind="no tokens"),
     ),
     hidden=cases.hidden_order,
@@ -73,12 +80,12 @@ QUESTION = KernelQuestion(
     most_spills=256,
     targets=(90, 80),
     speed=Speed(
-        "sorted_picks", Case(size(4096, 8, 128, 64), sm_count=132), full=0.15, none=0.3, bound=cases.bound
+        "sorted_pairs", Case(size(4096, 8, 128, 64), sm_count=132), full=0.15, none=0.3, bound=cases.bound
     ),
     where=f'{LESSON}/b_order_and_tiles.ipynb, "Count, scan, permute"',
     hints=(
-        "A pick's row is its expert's first row plus the number of that expert's picks before it, in earlier blocks of tokens and in its own block. Which launch can know which part?",
-        "First launch: one program for each block of tokens. Compare each slot's choices with all experts, sum along the tokens, store a row of counts, and clear picks and owner to -1. Second launch: sum the rows of counts (over all blocks, and over earlier blocks). Compute the first rows of the experts with tl.cumsum of the padded loads, and the ranks with tl.cumsum down the block's one-hot picks.",
+        "A pair's row is its expert's first row plus the number of that expert's pairs before it, in earlier blocks of tokens and in its own block. Which launch can know which part?",
+        "First launch: one program for each block of tokens. Compare each slot's choices with all experts, sum along the tokens, store a row of counts, and clear sorted_token_ids and expert_ids to -1. Second launch: sum the rows of counts (over all blocks, and over earlier blocks). Compute the first rows of the experts with tl.cumsum of the padded loads, and the ranks with tl.cumsum down the block's one-hot choices.",
         "whole = (total + TILE - 1) // TILE * TILE; first = tl.cumsum(whole, 0) - whole; rank = tl.cumsum(picked.to(tl.int32), 0) - picked.to(tl.int32); row = (first + before)[None, :] + rank",
     ),
     mistakes=MISTAKES,

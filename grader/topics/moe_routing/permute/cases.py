@@ -3,6 +3,6 @@
 from kernels.moe_routing import reference
 
 
-def permute(chosen, experts, tile):
-    found = reference.order(chosen, experts, tile)
-    return found.picks, found.place
+def permute(topk_ids, experts, tile):
+    found = reference.order(topk_ids, experts, tile)
+    return found.sorted_token_ids, found.inv_permuted_idx

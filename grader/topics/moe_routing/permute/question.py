@@ -7,12 +7,12 @@ from grader.questions.draws import between
 from grader.topics.moe_routing.permute import cases
 from grader.topics.moe_routing.permute.mistakes import MISTAKES
 from grader.topics.moe_routing.shared import LESSON
-from grader.topics.moe_routing.shared_concepts import chosen
+from grader.topics.moe_routing.shared_concepts import drawn_ids
 
 QUESTION = NumpyQuestion(
     id="moe_routing.permute",
     notebook="concepts",
-    asks="permute(chosen, experts, tile): (picks, place): picks[row] is the pick in that row, token * k + slot, or -1 for padding, and place[token, slot] is the row of that pick. Experts follow each other, each padded to whole tiles at its end. Within an expert, picks keep their order",
+    asks="permute(topk_ids, experts, tile): (sorted_token_ids, inv_permuted_idx): sorted_token_ids[row] is the (token, expert) pair in that row, token * k + slot, or -1 for padding, and inv_permuted_idx[token, slot] is the row of that pair. Experts follow each other, each padded to whole tiles at its end. Within an expert, pairs keep their order",
     entry="permute",
     parts=(Part("values", 3, "calls"),),
     reference=cases.permute,
@@ -23,19 +23,19 @@ QUESTION = NumpyQuestion(
     ),
     hidden=lambda rng: [
         *(
-            Call((chosen(rng, between(rng, 6, 40), n, k), n, between(rng, 2, 8)))
+            Call((drawn_ids(rng, between(rng, 6, 40), n, k), n, between(rng, 2, 8)))
             for n, k in ((4, 2), (9, 3), (16, 2))
         ),
-        Call((chosen(rng, 24, 6, 2, only=[1, 2, 4]), 6, 8), "experts without tokens"),
+        Call((drawn_ids(rng, 24, 6, 2, only=[1, 2, 4]), 6, 8), "experts without tokens"),
         Call((np.zeros((between(rng, 5, 30), 1), int), 5, 4), "all tokens on one expert"),
-        Call((chosen(rng, 60, 3, 2), 3, 1), "many tokens, no padding"),
-        Call((chosen(rng, 0, 8, 2), 8, 16), "no tokens"),
+        Call((drawn_ids(rng, 60, 3, 2), 3, 1), "many tokens, no padding"),
+        Call((drawn_ids(rng, 0, 8, 2), 8, 16), "no tokens"),
     ],
     where=f'{LESSON}/b_order_and_tiles.ipynb, "Count, scan, permute"',
     hints=(
-        "Number all picks in reading order: token 0's k picks, then token 1's. Which sort brings the picks of one expert together and keeps their order?",
-        "order = np.argsort(chosen.ravel(), kind='stable') lists the picks by expert. An expert's i-th pick gets the row offsets[expert] + i, and i is the pick's index in this list minus the number of picks of lower experts.",
-        "e = flat[order]; row = offsets[e] + np.arange(len(flat)) - before[e], with before the running sum of the loads from 0; then picks[row] = order, place[order] = row",
+        "Number all pairs in reading order: token 0's k pairs, then token 1's. Which sort brings the pairs of one expert together and keeps their order?",
+        "order = np.argsort(topk_ids.ravel(), kind='stable') lists the pairs by expert. An expert's i-th pair gets the row expert_offsets[expert] + i, and i is the pair's index in this list minus the number of pairs of lower experts.",
+        "e = flat[order]; row = expert_offsets[e] + np.arange(len(flat)) - before[e], with before the running sum of the loads from 0; then sorted_token_ids[row] = order, inv_permuted_idx[order] = row",
     ),
     mistakes=MISTAKES,
 )

@@ -4,19 +4,19 @@ from grader.questions.rows import in_cells
 from grader.topics.moe_routing.route import cases
 
 ROUTE = """logits = x @ router.T
-chosen = {chosen}
+topk_ids = {topk_ids}
 first = {first}
-s = logits if first else np.take_along_axis(logits, chosen, 1)
+s = logits if first else np.take_along_axis(logits, topk_ids, 1)
 p = {powers}
 p = p / p.sum({axis}, keepdims=True)
-weights = np.take_along_axis(p, chosen, 1) if first else p
-return chosen, {weights}"""
+topk_weights = np.take_along_axis(p, topk_ids, 1) if first else p
+return topk_ids, {topk_weights}"""
 RIGHT_ROUTE = {
-    "chosen": "np.argsort(-logits, axis=1, kind='stable')[:, :k]",
+    "topk_ids": "np.argsort(-logits, axis=1, kind='stable')[:, :k]",
     "first": "softmax_first",
     "powers": "np.exp(s - s.max(1, keepdims=True))",
     "axis": "1",
-    "weights": "weights",
+    "topk_weights": "topk_weights",
 }
 
 
@@ -38,27 +38,27 @@ MISTAKES = in_cells(
         ),
         "the smallest": (
             "the experts with the largest logits are chosen: sort by -logits",
-            route(chosen="np.argsort(logits, axis=1, kind='stable')[:, :k]"),
+            route(topk_ids="np.argsort(logits, axis=1, kind='stable')[:, :k]"),
         ),
         "best last": (
             "the best expert comes first; argsort puts the largest last, so sort by -logits",
-            route(chosen="np.argsort(-logits, axis=1, kind='stable')[:, :k][:, ::-1]"),
+            route(topk_ids="np.argsort(-logits, axis=1, kind='stable')[:, :k][:, ::-1]"),
         ),
         "by number": (
             "the chosen experts are in the order of their logits, best first, not in the order of their numbers",
-            route(chosen="np.sort(np.argsort(-logits, axis=1, kind='stable')[:, :k], axis=1)"),
+            route(topk_ids="np.sort(np.argsort(-logits, axis=1, kind='stable')[:, :k], axis=1)"),
         ),
         "the higher of equals": (
             "of equal logits the expert with the lower number comes first: a reversed sort puts the higher number first",
-            route(chosen="np.argsort(logits, axis=1, kind='stable')[:, ::-1][:, :k]"),
+            route(topk_ids="np.argsort(logits, axis=1, kind='stable')[:, ::-1][:, :k]"),
         ),
         "the higher of equals, by a sort that keeps no order": (
             "of equal logits the expert with the lower number comes first: a reversed sort puts the higher number first",
-            route(chosen="np.argsort(logits, axis=1)[:, ::-1][:, :k]"),
+            route(topk_ids="np.argsort(logits, axis=1)[:, ::-1][:, :k]"),
         ),
         "in no order": (
             "equal logits, or all of the k largest, come out in any order: only np.argsort(-logits, kind='stable') keeps equal logits in order",
-            route(chosen="np.argpartition(-logits, k - 1, axis=1)[:, :k]"),
+            route(topk_ids="np.argpartition(-logits, k - 1, axis=1)[:, :k]"),
         ),
         "no maximum": (
             "NaN for large logits: subtract each row's maximum before np.exp, which overflows from 710 on",
@@ -71,7 +71,7 @@ MISTAKES = in_cells(
         "by their powers": (
             "choose experts by their logits: far below the maximum np.exp gives 0, so these experts all look equal",
             route(
-                chosen="np.argsort(-np.exp(logits - logits.max(1, keepdims=True)), axis=1, kind='stable')[:, :k]"
+                topk_ids="np.argsort(-np.exp(logits - logits.max(1, keepdims=True)), axis=1, kind='stable')[:, :k]"
             ),
         ),
         "along the tokens": (
@@ -80,7 +80,7 @@ MISTAKES = in_cells(
         ),
         "the logits": (
             "these are the chosen logits themselves; the weights are a softmax of them",
-            route(weights="np.take_along_axis(logits, chosen, 1)"),
+            route(topk_weights="np.take_along_axis(logits, topk_ids, 1)"),
         ),
     },
 )

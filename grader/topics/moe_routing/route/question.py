@@ -12,7 +12,7 @@ from grader.topics.moe_routing.shared_concepts import short
 QUESTION = NumpyQuestion(
     id="moe_routing.route",
     notebook="concepts",
-    asks="route(x, router, k, softmax_first): (chosen, weights), both (tokens, k), of x (tokens, hidden) and router (experts, hidden): the k experts with the largest logits x @ router.T, best first and of equals the lower number. Their weights are a softmax over all experts if softmax_first, else a softmax over the k chosen ones",
+    asks="route(x, router, k, softmax_first): (topk_ids, topk_weights), both (tokens, k), of x (tokens, hidden) and router (experts, hidden): the k experts with the largest logits x @ router.T, best first and of equals the lower number. Their weights are a softmax over all experts if softmax_first, else a softmax over the k chosen ones",
     entry="route",
     parts=(Part("values", 3, "calls"),),
     reference=cases.route,
@@ -48,7 +48,7 @@ QUESTION = NumpyQuestion(
     hints=(
         "The chosen experts are the same with both rules, because a softmax doesn't change the order. Which sort keeps equal logits in their order?",
         "np.argsort(-logits, axis=1, kind='stable')[:, :k] chooses. For the weights take np.take_along_axis before or after a softmax along the experts; subtract each row's maximum before np.exp.",
-        "chosen = np.argsort(-logits, axis=1, kind='stable')[:, :k]; s = logits if softmax_first else np.take_along_axis(logits, chosen, 1); p = np.exp(s - s.max(1, keepdims=True)); p /= p.sum(1, keepdims=True)",
+        "topk_ids = np.argsort(-logits, axis=1, kind='stable')[:, :k]; s = logits if softmax_first else np.take_along_axis(logits, topk_ids, 1); p = np.exp(s - s.max(1, keepdims=True)); p /= p.sum(1, keepdims=True)",
     ),
     mistakes=MISTAKES,
 )

@@ -17,8 +17,8 @@ if not (right.ROOT / "solutions").exists():
 pytestmark = pytest.mark.usefixtures("no_jails_left")
 
 GAPS = {  # wrong answer -> the kind of case that is there for it
-    "owners cleared with a gap between programs": "hundreds of tiles",
-    "owners cleared with a gap between turns": "hundreds of tiles, few tokens",
+    "expert_ids cleared with a gap between programs": "hundreds of tiles",
+    "expert_ids cleared with a gap between turns": "hundreds of tiles, few tokens",
 }
 
 
@@ -33,10 +33,10 @@ def test_a_gap_in_what_is_cleared_loses_the_values(name):
 def test_a_table_that_nobody_clears_is_told_what_stands_there():
     """The grid is rarely to blame where it is padding that was never written."""
     alone = replace(QUESTION, parts=QUESTION.parts[:1], compile_case=None, metered=None)
-    values = zoo.judged(alone, zoo.source(QUESTION, zoo.table(QUESTION)["owner not cleared"])).parts[0]
-    owner = next(tensor for tensor in QUESTION.tensors if tensor.name == "owner")
-    assert "elements of owner were never written" in values.came
-    assert values.look.startswith(owner.unclaimed) and "the grid" in values.look, values.look
+    values = zoo.judged(alone, zoo.source(QUESTION, zoo.table(QUESTION)["expert_ids not cleared"])).parts[0]
+    expert_ids = next(tensor for tensor in QUESTION.tensors if tensor.name == "expert_ids")
+    assert "elements of expert_ids were never written" in values.came
+    assert values.look.startswith(expert_ids.unclaimed) and "the grid" in values.look, values.look
 
 
 @pytest.mark.parametrize("name", GAPS)

@@ -25,7 +25,7 @@ MISTAKES = in_cells(
     "loads, tile, factor",
     {
         "no limit": (
-            "with a factor an expert keeps at most ceil(factor * mean load) picks, and the others are dropped",
+            "with a factor an expert keeps at most ceil(factor * mean load) pairs, and the others are dropped",
             tiles(limit="math.inf"),
         ),
         "rounded down": (
@@ -57,7 +57,7 @@ MISTAKES = in_cells(
             tiles(limit="math.ceil(factor * sum(loads) / len(loads)) if factor and factor > 1 else math.inf"),
         ),
         "the mean of who got any": (
-            "the mean load is over all experts, those without a pick included",
+            "the mean load is over all experts, those without a pair included",
             tiles(
                 limit="math.inf if factor is None else math.ceil(factor * sum(loads) / sum(n > 0 for n in loads))"
             ),
@@ -67,7 +67,7 @@ MISTAKES = in_cells(
             tiles(tiles="[math.ceil(sum(kept) / tile)]"),
         ),
         "a tile for nobody": (
-            "an expert without a pick has no tile",
+            "an expert without a pair has no tile",
             tiles(tiles="[max(1, math.ceil(n / tile)) for n in kept]"),
         ),
         "always one tile more": (
@@ -75,7 +75,7 @@ MISTAKES = in_cells(
             tiles(tiles="[n // tile + (n > 0) for n in kept]"),
         ),
         "share of what came": (
-            "a dropped pick is in no tile: count only picks that are kept",
+            "a dropped pair is in no tile: count only pairs that are kept",
             tiles(share="sum(loads) / slots"),
         ),
         "mean of the experts": (
@@ -83,15 +83,15 @@ MISTAKES = in_cells(
             tiles(share="float(np.mean([n / (t * tile) if t else 1.0 for n, t in zip(kept, tiles)]))"),
         ),
         "drops as a share": (
-            "the question asks for a number of picks, not for a share",
+            "the question asks for a number of pairs, not for a share",
             tiles(dropped="1 - sum(kept) / sum(loads)"),
         ),
         "padding of what came": (
-            "apply the limit before the tiles: pad the picks that are kept, not all picks",
+            "apply the limit before the tiles: pad the pairs that are kept, not all pairs",
             tiles(padded="sum(math.ceil(n / tile) * tile for n in loads) - sum(loads)"),
         ),
         "drops for padding": (
-            "padding is the tiles' rows minus the kept picks, not minus all picks",
+            "padding is the tiles' rows minus the kept pairs, not minus all pairs",
             tiles(padded="slots - sum(loads)"),
         ),
     },

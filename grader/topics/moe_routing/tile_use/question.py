@@ -9,7 +9,7 @@ from grader.topics.moe_routing.tile_use.mistakes import MISTAKES
 QUESTION = NumpyQuestion(
     id="moe_routing.tile_use",
     notebook="concepts",
-    asks="tile_use(loads, tile, factor): (padded, share, dropped): rows that only pad a tile, real rows as a share of all rows in tiles, and picks dropped by a limit of ceil(factor * mean load) an expert, or by no limit where factor is None",
+    asks="tile_use(loads, tile, factor): (padded, share, dropped): rows that only pad a tile, real rows as a share of all rows in tiles, and pairs dropped by a limit of ceil(factor * mean load) an expert, or by no limit where factor is None",
     entry="tile_use",
     parts=(Part("values", 2, "calls"),),
     reference=cases.tile_use,
@@ -32,8 +32,8 @@ QUESTION = NumpyQuestion(
     ],
     where=f'{LESSON}/b_order_and_tiles.ipynb, "Capacity, and dropping nobody"',
     hints=(
-        "Work expert by expert. How many picks does the expert keep, how many tiles do they need, and how many rows do these tiles have?",
-        "The limit is one number, computed from the mean of all loads. kept = min(load, limit); rows = ceil(kept / tile) * tile. Padding and dropped picks are differences of sums.",
+        "Work expert by expert. How many pairs does the expert keep, how many tiles do they need, and how many rows do these tiles have?",
+        "The limit is one number, computed from the mean of all loads. kept = min(load, limit); rows = ceil(kept / tile) * tile. Padding and dropped pairs are differences of sums.",
         "limit = math.inf if factor is None else math.ceil(factor * sum(loads) / len(loads)); kept = [min(n, limit) for n in loads]; slots = sum(math.ceil(n / tile) * tile for n in kept)",
     ),
     mistakes=MISTAKES,

@@ -5,8 +5,8 @@
 FORMS = {
         "row by row": [
             (
-                "        r, j = np.nonzero(picks == e)\n        out[r] += shares[r, j, None] * expert(rows[r], gate[e], up[e], down[e])",
-                "        for r, j in np.argwhere(picks == e):\n            out[r] += shares[r, j] * expert(rows[r : r + 1], gate[e], up[e], down[e])[0]",
+                "        r, j = np.nonzero(ids == e)\n        out[r] += shares[r, j, None] * expert(rows[r], gate[e], up[e], down[e])",
+                "        for r, j in np.argwhere(ids == e):\n            out[r] += shares[r, j] * expert(rows[r : r + 1], gate[e], up[e], down[e])[0]",
             )
         ],
         "summed wide, sent narrow": [
@@ -16,10 +16,10 @@ FORMS = {
         "rows, choices and weights in one": [
             (
                 "rows = comm.send_rows(x[token], send, receive)",
-                "k, h = chosen.shape[1], x.shape[1]\n    all_of_it = comm.send_rows(np.hstack([x, chosen.astype(x.dtype), weights])[token], send, receive)\n    rows = np.ascontiguousarray(all_of_it[:, :h])",
+                "k, h = topk_ids.shape[1], x.shape[1]\n    all_of_it = comm.send_rows(np.hstack([x, topk_ids.astype(x.dtype), topk_weights])[token], send, receive)\n    rows = np.ascontiguousarray(all_of_it[:, :h])",
             ),
-            ("comm.send_rows(chosen[token], send, receive)", "all_of_it[:, h : h + k].astype(int)"),
-            ("comm.send_rows(weights[token], send, receive)", "all_of_it[:, h + k :]"),
+            ("comm.send_rows(topk_ids[token], send, receive)", "all_of_it[:, h : h + k].astype(int)"),
+            ("comm.send_rows(topk_weights[token], send, receive)", "all_of_it[:, h + k :]"),
         ],
         "own tokens without a detour": [
             (

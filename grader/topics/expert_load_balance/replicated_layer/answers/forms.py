@@ -8,7 +8,7 @@ FORMS = {
             ("    place = np.full", "    seen = np.full(len(holders), comm.rank)\n    place = np.full"),
             (
                 "        place[t, j] = copies[(t + comm.rank) % len(copies)]",
-                "        place[t, j] = copies[seen[chosen[t, j]] % len(copies)]\n        seen[chosen[t, j]] += 1",
+                "        place[t, j] = copies[seen[topk_ids[t, j]] % len(copies)]\n        seen[topk_ids[t, j]] += 1",
             ),
         ],
     }

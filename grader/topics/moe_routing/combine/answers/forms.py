@@ -3,6 +3,6 @@
 
 
 FORMS = {
-        "einsum": "def combine(rows, place, weights):\n    return np.einsum('tkh,tk->th', rows[place], weights)",
-        "slot by slot": "def combine(rows, place, weights):\n    out = np.zeros((len(place), rows.shape[1]))\n    for j in range(place.shape[1]):\n        out += weights[:, j : j + 1] * rows[place[:, j]]\n    return out",
+        "einsum": "def combine(rows, inv_permuted_idx, topk_weights):\n    return np.einsum('tkh,tk->th', rows[inv_permuted_idx], topk_weights)",
+        "slot by slot": "def combine(rows, inv_permuted_idx, topk_weights):\n    out = np.zeros((len(inv_permuted_idx), rows.shape[1]))\n    for j in range(inv_permuted_idx.shape[1]):\n        out += topk_weights[:, j : j + 1] * rows[inv_permuted_idx[:, j]]\n    return out",
     }

@@ -1,7 +1,7 @@
 @triton.jit
 def grouped_gate_up(
-    x_ptr, w_ptr, picks_ptr, owner_ptr, h_ptr, K, H, N, stride_xt, stride_xh, stride_we, stride_wn, stride_wh,
-    stride_picksr, stride_owneri, stride_hr, stride_hn,
+    x_ptr, w_ptr, sorted_token_ids_ptr, expert_ids_ptr, h_ptr, K, H, N, stride_xt, stride_xh,
+    stride_we, stride_wn, stride_wh, stride_sorted_token_idsr, stride_expert_idsi, stride_hr, stride_hn,
     TILES: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
 ):
     # whose tile? -> its rows, their tokens -> along H: x once, gate and up -> SiLU(gate) * up -> store real rows
@@ -9,12 +9,12 @@ def grouped_gate_up(
         offs_n = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)
         mask_n = offs_n < N
         dtype = x_ptr.dtype.element_ty
-        expert = tl.load(owner_ptr + tile * stride_owneri)
+        expert = tl.load(expert_ids_ptr + tile * stride_expert_idsi)
         if expert >= 0:
             row = tile * BLOCK_M + tl.arange(0, BLOCK_M)
-            pick = tl.load(picks_ptr + row * stride_picksr)
-            real = pick >= 0
-            token = tl.where(real, pick // K, 0).to(tl.int64)
+            pair = tl.load(sorted_token_ids_ptr + row * stride_sorted_token_idsr)
+            real = pair >= 0
+            token = tl.where(real, pair // K, 0).to(tl.int64)
             of_expert = w_ptr + expert.to(tl.int64) * stride_we + offs_n[None, :] * stride_wn
             gate = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
             up = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
@@ -38,9 +38,9 @@ def grouped_gate_up(
 
 def most_tiles(p):
     """Return the tiles that the worst routing of a case's sizes needs."""
-    picks = p.T * p.K
-    opened = min(p.E, picks)
-    return min(opened + (picks - opened) // p.TILE, p.E * triton.cdiv(p.T, p.TILE))
+    pairs = p.T * p.K
+    opened = min(p.E, pairs)
+    return min(opened + (pairs - opened) // p.TILE, p.E * triton.cdiv(p.T, p.TILE))
 
 
 def launch_gemm(p):
