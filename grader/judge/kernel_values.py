@@ -7,7 +7,7 @@ from itertools import islice
 
 import numpy as np
 
-from grader.judge import hidden_failure, on_gpu, sampled
+from grader.judge import hidden_failure, kernel_repair, on_gpu, sampled
 from grader.judge.budgets_at_scale import too_few
 from grader.judge.diagnose import in_full, judge_case
 from grader.judge.failed import Failed, Unclear
@@ -110,7 +110,9 @@ def judge_public(evidence: KernelEvidence, public: list[int]) -> list[Run]:
         except Unclear as doubt:
             evidence.doubt = evidence.doubt or doubt
     if first:
-        first.look = launch_to_blame(evidence, at, first) or first.look
+        first.look = (
+            launch_to_blame(evidence, at, first) or kernel_repair.sentence(evidence, at, first) or first.look
+        )
         first.told = ""
         if right:
             first.came = f"{right} of {len(runs)} public cases are right; {first.came}"
@@ -129,7 +131,11 @@ def drawn_anew(evidence: KernelEvidence, purpose: int, public: list[Run]) -> Fai
             judge_one(again, purpose, public)
         except Failed as failed:
             if purpose not in IN_PART:  # a whole corner takes too long to try
-                failed.look = launch_to_blame(again, purpose, failed) or failed.look
+                failed.look = (
+                    launch_to_blame(again, purpose, failed)
+                    or kernel_repair.sentence(again, purpose, failed)
+                    or failed.look
+                )
             failed.came += f"; p.sm_count is {told} there" * ("sm_count" in evidence.source)
             return failed
         except Unclear:

@@ -85,6 +85,9 @@ def below(run: Run) -> bool:
     return isinstance(index, int) and index < 0
 
 
+Given = tuple[Case, dict, list[memory.Placed]]  # a case with its inputs, and where they lie
+
+
 class OutOfTime(Exception):
     """Say that enough was tried."""
 
@@ -94,6 +97,7 @@ class Trial:
     evidence: KernelEvidence
     purpose: int
     spent_s: float = 0.0
+    most_s: float = MOST_S
 
     @property
     def run(self) -> Run:
@@ -192,7 +196,17 @@ class Trial:
         cases = self.evidence.cases
         return self.lowered_cases([(cases[purpose], {name: pair}) for purpose, (name, *pair) in wanted])
 
-    def lowered_cases(self, wanted: list[tuple[Case, dict]]) -> list[tuple[tuple, Plan | None]]:
+    def of_source(self, source: str, given: list[Given]) -> bool:
+        """Return whether another text of the cell makes all these cases right."""
+        lowered = self.lowered_cases([(case, {}) for case, *_ in given], source)
+        return all(
+            plan is not None and self.right_on(case, plan, texts, inputs, placed)
+            for (case, inputs, placed), (texts, plan) in zip(given, lowered, strict=True)
+        )
+
+    def lowered_cases(
+        self, wanted: list[tuple[Case, dict]], source: str = ""
+    ) -> list[tuple[tuple, Plan | None]]:
         if not wanted:
             return []
         evidence = self.evidence
@@ -200,7 +214,7 @@ class Trial:
             replace(evidence.told(case), instead={name: tuple(pair) for name, pair in change.items()})
             for case, change in wanted
         ]
-        request = LowerRequest(evidence.source, self.entry, tasks, evidence.target)
+        request = LowerRequest(source or evidence.source, self.entry, tasks, evidence.target)
         outcome, found = jail.lower(request, evidence.level, LOWERING)
         self.spend(outcome.cpu_s)
         if found is None:
@@ -228,7 +242,7 @@ class Trial:
 
     def spend(self, seconds: float) -> None:
         self.spent_s += seconds
-        if self.spent_s > MOST_S:
+        if self.spent_s > self.most_s:
             raise OutOfTime
 
 

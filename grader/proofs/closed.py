@@ -301,11 +301,13 @@ def judged(question_id: str, way: str, where: str, mode: str = "cpu") -> tuple[s
 
 def tasks(everything: bool, question: str | None = None) -> list[tuple[str, str, str]]:
     chosen = [one for one in questions.load().values() if question in (None, one.id)]
+    quick = {soonest_of_topic(one) for one in kernel_questions()}
+    if not (everything or question):
+        chosen = [one for one in chosen if one.id in quick]
     every = [(one.id, way, where) for one in chosen for way in ways(one) for where in places(one, way)]
     if everything or question:
         return every
-    quick = {soonest_of_topic(one) for one in kernel_questions()}
-    of_quick = {": ".join(task): task for task in every if task[0] in quick and task[2] == EVERYWHERE}
+    of_quick = {": ".join(task): task for task in every if task[2] == EVERYWHERE}
     return [of_quick[name] for name in sample(list(of_quick), 6)]
 
 

@@ -81,7 +81,7 @@ BAD = {
 def test_bad_input_is_said(monkeypatch, name):
     source, verdict, words = BAD[name]
     if name == "a sleep":  # who sleeps is stopped after half a minute; here sooner
-        monkeypatch.setattr(host, "call", partial(host.call, limits=replace(host.NUMPY_LIMITS, wall_s=8.0)))
+        monkeypatch.setattr(host, "call", partial(host.call, limits=replace(host.NUMPY_LIMITS, wall_s=4.0)))
     got = judge("gemm_tiling.reuse", source)
     assert got.verdict == verdict and got.points == 0
     assert words in str(got)

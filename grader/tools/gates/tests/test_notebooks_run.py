@@ -1,8 +1,8 @@
 """Every notebook runs from top to bottom with its solution and each check passes.
 
 Each in a process of its own, forked from one that has read torch and its like (`warm`): to read them takes seconds.
-A kernel takes seconds to judge, so all labs of kernels but the first topic's are judged whole in `make proofs`; here
-their answers are tried on a shown case.
+A kernel takes seconds to judge, so all labs of kernels but the shortest are judged whole in `make proofs`; here the
+answers of one more are tried on a shown case.
 """
 
 import json
@@ -17,12 +17,15 @@ ROOT = Path(__file__).parents[4]
 NOTEBOOKS = plain.notebooks(ROOT)
 
 
+SHORTEST = "solutions/00_roofline/kernel.ipynb"
 KERNELS = [path for path, plain_machine in NOTEBOOKS.items() if not plain_machine]
-LATER = [path for path in KERNELS if path.parent != KERNELS[0].parent]
 
 
 def name(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
+
+
+LONG = [path for path in KERNELS if name(path) != SHORTEST]
 
 
 @pytest.fixture(scope="module")
@@ -31,12 +34,12 @@ def kernel():
         yield command
 
 
-TRIED = ("solutions/03_moe_routing/kernel.ipynb",)  # the other labs of kernels are tried in make proofs
+TRIED = ("solutions/00_roofline/first_kernels.ipynb",)  # the other labs of kernels are tried in make proofs
 
 
 @pytest.mark.parametrize(
     "path",
-    [pytest.param(path, marks=pytest.mark.slow) if path in LATER else path for path in NOTEBOOKS],
+    [pytest.param(path, marks=pytest.mark.slow) if path in LONG else path for path in NOTEBOOKS],
     ids=name,
 )
 def test_a_notebook_runs(tmp_path, kernel, path):
@@ -45,7 +48,7 @@ def test_a_notebook_runs(tmp_path, kernel, path):
 
 @pytest.mark.parametrize(
     "path",
-    [path if name(path) in TRIED else pytest.param(path, marks=pytest.mark.slow) for path in LATER],
+    [path if name(path) in TRIED else pytest.param(path, marks=pytest.mark.slow) for path in LONG],
     ids=name,
 )
 def test_a_lab_of_kernels_runs_with_its_answers_tried(tmp_path, kernel, path):

@@ -7,7 +7,7 @@ from grader.questions import Mistake
 MISTAKES = (
     Mistake(
         "no skipping",
-        "this visits every tile: which ones are masked from the first key to the last?",
+        "this visits every tile: in which ones does no row see any key?",
         cell="def causal_tiles(n, bm, bn):\n    return -(-n // bm) * -(-n // bn)",
     ),
     Mistake(

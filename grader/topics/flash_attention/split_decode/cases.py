@@ -132,16 +132,19 @@ def decode(c: Case) -> list[Budget]:
 CACHED = 24  # operations of every kind for a number of K, with its number of V and sixteen heads, so many as a tile has
 
 
+LEAST_KEYS = 16  # of a split that fills a machine
 CYCLES = 250  # of a lane, a pair: a tile of sixteen rows may hold one query alone
 
 
 def decode_moved(c: Case) -> list[Budget]:
     """Limit, where no clock is, everything that moves, including the splits' results out and in."""
     s = c.sizes
-    left = 2 * 2 * 4 * s["B"] * s["H"] * (s["D"] + 2)  # of two splits, out and in
+    fill = math.ceil(c.sm_count / (s["B"] * s["G"]))  # splits of a key head that fill the machine
+    splits = max(2, min(fill, math.ceil(s["N"] / LEAST_KEYS)))
+    left = 2 * 4 * splits * s["B"] * s["H"] * (s["D"] + 2)  # their results, out and in
     most = 1.3 * cost.decode_bytes(decode_of(c)) + left
     look = "how much the splits leave in scratch: one maximum, one sum and one output for each query head"
-    model = f"the cache, queries and outputs once, {cost.decode_bytes(decode_of(c)):,.0f} bytes, + 30% and two splits' results"
+    model = f"the cache, queries and outputs once, {cost.decode_bytes(decode_of(c)):,.0f} bytes, + 30% and {splits} splits' results"
     moved = Budget(what="everything loaded and stored", access="any", most=most, look=look, model=model)
     numbers = s["B"] * s["G"] * s["N"] * s["D"]
     pairs = s["B"] * s["H"] * s["N"]

@@ -34,7 +34,7 @@ QUESTION = KernelQuestion(
             2,
             "traffic",
             gpu="speed",
-            asks="without a GPU: all bytes that move, the splits' partial results included, are at most 1.3 times those of the cache, the queries and the outputs, and no operand of `tl.dot` is wider than 16 bits. Operations of every kind have a limit too. With a GPU, at {timed[B]} × {timed[N]:,} keys: full points up to {full} times the time of PyTorch's attention, none beyond {none} times",
+            asks="without a GPU: all bytes that move are at most 1.3 times those of the cache, the queries and the outputs, and the partial results of as many splits as fill the SMs; no operand of `tl.dot` is wider than 16 bits. Operations of every kind have a limit too. With a GPU, at {timed[B]} × {timed[N]:,} keys: full points up to {full} times the time of PyTorch's attention, none beyond {none} times",
         ),
     ),
     tensors=(

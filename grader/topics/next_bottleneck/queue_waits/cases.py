@@ -4,7 +4,9 @@ import numpy as np
 
 
 def queue_waits(arrivals, services):
-    """Return each request's wait."""
+    """Return each request's wait. Requests come in the order of their arrival."""
+    if np.any(np.diff(arrivals) < 0):
+        raise ValueError("arrivals must not decrease")
     free, waits = 0.0, []
     for arrived, takes in zip(arrivals, services, strict=True):
         start = max(free, arrived)

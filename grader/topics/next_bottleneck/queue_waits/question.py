@@ -11,7 +11,7 @@ from grader.topics.next_bottleneck.shared import LESSON
 QUESTION = NumpyQuestion(
     id="next_bottleneck.queue_waits",
     notebook="concepts",
-    asks="queue_waits(arrivals, services): how long each request waits before its service begins, at a server that serves one at a time in the order of arrival",
+    asks="queue_waits(arrivals, services): how long each request waits before its service begins, at a server that serves one at a time in the order of arrival, in which the arrivals are given",
     entry="queue_waits",
     parts=(Part("values", 2, "calls"),),
     reference=cases.queue_waits,

@@ -55,6 +55,10 @@ MISTAKES = in_cells(
             "a skew of exactly 1.05 doesn't count: >, not >=",
             FLOW.format(**RIGHT | {"third": 'if skew >= 1.05:\n    return "stragglers"'}),
         ),
+        "one limit for all": (
+            "a skew above 1.05 counts; the limit of 0.10 is for the shares",
+            FLOW.format(**RIGHT | {"third": 'if skew - 1 > 0.1:\n    return "stragglers"'}),
+        ),
         "above the roof's limit": (
             "exactly 0.7 of the roof is enough: >=, not >",
             FLOW.format(**RIGHT | {"last": 'return bound if share > 0.7 else "implementation"'}),

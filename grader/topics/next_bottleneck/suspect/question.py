@@ -46,6 +46,7 @@ QUESTION = NumpyQuestion(
                 "gaps and communication",
             ),
             Call(cases.seen(rng, skew=rng.uniform(1.1, 2), exposed=rng.uniform(0.2, 0.5)), "ranks that wait"),
+            Call(cases.seen(rng, skew=rng.uniform(1.055, 1.095)), "ranks that wait a little"),
             Call(cases.seen(rng, exposed=rng.uniform(0.2, 0.5)), "communication alone"),
             Call(cases.seen(rng, launch_gap=0.1), "a wait at its limit"),
             Call(cases.seen(rng, input_wait=0.1), "input at its limit"),

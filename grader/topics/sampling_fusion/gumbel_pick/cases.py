@@ -29,6 +29,11 @@ def lifted(x, t, u):
     return x + 800 * t, t, u
 
 
+def lowered(x, t, u):
+    """The same draw, with logits so low that all sums are below 0."""
+    return x - 800 * t, t, u
+
+
 # Between them each mistake draws a token of its own.
 MANY = (
     (

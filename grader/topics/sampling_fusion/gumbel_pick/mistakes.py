@@ -43,6 +43,11 @@ MISTAKES = (
         cell="def gumbel_pick(x, t, u):\n    return int(np.argmin(-np.log(u) / np.exp(x / t)))",
     ),
     Mistake(
+        "the maximum starts at 0",
+        "all sums may be below 0: start the maximum at minus infinity or with the first sum",
+        cell="def gumbel_pick(x, t, u):\n    best, token = 0.0, 0\n    for i, s in enumerate(x / t - np.log(-np.log(u))):\n        if s > best:\n            best, token = s, i\n    return token",
+    ),
+    Mistake(
         "another noise",
         "-log(-log(1 - u)) is just as fair, but it draws other tokens",
         cell="def gumbel_pick(x, t, u):\n    return int(np.argmax(x / t - np.log(-np.log(1 - u))))",

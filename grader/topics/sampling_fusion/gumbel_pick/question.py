@@ -22,6 +22,7 @@ QUESTION = NumpyQuestion(
     hidden=lambda rng: (
         [Call(cases.close(rng, n)) for n in rng.integers(12, 60, 14)]
         + [Call(cases.lifted(*cases.close(rng, n)), "large logits") for n in rng.integers(30, 60, 3)]
+        + [Call(cases.lowered(*cases.close(rng, n)), "logits far below 0") for n in rng.integers(30, 60, 2)]
     ),
     where=f'{LESSON}, "Two ways to draw"',
     hints=(

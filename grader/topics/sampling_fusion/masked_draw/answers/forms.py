@@ -6,6 +6,7 @@ from grader.topics.sampling_fusion.shared_answers import LOOP
 COUNT = "        for l in range(0, L):\n            count += (offs == tl.load(history_ptr + b * stride_historyb + l * stride_historyl)).to(tl.float32)\n"
 FORMS = {
         "a word of the mask at a time, helper functions": ((), "masked_helpers"),
+        "loads of allowed logits alone": ((), "masked_allowed_alone"),
         "blocks of 64": ((), [("min(1024, triton.next_power_of_2(p.V))", "min(64, triton.next_power_of_2(p.V))")]),
         "the history in one block": ((), [(COUNT, "        past = tl.arange(0, PAST)\n        old = tl.load(history_ptr + b * stride_historyb + past * stride_historyl, mask=past < L, other=-1)\n        count = tl.sum((offs[:, None] == old[None, :]).to(tl.float32), 1)\n"), ("BLOCK: tl.constexpr", "BLOCK: tl.constexpr, PAST: tl.constexpr"), ('"BLOCK": block', '"BLOCK": block, "PAST": max(2, triton.next_power_of_2(p.L))'), ("min(1024,", "min(256,")]),
         "bits by masks": ((), [("((word >> (offs % 32)) & 1) != 0", "(word & (1 << (offs % 32))) != 0")]),

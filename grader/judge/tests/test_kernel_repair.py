@@ -1,0 +1,63 @@
+"""A kernel's slip is named by its line and its part, once a change of it was tried; a change by chance is not."""
+
+import pytest
+
+from grader import questions
+from grader.judge import kernel_repair, referee
+from grader.judge.kernel_changes import changes
+from grader.proofs.right import edited, right
+
+TURNED, MINUS, OUTER = (f"roofline.{name}" for name in ("turned", "subtracted", "outer_difference"))
+SEED = 2026
+SLIPS = {
+    "a size for another": (TURNED, ("offs_n * M", "offs_n * N"), "another name than `N` in `offs_n * N`"),
+    "a mask of the other axis": (OUTER, ("mask=offs_n < N", "mask=offs_n < M"), "another name than `M` in"),
+    "or for and": (MINUS, ("(offs_m < M) & (", "(offs_m < M) | ("), "another operator in `(offs_m < M) | "),
+}
+
+
+def answer(question: str, *edits: tuple[str, str]) -> str:
+    """Return the right answer with edits, without the marks of a solution."""
+    lines = edited(right(question), list(edits)).splitlines()
+    return "\n".join(line for line in lines if "### " not in line)
+
+
+def said(question: str, source: str) -> str:
+    verdict = referee.grade_one(source, questions.find(question), mode="cpu", seed=SEED)
+    return next(part.look for part in verdict.parts if part.state == "FAIL")
+
+
+@pytest.mark.parametrize("slip", SLIPS)
+def test_a_slip_is_named_but_not_its_cure(slip):
+    question, edit, words = SLIPS[slip]
+    source = answer(question, edit)
+    line = next(n for n, text in enumerate(source.splitlines(), 1) if edit[1] in text)
+    look = said(question, source)
+    assert look.startswith(f"line {line} of the cell: {words}") and "cases right that were tried" in look
+    assert edit[0] not in look
+
+
+BY_CHANCE = [
+    ("tl.program_id(0) * BLOCK_M + tl", "tl.program_id(0) // tl.cdiv(M, BLOCK_M) * BLOCK_M + tl"),
+    ("tl.program_id(1) * BLOCK_N + tl", "tl.program_id(0) % tl.cdiv(M, BLOCK_M) * BLOCK_N + tl"),
+    ("(triton.cdiv(p.M, 16), triton.cdiv(p.N, 32))", "(triton.cdiv(p.M, 16) * triton.cdiv(p.N, 32),)"),
+]
+
+
+def test_a_change_that_cures_the_public_cases_alone_is_not_named():
+    """With a lesser number of tiles across than down, a wider block happens to cover the few public cases."""
+    source = answer(MINUS, *BY_CHANCE)
+    assert "makes all" not in said(MINUS, source)
+
+
+def test_names_of_a_sort_come_before_operators_and_a_blamed_line_before_its_sources():
+    found = [(one.line, one.words) for one in changes(answer(TURNED), {7})]
+    assert found[0][0] == 7 and found[0][1].startswith("another name than")
+    assert found.index((3, "another number than 0 in `tl.program_id(0)`")) > found.index(found[0])
+    for line, words in found:
+        assert "stride" not in words and line >= 3
+
+
+def test_trying_ends_in_time(monkeypatch):
+    monkeypatch.setattr(kernel_repair, "MOST_S", 0.05)
+    assert "makes all" not in said(TURNED, answer(TURNED, SLIPS["a size for another"][1]))
