@@ -148,10 +148,16 @@ def test_a_case_goes_the_way_of(form):
     assert any(wanted(cases[purpose]) for purpose in ON_CONDITION if purpose in cases)
 
 
-NUMBERS = "np.array([0] * 3 + [1] + [0] * 60)[p.N // 3000]"
+NUMBERS = "np.array([0] * 140 + [1] * 40 + [0] * 2000)[p.N >> 6]"
+
+
+def in_window(case) -> bool:
+    return 140 <= case.sizes["N"] >> 6 < 180
+
+
 DIGEST = "hashlib.md5(str(p.N).encode()).digest()[0] < 5"
 PLANS = {
-    "a numpy table": (f"int({NUMBERS})", lambda c: 9_000 <= c.sizes["N"] < 12_000),
+    "a numpy table": (f"int({NUMBERS})", in_window),
     "a set": ("len({p.N // 3000} & {3})", lambda c: 9_000 <= c.sizes["N"] < 12_000),
     "a hash": (
         f"int(__import__('hashlib').{DIGEST.removeprefix('hashlib.')})",
@@ -161,8 +167,8 @@ PLANS = {
         'int(np.array([p.dtypes["x"] == "bf16", p.stride_xn > p.stride_xm]).all())',
         lambda c: c.dtype == "bf16" and "transposed" in c.layout.get("x", ""),
     ),
-    "a size that most cases don't give": (f"int(p.N * {NUMBERS})", lambda c: 9_000 <= c.sizes["N"] < 12_000),
-    "an error": (f"[1 // int(1 - {NUMBERS})]", lambda c: 9_000 <= c.sizes["N"] < 12_000),
+    "a size that most cases don't give": (f"int(p.N * {NUMBERS})", in_window),
+    "an error": (f"[1 // int(1 - {NUMBERS})]", in_window),
 }
 
 
