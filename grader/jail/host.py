@@ -14,6 +14,7 @@ LOWER = warm.Worker(
 )
 NUMPY = warm.Worker("grader.jail.inside.numpy_answer", ("grader/jail",))
 LOWER_LIMITS = warm.Limits(wall_s=45.0, cpu_s=40, memory_bytes=3 << 30, answer_bytes=16 << 20)
+PLAN_LIMITS = warm.Limits(wall_s=20.0, cpu_s=5, enough_s=4, answer_bytes=64 << 20)
 PACK_LIMITS = warm.Limits(wall_s=45.0, cpu_s=30, memory_bytes=3 << 30, answer_bytes=256 << 20)
 NUMPY_LIMITS = warm.Limits(wall_s=30.0, cpu_s=5, answer_bytes=64 << 20)
 VARIANTS_LIMITS = warm.Limits(wall_s=15.0, cpu_s=3, answer_bytes=64 << 20)
@@ -30,6 +31,19 @@ def lower(request: protocol.LowerRequest, level: int | None = None, limits=LOWER
         return outcome, protocol.lowered(outcome.header, request.cases, DTYPES)
     except protocol.BadReply:
         return _forged(outcome), None
+
+
+def plan(request: protocol.PlanRequest, level: int | None = None):
+    """Return (Outcome, a Planned for each case), where nothing is lowered. All of them are empty if it fails, or if the
+    machine is too busy, since only a search for cases asks."""
+    outcome = warm.Outcome()
+    try:
+        outcome = warm.programs(LOWER, level).ask(request.task(), {}, PLAN_LIMITS)
+        if not outcome.error:
+            return outcome, protocol.planned(outcome.header, request.cases)
+    except (protocol.BadReply, warm.JailTrouble):
+        pass
+    return outcome, [protocol.Planned()] * len(request.cases)
 
 
 def prepare(source: str, entry: str, plans: list, weights: list[dict], level: int | None = None):

@@ -14,6 +14,7 @@ MOST_ALONG = (
 )  # along each axis of a grid, as CUDA has it for the second and third
 SCRATCH_OF_LARGE = 4  # times the bytes of all tensors of a case, if that is more
 WARPS, MOST_STAGES = (1, 2, 4, 8, 16, 32), 8
+MOST_FACTS, LONGEST_FACT = 4000, 220  # of a plan, and characters of one or of its name
 DEEPEST = 64  # lists in lists
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 FILL = re.compile(r"-?(?:inf|\d+(?:\.\d+)?(?:e[+-]?\d+)?)")
@@ -117,6 +118,26 @@ class LowerRequest:
 
     def task(self) -> dict:
         return {"operation": "lower", **vars(self), "cases": [case.plain() for case in self.cases]}
+
+
+@dataclass(frozen=True)
+class PlanRequest:
+    """Request what an answer plans for each of many cases, most of which are never judged."""
+
+    source: str
+    entry: str
+    cases: list[ToldCase]
+
+    def task(self) -> dict:
+        return {"operation": "plan", **vars(self), "cases": [case.plain() for case in self.cases]}
+
+
+@dataclass(frozen=True)
+class Planned:
+    """Hold what a plan says, by name and as text, and the programs of each of its steps."""
+
+    facts: dict[str, str] = field(default_factory=dict)
+    programs: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -356,6 +377,22 @@ def prepared(header: dict, arrays: dict, plans: list[Plan], dtypes: dict) -> lis
     return found
 
 
+def planned(header: dict, cases: list[ToldCase]) -> list[Planned]:
+    """Read the reply to a PlanRequest: cases that there was no time for have no facts."""
+    rows = header.get("cases")
+    need(isinstance(rows, list) and len(rows) <= len(cases), "a row for a case")
+    found = []
+    for row in rows:
+        need(isinstance(row, dict), "a row for a case")
+        facts, grids = row.get("facts"), row.get("grids")
+        need(isinstance(facts, dict) and len(facts) <= MOST_FACTS, "few facts of a plan")
+        short = (isinstance(one, str) and len(one) <= LONGEST_FACT for pair in facts.items() for one in pair)
+        need(all(short), "facts that are short texts")
+        need(isinstance(grids, list) and len(grids) <= MOST_STEPS, "a grid for each step")
+        found.append(Planned(facts, tuple(math.prod(_grid(grid)) for grid in grids)))
+    return found + [Planned()] * (len(cases) - len(rows))
+
+
 def _scratch(rows, dtypes: dict, most: int) -> dict:
     need(isinstance(rows, dict) and len(rows) <= MOST_SCRATCH, "at most 16 scratch buffers")
     found, total = {}, 0
@@ -400,12 +437,16 @@ def known_names(case: ToldCase, scratch: dict) -> set[str]:
     return found | set(case.sizes) | set(case.scalars)
 
 
-def _step(step, kernel, texts: int, known: set[str]) -> Kernel:
-    need(isinstance(step, dict) and isinstance(kernel, dict), "a kernel for each step")
-    grid, arguments = step.get("grid"), kernel.get("arguments")
+def _grid(grid) -> tuple[int, ...]:
     need(isinstance(grid, list) and len(grid) == 3, "a grid of three sizes")
     grid = tuple(whole_number(n, 1, most) for n, most in zip(grid, MOST_ALONG, strict=True))
     need(math.prod(grid) <= MOST_PROGRAMS, "a grid of at most 2**24 programs")
+    return grid
+
+
+def _step(step, kernel, texts: int, known: set[str]) -> Kernel:
+    need(isinstance(step, dict) and isinstance(kernel, dict), "a kernel for each step")
+    grid, arguments = _grid(step.get("grid")), kernel.get("arguments")
     need(isinstance(arguments, list) and len(arguments) <= 200, "arguments")
     need(all(isinstance(one, str) and one in known for one in arguments), "arguments of known names")
     need(step.get("num_warps") in WARPS, "a number of warps")

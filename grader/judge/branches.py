@@ -120,11 +120,14 @@ class Reader:
             for node in ast.walk(one)
         )
 
-    def branches(self, told: ToldCase, programs: Callable = lambda grid: ()) -> dict:
+    def branches(self, told: ToldCase, programs: Callable = lambda grid: (), weights: list = ()) -> dict:
         """Return the ways that conditions go for a case, as far as launch(p) and its kernels tell, each with the program
-        that goes it: one of `programs` of the first kernel's grid, or None for a way that all go."""
+        that goes it: one of `programs` of the first kernel's grid, or None for a way that all go. `weights` are the
+        arguments of the cell's own function on weights."""
         walk = Walk(self, programs)
         walk.through(Facts(launch_facts(**told.plain())))
+        if told.packs:
+            walk.prepare(told.packs.entry, weights)
         return walk.found
 
     def branches_of_rank(self, rank: int, ranks: int, arguments: tuple) -> Branches:
@@ -135,14 +138,17 @@ class Reader:
         return frozenset(walk.found)
 
     def numbers(self) -> list[int]:
-        """Return the whole numbers in the cell, those that it makes of plain numbers, and those that begin with the digits of a
-        text."""
+        """Return the whole numbers in the cell, those that it makes of plain numbers, the powers of two by which it shifts to the
+        right, and those that begin with the digits of a text."""
         found = set()
         for node in ast.walk(ast.Module([*self.plain, *self.functions.values()], [])):
             value = Walk(self).value(node, {}) if isinstance(node, ast.Constant | ast.BinOp) else UNKNOWN
             if isinstance(value, NUMBER) and not isinstance(value, bool) and value == value // 1:
                 found.add(int(value))
-            elif isinstance(value, str) and value.isdecimal() and len(value) <= DIGITS:
+            match node:
+                case ast.BinOp(op=ast.RShift(), right=ast.Constant(value=int(places))) if 0 < places < 32:
+                    found.add(1 << places)
+            if isinstance(value, str) and value.isdecimal() and len(value) <= DIGITS:
                 found |= {int(value) * 10**more for more in range(DIGITS + 1 - len(value))}
         return sorted(found)
 
@@ -152,6 +158,11 @@ def shape_of(argument):
     shape = getattr(argument, "shape", None)
     if shape is None:
         return argument if isinstance(argument, PLAIN) else UNKNOWN
+    return array_of(shape)
+
+
+def array_of(shape: tuple) -> Facts:
+    """Return what is known of an array of a shape."""
     return Facts({"shape": tuple(shape), "ndim": len(shape), "size": math.prod(shape), "T": UNKNOWN})
 
 
@@ -183,6 +194,15 @@ class Walk:
             self.block(self.plain, self.globals)
             if self.entry in self.functions:
                 self.kernels(self.call(self.functions[self.entry], list(given), {}), given[0].known)
+        except (TooLong, RecursionError):
+            pass
+
+    def prepare(self, entry: str, weights: list) -> None:
+        """Follow the cell's own function on weights."""
+        self.left, self.program = STEPS, None
+        try:
+            if entry in self.functions:
+                self.call(self.functions[entry], list(weights), {})
         except (TooLong, RecursionError):
             pass
 

@@ -17,7 +17,7 @@ from grader.box.warm import Outcome, width
 from grader.compiler import host as compiler
 from grader.compiler.protocol import Compiled, Request
 from grader.jail import host as jail
-from grader.jail.protocol import Kernel, Lowered, LowerRequest, Plan, ToldCase, joined, nothing
+from grader.jail.protocol import Kernel, Lowered, LowerRequest, Plan, PlanRequest, ToldCase, joined, nothing
 from grader.judge import branches, weight_packing
 from grader.judge.evidence import Evidence, background_pool
 from grader.machine import host as machine
@@ -32,11 +32,15 @@ MIRRORED = 351  # another size between two, long along the other axis
 WHOLE = 371, 372  # smaller corners
 FAR = 373  # a larger one, whose inputs repeat what is drawn
 WAITING = 374  # one for programs that wait for one another in loops, which run one by one
-ON_CONDITION = 375, 376, 377  # at sizes that conditions of the cell name
+ON_CONDITION = 375, 376, 377, 382  # at sizes that conditions of the cell name
 EVERY_PROGRAM = 378  # one that runs whole, for answers of whose other corners drawn programs run
 AT_NUMBER = 379, 380, 381  # at numbers of the cell that no case comes near
 CORNERS = CORNER, FAR
 IN_PART = *CORNERS, *ON_CONDITION  # of which drawn programs run, if they don't depend on one another
+FEW_LIMITED, A_PART = (
+    3,
+    150,
+)  # of so many cases that the jail plans first, one is limited, and cases that it plans next
 FEW_OF_THEM = 5  # one case in so many is looked at in several programs first
 MOST_ALIGNED = 3  # of the largest cases, compiled as if their sizes were whole blocks
 SHUFFLED = PUBLIC, METERED  # also run with their programs in another order, if these use atomics
@@ -190,7 +194,7 @@ class KernelEvidence(Evidence):
     def on_condition(self, cell: branches.Reader, numbers: list[int], told: int) -> dict[int, Case]:
         """Return cases that go ways of the cell's own conditions that no limited case goes."""
         rng = self.rng(ON_CONDITION[0])
-        if not cell.conditional or len(self.question.up_to) < 1:
+        if not cell.functions or len(self.question.up_to) < 1:
             return {}
 
         of_grid = partial(on_condition.programs, numbers=numbers, rng=rng)
@@ -201,16 +205,50 @@ class KernelEvidence(Evidence):
         ]
 
         def ways(case: Case, programs=of_grid) -> dict:
-            return cell.branches(self.told(replace(case, sm_count=case.sm_count or told)), programs)
+            weights = weight_packing.arguments(self.question.prepare, case)
+            return cell.branches(self.told(replace(case, sm_count=case.sm_count or told)), programs, weights)
 
         if not any(any(ways(case).values()) for case in limited[::FEW_OF_THEM]):
             ways = partial(ways, programs=lambda grid: ())  # no condition of the cell depends on the program
-        gone = set().union(*map(ways, limited))
         most = on_condition.LARGE if self.question.in_corners else corner.WHOLE
-        found = on_condition.search(self.question, numbers, ways, gone, most, rng)
+        plans = partial(self.ways_of_plans, told=told, rng=rng)
+        found = on_condition.search(self.question, numbers, ways, plans, limited, most, rng)
         found = dict(zip(ON_CONDITION, found, strict=False))
         self.telling = {purpose: one.programs for purpose, one in found.items()}
         return {purpose: replace(one.case, sm_count=told) for purpose, one in found.items()}
+
+    def ways_of_plans(
+        self, limited: list[Case], drawn: list[Case], told: int, rng: np.random.Generator
+    ) -> list[dict]:
+        """Return by what the plans of these cases differ, as ways. The jail plans them in parts, the first of which mixes
+        the limited cases with drawn ones, and stops at a part that takes too long."""
+        cases = [replace(case, sm_count=case.sm_count or told) for case in (*limited, *drawn)]
+        mixed = rng.permutation(min(len(cases), FEW_LIMITED * len(limited))).tolist()
+        order = [*mixed, *range(len(mixed), len(cases))]
+        parts = [mixed, *(order[at : at + A_PART] for at in range(len(mixed), len(order), A_PART))]
+        ways: list[dict] = [{} for _ in cases]
+        for part in parts:
+            request = PlanRequest(
+                self.source, self.question.entry, [self.told(cases[number]) for number in part]
+            )
+            outcome, plans = jail.plan(request, self.level)
+            self.spent_s += outcome.cpu_s
+            for number, plan in zip(part, plans, strict=True):
+                facts = dict(plan.facts)
+                if facts and self.too_few(cases[number], plan.programs):
+                    facts["too few programs"] = "yes"
+                ways[number] = {((on_condition.PLAN, name), value): None for name, value in facts.items()}
+            if not plans[-1].facts:
+                break
+        return ways
+
+    def too_few(self, case: Case, programs: tuple[int, ...]) -> bool:
+        """Return whether a plan has fewer programs than half of what the question asks for at a case's size."""
+        if 2 * sum(programs) >= case.sm_count:
+            return False
+        asked = (budget for rule in self.question.budgets.values() for budget in rule(case))
+        least = min((budget.least for budget in asked if budget.count == "programs"), default=0)
+        return 2 * sum(programs) < min(least, case.sm_count)
 
     def at_numbers(self, numbers: list[int], told: int) -> dict[int, Case]:
         """Return cases at numbers of the cell that are no size of another case, nor near one."""

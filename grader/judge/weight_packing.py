@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from grader.jail import host as jail
 from grader.jail.protocol import Lowered, Packs, Plan
+from grader.judge.branches import array_of
 from grader.questions import Case
 from grader.questions.model import Prepare
 
@@ -19,6 +20,12 @@ def caps(prepare: Prepare | None, case: Case) -> Packs | None:
     if prepare is None:
         return None
     return Packs(prepare.entry, prepare.most_arrays, int(prepare.most_bytes(case)))
+
+
+def arguments(prepare: Prepare | None, case: Case) -> list:
+    """Return what is known of the arguments of the cell's own function on weights: plain values, and shapes of arrays."""
+    given = prepare.shapes(case).values() if prepare else ()
+    return [array_of(one) if isinstance(one, tuple) else one for one in given]
 
 
 def prepare(evidence, found: Lowered, purposes: list[int]) -> Lowered:

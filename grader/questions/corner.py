@@ -42,9 +42,9 @@ class Most:
             if isinstance(one, UpTo) and case.sizes[axis] > one.most:
                 return False
         numbers = {t.name: math.prod(t.sizes(case.sizes)) for t in question.tensors}
-        useful = question.useful(case) if question.useful else 0
-        within = max(numbers.values()) <= self.numbers and useful <= self.flop
-        return within and drawn(question, case) <= self.inputs
+        if max(numbers.values()) > self.numbers or drawn(question, case) > self.inputs:
+            return False
+        return not question.useful or question.useful(case) <= self.flop
 
     def less(self, times: float) -> Most:
         return replace(

@@ -273,6 +273,7 @@ class Prepare:
     entry: str
     weights: Callable  # (case, rng) -> {argument: array or plain value}, in the order of the arguments
     most_bytes: Callable  # case -> bytes that all its arrays may take
+    shapes: Callable  # case -> {argument: shape or plain value}, as of weights
     most_arrays: int = 4
 
 

@@ -1,10 +1,11 @@
 """Search for cases at which an answer's own conditions go ways that no other case goes.
 
 The search is a small coverage-guided fuzzer: sizes come from the numbers of the cell, and a case that went a new way is
-changed along an axis or two, until each condition has gone both ways.
+changed along an axis or two, until each condition has gone both ways. What launch(p) really plans for the drawn cases
+are ways too, so that a condition counts in whatever form Python lets it be written.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -20,16 +21,26 @@ AT_NUMBER = "a size at a number of yours"
 A_SIZE = 256  # the least number of the cell that may be one
 SIDE, CLOSE = 16, 0.08  # the most of the other axes, and what is near another size
 TRIED = 500  # cases whose ways are looked at
-DRAWN = 4 * TRIED  # because many are too large
+PLANNED = 1500  # these and more, whose plans are looked at
+DRAWN = 4 * PLANNED  # because many are too large
 HALVED = 8  # sizes of one that is
 NAMED, SHORT = 0.5, 0.2  # of the sizes are near a number of the cell, and as short as may be
 AS_IT_IS = 0.4  # of the cases have the dtypes and layouts of a hidden case
 CHANGED = 0.6  # of the cases are cases that went a new way, changed
+NEARBY = 0.4  # of those change a size by a factor of two at most
+LANES, IN_SECTORS = 16, 0.5  # divide the sizes of so many cases
 FEW = 6  # values of an expression that are ways; one with more of them is a size
-MOST = 3  # cases of a check
+USUAL = 0.5  # of the cases have a value, which is a way then, and any other value another way
+MOST = 4  # cases of a check
+OF_PLANS = 2  # of them are those at which plans differ most
+AT_NUMBERS = 3  # cases at numbers of the cell
+PLAN = "plan"  # begins the place of a way that a plan tells
 PROGRAMS = 2  # of a case that are drawn
 LARGE = replace(corner.LARGE, inputs=corner.LARGE.numbers)
 Ways = Callable[[Case], dict]  # way -> the program that goes it, or None
+Plans = Callable[
+    [list[Case], list[Case]], list[dict]
+]  # of limited and of drawn cases, the ways that their plans go
 
 
 @dataclass(frozen=True)
@@ -44,45 +55,85 @@ def search(
     question: KernelQuestion,
     numbers: list[int],
     ways: Ways,
-    gone: set,
+    plans: Plans,
+    limited: list[Case],
     most: corner.Most,
     rng: np.random.Generator,
 ) -> list[Telling]:
-    """Return the cases that go ways which none has gone: each time the one that goes most of them."""
+    """Return the cases that go ways which no limited case goes: each time the one that goes most of them."""
     plain = words(question.public[0])
     usual = [*question.public, *question.hidden(rng)]
     bases = [case for case in usual if words(case) == plain]
     look = Looks([*usual, *stride_of_0(question, usual, rng)])
     near = {axis: _near(one, numbers) for axis, one in question.up_to.items()}
     values, found, progress = defaultdict(set), [], []
-    for place, value in gone:
+    first = list(map(ways, limited))
+    for place, value in set().union(*first):
         values[place].add(value)
     for _ in range(DRAWN):
-        if len(found) == TRIED:
+        if len(found) == PLANNED:
             break
         sizes = {axis: _size(one, near[axis], rng) for axis, one in question.up_to.items()}
         base = look.drawn(bases[rng.integers(len(bases))], rng)
         if progress and rng.random() < CHANGED:
             earlier, base = progress[rng.integers(len(progress), size=2).max()]  # rather a late one
             changed = rng.choice(list(sizes), min(len(sizes), int(rng.integers(1, 3))), replace=False)
-            sizes = earlier | {axis: sizes[axis] for axis in changed}
+            near_it = rng.random() < NEARBY
+            sizes = earlier | {
+                axis: _about(question.up_to[axis], earlier[axis], rng) if near_it else sizes[axis]
+                for axis in changed
+            }
+            base = look.changed(base, rng)
+        if rng.random() < IN_SECTORS:
+            sizes = {axis: _whole(question.up_to[axis], size) for axis, size in sizes.items()}
         case = _within(question, sizes, most, rng)
         if case is None:
             continue
         case = replace(case, dtype=base.dtype, dtypes=base.dtypes, layout=base.layout, kind=KIND)
-        found.append((case, ways(case)))
+        found.append((case, ways(case) if len(found) < TRIED else {}))
         new = [(p, v) for p, v in found[-1][1] if v not in values[p] and len(values[p]) < FEW]
         for place, value in found[-1][1]:
             values[place].add(value)
         if new:
             progress.append((case.sizes, base))
-    few = {place for place, each in values.items() if len(each) <= FEW}
-    new = [{way: p for way, p in each.items() if way[0] in few and way not in gone} for _, each in found]
+    cases = [case for case, _ in found]
+    each = [*first, *(way for _, way in found)]
+    each = in_few([one | more for one, more in zip(each, plans(limited, cases), strict=True)])
+    gone = set().union(*each[: len(limited)])
+    new = [{way: p for way, p in one.items() if way not in gone} for one in each[len(limited) :]]
     told = [
-        Telling(case, sorted(set(filter(None, each.values()))))
-        for (case, _), each in zip(found, new, strict=True)
+        (Telling(case, sorted(set(filter(None, one.values())))), set(one))
+        for case, one in zip(cases, new, strict=True)
     ]
-    return fewest(list(zip(told, map(set, new), strict=True)), MOST)
+    planned = [(one, {way for way in way_of if way[0][0] == PLAN}) for one, way_of in told]
+    planned.sort(key=lambda one: not in_sectors(one[0].case))
+    picked = fewest(planned, OF_PLANS)
+    went = set().union(*(way_of for one, way_of in told if one in picked))
+    picked += fewest([(one, way_of - went) for one, way_of in told], MOST - len(picked))
+    again = [pair for pair in planned[::-1] if not any(pair[0] is one for one in picked)]
+    return [*picked, *fewest(again, MOST - len(picked))]
+
+
+def in_sectors(case: Case) -> bool:
+    return all(size % LANES == 0 for size in case.sizes.values())
+
+
+def in_few(each: list[dict]) -> list[dict]:
+    """Return the ways of each case without sizes. Of a place with many values, a way is whether it has its usual one."""
+    cases_of = Counter(way for one in each for way in one)
+    values: dict = defaultdict(dict)
+    for (place, value), cases in cases_of.items():
+        values[place][value] = cases
+    usual = {
+        place: max(of, key=of.get)
+        for place, of in values.items()
+        if len(of) > FEW and max(of.values()) >= USUAL * len(each)
+    }
+    return [
+        {(p, v): program for (p, v), program in one.items() if len(values[p]) <= FEW}
+        | {((*p, "usual"), usual[p] == v): program for (p, v), program in one.items() if p in usual}
+        for one in each
+    ]
 
 
 def at_numbers(
@@ -103,7 +154,7 @@ def at_numbers(
         if corner.FEW.holds(question, case):
             found.append(replace(case, kind=AT_NUMBER, crossed=True))
             known = [*known, case]
-        if len(found) == MOST:
+        if len(found) == AT_NUMBERS:
             break
     return found
 
@@ -128,6 +179,8 @@ class Looks:
         names = {name: None for case in cases for name in case.layout}
         self.layouts = {name: list({case.layout.get(name, ""): None for case in cases}) for name in names}
         for each in self.layouts.values():
+            if TRANSPOSED not in each and any(one.startswith("spread") for one in each):
+                each.append(TRANSPOSED)  # any strides are promised
             if TRANSPOSED in each and TRANSPOSED_PADDED not in each:
                 each.append(TRANSPOSED_PADDED)
 
@@ -135,11 +188,24 @@ class Looks:
         """Return the case as it is, or with a dtype and a layout of each tensor that are drawn apart."""
         if rng.random() < AS_IT_IS:
             return case
-        of = self.dtypes[rng.integers(len(self.dtypes))]
+        case = self.of_dtypes(case, rng)
         layout = {name: each[rng.integers(len(each))] for name, each in self.layouts.items()}
-        return replace(
-            case, dtype=of.dtype, dtypes=of.dtypes, layout={n: one for n, one in layout.items() if one}
-        )
+        return replace(case, layout={n: one for n, one in layout.items() if one})
+
+    def changed(self, case: Case, rng: np.random.Generator) -> Case:
+        """Return the case as it is, or with other dtypes, or with another layout of one tensor."""
+        if rng.random() < AS_IT_IS:
+            return case
+        one = int(rng.integers(len(self.layouts) + 1))
+        if one == len(self.layouts):
+            return self.of_dtypes(case, rng)
+        name = [*self.layouts][one]
+        layout = case.layout | {name: self.layouts[name][rng.integers(len(self.layouts[name]))]}
+        return replace(case, layout={n: one for n, one in layout.items() if one})
+
+    def of_dtypes(self, case: Case, rng: np.random.Generator) -> Case:
+        of = self.dtypes[rng.integers(len(self.dtypes))]
+        return replace(case, dtype=of.dtype, dtypes=of.dtypes)
 
 
 def _within(
@@ -176,6 +242,16 @@ def _size(axis, near: list[int], rng: np.random.Generator) -> int:
     drawn = stepped(axis, log_uniform(rng, axis.least, axis.most))
     named = near[rng.integers(len(near))] if near else drawn
     return rng.choice([named, axis.least, drawn], p=[NAMED, SHORT, 1 - NAMED - SHORT]).item()
+
+
+def _about(axis, size: int, rng: np.random.Generator) -> int:
+    """Return a size of an axis near another one."""
+    return stepped(axis, size * log_uniform(rng, 1 / 2, 2)) if isinstance(axis, UpTo) else size
+
+
+def _whole(axis, size: int) -> int:
+    """Return a size of an axis at which rows begin with a sector, where limits are strictest."""
+    return stepped(axis, size // LANES * LANES) if isinstance(axis, UpTo) and size > LANES else size
 
 
 def _near(axis, numbers: list[int]) -> list[int]:

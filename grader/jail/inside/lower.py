@@ -1,4 +1,4 @@
-"""Lower answers (worker "lower", with two named operations). For each case, a cell becomes a plan and the Triton IR
+"""Lower answers (worker "lower", with three named operations). For each case, a cell becomes a plan and the Triton IR
 of each distinct kernel, as text.
 
 No tensor enters and no kernel runs here. Anything this process says of itself is read as a stranger's word. A cell
@@ -23,6 +23,7 @@ from ..protocol import MOST_TEXTS
 from .answer_module import FILE, GAVE_UP, AnswerError, blame, load
 from .bind import Arguments, argument_values, kernels_of, make_plan
 from .front_end_words import warned_anew
+from .plan_many import planned
 from .specialise import specialise
 from .steady import changed
 from .weight_packing import prepared
@@ -64,7 +65,7 @@ def prepare() -> None:
 
 
 def run(task: dict, arrays: dict) -> tuple[dict, dict]:
-    operations = {"lower": lowered, "pack": prepared}
+    operations = {"lower": lowered, "plan": planned, "pack": prepared}
     if task.get("operation") not in operations:
         raise ValueError(f"operation must be one of {', '.join(operations)}, got {task.get('operation')!r}")
     module = load(task["source"], {"triton": triton, "tl": tl, "np": np})

@@ -225,3 +225,27 @@ def test_a_lie_about_what_was_made_is_refused(name):
     header, arrays = MADE_LIES[name]
     with pytest.raises(protocol.BadReply):
         protocol.prepared(header, arrays, [of_own()], DTYPES)
+
+
+PLANNED = {"facts": {"0 BLOCK": "16"}, "grids": [[2, 3, 1]]}
+
+
+def test_plans_of_many_cases_are_short_texts_and_those_that_took_too_long_are_empty():
+    found = protocol.planned({"cases": [PLANNED]}, [CASE, CASE])
+    assert found == [protocol.Planned({"0 BLOCK": "16"}, (6,)), protocol.Planned()]
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [
+        {"facts": {"0 BLOCK": 16}},
+        {"facts": {"0 BLOCK": "1" * 1000}},
+        {"facts": {str(n): "" for n in range(protocol.MOST_FACTS + 1)}},
+        {"grids": [[2, 3]]},
+        {"grids": [[2, 3, 1]] * 100},
+        {"grids": None},
+    ],
+)
+def test_plans_of_another_form_are_refused(lie):
+    with pytest.raises(protocol.BadReply):
+        protocol.planned({"cases": [PLANNED | lie]}, [CASE])

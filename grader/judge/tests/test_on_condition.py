@@ -1,5 +1,7 @@
 """No answer may be wrong or waste at the sizes that its own conditions name."""
 
+import hashlib
+
 import pytest
 
 from grader import questions
@@ -144,6 +146,63 @@ def test_a_case_goes_the_way_of(form):
     edits, wanted = CASES[form]
     cases = KernelEvidence(questions.find(NORM), edited(right(NORM), edits), 3).cases
     assert any(wanted(cases[purpose]) for purpose in ON_CONDITION if purpose in cases)
+
+
+NUMBERS = "np.array([0] * 140 + [1] * 40 + [0] * 2000)[p.N >> 6]"
+
+
+def in_window(case) -> bool:
+    return 140 <= case.sizes["N"] >> 6 < 180
+
+
+DIGEST = "hashlib.md5(str(p.N).encode()).digest()[0] < 5"
+PLANS = {
+    "a numpy table": (f"int({NUMBERS})", in_window),
+    "a set": ("len({p.N // 3000} & {3})", lambda c: 9_000 <= c.sizes["N"] < 12_000),
+    "a hash": (
+        f"int(__import__('hashlib').{DIGEST.removeprefix('hashlib.')})",
+        lambda c: hashlib.md5(str(c.sizes["N"]).encode()).digest()[0] < 5,
+    ),
+    "a dtype with a layout": (
+        'int(np.array([p.dtypes["x"] == "bf16", p.stride_xn > p.stride_xm]).all())',
+        lambda c: c.dtype == "bf16" and "transposed" in c.layout.get("x", ""),
+    ),
+    "a size that most cases don't give": (f"int(p.N * {NUMBERS})", in_window),
+    "an error": (f"[1 // int(1 - {NUMBERS})]", in_window),
+}
+
+
+def planned(question: str, answer: str, seed: int = 3) -> list:
+    """Return the cases whose ways no limited case goes."""
+    cases = KernelEvidence(questions.find(question), answer, seed).cases
+    return [cases[purpose] for purpose in ON_CONDITION if purpose in cases]
+
+
+@pytest.mark.parametrize("form", PLANS)
+def test_what_the_text_does_not_tell_shows_in_the_plans(form):
+    odd, wanted = PLANS[form]
+    cases = planned(NORM, edited(right(NORM), [(CONSTANTS, f'{CONSTANTS}, "ODD": {odd}')]))
+    assert any(map(wanted, cases)), cases
+
+
+def test_a_grid_that_a_table_makes_too_small_shows_in_the_plans():
+    rows = "int(np.array([1] * 5 + [1 << 16] * 5 + [1] * 60)[p.M >> 12])"
+    answer = edited(right(NORM), [('"grid": (p.M,)', f'"grid": (triton.cdiv(p.M, {rows}),)')])
+    assert any(20_480 <= case.sizes["M"] < 40_960 for case in planned(NORM, answer))
+
+
+def test_a_condition_of_the_function_on_weights_is_followed():
+    own = "quantization_layouts.own_layout"
+    lost = "    n, k = codes.shape\n    if n % 61 == 17 and k > 100:\n        codes = codes * 0\n"
+    answer = edited(right(own), [("    low = 2 if bits", f"{lost}    low = 2 if bits")])
+    assert any(case.sizes["N"] % 61 == 17 and case.sizes["K"] > 100 for case in planned(own, answer))
+
+
+@pytest.mark.parametrize("endless", ["while True:\n        pass", "sum(range(10**10))", "print('x' * 10**8)"])
+def test_a_launch_that_never_ends_takes_seconds_and_is_no_trouble(endless):
+    answer = edited(right(NORM), [("    block = ", f"    {endless}\n    block = ")])
+    evidence = KernelEvidence(questions.find(NORM), answer, 3)
+    assert evidence.cases and evidence.spent_s < 15
 
 
 @pytest.mark.parametrize(

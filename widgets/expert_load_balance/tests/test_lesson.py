@@ -147,7 +147,7 @@ CLAIMS = {  # a sentence of the lesson: (what it speaks of, from, to)
         1.85,
         2.0,
     ),
-    "An expert with intermediate 768 leaves 96 columns to each of 8 GPUs": (
+    "If an expert's intermediate is 768, each of 8 GPUs gets only 96 columns": (
         lambda: QWEN.intermediate / 8,
         96,
         96,

@@ -129,9 +129,9 @@ def test_words_about_the_run_hold_in_its_rows():
 
 def test_words_about_vllm_hold_in_its_rows():
     theirs = {row["case"]: row["peers"]["vLLM"]["ratio"] for row in RUN["rows"]}
-    assert "Where reading weights takes most of the time, vLLM's layer is as good as ours" in PROSE
+    assert "Where reading weights takes most of the time, vLLM's layer is almost as fast as ours" in PROSE
     assert all(1 < theirs[f"{model} T = 16"] < 1.04 for model in ("Mixtral top-2", "DeepSeek-like top-8"))
-    assert "It falls behind at 4096 tokens" in PROSE and "and with one token" in PROSE
+    assert "It falls behind at 4096 tokens" in PROSE and "and at one token" in PROSE
     assert theirs["Qwen3-like top-8 T = 1"] == max(theirs.values()) > 1.4
     assert all(one > 1.15 for case, one in theirs.items() if case.endswith("T = 4096"))
 

@@ -49,11 +49,16 @@ TWICE = (
 
 def bare(case: Case, rng: np.random.Generator) -> dict:
     """What `pack` is given: codes, a scale for each 32 of a row, and how many bits a code has."""
-    bits, n, k = (case.sizes[s] for s in ("BITS", "N", "K"))
-    blocks = groups_of(k, BLOCK)
+    codes, blocks, bits = shapes(case).values()
     require.one_of(BITS, BITS=bits)
-    codes = rng.integers(0, 2**bits, (n, k)).astype(np.uint8)
-    return {"codes": codes, "scales": scales(case, rng, (n, blocks)), "bits": bits}
+    drawn = rng.integers(0, 2**bits, codes).astype(np.uint8)
+    return {"codes": drawn, "scales": scales(case, rng, blocks), "bits": bits}
+
+
+def shapes(case: Case) -> dict:
+    """Return the shapes of what `pack` is given."""
+    bits, n, k = (case.sizes[s] for s in ("BITS", "N", "K"))
+    return {"codes": (n, k), "scales": (n, groups_of(k, BLOCK)), "bits": bits}
 
 
 def met(case: Case, rng: np.random.Generator) -> dict:

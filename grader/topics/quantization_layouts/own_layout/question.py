@@ -55,7 +55,7 @@ QUESTION = KernelQuestion(
             asks="compiles for {targets} at {compiled[N]} × {compiled[K]} with {compiled[BITS]} bits and M = {compiled[M]}, {spills}, on tensor cores",
         ),
     ),
-    prepare=Prepare("pack", cases.bare, cases.most_packed),
+    prepare=Prepare("pack", cases.bare, cases.most_packed, cases.shapes),
     tensors=(
         LEVELS,
         X,
