@@ -18,7 +18,7 @@ from grader.judge.every_case import (
     sharing,
 )
 from grader.judge.failed import Failed
-from grader.judge.kernel_evidence import BETWEEN, COMPILED, IN_PART, KernelEvidence, Run
+from grader.judge.kernel_evidence import BETWEEN, COMPILED, IN_PART, MIRRORED, KernelEvidence, Run
 from grader.judge.sampled import AT_COMPILED, at
 from grader.questions import Budget, Case, Part
 from grader.questions.account import CUT, ONCE, SMALL, account, in_blocks, in_sectors, size
@@ -68,7 +68,8 @@ def judge_run(evidence: KernelEvidence, part: Part, purpose: int, run: Run) -> N
     ):
         places = replace(run, outcome=evidence.places.get(COMPILED, run.outcome))
         judge_waves(places, budgets, question.most_launches, AT_COMPILED)
-        judge_between(evidence, part)
+        for size in (BETWEEN, MIRRORED):
+            judge_between(evidence, part, size)
     for budget in budgets:
         if budget.count == "programs" and not whole:
             judge_programs(run, shares_of(evidence, purpose, run), budget)
@@ -251,12 +252,12 @@ def judge_programs(run: Run, shares: dict, budget: Budget) -> None:
         )
 
 
-def judge_between(evidence: KernelEvidence, part: Part) -> None:
-    """Check the waves of a secret size, between the metered and the compiled one."""
-    case, plan = evidence.cases[BETWEEN], evidence.plan(BETWEEN)
+def judge_between(evidence: KernelEvidence, part: Part, purpose: int) -> None:
+    """Check the waves of a secret size, between the metered and the compiled one, or of such a size with M and N swapped."""
+    case, plan = evidence.cases[purpose], evidence.plan(purpose)
     if isinstance(plan, dict):
         raise from_error(plan, f"a hidden case ({case.kind})")
-    inputs, placed = evidence.draw(BETWEEN)
+    inputs, placed = evidence.draw(purpose)
     run = Run(case, True, plan, placed, inputs, {}, Outcome())
     places = replace(run, outcome=sampled.stores(evidence, run, waves_of=run.case.sm_count))
     budgets = evidence.question.budgets[part.name](case)

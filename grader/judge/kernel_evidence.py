@@ -28,6 +28,7 @@ from grader.questions.draws import log_uniform
 from grader.questions.memory import Placed, as_placed, place, shape_only
 
 PUBLIC, HIDDEN, METERED, BETWEEN, ALIGNED, CORNER, COMPILED, TIMED = 100, 200, 300, 350, 360, 370, 400, 500
+MIRRORED = 351  # another size between two, long along the other axis
 WHOLE = 371, 372  # smaller corners
 FAR = 373  # a larger one, whose inputs repeat what is drawn
 WAITING = 374  # one for programs that wait for one another in loops, which run one by one
@@ -99,6 +100,13 @@ def between(small: Case, large: Case, rng: np.random.Generator) -> Case:
     return replace(small, sizes=sizes, kind="a size between the metered and the compiled one")
 
 
+def mirrored(case: Case, other: Case) -> Case:
+    """Return a case that is long where the other is short, because a grid may be walked along either axis."""
+    m, n = case.sizes["M"], case.sizes["N"]
+    swap = (m < n) == (other.sizes["M"] < other.sizes["N"])
+    return replace(case, sizes=case.sizes | {"M": n, "N": m}) if swap else case
+
+
 def numbers(question: KernelQuestion, case: Case) -> int:
     """Return the numbers of all tensors of a case."""
     return sum(math.prod(tensor.sizes(case.sizes)) for tensor in question.tensors)
@@ -154,7 +162,8 @@ class KernelEvidence(Evidence):
             self.cases[TIMED] = replace(cases[TIMED], sm_count=gpu.first_gpu()[1])
         if COMPILED in cases and METERED in cases and self.budgets_waves():
             small, large = self.cases[METERED], self.cases[COMPILED]
-            self.cases[BETWEEN] = between(small, large, self.rng(BETWEEN))
+            wide = self.cases[BETWEEN] = between(small, large, self.rng(BETWEEN))
+            self.cases[MIRRORED] = mirrored(between(small, large, self.rng(MIRRORED)), wide)
         if COMPILED in cases and METERED in cases and question.prepare is None:
             held = [purpose for purpose in hidden if not cases[purpose].crossed]  # whose spending is limited
             largest = sorted(held, key=lambda purpose: -numbers(question, cases[purpose]))[:MOST_ALIGNED]

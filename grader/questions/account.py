@@ -37,16 +37,39 @@ TOGETHER = (
     "which addresses stand in one warp: neighbours share a sector, and a lone number moves all 32 bytes of it"
 )
 BYTES = ("dedup", "sectors", "requested")
+USED = {"in": "load", "out": "store", "inout": "store"}
 
 
 def account(question: KernelQuestion, part: str, case: Case) -> list[Budget]:
     """Return all limits of a part. The first part with budgets also limits every count that no budget does."""
-    stated = {name: rule(case) for name, rule in question.budgets.items()}
+    narrow = replace(case, dtypes={})
+    stated = {
+        name: [in_its_dtypes(budget, question, case) for budget in rule(narrow)]
+        for name, rule in question.budgets.items()
+    }
     own = [with_bytes(b, question, case) for b in [*stated[part], *without_a_clock(question, part, case)]]
     if part != next(iter(stated)):
         return own
     every = [budget for budgets in stated.values() for budget in budgets]
     return [*own, *closing(question, case, every)]
+
+
+def in_its_dtypes(budget: Budget, question: KernelQuestion, case: Case) -> Budget:
+    """Return a limit of bytes, which a question states for tensors of one dtype, for the dtypes that a case has."""
+    wide = {
+        t.name: size(t, case) / size(t, replace(case, dtypes={}))
+        for t in question.tensors
+        if t.name in case.dtypes and not t.dtype and size(t, case)
+    }
+    if budget.count not in BYTES or not wide:
+        return budget
+    times = wide.get(budget.tensor, 1)
+    more = sum(
+        size(t, case) * (1 - 1 / wide[t.name])
+        for t in question.tensors
+        if budget.tensor == "all" and t.name in wide and budget.access in ("any", USED[t.role])
+    )
+    return replace(budget, most=times * budget.most + more, least=times * budget.least)
 
 
 def in_blocks(question: KernelQuestion, case: Case) -> Case:

@@ -43,6 +43,37 @@ def test_a_part_that_a_gpu_times_has_a_time_without_one():
     assert len(own) == len(default) == 1 and own[0].most != default[0].most
 
 
+def all_looks(question) -> list[dict]:
+    """Return the dtypes that cases have, each of which a case of a condition may combine with any sizes."""
+    cases = [*question.public, *question.hidden(np.random.default_rng(SEED))]
+    return list(
+        {(c.dtype, *sorted(c.dtypes.items())): {"dtype": c.dtype, "dtypes": c.dtypes} for c in cases}.values()
+    )
+
+
+WIDE = {q.id: q for q in kernel_questions() if any(look["dtypes"] for look in all_looks(q))}
+
+
+@pytest.mark.parametrize("question", WIDE)
+def test_an_output_in_fp32_may_take_its_bytes(question):
+    """A limit counts the bytes of the case's own dtypes, so a result in fp32 may take twice those of one in 16 bits."""
+    question = WIDE[question]
+    case = question.metered(np.random.default_rng(SEED))
+    for look in all_looks(question):
+        for part in question.budgets:
+            wide, plain = (
+                {
+                    b.what: b
+                    for b in account.account(question, part, replace(case, dtype=look["dtype"], dtypes=d))
+                }
+                for d in (look["dtypes"], {})
+            )
+            own = [b for b in plain.values() if b.tensor in look["dtypes"] and b.count in account.BYTES]
+            assert all(wide[b.what].most == 2 * b.most for b in own), look
+            every = [b for b in plain.values() if (b.tensor, b.access, b.count) == ("all", "any", "sectors")]
+            assert all(wide[b.what].most > b.most for b in every if look["dtypes"]), look
+
+
 @pytest.mark.parametrize("rows", (50, 65, 80, 128))
 def test_a_short_row_of_tiles_may_be_computed_whole(rows):
     """A few tiles that a causal diagonal cuts are most of the work, whichever rows are drawn."""

@@ -30,33 +30,58 @@ DEEP, BEFORE_A_CAP = (
 )  # powers of two, so that all sums of such scores are exact in any order
 
 
+ANY_SCALE = "scores of usual size by another scale"
+USUAL = 1.5  # of such scores, the deviation
+LARGE_SUMS = "values whose sums are beyond fp16"
+LARGE = 20_000.0  # each of them, and so their mean
+LIGHT = "a part of small weight and large values"
+FALLS = 7.5, 11.5  # of its scores below those of the others, so that each key weighs down to 1e-5 of another
+LARGEST_VALUE = 55_000.0
+
+
+def light(keys: int) -> np.ndarray:
+    """Return which keys are of small weight: the second half, which only some queries of a long prompt see."""
+    return np.arange(keys) >= keys // 2
+
+
 def constant(rng: np.random.Generator, shape, c: Case, sign: float) -> np.ndarray:
     return np.full(
         shape, sign * 2.0 ** between(rng, *(BEFORE_A_CAP if "W" in c.sizes else DEEP)), np.float32
     ).astype(DTYPES[c.dtype])
 
 
-def draw(rng: np.random.Generator, shape, case: Case, scale: float = 1.0, shift: float = 0.0) -> np.ndarray:
+def draw(rng: np.random.Generator, shape, case: Case, scale=1.0, shift=0.0) -> np.ndarray:
     return (shift + scale * rng.standard_normal(shape)).astype(np.float32).astype(DTYPES[case.dtype])
 
 
 def queries(rng, shape, c: Case) -> np.ndarray:
     if c.values == LOWEST:
         return constant(rng, shape, c, 1.0)
-    scale = {"extreme scores": LOUD, "far below zero": 0.5, "flat": 0.02}.get(c.values, 1.0)
-    return draw(rng, shape, c, scale, FAR if c.values == "far below zero" else 0.0)
+    usual = {ANY_SCALE: USUAL / (c.scalars["scale"] * shape[-1] ** 0.5), LARGE_SUMS: 0.02}
+    usual |= {"extreme scores": LOUD, "far below zero": 0.5, "flat": 0.02}
+    if c.values == LIGHT:
+        return draw(rng, shape, c, 0.1, 1.0)
+    return draw(rng, shape, c, usual.get(c.values, 1.0), FAR if c.values == "far below zero" else 0.0)
 
 
 def keys_of(rng, shape, c: Case) -> np.ndarray:
     if c.values == LOWEST:
         return constant(rng, shape, c, -1.0)
+    if c.values == LIGHT:
+        away = rng.uniform(*FALLS) / (2 * c.scalars["scale"] * shape[-1])  # q is near 1
+        return draw(rng, shape, c, 0.1, np.where(light(shape[-2]), -away, away)[:, None])
     scale = {"extreme scores": LOUD, "far below zero": 0.5}.get(c.values, 1.0)
     return draw(rng, shape, c, scale, -FAR if c.values == "far below zero" else 0.0)
 
 
 def values(rng, shape, c: Case) -> np.ndarray:
+    if c.values == LARGE_SUMS:
+        return draw(rng, shape, c, LARGE / 10, LARGE)
+    if c.values == LIGHT:
+        size = np.where(light(shape[-2]), LARGEST_VALUE, 1.0)[:, None]
+        return draw(rng, shape, c, 0.02 * size, size)
     large = BEYOND_FP16 if c.values == "beyond fp16" else 1.0
-    found = draw(rng, shape, c, large, 3.0 if c.values in ("large values", "flat") else 0.0)
+    found = draw(rng, shape, c, large, 3.0 if c.values in (ANY_SCALE, "flat") else 0.0)
     if c.values == ZEROS:
         found[..., : shape[-2] // 2, :] = 0
     return found
@@ -113,7 +138,15 @@ def case(b, h, g, m, n, d, dtype="fp16", *, w=None, softcap=None, scale=None, **
 
 
 def scale(rng: np.random.Generator) -> float:
-    return log_uniform(rng, 0.02, 0.8)
+    return log_uniform(rng, 0.01, 2)
+
+
+def small_scale(rng: np.random.Generator) -> float:
+    return log_uniform(rng, 1e-3, 0.01)
+
+
+def large_scale(rng: np.random.Generator) -> float:
+    return log_uniform(rng, 2, 30)
 
 
 WEIGHT_ROUNDING = {"fp16": 2.0**-11, "bf16": 2.0**-8}  # of the softmax weights, which are rounded before P V

@@ -132,3 +132,16 @@ SUM = "close, but off in the third digit over many keys: are the accumulator and
 STAND_INS = (-1e4, -1e9)  # not -1e30, because no score of a model comes near that
 STAND_IN = "a finite number replaces minus infinity, and scores may be below it: mask with float('-inf'), and start the running maximum there"
 FROM_ZERO = "wrong if all scores of a row are far below zero: a running maximum starts at -inf, and a masked score is -inf, never 0"
+
+
+def summed_in_fp16(into: str, p: str, v: str) -> str:
+    """Return a product whose sums over one tile are in fp16, where its operands are."""
+    return (
+        f"if {v}.dtype == tl.float16:\n"
+        f"            {into} += tl.dot({p}.to({v}.dtype), {v}, out_dtype=tl.float16).to(tl.float32)\n"
+        "        else:\n"
+        f"            {into} = tl.dot({p}.to({v}.dtype), {v}, {into})"
+    )
+
+
+TILES_IN_FP16 = "acc = acc * alpha[:, None]\n        " + summed_in_fp16("acc", "p", "v")

@@ -8,6 +8,7 @@ from grader.questions.draws import ROUNDING, between, log_uniform, odd, spread
 from grader.questions.timed import timed
 from grader.questions.work import work as every_kind
 from grader.topics.flash_attention.shared import (
+    ANY_SCALE,
     BEYOND_FP16,
     DOT,
     OUTPUT,
@@ -18,22 +19,58 @@ from grader.topics.flash_attention.shared import (
     case,
     causal,
     draw,
+    few_pairs,
     heads_side_by_side,
     in_tiles,
+    large_scale,
     narrow,
     operands,
     shape_of,
+    small_scale,
 )
 from kernels.flash_attention import cost, reference
 
+CANCELLING = "sums beyond fp16 that cancel"
+FEW, SIZE = 12_000.0, 8192.0  # of do, in heads where two keys have all weight, and where all have the same
+
+
+def cancelling(c: Case, rng: np.random.Generator) -> dict:
+    """Draw heads whose gradients are small, though parts of their sums are beyond fp16. In one half of the heads, two keys
+    that all rows see have all the weight, and the gradient of the output turns its sign in the middle: dk and dv cancel
+    over the rows. In the other half, all keys weigh the same and V turns its sign: dq cancels over the keys."""
+    b, h, m, n, d = (c.sizes[x] for x in "BHMND")
+    two = (np.arange(h) % 2 == 0)[:, None, None]
+    row, key = np.arange(m)[:, None], np.arange(n)[:, None]
+    first = key < min(2, n - m + 1)
+    peak = 32 / (
+        c.scalars["scale"] * d
+    )  # of a score, so far above those of other keys that they weigh 0 in fp16
+    each = {
+        "q": (m, 1.0, 0.02),
+        "k": (n, np.where(two, np.where(first, peak, -peak / 2), 1.0), 0.02),
+        "v": (
+            n,
+            np.where(
+                two, np.where(first, np.where(key, -1, 1), 0) * 2 / d, np.where(key < n // 2, 8.0, -8.0)
+            ),
+            0.01,
+        ),
+        "do": (m, np.where(two, np.where(row < m // 2, FEW, -FEW), np.where(row % 2, SIZE, -SIZE)), 0.01),
+    }
+    return {
+        name: draw(rng, (b, h, rows, d), c, spread * np.abs(center), center)
+        for name, (rows, center, spread) in each.items()
+    }
+
 
 def backward_operands(c: Case, rng: np.random.Generator) -> dict:
-    inputs = operands(c, rng)
+    drawn = cancelling(c, rng) if c.values == CANCELLING else operands(c, rng)
+    inputs = {x: drawn[x] for x in "qkv"}
     q, k, v = (inputs[x] for x in "qkv")
     o, lse = reference.attention(q, k, v, causal=True, scale=c.scalars["scale"])
     large = BEYOND_FP16 if c.values == "beyond fp16" else 1.0
     return inputs | {
-        "do": draw(rng, q.shape, c, large, 3.0 if c.values == "flat" else 0.0),
+        "do": drawn.get("do", draw(rng, q.shape, c, large, 3.0 if c.values == "flat" else 0.0)),
         "o": o.astype(DTYPES[c.dtype]),
         "lse": lse.astype(np.float32),
     }
@@ -47,6 +84,11 @@ def sized(**sizes: int) -> Case:
     b, m, n, d = (sizes[name] for name in "BMND")
     heads = max(sizes["H"], sizes["G"])
     return case(b, heads, heads, m, max(m, n), d)
+
+
+def crossed(c: Case) -> Case | None:
+    """Leave out gradients that cancel, which are within fp16 at their own sizes alone."""
+    return None if c.values == CANCELLING else few_pairs(1 << 20)(c)
 
 
 def hidden_backward(rng: np.random.Generator) -> list[Case]:
@@ -72,6 +114,9 @@ def hidden_backward(rng: np.random.Generator) -> list[Case]:
         case(1, 2, 2, 30, 50, 64, values="far below zero", kind="scores far below zero"),
         case(1, 1, 1, 60, 60, 32, values="extreme scores", kind="extreme scores"),
         case(between(rng, 5, 6), 18, 18, 5, 7, 32, kind="more heads than any size that is named"),
+        case(1, 2, 2, 60, 70, 32, values=ANY_SCALE, scale=small_scale(rng), kind="a small scale"),
+        case(1, 1, 1, 60, 70, 32, values=ANY_SCALE, scale=large_scale(rng), kind="a large scale"),
+        case(1, 2, 2, 260, 268, 32, values=CANCELLING, kind=CANCELLING),
     ]
 
 

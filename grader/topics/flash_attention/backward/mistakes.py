@@ -10,7 +10,7 @@ from grader.questions.families import dense, family, one_stride, same_strides, w
 from grader.questions.rows import edited
 from grader.topics.flash_attention.backward.cases import gradients, weights
 from grader.topics.flash_attention.shared import causal
-from grader.topics.flash_attention.shared_mistakes import NARROWED, SUM, TILES, visited
+from grader.topics.flash_attention.shared_mistakes import NARROWED, SUM, TILES, summed_in_fp16, visited
 from kernels.flash_attention import reference
 
 
@@ -241,6 +241,20 @@ MISTAKES = (
             ("head * stride_kh", "0 * stride_kh"),
             ("head * stride_vh", "0 * stride_vh"),
         ),
+    ),
+    edited(
+        "dv's tiles summed in fp16",
+        ("dv = tl.dot(pt.to(do.dtype), do, dv)", summed_in_fp16("dv", "pt", "do")),
+    ),
+    edited(
+        "dk's tiles summed in fp16", ("dk = tl.dot(dst.to(q.dtype), q, dk)", summed_in_fp16("dk", "dst", "q"))
+    ),
+    edited(
+        "dq's tiles summed in fp16", ("dq = tl.dot(ds.to(k.dtype), k, dq)", summed_in_fp16("dq", "ds", "k"))
+    ),
+    edited(
+        "scales above 1.5 halved for keys",
+        ("* scale - lse[None, :]", "* tl.where(scale > 1.5, scale / 2, scale) - lse[None, :]"),
     ),
     edited("scaled twice", ("ds = p * (", "ds = p * scale * (")),
     edited(

@@ -3,7 +3,7 @@
 from grader.questions import KernelQuestion, Part, Speed, Tensor, UpTo, samples
 from grader.topics.flash_attention.backward import cases
 from grader.topics.flash_attention.backward.mistakes import MISTAKES
-from grader.topics.flash_attention.shared import LESSON, case, few_pairs
+from grader.topics.flash_attention.shared import LESSON, case
 
 QUESTION = KernelQuestion(
     id="flash_attention.backward",
@@ -16,7 +16,7 @@ QUESTION = KernelQuestion(
             "values",
             3,
             "values",
-            asks="right for {public} that you can see and more that you can't: more keys than queries, bf16 in a batch, long rows, another scale, everything strided. dq has 16 bits: atomics may add it up in fp32 scratch, which a later launch converts",
+            asks="right for {public} that you can see and more that you can't: more keys than queries, bf16 in a batch, long rows, other scales (from 0.001 to 30), sums that are beyond fp16 before they cancel, everything strided. dq has 16 bits: atomics may add it up in fp32 scratch, which a later launch converts",
         ),
         Part(
             "traffic",
@@ -55,7 +55,8 @@ QUESTION = KernelQuestion(
     public=(case(1, 1, 1, 64, 64, 64), case(1, 2, 2, 70, 70, 64, kind="a ragged length")),
     hidden=cases.hidden_backward,
     rows="B",
-    crossed=few_pairs(1 << 20),
+    alone=(cases.CANCELLING,),
+    crossed=cases.crossed,
     up_to={"B": UpTo(128), "H": UpTo(128), "G": UpTo(128), "M": UpTo(2048), "N": UpTo(8192), "D": (32, 64)},
     repeats=False,  # o and lse are results of the other inputs
     sized=cases.sized,

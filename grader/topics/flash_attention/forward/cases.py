@@ -6,6 +6,9 @@ from grader.questions import Budget, Case
 from grader.questions.draws import between, odd, spread
 from grader.questions.timed import timed
 from grader.topics.flash_attention.shared import (
+    ANY_SCALE,
+    LARGE_SUMS,
+    LIGHT,
     LOWEST,
     NAN,
     ROWS,
@@ -15,9 +18,11 @@ from grader.topics.flash_attention.shared import (
     heads_side_by_side,
     kept,
     keys,
+    large_scale,
     narrow,
     scale,
     shape_of,
+    small_scale,
 )
 from kernels.flash_attention import cost, reference
 
@@ -46,7 +51,7 @@ def hidden_forward(rng: np.random.Generator) -> list[Case]:
         case(1, 2, 1, odd(rng, 41, 79), 80, 64, "bf16", values=LOWEST, kind="scores below -1e9"),
         case(1, 2, 1, 128, between(rng, 450, 500), 32, values=NAN, kind=NAN),
         case(1, 2, 1, 9, between(rng, 300, 400), 32, values=ZEROS, kind=ZEROS),
-        case(1, 2, 1, 90, 90, 32, values="large values", scale=scale(rng), kind="another scale"),
+        case(1, 2, 1, 90, 90, 32, values=ANY_SCALE, scale=scale(rng), kind="another scale"),
         case(2, 2, 2, between(rng, 40, 70), 90, 64, layout=spread(rng, *"qkvo"), kind="no stride of 1"),
         # not transposed keys: of 32 columns, Triton 3.6 makes code for them that reads beyond shared memory on Hopper
         case(2, 4, 2, 70, 90, 32, layout={"k": "spread 7", "v": "padded", "o": "transposed"}, kind="keys and values laid out apart"),
@@ -55,6 +60,10 @@ def hidden_forward(rng: np.random.Generator) -> list[Case]:
         case(1, 1, 1, 8, long, 64, values="flat", kind="a long row of keys"),
         case(1, 1, 1, 4, long - 7, 32, "bf16", values="flat", kind="a long row of keys in bf16"),
         case(between(rng, 5, 7), 36, 9, 3, 5, 32, kind="more heads than any size that is named"),
+        case(1, 2, 1, 40, between(rng, 60, 90), 32, values=ANY_SCALE, scale=small_scale(rng), kind="a small scale"),
+        case(1, 1, 1, 40, between(rng, 60, 90), 64, values=ANY_SCALE, scale=large_scale(rng), kind="a large scale"),
+        case(1, 2, 1, 20, between(rng, 150, 300), 32, values=LARGE_SUMS, kind=LARGE_SUMS),
+        case(1, 2, 1, 9, between(rng, 300, 400), 32, values=LIGHT, kind=LIGHT),
     ]  # fmt: skip
 
 

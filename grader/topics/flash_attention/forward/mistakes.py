@@ -15,6 +15,7 @@ from grader.topics.flash_attention.shared_mistakes import (
     STAND_IN,
     STAND_INS,
     TILES,
+    TILES_IN_FP16,
     TILINGS,
     attended,
     begun_at,
@@ -318,6 +319,15 @@ MISTAKES = (
         "right for one tile of keys and wrong for more: multiply the accumulator and the sum by exp(m_old - m_new)",
         *(not_rescaled(b, kept) for b in TILES for kept in ("", "acc", "sum")),
         edits=((SUM, "l = l + tl.sum(p, 1)"),),
+    ),
+    edited("each tile summed in fp16", (DOT, TILES_IN_FP16)),
+    edited(
+        "a scale of 1 at most",
+        ("(scale * 1.4426950408889634)", "(tl.minimum(scale, 1.0) * 1.4426950408889634)"),
+    ),
+    edited(
+        "a scale of 0.02 at least",
+        ("(scale * 1.4426950408889634)", "(tl.maximum(scale, 0.02) * 1.4426950408889634)"),
     ),
     edited("exp for exp2", ("tl.exp2(", "tl.exp(")),
     edited(

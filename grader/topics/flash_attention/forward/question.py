@@ -24,7 +24,7 @@ QUESTION = KernelQuestion(
             "values",
             5,
             "values",
-            asks="right for {public} that you can see and more that you can't: odd lengths, grouped heads in a batch, a single query, more keys than queries, long rows, extreme scores, scores far below zero (below −10⁹ too), another positive scale, a NaN in V, strided tensors",
+            asks="right for {public} that you can see and more that you can't: odd lengths, grouped heads in a batch, a single query, more keys than queries, long rows, extreme scores, scores far below zero (below −10⁹ too), other scales (from 0.001 to 30), values up to 60,000 in fp16, a NaN in V, strided tensors",
         ),
         Part(
             "traffic",

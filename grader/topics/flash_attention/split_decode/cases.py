@@ -10,15 +10,20 @@ from grader.questions.timed import timed
 from grader.questions.work import filled
 from grader.questions.work import work as every_kind
 from grader.topics.flash_attention.shared import (
+    ANY_SCALE,
     HIGHEST,
+    LARGE_SUMS,
+    LIGHT,
     LOWEST,
     NAN,
     OUTPUT,
     ZEROS,
     keys_of,
+    large_scale,
     narrow,
     queries,
     scale,
+    small_scale,
     values,
     with_nan,
 )
@@ -66,11 +71,15 @@ def hidden_decode(rng: np.random.Generator) -> list[Case]:
         decode_case(2, 4, 2, between(rng, 200, 300), 64, layout=spread(rng, *"qkvo"), kind="no stride of 1"),
         decode_case(1, 4, 2, 260, 64, layout={"k": "padded", "v": "transposed"}, kind="keys padded, values transposed"),
         decode_case(1, 2, 1, 90, 64, layout={"q": "transposed", "k": "transposed", "o": "padded"}, kind="keys transposed"),
-        decode_case(1, 2, 1, 257, 32, scale=scale(rng), values="large values", kind="another scale"),
+        decode_case(1, 2, 1, 257, 32, scale=scale(rng), values=ANY_SCALE, kind="another scale"),
         decode_case(1, 4, 2, between(rng, 420, 600), 64, sm_count=1, kind="a machine with a single multiprocessor"),
         decode_case(2, 2, 1, long, 32, values="flat", kind="a long cache"),
         decode_case(1, 2, 1, long - 33, 32, "bf16", values="flat", sm_count=1, kind="a long cache for a single multiprocessor"),
         decode_case(between(rng, 5, 7), 36, 9, between(rng, 3, 9), 32, kind="more heads than any size that is named"),
+        decode_case(1, 2, 1, between(rng, 150, 300), 32, scale=small_scale(rng), values=ANY_SCALE, kind="a small scale"),
+        decode_case(1, 2, 1, between(rng, 150, 300), 64, scale=large_scale(rng), values=ANY_SCALE, kind="a large scale"),
+        decode_case(1, 4, 2, between(rng, 300, 500), 32, values=LARGE_SUMS, kind=LARGE_SUMS),
+        decode_case(1, 4, 2, between(rng, 601, 639), 64, values=LIGHT, kind=LIGHT),
     ]  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from grader.topics.flash_attention.shared_mistakes import (
     STAND_IN,
     STAND_INS,
     TILES,
+    TILES_IN_FP16,
     begun_at,
     narrow,
     narrow_values,
@@ -246,6 +247,15 @@ MISTAKES = (
     edited(
         "places without a split of maximum zero", ('mask=mask, other=float("-inf"))', "mask=mask, other=0.0)")
     ),
+    edited("each tile summed in fp16", (DOT, TILES_IN_FP16)),
+    edited(
+        "splits of little weight left out",
+        (
+            "weight = tl.exp(m - tl.max(m, 0))",
+            "weight = tl.exp(m - tl.max(m, 0))\n    weight = tl.where(weight < 1e-4, 0.0, weight)",
+        ),
+    ),
+    edited("a scale of 1 at most", ("tl.dot(q, k) * scale", "tl.dot(q, k) * tl.minimum(scale, 1.0)")),
     edited("sum without the weights", ("tl.sum(l * weight, 0)", "tl.sum(l, 0)")),
     edited("maximum not carried", (MAXIMUM, "m_new = tl.max(s, 1)")),
     edited("output not rescaled", (DOT, "acc = tl.dot(p.to(v.dtype), v, acc)")),

@@ -15,7 +15,7 @@ QUESTION = KernelQuestion(
             "values",
             4,
             "values",
-            asks="right for {public} that you can see and more that you can't: odd lengths, a single key, groups of three and of twenty heads, long caches, extreme scores, scores far below zero (below −10⁹ too), a NaN in V, a strided cache, another scale",
+            asks="right for {public} that you can see and more that you can't: odd lengths, a single key, groups of three and of twenty heads, long caches, extreme scores, scores far below zero (below −10⁹ too), a NaN in V, a strided cache, other scales (from 0.001 to 30), values up to 60,000 in fp16",
         ),
         Part(
             "traffic",

@@ -5,14 +5,19 @@ import numpy as np
 from grader.questions import Budget, Case
 from grader.questions.draws import between, log_uniform, odd, spread
 from grader.topics.flash_attention.shared import (
+    ANY_SCALE,
+    LARGE_SUMS,
+    LIGHT,
     LOWEST,
     case,
     dots,
     heads_side_by_side,
     kept,
     keys,
+    large_scale,
     narrow,
     scale,
+    small_scale,
 )
 from kernels.flash_attention import reference
 
@@ -37,10 +42,14 @@ def hidden_window(rng: np.random.Generator) -> list[Case]:
         case(1, 1, 1, 40, 40, 32, w=between(rng, 12, 30), softcap=cap(0.5, 2), values="extreme scores", kind="scores far beyond the cap"),
         case(1, 2, 1, 60, 80, 64, w=between(rng, 20, 60), softcap=cap(300, 900), values="far below zero", kind="scores far below zero"),
         case(1, 1, 1, 60, odd(rng, 61, 99), 64, "bf16", w=between(rng, 20, 50), softcap=2.0 ** between(rng, 38, 40), values=LOWEST, kind="scores below -1e9"),
-        case(1, 2, 1, 50, 50, 32, w=between(rng, 12, 30), softcap=cap(2, 9), scale=scale(rng), kind="another scale"),
+        case(1, 2, 1, 50, 50, 32, w=between(rng, 12, 30), softcap=cap(2, 9), values=ANY_SCALE, scale=scale(rng), kind="another scale"),
         case(1, 2, 1, 33, 70, 32, "bf16", w=20, softcap=cap(), values="beyond fp16", kind="values beyond fp16"),
         case(1, 1, 1, 5, long, 32, w=between(rng, 3000, 4000), softcap=cap(), values="flat", kind="a long row of keys"),
         case(1, 1, 1, between(rng, 600, 700), 700, 32, w=between(rng, 70, 200), softcap=cap(), kind="many tiles of rows"),
+        case(1, 2, 1, 40, 70, 32, w=between(rng, 20, 60), softcap=cap(2, 9), values=ANY_SCALE, scale=small_scale(rng), kind="a small scale"),
+        case(1, 1, 1, 40, 70, 64, w=between(rng, 20, 60), softcap=cap(2, 9), values=ANY_SCALE, scale=large_scale(rng), kind="a large scale"),
+        case(1, 2, 1, 20, between(rng, 150, 300), 32, w=between(rng, 63, 140), softcap=cap(), values=LARGE_SUMS, kind=LARGE_SUMS),
+        case(1, 2, 1, 9, between(rng, 300, 400), 32, w=400, softcap=cap(300, 900), values=LIGHT, kind=LIGHT),
     ]  # fmt: skip
 
 

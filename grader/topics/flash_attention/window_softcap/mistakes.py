@@ -13,6 +13,7 @@ from grader.topics.flash_attention.shared_mistakes import (
     NARROWED,
     STAND_IN,
     STAND_INS,
+    TILES_IN_FP16,
     TILINGS,
     begun_at,
     causal_scores,
@@ -256,6 +257,11 @@ MISTAKES = (
         ("max(0, tile * BLOCK_M + N - M - W)", "0 * tile"),
         told_as="no window",
     ),
+    edited(
+        "each tile summed in fp16",
+        ("acc = tl.dot(p.to(v.dtype), v, acc * alpha[:, None])", TILES_IN_FP16),
+    ),
+    edited("a scale of 1 at most", ("(scale / softcap)", "(tl.minimum(scale, 1.0) / softcap)")),
     edited("not causal", ("(keys[None, :] <= place)", "(keys[None, :] <= place + 1)")),
     edited("every key from the start", ("max(0, tile * BLOCK_M + N - M - W)", "0 * tile"), part="traffic"),
     edited(

@@ -25,10 +25,28 @@ AMONG_ZEROS = "a NaN in A and one in B, among zeros"
 WHOLE = "small whole numbers"  # which no tensor core rounds, so the only losses come from the scales
 
 
-def scaled_operands(case: Case, rng: np.random.Generator) -> dict:
-    """fp8 codes with a scale for each 1 x 128 piece of A and each 128 x 128 block of B, as DeepSeek-V3 stores them."""
+NANS = "a NaN in some rows of A and columns of B"
+FEW = 6  # one of so many rows or columns, so that most of C is a number
+
+
+def each_piece(rng: np.random.Generator, k: int) -> np.ndarray:
+    """Return a place along K in each piece that has one scale, in any order."""
+    starts = np.arange(0, k, SCALE_BLOCK)
+    return rng.permutation(rng.integers(starts, np.minimum(starts + SCALE_BLOCK, k)))
+
+
+def in_fp8(values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return codes of these numbers. Half of the NaNs are 0x7F, and half are 0xFF."""
     import ml_dtypes
 
+    codes = np.clip(values, -448, 448).astype(ml_dtypes.float8_e4m3fn)
+    nan = np.isnan(values)
+    codes.view(np.uint8)[nan] = 0x7F + 0x80 * rng.permutation(np.arange(nan.sum()) % 2)
+    return codes
+
+
+def scaled_operands(case: Case, rng: np.random.Generator) -> dict:
+    """fp8 codes with a scale for each 1 x 128 piece of A and each 128 x 128 block of B, as DeepSeek-V3 stores them."""
     m, n, k = (case.sizes[s] for s in "MNK")
     blocks_k, blocks_n = math.ceil(k / SCALE_BLOCK), math.ceil(n / SCALE_BLOCK)
     codes = {name: rng.standard_normal(shape) * 60 for name, shape in (("a", (m, k)), ("b", (k, n)))}
@@ -36,9 +54,12 @@ def scaled_operands(case: Case, rng: np.random.Generator) -> dict:
         codes = {name: np.abs(v) for name, v in codes.items()}
     if case.values == WHOLE:
         codes = {name: rng.integers(-2, 3, v.shape).astype(float) for name, v in codes.items()}
-    if case.values == "a NaN":
-        codes["a"][rng.integers(m), rng.integers(k)] = np.nan
-        codes["b"][rng.integers(k), rng.integers(n)] = np.nan
+    if case.values == NANS:
+        for name, side in (("a", m), ("b", n)):
+            for row, at in zip(
+                rng.permutation(side), each_piece(rng, k)[: max(1, side // FEW)], strict=False
+            ):
+                codes[name][(row, at) if name == "a" else (at, row)] = np.nan
     if case.values == AMONG_ZEROS:  # the one early along K, the other late, so that tiles of zeros meet them
         codes = {name: np.zeros(v.shape) for name, v in codes.items()}
         codes["a"][rng.integers(m), rng.integers(1 + (k - 1) // 4)] = np.nan
@@ -48,11 +69,11 @@ def scaled_operands(case: Case, rng: np.random.Generator) -> dict:
         case.values == "scales far apart"
     ):  # products of 2**-28, 2**-4, 2**-2 and 2**22, each in elements of its own
         sa, sb = (
-            sa * 2.0 ** np.where(np.arange(m) % 2, -8, 18)[:, None],
+            rng.choice([-1, 1], sa.shape) * sa * 2.0 ** np.where(np.arange(m) % 2, -8, 18)[:, None],
             sb * 2.0 ** np.where(np.arange(blocks_n) % 2, -6, 18),
         )
     return {
-        **{name: np.clip(v, -448, 448).astype(ml_dtypes.float8_e4m3fn) for name, v in codes.items()},
+        **{name: in_fp8(v, rng) for name, v in codes.items()},
         "sa": sa.astype(np.float32),
         "sb": sb.astype(np.float32),
     }
@@ -73,7 +94,7 @@ def scaled_within(inputs: dict, case: Case, want: dict) -> dict:
     each product, 2**-9 of the sum at the block's end. Summed so, right answers reach three quarters of this limit.
     """
     size = {name: np.abs(inputs[name].astype(np.float64)) for name in ("a", "b")}
-    terms = reference.block_scaled_gemm(size["a"], size["b"], inputs["sa"], inputs["sb"])
+    terms = reference.block_scaled_gemm(size["a"], size["b"], np.abs(inputs["sa"]), np.abs(inputs["sb"]))
     out = ROUNDING[case.dtypes.get("c", case.dtype)]
     lost = 2.0**-20 if case.values == WHOLE else FP8_SUM
     return {"c": where_finite(out * np.abs(want["c"]) + lost * terms + 1e-30, want["c"])}
@@ -85,7 +106,7 @@ def hidden_scaled(rng: np.random.Generator) -> list[Case]:
 
     return [
         Case(sizes(odd(rng, 17, 129), 128, 256), "bf16", kind="odd rows"),
-        Case(sizes(odd(rng, 17, 65), 100, 140), "bf16", values="a NaN", kind="a NaN in A and one in B"),
+        Case(sizes(odd(rng, 33, 65), 100, odd(rng, 513, 600)), "bf16", values=NANS, kind=NANS),
         Case(sizes(odd(rng, 17, 65), 100, 700), "bf16", values=AMONG_ZEROS, kind=AMONG_ZEROS),
         Case(sizes(64, 128 + any_size(), 256), "bf16", kind="a ragged block of columns"),
         Case(sizes(33, 64, 128 + 16 * between(rng, 1, 7)), "bf16", kind="a ragged block of K"),

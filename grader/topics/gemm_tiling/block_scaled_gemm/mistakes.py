@@ -203,6 +203,13 @@ MISTAKES = (
         ),
     ),
     edited(
+        "a NaN with a sign counts as 0 beyond the first piece of K",
+        (
+            "acc += tl.dot(a, b)",
+            "a = tl.where((a.to(tl.uint8, bitcast=True) == 255) & (k > 0), 0.0, a.to(tl.float32)).to(a_ptr.dtype.element_ty)\n        acc += tl.dot(a, b)",
+        ),
+    ),
+    edited(
         "a scale for 64 numbers of K, as far as there are scales",
         ('"BLOCK_K": 128', '"BLOCK_K": 64'),
         ("// BLOCK_K * stride_sbn", "// 128 * stride_sbn"),

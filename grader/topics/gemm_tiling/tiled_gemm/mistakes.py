@@ -253,6 +253,11 @@ MISTAKES = (
     ),
     edited("operands widened", (DOT, "acc = tl.dot(a.to(tl.float32), b.to(tl.float32), acc)"), part="speed"),
     edited("tiles of 16 by 128", ("GROUP_M = 64, 128, 32, 8", "GROUP_M = 16, 128, 64, 8"), part="traffic"),
+    edited(
+        "whole columns of tiles",
+        ('"GROUP_M": GROUP_M', '"GROUP_M": triton.cdiv(p.M, BLOCK_M)'),
+        part="grouping",
+    ),
     edited("no grouping", ('"GROUP_M": GROUP_M', '"GROUP_M": 1'), part="grouping"),
     edited(
         "no grouping but near the metered size",

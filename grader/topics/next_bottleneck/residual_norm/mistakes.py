@@ -223,6 +223,7 @@ MISTAKES = (
         edits=((ADD, f"{ADD}\n    r = tl.where(r == r, r, 0.0).to(r_ptr.dtype.element_ty)"),),
     ),
     edited("a sum in fp16", (ADD, "r = (x.to(tl.float16) + r.to(tl.float16)).to(r_ptr.dtype.element_ty)")),
+    edited("eps of 50 at most", ("/ N + eps)", "/ N + tl.minimum(eps, 50.0))")),
     edited("eps of 1e-6 always", ("/ N + eps)", "/ N + 1e-6)")),
     edited("no mask at the residual's store", (KEEP, KEEP.replace(", mask=mask", ""))),
     edited("no mask at the store of y", (STORE, STORE.replace(", mask=mask", ""))),

@@ -15,7 +15,7 @@ QUESTION = KernelQuestion(
             "values",
             3,
             "values",
-            asks="right for {public} that you can see and more that you can't: rows of one number and of more than 9,000, many rows, any strides, numbers small, large and beyond fp16, rows of zeros, a large eps, infinity and NaN. Only r and y are written",
+            asks="right for {public} that you can see and more that you can't: rows of one number and of more than 9,000, many rows, any strides, numbers small, large and beyond fp16, rows of zeros, eps up to 10,000, infinity and NaN. Only r and y are written",
         ),
         Part(
             "traffic",

@@ -331,6 +331,7 @@ MISTAKES = (
             + SCALE.replace("a * a", "(x * x).to(tl.float32)").replace("b * b", "(y * y).to(tl.float32)"),
         ),
     ),
+    edited("eps of 50 at most", (SCALE, SCALE.replace("+ eps)", "+ tl.minimum(eps, 50.0))"))),
     edited("eps of 1e-6 always", (SCALE, SCALE.replace("+ eps)", "+ 1e-6)"))),
     edited("turned by the next position", ("turns_ptr + at *", "turns_ptr + (at + 1) *")),
     edited(

@@ -17,7 +17,7 @@ QUESTION = KernelQuestion(
             "values",
             4,
             "values",
-            asks="right for {public} that you can see and more that you can't: heads of 2 to 256 numbers, one key head and many, pages of any size, one sequence's prompt, long sequences, any strides, numbers small, large and beyond fp16, heads of zeros, a large eps, infinity and NaN. The rest of the cache stays as it was",
+            asks="right for {public} that you can see and more that you can't: heads of 2 to 256 numbers, one key head and many, pages of any size, one sequence's prompt, long sequences, any strides, numbers small, large and beyond fp16, heads of zeros, eps up to 10,000, infinity and NaN. The rest of the cache stays as it was",
         ),
         Part(
             "traffic",

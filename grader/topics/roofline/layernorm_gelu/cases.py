@@ -84,7 +84,14 @@ def hidden(rng: np.random.Generator) -> list[Case]:
         ),
         case(4, between(rng, 70, 120), **fp32, values="tails", kind="large values"),
         case(3, between(rng, 40, 60), **fp32, values="constant rows", kind="constant rows"),
-        case(8, between(rng, 20, 60), **fp32, eps=rng.uniform(0.05, 2), kind="a large eps"),
+        case(8, between(rng, 20, 60), **fp32, eps=log_uniform(rng, 0.01, 100), kind="another eps"),
+        case(
+            8,
+            between(rng, 20, 60),
+            **fp32,
+            eps=log_uniform(rng, 100, 1e4),
+            kind="an eps far above all squares",
+        ),
         case(
             5,
             between(rng, 30, 90),

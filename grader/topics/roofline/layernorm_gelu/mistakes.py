@@ -272,6 +272,7 @@ MISTAKES = (
         ),
         part="traffic",
     ),
+    edited("eps of 50 at most", ("/ N + eps)", "/ N + tl.minimum(eps, 50.0))")),
     edited("eps of 1e-5 always", ("/ N + eps)", "/ N + 1e-5)")),
     edited(
         "rows up to 1024",

@@ -13,7 +13,7 @@ QUESTION = KernelQuestion(
             "values",
             4,
             "values",
-            asks="right for {public} that you can see and more that you can't: rows of one number and of more than 9,000, many rows, any strides, numbers far from zero, numbers that are all equal or nearly so, one large number in a row, a large eps, infinity and NaN",
+            asks="right for {public} that you can see and more that you can't: rows of one number and of more than 9,000, many rows, any strides, numbers far from zero, numbers that are all equal or nearly so, one large number in a row, eps up to 10,000, infinity and NaN",
         ),
         Part(
             "traffic",

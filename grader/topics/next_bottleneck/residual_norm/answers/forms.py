@@ -10,5 +10,6 @@ FORMS = {
         "a root and a division": ((), [(NORM, "y = wide / tl.sqrt(tl.sum(wide * wide, 0) / N + eps) * w")]),
         "the weight first": ((), [(NORM, "y = w * wide * tl.rsqrt(tl.sum(wide * (wide / N), 0) + eps)")]),
         "sixteen warps": ((), [('"num_warps": 8 if block >= 4096 else 4', '"num_warps": 16')]),
+        "a warp for every 512 numbers": ((), [('8 if block >= 4096 else 4', 'min(16, max(1, block // 512))')]),
         "a grid of two dimensions": ((), [(ROW, "    row = (tl.program_id(1) * tl.num_programs(0) + tl.program_id(0)).to(tl.int64)\n"), ('"grid": (p.M,)', '"grid": (p.M, 1) if p.M % 2 else (p.M // 2, 2)')]),
     }
