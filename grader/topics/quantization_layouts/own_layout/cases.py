@@ -9,12 +9,14 @@ from grader.questions.draws import between, odd, spread
 from grader.questions.timed import timed
 from grader.questions.work import filled, work
 from grader.topics.quantization_layouts.shared import (
+    EQUAL,
     EXACT,
     FP32,
     NEIGHBOURS,
     beside_dot,
     groups_of,
     in_dot,
+    one_code,
     read_of_x,
     sizes_at_random,
     written,
@@ -52,7 +54,9 @@ def bare(case: Case, rng: np.random.Generator) -> dict:
     bits, n, k = (case.sizes[s] for s in ("BITS", "N", "K"))
     blocks = groups_of(k, BLOCK)
     require.one_of(BITS, BITS=bits)
-    codes = rng.integers(0, 2**bits, (n, k)).astype(np.uint8)
+    equal = np.repeat(rng.random((n, blocks)) < EQUAL, BLOCK, axis=1)
+    one = np.repeat(one_code(rng, (n, blocks), 0, 2**bits - 1), BLOCK, axis=1)
+    codes = np.where(equal, one, rng.integers(0, 2**bits, (n, k))).astype(np.uint8)
     return {"codes": codes, "scales": scales(case, rng, (n, blocks)), "bits": bits}
 
 
