@@ -22,7 +22,7 @@ CONTENDERS = 4  # tokens of the largest noise
 TRIES = 64  # seeds looked through for one that tells
 LOWEST = float(np.finfo(np.float32).min)  # a score that some libraries ban a token with, low and yet a logit
 A_BIT_APART = "neighbours among the numbers of fp32"
-ANYWHERE = "borders anywhere"
+ANYWHERE, AGAIN, STRONG = "borders anywhere", "one token again and again", "strong penalties"
 FIRST_BANNED = 0.7  # in "mostly banned" rows, where fewer tokens are left than top-k asks for
 BANNED = 0.3
 SMALL_SEEDS = 1 / 4
@@ -139,9 +139,10 @@ TEMPERATURES = {
     "cold close calls": (0.002, 0.1),
     "hot close calls": (10.0, 1000.0),
     ANYWHERE: (0.05, 10.0),
+    STRONG: (0.05, 10.0),
 }
-AGAIN = "one token again and again"
-CLOSE_CALLS = ("close calls", "cold close calls", "hot close calls", AGAIN)
+PENALISED = (AGAIN, STRONG)  # logits before penalties are rounded more coarsely than scores
+CLOSE_CALLS = ("close calls", "cold close calls", "hot close calls", *PENALISED)
 
 
 def plain_inputs(case: Case, rng: np.random.Generator) -> dict:
@@ -157,8 +158,8 @@ def plain_inputs(case: Case, rng: np.random.Generator) -> dict:
         "temperature": temperature,
         "seed": seeds(rng, b),
     }
-    if case.values in CLOSE_CALLS:  # penalties of thousands are rounded more coarsely than scores
-        return close_calls(inputs, rng, MARGIN if case.values == AGAIN else CLOSE)
+    if case.values in CLOSE_CALLS:
+        return close_calls(inputs, rng, MARGIN if case.values in PENALISED else CLOSE)
     return inputs
 
 

@@ -12,6 +12,7 @@ from grader.topics.sampling_fusion.shared_rows import (
     AGAIN,
     BANNED,
     CLOSE_CALLS,
+    STRONG,
     factors,
     in_turn,
     plain_inputs,
@@ -67,6 +68,7 @@ def hidden_masked(rng: np.random.Generator) -> list[Case]:
             values=AGAIN,
             kind="a token that came thousands of times",
         ),
+        Case(size(48, between(rng, 12, 40), 24), "fp32", values=STRONG, kind="penalties from weak to strong"),
         Case(size(128, 12, 32), "bf16", values="one value", kind="penalties between bf16 numbers"),
         Case(
             size(24, 70, 24),
@@ -138,12 +140,15 @@ def masked_inputs(case: Case, rng: np.random.Generator) -> dict:
     if case.values == AGAIN:  # more often than eight bits can count, or fp16, in some rows each time
         again = rng.random((b, n)) < in_turn(rng, (1.0, rng.uniform(0.5, 1)), b)[:, None]
         history = np.where(again, rng.integers(0, v, (b, 1)), history)
+    strong = case.values == STRONG
+    low, high = (0.1, 10.0) if strong else (0.6, 2.2)
+    adds, once = ((-2.0, 2.0), (-2.0, 2.0)) if strong else ((-0.5, 0.6), (-0.5, 0.9))
     inputs = plain_inputs(case, rng) | {
         "allowed": pack_bits(allowed),
         "history": history.astype(np.int32),
-        "repetition": sometimes(rng, factors(rng, 0.6, 2.2, b), 1.0, 4).astype(np.float32),
-        "frequency": sometimes(rng, rng.uniform(-0.5, 0.6, b), 0.0).astype(np.float32),
-        "presence": sometimes(rng, rng.uniform(-0.5, 0.9, b), 0.0).astype(np.float32),
+        "repetition": sometimes(rng, factors(rng, low, high, b), 1.0, 4).astype(np.float32),
+        "frequency": sometimes(rng, rng.uniform(*adds, b), 0.0).astype(np.float32),
+        "presence": sometimes(rng, rng.uniform(*once, b), 0.0).astype(np.float32),
     }
     return before_penalties(inputs) if case.values in CLOSE_CALLS else inputs
 

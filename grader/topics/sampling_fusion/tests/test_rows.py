@@ -182,3 +182,16 @@ def test_a_token_past_the_vocabulary_comes_from_lanes_past_the_row():
     assert "the last token is 2, so do lanes past the row's end take part" in said
     said = agree(inputs, case, {"token": np.array([2.0**31 - 1])}, tokens_wanted(inputs, case))
     assert said and "lanes" not in said
+
+
+@pytest.mark.parametrize(
+    ("name", "low", "high"),
+    [("repetition", 0.4, 3), ("frequency", -1, 1), ("presence", -1, 1), ("temperature", 0.3, 3)],
+)
+def test_a_strong_penalty_that_is_cut_off_draws_another_token(name, low, high):
+    question, rng = QUESTIONS["masked_draw"], np.random.default_rng(0)
+    case = next(c for c in question.hidden(rng) if c.values == "strong penalties")
+    inputs = question.inputs(case, rng)
+    cut = np.where(inputs[name] == 0, 0, inputs[name].clip(low, high)).astype(np.float32)
+    mine, want = (question.reference(one, case) for one in (inputs | {name: cut}, inputs))
+    assert question.agree(inputs, case, mine, want)
