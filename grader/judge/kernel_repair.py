@@ -6,23 +6,16 @@ and some more cases right.
 """
 
 import re
-from collections.abc import Iterator
-from dataclasses import replace
 from itertools import islice
 
-import numpy as np
-
 from grader.box.warm import JailTrouble
-from grader.judge import hidden_failure
 from grader.judge.failed import Failed
 from grader.judge.kernel_changes import changes
 from grader.judge.kernel_evidence import KernelEvidence
-from grader.judge.other_launch import Given, OutOfTime, Trial
-from grader.questions import memory
+from grader.judge.other_launch import OutOfTime, Trial, given, others
 
 MOST_S = 5.0  # of processor time for all that is tried
 MOST_CHANGES = 150
-MORE = 4  # cases, because a chance change may make the public ones right
 LINES = re.compile(r"\blines? (\d+)")
 
 
@@ -42,18 +35,3 @@ def sentence(evidence: KernelEvidence, purpose: int, failed: Failed) -> str:
     except (JailTrouble, OutOfTime, SyntaxError, RecursionError):
         pass
     return ""
-
-
-def given(evidence: KernelEvidence, purpose: int) -> Given:
-    run = evidence.runs.get(purpose)
-    return evidence.cases[purpose], *((run.inputs, run.placed) if run else evidence.draw(purpose))
-
-
-def others(evidence: KernelEvidence, purpose: int) -> Iterator[Given]:
-    """Yield the other public cases, and some like hidden ones from a public seed."""
-    yield from (given(evidence, one) for one in evidence.public if one != purpose)
-    question, told = evidence.question, evidence.cases[purpose].sm_count
-    rng = np.random.default_rng(hidden_failure.SHOWN_SEED)
-    for case in list(question.hidden(rng))[:MORE]:
-        inputs = question.drawn_inputs(case, rng)
-        yield replace(case, sm_count=told), inputs, memory.place(question, case, inputs)

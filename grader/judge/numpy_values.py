@@ -95,7 +95,7 @@ def compared(question, group: list[Call], outcome) -> list[tuple[Call, Failed | 
     if outcome.header.get("inputs_changed"):
         look = "work on a copy, or build the result in a new array"
         changed = numpy_evidence.call_of(group, outcome.header["inputs_changed"])
-        return [(changed, Failed(f"{question.entry} changed the array it was given", look))]
+        return [(changed, Failed(f"{question.entry} changed the array it was given", look, changed=True))]
     seen, rows = {}, []
     for number, (call, encoded) in enumerate(zip(group, results, strict=True)):
         want = question.reference(*copy.deepcopy(call.args))

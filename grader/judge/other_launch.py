@@ -9,9 +9,12 @@ from dataclasses import dataclass, replace
 from itertools import combinations, product
 from math import prod
 
+import numpy as np
+
 from grader.box.warm import JailTrouble, Limits
 from grader.jail import host as jail
 from grader.jail.protocol import Kernel, LowerRequest, Plan
+from grader.judge import hidden_failure
 from grader.judge.diagnose import OUTSIDE, RACE, UNTOLD, UNWRITTEN, differs, judge_effects
 from grader.judge.failed import Failed, Refusal, Unclear
 from grader.judge.kernel_evidence import KernelEvidence, Run
@@ -26,6 +29,7 @@ MOST_STEPS = 4
 MOST_RELAID = 3  # tensors at once that the case is tried without the layout of
 FACTORS = (2.0, 0.5, 4.0, 0.25)
 SMALLEST_BLOCK = 8  # a smaller constant is a switch or a count, and no side of a block
+MORE = 4  # cases like hidden ones, because a chance change may make the public ones right
 WIDER = (2, 3, 4, 8, 16)  # factors of programs along an axis
 
 
@@ -165,7 +169,7 @@ class Trial:
         do, none is the cause: a block large enough to end a loop after one iteration hides what is wrong with the
         second."""
         known = dict.fromkeys(pair for step in self.run.plan.steps for pair in step.constexprs)
-        changes = [(name, old, new) for name, value in known for old, new in others(value)]
+        changes = [(name, old, new) for name, value in known for old, new in other_sizes(value)]
         right = [
             change
             for change, (texts, plan) in zip(
@@ -175,20 +179,19 @@ class Trial:
         ]
         for change in right:
             name, old, new = change
-            if [one[:2] for one in right].count((name, old)) == 1 and self.public_too(change):
-                count = len(self.evidence.public)
-                which = f"all {count} public cases are" if count > 1 else "this case is"
-                return f"the constants in {self.entry}: with {name} = {new} instead of {old} {which} right"
+            if [one[:2] for one in right].count((name, old)) == 1 and self.elsewhere_too(change):
+                return (
+                    f"the constants in {self.entry}: with {name} = {new} instead of {old} all public cases and {MORE} more are "
+                    "right"
+                )
         return ""
 
-    def public_too(self, change: tuple[str, int, int]) -> bool:
-        rest = [purpose for purpose in self.evidence.public if purpose != self.purpose]
-        return all(
-            plan is not None and self.right(purpose, plan, texts)
-            for purpose, (texts, plan) in zip(
-                rest, self.lowered([(one, change) for one in rest]), strict=True
-            )
-        )
+    def elsewhere_too(self, change: tuple[str, int, int]) -> bool:
+        """Return whether a change makes the other public cases right, and some like hidden ones."""
+        name, *pair = change
+        rest = list(others(self.evidence, self.purpose))
+        lowered = self.lowered_cases([(case, {name: pair}) for case, *_ in rest])
+        return self.all_right(rest, lowered)
 
     def lowered(self, wanted: list[tuple[int, tuple[str, int, int]]]) -> list[tuple[tuple, Plan | None]]:
         """Return (texts, plan) of each case with its change, lowered together. A case that doesn't compile has no
@@ -198,7 +201,9 @@ class Trial:
 
     def of_source(self, source: str, given: list[Given]) -> bool:
         """Return whether another text of the cell makes all these cases right."""
-        lowered = self.lowered_cases([(case, {}) for case, *_ in given], source)
+        return self.all_right(given, self.lowered_cases([(case, {}) for case, *_ in given], source))
+
+    def all_right(self, given: list[Given], lowered: list[tuple[tuple, Plan | None]]) -> bool:
         return all(
             plan is not None and self.right_on(case, plan, texts, inputs, placed)
             for (case, inputs, placed), (texts, plan) in zip(given, lowered, strict=True)
@@ -263,7 +268,7 @@ def exchanged(steps: tuple[Kernel, ...], place: int, step: Kernel) -> tuple[Kern
     return (*steps[:place], step, *steps[place + 1 :])
 
 
-def others(value: str) -> Iterator[tuple[int, int]]:
+def other_sizes(value: str) -> Iterator[tuple[int, int]]:
     """(what it is, what it could be) of a constant that looks like the side of a block."""
     number = int(value) if value.isdecimal() and len(value) < 6 else 0
     if number >= SMALLEST_BLOCK and number & (number - 1) == 0:
@@ -342,3 +347,18 @@ def written(grid: tuple[int, int, int], ids: list[int]) -> str:
     last = max([*ids, *(axis for axis, size in enumerate(grid) if size > 1), 0])
     sizes = ", ".join(map(str, grid[: last + 1]))
     return f"({sizes},)" if last == 0 else f"({sizes})"
+
+
+def given(evidence: KernelEvidence, purpose: int) -> Given:
+    run = evidence.runs.get(purpose)
+    return evidence.cases[purpose], *((run.inputs, run.placed) if run else evidence.draw(purpose))
+
+
+def others(evidence: KernelEvidence, purpose: int) -> Iterator[Given]:
+    """Yield the other public cases, and some like hidden ones from a public seed."""
+    yield from (given(evidence, one) for one in evidence.public if one != purpose)
+    question, told = evidence.question, evidence.cases[purpose].sm_count
+    rng = np.random.default_rng(hidden_failure.SHOWN_SEED)
+    for case in list(question.hidden(rng))[:MORE]:
+        inputs = question.drawn_inputs(case, rng)
+        yield replace(case, sm_count=told), inputs, memory.place(question, case, inputs)

@@ -15,7 +15,7 @@ from grader.questions import NO_OUTPUT, Part
 
 NOT_KNOWN = "what of it the receiver does not need, has already, or could be sent in fewer bits"
 SENT_HOME = "this sends a result home for each row too many that it receives: "
-BUSY = "which copy a token goes to where its own rank has none: neither all ranks nor all tokens of a rank may choose the same one"
+BUSY = "which copy a token goes to: its own rank's if that has one, and otherwise neither all ranks nor all tokens of a rank may choose the same one"
 COUNTS_ALONE = (
     "the rows alone are within the limit, so look at exchange_counts: it carries 8 bytes for each number in counts. What does "
     "a receiver need to know beyond how many rows come?"

@@ -121,6 +121,11 @@ def counted(run, name: str, missing: np.ndarray) -> str:
     total = sum(row["requested"] for _, row in rows) // itemsize
     unique = size - int(missing.sum())
     if total > unique and total >= size:
+        if all(launch["programs"] == 1 for launch, _ in rows):
+            return (
+                f"the program stores {total:,} elements, but only {unique:,} different ones: does the store's address move on "
+                "from one iteration of its loop to the next?"
+            )
         return (
             f"all programs together store {total:,} elements, but only {unique:,} different ones, so they overlap: is "
             "tl.program_id multiplied by the size of a block, and by the right stride?"

@@ -30,7 +30,7 @@ def wrong(evidence: NumpyEvidence, call: Call, failed: Failed) -> str:
 
 def _wrong(evidence: NumpyEvidence, call: Call, failed: Failed) -> str:
     found, agree = failed.facts.get("found"), failed.facts.get("agree", "")
-    if failed.facts.get("error"):
+    if failed.facts.get("error") or failed.facts.get("changed"):
         return failed.look
     known, samples = several(evidence, found)
     single = found is not None and not found.index

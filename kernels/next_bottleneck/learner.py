@@ -214,7 +214,7 @@ def order(launch: Callable) -> Filling:
 
     def make(weight, shape):
         def call(x, topk_ids):
-            tokens, top_k = topk_ids.shape
+            tokens, top_k = len(topk_ids), topk_ids.shape[1]
 
             def table(*size):
                 return torch.empty(size, dtype=torch.int32, device=x.device)

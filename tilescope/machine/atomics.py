@@ -3,6 +3,7 @@ Lanes run one after the other if their old values are used, all together otherwi
 
 import numpy as np
 
+from .clocks import NOT_ATOMIC
 from .errors import KernelError
 from .meanings import bound
 from .memory import access_of, access_shape
@@ -12,6 +13,7 @@ from .reach import Lanes, may_write, reach
 from .tree import Op
 from .values import bits
 
+OF_ONE_BLOCK = 2  # an atomic's `scope`: 1 a GPU, 2 a block of threads, 3 the system
 AND, OR, XOR, ADD, FADD, MAX, MIN, UMAX, UMIN, XCHG = range(1, 11)
 COMBINE = {
     AND: np.bitwise_and,
@@ -40,9 +42,14 @@ CALLS = {
 }
 
 
+def order_of(op: Op) -> int:
+    """Return an atomic's `sem`, or NOT_ATOMIC for one of scope "cta", since programs run in blocks of their own."""
+    return NOT_ATOMIC if integer(op, "scope") == OF_ONE_BLOCK else integer(op, "sem")
+
+
 @bound("tt.atomic_rmw")
 def atomic_rmw(op: Op):
-    access, kind, sem = access_of(op, "atomic"), integer(op, "atomic_rmw_op"), integer(op, "sem")
+    access, kind, sem = access_of(op, "atomic"), integer(op, "atomic_rmw_op"), order_of(op)
     dtype = op.result_types[0].dtype
     of_bits = np.dtype(f"u{dtype.itemsize}") if kind in (UMAX, UMIN) and dtype.kind == "i" else dtype
 
@@ -97,7 +104,7 @@ def rounds(index: np.ndarray) -> list:
 
 @bound("tt.atomic_cas")
 def atomic_cas(op: Op):
-    access, sem = access_of(op, "atomic"), integer(op, "sem")
+    access, sem = access_of(op, "atomic"), order_of(op)
 
     def run(run, pointer, compare, value):
         shape = access_shape(run, pointer, compare, value)

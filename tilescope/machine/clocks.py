@@ -5,6 +5,7 @@ import numpy as np
 MOST_PROGRAMS = 2048  # whose clocks are kept
 MOST_BYTES = 64 << 20  # number of clocks that atomics released
 ACQUIRES, RELEASES = {2, 4}, {3, 4}  # an atomic's `sem`: 1 relaxed, 2 acquire, 3 release, 4 both
+NOT_ATOMIC = 0  # in place of these: between programs it is a load and a store
 
 
 class Clocks:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .bounds import ids
-from .clocks import MOST_PROGRAMS, Clocks
+from .clocks import MOST_PROGRAMS, NOT_ATOMIC, Clocks
 from .errors import GOING_ON, KernelError, hold
 from .marks import NOBODY, Marks, rank_type
 from .reach import Lanes
@@ -164,12 +164,12 @@ class Order:
                 mine = np.flatnonzero(me == rank) if lanes.rows > 1 else slice(None)
                 self.meet(run, tensor, marks, element[mine], me[mine], changed[mine], sem, line)
         else:
-            self.conflicts(run, tensor, marks, element, me, changed, line)
+            self.conflicts(run, tensor, marks, element, me, changed, line, sem)
             marks.atomics.note(element[changed], me[changed], None)
 
     def meet(self, run, tensor, marks: Marks, element, me, changed, sem: int, line: int) -> None:
         marks.release[element] = self.clocks.meet(int(me[0]), marks.release[element], sem)
-        self.conflicts(run, tensor, marks, element, me, changed, line)
+        self.conflicts(run, tensor, marks, element, me, changed, line, sem)
         marks.atomics.note(element[changed], me[changed], self.clocks)
         self.clocks.tick(int(me[0]), sem)
         if self.clocks.crowded:
@@ -178,7 +178,10 @@ class Order:
                 self.undecided = self.undecided or LOST
                 self.clocks, self.unknown = None, LOST
 
-    def conflicts(self, run, tensor, marks: Marks, element, me, changed, line: int) -> None:
+    def conflicts(self, run, tensor, marks: Marks, element, me, changed, line: int, sem: int) -> None:
+        if sem == NOT_ATOMIC:
+            apart = marks.atomics.apart(element, me, self.clocks)
+            self.note(run, tensor, "atomic after atomic", element, me, apart, marks, line)
         apart = self.unwritten_before(marks, element, me)
         self.note(run, tensor, "atomic after write", element, me, apart, marks, line)
         if changed.any():

@@ -104,16 +104,24 @@ def test_an_atomic_elsewhere_hides_no_race():
 
 @triton.jit
 def split(
-    x, s_part, s_count, o, SPLITS: tl.constexpr, B: tl.constexpr, EARLY: tl.constexpr, SEM: tl.constexpr
+    x,
+    s_part,
+    s_count,
+    o,
+    SPLITS: tl.constexpr,
+    B: tl.constexpr,
+    EARLY: tl.constexpr,
+    SEM: tl.constexpr,
+    SCOPE: tl.constexpr,
 ):
     t, k, i = tl.program_id(0), tl.program_id(1), tl.arange(0, B)
     v = tl.load(x + (t * SPLITS + k) * B + i)
     if EARLY:
-        done = tl.atomic_add(s_count + t, 1, sem=SEM)
+        done = tl.atomic_add(s_count + t, 1, sem=SEM, scope=SCOPE)
         tl.store(s_part + (t * SPLITS + k) * B + i, v)
     else:
         tl.store(s_part + (t * SPLITS + k) * B + i, v)
-        done = tl.atomic_add(s_count + t, 1, sem=SEM)
+        done = tl.atomic_add(s_count + t, 1, sem=SEM, scope=SCOPE)
     if done == SPLITS - 1:
         total = tl.zeros((B,), tl.float32)
         for n in range(SPLITS):
@@ -130,17 +138,22 @@ def split(
         (False, "release", False),
     ],
 )
-def test_split_k_with_a_counter(early, sem, ordered):
+def test_split_k_with_a_counter(early, sem, ordered, scope="gpu"):
     tensors = {
         "x": X,
         "s_part": np.zeros(6 * B, np.float32),
         "s_count": np.zeros(2, np.int32),
         "o": np.zeros(2 * B, np.float32),
     }
-    report = run(split, (2, 3), tensors, {"SPLITS": 3, "EARLY": early, "SEM": sem})
-    assert hows(report) == (set() if ordered else {"read after write"})
+    report = run(split, (2, 3), tensors, {"SPLITS": 3, "EARLY": early, "SEM": sem, "SCOPE": scope})
+    assert hows(report) - {"atomic after atomic"} == (set() if ordered else {"read after write"})
+    assert ("atomic after atomic" in hows(report)) == (scope == "cta")
     if ordered:
         np.testing.assert_allclose(tensors["o"].reshape(2, B), X.reshape(2, 3, B).sum(1), rtol=1e-5)
+
+
+def test_an_atomic_of_one_block_orders_no_programs():
+    test_split_k_with_a_counter(False, "acq_rel", False, "cta")
 
 
 @triton.jit
@@ -328,7 +341,7 @@ def test_beyond_what_can_be_followed_nothing_passes_in_silence(monkeypatch):
         "s_count": np.zeros(2, np.int32),
         "o": np.zeros(2 * B, np.float32),
     }
-    report = run(split, (2, 3), tensors, {"SPLITS": 3, "EARLY": False, "SEM": "acq_rel"})
+    report = run(split, (2, 3), tensors, {"SPLITS": 3, "EARLY": False, "SEM": "acq_rel", "SCOPE": "gpu"})
     assert not report.races and "the grid has 6" in report.undecided
     alone = run(overlapping, (4,), {"x": X[0], "o": np.zeros(40, np.float32)}, scalars={"step": 8})
     assert alone.races and not alone.undecided  # without atomics any number is followed
@@ -349,7 +362,7 @@ def test_what_releases_left_is_forgotten_when_nothing_carries_it(monkeypatch):
         "s_count": np.zeros(2, np.int32),
         "o": np.zeros(2 * B, np.float32),
     }
-    report = run(split, (2, 3), tensors, {"SPLITS": 3, "EARLY": False, "SEM": "acq_rel"})
+    report = run(split, (2, 3), tensors, {"SPLITS": 3, "EARLY": False, "SEM": "acq_rel", "SCOPE": "gpu"})
     assert not report.races and not report.undecided
 
 
@@ -361,7 +374,7 @@ def test_more_releases_than_can_be_kept_are_said(monkeypatch):
         "s_count": np.zeros(2, np.int32),
         "o": np.zeros(2 * B, np.float32),
     }
-    report = run(split, (2, 3), tensors, {"SPLITS": 3, "EARLY": False, "SEM": "acq_rel"})
+    report = run(split, (2, 3), tensors, {"SPLITS": 3, "EARLY": False, "SEM": "acq_rel", "SCOPE": "gpu"})
     assert report.error is None and not report.races and "too many" in report.undecided
 
 

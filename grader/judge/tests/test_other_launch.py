@@ -64,12 +64,12 @@ IN_LAUNCH = {
     "a step shorter than a scale reaches": (
         SCALED,
         ('"BLOCK_K": 128', '"BLOCK_K": 64'),
-        "the constants in launch_block_scaled: with BLOCK_K = 128 instead of 64 all 2 public cases are right",
+        "the constants in launch_block_scaled: with BLOCK_K = 128 instead of 64 all public cases and 4 more are right",
     ),
     "a block that the grid was not made for": (
         DOUBLED,
         ('{"BLOCK": 64}', '{"BLOCK": 128}'),
-        "the constants in launch_doubled: with BLOCK = 64 instead of 128 all 2 public cases are right",
+        "the constants in launch_doubled: with BLOCK = 64 instead of 128 all public cases and 4 more are right",
     ),
 }
 

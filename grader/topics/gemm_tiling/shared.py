@@ -12,7 +12,7 @@ def sizes(m, n, k) -> dict:
     return {"M": int(m), "N": int(n), "K": int(k)}
 
 
-LOADED = "which rows of A and columns of B a tile loads: each element once, for the tile's own steps along K"
+LOADED = "the sides of the tile, since B is loaded once for each row of tiles and A once for each column; and whether a tile loads each element of its band once"
 REUSED = "the sides of the tile: reuse is their harmonic mean, so grow the smaller one"
 STORED = "the store: every element of C once, in C's own dtype"
 KEPT = "what goes through scratch: the sum lives in registers from its first step along K to its last"

@@ -13,7 +13,7 @@ def pieces(case: Case, block: int) -> list[slice]:
 
 
 SUM = "close, but off in the third digit of a long sum: is the accumulator fp32 from first to last?"
-TAIL = "this is the product over only part of K: does the loop run to cdiv(K, BLOCK_K)?"
+TAIL = "this is the product over only part of K: does the loop run to cdiv(K, BLOCK_K), and does each mask along K compare with K?"
 
 
 def ends_early(part) -> tuple:
@@ -22,7 +22,7 @@ def ends_early(part) -> tuple:
         family("one block of K", TAIL, *(part(lambda k, b=b: min(k, b)) for b in BLOCKS)),
         family(
             "tail left out",
-            "the last, ragged block of K is left out: does the loop run to cdiv(K, BLOCK_K)?",
+            "the last, ragged block of K is left out: does the loop run to cdiv(K, BLOCK_K), and does each mask along K compare with K?",
             *(part(lambda k, b=b: k // b * b) for b in BLOCKS),
         ),
         family(

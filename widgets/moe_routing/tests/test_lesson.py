@@ -40,7 +40,7 @@ def slots_multiplied(tile):
 SAID = {  # a sentence: its page, what it speaks of, from, to
     "The choice is the same": (
         "a_experts", lambda r: len({tuple(topk_ids[0]) for topk_ids, _ in r.weighed.values()}), 1, 1),
-    "The weights are the same once they are divided by their sum": (
+    "The weights are the same, too, once the first rule divides them by their sum": (
         "a_experts", lambda r: np.ptp([r.weighed[name][1] for name in list(r.weighed)[:3:2]], 0).max(), 0, 1e-9),
     "Only 13% of the tokens keep all eight experts": ("a_experts", lambda r: np.mean(r.kept == 8), 0.125, 0.135),
     "only 0.6% of the score is lost": ("a_experts", lambda r: 1 - r.worth[1] / r.worth[0], 0.0055, 0.0065),
@@ -57,11 +57,11 @@ SAID = {  # a sentence: its page, what it speaks of, from, to
     "67%, not 100": ("b_order_and_tiles", lambda r: slots(r, DEEPSEEK, 128).useful_share, 0.665, 0.675),
     "192 slots, of which 128 are useful": (
         "b_order_and_tiles", lambda r: slots(r, DEEPSEEK, 128).useful_share, 128 / 192 - 0.01, 128 / 192 + 0.01),
-    "Tiles of 192 rows have room for all the rows of nearly every expert. They": (
+    "A tile of 192 rows has room for all the rows of nearly every expert": (
         "b_order_and_tiles", lambda r: slots(r, DEEPSEEK, 192).tiles / 256, 1, 1.02),
-    "They take about as many slots as tiles of 128 rows": (
+    "The layer then takes about as many slots as with tiles of 128 rows": (
         "b_order_and_tiles", lambda r: slots(r, DEEPSEEK, 192).slots / slots(r, DEEPSEEK, 128).slots, 0.97, 1.03),
-    "but each weight is read once instead of 1.5 times": (
+    "but reads each weight once instead of 1.5 times": (
         "b_order_and_tiles", lambda r: slots(r, DEEPSEEK, 128).tiles / 256, 1.45, 1.55),
     "for Qwen's shape 9% of the slots are useful with the shortest tiles": (
         "b_order_and_tiles", lambda r: r.useful[QWEN, 16][16].useful_share, 0.085, 0.095),
@@ -131,7 +131,7 @@ def test_words_about_vllm_hold_in_its_rows():
     theirs = {row["case"]: row["peers"]["vLLM"]["ratio"] for row in RUN["rows"]}
     assert "Where reading weights takes most of the time, vLLM's layer is as good as ours" in PROSE
     assert all(1 < theirs[f"{model} T = 16"] < 1.04 for model in ("Mixtral top-2", "DeepSeek-like top-8"))
-    assert "It falls behind with one token" in PROSE and "and at 4096 tokens" in PROSE
+    assert "It falls behind at 4096 tokens" in PROSE and "and with one token" in PROSE
     assert theirs["Qwen3-like top-8 T = 1"] == max(theirs.values()) > 1.4
     assert all(one > 1.15 for case, one in theirs.items() if case.endswith("T = 4096"))
 

@@ -11,7 +11,7 @@ from grader.topics.expert_load_balance.shared import LESSON
 QUESTION = NumpyQuestion(
     id="expert_load_balance.balance_gradient",
     notebook="concepts",
-    asks="balance_gradient(x, router, topk_ids): the auxiliary loss, experts times the sum over experts of (share of pairs) (mean probability), with probabilities the softmax of x @ router, and its gradient by router. Shares are counts and have no gradient",
+    asks="balance_gradient(x, router, topk_ids): (the auxiliary loss, its gradient with respect to router). The loss is experts times the sum over experts of (share of pairs) (mean probability), where the probabilities are the softmax of x @ router. The shares come from counts and have no gradient",
     entry="balance_gradient",
     parts=(Part("values", 3, "calls"),),
     reference=cases.balance_gradient,

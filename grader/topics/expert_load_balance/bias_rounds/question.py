@@ -11,7 +11,7 @@ from grader.topics.expert_load_balance.shared import LESSON
 QUESTION = NumpyQuestion(
     id="expert_load_balance.bias_rounds",
     notebook="concepts",
-    asks="bias_rounds(scores, top_k, rate, rounds): from a bias of 0, in each round choose each token's top_k experts by score + bias (of equals the lower), count their loads, then move each expert's bias down by rate where its load is above the mean, up where it is below. Return the bias in the end, and the loads of every round",
+    asks="bias_rounds(scores, top_k, rate, rounds): (the bias after the last round, the loads of every round). The bias starts at 0. Each round chooses each token's top_k experts by score + bias (among equals the lower number), counts their loads, then moves each expert's bias by rate, down if its load is above the mean and up if it is below",
     entry="bias_rounds",
     parts=(Part("values", 2, "calls"),),
     reference=cases.bias_rounds,

@@ -10,7 +10,7 @@ from grader.topics.expert_load_balance.shared import LESSON
 QUESTION = NumpyQuestion(
     id="expert_load_balance.capacity_kept",
     notebook="concepts",
-    asks="capacity_kept(topk_ids, experts, factor): how many tokens an expert takes, factor times the even share rounded up, and for each entry of topk_ids (tokens, top_k) whether it is kept: all first choices in the order of the tokens, then all second ones, and so on",
+    asks="capacity_kept(topk_ids, experts, factor): (capacity, kept). capacity is the largest number of pairs that an expert takes, factor times the even share, rounded up. kept says for each entry of topk_ids (tokens, top_k) whether it finds room, if all first choices are admitted in the order of the tokens, then all second ones, and so on",
     entry="capacity_kept",
     parts=(Part("values", 3, "calls"),),
     reference=cases.capacity_kept,

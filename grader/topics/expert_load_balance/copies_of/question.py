@@ -12,7 +12,7 @@ from grader.topics.expert_load_balance.shared_concepts import loads
 QUESTION = NumpyQuestion(
     id="expert_load_balance.copies_of",
     notebook="concepts",
-    asks="copies_of(loads, devices, spare): how many copies each expert gets, and the tokens of the busiest copy, when `spare` copies more than one each are given out one by one, to the expert with the most tokens a copy (of equals the lower), at most one a device",
+    asks="copies_of(loads, devices, spare): (copies of each expert, tokens of the busiest copy). Each expert has one copy at first. Then `spare` more copies are given out one by one, each to the expert with the most tokens per copy (among equals the lower number), but no expert gets more than one copy per device",
     entry="copies_of",
     parts=(Part("values", 2, "calls"),),
     reference=cases.copies_of,
@@ -38,7 +38,7 @@ QUESTION = NumpyQuestion(
     ),
     where=f'{LESSON}/c_placement.ipynb, "Where experts live, and copies of them"',
     hints=(
-        "With one spare copy, each copy of an expert gets half of its load, and with two spare copies each gets a third. After each spare copy, which expert needs the next one most?",
+        "With one spare copy, each copy of an expert gets half of the expert's load, and with two spare copies each gets a third. After each spare copy, which expert needs the next one most?",
         "Begin with an array copies of ones. Repeat spare times: of the experts with fewer copies than devices, the one with the largest loads / copies gets one more.",
         "share = np.where(copies < devices, loads / copies, -1); copies[share.argmax()] += 1",
     ),

@@ -12,7 +12,7 @@ from grader.topics.expert_load_balance.shared_concepts import drawn_ids
 QUESTION = NumpyQuestion(
     id="expert_load_balance.count_loads",
     notebook="concepts",
-    asks="count_loads(topk_ids, device_of, devices): the load of each expert and of each device, for the experts (tokens, top_k) that tokens chose and the device of each expert",
+    asks="count_loads(topk_ids, device_of, devices): (load of each expert, load of each device), where topk_ids (tokens, top_k) holds the experts that each token chose and device_of the device of each expert",
     entry="count_loads",
     parts=(Part("values", 2, "calls"),),
     reference=cases.count_loads,
@@ -32,8 +32,8 @@ QUESTION = NumpyQuestion(
     ),
     where=f'{LESSON}/a_busiest.ipynb, "Skew that is real"',
     hints=(
-        "Each entry of topk_ids is one token for one expert, and the order of the tokens doesn't matter here. Which numpy function counts how often each number occurs?",
-        "np.bincount(topk_ids.reshape(-1), minlength=...) counts the tokens of all experts, including those that no token chose. A device's load is the sum of its experts' loads.",
+        "Each entry of topk_ids is one pair, and the order of the pairs doesn't matter here. Which numpy function counts how often each number occurs?",
+        "np.bincount(topk_ids.reshape(-1), minlength=...) counts the pairs of all experts, including experts that no token chose. A device's load is the sum of its experts' loads.",
         "loads = np.bincount(topk_ids.reshape(-1), minlength=len(device_of)); np.bincount(device_of, weights=loads, minlength=devices)",
     ),
     mistakes=MISTAKES,

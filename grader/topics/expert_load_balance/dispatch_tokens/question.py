@@ -24,14 +24,14 @@ from grader.topics.expert_load_balance.shared import (
 QUESTION = RanksQuestion(
     id="expert_load_balance.dispatch_tokens",
     notebook="ranks",
-    asks="dispatch_tokens(comm, x, topk_ids, experts): on every rank, the rows of all tokens of all ranks that chose one of its experts, by sender, then by their number on the sender, each once, and these tokens' rows of topk_ids. Rank r has experts r * per to (r + 1) * per - 1, per = experts // comm.ranks",
+    asks="dispatch_tokens(comm, x, topk_ids, experts): on every rank, the rows of all tokens, from all ranks, that chose one of its experts, and these tokens' rows of topk_ids. Each token appears once, and tokens are sorted by sender, then by their number on the sender. Rank r has experts r * per to (r + 1) * per - 1, where per = experts // comm.ranks",
     entry="dispatch_tokens",
     parts=(
         Part(
             "values",
             4,
             "ranks",
-            asks="{public} and hidden ones, " + UP_TO + ": every rank has the rows it should, in their order",
+            asks="{public} and hidden ones, " + UP_TO + ": every rank has the right rows in the right order",
         ),
         Part(
             "bytes",

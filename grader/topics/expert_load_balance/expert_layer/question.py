@@ -24,7 +24,7 @@ from grader.topics.expert_load_balance.shared import (
 QUESTION = RanksQuestion(
     id="expert_load_balance.expert_layer",
     notebook="ranks",
-    asks="expert_layer(comm, x, topk_ids, topk_weights, gate, up, down): the layer's result for this rank's tokens, (tokens, hidden): the sum over each token's experts of its weight times what that expert makes of it. gate, up and down are those of this rank's experts alone, len(gate) of them",
+    asks="expert_layer(comm, x, topk_ids, topk_weights, gate, up, down): the layer's result for this rank's tokens, (tokens, hidden). A token's result is the sum over its experts of weight times the expert's output. gate, up and down hold only the matrices of this rank's experts, len(gate) of each",
     entry="expert_layer",
     parts=(
         Part(

@@ -10,7 +10,7 @@ from grader.topics.expert_load_balance.shared import HIDDEN, LESSON, NEAR, PUBLI
 QUESTION = RanksQuestion(
     id="expert_load_balance.fixed_dispatch",
     notebook="ranks",
-    asks="fixed_dispatch(comm, x, topk_ids, experts, room): (rows, counts) of this rank's experts in the masked layout, with one exchange of fixed size. rows (per, comm.ranks * room, hidden) holds each expert's rows first, by sender and token, and zeros after them. counts (per,) says how many rows are real",
+    asks="fixed_dispatch(comm, x, topk_ids, experts, room): (rows, counts) of this rank's experts in the masked layout, with one exchange of fixed size. rows (per, comm.ranks * room, hidden) holds each expert's real rows first, in the order of senders and tokens, then zeros. counts (per,) says how many rows are real",
     entry="fixed_dispatch",
     parts=(
         Part(
@@ -25,7 +25,7 @@ QUESTION = RanksQuestion(
             "bytes",
             1,
             "bytes sent",
-            asks="`room` slots to each other rank, each a row of x and its choices in four bytes a number",
+            asks="`room` slots to each other rank, each with a row of x and its choices, at four bytes per number",
         ),
         Part("exchanges", 1, "exchanges", asks="a single exchange, so no counts first"),
     ),

@@ -9,7 +9,7 @@ from grader.topics.expert_load_balance.shared_concepts import hot, hot_slowdown
 QUESTION = NumpyQuestion(
     id="expert_load_balance.hot_slowdown",
     notebook="concepts",
-    asks="hot_slowdown(top_k, experts, devices, hot_share): how many times as long the experts take, compared with even loads, when hot_share of all tokens have expert 0 among their top_k, all other pairs are spread evenly over the other experts, and each device holds experts / devices neighbours",
+    asks="hot_slowdown(top_k, experts, devices, hot_share): how many times as long as with even loads the experts take if a share hot_share of all tokens have expert 0 among their top_k. All other pairs are spread evenly over the other experts, and each device holds experts / devices experts with consecutive numbers",
     entry="hot_slowdown",
     parts=(Part("values", 2, "calls"),),
     reference=hot_slowdown,
@@ -24,7 +24,7 @@ QUESTION = NumpyQuestion(
     ),
     where=f'{LESSON}/a_busiest.ipynb, "The step is the busiest device\'s"',
     hints=(
-        "Count in pairs per token: the hot expert has hot_share of them, and all experts together have top_k. How many does each of the others have?",
+        "Count in pairs per token: the hot expert has hot_share of them, and all experts together have top_k. How many pairs per token does each other expert have?",
         "Each other expert has (top_k - hot_share) / (experts - 1). The hot expert shares its device with experts // devices - 1 of these, and any other device holds experts // devices of them.",
         "each = (top_k - hot_share) / (experts - 1); per = experts // devices; max(hot_share + (per - 1) * each, per * each) / (top_k / devices)",
     ),

@@ -11,7 +11,7 @@ from grader.topics.expert_load_balance.shared import LESSON
 QUESTION = NumpyQuestion(
     id="expert_load_balance.layer_time",
     notebook="concepts",
-    asks="layer_time(loads, device_of, devices, row_s, exchange_s): the busiest device's tokens over the mean, the seconds of the layer when a token takes row_s on its device and all exchanges together exchange_s, and the share of the devices' time with their experts that they spend waiting",
+    asks="layer_time(loads, device_of, devices, row_s, exchange_s): the busiest device's load divided by the mean, the seconds of the layer if each pair takes row_s on its device and all exchanges together take exchange_s, and the share of their total time that the devices spend waiting while the experts run",
     entry="layer_time",
     parts=(Part("values", 2, "calls"),),
     reference=cases.layer_time,

@@ -9,7 +9,7 @@ from grader.topics.expert_load_balance.shared import LESSON
 QUESTION = NumpyQuestion(
     id="expert_load_balance.least_hot_share",
     notebook="concepts",
-    asks="least_hot_share(top_k, experts, devices, slowdown): the hot_share, top_k / experts or more, with which hot_slowdown is `slowdown`, which is 1 or more, or math.inf where all tokens are not enough",
+    asks="least_hot_share(top_k, experts, devices, slowdown): the hot_share, at least top_k / experts, at which hot_slowdown returns `slowdown` (1 or more), or math.inf if all tokens are not enough",
     entry="least_hot_share",
     parts=(Part("values", 2, "calls"),),
     reference=cases.least_hot_share,

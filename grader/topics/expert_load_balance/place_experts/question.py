@@ -11,7 +11,7 @@ from grader.topics.expert_load_balance.shared_concepts import loads
 QUESTION = NumpyQuestion(
     id="expert_load_balance.place_experts",
     notebook="concepts",
-    asks="place_experts(loads, devices): the device of each expert, len(loads) / devices of them on each, so that the busiest device has few tokens: at most 4/3 of the best there is for 12 experts and fewer, and at most 2% more than heaviest first for more",
+    asks="place_experts(loads, devices): the device of each expert, with len(loads) / devices experts on each device, so that the busiest device has few tokens. With up to 12 experts it may have at most 4/3 of the tokens that it has in the best placement. With more experts it may have at most 2% more than with heaviest first",
     entry="place_experts",
     parts=(Part("values", 3, "calls"),),
     reference=cases.place_experts,

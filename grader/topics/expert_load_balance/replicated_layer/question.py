@@ -10,7 +10,7 @@ from grader.topics.expert_load_balance.shared import LESSON, NEAR, OF_COUNTS, UP
 QUESTION = RanksQuestion(
     id="expert_load_balance.replicated_layer",
     notebook="ranks",
-    asks="replicated_layer(comm, x, topk_ids, topk_weights, holders, gate, up, down): the same layer where holders[e, r] says whether rank r has a copy of expert e. gate, up and down belong to this rank's copies, by rising number of the expert. A choice with a copy at home stays at home, and the copies of an expert share all other choices",
+    asks="replicated_layer(comm, x, topk_ids, topk_weights, holders, gate, up, down): the same layer with copies of experts, where holders[e, r] says whether rank r has a copy of expert e. gate, up and down belong to this rank's copies, in the order of the experts' numbers. A choice with a copy at home stays at home, and the copies of an expert share its other choices",
     entry="replicated_layer",
     bonus=True,
     parts=(
@@ -25,7 +25,7 @@ QUESTION = RanksQuestion(
             "busiest",
             2,
             "busiest",
-            asks="no rank receives many more bytes than copies that take turns leave it",
+            asks="no rank receives many more bytes than it would if copies took turns",
         ),
     ),
     reference=cases.layer,

@@ -17,7 +17,7 @@ MISTAKES = (
     ),
     Mistake(
         "cut off",
-        "a last, partly filled tile of keys counts, too: round up",
+        "a tile of which a row sees only the first keys counts, too: round up",
         cell="def causal_tiles(n, bm, bn):\n    return sum(min(i + bm, n) // bn for i in range(0, n, bm))",
     ),
     Mistake(

@@ -164,7 +164,7 @@ MISTAKES = (
     ),
     family(
         "cap after the mask",
-        "the cap turns a masked -inf into -softcap: cap first, then mask",
+        "a masked score is -softcap here, and must be minus infinity: cap first, then mask with -inf",
         *(_cap_after_mask(*tiles) for tiles in TILINGS),
         edits=(
             (

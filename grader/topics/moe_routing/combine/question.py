@@ -12,7 +12,7 @@ from grader.topics.moe_routing.shared_concepts import short
 QUESTION = NumpyQuestion(
     id="moe_routing.combine",
     notebook="concepts",
-    asks="combine(rows, inv_permuted_idx, topk_weights): (tokens, hidden): each token's rows, rows[inv_permuted_idx[token, slot]], times topk_weights[token, slot], added up. Rows that inv_permuted_idx doesn't name may hold anything",
+    asks="combine(rows, inv_permuted_idx, topk_weights): (tokens, hidden), the sum of each token's rows, rows[inv_permuted_idx[token, slot]], each multiplied by topk_weights[token, slot]. Rows that inv_permuted_idx doesn't name may hold anything",
     entry="combine",
     parts=(Part("values", 2, "calls"),),
     reference=cases.combine,

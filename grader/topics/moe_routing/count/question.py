@@ -12,7 +12,7 @@ from grader.topics.moe_routing.shared_concepts import drawn_ids
 QUESTION = NumpyQuestion(
     id="moe_routing.count",
     notebook="concepts",
-    asks="count(topk_ids, experts, tile): (loads, expert_offsets) of topk_ids (tokens, k). loads is how many (token, expert) pairs each expert got. expert_offsets holds experts + 1 numbers, the first row of each expert when each expert's rows are padded to whole tiles, and then the end of the last expert",
+    asks="count(topk_ids, experts, tile): (loads, expert_offsets) for topk_ids (tokens, k). loads holds each expert's number of (token, expert) pairs. expert_offsets holds experts + 1 numbers: the first row of each expert if each expert's rows are padded to whole tiles, then the end of the last expert's rows",
     entry="count",
     parts=(Part("values", 2, "calls"),),
     reference=cases.loads_and_offsets,
@@ -39,7 +39,7 @@ QUESTION = NumpyQuestion(
     where=f'{LESSON}/b_order_and_tiles.ipynb, "Count, scan, permute"',
     hints=(
         "You need a histogram and a running sum. What does the running sum add up?",
-        "np.bincount(topk_ids.ravel(), minlength=experts) counts. A load fills ceil(load / tile) tiles, and none if it is 0. The expert_offsets are the running sum of the padded loads, with a 0 in front.",
+        "np.bincount(topk_ids.ravel(), minlength=experts) counts. A load takes ceil(load / tile) tiles, which is none if the load is 0. The expert_offsets are the running sum of the padded loads, with a 0 in front.",
         "loads = np.bincount(topk_ids.ravel(), minlength=experts); expert_offsets = np.concatenate([[0], np.cumsum(-(-loads // tile) * tile)])",
     ),
     mistakes=MISTAKES,

@@ -12,7 +12,7 @@ from grader.topics.moe_routing.shared_concepts import short
 QUESTION = NumpyQuestion(
     id="moe_routing.experts",
     notebook="concepts",
-    asks="experts(rows, expert_offsets, gate_up, down): each row through its expert: rows expert_offsets[e] to expert_offsets[e + 1] - 1 are expert e's, whose gate_up[e] holds the rows of gate above those of up, and which gives (silu(row @ gate.T) * (row @ up.T)) @ down[e].T",
+    asks="experts(rows, expert_offsets, gate_up, down): the output of each row's expert. Rows expert_offsets[e] to expert_offsets[e + 1] - 1 belong to expert e. gate_up[e] holds the rows of gate above those of up, and a row's output is (silu(row @ gate.T) * (row @ up.T)) @ down[e].T",
     entry="experts",
     parts=(Part("values", 2, "calls"),),
     reference=cases.experts,

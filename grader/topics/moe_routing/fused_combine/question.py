@@ -15,7 +15,7 @@ QUESTION = KernelQuestion(
             "values",
             3,
             "values",
-            asks="right for {public} that you can see and more that you can't: one expert a token and many, no tokens, wide rows and rows of a single number, bf16, results in fp32, an infinity, strided tensors, and the same at every run",
+            asks="right for {public} that you can see and more that you can't: one expert per token and many, no tokens, wide rows and rows of a single number, bf16, results in fp32, an infinity, strided tensors, and the same bits in every run",
         ),
         Part(
             "traffic",
@@ -34,7 +34,7 @@ QUESTION = KernelQuestion(
             2,
             "traffic",
             gpu="speed",
-            asks=f"without a GPU: whole sectors of rows, at most {cases.SUMMED} operations a number, at least one program for every {cases.TOKENS} tokens. Operations of every kind have a limit too. With a GPU, at {{timed[T]}} × {{timed[H]:,}}: full points up to {{full}} times the time of PyTorch's gather, product and sum, none beyond {{none}} times",
+            asks=f"without a GPU: whole sectors of rows, at most {cases.SUMMED} operations per number, and at least one program for every {cases.TOKENS} tokens. Operations of every kind have a limit too. With a GPU, at {{timed[T]}} × {{timed[H]:,}}: full points up to {{full}} times the time of PyTorch's gather, product and sum, none beyond {{none}} times",
         ),
     ),
     tensors=(

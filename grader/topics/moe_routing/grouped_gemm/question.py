@@ -9,19 +9,19 @@ QUESTION = KernelQuestion(
     id="moe_routing.grouped_gemm",
     notebook="kernel",
     entry="launch_gemm",
-    asks="h[row] = SiLU(gate) * up for the token x[sorted_token_ids[row] // K], where gate and up are its products with rows n and N + n of w[expert_ids[row // TILE]]. Rows whose pair is -1 stay as they are",
+    asks="h[row, n] = SiLU(gate) * up, where gate and up are the dot products of x[sorted_token_ids[row] // K] with rows n and N + n of w[expert_ids[row // TILE]]. Rows whose pair is -1 stay as they are",
     parts=(
         Part(
             "values",
             4,
             "values",
-            asks="right for {public} that you can see and more that you can't: experts without tokens anywhere, one with all of them, no tokens, more experts than tokens, ends that fill no block, long sums, bf16 beyond what fp16 holds, a NaN, strided tensors",
+            asks="right for {public} that you can see and more that you can't: experts without tokens at any index, one expert with all tokens, no tokens, more experts than tokens, ends that fill no block, long sums, bf16 values beyond what fp16 holds, a NaN, strided tensors",
         ),
         Part(
             "traffic",
             2,
             "traffic",
-            asks=f"an expert's weights are loaded once for each of its tiles, those of an expert without tokens never. x is loaded at most once for every {cases.NARROW} columns, by the rows that have a pair, and loads for padding count too. h is written once, without scratch, in {{launches}}",
+            asks=f"an expert's weights are loaded once for each of its tiles, and never if it has no tokens. For every {cases.NARROW} columns, x is loaded at most once per row that has a pair, and loads for padding count too. h is written once, without scratch, in {{launches}}",
         ),
         Part(
             "compiled",
@@ -85,7 +85,7 @@ QUESTION = KernelQuestion(
     speed=Speed("grouped_and_gated", cases.TIMED, full=0.75, none=1.5, bound=cases.bound_gemm),
     where=f'{LESSON}/c_kernel_and_combine.ipynb, "The kernel, line by line"',
     hints=(
-        "The grid is sized for the worst routing, with one program for every tile of the capacity and every strip of columns. What must a program look up first, and when can it exit at once?",
+        "The grid is sized for the worst routing, with one program for every tile of the capacity and every strip of columns. What must a program look up first, and in which case can it exit at once?",
         "expert = tl.load(expert_ids_ptr + tile * stride_expert_idsi); if expert >= 0: load the pairs of the tile's rows, token = pair // K; along H, multiply the same block of x by rows n and by rows N + n of the expert's weights. Apply SiLU after the loop, in fp32, and mask the store to real rows.",
         "at = w_ptr + expert.to(tl.int64) * stride_we + offs_n[None, :] * stride_wn + offs_k[:, None] * stride_wh; gate = tl.dot(x, tl.load(at, ...), gate); up = tl.dot(x, tl.load(at + N * stride_wn, ...), up); h = gate / (1 + tl.exp(-gate)) * up",
     ),

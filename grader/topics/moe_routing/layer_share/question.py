@@ -10,7 +10,7 @@ from grader.topics.moe_routing.shared import LESSON
 QUESTION = NumpyQuestion(
     id="moe_routing.layer_share",
     notebook="concepts",
-    asks='layer_share(events): (the layer\'s share of the step, the share of moe.experts in the layer) of events (name, start, us): the layer is what begins with "moe.", and the step lasts from the first start to the last end, gaps and all',
+    asks='layer_share(events): (the layer\'s share of the step, the share of moe.experts in the layer) for events (name, start, us). The layer consists of all events whose names begin with "moe.", and the step lasts from the first start to the last end, gaps included',
     entry="layer_share",
     parts=(Part("values", 2, "calls"),),
     reference=cases.layer_share,

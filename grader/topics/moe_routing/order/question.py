@@ -8,19 +8,19 @@ from grader.topics.moe_routing.shared import LESSON, rooms, rows, size, with_loa
 QUESTION = KernelQuestion(
     id="moe_routing.order",
     notebook="kernel",
-    asks="the row of each (token, expert) pair: expert_offsets[e] is the first row of expert e, padded to whole tiles of TILE rows, and expert_offsets[E] the end. sorted_token_ids[row] is the pair in a row, token * K + slot, or -1, and inv_permuted_idx[token, slot] is a pair's row. expert_ids[tile] is the expert of a tile, or -1. Within an expert pairs keep their order",
+    asks="the row of each (token, expert) pair. expert_offsets[e] is the first row of expert e, whose rows are padded to whole tiles of TILE rows, and expert_offsets[E] is the end of all rows. sorted_token_ids[row] is the pair in that row, token * K + slot, or -1, and inv_permuted_idx[token, slot] is the row of that pair. expert_ids[tile] is the expert of that tile, or -1. Within an expert, pairs keep their order",
     parts=(
         Part(
             "values",
             4,
             "values",
-            asks="right for {public} that you can see and more that you can't: any number of tokens, none among them, experts without a token, all tokens on one, tiles that are whole, choices slot by slot, strided tables, and the same at every run",
+            asks="right for {public} that you can see and more that you can't: any number of tokens, including none, experts without tokens, all tokens on one expert, loads that fill whole tiles, choices stored slot by slot, strided tables, and the same tables in every run",
         ),
         Part(
             "traffic",
             2,
             "traffic",
-            asks=f"the choices are loaded at most twice, and tables are written at most twice. Counts of blocks of {cases.BLOCK} tokens go through scratch, not lists of pairs, without atomics, in at most {{launches}}",
+            asks=f"in at most {{launches}}, without atomics, the choices are loaded at most twice, and tables are written at most twice. Scratch holds counts for blocks of {cases.BLOCK} tokens, not lists of pairs",
         ),
         Part(
             "compiled",
@@ -33,7 +33,7 @@ QUESTION = KernelQuestion(
             2,
             "traffic",
             gpu="speed",
-            asks=f"without a GPU: at least one program for every {cases.PROGRAM} tokens, and in every case at most {cases.WORK} operations of any kind for each pair and each expert, with E rounded up to a power of two. With one, at {{timed[T]}} tokens and {{timed[E]}} experts: full points up to {{full}} times the time of PyTorch's sort, count and sum, none beyond {{none}} times",
+            asks=f"without a GPU: at least one program for every {cases.PROGRAM} tokens, and in every case at most {cases.WORK} operations of any kind for each pair and each expert, with E rounded up to a power of two. With a GPU, at {{timed[T]}} tokens and {{timed[E]}} experts: full points up to {{full}} times the time of PyTorch's sort, count and sum, none beyond {{none}} times",
         ),
     ),
     tensors=(

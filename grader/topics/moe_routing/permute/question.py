@@ -12,7 +12,7 @@ from grader.topics.moe_routing.shared_concepts import drawn_ids
 QUESTION = NumpyQuestion(
     id="moe_routing.permute",
     notebook="concepts",
-    asks="permute(topk_ids, experts, tile): (sorted_token_ids, inv_permuted_idx): sorted_token_ids[row] is the (token, expert) pair in that row, token * k + slot, or -1 for padding, and inv_permuted_idx[token, slot] is the row of that pair. Experts follow each other, each padded to whole tiles at its end. Within an expert, pairs keep their order",
+    asks="permute(topk_ids, experts, tile): (sorted_token_ids, inv_permuted_idx). sorted_token_ids[row] is the (token, expert) pair in that row, token * k + slot, or -1 for padding. inv_permuted_idx[token, slot] is the row of that pair. Experts are in ascending order, and padding at the end of each expert's rows fills its last tile. Within an expert, pairs keep their order",
     entry="permute",
     parts=(Part("values", 3, "calls"),),
     reference=cases.permute,

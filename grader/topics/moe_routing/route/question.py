@@ -12,7 +12,7 @@ from grader.topics.moe_routing.shared_concepts import short
 QUESTION = NumpyQuestion(
     id="moe_routing.route",
     notebook="concepts",
-    asks="route(x, router, k, softmax_first): (topk_ids, topk_weights), both (tokens, k), of x (tokens, hidden) and router (experts, hidden): the k experts with the largest logits x @ router.T, best first and of equals the lower number. Their weights are a softmax over all experts if softmax_first, else a softmax over the k chosen ones",
+    asks="route(x, router, k, softmax_first): (topk_ids, topk_weights), both (tokens, k), for x (tokens, hidden) and router (experts, hidden). Each token gets the k experts with the largest logits x @ router.T, best first, and the lower number first among equals. Their weights are a softmax over all experts if softmax_first is True, otherwise a softmax over the k chosen logits",
     entry="route",
     parts=(Part("values", 3, "calls"),),
     reference=cases.route,

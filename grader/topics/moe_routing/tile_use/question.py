@@ -9,7 +9,7 @@ from grader.topics.moe_routing.tile_use.mistakes import MISTAKES
 QUESTION = NumpyQuestion(
     id="moe_routing.tile_use",
     notebook="concepts",
-    asks="tile_use(loads, tile, factor): (padded, share, dropped): rows that only pad a tile, real rows as a share of all rows in tiles, and pairs dropped by a limit of ceil(factor * mean load) an expert, or by no limit where factor is None",
+    asks="tile_use(loads, tile, factor): (padded, share, dropped): the number of rows that only pad a tile, the real rows as a share of all rows in tiles, and the number of pairs dropped. Each expert keeps at most ceil(factor * mean load) pairs, or all of its pairs if factor is None",
     entry="tile_use",
     parts=(Part("values", 2, "calls"),),
     reference=cases.tile_use,

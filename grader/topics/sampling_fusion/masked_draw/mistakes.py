@@ -240,7 +240,7 @@ MISTAKES = (
     ),
     family(
         "empty places counted",
-        "-1 in the history marks an empty entry, not a token",
+        "-1 in the history marks an empty entry, not a token, and beyond the history's end there is no token either",
         with_inputs(history=lambda h: np.where(h < 0, 0, h)),
         edits=(
             (
