@@ -362,7 +362,9 @@ def together(question: KernelQuestion, case: Case) -> str:
     plain = question.public[0]
     more = ["its dtypes"] * ((case.dtype, case.dtypes) != (plain.dtype, plain.dtypes))
     more += ["its strides"] * (case.layout != plain.layout)
-    return " and ".join(["the sizes of this case", *more]) + ", which count together" * bool(more)
+    if not more:
+        return "the sizes of this case"
+    return f"the sizes of this case, {' and '.join(more)}, which count together"
 
 
 def dense(run: Run, placed) -> Whole:
