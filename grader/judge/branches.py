@@ -152,6 +152,15 @@ class Reader:
                 found |= {int(value) * 10**more for more in range(DIGITS + 1 - len(value))}
         return sorted(found)
 
+    def constants(self) -> list[float]:
+        """Return the numbers in the cell, of any kind and sign."""
+        found, parts = set(), (ast.Constant, ast.BinOp, ast.UnaryOp)
+        for node in ast.walk(ast.Module([*self.plain, *self.functions.values()], [])):
+            value = Walk(self).value(node, {}) if isinstance(node, parts) else UNKNOWN
+            if isinstance(value, NUMBER) and not isinstance(value, bool):
+                found.add(value)
+        return sorted(found)
+
 
 def shape_of(argument):
     """Return what is told of an argument: a number, or the shape of an array."""

@@ -163,7 +163,7 @@ def _too_much(question, meeting: Meeting, public: list[Meeting], allowed: np.nda
     if look == NOT_KNOWN and question.most_received and uneven and receives_too_much(question, meeting)[rank]:
         look = SENT_HOME + BUSY
     times = (
-        f"{sent[rank] / allowed[rank]:.2f} times what it may"
+        f"{times_over(sent[rank] / allowed[rank])} times what it may"
         if allowed[rank]
         else "where it may send nothing"
     )
@@ -178,6 +178,12 @@ def _too_much(question, meeting: Meeting, public: list[Meeting], allowed: np.nda
         f"most of them to rank {whom}"
     )
     return Failed(came, look)
+
+
+def times_over(factor: float) -> str:
+    """Return a factor above 1 with as many digits as it takes to see that it is."""
+    digits = next((n for n in range(2, 9) if round(factor, n) > 1), 9)
+    return f"{factor:.{digits}f}"
 
 
 def receives_too_much(question, meeting: Meeting) -> np.ndarray:
@@ -212,7 +218,7 @@ def judge_busiest(evidence: RanksEvidence, part: Part, result: PartResult) -> No
         over = receives_too_much(question, meeting)
         if over.any():
             rank = int(over.argmax())
-            times = f"{came[rank] / most[rank]:.2f} times what it should"
+            times = f"{times_over(came[rank] / most[rank])} times what it should"
             kind = f"a hidden case ({meeting.case.kind})" if meeting.hidden else meeting.case.kind
             who = "a rank" if meeting.hidden else f"rank {rank} of {meeting.ranks}"
             bytes_of = "" if meeting.hidden else f": {came[rank]:,} bytes, {most[rank]:,.0f} are allowed"

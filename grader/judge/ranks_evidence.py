@@ -195,8 +195,10 @@ class RanksEvidence(Evidence):
         return self.drawn_from(self.rng(0))
 
     def drawn_from(self, rng: np.random.Generator) -> list[Together]:
-        """Draw the question's own hidden cases, and some for the cell's own conditions on sizes."""
+        """Draw the question's own hidden cases, one with the cell's own numbers, and some for its conditions on sizes."""
         found, own = reach.hidden(self.question, rng), Conditions(self.source, self.question.entry)
+        if own.constants and self.question.holding:
+            found = [*found, self.question.holding(rng, own.constants)]
         if not own.numbers or not self.question.near:
             return found
         candidates = [self.question.near(rng, own.numbers) for _ in range(TRIED)]

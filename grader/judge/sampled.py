@@ -34,7 +34,7 @@ from grader.judge.kernel_evidence import (
     Run,
     numbers,
 )
-from grader.questions import corner, on_condition
+from grader.questions import Case, KernelQuestion, corner, on_condition
 from grader.questions.far import Whole, Written
 from tilescope.machine.run import MOST_PROGRAMS
 
@@ -353,8 +353,18 @@ def judge_written(evidence: KernelEvidence, run: Run, whole: bool) -> None:
             seen[name] = np.where(written, values, want[name])
         sentence, _ = differs(question, inputs, part, seen, want)
         if sentence:
-            look = f"the sizes of {'this' if purpose in IN_PART else 'the compiled'} case"
+            look = together(question, case) if purpose in IN_PART else "the sizes of the compiled case"
             raise Failed(f"{at(run)}: {sentence}", look, told=UNTOLD)
+
+
+def together(question: KernelQuestion, case: Case) -> str:
+    """Say what an answer may take as the reason to go another way in this case."""
+    plain = question.public[0]
+    more = ["its dtypes"] * ((case.dtype, case.dtypes) != (plain.dtype, plain.dtypes))
+    more += ["its strides"] * (case.layout != plain.layout)
+    if not more:
+        return "the sizes of this case"
+    return f"the sizes of this case, {' and '.join(more)}, which count together"
 
 
 def dense(run: Run, placed) -> Whole:

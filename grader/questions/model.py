@@ -354,6 +354,8 @@ class RanksQuestion(Question):
     habits: dict = field(default_factory=dict)
     # (rng, whole numbers of an answer's cell) -> a case whose sizes may be near such numbers
     near: Callable | None = None
+    # (rng, all numbers of an answer's cell) -> a case whose rows hold such numbers
+    holding: Callable | None = None
     # (each, rank, index of a wrong element) -> where its row comes from, in words
     whence: Callable | None = None
 

@@ -12,6 +12,7 @@ from grader.box import warm
 from grader.jail import exchange, host
 from grader.jail.exchange import COUNTS, ROWS, Ask, Mismatch
 from grader.judge import parts, rank_values, ranks_evidence, referee
+from grader.judge.rank_values import times_over
 from grader.judge.ranks_evidence import RanksEvidence
 from grader.judge.record import FAIL, INCONCLUSIVE, PASS
 from grader.paths import ROOT
@@ -573,3 +574,12 @@ def test_the_kind_has_its_judges_and_its_evidence():
     ].judge in parts.OF_VALUES
     evidence = RanksEvidence(DISPATCH, RIGHT, 1)
     assert [rank_values.trouble(DISPATCH, one) for one in evidence.meetings(False)] == [None] * 3
+
+
+def test_a_little_too_much_is_told_with_the_digits_that_show_it():
+    assert [times_over(n) for n in (10_544 / 10_514, 2.0, 1.004, 1.00004)] == [
+        "1.003",
+        "2.00",
+        "1.004",
+        "1.00004",
+    ]

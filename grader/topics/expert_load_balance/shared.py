@@ -1,5 +1,7 @@
 """Share sizes, references and costs among questions of expert load balance."""
 
+from functools import partial
+
 import numpy as np
 
 from grader.questions.draws import between, log_uniform
@@ -164,6 +166,7 @@ SHAPES[ALIKE_ALONE] = lambda rng: ([between(rng, 20, 30) for _ in range(4)], bet
 NANS = "a NaN in some tokens, and weights of 0"
 SHAPES[NANS] = lambda rng: ([between(rng, 20, 30) for _ in range(3)], 2, 2, 0.0)
 DRAWN, TIMES = "sizes drawn from all that there may be", 4
+FEW_CHOICES, ALL_CHOICES = 3, 8
 
 
 def size(rng, most: int, numbers=()) -> int:
@@ -176,18 +179,33 @@ def size(rng, most: int, numbers=()) -> int:
     )
 
 
-def drawn_shape(rng, numbers=()):
-    ranks = between(rng, 1, 4)
+def few(rng, most: int, numbers=()) -> int:
+    """Draw a small number, half the time one of the cell."""
+    own = [n for n in numbers if n <= most]
+    return int(rng.choice(own)) if own and rng.random() < NAMED else between(rng, 1, most)
+
+
+def drawn_shape(rng, numbers=(), ranks=0, choices=ALL_CHOICES):
+    ranks = ranks or few(rng, 4, numbers)
     per = size(rng, MOST_EXPERTS // ranks, [*numbers, *(n // ranks for n in numbers)])
     each = [size(rng, MOST_TOKENS, numbers) for _ in range(ranks)]
-    return each, per, between(rng, 1, min(8, ranks * per)), rng.choice([0.0, rng.random()])
+    return each, per, few(rng, min(choices, ranks * per), numbers), rng.choice([0.0, rng.random()])
 
 
+DRAWN_ON = {  # so that few choices and all numbers of ranks meet in every check
+    f"any sizes on {ranks} ranks, with up to {choices} experts a token": partial(
+        drawn_shape, ranks=ranks, choices=choices
+    )
+    for ranks in (2, 3, 4)
+    for choices in (FEW_CHOICES, ALL_CHOICES)
+}
+SHAPES |= DRAWN_ON
 SHAPES[DRAWN] = drawn_shape
 MOST_NUMBERS = 1 << 17  # of a rank's rows in the masked layout
 IDLE = {"a rank with nothing to do": 1}  # the rank whose experts no token chooses, and which has no token
 PUBLIC = ("four ranks", "six of sixteen experts a token", "a rank without tokens")
-HIDDEN = (*SHAPES, "four ranks", *[DRAWN] * (TIMES - 1))
+FREE = (DRAWN, NEAR, *DRAWN_ON)
+HIDDEN = (*SHAPES, "four ranks")
 
 
 def tokens(rng, kind, numbers=()):
@@ -195,10 +213,10 @@ def tokens(rng, kind, numbers=()):
     each, per, top_k, hot = drawn_shape(rng, numbers) if kind == NEAR else SHAPES[kind](rng)
     shunned = np.arange(per) + per * IDLE[kind] if kind in IDLE else ()
     columns = between(rng, 40, 60) if kind == LONGER else HIDDEN_SIZE
-    if kind in (FULL, DRAWN, NEAR):
+    if kind in (FULL, *FREE):
         columns = min(between(rng, 4, 40), max(2, MOST_NUMBERS // (per * len(each) * max(each))))
     found = tokens_of(rng, each, len(each) * per, top_k, hot, shunned, columns)
-    if kind in (ALIKE, ALIKE_ALONE) or (kind in (DRAWN, NEAR) and rng.random() < 0.5):
+    if kind in (ALIKE, ALIKE_ALONE) or (kind in FREE and rng.random() < 0.5):
         found = [alike(rng, *one) for one in found]
     if kind == NANS:
         found = [with_nan(rng, *one) for one in found]
@@ -236,9 +254,32 @@ def beyond_fp16(rng, x):
 def of_every_size(rng, x):
     """All that fp32 can hold, also NaN, infinities and the negative zero: such rows are handed on as they are."""
     x = (x * 10.0 ** rng.uniform(-30, 30, x.shape)).astype(np.float32)
-    for number in (np.nan, np.inf, -np.inf, -0.0):
+    for number in (np.inf, -np.inf, -0.0):
         x[rng.random(x.shape) < 0.1] = number
-    return x
+    return np.where(rng.random(x.shape) < 0.1, nans(rng, x.shape), x)
+
+
+QUIET = 0x7FC00000  # the bits of a NaN that no cast warns of
+
+
+def nans(rng, shape):
+    """Draw quiet NaNs of both signs, with any other bits."""
+    bits = rng.integers(0, 1 << 22, shape) + (rng.integers(0, 2, shape) << 31)
+    return (bits + QUIET).astype(np.uint32).view(np.float32)
+
+
+OWN = "rows that hold numbers of yours"
+
+
+def holding(rng, x, numbers):
+    """Put numbers of the cell into some places of the rows: themselves, of both signs, and those whose bits they are."""
+    own = np.array([sign * n for n in numbers for sign in (1, -1)], np.float64)
+    with np.errstate(over="ignore"):
+        own = own.astype(np.float32)
+    bits = np.array([n for n in numbers if n == n // 1 and 0 <= n < 1 << 32], np.uint32)
+    as_bits = bits.view(np.float32)
+    as_bits = as_bits[~np.isnan(as_bits) | (bits & QUIET == QUIET)]
+    return np.where(rng.random(x.shape) < 0.3, rng.choice(np.concatenate((own, as_bits)), x.shape), x)
 
 
 WIDER = "float32 beside int64 in one array makes float64 of both, twice as wide: bring all to one type of four bytes, or send them apart"

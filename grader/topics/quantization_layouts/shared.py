@@ -21,6 +21,8 @@ BEYOND_FP16 = 2.0**24  # factor on the scales of "beyond fp16", which bf16 weigh
 
 LARGE = 4000.0  # factor on x, scales a sixteenth: fp16 holds x and y, not a group's bare sum
 BOTH_SIGNS = "scales of both signs"
+NANS = ("a NaN", "a NaN in the middle", "a NaN near the end")  # in a third of K each
+EQUAL = 1 / 8  # of all words and groups repeat one code, as padding and saturated weights do
 EXACT = "exact"  # weights that 16 bits hold, since every scale is a power of two
 
 
@@ -46,11 +48,27 @@ def few_weights(c: Case) -> Case:
 
 
 def words(rng: np.random.Generator, shape: tuple, low: int = 0) -> np.ndarray:
-    """Eight codes from `low` to 15 in each."""
-    if not low:
-        return rng.integers(-(2**31), 2**31, shape, np.int32)
+    """Eight codes from `low` to 15 in each, all equal in some."""
     each = rng.integers(low, 16, (*shape, 8), np.uint32)
-    return (each << 4 * np.arange(8, dtype=np.uint32)).sum(-1, dtype=np.uint32).view(np.int32)
+    drawn = (each << 4 * np.arange(8, dtype=np.uint32)).sum(-1, dtype=np.uint32).view(np.int32)
+    return np.where(rng.random(shape) < EQUAL, equal_words(rng, shape, low), drawn)
+
+
+def one_code(rng: np.random.Generator, shape: tuple, low: int, most: int) -> np.ndarray:
+    """Draw codes for whole words, half of them the lowest or the highest one."""
+    ends = rng.choice([low, most], shape)
+    return np.where(rng.random(shape) < 0.5, ends, rng.integers(low, most + 1, shape))
+
+
+def equal_words(rng: np.random.Generator, shape: tuple, low: int) -> np.ndarray:
+    """Draw words of one code each."""
+    return (one_code(rng, shape, low, 15).astype(np.uint32) * np.uint32(0x11111111)).view(np.int32)
+
+
+def nan_at(case: Case, rng: np.random.Generator, values: str) -> int:
+    """Return the column of the NaN, in the third of K that the case names."""
+    k, third = case.sizes["K"], NANS.index(values)
+    return between(rng, third * k // 3, (third + 1) * k // 3 - 1)
 
 
 def groups_of(k: int, group: int) -> int:
@@ -78,13 +96,16 @@ def packed(case: Case, rng: np.random.Generator) -> dict:
     x = (np.abs(x) + 0.5 if positive else x) * beyond
     if case.values == "large":
         x, beyond = x * LARGE, beyond / 16
-    if case.values == "a NaN":
-        x[..., rng.integers(k)] = np.nan
+    if case.values in NANS:
+        x[..., nan_at(case, rng, case.values)] = np.nan
     scales = beyond * 2.0 ** powers(case, rng, -9, -4, (n, groups_of(k, group)))
     if case.values == BOTH_SIGNS:
         scales = scales * rng.choice([-1, 1], scales.shape)
+    low = 9 if positive else 0
+    w = words(rng, (n, k // 8), low)
+    saturated = np.repeat(rng.random((n, k // group)) < EQUAL, group // 8, axis=1)
     found = {
-        "w": words(rng, (n, k // 8), 9 if positive else 0),
+        "w": np.where(saturated, np.repeat(equal_words(rng, (n, k // group), low), group // 8, axis=1), w),
         "s": rounded(scales, case.dtype),
         "x": rounded(x, case.dtype),
     }

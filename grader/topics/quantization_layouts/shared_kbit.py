@@ -11,16 +11,17 @@ from grader.questions.draws import between, rounded
 from grader.questions.work import filled, work
 from grader.topics.quantization_layouts.shared import (
     BEYOND_FP16,
+    EQUAL,
     EXACT,
     NEIGHBOURS,
     ONCE,
     beside_dot,
     groups_of,
     in_dot,
+    one_code,
     powers,
     programs,
     read_of_x,
-    words,
     written,
 )
 from grader.topics.quantization_layouts.shared_wanted import BLOCK
@@ -79,12 +80,20 @@ def planes(case: Case, rng: np.random.Generator) -> dict:
     blocks = groups_of(k, BLOCK)
     require.one_of(BITS, BITS=bits)
     found = {
-        "w": words(rng, (*many, bits, n, blocks)),
+        "w": plane_words(rng, many, bits, n, blocks),
         "s": scales(case, rng, (*many, n, blocks)),
         "c": codebook(case, rng),
         "x": rows_of_x(case, rng),
     }
     return found | ({"r": np.cumsum([0, *routed(case, rng)]).astype(np.int32)} if many else {})
+
+
+def plane_words(rng: np.random.Generator, many: tuple, bits: int, n: int, blocks: int) -> np.ndarray:
+    """Draw words of planes. In some blocks all 32 codes are equal."""
+    w = rng.integers(-(2**31), 2**31, (*many, bits, n, blocks), np.int32)
+    code = one_code(rng, (*many, 1, n, blocks), 0, 2**bits - 1)
+    equal = rng.random(code.shape) < EQUAL
+    return np.where(equal, -(code >> np.arange(bits)[:, None, None] & 1), w).astype(np.int32)
 
 
 def routed(case: Case, rng: np.random.Generator) -> list[int]:

@@ -14,14 +14,20 @@ FP32 = 2.0**-20  # of a score, for a few roundings to fp32
 UNIFORM = 2.0**-22  # of a uniform number near 1, where its logarithm is small and its rounding is not
 BORDER = 1e-4  # of the kept mass, within which a token at top-p's edge may be in or out
 STEP = 4.6566127342e-10  # Triton's, a little less than 2**-31, so that no uniform number is 1
-MARGIN = 2.0**-10  # between the scores of a close call, which fp32 computes to about 2**-17
+MARGIN = (
+    2.0**-10
+)  # between the scores of a close call where noise is large, and its uniform number is rounded
+CLOSE = 2.0**-15  # and where it's small, so that fp32 computes scores to about 2**-17
 CONTENDERS = 4  # tokens of the largest noise
 TRIES = 64  # seeds looked through for one that tells
 LOWEST = float(np.finfo(np.float32).min)  # a score that some libraries ban a token with, low and yet a logit
 A_BIT_APART = "neighbours among the numbers of fp32"
+ANYWHERE, AGAIN, STRONG = "borders anywhere", "one token again and again", "strong penalties"
 FIRST_BANNED = 0.7  # in "mostly banned" rows, where fewer tokens are left than top-k asks for
 BANNED = 0.3
 SMALL_SEEDS = 1 / 4
+SPECIAL_SEEDS = 1 / 2  # half of them are ones in the low bits
+TINY = "tiny"  # logits next to zero
 USUAL = 1 / 6  # of the rows have a temperature of exactly 1, the commonest one
 
 
@@ -79,6 +85,8 @@ def logits_for(case: Case, rng: np.random.Generator) -> np.ndarray:
     if case.values == "far below zero":
         x = -np.exp(rng.uniform(np.log(1e31), np.log(1e37), (b, v)))
         x[1::2] = LOWEST
+    if case.values == TINY:
+        x = rng.choice([-1, 1], (b, v)) * np.exp(rng.uniform(np.log(1e-36), np.log(1e-30), (b, v)))
     if case.values == "last bits":  # the best token is the last bit of its word of the mask
         x[:, 31::32] += 40
     if case.values == "a warm tail":  # the best token's id needs more than 16 bits
@@ -122,6 +130,7 @@ COLD = {"equal": (1,), "pairs": (1,), "far below zero": (1,)} | dict.fromkeys(
         "near min-p",
         "the last bits",
         A_BIT_APART,
+        ANYWHERE,
     ),
     (0,),
 )
@@ -129,8 +138,11 @@ TEMPERATURES = {
     "any temperature": (0.05, 10.0),
     "cold close calls": (0.002, 0.1),
     "hot close calls": (10.0, 1000.0),
+    ANYWHERE: (0.05, 10.0),
+    STRONG: (0.05, 10.0),
 }
-CLOSE_CALLS = ("close calls", "cold close calls", "hot close calls", "one token again and again")
+PENALISED = (AGAIN, STRONG)  # logits before penalties are rounded more coarsely than scores
+CLOSE_CALLS = ("close calls", "cold close calls", "hot close calls", *PENALISED)
 
 
 def plain_inputs(case: Case, rng: np.random.Generator) -> dict:
@@ -146,26 +158,42 @@ def plain_inputs(case: Case, rng: np.random.Generator) -> dict:
         "temperature": temperature,
         "seed": seeds(rng, b),
     }
-    return close_calls(inputs, rng) if case.values in CLOSE_CALLS else inputs
+    if case.values in CLOSE_CALLS:
+        return close_calls(inputs, rng, MARGIN if case.values in PENALISED else CLOSE)
+    return inputs
 
 
 def seeds(rng: np.random.Generator, count: int) -> np.ndarray:
-    """Any seeds that int32 holds, of both signs, among them small ones and 0."""
+    """Any seeds that int32 holds, of both signs, among them small ones and 0, and ones of special bits."""
     found = rng.integers(-(2**31), 2**31, count)
     small = np.trunc(found / 2.0 ** rng.uniform(10, 34, count)).astype(np.int64)
-    return np.where(rng.random(count) < SMALL_SEEDS, small, found).astype(np.int32)
+    found = np.where(rng.random(count) < SMALL_SEEDS, small, found)
+    special = rng.random(count) < SPECIAL_SEEDS
+    found[special] = special_seeds(rng, int(special.sum()))
+    return found.astype(np.int32)
 
 
-def close_calls(inputs: dict, rng: np.random.Generator) -> dict:
-    """Make logits of the coming noise, T (s - noise), so that all scores s are MARGIN apart.
+def special_seeds(rng: np.random.Generator, count: int) -> np.ndarray:
+    """Seeds whose low bits are all ones below a zero, of any number, or all zeros below a one. Some have no other bits."""
+    form = in_turn(rng, np.arange(64), count)
+    low, ones = form % 32, form < 32
+    above = np.where(rng.random(count) < 0.5, 0, rng.integers(0, 2**31, count) << low + 1)
+    found = above + np.where(ones, (1 << low) - 1, 1 << low)
+    return (found + 2**31) % 2**32 - 2**31
 
-    If noise or temperature is slightly off, another token wins in almost every row. In every other row the largest
-    noise has the highest scores. It comes from uniform numbers near 1, which are the hard ones to get right.
+
+def close_calls(inputs: dict, rng: np.random.Generator, apart: float) -> dict:
+    """Make logits of the coming noise, T (s - noise), so that all scores s are this far apart.
+
+    If noise or temperature is slightly off, another token wins in almost every row. In every other row, whose scores are
+    MARGIN apart, the largest noise has the highest scores. It comes from uniform numbers near 1, which are the hard ones
+    to get right.
     """
     b, v = inputs["logits"].shape
     g = noise(inputs["seed"][:, None], v)
-    hard = (ranks(-g) < CONTENDERS) & (np.arange(b)[:, None] % 2 == 1)
-    scores = MARGIN * ranks(rng.random((b, v)) + hard)
+    odd = np.arange(b)[:, None] % 2 == 1
+    hard = (ranks(-g) < CONTENDERS) & odd
+    scores = np.where(odd, MARGIN, apart) * ranks(rng.random((b, v)) + hard)
     t = inputs["temperature"].astype(np.float64)[:, None]
     x = np.where(t == 0, scores, t * (scores - g))
     return inputs | {"logits": x.astype(np.float32).astype(inputs["logits"].dtype)}

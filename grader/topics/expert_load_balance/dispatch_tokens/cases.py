@@ -6,8 +6,10 @@ from grader.questions import Together
 from grader.topics.expert_load_balance.shared import (
     FULL,
     LARGE,
+    OWN,
     bytes_between,
     counts,
+    holding,
     of_every_size,
     row_bytes,
     tokens,
@@ -18,6 +20,12 @@ def dispatched(rng, kind, numbers=()):
     found, per = tokens(rng, kind, numbers)
     made = of_every_size if kind in (LARGE, FULL) else lambda rng, x: x
     return Together(tuple((made(rng, x), topk_ids, len(found) * per) for x, topk_ids, _ in found), kind)
+
+
+def with_own(rng, numbers):
+    """Draw tokens whose rows hold numbers of the cell, each possibly a mark of something."""
+    case = dispatched(rng, "four ranks")
+    return Together(tuple((holding(rng, x, numbers), *more) for x, *more in case.each), OWN)
 
 
 def dispatched_rows(each, rank_of=None):

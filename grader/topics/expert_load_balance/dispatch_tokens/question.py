@@ -45,6 +45,7 @@ QUESTION = RanksQuestion(
     public=tuple(cases.dispatched(np.random.default_rng(40 + i), kind) for i, kind in enumerate(PUBLIC)),
     hidden=lambda rng: [cases.dispatched(rng, kind) for kind in HIDDEN],
     near=lambda rng, numbers: cases.dispatched(rng, NEAR, numbers),
+    holding=cases.with_own,
     most_bytes=cases.most_of_dispatch,
     model=f"for each token and each rank that has one of its experts, a row of x and a row of topk_ids; {OF_COUNTS}",
     most_exchanges=3,

@@ -4,7 +4,7 @@ import numpy as np
 
 from grader.questions import Together
 from grader.questions.draws import between
-from grader.topics.expert_load_balance.shared import FULL, LARGE, NEAR, of_every_size, tokens
+from grader.topics.expert_load_balance.shared import FULL, LARGE, NEAR, OWN, holding, of_every_size, tokens
 
 
 def fixed(rng, kind, numbers=()):
@@ -13,6 +13,13 @@ def fixed(rng, kind, numbers=()):
     room = max(len(x) for x, _, _ in found) + between(rng, 0 if kind == NEAR else 1, 5)
     made = of_every_size if kind in (LARGE, FULL) else lambda rng, x: x
     return Together(tuple((made(rng, x), topk_ids, len(found) * per, room) for x, topk_ids, _ in found), kind)
+
+
+def with_own(rng, numbers):
+    """Draw tokens whose rows hold numbers of the cell, each possibly a mark of something."""
+    case = fixed(rng, "four ranks")
+    each = ((holding(rng, x, numbers), *more) for x, *more in case.each)
+    return Together(tuple(each), OWN)
 
 
 def masked_rows(each, serves=None):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from grader import questions
+from grader.judge.ranks_evidence import RanksEvidence
 from grader.judge.record import PASS
 from grader.paths import ROOT
 from grader.proofs import wrong as zoo
@@ -15,7 +16,7 @@ from grader.proofs.honest import unusual
 from grader.proofs.right import edited, right
 from grader.topics.expert_load_balance.fixed_dispatch.cases import by_pairs
 from grader.topics.expert_load_balance.replicated_layer.cases import most_received
-from grader.topics.expert_load_balance.shared import bytes_between, row_bytes
+from grader.topics.expert_load_balance.shared import OWN, bytes_between, row_bytes
 
 if not (ROOT / "solutions").exists():
     pytest.skip("solutions/, which is not handed out", allow_module_level=True)
@@ -112,3 +113,11 @@ def received(each, turns: bool) -> np.ndarray:
                 table[rank, place] += 1
     width, top_k = each[0][0].shape[1], each[0][1].shape[1]
     return table.sum(axis=0) * (4 * width + 12 * top_k) + table.sum(axis=1) * 4 * width + 8 * (len(each) - 1)
+
+
+def test_rows_hold_the_numbers_of_a_cell_and_the_numbers_whose_bits_they_are():
+    mark = 0x7FC12345
+    text = f"def fixed_dispatch(comm, x, topk_ids, experts, room):\n    return {mark}, -7.25e-9"
+    hidden = RanksEvidence(FIXED, text, seed=1).hidden_cases()
+    x = np.concatenate([x.ravel() for one in hidden if one.kind == OWN for x, *_ in one.each])
+    assert mark in x.view(np.uint32) and np.float32(-7.25e-9) in x

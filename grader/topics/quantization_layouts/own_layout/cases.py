@@ -9,12 +9,14 @@ from grader.questions.draws import between, odd, spread
 from grader.questions.timed import timed
 from grader.questions.work import filled, work
 from grader.topics.quantization_layouts.shared import (
+    EQUAL,
     EXACT,
     FP32,
     NEIGHBOURS,
     beside_dot,
     groups_of,
     in_dot,
+    one_code,
     read_of_x,
     sizes_at_random,
     written,
@@ -51,7 +53,9 @@ def bare(case: Case, rng: np.random.Generator) -> dict:
     """What `pack` is given: codes, a scale for each 32 of a row, and how many bits a code has."""
     codes, blocks, bits = shapes(case).values()
     require.one_of(BITS, BITS=bits)
-    drawn = rng.integers(0, 2**bits, codes).astype(np.uint8)
+    equal = np.repeat(rng.random(blocks) < EQUAL, BLOCK, axis=1)
+    one = np.repeat(one_code(rng, blocks, 0, 2**bits - 1), BLOCK, axis=1)
+    drawn = np.where(equal, one, rng.integers(0, 2**bits, codes)).astype(np.uint8)
     return {"codes": drawn, "scales": scales(case, rng, blocks), "bits": bits}
 
 

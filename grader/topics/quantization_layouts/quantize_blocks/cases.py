@@ -26,6 +26,11 @@ def operands(case: Case, rng: np.random.Generator) -> dict:
         g, u = g * 2.0**-45, u * 2.0 ** -between(rng, 40, 60)
     if case.values == "beyond fp16":
         u *= 2.0**20
+    if case.values == "closed gates":  # whole blocks of tiny silu, which large factors make matter
+        blocks = -(-k // BLOCK)
+        closed = np.repeat(rng.permutation(m * blocks).reshape(m, blocks) % 2 == 1, BLOCK, axis=1)[:, :k]
+        lowest = np.repeat(rng.uniform(8, 40, (m, blocks)), BLOCK, axis=1)[:, :k]
+        g, u = np.where(closed, -lowest - rng.random((m, k)), g), np.where(closed, 1000 * u, u)
     if case.values == "blocks of zeros":
         starts = np.arange(0, k, BLOCK)
         for start in starts[rng.permutation(len(starts))[: (len(starts) + 1) // 2]]:
@@ -87,6 +92,10 @@ def hidden(rng: np.random.Generator) -> list[Case]:
         case(2, between(rng, 8300, 9500), kind="long rows"),
         case(rows(), columns(), values="loud columns", kind="loud columns"),
         case(rows(), columns(), values="small", kind="small numbers"),
+        *(
+            case(rows(), columns(), dtype, values="closed gates", kind="blocks of gates far below zero")
+            for dtype in ("fp16", "bf16")
+        ),
         case(rows(), columns(), values="tiny", kind="numbers far smaller than any epsilon"),
         case(rows(), columns(), values="beyond fp16", kind="numbers beyond fp16"),
         case(rows(), 128 * between(rng, 3, 5), values="blocks of zeros", kind="blocks of zeros"),

@@ -13,6 +13,7 @@ from grader.topics.quantization_layouts.shared import (
     FP32,
     GEMM_ALL,
     GROUP,
+    NANS,
     SCALES,
     TILE,
     flow,
@@ -92,7 +93,7 @@ def hidden_gemm(rng: np.random.Generator) -> list[Case]:
         ),
         case(few(), between(rng, 4200, 4700), 1, 32, kind="many rows of W"),
         case(few(), any_n(), 4, 64, "bf16", values="beyond fp16", kind="numbers beyond fp16"),
-        case(few(), any_n(), 3, 32, values="a NaN", kind="a NaN"),
+        *(case(few(), between(rng, 3, 9), between(rng, 130, 150), 32, values=at, kind=at) for at in NANS),
         case(few(), any_n(), odd(rng, 3, 9), some_group(rng), values="large", kind="large numbers in fp16"),
         *(
             case(few(), odd(rng, 17, 69), 2, 32, dtype, **FP32, values=EXACT, kind="a result in fp32")

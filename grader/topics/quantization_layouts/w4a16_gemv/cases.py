@@ -14,6 +14,7 @@ from grader.topics.quantization_layouts.shared import (
     FP32,
     GEMV_ALL,
     GROUP,
+    NANS,
     ROWS,
     flow,
     nkgm,
@@ -74,7 +75,10 @@ def hidden_gemv(rng: np.random.Generator) -> list[Case]:
         ),
         case(between(rng, 4200, 4700), 1, 32, kind="many rows"),
         case(any_n(), 4, 64, "bf16", values="beyond fp16", kind="numbers beyond fp16"),
-        case(between(rng, 5, 9), between(rng, 130, 150), 32, values="a NaN", kind="a NaN in a long row"),
+        *(
+            case(between(rng, 1, 3), between(rng, 960, 1024), 32, values=at, kind=f"{at} of a long x")
+            for at in NANS
+        ),
         case(any_n(), odd(rng, 3, 9), some_group(rng), values="large", kind="large numbers in fp16"),
         *(
             case(odd(rng, 17, 69), 2, 32, dtype, **FP32, values=EXACT, kind="a result in fp32")

@@ -4,6 +4,7 @@ from grader.questions import Case, KernelQuestion, Part, Speed, Tensor, UpTo, sa
 from grader.topics.quantization_layouts.shared import (
     EXACT,
     LESSON,
+    NANS,
     SCALE_TENSOR,
     WORDS,
     bound,
@@ -65,7 +66,7 @@ QUESTION = KernelQuestion(
     hidden=cases.hidden_gemv,
     crossed=few_weights,
     rows="N",
-    alone=("large", EXACT, "a NaN"),  # all rows have one x, and weights as exact as each other
+    alone=("large", EXACT, *NANS),  # all rows have one x, and weights as exact as each other
     up_to={"N": UpTo(70_000), "K": UpTo(32_768, 32, 32), "G": (32, 64, 128)},
     sized=sized,
     metered=cases.metered_gemv,

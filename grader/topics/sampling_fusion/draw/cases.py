@@ -18,6 +18,7 @@ from grader.topics.sampling_fusion.shared import (
     size,
     useful,
 )
+from grader.topics.sampling_fusion.shared_rows import TINY
 
 
 def hidden_plain(rng: np.random.Generator) -> list[Case]:
@@ -33,6 +34,7 @@ def hidden_plain(rng: np.random.Generator) -> list[Case]:
         Case(size(30, 90), "fp32", layout={"logits": "transposed"}, kind="transposed logits"),
         Case(size(4, 60), "fp32", values="a row banned", kind="logits of -inf"),
         Case(size(6, between(rng, 300, 700)), "fp32", values="far below zero", kind="logits far below zero"),
+        Case(size(8, between(rng, 300, 700)), "fp32", values=TINY, kind="logits next to zero"),
         Case(
             size(128, between(rng, 900, 1100)),
             "fp32",

@@ -25,7 +25,7 @@ QUESTION = KernelQuestion(
             "values",
             3,
             "values",
-            asks="right for {public} that you can see and more that you can't: odd vocabularies and large ones, one token, bf16, large logits, equal logits, logits of −∞ and far below zero, strided rows, scores that lie close together, temperatures from 0.002 to 1,000, any seed that int32 holds",
+            asks="right for {public} that you can see and more that you can't: odd vocabularies and large ones, one token, bf16, large logits, equal logits, logits of −∞, far below zero and next to zero, strided rows, scores that lie close together, temperatures from 0.002 to 1,000, any seed that int32 holds",
         ),
         Part(
             "traffic",

@@ -8,8 +8,10 @@ from grader.questions.work import work
 from grader.topics.sampling_fusion.shared import SECTOR, row_by_row, size
 from grader.topics.sampling_fusion.shared_rows import (
     A_BIT_APART,
+    ANYWHERE,
     BORDER,
     MARGIN,
+    TINY,
     TRIES,
     factors,
     in_turn,
@@ -46,6 +48,11 @@ def hidden_filtered(rng: np.random.Generator) -> list[Case]:
         Case(size(32, 16), "fp32", values="zeros", kind="zeros of both signs"),
         Case(size(2, 2048), "fp32", values="many kept", kind="the largest vocabulary"),
         Case(size(9, between(rng, 1100, 2000)), "fp32", values=LAST_BITS, kind="borders between many tokens"),
+        *(
+            Case(size(24, v), "fp32", values=ANYWHERE, kind="borders anywhere in a row")
+            for v in (between(rng, 1800, 2048), between(rng, 30, 300))
+        ),
+        Case(size(16, between(rng, 60, 90)), "fp32", values=TINY, kind="logits next to zero"),
         Case(size(64, between(rng, 16, 40)), "fp32", values=A_BIT_APART, kind="logits one bit apart"),
         Case(size(12, 2048), "fp32", values="the last one wins", kind="filters that are off"),
         Case(size(128, 24), "fp32", values="near borders", kind="a mass close to p"),
@@ -146,6 +153,54 @@ def a_bit_apart(inputs: dict, rng: np.random.Generator) -> dict:
     }
 
 
+def anywhere(inputs: dict, rng: np.random.Generator) -> dict:
+    """One filter a row, with its border at any rank or any weight. The best noise but one has the last token that stays, and
+    the best has the first that goes, so that a border elsewhere draws another token."""
+    b, v = inputs["logits"].shape
+    g, t = noise(inputs["seed"][:, None], v), inputs["temperature"].astype(np.float64)
+    which, x = np.arange(b) % 3, np.empty((b, v), np.float32)
+    columns = {
+        "top_k": np.zeros(b, np.int32),
+        "top_p": np.ones(b, np.float32),
+        "min_p": np.zeros(b, np.float32),
+    }
+    stays, least = borders(rng, v, b), least_weights(rng, b)
+    for i, last in enumerate(stays):
+        by_noise = np.argsort(-g[i])
+        order = rng.permutation(by_noise[2:])
+        order = np.concatenate((order[: last - 1], by_noise[[1, 0]], order[last - 1 :]))
+        x[i, order] = np.float32(1) - np.arange(v) * np.finfo(np.float32).eps
+        if which[i] == 0:
+            columns["top_k"][i] = last
+        elif which[i] == 1:
+            columns["top_p"][i] = (last - 0.5) / v
+        else:
+            columns["min_p"][i] = least[i]
+            gap = min(0.002, (1 - least[i]) / 3)
+            weight = np.where(
+                np.arange(v) < last,
+                1 - rng.random(v) * (1 - least[i] - gap),
+                least[i] * rng.uniform(0.1, 1 - gap, v),
+            )
+            weight[[0, last - 1, last]] = 1, least[i] * (1 + gap), least[i] * (1 - gap)
+            x[i, order] = t[i] * np.log(weight)
+    return inputs | columns | {"logits": x}
+
+
+def borders(rng: np.random.Generator, v: int, count: int) -> np.ndarray:
+    """Draw numbers of tokens that stay: half of them at evenly spread places of a row, half log-uniform."""
+    place = np.arange(count) // 6  # among the rows of its filter that are drawn the same way
+    even = 1 + (v - 2) * (rng.permutation(place[-1] + 1)[place] + rng.random(count)) / (place[-1] + 1)
+    each = np.where(np.arange(count) // 3 % 2 == 1, even, factors(rng, 1, v - 1, count))
+    return np.clip(each, 2, v - 1).astype(int)
+
+
+def least_weights(rng: np.random.Generator, count: int) -> np.ndarray:
+    """Draw min-p from all that it may be, half of them close to 1."""
+    near_one = 1 - factors(rng, 0.01, 0.2, count)
+    return np.where(np.arange(count) // 3 % 2 == 1, near_one, factors(rng, 0.001, 1, count) * 0.99)
+
+
 ALL_WORK = 40_000  # of every kind, a logit: a limit found by halving real numbers takes some 30,000
 
 
@@ -206,6 +261,8 @@ def filtered_inputs(case: Case, rng: np.random.Generator) -> dict:
     inputs = plain_inputs(case, rng) | {name: column.astype(dtypes[name]) for name, column in columns.items()}
     if case.values == "the last one wins":
         return last_one_wins(inputs, rng)
+    if case.values == ANYWHERE:
+        return anywhere(inputs, rng)
     if case.values == LAST_BITS:
         return last_bits(inputs, rng)
     if case.values == A_BIT_APART:
@@ -217,6 +274,6 @@ def filtered_inputs(case: Case, rng: np.random.Generator) -> dict:
     return (
         telling_seeds(inputs, rng)
         if case.values
-        in (*EDGES, *BORDERS, A_BIT_APART, "mostly banned", "a heavy tail", "many kept", "zeros")
+        in (*EDGES, *BORDERS, A_BIT_APART, TINY, "mostly banned", "a heavy tail", "many kept", "zeros")
         else inputs
     )

@@ -9,7 +9,7 @@ from grader.questions.min_programs import side_by_side
 from grader.questions.timed import timed
 from grader.questions.work import work
 from grader.topics.sampling_fusion.shared import ALL_WORK, LEFT, NEIGHBOURS, WORK, compulsory, size, useful
-from grader.topics.sampling_fusion.shared_rows import in_turn, plain_inputs, telling_seeds
+from grader.topics.sampling_fusion.shared_rows import TINY, in_turn, plain_inputs, telling_seeds
 from kernels.sampling_fusion import cost
 
 MOST = 64  # the largest top-k, and so the most groups that are read again
@@ -25,6 +25,7 @@ TOLD = (
     "zeros",
     "fine",
     "mostly banned",
+    TINY,
 )  # their seeds are chosen to tell
 
 
@@ -41,7 +42,7 @@ def inputs(case: Case, rng: np.random.Generator) -> dict:
         k = rng.integers(MOST // 4, MOST + 1, b)
     if case.values == "all warm":  # the largest k in every row
         k[:] = MOST
-    if case.values in ("apart", "fewer"):
+    if case.values in ("apart", "fewer", "close calls"):
         k[in_turn(rng, np.arange(b), b)[: -(-b // 2)]] = MOST
     if case.values == "apart":
         k[0] = 1  # so few groups are enough for no other row
@@ -94,10 +95,11 @@ def hidden(rng: np.random.Generator) -> list[Case]:
             kind="transposed logits",
         ),
         Case(size(6, between(rng, 500, 900)), "fp32", layout=spread(rng, "logits"), kind="no stride of 1"),
+        Case(size(12, between(rng, 300, 700)), "fp32", values=TINY, kind="logits next to zero"),
         Case(size(24, 200), "fp32", values="fine", kind="logits that fp16 cannot tell apart"),
         Case(size(6, between(rng, 300, 700)), "fp32", values="far below zero", kind="logits far below zero"),
         Case(
-            size(40, between(rng, 200, 400)),
+            size(96, between(rng, 80, 160)),
             "fp32",
             values="close calls",
             kind="scores that lie close together",

@@ -17,7 +17,7 @@ QUESTION = KernelQuestion(
             "values",
             3,
             "values",
-            asks="right for {public} that you can see and more that you can't: odd vocabularies and large ones, fewer tokens than top-k asks for, the best tokens far apart and side by side, equal logits at the border, zeros of both signs, bf16, negative logits, −∞ and far below zero, any strides, scores that lie close together",
+            asks="right for {public} that you can see and more that you can't: odd vocabularies and large ones, fewer tokens than top-k asks for, the best tokens far apart and side by side, equal logits at the border, zeros of both signs, bf16, negative logits, −∞, far below zero and next to zero, any strides, scores that lie close together",
         ),
         Part(
             "traffic",

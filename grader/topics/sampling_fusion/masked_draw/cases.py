@@ -8,7 +8,16 @@ from grader.questions import Budget, Case
 from grader.questions.draws import between, odd, spread
 from grader.questions.work import work
 from grader.topics.sampling_fusion.shared import SECTOR, row_by_row, size
-from grader.topics.sampling_fusion.shared_rows import BANNED, CLOSE_CALLS, factors, plain_inputs, sometimes
+from grader.topics.sampling_fusion.shared_rows import (
+    AGAIN,
+    BANNED,
+    CLOSE_CALLS,
+    STRONG,
+    factors,
+    in_turn,
+    plain_inputs,
+    sometimes,
+)
 from kernels.sampling_fusion import cost
 from kernels.sampling_fusion.requests import pack_bits
 
@@ -54,11 +63,12 @@ def hidden_masked(rng: np.random.Generator) -> list[Case]:
             kind="a long history",
         ),
         Case(
-            size(32, between(rng, 10, 20), between(rng, 3700, 4096)),
+            size(32, between(rng, 10, 20), between(rng, 4080, 4096)),
             "fp32",
-            values="one token again and again",
+            values=AGAIN,
             kind="a token that came thousands of times",
         ),
+        Case(size(48, between(rng, 12, 40), 24), "fp32", values=STRONG, kind="penalties from weak to strong"),
         Case(size(128, 12, 32), "bf16", values="one value", kind="penalties between bf16 numbers"),
         Case(
             size(24, 70, 24),
@@ -127,15 +137,18 @@ def masked_inputs(case: Case, rng: np.random.Generator) -> dict:
     history[rng.random((b, n)) < HISTORY_GAPS] = -1
     if case.values in ("equal", "far below zero"):
         history[:] = -1
-    if case.values == "one token again and again":  # more often than eight bits can count, or fp16
-        again = rng.random((b, n)) < 0.9
+    if case.values == AGAIN:  # more often than eight bits can count, or fp16, in some rows each time
+        again = rng.random((b, n)) < in_turn(rng, (1.0, rng.uniform(0.5, 1)), b)[:, None]
         history = np.where(again, rng.integers(0, v, (b, 1)), history)
+    strong = case.values == STRONG
+    low, high = (0.1, 10.0) if strong else (0.6, 2.2)
+    adds, once = ((-2.0, 2.0), (-2.0, 2.0)) if strong else ((-0.5, 0.6), (-0.5, 0.9))
     inputs = plain_inputs(case, rng) | {
         "allowed": pack_bits(allowed),
         "history": history.astype(np.int32),
-        "repetition": sometimes(rng, factors(rng, 0.6, 2.2, b), 1.0, 4).astype(np.float32),
-        "frequency": sometimes(rng, rng.uniform(-0.5, 0.6, b), 0.0).astype(np.float32),
-        "presence": sometimes(rng, rng.uniform(-0.5, 0.9, b), 0.0).astype(np.float32),
+        "repetition": sometimes(rng, factors(rng, low, high, b), 1.0, 4).astype(np.float32),
+        "frequency": sometimes(rng, rng.uniform(*adds, b), 0.0).astype(np.float32),
+        "presence": sometimes(rng, rng.uniform(*once, b), 0.0).astype(np.float32),
     }
     return before_penalties(inputs) if case.values in CLOSE_CALLS else inputs
 
