@@ -33,7 +33,12 @@ LONG = (
 )
 
 # Folders whose files one worker takes, since what they share takes seconds to make.
-TOGETHER = ("widgets/tests/browser/", "widgets/site/tests/", "grader/site/tests/", "grader/classroom/tests/afterwards/")
+TOGETHER = (
+    "widgets/tests/browser/",
+    "widgets/site/tests/",
+    "grader/site/tests/",
+    "grader/classroom/tests/afterwards/",
+)
 
 gc.disable()  # until everything is collected: nothing of it is garbage, and looking takes a worker seven seconds
 sys.modules.setdefault("rfc3987_syntax", None)  # as for the grader's own commands: 1.4 s a worker
