@@ -93,6 +93,11 @@ def is_hidden(purpose: int) -> bool:
     return HIDDEN <= purpose < COMPILED
 
 
+def no_programs(grid) -> tuple:
+    """Follow no program of its own."""
+    return ()
+
+
 def between(small: Case, large: Case, rng: np.random.Generator) -> Case:
     """Return a case whose sizes are between those of two others, every factor equally likely."""
     ends = {name: sorted((size, large.sizes[name])) for name, size in small.sizes.items()}
@@ -204,12 +209,17 @@ class KernelEvidence(Evidence):
             if purpose not in (*WHOLE, FAR, WAITING, EVERY_PROGRAM) and not case.crossed
         ]
 
+        in_part = [self.cases[one] for one in (CORNER, COMPILED) if one in self.cases]
+
         def ways(case: Case, programs=of_grid) -> dict:
             weights = weight_packing.arguments(self.question.prepare, case)
-            return cell.branches(self.told(replace(case, sm_count=case.sm_count or told)), programs, weights)
+            task = self.told(replace(case, sm_count=case.sm_count or told))
+            if any(case is one for one in in_part):  # the programs that go a way may not be among those drawn
+                programs = no_programs
+            return cell.branches(task, programs, weights)
 
         if not any(any(ways(case).values()) for case in limited[::FEW_OF_THEM]):
-            ways = partial(ways, programs=lambda grid: ())  # no condition of the cell depends on the program
+            ways = partial(ways, programs=no_programs)  # no condition of the cell depends on the program
         most = on_condition.LARGE if self.question.in_corners else corner.WHOLE
         plans = partial(self.ways_of_plans, told=told, rng=rng)
         found = on_condition.search(self.question, numbers, ways, plans, limited, most, rng)

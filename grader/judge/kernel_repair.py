@@ -9,6 +9,7 @@ import re
 from itertools import islice
 
 from grader.box.warm import JailTrouble
+from grader.judge.diagnose import LANES, RACE
 from grader.judge.failed import Failed
 from grader.judge.kernel_changes import changes
 from grader.judge.kernel_evidence import KernelEvidence
@@ -23,6 +24,8 @@ def sentence(evidence: KernelEvidence, purpose: int, failed: Failed) -> str:
     """Name the first change that makes all these cases right, or return an empty text."""
     if failed.facts.get("known") or evidence.question.prepare or evidence.runs[purpose].plan is None:
         return ""
+    if failed.told in (RACE, LANES) or "need an other=" in failed.look:
+        return ""  # the report names the cause of a race, and of lanes that a mask switches off
     blamed = {int(line) for line in LINES.findall(f"{failed.came} {failed.look}")}
     trial, rest = Trial(evidence, purpose, most_s=MOST_S), list(others(evidence, purpose))
     try:

@@ -36,6 +36,7 @@ OF_PLANS = 2  # of them are those at which plans differ most
 AT_NUMBERS = 3  # cases at numbers of the cell
 PLAN = "plan"  # begins the place of a way that a plan tells
 PROGRAMS = 2  # of a case that are drawn
+AT_NUMBERS_TOO = 4  # and those at numbers of the cell, which may be the same
 LARGE = replace(corner.LARGE, inputs=corner.LARGE.numbers)
 Ways = Callable[[Case], dict]  # way -> the program that goes it, or None
 Plans = Callable[
@@ -160,15 +161,18 @@ def at_numbers(
 
 
 def programs(grid: tuple | None, numbers: list[int], rng: np.random.Generator) -> list[tuple[int, int, int]]:
-    """Return programs whose ways are looked at: the first and the last, one at a number of the cell along each axis, and
+    """Return programs whose ways are looked at: the first and the last, some at numbers of the cell along each axis, and
     drawn ones."""
     if grid is None:
         return []
     ends = {(0, 0, 0), tuple(n - 1 for n in grid)}
     near = [[n for n in numbers if 0 < n < size] for size in grid]
-    named = [int(each[rng.integers(len(each))]) if each else 0 for each in near]
+    named = {
+        tuple(int(each[rng.integers(len(each))]) if each else 0 for each in near)
+        for _ in range(AT_NUMBERS_TOO)
+    }
     drawn = [tuple(int(rng.integers(n)) for n in grid) for _ in range(PROGRAMS)]
-    return sorted({*ends, tuple(named), *drawn})
+    return sorted({*ends, *named, *drawn})
 
 
 class Looks:

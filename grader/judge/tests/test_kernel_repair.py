@@ -11,9 +11,21 @@ TURNED, MINUS, OUTER = (f"roofline.{name}" for name in ("turned", "subtracted", 
 SEED = 2026
 SLIPS = {
     "a size for another": (TURNED, ("offs_n * M", "offs_n * N"), "another name than `N` in `offs_n * N`"),
-    "a mask of the other axis": (OUTER, ("mask=offs_n < N", "mask=offs_n < M"), "another name than `M` in"),
+    "a mask of the other axis": (
+        OUTER,
+        ("mask=offs_n < N", "mask=offs_n < M, other=0.0"),
+        "another name than `M` in",
+    ),
     "or for and": (MINUS, ("(offs_m < M) & (", "(offs_m < M) | ("), "another operator in `(offs_m < M) | "),
 }
+
+
+ALL_CHANGES = 150
+
+
+@pytest.fixture(autouse=True)
+def all_changes(monkeypatch):
+    monkeypatch.setattr(kernel_repair, "MOST_CHANGES", ALL_CHANGES)
 
 
 def answer(question: str, *edits: tuple[str, str]) -> str:

@@ -145,7 +145,7 @@ CASES = {
 def test_a_case_goes_the_way_of(form):
     edits, wanted = CASES[form]
     cases = KernelEvidence(questions.find(NORM), edited(right(NORM), edits), 3).cases
-    assert any(wanted(cases[purpose]) for purpose in ON_CONDITION if purpose in cases)
+    assert any(map(wanted, cases.values()))
 
 
 NUMBERS = "np.array([0] * 140 + [1] * 40 + [0] * 2000)[p.N >> 6]"

@@ -35,7 +35,12 @@ def as_before(question) -> str:
     return source.replace(f"def {question.entry}(p):\n", f"def {question.entry}(p):\n{asks}")
 
 
-@pytest.mark.parametrize("name", EARLIER)
+QUICK = "moe_routing.fused_combine"
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(one, marks=() if one == QUICK else pytest.mark.slow) for one in EARLIER]
+)
 def test_an_answer_with_the_old_names_passes(name):
     question = questions.find(name)
     few = replace(question, parts=question.parts[:2], hidden=lambda rng: question.hidden(rng)[:2])
