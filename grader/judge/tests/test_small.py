@@ -191,6 +191,9 @@ def test_what_drawn_programs_must_have_written():
     assert too_little(half_idle, 512) and too_little(alike / 2, 512)
     assert not too_little(np.resize([400, 400, 400, 300], 28), 132, 400)  # persistent programs
     assert not too_little(
+        np.array([99.9, 99.7, 99.9, 99.2]), 512, 99.9
+    )  # the drawn ones have the shorter tiles
+    assert not too_little(
         np.full(2, 300), 150, 400
     )  # of which two were drawn that have a tile less than others
     assert too_little(np.full(280, 300), 150, 400)
