@@ -255,7 +255,10 @@ def test_a_kernel_that_is_wrong_at_one_size_alone_wins_nothing(where):
 @pytest.mark.parametrize(
     "stored, words",
     [
-        ("row % 2 == 0", "elements of y were never written, the first is y[1, 0]"),  # a smaller case sees it first
+        (
+            "row % 2 == 0",
+            "elements of y were never written, the first is y[1, 0]",
+        ),  # a smaller case sees it first
         ("offs < 2048", "1,048,576 elements of y were never written, the first is y[0, 2048]"),
         ("row != 100", "4,096 elements of y were never written, the first is y[100, 0]"),
     ],
