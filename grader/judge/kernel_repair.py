@@ -27,14 +27,15 @@ def sentence(evidence: KernelEvidence, purpose: int, failed: Failed) -> str:
     if failed.told in (RACE, LANES) or "need an other=" in failed.look:
         return ""  # the report names the cause of a race, and of lanes that a mask switches off
     blamed = {int(line) for line in LINES.findall(f"{failed.came} {failed.look}")}
-    trial, rest = Trial(evidence, purpose, most_s=MOST_S), list(others(evidence, purpose))
+    # the others are drawn once a change makes the failed case right
+    trial, first, rest = Trial(evidence, purpose, most_s=MOST_S), [given(evidence, purpose)], []
     try:
         for change in islice(changes(evidence.source, blamed), MOST_CHANGES):
-            if trial.of_source(change.source, [given(evidence, purpose)]) and trial.of_source(
-                change.source, rest
-            ):
-                which = f"all {1 + len(rest)} cases right that were tried"
-                return f"line {change.line} of the cell: {change.words} makes {which}"
+            if trial.of_source(change.source, first):
+                rest = rest or list(others(evidence, purpose))
+                if trial.of_source(change.source, rest):
+                    which = f"all {1 + len(rest)} cases right that were tried"
+                    return f"line {change.line} of the cell: {change.words} makes {which}"
     except (JailTrouble, OutOfTime, SyntaxError, RecursionError):
         pass
     return ""

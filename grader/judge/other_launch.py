@@ -227,9 +227,8 @@ class Trial:
         return [(found.texts, plan if isinstance(plan, Plan) else None) for plan in found.plans]
 
     def right(self, purpose: int, plan: Plan, texts: tuple[str, ...]) -> bool:
-        known = self.evidence.runs.get(purpose)
-        inputs, placed = (known.inputs, known.placed) if known else self.evidence.draw(purpose)
-        return self.right_on(self.evidence.cases[purpose], plan, texts, inputs, placed)
+        case, inputs, placed = given(self.evidence, purpose)
+        return self.right_on(case, plan, texts, inputs, placed)
 
     def right_on(
         self, case: Case, plan: Plan, texts: tuple[str, ...], inputs: dict, placed: list[memory.Placed]
