@@ -12,6 +12,7 @@ from widgets.answer import answer, spec
 from widgets.declare import Declaration
 
 ORIGIN = "http://simulators.test"
+BUSY_MS = 120_000  # an upper bound for a busy machine: nothing sleeps so long
 FLAGS = (
     "--no-sandbox",
     "--disable-gpu",
@@ -62,6 +63,7 @@ class BarePage:
 
     def __init__(self, browser, **context):
         self.page = browser.new_context(**context).new_page()
+        self.page.set_default_timeout(BUSY_MS)
         self._answers: dict[str, Answers] = {}
         self._ahead, self._html = False, ""
         self.page.expose_function("answer", self._reply)

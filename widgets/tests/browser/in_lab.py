@@ -7,8 +7,8 @@ from playwright.sync_api import Locator, Page, expect
 
 from widgets.tests.browser import lab
 
-expect.set_options(timeout=15_000)  # an upper bound for a busy machine: nothing sleeps so long
-LATE_MS = 15_000
+expect.set_options(timeout=60_000)  # an upper bound for a busy machine: nothing sleeps so long
+LATE_MS = 60_000
 WINDOW = {"width": 1280, "height": 800}
 # What Lab throws on a busy machine, where a notebook is left before its kernel has answered Lab's own request.
 LEFT_EARLY = "Canceled future for create_subshell_request message before replies were done"

@@ -10,7 +10,7 @@ from widgets.tests.browser.in_lab import open_more, shown
 from widgets.tests.browser.sink import SINK
 
 pytestmark = pytest.mark.browser
-expect.set_options(timeout=15_000)
+expect.set_options(timeout=60_000)
 EVERY = every()
 A_SHEET = 8  # simulators: to open a page takes longer than to press a key on one
 

@@ -49,5 +49,5 @@ def test_a_kernel_that_died_is_said_and_the_controls_show_the_picture(page):
         f"() => {{ {lab.PANEL}.sessionContext.session.kernel.requestExecute({{ code: 'import os; os._exit(1)' }}); }}"
     )
     slider.press("End")
-    page.wait_for_function("() => document.querySelector('.tbt-over').checkVisibility()", timeout=15_000)
+    page.wait_for_function("() => document.querySelector('.tbt-over').checkVisibility()", timeout=60_000)
     expect(slider).to_have_value("3")

@@ -12,7 +12,7 @@ from widgets.static import TEXTURES
 from widgets.tests.browser.sink import SIDE, SINK, run, scene
 
 pytestmark = pytest.mark.browser
-expect.set_options(timeout=15_000)  # an upper bound for a busy machine: nothing sleeps so long
+expect.set_options(timeout=60_000)  # an upper bound for a busy machine: nothing sleeps so long
 
 
 @pytest.fixture
