@@ -5,6 +5,8 @@ Standard library only. Bytes are bytes (no kibi), FLOP count a multiply-add as t
 
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from kernels import require
 from kernels.flash_attention.cost_decode import (
     Decode,
@@ -133,8 +135,10 @@ def pairs(s: Shape) -> int:
     """Return the visible query-key pairs in one head: length * keys, about half when causal."""
     if s.left is None and s.right is None:
         return s.length * s.keys
-    ranges = (key_range(s, row) for row in range(s.length))
-    return sum(max(high - low, 0) for low, high in ranges)
+    places = np.arange(s.length) + s.keys - s.length
+    low = 0 if s.left is None else np.maximum(places - s.left, 0)
+    high = s.keys if s.right is None else np.clip(places + 1 + s.right, 0, s.keys)
+    return int(np.maximum(high - low, 0).sum())
 
 
 def flops(s: Shape) -> float:

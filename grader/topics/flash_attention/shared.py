@@ -213,8 +213,9 @@ def of_tiles(c: Case, tilings: tuple[cost.Tiling, ...], each: Callable) -> Calla
 
     def share(written: dict[str, np.ndarray]) -> float:
         rows, elements = np.unique(written["o"][:, 2], return_counts=True)
-        of_rows = [elements @ [each(shape_of(c), tiling, int(row)) for row in rows] for tiling in tilings]
-        of_all = [sum(each(shape_of(c), tiling, row) for row in range(c.sizes["M"])) for tiling in tilings]
+        s = shape_of(c)
+        of_rows = [elements @ [each(s, tiling, int(row)) for row in rows] for tiling in tilings]
+        of_all = [sum(each(s, tiling, row) for row in range(s.length)) for tiling in tilings]
         return max(of_rows) / (max(of_all) * c.sizes["B"] * c.sizes["H"] * c.sizes["D"])
 
     return share
