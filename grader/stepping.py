@@ -14,7 +14,7 @@ import numpy as np
 from grader.judge import answer, hidden_failure, parts
 from grader.judge.diagnose import differs, judge_case
 from grader.judge.failed import Failed, Refusal, Unclear
-from grader.judge.kernel_evidence import HIDDEN, METERED, PUBLIC, KernelEvidence
+from grader.judge.kernel_evidence import PUBLIC, KernelEvidence
 from grader.machine import host
 from grader.machine.inside import main as machine
 from grader.questions import KernelQuestion
@@ -84,7 +84,7 @@ def failing(evidence: KernelEvidence) -> tuple[KernelEvidence, int, str]:
         again = KernelEvidence(
             evidence.question, evidence.source, hidden_failure.SHOWN_SEED + draw, level=evidence.level
         )
-        again.cases = {n: one for n, one in again.cases.items() if HIDDEN <= n < METERED}
+        again.cases = {n: again.case(n) for n in again.hidden}
         for purpose in again.cases:
             if came := wrong(again, purpose):
                 return again, purpose, came
@@ -121,7 +121,7 @@ def record(evidence: KernelEvidence, purpose: int, came: str, program) -> Record
 def once_more(evidence: KernelEvidence, purpose: int, plan, **more):
     """Run a case in this process. Return its report, its tensors, and the modules by their text's number."""
     _, placed = evidence.draw(purpose)
-    case, texts = evidence.cases[purpose], evidence.lowered().texts
+    case, texts = evidence.case(purpose), evidence.texts(purpose)
     anything = {
         "sm_count": case.sm_count,
         "repeatable": evidence.question.repeatable,

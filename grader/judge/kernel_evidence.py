@@ -6,6 +6,7 @@ The jail that runs the answer's Python replies before any input is drawn, and is
 import math
 import re
 import threading
+from collections.abc import Iterable
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -125,7 +126,6 @@ def print_line(row: dict) -> str:
 
 @dataclass
 class KernelEvidence(Evidence):
-    cases: dict[int, Case] = field(default_factory=dict)  # by purpose
     runs: dict[int, Run] = field(default_factory=dict)
     ahead: dict[int, Future] = field(default_factory=dict)
     places: dict[int, Outcome] = field(default_factory=dict)  # of large cases, the stores of all programs
@@ -135,6 +135,7 @@ class KernelEvidence(Evidence):
     )  # of corners, by part the limit that its grid is too small for
     corner_runs: dict = field(default_factory=dict)  # of corners: programs of whole tiles, with all counts
     compiling: Future | None = None
+    compiling_others: Future | None = None
     on_gpu: object = None  # in gpu mode the answer's way there
     shown: bool = False  # a seed that isn't secret drew every case, so all may be shown
     doubt: Exception | None = None  # what the machine could not decide, where nothing else is wrong
@@ -142,10 +143,14 @@ class KernelEvidence(Evidence):
     def __post_init__(self):
         question: KernelQuestion = self.question
         self.lock = threading.RLock()
-        self._lowered: Lowered | None = None
+        self.known: dict[int, Case] = {}  # by purpose, without those that the cell's text asks for
+        self.searched = False
+        self.order: list[int] = []  # of the cases, as the jail heard of them
+        self._shown: Lowered | Outcome | None = None
+        self._lowered: Lowered | Outcome | None = None
         self.weights: dict[int, dict] = {}  # by purpose, where the answer prepares some
         self.made: dict[int, dict] = {}  # and the arrays that it made from them
-        self._printed: list[dict] | None = None
+        self._printed: list[dict] = []
         drawn = self.rng(KNOBS)
         cases = {PUBLIC + i: case for i, case in enumerate(question.public)}
         cases |= {HIDDEN + i: case for i, case in enumerate(self.hidden_cases())}
@@ -162,24 +167,40 @@ class KernelEvidence(Evidence):
         for purpose, case in cases.items():
             own = purpose in hidden and case.sm_count
             told = int(drawn.choice(self.chips())) if purpose in real else number
-            self.cases[purpose] = replace(case, sm_count=own or told)
+            self.known[purpose] = replace(case, sm_count=own or told)
         if TIMED in cases:
-            self.cases[TIMED] = replace(cases[TIMED], sm_count=gpu.first_gpu()[1])
+            self.known[TIMED] = replace(cases[TIMED], sm_count=gpu.first_gpu()[1])
         if COMPILED in cases and METERED in cases and self.budgets_waves():
-            small, large = self.cases[METERED], self.cases[COMPILED]
-            wide = self.cases[BETWEEN] = between(small, large, self.rng(BETWEEN))
-            self.cases[MIRRORED] = mirrored(between(small, large, self.rng(MIRRORED)), wide)
+            small, large = self.known[METERED], self.known[COMPILED]
+            wide = self.known[BETWEEN] = between(small, large, self.rng(BETWEEN))
+            self.known[MIRRORED] = mirrored(between(small, large, self.rng(MIRRORED)), wide)
         if COMPILED in cases and METERED in cases and question.prepare is None:
             held = [purpose for purpose in hidden if not cases[purpose].crossed]  # whose spending is limited
             largest = sorted(held, key=lambda purpose: -numbers(question, cases[purpose]))[:MOST_ALIGNED]
             for place, purpose in enumerate([METERED, *largest]):
-                self.cases[ALIGNED + place] = replace(in_blocks(question, self.cases[purpose]), layout={})
-        told = int(drawn.choice([number, *self.chips()]))
-        self.cases |= self.corners(told)
-        cell = branches.Reader(self.source, question.entry)
-        named = cell.numbers()
-        self.cases |= self.on_condition(cell, named, told)
-        self.cases |= self.at_numbers(named, told)
+                self.known[ALIGNED + place] = replace(in_blocks(question, self.known[purpose]), layout={})
+        self.told_of_large = int(drawn.choice([number, *self.chips()]))
+        self.known |= self.corners(self.told_of_large)
+
+    @property
+    def cases(self) -> dict[int, Case]:
+        """Return all cases by purpose. Those at numbers and conditions of the cell are searched for once somebody asks,
+        because an answer whose public cases are wrong never comes so far."""
+        with self.lock:
+            if not self.searched:
+                self.searched, told = True, self.told_of_large
+                cell = branches.Reader(self.source, self.question.entry)
+                named = cell.numbers()
+                self.known |= self.on_condition(cell, named, told)
+                self.known |= self.at_numbers(named, told)
+        return self.known
+
+    @cases.setter
+    def cases(self, cases: dict[int, Case]) -> None:
+        self.known, self.searched = cases, True
+
+    def case(self, purpose: int) -> Case:
+        return self.known[purpose] if purpose in self.known else self.cases[purpose]
 
     def corners(self, told: int) -> dict[int, Case]:
         """Return a corner for drawn programs, and a smaller one for answers whose programs need one another."""
@@ -191,9 +212,9 @@ class KernelEvidence(Evidence):
             (EVERY_PROGRAM, corner.EVERY),
         ):
             if purpose not in (CORNER, EVERY_PROGRAM) or question.in_corners:
-                found[purpose] = corner.corner(question, self.cases.get(METERED), most, self.rng(purpose))
+                found[purpose] = corner.corner(question, self.known.get(METERED), most, self.rng(purpose))
         if question.far and question.in_corners:
-            found[FAR] = corner.far(question, self.cases.get(METERED), self.rng(FAR))
+            found[FAR] = corner.far(question, self.known.get(METERED), self.rng(FAR))
         return {purpose: replace(case, sm_count=told) for purpose, case in found.items() if case}
 
     def on_condition(self, cell: branches.Reader, numbers: list[int], told: int) -> dict[int, Case]:
@@ -205,11 +226,11 @@ class KernelEvidence(Evidence):
         of_grid = partial(on_condition.programs, numbers=numbers, rng=rng)
         limited = [
             case
-            for purpose, case in self.cases.items()
+            for purpose, case in self.known.items()
             if purpose not in (*WHOLE, FAR, WAITING, EVERY_PROGRAM) and not case.crossed
         ]
 
-        in_part = [self.cases[one] for one in (CORNER, COMPILED) if one in self.cases]
+        in_part = [self.known[one] for one in (CORNER, COMPILED) if one in self.known]
 
         def ways(case: Case, programs=of_grid) -> dict:
             weights = weight_packing.arguments(self.question.prepare, case)
@@ -262,7 +283,7 @@ class KernelEvidence(Evidence):
 
     def at_numbers(self, numbers: list[int], told: int) -> dict[int, Case]:
         """Return cases at numbers of the cell that are no size of another case, nor near one."""
-        known, rng = list(self.cases.values()), self.rng(AT_NUMBER[0])
+        known, rng = list(self.known.values()), self.rng(AT_NUMBER[0])
         found = on_condition.at_numbers(self.question, numbers, known, rng)
         return {
             purpose: replace(case, sm_count=told) for purpose, case in zip(AT_NUMBER, found, strict=False)
@@ -275,15 +296,15 @@ class KernelEvidence(Evidence):
     def budgets_waves(self) -> bool:
         """Return whether the question limits waves, which asks for grouped programs."""
         rules = self.question.budgets.values()
-        return any(budget.count == "wave" for rule in rules for budget in rule(self.cases[METERED]))
+        return any(budget.count == "wave" for rule in rules for budget in rule(self.known[METERED]))
 
     @property
     def public(self) -> list[int]:
-        return [purpose for purpose in self.cases if PUBLIC <= purpose < HIDDEN]
+        return [purpose for purpose in self.known if PUBLIC <= purpose < HIDDEN]
 
     @property
     def hidden(self) -> list[int]:
-        return [purpose for purpose in self.cases if HIDDEN <= purpose < METERED]
+        return [purpose for purpose in self.known if HIDDEN <= purpose < METERED]
 
     @property
     def target(self) -> int:
@@ -293,29 +314,36 @@ class KernelEvidence(Evidence):
 
     def lowered(self) -> Lowered | Outcome:
         """Return what the jail sent for all cases, in an order that gives no case away, or an Outcome if nothing
-        crossed."""
+        crossed. The texts of shown cases come first."""
         with self.lock:
             if self._lowered is None:
-                found = self._lower()
-                packs = self.question.prepare and isinstance(found, Lowered)
-                self._lowered = self._prepared(found) if packs else found
+                shown, cases = self.shown_lowered(), self.cases
+                hidden = self.permuted([purpose for purpose in cases if is_hidden(purpose)])
+                self._lowered = shown
+                if hidden and isinstance(shown, Lowered):
+                    found = self._asked(hidden)
+                    found = found if isinstance(found, Lowered) else nothing(found, hidden)
+                    self.order += hidden
+                    self._lowered = self._prepared(joined([shown, found]), hidden)
         return self._lowered
 
-    def _lower(self) -> Lowered | Outcome:
-        """Lower the shown cases first, in a process that never hears of the others and so can print none of their
-        sizes."""
-        purposes = [list(self.cases)[i] for i in self.rng(KNOBS + 1).permutation(len(self.cases))]
-        shown = [purpose for purpose in purposes if not is_hidden(purpose)]
-        hidden = [purpose for purpose in purposes if is_hidden(purpose)]
-        self.order = shown + hidden
+    def shown_lowered(self) -> Lowered | Outcome:
+        """Return what the jail sent for the shown cases, from a process that never hears of the others and so can print none
+        of their sizes."""
+        with self.lock:
+            if self._shown is None:
+                shown = self.permuted([purpose for purpose in self.known if not is_hidden(purpose)])
+                found = self._asked(shown) if shown else Lowered((), (), ())
+                self.order = shown
+                self._shown = self._prepared(found, shown) if isinstance(found, Lowered) else found
+        return self._shown
+
+    def permuted(self, purposes: list[int]) -> list[int]:
         self.say(f"lowering {len(purposes)} cases to Triton IR")
-        found = [self._asked(part) for part in (shown, hidden) if part]
-        if isinstance(found[0], Outcome):
-            return found[0]
-        return joined([one if isinstance(one, Lowered) else nothing(one, hidden) for one in found])
+        return [purposes[i] for i in self.rng(KNOBS + 1).permutation(len(purposes))]
 
     def _asked(self, purposes: list[int]) -> Lowered | Outcome:
-        tasks = [self.told(self.cases[purpose]) for purpose in purposes]
+        tasks = [self.told(self.case(purpose)) for purpose in purposes]
         request = LowerRequest(self.source, self.question.entry, tasks, self.target)
         outcome, found = jail.lower(request, self.level)
         self.count(outcome)
@@ -330,28 +358,32 @@ class KernelEvidence(Evidence):
             packs=weight_packing.caps(self.question.prepare, case),
         )
 
-    def _prepared(self, found: Lowered) -> Lowered:
-        """Add the arrays that the answer makes of weights, those of shown cases first, in a process of their own."""
-        for hidden in (False, True):
-            purposes = [purpose for purpose in self.order if is_hidden(purpose) == hidden]
-            found = weight_packing.prepare(self, found, purposes)
-        return found
+    def _prepared(self, found: Lowered, purposes: list[int]) -> Lowered:
+        """Add the arrays that the answer makes of the weights of these cases, in a process of their own."""
+        return weight_packing.prepare(self, found, purposes) if self.question.prepare else found
+
+    def of_case(self, purpose: int) -> Lowered | Outcome:
+        """Return what holds a case's plan. A shown case needs no hidden one."""
+        return self.lowered() if self._lowered or is_hidden(purpose) else self.shown_lowered()
 
     def plan(self, purpose: int) -> Plan | dict:
         """Return the plan of a case, or its error as a dict."""
-        found = self.lowered()
+        found = self.of_case(purpose)
         if isinstance(found, Outcome):
             return found.error
         return found.plans[self.order.index(purpose)]
+
+    def texts(self, purpose: int) -> tuple[str, ...]:
+        return self.of_case(purpose).texts
 
     # ---- from the machine: values and counts
 
     def draw(self, purpose: int) -> tuple[dict, list[Placed]]:
         """Return what the reference takes, and every tensor of the launches as placed in memory, prepared ones
         included."""
-        case = self.cases[purpose]
+        case = self.case(purpose)
         if self.question.prepare:
-            self.lowered()
+            self.of_case(purpose)
         rng = self.rng(purpose)
         drawn = self.question.drawn_inputs
         inputs = corner.repeated(self.question, case, rng) if purpose == FAR else drawn(case, rng)
@@ -370,7 +402,8 @@ class KernelEvidence(Evidence):
         return run
 
     def _prints(self, purpose: int, run: Run) -> str:
-        said = self._lowered.printed[self.order.index(purpose)] if isinstance(self._lowered, Lowered) else ""
+        found = self.of_case(purpose)
+        said = found.printed[self.order.index(purpose)] if isinstance(found, Lowered) else ""
         return "\n".join(filter(None, [said.strip(), *map(print_line, run.outcome.header.get("prints", []))]))
 
     def run_ahead(self, purposes: list[int]) -> None:
@@ -379,7 +412,7 @@ class KernelEvidence(Evidence):
             self.ahead |= {p: background_pool().submit(self._run, p) for p in purposes if p not in self.runs}
 
     def _run(self, purpose: int, **how) -> Run:
-        plan, case, hidden = self.plan(purpose), self.cases[purpose], is_hidden(purpose) and not self.shown
+        plan, case, hidden = self.plan(purpose), self.case(purpose), is_hidden(purpose) and not self.shown
         if isinstance(plan, dict):
             return Run(case, hidden, None, [], {}, {}, Outcome(header={"error": plan}))
         inputs, placed = self.draw(purpose)
@@ -388,7 +421,7 @@ class KernelEvidence(Evidence):
         return Run(case, hidden, plan, placed, inputs, want, outcome)
 
     def interpret(self, purpose: int, placed: list[Placed], **how) -> Outcome:
-        return self.launch(self.cases[purpose], self.plan(purpose), self.lowered().texts, placed, **how)
+        return self.launch(self.case(purpose), self.plan(purpose), self.texts(purpose), placed, **how)
 
     def launch(self, case: Case, plan: Plan, texts: tuple[str, ...], placed: list[Placed], **how) -> Outcome:
         anything = np.random.default_rng([self.seed, UNWRITTEN, *case.sizes.values()])
@@ -420,7 +453,7 @@ class KernelEvidence(Evidence):
     def lines(self, run: Run, programs: list[int] | None = None) -> list[dict]:
         """Return how many bytes each line of a case asks for, by tensor and kind of access, or nothing if the run doesn't
         end. `programs` are those that ran."""
-        purpose = next((p for p, one in self.cases.items() if one is run.case), None)
+        purpose = next((p for p, one in self.known.items() if one is run.case), None)
         if purpose is None:
             return []
         how = {"programs": [programs]} if programs else {}
@@ -444,52 +477,61 @@ class KernelEvidence(Evidence):
         outcome = self.interpret(purpose, run.placed, shuffled=1 + self.seed % MOST_SEED, counting="values")
         return replace(run, outcome=self.count(outcome))
 
-    def printed_texts(self) -> list[dict]:
-        """Return every text as the machine prints it, for the compiler and the bench. Each is {"text"} or {"error"}."""
+    def printed_text(self, number: int) -> dict:
+        """Return a text as the machine prints it, for the compiler and the bench: {"text"} or {"error"}."""
         with self.lock:
-            if self._printed is None:
-                self._printed = machine.print_texts(self._lowered.texts, self.level)
-        return self._printed
+            if number >= len(self._printed):
+                texts = (self._lowered or self._shown).texts
+                self._printed += machine.print_texts(texts[len(self._printed) :], self.level)
+        return self._printed[number]
 
     # ---- from the compiler
 
     def begin(self) -> None:
         """Compile while the machine runs. With two cores a check takes as long as the slower job."""
-        if COMPILED in self.cases and compiler.is_here():
+        if COMPILED in self.known and compiler.is_here():
             self.compiling = self.compiling or background_pool().submit(self._compile)
         if self.on_gpu is not None:
             self.on_gpu.begin()
+
+    def go_on(self) -> None:
+        """Compile what only an answer needs whose public cases are right."""
+        if COMPILED in self.known and compiler.is_here():
+            self.compiling_others = self.compiling_others or background_pool().submit(self._compile_others)
 
     def compiled(self) -> tuple[Outcome, list[Compiled], list[Compiled]]:
         """Return what the compiler said of the compiled case's kernels for every target, and of the forms that launch(p)
         gives them in other cases for the first target."""
         self.begin()
-        outcome, rows, others = self.compiling.result()
-        self.compiling_counted = self.count(outcome)
-        return outcome, rows, others
+        self.go_on()
+        outcome, rows = self.compiling.result()
+        if outcome.error:
+            return self.count(outcome), [], []
+        self.count(outcome)
+        outcome, others = self.compiling_others.result()
+        return self.count(outcome), rows, others
 
-    def _compile(self) -> tuple[Outcome, list[Compiled], list[Compiled]]:
+    def _compile(self) -> tuple[Outcome, list[Compiled]]:
         plan = self.plan(COMPILED)
         if isinstance(plan, dict):
-            return Outcome(header={"error": plan}), [], []
-        found: list[list[Compiled]] = []
-        for steps, targets in ((plan.steps, self.question.targets), (self.other_forms(), (self.target,))):
-            known = {}
-            for step in steps:
-                row = self.printed_texts()[step.text]
-                if "error" in row:
-                    return Outcome(header={"error": row["error"]}), [], []
-                settings = {"num_warps": step.num_warps, "num_stages": step.num_stages}
-                known[step.name, step.text, *settings.values()] = {"name": step.name, **row, **settings}
-            outcome, rows = Outcome(), []
-            if known:
-                outcome, rows = compiler.compile_kernels(
-                    Request((*known.values(),), tuple(targets)), self.level
-                )
-            if outcome.error:
-                return outcome, [], []
-            found.append(rows)
-        return outcome, *found
+            return Outcome(header={"error": plan}), []
+        return self._compiled(plan.steps, self.question.targets)
+
+    def _compile_others(self) -> tuple[Outcome, list[Compiled]]:
+        self.lowered()
+        return self._compiled(self.other_forms(), (self.target,))
+
+    def _compiled(self, steps: Iterable[Kernel], targets: tuple[int, ...]) -> tuple[Outcome, list[Compiled]]:
+        known = {}
+        for step in steps:
+            row = self.printed_text(step.text)
+            if "error" in row:
+                return Outcome(header={"error": row["error"]}), []
+            settings = {"num_warps": step.num_warps, "num_stages": step.num_stages}
+            known[step.name, step.text, *settings.values()] = {"name": step.name, **row, **settings}
+        if not known:
+            return Outcome(), []
+        return compiler.compile_kernels(Request((*known.values(),), targets), self.level)
 
     def steps(self, purpose: int) -> tuple[Kernel, ...]:
         plan = self.plan(purpose)
@@ -497,7 +539,7 @@ class KernelEvidence(Evidence):
 
     def blocks(self, step: Kernel) -> dict[str, int]:
         """Return the shapes of all blocks of a kernel, with their numbers."""
-        shapes = BLOCK.findall(self.printed_texts()[step.text].get("text", ""))
+        shapes = BLOCK.findall(self.printed_text(step.text).get("text", ""))
         return {shape: math.prod(map(int, shape.rstrip("x").split("x"))) for shape in shapes}
 
     def other_forms(self) -> list[Kernel]:
@@ -513,13 +555,16 @@ class KernelEvidence(Evidence):
         others = [row for row in forms.values() if row[3] != COMPILED]
         return [max(others, key=lambda row: row[place])[0] for place in (1, 2)] if others else []
 
+    def in_flight(self) -> list[Future]:
+        return [*filter(None, (self.compiling, self.compiling_others)), *self.ahead.values()]
+
     def settle(self) -> None:
         """Wait for this answer's own work, so that nothing computes during timing."""
-        for future in filter(None, (self.compiling, *self.ahead.values())):
+        for future in self.in_flight():
             future.exception()
 
     def end(self) -> None:
-        for future in filter(None, (self.compiling, *self.ahead.values())):
+        for future in self.in_flight():
             future.cancel()
         if self.on_gpu is not None:
             self.on_gpu.end()

@@ -45,6 +45,8 @@ def judge(evidence: KernelEvidence, part: Part, result: PartResult) -> None:
     result.evidence = "run here on the CPU"
     public, hidden = evidence.public, evidence.hidden
     runs = judge_public(evidence, public)
+    if evidence.eager:
+        evidence.go_on()
     hidden_failure.raise_what_can_be_shown(hidden_failures(evidence, runs))
     if COMPILED in evidence.cases:
         evidence.say("running the compiled case")
@@ -123,7 +125,7 @@ def judge_public(evidence: KernelEvidence, public: list[int]) -> list[Run]:
 def drawn_anew(evidence: KernelEvidence, purpose: int, public: list[Run]) -> Failed | str:
     """Return how a case like this one fails with a public seed, or else the sizes of one that is right. The sentence must
     hold for the public cases too."""
-    told, right = evidence.cases[purpose].sm_count, ""
+    told, right = evidence.case(purpose).sm_count, ""
     for again, case in islice(like_it(evidence, purpose), hidden_failure.SHOWN_DRAWS):
         again.cases = {purpose: replace(case, sm_count=told)}
         try:
@@ -146,7 +148,7 @@ def drawn_anew(evidence: KernelEvidence, purpose: int, public: list[Run]) -> Fai
 
 def like_it(evidence: KernelEvidence, purpose: int) -> Iterator[tuple[KernelEvidence, Case]]:
     """Yield cases of the same kind from public seeds. Not every seed draws every crossing."""
-    question, kind = evidence.question, evidence.cases[purpose].kind
+    question, kind = evidence.question, evidence.case(purpose).kind
     for draw in range(SEARCHED):
         seed = hidden_failure.SHOWN_SEED + draw
         if purpose in evidence.hidden:
@@ -156,7 +158,7 @@ def like_it(evidence: KernelEvidence, purpose: int) -> Iterator[tuple[KernelEvid
                 yield KernelEvidence(question, evidence.source, seed, level=evidence.level), of_kind[0]
             continue
         again = KernelEvidence(question, evidence.source, seed, level=evidence.level)
-        case = again.cases.get(purpose)
+        case = again.known.get(purpose) or again.cases.get(purpose)
         if case is None or case.kind != kind:
             return
         yield again, case

@@ -30,7 +30,7 @@ class OnGpu:
     def begin(self) -> None:
         """Build, and start the bench, while the machine runs."""
         self.building = self.building or background_pool().submit(self._build)
-        if TIMED in self.evidence.cases:
+        if TIMED in self.evidence.known:
             self.drawing = self.drawing or background_pool().submit(self.evidence.draw, TIMED)
 
     def timed_inputs(self) -> tuple[dict, list]:
@@ -39,7 +39,7 @@ class OnGpu:
 
     def launched(self) -> list[int]:
         """Return the purposes of all cases that the GPU runs."""
-        return [p for p in self.evidence.cases if not METERED <= p <= COMPILED]
+        return [p for p in self.evidence.known if not METERED <= p <= COMPILED]
 
     def _build(self) -> dict[tuple, str]:
         """Return why a kernel could not be built, by its text, warps and stages."""
@@ -49,7 +49,7 @@ class OnGpu:
         for purpose in self.launched():
             plan = evidence.plan(purpose)
             for step in () if isinstance(plan, dict) else plan.steps:
-                row = evidence.printed_texts()[step.text]
+                row = evidence.printed_text(step.text)
                 if "error" not in row:
                     known[_key(step)] = Kernel(row["text"], step.num_warps, step.num_stages)
         failed = self.builder.build(list(known.values()), capability, evidence.say) if known else {}
@@ -58,13 +58,13 @@ class OnGpu:
     def request(self, kind: type[RunRequest], purpose: int, placed: list, **more) -> tuple[RunRequest, dict]:
         """Return one case in the bench's form, as IR, numbers and input bytes. Raise Broken if the case has no code."""
         self.begin()
-        evidence, case = self.evidence, self.evidence.cases[purpose]
+        evidence, case = self.evidence, self.evidence.case(purpose)
         failed, plan, target = self.building.result(), evidence.plan(purpose), f"sm_{gpu.first_gpu()[0]}"
         if isinstance(plan, dict):
             raise Broken(f"does not compile for {target}: {plan['message']}")
         steps = []
         for step in plan.steps:
-            row = evidence.printed_texts()[step.text]
+            row = evidence.printed_text(step.text)
             if "error" in row:
                 raise Refusal(row["error"]["message"], row["error"]["line"])
             if reason := failed.get(_key(step)):

@@ -113,7 +113,7 @@ class Trial:
 
     def of_layouts(self) -> str:
         """Return the fewest tensors that have to be laid out row by row for this case to be right."""
-        case, evidence = self.evidence.cases[self.purpose], self.evidence
+        case, evidence = self.evidence.case(self.purpose), self.evidence
         if not case.layout or evidence.question.prepare:
             return ""
         names = [some for n in range(1, MOST_RELAID + 1) for some in combinations(case.layout, n)]
@@ -136,7 +136,7 @@ class Trial:
     def of_exchanged(self) -> str:
         """Return two inputs of the same shape and dtype with which, once they are exchanged, the case is right."""
         run, evidence = self.run, self.evidence
-        case, own = evidence.cases[self.purpose], {one.spec.name for one in run.placed}
+        case, own = evidence.case(self.purpose), {one.spec.name for one in run.placed}
         inputs = [one for one in run.placed if one.spec.role == "in" and one.spec.name in run.inputs]
         if evidence.question.prepare or own != {spec.name for spec in evidence.question.tensors}:
             return ""
@@ -146,7 +146,7 @@ class Trial:
             a, b = one.spec.name, other.spec.name
             placed = memory.place(evidence.question, case, run.inputs | {a: run.inputs[b], b: run.inputs[a]})
             try:
-                if self.right_on(case, run.plan, evidence.lowered().texts, run.inputs, placed):
+                if self.right_on(case, run.plan, evidence.texts(self.purpose), run.inputs, placed):
                     return f"with {a} and {b} exchanged this case is right: which of the two is used in the other's place?"
             except (JailTrouble, OutOfTime):
                 return ""
@@ -160,7 +160,7 @@ class Trial:
                 if prod(grid) > prod(step.grid) and enough(self.run):
                     continue
                 plan = replace(self.run.plan, steps=exchanged(steps, place, replace(step, grid=grid)))
-                if self.right(self.purpose, plan, self.evidence.lowered().texts):
+                if self.right(self.purpose, plan, self.evidence.texts(self.purpose)):
                     return said_of_grid(self.entry, step, ids, grid)
         return ""
 
@@ -196,8 +196,8 @@ class Trial:
     def lowered(self, wanted: list[tuple[int, tuple[str, int, int]]]) -> list[tuple[tuple, Plan | None]]:
         """Return (texts, plan) of each case with its change, lowered together. A case that doesn't compile has no
         plan."""
-        cases = self.evidence.cases
-        return self.lowered_cases([(cases[purpose], {name: pair}) for purpose, (name, *pair) in wanted])
+        case = self.evidence.case
+        return self.lowered_cases([(case(purpose), {name: pair}) for purpose, (name, *pair) in wanted])
 
     def of_source(self, source: str, given: list[Given]) -> bool:
         """Return whether another text of the cell makes all these cases right."""
@@ -350,13 +350,13 @@ def written(grid: tuple[int, int, int], ids: list[int]) -> str:
 
 def given(evidence: KernelEvidence, purpose: int) -> Given:
     run = evidence.runs.get(purpose)
-    return evidence.cases[purpose], *((run.inputs, run.placed) if run else evidence.draw(purpose))
+    return evidence.case(purpose), *((run.inputs, run.placed) if run else evidence.draw(purpose))
 
 
 def others(evidence: KernelEvidence, purpose: int) -> Iterator[Given]:
     """Yield the other public cases, and some like hidden ones from a public seed."""
     yield from (given(evidence, one) for one in evidence.public if one != purpose)
-    question, told = evidence.question, evidence.cases[purpose].sm_count
+    question, told = evidence.question, evidence.case(purpose).sm_count
     rng = np.random.default_rng(hidden_failure.SHOWN_SEED)
     for case in list(question.hidden(rng))[:MORE]:
         inputs = question.drawn_inputs(case, rng)

@@ -14,7 +14,7 @@ SECONDS = 8.0
 
 def to_blame(evidence: KernelEvidence, run: Run) -> str:
     """Return a sentence about a run's atomics, or an empty text if they aren't the cause of its race."""
-    texts = evidence.lowered().texts
+    texts = evidence.texts(evidence.purpose_of(run))
     used = sorted({step.text for step in run.plan.steps})
     found = sorted({WEAK[order] for number in used for _, order in ORDER.findall(texts[number])})
     of_blocks = any(SCOPE.search(texts[number]) for number in used)

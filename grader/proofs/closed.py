@@ -87,7 +87,7 @@ def corners_of(question_id: str) -> tuple[list, list]:
     for seed in range(CORNERS_DRAWN):
         evidence = KernelEvidence(question, "", seed)
         for kind, purposes in zip(found, ((CORNER, *WHOLE), (kernel_evidence.FAR,)), strict=True):
-            kind += [evidence.cases[one] for one in purposes if one in evidence.cases]
+            kind += [evidence.known[one] for one in purposes if one in evidence.known]
     return found
 
 

@@ -8,7 +8,7 @@ from grader.judge.kernel_evidence import KernelEvidence
 def failures(question, source: str, seed: int) -> list[str]:
     """Return the crossings of one check that an answer fails, with the results."""
     evidence = KernelEvidence(question, source, seed)
-    evidence.cases = {purpose: case for purpose, case in evidence.cases.items() if case.crossed}
+    evidence.cases = {purpose: case for purpose, case in evidence.known.items() if case.crossed}
     found = []
     for purpose, case in evidence.cases.items():
         try:

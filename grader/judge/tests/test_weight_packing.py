@@ -27,7 +27,7 @@ def gathered(source: str = RIGHT, question=OWN, hidden: int = 1) -> KernelEviden
     """Two public cases and some hidden ones."""
     evidence = KernelEvidence(question, source, seed=11)
     kept = [PUBLIC, PUBLIC + 1, *range(HIDDEN, HIDDEN + hidden)]
-    evidence.cases = {purpose: evidence.cases[purpose] for purpose in kept}
+    evidence.cases = {purpose: evidence.known[purpose] for purpose in kept}
     return evidence
 
 
@@ -57,11 +57,13 @@ def test_weights_are_drawn_once_texts_are_fixed_and_all_else_once_they_are_packe
 
     prepare = replace(OWN.prepare, weights=noted("weights", OWN.prepare.weights))
     evidence = gathered(question=replace(OWN, prepare=prepare, inputs=noted("inputs", OWN.inputs)))
-    run = evidence.run(PUBLIC + 1)
-    judge_case(OWN, run)
+    for purpose in (PUBLIC + 1, HIDDEN):
+        judge_case(OWN, evidence.run(purpose))
     of_jail = [what for what in order if what not in ("plan", "run")]
-    assert of_jail == ["lower", "lower", "weights", "weights", "pack", "weights", "pack", "inputs"]
-    lowering, packing = asked[:2], asked[2:4]
+    shown, hidden = ["lower", "weights", "weights", "pack", "inputs"], ["lower", "weights", "pack", "inputs"]
+    assert of_jail == [*shown, *hidden]
+    lowering = [one for one in asked if one[0]["operation"] == "lower"]
+    packing = [one for one in asked if one[0]["operation"] == "pack"]
     assert all(arrays == {} for _, arrays in lowering)
     assert [len(task["cases"]) for task, _ in packing] == [2, 1]  # hidden ones in a process of their own
     for task, arrays in packing:
