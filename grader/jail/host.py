@@ -14,6 +14,7 @@ LOWER = warm.Worker(
 )
 NUMPY = warm.Worker("grader.jail.inside.numpy_answer", ("grader/jail",))
 LOWER_LIMITS = warm.Limits(wall_s=45.0, cpu_s=40, memory_bytes=3 << 30, answer_bytes=16 << 20)
+TEXTS_LIMITS = warm.Limits(wall_s=20.0, cpu_s=10, answer_bytes=16 << 20)
 PLAN_LIMITS = warm.Limits(wall_s=20.0, cpu_s=5, enough_s=4, answer_bytes=64 << 20)
 PACK_LIMITS = warm.Limits(wall_s=45.0, cpu_s=30, memory_bytes=3 << 30, answer_bytes=256 << 20)
 NUMPY_LIMITS = warm.Limits(wall_s=30.0, cpu_s=5, answer_bytes=64 << 20)
@@ -29,6 +30,17 @@ def lower(request: protocol.LowerRequest, level: int | None = None, limits=LOWER
         return outcome, None
     try:
         return outcome, protocol.lowered(outcome.header, request.cases, DTYPES)
+    except protocol.BadReply:
+        return _forged(outcome), None
+
+
+def lower_each(request: protocol.TextsRequest, level: int | None = None, limits=TEXTS_LIMITS):
+    """Return (Outcome, Lowered or None), one case of several texts of a cell."""
+    outcome = warm.programs(LOWER, level).ask(request.task(), {}, limits)
+    if outcome.error:
+        return outcome, None
+    try:
+        return outcome, protocol.lowered(outcome.header, [request.case] * len(request.sources), DTYPES)
     except protocol.BadReply:
         return _forged(outcome), None
 

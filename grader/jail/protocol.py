@@ -121,6 +121,20 @@ class LowerRequest:
 
 
 @dataclass(frozen=True)
+class TextsRequest:
+    """Request the plan and the texts of one case for each of several texts of a cell."""
+
+    sources: list[str]
+    entry: str
+    case: ToldCase
+    target: int
+
+    def task(self) -> dict:
+        more = {"source": self.sources[0], "cases": [self.case.plain()]}
+        return {"operation": "texts", "sources": self.sources, "entry": self.entry, "target": self.target, **more}
+
+
+@dataclass(frozen=True)
 class PlanRequest:
     """Request what an answer plans for each of many cases, most of which are never judged."""
 

@@ -1,14 +1,17 @@
-"""List small changes of a kernel's text, the likeliest cure of a failure first: other names before other operators, and
-the lines that a report blames before those that make what these use."""
+"""List small changes of a kernel's text, the likeliest cure of a failure first: the lines that a report blames before those
+that make what these use, and names that a parameter's own name speaks for before all other changes."""
 
 import ast
+import copy
 from collections.abc import Iterator
 from difflib import SequenceMatcher
 
+from grader.judge.kernel_names import CONSTANT, MASK, NUMBER, POINTER, SIZE, STRIDE, VALUE, Names
 from grader.judge.repair import COMPARISONS, OPERATORS, Change, changed, shown
 
 MOST_NAMES = 4  # that are tried in place of one
 NEAR = 3  # steps from the blamed lines to what their names are made of
+SUSPECT = -4  # the rank of what speaks for itself, as another tensor's stride
 DTYPES = ("float16", "bfloat16", "float32")
 FUNCTIONS = (
     ("max", "min", "sum"),
@@ -17,22 +20,28 @@ FUNCTIONS = (
     ("log", "log2"),
     ("argmax", "argmin"),
 )
+SIZED = SIZE, CONSTANT
+LOADS = "load", "store"
+Found = tuple[int, str, ast.AST]  # the rank of a change among those of a line, words for it, and the new node
 
 
 def changes(source: str, blamed: set[int]) -> Iterator[Change]:
     """Yield the source with one change each, in its kernels alone."""
     for function in kernels(source):
-        context = parents(function)
+        context, names = parents(function), Names(function)
         near = distances(function, blamed)
         found = [
             (near.get(node.lineno, NEAR + 1) + rank, node, words, new)
             for statement in function.body
             for node in ast.walk(statement)
             if hasattr(node, "lineno")
-            for rank, words, new in alternatives(node, function)
+            for rank, words, new in alternatives(node, function, names, context)
         ]
+        seen = {source}
         for _, node, words, new in sorted(found, key=lambda one: one[0]):
-            if text := changed(source, node, new):
+            text = changed(source, node, new)
+            if text and text not in seen:
+                seen.add(text)
                 yield Change(node.lineno, f"{words}{within(source, node, context)}", text)
 
 
@@ -71,31 +80,23 @@ def distances(function: ast.FunctionDef, blamed: set[int]) -> dict[int, int]:
     return found
 
 
-def alternatives(node: ast.AST, function: ast.FunctionDef) -> Iterator[tuple[int, str, ast.AST]]:
-    """Yield what could be meant instead of a node: its rank among the changes of a line, words for it, and the new node."""
+def alternatives(node: ast.AST, function: ast.FunctionDef, names: Names, context: dict) -> Iterator[Found]:
+    """Yield what could be meant instead of a node."""
     match node:
-        case ast.Name(id=name, ctx=ast.Load()):
-            for number, other in enumerate(alike(name, node.lineno, function)):
-                yield number, f"another name than `{name}`", ast.Name(other)
-        case ast.Constant(value=bool() as value):
-            yield 2, f"another value than {value}", ast.Constant(not value)
-        case ast.Constant(value=int() as value):
-            for other in dict.fromkeys((value + 1, value - 1, 2 * value, value // 2)):
-                if other >= 0 and other != value:
-                    yield 2, f"another number than {value}", ast.Constant(other)
+        case ast.Name(id=name, ctx=ast.Load()) if not isinstance(context.get(node), ast.Attribute):
+            yield from of_name(node, name, names, context)
+        case ast.Constant():
+            yield from of_constant(node, context)
         case ast.Compare(left=left, ops=[op], comparators=right):
             for other in COMPARISONS.get(type(op), ()):
                 yield 1, "another comparison than " + quoted(node), ast.Compare(left, [other()], right)
-        case ast.BinOp(left=left, op=op, right=right):
-            for other in OPERATORS.get(type(op), ()):
-                yield 2, "another operator in " + quoted(node), ast.BinOp(left, other(), right)
-            for part in (left, right):
-                yield 3, "leaving out a part of " + quoted(node), part
-            if isinstance(op, ast.Sub | ast.FloorDiv | ast.Mod):
-                yield 3, "the other order in " + quoted(node), ast.BinOp(right, op, left)
+        case ast.BinOp():
+            yield from of_operator(node, names, context)
         case ast.AugAssign(target=target, op=ast.Add(), value=value):
             yield 3, "another operator in " + quoted(node), ast.AugAssign(target, ast.Sub(), value)
             yield 3, "another operator in " + quoted(node), ast.Assign([target], value, lineno=node.lineno)
+        case ast.Assign(targets=[ast.Name(id=name) as target], value=value) if held(name, node, context):
+            yield 1, f"adding to what `{name}` held", ast.AugAssign(target, ast.Add(), value)
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             yield 2, "leaving out the sign of " + quoted(node), operand
         case ast.Subscript(value=value, slice=ast.Tuple(elts=parts)) if len(parts) == 2:
@@ -105,21 +106,144 @@ def alternatives(node: ast.AST, function: ast.FunctionDef) -> Iterator[tuple[int
             for other in DTYPES:
                 if other != name:
                     yield 3, "another dtype than " + quoted(node), ast.Attribute(of, other)
-        case ast.Call(func=ast.Attribute(value=of, attr=name), args=args, keywords=keywords):
-            for other in others(name):
-                yield (
-                    2,
-                    "another function in " + quoted(node),
-                    ast.Call(ast.Attribute(of, other), args, keywords),
-                )
-            if name == "trans" and args:
-                yield 1, "leaving out the function in " + quoted(node), args[0]
-            if name == "load" and not any(one.arg == "other" for one in keywords):
-                filled = [*keywords, ast.keyword("other", ast.Constant(0.0))]
-                yield 2, "a value for other= in " + quoted(node), ast.Call(node.func, args, filled)
-            if name == "dot" and len(args) > 1:
-                swapped = ast.Call(node.func, [args[1], args[0], *args[2:]], keywords)
-                yield 3, "the other order in " + quoted(node), swapped
+        case ast.Call(func=ast.Attribute()):
+            yield from of_call(node, names)
+
+
+def of_name(node: ast.Name, name: str, names: Names, context: dict) -> Iterator[Found]:
+    address = around(node, names, context)
+    kind, tensor = names.kinds.get(name), names.tensor(address) if address is not None else ""
+    others = names.alike(name, node.lineno)
+    if kind == STRIDE:
+        others.sort(key=lambda one: (not of_tensor(one, tensor), unlike(one, name)))
+    else:
+        others.sort(key=lambda one: unlike(one, name))
+    for number, other in enumerate(others[:MOST_NAMES]):
+        rank = number
+        if kind == STRIDE and tensor and of_tensor(other, tensor) and not of_tensor(name, tensor):
+            rank = SUSPECT
+        elif other not in names.used:  # a parameter that nothing reads was meant for something
+            rank = SUSPECT + 1
+        yield rank, f"another name than `{name}`", ast.Name(other)
+    if kind == VALUE and isinstance(context.get(node), ast.BinOp | ast.Assign | ast.AugAssign):
+        factors = [one for one, of in names.kinds.items() if of == NUMBER and one not in names.used]
+        for factor in factors:
+            yield SUSPECT + 1, f"a factor more beside `{name}`", ast.BinOp(node, ast.Mult(), ast.Name(factor))
+
+
+def of_tensor(stride: str, tensor: str) -> bool:
+    """Return whether a stride's name says that it is a tensor's: stride_km or stride_wk1 of k or wk."""
+    rest = stride.removeprefix("stride").removeprefix("_")
+    return bool(tensor) and rest.startswith(tensor) and len(rest) == len(tensor) + 1
+
+
+def around(node: ast.AST, names: Names, context: dict) -> ast.AST | None:
+    """Return the largest expression around a node that is an address."""
+    found, one = None, context.get(node)
+    while isinstance(one, ast.expr):
+        if isinstance(one, ast.BinOp) and names.kind(one) == POINTER:
+            found = one
+        elif isinstance(one, ast.Call):
+            break
+        one = context.get(one)
+    return found
+
+
+def of_constant(node: ast.Constant, context: dict) -> Iterator[Found]:
+    value, parent = node.value, context.get(node)
+    filled = isinstance(parent, ast.keyword) and parent.arg == "other"
+    if isinstance(value, bool):
+        yield 2, f"another value than {value}", ast.Constant(not value)
+    elif isinstance(value, int):
+        for other in dict.fromkeys((value + 1, value - 1, 2 * value, value // 2)):
+            if other >= 0 and other != value:
+                yield 2, f"another number than {value}", ast.Constant(other)
+    elif isinstance(value, float):
+        for other in (0.0, 1.0, 2 * value, value / 2, -value):
+            if other != value:
+                yield 3, f"another number than {value}", ast.Constant(other)
+    if filled:
+        yield 1, f"another value for other= than {value}", infinity()
+
+
+def infinity() -> ast.AST:
+    return ast.UnaryOp(ast.USub(), ast.Call(ast.Name("float"), [ast.Constant("inf")], []))
+
+
+def of_operator(node: ast.BinOp, names: Names, context: dict) -> Iterator[Found]:
+    left, op, right = node.left, node.op, node.right
+    for other in OPERATORS.get(type(op), ()):
+        if not (names.kind(node) == POINTER and isinstance(other(), ast.Mult)):
+            yield 2, "another operator in " + quoted(node), ast.BinOp(left, other(), right)
+    for part in (left, right):
+        if names.kind(part) == names.kind(node) or names.kind(node) != POINTER:
+            yield 3, "leaving out a part of " + quoted(node), part
+    if isinstance(op, ast.Sub | ast.FloorDiv | ast.Mod):
+        yield 3, "the other order in " + quoted(node), ast.BinOp(right, op, left)
+    if isinstance(op, ast.FloorDiv):
+        yield 2, "another rounding of " + quoted(node), call("cdiv", left, right)
+    if isinstance(op, ast.FloorDiv | ast.Mod | ast.Mult) and names.kind(right) in SIZED:
+        sizes = [
+            one for one, kind in names.kinds.items() if kind in SIZED and one != getattr(right, "id", "")
+        ]
+        for size in sizes:
+            whole = ast.BinOp(ast.Name(size), ast.FloorDiv(), right)
+            yield 1, f"another number than {quoted(right)} in {quoted(node)}", ast.BinOp(left, op, whole)
+    if names.kind(node) == POINTER and not isinstance(context.get(node), ast.BinOp):
+        strides = [
+            one for one in ast.walk(node) if isinstance(one, ast.Name) and names.kinds.get(one.id) == STRIDE
+        ]
+        for place, one in enumerate(strides):
+            for other in strides[place + 1 :]:
+                turned = exchanged(node, {one.id: other.id, other.id: one.id})
+                yield -1, f"`{one.id}` and `{other.id}` exchanged", turned
+
+
+def exchanged(node: ast.AST, instead: dict[str, str]) -> ast.AST:
+    new = copy.deepcopy(node)
+    for one in ast.walk(new):
+        if isinstance(one, ast.Name):
+            one.id = instead.get(one.id, one.id)
+    return new
+
+
+def call(name: str, *arguments: ast.expr) -> ast.Call:
+    return ast.Call(ast.Attribute(ast.Name("tl"), name), list(arguments), [])
+
+
+def of_call(node: ast.Call, names: Names) -> Iterator[Found]:
+    of, name, args, keywords = node.func.value, node.func.attr, node.args, node.keywords
+    for other in others(name):
+        yield 2, "another function in " + quoted(node), ast.Call(ast.Attribute(of, other), args, keywords)
+    if name == "cdiv" and len(args) == 2:
+        yield 2, "another rounding of " + quoted(node), ast.BinOp(args[0], ast.FloorDiv(), args[1])
+    if name == "trans" and args:
+        yield 1, "leaving out the function in " + quoted(node), args[0]
+    if name == "to" and names.kind(node) == VALUE:
+        yield 3, "leaving out the conversion in " + quoted(node), of
+    if name == "zeros":
+        low = call("full", *args[:1], infinity(), *args[1:])
+        yield 3, "another first value than " + quoted(node), ast.Call(low.func, low.args, keywords)
+    if name == "load" and not any(one.arg == "other" for one in keywords):
+        filled = [*keywords, ast.keyword("other", ast.Constant(0.0))]
+        yield 2, "a value for other= in " + quoted(node), ast.Call(node.func, args, filled)
+    if name == "dot" and len(args) > 1:
+        swapped = ast.Call(node.func, [args[1], args[0], *args[2:]], keywords)
+        yield 3, "the other order in " + quoted(node), swapped
+    if name in LOADS and not any(one.arg == "mask" for one in keywords) and len(args) < 2 + (name == "store"):
+        masks = [one for one, kind in names.kinds.items() if kind == MASK and names.made[one] < node.lineno]
+        for mask in masks:
+            covered = [*keywords, ast.keyword("mask", ast.Name(mask))]
+            yield 1, "a mask in " + quoted(node), ast.Call(node.func, args, covered)
+
+
+def held(name: str, node: ast.Assign, context: dict) -> bool:
+    """Return whether a statement of a loop gives a name a new value that doesn't depend on its old one."""
+    inside, one = False, context.get(node)
+    while one is not None:
+        inside = inside or isinstance(one, ast.For | ast.While)
+        one = context.get(one)
+    return inside and not any(isinstance(one, ast.Name) and one.id == name for one in ast.walk(node.value))
 
 
 def quoted(node: ast.AST) -> str:
@@ -131,27 +255,6 @@ def others(name: str) -> Iterator[str]:
         yield from (other for other in group if name in group and other != name)
 
 
-def alike(name: str, line: int, function: ast.FunctionDef) -> list[str]:
-    """Return the names that are likeliest to be meant instead: of the same sort, known on this line, spelled alike."""
-    arguments = [one.arg for one in (*function.args.args, *function.args.kwonlyargs)]
-    made = [
-        node.id
-        for node in ast.walk(function)
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.lineno < line
-    ]
-    known = [one for one in dict.fromkeys([*arguments, *made]) if one != name and sort(one) == sort(name)]
-    if name not in arguments and name not in made:
-        return []
-    return sorted(known, key=lambda one: unlike(one, name))[:MOST_NAMES]
-
-
 def unlike(one: str, other: str) -> tuple[bool, float]:
     """Return how little two names resemble each other: M and N do, M and BLOCK_M don't."""
     return abs(len(one) - len(other)) > 1, -SequenceMatcher(None, one, other).ratio()
-
-
-def sort(name: str) -> str:
-    """Return what a name stands for, by its spelling: a size, a stride, a pointer, or something else."""
-    if name.startswith("stride"):
-        return "stride"
-    return "size" if name.isupper() else "pointer" if name.endswith("_ptr") else "other"

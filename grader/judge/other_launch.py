@@ -13,7 +13,7 @@ import numpy as np
 
 from grader.box.warm import JailTrouble, Limits
 from grader.jail import host as jail
-from grader.jail.protocol import Kernel, LowerRequest, Plan
+from grader.jail.protocol import Kernel, LowerRequest, Plan, TextsRequest
 from grader.judge import hidden_failure
 from grader.judge.diagnose import OUTSIDE, RACE, UNTOLD, UNWRITTEN, differs, judge_effects
 from grader.judge.failed import Failed, Refusal, Unclear
@@ -202,6 +202,16 @@ class Trial:
     def of_source(self, source: str, given: list[Given]) -> bool:
         """Return whether another text of the cell makes all these cases right."""
         return self.all_right(given, self.lowered_cases([(case, {}) for case, *_ in given], source))
+
+    def right_texts(self, sources: list[str], given: Given) -> Iterator[int]:
+        """Yield which of several texts of the cell make a case right. They are lowered together."""
+        case, inputs, placed = given
+        request = TextsRequest(sources, self.entry, self.evidence.told(case), self.evidence.target)
+        outcome, found = jail.lower_each(request, self.evidence.level)
+        self.spend(outcome.cpu_s)
+        for number, plan in enumerate(found.plans if found else ()):
+            if isinstance(plan, Plan) and self.right_on(case, plan, found.texts, inputs, placed):
+                yield number
 
     def all_right(self, given: list[Given], lowered: list[tuple[tuple, Plan | None]]) -> bool:
         return all(

@@ -65,11 +65,15 @@ def prepare() -> None:
 
 
 def run(task: dict, arrays: dict) -> tuple[dict, dict]:
-    operations = {"lower": lowered, "plan": planned, "pack": prepared}
+    operations = {"lower": lowered, "texts": each_lowered, "plan": planned, "pack": prepared}
     if task.get("operation") not in operations:
         raise ValueError(f"operation must be one of {', '.join(operations)}, got {task.get('operation')!r}")
-    module = load(task["source"], {"triton": triton, "tl": tl, "np": np})
+    module = loaded(task["source"])
     return operations[task["operation"]](module, task, arrays)
+
+
+def loaded(source: str):
+    return load(source, {"triton": triton, "tl": tl, "np": np})
 
 
 def lowered(module, task: dict, arrays: dict) -> tuple[dict, dict]:
@@ -82,9 +86,28 @@ def lowered(module, task: dict, arrays: dict) -> tuple[dict, dict]:
         rows.append({**_one(module, task, case, known), "printed": fresh.text()})
         sys.stdout = sys.stderr = printed
     if any("plan" in row for row in rows):
-        again = load(task["source"], {"triton": triton, "tl": tl, "np": np})
+        again = loaded(task["source"])
         rows = [error or row for row, error in zip(rows, changed(again, task, rows), strict=True)]
     return {"cases": rows, "texts": [text for text in known.values()]}, {}
+
+
+def each_lowered(module, task: dict, arrays: dict) -> tuple[dict, dict]:
+    """Return a row for each of several texts of a cell, in the same form. No answer is judged by these, so launch(p) isn't
+    called again."""
+    printed, rows, texts = sys.stdout, [], []
+    sys.stdout = sys.stderr = type(printed)()
+    for source in task["sources"]:
+        known = {}
+        try:
+            row = _one(loaded(source), task, task["cases"][0], known)
+        except AnswerError as error:
+            row = {"error": error.report}
+        for used in row.get("kernels", ()):
+            used["text"] += len(texts)
+        texts += known.values()
+        rows.append(row)
+    sys.stdout = sys.stderr = printed
+    return {"cases": rows, "texts": texts}, {}
 
 
 def _one(module, task: dict, case: dict, known: dict) -> dict:
