@@ -5,8 +5,20 @@ import ast
 import copy
 from collections.abc import Iterator
 from difflib import SequenceMatcher
+from itertools import combinations
 
-from grader.judge.kernel_names import CONSTANT, MASK, NUMBER, POINTER, SIZE, STRIDE, VALUE, Names
+from grader.judge.kernel_names import (
+    CONSTANT,
+    INDEX,
+    MASK,
+    NUMBER,
+    POINTER,
+    SIZE,
+    STRIDE,
+    VALUE,
+    WHOLE,
+    Names,
+)
 from grader.judge.repair import COMPARISONS, OPERATORS, Change, changed, shown
 
 MOST_NAMES = 4  # that are tried in place of one
@@ -90,6 +102,11 @@ def alternatives(node: ast.AST, function: ast.FunctionDef, names: Names, context
         case ast.Compare(left=left, ops=[op], comparators=right):
             for other in COMPARISONS.get(type(op), ()):
                 yield 1, "another comparison than " + quoted(node), ast.Compare(left, [other()], right)
+            for whole in (
+                one for one, kind in names.kinds.items() if kind == WHOLE and names.made[one] < node.lineno
+            ):
+                moved = ast.BinOp(left, ast.Add(), ast.Name(whole))
+                yield 2, "another index than " + quoted(left), ast.Compare(moved, [op], right)
         case ast.BinOp():
             yield from of_operator(node, names, context)
         case ast.AugAssign(target=target, op=ast.Add(), value=value):
@@ -125,6 +142,11 @@ def of_name(node: ast.Name, name: str, names: Names, context: dict) -> Iterator[
         elif other not in names.used:  # a parameter that nothing reads was meant for something
             rank = SUSPECT + 1
         yield rank, f"another name than `{name}`", ast.Name(other)
+    if address is not None and kind in (WHOLE, INDEX):
+        blocks = [one for one, of in names.kinds.items() if of == CONSTANT]
+        for block in blocks:
+            part = ast.BinOp(node, ast.FloorDiv(), ast.Name(block))
+            yield 2, f"another index than `{name}`", part
     if kind == VALUE and isinstance(context.get(node), ast.BinOp | ast.Assign | ast.AugAssign):
         factors = [one for one, of in names.kinds.items() if of == NUMBER and one not in names.used]
         for factor in factors:
@@ -182,21 +204,33 @@ def of_operator(node: ast.BinOp, names: Names, context: dict) -> Iterator[Found]
         yield 3, "the other order in " + quoted(node), ast.BinOp(right, op, left)
     if isinstance(op, ast.FloorDiv):
         yield 2, "another rounding of " + quoted(node), call("cdiv", left, right)
-    if isinstance(op, ast.FloorDiv | ast.Mod | ast.Mult) and names.kind(right) in SIZED:
-        sizes = [
-            one for one, kind in names.kinds.items() if kind in SIZED and one != getattr(right, "id", "")
-        ]
+    if isinstance(op, ast.FloorDiv | ast.Mod) and names.kind(right) == SIZE:
+        sizes = [one for one, of in names.kinds.items() if of == SIZE and one != getattr(right, "id", "")]
         for size in sizes:
             whole = ast.BinOp(ast.Name(size), ast.FloorDiv(), right)
             yield 1, f"another number than {quoted(right)} in {quoted(node)}", ast.BinOp(left, op, whole)
-    if names.kind(node) == POINTER and not isinstance(context.get(node), ast.BinOp):
-        strides = [
-            one for one in ast.walk(node) if isinstance(one, ast.Name) and names.kinds.get(one.id) == STRIDE
-        ]
-        for place, one in enumerate(strides):
-            for other in strides[place + 1 :]:
-                turned = exchanged(node, {one.id: other.id, other.id: one.id})
-                yield -1, f"`{one.id}` and `{other.id}` exchanged", turned
+    if not isinstance(context.get(node), ast.BinOp):
+        yield from of_pairs(node, names)
+
+
+def of_pairs(node: ast.BinOp, names: Names) -> Iterator[Found]:
+    """Exchange two strides of an address, or two sizes of a mask."""
+    wanted, rank = {POINTER: (STRIDE, -1), MASK: (SIZE, 1)}.get(names.kind(node), ("", 0))
+    there = {
+        one.id for one in ast.walk(node) if isinstance(one, ast.Name) and names.kinds.get(one.id) == wanted
+    }
+    tensor = names.tensor(node)
+    if own := {one: new for one in there if (new := own_stride(one, tensor, names)) not in ("", one)}:
+        yield SUSPECT, f"the strides of {tensor} in {quoted(node)}", exchanged(node, own)
+    for one, other in combinations(sorted(there) if wanted else (), 2):
+        turned = exchanged(node, {one: other, other: one})
+        yield rank, f"`{one}` and `{other}` exchanged in {quoted(node)}", turned
+
+
+def own_stride(stride: str, tensor: str, names: Names) -> str:
+    """Return the stride of a tensor along the axis that another stride's name ends with, or an empty text."""
+    own = (one for one, kind in names.kinds.items() if kind == STRIDE and of_tensor(one, tensor))
+    return next((one for one in own if one[-1] == stride[-1]), "")
 
 
 def exchanged(node: ast.AST, instead: dict[str, str]) -> ast.AST:
@@ -230,6 +264,14 @@ def of_call(node: ast.Call, names: Names) -> Iterator[Found]:
     if name == "dot" and len(args) > 1:
         swapped = ast.Call(node.func, [args[1], args[0], *args[2:]], keywords)
         yield 3, "the other order in " + quoted(node), swapped
+    for place, one in enumerate(keywords if name in LOADS else ()):
+        if one.arg == "mask":
+            turned = [
+                *keywords[:place],
+                ast.keyword("mask", call("trans", one.value)),
+                *keywords[place + 1 :],
+            ]
+            yield 1, "the other axis of the mask of " + quoted(node), ast.Call(node.func, args, turned)
     if name in LOADS and not any(one.arg == "mask" for one in keywords) and len(args) < 2 + (name == "store"):
         masks = [one for one, kind in names.kinds.items() if kind == MASK and names.made[one] < node.lineno]
         for mask in masks:

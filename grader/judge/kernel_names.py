@@ -103,9 +103,12 @@ class Names:
         return next(found, "") if self.kind(node) == POINTER else ""
 
     def alike(self, name: str, line: int) -> list[str]:
-        """Return the names of the same kind that are known on a line."""
+        """Return the names of the same kind that are known on a line. A constant may be taken for a size."""
         kind = self.kinds.get(name)
-        return [one for one, of in self.kinds.items() if one != name and of == kind and self.made[one] < line]
+        kinds = (SIZE, CONSTANT) if kind in (SIZE, CONSTANT) else (kind,)
+        return [
+            one for one, of in self.kinds.items() if one != name and of in kinds and self.made[one] < line
+        ]
 
 
 def parameter(one: ast.arg) -> str:
