@@ -75,21 +75,30 @@ def within(source: str, node: ast.AST, context: dict) -> str:
 
 
 def distances(function: ast.FunctionDef, blamed: set[int]) -> dict[int, int]:
-    """Return how many steps each line is from a blamed one: a line that makes a name is a step from the lines that use it."""
+    """Return how many steps each line is from a blamed one: a statement that makes a name is a step from those that use it."""
     makes: dict[str, set[int]] = {}
     uses: dict[int, set[str]] = {}
+    first = first_lines(function)
     for node in ast.walk(function):
         if isinstance(node, ast.Name):
+            line = first.get(node.lineno, node.lineno)
             if isinstance(node.ctx, ast.Store):
-                makes.setdefault(node.id, set()).add(node.lineno)
+                makes.setdefault(node.id, set()).add(line)
             else:
-                uses.setdefault(node.lineno, set()).add(node.id)
-    found, edge = dict.fromkeys(blamed, 0), set(blamed)
+                uses.setdefault(line, set()).add(node.id)
+    edge = {first.get(line, line) for line in blamed}
+    found = dict.fromkeys(edge, 0)
     for step in range(1, NEAR + 1):
         names = set().union(*(uses.get(line, ()) for line in edge))
         edge = set().union(*(makes.get(name, ()) for name in names)) - found.keys()
         found |= dict.fromkeys(edge, step)
-    return found
+    return {line: found[start] for line, start in first.items() if start in found} | found
+
+
+def first_lines(function: ast.FunctionDef) -> dict[int, int]:
+    """Return the first line of the statement that each line belongs to."""
+    simple = (one for one in ast.walk(function) if isinstance(one, ast.stmt) and not hasattr(one, "body"))
+    return {line: one.lineno for one in simple for line in range(one.lineno, one.end_lineno + 1)}
 
 
 def alternatives(node: ast.AST, function: ast.FunctionDef, names: Names, context: dict) -> Iterator[Found]:
