@@ -2,7 +2,7 @@
 
 import pytest
 
-from grader.judge import kernel_repair
+from grader.judge import kernel_repair, rank_repair
 
 FEW_CHANGES = 8
 
@@ -10,5 +10,6 @@ FEW_CHANGES = 8
 @pytest.fixture(autouse=True, scope="session")
 def few_changes():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kernel_repair, "MOST_CHANGES", FEW_CHANGES)
+        for repair in (kernel_repair, rank_repair):
+            patch.setattr(repair, "MOST_CHANGES", FEW_CHANGES)
         yield

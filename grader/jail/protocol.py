@@ -131,7 +131,13 @@ class TextsRequest:
 
     def task(self) -> dict:
         more = {"source": self.sources[0], "cases": [self.case.plain()]}
-        return {"operation": "texts", "sources": self.sources, "entry": self.entry, "target": self.target, **more}
+        return {
+            "operation": "texts",
+            "sources": self.sources,
+            "entry": self.entry,
+            "target": self.target,
+            **more,
+        }
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from grader.judge.kernel_names import (
 )
 from grader.judge.repair import COMPARISONS, OPERATORS, Change, changed, shown
 
-MOST_NAMES = 4  # that are tried in place of one
+MOST_NAMES, MOST_SIZES = 4, 8  # that are tried in place of one
 NEAR = 3  # steps from the blamed lines to what their names are made of
 SUSPECT = -4  # the rank of what speaks for itself, as another tensor's stride
 DTYPES = ("float16", "bfloat16", "float32")
@@ -144,7 +144,7 @@ def of_name(node: ast.Name, name: str, names: Names, context: dict) -> Iterator[
         others.sort(key=lambda one: (not of_tensor(one, tensor), unlike(one, name)))
     else:
         others.sort(key=lambda one: unlike(one, name))
-    for number, other in enumerate(others[:MOST_NAMES]):
+    for number, other in enumerate(others[: MOST_SIZES if kind in SIZED else MOST_NAMES]):
         rank = number
         if kind == STRIDE and tensor and of_tensor(other, tensor) and not of_tensor(name, tensor):
             rank = SUSPECT

@@ -125,6 +125,8 @@ ORDER = (POINTER, VALUE, MASK, INDEX, NUMBER, WHOLE, STRIDE, SIZE, CONSTANT)
 
 
 def widest(*kinds: str) -> str:
-    """Return the kind of what is computed from these."""
+    """Return the kind of what is computed from these. What is computed from sizes alone is a size."""
     first = min(kinds, key=ORDER.index)
-    return WHOLE if first in (STRIDE, SIZE, CONSTANT) and len(kinds) > 1 else first
+    if first in (SIZE, CONSTANT):
+        return SIZE
+    return WHOLE if first == STRIDE and len(kinds) > 1 else first

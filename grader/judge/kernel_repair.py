@@ -2,7 +2,7 @@
 itself.
 
 Nothing is guessed. Each change is compiled and runs, and one is named only if it makes the failed case, every public case
-and some more cases right.
+and a case of each hidden kind right.
 """
 
 import re
@@ -34,7 +34,7 @@ def sentence(evidence: KernelEvidence, purpose: int, failed: Failed) -> str:
         found = islice(changes(evidence.source, blamed), MOST_CHANGES)
         while some := list(islice(found, AT_ONCE)):
             for number in trial.right_texts([change.source for change in some], first):
-                change, rest = some[number], rest or list(others(evidence, purpose))
+                change, rest = some[number], rest or list(others(evidence, purpose, most=None))
                 if trial.of_source(change.source, rest):
                     which = f"all {1 + len(rest)} cases right that were tried"
                     return f"line {change.line} of the cell: {change.words} makes {which}"

@@ -363,11 +363,11 @@ def given(evidence: KernelEvidence, purpose: int) -> Given:
     return evidence.case(purpose), *((run.inputs, run.placed) if run else evidence.draw(purpose))
 
 
-def others(evidence: KernelEvidence, purpose: int) -> Iterator[Given]:
-    """Yield the other public cases, and some like hidden ones from a public seed."""
+def others(evidence: KernelEvidence, purpose: int, most: int | None = MORE) -> Iterator[Given]:
+    """Yield the other public cases, and some like hidden ones from a public seed, or all of them."""
     yield from (given(evidence, one) for one in evidence.public if one != purpose)
     question, told = evidence.question, evidence.case(purpose).sm_count
     rng = np.random.default_rng(hidden_failure.SHOWN_SEED)
-    for case in list(question.hidden(rng))[:MORE]:
+    for case in list(question.hidden(rng))[:most]:
         inputs = question.drawn_inputs(case, rng)
         yield replace(case, sm_count=told), inputs, memory.place(question, case, inputs)

@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 
-from grader.judge import hidden_failure, returned
+from grader.judge import hidden_failure, rank_repair, returned
 from grader.judge.compare import Difference
 from grader.judge.failed import Failed
 from grader.judge.hidden_failure import HiddenFailure
@@ -27,7 +27,7 @@ def judge_values(evidence: RanksEvidence, part: Part, result: PartResult) -> Non
     public = evidence.meetings(False)
     wrong = [trouble(evidence.question, one) for one in public]
     if any(wrong):
-        raise _public(evidence.question, public, wrong)
+        raise _public(evidence, public, wrong)
     hidden = evidence.meetings(True)
     hidden_failure.raise_what_can_be_shown(hidden_failures(evidence, hidden))
     result.came = f"every rank is right in {len(public)} public and {len(hidden)} hidden cases"
@@ -82,12 +82,13 @@ def _rows(question, meeting: Meeting, rank: int, want) -> str:
     return f"what {question.entry} returns on rank {rank}"
 
 
-def _public(question, meetings: list[Meeting], wrong: list[Failed | None]) -> Failed:
+def _public(evidence: RanksEvidence, meetings: list[Meeting], wrong: list[Failed | None]) -> Failed:
     """Return the first failure, with the number of right cases, and a mistake that gives every result."""
+    question = evidence.question
     number, failed = next((i, one) for i, one in enumerate(wrong) if one)
     right = wrong.count(None)
     count = f"{right} of {len(wrong)} public cases are right; " if right else ""
-    look = known_mistake(question, meetings) or failed.look
+    look = known_mistake(question, meetings) or repaired(evidence, meetings[number]) or failed.look
     return Failed(f"{count}{meetings[number].case.kind}: {failed.came}", look, **failed.facts)
 
 
@@ -129,8 +130,14 @@ def drawn_anew(evidence: RanksEvidence, kind: str) -> Failed | str:
         like_it = [one for one in evidence.drawn_from(rng) if one.kind == kind]
         for meeting in evidence.meet(like_it, True):
             if failed := trouble(evidence.question, meeting):
+                failed.look = repaired(evidence, meeting) or failed.look
                 return failed
     return ""
+
+
+def repaired(evidence: RanksEvidence, meeting: Meeting) -> str:
+    """Return the sentence of a small change that makes every tried case right, if only values are wrong or a line failed."""
+    return rank_repair.sentence(evidence, meeting.case, partial(trouble, evidence.question))
 
 
 def judge_bytes(evidence: RanksEvidence, part: Part, result: PartResult) -> None:
