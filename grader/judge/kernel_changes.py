@@ -151,6 +151,9 @@ def of_name(node: ast.Name, name: str, names: Names, context: dict) -> Iterator[
         elif other not in names.used:  # a parameter that nothing reads was meant for something
             rank = SUSPECT + 1
         yield rank, f"another name than `{name}`", ast.Name(other)
+    if address is not None and kind in (WHOLE, INDEX, VALUE):
+        for op in (ast.Sub, ast.Add):
+            yield 2, f"1 more or less beside `{name}`", ast.BinOp(node, op(), ast.Constant(1))
     if address is not None and kind in (WHOLE, INDEX):
         blocks = [one for one, of in names.kinds.items() if of == CONSTANT]
         for block in blocks:
@@ -205,7 +208,8 @@ def of_operator(node: ast.BinOp, names: Names, context: dict) -> Iterator[Found]
     left, op, right = node.left, node.op, node.right
     for other in OPERATORS.get(type(op), ()):
         if not (names.kind(node) == POINTER and isinstance(other(), ast.Mult)):
-            yield 2, "another operator in " + quoted(node), ast.BinOp(left, other(), right)
+            parted = isinstance(op, ast.FloorDiv | ast.Mod) and isinstance(other(), ast.FloorDiv | ast.Mod)
+            yield 0 if parted else 2, "another operator in " + quoted(node), ast.BinOp(left, other(), right)
     for part in (left, right):
         if names.kind(part) == names.kind(node) or names.kind(node) != POINTER:
             yield 3, "leaving out a part of " + quoted(node), part

@@ -26,7 +26,7 @@ QUESTION = KernelQuestion(
             "values",
             3,
             "values",
-            asks="right for {public} that you can see and more that you can't: odd lengths, other windows and caps (from 0.5 to 10¹²), more keys than queries, extreme scores, scores far below zero, other scales (from 0.001 to 30), values up to 60,000 in fp16",
+            asks="right for {public} that you can see and more that you can't: odd lengths, other windows and caps (from 0.5 to 900, and 10¹² where scores are as far from 0), more keys than queries, extreme scores, scores far below zero, other scales (from 0.001 to 30), values up to 60,000 in fp16",
         ),
         Part(
             "traffic",
