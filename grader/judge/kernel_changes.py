@@ -22,7 +22,10 @@ from grader.judge.kernel_names import (
 from grader.judge.repair import COMPARISONS, OPERATORS, Change, changed, shown
 
 MOST_NAMES, MOST_SIZES = 4, 8  # that are tried in place of one
-NEAR = 3  # steps from the blamed lines to what their names are made of
+NEAR, STEP = (
+    4,
+    0.5,
+)  # steps from the blamed lines to what their names are made of, and the rank that one costs
 SUSPECT = -4  # the rank of what speaks for itself, as another tensor's stride
 DTYPES = ("float16", "bfloat16", "float32")
 FUNCTIONS = (
@@ -43,7 +46,7 @@ def changes(source: str, blamed: set[int]) -> Iterator[Change]:
         context, names = parents(function), Names(function)
         near = distances(function, blamed)
         found = [
-            (near.get(node.lineno, NEAR + 1) + rank, node, words, new)
+            (STEP * near.get(node.lineno, NEAR + 1) + rank, node, words, new)
             for statement in function.body
             for node in ast.walk(statement)
             if hasattr(node, "lineno")
