@@ -34,6 +34,12 @@ def hidden_plain(rng: np.random.Generator) -> list[Case]:
         Case(size(30, 90), "fp32", layout={"logits": "transposed"}, kind="transposed logits"),
         Case(size(4, 60), "fp32", values="a row banned", kind="logits of -inf"),
         Case(size(6, between(rng, 300, 700)), "fp32", values="far below zero", kind="logits far below zero"),
+        Case(
+            size(2, odd(rng, 20_001, 70_001)),
+            "fp32",
+            values="far below zero",
+            kind="a large vocabulary far below zero",
+        ),
         Case(size(8, between(rng, 300, 700)), "fp32", values=TINY, kind="logits next to zero"),
         Case(
             size(128, between(rng, 900, 1100)),

@@ -15,10 +15,18 @@ from kernels.sampling_fusion import cost
 MOST = 64  # the largest top-k, and so the most groups that are read again
 AGAIN = MOST * cost.GROUP
 SECTOR = 8  # fp32 logits
-APART = {"apart": cost.GROUP, "crowded": 1, "all warm": 1600}  # tokens between the best ones
+LOW = 50.0  # below zero
+BELOW = "apart, below zero"
+APART = {
+    "apart": cost.GROUP,
+    BELOW: cost.GROUP,
+    "crowded": 1,
+    "all warm": 1600,
+}  # tokens between the best ones
 TOLD = (
     "all warm",
     "apart",
+    BELOW,
     "crowded",
     "few tokens",
     "steps",
@@ -44,6 +52,9 @@ def inputs(case: Case, rng: np.random.Generator) -> dict:
         k[:] = MOST
     if case.values in ("apart", "fewer", "close calls"):
         k[in_turn(rng, np.arange(b), b)[: -(-b // 2)]] = MOST
+    if case.values == BELOW:  # a group that is chosen in error leaves no room for the best one
+        drawn["logits"] = (drawn["logits"].astype(np.float32) - LOW).astype(drawn["logits"].dtype)
+        k = rng.integers(1, 4, b)
     if case.values == "apart":
         k[0] = 1  # so few groups are enough for no other row
     drawn["top_k"] = k.astype(np.int32)
@@ -76,6 +87,7 @@ def hidden(rng: np.random.Generator) -> list[Case]:
         Case(size(3, 1), "fp32", kind="a vocabulary of one"),
         Case(size(6, between(rng, 20, 50)), "fp32", values="fewer", kind="fewer tokens than top-k asks for"),
         Case(size(16, between(rng, 6000, 7000)), "fp32", values="apart", kind="the best far apart"),
+        Case(size(12, odd(rng, 5001, 7001)), "fp32", values=BELOW, kind="many negative logits"),
         Case(size(8, between(rng, 4098, 4160)), "fp32", values="crowded", kind="the best side by side"),
         Case(size(16, between(rng, 300, 500)), "fp32", values="steps", kind="equal logits at the border"),
         Case(size(12, between(rng, 300, 500)), "fp32", values="zeros", kind="zeros of both signs"),
