@@ -22,11 +22,13 @@ def judge(source, question=GEMM, **more):
 
 
 def few(*parts: str, compiled: dict | None = None, question: str = GEMM):
-    """A question with some of its parts and hidden cases; its large case, which is compiled, in smaller sizes or left out."""
+    """A question with some of its parts and hidden cases and no corner; its large case, which is compiled, in smaller sizes or
+    left out."""
     whole = questions.find(question)
     kept = tuple(part for part in whole.parts if part.name in parts)
     large = replace(whole.compile_case, sizes=compiled) if compiled else None
-    return replace(whole, parts=kept, hidden=lambda rng: whole.hidden(rng)[:3], compile_case=large)
+    inward = {"in_corners": None, "far": "", "up_to": {}}
+    return replace(whole, parts=kept, hidden=lambda rng: whole.hidden(rng)[:3], compile_case=large, **inward)
 
 
 def changed(*pairs, source=RIGHT):
