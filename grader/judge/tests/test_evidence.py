@@ -1,7 +1,5 @@
 """What no answer can buy: points for wrong results, or the blame laid on a busy machine."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -10,7 +8,7 @@ from grader.judge import referee
 from grader.judge.kernel_evidence import CHIPS, COMPILED, HIDDEN, METERED, PUBLIC, KernelEvidence
 from grader.judge.record import FAIL, INCONCLUSIVE
 from grader.machine import host as machine
-from grader.proofs.right import cell, edited, right
+from grader.proofs.right import cell, edited, inward, right
 from grader.questions import Case
 
 SEED = 2026  # the same hidden cases every time: a red test is a change
@@ -240,7 +238,7 @@ def test_programs_that_store_the_same_value_there_are_no_failure():
         ("eps, BLOCK", "eps, M, BLOCK"),
     )
     question = questions.find(NORM)
-    values = replace(question, parts=question.parts[:1], hidden=lambda rng: [])
+    values = inward(question, parts=question.parts[:1], hidden=lambda rng: [])
     assert judge(changed(NORM, *twice), values).passed
 
 
@@ -285,7 +283,7 @@ GEMM = "gemm_tiling.tiled_gemm"
 @pytest.mark.slow
 def test_programs_that_walk_along_rows_are_not_grouped_by_walking():
     whole = questions.find(GEMM)
-    grouped = replace(
+    grouped = inward(
         whole,
         parts=tuple(part for part in whole.parts if part.name in ("values", "grouping")),
         compile_case=Case({"M": 2048, "N": 8192, "K": 64}, "bf16"),

@@ -8,7 +8,7 @@ from grader import questions, trial
 from grader.box.serve.printed import parted
 from grader.judge import referee
 from grader.judge.record import FAIL, PASS, REFUSED
-from grader.proofs.right import cell, right
+from grader.proofs.right import cell, inward, right
 from grader.questions import Case
 
 GEMM, NORM = "gemm_tiling.tiled_gemm", "roofline.layernorm_gelu"
@@ -27,8 +27,7 @@ def few(*parts: str, compiled: dict | None = None, question: str = GEMM):
     whole = questions.find(question)
     kept = tuple(part for part in whole.parts if part.name in parts)
     large = replace(whole.compile_case, sizes=compiled) if compiled else None
-    inward = {"in_corners": None, "far": "", "up_to": {}}
-    return replace(whole, parts=kept, hidden=lambda rng: whole.hidden(rng)[:3], compile_case=large, **inward)
+    return inward(whole, parts=kept, hidden=lambda rng: whole.hidden(rng)[:3], compile_case=large)
 
 
 def changed(*pairs, source=RIGHT):
@@ -339,7 +338,7 @@ def test_programs_that_are_grouped_at_some_sizes_alone_are_seen(edits, words):
     parts = tuple(part for part in question.parts if part.name in ("values", "grouping"))
     compiled = Case({"M": 2048, "N": 2048, "K": 128}, "bf16", sm_count=132)
     metered = lambda rng: replace(question.metered(rng), sm_count=32)  # noqa: E731
-    smaller = replace(
+    smaller = inward(
         question,
         parts=parts,
         compile_case=compiled,

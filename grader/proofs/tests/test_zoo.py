@@ -20,7 +20,9 @@ QUESTIONS = {question.id: question for question in right.kernel_questions()}
 WRONG = [(question.id, name) for question in QUESTIONS.values() for name in zoo.sampled_wrong(question)]
 SOONEST = {zoo.soonest_of_topic(question) for question in QUESTIONS.values()}
 NORM = QUESTIONS["roofline.layernorm_gelu"]
-CHEAP = replace(NORM, parts=NORM.parts[:2], hidden=lambda rng: NORM.hidden(rng)[:2])  # nothing to compile
+CHEAP = right.inward(
+    NORM, parts=NORM.parts[:2], hidden=lambda rng: NORM.hidden(rng)[:2]
+)  # nothing to compile
 BIAS = [("d * rstd * w + b", "d * rstd * w")]
 ADDS, SUBTRACTS = "+ b).to(", "- b).to("
 

@@ -1,7 +1,6 @@
 """Answers that were written before the labs took vLLM's names are judged as before, and so are their launches' facts."""
 
 import re
-from dataclasses import replace
 
 import pytest
 
@@ -43,7 +42,7 @@ QUICK = "moe_routing.fused_combine"
 )
 def test_an_answer_with_the_old_names_passes(name):
     question = questions.find(name)
-    few = replace(question, parts=question.parts[:2], hidden=lambda rng: question.hidden(rng)[:2])
+    few = right.inward(question, parts=question.parts[:2], hidden=lambda rng: question.hidden(rng)[:2])
     verdict = zoo.judged(few, as_before(question))
     assert verdict.verdict == PASS and verdict.points == few.points, verdict
 
@@ -51,12 +50,12 @@ def test_an_answer_with_the_old_names_passes(name):
 def test_scratch_may_have_an_old_name():
     """A new answer knows no old names, so what it declares comes first."""
     source = right.right(ORDER.id).replace("counts_ptr", "picks_ptr").replace('"counts"', '"picks"')
-    verdict = zoo.judged(replace(ORDER, parts=ORDER.parts[:1], hidden=lambda rng: []), source)
+    verdict = zoo.judged(right.inward(ORDER, parts=ORDER.parts[:1], hidden=lambda rng: []), source)
     assert verdict.verdict == PASS, verdict
 
 
 def test_old_names_are_not_offered():
     source = right.right(ORDER.id).replace("sorted_token_ids_ptr", "pairs_ptr")
-    verdict = zoo.judged(replace(ORDER, parts=ORDER.parts[:1], hidden=lambda rng: []), source)
+    verdict = zoo.judged(right.inward(ORDER, parts=ORDER.parts[:1], hidden=lambda rng: []), source)
     assert "takes pairs_ptr" in str(verdict) and "sorted_token_ids_ptr" in str(verdict)
     assert "picks" not in str(verdict)
