@@ -77,6 +77,7 @@ METHODS = (
     *("zfill", "rjust", "ljust", "strip", "lstrip", "rstrip", "split", "join", "upper", "lower", "isdigit"),
 )
 WIDE = "zfill", "rjust", "ljust"  # make a text as long as a number says
+TYPES = {"float16": "fp16", "bfloat16": "bf16", "float32": "fp32", "int32": "i32", "int64": "i64", "int8": "i8"}
 SPEC = 4  # characters of a format
 DIGITS = 6  # of a size that a text begins
 
@@ -175,6 +176,14 @@ def array_of(shape: tuple) -> Facts:
     return Facts({"shape": tuple(shape), "ndim": len(shape), "size": math.prod(shape), "T": UNKNOWN})
 
 
+def pointers(known: dict) -> dict[str, Facts]:
+    """Return what kernels know of their pointers: the dtypes of what they point to."""
+    return {
+        f"{name}_ptr": Facts({"dtype": Facts({"element_ty": dtype}), "type": Facts({"element_ty": dtype})})
+        for name, dtype in known.get("dtypes", {}).items()
+    }
+
+
 def grid_of(step: dict) -> tuple[int, int, int] | None:
     """Return the grid of a plan's step, if it is known."""
     grid = step.get("grid")
@@ -221,7 +230,7 @@ class Walk:
         for number, step in enumerate(steps if isinstance(steps, list | tuple) else ()):
             if isinstance(step, dict) and isinstance(step.get("kernel"), ast.FunctionDef):
                 constants = step.get("constexprs")
-                named = known | (constants if isinstance(constants, dict) else {})
+                named = known | pointers(known) | (constants if isinstance(constants, dict) else {})
                 self.grid = grid_of(step)
                 self.call(step["kernel"], [], named)
                 for program in self.programs(self.grid) if number == 0 else ():
@@ -416,6 +425,8 @@ class Walk:
                 return self.called(node, names)
             case ast.Attribute(value=of, attr=name):
                 held = self.value(of, names)
+                if held is UNKNOWN and name in TYPES:
+                    return TYPES[name]
                 return held.known.get(name, UNKNOWN) if isinstance(held, Facts) else UNKNOWN
             case ast.UnaryOp(op=op, operand=operand):
                 found = self.value(operand, names)
@@ -464,6 +475,10 @@ class Walk:
         return held[at]
 
     def binary(self, op: ast.operator, left, right):
+        if isinstance(op, ast.BitAnd) and any(one is False for one in (left, right)):
+            return False
+        if isinstance(op, ast.BitOr) and any(one is True for one in (left, right)):
+            return True
         if UNKNOWN in (left, right) or type(op) not in BINARY:
             return UNKNOWN
         if isinstance(op, ast.Pow | ast.LShift) and abs(right) > 64:

@@ -14,7 +14,7 @@ import numpy as np
 from grader.questions import corner
 from grader.questions.draws import log_uniform
 from grader.questions.model import TRANSPOSED, TRANSPOSED_PADDED, Case, KernelQuestion, UpTo
-from grader.questions.reach import sized, stepped, stride_of_0, words
+from grader.questions.reach import repeats, sized, stepped, words
 
 KIND = "sizes that a condition of yours tells from all others"
 AT_NUMBER = "a size at a number of yours"
@@ -35,6 +35,7 @@ MOST = 4  # cases of a check
 OF_PLANS = 2  # of them are those at which plans differ most
 AT_NUMBERS = 3  # cases at numbers of the cell
 PLAN = "plan"  # begins the place of a way that a plan tells
+SECTORS = "in sectors"  # ends the place of a way that a case goes whose sectors are limited
 PROGRAMS = 2  # of a case that are drawn
 AT_NUMBERS_TOO = 4  # and those at numbers of the cell, which may be the same
 LARGE = replace(corner.LARGE, inputs=corner.LARGE.numbers)
@@ -58,14 +59,16 @@ def search(
     ways: Ways,
     plans: Plans,
     limited: list[Case],
+    strict: Callable[[Case], bool],
     most: corner.Most,
     rng: np.random.Generator,
 ) -> list[Telling]:
-    """Return the cases that go ways which no limited case goes: each time the one that goes most of them."""
+    """Return the cases that go ways which no limited case goes: each time the one that goes most of them. A way of a case
+    whose sectors are limited is a way of its own, since a case without this limit may hide what it wastes."""
     plain = words(question.public[0])
     usual = [*question.public, *question.hidden(rng)]
     bases = [case for case in usual if words(case) == plain]
-    look = Looks([*usual, *stride_of_0(question, usual, rng)])
+    look = Looks(usual, repeats(question, usual))
     near = {axis: _near(one, numbers) for axis, one in question.up_to.items()}
     values, found, progress = defaultdict(set), [], []
     first = list(map(ways, limited))
@@ -100,6 +103,10 @@ def search(
     cases = [case for case, _ in found]
     each = [*first, *(way for _, way in found)]
     each = in_few([one | more for one, more in zip(each, plans(limited, cases), strict=True)])
+    each = [
+        one | ({((*place, SECTORS), v): p for (place, v), p in one.items()} if strict(case) else {})
+        for case, one in zip([*limited, *cases], each, strict=True)
+    ]
     gone = set().union(*each[: len(limited)])
     new = [{way: p for way, p in one.items() if way not in gone} for one in each[len(limited) :]]
     told = [
@@ -178,15 +185,16 @@ def programs(grid: tuple | None, numbers: list[int], rng: np.random.Generator) -
 class Looks:
     """Combine dtypes and layouts that cases have, since conditions may name several together."""
 
-    def __init__(self, cases: list[Case]):
+    def __init__(self, cases: list[Case], repeats: dict[str, list[str]]):
         self.dtypes = list({(case.dtype, *sorted(case.dtypes.items())): case for case in cases}.values())
         names = {name: None for case in cases for name in case.layout}
         self.layouts = {name: list({case.layout.get(name, ""): None for case in cases}) for name in names}
-        for each in self.layouts.values():
+        for name, each in self.layouts.items():
             if TRANSPOSED not in each and any(one.startswith("spread") for one in each):
                 each.append(TRANSPOSED)  # any strides are promised
             if TRANSPOSED in each and TRANSPOSED_PADDED not in each:
                 each.append(TRANSPOSED_PADDED)
+            self.layouts[name] = each + repeats.get(name, [])
 
     def drawn(self, case: Case, rng: np.random.Generator) -> Case:
         """Return the case as it is, or with a dtype and a layout of each tensor that are drawn apart."""
