@@ -49,7 +49,7 @@ ROWS = 16  # of a tile, all of which may belong to one expert
 WAVES = 8  # programs that a persistent kernel may plan for each multiprocessor, however little work there is
 STORING = ("store", "atomic")
 MANY_LONG = *WHOLE, WAITING, *ON_CONDITION
-LARGE_KINDS = corner.KIND, on_condition.KIND
+LARGE_KINDS = corner.KIND, *on_condition.KINDS
 
 
 def judge(evidence: KernelEvidence, part: Part) -> None:
@@ -121,7 +121,7 @@ def ran(evidence: KernelEvidence, *purposes: int) -> Iterator[Run]:
     """Yield the cases that ran to their end, except those whose short axes no budget was made for."""
     runs = (evidence.runs.get(purpose) for purpose in purposes)
     there = (run for run in runs if run is not None and not run.outcome.error and not run.case.crossed)
-    return (run for run in there if run.case.kind != on_condition.KIND or run.whole)
+    return (run for run in there if run.case.kind not in on_condition.KINDS or run.whole)
 
 
 def spent(

@@ -34,7 +34,7 @@ MOST_ALIGNED = 3  # of the largest cases, compiled as if their sizes were whole 
 WHOLE = 371, 372  # smaller corners
 FAR = 373  # a larger one, whose inputs repeat what is drawn
 WAITING = 374  # one for programs that wait for one another in loops, which run one by one
-ON_CONDITION = 375, 376, 377, 382  # at sizes that conditions of the cell name
+ON_CONDITION = 375, 376, 377, 382, 383  # at sizes that conditions of the cell name, or beyond its numbers
 EVERY_PROGRAM = 378  # one that runs whole, for answers of whose other corners drawn programs run
 AT_NUMBER = 379, 380, 381  # at numbers of the cell that no case comes near
 NOT_LIMITED = (  # in all that they spend
@@ -249,6 +249,9 @@ class KernelEvidence(Evidence):
         most = on_condition.LARGE if self.question.in_corners else corner.WHOLE
         plans = partial(self.ways_of_plans, told=told, rng=rng)
         found = on_condition.search(self.question, numbers, ways, plans, limited, strict, most, rng)
+        known = [*limited, *(one.case for one in found)]
+        more = on_condition.beyond(self.question, cell.numbers_of_kernels(), known, rng)
+        found += [on_condition.Telling(more, [])] if more else []
         found = dict(zip(ON_CONDITION, found, strict=False))
         self.telling = {purpose: one.programs for purpose, one in found.items()}
         return {purpose: replace(one.case, sm_count=told) for purpose, one in found.items()}

@@ -18,6 +18,9 @@ from grader.questions.reach import repeats, sized, stepped, words
 
 KIND = "sizes that a condition of yours tells from all others"
 AT_NUMBER = "a size at a number of yours"
+BEYOND = "sizes beyond numbers of yours along all axes"
+KINDS = KIND, BEYOND
+FARTHER = 1.02, 1.2  # times a number
 A_SIZE = 256  # the least number of the cell that may be one
 SIDE, CLOSE = 16, 0.08  # the most of the other axes, and what is near another size
 TRIED = 500  # cases whose ways are looked at
@@ -65,6 +68,7 @@ def search(
 ) -> list[Telling]:
     """Return the cases that go ways which no limited case goes: each time the one that goes most of them. A way of a case
     whose sectors are limited is a way of its own, since a case without this limit may hide what it wastes."""
+    question = in_part(question)
     plain = words(question.public[0])
     usual = [*question.public, *question.hidden(rng)]
     bases = [case for case in usual if words(case) == plain]
@@ -165,6 +169,34 @@ def at_numbers(
         if len(found) == AT_NUMBERS:
             break
     return found
+
+
+def beyond(
+    question: KernelQuestion, numbers: list[int], known: list[Case], rng: np.random.Generator
+) -> Case | None:
+    """Return a case that is beyond numbers of a kernel along all axes together, the largest that a check affords, since a
+    dependence on several sizes need not be a condition. Return None if a known case is beyond them."""
+    question = in_part(question)
+    axes = {axis: one for axis, one in question.up_to.items() if isinstance(one, UpTo)}
+    left = {axis: [n for n in numbers if A_SIZE <= n < one.most] for axis, one in axes.items()}
+    while sum(map(bool, left.values())) > 1:
+        named = {axis: each[-1] for axis, each in left.items() if each}
+        sizes = question.public[0].sizes | {
+            axis: min(axes[axis].most, stepped(axes[axis], n * log_uniform(rng, *FARTHER)) + axes[axis].step)
+            for axis, n in named.items()
+        }
+        case = sized(question, sizes)
+        if case.sizes == sizes and corner.EVERY.holds(question, case):
+            there = any(all(other.sizes[axis] > n for axis, n in named.items()) for other in known)
+            return None if there else replace(case, kind=BEYOND)
+        left[rng.choice(list(named))].pop()
+    return None
+
+
+def in_part(question: KernelQuestion) -> KernelQuestion:
+    """Return the question with the sizes of cases of which a few programs run."""
+    there = question.sized_in_part and question.in_corners
+    return replace(question, sized=question.sized_in_part) if there else question
 
 
 def programs(grid: tuple | None, numbers: list[int], rng: np.random.Generator) -> list[tuple[int, int, int]]:
