@@ -639,7 +639,7 @@ class Walk:
                 return each[axes[0]] if each and axes in ([0], [1], [2]) else UNKNOWN
             case ast.Attribute(value=of, attr="to"):
                 held = self.value(of, names)
-                return held if isinstance(held, NUMBER | Span) else UNKNOWN
+                return held if isinstance(held, (*NUMBER, Span)) else UNKNOWN
             case ast.Attribute(attr="arange") if len(given) == 2 and all(isinstance(n, int) for n in given):
                 return Span(given[0], max(given) - 1)
             case ast.Name(id="len") if [type(one) for one in given] == [Facts]:

@@ -259,7 +259,7 @@ TOGETHER = {
     ),
     "a column's stride of 0 and a transposed tensor": (
         SUBTRACTED,
-        "(stride_xn == 0) & (stride_zm == 1)",
+        "(stride_xn == 0) & (stride_xm != 0) & (stride_zm == 1)",
         lambda c: repeats(c, "x", 1) and by_columns(c, "z"),
     ),
     "both operands expanded along K": (
