@@ -78,7 +78,14 @@ METHODS = (
     *("zfill", "rjust", "ljust", "strip", "lstrip", "rstrip", "split", "join", "upper", "lower", "isdigit"),
 )
 WIDE = "zfill", "rjust", "ljust"  # make a text as long as a number says
-TYPES = {"float16": "fp16", "bfloat16": "bf16", "float32": "fp32", "int32": "i32", "int64": "i64", "int8": "i8"}
+TYPES = {
+    "float16": "fp16",
+    "bfloat16": "bf16",
+    "float32": "fp32",
+    "int32": "i32",
+    "int64": "i64",
+    "int8": "i8",
+}
 SPEC = 4  # characters of a format
 DIGITS = 6  # of a size that a text begins
 
@@ -167,7 +174,9 @@ class Reader:
             match node:
                 case ast.BinOp(op=ast.RShift(), right=ast.Constant(value=int(places))) if 0 < places < 32:
                     found.add(1 << places)
-                case ast.Compare(left=ast.BinOp(op=op, right=ast.Constant(value=int(by))), comparators=[other]):
+                case ast.Compare(
+                    left=ast.BinOp(op=op, right=ast.Constant(value=int(by))), comparators=[other]
+                ):
                     found |= beginning(op, by, Walk(self).value(other, {}))
             if isinstance(value, str) and value.isdecimal() and len(value) <= DIGITS:
                 found |= {int(value) * 10**more for more in range(DIGITS + 1 - len(value))}
@@ -216,10 +225,16 @@ def of_spans(op: ast.operator, left, right):
 def ordered(op: ast.cmpop, left, right):
     """Return whether all numbers of a block compare with a number in this way, or none, or unknown."""
     if isinstance(left, Span) and isinstance(right, int):
-        ends, exact = [ORDERS.get(type(op), lambda *_: None)(n, right) for n in (left.least, left.most)], right
+        ends, exact = (
+            [ORDERS.get(type(op), lambda *_: None)(n, right) for n in (left.least, left.most)],
+            right,
+        )
         least, most = left.least, left.most
     elif isinstance(right, Span) and isinstance(left, int):
-        ends, exact = [ORDERS.get(type(op), lambda *_: None)(left, n) for n in (right.least, right.most)], left
+        ends, exact = (
+            [ORDERS.get(type(op), lambda *_: None)(left, n) for n in (right.least, right.most)],
+            left,
+        )
         least, most = right.least, right.most
     else:
         return UNKNOWN
@@ -599,7 +614,9 @@ class Walk:
         sides = [node.left, *node.comparators]
         for place, (left, op, right) in enumerate(zip(values, ops, values[1:], strict=False)):
             if isinstance(left, Span) or isinstance(right, Span):
-                found = ordered(op, left, right) if any(map(self.plainly, sides[place : place + 2])) else UNKNOWN
+                found = (
+                    ordered(op, left, right) if any(map(self.plainly, sides[place : place + 2])) else UNKNOWN
+                )
                 if found is not True:
                     return found
                 continue

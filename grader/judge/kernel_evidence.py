@@ -229,9 +229,7 @@ class KernelEvidence(Evidence):
 
         of_grid = partial(on_condition.programs, numbers=numbers, rng=rng)
         limited = [
-            case
-            for purpose, case in self.known.items()
-            if purpose not in NOT_LIMITED and not case.crossed
+            case for purpose, case in self.known.items() if purpose not in NOT_LIMITED and not case.crossed
         ]
         strict = partial(in_whole_sectors, self.question, neighbours(self.question, self.known.get(METERED)))
 

@@ -292,7 +292,10 @@ def test_tiles_that_waste_sectors_where_a_size_is_large_lose_the_traffic(least):
     answer = edited(
         right(TURNED),
         [
-            ('    constants = {"BLOCK_M": 32, "BLOCK_N": 16}\n', f'{sides}    constants = {{"BLOCK_M": m, "BLOCK_N": n}}\n'),
+            (
+                '    constants = {"BLOCK_M": 32, "BLOCK_N": 16}\n',
+                f'{sides}    constants = {{"BLOCK_M": m, "BLOCK_N": n}}\n',
+            ),
             ("(triton.cdiv(p.M, 32), triton.cdiv(p.N, 16))", "(triton.cdiv(p.M, m), triton.cdiv(p.N, n))"),
         ],
     )
