@@ -15,8 +15,9 @@ from itertools import islice
 from grader.jail.protocol import ToldCase, launch_facts
 
 STEPS = 6000  # of the syntax tree, for one case
-OF_A_PROGRAM = 600  # for one of its programs
+OF_A_PROGRAM = 1500  # for one of its programs
 TURNS = 64  # of a loop
+SOME_TURNS = 12  # of a longer loop that has conditions on its turn, besides those at numbers of the cell
 DEPTH = 8  # of calls
 LARGEST = 1 << 62
 LENGTH = 4096  # of a text or a list
@@ -77,6 +78,14 @@ METHODS = (
     *("zfill", "rjust", "ljust", "strip", "lstrip", "rstrip", "split", "join", "upper", "lower", "isdigit"),
 )
 WIDE = "zfill", "rjust", "ljust"  # make a text as long as a number says
+TYPES = {
+    "float16": "fp16",
+    "bfloat16": "bf16",
+    "float32": "fp32",
+    "int32": "i32",
+    "int64": "i64",
+    "int8": "i8",
+}
 SPEC = 4  # characters of a format
 DIGITS = 6  # of a size that a text begins
 
@@ -96,6 +105,14 @@ class Facts:
     known: dict = field(hash=False)
 
 
+@dataclass(frozen=True)
+class Span:
+    """Hold the least and the largest number of a block whose numbers go from one to the other, as tl.arange makes it."""
+
+    least: int
+    most: int
+
+
 @dataclass
 class Reader:
     """Read one cell once, for many cases."""
@@ -110,6 +127,7 @@ class Reader:
             body = []
         self.functions = {one.name: one for one in body if isinstance(one, ast.FunctionDef)}
         self.plain = [one for one in body if isinstance(one, ast.Assign)]
+        self.named: list[int] = []  # the numbers, once somebody asked for them
 
     @property
     def conditional(self) -> bool:
@@ -139,15 +157,27 @@ class Reader:
 
     def numbers(self) -> list[int]:
         """Return the whole numbers in the cell, those that it makes of plain numbers, the powers of two by which it shifts to the
-        right, and those that begin with the digits of a text."""
+        right, those that a division makes equal to one of them, and those that begin with the digits of a text."""
+        self.named = self.numbers_of([*self.plain, *self.functions.values()])
+        return self.named
+
+    def numbers_of_kernels(self) -> list[int]:
+        """Return those of its kernels alone, whose dependence on sizes no plan shows."""
+        return self.numbers_of([one for one in self.functions.values() if one.decorator_list])
+
+    def numbers_of(self, body: list[ast.stmt]) -> list[int]:
         found = set()
-        for node in ast.walk(ast.Module([*self.plain, *self.functions.values()], [])):
+        for node in ast.walk(ast.Module(body, [])):
             value = Walk(self).value(node, {}) if isinstance(node, ast.Constant | ast.BinOp) else UNKNOWN
             if isinstance(value, NUMBER) and not isinstance(value, bool) and value == value // 1:
                 found.add(int(value))
             match node:
                 case ast.BinOp(op=ast.RShift(), right=ast.Constant(value=int(places))) if 0 < places < 32:
                     found.add(1 << places)
+                case ast.Compare(
+                    left=ast.BinOp(op=op, right=ast.Constant(value=int(by))), comparators=[other]
+                ):
+                    found |= beginning(op, by, Walk(self).value(other, {}))
             if isinstance(value, str) and value.isdecimal() and len(value) <= DIGITS:
                 found |= {int(value) * 10**more for more in range(DIGITS + 1 - len(value))}
         return sorted(found)
@@ -162,6 +192,59 @@ class Reader:
         return sorted(found)
 
 
+def beginning(op: ast.operator, by: int, quotient) -> set[int]:
+    """Return the first number of which a division or a shift to the right makes this quotient."""
+    if not isinstance(quotient, int) or not 0 < quotient < LARGEST or not 0 < by < LARGEST:
+        return set()
+    if isinstance(op, ast.RShift) and by < 32:
+        return {quotient << by}
+    return {quotient * by} if isinstance(op, ast.FloorDiv) else set()
+
+
+def of_spans(op: ast.operator, left, right):
+    """Return the numbers of a block after an operation with a number, or with another block."""
+    pairs = [(one.least, one.most) if isinstance(one, Span) else (one, one) for one in (left, right)]
+    if not all(isinstance(n, int) for pair in pairs for n in pair):
+        return UNKNOWN
+    (least, most), (few, many) = pairs
+    match op:
+        case ast.Add():
+            return Span(least + few, most + many)
+        case ast.Sub():
+            return Span(least - many, most - few)
+        case ast.Mult():
+            each = [one * other for one in pairs[0] for other in pairs[1]]
+            return Span(min(each), max(each))
+        case ast.FloorDiv() | ast.RShift() if few == many > 0:
+            return Span(*(BINARY[type(op)](n, few) for n in pairs[0]))
+        case ast.Mod() if few == many > 0:
+            return Span(least % few, most % few) if least // few == most // few else Span(0, few - 1)
+    return UNKNOWN
+
+
+def ordered(op: ast.cmpop, left, right):
+    """Return whether all numbers of a block compare with a number in this way, or none, or unknown."""
+    if isinstance(left, Span) and isinstance(right, int):
+        ends, exact = (
+            [ORDERS.get(type(op), lambda *_: None)(n, right) for n in (left.least, left.most)],
+            right,
+        )
+        least, most = left.least, left.most
+    elif isinstance(right, Span) and isinstance(left, int):
+        ends, exact = (
+            [ORDERS.get(type(op), lambda *_: None)(left, n) for n in (right.least, right.most)],
+            left,
+        )
+        least, most = right.least, right.most
+    else:
+        return UNKNOWN
+    if isinstance(op, ast.Eq | ast.NotEq):
+        if least == most or not least <= exact <= most:
+            return ends[0]
+        return UNKNOWN
+    return ends[0] if ends[0] == ends[1] and isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE) else UNKNOWN
+
+
 def shape_of(argument):
     """Return what is told of an argument: a number, or the shape of an array."""
     shape = getattr(argument, "shape", None)
@@ -173,6 +256,14 @@ def shape_of(argument):
 def array_of(shape: tuple) -> Facts:
     """Return what is known of an array of a shape."""
     return Facts({"shape": tuple(shape), "ndim": len(shape), "size": math.prod(shape), "T": UNKNOWN})
+
+
+def pointers(known: dict) -> dict[str, Facts]:
+    """Return what kernels know of their pointers: the dtypes of what they point to."""
+    return {
+        f"{name}_ptr": Facts({"dtype": Facts({"element_ty": dtype}), "type": Facts({"element_ty": dtype})})
+        for name, dtype in known.get("dtypes", {}).items()
+    }
 
 
 def grid_of(step: dict) -> tuple[int, int, int] | None:
@@ -192,10 +283,13 @@ class Walk:
 
     def __init__(self, reader: Reader, programs: Callable = lambda grid: ()):
         self.functions, self.plain, self.entry = reader.functions, reader.plain, reader.entry
+        self.named, self.constants = reader.named, set()
         self.programs, self.program, self.grid = programs, None, None
         self.found: dict = {}  # way -> program
         self.globals: dict = {}
         self.left, self.depth, self.failed = STEPS, 0, 0
+        self.truths = 0  # values of conditions so far
+        self.turning = 0  # loops whose turns were chosen
 
     def through(self, *given) -> None:
         """Follow the entry with these arguments, and the kernels of its plan with what they may name of the first."""
@@ -221,8 +315,9 @@ class Walk:
         for number, step in enumerate(steps if isinstance(steps, list | tuple) else ()):
             if isinstance(step, dict) and isinstance(step.get("kernel"), ast.FunctionDef):
                 constants = step.get("constexprs")
-                named = known | (constants if isinstance(constants, dict) else {})
+                named = known | pointers(known) | (constants if isinstance(constants, dict) else {})
                 self.grid = grid_of(step)
+                self.constants = constants.keys() if isinstance(constants, dict) else set()
                 self.call(step["kernel"], [], named)
                 for program in self.programs(self.grid) if number == 0 else ():
                     self.left, self.program = OF_A_PROGRAM, program
@@ -274,7 +369,11 @@ class Walk:
             case ast.If(test=test, body=body, orelse=orelse):
                 self.either(self.told(test, names), body, orelse, names)
             case ast.For(target=target, iter=over, body=body):
-                self.turns(target, self.value(over, names), body, names)
+                found = self.value(over, names)
+                if isinstance(found, range) and len(found) > TURNS:
+                    self.some_turns(target, found, body, names)
+                else:
+                    self.turns(target, found, body, names)
             case ast.While(test=test, body=body):
                 self.repeat(test, body, names)
             case ast.Return(value=value):
@@ -320,6 +419,20 @@ class Walk:
         for body in [one.body for one in node.handlers] if failed else [node.orelse]:
             self.block(body, names)
         self.block(node.finalbody, names)
+
+    def some_turns(self, target: ast.expr, over: range, body: list, names: dict) -> None:
+        """Follow a turn of a long loop that isn't known. If a known one has conditions that this one leaves open, follow
+        some over the whole loop, and those at numbers of the cell."""
+        before = self.truths
+        self.turns(target, UNKNOWN, body, names)
+        unknown, self.turning = self.truths - before, self.turning + 1
+        self.turns(target, [over[0]], body, names)
+        if self.truths - before > 2 * unknown:
+            spread = range(0, len(over), max(1, len(over) // SOME_TURNS))
+            at_numbers = [(n - over.start) // over.step for n in self.named]
+            chosen = {*spread, *(n for n in at_numbers if 0 <= n < len(over)), len(over) - 1}
+            self.turns(target, [over[n] for n in sorted(chosen)[:TURNS]], body, names)
+        self.turning -= 1
 
     def turns(self, target: ast.expr, over, body: list, names: dict) -> None:
         try:
@@ -367,16 +480,18 @@ class Walk:
     def told(self, test: ast.expr, names: dict):
         """Return whether a test holds, and record it."""
         found = self.value(test, names)
+        found = UNKNOWN if isinstance(found, Span) else found
         if found is not UNKNOWN:
             found = bool(found)
             self.record(test, found)
         return found
 
     def record(self, node: ast.expr, value: Hashable, what: str = "") -> None:
-        """Keep a way. Of one program, numbers are none."""
-        if self.program is None or isinstance(value, bool):
+        """Keep a way. Of one program, numbers are none, nor of a turn that was chosen."""
+        if self.program is None and not self.turning or isinstance(value, bool):
             way = (node.lineno, node.col_offset, node.end_col_offset, what or type(node).__name__), value
             self.found.setdefault(way, self.program)
+            self.truths += isinstance(value, bool)
 
     def record_look_up(self, node: ast.expr, held, at) -> None:
         """Keep whether a table holds an element, and which one it is."""
@@ -416,6 +531,8 @@ class Walk:
                 return self.called(node, names)
             case ast.Attribute(value=of, attr=name):
                 held = self.value(of, names)
+                if held is UNKNOWN and name in TYPES:
+                    return TYPES[name]
                 return held.known.get(name, UNKNOWN) if isinstance(held, Facts) else UNKNOWN
             case ast.UnaryOp(op=op, operand=operand):
                 found = self.value(operand, names)
@@ -459,17 +576,27 @@ class Walk:
 
     def element(self, node: ast.expr, held, at):
         """Return an element of a table, and record which one of a few it is."""
+        if isinstance(held, Span):  # [:, None]
+            return held
         if isinstance(held, dict | list | tuple) and isinstance(at, PLAIN):
             self.record_look_up(node, held, at)
         return held[at]
 
     def binary(self, op: ast.operator, left, right):
+        if isinstance(op, ast.BitAnd) and any(one is False for one in (left, right)):
+            return False
+        if isinstance(op, ast.BitOr) and any(one is True for one in (left, right)):
+            return True
+        if isinstance(left, Span) or isinstance(right, Span):
+            return of_spans(op, left, right)
         if UNKNOWN in (left, right) or type(op) not in BINARY:
             return UNKNOWN
         if isinstance(op, ast.Pow | ast.LShift) and abs(right) > 64:
             return UNKNOWN
         if isinstance(op, ast.Mult) and not (isinstance(left, NUMBER) and isinstance(right, NUMBER)):
             return UNKNOWN
+        if isinstance(op, ast.Mult) and isinstance(left, bool) and isinstance(right, bool):
+            return left and right  # a condition written as a product
         return BINARY[type(op)](left, right)
 
     def together(self, every: bool, values: list[ast.expr], names: dict):
@@ -477,14 +604,22 @@ class Walk:
         open_ = False
         for one in values:
             found = self.value(one, names)
-            if found is UNKNOWN:
+            if found is UNKNOWN or isinstance(found, Span):
                 open_ = True
             elif bool(found) != every:
                 return found
         return UNKNOWN if open_ else found
 
     def compared(self, node: ast.Compare, values: list, ops: list):
-        for left, op, right in zip(values, ops, values[1:], strict=False):
+        sides = [node.left, *node.comparators]
+        for place, (left, op, right) in enumerate(zip(values, ops, values[1:], strict=False)):
+            if isinstance(left, Span) or isinstance(right, Span):
+                found = (
+                    ordered(op, left, right) if any(map(self.plainly, sides[place : place + 2])) else UNKNOWN
+                )
+                if found is not True:
+                    return found
+                continue
             if UNKNOWN in (left, right):
                 return UNKNOWN
             if isinstance(op, ast.In | ast.NotIn):
@@ -497,6 +632,10 @@ class Walk:
             if not found:
                 return False
         return True
+
+    def plainly(self, node: ast.expr) -> bool:
+        """Return whether an expression names constants alone, since every kernel compares blocks with sizes."""
+        return all(one.id in self.constants for one in ast.walk(node) if isinstance(one, ast.Name))
 
     def table(self, keys: list, values: list, names: dict) -> dict:
         found = {}
@@ -517,7 +656,9 @@ class Walk:
                 return each[axes[0]] if each and axes in ([0], [1], [2]) else UNKNOWN
             case ast.Attribute(value=of, attr="to"):
                 held = self.value(of, names)
-                return held if isinstance(held, NUMBER) else UNKNOWN
+                return held if isinstance(held, (*NUMBER, Span)) else UNKNOWN
+            case ast.Attribute(attr="arange") if len(given) == 2 and all(isinstance(n, int) for n in given):
+                return Span(given[0], max(given) - 1)
             case ast.Name(id="len") if [type(one) for one in given] == [Facts]:
                 return given[0].known["shape"][0]
             case ast.Name(id="dict"):

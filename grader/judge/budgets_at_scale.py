@@ -14,6 +14,7 @@ from grader.judge.every_case import (
     ROOM,
     SIDE_BY_SIDE,
     judge_busiest,
+    of_bytes,
     share_when_metered,
     sharing,
 )
@@ -79,6 +80,11 @@ def judge_run(evidence: KernelEvidence, part: Part, purpose: int, run: Run) -> N
         if budget.share and not whole:
             share, slack = budget.share(indices(run)), 1.0
         most, least = budget.most * share * slack, budget.least * share / slack
+        own = next((t for t in question.tensors if t.name == budget.tensor), None)
+        if (
+            budget.count == "sectors" and purpose in IN_PART and own
+        ):  # room is for bytes, each worth a sector here
+            most = min(most, of_bytes(budget, run, own))
         found = traffic.spent(run, budget) if whole else lanes(run, budget)
         if found > most and budget.count in COUNTED:  # lanes that ask for the same byte count once
             exact = exact or counted(evidence, run)

@@ -11,7 +11,18 @@ from grader.judge.diagnose import in_full
 from grader.judge.failed import Failed
 from grader.judge.kernel_evidence import METERED, ON_CONDITION, WAITING, WHOLE, KernelEvidence, Run
 from grader.questions import Budget, Case, KernelQuestion, Part, Tensor, corner, on_condition
-from grader.questions.account import A_FEW, LARGE, MOST_LAUNCHES, SMALL, account, in_blocks, in_sectors, size
+from grader.questions.account import (
+    A_FEW,
+    CUT,
+    LARGE,
+    MOST_LAUNCHES,
+    SMALL,
+    account,
+    in_blocks,
+    in_sectors,
+    neighbours,
+    size,
+)
 from grader.questions.timed import CHIP
 from kernels import machines
 
@@ -38,7 +49,7 @@ ROWS = 16  # of a tile, all of which may belong to one expert
 WAVES = 8  # programs that a persistent kernel may plan for each multiprocessor, however little work there is
 STORING = ("store", "atomic")
 MANY_LONG = *WHOLE, WAITING, *ON_CONDITION
-LARGE_KINDS = corner.KIND, on_condition.KIND
+LARGE_KINDS = corner.KIND, *on_condition.KINDS
 
 
 def judge(evidence: KernelEvidence, part: Part) -> None:
@@ -110,7 +121,7 @@ def ran(evidence: KernelEvidence, *purposes: int) -> Iterator[Run]:
     """Yield the cases that ran to their end, except those whose short axes no budget was made for."""
     runs = (evidence.runs.get(purpose) for purpose in purposes)
     there = (run for run in runs if run is not None and not run.outcome.error and not run.case.crossed)
-    return (run for run in there if run.case.kind != on_condition.KIND or run.whole)
+    return (run for run in there if run.case.kind not in on_condition.KINDS or run.whole)
 
 
 def spent(
@@ -118,8 +129,7 @@ def spent(
 ) -> Iterator[tuple[Budget, float, float]]:
     """Yield each upper limit of a case, the amount spent, and the largest amount allowed."""
     tensors = {tensor.name: tensor for tensor in question.tensors}
-    named = {name for name, tensor in tensors.items() if not callable(tensor.shape)}  # rows as long as a size
-    neighbours = named & {b.tensor for b in account(question, part.name, metered) if b.count == "sectors"}
+    together = neighbours(question, metered, (part.name,))
     in_corner = run.case.kind in LARGE_KINDS
     room, for_work = (ROOM * MORE_IN_CORNERS, ROOM * MORE_WORK) if in_corner else (ROOM, ROOM)
     of_blocks: dict[str, float] = {}
@@ -134,14 +144,23 @@ def spent(
             bytes_of = replace(budget, count="dedup", look=look)
             free = 0 if budget.access == "store" else free_of(own, tensors, run.case) if own else FREE_OF_ALL
             yield bytes_of, traffic.spent(run, bytes_of), more * most + free
-        if own and budget.count == "sectors" and own.name in neighbours:
+        if own and budget.count == "sectors" and own.name in together:
             times = in_sectors(own, run.case)
             if math.isfinite(times):
                 most = max(budget.most, times * size(own, run.case))
-                yield budget, traffic.spent(run, budget), room * most + free_of(own, tensors, run.case)
+                allowed = room * most
+                if in_corner and times == CUT:  # the room is for bytes, and each is worth a sector here
+                    allowed = min(allowed, of_bytes(budget, run, own))
+                yield budget, traffic.spent(run, budget), allowed + free_of(own, tensors, run.case)
         elif budget.count in FREE_OF:
             most = budget.most if budget.exact else for_work * max(budget.most, of_blocks[budget.count])
             yield budget, amount(run, budget), most + FREE_OF[budget.count]
+
+
+def of_bytes(budget: Budget, run: Run, own: Tensor) -> float:
+    """Return the most sectors of a tensor for the bytes that a run asks for of it, where its rows begin with a sector."""
+    times = max(budget.most / size(own, run.case), CUT)
+    return ROOM * times * traffic.spent(run, replace(budget, count="dedup"))
 
 
 def amount(run: Run, budget: Budget) -> float:

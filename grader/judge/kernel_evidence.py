@@ -24,18 +24,23 @@ from grader.judge.evidence import Evidence, background_pool
 from grader.machine import host as machine
 from grader.machine.protocol import TOLD_OF_WRITERS
 from grader.questions import Case, KernelQuestion, corner, on_condition
-from grader.questions.account import in_blocks
+from grader.questions.account import in_blocks, in_whole_sectors, neighbours
 from grader.questions.draws import log_uniform
 from grader.questions.memory import Placed, as_placed, place, shape_only
 
 PUBLIC, HIDDEN, METERED, BETWEEN, ALIGNED, CORNER, COMPILED, TIMED = 100, 200, 300, 350, 360, 370, 400, 500
 MIRRORED = 351  # another size between two, long along the other axis
+MOST_ALIGNED = 3  # of the largest cases, compiled as if their sizes were whole blocks
 WHOLE = 371, 372  # smaller corners
 FAR = 373  # a larger one, whose inputs repeat what is drawn
 WAITING = 374  # one for programs that wait for one another in loops, which run one by one
-ON_CONDITION = 375, 376, 377, 382  # at sizes that conditions of the cell name
+ON_CONDITION = 375, 376, 377, 382, 383  # at sizes that conditions of the cell name, or beyond its numbers
 EVERY_PROGRAM = 378  # one that runs whole, for answers of whose other corners drawn programs run
 AT_NUMBER = 379, 380, 381  # at numbers of the cell that no case comes near
+NOT_LIMITED = (  # in all that they spend
+    *(*WHOLE, FAR, WAITING, EVERY_PROGRAM),
+    *(BETWEEN, MIRRORED, *range(ALIGNED, ALIGNED + 1 + MOST_ALIGNED)),
+)
 CORNERS = CORNER, FAR
 IN_PART = *CORNERS, *ON_CONDITION  # of which drawn programs run, if they don't depend on one another
 FEW_LIMITED, A_PART = (
@@ -43,7 +48,6 @@ FEW_LIMITED, A_PART = (
     150,
 )  # of so many cases that the jail plans first, one is limited, and cases that it plans next
 FEW_OF_THEM = 5  # one case in so many is looked at in several programs first
-MOST_ALIGNED = 3  # of the largest cases, compiled as if their sizes were whole blocks
 SHUFFLED = PUBLIC, METERED  # also run with their programs in another order, if these use atomics
 MOST_SEED = 1 << 31
 UNWRITTEN = 902  # the purpose that draws what memory holds before anything is written
@@ -225,10 +229,9 @@ class KernelEvidence(Evidence):
 
         of_grid = partial(on_condition.programs, numbers=numbers, rng=rng)
         limited = [
-            case
-            for purpose, case in self.known.items()
-            if purpose not in (*WHOLE, FAR, WAITING, EVERY_PROGRAM) and not case.crossed
+            case for purpose, case in self.known.items() if purpose not in NOT_LIMITED and not case.crossed
         ]
+        strict = partial(in_whole_sectors, self.question, neighbours(self.question, self.known.get(METERED)))
 
         in_part = [self.known[one] for one in (CORNER, COMPILED) if one in self.known]
 
@@ -243,7 +246,10 @@ class KernelEvidence(Evidence):
             ways = partial(ways, programs=no_programs)  # no condition of the cell depends on the program
         most = on_condition.LARGE if self.question.in_corners else corner.WHOLE
         plans = partial(self.ways_of_plans, told=told, rng=rng)
-        found = on_condition.search(self.question, numbers, ways, plans, limited, most, rng)
+        found = on_condition.search(self.question, numbers, ways, plans, limited, strict, most, rng)
+        known = [*limited, *(one.case for one in found)]
+        more = on_condition.beyond(self.question, cell.numbers_of_kernels(), known, rng)
+        found += [on_condition.Telling(more, [])] if more else []
         found = dict(zip(ON_CONDITION, found, strict=False))
         self.telling = {purpose: one.programs for purpose, one in found.items()}
         return {purpose: replace(one.case, sm_count=told) for purpose, one in found.items()}

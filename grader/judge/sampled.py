@@ -257,7 +257,7 @@ def at(run: Run) -> str:
     """Say which large case this is."""
     return (
         describe(run)
-        if run.case.kind in (corner.KIND, corner.FAR_KIND, on_condition.KIND)
+        if run.case.kind in (corner.KIND, corner.FAR_KIND, *on_condition.KINDS)
         else f"{AT_COMPILED} ({describe(run)})"
     )
 

@@ -197,6 +197,20 @@ def in_sectors(tensor: Tensor, case: Case) -> float:
     return CUT if len(shape) < 2 or row % SECTOR == 0 else APART
 
 
+def neighbours(question: KernelQuestion, metered: Case | None, parts: tuple[str, ...] = ()) -> set[str]:
+    """Return the tensors with rows as long as a size whose sectors are limited, in some parts or in all."""
+    if metered is None:
+        return set()
+    named = {t.name for t in question.tensors if not callable(t.shape)}
+    limits = (b for part in parts or question.budgets for b in account(question, part, metered))
+    return named & {b.tensor for b in limits if b.count == "sectors"}
+
+
+def in_whole_sectors(question: KernelQuestion, names: set[str], case: Case) -> bool:
+    """Return whether the rows of all these tensors begin with a sector in a case, where limits are strictest."""
+    return bool(names) and all(in_sectors(t, case) == CUT for t in question.tensors if t.name in names)
+
+
 def whole_sectors(times: float, allowed: float) -> Budget:
     """Return the bound of the sectors that all accesses touch, as a factor of their allowed bytes."""
     return Budget(

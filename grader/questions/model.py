@@ -377,6 +377,7 @@ class KernelQuestion(Question):
     # axis -> UpTo(its largest size), or a tuple of all its sizes: the table says it, and a case goes there (reach.py)
     up_to: dict = field(default_factory=dict)
     sized: Callable | None = None  # sizes by name -> Case, where some sizes depend on others
+    sized_in_part: Callable | None = None  # the same for a case on conditions, if a few programs afford more
     # an axis along which results don't depend on one another, so kinds of values can share a case (reach.py), and the
     # kinds that share none
     rows: str = ""

@@ -14,10 +14,13 @@ import numpy as np
 from grader.questions import corner
 from grader.questions.draws import log_uniform
 from grader.questions.model import TRANSPOSED, TRANSPOSED_PADDED, Case, KernelQuestion, UpTo
-from grader.questions.reach import sized, stepped, stride_of_0, words
+from grader.questions.reach import repeats, sized, stepped, words
 
 KIND = "sizes that a condition of yours tells from all others"
 AT_NUMBER = "a size at a number of yours"
+BEYOND = "sizes beyond numbers of yours along all axes"
+KINDS = KIND, BEYOND
+FARTHER = 1.02, 1.2  # times a number
 A_SIZE = 256  # the least number of the cell that may be one
 SIDE, CLOSE = 16, 0.08  # the most of the other axes, and what is near another size
 TRIED = 500  # cases whose ways are looked at
@@ -35,6 +38,7 @@ MOST = 4  # cases of a check
 OF_PLANS = 2  # of them are those at which plans differ most
 AT_NUMBERS = 3  # cases at numbers of the cell
 PLAN = "plan"  # begins the place of a way that a plan tells
+SECTORS = "in sectors"  # ends the place of a way that a case goes whose sectors are limited
 PROGRAMS = 2  # of a case that are drawn
 AT_NUMBERS_TOO = 4  # and those at numbers of the cell, which may be the same
 LARGE = replace(corner.LARGE, inputs=corner.LARGE.numbers)
@@ -58,14 +62,17 @@ def search(
     ways: Ways,
     plans: Plans,
     limited: list[Case],
+    strict: Callable[[Case], bool],
     most: corner.Most,
     rng: np.random.Generator,
 ) -> list[Telling]:
-    """Return the cases that go ways which no limited case goes: each time the one that goes most of them."""
+    """Return the cases that go ways which no limited case goes: each time the one that goes most of them. A way of a case
+    whose sectors are limited is a way of its own, since a case without this limit may hide what it wastes."""
+    question = in_part(question)
     plain = words(question.public[0])
     usual = [*question.public, *question.hidden(rng)]
     bases = [case for case in usual if words(case) == plain]
-    look = Looks([*usual, *stride_of_0(question, usual, rng)])
+    look = Looks(usual, repeats(question, usual))
     near = {axis: _near(one, numbers) for axis, one in question.up_to.items()}
     values, found, progress = defaultdict(set), [], []
     first = list(map(ways, limited))
@@ -100,6 +107,10 @@ def search(
     cases = [case for case, _ in found]
     each = [*first, *(way for _, way in found)]
     each = in_few([one | more for one, more in zip(each, plans(limited, cases), strict=True)])
+    each = [
+        one | ({((*place, SECTORS), v): p for (place, v), p in one.items()} if strict(case) else {})
+        for case, one in zip([*limited, *cases], each, strict=True)
+    ]
     gone = set().union(*each[: len(limited)])
     new = [{way: p for way, p in one.items() if way not in gone} for one in each[len(limited) :]]
     told = [
@@ -160,6 +171,34 @@ def at_numbers(
     return found
 
 
+def beyond(
+    question: KernelQuestion, numbers: list[int], known: list[Case], rng: np.random.Generator
+) -> Case | None:
+    """Return a case that is beyond numbers of a kernel along all axes together, the largest that a check affords, since a
+    dependence on several sizes need not be a condition. Return None if a known case is beyond them."""
+    question = in_part(question)
+    axes = {axis: one for axis, one in question.up_to.items() if isinstance(one, UpTo)}
+    left = {axis: [n for n in numbers if A_SIZE <= n < one.most] for axis, one in axes.items()}
+    while sum(map(bool, left.values())) > 1:
+        named = {axis: each[-1] for axis, each in left.items() if each}
+        sizes = question.public[0].sizes | {
+            axis: min(axes[axis].most, stepped(axes[axis], n * log_uniform(rng, *FARTHER)) + axes[axis].step)
+            for axis, n in named.items()
+        }
+        case = sized(question, sizes)
+        if case.sizes == sizes and corner.EVERY.holds(question, case):
+            there = any(all(other.sizes[axis] > n for axis, n in named.items()) for other in known)
+            return None if there else replace(case, kind=BEYOND)
+        left[rng.choice(list(named))].pop()
+    return None
+
+
+def in_part(question: KernelQuestion) -> KernelQuestion:
+    """Return the question with the sizes of cases of which a few programs run."""
+    there = question.sized_in_part and question.in_corners
+    return replace(question, sized=question.sized_in_part) if there else question
+
+
 def programs(grid: tuple | None, numbers: list[int], rng: np.random.Generator) -> list[tuple[int, int, int]]:
     """Return programs whose ways are looked at: the first and the last, some at numbers of the cell along each axis, and
     drawn ones."""
@@ -178,15 +217,16 @@ def programs(grid: tuple | None, numbers: list[int], rng: np.random.Generator) -
 class Looks:
     """Combine dtypes and layouts that cases have, since conditions may name several together."""
 
-    def __init__(self, cases: list[Case]):
+    def __init__(self, cases: list[Case], repeats: dict[str, list[str]]):
         self.dtypes = list({(case.dtype, *sorted(case.dtypes.items())): case for case in cases}.values())
         names = {name: None for case in cases for name in case.layout}
         self.layouts = {name: list({case.layout.get(name, ""): None for case in cases}) for name in names}
-        for each in self.layouts.values():
+        for name, each in self.layouts.items():
             if TRANSPOSED not in each and any(one.startswith("spread") for one in each):
                 each.append(TRANSPOSED)  # any strides are promised
             if TRANSPOSED in each and TRANSPOSED_PADDED not in each:
                 each.append(TRANSPOSED_PADDED)
+            self.layouts[name] = each + repeats.get(name, [])
 
     def drawn(self, case: Case, rng: np.random.Generator) -> Case:
         """Return the case as it is, or with a dtype and a layout of each tensor that are drawn apart."""

@@ -22,6 +22,7 @@ from grader.questions.model import (
     Case,
     KernelQuestion,
     Question,
+    Tensor,
     UpTo,
 )
 
@@ -82,13 +83,12 @@ def with_gaps(case: Case, rng: np.random.Generator) -> Case:
 def stride_of_0(question: KernelQuestion, drawn: list[Case], rng: np.random.Generator) -> list[Case]:
     """Return a case in which an input of floats repeats itself along some of its axes, if tensors of the question have
     strides."""
-    strided = {name for case in drawn for name in case.layout} if question.repeats else set()
     plain = [case for case in drawn if case.layout and words(case) == words(question.public[0])]
     found = [
         (case, t.name, len(t.axes))
         for case in plain or question.public[:1]
-        for t in question.tensors
-        if t.role == "in" and t.name in strided and case.dtype_of(t) in FLOATS and len(t.axes) > 1
+        for t in repeating(question, drawn)
+        if case.dtype_of(t) in FLOATS
     ]
     if not found:
         return []
@@ -96,6 +96,22 @@ def stride_of_0(question: KernelQuestion, drawn: list[Case], rng: np.random.Gene
     chosen = range(axes) if rng.random() < ALL_AXES else [rng.integers(axes - 1)]
     layout = REPEATED + " ".join(map(str, chosen))
     return [replace(case, layout={name: layout}, kind="an input with a stride of 0")]
+
+
+def repeating(question: KernelQuestion, drawn: list[Case]) -> list[Tensor]:
+    """Return the inputs that may be the same all along an axis: those of several axes that have strides."""
+    strided = {name for case in drawn for name in case.layout} if question.repeats else set()
+    return [t for t in question.tensors if t.role == "in" and t.name in strided and len(t.axes) > 1]
+
+
+def repeats(question: KernelQuestion, drawn: list[Case]) -> dict[str, list[str]]:
+    """Return by input of floats its layouts with a stride of 0, along each axis alone and along all together."""
+    floats = [t for t in repeating(question, drawn) if question.public[0].dtype_of(t) in FLOATS]
+    of = {t.name: range(len(t.axes)) for t in floats}
+    return {
+        name: [f"{REPEATED}{' '.join(map(str, some))}" for some in (*((axis,) for axis in axes), axes)]
+        for name, axes in of.items()
+    }
 
 
 @dataclass(frozen=True)

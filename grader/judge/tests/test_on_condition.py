@@ -9,7 +9,7 @@ from grader.jail.protocol import ToldCase
 from grader.judge import referee, sampled
 from grader.judge.branches import Reader
 from grader.judge.kernel_evidence import ON_CONDITION, KernelEvidence
-from grader.judge.record import PASS
+from grader.judge.record import FAIL, PASS
 from grader.proofs.right import edited, right
 from grader.questions import on_condition
 
@@ -229,6 +229,101 @@ def test_a_dependence_on_a_size_that_is_no_condition_is_met_at_its_number():
     answer = edited(right(NORM), [("+ b).to(", f"+ b + {far_off}).to(")])
     parts, said = lost(answer, 3)
     assert "values" in parts and on_condition.AT_NUMBER in said, said
+
+
+SUBTRACTED, GEMM = "roofline.subtracted", "gemm_tiling.tiled_gemm"
+TURNED, SMOOTHED = "roofline.turned", "roofline.smoothed"
+
+
+def lost_of(question: str, answer: str, seed: int = 1) -> list[str]:
+    verdict = referee.grade_one(answer, questions.find(question), seed=seed)
+    return [part.name for part in verdict.parts if part.state == FAIL]
+
+
+def repeats(case, tensor: str, axis: int) -> bool:
+    layout = case.layout.get(tensor, "")
+    return layout.startswith("repeated") and str(axis) in layout.split()
+
+
+def by_columns(case, tensor: str) -> bool:
+    """Return whether a matrix has a stride of 1 along its columns."""
+    layout = case.layout.get(tensor, "")
+    return layout.startswith("transposed") or layout == "repeated 1"
+
+
+TOGETHER = {
+    "two strides of 0": (
+        SUBTRACTED,
+        "(stride_xm == 0) & (stride_zm == 0)",
+        lambda c: repeats(c, "x", 0) and repeats(c, "z", 0),
+    ),
+    "a column's stride of 0 and a transposed tensor": (
+        SUBTRACTED,
+        "(stride_xn == 0) & (stride_xm != 0) & (stride_zm == 1)",
+        lambda c: repeats(c, "x", 1) and by_columns(c, "z"),
+    ),
+    "both operands expanded along K": (
+        GEMM,
+        "(stride_ak == 0) & (stride_bk == 0)",
+        lambda c: repeats(c, "a", 1) and repeats(c, "b", 0),
+    ),
+    "dtypes of pointers and two layouts": (
+        GEMM,
+        "(a_ptr.dtype.element_ty == tl.bfloat16) & (c_ptr.dtype.element_ty == tl.float32) & (stride_am == 1) & (stride_bn != 1)",
+        lambda c: c.dtype == "bf16" and c.dtypes and by_columns(c, "a") and c.layout.get("b"),
+    ),
+}
+
+
+@pytest.mark.parametrize("form", TOGETHER)
+def test_a_case_has_together_what_a_kernel_asks_of_several_tensors(form):
+    question, condition, wanted = TOGETHER[form]
+    before, after = {
+        SUBTRACTED: ("x - z,", "tl.where({}, x, x - z),"),
+        GEMM: ("acc.to(", "(acc * tl.where({}, 0.5, 1.0)).to("),
+    }[question]
+    cases = planned(question, edited(right(question), [(before, after.format(condition))]), 1)
+    assert any(map(wanted, cases)), cases
+
+
+@pytest.mark.parametrize("least", [700, 5000])
+def test_tiles_that_waste_sectors_where_a_size_is_large_lose_the_traffic(least):
+    sides = f"    m, n = (32, 16) if p.M < {least} else (64, 4)\n"
+    answer = edited(
+        right(TURNED),
+        [
+            (
+                '    constants = {"BLOCK_M": 32, "BLOCK_N": 16}\n',
+                f'{sides}    constants = {{"BLOCK_M": m, "BLOCK_N": n}}\n',
+            ),
+            ("(triton.cdiv(p.M, 32), triton.cdiv(p.N, 16))", "(triton.cdiv(p.M, m), triton.cdiv(p.N, n))"),
+        ],
+    )
+    assert lost_of(TURNED, answer) == ["traffic"]
+
+
+STEPS = {
+    "a turn and a column": (
+        "h = tl.where((t == 300) & (offs > 7000), h, (1 - alpha) * h + alpha * x)",
+        lambda c: c.sizes["T"] > 300 and c.sizes["M"] > 7000,
+    ),
+    "bits of a turn and of a size": (
+        "h = (1 - alpha) * h + alpha * x * (1 + ((t >> 6) == 3).to(tl.float32) * ((M >> 10) == 3).to(tl.float32))",
+        lambda c: c.sizes["T"] > 192 and c.sizes["M"] >> 10 == 3,
+    ),
+    "no condition": (
+        "h = (1 - alpha) * h + alpha * x * (1 + (t // 301 * (offs // 7001)).to(tl.float32))",
+        lambda c: c.kind == on_condition.BEYOND and c.sizes["T"] > 301 and c.sizes["M"] > 7001,
+    ),
+}
+
+
+@pytest.mark.parametrize("form", STEPS)
+def test_a_case_is_where_a_kernel_tells_two_quantities_together(form):
+    step, wanted = STEPS[form]
+    answer = edited(right(SMOOTHED), [("h = (1 - alpha) * h + alpha * x\n", f"{step}\n")])
+    assert any(map(wanted, found := planned(SMOOTHED, answer, 1))), found
+    assert lost_of(SMOOTHED, answer) == ["values"]
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,15 @@ def paced(alpha: float, kind: str = "a plain size", values: str = "normal", **si
 
 
 TOGETHER = 1 << 20  # numbers of a case whose axes are both long: its steps follow one another
+IN_PART = 1 << 22  # where a few programs run
 
 
-def sized(**sizes: int) -> Case:
-    return paced(0.5, T=min(sizes["T"], max(2, TOGETHER // sizes["M"])), M=sizes["M"])
+def sized(most: int = TOGETHER, **sizes: int) -> Case:
+    return paced(0.5, T=min(sizes["T"], max(2, most // sizes["M"])), M=sizes["M"])
+
+
+def sized_in_part(**sizes: int) -> Case:
+    return sized(IN_PART, **sizes)
 
 
 def smoothed(x: np.ndarray, alpha: float) -> np.ndarray:

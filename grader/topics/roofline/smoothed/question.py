@@ -41,6 +41,7 @@ QUESTION = rung(
     ],
     rows="M",
     sized=cases.sized,
+    sized_in_part=cases.sized_in_part,
     up_to={"T": UpTo(1000), "M": UpTo(100_000)},
     metered=lambda rng: cases.paced(
         0.5, T=between(rng, 20, 30), M=8 * between(rng, 257, 270), kind="the metered size"
