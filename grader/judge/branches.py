@@ -79,6 +79,7 @@ METHODS = (
 WIDE = "zfill", "rjust", "ljust"  # make a text as long as a number says
 SPEC = 4  # characters of a format
 DIGITS = 6  # of a size that a text begins
+DIGITS_OF_ALL = 24  # of a text that is a number
 
 
 class Returned(Exception):
@@ -153,13 +154,24 @@ class Reader:
         return sorted(found)
 
     def constants(self) -> list[float]:
-        """Return the numbers in the cell, of any kind and sign."""
-        found, parts = set(), (ast.Constant, ast.BinOp, ast.UnaryOp)
+        """Return the finite numbers in the cell, of any kind and sign, and those that its texts spell."""
+        found, parts = set(), (ast.BinOp, ast.UnaryOp)
         for node in ast.walk(ast.Module([*self.plain, *self.functions.values()], [])):
             value = Walk(self).value(node, {}) if isinstance(node, parts) else UNKNOWN
+            if isinstance(node, ast.Constant):  # as it stands, because a walk knows no very large number
+                value = as_number(node.value)
             if isinstance(value, NUMBER) and not isinstance(value, bool):
                 found.add(value)
         return sorted(found)
+
+
+def as_number(value):
+    """Return a constant as a finite number, or what it is else."""
+    try:
+        found = float(value) if isinstance(value, str) and len(value) <= DIGITS_OF_ALL else value
+        return found if not isinstance(found, NUMBER) or math.isfinite(found) else UNKNOWN
+    except (OverflowError, ValueError):
+        return UNKNOWN
 
 
 def shape_of(argument):
