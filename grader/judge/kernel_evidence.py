@@ -38,7 +38,7 @@ EVERY_PROGRAM = 378  # one that runs whole, for answers of whose other corners d
 AT_NUMBER = 379, 380, 381  # at numbers of the cell that no case comes near
 OWN_NUMBERS = 383  # one whose inputs are near numbers of the cell
 CORNERS = CORNER, FAR
-HOLDING = *CORNERS, *WHOLE, WAITING, *ON_CONDITION, EVERY_PROGRAM, *AT_NUMBER, OWN_NUMBERS  # some such inputs too
+HOLDING = range(CORNER, OWN_NUMBERS + 1)  # corners and others that have such inputs too
 IN_PART = *CORNERS, *ON_CONDITION  # of which drawn programs run, if they don't depend on one another
 FEW_LIMITED, A_PART = (
     3,

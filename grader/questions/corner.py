@@ -97,7 +97,9 @@ def far(question: KernelQuestion, metered: Case | None, rng: np.random.Generator
     return replace(found, kind=FAR_KIND) if large else None
 
 
-def repeated(question: KernelQuestion, case: Case, rng: np.random.Generator, inputs_of: Callable | None = None) -> dict:
+def repeated(
+    question: KernelQuestion, case: Case, rng: np.random.Generator, inputs_of: Callable | None = None
+) -> dict:
     """Return the inputs of a far corner, as `inputs_of` draws them."""
     inputs = (inputs_of or question.drawn_inputs)(in_small(question, case), rng)
     shapes = {t.name: t.sizes(case.sizes) for t in question.tensors}

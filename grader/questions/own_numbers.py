@@ -76,7 +76,9 @@ def _largest(question: KernelQuestion, sizes: dict) -> int:
     return max(math.prod(tensor.sizes(case.sizes)) for tensor in question.tensors)
 
 
-def held(question: KernelQuestion, case: Case, inputs: dict, own: np.ndarray, rng: np.random.Generator) -> dict:
+def held(
+    question: KernelQuestion, case: Case, inputs: dict, own: np.ndarray, rng: np.random.Generator
+) -> dict:
     """Return inputs of which some elements are near these numbers. Elements with the same index along an axis are in one
     band, so that no large one hides another's error."""
     found, by_axis, for_them = dict(inputs), {}, case.kind == KIND
@@ -119,7 +121,10 @@ def _bands(own: np.ndarray, most: float, length: int, share: float, rng: np.rand
     inside = own[(own < most) & (own > 1 / most)]
     inside = np.sort(rng.permutation(inside)[:MOST])
     drawn = np.array([log_uniform(rng, LEAST, most / 2) for _ in range(ANY)])
-    low, high = np.concatenate([inside, drawn]), np.concatenate([inside[1:], [most][: len(inside)], 2 * drawn])
+    low, high = (
+        np.concatenate([inside, drawn]),
+        np.concatenate([inside[1:], [most][: len(inside)], 2 * drawn]),
+    )
     chosen = rng.permutation(np.resize(rng.permutation(len(low)), length))
     bands = np.stack([low[chosen], high[chosen]], axis=1) * (rng.random((length, 1)) < share)
     scales = np.where(rng.random(length) < 0.5, np.minimum(low[chosen], most / 4), 1.0)

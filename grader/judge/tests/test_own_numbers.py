@@ -39,7 +39,9 @@ def test_a_band_of_values_between_numbers_of_the_cell_is_met(question, line, mor
 
 
 def test_a_band_of_values_is_met_where_several_axes_are_long():
-    band = "    g = tl.where((x > 12.0) & (x < 900.0) & (tl.num_programs(0) > 900) & (N > 2000), x * 1.01, g)\n"
+    band = (
+        "    g = tl.where((x > 12.0) & (x < 900.0) & (tl.num_programs(0) > 900) & (N > 2000), x * 1.01, g)\n"
+    )
     parts, said = lost(NORM, (MEAN, band + MEAN))
     assert "values" in parts, said
 
@@ -52,7 +54,10 @@ def test_a_band_of_values_is_met_where_several_axes_are_long():
             RESIDUAL,
             ("    tl.store(y_ptr", '    y = tl.where(wide == float("-inf"), 0.0, y)\n    tl.store(y_ptr'),
         ),
-        (COMBINE, ("weight * y.to(tl.float32)", 'weight * tl.where(y == float("-inf"), 0.0, y.to(tl.float32))')),
+        (
+            COMBINE,
+            ("weight * y.to(tl.float32)", 'weight * tl.where(y == float("-inf"), 0.0, y.to(tl.float32))'),
+        ),
         (COMBINE, ("acc.to(", 'tl.where(acc == float("-inf"), 0.0, acc).to(')),
     ],
 )
