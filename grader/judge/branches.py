@@ -88,6 +88,7 @@ TYPES = {
 }
 SPEC = 4  # characters of a format
 DIGITS = 6  # of a size that a text begins
+DIGITS_OF_ALL = 24  # of a text that is a number
 
 
 class Returned(Exception):
@@ -183,10 +184,12 @@ class Reader:
         return sorted(found)
 
     def constants(self) -> list[float]:
-        """Return the numbers in the cell, of any kind and sign."""
-        found, parts = set(), (ast.Constant, ast.BinOp, ast.UnaryOp)
+        """Return the finite numbers in the cell, of any kind and sign, and those that its texts spell."""
+        found, parts = set(), (ast.BinOp, ast.UnaryOp)
         for node in ast.walk(ast.Module([*self.plain, *self.functions.values()], [])):
             value = Walk(self).value(node, {}) if isinstance(node, parts) else UNKNOWN
+            if isinstance(node, ast.Constant):  # as it stands, because a walk knows no very large number
+                value = as_number(node.value)
             if isinstance(value, NUMBER) and not isinstance(value, bool):
                 found.add(value)
         return sorted(found)
@@ -243,6 +246,15 @@ def ordered(op: ast.cmpop, left, right):
             return ends[0]
         return UNKNOWN
     return ends[0] if ends[0] == ends[1] and isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE) else UNKNOWN
+
+
+def as_number(value):
+    """Return a constant as a finite number, or what it is else."""
+    try:
+        found = float(value) if isinstance(value, str) and len(value) <= DIGITS_OF_ALL else value
+        return found if not isinstance(found, NUMBER) or math.isfinite(found) else UNKNOWN
+    except (OverflowError, ValueError):
+        return UNKNOWN
 
 
 def shape_of(argument):

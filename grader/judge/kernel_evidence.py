@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterable
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from grader.judge import branches, weight_packing
 from grader.judge.evidence import Evidence, background_pool
 from grader.machine import host as machine
 from grader.machine.protocol import TOLD_OF_WRITERS
-from grader.questions import Case, KernelQuestion, corner, on_condition
+from grader.questions import Case, KernelQuestion, corner, on_condition, own_numbers
 from grader.questions.account import in_blocks, in_whole_sectors, neighbours
 from grader.questions.draws import log_uniform
 from grader.questions.memory import Placed, as_placed, place, shape_only
@@ -41,7 +41,9 @@ NOT_LIMITED = (  # in all that they spend
     *(*WHOLE, FAR, WAITING, EVERY_PROGRAM),
     *(BETWEEN, MIRRORED, *range(ALIGNED, ALIGNED + 1 + MOST_ALIGNED)),
 )
+OWN_NUMBERS = 384  # one whose inputs are near numbers of the cell
 CORNERS = CORNER, FAR
+HOLDING = range(CORNER, OWN_NUMBERS + 1)  # corners and others that have such inputs too
 IN_PART = *CORNERS, *ON_CONDITION  # of which drawn programs run, if they don't depend on one another
 FEW_LIMITED, A_PART = (
     3,
@@ -197,11 +199,21 @@ class KernelEvidence(Evidence):
                 named = cell.numbers()
                 self.known |= self.on_condition(cell, named, told)
                 self.known |= self.at_numbers(named, told)
+                if self.question.free:
+                    known = [case for one, case in self.known.items() if one < METERED]
+                    rng = self.rng(OWN_NUMBERS)
+                    case = own_numbers.drawn(self.question, known, self.own, rng)
+                    self.known[OWN_NUMBERS] = replace(case, sm_count=told)
         return self.known
 
     @cases.setter
     def cases(self, cases: dict[int, Case]) -> None:
         self.known, self.searched = cases, True
+
+    @cached_property
+    def own(self) -> np.ndarray:
+        """Return the sizes of numbers of the cell at which it may treat inputs apart."""
+        return own_numbers.ends(branches.Reader(self.source, self.question.entry).constants())
 
     def case(self, purpose: int) -> Case:
         return self.known[purpose] if purpose in self.known else self.cases[purpose]
@@ -392,9 +404,15 @@ class KernelEvidence(Evidence):
             self.of_case(purpose)
         rng = self.rng(purpose)
         drawn = self.question.drawn_inputs
-        inputs = corner.repeated(self.question, case, rng) if purpose == FAR else drawn(case, rng)
+        if purpose in HOLDING and self.question.free:
+            drawn = self.with_own_numbers
+        inputs = corner.repeated(self.question, case, rng, drawn) if purpose == FAR else drawn(case, rng)
         made = [as_placed(name, array) for name, array in self.made.get(purpose, {}).items()]
         return self.weights.get(purpose, {}) | inputs, [*place(self.question, case, inputs), *made]
+
+    def with_own_numbers(self, case: Case, rng: np.random.Generator) -> dict:
+        """Return drawn inputs, some of which are near numbers of the cell."""
+        return own_numbers.held(self.question, case, self.question.drawn_inputs(case, rng), self.own, rng)
 
     def run(self, purpose: int, **how) -> Run:
         """Run one case on the machine, metered. Each runs once."""

@@ -21,6 +21,7 @@ from grader.judge.kernel_evidence import (
     IN_PART,
     METERED,
     ON_CONDITION,
+    OWN_NUMBERS,
     WAITING,
     WHOLE,
     KernelEvidence,
@@ -32,6 +33,7 @@ from grader.questions import Case, Part, reach
 
 SEARCHED = 16  # public seeds that are looked through for a case of a kind
 MORE = {
+    OWN_NUMBERS: "a case with inputs near numbers of the cell",
     METERED: "the metered case",
     CORNER: "programs of a large case",
     FAR: "programs of a case that is larger than memory",

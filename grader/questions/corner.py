@@ -7,6 +7,7 @@ there alone. A large corner is judged by programs drawn from its grid, a small o
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -96,9 +97,11 @@ def far(question: KernelQuestion, metered: Case | None, rng: np.random.Generator
     return replace(found, kind=FAR_KIND) if large else None
 
 
-def repeated(question: KernelQuestion, case: Case, rng: np.random.Generator) -> dict:
-    """Return the inputs of a far corner."""
-    inputs = question.drawn_inputs(in_small(question, case), rng)
+def repeated(
+    question: KernelQuestion, case: Case, rng: np.random.Generator, inputs_of: Callable | None = None
+) -> dict:
+    """Return the inputs of a far corner, as `inputs_of` draws them."""
+    inputs = (inputs_of or question.drawn_inputs)(in_small(question, case), rng)
     shapes = {t.name: t.sizes(case.sizes) for t in question.tensors}
     return {
         name: Repeated(one, shapes[name]) if name in shapes and one.shape != shapes[name] else one

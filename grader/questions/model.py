@@ -253,6 +253,19 @@ class UpTo:
 
 
 @dataclass(frozen=True)
+class Free:
+    """Say of an input that it may hold any finite number, up to these sizes: beyond them honest answers may overflow.
+
+    Results don't depend on one another along the axis `along`, or for no two elements if there is none. If not `anywhere`,
+    only a small case has such numbers."""
+
+    fp16: float
+    wide: float  # in a wider dtype
+    along: str = ""
+    anywhere: bool = True
+
+
+@dataclass(frozen=True)
 class Gap:
     """Points in proportion to the share of a gap that an answer closes: what a plain version spends, over what must be
     spent. Both are functions of a case that return (launches, bytes)."""
@@ -383,6 +396,8 @@ class KernelQuestion(Question):
     rows: str = ""
     alone: tuple[str, ...] = ()
     joined: tuple[str, ...] = ()  # inputs that differ by kind, if not all do
+    # inputs that may hold any finite number, so that some are near numbers of the cell (own_numbers.py)
+    free: dict[str, Free] = field(default_factory=dict)
     repeats: bool = True  # whether any input may be the same all along an axis, with a stride of 0 there
     # (a case with a long axis) -> the case that is tried, or None where such sizes and values don't go together
     crossed: Callable | None = None

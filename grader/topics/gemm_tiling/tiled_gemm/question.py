@@ -1,6 +1,6 @@
 """Ask *tiled gemm*, and weigh its parts."""
 
-from grader.questions import Case, KernelQuestion, Part, Speed, Tensor, UpTo, samples
+from grader.questions import Case, Free, KernelQuestion, Part, Speed, Tensor, UpTo, samples
 from grader.topics.gemm_tiling.shared import COMPILED, LARGE, LESSON, sizes, useful
 from grader.topics.gemm_tiling.tiled_gemm import cases
 from grader.topics.gemm_tiling.tiled_gemm.mistakes import MISTAKES
@@ -58,6 +58,8 @@ QUESTION = KernelQuestion(
     ),
     hidden=cases.hidden_products,
     rows="M",
+    # not where C is in fp16, which holds no such sums
+    free={"a": Free(60_000, 1e15, "M", anywhere=False), "b": Free(60_000, 1e15, "N", anywhere=False)},
     up_to={"M": UpTo(100_000), "N": UpTo(100_000), "K": UpTo(32_768)},
     metered=cases.metered_product,
     blocks={"M": 128, "N": 256, "K": 64},

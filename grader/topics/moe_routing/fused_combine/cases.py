@@ -27,6 +27,8 @@ from grader.topics.moe_routing.shared import (
 from kernels.moe_routing import reference
 from kernels.moe_routing.cost_traffic import combine_traffic
 
+INFINITIES = np.inf, -np.inf, np.inf, -np.inf  # of one number of a row each, the first two with weights of 0
+
 
 def weighed_rows(case: Case, rng: np.random.Generator) -> dict:
     """Rows as experts leave them, NaN where a row is padding, the row of each pair, and its weight."""
@@ -39,10 +41,12 @@ def weighed_rows(case: Case, rng: np.random.Generator) -> dict:
         held *= 2.0**20
     held[filled_up(found.sorted_token_ids, len(held)) == reference.EMPTY] = np.nan
     topk_weights = rng.dirichlet(np.ones(k), t).reshape(t, k) * rng.uniform(0.4, 2.5)
-    if drawn_as(case) == "an infinity" and t:
-        tokens, slots = rng.permutation(t)[:2], rng.integers(k, size=2)
-        held[found.inv_permuted_idx[tokens, slots], rng.integers(h)] = np.inf
-        topk_weights[tokens[0], slots[0]] = 0.0
+    if drawn_as(case) == "infinities" and t:
+        tokens = np.resize(rng.permutation(t)[: len(INFINITIES)], len(INFINITIES))
+        slots = rng.integers(k, size=len(tokens))
+        held[found.inv_permuted_idx[tokens, slots], rng.integers(h)] = INFINITIES
+        topk_weights[tokens[:2], slots[:2]] = 0.0
+        topk_weights[tokens[2:], slots[2:]] += 0.1
     return {
         "rows": rounded(held, case.dtype),
         "inv_permuted_idx": found.inv_permuted_idx.astype(np.int32),
@@ -111,8 +115,8 @@ def hidden_combine(rng: np.random.Generator) -> list[Case]:
             2,
             6,
             odd(rng, 33, 99),
-            values="an infinity",
-            kind="an infinity, and weights of 0",
+            values="infinities",
+            kind="infinities, and weights of 0",
         ),
         combined(
             between(rng, 10, 20),

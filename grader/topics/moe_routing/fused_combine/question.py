@@ -1,6 +1,6 @@
 """Ask *fused combine*, and weigh its parts."""
 
-from grader.questions import KernelQuestion, Part, Speed, Tensor, UpTo, samples
+from grader.questions import Free, KernelQuestion, Part, Speed, Tensor, UpTo, samples
 from grader.topics.moe_routing.fused_combine import cases
 from grader.topics.moe_routing.fused_combine.mistakes import MISTAKES
 from grader.topics.moe_routing.shared import LESSON, rows
@@ -15,7 +15,7 @@ QUESTION = KernelQuestion(
             "values",
             3,
             "values",
-            asks="right for {public} that you can see and more that you can't: one expert per token and many, no tokens, wide rows and rows of a single number, bf16, results in fp32, an infinity, strided tensors, and the same bits in every run",
+            asks="right for {public} that you can see and more that you can't: one expert per token and many, no tokens, wide rows and rows of a single number, bf16, results in fp32, infinities of both signs, strided tensors, and the same bits in every run",
         ),
         Part(
             "traffic",
@@ -61,6 +61,7 @@ QUESTION = KernelQuestion(
     ),
     hidden=cases.hidden_combine,
     in_corners=samples.rows("T"),
+    free={"rows": Free(20_000, 1e30, "H"), "topk_weights": Free(100, 100)},
     up_to={"T": UpTo(32_768), "K": UpTo(16), "E": UpTo(512), "TILE": (16, 64), "H": UpTo(16_384)},
     sized=cases.sized,
     metered=cases.metered_combine,

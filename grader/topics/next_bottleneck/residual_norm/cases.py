@@ -38,8 +38,10 @@ def operands(case: Case, rng: np.random.Generator) -> dict:
         x, r = x * 0, r * 0
     if case.values == "cancelling":
         x = -r + 0.02 * x
-    if case.values == "a NaN and an infinity":
+    if case.values == "infinities and a NaN":
         x[1 % m, rng.integers(n)], r[2 % m, rng.integers(n)] = np.nan, np.inf
+        x[3 % m, rng.integers(n)], r[4 % m, rng.integers(n)] = np.inf, -np.inf
+        x[5 % m, rng.integers(n)] = -np.inf
     w = rng.choice([-1, 1], n, p=[0.1, 0.9]) * rng.uniform(0.3, 2, n)
     if case.values == "beyond fp16":
         w *= 2.0**20
@@ -87,7 +89,7 @@ def hidden(rng: np.random.Generator) -> list[Case]:
         case(8, any_size(), **fp32, eps=log_uniform(rng, 1e-3, 100), kind="another eps"),
         case(8, any_size(), **fp32, eps=log_uniform(rng, 100, 1e4), kind="an eps far above all squares"),
         case(5, any_size(), values="rows of zeros", kind="rows of zeros"),
-        case(5, between(rng, 30, 60), values="a NaN and an infinity", kind="a NaN and an infinity"),
+        case(7, between(rng, 30, 60), values="infinities and a NaN", kind="infinities and a NaN"),
         case(1, 1, **fp32, kind="a single element"),
         case(between(rng, 16400, 16900), 3, "bf16", kind="more rows than any size that is named"),
     ]

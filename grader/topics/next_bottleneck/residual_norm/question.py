@@ -1,6 +1,6 @@
 """Ask *residual norm*, and weigh its parts."""
 
-from grader.questions import Gap, KernelQuestion, Part, Speed, Tensor, UpTo, samples
+from grader.questions import Free, Gap, KernelQuestion, Part, Speed, Tensor, UpTo, samples
 from grader.topics.next_bottleneck.residual_norm import cases
 from grader.topics.next_bottleneck.residual_norm.mistakes import MISTAKES
 from grader.topics.next_bottleneck.shared import LESSON
@@ -15,7 +15,7 @@ QUESTION = KernelQuestion(
             "values",
             3,
             "values",
-            asks="right for {public} that you can see and more that you can't: rows of one number and of more than 9,000, many rows, any strides, numbers small, large and beyond fp16, rows of zeros, eps up to 10,000, infinity and NaN. Only r and y are written",
+            asks="right for {public} that you can see and more that you can't: rows of one number and of more than 9,000, many rows, any strides, numbers small, large and beyond fp16, rows of zeros, eps up to 10,000, NaN and infinities of both signs. Only r and y are written",
         ),
         Part(
             "traffic",
@@ -62,6 +62,7 @@ QUESTION = KernelQuestion(
     ),
     hidden=cases.hidden,
     rows="M",
+    free={"x": Free(30_000, 1e15, "M"), "r": Free(30_000, 1e15, "M"), "w": Free(30_000, 1e15)},
     in_corners=samples.rows("M"),
     far="M",
     up_to={"M": UpTo(100_000), "N": UpTo(16_384)},

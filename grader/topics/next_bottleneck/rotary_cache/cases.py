@@ -30,6 +30,7 @@ def operands(case: Case, rng: np.random.Generator) -> dict:
         x[:, : h * d] = 0
     if case.values == "a NaN and an infinity" and t > 1:
         x[0, rng.integers(h * d)], x[1, rng.integers(h * d, (h + g) * d)] = np.nan, np.inf
+        x[2 % t, rng.integers(h * d)] = -np.inf
     lens, table = places(case, rng)
     turns = reference.turns(columns * s, d, THETA)
     found = {

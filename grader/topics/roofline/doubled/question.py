@@ -1,6 +1,6 @@
 """Ask *doubled*, and weigh its parts."""
 
-from grader.questions import UpTo
+from grader.questions import Free, UpTo
 from grader.questions.draws import between
 from grader.topics.roofline.doubled.mistakes import MISTAKES
 from grader.topics.roofline.shared import PROGRAMS, case, each_moved_once, rung
@@ -17,6 +17,7 @@ QUESTION = rung(
         case(N=64 * between(rng, 700, 900), kind="many programs"),
     ],
     signed=True,
+    free={"x": Free(1.7e38, 1.7e38)},
     up_to={"N": UpTo(131_072, 64, 64)},
     metered=lambda rng: case(N=64 * between(rng, 12, 20), kind="the metered size"),
     a_program=("n", 64),

@@ -28,8 +28,9 @@ def operands(case: Case, rng: np.random.Generator) -> dict:
         x = x * 8
     if case.values == "a large number in each row":
         x[np.arange(rows), rng.integers(0, cols, rows)] = 30_000.0
-    if case.values == "a NaN and an infinity":
-        x[1 % rows, rng.integers(cols)], x[2 % rows, rng.integers(cols)] = np.nan, np.inf
+    if case.values == "infinities and a NaN":
+        for row, special in enumerate((np.nan, np.inf, -np.inf), 1):
+            x[row % rows, rng.integers(cols)] = special
     return {
         "x": rounded(x, case.dtype),
         "w": (1 + 0.5 * rng.standard_normal(cols)).astype(np.float32),
@@ -100,7 +101,7 @@ def hidden(rng: np.random.Generator) -> list[Case]:
             values="rows that hardly vary",
             kind="rows that hardly vary",
         ),
-        case(5, between(rng, 30, 60), values="a NaN and an infinity", kind="a NaN and an infinity"),
+        case(5, between(rng, 30, 60), values="infinities and a NaN", kind="infinities and a NaN"),
         case(1, 1, kind="a single element"),
         case(between(rng, 16400, 16900), 3, "bf16", kind="more rows than any size that is named"),
     ]

@@ -1,6 +1,6 @@
 """Ask *layernorm gelu*, and weigh its parts."""
 
-from grader.questions import KernelQuestion, Part, Speed, Tensor, UpTo, samples
+from grader.questions import Free, KernelQuestion, Part, Speed, Tensor, UpTo, samples
 from grader.topics.roofline.layernorm_gelu import cases
 from grader.topics.roofline.layernorm_gelu.mistakes import MISTAKES
 
@@ -13,7 +13,7 @@ QUESTION = KernelQuestion(
             "values",
             4,
             "values",
-            asks="right for {public} that you can see and more that you can't: rows of one number and of more than 9,000, many rows, any strides, numbers far from zero, numbers that are all equal or nearly so, one large number in a row, eps up to 10,000, infinity and NaN",
+            asks="right for {public} that you can see and more that you can't: rows of one number and of more than 9,000, many rows, any strides, numbers far from zero, numbers that are all equal or nearly so, one large number in a row, eps up to 10,000, NaN and infinities of both signs, where GELU(-∞) is NaN because -∞ · 0 is",
         ),
         Part(
             "traffic",
@@ -54,6 +54,7 @@ QUESTION = KernelQuestion(
     ),
     hidden=cases.hidden,
     rows="M",
+    free={"x": Free(60_000, 1e15, "M"), "w": Free(1e4, 1e4), "b": Free(1e4, 1e4)},
     up_to={"M": UpTo(100_000), "N": UpTo(16_384)},
     metered=cases.metered,
     blocks={"M": 8, "N": 64},

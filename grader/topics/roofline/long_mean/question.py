@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from grader.questions import UpTo
+from grader.questions import Free, UpTo
 from grader.questions.draws import between, odd
 from grader.topics.roofline.long_mean import cases
 from grader.topics.roofline.long_mean.mistakes import MISTAKES
@@ -23,6 +23,7 @@ QUESTION = rung(
         case(M=between(rng, 20, 40), N=odd(rng, 129, 399), values=ENDLESS, kind="infinities in a row"),
     ],
     rows="M",
+    free={"x": Free(1e30, 1e30, "M")},
     up_to=dict.fromkeys("MN", UpTo(100_000)),
     metered=lambda rng: case(M=between(rng, 8, 12), N=between(rng, 1030, 1110), kind="the metered size"),
     a_program=("m", 4),

@@ -1,6 +1,6 @@
 """Ask *outer difference*, and weigh its parts."""
 
-from grader.questions import UpTo
+from grader.questions import Free, UpTo
 from grader.questions.draws import between
 from grader.topics.roofline.outer_difference import cases
 from grader.topics.roofline.outer_difference.mistakes import MISTAKES
@@ -19,6 +19,7 @@ QUESTION = rung(
         case(M=between(rng, 1100, 1500), N=1, kind="a single column"),
     ],
     rows="M",
+    free=dict.fromkeys("ab", Free(1.7e38, 1.7e38)),
     up_to=dict.fromkeys("MN", UpTo(100_000)),
     metered=lambda rng: case(M=between(rng, 500, 540), N=8 * between(rng, 66, 72), kind="the metered size"),
     a_program=("mn", 128 * 128),

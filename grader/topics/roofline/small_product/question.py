@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from grader.questions import UpTo
+from grader.questions import Free, UpTo
 from grader.questions.draws import between
 from grader.topics.roofline.shared import INFINITE, each_moved_once, halves, rung
 from grader.topics.roofline.small_product import cases
@@ -41,6 +41,7 @@ QUESTION = rung(
         ),
     ],
     rows="M",
+    free={"a": Free(60_000, 1e15, "M"), "b": Free(60_000, 1e15, "N")},
     up_to=dict.fromkeys("MNK", UpTo(32)),
     metered=lambda rng: halves(
         M=between(rng, 26, 31), N=between(rng, 26, 31), K=between(rng, 26, 31), kind="the metered size"

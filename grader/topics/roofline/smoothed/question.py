@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from grader.questions import UpTo
+from grader.questions import Free, UpTo
 from grader.questions.draws import between, log_uniform
 from grader.topics.roofline.shared import ENDLESS, PROGRAMS, each_moved_once, rung
 from grader.topics.roofline.smoothed import cases
@@ -42,6 +42,7 @@ QUESTION = rung(
     rows="M",
     sized=cases.sized,
     sized_in_part=cases.sized_in_part,
+    free={"x": Free(1e30, 1e30, "M")},
     up_to={"T": UpTo(1000), "M": UpTo(100_000)},
     metered=lambda rng: cases.paced(
         0.5, T=between(rng, 20, 30), M=8 * between(rng, 257, 270), kind="the metered size"

@@ -1,6 +1,6 @@
 """Ask *subtracted*, and weigh its parts."""
 
-from grader.questions import UpTo
+from grader.questions import Free, UpTo
 from grader.questions.draws import between, odd, spread
 from grader.topics.roofline.shared import PROGRAMS, case, each_moved_once, rung
 from grader.topics.roofline.subtracted.mistakes import MISTAKES
@@ -29,6 +29,7 @@ QUESTION = rung(
             kind="strided matrices",
         ),
     ],
+    free=dict.fromkeys("xz", Free(1.7e38, 1.7e38)),
     up_to=dict.fromkeys("MN", UpTo(100_000)),
     metered=lambda rng: case(M=between(rng, 500, 540), N=8 * between(rng, 66, 72), kind="the metered size"),
     a_program=("mn", 128 * 128),

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from grader.questions import UpTo
+from grader.questions import Free, UpTo
 from grader.questions.draws import between, odd
 from grader.topics.roofline.shared import ENDLESS, FUSION, case, each_moved_once, rung
 from grader.topics.roofline.sum_and_max.mistakes import MISTAKES
@@ -29,6 +29,7 @@ QUESTION = rung(
         case(M=between(rng, 20, 40), N=odd(rng, 65, 199), values=ENDLESS, kind="infinities in a row"),
     ],
     rows="M",
+    free={"x": Free(1e30, 1e30, "M")},
     up_to={"M": UpTo(70_000), "N": UpTo(1024)},
     metered=lambda rng: case(M=between(rng, 20, 30), N=between(rng, 300, 500), kind="the metered size"),
     a_program=("m", 8),

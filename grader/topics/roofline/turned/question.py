@@ -1,6 +1,6 @@
 """Ask *turned*, and weigh its parts."""
 
-from grader.questions import UpTo
+from grader.questions import Free, UpTo
 from grader.questions.draws import between
 from grader.topics.roofline.shared import case, rung
 from grader.topics.roofline.turned import cases
@@ -21,6 +21,7 @@ QUESTION = rung(
     rows="M",
     signed=True,
     far="MN",
+    free={"x": Free(1.7e38, 1.7e38)},
     up_to=dict.fromkeys("MN", UpTo(100_000)),
     metered=lambda rng: case(M=8 * between(rng, 62, 68), N=8 * between(rng, 66, 72), kind="the metered size"),
     a_program=("mn", 128 * 128),
