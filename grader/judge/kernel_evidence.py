@@ -23,7 +23,7 @@ from grader.judge import branches, weight_packing
 from grader.judge.evidence import Evidence, background_pool
 from grader.machine import host as machine
 from grader.machine.protocol import TOLD_OF_WRITERS
-from grader.questions import Case, KernelQuestion, corner, on_condition, own_numbers
+from grader.questions import Case, KernelQuestion, corner, on_condition, own_numbers, own_scalars
 from grader.questions.account import in_blocks, in_whole_sectors, neighbours
 from grader.questions.draws import log_uniform
 from grader.questions.memory import Placed, as_placed, place, shape_only
@@ -42,6 +42,7 @@ NOT_LIMITED = (  # in all that they spend
     *(BETWEEN, MIRRORED, *range(ALIGNED, ALIGNED + 1 + MOST_ALIGNED)),
 )
 OWN_NUMBERS = 384  # one whose inputs are near numbers of the cell
+OWN_SCALARS = 385, 386  # with a scalar between numbers of the cell
 CORNERS = CORNER, FAR
 HOLDING = range(CORNER, OWN_NUMBERS + 1)  # corners and others that have such inputs too
 IN_PART = *CORNERS, *ON_CONDITION  # of which drawn programs run, if they don't depend on one another
@@ -204,6 +205,7 @@ class KernelEvidence(Evidence):
                     rng = self.rng(OWN_NUMBERS)
                     case = own_numbers.drawn(self.question, known, self.own, rng)
                     self.known[OWN_NUMBERS] = replace(case, sm_count=told)
+                self.known |= self.own_scalars(cell.constants(), told)
         return self.known
 
     @cases.setter
@@ -306,6 +308,14 @@ class KernelEvidence(Evidence):
         return {
             purpose: replace(case, sm_count=told) for purpose, case in zip(AT_NUMBER, found, strict=False)
         }
+
+    def own_scalars(self, constants: list[float], told: int) -> dict[int, Case]:
+        """Return cases with a scalar between numbers of the cell."""
+        if not self.question.any_scalar:
+            return {}
+        known = [case for one, case in self.known.items() if one < METERED]
+        found = own_scalars.cases(self.question, constants, known, self.rng(OWN_SCALARS[0]))
+        return {one: replace(case, sm_count=told) for one, case in zip(OWN_SCALARS, found, strict=False)}
 
     def chips(self) -> tuple[int, ...]:
         """Return the numbers of multiprocessors that the compiled case and half of the hidden ones are told."""

@@ -22,6 +22,7 @@ from grader.judge.kernel_evidence import (
     METERED,
     ON_CONDITION,
     OWN_NUMBERS,
+    OWN_SCALARS,
     WAITING,
     WHOLE,
     KernelEvidence,
@@ -34,6 +35,7 @@ from grader.questions import Case, Part, reach
 SEARCHED = 16  # public seeds that are looked through for a case of a kind
 MORE = {
     OWN_NUMBERS: "a case with inputs near numbers of the cell",
+    **dict.fromkeys(OWN_SCALARS, "a case with a scalar between numbers of the cell"),
     METERED: "the metered case",
     CORNER: "programs of a large case",
     FAR: "programs of a case that is larger than memory",

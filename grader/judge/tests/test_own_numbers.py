@@ -10,7 +10,7 @@ from grader.judge.compare import difference
 from grader.judge.kernel_evidence import OWN_NUMBERS, KernelEvidence
 from grader.judge.record import PASS
 from grader.proofs.right import edited, right
-from grader.questions import load, own_numbers
+from grader.questions import load, own_numbers, own_scalars
 from grader.topics.tests.test_right_passes import RIGHT
 
 NORM = "roofline.layernorm_gelu"
@@ -36,6 +36,14 @@ def lost(question: str, *edits) -> tuple[list[str], str]:
 def test_a_band_of_values_between_numbers_of_the_cell_is_met(question, line, more):
     parts, said = lost(question, (line, more + line))
     assert "values" in parts and own_numbers.KIND in said, said
+
+
+def test_a_band_of_a_scalar_between_numbers_of_the_cell_is_met(monkeypatch):
+    edit = "/ N + eps)", "/ N + tl.where((eps > 0.02) & (eps < 9.0), eps * 1.1, eps))"
+    parts, said = lost(RESIDUAL, edit)
+    assert "values" in parts and own_scalars.KIND in said, said
+    monkeypatch.setattr(own_scalars, "MOST", 0)
+    assert lost(RESIDUAL, edit)[0] == []
 
 
 def test_a_band_of_values_is_met_where_several_axes_are_long():

@@ -57,6 +57,7 @@ QUESTION = KernelQuestion(
     rows="B",
     alone=(cases.CANCELLING,),
     crossed=cases.crossed,
+    any_scalar=("scale",),
     up_to={"B": UpTo(128), "H": UpTo(128), "G": UpTo(128), "M": UpTo(2048), "N": UpTo(8192), "D": (32, 64)},
     repeats=False,  # o and lse are results of the other inputs
     sized=cases.sized,

@@ -59,6 +59,7 @@ QUESTION = KernelQuestion(
     rows="B",
     crossed=few_pairs(1 << 22),
     alone=(LOWEST,),
+    any_scalar=("scale",),
     up_to={
         "B": UpTo(128),
         "H": UpTo(128),

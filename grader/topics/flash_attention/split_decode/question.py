@@ -54,6 +54,7 @@ QUESTION = KernelQuestion(
     hidden=cases.hidden_decode,
     rows="B",
     alone=(LOWEST,),
+    any_scalar=("scale",),
     up_to={"B": UpTo(128), "H": UpTo(128), "G": UpTo(128), "N": UpTo(33_000), "D": (32, 64, 128)},
     sized=cases.sized,
     metered=cases.metered_decode,

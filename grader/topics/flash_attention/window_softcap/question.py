@@ -49,6 +49,7 @@ QUESTION = KernelQuestion(
     alone=(LOWEST,),
     in_corners=samples.causal_rows,
     far="BHG",
+    any_scalar=("scale",),
     up_to={
         "B": UpTo(128),
         "H": UpTo(128),

@@ -65,6 +65,7 @@ QUESTION = KernelQuestion(
     free={"x": Free(30_000, 1e15, "M"), "r": Free(30_000, 1e15, "M"), "w": Free(30_000, 1e15)},
     in_corners=samples.rows("M"),
     far="M",
+    any_scalar=("eps",),
     up_to={"M": UpTo(100_000), "N": UpTo(16_384)},
     metered=cases.metered,
     blocks={"M": 4, "N": 64},

@@ -70,6 +70,7 @@ QUESTION = KernelQuestion(
     alone=("one sequence",),
     joined=("x",),
     crossed=cases.crossed,
+    any_scalar=("eps",),
     up_to={
         "T": UpTo(4096, 1),
         "H": UpTo(256),

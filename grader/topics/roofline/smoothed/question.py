@@ -43,6 +43,7 @@ QUESTION = rung(
     sized=cases.sized,
     sized_in_part=cases.sized_in_part,
     free={"x": Free(1e30, 1e30, "M")},
+    any_scalar=("alpha",),
     up_to={"T": UpTo(1000), "M": UpTo(100_000)},
     metered=lambda rng: cases.paced(
         0.5, T=between(rng, 20, 30), M=8 * between(rng, 257, 270), kind="the metered size"
