@@ -5,8 +5,6 @@ Standard library only. Bytes are bytes (no kibi), FLOP count a multiply-add as t
 
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from kernels import require
 from kernels.flash_attention.cost_decode import (
     Decode,
@@ -135,10 +133,22 @@ def pairs(s: Shape) -> int:
     """Return the visible query-key pairs in one head: length * keys, about half when causal."""
     if s.left is None and s.right is None:
         return s.length * s.keys
-    places = np.arange(s.length) + s.keys - s.length
-    low = 0 if s.left is None else np.maximum(places - s.left, 0)
-    high = s.keys if s.right is None else np.clip(places + 1 + s.right, 0, s.keys)
-    return int(np.maximum(high - low, 0).sum())
+    last = s.keys - 1  # a query's place among the keys, from `first` on
+    first = s.keys - s.length
+    if s.right is None:
+        high = s.keys * s.length
+    else:
+        first = max(first, -s.right)  # no earlier one sees a key
+        high = _beyond(first, last, -1 - s.right) - _beyond(first, last, s.keys - 1 - s.right)
+    return high - (0 if s.left is None else _beyond(first, last, s.left))
+
+
+def _beyond(first: int, last: int, start: int) -> int:
+    """Return the sum of max(0, n - start) over the whole numbers n from first to last."""
+    if last < first:
+        return 0
+    low, high = max(first - 1 - start, 0), max(last - start, 0)
+    return (high * (high + 1) - low * (low + 1)) // 2
 
 
 def flops(s: Shape) -> float:
