@@ -78,6 +78,14 @@ METHODS = (
     *("zfill", "rjust", "ljust", "strip", "lstrip", "rstrip", "split", "join", "upper", "lower", "isdigit"),
 )
 WIDE = "zfill", "rjust", "ljust"  # make a text as long as a number says
+RAISED = (
+    ArithmeticError,
+    LookupError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    MemoryError,
+)  # by a cell's own arithmetic
 TYPES = {
     "float16": "fp16",
     "bfloat16": "bf16",
@@ -309,7 +317,7 @@ class Walk:
             self.block(self.plain, self.globals)
             if self.entry in self.functions:
                 self.kernels(self.call(self.functions[self.entry], list(given), {}), given[0].known)
-        except (TooLong, RecursionError):
+        except (TooLong, RecursionError, *RAISED):
             pass
 
     def prepare(self, entry: str, weights: list) -> None:
@@ -318,7 +326,7 @@ class Walk:
         try:
             if entry in self.functions:
                 self.call(self.functions[entry], list(weights), {})
-        except (TooLong, RecursionError):
+        except (TooLong, RecursionError, *RAISED):
             pass
 
     def kernels(self, plan, known: dict) -> None:
@@ -376,7 +384,7 @@ class Walk:
             case ast.AnnAssign(target=target, value=value) if value is not None:
                 self.assign(target, self.value(value, names), names)
             case ast.AugAssign(target=target, op=op, value=value):
-                found = self.binary(op, self.value(target, names), self.value(value, names))
+                found = self.tried(op, self.value(target, names), self.value(value, names))
                 self.assign(target, found, names)
             case ast.If(test=test, body=body, orelse=orelse):
                 self.either(self.told(test, names), body, orelse, names)
@@ -519,7 +527,7 @@ class Walk:
             return names.get(node.id, self.globals.get(node.id, self.functions.get(node.id, UNKNOWN)))
         try:
             found = self.computed(node, names)
-        except (ArithmeticError, LookupError, TypeError, ValueError, AttributeError, MemoryError):
+        except RAISED:
             self.failed += 1
             found = UNKNOWN
         if (
@@ -593,6 +601,12 @@ class Walk:
         if isinstance(held, dict | list | tuple) and isinstance(at, PLAIN):
             self.record_look_up(node, held, at)
         return held[at]
+
+    def tried(self, op: ast.operator, left, right):
+        try:
+            return self.binary(op, left, right)
+        except RAISED:
+            return UNKNOWN
 
     def binary(self, op: ast.operator, left, right):
         if isinstance(op, ast.BitAnd) and any(one is False for one in (left, right)):
