@@ -24,7 +24,9 @@ def wrong(evidence, run, pattern: Pattern, worst: Difference | None) -> str:
     grid = run.plan.steps[launch].grid
     which = shown(pattern, first) if worst is None or first != worst.index else "it"
     said = f"line {line} of the cell stores {which}, in program {ids(program, grid)}"
-    return "; ".join(filter(None, (said, programs(stored, pattern.wrong, launch, grid))))
+    asks = evidence.question.prepare
+    made = f"either {asks.entry} makes wrong words or the kernel reads them wrongly" if asks else ""
+    return "; ".join(filter(None, (made, said, programs(stored, pattern.wrong, launch, grid))))
 
 
 def unstored(pattern: Pattern) -> str:
