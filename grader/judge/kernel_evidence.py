@@ -200,7 +200,7 @@ class KernelEvidence(Evidence):
                 named = cell.numbers()
                 self.known |= self.on_condition(cell, named, told)
                 self.known |= self.at_numbers(named, told)
-                if self.question.free:
+                if self.question.free and self.question.up_to:
                     known = [case for one, case in self.known.items() if one < METERED]
                     rng = self.rng(OWN_NUMBERS)
                     case = own_numbers.drawn(self.question, known, self.own, rng)

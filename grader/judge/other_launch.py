@@ -264,7 +264,7 @@ def relaid(names: tuple[str, ...]) -> str:
     if len(names) == 1:
         return (
             f"with {names[0]} laid out row by row this case is right: does every address of {names[0]} use {names[0]}'s own "
-            "strides, and each of them?"
+            "strides, each of them, and no other tensor's address one of these?"
         )
     both = f"{', '.join(names[:-1])} and {names[-1]}"
     return (

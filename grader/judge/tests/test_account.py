@@ -188,7 +188,7 @@ def test_an_answer_that_wastes_for_one_property_loses_points(name):
 
 def test_values_are_blamed_where_the_same_sizes_keep_the_limit_with_others():
     """Rows with a large mean are read ten times."""
-    question = questions.find("roofline.long_mean")
+    question = replace(questions.find("roofline.long_mean"), free={})  # no case is near the number below
     stored = "    tl.store(y_ptr + row, tl.sum(total, axis=0) / N)"
     again = """    mean = tl.sum(total, axis=0) / N
     if mean > 0.7:

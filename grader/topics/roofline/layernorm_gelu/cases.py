@@ -29,7 +29,7 @@ def operands(case: Case, rng: np.random.Generator) -> dict:
     if case.values == "a large number in each row":
         x[np.arange(rows), rng.integers(0, cols, rows)] = 30_000.0
     if case.values == "infinities and a NaN":
-        for row, special in enumerate((np.nan, np.inf, -np.inf), 1):
+        for row, special in enumerate((np.nan, np.inf, -np.inf)[:rows], 1):  # each in a row of its own
             x[row % rows, rng.integers(cols)] = special
     return {
         "x": rounded(x, case.dtype),
