@@ -16,6 +16,7 @@ from grader.questions import NO_OUTPUT, Part
 NOT_KNOWN = "what of it the receiver does not need, has already, or could be sent in fewer bits"
 SENT_HOME = "this sends a result home for each row too many that it receives: "
 BUSY = "which copy a token goes to: its own rank's if that has one, and otherwise neither all ranks nor all tokens of a rank may choose the same one"
+RAISED = "Error: "  # as a line's exception is told
 COUNTS_ALONE = (
     "the rows alone are within the limit, so look at exchange_counts: it carries 8 bytes for each number in counts. What does "
     "a receiver need to know beyond how many rows come?"
@@ -88,7 +89,7 @@ def _public(evidence: RanksEvidence, meetings: list[Meeting], wrong: list[Failed
     number, failed = next((i, one) for i, one in enumerate(wrong) if one)
     right = wrong.count(None)
     count = f"{right} of {len(wrong)} public cases are right; " if right else ""
-    look = known_mistake(question, meetings) or repaired(evidence, meetings[number]) or failed.look
+    look = known_mistake(question, meetings) or repaired(evidence, meetings[number], failed) or failed.look
     return Failed(f"{count}{meetings[number].case.kind}: {failed.came}", look, **failed.facts)
 
 
@@ -130,13 +131,16 @@ def drawn_anew(evidence: RanksEvidence, kind: str) -> Failed | str:
         like_it = [one for one in evidence.drawn_from(rng) if one.kind == kind]
         for meeting in evidence.meet(like_it, True):
             if failed := trouble(evidence.question, meeting):
-                failed.look = repaired(evidence, meeting) or failed.look
+                failed.look = repaired(evidence, meeting, failed) or failed.look
                 return failed
     return ""
 
 
-def repaired(evidence: RanksEvidence, meeting: Meeting) -> str:
-    """Return the sentence of a small change that makes every tried case right, if only values are wrong or a line failed."""
+def repaired(evidence: RanksEvidence, meeting: Meeting, failed: Failed) -> str:
+    """Return the sentence of a small change that makes every tried case right. Ranks that wait or never end take too long to
+    be tried again."""
+    if meeting.failed and RAISED not in failed.came:
+        return ""
     return rank_repair.sentence(evidence, meeting.case, partial(trouble, evidence.question))
 
 

@@ -188,4 +188,4 @@ def test_the_jail_is_told_no_value():
 def test_an_operation_that_is_not_named_is_refused(operation):
     task = {"operation": operation, "source": RIGHT, "entry": "launch", "cases": [], "target": 90}
     outcome = host.warm.programs(host.LOWER).ask(task, {}, host.LOWER_LIMITS)
-    assert "operation must be one of lower, plan, pack" in outcome.error["message"]
+    assert "operation must be one of lower, texts, plan, pack" in outcome.error["message"]

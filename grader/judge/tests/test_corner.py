@@ -62,7 +62,7 @@ def test_what_is_wrong_in_a_corner_alone_fails_and_no_size_is_told():
     )
     parts, said = lost(answer, NORM)
     assert "values" in parts and "a hidden case (several axes long)" in said
-    case = KernelEvidence(questions.find(NORM), answer, 7).cases[CORNER]
+    case = KernelEvidence(questions.find(NORM), answer, 7).known[CORNER]
     assert f"M = {case.sizes['M']}" not in said and f"{case.sizes['M']:,}" not in said
 
 
@@ -190,7 +190,7 @@ def test_what_few_programs_write_beyond_the_size_of_memory_is_judged_in_part():
         ],
     )
     evidence = KernelEvidence(gemm, wrong, 1)
-    evidence.cases = {FAR: evidence.cases[FAR]}
+    evidence.cases = {FAR: evidence.known[FAR]}
     assert sampled.affordable(evidence, FAR) and not sampled.runs_in_part(evidence, FAR)
     with pytest.raises(Failed, match="elements are off"):
         sampled.judge_drawn(evidence, FAR)
@@ -199,7 +199,7 @@ def test_what_few_programs_write_beyond_the_size_of_memory_is_judged_in_part():
 def test_scratch_may_grow_with_the_tensors():
     gemm = questions.find("quantization_layouts.w4a16_gemm")
     evidence = KernelEvidence(gemm, honest.source(gemm, "split along K, with a second kernel"), 1)
-    evidence.cases = {FAR: evidence.cases[FAR]}
+    evidence.cases = {FAR: evidence.known[FAR]}
     run = sampled.of_each_launch(evidence, FAR)
     assert run is not None and len(run.launches) == 2
 
@@ -328,7 +328,7 @@ def test_a_grid_that_cuda_refuses_fails(grid):
 def test_a_program_whose_tile_is_cut_tells_nothing_about_the_share_of_all():
     gemm = questions.find("gemm_tiling.tiled_gemm")
     evidence = KernelEvidence(gemm, right(gemm.id), 1)
-    evidence.cases = {FAR: replace(evidence.cases[FAR], sizes={"M": 640, "N": 7 * 128 + 9, "K": 64})}
+    evidence.cases = {FAR: replace(evidence.known[FAR], sizes={"M": 640, "N": 7 * 128 + 9, "K": 64})}
     last = math.prod(evidence.plan(FAR).steps[0].grid) - 1
     for program, cut in ((last, True), (1, False)):
         run = evidence._run(FAR, programs=[[program]], counting="values")

@@ -24,7 +24,7 @@ LONG = case(1, 16, 2, 2200, 2200, 128, kind="several axes long", sm_count=20)
 
 def evidence_of(question, answer: str, purpose: int, long) -> tuple:
     evidence = KernelEvidence(question, answer, 3)
-    evidence.cases = {METERED: evidence.cases[METERED], purpose: long}
+    evidence.cases = {METERED: evidence.known[METERED], purpose: long}
     return evidence, question.parts[1]
 
 

@@ -20,7 +20,7 @@ BETTER = {  # lab 02 teaches the first form of each pair: codes as the bits of f
 
 def metered(question, form: str):
     evidence = parts.gather(question, honest.source(question, form), SEED)
-    evidence.cases = {METERED: evidence.cases[METERED]}  # no other is lowered
+    evidence.cases = {METERED: evidence.known[METERED]}  # no other is lowered
     try:
         return evidence.run(METERED)
     finally:

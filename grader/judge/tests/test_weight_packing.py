@@ -129,7 +129,7 @@ def test_the_metered_case_counts_what_was_made_as_one():
     from grader.judge import traffic
 
     evidence = KernelEvidence(OWN, RIGHT, seed=5)
-    evidence.cases = {METERED: evidence.cases[METERED]}
+    evidence.cases = {METERED: evidence.known[METERED]}
     run = evidence.run(METERED)
     held = sum(one.storage.nbytes for one in run.placed if one.spec.name in run.plan.packed)
     (budget,) = [b for b in OWN.budgets["traffic"](run.case) if b.tensor == "packed"]

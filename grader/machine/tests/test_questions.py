@@ -26,7 +26,7 @@ def texts(question_id: str, form: str) -> dict[str, int]:
     """Each text of a form for the first public case, with its warps."""
     question = questions.find(question_id)
     asked = evidence.KernelEvidence(question, source(question, form), seed=7)
-    asked.cases = {evidence.PUBLIC: asked.cases[evidence.PUBLIC]}
+    asked.cases = {evidence.PUBLIC: asked.known[evidence.PUBLIC]}
     found = asked.lowered()
     steps = (step for plan in found.plans for step in plan.steps)
     return {found.texts[step.text]: step.num_warps for step in steps}
