@@ -22,10 +22,8 @@ from grader.judge.kernel_names import (
 from grader.judge.repair import COMPARISONS, OPERATORS, Change, changed, shown
 
 MOST_NAMES, MOST_SIZES = 4, 8  # that are tried in place of one
-NEAR, STEP = (
-    4,
-    0.5,
-)  # steps from the blamed lines to what their names are made of, and the rank that one costs
+NEAR = 4  # steps from the blamed lines to what their names are made of
+STEP = 0.5  # the rank that one costs
 SUSPECT = -4  # the rank of what speaks for itself, as another tensor's stride
 DTYPES = ("float16", "bfloat16", "float32")
 FUNCTIONS = (
@@ -42,22 +40,21 @@ Found = tuple[int, str, ast.AST]  # the rank of a change among those of a line, 
 
 def changes(source: str, blamed: set[int]) -> Iterator[Change]:
     """Yield the source with one change each, in its kernels alone."""
+    found, seen = [], {source}
     for function in kernels(source):
-        context, names = parents(function), Names(function)
-        near = distances(function, blamed)
-        found = [
-            (STEP * near.get(node.lineno, NEAR + 1) + rank, node, words, new)
+        context, names, near = parents(function), Names(function), distances(function, blamed)
+        found += [
+            (STEP * near.get(node.lineno, NEAR + 1) + rank, node, words, new, context)
             for statement in function.body
             for node in ast.walk(statement)
             if hasattr(node, "lineno")
-            for rank, words, new in alternatives(node, function, names, context)
+            for rank, words, new in alternatives(node, names, context)
         ]
-        seen = {source}
-        for _, node, words, new in sorted(found, key=lambda one: one[0]):
-            text = changed(source, node, new)
-            if text and text not in seen:
-                seen.add(text)
-                yield Change(node.lineno, f"{words}{within(source, node, context)}", text)
+    for _, node, words, new, context in sorted(found, key=lambda one: one[0]):
+        text = changed(source, node, new)
+        if text and text not in seen:
+            seen.add(text)
+            yield Change(node.lineno, f"{words}{within(source, node, context)}", text)
 
 
 def kernels(source: str) -> list[ast.FunctionDef]:
@@ -104,7 +101,7 @@ def first_lines(function: ast.FunctionDef) -> dict[int, int]:
     return {line: one.lineno for one in simple for line in range(one.lineno, one.end_lineno + 1)}
 
 
-def alternatives(node: ast.AST, function: ast.FunctionDef, names: Names, context: dict) -> Iterator[Found]:
+def alternatives(node: ast.AST, names: Names, context: dict) -> Iterator[Found]:
     """Yield what could be meant instead of a node."""
     match node:
         case ast.Name(id=name, ctx=ast.Load()) if not isinstance(context.get(node), ast.Attribute):

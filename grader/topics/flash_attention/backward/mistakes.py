@@ -205,7 +205,7 @@ MISTAKES = (
     ),
     family(
         "no delta",
-        "ds = p * (dp - delta): without delta the softmax's own sum has no gradient",
+        "delta counts as 0 here: is it in ds = p * (dp - delta), and does an earlier launch write it?",
         *passes(_by_hand(delta=False)),
         edits=(("(tl.dot(do, tl.trans(v)) - delta[:, None])", "tl.dot(do, tl.trans(v))"),),
     ),
