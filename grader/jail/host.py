@@ -25,22 +25,20 @@ RANKS_LIMITS = warm.Limits(wall_s=20.0, cpu_s=5, memory_bytes=4 << 30, answer_by
 
 def lower(request: protocol.LowerRequest, level: int | None = None, limits=LOWER_LIMITS):
     """Return (Outcome, Lowered or None), the plans and texts of all cases, requested once."""
-    outcome = warm.programs(LOWER, level).ask(request.task(), {}, limits)
-    if outcome.error:
-        return outcome, None
-    try:
-        return outcome, protocol.lowered(outcome.header, request.cases, DTYPES)
-    except protocol.BadReply:
-        return _forged(outcome), None
+    return _lowered(request.task(), request.cases, level, limits)
 
 
 def lower_each(request: protocol.TextsRequest, level: int | None = None, limits=TEXTS_LIMITS):
     """Return (Outcome, Lowered or None), one case of several texts of a cell."""
-    outcome = warm.programs(LOWER, level).ask(request.task(), {}, limits)
+    return _lowered(request.task(), [request.case] * len(request.sources), level, limits)
+
+
+def _lowered(task: dict, cases: list[protocol.ToldCase], level: int | None, limits: warm.Limits):
+    outcome = warm.programs(LOWER, level).ask(task, {}, limits)
     if outcome.error:
         return outcome, None
     try:
-        return outcome, protocol.lowered(outcome.header, [request.case] * len(request.sources), DTYPES)
+        return outcome, protocol.lowered(outcome.header, cases, DTYPES)
     except protocol.BadReply:
         return _forged(outcome), None
 

@@ -195,8 +195,7 @@ class KernelEvidence(Evidence):
         because an answer whose public cases are wrong never comes so far."""
         with self.lock:
             if not self.searched:
-                self.searched, told = True, self.told_of_large
-                cell = branches.Reader(self.source, self.question.entry)
+                self.searched, told, cell = True, self.told_of_large, self.cell
                 named = cell.numbers()
                 self.known |= self.on_condition(cell, named, told)
                 self.known |= self.at_numbers(named, told)
@@ -213,9 +212,13 @@ class KernelEvidence(Evidence):
         self.known, self.searched = cases, True
 
     @cached_property
+    def cell(self) -> branches.Reader:
+        return branches.Reader(self.source, self.question.entry)
+
+    @cached_property
     def own(self) -> np.ndarray:
         """Return the sizes of numbers of the cell at which it may treat inputs apart."""
-        return own_numbers.ends(branches.Reader(self.source, self.question.entry).constants())
+        return own_numbers.ends(self.cell.constants())
 
     def case(self, purpose: int) -> Case:
         return self.known[purpose] if purpose in self.known else self.cases[purpose]
