@@ -1,6 +1,6 @@
 """Ask *window softcap*, and weigh its parts."""
 
-from grader.questions import KernelQuestion, Part, UpTo, samples
+from grader.questions import Free, KernelQuestion, Part, UpTo, samples
 from grader.topics.flash_attention.shared import (
     LESSON,
     LOWEST,
@@ -50,6 +50,11 @@ QUESTION = KernelQuestion(
     in_corners=samples.causal_rows,
     far="BHG",
     any_scalar=("scale",),
+    free={
+        "q": Free(8, 8, "B", anywhere=False, least=0.01),
+        "k": Free(6, 6, "B", anywhere=False, least=0.01),
+        "v": Free(30_000, 1e15, "D", least=1e-4),
+    },
     up_to={
         "B": UpTo(128),
         "H": UpTo(128),
