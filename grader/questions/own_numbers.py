@@ -13,7 +13,7 @@ import numpy as np
 
 from grader.box.serve.frames import DTYPES
 from grader.questions.draws import log_uniform
-from grader.questions.model import WHOLE, Case, Free, KernelQuestion, UpTo
+from grader.questions.model import WHOLE, Case, Free, KernelQuestion, UpTo, repeated
 from grader.questions.reach import sized, stepped
 
 KIND = "numbers near those of your cell"
@@ -103,7 +103,7 @@ def held(
         bands, scales = by_axis[key]
         if for_them and free.along and length < value.size:
             shape = [length if i == axis else 1 for i in range(value.ndim)]
-            scaled = np.clip(value.astype(np.float64) * scales.reshape(shape), -most, most)
+            scaled = np.clip(value.astype(np.float64) * scales.reshape(shape), max(-most, free.lowest), most)
             changed = scaled.astype(np.float32).astype(value.dtype)
         else:
             changed = value.copy(order="C")
@@ -111,10 +111,10 @@ def held(
         kept = np.isfinite(there[at].astype(np.float32)) & (of_each[:, 0] > 0)
         at, near = at[kept], _near(of_each[kept], least, most, rng)
         if (there[at] < 0).any():
-            near *= rng.choice([-1.0, 1.0], len(at))
+            near = np.maximum(near * rng.choice([-1.0, 1.0], len(at)), free.lowest)
         there[at] = near.astype(np.float32).astype(value.dtype)
         found[tensor.name] = changed
-    return found
+    return repeated(found, case)  # what a stride of 0 repeats stays the same all along its axis
 
 
 def _limits(free: Free, dtype: np.dtype) -> tuple[float, float]:
