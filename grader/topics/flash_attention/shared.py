@@ -150,7 +150,7 @@ def large_scale(rng: np.random.Generator) -> float:
 
 
 WEIGHT_ROUNDING = {"fp16": 2.0**-11, "bf16": 2.0**-8}  # of the softmax weights, which are rounded before P V
-UNEVEN = 2  # where a few large values count, errors of their weights don't cancel
+UNEVEN = 2.5  # where a few large values count, errors of their weights don't cancel
 SUMS = 2.0**-15  # fp32 in tiles: sums, the factors between maxima and the division
 
 
@@ -174,7 +174,8 @@ def within(wanted):
             if case.values == LOWEST
             else abs(case.scalars["scale"]) * norms[0] * norms[1] / min(8, case.sizes["D"] ** 0.5)
         )
-        size = UNEVEN * size if case.kind == own_numbers.KIND else size
+        uneven = case.kind == own_numbers.KIND or LIGHT in (case.values, *(part.values for part in case.parts))
+        size = UNEVEN * size if uneven else size
         share = unit * (1 + np.reshape(size, (-1, *[1] * (terms.ndim - 1)))) + SUMS
         return {
             name: where_finite(ROUNDING[case.dtype] * (np.abs(w) + share * terms) + share * terms + 1e-6, w)
