@@ -84,7 +84,7 @@ def judge_run(evidence: KernelEvidence, part: Part, purpose: int, run: Run) -> N
         if (
             budget.count == "sectors" and purpose in IN_PART and own
         ):  # room is for bytes, each worth a sector here
-            most = min(most, of_bytes(budget, run, own))
+            most = min(most, max(budget.most * share, of_bytes(budget, run, own)))
         found = traffic.spent(run, budget) if whole else lanes(run, budget)
         if found > most and budget.count in COUNTED:  # lanes that ask for the same byte count once
             exact = exact or counted(evidence, run)

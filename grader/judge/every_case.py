@@ -150,7 +150,7 @@ def spent(
                 most = max(budget.most, times * size(own, run.case))
                 allowed = room * most
                 if in_corner and times == CUT:  # the room is for bytes, and each is worth a sector here
-                    allowed = min(allowed, of_bytes(budget, run, own))
+                    allowed = min(allowed, max(most, of_bytes(budget, run, own)))
                 yield budget, traffic.spent(run, budget), allowed + free_of(own, tensors, run.case)
         elif budget.count in FREE_OF:
             most = budget.most if budget.exact else for_work * max(budget.most, of_blocks[budget.count])

@@ -12,6 +12,9 @@ from grader.machine import protocol
 MACHINE = warm.Worker("grader.machine.inside.main", ("grader/machine", "tilescope/machine"), processes=600)
 LIMITS = warm.Limits(wall_s=120.0, cpu_s=100, memory_bytes=6 << 30, answer_bytes=1 << 30)
 SECONDS = 40.0  # of processor time for one case
+NO_THREAD = (
+    "can't start new thread"  # of programs that wait for each other: other runs on this system have them all
+)
 
 
 def run_case(texts, plan, tensors, *, values: dict, operation="run", level=None, **how) -> warm.Outcome:
@@ -19,6 +22,8 @@ def run_case(texts, plan, tensors, *, values: dict, operation="run", level=None,
     request, given = request_of(texts, plan, tensors, values, operation, **how)
     limits = replace(LIMITS, enough_s=request.seconds / 2)
     outcome = warm.programs(MACHINE, level).ask(request.task(), given, limits)
+    if outcome.error and NO_THREAD in outcome.error["message"]:
+        raise warm.JailTrouble("the machine got no thread for each of the programs that wait for one another")
     if operation in ("run", "stores", "writers", "lines") and not outcome.error:
         try:
             if operation == "lines":

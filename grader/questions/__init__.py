@@ -5,6 +5,7 @@ from grader.questions.catalog import find, folder, load, part_of
 from grader.questions.model import (
     COUNTS,
     NO_OUTPUT,
+    WHOLE,
     Budget,
     Call,
     Case,
@@ -42,6 +43,7 @@ __all__ = [
     "Tensor",
     "Together",
     "UpTo",
+    "WHOLE",
     "find",
     "folder",
     "load",

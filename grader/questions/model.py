@@ -256,13 +256,18 @@ class UpTo:
 class Free:
     """Say of an input that it may hold any finite number, up to these sizes: beyond them honest answers may overflow.
 
-    Results don't depend on one another along the axis `along`, or for no two elements if there is none. If not `anywhere`,
-    only a small case has such numbers."""
+    Results don't depend on one another along the axis `along`, or for no two elements if there is none. `WHOLE` says that
+    all depend on one another. If not `anywhere`, only a small case has such numbers."""
 
     fp16: float
     wide: float  # in a wider dtype
     along: str = ""
     anywhere: bool = True
+    least: float = 0.0  # the smallest such number, or 0 for 1 / the largest one
+    lowest: float = -math.inf  # of both signs
+
+
+WHOLE = "*"  # the axis of an input whose numbers all matter for every result
 
 
 @dataclass(frozen=True)

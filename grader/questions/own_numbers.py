@@ -13,7 +13,7 @@ import numpy as np
 
 from grader.box.serve.frames import DTYPES
 from grader.questions.draws import log_uniform
-from grader.questions.model import Case, KernelQuestion, UpTo
+from grader.questions.model import WHOLE, Case, Free, KernelQuestion, UpTo, repeated
 from grader.questions.reach import sized, stepped
 
 KIND = "numbers near those of your cell"
@@ -86,54 +86,65 @@ def held(
         free, value = question.free.get(tensor.name), inputs.get(tensor.name)
         if free is None or not value.size or not for_them and not (free.along and free.anywhere):
             continue
-        most = free.fp16 if value.dtype == DTYPES[FEW_BITS] else free.wide
+        least, most = _limits(free, value.dtype)
         count = math.ceil(HELD * value.size if for_them else min(HELD_THERE * value.size, MOST_HELD))
         at = rng.permutation(value.size)[:count] if for_them else rng.integers(value.size, size=count)
-        if free.along:
-            axis = tensor.axes.index(free.along.lower())
+        axis = tensor.axes.find(free.along.lower()) if free.along else None
+        if free.along == WHOLE:
+            length, index = 1, np.zeros(count, int)
+        elif free.along:
             length = value.shape[axis]
             index = at // math.prod(value.shape[axis + 1 :]) % length
         else:
             length, index = count, np.arange(count)
-        key = free.along or tensor.name, most
+        key = free.along or tensor.name, least, most
         if key not in by_axis:
-            by_axis[key] = _bands(own, most, length, 1 if for_them else ROWS, rng)
+            by_axis[key] = _bands(own, least, most, length, 1 if for_them else ROWS, rng)
         bands, scales = by_axis[key]
-        if for_them and free.along:
+        if for_them and free.along and length < value.size:
             shape = [length if i == axis else 1 for i in range(value.ndim)]
-            scaled = np.clip(value.astype(np.float64) * scales.reshape(shape), -most, most)
+            scaled = np.clip(value.astype(np.float64) * scales.reshape(shape), max(-most, free.lowest), most)
             changed = scaled.astype(np.float32).astype(value.dtype)
         else:
             changed = value.copy(order="C")
         there, of_each = changed.reshape(-1), bands[index]
         kept = np.isfinite(there[at].astype(np.float32)) & (of_each[:, 0] > 0)
-        at, near = at[kept], _near(of_each[kept], most, rng)
+        at, near = at[kept], _near(of_each[kept], least, most, rng)
         if (there[at] < 0).any():
-            near *= rng.choice([-1.0, 1.0], len(at))
+            near = np.maximum(near * rng.choice([-1.0, 1.0], len(at)), free.lowest)
         there[at] = near.astype(np.float32).astype(value.dtype)
         found[tensor.name] = changed
-    return found
+    return repeated(found, case)  # what a stride of 0 repeats stays the same all along its axis
 
 
-def _bands(own: np.ndarray, most: float, length: int, share: float, rng: np.random.Generator) -> tuple:
+def _limits(free: Free, dtype: np.dtype) -> tuple[float, float]:
+    """Return the smallest number that an input may hold near those of the cell, and the largest one."""
+    most = free.fp16 if dtype == DTYPES[FEW_BITS] else free.wide
+    return free.least or 1 / most, most
+
+
+def _bands(
+    own: np.ndarray, least: float, most: float, length: int, share: float, rng: np.random.Generator
+) -> tuple:
     """Return the ends of the band of each index along an axis, or zeros for indices without one, and the size of its other
     numbers."""
-    inside = own[(own < most) & (own > 1 / most)]
+    inside = own[(own < most) & (own > least)]
     inside = np.sort(rng.permutation(inside)[:MOST])
-    drawn = np.array([log_uniform(rng, LEAST, most / 2) for _ in range(ANY)])
+    drawn = np.array([log_uniform(rng, max(LEAST, least), most / 2) for _ in range(ANY)])
     low, high = (
         np.concatenate([inside, drawn]),
         np.concatenate([inside[1:], [most][: len(inside)], 2 * drawn]),
     )
-    chosen = rng.permutation(np.resize(rng.permutation(len(low)), length))
+    first = np.concatenate([rng.permutation(len(inside)), len(inside) + rng.permutation(ANY)])
+    chosen = rng.permutation(np.resize(first, length))
     bands = np.stack([low[chosen], high[chosen]], axis=1) * (rng.random((length, 1)) < share)
     scales = np.where(rng.random(length) < 0.5, np.minimum(low[chosen], most / 4), 1.0)
     return bands, scales
 
 
-def _near(bands: np.ndarray, most: float, rng: np.random.Generator) -> np.ndarray:
+def _near(bands: np.ndarray, least: float, most: float, rng: np.random.Generator) -> np.ndarray:
     """Return a number of each band: below, at or above its first end, or anywhere between both."""
     low, high = bands.T
     off = np.exp(rng.uniform(*np.log(NEAR), len(low))) * rng.integers(-1, 2, len(low))
     between = np.exp(rng.uniform(np.log(low), np.log(high)))
-    return np.minimum(np.where(rng.random(len(low)) < 0.5, between, low * (1 + off)), most)
+    return np.clip(np.where(rng.random(len(low)) < 0.5, between, low * (1 + off)), least, most)

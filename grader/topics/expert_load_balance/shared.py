@@ -205,6 +205,7 @@ MOST_NUMBERS = 1 << 17  # of a rank's rows in the masked layout
 IDLE = {"a rank with nothing to do": 1}  # the rank whose experts no token chooses, and which has no token
 PUBLIC = ("four ranks", "six of sixteen experts a token", "a rank without tokens")
 FREE = (DRAWN, NEAR, *DRAWN_ON)
+WEIGHTS = -8, 3  # powers of ten
 HIDDEN = (*SHAPES, "four ranks")
 
 
@@ -216,11 +217,20 @@ def tokens(rng, kind, numbers=()):
     if kind in (FULL, *FREE):
         columns = min(between(rng, 4, 40), max(2, MOST_NUMBERS // (per * len(each) * max(each))))
     found = tokens_of(rng, each, len(each) * per, top_k, hot, shunned, columns)
+    if kind in FREE:
+        found = [of_any_weight(rng, *one) for one in found]
     if kind in (ALIKE, ALIKE_ALONE) or (kind in FREE and rng.random() < 0.5):
         found = [alike(rng, *one) for one in found]
     if kind == NANS:
         found = [with_nan(rng, *one) for one in found]
     return [(beyond_fp16(rng, x) if kind == LARGE else x, *more) for x, *more in found], per
+
+
+def of_any_weight(rng, x, topk_ids, topk_weights):
+    """Give half of the tokens weights of any size, and rows that are the larger the smaller their weights are, so that
+    results keep their size."""
+    factor = np.where(rng.random(len(x)) < 0.5, 10.0 ** rng.uniform(*WEIGHTS, len(x)), 1.0)[:, None]
+    return (x / np.sqrt(factor)).astype(np.float32), topk_ids, (factor * topk_weights).astype(np.float32)
 
 
 def with_nan(rng, x, topk_ids, topk_weights):

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from grader.box.serve.frames import DTYPES
-from grader.questions import Budget, Case, Tensor
+from grader.questions import Budget, Case, Tensor, own_numbers
 from grader.questions.draws import ROUNDING, between, log_uniform, where_finite
 from grader.questions.min_programs import side_by_side
 from grader.questions.work import work as every_kind
@@ -35,7 +35,7 @@ USUAL = 1.5  # of such scores, the deviation
 LARGE_SUMS = "values whose sums are beyond fp16"
 LARGE = 20_000.0  # each of them, and so their mean
 LIGHT = "a part of small weight and large values"
-FALLS = 7.5, 11.5  # of its scores below those of the others, so that each key weighs down to 1e-5 of another
+FALLS = 7.5, 9.3  # of its scores below those of the others, so that fp16 holds the weight of each key well
 LARGEST_VALUE = 55_000.0
 
 
@@ -69,7 +69,7 @@ def keys_of(rng, shape, c: Case) -> np.ndarray:
         return constant(rng, shape, c, -1.0)
     if c.values == LIGHT:
         away = rng.uniform(*FALLS) / (2 * c.scalars["scale"] * shape[-1])  # q is near 1
-        return draw(rng, shape, c, 0.1, np.where(light(shape[-2]), -away, away)[:, None])
+        return draw(rng, shape, c, away / 5, np.where(light(shape[-2]), -away, away)[:, None])
     scale = {"extreme scores": LOUD, "far below zero": 0.5}.get(c.values, 1.0)
     return draw(rng, shape, c, scale, -FAR if c.values == "far below zero" else 0.0)
 
@@ -150,6 +150,7 @@ def large_scale(rng: np.random.Generator) -> float:
 
 
 WEIGHT_ROUNDING = {"fp16": 2.0**-11, "bf16": 2.0**-8}  # of the softmax weights, which are rounded before P V
+UNEVEN = 2.5  # where a few large values count, errors of their weights don't cancel
 SUMS = 2.0**-15  # fp32 in tiles: sums, the factors between maxima and the division
 
 
@@ -168,7 +169,13 @@ def within(wanted):
         terms = wanted(inputs | {"v": np.abs(inputs["v"])}, case)["o"]
         norms = [largest_norm(inputs[x]) for x in ("q", "k")]
         unit = WEIGHT_ROUNDING[case.dtype]
-        size = 0 if case.values == LOWEST else abs(case.scalars["scale"]) * norms[0] * norms[1] / 8
+        size = (
+            0
+            if case.values == LOWEST
+            else abs(case.scalars["scale"]) * norms[0] * norms[1] / min(8, case.sizes["D"] ** 0.5)
+        )
+        uneven = case.kind == own_numbers.KIND or LIGHT in (case.values, *(part.values for part in case.parts))
+        size = UNEVEN * size if uneven else size
         share = unit * (1 + np.reshape(size, (-1, *[1] * (terms.ndim - 1)))) + SUMS
         return {
             name: where_finite(ROUNDING[case.dtype] * (np.abs(w) + share * terms) + share * terms + 1e-6, w)

@@ -19,6 +19,7 @@ from grader.topics.expert_load_balance.shared import (
     alike,
     beyond_fp16,
     counts,
+    of_any_weight,
     row_bytes,
     size,
     there_and_back,
@@ -84,6 +85,8 @@ def drawn(rng, kind, numbers=()):
             put_first(rng, topk_ids, hottest, hot)
     if kind == NANS:
         found = [with_nan(rng, *one) for one in found]
+    if free:
+        found = [of_any_weight(rng, *one) for one in found]
     if kind == ALIKE or (free and rng.random() < 0.5):
         found = [alike(rng, *one) for one in found]
     if kind == LARGE:
@@ -120,7 +123,8 @@ def layer(each, weights=lambda w: w, only=None, times=None):
     for rank, (x, topk_ids, w, holders, *_) in enumerate(each):
         counted = weights(w) * (times(topk_ids, holders) if times else 1)
         kept = None if only is None else only(holders[topk_ids, rank])
-        found.append(reference.moe_of_experts(x, topk_ids, counted, *experts, kept))
+        with np.errstate(over="ignore"):  # exp of a large row, whose sigmoid is 0
+            found.append(reference.moe_of_experts(x, topk_ids, counted, *experts, kept))
     return found
 
 

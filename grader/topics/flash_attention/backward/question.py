@@ -1,6 +1,6 @@
 """Ask *backward*, and weigh its parts."""
 
-from grader.questions import KernelQuestion, Part, Speed, Tensor, UpTo, samples
+from grader.questions import Free, KernelQuestion, Part, Speed, Tensor, UpTo, samples
 from grader.topics.flash_attention.backward import cases
 from grader.topics.flash_attention.backward.mistakes import MISTAKES
 from grader.topics.flash_attention.shared import LESSON, case
@@ -58,6 +58,7 @@ QUESTION = KernelQuestion(
     alone=(cases.CANCELLING,),
     crossed=cases.crossed,
     any_scalar=("scale",),
+    free={"do": Free(100, 1e4, "B", anywhere=False, least=1e-3)},
     up_to={"B": UpTo(128), "H": UpTo(128), "G": UpTo(128), "M": UpTo(2048), "N": UpTo(8192), "D": (32, 64)},
     repeats=False,  # o and lse are results of the other inputs
     sized=cases.sized,

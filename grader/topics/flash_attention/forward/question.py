@@ -1,6 +1,6 @@
 """Ask *forward*, and weigh its parts."""
 
-from grader.questions import KernelQuestion, Part, Speed, UpTo, samples
+from grader.questions import Free, KernelQuestion, Part, Speed, UpTo, samples
 from grader.topics.flash_attention.forward import cases
 from grader.topics.flash_attention.forward.mistakes import MISTAKES
 from grader.topics.flash_attention.shared import (
@@ -60,6 +60,7 @@ QUESTION = KernelQuestion(
     crossed=few_pairs(1 << 22),
     alone=(LOWEST,),
     any_scalar=("scale",),
+    free={"v": Free(30_000, 1e15, "D", anywhere=False, least=1e-4)},
     up_to={
         "B": UpTo(128),
         "H": UpTo(128),

@@ -1,6 +1,6 @@
 """Ask *split decode*, and weigh its parts."""
 
-from grader.questions import KernelQuestion, Part, Speed, Tensor, UpTo, samples
+from grader.questions import Free, KernelQuestion, Part, Speed, Tensor, UpTo, samples
 from grader.topics.flash_attention.shared import LESSON, LOWEST, within
 from grader.topics.flash_attention.split_decode import cases
 from grader.topics.flash_attention.split_decode.mistakes import MISTAKES
@@ -55,6 +55,7 @@ QUESTION = KernelQuestion(
     rows="B",
     alone=(LOWEST,),
     any_scalar=("scale",),
+    free={"v": Free(30_000, 1e15, "D", anywhere=False, least=1e-4)},
     up_to={"B": UpTo(128), "H": UpTo(128), "G": UpTo(128), "N": UpTo(33_000), "D": (32, 64, 128)},
     sized=cases.sized,
     metered=cases.metered_decode,

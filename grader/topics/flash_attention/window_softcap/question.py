@@ -1,6 +1,6 @@
 """Ask *window softcap*, and weigh its parts."""
 
-from grader.questions import KernelQuestion, Part, UpTo, samples
+from grader.questions import Free, KernelQuestion, Part, UpTo, samples
 from grader.topics.flash_attention.shared import (
     LESSON,
     LOWEST,
@@ -50,6 +50,7 @@ QUESTION = KernelQuestion(
     in_corners=samples.causal_rows,
     far="BHG",
     any_scalar=("scale",),
+    free={"v": Free(30_000, 1e15, "D", anywhere=False, least=1e-4)},
     up_to={
         "B": UpTo(128),
         "H": UpTo(128),

@@ -2,7 +2,7 @@
 
 import math
 
-from grader.questions import Case, KernelQuestion, Part, Speed, Tensor, UpTo, samples
+from grader.questions import Case, Free, KernelQuestion, Part, Speed, Tensor, UpTo, samples
 from grader.topics.gemm_tiling.block_scaled_gemm import cases
 from grader.topics.gemm_tiling.block_scaled_gemm.mistakes import MISTAKES
 from grader.topics.gemm_tiling.shared import COMPILED, LARGE, LESSON, sizes, useful
@@ -62,6 +62,7 @@ QUESTION = KernelQuestion(
     hidden=cases.hidden_scaled,
     rows="M",
     alone=(cases.WHOLE,),  # sums of such numbers are exact
+    free={"a": Free(448, 448, "M"), "sa": Free(1e10, 1e10, "M"), "sb": Free(1e10, 1e10, "N")},
     up_to={"M": UpTo(70_000), "N": UpTo(70_000), "K": UpTo(32_768)},
     metered=cases.metered_scaled,
     blocks={"M": 128, "N": 128, "K": 128},

@@ -1,6 +1,6 @@
 """Ask *grouped gemm*, and weigh its parts."""
 
-from grader.questions import KernelQuestion, Part, Speed, Tensor, UpTo
+from grader.questions import Free, KernelQuestion, Part, Speed, Tensor, UpTo
 from grader.topics.moe_routing.grouped_gemm import cases
 from grader.topics.moe_routing.grouped_gemm.mistakes import MISTAKES
 from grader.topics.moe_routing.shared import LESSON, rooms, rows
@@ -64,6 +64,10 @@ QUESTION = KernelQuestion(
     hidden=cases.hidden_gemm,
     rows="T",
     joined=("x",),
+    free={
+        "x": Free(100, 1e4, "T", anywhere=False, least=1e-4),
+        "w": Free(10, 1e4, "N", anywhere=False, least=1e-4),
+    },
     up_to={
         "T": UpTo(16_384),
         "K": UpTo(16, 1),

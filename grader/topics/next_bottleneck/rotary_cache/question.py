@@ -82,7 +82,7 @@ QUESTION = KernelQuestion(
     },
     sized=cases.sized,
     metered=cases.metered,
-    blocks={"D": 16},
+    blocks={"D": 16, "H": cases.HEADS},
     budgets={"traffic": cases.in_and_out, "speed": cases.flow},
     useful=cases.useful,
     gap=Gap(cases.plain_spends, cases.least_spent, "plain PyTorch"),

@@ -1,6 +1,6 @@
 """Ask *grouped kbit*, and weigh its parts."""
 
-from grader.questions import KernelQuestion, Part, Tensor, UpTo, samples
+from grader.questions import Free, KernelQuestion, Part, Tensor, UpTo, samples
 from grader.topics.quantization_layouts.grouped_kbit import cases
 from grader.topics.quantization_layouts.grouped_kbit.mistakes import MISTAKES
 from grader.topics.quantization_layouts.shared import LESSON
@@ -71,6 +71,7 @@ QUESTION = KernelQuestion(
     hidden=cases.hidden_experts,
     in_corners=samples.rows("N"),
     far="N",
+    free={"s": Free(16, 1e6, "N", anywhere=False, least=1e-6), "x": Free(1000, 1e6, "M", anywhere=False)},
     up_to={"BITS": BITS, "N": UpTo(32_768), "K": UpTo(16_384, 32, 32), "M": UpTo(4096), "E": UpTo(512)},
     sized=cases.sized,
     metered=cases.metered_experts,

@@ -1,6 +1,6 @@
 """Ask *kbit gemm*, and weigh its parts."""
 
-from grader.questions import Case, KernelQuestion, Part, Tensor, UpTo, samples
+from grader.questions import Case, Free, KernelQuestion, Part, Tensor, UpTo, samples
 from grader.topics.quantization_layouts.kbit_gemm import cases
 from grader.topics.quantization_layouts.kbit_gemm.mistakes import MISTAKES
 from grader.topics.quantization_layouts.shared import LESSON, few_weights
@@ -69,6 +69,7 @@ QUESTION = KernelQuestion(
     hidden=cases.hidden_kbit,
     rows="M",
     crossed=few_weights,
+    free={"s": Free(16, 1e6, "N", anywhere=False, least=1e-6), "x": Free(1000, 1e6, "M", anywhere=False)},
     up_to={"BITS": BITS, "N": UpTo(32_768), "K": UpTo(16_384, 32, 32), "M": UpTo(8192)},
     metered=cases.metered_kbit,
     blocks={"M": 32, "N": 64, "K": 128},

@@ -1,6 +1,6 @@
 """Ask *own layout*, and weigh its parts."""
 
-from grader.questions import Case, KernelQuestion, Part, Prepare, Speed, UpTo, samples
+from grader.questions import Case, Free, KernelQuestion, Part, Prepare, Speed, UpTo, samples
 from grader.topics.quantization_layouts.own_layout import cases
 from grader.topics.quantization_layouts.own_layout.mistakes import MISTAKES
 from grader.topics.quantization_layouts.shared import few_weights
@@ -72,6 +72,7 @@ QUESTION = KernelQuestion(
     rows="M",
     crossed=few_weights,
     in_corners=samples.rows("M"),
+    free={"x": Free(1000, 1e6, "M", anywhere=False)},
     up_to={"BITS": BITS, "N": UpTo(32_768), "K": UpTo(16_384, 32, 32), "M": UpTo(8192)},
     metered=cases.metered,
     blocks={"M": 32, "N": 64, "K": 128},

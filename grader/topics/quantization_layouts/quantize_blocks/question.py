@@ -1,6 +1,6 @@
 """Ask *quantize blocks*, and weigh its parts."""
 
-from grader.questions import KernelQuestion, Part, Speed, Tensor, UpTo, samples
+from grader.questions import Free, KernelQuestion, Part, Speed, Tensor, UpTo, samples
 from grader.topics.quantization_layouts.quantize_blocks import cases
 from grader.topics.quantization_layouts.quantize_blocks.mistakes import MISTAKES
 from grader.topics.quantization_layouts.shared import LESSON
@@ -63,6 +63,7 @@ QUESTION = KernelQuestion(
     rows="M",
     in_corners=samples.rows("M"),
     far="M",
+    free={"g": Free(60_000, 1e15, "M", lowest=cases.LOWEST), "u": Free(60_000, 1e15, "M")},
     up_to={"M": UpTo(100_000, 1), "K": UpTo(65_536, 1)},
     metered=cases.metered,
     blocks={"M": 16, "K": 128},

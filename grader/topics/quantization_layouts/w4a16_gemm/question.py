@@ -1,6 +1,6 @@
 """Ask *w4a16 gemm*, and weigh its parts."""
 
-from grader.questions import Case, KernelQuestion, Part, Speed, Tensor, UpTo, samples
+from grader.questions import Case, Free, KernelQuestion, Part, Speed, Tensor, UpTo, samples
 from grader.topics.quantization_layouts.shared import (
     LESSON,
     SCALE_TENSOR,
@@ -72,6 +72,7 @@ QUESTION = KernelQuestion(
     rows="M",
     alone=("large",),  # its scales are small, next to which fp16 holds such a y
     crossed=few_weights,
+    free={"s": Free(16, 1e6, "N", anywhere=False, least=1e-6), "x": Free(1000, 1e6, "M", anywhere=False)},
     up_to={"N": UpTo(70_000), "K": UpTo(32_768, 32, 32), "G": (32, 64, 128), "M": UpTo(8192)},
     sized=sized,
     metered=cases.metered_gemm,

@@ -1,6 +1,6 @@
 """Ask *w4a16 gemv*, and weigh its parts."""
 
-from grader.questions import Case, KernelQuestion, Part, Speed, Tensor, UpTo, samples
+from grader.questions import WHOLE, Case, Free, KernelQuestion, Part, Speed, Tensor, UpTo, samples
 from grader.topics.quantization_layouts.shared import (
     EXACT,
     LESSON,
@@ -67,6 +67,7 @@ QUESTION = KernelQuestion(
     crossed=few_weights,
     rows="N",
     alone=("large", EXACT, *NANS),  # all rows have one x, and weights as exact as each other
+    free={"s": Free(16, 1e6, "N", anywhere=False, least=1e-6), "x": Free(1000, 1e6, WHOLE, anywhere=False)},
     up_to={"N": UpTo(70_000), "K": UpTo(32_768, 32, 32), "G": (32, 64, 128)},
     sized=sized,
     metered=cases.metered_gemv,

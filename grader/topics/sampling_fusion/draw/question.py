@@ -1,6 +1,6 @@
 """Ask *draw*, and weigh its parts."""
 
-from grader.questions import Case, KernelQuestion, Part, Speed, UpTo, samples
+from grader.questions import Case, Free, KernelQuestion, Part, Speed, UpTo, samples
 from grader.topics.sampling_fusion.draw import cases
 from grader.topics.sampling_fusion.draw.mistakes import MISTAKES
 from grader.topics.sampling_fusion.shared import (
@@ -57,6 +57,7 @@ QUESTION = KernelQuestion(
     rows="B",
     in_corners=samples.rows("B"),
     far="B",
+    free={"logits": Free(3e4, 3e4, "B"), "temperature": Free(1000, 1000, "B", least=0.002)},
     up_to={"B": UpTo(128), "V": UpTo(262_144)},
     metered=cases.metered_plain,
     blocks={"V": 1024},

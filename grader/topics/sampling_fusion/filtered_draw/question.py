@@ -1,6 +1,6 @@
 """Ask *filtered draw*, and weigh its parts."""
 
-from grader.questions import Case, KernelQuestion, Part, UpTo, samples
+from grader.questions import Case, Free, KernelQuestion, Part, UpTo, samples
 from grader.topics.sampling_fusion.filtered_draw import cases
 from grader.topics.sampling_fusion.filtered_draw.mistakes import MISTAKES
 from grader.topics.sampling_fusion.shared import (
@@ -45,6 +45,12 @@ QUESTION = KernelQuestion(
     hidden=cases.hidden_filtered,
     rows="B",
     in_corners=samples.rows("B"),
+    free={
+        "logits": Free(3e4, 3e4, "B"),
+        "temperature": Free(10, 10, "B", least=0.05),
+        "top_p": Free(0.9995, 0.9995, "B", least=0.0005),
+        "min_p": Free(1, 1, "B", least=0.001),
+    },
     up_to={"B": UpTo(2048), "V": UpTo(2048, 8)},
     metered=cases.metered_filtered,
     blocks={"V": 2048},

@@ -1,6 +1,6 @@
 """Ask *grouped draw*, and weigh its parts."""
 
-from grader.questions import Case, KernelQuestion, Part, Speed, Tensor, UpTo, samples
+from grader.questions import Case, Free, KernelQuestion, Part, Speed, Tensor, UpTo, samples
 from grader.topics.sampling_fusion.grouped_draw import cases
 from grader.topics.sampling_fusion.grouped_draw.mistakes import MISTAKES
 from grader.topics.sampling_fusion.shared import WORK, size, useful
@@ -52,6 +52,7 @@ QUESTION = KernelQuestion(
     rows="B",
     alone=tuple(cases.APART),
     crossed=cases.crossed,
+    free={"logits": Free(3e4, 3e4, "B"), "temperature": Free(10, 10, "B", least=0.05)},
     up_to={"B": UpTo(1024), "V": UpTo(262_144, 70)},
     metered=cases.metered,
     blocks={"V": 16384},

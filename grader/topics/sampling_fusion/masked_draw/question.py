@@ -1,6 +1,6 @@
 """Ask *masked draw*, and weigh its parts."""
 
-from grader.questions import Case, KernelQuestion, Part, Tensor, UpTo, samples
+from grader.questions import Case, Free, KernelQuestion, Part, Tensor, UpTo, samples
 from grader.topics.sampling_fusion.masked_draw import cases
 from grader.topics.sampling_fusion.masked_draw.mistakes import MISTAKES
 from grader.topics.sampling_fusion.shared import LESSON, LOGITS, ROWS, TOKEN, columns, size, useful
@@ -44,6 +44,13 @@ QUESTION = KernelQuestion(
     sized=cases.sized,
     in_corners=samples.rows("B"),
     far="B",
+    free={
+        "logits": Free(3e4, 3e4, "B"),
+        "temperature": Free(10, 10, "B", least=0.05),
+        "repetition": Free(10, 10, "B", least=0.1),
+        "frequency": Free(2, 2, "B", least=0.01),
+        "presence": Free(2, 2, "B", least=0.01),
+    },
     up_to={"B": UpTo(2048), "V": UpTo(131_072), "L": UpTo(4096)},
     metered=cases.metered_masked,
     blocks={"V": 2048},

@@ -13,7 +13,7 @@ FORMS = {
         "block pointers": ((), "gemm_block_pointers"),
         "tensor descriptors": ((), "gemm_descriptors"),
         "helpers, B loaded transposed": ((), "gemm_helpers"),
-        "assumptions and a barrier": ((), [("    offs_k = tl.arange", "    tl.assume(stride_am > 0)\n    tl.assume(K > 0)\n    tl.debug_barrier()\n    offs_k = tl.arange")]),
+        "assumptions and a barrier": ((), [("    offs_k = tl.arange", "    tl.assume(stride_am >= 0)\n    tl.assume(K > 0)\n    tl.debug_barrier()\n    offs_k = tl.arange")]),
         "a while loop": ((), [("    " + LOOP, "    k = 0\n    while k < K:"), ("        acc = tl.dot(a, b, acc)", "        acc = tl.dot(a, b, acc)\n        k += BLOCK_K")]),
         "from the last block of K to the first": ((), [(LOOP, "for back in range(0, K, BLOCK_K):\n        k = (tl.cdiv(K, BLOCK_K) - 1) * BLOCK_K - back")]),
         "added, not accumulated": ((), [("acc = tl.dot(a, b, acc)", "acc += tl.dot(a, b)")]),

@@ -37,7 +37,7 @@ def some_rows(w_ptr, s_ptr, c_ptr, x_ptr, y_ptr, M, N, K, stride_wb, stride_wn, 
 
 def launch_kbit(p):
     if p.M == 1:
-        return {"steps": [{"kernel": one_row, "grid": triton.cdiv(p.N, 8), "constexprs": dict(BITS=p.BITS, BN=8, WORDS=8)}]}
+        return {"steps": [{"kernel": one_row, "grid": triton.cdiv(p.N, 32), "constexprs": dict(BITS=p.BITS, BN=32, WORDS=4)}]}
     rows = 16 if p.M <= 16 else 64
     grid = (triton.cdiv(p.N, 32), triton.cdiv(p.M, rows))
     return {"steps": [{"kernel": some_rows, "grid": grid, "constexprs": dict(BITS=p.BITS, BM=rows, BN=32, WORDS=8), "num_warps": 4}]}
