@@ -89,7 +89,8 @@ def clean_error(found) -> dict:
     """Return a box's error as plain text and a line, because its writer can't be trusted."""
     found = found if isinstance(found, dict) else {}
     line = found.get("line")
-    kept = {name: str(found.get(name) or "")[:2000] for name in ("stage", "kind", "message")}
+    names = ["stage", "kind", "message"] + ["what"] * ("what" in found)  # that the machine ran out of
+    kept = {name: str(found.get(name) or "")[:2000] for name in names}
     whole = isinstance(line, int) and not isinstance(line, bool) and 0 < line < 1_000_000
     return {**kept, "line": line if whole else None}
 
