@@ -68,7 +68,8 @@ WHOLE = Most(1 << 23, 1 << 23, 1 << 30)
 FEW = Most(1 << 21, 1 << 21, 1 << 28)  # where programs run one by one
 EVERY = Most(1 << 22, 1 << 22, 1 << 30)  # where each program is judged by its values alone
 FAR = Far(1 << 30, 1 << 31, 1 << 44, drawn=1 << 23)  # where inputs repeat what is drawn
-SMALL = 1024, 256, 64, 16, 4, 1  # of each axis of `far`, in the case whose numbers are repeated
+# of each axis of `far`, in the case whose numbers are repeated: odd, so that an offset that wraps round meets others
+SMALL = 1021, 253, 61, 13, 3, 1
 POOL = 1 << 21  # numbers of that case, if it can be so small
 LESS = 1 / 2  # of far corners are smaller: any size between those of the large corner and the largest
 

@@ -403,9 +403,9 @@ class KernelQuestion(Question):
     joined: tuple[str, ...] = ()  # inputs that differ by kind, if not all do
     # inputs that may hold any finite number, so that some are near numbers of the cell (own_numbers.py)
     free: dict[str, Free] = field(default_factory=dict)
-    any_scalar: tuple[
-        str, ...
-    ] = ()  # scalars that may have any value between those of hidden cases (own_scalars.py)
+    # scalars that may have any value between those of hidden cases (own_scalars.py)
+    any_scalar: tuple[str, ...] = ()
+    alike: tuple[str, ...] = ()  # inputs whose numbers may coincide in any way (coincidences.py)
     repeats: bool = True  # whether any input may be the same all along an axis, with a stride of 0 there
     # (a case with a long axis) -> the case that is tried, or None where such sizes and values don't go together
     crossed: Callable | None = None
@@ -441,6 +441,10 @@ class KernelQuestion(Question):
         other tensors."""
         import numpy as np
 
+        from grader.questions import coincidences
+
+        if case.kind in coincidences.KINDS:
+            return coincidences.applied(self, case, self.inputs(case, rng), rng)
         if not case.parts:
             return repeated(self.inputs(case, rng), case)
         each = [self.inputs(part, rng) for part in case.parts]

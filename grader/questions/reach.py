@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from grader.questions.draws import log_uniform
+from grader.questions import coincidences
+from grader.questions.draws import between, log_uniform
 from grader.questions.model import (
     NEAR,
     REPEATED,
@@ -37,6 +38,7 @@ SIDES = 1010, 1200  # of two axes that are long together
 FLOATS = "fp16", "bf16", "fp32"
 FLOP = 1 << 29  # that a crossing needs
 WITH_GAPS = 1 / 2  # of the cases with transposed tensors
+SPREAD, FAR_APART, FEW = "spread ", (256, 700), 1 << 13  # the most numbers of a tensor that lie so far apart
 ALL_AXES = 1 / 2  # of the inputs with a stride of 0 are one number, expanded to a tensor
 
 
@@ -64,19 +66,23 @@ def hidden(question: Question, rng: np.random.Generator) -> list:
     drawn = list(question.hidden(rng))
     if not question.compiles:
         return drawn
-    drawn = [with_gaps(case, rng) for case in drawn]
+    drawn = [with_gaps(question, case, rng) for case in drawn]
     return [
         *drawn,
         *stride_of_0(question, drawn, rng),
+        *coincidences.cases(question, drawn, rng),
         *ends(question, rng),
         *crossings(question, drawn, rng),
     ]
 
 
-def with_gaps(case: Case, rng: np.random.Generator) -> Case:
+def with_gaps(question: KernelQuestion, case: Case, rng: np.random.Generator) -> Case:
     """Return the case, half the time with gaps between the columns of its transposed tensors, because a kernel may take the
-    number of rows for the distance of two columns."""
+    number of rows for the distance of two columns, and with a tensor whose numbers lie far apart, as every 300th column."""
     gaps = {name: TRANSPOSED_PADDED for name, how in case.layout.items() if how == TRANSPOSED}
+    far = [name for name, how in case.layout.items() if how.startswith(SPREAD)]
+    if far and max(math.prod(t.sizes(case.sizes)) for t in question.tensors) <= FEW:
+        gaps[str(rng.choice(far))] = f"{SPREAD}{between(rng, *FAR_APART)}"
     return replace(case, layout=case.layout | gaps) if gaps and rng.random() < WITH_GAPS else case
 
 

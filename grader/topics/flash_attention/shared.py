@@ -37,6 +37,9 @@ LARGE = 20_000.0  # each of them, and so their mean
 LIGHT = "a part of small weight and large values"
 FALLS = 7.5, 9.3  # of its scores below those of the others, so that fp16 holds the weight of each key well
 LARGEST_VALUE = 55_000.0
+ABOVE = "one key far above thousands"
+GAP = 9.6, 10.8  # of its score above theirs, which weigh little each and much together
+FIRST = 40  # keys that it is one of
 
 
 def light(keys: int) -> np.ndarray:
@@ -59,7 +62,7 @@ def queries(rng, shape, c: Case) -> np.ndarray:
         return constant(rng, shape, c, 1.0)
     usual = {ANY_SCALE: USUAL / (c.scalars["scale"] * shape[-1] ** 0.5), LARGE_SUMS: 0.02}
     usual |= {"extreme scores": LOUD, "far below zero": 0.5, "flat": 0.02}
-    if c.values == LIGHT:
+    if c.values in (LIGHT, ABOVE):
         return draw(rng, shape, c, 0.1, 1.0)
     return draw(rng, shape, c, usual.get(c.values, 1.0), FAR if c.values == "far below zero" else 0.0)
 
@@ -70,6 +73,10 @@ def keys_of(rng, shape, c: Case) -> np.ndarray:
     if c.values == LIGHT:
         away = rng.uniform(*FALLS) / (2 * c.scalars["scale"] * shape[-1])  # q is near 1
         return draw(rng, shape, c, away / 5, np.where(light(shape[-2]), -away, away)[:, None])
+    if c.values == ABOVE:
+        away = rng.uniform(*GAP) / (2 * c.scalars["scale"] * shape[-1])
+        at = rng.integers(min(FIRST, shape[-2]))
+        return draw(rng, shape, c, away / 20, np.where(np.arange(shape[-2]) == at, away, -away)[:, None])
     scale = {"extreme scores": LOUD, "far below zero": 0.5}.get(c.values, 1.0)
     return draw(rng, shape, c, scale, -FAR if c.values == "far below zero" else 0.0)
 
@@ -81,7 +88,7 @@ def values(rng, shape, c: Case) -> np.ndarray:
         size = np.where(light(shape[-2]), LARGEST_VALUE, 1.0)[:, None]
         return draw(rng, shape, c, 0.02 * size, size)
     large = BEYOND_FP16 if c.values == "beyond fp16" else 1.0
-    found = draw(rng, shape, c, large, 3.0 if c.values in (ANY_SCALE, "flat") else 0.0)
+    found = draw(rng, shape, c, large, 3.0 if c.values in (ANY_SCALE, ABOVE, "flat") else 0.0)
     if c.values == ZEROS:
         found[..., : shape[-2] // 2, :] = 0
     return found
@@ -174,7 +181,10 @@ def within(wanted):
             if case.values == LOWEST
             else abs(case.scalars["scale"]) * norms[0] * norms[1] / min(8, case.sizes["D"] ** 0.5)
         )
-        uneven = case.kind == own_numbers.KIND or LIGHT in (case.values, *(part.values for part in case.parts))
+        uneven = case.kind == own_numbers.KIND or LIGHT in (
+            case.values,
+            *(part.values for part in case.parts),
+        )
         size = UNEVEN * size if uneven else size
         share = unit * (1 + np.reshape(size, (-1, *[1] * (terms.ndim - 1)))) + SUMS
         return {

@@ -58,6 +58,7 @@ QUESTION = KernelQuestion(
     alone=(cases.CANCELLING,),
     crossed=cases.crossed,
     any_scalar=("scale",),
+    alike=("do",),
     free={"do": Free(100, 1e4, "B", anywhere=False, least=1e-3)},
     up_to={"B": UpTo(128), "H": UpTo(128), "G": UpTo(128), "M": UpTo(2048), "N": UpTo(8192), "D": (32, 64)},
     repeats=False,  # o and lse are results of the other inputs

@@ -6,6 +6,7 @@ from grader.questions import Budget, Case
 from grader.questions.draws import between, odd, spread
 from grader.questions.timed import timed
 from grader.topics.flash_attention.shared import (
+    ABOVE,
     ANY_SCALE,
     LARGE_SUMS,
     LIGHT,
@@ -64,6 +65,7 @@ def hidden_forward(rng: np.random.Generator) -> list[Case]:
         case(1, 1, 1, 40, between(rng, 60, 90), 64, values=ANY_SCALE, scale=large_scale(rng), kind="a large scale"),
         case(1, 2, 1, 20, between(rng, 150, 300), 32, values=LARGE_SUMS, kind=LARGE_SUMS),
         case(1, 2, 1, 9, between(rng, 300, 400), 32, values=LIGHT, kind=LIGHT),
+        case(1, 2, 1, 3, between(rng, 4000, 8000), 32, values=ABOVE, kind=ABOVE),
     ]  # fmt: skip
 
 

@@ -60,6 +60,7 @@ QUESTION = KernelQuestion(
     crossed=few_pairs(1 << 22),
     alone=(LOWEST,),
     any_scalar=("scale",),
+    alike=("q", "k", "v"),
     free={"v": Free(30_000, 1e15, "D", anywhere=False, least=1e-4)},
     up_to={
         "B": UpTo(128),

@@ -10,6 +10,7 @@ from grader.questions.timed import timed
 from grader.questions.work import filled
 from grader.questions.work import work as every_kind
 from grader.topics.flash_attention.shared import (
+    ABOVE,
     ANY_SCALE,
     HIGHEST,
     LARGE_SUMS,
@@ -80,6 +81,7 @@ def hidden_decode(rng: np.random.Generator) -> list[Case]:
         decode_case(1, 2, 1, between(rng, 150, 300), 64, scale=large_scale(rng), values=ANY_SCALE, kind="a large scale"),
         decode_case(1, 4, 2, between(rng, 300, 500), 32, values=LARGE_SUMS, kind=LARGE_SUMS),
         decode_case(1, 4, 2, between(rng, 601, 639), 64, values=LIGHT, kind=LIGHT),
+        decode_case(1, 2, 1, between(rng, 4000, 8000), 32, values=ABOVE, kind=ABOVE),
     ]  # fmt: skip
 
 

@@ -55,6 +55,7 @@ QUESTION = KernelQuestion(
     rows="B",
     alone=(LOWEST,),
     any_scalar=("scale",),
+    alike=("q", "k", "v"),
     free={"v": Free(30_000, 1e15, "D", anywhere=False, least=1e-4)},
     up_to={"B": UpTo(128), "H": UpTo(128), "G": UpTo(128), "N": UpTo(33_000), "D": (32, 64, 128)},
     sized=cases.sized,

@@ -50,6 +50,7 @@ QUESTION = KernelQuestion(
     in_corners=samples.causal_rows,
     far="BHG",
     any_scalar=("scale",),
+    alike=("q", "k", "v"),
     free={"v": Free(30_000, 1e15, "D", anywhere=False, least=1e-4)},
     up_to={
         "B": UpTo(128),

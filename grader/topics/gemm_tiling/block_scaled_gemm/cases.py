@@ -26,6 +26,7 @@ WHOLE = "small whole numbers"  # which no tensor core rounds, so the only losses
 
 
 NANS = "a NaN in some rows of A and columns of B"
+ZEROS = 1 / 8  # of the scales, beside NaNs
 FEW = 6  # one of so many rows or columns, so that most of C is a number
 
 
@@ -65,6 +66,8 @@ def scaled_operands(case: Case, rng: np.random.Generator) -> dict:
         codes["a"][rng.integers(m), rng.integers(1 + (k - 1) // 4)] = np.nan
         codes["b"][k - 1 - rng.integers(1 + (k - 1) // 4), rng.integers(n)] = np.nan
     sa, sb = (2.0 ** rng.uniform(-9, -5, shape) for shape in ((m, blocks_k), (blocks_k, blocks_n)))
+    if case.values == NANS:  # zero times a NaN is a NaN
+        sa[rng.random(sa.shape) < ZEROS], sb[rng.random(sb.shape) < ZEROS] = 0, 0
     if (
         case.values == "scales far apart"
     ):  # products of 2**-28, 2**-4, 2**-2 and 2**22, each in elements of its own

@@ -64,6 +64,7 @@ QUESTION = KernelQuestion(
     hidden=cases.hidden_gemm,
     rows="T",
     joined=("x",),
+    alike=("x", "w"),
     free={
         "x": Free(100, 1e4, "T", anywhere=False, least=1e-4),
         "w": Free(10, 1e4, "N", anywhere=False, least=1e-4),

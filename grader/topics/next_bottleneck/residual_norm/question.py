@@ -62,6 +62,7 @@ QUESTION = KernelQuestion(
     ),
     hidden=cases.hidden,
     rows="M",
+    alike=("x", "r", "w"),
     free={"x": Free(30_000, 1e15, "M"), "r": Free(30_000, 1e15, "M"), "w": Free(30_000, 1e15)},
     in_corners=samples.rows("M"),
     far="M",

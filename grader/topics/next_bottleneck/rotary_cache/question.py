@@ -71,6 +71,7 @@ QUESTION = KernelQuestion(
     joined=("x",),
     crossed=cases.crossed,
     any_scalar=("eps",),
+    alike=("x", "wq", "wk"),
     up_to={
         "T": UpTo(4096, 1),
         "H": UpTo(256),

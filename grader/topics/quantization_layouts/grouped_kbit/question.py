@@ -71,7 +71,11 @@ QUESTION = KernelQuestion(
     hidden=cases.hidden_experts,
     in_corners=samples.rows("N"),
     far="N",
-    free={"s": Free(16, 1e6, "N", anywhere=False, least=1e-6), "x": Free(1000, 1e6, "M", anywhere=False)},
+    alike=("s", "c", "x"),
+    free={
+        "s": Free(16, 1e6, "N", anywhere=False, least=1e-6),
+        "x": Free(1000, 1e6, "M", anywhere=False, least=1e-6),
+    },
     up_to={"BITS": BITS, "N": UpTo(32_768), "K": UpTo(16_384, 32, 32), "M": UpTo(4096), "E": UpTo(512)},
     sized=cases.sized,
     metered=cases.metered_experts,

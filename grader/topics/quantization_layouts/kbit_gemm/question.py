@@ -69,7 +69,11 @@ QUESTION = KernelQuestion(
     hidden=cases.hidden_kbit,
     rows="M",
     crossed=few_weights,
-    free={"s": Free(16, 1e6, "N", anywhere=False, least=1e-6), "x": Free(1000, 1e6, "M", anywhere=False)},
+    alike=("s", "c", "x"),
+    free={
+        "s": Free(16, 1e6, "N", anywhere=False, least=1e-6),
+        "x": Free(1000, 1e6, "M", anywhere=False, least=1e-6),
+    },
     up_to={"BITS": BITS, "N": UpTo(32_768), "K": UpTo(16_384, 32, 32), "M": UpTo(8192)},
     metered=cases.metered_kbit,
     blocks={"M": 32, "N": 64, "K": 128},

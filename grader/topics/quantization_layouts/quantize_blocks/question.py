@@ -63,6 +63,7 @@ QUESTION = KernelQuestion(
     rows="M",
     in_corners=samples.rows("M"),
     far="M",
+    alike=("g", "u"),
     free={"g": Free(60_000, 1e15, "M", lowest=cases.LOWEST), "u": Free(60_000, 1e15, "M")},
     up_to={"M": UpTo(100_000, 1), "K": UpTo(65_536, 1)},
     metered=cases.metered,

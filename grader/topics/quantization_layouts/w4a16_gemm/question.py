@@ -72,7 +72,11 @@ QUESTION = KernelQuestion(
     rows="M",
     alone=("large",),  # its scales are small, next to which fp16 holds such a y
     crossed=few_weights,
-    free={"s": Free(16, 1e6, "N", anywhere=False, least=1e-6), "x": Free(1000, 1e6, "M", anywhere=False)},
+    alike=("s", "z", "x"),
+    free={
+        "s": Free(16, 1e6, "N", anywhere=False, least=1e-6),
+        "x": Free(1000, 1e6, "M", anywhere=False, least=1e-6),
+    },
     up_to={"N": UpTo(70_000), "K": UpTo(32_768, 32, 32), "G": (32, 64, 128), "M": UpTo(8192)},
     sized=sized,
     metered=cases.metered_gemm,

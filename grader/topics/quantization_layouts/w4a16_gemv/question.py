@@ -67,7 +67,11 @@ QUESTION = KernelQuestion(
     crossed=few_weights,
     rows="N",
     alone=("large", EXACT, *NANS),  # all rows have one x, and weights as exact as each other
-    free={"s": Free(16, 1e6, "N", anywhere=False, least=1e-6), "x": Free(1000, 1e6, WHOLE, anywhere=False)},
+    alike=("s", "x"),
+    free={
+        "s": Free(16, 1e6, "N", anywhere=False, least=1e-6),
+        "x": Free(1000, 1e6, WHOLE, anywhere=False, least=1e-6),
+    },
     up_to={"N": UpTo(70_000), "K": UpTo(32_768, 32, 32), "G": (32, 64, 128)},
     sized=sized,
     metered=cases.metered_gemv,

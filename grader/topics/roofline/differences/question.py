@@ -22,6 +22,7 @@ QUESTION = rung(
         case(N=between(rng, 65, 127), values="far from zero", kind="numbers far from zero"),
         case(N=between(rng, 65, 127), values=INFINITE, kind=INFINITE),
     ],
+    alike=("x",),
     free={"x": Free(1.7e38, 1.7e38)},
     up_to={"N": UpTo(131_072)},
     metered=lambda rng: case(N=between(rng, 900, 1100), kind="the metered size"),

@@ -17,6 +17,7 @@ QUESTION = rung(
         case(N=64 * between(rng, 700, 900), kind="many programs"),
     ],
     signed=True,
+    alike=("x",),
     free={"x": Free(1.7e38, 1.7e38)},
     up_to={"N": UpTo(131_072, 64, 64)},
     metered=lambda rng: case(N=64 * between(rng, 12, 20), kind="the metered size"),

@@ -23,6 +23,7 @@ QUESTION = rung(
         case(M=between(rng, 20, 40), N=odd(rng, 129, 399), values=ENDLESS, kind="infinities in a row"),
     ],
     rows="M",
+    alike=("x",),
     free={"x": Free(1e30, 1e30, "M")},
     up_to=dict.fromkeys("MN", UpTo(100_000)),
     metered=lambda rng: case(M=between(rng, 8, 12), N=between(rng, 1030, 1110), kind="the metered size"),

@@ -19,6 +19,7 @@ QUESTION = rung(
         case(M=between(rng, 1100, 1500), N=1, kind="a single column"),
     ],
     rows="M",
+    alike=("a", "b"),
     free=dict.fromkeys("ab", Free(1.7e38, 1.7e38)),
     up_to=dict.fromkeys("MN", UpTo(100_000)),
     metered=lambda rng: case(M=between(rng, 500, 540), N=8 * between(rng, 66, 72), kind="the metered size"),

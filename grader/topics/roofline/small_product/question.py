@@ -41,6 +41,7 @@ QUESTION = rung(
         ),
     ],
     rows="M",
+    alike=("a", "b"),
     free={"a": Free(60_000, 1e15, "M"), "b": Free(60_000, 1e15, "N")},
     up_to=dict.fromkeys("MNK", UpTo(32)),
     metered=lambda rng: halves(

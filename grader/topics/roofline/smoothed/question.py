@@ -42,7 +42,8 @@ QUESTION = rung(
     rows="M",
     sized=cases.sized,
     sized_in_part=cases.sized_in_part,
-    free={"x": Free(1e30, 1e30, "M")},
+    alike=("x",),
+    free={"x": Free(1e30, 1e30, "M", least=1e-34)},
     any_scalar=("alpha",),
     up_to={"T": UpTo(1000), "M": UpTo(100_000)},
     metered=lambda rng: cases.paced(

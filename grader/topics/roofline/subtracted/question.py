@@ -29,6 +29,7 @@ QUESTION = rung(
             kind="strided matrices",
         ),
     ],
+    alike=("x", "z"),
     free=dict.fromkeys("xz", Free(1.7e38, 1.7e38)),
     up_to=dict.fromkeys("MN", UpTo(100_000)),
     metered=lambda rng: case(M=between(rng, 500, 540), N=8 * between(rng, 66, 72), kind="the metered size"),

@@ -29,6 +29,7 @@ QUESTION = rung(
         case(M=between(rng, 20, 40), N=odd(rng, 65, 199), values=ENDLESS, kind="infinities in a row"),
     ],
     rows="M",
+    alike=("x",),
     free={"x": Free(1e30, 1e30, "M")},
     up_to={"M": UpTo(70_000), "N": UpTo(1024)},
     metered=lambda rng: case(M=between(rng, 20, 30), N=between(rng, 300, 500), kind="the metered size"),

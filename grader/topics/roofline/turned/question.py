@@ -21,6 +21,7 @@ QUESTION = rung(
     rows="M",
     signed=True,
     far="MN",
+    alike=("x",),
     free={"x": Free(1.7e38, 1.7e38)},
     up_to=dict.fromkeys("MN", UpTo(100_000)),
     metered=lambda rng: case(M=8 * between(rng, 62, 68), N=8 * between(rng, 66, 72), kind="the metered size"),

@@ -57,6 +57,7 @@ QUESTION = KernelQuestion(
     rows="B",
     in_corners=samples.rows("B"),
     far="B",
+    alike=("logits",),
     free={"logits": Free(3e4, 3e4, "B"), "temperature": Free(1000, 1000, "B", least=0.002)},
     up_to={"B": UpTo(128), "V": UpTo(262_144)},
     metered=cases.metered_plain,

@@ -45,6 +45,7 @@ QUESTION = KernelQuestion(
     hidden=cases.hidden_filtered,
     rows="B",
     in_corners=samples.rows("B"),
+    alike=("logits",),
     free={
         "logits": Free(3e4, 3e4, "B"),
         "temperature": Free(10, 10, "B", least=0.05),

@@ -52,6 +52,7 @@ QUESTION = KernelQuestion(
     rows="B",
     alone=tuple(cases.APART),
     crossed=cases.crossed,
+    alike=("logits",),
     free={"logits": Free(3e4, 3e4, "B"), "temperature": Free(10, 10, "B", least=0.05)},
     up_to={"B": UpTo(1024), "V": UpTo(262_144, 70)},
     metered=cases.metered,

@@ -44,6 +44,7 @@ QUESTION = KernelQuestion(
     sized=cases.sized,
     in_corners=samples.rows("B"),
     far="B",
+    alike=("logits",),
     free={
         "logits": Free(3e4, 3e4, "B"),
         "temperature": Free(10, 10, "B", least=0.05),

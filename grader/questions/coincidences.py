@@ -1,0 +1,99 @@
+"""Draw inputs whose numbers coincide as independent draws never do: equal ones, ones that cancel, zeros, copies.
+
+A shortcut for such inputs may be wrong and look right everywhere else.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from grader.questions.model import Case, KernelQuestion
+
+MOST = 3  # such cases of a check
+MANY = 1 << 17  # numbers of the largest tensor that one of them may have
+FEWEST = 2  # numbers along each axis
+ZEROS = 1 / 2  # of the numbers of such an input, and of its rows
+
+
+def equal(value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Make all numbers equal, or those of each row."""
+    one = value.reshape(-1)[:1] if rng.random() < 0.5 else value[..., :1]
+    return np.broadcast_to(one, value.shape).copy()
+
+
+def cancelling(value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Make sums along the last axis, or along the one before it, exactly 0. Ascending numbers stay ascending."""
+    if value.dtype.kind in "iu":
+        return np.full_like(value, (int(value.max(initial=0)) + 1) // 2)
+    axis = -1 if value.ndim < 2 or rng.random() < 0.5 else -2
+    found = np.moveaxis(value.copy(), axis, -1)
+    half = found.shape[-1] // 2
+    found[..., found.shape[-1] - half :] = -found[..., :half][..., ::-1]
+    return np.ascontiguousarray(np.moveaxis(found, -1, axis))
+
+
+def beginning_alike(value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Make the first half of all rows the same."""
+    found = value.copy()
+    if value.ndim > 1:
+        found[..., : value.shape[-1] // 2] = value[..., :1, : value.shape[-1] // 2]
+    return found
+
+
+def zeros(value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Make half of the rows and half of all other numbers zeros of either sign."""
+    found = value.copy()
+    found[rng.random(value.shape) < ZEROS] = 0
+    found[rng.random(len(value)) < ZEROS] = 0
+    return found if value.dtype.kind in "iu" else found * rng.choice([-1, 1], value.shape).astype(value.dtype)
+
+
+KINDS: dict[str, Callable | None] = {
+    "equal numbers": equal,
+    "numbers that cancel": cancelling,
+    "rows that begin alike": beginning_alike,
+    "many zeros": zeros,
+    "inputs that are copies of one another": None,
+}
+
+
+def cases(question: KernelQuestion, drawn: list[Case], rng: np.random.Generator) -> list[Case]:
+    """Return some of these kinds, each in place of the numbers of a plain hidden case."""
+    if not question.alike:
+        return []
+    usual = question.public[0]
+    plain = [case for case in drawn if not case.layout and case.values == usual.values]
+    plain = [case for case in plain if _holds_some(question, case)] or [usual]
+    kinds = [kind for kind, way in KINDS.items() if way or len(question.alike) > 1]
+    kinds = rng.permutation(kinds)[:MOST].tolist()
+    chosen = rng.choice(len(plain), len(kinds), replace=len(kinds) > len(plain))
+    return [replace(plain[i], kind=kind, crossed=True) for i, kind in zip(chosen, kinds, strict=True)]
+
+
+def _holds_some(question: KernelQuestion, case: Case) -> bool:
+    """Return whether no such input is short along an axis, and no tensor is large."""
+    shapes = {tensor.name: tensor.sizes(case.sizes) for tensor in question.tensors}
+    short = min(min(shapes[name]) for name in question.alike if name in shapes)
+    return short >= FEWEST and max(map(math.prod, shapes.values())) <= MANY
+
+
+def applied(question: KernelQuestion, case: Case, inputs: dict, rng: np.random.Generator) -> dict:
+    """Return the inputs as the case's kind says."""
+    names = [name for name in question.alike if name in inputs and inputs[name].size]
+    if way := KINDS[case.kind]:
+        return inputs | {name: way(inputs[name], rng) for name in names}
+    found = dict(inputs)
+    for first, second in zip(names, names[1:], strict=False):
+        if found[first].dtype == found[second].dtype:
+            count = min(found[first].size, found[second].size)
+            copy = found[second].copy(order="C")
+            copy.reshape(-1)[:count] = np.ascontiguousarray(found[first]).reshape(-1)[:count]
+            found[second] = copy
+    return found
