@@ -46,3 +46,13 @@ def only_multiples(rng):
         multiple[i] = request + 8
         multiple[i, 1:] = 1
     return request, least, most, multiple, seconds
+
+
+def tied(rng):
+    """Draw a table in which each time occurs twice, once of a valid kernel."""
+    request, least, most, multiple, _ = table(rng, 8, 3, 4)
+    valid = ((request >= least) & (request <= most) & (request % multiple == 0)).all(axis=1)
+    seconds = np.empty(8)
+    for some in (valid, ~valid):
+        seconds[some] = rng.permutation(4) + 0.5
+    return request, least, most, multiple, seconds

@@ -42,6 +42,7 @@ QUESTION = NumpyQuestion(
         + [Call(cases.table(rng, between(rng, 4, 7), 2, 0), "none may run") for _ in range(2)]
         + [Call(cases.at_borders(rng), "a request at the borders") for _ in range(2)]
         + [Call(cases.only_multiples(rng), "only a multiple is broken") for _ in range(2)]
+        + [Call(cases.tied(rng), "equally fast kernels, valid and not") for _ in range(4)]
         + [
             Call(
                 (

@@ -49,6 +49,9 @@ TWICE = (
 )
 
 
+ONE_CODE, ONE_SCALE = "codes that are all the same", "one scale for all of W"
+
+
 def bare(case: Case, rng: np.random.Generator) -> dict:
     """What `pack` is given: codes, a scale for each 32 of a row, and how many bits a code has."""
     codes, blocks, bits = shapes(case).values()
@@ -56,7 +59,11 @@ def bare(case: Case, rng: np.random.Generator) -> dict:
     equal = np.repeat(rng.random(blocks) < EQUAL, BLOCK, axis=1)
     one = np.repeat(one_code(rng, blocks, 0, 2**bits - 1), BLOCK, axis=1)
     drawn = np.where(equal, one, rng.integers(0, 2**bits, codes)).astype(np.uint8)
-    return {"codes": drawn, "scales": scales(case, rng, blocks), "bits": bits}
+    each = scales(case, rng, blocks)
+    if case.kind in (ONE_CODE, ONE_SCALE):
+        drawn[:] = drawn[0, 0] if case.kind == ONE_CODE else drawn
+        each[:] = each[0, 0]
+    return {"codes": drawn, "scales": each, "bits": bits}
 
 
 def shapes(case: Case) -> dict:
@@ -116,6 +123,7 @@ def hidden(rng: np.random.Generator) -> list[Case]:
         *(Case(sizes(one, 256, 256, few()), kind=f"whole tiles of codes of {one} bits") for one in (2, 3)),
         case(few(), any_n(), 8, "bf16", values="beyond fp16", kind="numbers beyond fp16"),
         case(few(), any_n(), 4, values="a NaN", kind="a NaN"),
+        *(case(few(), any_n(), 2, kind=kind) for kind in (ONE_CODE, ONE_SCALE)),
         *(
             case(few(), odd(rng, 17, 69), 2, dtype, **FP32, values=EXACT, kind="a result in fp32")
             for dtype in ("fp16", "bf16")
