@@ -66,9 +66,9 @@ def hidden(question: Question, rng: np.random.Generator) -> list:
     drawn = list(question.hidden(rng))
     if not question.compiles:
         return drawn
-    drawn = [with_gaps(question, case, rng) for case in drawn]
+    drawn = [with_gaps(case, rng) for case in drawn]
     return [
-        *drawn,
+        *(far_apart(question, case, rng) for case in drawn),
         *stride_of_0(question, drawn, rng),
         *coincidences.cases(question, drawn, rng),
         *ends(question, rng),
@@ -76,14 +76,20 @@ def hidden(question: Question, rng: np.random.Generator) -> list:
     ]
 
 
-def with_gaps(question: KernelQuestion, case: Case, rng: np.random.Generator) -> Case:
+def with_gaps(case: Case, rng: np.random.Generator) -> Case:
     """Return the case, half the time with gaps between the columns of its transposed tensors, because a kernel may take the
-    number of rows for the distance of two columns, and with a tensor whose numbers lie far apart, as every 300th column."""
+    number of rows for the distance of two columns."""
     gaps = {name: TRANSPOSED_PADDED for name, how in case.layout.items() if how == TRANSPOSED}
-    far = [name for name, how in case.layout.items() if how.startswith(SPREAD)]
-    if far and max(math.prod(t.sizes(case.sizes)) for t in question.tensors) <= FEW:
-        gaps[str(rng.choice(far))] = f"{SPREAD}{between(rng, *FAR_APART)}"
     return replace(case, layout=case.layout | gaps) if gaps and rng.random() < WITH_GAPS else case
+
+
+def far_apart(question: KernelQuestion, case: Case, rng: np.random.Generator) -> Case:
+    """Return a small case, half the time with a tensor whose numbers lie far apart, as every 300th column."""
+    names = [name for name, how in case.layout.items() if how.startswith(SPREAD)]
+    few = max(math.prod(tensor.sizes(case.sizes)) for tensor in question.tensors) <= FEW
+    if not names or not few or rng.random() < WITH_GAPS:
+        return case
+    return replace(case, layout=case.layout | {str(rng.choice(names)): f"{SPREAD}{between(rng, *FAR_APART)}"})
 
 
 def stride_of_0(question: KernelQuestion, drawn: list[Case], rng: np.random.Generator) -> list[Case]:
