@@ -110,6 +110,11 @@ def needs_room(outcome: Outcome) -> bool:
     return (outcome.error or {}).get("what") == "bytes"
 
 
+def runs_out(outcome: Outcome) -> bool:
+    """Return whether the machine ran out of memory or of the time that a case larger than it may take."""
+    return (outcome.error or {}).get("what") in ("bytes", "seconds")
+
+
 def takes_long(evidence: KernelEvidence, purpose: int) -> bool:
     """Return whether all programs of a corner take too long here, by what the metered case took, or in the end."""
     metered, case = evidence.runs.get(METERED), evidence.cases[purpose]
@@ -268,7 +273,7 @@ def stores(evidence: KernelEvidence, run: Run, **how) -> Outcome:
     """Return the stores of all programs of a case, or of some, addresses only, without computing any value."""
     how = {"operation": "stores", "seconds": WHOLE_S, **how}
     outcome = evidence.count(evidence.launch(run.case, run.plan, evidence.lowered().texts, run.placed, **how))
-    if how.get("programs") and is_over(outcome):
+    if is_over(outcome) and how.get("programs") or run.case.kind == corner.FAR_KIND and runs_out(outcome):
         return outcome
     refuse_error(replace(run, outcome=outcome))
     if outcome.header["undecided"]:
@@ -282,8 +287,10 @@ def judge_places(evidence: KernelEvidence, run: Run, purpose: int) -> None:
     grid = math.prod(run.plan.steps[0].grid)
     if purpose == FAR and (sum(whole.values()) > ALL_STORES or grid > MOST_PROGRAMS):
         return judge_some_places(evidence, run, whole, grid)
-    waves = {"waves_of": run.case.sm_count} if purpose == COMPILED else {}
-    outcome = evidence.places[purpose] = stores(evidence, run, **waves)
+    how = {COMPILED: {"waves_of": run.case.sm_count}, FAR: {"seconds": FAR_S}}.get(purpose, {})
+    outcome = evidence.places[purpose] = stores(evidence, run, **how)
+    if outcome.error:  # all are too many
+        return judge_some_places(evidence, run, whole, grid)
     for name, missing in outcome.header["unwritten"].items():
         place = ", ".join(map(str, missing["first"]))
         said = f"{missing['count']:,} elements of {name} were never written, the first is {name}[{place}]"
@@ -303,7 +310,7 @@ def judge_some_places(evidence: KernelEvidence, run: Run, whole: dict[str, int],
         drawn = evidence.rng(DRAWN + 3).integers(0, grid, count)
         chosen = np.unique([0, grid - 1, *drawn])
         outcome = stores(evidence, run, programs=[chosen.tolist()], seconds=FAR_S)
-        if not needs_room(outcome):
+        if not runs_out(outcome):
             break
     else:
         return

@@ -17,7 +17,7 @@ from grader.questions.timed import CHIP, timed
 from grader.questions.work import filled, work
 
 SMALL = 0.1  # every program may load an input of less than this share of all bytes, within this share
-A_FEW = 8192  # bytes that a small input may take in any case, as a codebook that every program loads
+A_FEW = 16_384  # bytes that a small input may take in any case, as a codebook that every program loads
 CYCLES = 64  # of a lane, for each element that is moved
 EACH = 32  # operations of every kind for each element that is moved
 A_PROGRAM = 65536  # elements of the largest tensor that one program may have to itself

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from grader.questions.model import Case, KernelQuestion
 
-MOST = 3  # such cases of a check
 MANY = 1 << 17  # numbers of the largest tensor that one of them may have
 FEWEST = 2  # numbers along each axis
 ZEROS = 1 / 2  # of the numbers of such an input, and of its rows
@@ -65,14 +64,13 @@ KINDS: dict[str, Callable | None] = {
 
 
 def cases(question: KernelQuestion, drawn: list[Case], rng: np.random.Generator) -> list[Case]:
-    """Return some of these kinds, each in place of the numbers of a plain hidden case."""
+    """Return each of these kinds in place of the numbers of a plain hidden case."""
     if not question.alike:
         return []
     usual = question.public[0]
     plain = [case for case in drawn if not case.layout and case.values == usual.values]
     plain = [case for case in plain if _holds_some(question, case)] or [usual]
     kinds = [kind for kind, way in KINDS.items() if way or len(question.alike) > 1]
-    kinds = rng.permutation(kinds)[:MOST].tolist()
     chosen = rng.choice(len(plain), len(kinds), replace=len(kinds) > len(plain))
     return [replace(plain[i], kind=kind, crossed=True) for i, kind in zip(chosen, kinds, strict=True)]
 

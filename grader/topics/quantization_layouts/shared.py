@@ -20,6 +20,7 @@ BEYOND_FP16 = 2.0**24  # factor on the scales of "beyond fp16", which bf16 weigh
 
 
 LARGE = 4000.0  # factor on x, scales a sixteenth: fp16 holds x and y, not a group's bare sum
+SMALL = "small numbers in x"
 BOTH_SIGNS = "scales of both signs"
 NANS = ("a NaN", "a NaN in the middle", "a NaN near the end")  # in a third of K each
 EQUAL = 1 / 8  # of all words and groups repeat one code, as padding and saturated weights do
@@ -96,6 +97,8 @@ def packed(case: Case, rng: np.random.Generator) -> dict:
     x = (np.abs(x) + 0.5 if positive else x) * beyond
     if case.values == "large":
         x, beyond = x * LARGE, beyond / 16
+    if case.values == SMALL:
+        x *= 2.0**-17
     if case.values in NANS:
         x[..., nan_at(case, rng, case.values)] = np.nan
     scales = beyond * 2.0 ** powers(case, rng, -9, -4, (n, groups_of(k, group)))

@@ -81,7 +81,7 @@ def hidden_decode(rng: np.random.Generator) -> list[Case]:
         decode_case(1, 2, 1, between(rng, 150, 300), 64, scale=large_scale(rng), values=ANY_SCALE, kind="a large scale"),
         decode_case(1, 4, 2, between(rng, 300, 500), 32, values=LARGE_SUMS, kind=LARGE_SUMS),
         decode_case(1, 4, 2, between(rng, 601, 639), 64, values=LIGHT, kind=LIGHT),
-        decode_case(1, 2, 1, between(rng, 4000, 8000), 32, values=ABOVE, kind=ABOVE),
+        decode_case(1, 2, 1, between(rng, 6000, 8000), 32, values=ABOVE, sm_count=between(rng, 150, 190), kind=ABOVE),
     ]  # fmt: skip
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from grader.questions import Case
-from grader.questions.draws import between, odd, spread
+from grader.questions.draws import between, log_uniform, odd, spread
 from grader.topics.quantization_layouts.shared import EXACT, FP32
 from grader.topics.quantization_layouts.shared_kbit import ROWS, SECTOR, TILE, every_width, sizes, some_bits
 from grader.topics.quantization_layouts.shared_wanted import BLOCK
@@ -67,6 +67,12 @@ def hidden_experts(rng: np.random.Generator) -> list[Case]:
         ),
         case([between(rng, 17, 31), between(rng, 33, 47), 0, 7], 5, "bf16", kind="more rows than sixteen"),
         case([between(rng, 3, 12)], odd(rng, 5, 9), kind="a single expert"),
+        case(
+            [int(log_uniform(rng, 20, 400)) for _ in range(8)],
+            1,
+            n=between(rng, 17, 40),
+            kind="tens and hundreds of rows for each expert",
+        ),
         case(
             [0] + rng.permutation([0] * 20 + some(20, 1, 3)).tolist(),
             2,

@@ -16,6 +16,7 @@ from grader.topics.quantization_layouts.shared import (
     GROUP,
     NANS,
     ROWS,
+    SMALL,
     flow,
     nkgm,
     sizes,
@@ -84,6 +85,7 @@ def hidden_gemv(rng: np.random.Generator) -> list[Case]:
             case(odd(rng, 17, 69), 2, 32, dtype, **FP32, values=EXACT, kind="a result in fp32")
             for dtype in ("fp16", "bf16")
         ),
+        case(any_n(), odd(rng, 3, 9), some_group(rng), **FP32, values=SMALL, kind=SMALL),
         case(between(rng, 28700, 29200), 1, 32, "bf16", kind="more rows than any size that is named"),
     ]
 
