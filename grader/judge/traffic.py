@@ -193,8 +193,13 @@ def counted(run: Run, budget: Budget) -> list[dict]:
 
 
 def taking_part(row: dict) -> int:
-    """Return the programs that share the work. A thousand programs count as two if the busiest does half the work."""
-    return math.ceil(row["dedup"] / row["busiest"]) if row.get("busiest") else row.get("programs", 0)
+    """Return the programs that share the work: all of them if they share it almost evenly, since few sizes divide without a
+    rest. A thousand programs count as two if the busiest does half the work."""
+    all_of_them = row.get("programs", 0)
+    if not row.get("busiest"):
+        return all_of_them
+    shared = row["dedup"] / row["busiest"]
+    return all_of_them if ALMOST * shared >= all_of_them else math.ceil(shared)
 
 
 def came_of_few(run: Run, budget: Budget) -> str:
@@ -211,6 +216,7 @@ def came_of_few(run: Run, budget: Budget) -> str:
     return f"{best['programs']:,}, of which one has {share:.0%} of all: as good as {came}"
 
 
+ALMOST = 1.25  # times an even share of the work, for the busiest program
 KINDS = {
     "operations": ("float", "special"),
     "integers": ("int", "convert", "address"),
