@@ -215,7 +215,7 @@ def judge_busiest(run: Run, budgets: list[Budget]) -> None:
     whole = traffic.spent(run, replace(budget, count="work"))
     busiest = sum(launch["busiest"] for launch in run.launches)
     more = MORE_WORK if run.case.kind in LARGE_KINDS else 1
-    if busiest > more * (SIDE_BY_SIDE * whole / least + ALONE):
+    if busiest > more * (SIDE_BY_SIDE * whole / least + more * ALONE):
         raise Failed(
             f"{budget.what}, {place(run)}: one of them does {busiest / whole:.0%} of all operations, where {least:,.0f} could "
             "share them",
