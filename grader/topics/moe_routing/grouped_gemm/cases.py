@@ -61,12 +61,15 @@ def products(case: Case, rng: np.random.Generator) -> dict:
     picked, found = ordered(case, rng)
     if values == "a NaN":
         w[found.loads == 0] = np.nan
+    expert_ids = filled_up(found.expert_ids, rooms(case.sizes))
+    # half the time any negative number
+    unused = np.where(rng.random(len(expert_ids)) < 0.5, -(2.0 ** rng.uniform(0, 31, len(expert_ids))), -1)
     held = rng.standard_normal((rows(case.sizes), n)).astype(DTYPES[case.dtypes.get("h", case.dtype)])
     return {
         "x": rounded(x, case.dtype),
         "w": rounded(w, case.dtype),
         "sorted_token_ids": filled_up(found.sorted_token_ids, rows(case.sizes)),
-        "expert_ids": filled_up(found.expert_ids, rooms(case.sizes)),
+        "expert_ids": np.where(expert_ids < 0, unused, expert_ids).astype(np.int32),
         "h": held,
     }
 
