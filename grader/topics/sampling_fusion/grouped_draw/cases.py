@@ -76,13 +76,14 @@ def lifted(logits: np.ndarray, rng: np.random.Generator, apart: int) -> np.ndarr
     """Space the best 80 of each row this far apart, nearly equal, each in a group of its own, or in two or three
     groups.
 
-    In every other row the last one is the row's last token."""
+    In every other row the last one is the row's last token. A short row has room for fewer."""
     x = logits.astype(np.float32)
+    count = min(80, 1 + (x.shape[1] - 1) // apart)
     for i, row in enumerate(x):
-        last = row.size - 1 - 79 * apart
+        last = row.size - 1 - (count - 1) * apart
         first = last if i % 2 else between(rng, 0, last)
-        at = first + apart * np.arange(80)
-        row[at] = row.max() + (1 + rng.permutation(80)) / 4096
+        at = first + apart * np.arange(count)
+        row[at] = row.max() + (1 + rng.permutation(count)) / 4096
     return x.astype(logits.dtype)
 
 
