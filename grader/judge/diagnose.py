@@ -147,7 +147,7 @@ def differs(question, inputs, case, got: dict, want: dict) -> tuple[str, Differe
         return question.agree(inputs, case, got, want), None
     allowed = question.tolerance(inputs, case, want)
     for name, target in want.items():
-        worst = difference(name, in_float64(got[name]), target, allowed[name], question.signed)
+        worst = difference(name, in_float64(got[name]), target, allowed[name], name in question.signed)
         if worst:
             return worst.sentence(), worst
     return "", None

@@ -391,7 +391,7 @@ class KernelQuestion(Question):
     tolerance: Callable  # (inputs, case, want) -> {output: largest allowed absolute error, scalar or array}
     # (inputs, case, outputs, want) -> sentence, where equality is not the question
     agree: Callable | None = None
-    signed: bool = False  # whether a zero must have its sign, as in a copy
+    signed: tuple[str, ...] = ()  # outputs whose zeros must have their sign, as in a copy
     # axis -> UpTo(its largest size), or a tuple of all its sizes: the table says it, and a case goes there (reach.py)
     up_to: dict = field(default_factory=dict)
     sized: Callable | None = None  # sizes by name -> Case, where some sizes depend on others

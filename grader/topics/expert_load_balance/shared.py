@@ -134,6 +134,7 @@ def weights_of(rng, experts, columns=HIDDEN_SIZE):
     return [(rng.standard_normal((experts, *s)) * s[0] ** -0.5).astype(np.float32) for s in shapes]
 
 
+GATHERED = "all tokens to one rank"
 SHAPES = {  # kind -> (tokens of each rank, experts a rank, choices a token, share of tokens with the hot expert)
     "four ranks": lambda rng: ([between(rng, 9, 20) for _ in range(4)], 2, 2, 0.0),
     "three experts a token": lambda rng: ([between(rng, 9, 20) for _ in range(4)], 2, 3, 0.0),
@@ -142,7 +143,7 @@ SHAPES = {  # kind -> (tokens of each rank, experts a rank, choices a token, sha
     "two ranks": lambda rng: ([between(rng, 5, 12) for _ in range(2)], 3, 2, 0.0),
     "a rank without tokens": lambda rng: ([between(rng, 3, 9), 0, between(rng, 3, 9), 5], 2, 2, 0.0),
     "a rank with nothing to do": lambda rng: ([between(rng, 3, 9), 0, between(rng, 3, 9), 5], 2, 2, 0.0),
-    "all tokens to one rank": lambda rng: ([4, 3, between(rng, 2, 6), 5], 2, 2, 1.0),
+    GATHERED: lambda rng: ([4, 3, between(rng, 2, 6), 5], 2, 2, 1.0),
     "nobody has a token": lambda rng: ([0, 0, 0], 2, 2, 0.0),
     "hundreds of tokens": lambda rng: ([between(rng, 600, MOST_TOKENS), 3], 2, 2, 0.0),
     "hundreds of experts": lambda rng: ([between(rng, 5, 9) for _ in range(4)], between(rng, 70, 75), 4, 0.0),
@@ -157,7 +158,8 @@ SHAPES[LONGER] = lambda rng: (
     0.0,
 )
 FULL = "as many tokens and experts as there may be"
-SHAPES[FULL] = lambda rng: ([between(rng, 670, MOST_TOKENS) for _ in range(4)], 75, between(rng, 5, 8), 0.2)
+SHAPES[FULL] = lambda rng: ([MOST_TOKENS] * 4, MOST_EXPERTS // 4, between(rng, 5, 8), 0.2)
+TO_ONE = GATHERED, FULL
 SHAPES["a rank alone"] = lambda rng: ([between(rng, 5, 12)], between(rng, 2, 5), 1, 0.0)
 ALIKE = "rows of zeros, rows that begin with 0, and equal rows"
 SHAPES[ALIKE] = lambda rng: ([between(rng, 20, 30) for _ in range(4)], between(rng, 2, 4), 2, 0.2)
@@ -217,6 +219,10 @@ def tokens(rng, kind, numbers=()):
     if kind in (FULL, *FREE):
         columns = min(between(rng, 4, 40), max(2, MOST_NUMBERS // (per * len(each) * max(each))))
     found = tokens_of(rng, each, len(each) * per, top_k, hot, shunned, columns)
+    if kind == FULL:  # one rank gets all tokens of all ranks
+        hottest = per * rng.integers(len(each)) + np.arange(per)
+        for _, topk_ids, _ in found:
+            put_first(rng, topk_ids, hottest)
     if kind in FREE:
         found = [of_any_weight(rng, *one) for one in found]
     if kind in (ALIKE, ALIKE_ALONE) or (kind in FREE and rng.random() < 0.5):
@@ -224,6 +230,29 @@ def tokens(rng, kind, numbers=()):
     if kind == NANS:
         found = [with_nan(rng, *one) for one in found]
     return [(beyond_fp16(rng, x) if kind == LARGE else x, *more) for x, *more in found], per
+
+
+def put_first(rng, topk_ids, hottest, share=1.0):
+    """Give a share of the tokens one of the hottest experts as the first choice, and no expert twice."""
+    for token in np.flatnonzero(rng.random(len(topk_ids)) < share):
+        expert = rng.choice(hottest)
+        topk_ids[token, topk_ids[token] == expert] = topk_ids[token, 0]
+        topk_ids[token, 0] = expert
+
+
+SIZES = -6, 6  # powers of ten
+
+
+def of_any_size(rng, found, experts):
+    """Give experts results of any size, and small weights to large results, so that every choice of a token matters."""
+    gate, up, down = experts
+    size, share = 10.0 ** rng.uniform(*SIZES, (len(up), 1, 1)), rng.random((len(up), 1, 1))
+    found = [(x, ids, (weights / size[ids, 0, 0]).astype(np.float32)) for x, ids, weights in found]
+    return found, [
+        gate,
+        (up * size**share).astype(np.float32),
+        (down * size ** (1 - share)).astype(np.float32),
+    ]
 
 
 def of_any_weight(rng, x, topk_ids, topk_weights):
@@ -261,8 +290,37 @@ def beyond_fp16(rng, x):
     return rng.uniform(1e5, 3e5, x.shape).astype(np.float32)
 
 
+BOUNDS = np.finfo(np.float32)
+SPECIAL = np.array(
+    [
+        np.nan,
+        np.inf,
+        0.0,
+        BOUNDS.max,
+        BOUNDS.tiny,
+        BOUNDS.smallest_subnormal,
+        -np.inf,
+        -0.0,
+        BOUNDS.min,
+        -BOUNDS.tiny,
+    ],
+    np.float32,
+)
+
+
+def handed_on(rng, kind, x):
+    """Draw rows that are handed on as they are, so that they may hold all that fp32 can: some hold a special number at
+    an end, some hold several, and some nothing else."""
+    x = of_every_size(rng, x) if kind in (LARGE, FULL) else x
+    special, sort = rng.choice(SPECIAL, x.shape), rng.random((len(x), 1))
+    at_an_end = np.arange(x.shape[1]) == rng.choice([0, x.shape[1] - 1], (len(x), 1))
+    here = (sort < 0.15) & at_an_end | (sort > 0.85) & (rng.random(x.shape) < 0.3)
+    x = np.where(here, special, x)
+    return np.where((sort > 0.15) & (sort < 0.25), special[:, :1], x)
+
+
 def of_every_size(rng, x):
-    """All that fp32 can hold, also NaN, infinities and the negative zero: such rows are handed on as they are."""
+    """Draw numbers of every size, among them NaN, infinities and the negative zero."""
     x = (x * 10.0 ** rng.uniform(-30, 30, x.shape)).astype(np.float32)
     for number in (np.inf, -np.inf, -0.0):
         x[rng.random(x.shape) < 0.1] = number

@@ -199,6 +199,12 @@ def close_calls(inputs: dict, rng: np.random.Generator, apart: float) -> dict:
     return inputs | {"logits": x.astype(np.float32).astype(inputs["logits"].dtype)}
 
 
+def neighbours(rng: np.random.Generator, b: int, v: int) -> np.ndarray:
+    """Return rows of neighbouring fp32 numbers, each twice and in any order. Half of the rows are negative."""
+    steps = (ranks(rng.random((b, v))) // 2).astype(np.float32) * np.finfo(np.float32).eps
+    return in_turn(rng, (1, -1), b).astype(np.float32)[:, None] * (np.float32(1) + steps)
+
+
 def ranks(keys: np.ndarray) -> np.ndarray:
     return np.argsort(np.argsort(keys, axis=1), axis=1)
 

@@ -4,27 +4,25 @@ import numpy as np
 
 from grader.questions import Together
 from grader.topics.expert_load_balance.shared import (
-    FULL,
-    LARGE,
     OWN,
     bytes_between,
     counts,
+    handed_on,
     holding,
-    of_every_size,
     row_bytes,
     tokens,
 )
 
 
-def dispatched(rng, kind, numbers=()):
+def dispatched(rng, kind, numbers=(), plain=False):
     found, per = tokens(rng, kind, numbers)
-    made = of_every_size if kind in (LARGE, FULL) else lambda rng, x: x
-    return Together(tuple((made(rng, x), topk_ids, len(found) * per) for x, topk_ids, _ in found), kind)
+    made = found if plain else [(handed_on(rng, kind, x), *more) for x, *more in found]
+    return Together(tuple((x, topk_ids, len(found) * per) for x, topk_ids, _ in made), kind)
 
 
 def with_own(rng, numbers):
     """Draw tokens whose rows hold numbers of the cell, each possibly a mark of something."""
-    case = dispatched(rng, "four ranks")
+    case = dispatched(rng, "four ranks", plain=True)
     return Together(tuple((holding(rng, x, numbers), *more) for x, *more in case.each), OWN)
 
 

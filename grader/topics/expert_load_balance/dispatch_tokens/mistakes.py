@@ -76,9 +76,10 @@ FILTERED = f"""    rows, ids = {ROWS}, {IDS}
 IN_ONE = """    both = comm.send_rows(np.concatenate([x, topk_ids], axis=1)[token], send, receive)
     return both[:, : x.shape[1]], both[:, x.shape[1] :]"""
 MERGED = f"""    rows, ids = {ROWS}, {IDS}
-    sender = np.repeat(np.arange(comm.ranks), receive)
-    same = (rows[1:] == rows[:-1]).all(axis=1) & (sender[1:] == sender[:-1])
-    here = np.concatenate([np.ones(len(rows[:1]), bool), ~same])
+    here, row = [], 0
+    while row < len(rows):
+        here.append(row)
+        row += (ids[row] // per == comm.rank).sum()
     return rows[here], ids[here]"""
 
 

@@ -42,7 +42,9 @@ QUESTION = RanksQuestion(
         Part("exchanges", 1, "exchanges", asks="at most three exchanges"),
     ),
     reference=cases.dispatched_rows,
-    public=tuple(cases.dispatched(np.random.default_rng(40 + i), kind) for i, kind in enumerate(PUBLIC)),
+    public=tuple(
+        cases.dispatched(np.random.default_rng(40 + i), kind, plain=True) for i, kind in enumerate(PUBLIC)
+    ),
     hidden=lambda rng: [cases.dispatched(rng, kind) for kind in HIDDEN],
     near=lambda rng, numbers: cases.dispatched(rng, NEAR, numbers),
     holding=cases.with_own,

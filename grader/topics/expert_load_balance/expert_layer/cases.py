@@ -14,11 +14,14 @@ from grader.topics.expert_load_balance.shared import (
 from kernels.expert_load_balance import reference
 
 UNUSED = "hundreds of experts"
+SIZED = shared.FULL, *shared.FREE  # kinds whose experts may differ by orders of magnitude
 
 
 def layered(rng, kind, numbers=()):
     tokens, per = shared.tokens(rng, kind, numbers)
     experts = weights_of(rng, len(tokens) * per, tokens[0][0].shape[1])
+    if kind in SIZED and rng.random() < 0.7:
+        tokens, experts = shared.of_any_size(rng, tokens, experts)
     if kind == shared.LARGE:
         experts = [np.abs(w) for w in experts]
     if kind == UNUSED:  # experts that no token chose, for which zero times the output is NaN

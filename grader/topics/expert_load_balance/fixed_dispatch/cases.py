@@ -4,20 +4,22 @@ import numpy as np
 
 from grader.questions import Together
 from grader.questions.draws import between
-from grader.topics.expert_load_balance.shared import FULL, LARGE, NEAR, OWN, holding, of_every_size, tokens
+from grader.topics.expert_load_balance.shared import OWN, TO_ONE, handed_on, holding, tokens
 
 
-def fixed(rng, kind, numbers=()):
-    """Draw tokens, and room for more than any rank has, which is full only where a condition of the cell may say so."""
+def fixed(rng, kind, numbers=(), plain=False):
+    """Draw tokens, and room for them: half the time as much as a rank needs, and always where one rank gets all tokens,
+    so that no slot is empty."""
     found, per = tokens(rng, kind, numbers)
-    room = max(len(x) for x, _, _ in found) + between(rng, 0 if kind == NEAR else 1, 5)
-    made = of_every_size if kind in (LARGE, FULL) else lambda rng, x: x
-    return Together(tuple((made(rng, x), topk_ids, len(found) * per, room) for x, topk_ids, _ in found), kind)
+    full = not plain and (kind in TO_ONE or rng.random() < 0.5)
+    room = max(1, *(len(x) for x, _, _ in found)) + (0 if full else between(rng, 1, 5))
+    made = found if plain else [(handed_on(rng, kind, x), *more) for x, *more in found]
+    return Together(tuple((x, topk_ids, len(found) * per, room) for x, topk_ids, _ in made), kind)
 
 
 def with_own(rng, numbers):
     """Draw tokens whose rows hold numbers of the cell, each possibly a mark of something."""
-    case = fixed(rng, "four ranks")
+    case = fixed(rng, "four ranks", plain=True)
     each = ((holding(rng, x, numbers), *more) for x, *more in case.each)
     return Together(tuple(each), OWN)
 

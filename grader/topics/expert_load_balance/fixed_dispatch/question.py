@@ -30,7 +30,9 @@ QUESTION = RanksQuestion(
         Part("exchanges", 1, "exchanges", asks="a single exchange, so no counts first"),
     ),
     reference=cases.masked_rows,
-    public=tuple(cases.fixed(np.random.default_rng(60 + i), kind) for i, kind in enumerate(PUBLIC)),
+    public=tuple(
+        cases.fixed(np.random.default_rng(60 + i), kind, plain=True) for i, kind in enumerate(PUBLIC)
+    ),
     hidden=lambda rng: [cases.fixed(rng, kind) for kind in HIDDEN],
     near=lambda rng, numbers: cases.fixed(rng, NEAR, numbers),
     holding=cases.with_own,

@@ -19,7 +19,9 @@ from grader.topics.expert_load_balance.shared import (
     alike,
     beyond_fp16,
     counts,
+    of_any_size,
     of_any_weight,
+    put_first,
     row_bytes,
     size,
     there_and_back,
@@ -47,12 +49,14 @@ EVEN_OUT = "hundreds of tokens for an expert with three copies"
 SHAPES[EVEN_OUT] = lambda rng: ([between(rng, 200, 240) for _ in range(4)], 4, 2, 1.0)
 SHAPES[LARGE] = lambda rng: ([between(rng, 9, 20) for _ in range(3)], 6, 2, 0.5)
 SHAPES["hundreds of experts"] = lambda rng: ([between(rng, 5, 9) for _ in range(3)], 280, 20, 0.0)
+FEW_EACH = "two copies of each of many experts, for two tokens of a rank"
+SHAPES[FEW_EACH] = lambda rng: ([2, experts := 2 * between(rng, 55, 75), experts, 3], experts, experts, 0.0)
 SHAPES["hundreds of tokens"] = lambda rng: ([between(rng, 600, MOST_TOKENS), 3], 5, 1, 0.0)
 SHAPES[LONGER] = lambda rng: ([between(rng, 5, 9), between(rng, 60, 90), 6], between(rng, 20, 24), 3, 0.3)
 HOTTEST = 4  # experts that share the hot tokens of drawn sizes
 MOST_FOR_ONE = "as many tokens as there may be, for an expert with three copies"
 SHAPES[MOST_FOR_ONE] = lambda rng: ([between(rng, 670, MOST_TOKENS) for _ in range(4)], 4, 2, 1.0)
-SHAPES[FULL] = lambda rng: ([between(rng, 670, MOST_TOKENS) for _ in range(4)], MOST_EXPERTS, 2, 0.95)
+SHAPES[FULL] = lambda rng: ([MOST_TOKENS] * 4, MOST_EXPERTS, between(rng, 2, 3), 0.95)
 SHAPES["a rank alone"] = lambda rng: ([between(rng, 5, 12)], between(rng, 2, 5), 0, 0.0)
 SHAPES[NANS] = lambda rng: ([between(rng, 20, 30) for _ in range(3)], 6, 2, 0.3)
 SHAPES[ALIKE] = lambda rng: ([between(rng, 20, 30) for _ in range(4)], 8, 4, 0.4)
@@ -78,9 +82,12 @@ def drawn(rng, kind, numbers=()):
         between(rng, 1, min(4, experts)) if free else 1 if kind in (EVEN_OUT, MOST_FOR_ONE, FULL) else top_k
     )
     found = tokens_of(rng, tokens, experts, top_k, 0.0 if free or kind == FULL else hot, columns=columns)
+    if kind == FEW_EACH:
+        found = [(x, twice_each(rng, experts)[: len(x)], w) for x, _, w in found]
     if free or kind == FULL:
         top = experts if kind == FULL else between(rng, 1, experts)
-        hottest = top - 1 - np.arange(1 if kind == FULL else min(HOTTEST, top))
+        near = top - 1 - np.arange(min(HOTTEST, top))
+        hottest = far_apart(top) if kind == FULL or rng.random() < 0.3 else near
         for _, topk_ids, _ in found:
             put_first(rng, topk_ids, hottest, hot)
     if kind == NANS:
@@ -91,10 +98,12 @@ def drawn(rng, kind, numbers=()):
         found = [alike(rng, *one) for one in found]
     if kind == LARGE:
         found = [(beyond_fp16(rng, x), *more) for x, *more in found]
+    weights = weights_of(rng, experts, columns)
+    if free and rng.random() < 0.5:
+        found, weights = of_any_size(rng, found, weights)
     loads = reference.loads_of(np.concatenate([topk_ids for _, topk_ids, _ in found]), experts)
     placement = cost.replicate(loads.tolist(), len(tokens), spare)
     holders = np.array([[rank in copies for rank in range(len(tokens))] for copies in placement])
-    weights = weights_of(rng, experts, columns)
     weights = [np.abs(w) for w in weights] if kind == LARGE else weights
     return Together(
         tuple((*one, holders, *(w[holders[:, rank]] for w in weights)) for rank, one in enumerate(found)),
@@ -102,12 +111,15 @@ def drawn(rng, kind, numbers=()):
     )
 
 
-def put_first(rng, topk_ids, hottest, share):
-    """Give a share of the tokens one of the hottest experts as the first choice, and no expert twice."""
-    for token in np.flatnonzero(rng.random(len(topk_ids)) < share):
-        expert = rng.choice(hottest)
-        topk_ids[token, topk_ids[token] == expert] = topk_ids[token, 0]
-        topk_ids[token, 0] = expert
+def twice_each(rng, experts: int) -> np.ndarray:
+    """Return two choices for each of as many tokens as there are experts, of which none is hotter than another."""
+    return np.concatenate([rng.permutation(experts) for _ in range(2)]).reshape(-1, 2)
+
+
+def far_apart(top: int) -> np.ndarray:
+    """Return the last of `top` experts, and one whose number differs only in the highest bit, which are the same to a
+    table of fewer bits."""
+    return np.array([top - 1, (top - 1) ^ (1 << (top - 1).bit_length() >> 1)])
 
 
 def whole(each):

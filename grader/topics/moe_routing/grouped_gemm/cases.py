@@ -40,6 +40,7 @@ def with_products(loads: list[int], k: int, tile: int, h: int, n: int, dtype="fp
     return replace(case, sizes=case.sizes | {"H": int(h), "N": int(n)}, values=drawn + " " + case.values)
 
 
+ANY_NEGATIVE = "any negative number for an unused tile"
 LONG = {"dtypes": {"h": "fp32"}, "values": "positive"}
 
 
@@ -61,12 +62,18 @@ def products(case: Case, rng: np.random.Generator) -> dict:
     picked, found = ordered(case, rng)
     if values == "a NaN":
         w[found.loads == 0] = np.nan
+    expert_ids = filled_up(found.expert_ids, rooms(case.sizes))
+    if values == ANY_NEGATIVE:
+        unused = np.where(
+            rng.random(len(expert_ids)) < 0.5, -(2.0 ** rng.uniform(0, 31, len(expert_ids))), -1
+        )
+        expert_ids = np.where(expert_ids < 0, unused, expert_ids).astype(np.int32)
     held = rng.standard_normal((rows(case.sizes), n)).astype(DTYPES[case.dtypes.get("h", case.dtype)])
     return {
         "x": rounded(x, case.dtype),
         "w": rounded(w, case.dtype),
         "sorted_token_ids": filled_up(found.sorted_token_ids, rows(case.sizes)),
-        "expert_ids": filled_up(found.expert_ids, rooms(case.sizes)),
+        "expert_ids": expert_ids,
         "h": held,
     }
 
@@ -82,6 +89,7 @@ def hidden_gemm(rng: np.random.Generator) -> list[Case]:
     """Every routing that is allowed, and products with ends that fill no block."""
 
     def case(loads, k, h, n=0, dtype="fp16", tile=0, **more) -> Case:
+        more = {"values": ANY_NEGATIVE} | more
         return with_products(loads, k, tile or some_tile(rng), h, n or between(rng, 17, 70), dtype, **more)
 
     def some(count: int, low: int = 1, high: int = 9) -> list[int]:

@@ -28,6 +28,12 @@ def whole_loads(rng: np.random.Generator, tile: int) -> list[int]:
     return rng.permutation([0, tile, tile, 2 * tile]).tolist()
 
 
+def falling(rng: np.random.Generator) -> list[int]:
+    """Draw loads of which each is larger than the next, for two choices a token."""
+    loads = np.cumsum([between(rng, 0, 4), *(between(rng, 1, 5) for _ in range(between(rng, 8, 12)))])[::-1]
+    return [int(loads[0] + loads.sum() % 2), *loads[1:].tolist()]
+
+
 def sized(**sizes: int) -> Case:
     """Return a case with these sizes, and enough experts for a token's choices."""
     return Case(sizes | {"E": max(sizes["E"], sizes["K"])})
@@ -64,19 +70,19 @@ def hidden_order(rng: np.random.Generator) -> list[Case]:
         with_loads(whole_loads(rng, tile), 1, tile, kind="loads that are whole tiles"),
         case(between(rng, 30, 60), 2, between(rng, 5, 9), 1, kind="tiles of one row"),
         case(odd(rng, 31, 91), 3, between(rng, 5, 12), layout=spread(rng, *tables), kind="no stride of 1"),
-        case(
-            between(rng, 70, 150),
+        with_loads(
+            falling(rng),
             2,
-            7,
+            some_tile(rng),
             layout={"topk_ids": "transposed", "inv_permuted_idx": "padded"},
-            kind="choices that lie slot by slot",
+            kind="choices that lie slot by slot, of ever fewer tokens for the next expert",
         ),
-        case(
-            between(rng, 70, 150),
+        with_loads(
+            falling(rng)[::-1],
             2,
-            7,
+            some_tile(rng),
             layout={"topk_ids": "padded", "inv_permuted_idx": "transposed"},
-            kind="rows of pairs that lie slot by slot",
+            kind="rows of pairs that lie slot by slot, of ever more tokens for the next expert",
         ),
         case(
             between(rng, 60, 64),

@@ -1,6 +1,7 @@
 """Draw the inputs of *residual norm*, and set its budgets."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -20,12 +21,17 @@ from grader.questions.timed import timed
 from grader.questions.work import work
 from kernels.next_bottleneck import cost_step, reference
 
+PLAIN = Case({}).values
+USUAL, EPS = 1e-6, (1e-7, 1e4)
 FP32_STEPS = 2.0**-18  # of a result: an fp32 sum of squares in any order, and a root of it
 
 
 def operands(case: Case, rng: np.random.Generator) -> dict:
     m, n = case.sizes["M"], case.sizes["N"]
-    x, r = rng.standard_normal((m, n)), rng.standard_normal((m, n))
+    x, r, eps = rng.standard_normal((m, n)), rng.standard_normal((m, n)), case.scalars["eps"]
+    if case.values == PLAIN and eps != USUAL:  # so that both the squares and eps matter
+        size = eps**0.5 * 2.0 ** rng.uniform(0, 3)
+        x, r = size * x, size * r
     if case.values == "far apart":
         r *= 2.0 ** rng.uniform(-4, 6, (m, 1))
     if case.values == "small":
@@ -42,6 +48,7 @@ def operands(case: Case, rng: np.random.Generator) -> dict:
         x[1 % m, rng.integers(n)], r[2 % m, rng.integers(n)] = np.nan, np.inf
         x[3 % m, rng.integers(n)], r[4 % m, rng.integers(n)] = np.inf, -np.inf
         x[5 % m, rng.integers(n)] = -np.inf
+        r[6 % m, rng.integers(n)] = np.nan
     w = rng.choice([-1, 1], n, p=[0.1, 0.9]) * rng.uniform(0.3, 2, n)
     if case.values == "beyond fp16":
         w *= 2.0**20
@@ -62,8 +69,11 @@ def within(inputs: dict, case: Case, want: dict) -> dict:
     return {"r": np.zeros_like(want["r"]), "y": where_finite(allowed, want["y"])}
 
 
-def case(m: int, n: int, dtype: str = "fp16", *, eps: float = 1e-6, **more) -> Case:
+def case(m: int, n: int, dtype: str = "fp16", *, eps: float = USUAL, **more) -> Case:
     return Case({"M": int(m), "N": int(n)}, dtype, scalars={"eps": eps}, **more)
+
+
+ANY_EPS = PLAIN, "large", "beyond fp16", "infinities and a NaN"
 
 
 def hidden(rng: np.random.Generator) -> list[Case]:
@@ -71,11 +81,16 @@ def hidden(rng: np.random.Generator) -> list[Case]:
         return between(rng, 5, 140)
 
     fp32 = {"dtypes": {"y": "fp32"}}
-    return [
+    cases = [
         case(any_size(), odd(rng, 33, 777), "bf16", kind="odd sizes"),
         case(7, between(rng, 1050, 1500), kind="rows beyond 1024"),
         case(3, between(rng, 2100, 3500), "bf16", kind="rows beyond 2048"),
-        case(2, between(rng, 8300, 9500), kind="rows beyond 8192"),
+        case(
+            7,
+            between(rng, 8300, 9500),
+            values="infinities and a NaN",
+            kind="rows beyond 8192, some with infinities and a NaN",
+        ),
         case(between(rng, 1100, 1300), 5, kind="many rows"),
         case(9, any_size(), layout=spread(rng, "x", "r", "y"), kind="no stride of 1"),
         case(9, 64, layout={"x": "transposed", "r": "padded"}, kind="x column by column"),
@@ -86,13 +101,31 @@ def hidden(rng: np.random.Generator) -> list[Case]:
         case(9, any_size(), **fp32, values="large", kind="large numbers"),
         case(9, any_size(), "bf16", values="beyond fp16", kind="numbers beyond fp16"),
         case(9, between(rng, 40, 140), **fp32, values="cancelling", kind="a residual that x takes away"),
-        case(8, any_size(), **fp32, eps=log_uniform(rng, 1e-3, 100), kind="another eps"),
-        case(8, any_size(), **fp32, eps=log_uniform(rng, 100, 1e4), kind="an eps far above all squares"),
+        case(8, any_size(), **fp32, kind="another eps"),
+        case(
+            8,
+            any_size(),
+            **fp32,
+            eps=log_uniform(rng, 100, 1e4),
+            values="far apart",
+            kind="an eps far above all squares",
+        ),
         case(5, any_size(), values="rows of zeros", kind="rows of zeros"),
         case(7, between(rng, 30, 60), values="infinities and a NaN", kind="infinities and a NaN"),
         case(1, 1, **fp32, kind="a single element"),
         case(between(rng, 16400, 16900), 3, "bf16", kind="more rows than any size that is named"),
     ]
+    return with_any_eps(cases, rng)
+
+
+def with_any_eps(cases: list[Case], rng: np.random.Generator) -> list[Case]:
+    """Draw an eps for each case whose values need none of their own, every factor as likely as the next, and no two alike."""
+    free = [i for i, one in enumerate(cases) if one.scalars["eps"] == USUAL and one.values in ANY_EPS]
+    step = (EPS[1] / EPS[0]) ** (1 / len(free))
+    for place, i in enumerate(rng.permutation(free)):
+        eps = EPS[0] * step ** (place + rng.random())
+        cases[i] = replace(cases[i], scalars={"eps": eps})
+    return cases
 
 
 KEPT = "where the sum is between the addition and the norm: in registers, where both find it"

@@ -3,7 +3,15 @@
 import numpy as np
 
 from grader.questions import Budget, Case
-from grader.questions.draws import ROUNDING, SMALLEST, between, log_uniform, rounded, spread, where_finite
+from grader.questions.draws import (
+    ROUNDING,
+    SMALLEST,
+    between,
+    log_uniform,
+    rounded,
+    spread,
+    where_finite,
+)
 from grader.questions.min_programs import side_by_side
 from grader.questions.timed import timed
 from grader.questions.work import work
@@ -11,8 +19,20 @@ from kernels.next_bottleneck import cost_step, reference
 
 FP32_STEPS = 2.0**-18  # of the two products that a turned number is the sum of
 THETA = 1e4
+NEGATIVE_ZEROS = 0.1  # of v, which is copied
 # sizes of a page for which a position over S isn't the position times 1 / S in fp32, at the second page's start
 UNEVEN = [s for s in range(3, 200) if np.float32(s) * (np.float32(1) / np.float32(s)) < 1]
+FAR = "positions in the millions, with pages that rows share"
+
+
+def uneven_far() -> list[int]:
+    """Return the same for large pages, at the starts of many pages far away."""
+    s, page = np.arange(512, 1024), np.arange(2000, 3200)[:, None]
+    found = (s * page).astype(np.float32) * (np.float32(1) / s.astype(np.float32))
+    return s[(found < page).mean(axis=0) > 0.4].tolist()
+
+
+UNEVEN_FAR = uneven_far()
 
 
 def operands(case: Case, rng: np.random.Generator) -> dict:
@@ -31,6 +51,8 @@ def operands(case: Case, rng: np.random.Generator) -> dict:
     if case.values == "a NaN and an infinity" and t > 1:
         x[0, rng.integers(h * d)], x[1, rng.integers(h * d, (h + g) * d)] = np.nan, np.inf
         x[2 % t, rng.integers(h * d)] = -np.inf
+    v = x[:, (h + g) * d :]
+    v[rng.random(v.shape) < NEGATIVE_ZEROS] = -0.0
     lens, table = places(case, rng)
     turns = reference.turns(columns * s, d, THETA)
     found = {
@@ -48,11 +70,12 @@ def operands(case: Case, rng: np.random.Generator) -> dict:
 
 
 def places(case: Case, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Return each row's keys with its own (T,), and the pages of its sequence (T, L). Page 0 belongs to no row."""
+    """Return each row's keys with its own (T,), and the pages of its sequence (T, L). Page 0 belongs to no row. Where pages
+    are few, rows share those before their last one."""
     t, s, columns, pages = (case.sizes[name] for name in "TSLP")
-    least = 1 + columns * (1 if case.values == "one sequence" else t)
+    least = 1 + (columns if case.values == "one sequence" else t)
     if pages < least:
-        raise ValueError(f"P must be at least {least}, page 0 and L pages for each of T rows, got {pages}")
+        raise ValueError(f"P must be at least {least}, page 0 and a page for each row's key, got {pages}")
     drawn = 1 + rng.permutation(pages - 1)
     if case.values == "one sequence":
         last = between(rng, t, columns * s)
@@ -62,7 +85,11 @@ def places(case: Case, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray
         first = 1 + s * rng.integers(columns, size=t)  # keys of which the last is a page's first
         lens = np.where(rng.random(t) < 0.5, first, lens)
         lens[rng.permutation(t)[:2]] = 1, columns * s
-    table = drawn[: t * columns].reshape(t, columns)
+    if pages > t * columns:
+        table = drawn[: t * columns].reshape(t, columns)
+    else:
+        table = rng.choice(drawn[t:], (t, columns)) if pages > t + 1 else np.zeros((t, columns), int)
+        table[np.arange(t), (lens - 1) // s] = drawn[:t]
     return lens, np.where(np.arange(columns) < -(-lens[:, None] // s), table, 0)
 
 
@@ -80,7 +107,7 @@ def normed(heads, w, eps: float):
 
 def turned(heads, turns, at):
     """Pairs (i, i + D / 2) turned by the angles of position `at`, (T,)."""
-    cos, sin = np.split(turns.astype(np.float64)[at][:, None], 2, axis=-1)
+    cos, sin = np.split(turns[at].astype(np.float64)[:, None], 2, axis=-1)
     a, b = np.split(heads, 2, axis=-1)
     return np.concatenate([a * cos - b * sin, b * cos + a * sin], axis=-1)
 
@@ -100,7 +127,7 @@ def wanted(inputs: dict, case: Case) -> dict:
             inputs["lens"],
             inputs["wq"],
             inputs["wk"],
-            inputs["turns"].astype(np.float64),
+            inputs["turns"],
             case.sizes["G"],
             case.scalars["eps"],
         )
@@ -125,7 +152,7 @@ def within(inputs: dict, case: Case, want: dict) -> dict:
 
 def turned_sizes(heads, turns, at):
     """The magnitudes of both products that make each number."""
-    cos, sin = np.split(np.abs(turns.astype(np.float64))[at][:, None], 2, axis=-1)
+    cos, sin = np.split(np.abs(turns[at].astype(np.float64))[:, None], 2, axis=-1)
     a, b = np.split(np.abs(heads), 2, axis=-1)
     return np.concatenate([a * cos + b * sin, b * cos + a * sin], axis=-1)
 
@@ -135,11 +162,9 @@ def allowed(want, sizes, dtype: str):
     return where_finite(ROUNDING[dtype] * (np.abs(want) + computed) + computed + SMALLEST[dtype], want)
 
 
-def case(
-    t: int, h: int, g: int, d: int, s: int = 16, columns: int = 2, dtype: str = "fp16", *, eps=1e-6, **more
-) -> Case:
-    """`columns` pages for each row of T, and two more than they take."""
-    sizes = {"T": t, "H": h, "G": g, "D": d, "S": s, "L": columns, "P": t * columns + 2}
+def case(t: int, h: int, g: int, d: int, s=16, columns=2, dtype="fp16", *, eps=1e-6, pages=0, **more) -> Case:
+    """`columns` pages for each row of T, and two more than they take, or as many pages as are said."""
+    sizes = {"T": t, "H": h, "G": g, "D": d, "S": s, "L": columns, "P": pages or t * columns + 2}
     return Case({name: int(size) for name, size in sizes.items()}, dtype, scalars={"eps": eps}, **more)
 
 
@@ -174,6 +199,7 @@ def hidden(rng: np.random.Generator) -> list[Case]:
         case(2, 40, 8, 32, 4, 2, kind="many heads"),
         case(2, 4, 2, 16, 64, between(rng, 20, 40), **fp32, kind="long sequences"),
         case(2, 1, 1, 4, between(rng, 17, 64), between(rng, 1900, 2048), kind="positions beyond 16 bits"),
+        case(24, 1, 1, 2, rng.choice(UNEVEN_FAR), between(rng, 3200, 4096), **fp32, pages=40, kind=FAR),
         case(rows(), 4, 2, 2, 5, 2, **fp32, kind="heads of a single pair"),
         case(rows(), 4, 2, 32, 80, 2, layout=spread(rng, *names), kind="no stride of 1"),
         case(

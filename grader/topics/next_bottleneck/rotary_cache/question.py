@@ -17,7 +17,7 @@ QUESTION = KernelQuestion(
             "values",
             4,
             "values",
-            asks="right for {public} that you can see and more that you can't: heads of 2 to 256 numbers, one key head and many, pages of any size, one sequence's prompt, long sequences, any strides, numbers small, large and beyond fp16, heads of zeros, eps up to 10,000, infinity and NaN. The rest of the cache stays as it was",
+            asks="right for {public} that you can see and more that you can't: heads of 2 to 256 numbers, one key head and many, pages of any size, one sequence's prompt, long sequences, any strides, numbers small, large and beyond fp16, heads of zeros, eps up to 10,000, infinity, NaN and −0. The rest of the cache stays as it was",
         ),
         Part(
             "traffic",
@@ -59,6 +59,7 @@ QUESTION = KernelQuestion(
     inputs=cases.operands,
     reference=cases.wanted,
     tolerance=cases.within,
+    signed=("v",),
     public=(
         cases.case(3, 4, 2, 16, 4, 2),
         cases.case(4, 3, 1, 24, 5, 3, kind="heads that fill no block"),

@@ -24,7 +24,7 @@ TOLD = [
 
 def test_too_few_pages_are_said():
     case = replace(ROTARY.public[0], sizes=ROTARY.public[0].sizes | {"T": 40, "L": 4, "P": 8})
-    with pytest.raises(ValueError, match="P must be at least 161"):
+    with pytest.raises(ValueError, match="P must be at least 41"):
         ROTARY.inputs(case, np.random.default_rng(0))
 
 

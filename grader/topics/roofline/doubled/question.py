@@ -16,7 +16,7 @@ QUESTION = rung(
         case(N=64 * between(rng, 5, 9), kind="more programs"),
         case(N=64 * between(rng, 700, 900), kind="many programs"),
     ],
-    signed=True,
+    signed=("y",),
     alike=("x",),
     free={"x": Free(1.7e38, 1.7e38)},
     up_to={"N": UpTo(131_072, 64, 64)},

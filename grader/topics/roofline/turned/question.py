@@ -19,7 +19,7 @@ QUESTION = rung(
         case(M=between(rng, 1100, 1500), N=between(rng, 2, 9), kind="many short rows"),
     ],
     rows="M",
-    signed=True,
+    signed=("y",),
     far="MN",
     alike=("x",),
     free={"x": Free(1.7e38, 1.7e38)},

@@ -15,6 +15,7 @@ from grader.topics.sampling_fusion.shared_rows import (
     TRIES,
     factors,
     in_turn,
+    neighbours,
     noise,
     plain_inputs,
     ranks,
@@ -142,11 +143,9 @@ def a_bit_apart(inputs: dict, rng: np.random.Generator) -> dict:
     """Rows of neighbouring fp32 numbers, each twice and in any order, of which top-k or top-p keeps some: a search that
     leaves out one bit takes four of them for equal. Top-p ends in the middle of a token's mass, far from any rounding."""
     b, v = inputs["logits"].shape
-    steps = (ranks(rng.random((b, v))) // 2).astype(np.float32) * np.finfo(np.float32).eps
-    signs = in_turn(rng, (1, -1), b).astype(np.float32)
     stay, by_mass = rng.integers(2, v - 2, b), in_turn(rng, (0, 1), b) == 1
     return inputs | {
-        "logits": signs[:, None] * (np.float32(1) + steps),
+        "logits": neighbours(rng, b, v),
         "top_k": np.where(by_mass, 0, stay).astype(np.int32),
         "top_p": np.where(by_mass, (stay - 0.5) / v, 1.0).astype(np.float32),
         "min_p": np.zeros(b, np.float32),

@@ -9,7 +9,14 @@ from grader.questions.min_programs import side_by_side
 from grader.questions.timed import timed
 from grader.questions.work import work
 from grader.topics.sampling_fusion.shared import ALL_WORK, LEFT, NEIGHBOURS, WORK, compulsory, size, useful
-from grader.topics.sampling_fusion.shared_rows import TINY, in_turn, plain_inputs, telling_seeds
+from grader.topics.sampling_fusion.shared_rows import (
+    A_BIT_APART,
+    TINY,
+    in_turn,
+    neighbours,
+    plain_inputs,
+    telling_seeds,
+)
 from kernels.sampling_fusion import cost
 
 MOST = 64  # the largest top-k, and so the most groups that are read again
@@ -34,6 +41,7 @@ TOLD = (
     "fine",
     "mostly banned",
     TINY,
+    A_BIT_APART,
 )  # their seeds are chosen to tell
 
 
@@ -57,6 +65,9 @@ def inputs(case: Case, rng: np.random.Generator) -> dict:
         k = rng.integers(1, 4, b)
     if case.values == "apart":
         k[0] = 1  # so few groups are enough for no other row
+    if case.values == A_BIT_APART:  # few of the groups, whose maxima are as close
+        drawn["logits"] = neighbours(rng, b, v).astype(drawn["logits"].dtype)
+        k = rng.integers(1, 4, b)
     drawn["top_k"] = k.astype(np.int32)
     return telling_seeds(drawn, rng) if case.values in TOLD else drawn
 
@@ -65,13 +76,14 @@ def lifted(logits: np.ndarray, rng: np.random.Generator, apart: int) -> np.ndarr
     """Space the best 80 of each row this far apart, nearly equal, each in a group of its own, or in two or three
     groups.
 
-    In every other row the last one is the row's last token."""
+    In every other row the last one is the row's last token. A short row has room for fewer."""
     x = logits.astype(np.float32)
+    count = min(80, 1 + (x.shape[1] - 1) // apart)
     for i, row in enumerate(x):
-        last = row.size - 1 - 79 * apart
+        last = row.size - 1 - (count - 1) * apart
         first = last if i % 2 else between(rng, 0, last)
-        at = first + apart * np.arange(80)
-        row[at] = row.max() + (1 + rng.permutation(80)) / 4096
+        at = first + apart * np.arange(count)
+        row[at] = row.max() + (1 + rng.permutation(count)) / 4096
     return x.astype(logits.dtype)
 
 
@@ -109,6 +121,7 @@ def hidden(rng: np.random.Generator) -> list[Case]:
         Case(size(6, between(rng, 500, 900)), "fp32", layout=spread(rng, "logits"), kind="no stride of 1"),
         Case(size(12, between(rng, 300, 700)), "fp32", values=TINY, kind="logits next to zero"),
         Case(size(24, 200), "fp32", values="fine", kind="logits that fp16 cannot tell apart"),
+        Case(size(16, between(rng, 600, 900)), "fp32", values=A_BIT_APART, kind="logits one bit apart"),
         Case(size(6, between(rng, 300, 700)), "fp32", values="far below zero", kind="logits far below zero"),
         Case(
             size(96, between(rng, 80, 160)),

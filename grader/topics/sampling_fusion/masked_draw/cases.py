@@ -127,6 +127,14 @@ def one_read_masked(case: Case) -> list[Budget]:
 HISTORY_GAPS = 0.3
 
 
+def gaps(rng: np.random.Generator, b: int, n: int) -> np.ndarray:
+    """Return neighbouring places of every other row, of any number and anywhere, as flags."""
+    most = factors(rng, 1, n, b).astype(int)
+    first, place = rng.integers(0, n - most + 1), np.arange(n)
+    inside = (first[:, None] <= place) & (place < (first + most)[:, None])
+    return inside & (in_turn(rng, (0, 1), b) == 1)[:, None]
+
+
 def masked_inputs(case: Case, rng: np.random.Generator) -> dict:
     b, v, n = (case.sizes[s] for s in "BVL")
     allowed = rng.random((b, v)) >= BANNED
@@ -134,12 +142,12 @@ def masked_inputs(case: Case, rng: np.random.Generator) -> dict:
     if case.values == "all banned":
         allowed[0] = False
     history = rng.integers(0, v, (b, n))
-    history[rng.random((b, n)) < HISTORY_GAPS] = -1
+    history[(rng.random((b, n)) < HISTORY_GAPS) | gaps(rng, b, n)] = -1
     if case.values in ("equal", "far below zero"):
         history[:] = -1
     if case.values == AGAIN:  # more often than eight bits can count, or fp16, in some rows each time
         again = rng.random((b, n)) < in_turn(rng, (1.0, rng.uniform(0.5, 1)), b)[:, None]
-        history = np.where(again, rng.integers(0, v, (b, 1)), history)
+        history = np.where(again & ~gaps(rng, b, n), rng.integers(0, v, (b, 1)), history)
     strong = case.values == STRONG
     low, high = (0.1, 10.0) if strong else (0.6, 2.2)
     adds, once = ((-2.0, 2.0), (-2.0, 2.0)) if strong else ((-0.5, 0.6), (-0.5, 0.9))
