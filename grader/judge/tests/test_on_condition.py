@@ -198,7 +198,13 @@ def test_a_condition_of_the_function_on_weights_is_followed():
     assert any(case.sizes["N"] % 61 == 17 and case.sizes["K"] > 100 for case in planned(own, answer))
 
 
-@pytest.mark.parametrize("endless", ["while True:\n        pass", "sum(range(10**10))", "print('x' * 10**8)"])
+@pytest.mark.parametrize(
+    "endless",
+    [
+        "while True:\n        pass",
+        *(pytest.param(one, marks=pytest.mark.slow) for one in ("sum(range(10**10))", "print('x' * 10**8)")),
+    ],
+)
 def test_a_launch_that_never_ends_takes_seconds_and_is_no_trouble(endless):
     answer = edited(right(NORM), [("    block = ", f"    {endless}\n    block = ")])
     evidence = KernelEvidence(questions.find(NORM), answer, 3)
@@ -286,7 +292,7 @@ def test_a_case_has_together_what_a_kernel_asks_of_several_tensors(form):
     assert any(map(wanted, cases)), cases
 
 
-@pytest.mark.parametrize("least", [700, 5000])
+@pytest.mark.parametrize("least", [700, pytest.param(5000, marks=pytest.mark.slow)])
 def test_tiles_that_waste_sectors_where_a_size_is_large_lose_the_traffic(least):
     sides = f"    m, n = (32, 16) if p.M < {least} else (64, 4)\n"
     answer = edited(
@@ -318,7 +324,9 @@ STEPS = {
 }
 
 
-@pytest.mark.parametrize("form", STEPS)
+@pytest.mark.parametrize(
+    "form", [pytest.param(one, marks=[pytest.mark.slow] * (one != "no condition")) for one in STEPS]
+)
 def test_a_case_is_where_a_kernel_tells_two_quantities_together(form):
     step, wanted = STEPS[form]
     answer = edited(right(SMOOTHED), [("h = (1 - alpha) * h + alpha * x\n", f"{step}\n")])
