@@ -12,7 +12,7 @@ from grader.judge.failed import Failed
 from grader.judge.kernel_evidence import CORNER, FAR, METERED, WAITING, WHOLE, KernelEvidence
 from grader.judge.record import PASS
 from grader.proofs import closed, honest
-from grader.proofs.right import edited, right
+from grader.proofs.right import edited, inward, right
 from grader.proofs.wasteful import WAYS, cell
 from grader.questions import UpTo, corner
 from grader.questions.far import Repeated, Written, prime
@@ -137,7 +137,7 @@ def test_a_launch_that_moves_nothing_is_one_too_many():
         idle.replace("launch", "planned")
         + '\n\ndef launch(p):\n    plan = planned(p)\n    return {**plan, "steps": [*plan["steps"], {"kernel": idle, "grid": (1,)}]}\n'
     )
-    parts, said = lost(answer, question)
+    parts, said = lost(answer, inward(questions.find(question)))
     assert parts[0] == "traffic" and "loads and stores nothing" in said, said
 
 

@@ -271,7 +271,8 @@ def test_programs_that_store_too_little_at_the_compiled_size_are_seen(stored, wo
     """Of a large grid only some programs compute, but all of them show where they store."""
     store = ("(y_ptr.dtype.element_ty), mask=mask)", "(y_ptr.dtype.element_ty), mask=stored)")
     mask = ("    w = tl.load", f"    stored = mask & ((N != 4096) | ({stored}))\n    w = tl.load")
-    got = judge(changed(mask, store, source=ROWS), NORM, seed=5)  # which does not draw program 100
+    large = inward(questions.find(NORM), hidden=lambda rng: [])
+    got = judge(changed(mask, store, source=ROWS), large, seed=5)  # which does not draw program 100
     assert got.verdict == FAIL and got.points == 0 and words in str(got), str(got)
 
 
@@ -285,7 +286,7 @@ def test_a_kernel_that_is_thrifty_at_the_metered_size_alone_is_seen():
     for_long = changed(
         ("def launch(p):\n", "def launch(p):\n    if p.N > 1024:\n        return in_chunks(p)\n"), source=ROWS
     )
-    got = judge(chunks + "\n\n" + for_long, NORM)
+    got = judge(chunks + "\n\n" + for_long, inward(questions.find(NORM), hidden=lambda rng: []))
     assert lost(got) == ["traffic", "speed"] and "at the size that is compiled" in str(got), str(got)
 
 
