@@ -32,40 +32,6 @@ LONG = (
     "grader/notebooks/tests/test_build.py",
 )
 
-# Long tests with a sibling of their kind in `make test`, which `make proofs` runs: a part of their names.
-SIBLINGS = (
-    "kernels/quantization_layouts/tests/test_compile.py",
-    "kernels/moe_routing/tests/test_compile.py",
-    "test_zoo.py::test_a_wrong_answer_loses_what_it_should[moe_routing.order: totals of 16 bits]",
-    "test_zoo.py::test_a_wrong_answer_loses_what_it_should[sampling_fusion.masked_draw: banned tokens low, not gone]",
-    "test_honest.py::test_an_honest_form_loses_what_it_costs[sampling_fusion.draw",
-    "test_closed.py::test_an_answer_that_wastes_for_one_stride_alone_loses_its_point",
-    "test_closed.py::test_a_useless_answer_loses_its_points[expert_load_balance.expert_layer",
-    "test_closed.py::test_a_first_kernel_that_does_too_much_loses_its_point[idle programs]",
-    "test_closed.py::test_a_first_kernel_that_does_too_much_loses_its_point[every load twice]",
-    "test_account.py::test_an_answer_is_thrifty_at_every_size",
-    "test_on_condition.py::test_tiles_that_waste_sectors_where_a_size_is_large_lose_the_traffic[5000]",
-    "test_on_condition.py::test_a_case_is_where_a_kernel_tells_two_quantities_together[a turn and a column]",
-    "test_on_condition.py::test_a_case_is_where_a_kernel_tells_two_quantities_together[bits",
-    "test_on_condition.py::test_a_launch_that_never_ends_takes_seconds_and_is_no_trouble[sum",
-    "test_on_condition.py::test_a_launch_that_never_ends_takes_seconds_and_is_no_trouble[print",
-    "test_corner.py::test_what_is_wrong_or_wasteful_beyond_the_size_of_memory_loses_points[one program",
-    "test_corner.py::test_what_is_wrong_or_wasteful_beyond_the_size_of_memory_loses_points[zeros]",
-    "test_corner.py::test_what_nobody_writes_where_several_axes_are_long_fails[a row of",
-    "test_corner.py::test_lanes_that_ask_for_the_same_number_count_each",
-    "test_corner.py::test_programs_that_need_one_another_spend_no_more_in_the_largest_cases",
-    "test_own_numbers.py::test_a_band_of_values_is_met_where_several_axes_are_long",
-    "test_own_numbers.py::test_minus_infinity_must_go_where_the_formula_sends_it[moe_routing.fused_combine-edit2",
-    "test_own_numbers.py::test_minus_infinity_must_go_where_the_formula_sends_it[moe_routing.fused_combine-edit3",
-    "test_evidence.py::test_a_program_that_writes_over_others_at_the_compiled_size_is_seen",
-    "test_evidence.py::test_what_a_first_kernel_is_asked_for_is_looked_at[a number of each",
-    "test_kernels.py::test_programs_that_store_too_little_at_the_compiled_size_are_seen[row",
-    *(
-        f"test_notebooks_run.py::test_a_notebook_runs[solutions/{lab}/concepts.ipynb]"
-        for lab in ("02_quantization_layouts", "03_moe_routing", "05_flash_attention", "06_sampling_fusion")
-    ),
-)
-
 # Folders whose files one worker takes, since what they share takes seconds to make.
 TOGETHER = (
     "widgets/tests/browser/",
@@ -149,9 +115,6 @@ def left_for_proofs(config, items) -> None:
 
 
 def pytest_collection_modifyitems(config, items):
-    for item in items:
-        if any(name in item.nodeid for name in SIBLINGS):
-            item.add_marker(pytest.mark.slow)
     left_for_proofs(config, items)
     items.sort(key=long_first)
     for marker, (is_here, what, wanted_by_ci) in NEEDS.items():

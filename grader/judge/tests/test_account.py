@@ -230,6 +230,7 @@ def test_too_many_launches_are_what_was_asked():
     assert part.asked.startswith("at most 1 launch") and "further limits kept)" in part.asked, part.asked
 
 
+@pytest.mark.slow
 def test_an_answer_is_thrifty_at_every_size():
     """Rows of other lengths than those that are metered or compiled are read four times."""
     four = "    for again in range(3):\n        x = tl.maximum(x, tl.load(x_ptr + row * stride_xm + offs * stride_xn, mask=mask, other=0.0).to(tl.float32))\n"

@@ -1,5 +1,7 @@
 """What no answer can buy: points for wrong results, or the blame laid on a busy machine."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -51,6 +53,13 @@ def test_what_is_wrong_in_the_order_that_ran_is_the_answers_fault(value, grid, v
     assert verdict == INCONCLUSIVE or "is" in judged.parts[0].came
 
 
+def known_sizes(name: str, *parts: str):
+    """Return a question with some of its parts (none: all) and no hidden cases but the metered and the compiled one."""
+    whole = questions.find(name)
+    kept = tuple(part for part in whole.parts if not parts or part.name in parts)
+    return inward(whole, parts=kept, hidden=lambda rng: [])
+
+
 def lost(verdict) -> list[str]:
     return [part.name for part in verdict.parts if part.state == FAIL]
 
@@ -74,7 +83,7 @@ AGAIN = (
 
 def test_a_compiled_case_that_runs_whole_has_all_budgets():
     """Its size is known to all, so a kernel may be thrifty everywhere else."""
-    verdict = judge(changed(COMBINE, *AGAIN), COMBINE)
+    verdict = judge(changed(COMBINE, *AGAIN), known_sizes(COMBINE))
     assert lost(verdict) == ["traffic", "speed"], str(verdict)
     assert "at the size that is compiled" in str(verdict)
 
@@ -149,6 +158,7 @@ ASKED = {  # what a first kernel is asked for in words: the edits that leave it 
 
 
 LONG = (
+    "a number of each for every result",
     "a row after another",
     "comparisons of floats",
     "offsets by every program",
@@ -162,7 +172,7 @@ LONG = (
 )
 def test_what_a_first_kernel_is_asked_for_is_looked_at(what):
     name, edits, missed = ASKED[what]
-    verdict = judge(changed(f"roofline.{name}", *edits), f"roofline.{name}")
+    verdict = judge(changed(f"roofline.{name}", *edits), known_sizes(f"roofline.{name}"))
     assert lost(verdict) == ["traffic"] and missed in verdict.parts[1].came, str(verdict)
 
 
@@ -223,8 +233,9 @@ VANDAL = (  # one program more at the compiled size, which writes over all other
 )
 
 
+@pytest.mark.slow
 def test_a_program_that_writes_over_others_at_the_compiled_size_is_seen():
-    verdict = judge(changed(NORM, *VANDAL), NORM)
+    verdict = judge(changed(NORM, *VANDAL), known_sizes(NORM))
     assert lost(verdict) == ["values"] and "two programs use" in verdict.parts[0].came, str(verdict)
 
 
@@ -237,9 +248,7 @@ def test_programs_that_store_the_same_value_there_are_no_failure():
         ),
         ("eps, BLOCK", "eps, M, BLOCK"),
     )
-    question = questions.find(NORM)
-    values = inward(question, parts=question.parts[:1], hidden=lambda rng: [])
-    assert judge(changed(NORM, *twice), values).passed
+    assert judge(changed(NORM, *twice), known_sizes(NORM, "values")).passed
 
 
 SERIAL = (
@@ -261,7 +270,7 @@ def serial() -> str:
 
 
 def test_programs_side_by_side_are_asked_for_at_the_compiled_size_too():
-    verdict = judge(serial(), NORM)
+    verdict = judge(serial(), known_sizes(NORM, "values", "speed"))
     assert "speed" in lost(verdict) and "as good as 1, less than the 64" in str(verdict), str(verdict)
 
 
@@ -324,7 +333,7 @@ EMPTY_LOOP = """
 def doubled(x_ptr, y_ptr, N, BLOCK: tl.constexpr):
     offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     a, b = 1, 2
-    for _ in range(0, N * 1000000000):
+    for _ in range(0, N + 1000000000):
         a, b = b, a
     tl.store(y_ptr + offs, (a + b) * tl.load(x_ptr + offs) - tl.load(x_ptr + offs))
 
@@ -336,7 +345,8 @@ def launch_doubled(p):
 
 def test_a_loop_without_an_operation_is_looked_at(monkeypatch):
     monkeypatch.setattr(machine, "SECONDS", 1.0)
-    verdict = judge(EMPTY_LOOP, "roofline.doubled")
+    question = known_sizes("roofline.doubled")
+    verdict = judge(EMPTY_LOOP, replace(question, public=question.public[:1]))
     assert verdict.verdict == FAIL and "1 s of processor time" in verdict.parts[0].came, str(verdict)
 
 

@@ -46,6 +46,7 @@ def test_a_band_of_a_scalar_between_numbers_of_the_cell_is_met(monkeypatch):
     assert lost(RESIDUAL, edit)[0] == []
 
 
+@pytest.mark.slow
 def test_a_band_of_values_is_met_where_several_axes_are_long():
     band = (
         "    g = tl.where((x > 12.0) & (x < 900.0) & (tl.num_programs(0) > 900) & (N > 2000), x * 1.01, g)\n"
@@ -62,11 +63,14 @@ def test_a_band_of_values_is_met_where_several_axes_are_long():
             RESIDUAL,
             ("    tl.store(y_ptr", '    y = tl.where(wide == float("-inf"), 0.0, y)\n    tl.store(y_ptr'),
         ),
-        (
+        pytest.param(
             COMBINE,
             ("weight * y.to(tl.float32)", 'weight * tl.where(y == float("-inf"), 0.0, y.to(tl.float32))'),
+            marks=pytest.mark.slow,
         ),
-        (COMBINE, ("acc.to(", 'tl.where(acc == float("-inf"), 0.0, acc).to(')),
+        pytest.param(
+            COMBINE, ("acc.to(", 'tl.where(acc == float("-inf"), 0.0, acc).to('), marks=pytest.mark.slow
+        ),
     ],
 )
 def test_minus_infinity_must_go_where_the_formula_sends_it(question, edit):

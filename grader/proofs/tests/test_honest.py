@@ -40,6 +40,7 @@ LONG = {  # 20 s each or more
     "roofline.layernorm_gelu",
     "moe_routing.order",
     "quantization_layouts.own_layout",
+    "sampling_fusion.draw",
 }
 
 

@@ -33,18 +33,19 @@ def test_a_table_fits_its_question(question):
 
 
 LONG = "roofline.layernorm_gelu"  # whose answers that lose the speed alone take a minute each
+LATER = (
+    ("moe_routing.order", "totals of 16 bits"),
+    ("sampling_fusion.masked_draw", "banned tokens low, not gone"),
+)
+
+
+def waits(question: str, name: str) -> bool:
+    return (question, name) in LATER or (question == LONG and name.startswith(zoo.SLOW))
 
 
 @pytest.mark.parametrize(
     "question, name",
-    [
-        pytest.param(
-            *row,
-            id=": ".join(row),
-            marks=[pytest.mark.slow] * (row[0] == LONG and row[1].startswith(zoo.SLOW)),
-        )
-        for row in WRONG
-    ],
+    [pytest.param(*row, id=": ".join(row), marks=[pytest.mark.slow] * waits(*row)) for row in WRONG],
 )
 def test_a_wrong_answer_loses_what_it_should(question, name):
     assert zoo.wrong(QUESTIONS[question], name) == ""
@@ -60,10 +61,14 @@ def test_mutants_die(question):
 
 
 NUMPY = [question for question in questions.load().values() if question.kind == "numpy"]
-TOLD = [(question.id, name) for question in NUMPY for name in zoo.table(question)]
+SOME = {(question.id, name) for question in NUMPY for name in zoo.sample(list(zoo.table(question)), 2)}
+TOLD = [
+    pytest.param(*row, id=": ".join(row), marks=[pytest.mark.slow] * (row not in SOME))
+    for row in ((question.id, name) for question in NUMPY for name in zoo.table(question))
+]
 
 
-@pytest.mark.parametrize("question, name", TOLD, ids=[": ".join(row) for row in TOLD])
+@pytest.mark.parametrize("question, name", TOLD)
 def test_a_wrong_numpy_answer_is_told_its_mistake(question, name):
     sentences = {m.name: m.sentence for m in questions.find(question).mistakes}
     assert zoo.told(question, name) == sentences[name]

@@ -5,6 +5,7 @@ import pytest
 from kernels.moe_routing.tests.compile_all import TILES
 from kernels.tests.compiled import report
 
+pytestmark = pytest.mark.slow  # what three other topics compile to is looked at in make test
 SHARED = {80: 163 * 1024, 89: 99 * 1024, 90: 227 * 1024, 100: 227 * 1024}
 WIDE = {80: "mma", 89: "mma", 90: "wgmma", 100: "tcgen05"}  # for tiles of 64 rows and more
 

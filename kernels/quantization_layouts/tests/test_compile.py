@@ -6,6 +6,7 @@ from kernels.quantization_layouts import cost
 from kernels.quantization_layouts.tile import MIDDLE, RUN
 from kernels.tests.compiled import report
 
+pytestmark = pytest.mark.slow  # what three other topics compile to is looked at in make test
 SHARED = {80: 163 * 1024, 90: 227 * 1024, 100: 227 * 1024}
 
 

@@ -1,8 +1,8 @@
 """Every notebook runs from top to bottom with its solution and each check passes.
 
 Each in a process of its own, forked from one that has read torch and its like (`warm`): to read them takes seconds.
-A kernel takes seconds to judge, so all labs of kernels but the shortest are judged whole in `make proofs`; here the
-answers of one more are tried on a shown case.
+Here the first lesson of each topic runs, the first notebook of every other kind and the shortest lab of kernels, and the
+answers of one more lab are tried on a shown case; `make proofs` runs all, and judges all labs whole.
 """
 
 import json
@@ -25,7 +25,14 @@ def name(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
+def kind(path: Path) -> str:
+    """Return the topic of a lesson, and else what a notebook is called in every topic."""
+    lesson = path.parents[1].name == "course" and path.stem not in ("review", "appendix")
+    return path.parent.name if lesson else path.stem
+
+
 LONG = [path for path in KERNELS if name(path) != SHORTEST]
+OF_ITS_KIND = {kind(path): path for path in reversed([path for path in NOTEBOOKS if path not in LONG])}
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +46,7 @@ TRIED = ("solutions/00_roofline/first_kernels.ipynb",)  # the other labs of kern
 
 @pytest.mark.parametrize(
     "path",
-    [pytest.param(path, marks=pytest.mark.slow) if path in LONG else path for path in NOTEBOOKS],
+    [pytest.param(p, marks=[pytest.mark.slow] * (p not in OF_ITS_KIND.values())) for p in NOTEBOOKS],
     ids=name,
 )
 def test_a_notebook_runs(tmp_path, kernel, path):
