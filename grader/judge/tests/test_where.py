@@ -66,6 +66,100 @@ def test_a_numpy_answer_is_told_where(what):
     assert not {"kernel", "mask", "program", "lane", "block"} & set(found.replace(",", " ").split()), found
 
 
+CELLS = {
+    "a place for what is there, not a weight of 1 more": (
+        "sampling_fusion.inverse_pick",
+        """def inverse_pick(weights, u):
+    w = np.asarray(weights, float)
+    alive = np.flatnonzero(w)
+    ends = np.cumsum(w[alive])
+    at = np.searchsorted(ends, u * ends[-1], side="right")
+    return int(at)
+""",
+        "line 6: what another name holds at `at`, in place of `at`, makes all",
+    ),
+    "a sign where it is, not where a product cancels it": (
+        "moe_routing.experts",
+        """def experts(rows, expert_offsets, gate_up, down):
+    pieces = []
+    for e, weights in enumerate(gate_up):
+        both = rows[expert_offsets[e]:expert_offsets[e + 1]] @ weights.T
+        gate, up = np.split(both, 2, axis=1)
+        silu = gate * np.exp(-np.logaddexp(0.0, gate))
+        pieces.append((silu * up) @ down[e].T)
+    return np.concatenate(pieces)
+""",
+        "line 6: another sign of `gate` makes all",
+    ),
+    "a mistake that the public calls rule out": (
+        "sampling_fusion.gumbel_pick",
+        """def gumbel_pick(logits, temperature, u):
+    noise = -np.log(-np.log(np.clip(u, 1e-3, 1 - 1e-3)))
+    return int(np.argmax(np.asarray(logits, float) / temperature + noise))
+""",
+        "line 2: leaving out the function in `np.clip(u, 1e-3, 1 - 1e-3)` makes all",
+    ),
+    "an argument": (
+        "quantization_layouts.to_planes",
+        """def to_planes(codes, bits):
+    single = np.stack([codes >> b & 1 for b in range(bits)])
+    return np.packbits(single.astype(np.uint8), axis=2).view("<u4")
+""",
+        "line 3: another bitorder= in `np.packbits(",
+    ),
+    "a permutation for its inverse": (
+        "expert_load_balance.capacity_kept",
+        """def capacity_kept(topk_ids, experts, factor):
+    tokens, top_k = topk_ids.shape
+    capacity = math.ceil(factor * tokens * top_k / experts)
+    queue = topk_ids.T.reshape(-1)
+    order = np.argsort(queue, kind="stable")
+    first = np.searchsorted(queue[order], np.arange(experts))
+    place = (np.arange(len(queue)) - first[queue[order]])[order]
+    return capacity, (place < capacity).reshape(top_k, tokens).T
+""",
+        "line 7: the inverse of the order `order` makes all",
+    ),
+    "what one .T turns and another turns back": (
+        "moe_routing.permute",
+        """def permute(topk_ids, experts, tile):
+    expert_of_pair = topk_ids.T.ravel()
+    runs = [np.flatnonzero(expert_of_pair == e) for e in range(experts)]
+    runs = [np.pad(pairs, (0, -len(pairs) % tile), constant_values=-1) for pairs in runs]
+    sorted_token_ids = np.concatenate(runs)
+    real = np.flatnonzero(sorted_token_ids >= 0)
+    inv = np.empty(topk_ids.size, dtype=np.int64)
+    inv[sorted_token_ids[real]] = real
+    return sorted_token_ids, inv.reshape(topk_ids.T.shape).T
+""",
+        "line 2: leaving out .T there and in line 9 makes all",
+    ),
+    "an expression that already has a name": (
+        "quantization_layouts.quantize_groups",
+        """def quantize_groups(w, group, zero_points):
+    parts = w.reshape(len(w), -1, group)
+    low, high = np.minimum(parts.min(axis=2), 0.0), np.maximum(parts.max(axis=2), 0.0)
+    scales = ((high - low) / 15 if zero_points else np.maximum(-low, high) / 7).astype(np.float16)
+    empty = scales == 0
+    step = np.where(empty, 1.0, (high - low) / 15 if zero_points else np.maximum(-low, high) / 7)
+    zeros = np.where(empty, 0, np.clip(np.rint(-low / step), 0, 15)) if zero_points else np.full(scales.shape, 8)
+    codes = np.clip(np.rint(parts / step[:, :, None]) + zeros[:, :, None], 0 if zero_points else 1, 15)
+    codes = np.where(empty[:, :, None], zeros[:, :, None], codes)
+    return codes.reshape(w.shape).astype(np.uint8), scales, zeros.astype(np.uint8)
+""",
+        "line 6: a name in place of `(high - low) / 15 if ",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", CELLS)
+def test_a_cell_is_told_its_slip(what):
+    question, source, said = CELLS[what]
+    verdict = referee.grade_one(source, questions.find(question), seed=2026, eager=False)
+    found = next(one.look for one in verdict.parts if one.state == "FAIL")
+    assert said in found, found
+
+
 def test_a_share_just_below_1_is_not_shown_as_1():
     question = questions.find("sampling_fusion.inverse_pick")
     assert written(question, Call(([1.0, 2.0], 1 - 2**-24))).endswith(", 0.9999999403953552)")
