@@ -367,6 +367,8 @@ def others(evidence: KernelEvidence, purpose: int, most: int | None = MORE) -> I
     """Yield the other public cases, and some like hidden ones from a public seed, or all of them."""
     yield from (given(evidence, one) for one in evidence.public if one != purpose)
     question, told = evidence.question, evidence.case(purpose).sm_count
+    if question.prepare:  # nothing has packed the weights of other cases
+        return
     rng = np.random.default_rng(hidden_failure.SHOWN_SEED)
     for case in list(question.hidden(rng))[:most]:
         inputs = question.drawn_inputs(case, rng)

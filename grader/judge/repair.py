@@ -136,31 +136,38 @@ def right(
 # ---- all small changes
 
 
-def changes(source: str, entry: str) -> Iterator[Change]:
-    """Yield the answer with one change each, those that explain most first, and of these the smallest part first: of two
-    that cure, the larger part may hold a second fault that cancels the first."""
+def changes(source: str, entry: str, alone: bool = False) -> Iterator[Change]:
+    """Yield the answer with one change each, in all its functions or the entry alone: those that explain most first, and of
+    these the smallest part first, because a larger one may hold a second fault that cancels the first."""
     tree = ast.parse(source)
     functions = [one for one in tree.body if isinstance(one, ast.FunctionDef)]
+    functions = [one for one in functions if not alone or one.name == entry]
     nodes = [node for function in functions for node in ast.walk(function) if hasattr(node, "lineno")]
     nodes.sort(key=lambda node: sum(1 for _ in ast.walk(node)))
-    names = {
-        one.name: [*(a.arg for a in one.args.args), *dict.fromkeys(assigned(one))] for one in functions
-    }.get(entry, [])
+    made = next((assigned(one) for one in functions if one.name == entry), {})
+    looped = any(isinstance(one, ast.For | ast.While) for one in nodes)
+    names = list(made)
     plain = operators, constants, called, arguments, others(names), indexed(nodes, names), repeated(nodes)
-    later = sorted(
-        nodes, key=lambda node: -node.lineno
-    )  # a sign passes through products, and may cancel there
+    # a sign passes through products, and may cancel there
+    later = sorted(nodes, key=lambda node: -node.lineno)
     later.sort(key=lambda node: sum(1 for _ in ast.walk(node)))
     seen = {source}
-    for maker in (*plain, signs, operands, order, axes, more, beside(names), bounds(names)):
+    rest = named(names), more, beside(names), bounds(names)
+    if alone:  # what packs weights has many names, and lays out axes
+        makers = *plain[:4], order, axes, signs, operands, named(names), *plain[4:], *rest
+    else:
+        makers = *plain, signs, operands, order, axes, *rest
+    for maker in makers:
         for node in later if maker is signs else nodes:
             for words, new in maker(node):
+                if isinstance(new, ast.Name) and made.get(new.id, 0) >= node.lineno and not looped:
+                    continue  # nothing has made it yet
                 text = changed(source, node, new)
                 if text and text not in seen:
                     seen.add(text)
                     code = ast.get_source_segment(source, node) or ""
                     yield Change(node.lineno, words.format(shown(code)), text)
-        if maker is axes:
+        if maker is axes and not alone:
             yield from unturned(source)
 
 
@@ -180,10 +187,13 @@ def unturned(source: str) -> Iterator[Change]:
         yield Change(lines[0], f"leaving out .T{where}", ast.unparse(Without().visit(tree)))
 
 
-def assigned(function: ast.FunctionDef) -> Iterator[str]:
+def assigned(function: ast.FunctionDef) -> dict[str, int]:
+    """Return the names of a function with the first line that makes each."""
+    made = {one.arg: 0 for one in function.args.args}
     for node in ast.walk(function):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            yield node.id
+            made[node.id] = min(node.lineno, made.get(node.id, node.lineno))
+    return made
 
 
 def read(node: ast.AST) -> bool:
@@ -365,6 +375,15 @@ def others(names: list[str]) -> Callable:
                     yield "another name than `{}`", ast.Name(name)
 
     return of_names
+
+
+def named(names: list[str]) -> Callable:
+    def of_numbers(node) -> Iterator[tuple[str, ast.AST]]:
+        if isinstance(node, ast.Constant) and type(node.value) is int and node.value > 1:
+            for name in names:
+                yield "a name in place of {}", ast.Name(name)
+
+    return of_numbers
 
 
 def indexed(nodes: list[ast.AST], names: list[str]) -> Callable:

@@ -25,7 +25,7 @@ def wrong(evidence, run, pattern: Pattern, worst: Difference | None) -> str:
     which = shown(pattern, first) if worst is None or first != worst.index else "it"
     said = f"line {line} of the cell stores {which}, in program {ids(program, grid)}"
     asks = evidence.question.prepare
-    made = f"either {asks.entry} makes wrong words or the kernel reads them wrongly" if asks else ""
+    made = asks and f"either {asks.entry} makes wrong arrays (codes, scales) or the kernel reads them wrongly"
     return "; ".join(filter(None, (made, said, programs(stored, pattern.wrong, launch, grid))))
 
 
