@@ -40,8 +40,10 @@ def launch_to_blame(evidence: KernelEvidence, purpose: int, failed: Failed) -> s
     if failed.facts.get("known") or run.plan is None or below(run):
         return ""
     trial = Trial(evidence, purpose)
-    if failed.told in (UNTOLD, RACE, UNWRITTEN) and (said := trial.of_layouts()):
-        return said
+    if failed.told in (UNTOLD, RACE, UNWRITTEN):
+        if said := trial.of_layouts():
+            return said
+        failed.came += "; with all tensors laid out row by row it is wrong, too" * trial.strides_are_right
     if failed.told == UNTOLD and (said := trial.of_exchanged()):
         return said
     reaches = failed.told in (OUTSIDE, UNWRITTEN) or failed.facts.get("unstored", False)
@@ -102,6 +104,7 @@ class Trial:
     purpose: int
     spent_s: float = 0.0
     most_s: float = MOST_S
+    strides_are_right: bool = False  # whether the case is wrong without any layout of its own, too
 
     @property
     def run(self) -> Run:
@@ -129,6 +132,7 @@ class Trial:
                 placed = memory.place(evidence.question, one, self.run.inputs)
                 if plan is not None and self.right_on(one, plan, texts, self.run.inputs, placed):
                     return relaid(some)
+                self.strides_are_right = plan is not None and set(some) == set(case.layout)
         except (JailTrouble, OutOfTime):
             pass
         return ""

@@ -1,6 +1,7 @@
 """Where an answer is wrong is said: the line, the first wrong element, the programs, what was never stored."""
 
 import ast
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,7 +11,9 @@ from grader.judge import kernel_repair, parts, referee, repair
 from grader.judge.compare import difference
 from grader.judge.numpy_evidence import written
 from grader.judge.numpy_values import known_mistake
-from grader.judge.stored import programs
+from grader.judge.pattern import Pattern
+from grader.judge.source import loop_around
+from grader.judge.stored import counted, filled_before, programs
 from grader.proofs.right import edited, right
 from grader.questions import Call, Mistake, NumpyQuestion, Part
 
@@ -233,6 +236,37 @@ def test_programs_are_named_if_they_store_all_that_is_wrong():
         "": program >= 0,
     }.items():
         assert programs(stored, said & drawn, 0, grid) == bad
+
+
+def test_what_an_earlier_line_filled_in_is_told_from_what_a_line_stores_wrongly():
+    came, want = np.array([-1.0, 7, -1, 9]), np.array([5.0, 7, -1, 9])
+    stored = {"line": np.array([16, 69, 16, 69])}
+    bad = Pattern("rows", came, want, came != want)
+    said = filled_before(stored, bad, (0,), 16)
+    assert said.startswith("rows[0] still holds the -1 of line 16, where line 69, which stores the rest")
+    assert not filled_before(stored, bad, (0,), 69)
+    assert not filled_before({"line": np.array([69, 69, 69, 69])}, bad, (0,), 69)
+
+
+def test_programs_that_store_nothing_are_no_lack_of_programs():
+    missing = np.arange(64) >= 16
+    row = {"requested": 64, "programs": 1, "busiest": 64}
+    placed = SimpleNamespace(spec=SimpleNamespace(name="y"), storage=np.zeros(1, np.float32))
+    run = SimpleNamespace(
+        placed=[placed],
+        launches=[{"programs": 3, "tensors": {"y": {"store": row}}}],
+        plan=SimpleNamespace(steps=[SimpleNamespace(grid=(3, 1, 1))]),
+    )
+    assert counted(run, "y", missing).startswith("2 of 3 programs store nothing")
+    row |= {"programs": 3, "requested": 64, "busiest": 24}
+    assert "nothing" not in counted(run, "y", missing)
+
+
+def test_time_that_runs_out_is_told_by_the_loop_that_spends_it():
+    helper = "def near(x):\n    return x\n\n\n"
+    loop = "def k(n):\n    for start in range(n):\n        t = near(start)\n    return t\n"
+    assert loop_around(helper + loop, 2) == 6 and loop_around(helper + loop, 7) == 6
+    assert loop_around(helper + loop, 8) == 0 and loop_around(helper + loop, None) == 0
 
 
 # ---- recognised mistakes
