@@ -42,8 +42,8 @@ Found = tuple[int, str, ast.AST]  # the rank of a change among those of a line, 
 
 
 def changes(source: str, blamed: set[int], nearly_all: bool = False) -> Iterator[Change]:
-    """Yield the source with one change each, in its kernels alone. If nearly all elements are wrong, masks come late."""
-    found, seen, helpers = [], {source}, called_near(source, blamed)
+    """Yield the source with one change each, in its kernels and launch functions. If nearly all elements are wrong, masks come late."""
+    found, helpers = [], called_near(source, blamed)
     for function in kernels(source):
         context, names, near = parents(function), Names(function), distances(function, blamed)
         far = min(NEAR + 1, helpers.get(function.name, NEAR + 1))
@@ -55,6 +55,25 @@ def changes(source: str, blamed: set[int], nearly_all: bool = False) -> Iterator
             if hasattr(node, "lineno")
             for rank, words, new in alternatives(node, names, context)
         ]
+    yield from as_texts(source, [*found, *of_launches(source)])
+
+
+def of_plans(source: str, *_) -> Iterator[Change]:
+    """Yield the source with one change each, in its launch functions alone."""
+    yield from as_texts(source, of_launches(source))
+
+
+def of_launches(source: str) -> list[tuple]:
+    found = []
+    for function in launches(source):
+        context = parents(function)
+        found += [(rank, node, words, new, context) for rank, words, node, new in of_launch(function)]
+    return found
+
+
+def as_texts(source: str, found: list[tuple]) -> Iterator[Change]:
+    """Yield the changes of these nodes, the lowest rank first, each text once."""
+    seen = {source}
     for _, node, words, new, context in sorted(found, key=lambda one: one[0]):
         text = changed(source, node, new)
         if text and text not in seen:
@@ -74,6 +93,51 @@ def of_masks(function: ast.FunctionDef) -> set[ast.AST]:
 
 def kernels(source: str) -> list[ast.FunctionDef]:
     return [one for one in ast.parse(source).body if isinstance(one, ast.FunctionDef) and one.decorator_list]
+
+
+def launches(source: str) -> list[ast.FunctionDef]:
+    """Return the functions that plan, which are those without a decorator that are given p."""
+    functions = [one for one in ast.parse(source).body if isinstance(one, ast.FunctionDef)]
+    return [one for one in functions if not one.decorator_list and [a.arg for a in one.args.args] == ["p"]]
+
+
+def of_launch(function: ast.FunctionDef) -> Iterator[tuple[int, str, ast.AST, ast.AST]]:
+    """Yield what could be meant in a launch function: another size, another rounding, another number."""
+    nodes = [one for one in ast.walk(function) if hasattr(one, "lineno")]
+    sizes = list(dict.fromkeys(ast.unparse(one) for one in nodes if of_size(one)))
+    for node in nodes:
+        code = quoted(node)
+        match node:
+            case ast.BinOp(left=left, op=ast.FloorDiv(), right=right):
+                rounded = ast.Call(ast.Attribute(ast.Name("triton"), "cdiv"), [left, right], [])
+                yield 1, f"another rounding of {code}", node, rounded
+            case ast.Call(func=ast.Attribute(attr="cdiv"), args=[left, right]):
+                yield 1, f"another rounding of {code}", node, ast.BinOp(left, ast.FloorDiv(), right)
+            case ast.Call(func=ast.Name(id="min" | "max" as name), args=args, keywords=[]):
+                other = ast.Name("min" if name == "max" else "max")
+                yield 2, f"another function in {code}", node, ast.Call(other, args, [])
+                for size in sizes if any(of_size(one) for one in args) else ():
+                    if size not in map(ast.unparse, args):
+                        more = ast.Call(node.func, [*args, ast.parse(size, mode="eval").body], [])
+                        yield 1, f"one more size in {code}", node, more
+            case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as op, right=right):
+                other = ast.Sub() if isinstance(op, ast.Add) else ast.Add()
+                yield 2, f"another operator in {code}", node, ast.BinOp(left, other, right)
+            case ast.Constant(value=int(value)) if not isinstance(value, bool):
+                for other in (value + 1, value - 1, 2 * value, value // 2):
+                    if other > 0 and other != value:
+                        yield 3, f"another number than {value}", node, ast.Constant(other)
+            case ast.Attribute() if of_size(node):
+                for size in sizes:
+                    if size != ast.unparse(node):
+                        yield 1, f"another size than {code}", node, ast.parse(size, mode="eval").body
+
+
+def of_size(node: ast.AST) -> bool:
+    match node:
+        case ast.Attribute(value=ast.Name(id="p"), attr=name):
+            return name.isupper()
+    return False
 
 
 def parents(function: ast.FunctionDef) -> dict[ast.AST, ast.AST]:

@@ -14,7 +14,7 @@ from grader.jail.protocol import Plan
 from grader.judge import repair
 from grader.judge.diagnose import LANES, RACE
 from grader.judge.failed import Failed
-from grader.judge.kernel_changes import changes
+from grader.judge.kernel_changes import changes, of_plans
 from grader.judge.kernel_evidence import KernelEvidence
 from grader.judge.other_launch import OutOfTime, Trial, given, others
 from grader.judge.repair import Change
@@ -31,12 +31,19 @@ LINES = re.compile(r"\blines? (\d+)")
 
 def sentence(evidence: KernelEvidence, purpose: int, failed: Failed) -> str:
     """Name the first change that makes all these cases right, or return an empty text."""
-    if failed.facts.get("known") or evidence.runs[purpose].plan is None:
+    planned = evidence.runs[purpose].plan is not None
+    if (
+        failed.facts.get("known")
+        or not planned
+        and (failed.facts.get("error") or {}).get("stage") != "launch"
+    ):
         return ""
     if failed.told in (RACE, LANES) or "need an other=" in failed.look:
         return ""  # the report names the cause of a race, and of lanes that a mask switches off
     asks = evidence.question.prepare
-    return of_kernels(evidence, purpose, failed) or (of_packing(evidence, purpose) if asks else "")
+    return of_kernels(evidence, purpose, failed) or (
+        of_packing(evidence, purpose) if asks and planned else ""
+    )
 
 
 def of_kernels(evidence: KernelEvidence, purpose: int, failed: Failed) -> str:
@@ -44,7 +51,9 @@ def of_kernels(evidence: KernelEvidence, purpose: int, failed: Failed) -> str:
     # the others are drawn once a change makes the failed case right
     trial, first, rest = Trial(evidence, purpose, most_s=MOST_S), given(evidence, purpose), []
     try:
-        found = islice(changes(evidence.source, blamed, mostly_off(failed.came)), MOST_CHANGES)
+        # without a plan the launch function alone is to blame
+        cures = changes if evidence.runs[purpose].plan is not None else of_plans
+        found = islice(cures(evidence.source, blamed, mostly_off(failed.came)), MOST_CHANGES)
         while some := list(islice(found, AT_ONCE)):
             for number in trial.right_texts([change.source for change in some], first):
                 change, rest = some[number], rest or list(others(evidence, purpose, most=None))

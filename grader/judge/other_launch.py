@@ -364,7 +364,8 @@ def written(grid: tuple[int, int, int], ids: list[int]) -> str:
 
 def given(evidence: KernelEvidence, purpose: int) -> Given:
     run = evidence.runs.get(purpose)
-    return evidence.case(purpose), *((run.inputs, run.placed) if run else evidence.draw(purpose))
+    drawn = run is not None and run.plan is not None  # else the launch failed before
+    return evidence.case(purpose), *((run.inputs, run.placed) if drawn else evidence.draw(purpose))
 
 
 def others(evidence: KernelEvidence, purpose: int, most: int | None = MORE) -> Iterator[Given]:

@@ -93,6 +93,12 @@ def test_a_step_is_to_blame_rather_than_the_only_use_of_a_width():
     assert said(OUTER, STEPS).startswith("line 6 of the cell: another name than `BLOCK_N` in `range(")
 
 
+def test_a_launch_that_rounds_down_is_told_even_if_it_plans_no_program():
+    source = answer(TURNED, ("triton.cdiv(p.M, 32)", "p.M // 32"))
+    line = next(n for n, text in enumerate(source.splitlines(), 1) if "p.M // 32" in text)
+    assert said(TURNED, source).startswith(f"line {line} of the cell: another rounding of `p.M // 32`")
+
+
 KERNEL = """@triton.jit
 def k(x_ptr, part_ptr, y_ptr, N, K, stride_xn, stride_xk, BLOCK: tl.constexpr, GROUP: tl.constexpr):
     n = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
