@@ -12,4 +12,5 @@ def few_changes():
     with pytest.MonkeyPatch.context() as patch:
         for repair in (kernel_repair, rank_repair):
             patch.setattr(repair, "MOST_CHANGES", FEW_CHANGES)
+        patch.setattr(kernel_repair, "MOST_PACKINGS", FEW_CHANGES)
         yield

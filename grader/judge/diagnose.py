@@ -11,7 +11,7 @@ from grader.judge.compare import Difference, difference
 from grader.judge.failed import Failed, Refusal, Unclear
 from grader.judge.kernel_evidence import Run
 from grader.judge.pattern import Pattern
-from grader.judge.source import missing_parentheses
+from grader.judge.source import loop_around, missing_parentheses
 from grader.questions import NO_OUTPUT
 
 UNTOLD = "values that differ"
@@ -27,6 +27,14 @@ def judge_case(question, run: Run, others: list[Run] = (), evidence=None) -> Non
     try:
         _judge_case(question, run, others, evidence)
     except Failed as failed:
+        error = failed.facts.get("error") or {}
+        if (
+            evidence
+            and error.get("kind") == "OverLimit"
+            and (around := loop_around(evidence.source, error["line"]))
+        ):
+            # time runs out anywhere, but a loop is what spends it
+            failed.look = f"the loop in line {around} of the cell: {WHERE_TO_LOOK['OverLimit']}"
         if evidence and not failed.facts.get("known") and (said := missing_parentheses(evidence.source)):
             failed.look, failed.facts["known"] = said, True
         raise

@@ -2,9 +2,11 @@
 that only names of a kind are tried in one another's place."""
 
 import ast
+from collections import Counter
 
 POINTER, STRIDE, SIZE, CONSTANT, NUMBER = "pointer", "stride", "size", "constant", "number"  # parameters
 WHOLE, INDEX, MASK, VALUE = "whole number", "index", "mask", "value"
+MOST_IN_A_WORD = 65  # numbers up to 64 may count the codes of a word, or the bits
 READS = (
     "load",
     "dot",
@@ -31,11 +33,19 @@ class Names:
         self.kinds: dict[str, str] = {}
         self.of: dict[str, str] = {}
         self.made: dict[str, int] = {}  # the first line that makes a name
-        self.used = {
+        self.uses = Counter(
             node.id
             for node in ast.walk(function)
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
-        }
+        )
+        self.used = set(self.uses)
+        self.widths = widths(function)
+        whole = (
+            one.value
+            for one in ast.walk(function)
+            if isinstance(one, ast.Constant) and type(one.value) is int
+        )
+        self.numbers = [one for one in dict.fromkeys(whole) if 1 < one < MOST_IN_A_WORD]
         for one in (*function.args.args, *function.args.kwonlyargs):
             self.kinds[one.arg], self.made[one.arg] = parameter(one), 0
             if self.kinds[one.arg] == POINTER:
@@ -50,6 +60,8 @@ class Names:
                     self.store(name, value)
             case ast.Assign(targets=[target], value=value) | ast.AugAssign(target=target, value=value):
                 self.store(target, value)
+            case ast.AnnAssign(target=ast.Name(id=name)):  # NAME: tl.constexpr = ...
+                self.keep(name, CONSTANT, statement.lineno)
             case ast.For(target=ast.Name(id=name), body=body):
                 self.keep(name, WHOLE, statement.lineno)
                 for one in body:
@@ -109,6 +121,29 @@ class Names:
         return [
             one for one, of in self.kinds.items() if one != name and of in kinds and self.made[one] < line
         ]
+
+    def width_of_step(self, node: ast.Name, context: dict) -> set[str]:
+        """Return how wide the blocks are that a loop steps over, if a name is its step and not one of these."""
+        loop = context.get(context.get(node))
+        steps = getattr(getattr(loop, "iter", None), "args", [])
+        if not isinstance(loop, ast.For) or len(steps) != 3 or steps[2] is not node:
+            return set()
+        found = self.widths.get(getattr(loop.target, "id", ""), set())
+        return set() if node.id in found else found
+
+
+def widths(function: ast.FunctionDef) -> dict[str, set[str]]:
+    """Return of each name the lengths of the ranges that are added to it, as BLOCK of k + tl.arange(0, BLOCK)."""
+    found: dict[str, set[str]] = {}
+    for node in ast.walk(function):
+        match node:
+            case ast.BinOp(
+                left=ast.Name(id=name),
+                op=ast.Add(),
+                right=ast.Call(func=ast.Attribute(attr="arange"), args=[_, ast.Name(id=width)]),
+            ):
+                found.setdefault(name, set()).add(width)
+    return found
 
 
 def parameter(one: ast.arg) -> str:

@@ -33,10 +33,25 @@ def judge(evidence: NumpyEvidence, part: Part, result: PartResult) -> None:
 
 
 def hidden_failures(evidence: NumpyEvidence, hidden: list[Call]) -> Iterator[HiddenFailure]:
-    for call, wrong in judged(evidence, hidden, True):
+    rows = judged(evidence, hidden, True)
+    public = right_results(evidence) if any(wrong for _, wrong in rows) else {}
+    for call, wrong in rows:
         if wrong:
-            known = known_mistake(evidence.question, wrong.facts.get("seen", {}))
+            seen = wrong.facts.get("seen", {})
+            known = known_mistake(evidence.question, seen and seen | public)
             yield HiddenFailure(call.kind, wrong, partial(drawn_anew, evidence, call.kind), known)
+
+
+def right_results(evidence: NumpyEvidence) -> dict:
+    """Return what the public calls gave, because a mistake that would show in them isn't that of an answer that has them
+    right."""
+    public = list(evidence.question.public)
+    outcome = evidence.call(public, True)
+    results = outcome.header.get("results", ()) if not outcome.error else ()
+    return {
+        f"public {number}": (call, encoded, outcome.arrays)
+        for number, (call, encoded) in enumerate(zip(public, results, strict=False))
+    }
 
 
 def twin(question, call: Call) -> Call | None:

@@ -40,8 +40,10 @@ def launch_to_blame(evidence: KernelEvidence, purpose: int, failed: Failed) -> s
     if failed.facts.get("known") or run.plan is None or below(run):
         return ""
     trial = Trial(evidence, purpose)
-    if failed.told in (UNTOLD, RACE, UNWRITTEN) and (said := trial.of_layouts()):
-        return said
+    if failed.told in (UNTOLD, RACE, UNWRITTEN):
+        if said := trial.of_layouts():
+            return said
+        failed.came += "; with all tensors laid out row by row it is wrong, too" * trial.strides_are_right
     if failed.told == UNTOLD and (said := trial.of_exchanged()):
         return said
     reaches = failed.told in (OUTSIDE, UNWRITTEN) or failed.facts.get("unstored", False)
@@ -102,6 +104,7 @@ class Trial:
     purpose: int
     spent_s: float = 0.0
     most_s: float = MOST_S
+    strides_are_right: bool = False  # whether the case is wrong without any layout of its own, too
 
     @property
     def run(self) -> Run:
@@ -129,6 +132,7 @@ class Trial:
                 placed = memory.place(evidence.question, one, self.run.inputs)
                 if plan is not None and self.right_on(one, plan, texts, self.run.inputs, placed):
                     return relaid(some)
+                self.strides_are_right = plan is not None and set(some) == set(case.layout)
         except (JailTrouble, OutOfTime):
             pass
         return ""
@@ -360,13 +364,16 @@ def written(grid: tuple[int, int, int], ids: list[int]) -> str:
 
 def given(evidence: KernelEvidence, purpose: int) -> Given:
     run = evidence.runs.get(purpose)
-    return evidence.case(purpose), *((run.inputs, run.placed) if run else evidence.draw(purpose))
+    drawn = run is not None and run.plan is not None  # else the launch failed before
+    return evidence.case(purpose), *((run.inputs, run.placed) if drawn else evidence.draw(purpose))
 
 
 def others(evidence: KernelEvidence, purpose: int, most: int | None = MORE) -> Iterator[Given]:
     """Yield the other public cases, and some like hidden ones from a public seed, or all of them."""
     yield from (given(evidence, one) for one in evidence.public if one != purpose)
     question, told = evidence.question, evidence.case(purpose).sm_count
+    if question.prepare:  # nothing has packed the weights of other cases
+        return
     rng = np.random.default_rng(hidden_failure.SHOWN_SEED)
     for case in list(question.hidden(rng))[:most]:
         inputs = question.drawn_inputs(case, rng)

@@ -117,14 +117,14 @@ class Pattern:
             return f"what is wrong is NaN ({len(came):,} of {self.want.size:,})"
         if (came == EMPTY).all() and self.want.ndim:
             return f"{EMPTY:,} is what the smallest of no numbers gives: no place was found"
-        if np.isnan(came).any():
+        if np.isnan(came).any() and not np.isnan(self.want).any():  # else they may have come from the input
             return f"{np.isnan(came).sum():,} of {self.want.size:,} elements are NaN"
         if not came.any() and not want.any():
             return SIGNS
         if len(came) >= FEW and np.all(came == came[0]) and len(np.unique(want)) > 1:
             return f"all that is wrong is {_number(came[0])}"
         if not finite.all():
-            return ""
+            return self._same_numbers()
         return (
             self._elsewhere()
             or _factor(came, want, everywhere)
@@ -160,9 +160,18 @@ class Pattern:
                 ):
                     return f"{word}{here[0]} of {self.name} holds what {word}{there[0]} should, and so on"
         if _near(np.sort(came, None), np.sort(want, None)):
-            which = ": the indices of a load or of the store" if self.axes else ""
-            return f"{self.name} holds the right numbers in other places{which}"
+            return self._in_other_places()
         return ""
+
+    def _same_numbers(self) -> str:
+        """Say that a result with NaN or infinity among its right numbers holds just these."""
+        enough = self.wrong.sum() >= ENOUGH and len(np.unique(self.want)) >= FEW
+        same = enough and np.array_equal(np.sort(self.came, None), np.sort(self.want, None), equal_nan=True)
+        return self._in_other_places() if same else ""
+
+    def _in_other_places(self) -> str:
+        which = ": the indices of a load or of the store" if self.axes else ""
+        return f"{self.name} holds the right numbers in other places{which}"
 
     def _by_row(self) -> str:
         if self.want.ndim < 2 or self.want.shape[-1] < FEW:

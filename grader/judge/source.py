@@ -61,3 +61,22 @@ def ids_asked(source: str, kernel: str) -> list[int]:
                 if given and isinstance(given[0], ast.Constant) and given[0].value in (0, 1, 2):
                     found.add(given[0].value)
     return sorted(found)
+
+
+def loop_around(source: str, line: int | None) -> int:
+    """Return the line of the innermost loop around a line, or around the only call of the function that it is in, or 0."""
+    tree = ast.parse(source)
+    functions = [one for one in tree.body if isinstance(one, ast.FunctionDef)]
+    loops = [one for one in ast.walk(tree) if isinstance(one, ast.For | ast.While)]
+    while line:
+        around = [one.lineno for one in loops if one.lineno <= line <= one.end_lineno]
+        if around:
+            return max(around)
+        inside = next((one.name for one in functions if one.lineno <= line <= one.end_lineno), "")
+        calls = [
+            one.lineno
+            for one in ast.walk(tree)
+            if isinstance(one, ast.Call) and isinstance(one.func, ast.Name) and one.func.id == inside
+        ]
+        line = calls[0] if len(calls) == 1 and calls[0] != line else 0
+    return 0

@@ -20,13 +20,30 @@ def wrong(evidence, run, pattern: Pattern, worst: Difference | None) -> str:
     line = int(stored["line"][first]) if stored else -1
     if line <= 0:
         return worst.first() if worst else ""
+    if before := filled_before(stored, pattern, first, line):
+        return before
     launch, program = int(stored["launch"][first]), int(stored["program"][first])
     grid = run.plan.steps[launch].grid
     which = shown(pattern, first) if worst is None or first != worst.index else "it"
     said = f"line {line} of the cell stores {which}, in program {ids(program, grid)}"
     asks = evidence.question.prepare
-    made = f"either {asks.entry} makes wrong words or the kernel reads them wrongly" if asks else ""
+    made = asks and f"either {asks.entry} makes wrong arrays (codes, scales) or the kernel reads them wrongly"
     return "; ".join(filter(None, (made, said, programs(stored, pattern.wrong, launch, grid))))
+
+
+def filled_before(stored: dict, pattern: Pattern, first: tuple[int, ...], line: int) -> str:
+    """Say that the first wrong element still holds what one line fills the output with, because the line that stores the rest
+    never comes there."""
+    filled = stored["line"] == line
+    others = np.unique(stored["line"][~filled & (stored["line"] > 0)])
+    if len(others) != 1 or len(np.unique(pattern.came[filled])) > 1:
+        return ""
+    came, want = tell_apart(float(pattern.came[first]), float(pattern.want[first]))
+    place = f"{pattern.name}[{', '.join(map(str, first))}]"
+    return (
+        f"{place} still holds the {came} of line {line}, where line {others[0]}, which stores the rest, should have put {want}: look at "
+        "what its addresses are made of"
+    )
 
 
 def unstored(pattern: Pattern) -> str:
@@ -131,6 +148,12 @@ def counted(run, name: str, missing: np.ndarray) -> str:
         return (
             f"all programs together store {total:,} elements, but only {unique:,} different ones, so they overlap: is "
             "tl.program_id multiplied by the size of a block, and by the right stride?"
+        )
+    idle = sum(launch["programs"] - row["programs"] for launch, row in rows)
+    if idle and len(rows) == 1:
+        return (
+            f"{idle:,} of {rows[0][0]['programs']:,} programs store nothing: which part does each take for its own, and what do its "
+            "conditions and masks leave of it?"
         )
     most = sum(launch["programs"] * row["busiest"] for launch, row in rows) // itemsize
     if most < size and missing.reshape(-1)[-1]:

@@ -107,3 +107,14 @@ def test_no_load_is_named_where_there_is_none():
     wrong = moved != VECTOR
     assert "load" not in Pattern("y", moved, VECTOR, wrong).sentence()
     assert "the indices of a load" in Pattern("y", moved, VECTOR, wrong, ("n",)).sentence()
+
+
+def test_a_nan_that_is_wanted_too_is_no_cause():
+    want = np.arange(20.0)
+    want[3] = np.nan
+    came = np.roll(want, 1)
+    said = Pattern("y", came, want, ~np.isclose(came, want, equal_nan=True)).sentence()
+    assert "NaN" not in said and "the right numbers in other places" in said, said
+    came[7] = 99.0
+    said = Pattern("y", came, want, ~np.isclose(came, want, equal_nan=True)).sentence()
+    assert "NaN" not in said and "other places" not in said, said

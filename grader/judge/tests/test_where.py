@@ -1,6 +1,7 @@
 """Where an answer is wrong is said: the line, the first wrong element, the programs, what was never stored."""
 
 import ast
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,7 +11,9 @@ from grader.judge import kernel_repair, parts, referee, repair
 from grader.judge.compare import difference
 from grader.judge.numpy_evidence import written
 from grader.judge.numpy_values import known_mistake
-from grader.judge.stored import programs
+from grader.judge.pattern import Pattern
+from grader.judge.source import loop_around
+from grader.judge.stored import counted, filled_before, programs
 from grader.proofs.right import edited, right
 from grader.questions import Call, Mistake, NumpyQuestion, Part
 
@@ -64,6 +67,100 @@ def test_a_numpy_answer_is_told_where(what):
     found = look(question, *edits)
     assert said in found, found
     assert not {"kernel", "mask", "program", "lane", "block"} & set(found.replace(",", " ").split()), found
+
+
+CELLS = {
+    "a place for what is there, not a weight of 1 more": (
+        "sampling_fusion.inverse_pick",
+        """def inverse_pick(weights, u):
+    w = np.asarray(weights, float)
+    alive = np.flatnonzero(w)
+    ends = np.cumsum(w[alive])
+    at = np.searchsorted(ends, u * ends[-1], side="right")
+    return int(at)
+""",
+        "line 6: what another name holds at `at`, in place of `at`, makes all",
+    ),
+    "a sign where it is, not where a product cancels it": (
+        "moe_routing.experts",
+        """def experts(rows, expert_offsets, gate_up, down):
+    pieces = []
+    for e, weights in enumerate(gate_up):
+        both = rows[expert_offsets[e]:expert_offsets[e + 1]] @ weights.T
+        gate, up = np.split(both, 2, axis=1)
+        silu = gate * np.exp(-np.logaddexp(0.0, gate))
+        pieces.append((silu * up) @ down[e].T)
+    return np.concatenate(pieces)
+""",
+        "line 6: another sign of `gate` makes all",
+    ),
+    "a mistake that the public calls rule out": (
+        "sampling_fusion.gumbel_pick",
+        """def gumbel_pick(logits, temperature, u):
+    noise = -np.log(-np.log(np.clip(u, 1e-3, 1 - 1e-3)))
+    return int(np.argmax(np.asarray(logits, float) / temperature + noise))
+""",
+        "line 2: leaving out the function in `np.clip(u, 1e-3, 1 - 1e-3)` makes all",
+    ),
+    "an argument": (
+        "quantization_layouts.to_planes",
+        """def to_planes(codes, bits):
+    single = np.stack([codes >> b & 1 for b in range(bits)])
+    return np.packbits(single.astype(np.uint8), axis=2).view("<u4")
+""",
+        "line 3: another bitorder= in `np.packbits(",
+    ),
+    "a permutation for its inverse": (
+        "expert_load_balance.capacity_kept",
+        """def capacity_kept(topk_ids, experts, factor):
+    tokens, top_k = topk_ids.shape
+    capacity = math.ceil(factor * tokens * top_k / experts)
+    queue = topk_ids.T.reshape(-1)
+    order = np.argsort(queue, kind="stable")
+    first = np.searchsorted(queue[order], np.arange(experts))
+    place = (np.arange(len(queue)) - first[queue[order]])[order]
+    return capacity, (place < capacity).reshape(top_k, tokens).T
+""",
+        "line 7: the inverse of the order `order` makes all",
+    ),
+    "what one .T turns and another turns back": (
+        "moe_routing.permute",
+        """def permute(topk_ids, experts, tile):
+    expert_of_pair = topk_ids.T.ravel()
+    runs = [np.flatnonzero(expert_of_pair == e) for e in range(experts)]
+    runs = [np.pad(pairs, (0, -len(pairs) % tile), constant_values=-1) for pairs in runs]
+    sorted_token_ids = np.concatenate(runs)
+    real = np.flatnonzero(sorted_token_ids >= 0)
+    inv = np.empty(topk_ids.size, dtype=np.int64)
+    inv[sorted_token_ids[real]] = real
+    return sorted_token_ids, inv.reshape(topk_ids.T.shape).T
+""",
+        "line 2: leaving out .T there and in line 9 makes all",
+    ),
+    "an expression that already has a name": (
+        "quantization_layouts.quantize_groups",
+        """def quantize_groups(w, group, zero_points):
+    parts = w.reshape(len(w), -1, group)
+    low, high = np.minimum(parts.min(axis=2), 0.0), np.maximum(parts.max(axis=2), 0.0)
+    scales = ((high - low) / 15 if zero_points else np.maximum(-low, high) / 7).astype(np.float16)
+    empty = scales == 0
+    step = np.where(empty, 1.0, (high - low) / 15 if zero_points else np.maximum(-low, high) / 7)
+    zeros = np.where(empty, 0, np.clip(np.rint(-low / step), 0, 15)) if zero_points else np.full(scales.shape, 8)
+    codes = np.clip(np.rint(parts / step[:, :, None]) + zeros[:, :, None], 0 if zero_points else 1, 15)
+    codes = np.where(empty[:, :, None], zeros[:, :, None], codes)
+    return codes.reshape(w.shape).astype(np.uint8), scales, zeros.astype(np.uint8)
+""",
+        "line 6: a name in place of `(high - low) / 15 if ",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", CELLS)
+def test_a_cell_is_told_its_slip(what):
+    question, source, said = CELLS[what]
+    verdict = referee.grade_one(source, questions.find(question), seed=2026, eager=False)
+    found = next(one.look for one in verdict.parts if one.state == "FAIL")
+    assert said in found, found
 
 
 def test_a_share_just_below_1_is_not_shown_as_1():
@@ -139,6 +236,37 @@ def test_programs_are_named_if_they_store_all_that_is_wrong():
         "": program >= 0,
     }.items():
         assert programs(stored, said & drawn, 0, grid) == bad
+
+
+def test_what_an_earlier_line_filled_in_is_told_from_what_a_line_stores_wrongly():
+    came, want = np.array([-1.0, 7, -1, 9]), np.array([5.0, 7, -1, 9])
+    stored = {"line": np.array([16, 69, 16, 69])}
+    bad = Pattern("rows", came, want, came != want)
+    said = filled_before(stored, bad, (0,), 16)
+    assert said.startswith("rows[0] still holds the -1 of line 16, where line 69, which stores the rest")
+    assert not filled_before(stored, bad, (0,), 69)
+    assert not filled_before({"line": np.array([69, 69, 69, 69])}, bad, (0,), 69)
+
+
+def test_programs_that_store_nothing_are_no_lack_of_programs():
+    missing = np.arange(64) >= 16
+    row = {"requested": 64, "programs": 1, "busiest": 64}
+    placed = SimpleNamespace(spec=SimpleNamespace(name="y"), storage=np.zeros(1, np.float32))
+    run = SimpleNamespace(
+        placed=[placed],
+        launches=[{"programs": 3, "tensors": {"y": {"store": row}}}],
+        plan=SimpleNamespace(steps=[SimpleNamespace(grid=(3, 1, 1))]),
+    )
+    assert counted(run, "y", missing).startswith("2 of 3 programs store nothing")
+    row |= {"programs": 3, "requested": 64, "busiest": 24}
+    assert "nothing" not in counted(run, "y", missing)
+
+
+def test_time_that_runs_out_is_told_by_the_loop_that_spends_it():
+    helper = "def near(x):\n    return x\n\n\n"
+    loop = "def k(n):\n    for start in range(n):\n        t = near(start)\n    return t\n"
+    assert loop_around(helper + loop, 2) == 6 and loop_around(helper + loop, 7) == 6
+    assert loop_around(helper + loop, 8) == 0 and loop_around(helper + loop, None) == 0
 
 
 # ---- recognised mistakes

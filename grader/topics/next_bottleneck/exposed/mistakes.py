@@ -13,7 +13,7 @@ MISTAKES = in_cells(
     "ready, seconds, end_s",
     {
         "after the last": (
-            "the link doesn't wait until all buckets are ready: each bucket leaves as soon as it can",
+            "the last bucket to be ready doesn't wait for the time that all take, since earlier ones may have left by then: each bucket leaves as soon as it can",
             "done = ready[-1] + seconds.sum()\nreturn done, max(0.0, done - end_s)",
         ),
         "all at once": (
