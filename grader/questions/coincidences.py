@@ -3,22 +3,11 @@
 A shortcut for such inputs may be wrong and look right everywhere else.
 """
 
-from __future__ import annotations
-
-import math
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from grader.questions.model import Case, KernelQuestion
-
-MANY = 1 << 17  # numbers of the largest tensor that one of them may have
-FEWEST = 2  # numbers along each axis
-ZEROS = 1 / 2  # of the numbers of such an input, and of its rows
+ZEROS = 1 / 2  # of the numbers of an input, and of its rows
 
 
 def equal(value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -63,29 +52,10 @@ KINDS: dict[str, Callable | None] = {
 }
 
 
-def cases(question: KernelQuestion, drawn: list[Case], rng: np.random.Generator) -> list[Case]:
-    """Return each of these kinds in place of the numbers of a plain hidden case."""
-    if not question.alike:
-        return []
-    usual = question.public[0]
-    plain = [case for case in drawn if not case.layout and case.values == usual.values]
-    plain = [case for case in plain if _holds_some(question, case)] or [usual]
-    kinds = [kind for kind, way in KINDS.items() if way or len(question.alike) > 1]
-    chosen = rng.choice(len(plain), len(kinds), replace=len(kinds) > len(plain))
-    return [replace(plain[i], kind=kind, crossed=True) for i, kind in zip(chosen, kinds, strict=True)]
-
-
-def _holds_some(question: KernelQuestion, case: Case) -> bool:
-    """Return whether no such input is short along an axis, and no tensor is large."""
-    shapes = {tensor.name: tensor.sizes(case.sizes) for tensor in question.tensors}
-    short = min(min(shapes[name]) for name in question.alike if name in shapes)
-    return short >= FEWEST and max(map(math.prod, shapes.values())) <= MANY
-
-
-def applied(question: KernelQuestion, case: Case, inputs: dict, rng: np.random.Generator) -> dict:
-    """Return the inputs as the case's kind says."""
-    names = [name for name in question.alike if name in inputs and inputs[name].size]
-    if way := KINDS[case.kind]:
+def applied(kind: str, alike: tuple[str, ...], inputs: dict, rng: np.random.Generator) -> dict:
+    """Return the inputs, those that may be alike as the kind says."""
+    names = [name for name in alike if name in inputs and inputs[name].size]
+    if way := KINDS[kind]:
         return inputs | {name: way(inputs[name], rng) for name in names}
     found = dict(inputs)
     for first, second in zip(names, names[1:], strict=False):

@@ -444,7 +444,7 @@ class KernelQuestion(Question):
         from grader.questions import coincidences
 
         if case.kind in coincidences.KINDS:
-            return coincidences.applied(self, case, self.inputs(case, rng), rng)
+            return coincidences.applied(case.kind, self.alike, self.inputs(case, rng), rng)
         if not case.parts:
             return repeated(self.inputs(case, rng), case)
         each = [self.inputs(part, rng) for part in case.parts]

@@ -38,6 +38,8 @@ SIDES = 1010, 1200  # of two axes that are long together
 FLOATS = "fp16", "bf16", "fp32"
 FLOP = 1 << 29  # that a crossing needs
 WITH_GAPS = 1 / 2  # of the cases with transposed tensors
+MANY_ALIKE = 1 << 17  # numbers of the largest tensor of a case whose inputs coincide
+FEWEST = 2  # along each axis of these inputs
 SPREAD, FAR_APART, FEW = "spread ", (256, 700), 1 << 13  # the most numbers of a tensor that lie so far apart
 ALL_AXES = 1 / 2  # of the inputs with a stride of 0 are one number, expanded to a tensor
 
@@ -70,7 +72,7 @@ def hidden(question: Question, rng: np.random.Generator) -> list:
     return [
         *(far_apart(question, case, rng) for case in drawn),
         *stride_of_0(question, drawn, rng),
-        *coincidences.cases(question, drawn, rng),
+        *coinciding(question, drawn, rng),
         *ends(question, rng),
         *crossings(question, drawn, rng),
     ]
@@ -90,6 +92,25 @@ def far_apart(question: KernelQuestion, case: Case, rng: np.random.Generator) ->
     if not names or not few or rng.random() < WITH_GAPS:
         return case
     return replace(case, layout=case.layout | {str(rng.choice(names)): f"{SPREAD}{between(rng, *FAR_APART)}"})
+
+
+def coinciding(question: KernelQuestion, drawn: list[Case], rng: np.random.Generator) -> list[Case]:
+    """Return a case for each way in which inputs may coincide, in place of the numbers of a plain hidden case."""
+    if not question.alike:
+        return []
+    usual = question.public[0]
+    plain = [case for case in drawn if not case.layout and case.values == usual.values]
+    plain = [case for case in plain if _holds_some(question, case)] or [usual]
+    kinds = [kind for kind, way in coincidences.KINDS.items() if way or len(question.alike) > 1]
+    chosen = rng.choice(len(plain), len(kinds), replace=len(kinds) > len(plain))
+    return [replace(plain[i], kind=kind, crossed=True) for i, kind in zip(chosen, kinds, strict=True)]
+
+
+def _holds_some(question: KernelQuestion, case: Case) -> bool:
+    """Return whether no such input is short along an axis, and no tensor is large."""
+    shapes = {tensor.name: tensor.sizes(case.sizes) for tensor in question.tensors}
+    short = min(min(shapes[name]) for name in question.alike if name in shapes)
+    return short >= FEWEST and max(map(math.prod, shapes.values())) <= MANY_ALIKE
 
 
 def stride_of_0(question: KernelQuestion, drawn: list[Case], rng: np.random.Generator) -> list[Case]:
