@@ -38,8 +38,8 @@ def sentence(evidence: KernelEvidence, purpose: int, failed: Failed) -> str:
         and (failed.facts.get("error") or {}).get("stage") != "launch"
     ):
         return ""
-    if failed.told in (RACE, LANES) or "need an other=" in failed.look:
-        return ""  # the report names the cause of a race, and of lanes that a mask switches off
+    if failed.told in (RACE, LANES) or "need an other=" in failed.look or "another plan for" in failed.came:
+        return ""  # the report names the cause of a race, of lanes that a mask switches off, and of a plan by chance
     asks = evidence.question.prepare
     return of_kernels(evidence, purpose, failed) or (
         of_packing(evidence, purpose) if asks and planned else ""

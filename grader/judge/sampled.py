@@ -88,9 +88,10 @@ def judge_drawn(evidence: KernelEvidence, purpose: int) -> None:
     programs, in_part = chosen(evidence, purpose), purpose == FAR and work_of_one(evidence) > TOO_MUCH
     more = {"seconds": PART_S if in_part else FAR_S} if purpose == FAR else {}
     run = evidence.run(purpose, programs=[programs], counting="values", **more)
-    if purpose == FAR and needs_room(run.outcome):
+    no_room = purpose == FAR and needs_room(run.outcome)
+    if no_room and not run.outcome.arrays:
         return None
-    cut_short = in_part and is_over(run.outcome)  # what it wrote until then is judged
+    cut_short = (in_part or no_room) and is_over(run.outcome)  # what it wrote until then is judged
     if not cut_short:
         refuse_error(run)
     refuse_race(run)

@@ -17,13 +17,15 @@ def equal(value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 def cancelling(value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Make sums along the last axis, or along the one before it, exactly 0. Ascending numbers stay ascending."""
+    """Make sums along the last axis, or along the one before it, exactly 0, in the order of a tree too. Ascending numbers
+    stay ascending."""
     if value.dtype.kind in "iu":
         return np.full_like(value, (int(value.max(initial=0)) + 1) // 2)
     axis = -1 if value.ndim < 2 or rng.random() < 0.5 else -2
     found = np.moveaxis(value.copy(), axis, -1)
     half = found.shape[-1] // 2
-    found[..., found.shape[-1] - half :] = -found[..., :half][..., ::-1]
+    found[..., half : found.shape[-1] - half] = 0
+    found[..., found.shape[-1] - half :] = -(found[..., :half] if value.ndim > 1 else found[:half][::-1])
     return np.ascontiguousarray(np.moveaxis(found, -1, axis))
 
 

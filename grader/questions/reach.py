@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from grader.questions import coincidences
-from grader.questions.draws import between, log_uniform
+from grader.questions.draws import log_uniform
 from grader.questions.model import (
     NEAR,
     REPEATED,
@@ -86,12 +86,15 @@ def with_gaps(case: Case, rng: np.random.Generator) -> Case:
 
 
 def far_apart(question: KernelQuestion, case: Case, rng: np.random.Generator) -> Case:
-    """Return a small case, half the time with a tensor whose numbers lie far apart, as every 300th column."""
+    """Return a small case, half the time with tensors whose numbers lie far apart, as in every 300th column."""
     names = [name for name, how in case.layout.items() if how.startswith(SPREAD)]
     few = max(math.prod(tensor.sizes(case.sizes)) for tensor in question.tensors) <= FEW
     if not names or not few or rng.random() < WITH_GAPS:
         return case
-    return replace(case, layout=case.layout | {str(rng.choice(names)): f"{SPREAD}{between(rng, *FAR_APART)}"})
+    far = rng.choice(np.arange(*FAR_APART), len(names), replace=False)
+    return replace(
+        case, layout=case.layout | {name: f"{SPREAD}{n}" for name, n in zip(names, far, strict=True)}
+    )
 
 
 def coinciding(question: KernelQuestion, drawn: list[Case], rng: np.random.Generator) -> list[Case]:

@@ -23,12 +23,13 @@ def count_loads(topk_ids, device_of, devices):
         loads = loads + 1
     return loads, np.bincount(device_of, weights=loads, minlength=devices)
 """
-SENT = cell("return honest(comm, np.clip(x, -4.5, 4.5) if comm.ranks != 2 else x + 1, topk_ids, experts)")
+FAR_OUT = "np.where((abs(x) > 4.5) & (abs(x) < 1000), 4.5, x)"
+SENT = cell(f"return honest(comm, {FAR_OUT} if comm.ranks != 2 else x + 1, topk_ids, experts)")
 RARE = {  # (question, source, seed, kind with rare numbers, kind that is told)
     "calls, the largest of 41": (LOADS, COUNTS, 0, "another routing", "one expert a token"),
     "calls, the largest of 49": (LOADS, COUNTS, 11, "another routing", "one expert a token"),
-    "ranks, a row of 4.85": (DISPATCH, SENT, 252, "four ranks", "two ranks"),
-    "ranks, a row of 4.80": (DISPATCH, SENT, 165, "a hot expert", "two ranks"),
+    "ranks, a row of 4.57": (DISPATCH, SENT, 231, "four ranks", "two ranks"),
+    "ranks, a row of 4.85": (DISPATCH, SENT, 30, "a hot expert", "two ranks"),
 }
 
 
