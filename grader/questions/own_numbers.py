@@ -86,7 +86,7 @@ def held(
         free, value = question.free.get(tensor.name), inputs.get(tensor.name)
         if free is None or not value.size or not for_them and not (free.along and free.anywhere):
             continue
-        least, most = _limits(free, value.dtype)
+        least, most = limits(free, value.dtype)
         count = math.ceil(HELD * value.size if for_them else min(HELD_THERE * value.size, MOST_HELD))
         at = rng.permutation(value.size)[:count] if for_them else rng.integers(value.size, size=count)
         axis = tensor.axes.find(free.along.lower()) if free.along else None
@@ -117,7 +117,7 @@ def held(
     return repeated(found, case)  # what a stride of 0 repeats stays the same all along its axis
 
 
-def _limits(free: Free, dtype: np.dtype) -> tuple[float, float]:
+def limits(free: Free, dtype: np.dtype) -> tuple[float, float]:
     """Return the smallest number that an input may hold near those of the cell, and the largest one."""
     most = free.fp16 if dtype == DTYPES[FEW_BITS] else free.wide
     return free.least or 1 / most, most
