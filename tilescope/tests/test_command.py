@@ -126,12 +126,14 @@ def test_findings_survive_a_script_that_raises(folder):
     assert "ValueError: the script's own" in done.stderr and "error: race in counted" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_module_such_as_pytest(folder):
     done = tilescope(folder, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_race.py")
     assert "1 failed" in done.stdout and "error: race in counted" in done.stdout, done.stdout + done.stderr
     assert done.returncode == 1 and "error: race in counted" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_library_that_looks_for_a_gpu_is_imported_first(folder):
     assert "wants a real GPU" in tilescope(folder, "user.py").stderr
     done = tilescope(folder, "--import", "greedy", "user.py")

@@ -72,6 +72,7 @@ def test_what_is_wrong_in_a_corner_alone_fails_and_no_size_is_told():
     assert f"M = {case.sizes['M']}" not in said and f"{case.sizes['M']:,}" not in said
 
 
+@pytest.mark.slow
 def test_what_is_loaded_again_in_a_corner_alone_counts():
     parts, said = lost(norm(("    g = 0.5", f"{AGAIN}    g = 0.5")), NORM)
     assert parts[0] == "traffic" and "read of x, a hidden case (several axes long)" in said, said

@@ -343,6 +343,7 @@ def launch_doubled(p):
 """
 
 
+@pytest.mark.slow
 def test_a_loop_without_an_operation_is_looked_at(monkeypatch):
     monkeypatch.setattr(machine, "SECONDS", 1.0)
     question = known_sizes("roofline.doubled")

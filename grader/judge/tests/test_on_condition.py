@@ -92,6 +92,7 @@ def lost(answer: str, seed: int) -> tuple[list[str], str]:
     return [part.name for part in verdict.parts if part.state != PASS], str(verdict)
 
 
+@pytest.mark.slow
 def test_loads_that_repeat_at_named_sizes_alone_lose_the_traffic_and_no_size_is_told():
     answer = norm("p.N in (5120, 6144, 7168, 8192, 12288)")
     parts, said = lost(answer, 7)

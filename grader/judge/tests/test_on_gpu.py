@@ -56,7 +56,12 @@ def small():
     parts = tuple(part for part in question.parts if part.name in ("values", "speed"))
     case = replace(question.speed.case, sizes={"M": 300, "N": 256, "K": 128})
     speed = replace(question.speed, case=case, bound=None)
-    few = {"up_to": {}, "public": question.public[:2], "hidden": lambda rng: question.hidden(rng)[:2]}
+    few = {
+        "up_to": {},
+        "alike": (),
+        "public": question.public[:2],
+        "hidden": lambda rng: question.hidden(rng)[:2],
+    }
     return replace(question, parts=parts, speed=speed, metered=None, compile_case=None, **few)
 
 
@@ -144,7 +149,12 @@ def test_a_kernel_that_wastes_in_another_case_loses_speed_whatever_the_clock_say
 
 def test_a_question_without_a_speed_part_runs_on_the_gpu_too(bench):
     question = questions.find(NORM)
-    few = {"up_to": {}, "public": question.public[:1], "hidden": lambda rng: question.hidden(rng)[:1]}
+    few = {
+        "up_to": {},
+        "alike": (),
+        "public": question.public[:1],
+        "hidden": lambda rng: question.hidden(rng)[:1],
+    }
     verdict = judge(
         replace(question, parts=question.parts[:1], speed=None, metered=None, compile_case=None, **few)
     )

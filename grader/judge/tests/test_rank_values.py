@@ -463,6 +463,7 @@ def test_a_machine_that_is_busy_all_along_fails_nobody(monkeypatch):
     assert judged(RIGHT).verdict == PASS
 
 
+@pytest.mark.slow
 def test_a_loop_without_an_end_in_one_case_is_found_by_halves(monkeypatch):
     monkeypatch.setattr(host, "RANKS_LIMITS", replace(host.RANKS_LIMITS, cpu_s=1))
     asked, ask = [], host.turn_of

@@ -9,7 +9,7 @@ from grader.questions import Mistake
 
 SEEDS = {
     "numpy": (40, 1),
-    "ranks": (40, 1),
+    "ranks": (20, 1),
     "kernel": (1, 6),
 }  # checks drawn here, and which share of the ways: one in so many
 

@@ -35,6 +35,7 @@ def test_a_table_fits_its_question(question):
 LONG = "roofline.layernorm_gelu"  # whose answers that lose the speed alone take a minute each
 LATER = (
     ("moe_routing.order", "totals of 16 bits"),
+    ("roofline.tile_settings", "four warps"),
     ("sampling_fusion.masked_draw", "banned tokens low, not gone"),
 )
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from grader import questions
+from grader.topics.quantization_layouts.own_layout.cases import ONE_CODE
 from grader.topics.quantization_layouts.shared import NANS, equal_words
 
 
@@ -42,7 +43,7 @@ def test_blocks_of_own_codes_are_equal_now_and_then():
     for case, inputs in drawn("own_layout", plain):
         codes = inputs["codes"].reshape(case.sizes["N"], -1, 32)
         alike = (codes == codes[:, :, :1]).all(axis=2)
-        assert alike.size < 99 or 0.03 < alike.mean() < 0.3, case.kind
+        assert alike.size < 99 or case.kind == ONE_CODE or 0.03 < alike.mean() < 0.3, case.kind
 
 
 def test_a_nan_lies_in_each_third_of_a_long_x():
