@@ -106,11 +106,11 @@ def test_it_holds_no_answer_by_name(folder):
 
 
 NUMPY = [question.id for question in questions.load().values() if question.kind == "numpy"]
+LISTED = ROW.findall(PAGE.read_text(encoding="utf-8"))[0][0]
+SOME = [name for name in NUMPY if name == LISTED or name in NUMPY[::12]]
 
 
-@pytest.mark.parametrize(
-    "asked", [NUMPY[::12], pytest.param(NUMPY, marks=pytest.mark.slow)], ids=["some", "all"]
-)
+@pytest.mark.parametrize("asked", [SOME, pytest.param(NUMPY, marks=pytest.mark.slow)], ids=["some", "all"])
 def test_every_function_pasted_as_an_answer_passes_only_where_the_instructors_page_says(folder, asked):
     run = there(folder, str(PASTED), *asked, timeout=600)
     assert run.returncode == 0, run.stderr[-2000:]
