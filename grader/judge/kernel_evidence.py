@@ -57,22 +57,8 @@ UNWRITTEN = 902  # the purpose that draws what memory holds before anything is w
 WRITERS_S = 10.0  # of processor time, to find out who stores what
 BLOCK = re.compile(r"tensor<((?:\d+x)+)")
 KNOBS = 1  # the purpose that draws what no case names
-CHIPS = (
-    40,
-    46,
-    58,
-    68,
-    72,
-    84,
-    108,
-    114,
-    128,
-    132,
-    142,
-    148,
-    170,
-    188,
-)  # multiprocessors of GPUs, from a T4 on
+# multiprocessors of GPUs, from a T4 on
+CHIPS = (40, 46, 58, 68, 72, 84, 108, 114, 128, 132, 142, 148, 170, 188)
 
 
 @dataclass

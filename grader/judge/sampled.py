@@ -88,7 +88,7 @@ def judge_drawn(evidence: KernelEvidence, purpose: int) -> None:
     programs, in_part = chosen(evidence, purpose), purpose == FAR and work_of_one(evidence) > TOO_MUCH
     more = {"seconds": PART_S if in_part else FAR_S} if purpose == FAR else {}
     run = evidence.run(purpose, programs=[programs], counting="values", **more)
-    no_room = purpose == FAR and needs_room(run.outcome)
+    no_room = purpose == FAR and ran_out_of(run.outcome, "bytes")
     if no_room and not run.outcome.arrays:
         return None
     cut_short = (in_part or no_room) and is_over(run.outcome)  # what it wrote until then is judged
@@ -106,14 +106,9 @@ def is_over(outcome: Outcome) -> bool:
     return (outcome.error or {}).get("kind") == "OverLimit" and bool(outcome.arrays)
 
 
-def needs_room(outcome: Outcome) -> bool:
-    """Return whether the machine ran out of memory, which no answer is blamed for in a case that is larger than it."""
-    return (outcome.error or {}).get("what") == "bytes"
-
-
-def runs_out(outcome: Outcome) -> bool:
-    """Return whether the machine ran out of memory or of the time that a case larger than it may take."""
-    return (outcome.error or {}).get("what") in ("bytes", "seconds")
+def ran_out_of(outcome: Outcome, *what: str) -> bool:
+    """Return whether the machine ran out of one of these, which no answer is blamed for in a case that is larger than it."""
+    return (outcome.error or {}).get("what") in what
 
 
 def takes_long(evidence: KernelEvidence, purpose: int) -> bool:
@@ -126,7 +121,7 @@ def takes_long(evidence: KernelEvidence, purpose: int) -> bool:
         if times * metered.outcome.cpu_s > EVERY_S:
             return True
     run = evidence.run(purpose, seconds=2 * EVERY_S)
-    return (run.outcome.error or {}).get("what") == "seconds"
+    return ran_out_of(run.outcome, "seconds")
 
 
 def depends(evidence: KernelEvidence, purpose: int) -> bool:
@@ -274,7 +269,12 @@ def stores(evidence: KernelEvidence, run: Run, **how) -> Outcome:
     """Return the stores of all programs of a case, or of some, addresses only, without computing any value."""
     how = {"operation": "stores", "seconds": WHOLE_S, **how}
     outcome = evidence.count(evidence.launch(run.case, run.plan, evidence.lowered().texts, run.placed, **how))
-    if is_over(outcome) and how.get("programs") or run.case.kind == corner.FAR_KIND and runs_out(outcome):
+    if (
+        is_over(outcome)
+        and how.get("programs")
+        or run.case.kind == corner.FAR_KIND
+        and ran_out_of(outcome, "bytes", "seconds")
+    ):
         return outcome
     refuse_error(replace(run, outcome=outcome))
     if outcome.header["undecided"]:
@@ -311,7 +311,7 @@ def judge_some_places(evidence: KernelEvidence, run: Run, whole: dict[str, int],
         drawn = evidence.rng(DRAWN + 3).integers(0, grid, count)
         chosen = np.unique([0, grid - 1, *drawn])
         outcome = stores(evidence, run, programs=[chosen.tolist()], seconds=FAR_S)
-        if not runs_out(outcome):
+        if not ran_out_of(outcome, "bytes", "seconds"):
             break
     else:
         return

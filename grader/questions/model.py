@@ -264,7 +264,7 @@ class Free:
     along: str = ""
     anywhere: bool = True
     least: float = 0.0  # the smallest such number, or 0 for 1 / the largest one
-    lowest: float = -math.inf  # of both signs
+    lowest: float = -math.inf  # the lowest negative one
 
 
 WHOLE = "*"  # the axis of an input whose numbers all matter for every result
