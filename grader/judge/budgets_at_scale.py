@@ -13,13 +13,14 @@ from grader.judge.every_case import (
     FREE_OF_ALL,
     ROOM,
     SIDE_BY_SIDE,
+    computing,
     judge_busiest,
     of_bytes,
     share_when_metered,
     sharing,
 )
 from grader.judge.failed import Failed
-from grader.judge.kernel_evidence import BETWEEN, COMPILED, IN_PART, MIRRORED, KernelEvidence, Run
+from grader.judge.kernel_evidence import BETWEEN, COMPILED, IN_PART, MIRRORED, STRETCHED, KernelEvidence, Run
 from grader.judge.sampled import AT_COMPILED, at
 from grader.questions import Budget, Case, Part
 from grader.questions.account import CUT, ONCE, SMALL, account, in_blocks, in_sectors, size
@@ -69,7 +70,7 @@ def judge_run(evidence: KernelEvidence, part: Part, purpose: int, run: Run) -> N
     ):
         places = replace(run, outcome=evidence.places.get(COMPILED, run.outcome))
         judge_waves(places, budgets, question.most_launches, AT_COMPILED)
-        for size in (BETWEEN, MIRRORED):
+        for size in (BETWEEN, MIRRORED, STRETCHED):
             judge_between(evidence, part, size)
     for budget in budgets:
         if budget.count == "programs" and not whole:
@@ -85,7 +86,12 @@ def judge_run(evidence: KernelEvidence, part: Part, purpose: int, run: Run) -> N
             budget.count == "sectors" and purpose in IN_PART and own
         ):  # room is for bytes, each worth a sector here
             most = min(most, max(budget.most * share, of_bytes(budget, run, own)))
-        found = traffic.spent(run, budget) if whole else lanes(run, budget)
+        if (
+            budget.count == "time" and run.case.layout
+        ):  # strides take many sectors, and bytes have limits of their own
+            found = computing(run)
+        else:
+            found = traffic.spent(run, budget) if whole else lanes(run, budget)
         if found > most and budget.count in COUNTED:  # lanes that ask for the same byte count once
             exact = exact or counted(evidence, run)
             found = traffic.spent(exact, budget)

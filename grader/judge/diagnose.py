@@ -70,7 +70,12 @@ def judge_order(question, run: Run, evidence) -> None:
         question, run.inputs, run.case, {name: again.output(name) for name in run.want}, run.want
     )
     if sentence:
-        raise Failed(f"{describe(run)}, with its programs in another order: {sentence}", ARRIVAL, told=UNTOLD)
+        raise Failed(
+            f"{describe(run)}, with its programs in another order: {sentence}",
+            ARRIVAL,
+            told=UNTOLD,
+            known=True,
+        )
 
 
 def judge_lanes(question, run: Run, evidence) -> None:
@@ -87,7 +92,7 @@ def judge_lanes(question, run: Run, evidence) -> None:
 
 
 ARRIVAL = (
-    "what an atomic returns: it tells which program came first, and on a GPU this is another one each time. "
+    "the atomics: programs reach them in another order each time, and others may come between two atomics of a program. "
     "tl.program_id tells which program this is"
 )
 UNFILLED = (

@@ -30,6 +30,7 @@ from grader.questions.memory import Placed, as_placed, place, shape_only
 
 PUBLIC, HIDDEN, METERED, BETWEEN, ALIGNED, CORNER, COMPILED, TIMED = 100, 200, 300, 350, 360, 370, 400, 500
 MIRRORED = 351  # another size between two, long along the other axis
+STRETCHED = 352  # longer along one axis than any other
 MOST_ALIGNED = 3  # of the largest cases, compiled as if their sizes were whole blocks
 WHOLE = 371, 372  # smaller corners
 FAR = 373  # a larger one, whose inputs repeat what is drawn
@@ -39,7 +40,7 @@ EVERY_PROGRAM = 378  # one that runs whole, for answers of whose other corners d
 AT_NUMBER = 379, 380, 381  # at numbers of the cell that no case comes near
 NOT_LIMITED = (  # in all that they spend
     *(*WHOLE, FAR, WAITING, EVERY_PROGRAM),
-    *(BETWEEN, MIRRORED, *range(ALIGNED, ALIGNED + 1 + MOST_ALIGNED)),
+    *(BETWEEN, MIRRORED, STRETCHED, *range(ALIGNED, ALIGNED + 1 + MOST_ALIGNED)),
 )
 OWN_NUMBERS = 384  # one whose inputs are near numbers of the cell
 OWN_SCALARS = 385, 386  # with a scalar between numbers of the cell
@@ -51,7 +52,9 @@ FEW_LIMITED, A_PART = (
     150,
 )  # of so many cases that the jail plans first, one is limited, and cases that it plans next
 FEW_OF_THEM = 5  # one case in so many is looked at in several programs first
-SHUFFLED = PUBLIC, METERED  # also run with their programs in another order, if these use atomics
+SHUFFLED_S = (
+    2.0  # of processor time, of the longest hidden case that also runs with its programs in another order
+)
 MOST_SEED = 1 << 31
 UNWRITTEN = 902  # the purpose that draws what memory holds before anything is written
 WRITERS_S = 10.0  # of processor time, to find out who stores what
@@ -121,6 +124,18 @@ def mirrored(case: Case, other: Case) -> Case:
     return replace(case, sizes=case.sizes | {"M": n, "N": m}) if swap else case
 
 
+def stretched(question: KernelQuestion, small: Case, large: Case, rng: np.random.Generator) -> Case:
+    """Return a case with as many numbers of M x N as the large one at most, longer along one of them than any other."""
+    short = min(small.sizes["M"], small.sizes["N"])
+    most = large.sizes["M"] * large.sizes["N"] / short
+    axes = rng.permutation(["M", "N"]).tolist()
+    long = round(
+        log_uniform(rng, max(large.sizes["M"], large.sizes["N"]), min(most, question.up_to[axes[0]].most))
+    )
+    kind = "a size far from square"
+    return replace(small, sizes=small.sizes | {axes[0]: long, axes[1]: short}, kind=kind)
+
+
 def numbers(question: KernelQuestion, case: Case) -> int:
     """Return the numbers of all tensors of a case."""
     return sum(math.prod(tensor.sizes(case.sizes)) for tensor in question.tensors)
@@ -182,6 +197,7 @@ class KernelEvidence(Evidence):
             small, large = self.known[METERED], self.known[COMPILED]
             wide = self.known[BETWEEN] = between(small, large, self.rng(BETWEEN))
             self.known[MIRRORED] = mirrored(between(small, large, self.rng(MIRRORED)), wide)
+            self.known[STRETCHED] = stretched(self.question, small, large, self.rng(STRETCHED))
         if COMPILED in cases and METERED in cases and question.prepare is None:
             held = [purpose for purpose in hidden if not cases[purpose].crossed]  # whose spending is limited
             largest = sorted(held, key=lambda purpose: -numbers(question, cases[purpose]))[:MOST_ALIGNED]
@@ -508,9 +524,9 @@ class KernelEvidence(Evidence):
         return replace(run, outcome=self.count(outcome))
 
     def shuffled(self, run: Run) -> Run | None:
-        """Run a case again with its programs in another order, if that is done for this case."""
+        """Run a public, hidden or metered case again with its programs in another order, if that doesn't take long."""
         purpose = self.purpose_of(run)
-        if purpose not in SHUFFLED:
+        if purpose is None or purpose > METERED or (run.hidden and run.outcome.cpu_s > SHUFFLED_S):
             return None
         outcome = self.interpret(purpose, run.placed, shuffled=1 + self.seed % MOST_SEED, counting="values")
         return replace(run, outcome=self.count(outcome))

@@ -41,6 +41,7 @@ WITH_GAPS = 1 / 2  # of the cases with transposed tensors
 MANY_ALIKE = 1 << 17  # numbers of the largest tensor of a case whose inputs coincide
 FEWEST = 2  # along each axis of these inputs
 SPREAD, FAR_APART, FEW = "spread ", (256, 700), 1 << 13  # the most numbers of a tensor that lie so far apart
+AS_IT_IS = 1 / 2  # of the crossings have a layout of another case
 ALL_AXES = 1 / 2  # of the inputs with a stride of 0 are one number, expanded to a tensor
 
 
@@ -171,8 +172,20 @@ def crossings(question: KernelQuestion, drawn: list[Case], rng: np.random.Genera
     found = [found[i] for i in rng.choice(len(found), len(found), replace=False, p=often / often.sum())]
     twice = [one for one in found if len(one.kinds) > 1]  # because not all kinds fit into one case
     chosen = [*found, *twice][:CROSSED]
-    cases = [_crossed(question, one, layouts[rng.integers(len(layouts))], rng) for one in chosen]
+    cases = [_crossed(question, one, _layout(layouts, rng), rng) for one in chosen]
     return [case for case in cases if case is not None]
+
+
+def _layout(layouts: list[dict], rng: np.random.Generator) -> dict:
+    """Return a layout that the question has, or one in which each tensor lies in its own way of those that it has, plainly
+    or with gaps between its rows."""
+    if rng.random() < AS_IT_IS:
+        return layouts[rng.integers(len(layouts))]
+    ways: dict[str, list[str]] = {}
+    for layout in layouts:
+        for name, how in layout.items():
+            ways.setdefault(name, ["", "padded"]).append(how)
+    return {name: how for name, own in ways.items() if (how := own[rng.integers(len(own))])}
 
 
 def pool(question: KernelQuestion, drawn: list[Case]) -> list[Crossing]:

@@ -31,7 +31,8 @@ class Launch:
         self.counts = Counter()  # how many of each kind of operation ran
         self.worked = np.zeros(prod(self.grid))  # the operations of each program
         self.frame: Frame | None = None  # of the operation that runs
-        self.turns: turns.Turns | None = None  # chooses the next program where programs wait for each other
+        self.turns: turns.Turns | None = None  # chooses the next program where programs take turns
+        self.in_turns = program.waits  # whether they do: if they wait for each other, or are asked to
         self.depth = 0  # of calls
 
     def run(self, arguments: list, programs: np.ndarray, wave: int, seed: int) -> None:
@@ -39,7 +40,7 @@ class Launch:
         kernel = self.program.kernel
         self.budget.hold_bytes(self.program.peak_bytes, kernel.line)
         hints.hold_arguments(kernel.argument_attributes, arguments, kernel.line)
-        if self.program.waits:
+        if self.in_turns:
             self.memory.start_chunk(programs)
             turns.run(self, arguments, programs, seed)
             self.memory.end_chunk()

@@ -28,6 +28,7 @@ from .turns import Undecided
 
 COUNTING = ("full", "values", "places")
 MOST_PROGRAMS = 1 << 22  # of one grid
+MOST_IN_TURNS = 64  # programs that interleave where an order is tried, each a thread
 MOST_TO_DRAW_FROM = 1 << 24  # of a grid of which drawn ones run
 OURS = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
 
@@ -62,7 +63,7 @@ def run(
     """Run a plan. `programs` selects programs for each step if not all run. `counting` is "full", "values"
     without traffic, or "places", which notes only written elements. Lines of `poisoned_lines` fill masked
     lanes with the other poison. `shuffled` seeds another order of the programs of kernels with atomics, and
-    then waves mean nothing. `watcher` is called for every access with (frame, lanes, kind, line).
+    then waves mean nothing. Few programs also take turns at every atomic. `watcher` is called for every access with (frame, lanes, kind, line).
     `launch` replaces Launch in the pass that counts. A run that `goes_on` keeps mistakes in its report and
     does the rest of its work: lanes outside their tensor are left out, and loads give 0 there. `probe.around`
     is shown every step before it runs and may wrap the function that performs it. `probe.asked` gets the
@@ -245,8 +246,9 @@ class OnePass:
         printed = Prints(0) if quietly else run.printed
         made = Launch if quietly else run.launch
         launch = made(self.number, self.program, self.grid, memory, run.budget, printed, run.poison_of)
+        launch.in_turns |= bool(run.shuffled and self.program.atomics and len(programs) <= MOST_IN_TURNS)
         try:
-            launch.run(self.arguments, programs, run.wave, seed)
+            launch.run(self.arguments, programs, run.wave, seed + run.shuffled)
         finally:
             self.tell(memory.order)
         counts = launch.counts

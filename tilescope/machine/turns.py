@@ -1,4 +1,4 @@
-"""Run one launch's programs in turns, for kernels in which one program waits for another. Each program is a
+"""Run one launch's programs in turns, where one program waits for another or an order is tried. Each program is a
 thread, and only one runs at a time. Every atomic may switch to another by chance, and another seed gives
 another order."""
 
@@ -144,8 +144,8 @@ def run(launch, arguments: list, programs: np.ndarray, seed: int) -> None:
         stop.add_note(f"{launch.program.kernel.name} was stopped with {'; '.join(looks) or 'no atomic yet'}")
         raise
     if isinstance(order.error, OverLimit):
-        more = f"{order.error.message}; its programs wait for each other in a loop, perhaps without end"
-        raise OverLimit(order.error.what, more, order.error.line)
+        more = "; its programs wait for each other in a loop, perhaps without end" * launch.program.waits
+        raise OverLimit(order.error.what, order.error.message + more, order.error.line)
     if order.error is not None:
         raise order.error
     for mine, _ in launches:

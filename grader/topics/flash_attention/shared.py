@@ -40,6 +40,17 @@ LARGEST_VALUE = 55_000.0
 ABOVE = "one key far above thousands"
 GAP = 9.6, 10.8  # of its score above theirs, which weigh little each and much together
 FIRST = 40  # keys that it is one of
+TIED = "equal scores of hundreds of millions, many of them early"
+EARLY, RARE = 1 / 4, 37  # of the keys, and one of so many of the others, have such a score
+QUERY, KEY = 2.0**12, 2.0**13  # their numbers: fp32 has no room for the logarithm of a sum beside such scores
+SATURATED = "scores several times as large as a large cap"
+BEFORE, BEYOND = (3.6, 4.6), (6.0, 9.0)  # times the cap, of which half of the keys have the one or the other
+STEEP = 0.01  # of a score's error is left where its tanh is so flat
+
+
+def tied(keys: int) -> np.ndarray:
+    """Return which keys have equal scores, the largest: all early ones, and a few of the others."""
+    return (np.arange(keys) < EARLY * keys) | (np.arange(keys) % RARE == 0)
 
 
 def light(keys: int) -> np.ndarray:
@@ -62,8 +73,10 @@ def queries(rng, shape, c: Case) -> np.ndarray:
         return constant(rng, shape, c, 1.0)
     usual = {ANY_SCALE: USUAL / (c.scalars["scale"] * shape[-1] ** 0.5), LARGE_SUMS: 0.02}
     usual |= {"extreme scores": LOUD, "far below zero": 0.5, "flat": 0.02}
-    if c.values in (LIGHT, ABOVE):
-        return draw(rng, shape, c, 0.1, 1.0)
+    if c.values == TIED:
+        return draw(rng, shape, c, 0.0, QUERY)
+    if c.values in (LIGHT, ABOVE, SATURATED):
+        return draw(rng, shape, c, 0.01 if c.values == SATURATED else 0.1, 1.0)
     return draw(rng, shape, c, usual.get(c.values, 1.0), FAR if c.values == "far below zero" else 0.0)
 
 
@@ -73,6 +86,11 @@ def keys_of(rng, shape, c: Case) -> np.ndarray:
     if c.values == LIGHT:
         away = rng.uniform(*FALLS) / (2 * c.scalars["scale"] * shape[-1])  # q is near 1
         return draw(rng, shape, c, away / 5, np.where(light(shape[-2]), -away, away)[:, None])
+    if c.values == TIED:
+        return draw(rng, shape, c, 0.0, np.where(tied(shape[-2]), KEY, -KEY)[:, None])
+    if c.values == SATURATED:
+        times = np.where(light(shape[-2]), rng.uniform(*BEYOND), rng.uniform(*BEFORE))[:, None]
+        return draw(rng, shape, c, 0.0, c.scalars["softcap"] / (c.scalars["scale"] * shape[-1]) * times)
     if c.values == ABOVE:
         away = rng.uniform(*GAP) / (2 * c.scalars["scale"] * shape[-1])
         at = rng.integers(min(FIRST, shape[-2]))
@@ -88,6 +106,12 @@ def values(rng, shape, c: Case) -> np.ndarray:
         size = np.where(light(shape[-2]), LARGEST_VALUE, 1.0)[:, None]
         return draw(rng, shape, c, 0.02 * size, size)
     large = BEYOND_FP16 if c.values == "beyond fp16" else 1.0
+    if c.values == TIED:
+        return draw(
+            rng, shape, c, 0.1, np.where(np.arange(shape[-2]) < EARLY * shape[-2], 1.0, -1.0)[:, None]
+        )
+    if c.values == SATURATED:
+        return draw(rng, shape, c, 0.1, np.where(light(shape[-2]), 8.0, 1.0)[:, None])
     found = draw(rng, shape, c, large, 3.0 if c.values in (ANY_SCALE, ABOVE, "flat") else 0.0)
     if c.values == ZEROS:
         found[..., : shape[-2] // 2, :] = 0
@@ -178,14 +202,14 @@ def within(wanted):
         unit = WEIGHT_ROUNDING[case.dtype]
         size = (
             0
-            if case.values == LOWEST
+            if case.values in (LOWEST, TIED)
             else abs(case.scalars["scale"]) * norms[0] * norms[1] / min(8, case.sizes["D"] ** 0.5)
         )
         uneven = case.kind == own_numbers.KIND or LIGHT in (
             case.values,
             *(part.values for part in case.parts),
         )
-        size = UNEVEN * size if uneven else size
+        size = UNEVEN * size if uneven else STEEP * size if case.values == SATURATED else size
         share = unit * (1 + np.reshape(size, (-1, *[1] * (terms.ndim - 1)))) + SUMS
         return {
             name: where_finite(ROUNDING[case.dtype] * (np.abs(w) + share * terms) + share * terms + 1e-6, w)

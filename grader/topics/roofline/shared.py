@@ -58,7 +58,7 @@ def rung(
 
     def within(found: dict, case: Case, want: dict) -> dict:
         size = computed(size_of_terms, found, case) if size_of_terms else dict.fromkeys(want, 0.0)
-        least = 1e-30 if size_of_terms else SMALLEST
+        least = UNDERFLOW if size_of_terms else SMALLEST
         return {
             name: where_finite(4 * ROUNDING["fp32"] * np.abs(v) + FP32_SUM * size[name] + least, v)
             for name, v in want.items()
@@ -124,6 +124,7 @@ MOVED = {  # exponent, then factor, where "the lowest" are near the end of fp32
     "the lowest": (-10, 2.2e37),
     "far from zero": (100, 1),
     "large": (0, 1e30),
+    "next to zero": (0, 1e-34),
 }
 
 
@@ -134,6 +135,7 @@ EXPONENTS = -149, 127  # of two, of the numbers of fp32; the largest leave room 
 LARGEST = 0.999 * 2.0**128
 SPECIAL = np.array([0.0, np.inf, np.nan, 2.0**-149, 2.0**127, LARGEST])
 SMALLEST = 2.0**-149
+UNDERFLOW = 2.0**-125  # of terms that are smaller than fp32 holds well
 ENDLESS = "infinities"  # one in most rows, anywhere, both in some, and nothing but minus infinity in another
 SUMMED = 2.4e37  # times ten and the length of a row, at most, so that fp32 holds the row's sum
 INFINITE = "an infinity first"

@@ -20,6 +20,10 @@ MARGIN = (
 CLOSE = 2.0**-15  # and where it's small, so that fp32 computes scores to about 2**-17
 CONTENDERS = 4  # tokens of the largest noise
 TRIES = 64  # seeds looked through for one that tells
+LARGE_NOISE = 14.0
+FEW_TRIES = 16  # the same for large vocabularies
+EARLY = 16  # of a row, the part that has its best token
+JUST = 0.1  # between scores that no rounding of noise turns round
 LOWEST = float(np.finfo(np.float32).min)  # a score that some libraries ban a token with, low and yet a logit
 A_BIT_APART = "neighbours among the numbers of fp32"
 ANYWHERE, AGAIN, STRONG = "borders anywhere", "one token again and again", "strong penalties"
@@ -27,7 +31,9 @@ FIRST_BANNED = 0.7  # in "mostly banned" rows, where fewer tokens are left than 
 BANNED = 0.3
 SMALL_SEEDS = 1 / 4
 SPECIAL_SEEDS = 1 / 2  # half of them are ones in the low bits
+MANY_EQUAL = "hundreds of equal logits at the border"
 TINY = "tiny"  # logits next to zero
+OUTNUMBERED = "a best token that many low ones outnumber"
 USUAL = 1 / 6  # of the rows have a temperature of exactly 1, the commonest one
 
 
@@ -76,6 +82,8 @@ def logits_for(case: Case, rng: np.random.Generator) -> np.ndarray:
         x = x / 3 + 3000
     if case.values == "equal":  # rows of one value, and rows of two
         x = np.where(np.arange(b)[:, None] % 2, rng.integers(1, 3, (b, v)), 1.0)
+    if case.values == MANY_EQUAL:
+        x = np.full((b, v), 1.0) * rng.integers(-4, 5, (b, 1))
     if case.values == "one value":  # so large that bf16 has no halves between
         x = np.full((b, v), 100.0)
     if case.values == "exact borders":  # rows of one value, and rows whose best is not the first
@@ -114,12 +122,13 @@ def logits_for(case: Case, rng: np.random.Generator) -> np.ndarray:
     return x.astype(np.float32).astype(DTYPES[case.dtype])
 
 
-COLD = {"equal": (1,), "pairs": (1,), "far below zero": (1,)} | dict.fromkeys(
+COLD = {OUTNUMBERED: (0,), "equal": (1,), "pairs": (1,), "far below zero": (1,)} | dict.fromkeys(
     (
         "levels",
         "a warm tail",
         "all warm",
         "exact borders",
+        MANY_EQUAL,
         "one low value",
         "zeros",
         "apart",
@@ -160,7 +169,27 @@ def plain_inputs(case: Case, rng: np.random.Generator) -> dict:
     }
     if case.values in CLOSE_CALLS:
         return close_calls(inputs, rng, MARGIN if case.values in PENALISED else CLOSE)
-    return inputs
+    return outnumbered(inputs, rng) if case.values == OUTNUMBERED else inputs
+
+
+def outnumbered(inputs: dict, rng: np.random.Generator) -> dict:
+    """Make rows of one low logit and an early best token so far above that a low one just wins, with the seed of some
+    whose noise is nearest to the largest that fp32 holds well."""
+    x, told = np.zeros(inputs["logits"].shape), inputs["seed"].copy()
+    for i, row in enumerate(x):
+        at = rng.integers(max(1, row.size // EARLY))
+        tries = seeds(rng, FEW_TRIES)
+        pairs = [parted(noise(int(seed), row.size), at) for seed in tries]
+        chosen = min(range(len(tries)), key=lambda number: abs(pairs[number][1] - LARGE_NOISE))
+        own, others = pairs[chosen]
+        less = others - own - JUST - UNIFORM * np.exp(others)
+        row[at], told[i] = float(inputs["temperature"][i]) * less, tries[chosen]
+    return inputs | {"logits": x.astype(np.float32).astype(inputs["logits"].dtype), "seed": told}
+
+
+def parted(numbers: np.ndarray, at: int) -> tuple[float, float]:
+    """Return the number at a place, and the largest of the others."""
+    return numbers[at], np.delete(numbers, at).max()
 
 
 def seeds(rng: np.random.Generator, count: int) -> np.ndarray:

@@ -51,6 +51,8 @@ SHAPES[LARGE] = lambda rng: ([between(rng, 9, 20) for _ in range(3)], 6, 2, 0.5)
 SHAPES["hundreds of experts"] = lambda rng: ([between(rng, 5, 9) for _ in range(3)], 280, 20, 0.0)
 FEW_EACH = "two copies of each of many experts, for two tokens of a rank"
 SHAPES[FEW_EACH] = lambda rng: ([2, experts := 2 * between(rng, 55, 75), experts, 3], experts, experts, 0.0)
+ONCE_EACH = "two copies of each of many experts, for one token of each rank"
+SHAPES[ONCE_EACH] = lambda rng: ([experts := 2 * between(rng, 55, 75)] * 4, experts, experts, 0.0)
 SHAPES["hundreds of tokens"] = lambda rng: ([between(rng, 600, MOST_TOKENS), 3], 5, 1, 0.0)
 SHAPES[LONGER] = lambda rng: ([between(rng, 5, 9), between(rng, 60, 90), 6], between(rng, 20, 24), 3, 0.3)
 HOTTEST = 4  # experts that share the hot tokens of drawn sizes
@@ -82,6 +84,8 @@ def drawn(rng, kind, numbers=()):
         between(rng, 1, min(4, experts)) if free else 1 if kind in (EVEN_OUT, MOST_FOR_ONE, FULL) else top_k
     )
     found = tokens_of(rng, tokens, experts, top_k, 0.0 if free or kind == FULL else hot, columns=columns)
+    if kind == ONCE_EACH:
+        found = [(x, rng.permutation(experts)[: len(x), None], w[:, :1]) for x, _, w in found]
     if kind == FEW_EACH:
         found = [(x, twice_each(rng, experts)[: len(x)], w) for x, _, w in found]
     if free or kind == FULL:

@@ -4,7 +4,7 @@ import numpy as np
 
 from grader.box.serve.frames import DTYPES
 from grader.questions import Budget, Case, Tensor
-from grader.questions.draws import ROUNDING, between, log_uniform, odd, spread
+from grader.questions.draws import ROUNDING, SMALLEST, between, log_uniform, odd, spread
 from grader.questions.timed import timed
 from grader.questions.work import work as every_kind
 from grader.topics.flash_attention.shared import (
@@ -23,6 +23,7 @@ from grader.topics.flash_attention.shared import (
     heads_side_by_side,
     in_tiles,
     large_scale,
+    light,
     narrow,
     operands,
     shape_of,
@@ -30,6 +31,9 @@ from grader.topics.flash_attention.shared import (
 )
 from kernels.flash_attention import cost, reference
 
+TINY_WEIGHTS = "keys of tiny weight that matter"
+FAR_BELOW = 13.0, 15.5  # of their scores below the others, and so fp16 holds their weights with few bits
+VALUE = 40.0  # of theirs and of do
 CANCELLING = "sums beyond fp16 that cancel"
 FEW, SIZE = 12_000.0, 8192.0  # of do, in heads where two keys have all weight, and where all have the same
 
@@ -63,8 +67,25 @@ def cancelling(c: Case, rng: np.random.Generator) -> dict:
     }
 
 
+def tiny_weights(c: Case, rng: np.random.Generator) -> dict:
+    """Draw keys of tiny weight that all rows see, whose gradients are large because their values are."""
+    b, h, m, n, d = (c.sizes[x] for x in "BHMND")
+    tiny = light(n)[::-1, None]
+    away = rng.uniform(*FAR_BELOW) / (2 * c.scalars["scale"] * d)  # q is near 1
+    each = {
+        "q": (m, 1.0, 0.02),
+        "k": (n, np.where(tiny, -away, away), 0.02),
+        "v": (n, np.where(tiny, VALUE, 0.02), 0.1),
+        "do": (m, VALUE, 0.1),
+    }
+    return {
+        name: draw(rng, (b, h, rows, d), c, spread * np.abs(center), center)
+        for name, (rows, center, spread) in each.items()
+    }
+
+
 def backward_operands(c: Case, rng: np.random.Generator) -> dict:
-    drawn = cancelling(c, rng) if c.values == CANCELLING else operands(c, rng)
+    drawn = {CANCELLING: cancelling, TINY_WEIGHTS: tiny_weights}.get(c.values, operands)(c, rng)
     inputs = {x: drawn[x] for x in "qkv"}
     q, k, v = (inputs[x] for x in "qkv")
     o, lse = reference.attention(q, k, v, causal=True, scale=c.scalars["scale"])
@@ -117,6 +138,7 @@ def hidden_backward(rng: np.random.Generator) -> list[Case]:
         case(1, 2, 2, 60, 70, 32, values=ANY_SCALE, scale=small_scale(rng), kind="a small scale"),
         case(1, 1, 1, 60, 70, 32, values=ANY_SCALE, scale=large_scale(rng), kind="a large scale"),
         case(1, 2, 2, 260, 268, 32, values=CANCELLING, kind=CANCELLING),
+        case(1, 2, 2, 60, between(rng, 120, 160), 64, values=TINY_WEIGHTS, kind=TINY_WEIGHTS),
     ]
 
 
@@ -144,7 +166,9 @@ def gradient_within(inputs: dict, c: Case, want: dict) -> dict:
         p, delta = weights(one, c, seen), (o * do).sum(-1, keepdims=True)
         share = unit + SUMS + 2.0**-16 * scale * (q @ k.T)  # of a weight, with its score's own error
         ds = scale * p * (share * (do @ v.T + delta) + unit * delta)
-        off["dq"][at], off["dk"][at], off["dv"][at] = ds @ k, ds.T @ q, (p * share).T @ do
+        small = SMALLEST[c.dtype] / 2  # a step of weights and of dS that fp16 holds with few bits
+        ds, dp = ds + small * seen, p * share + small * seen
+        off["dq"][at], off["dk"][at], off["dv"][at] = ds @ k, ds.T @ q, dp.T @ do
     return {name: ROUNDING[c.dtype] * (np.abs(w) + off[name]) + off[name] + 1e-5 for name, w in want.items()}
 
 

@@ -18,6 +18,7 @@ from grader.topics.flash_attention.shared import (
     LOWEST,
     NAN,
     OUTPUT,
+    TIED,
     ZEROS,
     keys_of,
     large_scale,
@@ -82,6 +83,7 @@ def hidden_decode(rng: np.random.Generator) -> list[Case]:
         decode_case(1, 4, 2, between(rng, 300, 500), 32, values=LARGE_SUMS, kind=LARGE_SUMS),
         decode_case(1, 4, 2, between(rng, 601, 639), 64, values=LIGHT, kind=LIGHT),
         decode_case(1, 2, 1, between(rng, 6000, 8000), 32, values=ABOVE, sm_count=between(rng, 150, 190), kind=ABOVE),
+        decode_case(1, 2, 1, between(rng, 2000, 3000), 64, values=TIED, kind=TIED),
     ]  # fmt: skip
 
 

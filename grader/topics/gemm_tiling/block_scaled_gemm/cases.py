@@ -25,6 +25,7 @@ AMONG_ZEROS = "a NaN in A and one in B, among zeros"
 WHOLE = "small whole numbers"  # which no tensor core rounds, so the only losses come from the scales
 
 
+SMALL_CODES, SMALL_CODE = "small codes and large scales", -6  # a power of two, of the smallest normal number
 NANS = "a NaN in some rows of A and columns of B"
 ZEROS = 1 / 8  # of the scales, beside NaNs
 FEW = 6  # one of so many rows or columns, so that most of C is a number
@@ -53,6 +54,8 @@ def scaled_operands(case: Case, rng: np.random.Generator) -> dict:
     codes = {name: rng.standard_normal(shape) * 60 for name, shape in (("a", (m, k)), ("b", (k, n)))}
     if case.values == "positive":
         codes = {name: np.abs(v) for name, v in codes.items()}
+    if case.values == SMALL_CODES:
+        codes = {name: v * 2.0**SMALL_CODE / 60 for name, v in codes.items()}
     if case.values == WHOLE:
         codes = {name: rng.integers(-2, 3, v.shape).astype(float) for name, v in codes.items()}
     if case.values == NANS:
@@ -66,6 +69,8 @@ def scaled_operands(case: Case, rng: np.random.Generator) -> dict:
         codes["a"][rng.integers(m), rng.integers(1 + (k - 1) // 4)] = np.nan
         codes["b"][k - 1 - rng.integers(1 + (k - 1) // 4), rng.integers(n)] = np.nan
     sa, sb = (2.0 ** rng.uniform(-9, -5, shape) for shape in ((m, blocks_k), (blocks_k, blocks_n)))
+    if case.values == SMALL_CODES:
+        sa, sb = sa * 2.0**-SMALL_CODE, sb * 2.0**-SMALL_CODE
     if case.values == NANS:  # zero times a NaN is a NaN
         sa[rng.random(sa.shape) < ZEROS], sb[rng.random(sb.shape) < ZEROS] = 0, 0
     if (
@@ -134,6 +139,7 @@ def hidden_scaled(rng: np.random.Generator) -> list[Case]:
             values="scales far apart",
             kind="small scales and large ones",
         ),
+        Case(sizes(24, 128 + any_size(), 300), "bf16", values=SMALL_CODES, kind=SMALL_CODES),
         Case(
             sizes(24, 128 + any_size(), 300),
             "bf16",

@@ -26,7 +26,7 @@ QUESTION = KernelQuestion(
             "grouping",
             2,
             "traffic",
-            asks=f"the programs of a wave share what they read: each byte of A and B counts once for each wave that reads it. All waves together read at most {cases.MARGIN} times the bytes that they would read if each wave were a square patch of C, in tiles of {cases.PATCH} × {cases.PATCH}. The grader works out these bytes from where each program stores, at {{compiled[M]}} × {{compiled[N]}} × {{compiled[K]:,}} and at a smaller drawn size",
+            asks=f"the programs of a wave share what they read: each byte of A and B counts once for each wave that reads it. All waves together read at most {cases.MARGIN} times the bytes that they would read if each wave were a square patch of C, in tiles of {cases.PATCH} × {cases.PATCH}. The grader works out these bytes from where each program stores, at {{compiled[M]}} × {{compiled[N]}} × {{compiled[K]:,}} and at drawn sizes, some of them far from square",
         ),
         Part(
             "compiled",

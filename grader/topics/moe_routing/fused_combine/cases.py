@@ -27,6 +27,7 @@ from grader.topics.moe_routing.shared import (
 from kernels.moe_routing import reference
 from kernels.moe_routing.cost_traffic import combine_traffic
 
+BEYOND_FP16 = 20, 110  # powers of two
 INFINITIES = np.inf, -np.inf, np.inf, -np.inf  # of one number of a row each, the first two with weights of 0
 
 
@@ -37,10 +38,12 @@ def weighed_rows(case: Case, rng: np.random.Generator) -> dict:
     held = rng.standard_normal((rows(case.sizes), h))
     if drawn_as(case) == "far apart":
         held *= 2.0 ** rng.uniform(-6, 6, (len(held), 1))
-    if drawn_as(case) == "beyond fp16":
-        held *= 2.0**20
     held[filled_up(found.sorted_token_ids, len(held)) == reference.EMPTY] = np.nan
     topk_weights = rng.dirichlet(np.ones(k), t).reshape(t, k) * rng.uniform(0.4, 2.5)
+    if drawn_as(case) == "beyond fp16":  # and the larger a row, the smaller its weight
+        size = 2.0 ** rng.uniform(*BEYOND_FP16, (t, k))
+        held[found.inv_permuted_idx] *= size[..., None]
+        topk_weights *= 2.0 ** BEYOND_FP16[0] / size
     if drawn_as(case) == "infinities" and t:
         tokens = np.resize(rng.permutation(t)[: len(INFINITIES)], len(INFINITIES))
         slots = rng.integers(k, size=len(tokens))

@@ -98,6 +98,7 @@ def hidden_gemm(rng: np.random.Generator) -> list[Case]:
     def any_h() -> int:
         return odd(rng, 33, 99)
 
+    many = between(rng, 9, 15)
     names = ("x", "w", "sorted_token_ids", "expert_ids", "h")
     one_of = rng.permutation([between(rng, 40, 60), 0, 0, 0]).tolist()
     return [
@@ -172,6 +173,9 @@ def hidden_gemm(rng: np.random.Generator) -> list[Case]:
             between(rng, 3, 9),
             tile=64,
             kind="more tokens than any size that is named",
+        ),
+        case(
+            [0, *[between(rng, 1700, 2200)] * many], many, 16, 3, tile=64, kind="many experts for many tokens"
         ),
         case(
             [0, *rng.permutation([0] * 40 + some(40, 1, 2)).tolist()],
@@ -338,6 +342,7 @@ FP32_SUM = 2.0**-16  # of the sum of magnitudes: an fp32 sum in any order
 
 CUT_OFF = 2.0**-27  # of the same a term, because a tensor core cuts off where fp32 rounds (an H200 lost 5e-9)
 STEEPEST = 1.1  # how much SiLU changes at most where its argument does
+FLAT = -20.0  # below, by how much it changes falls with each number
 FUNCTIONS = 2.0**-18  # of h: an exponential, a division and two products in fp32
 
 
@@ -349,6 +354,11 @@ def wanted(inputs: dict, case: Case) -> dict:
     return {"h": h}
 
 
+def steepest(gate: np.ndarray) -> np.ndarray:
+    """Return how steep SiLU is at most at these numbers and below: hardly at all far below 0."""
+    return np.where(gate < FLAT, np.abs(gate) * np.exp(np.minimum(gate, 0)), STEEPEST)
+
+
 def within(inputs: dict, case: Case, want: dict) -> dict:
     """Allow one rounding of h, and the effect of errors in two fp32 sums."""
     found, gate, up = products_of(inputs, case)
@@ -358,7 +368,10 @@ def within(inputs: dict, case: Case, want: dict) -> dict:
     with np.errstate(invalid="ignore", over="ignore"):
         off = FP32_SUM + CUT_OFF * case.sizes["H"]
         off_gate, off_up = off * of_gate, off * of_up
-        sums = STEEPEST * off_gate * (np.abs(up) + off_up) + np.abs(reference.silu(gate)) * off_up
+        sums = (
+            steepest(gate + off_gate) * off_gate * (np.abs(up) + off_up)
+            + np.abs(reference.silu(gate)) * off_up
+        )
         allowed[found] = sums + (ROUNDING[out] + FUNCTIONS) * np.abs(want["h"][found]) + SMALLEST[out]
     return {"h": where_finite(allowed, want["h"])}
 

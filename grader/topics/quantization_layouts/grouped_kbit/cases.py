@@ -36,10 +36,14 @@ def hidden_experts(rng: np.random.Generator) -> list[Case]:
     bits = every_width(rng)
 
     def case(counts, blocks, dtype="fp16", n=0, **more) -> Case:
-        return to_experts(bits(), n or between(rng, 17, 70), BLOCK * blocks, counts, dtype, **more)
+        return to_experts(bits(), n or between(rng, 17, 64), BLOCK * blocks, counts, dtype, **more)
 
     def some(count: int, low: int = 1, high: int = 9) -> list[int]:
         return rng.integers(low, high + 1, count).tolist()
+
+    def like_rows(count: int, most: int) -> list[int]:
+        """Return numbers of rows that take as many tiles, so that a program may walk over all of an expert's."""
+        return rng.integers(most - TILE + 2, most + 1, count).tolist()
 
     def with_empty(count: int, *empty: int) -> list[int]:
         return [0 if e in empty else n for e, n in enumerate(some(count))]
@@ -51,6 +55,7 @@ def hidden_experts(rng: np.random.Generator) -> list[Case]:
     strided = spread(rng, "w", "s", "c", "r", "x", "y")
     turned = {"w": "transposed", "x": "transposed", "s": "padded"}
     turned_too = {"w": "padded", "x": "padded", "s": "transposed", "y": "transposed"}
+    more = TILE * between(rng, 2, 3)
     one_of = rng.permutation([between(rng, 40, 60), 0, 0, 0]).tolist()
     return [
         case(some(5), odd(rng, 5, 9), kind="rows for every expert"),
@@ -65,12 +70,14 @@ def hidden_experts(rng: np.random.Generator) -> list[Case]:
             n=between(rng, 3, 9),
             kind="many rows for one expert",
         ),
-        case([between(rng, 17, 31), between(rng, 33, 47), 0, 7], 5, "bf16", kind="more rows than sixteen"),
+        case([*like_rows(3, more), 0], 5, "bf16", kind="more rows than sixteen"),
         case([between(rng, 3, 12)], odd(rng, 5, 9), kind="a single expert"),
         case(
-            [int(log_uniform(rng, 20, 400)) for _ in range(8)],
+            rng.permutation(
+                [*like_rows(5, 350), *(int(log_uniform(rng, 20, 90)) for _ in range(3))]
+            ).tolist(),
             1,
-            n=between(rng, 17, 40),
+            n=between(rng, 17, 32),
             kind="tens and hundreds of rows for each expert",
         ),
         case(

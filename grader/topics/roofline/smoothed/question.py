@@ -38,6 +38,13 @@ QUESTION = rung(
             values=ENDLESS,
             kind="infinities in columns",
         ),
+        cases.paced(
+            rng.uniform(0.05, 0.95),
+            T=between(rng, 9, 20),
+            M=between(rng, 65, 199),
+            values="next to zero",
+            kind="numbers next to zero",
+        ),
     ],
     rows="M",
     sized=cases.sized,

@@ -18,7 +18,7 @@ from grader.topics.sampling_fusion.shared import (
     size,
     useful,
 )
-from grader.topics.sampling_fusion.shared_rows import TINY
+from grader.topics.sampling_fusion.shared_rows import OUTNUMBERED, TINY
 
 
 def hidden_plain(rng: np.random.Generator) -> list[Case]:
@@ -59,6 +59,7 @@ def hidden_plain(rng: np.random.Generator) -> list[Case]:
         Case(
             size(2, between(rng, 128_300, 136_000)), "fp32", values="a warm tail", kind="a large vocabulary"
         ),
+        Case(size(2, between(rng, 200_000, 256_000)), "fp32", values=OUTNUMBERED, kind=OUTNUMBERED),
     ]
 
 

@@ -10,6 +10,7 @@ from grader.topics.sampling_fusion.shared_rows import (
     A_BIT_APART,
     ANYWHERE,
     BORDER,
+    MANY_EQUAL,
     MARGIN,
     TINY,
     TRIES,
@@ -59,6 +60,7 @@ def hidden_filtered(rng: np.random.Generator) -> list[Case]:
         Case(size(128, 24), "fp32", values="near borders", kind="a mass close to p"),
         Case(size(128, 24), "fp32", values="near min-p", kind="a weight close to min-p"),
         Case(size(6, between(rng, 200, 400)), "fp32", values="equal", kind="equal logits"),
+        Case(size(6, between(rng, 1500, 2048)), "fp32", values=MANY_EQUAL, kind=MANY_EQUAL),
     ]
 
 
@@ -69,6 +71,7 @@ def metered_filtered(rng: np.random.Generator) -> Case:
 NEAR = 2 * BORDER  # and one this far from it is surely in or out
 NEAR_LEAST = 4e-5  # the same of min-p, relative to it, where logits are small
 EDGES = ("few tokens", "levels")
+MORE_THAN_A_BYTE = 300  # tokens that stay
 BORDERS = ("exact borders", "near borders", "near min-p")
 
 
@@ -231,6 +234,9 @@ def filtered_inputs(case: Case, rng: np.random.Generator) -> dict:
         columns = {"top_k": np.zeros(b), "top_p": rng.uniform(0.5, 0.8, b), "min_p": rng.uniform(0.2, 0.4, b)}
     if case.values == "the last one wins":
         columns = {"top_k": np.zeros(b), "top_p": np.ones(b), "min_p": np.zeros(b)}
+    if case.values == MANY_EQUAL:
+        stay = rng.integers(min(MORE_THAN_A_BYTE, v - 1), v, b)
+        columns = {"top_k": stay, "top_p": np.ones(b), "min_p": np.zeros(b)}
     if case.values in ("one low value", "zeros"):
         columns = {"top_k": rng.integers(2, 6, b), "top_p": np.ones(b), "min_p": np.zeros(b)}
     if (
@@ -273,6 +279,16 @@ def filtered_inputs(case: Case, rng: np.random.Generator) -> dict:
     return (
         telling_seeds(inputs, rng)
         if case.values
-        in (*EDGES, *BORDERS, A_BIT_APART, TINY, "mostly banned", "a heavy tail", "many kept", "zeros")
+        in (
+            *EDGES,
+            *BORDERS,
+            A_BIT_APART,
+            MANY_EQUAL,
+            TINY,
+            "mostly banned",
+            "a heavy tail",
+            "many kept",
+            "zeros",
+        )
         else inputs
     )

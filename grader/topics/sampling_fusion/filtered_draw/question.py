@@ -24,7 +24,7 @@ QUESTION = KernelQuestion(
             "values",
             5,
             "values",
-            asks=f"right for {{public}} that you can see and more that you can't: odd vocabularies, bf16, fewer tokens than top-k, large logits, logits of −∞, far below zero and next to zero, zeros of both signs, equal logits at the border and ones that differ in their last bit, a mass of exactly p, where fp32 sums are exact (elsewhere a token may stay or go if the mass before it is within {BORDER:g} of p), a top-k up to V, a top-p from 0.0005 to 0.9995, a min-p up to 1, a weight of exactly min_p, temperatures from 0.05 to 10",
+            asks=f"right for {{public}} that you can see and more that you can't: odd vocabularies, bf16, fewer tokens than top-k, large logits, logits of −∞, far below zero and next to zero, zeros of both signs, equal logits at the border and ones that differ in their last bit, a mass of exactly p, where fp32 sums are exact (elsewhere a token may stay or go if the mass before it is within {BORDER:g} of p), a top-k up to V, a top-p from 0.0005 to 0.9995, a min-p up to 1, a weight of exactly min_p, greedy rows, temperatures from 0.05 to 10",
         ),
         Part(
             "traffic",

@@ -12,9 +12,13 @@ from grader.topics.sampling_fusion.shared_rows import (
     AGAIN,
     BANNED,
     CLOSE_CALLS,
+    JUST,
+    OUTNUMBERED,
     STRONG,
     factors,
     in_turn,
+    noise,
+    parted,
     plain_inputs,
     sometimes,
 )
@@ -82,6 +86,8 @@ def hidden_masked(rng: np.random.Generator) -> list[Case]:
         Case(size(8, between(rng, 70, 200), 3), "fp32", values="last bits", kind="the last bit of a word"),
         Case(size(6, between(rng, 60, 90), 3), "fp32", values="far below zero", kind="logits far below zero"),
         Case(size(2, between(rng, 8300, 9500), 4), "fp32", kind="a large vocabulary"),
+        Case(size(2, between(rng, 8300, 9500), 2), "fp32", values=OUTNUMBERED, kind=OUTNUMBERED),
+        Case(size(4, between(rng, 2000, 3000), between(rng, 60, 90)), "fp32", values=LIFTED, kind=LIFTED),
     ]
 
 
@@ -125,6 +131,8 @@ def one_read_masked(case: Case) -> list[Budget]:
 
 
 HISTORY_GAPS = 0.3
+LIFTED, RAISED = "a late token that its own history lifts", (1.0, 2.0)  # a logit for each time
+LOW = 100.0  # of logits beside it, below the others
 
 
 def gaps(rng: np.random.Generator, b: int, n: int) -> np.ndarray:
@@ -139,15 +147,19 @@ def masked_inputs(case: Case, rng: np.random.Generator) -> dict:
     b, v, n = (case.sizes[s] for s in "BVL")
     allowed = rng.random((b, v)) >= BANNED
     allowed[:, 0] = True
+    late = rng.integers(3 * v // 4, v, b)
+    if case.values == LIFTED:
+        allowed[np.arange(b), late] = True
     if case.values == "all banned":
         allowed[0] = False
     history = rng.integers(0, v, (b, n))
-    history[(rng.random((b, n)) < HISTORY_GAPS) | gaps(rng, b, n)] = -1
-    if case.values in ("equal", "far below zero"):
+    hole = gaps(rng, b, n)
+    history[(rng.random((b, n)) < HISTORY_GAPS) | hole] = -1
+    if case.values in ("equal", "far below zero", OUTNUMBERED):
         history[:] = -1
     if case.values == AGAIN:  # more often than eight bits can count, or fp16, in some rows each time
         again = rng.random((b, n)) < in_turn(rng, (1.0, rng.uniform(0.5, 1)), b)[:, None]
-        history = np.where(again & ~gaps(rng, b, n), rng.integers(0, v, (b, 1)), history)
+        history = np.where(again & ~hole, rng.integers(0, v, (b, 1)), history)
     strong = case.values == STRONG
     low, high = (0.1, 10.0) if strong else (0.6, 2.2)
     adds, once = ((-2.0, 2.0), (-2.0, 2.0)) if strong else ((-0.5, 0.6), (-0.5, 0.9))
@@ -158,7 +170,28 @@ def masked_inputs(case: Case, rng: np.random.Generator) -> dict:
         "frequency": sometimes(rng, rng.uniform(*adds, b), 0.0).astype(np.float32),
         "presence": sometimes(rng, rng.uniform(*once, b), 0.0).astype(np.float32),
     }
+    if case.values == LIFTED:
+        return lifted(inputs, late, rng)
     return before_penalties(inputs) if case.values in CLOSE_CALLS else inputs
+
+
+def lifted(inputs: dict, late: np.ndarray, rng: np.random.Generator) -> dict:
+    """Let a late token of each row just win, by its frequency alone, which raises its logit for each time it came."""
+    x, (b, n) = inputs["logits"].astype(np.float64), inputs["history"].shape
+    frequency = -rng.uniform(*RAISED, b).astype(np.float32)
+    x[:, x.shape[1] // 2 :] -= LOW
+    for i, token in enumerate(late):
+        t = float(inputs["temperature"][i])
+        own, others = parted(x[i] if t == 0 else x[i] / t + noise(int(inputs["seed"][i]), x.shape[1]), token)
+        x[i, token] += (t or 1.0) * (others - own + JUST) + n * frequency[i]
+    ones, none = np.ones(b, np.float32), np.zeros(b, np.float32)
+    return inputs | {
+        "logits": x.astype(np.float32).astype(inputs["logits"].dtype),
+        "history": np.repeat(late[:, None], n, 1).astype(np.int32),
+        "repetition": ones,
+        "frequency": frequency,
+        "presence": none,
+    }
 
 
 def before_penalties(inputs: dict) -> dict:

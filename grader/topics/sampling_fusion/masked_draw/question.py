@@ -17,7 +17,7 @@ QUESTION = KernelQuestion(
             "values",
             4,
             "values",
-            asks="right for {public} that you can see and more that you can't: odd vocabularies, a long history, a token that was produced thousands of times, bf16, a row that bans everything, a mask that ends within a word, equal logits, logits far below zero, repetition penalties from 0.1 to 10 and others from −2 to 2, temperatures from 0.05 to 10, strided rows, scores that lie close together",
+            asks="right for {public} that you can see and more that you can't: odd vocabularies, a long history, a token that was produced thousands of times, bf16, a row that bans everything, a mask that ends within a word, equal logits, logits far below zero, repetition penalties from 0.1 to 10 and others from −2 to 2, greedy rows, temperatures from 0.05 to 10, strided rows, scores that lie close together",
         ),
         Part(
             "traffic",

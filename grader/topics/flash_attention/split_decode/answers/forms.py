@@ -2,9 +2,7 @@
 
 
 
-WANTED = "wanted = max(1, triton.cdiv(2 * p.sm_count, p.B * p.G))"
 FORMS = {
-        "one program for each tile of keys": ((), [(WANTED, "wanted = p.N")]),
         "splits of 16 keys that fill the machine": ((), "short_splits"),
         "tiles of keys of 128": ((), [("block_n = 64", "block_n = 128")]),
         "tiles of keys of 256": ((), [("block_n = 64", "block_n = 256")]),
