@@ -34,23 +34,6 @@ def of_corners(name: str):
     return replace(questions.find(name), hidden=lambda rng: [], free={}, any_scalar=())
 
 
-@pytest.fixture
-def alone(monkeypatch):
-    """Leave of the large cases those of some purposes: to look for the others and run them takes most of a test."""
-
-    def leave(*purposes: int) -> None:
-        corners = KernelEvidence.corners
-        monkeypatch.setattr(
-            KernelEvidence,
-            "corners",
-            lambda *given: {one: case for one, case in corners(*given).items() if one in purposes},
-        )
-        for others in ("on_condition", "at_numbers"):
-            monkeypatch.setattr(KernelEvidence, others, lambda *_: {})
-
-    return leave
-
-
 def lost(answer: str, question, seed: int = 7):
     question = of_corners(question) if isinstance(question, str) else question
     verdict = referee.grade_one(answer, question, seed=seed, eager=False)

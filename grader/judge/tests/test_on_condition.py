@@ -9,7 +9,7 @@ from grader import questions
 from grader.jail.protocol import ToldCase
 from grader.judge import referee, sampled
 from grader.judge.branches import Reader
-from grader.judge.kernel_evidence import ON_CONDITION, KernelEvidence
+from grader.judge.kernel_evidence import AT_NUMBER, ON_CONDITION, KernelEvidence
 from grader.judge.record import FAIL, PASS
 from grader.proofs.right import edited, right
 from grader.questions import on_condition
@@ -235,7 +235,8 @@ def test_a_program_that_goes_a_way_of_its_own_is_among_those_that_run(condition)
         evidence.end()
 
 
-def test_a_dependence_on_a_size_that_is_no_condition_is_met_at_its_number():
+def test_a_dependence_on_a_size_that_is_no_condition_is_met_at_its_number(alone):
+    alone(*AT_NUMBER)
     far_off = (
         "tl.exp(-(tl.sum(mask.to(tl.float32)) - 13000.0) * (tl.sum(mask.to(tl.float32)) - 13000.0) / 2e5)"
     )
@@ -300,7 +301,8 @@ def test_a_case_has_together_what_a_kernel_asks_of_several_tensors(form):
 
 
 @pytest.mark.parametrize("least", [700, pytest.param(5000, marks=pytest.mark.slow)])
-def test_tiles_that_waste_sectors_where_a_size_is_large_lose_the_traffic(least):
+def test_tiles_that_waste_sectors_where_a_size_is_large_lose_the_traffic(least, alone):
+    alone(*ON_CONDITION)
     sides = f"    m, n = (32, 16) if p.M < {least} else (64, 4)\n"
     answer = edited(
         right(TURNED),
@@ -334,7 +336,8 @@ STEPS = {
 @pytest.mark.parametrize(
     "form", [pytest.param(one, marks=[pytest.mark.slow] * (one != "no condition")) for one in STEPS]
 )
-def test_a_case_is_where_a_kernel_tells_two_quantities_together(form):
+def test_a_case_is_where_a_kernel_tells_two_quantities_together(form, alone):
+    alone(*ON_CONDITION)
     step, wanted = STEPS[form]
     answer = edited(right(SMOOTHED), [("h = (1 - alpha) * h + alpha * x\n", f"{step}\n")])
     assert any(map(wanted, found := planned(SMOOTHED, answer, 1))), found
