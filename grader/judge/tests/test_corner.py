@@ -122,9 +122,10 @@ def test_programs_that_need_one_another_run_whole_in_a_smaller_corner():
         ("differences", [("x - before", "tl.where(x == before, 0.0, x - before)")]),
         ("turned", [(" x, mask", " tl.where(x == 0, 0.0, x), mask")]),
         ("turned", [(" x, mask", " tl.where(x != x, 0.0, x), mask")]),
-        (
+        pytest.param(
             "sum_and_max",
             [("tl.store(m_ptr + row, ", "x = tl.minimum(x, 3.4028234e38)\n    tl.store(m_ptr + row, ")],
+            marks=pytest.mark.slow,
         ),
     ],
 )
@@ -184,7 +185,11 @@ def test_what_nobody_writes_where_several_axes_are_long_fails(edit, alone):
 
 
 @pytest.mark.parametrize(
-    "plan", ['{**plan, "steps": plan["steps"] * 17}', '{**plan, "scratch": {"s": ((1 << 40,), "fp32", 0)}}']
+    "plan",
+    [
+        '{**plan, "steps": plan["steps"] * 17}',
+        pytest.param('{**plan, "scratch": {"s": ((1 << 40,), "fp32", 0)}}', marks=pytest.mark.slow),
+    ],
 )
 def test_a_plan_beyond_the_caps_fails_beyond_the_size_of_memory_too(plan, alone):
     alone(FAR)
@@ -334,7 +339,7 @@ def test_lanes_that_ask_for_the_same_number_count_each():
     assert parts[0] == "traffic" and "read of x, lane by lane" in said, said
 
 
-@pytest.mark.parametrize("grid", ["(1, p.M)", "(1, 1, p.M)"])
+@pytest.mark.parametrize("grid", ["(1, p.M)", pytest.param("(1, 1, p.M)", marks=pytest.mark.slow)])
 def test_a_grid_that_cuda_refuses_fails(grid):
     name = "roofline.long_mean"
     axis = grid.count(",")
