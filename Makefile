@@ -49,12 +49,15 @@ SIDE_BY_SIDE := --numprocesses=logical --maxprocesses=4 --dist=loadfile --no-loa
 test: export PATH := $(BIN):$(PATH)
 # each worker has a core, and more threads would wait for one another
 test: export OPENBLAS_NUM_THREADS := 1
+# compiled files are kept even where the environment says no, as in many images: hundreds of processes would compile anew
+test: export PYTHONDONTWRITEBYTECODE :=
 test: setup
 	@$(BIN)/python -m grader programs
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE) --durations=10 $(TESTS)
 
 # What `make test` takes a fixed sample of, whole.
 proofs: export PATH := $(BIN):$(PATH)
+proofs: export PYTHONDONTWRITEBYTECODE :=
 proofs: setup
 	@$(BIN)/python -m grader programs
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m slow $(TESTS)

@@ -62,7 +62,8 @@ def norm(*edits: tuple[str, str]) -> str:
     return edited(right(NORM), edits)
 
 
-def test_what_is_wrong_in_a_corner_alone_fails_and_no_size_is_told():
+def test_what_is_wrong_in_a_corner_alone_fails_and_no_size_is_told(alone):
+    alone(CORNER)
     answer = norm(
         (ROW, f"{ROW}    few = tl.where({LARGE}, N - 1, N)\n"), (SQUARES, SQUARES.replace("N", "few"))
     )
@@ -78,7 +79,8 @@ def test_what_is_loaded_again_in_a_corner_alone_counts():
     assert parts[0] == "traffic" and "read of x, a hidden case (several axes long)" in said, said
 
 
-def test_one_program_that_does_a_corner_alone_is_none_too_many():
+def test_one_program_that_does_a_corner_alone_is_none_too_many(alone):
+    alone(CORNER)
     answer = edited(
         right(SUBTRACTED),
         [
@@ -120,9 +122,10 @@ def test_programs_that_need_one_another_run_whole_in_a_smaller_corner():
         ("differences", [("x - before", "tl.where(x == before, 0.0, x - before)")]),
         ("turned", [(" x, mask", " tl.where(x == 0, 0.0, x), mask")]),
         ("turned", [(" x, mask", " tl.where(x != x, 0.0, x), mask")]),
-        (
+        pytest.param(
             "sum_and_max",
             [("tl.store(m_ptr + row, ", "x = tl.minimum(x, 3.4028234e38)\n    tl.store(m_ptr + row, ")],
+            marks=pytest.mark.slow,
         ),
     ],
 )
@@ -131,7 +134,8 @@ def test_first_kernels_meet_all_that_fp32_holds(name, edits):
     assert "values" in lost(edited(right(question.id), edits), question)[0]
 
 
-def test_a_launch_that_moves_nothing_is_one_too_many():
+def test_a_launch_that_moves_nothing_is_one_too_many(alone):
+    alone(CORNER)
     question, source = "sampling_fusion.draw", right("sampling_fusion.draw")
     idle = "@triton.jit\ndef idle(V):\n    v = V\n\n\n" + source
     answer = (
@@ -174,15 +178,21 @@ IN_CORNER, FAR_ALONE = "(M > 1200) & (N > 1200) & (M * N < 24_000_000)", "M * N 
     ],
     ids=["a row of a corner", "a row of fifty", "a part of the grid"],
 )
-def test_what_nobody_writes_where_several_axes_are_long_fails(edit):
+def test_what_nobody_writes_where_several_axes_are_long_fails(edit, alone):
+    alone(CORNER, FAR)
     parts, said = lost(edited(right(SUBTRACTED), [edit]), SUBTRACTED)
     assert "values" in parts and "several axes" in said and "wr" in said.split("several axes")[1][:160], said
 
 
 @pytest.mark.parametrize(
-    "plan", ['{**plan, "steps": plan["steps"] * 17}', '{**plan, "scratch": {"s": ((1 << 40,), "fp32", 0)}}']
+    "plan",
+    [
+        '{**plan, "steps": plan["steps"] * 17}',
+        pytest.param('{**plan, "scratch": {"s": ((1 << 40,), "fp32", 0)}}', marks=pytest.mark.slow),
+    ],
 )
-def test_a_plan_beyond_the_caps_fails_beyond_the_size_of_memory_too(plan):
+def test_a_plan_beyond_the_caps_fails_beyond_the_size_of_memory_too(plan, alone):
+    alone(FAR)
     answer = right(TURNED).replace("def launch_turned", "def planned")
     answer += f"\n\ndef launch_turned(p):\n    plan = planned(p)\n    return {plan} if p.M * p.N > 24_000_000 else plan\n"
     assert "values" in lost(answer, TURNED)[0]
@@ -225,8 +235,9 @@ def test_scratch_may_grow_with_the_tensors():
         ),
     ],
 )
-def test_what_is_wrong_or_wasteful_beyond_the_size_of_memory_loses_points(way):
+def test_what_is_wrong_or_wasteful_beyond_the_size_of_memory_loses_points(way, alone):
     answer = closed.made(questions.find(TURNED), way, BEYOND)
+    alone(FAR)
     assert lost(answer, TURNED)[0]
 
 
@@ -259,6 +270,7 @@ def test_drawn_programs_of_a_grid_of_millions_fit_one_request():
     question = questions.find("quantization_layouts.grouped_kbit")
     answer = honest.source(question, "a program for every tile there may be")
     evidence = KernelEvidence(question, answer, 21)
+    evidence.cases = {FAR: evidence.known[FAR]}
     grid = math.prod(evidence.plan(FAR).steps[0].grid)
     assert grid > 1 << 21
     sampled.judge_drawn(evidence, FAR)
@@ -327,7 +339,7 @@ def test_lanes_that_ask_for_the_same_number_count_each():
     assert parts[0] == "traffic" and "read of x, lane by lane" in said, said
 
 
-@pytest.mark.parametrize("grid", ["(1, p.M)", "(1, 1, p.M)"])
+@pytest.mark.parametrize("grid", ["(1, p.M)", pytest.param("(1, 1, p.M)", marks=pytest.mark.slow)])
 def test_a_grid_that_cuda_refuses_fails(grid):
     name = "roofline.long_mean"
     axis = grid.count(",")

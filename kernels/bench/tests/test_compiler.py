@@ -3,11 +3,17 @@
 import pytest
 import torch
 
-from kernels.bench import compiler
+
+@pytest.fixture(scope="module")
+def compiler():
+    """Read only by the worker that runs these tests: it reads all of Inductor, which takes seconds."""
+    from kernels.bench import compiler
+
+    return compiler
 
 
 @pytest.mark.parametrize("breaks", [0, 3, 15])
-def test_a_stack_and_its_unrolled_form_compute_the_same(breaks, monkeypatch):
+def test_a_stack_and_its_unrolled_form_compute_the_same(compiler, breaks, monkeypatch):
     seen = []
     monkeypatch.setattr(compiler, "HIDDEN", 16)
     monkeypatch.setattr(torch._dynamo, "graph_break", lambda: seen.append(1))
@@ -17,7 +23,7 @@ def test_a_stack_and_its_unrolled_form_compute_the_same(breaks, monkeypatch):
     assert torch.equal(looped(x), unrolled(x)) and len(seen) == breaks
 
 
-def test_the_broken_loop_breaks_once(monkeypatch):
+def test_the_broken_loop_breaks_once(compiler, monkeypatch):
     seen = []
     monkeypatch.setattr(compiler, "HIDDEN", 16)
     monkeypatch.setattr(torch._dynamo, "graph_break", lambda: seen.append(1))
@@ -26,6 +32,6 @@ def test_the_broken_loop_breaks_once(monkeypatch):
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="it would measure")
-def test_without_a_gpu_nothing_is_measured(capsys, tmp_path):
+def test_without_a_gpu_nothing_is_measured(compiler, capsys, tmp_path):
     assert compiler.main([str(tmp_path / "run.json")]) == 3
     assert "nothing was measured" in capsys.readouterr().out and not list(tmp_path.iterdir())
