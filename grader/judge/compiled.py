@@ -1,5 +1,6 @@
 """Judge the compiler's result of a kernel for real GPUs: spills, shared bytes, the unit the lesson is about."""
 
+from grader.box import warm
 from grader.compiler import host as compiler
 from grader.judge.diagnose import from_error, in_full
 from grader.judge.failed import Failed, Refusal, Waits
@@ -27,6 +28,11 @@ def judge(evidence: KernelEvidence, part: Part, result: PartResult) -> None:
             raise Refusal(error["message"], error["line"])
         target = outcome.header.get("error", {}).get("target")
         where = f"for sm_{target} " if isinstance(target, int) else ""
+        if outcome.end == warm.ENDLESS:
+            said = f"the compiler takes longer than {compiler.LIMITS.cpu_s} s of processor time"
+            raise Failed(
+                said, "how many numbers the largest block holds, and which loops are unrolled", told=said
+            )
         raise from_error({**error, "message": f"does not compile {where}: {error['message']}"}, "")
     result.facts = {"compiled": [vars(row) for row in (*large, *others)]}
     for row in large:

@@ -144,6 +144,11 @@ def changes(source: str, entry: str, alone: bool = False) -> Iterator[Change]:
     functions = [one for one in functions if not alone or one.name == entry]
     nodes = [node for function in functions for node in ast.walk(function) if hasattr(node, "lineno")]
     nodes.sort(key=lambda node: sum(1 for _ in ast.walk(node)))
+    # where something is stored in an array: what is stored there is more likely wrong than the array
+    into = {
+        id(one.value) for one in nodes if isinstance(one, ast.Subscript) and isinstance(one.ctx, ast.Store)
+    }
+    nodes = [node for node in nodes if id(node) not in into]
     made = next((assigned(one) for one in functions if one.name == entry), {})
     looped = any(isinstance(one, ast.For | ast.While) for one in nodes)
     names = list(made)

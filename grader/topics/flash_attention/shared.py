@@ -43,6 +43,8 @@ FIRST = 40  # keys that it is one of
 TIED = "equal scores of hundreds of millions, many of them early"
 EARLY, RARE = 1 / 4, 37  # of the keys, and one of so many of the others, have such a score
 QUERY, KEY = 2.0**12, 2.0**13  # their numbers: fp32 has no room for the logarithm of a sum beside such scores
+BRINK = "late scores almost 16 powers of two above early ones"
+FURTHER = 15.99985 * math.log(2)  # a weight that fp16 rounds to infinity
 SATURATED = "scores several times as large as a large cap"
 BEFORE, BEYOND = (3.6, 4.6), (6.0, 9.0)  # times the cap, of which half of the keys have the one or the other
 STEEP = 0.01  # of a score's error is left where its tanh is so flat
@@ -73,8 +75,8 @@ def queries(rng, shape, c: Case) -> np.ndarray:
         return constant(rng, shape, c, 1.0)
     usual = {ANY_SCALE: USUAL / (c.scalars["scale"] * shape[-1] ** 0.5), LARGE_SUMS: 0.02}
     usual |= {"extreme scores": LOUD, "far below zero": 0.5, "flat": 0.02}
-    if c.values == TIED:
-        return draw(rng, shape, c, 0.0, QUERY)
+    if c.values in (TIED, BRINK):
+        return draw(rng, shape, c, 0.0, QUERY if c.values == TIED else 1.0)
     if c.values in (LIGHT, ABOVE, SATURATED):
         return draw(rng, shape, c, 0.01 if c.values == SATURATED else 0.1, 1.0)
     return draw(rng, shape, c, usual.get(c.values, 1.0), FAR if c.values == "far below zero" else 0.0)
@@ -88,6 +90,21 @@ def keys_of(rng, shape, c: Case) -> np.ndarray:
         return draw(rng, shape, c, away / 5, np.where(light(shape[-2]), -away, away)[:, None])
     if c.values == TIED:
         return draw(rng, shape, c, 0.0, np.where(tied(shape[-2]), KEY, -KEY)[:, None])
+    if (
+        c.values == BRINK
+    ):  # all numbers of a late key but one are alike, and this one makes up for their rounding
+        found = draw(
+            rng,
+            shape,
+            c,
+            0.0,
+            np.where(light(shape[-2]), FURTHER / c.scalars["scale"] / shape[-1], 0.0)[:, None],
+        )
+        others = found[..., 1:].astype(np.float64).sum(-1)
+        found[..., 0] = np.where(light(shape[-2]), FURTHER / c.scalars["scale"] - others, 0.0).astype(
+            found.dtype
+        )
+        return found
     if c.values == SATURATED:
         times = np.where(light(shape[-2]), rng.uniform(*BEYOND), rng.uniform(*BEFORE))[:, None]
         return draw(rng, shape, c, 0.0, c.scalars["softcap"] / (c.scalars["scale"] * shape[-1]) * times)

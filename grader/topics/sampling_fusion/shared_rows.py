@@ -20,8 +20,8 @@ MARGIN = (
 CLOSE = 2.0**-15  # and where it's small, so that fp32 computes scores to about 2**-17
 CONTENDERS = 4  # tokens of the largest noise
 TRIES = 64  # seeds looked through for one that tells
-LARGE_NOISE = 14.0
-FEW_TRIES = 16  # the same for large vocabularies
+LARGE_NOISE = 15.0
+FEW_TRIES = 32  # the same for large vocabularies
 EARLY = 16  # of a row, the part that has its best token
 JUST = 0.1  # between scores that no rounding of noise turns round
 LOWEST = float(np.finfo(np.float32).min)  # a score that some libraries ban a token with, low and yet a logit
@@ -326,6 +326,8 @@ def agree(inputs: dict, case: Case, got: dict, want: dict) -> str:
         if mine == wanted:
             continue
         kind = f"token[{i}] is {mine}, wanted {wanted}"
+        if float(inputs["temperature"][i]) == 0 and not 0 <= mine < case.sizes["V"] and wanted >= 0:
+            return f"{kind}: this row is greedy, and a logit over its temperature of 0 is no score"
         if case.sizes["V"] <= mine < 2**31 - 1:
             last = f"{kind}: the last token is {case.sizes['V'] - 1}"
             return f"{last}, so do lanes past the row's end take part, with a score other than -inf?"

@@ -165,7 +165,7 @@ MISTAKES = (
     ),
     family(
         "a scale a step",
-        "a scale covers 128 elements along K, but here a step of another length moves on to the next scale: set BLOCK_K to 128",
+        "a scale covers 128 elements along K, but here a step of another length moves on to the next scale, or one scale serves several pieces of 128: multiply each piece's sum by its own scales",
         *(_scale_a_step(*step) for step in ((64,), (32,), (256,), (256, 2))),
         edits=(
             ('"BLOCK_K": 128', '"BLOCK_K": 256'),

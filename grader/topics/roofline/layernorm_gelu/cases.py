@@ -103,6 +103,12 @@ def hidden(rng: np.random.Generator) -> list[Case]:
         ),
         case(5, between(rng, 30, 60), values="infinities and a NaN", kind="infinities and a NaN"),
         case(1, 1, kind="a single element"),
+        case(
+            between(rng, 20, 40),
+            1,
+            values="infinities and a NaN",
+            kind="infinities and a NaN in a single column",
+        ),
         case(between(rng, 16400, 16900), 3, "bf16", kind="more rows than any size that is named"),
     ]
 

@@ -38,6 +38,7 @@ QUESTION = rung(
             values=ENDLESS,
             kind="infinities in columns",
         ),
+        cases.paced(1.0, T=between(rng, 5, 9), M=70, values=ENDLESS, kind="infinities at an alpha of 1"),
         cases.paced(
             rng.uniform(0.05, 0.95),
             T=between(rng, 9, 20),
