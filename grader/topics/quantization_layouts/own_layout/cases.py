@@ -103,7 +103,7 @@ def hidden(rng: np.random.Generator) -> list[Case]:
         ),
         case(1, any_n(), odd(rng, 5, 9), kind="a single row of X"),
         case(few(), 1, odd(rng, 5, 9), "bf16", kind="a single row of W"),
-        case(few(), between(rng, 33, 36), between(rng, 130, 150), kind="a few rows of W more than a tile"),
+        case(few(), between(rng, 33, 34), between(rng, 300, 320), kind="a few rows of W more than a tile"),
         *(case(few(), any_n(), 1, kind="a single block of 32") for _ in BITS),
         case(
             odd(rng, 129, 150),
