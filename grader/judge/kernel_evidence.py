@@ -197,7 +197,8 @@ class KernelEvidence(Evidence):
             small, large = self.known[METERED], self.known[COMPILED]
             wide = self.known[BETWEEN] = between(small, large, self.rng(BETWEEN))
             self.known[MIRRORED] = mirrored(between(small, large, self.rng(MIRRORED)), wide)
-            self.known[STRETCHED] = stretched(self.question, small, large, self.rng(STRETCHED))
+            if {"M", "N"} <= set(question.up_to):
+                self.known[STRETCHED] = stretched(question, small, large, self.rng(STRETCHED))
         if COMPILED in cases and METERED in cases and question.prepare is None:
             held = [purpose for purpose in hidden if not cases[purpose].crossed]  # whose spending is limited
             largest = sorted(held, key=lambda purpose: -numbers(question, cases[purpose]))[:MOST_ALIGNED]

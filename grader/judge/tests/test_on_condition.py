@@ -122,7 +122,7 @@ def test_an_answer_whose_conditions_all_cases_meet_gets_no_case_more():
 CASES = {
     "a dtype with a layout": (
         [("block = ", 'odd = p.dtypes["x"] == "bf16" and p.stride_xn > p.stride_xm\n    block = ')],
-        lambda c: c.dtype == "bf16" and "transposed" in c.layout.get("x", ""),
+        lambda c: c.dtype == "bf16" and c.layout.get("x", "").startswith(("transposed", "repeated 0")),
     ),
     "a transposed tensor with gaps": (
         [("block = ", "odd = p.stride_xm == 1 and p.stride_xn > p.M\n    block = ")],
@@ -183,7 +183,7 @@ PLANS = {
     ),
     "a dtype with a layout": (
         'int(np.array([p.dtypes["x"] == "bf16", p.stride_xn > p.stride_xm]).all())',
-        lambda c: c.dtype == "bf16" and "transposed" in c.layout.get("x", ""),
+        lambda c: c.dtype == "bf16" and c.layout.get("x", "").startswith(("transposed", "repeated 0")),
     ),
     "a size that most cases don't give": (f"int(p.N * {NUMBERS})", in_window),
     "an error": (f"[1 // int(1 - {NUMBERS})]", in_window),

@@ -29,7 +29,9 @@ def lost(question: str, *edits) -> tuple[list[str], str]:
 @pytest.mark.parametrize(
     "question, line, more",
     [
-        (NORM, MEAN, "    g = tl.where((x > 200.0) & (x < 2000.0), x * 1.01, g)\n"),
+        pytest.param(
+            NORM, MEAN, "    g = tl.where((x > 200.0) & (x < 2000.0), x * 1.01, g)\n", marks=pytest.mark.slow
+        ),
         (NORM, MEAN, "    g = tl.where(x * x > 4e6, g * 1.01, g)\n"),
         ("roofline.doubled", "    tl.store(", "    x = tl.where((x > 1e5) & (x < 100001.0), x + 1, x)\n"),
     ],
