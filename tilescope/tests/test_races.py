@@ -389,3 +389,24 @@ def test_a_queue_gives_every_number_once():
     o = np.full(6, -1, np.int32)
     report = run(counted_numbers, (6,), {"s": np.zeros(1, np.int32), "o": o})
     assert not report.races and sorted(o.tolist()) == list(range(6))
+
+
+@triton.jit
+def best_in_two_steps(x, s, o, B: tl.constexpr):
+    """Keep the largest number and who has it by two atomics, between which another program may come."""
+    mine = tl.load(x + tl.program_id(0))
+    if tl.atomic_max(s, mine) < mine:
+        tl.atomic_xchg(o, tl.program_id(0))
+
+
+def test_programs_that_take_turns_come_between_two_atomics_of_another():
+    numbers = np.random.default_rng(4).permutation(16).astype(np.int32)
+    best = set()
+    for order in range(6):
+        o, s = np.full(1, -1, np.int32), np.full(1, -1, np.int32)
+        report = run(best_in_two_steps, (16,), {"x": numbers, "s": s, "o": o}, shuffled=order)
+        assert report.error is None and s[0] == 15
+        best.add(int(o[0]))
+        if order == 0:
+            assert best == {int(numbers.argmax())}  # one after another, it's right
+    assert len(best) > 1

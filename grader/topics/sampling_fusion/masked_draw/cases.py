@@ -148,6 +148,8 @@ def masked_inputs(case: Case, rng: np.random.Generator) -> dict:
     allowed = rng.random((b, v)) >= BANNED
     allowed[:, 0] = True
     late = rng.integers(3 * v // 4, v, b)
+    if case.values == OUTNUMBERED:
+        allowed[:] = True
     if case.values == LIFTED:
         allowed[np.arange(b), late] = True
     if case.values == "all banned":

@@ -1,0 +1,37 @@
+"""Hidden cases in which what is unlikely wins: far more than rounding separates it from what is likely."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from grader import questions
+from grader.topics.sampling_fusion.masked_draw.cases import LIFTED
+from grader.topics.sampling_fusion.shared_rows import OUTNUMBERED, noise, rounding, row_scores
+
+
+def drawn(name: str, values: str, **sizes: int):
+    question = questions.find(f"sampling_fusion.{name}")
+    case = next(c for c in question.hidden(np.random.default_rng(5)) if c.values == values)
+    case = replace(case, sizes=case.sizes | sizes)
+    return question.inputs(case, np.random.default_rng(6))
+
+
+@pytest.mark.parametrize(
+    "name, values, sizes",
+    [
+        ("draw", OUTNUMBERED, {"V": 40_000}),
+        ("masked_draw", OUTNUMBERED, {}),
+        ("masked_draw", LIFTED, {}),
+    ],
+)
+def test_a_token_wins_that_a_bound_on_noise_or_on_penalties_would_skip(name, values, sizes):
+    inputs = drawn(name, values, **sizes)
+    for i, logits in enumerate(inputs["logits"]):
+        scores = row_scores(inputs, i)
+        first, likely = int(np.argmax(scores)), int(np.argmax(logits))
+        assert first > likely and scores[first] - scores[likely] > rounding(inputs, i, scores, first, likely)
+        if values == OUTNUMBERED:
+            assert noise(int(inputs["seed"][i]), logits.size)[first] > 9
+        else:
+            assert set(inputs["history"][i]) == {first} and inputs["frequency"][i] < 0
