@@ -86,9 +86,8 @@ def judge_run(evidence: KernelEvidence, part: Part, purpose: int, run: Run) -> N
             budget.count == "sectors" and purpose in IN_PART and own
         ):  # room is for bytes, each worth a sector here
             most = min(most, max(budget.most * share, of_bytes(budget, run, own)))
-        if (
-            budget.count == "time" and run.case.layout
-        ):  # strides take many sectors, and bytes have limits of their own
+        # of a time with strides, which take many sectors, the computing alone: bytes have limits of their own
+        if budget.count == "time" and run.case.layout:
             found = computing(run)
         else:
             found = traffic.spent(run, budget) if whole else lanes(run, budget)

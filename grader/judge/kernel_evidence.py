@@ -52,9 +52,7 @@ FEW_LIMITED, A_PART = (
     150,
 )  # of so many cases that the jail plans first, one is limited, and cases that it plans next
 FEW_OF_THEM = 5  # one case in so many is looked at in several programs first
-SHUFFLED_S = (
-    2.0  # of processor time, of the longest hidden case that also runs with its programs in another order
-)
+SHUFFLED_S = 2.0  # of processor time, of hidden cases that also run with their programs in another order
 MOST_SEED = 1 << 31
 UNWRITTEN = 902  # the purpose that draws what memory holds before anything is written
 WRITERS_S = 10.0  # of processor time, to find out who stores what
@@ -564,9 +562,7 @@ class KernelEvidence(Evidence):
             return self.count(outcome), [], []
         self.count(outcome)
         other, others = self.compiling_others.result()
-        if (
-            other.end == ENDLESS
-        ):  # large blocks of other sizes take LLVM long, and nothing is known of their spills
+        if other.end == ENDLESS:  # large blocks take LLVM long, and nothing is known of their spills
             return outcome, rows, []
         return self.count(other), rows, others
 

@@ -82,6 +82,16 @@ def queries(rng, shape, c: Case) -> np.ndarray:
     return draw(rng, shape, c, usual.get(c.values, 1.0), FAR if c.values == "far below zero" else 0.0)
 
 
+def on_the_brink(shape, c: Case) -> np.ndarray:
+    """Return keys for queries of ones. All numbers of a late key but the first are alike, and the first makes up for their
+    rounding."""
+    late, sum_of_key = light(shape[-2]), FURTHER / c.scalars["scale"]
+    each = np.array(sum_of_key / shape[-1]).astype(DTYPES[c.dtype])
+    keys = np.where(late[:, None], each, 0.0) * np.ones(shape)
+    keys[..., 0] = np.where(late, sum_of_key - (shape[-1] - 1) * float(each), 0.0)
+    return keys.astype(np.float32).astype(DTYPES[c.dtype])
+
+
 def keys_of(rng, shape, c: Case) -> np.ndarray:
     if c.values == LOWEST:
         return constant(rng, shape, c, -1.0)
@@ -90,21 +100,8 @@ def keys_of(rng, shape, c: Case) -> np.ndarray:
         return draw(rng, shape, c, away / 5, np.where(light(shape[-2]), -away, away)[:, None])
     if c.values == TIED:
         return draw(rng, shape, c, 0.0, np.where(tied(shape[-2]), KEY, -KEY)[:, None])
-    if (
-        c.values == BRINK
-    ):  # all numbers of a late key but one are alike, and this one makes up for their rounding
-        found = draw(
-            rng,
-            shape,
-            c,
-            0.0,
-            np.where(light(shape[-2]), FURTHER / c.scalars["scale"] / shape[-1], 0.0)[:, None],
-        )
-        others = found[..., 1:].astype(np.float64).sum(-1)
-        found[..., 0] = np.where(light(shape[-2]), FURTHER / c.scalars["scale"] - others, 0.0).astype(
-            found.dtype
-        )
-        return found
+    if c.values == BRINK:
+        return on_the_brink(shape, c)
     if c.values == SATURATED:
         times = np.where(light(shape[-2]), rng.uniform(*BEYOND), rng.uniform(*BEFORE))[:, None]
         return draw(rng, shape, c, 0.0, c.scalars["softcap"] / (c.scalars["scale"] * shape[-1]) * times)
@@ -124,9 +121,8 @@ def values(rng, shape, c: Case) -> np.ndarray:
         return draw(rng, shape, c, 0.02 * size, size)
     large = BEYOND_FP16 if c.values == "beyond fp16" else 1.0
     if c.values == TIED:
-        return draw(
-            rng, shape, c, 0.1, np.where(np.arange(shape[-2]) < EARLY * shape[-2], 1.0, -1.0)[:, None]
-        )
+        early = np.arange(shape[-2]) < EARLY * shape[-2]
+        return draw(rng, shape, c, 0.1, np.where(early, 1.0, -1.0)[:, None])
     if c.values == SATURATED:
         return draw(rng, shape, c, 0.1, np.where(light(shape[-2]), 8.0, 1.0)[:, None])
     found = draw(rng, shape, c, large, 3.0 if c.values in (ANY_SCALE, ABOVE, "flat") else 0.0)
