@@ -50,9 +50,13 @@ BEFORE, BEYOND = (3.6, 4.6), (6.0, 9.0)  # times the cap, of which half of the k
 STEEP = 0.01  # of a score's error is left where its tanh is so flat
 
 
+def early(keys: int) -> np.ndarray:
+    return np.arange(keys) < EARLY * keys
+
+
 def tied(keys: int) -> np.ndarray:
     """Return which keys have equal scores, the largest: all early ones, and a few of the others."""
-    return (np.arange(keys) < EARLY * keys) | (np.arange(keys) % RARE == 0)
+    return early(keys) | (np.arange(keys) % RARE == 0)
 
 
 def light(keys: int) -> np.ndarray:
@@ -121,8 +125,7 @@ def values(rng, shape, c: Case) -> np.ndarray:
         return draw(rng, shape, c, 0.02 * size, size)
     large = BEYOND_FP16 if c.values == "beyond fp16" else 1.0
     if c.values == TIED:
-        early = np.arange(shape[-2]) < EARLY * shape[-2]
-        return draw(rng, shape, c, 0.1, np.where(early, 1.0, -1.0)[:, None])
+        return draw(rng, shape, c, 0.1, np.where(early(shape[-2]), 1.0, -1.0)[:, None])
     if c.values == SATURATED:
         return draw(rng, shape, c, 0.1, np.where(light(shape[-2]), 8.0, 1.0)[:, None])
     found = draw(rng, shape, c, large, 3.0 if c.values in (ANY_SCALE, ABOVE, "flat") else 0.0)

@@ -38,11 +38,20 @@ CANCELLING = "sums beyond fp16 that cancel"
 FEW, SIZE = 12_000.0, 8192.0  # of do, in heads where two keys have all weight, and where all have the same
 
 
+def around(each: dict, c: Case, rng: np.random.Generator) -> dict:
+    """Draw tensors of these rows around these centers, with this deviation relative to them."""
+    b, h, d = (c.sizes[x] for x in "BHD")
+    return {
+        name: draw(rng, (b, h, rows, d), c, spread * np.abs(center), center)
+        for name, (rows, center, spread) in each.items()
+    }
+
+
 def cancelling(c: Case, rng: np.random.Generator) -> dict:
     """Draw heads whose gradients are small, though parts of their sums are beyond fp16. In one half of the heads, two keys
     that all rows see have all the weight, and the gradient of the output turns its sign in the middle: dk and dv cancel
     over the rows. In the other half, all keys weigh the same and V turns its sign: dq cancels over the keys."""
-    b, h, m, n, d = (c.sizes[x] for x in "BHMND")
+    h, m, n, d = (c.sizes[x] for x in "HMND")
     two = (np.arange(h) % 2 == 0)[:, None, None]
     row, key = np.arange(m)[:, None], np.arange(n)[:, None]
     first = key < min(2, n - m + 1)
@@ -61,15 +70,12 @@ def cancelling(c: Case, rng: np.random.Generator) -> dict:
         ),
         "do": (m, np.where(two, np.where(row < m // 2, FEW, -FEW), np.where(row % 2, SIZE, -SIZE)), 0.01),
     }
-    return {
-        name: draw(rng, (b, h, rows, d), c, spread * np.abs(center), center)
-        for name, (rows, center, spread) in each.items()
-    }
+    return around(each, c, rng)
 
 
 def tiny_weights(c: Case, rng: np.random.Generator) -> dict:
     """Draw keys of tiny weight that all rows see, whose gradients are large because their values are."""
-    b, h, m, n, d = (c.sizes[x] for x in "BHMND")
+    m, n, d = (c.sizes[x] for x in "MND")
     tiny = light(n)[::-1, None]
     away = rng.uniform(*FAR_BELOW) / (2 * c.scalars["scale"] * d)  # q is near 1
     each = {
@@ -78,10 +84,7 @@ def tiny_weights(c: Case, rng: np.random.Generator) -> dict:
         "v": (n, np.where(tiny, VALUE, 0.02), 0.1),
         "do": (m, VALUE, 0.1),
     }
-    return {
-        name: draw(rng, (b, h, rows, d), c, spread * np.abs(center), center)
-        for name, (rows, center, spread) in each.items()
-    }
+    return around(each, c, rng)
 
 
 def backward_operands(c: Case, rng: np.random.Generator) -> dict:
