@@ -18,8 +18,7 @@ GUMBEL, INVERSE, ACCEPT, RESAMPLE = range(4)
 
 def philox(seed: int, c0, c1, c2, c3=0) -> tuple[np.ndarray, ...]:
     """Four uint32 words for each counter (c0, c1, c2, c3)."""
-    words = np.broadcast_arrays(*(np.asarray(c, np.uint32).astype(np.uint64) for c in (c0, c1, c2, c3)))
-    c0, c1, c2, c3 = words
+    c0, c1, c2, c3 = (np.asarray(c, np.uint32).astype(np.uint64) for c in (c0, c1, c2, c3))
     key0, key1 = seed & 0xFFFFFFFF, (seed >> 32) & 0xFFFFFFFF
     low = np.uint64(0xFFFFFFFF)
     for _ in range(ROUNDS):

@@ -35,3 +35,9 @@ def test_a_token_wins_that_a_bound_on_noise_or_on_penalties_would_skip(name, val
             assert noise(int(inputs["seed"][i]), logits.size)[first] > 9
         else:
             assert set(inputs["history"][i]) == {first} and inputs["frequency"][i] < 0
+
+
+@pytest.mark.parametrize("values", [OUTNUMBERED, LIFTED])
+def test_rows_of_one_token_are_drawn_too(values):
+    inputs = drawn("masked_draw", values, V=1)
+    assert inputs["logits"].shape[1] == 1 and np.isfinite(inputs["logits"]).all()
