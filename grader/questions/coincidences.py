@@ -30,10 +30,12 @@ def cancelling(value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 def beginning_alike(value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Make the first half of all rows the same."""
+    """Make the first half of all rows the same, and each end as it begins, along the last two axes."""
     found = value.copy()
     if value.ndim > 1:
         found[..., : value.shape[-1] // 2] = value[..., :1, : value.shape[-1] // 2]
+        found[..., -1, :] = found[..., 0, :]
+        found[..., -1] = found[..., 0]
     return found
 
 
@@ -48,7 +50,7 @@ def zeros(value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 KINDS: dict[str, Callable | None] = {
     "equal numbers": equal,
     "numbers that cancel": cancelling,
-    "rows that begin alike": beginning_alike,
+    "rows that begin alike and end as they begin": beginning_alike,
     "many zeros": zeros,
     "inputs that are copies of one another": None,
 }

@@ -16,10 +16,12 @@ LESSON = "course/02_quantization_layouts"
 GROUPS = (32, 64, 128)
 
 
-BEYOND_FP16 = 2.0**24  # factor on the scales of "beyond fp16", which bf16 weights hold and fp16 ones do not
+BEYOND_FP16 = 2.0**-32, 2.0**24  # factors on numbers of "beyond fp16", which bf16 holds and fp16 does not
 
 
-LARGE = 4000.0  # factor on x, scales a sixteenth: fp16 holds x and y, not a group's bare sum
+EXACTLY = 2.0**11, 2.0**6  # factors on exact fp16 numbers, with which an fp32 y is larger than any of them
+LARGE = 4000.0, 1 / 16  # factors on x and scales: fp16 holds x and y, not a group's bare sum
+PLAIN = 1.0, 1.0
 SMALL = "small numbers in x"
 BOTH_SIGNS = "scales of both signs"
 NANS = ("a NaN", "a NaN in the middle", "a NaN near the end")  # in a third of K each
@@ -92,16 +94,14 @@ def packed(case: Case, rng: np.random.Generator) -> dict:
     """Draw a packed weight and the rows to multiply. If M is among the sizes, add a zero point for each group."""
     n, k, group, m = (case.sizes.get(s, 0) for s in "NKGM")
     positive = case.values in ("positive", EXACT)
-    beyond = BEYOND_FP16 if case.values == "beyond fp16" else 1.0
+    of_x, of_scales = factors(case.values, case.dtype, groups_of(k, group))
     x = rng.standard_normal((m, k) if m else k)
-    x = (np.abs(x) + 0.5 if positive else x) * beyond
-    if case.values == "large":
-        x, beyond = x * LARGE, beyond / 16
+    x = (np.abs(x) + 0.5 if positive else x) * np.repeat(of_x, group)
     if case.values == SMALL:
         x *= 2.0**-17
     if case.values in NANS:
         x[..., nan_at(case, rng, case.values)] = np.nan
-    scales = beyond * 2.0 ** powers(case, rng, -9, -4, (n, groups_of(k, group)))
+    scales = of_scales * 2.0 ** powers(case, rng, -9, -4, (n, groups_of(k, group)))
     if case.values == BOTH_SIGNS:
         scales = scales * rng.choice([-1, 1], scales.shape)
     if case.values in NANS:  # zero times a NaN is a NaN
@@ -117,6 +117,18 @@ def packed(case: Case, rng: np.random.Generator) -> dict:
     if m:
         found["z"] = rng.integers(0, 8 if positive else 16, (n, k // group)).astype(np.uint8)
     return found
+
+
+def factors(values: str, dtype: str, groups: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return factors on x and on the scales for each group along K. Numbers beyond fp16 are small where the scales are
+    large, and large where these are small."""
+    ones = np.ones(groups)
+    if values == "beyond fp16":
+        small, large = BEYOND_FP16
+        odd = np.arange(groups) % 2
+        return np.where(odd, large, small), np.where(odd, small, large)
+    of_x, of_scales = {"large": LARGE, EXACT: EXACTLY if dtype == "fp16" else PLAIN}.get(values, PLAIN)
+    return of_x * ones, of_scales * ones
 
 
 def some_group(rng: np.random.Generator) -> int:

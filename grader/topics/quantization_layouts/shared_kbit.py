@@ -10,12 +10,12 @@ from grader.questions import Budget, Case, Tensor
 from grader.questions.draws import between, rounded
 from grader.questions.work import filled, work
 from grader.topics.quantization_layouts.shared import (
-    BEYOND_FP16,
     EQUAL,
     EXACT,
     NEIGHBOURS,
     ONCE,
     beside_dot,
+    factors,
     groups_of,
     in_dot,
     one_code,
@@ -59,15 +59,15 @@ def codebook(case: Case, rng: np.random.Generator) -> np.ndarray:
 
 
 def scales(case: Case, rng: np.random.Generator, shape: tuple) -> np.ndarray:
-    beyond = BEYOND_FP16 if drawn_as(case) == "beyond fp16" else 1.0
-    return rounded(beyond * 2.0 ** powers(case, rng, -8, -3, shape), case.dtype)
+    _, of_scales = factors(drawn_as(case), case.dtype, shape[-1])
+    return rounded(of_scales * 2.0 ** powers(case, rng, -8, -3, shape), case.dtype)
 
 
 def rows_of_x(case: Case, rng: np.random.Generator) -> np.ndarray:
     values, (m, k) = drawn_as(case), (case.sizes[s] for s in "MK")
     x = rng.standard_normal((m, k))
     x = np.abs(x) + 0.5 if values in ("positive", EXACT) else x
-    x = BEYOND_FP16 * x if values == "beyond fp16" else x
+    x = x * np.repeat(factors(values, case.dtype, groups_of(k, BLOCK))[0], BLOCK)
     if values == "a NaN":
         x[:, rng.integers(k)] = np.nan
     return rounded(x, case.dtype)

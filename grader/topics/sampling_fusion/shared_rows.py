@@ -36,6 +36,7 @@ SPECIAL_SEEDS = 1 / 2  # half of them are ones in the low bits
 MANY_EQUAL = "hundreds of equal logits at the border"
 TINY = "tiny"  # logits next to zero
 OUTNUMBERED = "a best token that many low ones outnumber"
+RISING = "logits that rise along the row"
 USUAL = 1 / 6  # of the rows have a temperature of exactly 1, the commonest one
 
 
@@ -45,7 +46,9 @@ def uniform(seed, tokens: np.ndarray) -> np.ndarray:
     key, tokens = np.asarray(seed, np.int64).astype(np.uint64), np.asarray(tokens)
     few = IN_CACHE // key.size
     if tokens.ndim == 1 and few < tokens.size and key.size < tokens.size:
-        return np.concatenate([uniform(seed, some) for some in np.split(tokens, range(few, tokens.size, few))], -1)
+        return np.concatenate(
+            [uniform(seed, some) for some in np.split(tokens, range(few, tokens.size, few))], -1
+        )
     word = philox.philox(key, tokens, 0, 0)[0].view(np.int32).astype(np.int64)
     return np.where(word < 0, -word - 1, word) * STEP
 
@@ -104,6 +107,8 @@ def logits_for(case: Case, rng: np.random.Generator) -> np.ndarray:
         x[:, 31::32] += 40
     if case.values == "a warm tail":  # the best token's id needs more than 16 bits
         x[:, 1 << 16 :] += 40
+    if case.values == RISING:
+        x = np.sort(3 * x, axis=1)
     if case.values == "zeros":  # of both signs, and some lower
         x = rng.choice([0.0, -0.0, -0.0, -1.0], (b, v))
     if case.values == "one low value":
@@ -272,7 +277,9 @@ def the_last_wins(rows: list[tuple[np.ndarray, np.ndarray]], tries: np.ndarray) 
     wins, at, few = np.ones(tries.shape, bool), 0, FIRST_LOOK
     while at < most and wins.any():
         row, number = np.nonzero(wins)
-        others = x[row, at : at + few] + gumbel_of(uniform(tries[row, number, None], tokens[row, at : at + few]))
+        others = x[row, at : at + few] + gumbel_of(
+            uniform(tries[row, number, None], tokens[row, at : at + few])
+        )
         wins[row, number] = others.max(1) < own[row, number]
         at, few = at + few, 2 * few
     return wins

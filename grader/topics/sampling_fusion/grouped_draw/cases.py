@@ -11,6 +11,7 @@ from grader.questions.work import work
 from grader.topics.sampling_fusion.shared import ALL_WORK, LEFT, NEIGHBOURS, WORK, compulsory, size, useful
 from grader.topics.sampling_fusion.shared_rows import (
     A_BIT_APART,
+    RISING,
     TINY,
     in_turn,
     neighbours,
@@ -56,7 +57,7 @@ def inputs(case: Case, rng: np.random.Generator) -> dict:
     k = rng.integers(2, 6, b) if case.values == "zeros" else rng.integers(1, min(MOST, v) + 1, b)
     if case.values == "crowded":  # as many groups as tokens are read again: no row has most of them
         k = rng.integers(MOST // 4, MOST + 1, b)
-    if case.values == "all warm":  # the largest k in every row
+    if case.values in ("all warm", RISING):  # the largest k in every row
         k[:] = MOST
     if case.values in ("apart", "fewer", "close calls"):
         k[in_turn(rng, np.arange(b), b)[: -(-b // 2)]] = MOST
@@ -136,6 +137,13 @@ def hidden(rng: np.random.Generator) -> list[Case]:
             kind="temperatures from cold to hot",
         ),
         Case(size(4, between(rng, 128_300, 134_000)), "fp32", values="all warm", kind="a large vocabulary"),
+        Case(
+            size(2, between(rng, 33_000, 36_000)),
+            "fp32",
+            sm_count=between(rng, 150, 190),
+            values=RISING,
+            kind=RISING,
+        ),
     ]
 
 
