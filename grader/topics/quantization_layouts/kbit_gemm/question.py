@@ -3,7 +3,7 @@
 from grader.questions import Case, Free, KernelQuestion, Part, Tensor, UpTo, samples
 from grader.topics.quantization_layouts.kbit_gemm import cases
 from grader.topics.quantization_layouts.kbit_gemm.mistakes import MISTAKES
-from grader.topics.quantization_layouts.shared import LESSON, few_weights
+from grader.topics.quantization_layouts.shared import EXACT, LESSON, few_weights
 from grader.topics.quantization_layouts.shared_kbit import (
     BITS,
     LEVELS,
@@ -68,6 +68,7 @@ QUESTION = KernelQuestion(
     ),
     hidden=cases.hidden_kbit,
     rows="M",
+    alone=(EXACT,),  # its scales are of a size for its x, whose y only fp32 holds
     crossed=few_weights,
     alike=("s", "c", "x"),
     free={

@@ -3,7 +3,7 @@
 from grader.questions import Case, Free, KernelQuestion, Part, Prepare, Speed, UpTo, samples
 from grader.topics.quantization_layouts.own_layout import cases
 from grader.topics.quantization_layouts.own_layout.mistakes import MISTAKES
-from grader.topics.quantization_layouts.shared import few_weights
+from grader.topics.quantization_layouts.shared import EXACT, few_weights
 from grader.topics.quantization_layouts.shared_kbit import (
     BITS,
     LEVELS,
@@ -70,6 +70,7 @@ QUESTION = KernelQuestion(
     ),
     hidden=cases.hidden,
     rows="M",
+    alone=(EXACT,),  # its scales are of a size for its x, whose y only fp32 holds
     crossed=few_weights,
     in_corners=samples.rows("M"),
     alike=("c", "x"),

@@ -2,6 +2,7 @@
 
 from grader.questions import Case, Free, KernelQuestion, Part, Speed, Tensor, UpTo, samples
 from grader.topics.quantization_layouts.shared import (
+    EXACT,
     LESSON,
     SCALE_TENSOR,
     WORDS,
@@ -70,7 +71,7 @@ QUESTION = KernelQuestion(
     ),
     hidden=cases.hidden_gemm,
     rows="M",
-    alone=("large",),  # its scales are small, next to which fp16 holds such a y
+    alone=("large", EXACT),  # their scales are of a size for their x, whose y fp16 holds, or fp32 alone
     crossed=few_weights,
     alike=("s", "z", "x"),
     free={
