@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from itertools import pairwise
 from itertools import accumulate
 
 from kernels.gemm_tiling import cost
@@ -141,24 +142,31 @@ def _axes(r: Result, plot: Box) -> list[dict]:
     return marks + axis_x("terms", x, plot.bottom, "terms added", ticks=named)
 
 
-def _runs(r: Result, i: int, plot: Box, wide: bool) -> list[dict]:
+def _pieces(r: Result, plot: Box) -> list[tuple[int, list[dict]]]:
+    """Return a piece of each sum for each step, because what stays is not sent again, and how many pieces a step has."""
+    x, y = _scales(len(r.terms), plot)
+    at, pieces = _steps(len(r.terms)), []
+    if r.promote_every:  # under the others: its first part is the narrow sum's own
+        pieces.append((2, timed("cursor", *about("promote_every", _promoted(r, at, x, y)))))
+    for _, sums, role in _shown(r):
+        if role != "primary":
+            points = [(x(0), y(0)), *((x(term), y(sums[term - 1])) for term in at)]
+            ends = enumerate(pairwise(points))
+            lines = [line(f"run-{role}-{n}", *before, *now, role) for n, (before, now) in ends]
+            pieces.append((1, timed("cursor", *lines)))
+    return pieces
+
+
+def _runs(r: Result, i: int, marks: list[dict], plot: Box, wide: bool) -> list[dict]:
     """Draw the sums as far as terms were added, with their names and values now."""
     x, y = _scales(len(r.terms), plot)
-    marks, names, shown = [], [], _shown(r)
+    names, shown = [], _shown(r)
     said = [f"{name}: {units.number(sums[i - 1], 4)}" for name, sums, _ in shown]
     levels = spread([y(sums[i - 1]) for _, sums, _ in shown])
-    at = [one for one in _steps(len(r.terms)) if one <= i]
-    if r.promote_every:  # under the others: its first part is the narrow sum's own
-        marks += about("promote_every", _promoted(r, at, x, y))
-    for k, (words, level, (_, sums, role)) in enumerate(zip(said, levels, shown, strict=True)):
-        before = x(0), y(0)
-        for n, term in enumerate(at if role != "primary" else ()):
-            now = x(term), y(sums[term - 1])  # a piece for each step: what stays is not sent again
-            marks.append(line(f"run-{role}-{n}", *before, *now, role))
-            before = now
+    for k, (words, level, (_, _, role)) in enumerate(zip(said, levels, shown, strict=True)):
         place = (plot.right + 44, level + 4) if wide else (0, 12 + 16 * k)
         names.append(text(f"run-{role}-name", *place, words, role, "body" if wide else "small", bold=True))
-    return [*timed("cursor", *marks, *_promotions(r, i, x, y)), *names, *_gap(r, i, plot, y, levels, wide)]
+    return [*marks, *timed("cursor", *_promotions(r, i, x, y)), *names, *_gap(r, i, plot, y, levels, wide)]
 
 
 def _gap(r: Result, i: int, plot: Box, y: Scale, levels: list[float], wide: bool) -> list[dict]:
@@ -395,8 +403,8 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
         "width": width,
         "formula": (formula,),
     }
-    ticks, scenes = cache(_ticks), []
-    for i in _steps(len(r.terms)):
+    ticks, scenes, pieces = cache(_ticks), [], _pieces(r, plot_at)
+    for number, i in enumerate(_steps(len(r.terms)), 1):
         exact = figure("exact sum so far", r.exact_sums[i - 1], _four)
         narrow = figure(f"sum in {r.bits} mantissa bits", r.narrow.sums[i - 1], _four, "hot")
         off = (
@@ -407,7 +415,8 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
         rescue = (
             f", and {promoted.text} when promoted every {r.promote_every} terms" if r.promote_every else ""
         )
-        runs = _runs(r, i, plot_at, width == WIDE)
+        so_far = [mark for each, marks in pieces for mark in marks[: each * number]]
+        runs = _runs(r, i, so_far, plot_at, width == WIDE)
         scenes.append(
             Scene(
                 summary=f"{units.counted(i, 'term')} near 1 sum to {exact.text}; an accumulator of {r.bits} mantissa bits "
