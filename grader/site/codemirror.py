@@ -25,6 +25,7 @@ def module(name: str) -> str:
 def made(cache: Path = npm.CACHE) -> dict[str, bytes]:
     """Return the editor's files by their path in the site. npm.NotFetched says which package is missing."""
     found, licences, known = {}, [], {one.name for one in packages()}
+    npm.fetch(packages(), cache)
     for one in packages():
         with tarfile.open(one.kept(cache)) as archive:
             text = archive.extractfile(f"package/{one.files[0]}").read().decode()

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import tarfile
 import tempfile
+from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -41,40 +42,14 @@ class Package:
         """Return whether this file is, to the byte, the package that the project pins."""
         return base64.b64encode(hashlib.sha512(path.read_bytes()).digest()).decode() == self.sha512
 
+    def here(self, cache: Path) -> bool:
+        kept = cache / self.archive
+        return kept.exists() and self.sound(kept)
+
     def kept(self, cache: Path = CACHE) -> Path:
         """Return a package from the cache or from npm, whose own configuration chooses the registry."""
-        kept = cache / self.archive
-        if kept.exists() and self.sound(kept):
-            return kept
-        cache.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=cache) as folder:  # others may be reading what is in the cache
-            fetched = Path(folder) / self.archive
-            self._fetch(fetched)
-            if not self.sound(fetched):
-                raise NotFetched(
-                    f"{self.name} must have the sha512 of packages.json, got another; do not use that registry"
-                )
-            fetched.replace(kept)
-        return kept
-
-    def _fetch(self, kept: Path) -> None:
-        name, npm = f"{self.name}@{self.version}", shutil.which("npm")
-        if not npm:
-            raise NotFetched(
-                f"npm must be installed to fetch {name}, got none; install Node.js, which brings it"
-            )
-        command = [npm, "pack", name, "--silent", "--pack-destination", str(kept.parent)]
-        try:
-            done = subprocess.run(
-                command, cwd=kept.parent, capture_output=True, text=True, timeout=FETCH_SECONDS
-            )
-        except subprocess.TimeoutExpired:
-            raise NotFetched(
-                f"npm must fetch {name} in {FETCH_SECONDS} s, got no answer; try again"
-            ) from None
-        if done.returncode or not kept.exists():
-            said = next(iter(done.stderr.strip().splitlines()[-1:]), f"exit {done.returncode}")
-            raise NotFetched(f"npm must fetch {name}, got {said!r}; see npm config get registry")
+        fetch([self], cache)
+        return cache / self.archive
 
     def unpack(self, site: Path, cache: Path = CACHE) -> int:
         """Put a package's files into a site and return their size in bytes."""
@@ -91,11 +66,45 @@ def packages() -> tuple[Package, ...]:
     return tuple(Package(**{**row, "files": tuple(row["files"])}) for row in rows)
 
 
+def fetch(wanted: Iterable[Package], cache: Path = CACHE) -> None:
+    """Fetch what the cache lacks, all at once, because npm takes seconds to start. NotFetched says why it can't be had."""
+    missing = [one for one in wanted if not one.here(cache)]
+    if not missing:
+        return
+    cache.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=cache) as folder:  # others may be reading what is in the cache
+        _pack(missing, Path(folder))
+        for one in missing:
+            fetched = Path(folder) / one.archive
+            if not one.sound(fetched):
+                raise NotFetched(
+                    f"{one.name} must have the sha512 of packages.json, got another; do not use that registry"
+                )
+            fetched.replace(cache / one.archive)
+
+
+def _pack(wanted: list[Package], folder: Path) -> None:
+    names, npm = [f"{one.name}@{one.version}" for one in wanted], shutil.which("npm")
+    listed = ", ".join(names)
+    if not npm:
+        raise NotFetched(
+            f"npm must be installed to fetch {listed}, got none; install Node.js, which brings it"
+        )
+    command = [npm, "pack", *names, "--silent", "--pack-destination", str(folder)]
+    try:
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=FETCH_SECONDS)
+    except subprocess.TimeoutExpired:
+        raise NotFetched(f"npm must fetch {listed} in {FETCH_SECONDS} s, got no answer; try again") from None
+    if done.returncode or not all((folder / one.archive).exists() for one in wanted):
+        said = next(iter(done.stderr.strip().splitlines()[-1:]), f"exit {done.returncode}")
+        raise NotFetched(f"npm must fetch {listed}, got {said!r}; see npm config get registry")
+
+
 def ready(cache: Path = CACHE) -> None:
     """Check that everything is in the cache. NotFetched names the missing packages."""
-    for package in packages():
-        package.kept(cache)
+    fetch(packages(), cache)
 
 
 def unpack(site: Path, cache: Path = CACHE) -> int:
+    ready(cache)
     return sum(package.unpack(site, cache) for package in packages())
