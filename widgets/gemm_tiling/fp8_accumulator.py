@@ -4,8 +4,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from itertools import pairwise
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 from kernels.gemm_tiling import cost
 from widgets import units
