@@ -77,6 +77,7 @@ METHODS = (
     *("bit_length", "get", "keys", "values", "items", "index", "count", "startswith", "endswith", "find"),
     *("zfill", "rjust", "ljust", "strip", "lstrip", "rstrip", "split", "join", "upper", "lower", "isdigit"),
 )
+FOLLOWED = {"program_id", "num_programs", "to", "arange", *METHODS, *CALLS}
 WIDE = "zfill", "rjust", "ljust"  # make a text as long as a number says
 RAISED = (
     ArithmeticError,
@@ -521,15 +522,20 @@ class Walk:
             self.record(node, f"element {at}", "element")
 
     def value(self, node: ast.expr, names: dict):
-        """Return the value of an expression, and record numbers and truths that it computes."""
-        self.step()
-        if type(node) is ast.Name:  # most expressions are names, and a search reads millions
+        """Return the value of an expression, and record numbers and truths that it computes. A search reads millions."""
+        self.left -= 1
+        if self.left < 0:
+            raise TooLong
+        kind = type(node)
+        if kind is ast.Name:
             return names.get(node.id, self.globals.get(node.id, self.functions.get(node.id, UNKNOWN)))
         try:
-            found = self.computed(node, names)
+            found = VALUE_OF[kind](self, node, names) if kind in VALUE_OF else UNKNOWN
         except RAISED:
             self.failed += 1
-            found = UNKNOWN
+            return UNKNOWN
+        if found is UNKNOWN:
+            return found
         if (
             isinstance(found, NUMBER)
             and not abs(found) < LARGEST
@@ -537,62 +543,49 @@ class Walk:
             and len(found) > LENGTH
         ):
             return UNKNOWN
-        if isinstance(found, int) and type(node) not in READ:
+        if isinstance(found, int) and kind not in READ:
             self.record(node, found)
         return found
 
-    def computed(self, node: ast.expr, names: dict):
-        match node:
-            case ast.Constant(value=value):
-                return value
-            case ast.BinOp(left=left, op=op, right=right):
-                return self.binary(op, self.value(left, names), self.value(right, names))
-            case ast.Call():
-                return self.called(node, names)
-            case ast.Attribute(value=of, attr=name):
-                held = self.value(of, names)
-                if held is UNKNOWN and name in TYPES:
-                    return TYPES[name]
-                return held.known.get(name, UNKNOWN) if isinstance(held, Facts) else UNKNOWN
-            case ast.UnaryOp(op=op, operand=operand):
-                found = self.value(operand, names)
-                return UNKNOWN if found is UNKNOWN else UNARY[type(op)](found)
-            case ast.BoolOp(op=op, values=values):
-                return self.together(isinstance(op, ast.And), values, names)
-            case ast.Compare(left=left, ops=ops, comparators=others):
-                return self.compared(node, [self.value(one, names) for one in (left, *others)], ops)
-            case ast.IfExp(test=test, body=body, orelse=orelse):
-                found = self.told(test, names)
-                ways = [self.value(one, names) for one in (body, orelse)] if found is UNKNOWN else []
-                return UNKNOWN if ways else self.value(body if found else orelse, names)
-            case ast.Tuple(elts=parts):
-                return tuple(self.value(one, names) for one in parts)
-            case ast.List(elts=parts):
-                return [self.value(one, names) for one in parts]
-            case ast.Dict(keys=keys, values=values):
-                return self.table(keys, values, names)
-            case ast.Subscript(value=of, slice=key):
-                held, at = self.value(of, names), self.value(key, names)
-                return UNKNOWN if UNKNOWN in (held, at) else self.element(node, held, at)
-            case ast.Slice(lower=lower, upper=upper, step=step):
-                ends = [one and self.value(one, names) for one in (lower, upper, step)]
-                return UNKNOWN if UNKNOWN in ends else slice(*ends)
-            case ast.JoinedStr(values=values):
-                parts = [self.value(one, names) for one in values]
-                return UNKNOWN if UNKNOWN in parts else "".join(parts)
-            case ast.FormattedValue(value=value, conversion=-1, format_spec=spec):
-                found, how = self.value(value, names), self.value(spec, names) if spec else ""
-                known = UNKNOWN not in (found, how) and len(how) < SPEC
-                return format(found, how) if known else UNKNOWN
-            case ast.Lambda():
-                return node
-            case ast.NamedExpr(target=target, value=value):
-                found = self.value(value, names)
-                self.assign(target, found, names)
-                return found
-            case ast.ListComp(elt=elt, generators=[one]) | ast.GeneratorExp(elt=elt, generators=[one]):
-                return self.comprehension(elt, one, names)
-        return UNKNOWN
+    def attribute(self, node: ast.Attribute, names: dict):
+        held = self.value(node.value, names)
+        if held is UNKNOWN and node.attr in TYPES:
+            return TYPES[node.attr]
+        return held.known.get(node.attr, UNKNOWN) if isinstance(held, Facts) else UNKNOWN
+
+    def unary(self, node: ast.UnaryOp, names: dict):
+        found = self.value(node.operand, names)
+        return UNKNOWN if found is UNKNOWN else UNARY[type(node.op)](found)
+
+    def chosen(self, node: ast.IfExp, names: dict):
+        found = self.told(node.test, names)
+        ways = [self.value(one, names) for one in (node.body, node.orelse)] if found is UNKNOWN else []
+        return UNKNOWN if ways else self.value(node.body if found else node.orelse, names)
+
+    def subscript(self, node: ast.Subscript, names: dict):
+        held, at = self.value(node.value, names), self.value(node.slice, names)
+        return UNKNOWN if UNKNOWN in (held, at) else self.element(node, held, at)
+
+    def slice(self, node: ast.Slice, names: dict):
+        ends = [one and self.value(one, names) for one in (node.lower, node.upper, node.step)]
+        return UNKNOWN if UNKNOWN in ends else slice(*ends)
+
+    def text(self, node: ast.JoinedStr, names: dict):
+        parts = [self.value(one, names) for one in node.values]
+        return UNKNOWN if UNKNOWN in parts else "".join(parts)
+
+    def formatted(self, node: ast.FormattedValue, names: dict):
+        if node.conversion != -1:
+            return UNKNOWN
+        found = self.value(node.value, names)
+        how = self.value(node.format_spec, names) if node.format_spec else ""
+        known = UNKNOWN not in (found, how) and len(how) < SPEC
+        return format(found, how) if known else UNKNOWN
+
+    def walrus(self, node: ast.NamedExpr, names: dict):
+        found = self.value(node.value, names)
+        self.assign(node.target, found, names)
+        return found
 
     def element(self, node: ast.expr, held, at):
         """Return an element of a table, and record which one of a few it is."""
@@ -609,13 +602,14 @@ class Walk:
             return UNKNOWN
 
     def binary(self, op: ast.operator, left, right):
-        if isinstance(op, ast.BitAnd) and any(one is False for one in (left, right)):
-            return False
-        if isinstance(op, ast.BitOr) and any(one is True for one in (left, right)):
-            return True
+        kind = type(op)
+        if left is UNKNOWN or right is UNKNOWN:
+            if kind is ast.BitAnd and (left is False or right is False):
+                return False
+            return True if kind is ast.BitOr and (left is True or right is True) else UNKNOWN
         if isinstance(left, Span) or isinstance(right, Span):
             return of_spans(op, left, right)
-        if UNKNOWN in (left, right) or type(op) not in BINARY:
+        if kind not in BINARY:
             return UNKNOWN
         if isinstance(op, ast.Pow | ast.LShift) and abs(right) > 64:
             return UNKNOWN
@@ -625,10 +619,10 @@ class Walk:
             return left and right  # a condition written as a product
         return BINARY[type(op)](left, right)
 
-    def together(self, every: bool, values: list[ast.expr], names: dict):
+    def together(self, node: ast.BoolOp, names: dict):
         """Return `and` or `or`, whose later values count only where the earlier ones leave it open."""
-        open_ = False
-        for one in values:
+        every, open_ = isinstance(node.op, ast.And), False
+        for one in node.values:
             found = self.value(one, names)
             if found is UNKNOWN or isinstance(found, Span):
                 open_ = True
@@ -636,8 +630,9 @@ class Walk:
                 return found
         return UNKNOWN if open_ else found
 
-    def compared(self, node: ast.Compare, values: list, ops: list):
-        sides = [node.left, *node.comparators]
+    def compared(self, node: ast.Compare, names: dict):
+        sides, ops = [node.left, *node.comparators], node.ops
+        values = [self.value(one, names) for one in sides]
         for place, (left, op, right) in enumerate(zip(values, ops, values[1:], strict=False)):
             if isinstance(left, Span) or isinstance(right, Span):
                 found = (
@@ -663,9 +658,9 @@ class Walk:
         """Return whether an expression names constants alone, since every kernel compares blocks with sizes."""
         return all(one.id in self.constants for one in ast.walk(node) if isinstance(one, ast.Name))
 
-    def table(self, keys: list, values: list, names: dict) -> dict:
+    def table(self, node: ast.Dict, names: dict) -> dict:
         found = {}
-        for key, value in zip(keys, values, strict=True):
+        for key, value in zip(node.keys, node.values, strict=True):
             at, held = self.value(key, names) if key else UNKNOWN, self.value(value, names)
             if key is None and isinstance(held, dict):
                 found |= held
@@ -676,6 +671,14 @@ class Walk:
     def called(self, node: ast.Call, names: dict):
         given = [self.value(one, names) for one in node.args if not isinstance(one, ast.Starred)]
         named = {one.arg: self.value(one.value, names) for one in node.keywords if one.arg}
+        function = node.func
+        if (
+            type(function) is ast.Attribute
+            and function.attr not in FOLLOWED
+            and type(function.value) is ast.Name
+        ):
+            self.left -= 2
+            return UNKNOWN  # most calls are of this kind, such as tl.load(...)
         match node.func:
             case ast.Attribute(attr="program_id" | "num_programs" as name):
                 each, axes = self.program if name == "program_id" else self.grid, [*given, *named.values()]
@@ -713,7 +716,10 @@ class Walk:
         self.value(node.func, names) if not isinstance(node.func, ast.Name) else None
         return UNKNOWN
 
-    def comprehension(self, elt: ast.expr, one: ast.comprehension, names: dict):
+    def comprehension(self, node: ast.ListComp | ast.GeneratorExp, names: dict):
+        if len(node.generators) > 1:
+            return UNKNOWN
+        one, elt = node.generators[0], node.elt
         over = self.value(one.iter, names)
         if isinstance(over, Unknown) or len(over) > TURNS:
             return UNKNOWN
@@ -726,3 +732,28 @@ class Walk:
             if all(tests):
                 found.append(self.value(elt, mine))
         return found
+
+
+VALUE_OF = {
+    ast.Constant: lambda walk, node, names: node.value,
+    ast.BinOp: lambda walk, node, names: walk.binary(
+        node.op, walk.value(node.left, names), walk.value(node.right, names)
+    ),
+    ast.Call: Walk.called,
+    ast.Attribute: Walk.attribute,
+    ast.UnaryOp: Walk.unary,
+    ast.BoolOp: Walk.together,
+    ast.Compare: Walk.compared,
+    ast.IfExp: Walk.chosen,
+    ast.Tuple: lambda walk, node, names: tuple([walk.value(one, names) for one in node.elts]),
+    ast.List: lambda walk, node, names: [walk.value(one, names) for one in node.elts],
+    ast.Dict: Walk.table,
+    ast.Subscript: Walk.subscript,
+    ast.Slice: Walk.slice,
+    ast.JoinedStr: Walk.text,
+    ast.FormattedValue: Walk.formatted,
+    ast.Lambda: lambda walk, node, names: node,
+    ast.NamedExpr: Walk.walrus,
+    ast.ListComp: Walk.comprehension,
+    ast.GeneratorExp: Walk.comprehension,
+}

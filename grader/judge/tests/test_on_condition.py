@@ -148,18 +148,7 @@ CASES = {
 }
 
 
-WITH_A_SIBLING = (  # forms of which another of a kind is judged by make test
-    "an element that a table lacks",
-    "a size that most cases don't give",
-    "both operands expanded along K",
-)
-
-
-def forms(table: dict) -> list:
-    return [pytest.param(one, marks=[pytest.mark.slow] * (one in WITH_A_SIBLING)) for one in table]
-
-
-@pytest.mark.parametrize("form", forms(CASES))
+@pytest.mark.parametrize("form", CASES)
 def test_a_case_goes_the_way_of(form):
     edits, wanted = CASES[form]
     cases = KernelEvidence(questions.find(NORM), edited(right(NORM), edits), 3).cases
@@ -196,7 +185,7 @@ def planned(question: str, answer: str, seed: int = 3) -> list:
     return [cases[purpose] for purpose in ON_CONDITION if purpose in cases]
 
 
-@pytest.mark.parametrize("form", forms(PLANS))
+@pytest.mark.parametrize("form", PLANS)
 def test_what_the_text_does_not_tell_shows_in_the_plans(form):
     odd, wanted = PLANS[form]
     cases = planned(NORM, edited(right(NORM), [(CONSTANTS, f'{CONSTANTS}, "ODD": {odd}')]))
@@ -304,7 +293,7 @@ TOGETHER = {
 }
 
 
-@pytest.mark.parametrize("form", forms(TOGETHER))
+@pytest.mark.parametrize("form", TOGETHER)
 def test_a_case_has_together_what_a_kernel_asks_of_several_tensors(form):
     question, condition, wanted = TOGETHER[form]
     before, after = {

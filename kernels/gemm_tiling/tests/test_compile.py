@@ -11,7 +11,7 @@ UNIT = {80: "mma", 89: "mma", 90: "wgmma", 100: "tcgen05"}
 NAMED = (
     *(f"{kernel} {target}" for kernel in ("pointers", "gemv") for target in UNIT),
     *(f"block_scaled {target}" for target in UNIT if target >= 89),
-    *("descriptors 90", "hopper big rows", "hopper block_scaled 2x256", "hopper even row_scaled 3x128"),
+    *("descriptors 90", "hopper big rows", "hopper block_scaled 2x256"),
 )
 
 

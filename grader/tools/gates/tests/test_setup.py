@@ -49,6 +49,16 @@ def program(folder: Path, name: str, text: str) -> None:
     (folder / name).chmod(0o755)
 
 
+def test_a_new_environment_starts_without_the_parser_of_addresses(setup, monkeypatch, tmp_path):
+    site = tmp_path / "lib/python3.11/site-packages"
+    site.mkdir(parents=True)
+    monkeypatch.setattr(setup, "VENV", tmp_path)
+    setup.make_starts_fast()
+    look = f"import site, sys; site.addsitedir({str(site)!r}); print(sys.modules.get('rfc3987_syntax', 'not told'))"
+    told = subprocess.run([sys.executable, "-I", "-S", "-c", look], capture_output=True, text=True)
+    assert told.stdout == "None\n"
+
+
 def test_an_old_python_is_said_in_one_sentence(setup, monkeypatch, tmp_path):
     monkeypatch.setattr(sys, "version_info", (3, 9, 2))
     monkeypatch.setenv("PATH", str(tmp_path))
