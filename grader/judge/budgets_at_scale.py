@@ -20,7 +20,16 @@ from grader.judge.every_case import (
     sharing,
 )
 from grader.judge.failed import Failed
-from grader.judge.kernel_evidence import BETWEEN, COMPILED, IN_PART, MIRRORED, STRETCHED, KernelEvidence, Run
+from grader.judge.kernel_evidence import (
+    BETWEEN,
+    COMPILED,
+    IN_PART,
+    METERED,
+    MIRRORED,
+    STRETCHED,
+    KernelEvidence,
+    Run,
+)
 from grader.judge.sampled import AT_COMPILED, at
 from grader.questions import Budget, Case, Part
 from grader.questions.account import CUT, ONCE, SMALL, account, in_blocks, in_sectors, size
@@ -178,8 +187,11 @@ def limits(evidence: KernelEvidence, part: Part, purpose: int, run: Run) -> list
         (one.what, one.count, one.tensor): one.most
         for one in account(question, part.name, in_blocks(question, run.case))
     }
-    # packed arrays, rows that don't begin with a sector, and small inputs have no limit made for such sizes
-    whole = {t.name for t in question.tensors if in_sectors(t, run.case) == CUT}
+    # packed arrays, rows that don't begin with a sector, and small inputs have no limit made for such sizes, nor have
+    # sectors of what metered programs may load again and again
+    metered = account(question, part.name, evidence.known.get(METERED, run.case))
+    limited = {one.tensor for one in metered if one.count == "sectors"}
+    whole = {t.name for t in question.tensors if t.name in limited and in_sectors(t, run.case) == CUT}
     total = sum(size(t, run.case) for t in question.tensors)
     small = {t.name for t in question.tensors if t.role == "in" and size(t, run.case) < SMALL * total}
     named = {t.name: t for t in question.tensors}

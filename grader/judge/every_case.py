@@ -29,7 +29,7 @@ from kernels import machines
 ROOM = 1.25  # times a limit, at sizes that no limit was made for
 MORE_IN_CORNERS = 1.5  # times that where several axes are long, which limits say least of
 MORE_WORK = 2  # and of operations, since lanes beyond the last element may be many there
-MORE_ALONE = 3  # and of those of one program, as a sum over all counts grows with two axes
+MORE_ALONE = 5  # and of those of one program, as a sum over all counts grows with two axes
 FREE = 2048  # loaded bytes of a tensor too few to look at (A_FEW for a tensor that is small in its case)
 FREE_OF_ALL = 32_768  # and of all tensors or scratch
 FREE_WORK = 16_384  # and operations: some blocks of a thousand lanes

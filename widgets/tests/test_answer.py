@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from widgets.answer import answer, deltas
 from widgets.registry import every, find
+from widgets.tests.browser.sample import a_third
 
 WALK = find("tile_walk")
 
@@ -54,7 +55,7 @@ def pulled(simulator) -> set[str]:
     return {drag["input"] for scene in frames for mark in scene.marks for drag in mark.get("drag", ())}
 
 
-@pytest.mark.parametrize("simulator", every(), ids=lambda d: d.id)
+@pytest.mark.parametrize("simulator", a_third(every(), 1))
 def test_while_a_hand_holds_a_knob_the_axes_are_those_it_found(simulator):
     """At every stop of every knob, though the state asks for others; and the state alone has its own again."""
     start = simulator.inputs()

@@ -114,6 +114,9 @@ def test_a_right_answer_in_fp32_passes_near_any_numbers(question):
         for way in RIGHT[question.id]:
             with np.errstate(all="ignore"):
                 got = way(inputs, case)
+            if question.agree:  # such as tokens whose scores are as close as rounding
+                assert question.agree(inputs, case, got, want) == "", (seed, case)
+                continue
             for name in want:
                 worst = difference(name, got[name], want[name], allowed[name])
                 assert worst is None, f"seed {seed}, {case}: {worst.sentence()}"

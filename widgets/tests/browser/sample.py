@@ -1,5 +1,7 @@
 """Simulators that stand for all where each costs seconds: of every kind of control and kind of picture one."""
 
+import pytest
+
 from widgets.declare import Declaration
 
 
@@ -19,3 +21,13 @@ def sampled(simulators: list[Declaration]) -> list[Declaration]:
         chosen.append(best)
         missing -= kinds(best)
     return sorted(chosen, key=simulators.index)
+
+
+def a_third(simulators: list[Declaration], place: int) -> list:
+    """Return all, of which make test takes the first, second or last third. Each of three tests of one kind has its own."""
+    mine = range(place * len(simulators) // 3, (place + 1) * len(simulators) // 3)
+    slow = pytest.mark.slow
+    return [
+        pytest.param(one, id=one.id, marks=[slow] * (number not in mine))
+        for number, one in enumerate(simulators)
+    ]

@@ -7,6 +7,7 @@ from widgets.answer import answer
 from widgets.browser import BarePage, window
 from widgets.registry import every
 from widgets.tests.browser.in_lab import open_more, shown
+from widgets.tests.browser.sample import a_third
 from widgets.tests.browser.sink import SINK
 
 pytestmark = pytest.mark.browser
@@ -216,7 +217,7 @@ def keys(control) -> list[str]:
     return ["ArrowRight"] * min(2, after) if after >= before else ["ArrowLeft"] * min(2, before)
 
 
-@pytest.mark.parametrize("simulator", EVERY, ids=lambda d: d.id)
+@pytest.mark.parametrize("simulator", a_third(EVERY, 2))
 def test_the_picture_from_ahead_is_the_one_that_is_answered(pairs, simulator):
     """Node by node, after each key on the first control."""
     seen = []
