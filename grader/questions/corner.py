@@ -64,7 +64,7 @@ class Far(Most):
 
 
 LARGE = Most(24_000_000, 12_000_000, 1 << 38)  # where a few programs run
-WHOLE = Most(1 << 23, 1 << 23, 1 << 30)
+WHOLE = Most(1 << 22, 1 << 22, 1 << 29)
 FEW = Most(1 << 21, 1 << 21, 1 << 28)  # where programs run one by one
 EVERY = Most(1 << 22, 1 << 22, 1 << 30)  # where each program is judged by its values alone
 FAR = Far(1 << 30, 1 << 31, 1 << 44, drawn=1 << 23)  # where inputs repeat what is drawn
