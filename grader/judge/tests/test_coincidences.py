@@ -19,7 +19,12 @@ def test_each_way_makes_numbers_coincide(seed):
     assert np.ptp(coincidences.equal(VALUE, rng), axis=1).max() == 0
     cancelled = coincidences.cancelling(VALUE[:2], rng)
     assert 0 in [np.abs(cancelled.sum(axis)).max() for axis in (0, 1)]
-    assert (coincidences.beginning_alike(VALUE, rng)[:, :2] == VALUE[0, :2]).all()
+    alike = coincidences.beginning_alike(VALUE, rng)
+    assert (
+        (alike[:, :2] == VALUE[0, :2]).all()
+        and (alike[:, -1] == alike[:, 0]).all()
+        and np.ptp(alike[:, 2]) > 0
+    )
     assert (coincidences.zeros(np.ones((40, 40)), rng) == 0).mean() > coincidences.ZEROS
     assert (coincidences.cancelling(np.arange(16, dtype=np.uint8), rng) == 8).all()
 
@@ -27,6 +32,7 @@ def test_each_way_makes_numbers_coincide(seed):
 def test_ascending_numbers_that_cancel_stay_ascending():
     levels = coincidences.cancelling(np.array([-0.9, -0.2, 0.3, 0.7]), np.random.default_rng(0))
     assert abs(levels.sum()) < 1e-12 and (np.diff(levels) > 0).all()
+    assert (coincidences.beginning_alike(levels, np.random.default_rng(0)) == levels).all()
 
 
 def test_inputs_become_copies_of_one_another():

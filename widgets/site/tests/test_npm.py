@@ -52,6 +52,15 @@ def test_what_npm_complains_of_is_said(tmp_path, script):
 
 
 @posix
+def test_npm_starts_once_for_all_that_is_missing(tmp_path, script):
+    script(f'echo "$@" >> {tmp_path}/started; exit 1')
+    with pytest.raises(NotFetched, match="npm must fetch pyodide@.*, @fontsource"):
+        npm.ready(tmp_path)
+    started = (tmp_path / "started").read_text().splitlines()
+    assert len(started) == 1 and all(f"{one.name}@{one.version}" in started[0] for one in packages())
+
+
+@posix
 @pytest.mark.parametrize("package", packages(), ids=lambda one: one.folder)
 def test_another_package_of_that_name_is_not_taken(tmp_path, script, package):
     script(f"echo other > {package.archive}")

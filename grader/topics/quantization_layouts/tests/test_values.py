@@ -61,3 +61,21 @@ def test_gates_far_below_zero_alone_decide_some_blocks():
         cut = inputs | {"u": np.where(inputs["g"].astype(float) < -12, 0, inputs["u"].astype(float))}
         lost = (question.reference(cut, case)["s"] == 0) & (question.reference(inputs, case)["s"] > 0)
         assert lost.mean() > 0.2
+
+
+PACKED = ["w4a16_gemv", "w4a16_gemm", "kbit_gemm", "grouped_kbit"]
+
+
+@pytest.mark.parametrize("name", PACKED)
+def test_numbers_beyond_fp16_are_too_small_for_it_and_too_large(name):
+    for _, inputs in drawn(name, lambda case: case.values.startswith("beyond fp16")):
+        for one in (inputs["x"], inputs["s"]):
+            size = np.abs(one.astype(np.float64))
+            assert size.max() > 65504 and 0 < size[size > 0].min() < 2**-25
+
+
+@pytest.mark.parametrize("name", PACKED)
+def test_a_result_in_fp32_is_beyond_fp16(name):
+    question = questions.find(f"quantization_layouts.{name}")
+    for case, inputs in drawn(name, lambda case: case.values.startswith("exact") and case.dtype == "fp16"):
+        assert np.abs(question.reference(inputs, case)["y"]).max() > 65504

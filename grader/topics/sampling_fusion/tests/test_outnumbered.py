@@ -7,7 +7,16 @@ import pytest
 
 from grader import questions
 from grader.topics.sampling_fusion.masked_draw.cases import LIFTED
-from grader.topics.sampling_fusion.shared_rows import OUTNUMBERED, noise, rounding, row_scores
+from grader.topics.sampling_fusion.shared_rows import (
+    OUTNUMBERED,
+    RISING,
+    gumbel_of,
+    noise,
+    rounding,
+    row_scores,
+    the_last_wins,
+    uniform,
+)
 
 
 def drawn(name: str, values: str, **sizes: int):
@@ -41,3 +50,23 @@ def test_a_token_wins_that_a_bound_on_noise_or_on_penalties_would_skip(name, val
 def test_rows_of_one_token_are_drawn_too(values):
     inputs = drawn("masked_draw", values, V=1)
     assert inputs["logits"].shape[1] == 1 and np.isfinite(inputs["logits"]).all()
+
+
+@pytest.mark.parametrize("name", ["draw", "masked_draw", "grouped_draw"])
+def test_where_logits_rise_one_of_the_last_wins_and_many_programs_may_share_the_row(name):
+    question = questions.find(f"sampling_fusion.{name}")
+    case = next(c for c in question.hidden(np.random.default_rng(5)) if c.values == RISING)
+    inputs = question.inputs(case, np.random.default_rng(6))
+    late = [np.argmax(row_scores(inputs, i)) / case.sizes["V"] for i in range(case.sizes["B"])]
+    assert min(late) > 0.99 and case.sm_count >= 150
+
+
+def test_seeds_with_which_the_last_token_wins_are_those_of_a_whole_search():
+    rng = np.random.default_rng(3)
+    rows = [(rng.permutation(500)[:n], np.sort(rng.normal(size=n))[::-1]) for n in (1, 2, 9, 40, 300)]
+    tries = rng.integers(-(2**31), 2**31, (len(rows), 64)).astype(np.int32)
+    wins = the_last_wins(rows, tries)
+    for (tokens, x), seeds, found in zip(rows, tries, wins, strict=True):
+        scores = x + gumbel_of(uniform(seeds[:, None], tokens))
+        assert (found == (scores.argmax(1) == len(tokens) - 1)).all()
+    assert wins[0].all() and wins[1:4].any() and not wins[1:].all()
