@@ -32,6 +32,7 @@ from grader.judge.other_launch import launch_to_blame
 from grader.judge.record import PartResult
 from grader.questions import Case, Part, reach
 
+A_WHILE_S = 5.0  # of processor time, after which one whole corner is enough
 SEARCHED = 16  # public seeds that are looked through for a case of a kind
 MORE = {
     OWN_NUMBERS: "a case with inputs near numbers of the cell",
@@ -72,7 +73,7 @@ def hidden_failures(evidence: KernelEvidence, runs: list[Run]) -> Iterator[Hidde
     for purpose in (*IN_PART, *WHOLE, WAITING, EVERY_PROGRAM):
         if purpose not in (*alone, *whole):
             more.pop(purpose, None)
-    evidence.run_ahead(hidden + [one for one in more if one not in (*alone, EVERY_PROGRAM)])
+    evidence.run_ahead(hidden + [one for one in more if one not in (*alone, *WHOLE[1:], EVERY_PROGRAM)])
     for number, purpose in enumerate([*hidden, *more]):
         evidence.say(f"running {more.get(purpose) or f'{len(hidden)} hidden cases … {number}/{len(hidden)}'}")
         if purpose in hidden:
@@ -91,6 +92,12 @@ def hidden_failures(evidence: KernelEvidence, runs: list[Run]) -> Iterator[Hidde
 def judge_one(evidence: KernelEvidence, purpose: int, others: list[Run]) -> None:
     """Judge a case whole, and a corner by drawn programs, unless a part's limit on programs fails it."""
     if purpose == EVERY_PROGRAM and sampled.takes_long(evidence, purpose):
+        return
+    if (
+        purpose in WHOLE[1:]
+        and WHOLE[0] in evidence.runs
+        and evidence.runs[WHOLE[0]].outcome.cpu_s > A_WHILE_S
+    ):
         return
     if purpose in IN_PART and sampled.affordable(evidence, purpose):
         if not too_few(evidence, purpose):
