@@ -41,9 +41,8 @@ from tilescope.machine.run import MOST_PROGRAMS
 PROGRAMS_OF_EACH = 8  # launch, of programs that need one another
 PROGRAMS = {COMPILED: 24, CORNER: 6, FAR: 4}  # drawn ones, in addition to the corners of the grid
 FEWEST, SHARE = 3, 8  # but of a small grid no more than an eighth, since each then has much of the work
-A_LOT = (
-    1 << 21
-)  # numbers of one program of a far corner, of which one runs then, or of all that run of a corner
+# numbers of one program of a far corner, of which one runs then, or of all that run of another corner
+A_LOT = 1 << 21
 TOO_MUCH = 1 << 24  # and a part of it, until its time is up
 A_NUMBER = 256  # FLOP that take as long as one number
 FAR_S = 12  # of processor time, since a program that does too much there could run for minutes

@@ -20,11 +20,8 @@ def test_each_way_makes_numbers_coincide(seed):
     cancelled = coincidences.cancelling(VALUE[:2], rng)
     assert 0 in [np.abs(cancelled.sum(axis)).max() for axis in (0, 1)]
     alike = coincidences.beginning_alike(VALUE, rng)
-    assert (
-        (alike[:, :2] == VALUE[0, :2]).all()
-        and (alike[:, -1] == alike[:, 0]).all()
-        and np.ptp(alike[:, 2]) > 0
-    )
+    assert (alike[:, :2] == VALUE[0, :2]).all()
+    assert (alike[:, -1] == alike[:, 0]).all() and np.ptp(alike[:, 2]) > 0
     assert (coincidences.zeros(np.ones((40, 40)), rng) == 0).mean() > coincidences.ZEROS
     assert (coincidences.cancelling(np.arange(16, dtype=np.uint8), rng) == 8).all()
 

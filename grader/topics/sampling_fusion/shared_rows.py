@@ -44,7 +44,7 @@ def uniform(seed, tokens: np.ndarray) -> np.ndarray:
     """Return tl.rand in numpy: the first Philox word as a signed number, folded to [0, 1). Many seeds come as a
     column."""
     key, tokens = np.asarray(seed, np.int64).astype(np.uint64), np.asarray(tokens)
-    few = IN_CACHE // key.size
+    few = max(1, IN_CACHE // key.size)
     if tokens.ndim == 1 and few < tokens.size and key.size < tokens.size:
         return np.concatenate(
             [uniform(seed, some) for some in np.split(tokens, range(few, tokens.size, few))], -1
