@@ -26,7 +26,7 @@ def states(simulator):
     )
 
 
-@pytest.mark.parametrize("simulator", a_third(every(), 0))
+@pytest.mark.parametrize("simulator", a_third(every(), 0), ids=lambda d: d.id)
 @settings(max_examples=6)
 @given(data=st.data())
 def test_a_picture_from_ahead_is_the_one_that_would_have_been_answered(simulator, data):

@@ -55,7 +55,7 @@ def pulled(simulator) -> set[str]:
     return {drag["input"] for scene in frames for mark in scene.marks for drag in mark.get("drag", ())}
 
 
-@pytest.mark.parametrize("simulator", a_third(every(), 1))
+@pytest.mark.parametrize("simulator", a_third(every(), 1), ids=lambda d: d.id)
 def test_while_a_hand_holds_a_knob_the_axes_are_those_it_found(simulator):
     """At every stop of every knob, though the state asks for others; and the state alone has its own again."""
     start = simulator.inputs()

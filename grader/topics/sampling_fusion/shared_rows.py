@@ -182,6 +182,11 @@ def plain_inputs(case: Case, rng: np.random.Generator) -> dict:
     return outnumbered(inputs, rng) if case.values == OUTNUMBERED else inputs
 
 
+def rising(sizes: dict, rng: np.random.Generator) -> Case:
+    """Return a case whose best tokens come last, on a GPU with many multiprocessors to share the row."""
+    return Case(sizes, "fp32", sm_count=between(rng, 150, 190), values=RISING, kind=RISING)
+
+
 def outnumbered(inputs: dict, rng: np.random.Generator) -> dict:
     """Make rows of one low logit and an early best token so far above that a low one just wins, with the seed of some
     whose noise is nearest to the largest that fp32 holds well."""

@@ -217,7 +217,7 @@ def keys(control) -> list[str]:
     return ["ArrowRight"] * min(2, after) if after >= before else ["ArrowLeft"] * min(2, before)
 
 
-@pytest.mark.parametrize("simulator", a_third(EVERY, 2))
+@pytest.mark.parametrize("simulator", a_third(EVERY, 2), ids=lambda d: d.id)
 def test_the_picture_from_ahead_is_the_one_that_is_answered(pairs, simulator):
     """Node by node, after each key on the first control."""
     seen = []

@@ -23,7 +23,7 @@ from widgets.tests.browser.in_lab import (
     scenes,
     shown,
 )
-from widgets.tests.browser.sample import sampled
+from widgets.tests.browser.sample import in_proofs, sampled
 
 pytestmark = pytest.mark.browser
 EVERY = every()
@@ -33,10 +33,6 @@ A_SHEET = (
     8  # simulators: on a page of all, whatever a test does is laid out and searched several times as long
 )
 SHEETS = [SAMPLE, *(REST[at : at + A_SHEET] for at in range(0, len(REST), A_SHEET))]
-
-
-def in_proofs(rows: list, sample: list) -> list:
-    return [row if row in sample else pytest.param(row, marks=pytest.mark.slow) for row in rows]
 
 
 def each_of(simulators: list):

@@ -18,7 +18,7 @@ from grader.topics.sampling_fusion.shared import (
     size,
     useful,
 )
-from grader.topics.sampling_fusion.shared_rows import OUTNUMBERED, RISING, TINY
+from grader.topics.sampling_fusion.shared_rows import OUTNUMBERED, TINY, rising
 
 
 def hidden_plain(rng: np.random.Generator) -> list[Case]:
@@ -60,13 +60,7 @@ def hidden_plain(rng: np.random.Generator) -> list[Case]:
             size(2, between(rng, 128_300, 136_000)), "fp32", values="a warm tail", kind="a large vocabulary"
         ),
         Case(size(2, between(rng, 200_000, 256_000)), "fp32", values=OUTNUMBERED, kind=OUTNUMBERED),
-        Case(
-            size(1, between(rng, 40_000, 60_000)),
-            "fp32",
-            sm_count=between(rng, 150, 190),
-            values=RISING,
-            kind=RISING,
-        ),
+        rising(size(1, between(rng, 40_000, 60_000)), rng),
     ]
 
 

@@ -16,6 +16,7 @@ from grader.topics.sampling_fusion.shared_rows import (
     in_turn,
     neighbours,
     plain_inputs,
+    rising,
     telling_seeds,
 )
 from kernels.sampling_fusion import cost
@@ -137,13 +138,7 @@ def hidden(rng: np.random.Generator) -> list[Case]:
             kind="temperatures from cold to hot",
         ),
         Case(size(4, between(rng, 128_300, 134_000)), "fp32", values="all warm", kind="a large vocabulary"),
-        Case(
-            size(2, between(rng, 33_000, 36_000)),
-            "fp32",
-            sm_count=between(rng, 150, 190),
-            values=RISING,
-            kind=RISING,
-        ),
+        rising(size(2, between(rng, 33_000, 36_000)), rng),
     ]
 
 

@@ -14,13 +14,13 @@ from grader.topics.sampling_fusion.shared_rows import (
     CLOSE_CALLS,
     JUST,
     OUTNUMBERED,
-    RISING,
     STRONG,
     factors,
     in_turn,
     noise,
     parted,
     plain_inputs,
+    rising,
     sometimes,
 )
 from kernels.sampling_fusion import cost
@@ -87,13 +87,7 @@ def hidden_masked(rng: np.random.Generator) -> list[Case]:
         Case(size(8, between(rng, 70, 200), 3), "fp32", values="last bits", kind="the last bit of a word"),
         Case(size(6, between(rng, 60, 90), 3), "fp32", values="far below zero", kind="logits far below zero"),
         Case(size(2, between(rng, 8300, 9500), 4), "fp32", kind="a large vocabulary"),
-        Case(
-            size(1, between(rng, 12_000, 16_000), 4),
-            "fp32",
-            sm_count=between(rng, 150, 190),
-            values=RISING,
-            kind=RISING,
-        ),
+        rising(size(1, between(rng, 12_000, 16_000), 4), rng),
         Case(size(2, between(rng, 8300, 9500), 2), "fp32", values=OUTNUMBERED, kind=OUTNUMBERED),
         Case(size(4, between(rng, 2000, 3000), between(rng, 60, 90)), "fp32", values=LIFTED, kind=LIFTED),
     ]
