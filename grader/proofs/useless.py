@@ -20,7 +20,7 @@ def instead(value):
     if value.type.is_block():
         return tl.where(tl.program_id(0) < 0, value, (tl.sum(value) / value.numel).to(value.dtype))
     else:
-        return value
+        return tl.where(tl.program_id(0) < 0, value, 0)  # a number's own mean is the right answer
 """,
 }
 

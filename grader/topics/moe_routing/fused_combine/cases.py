@@ -92,7 +92,7 @@ def hidden_combine(rng: np.random.Generator) -> list[Case]:
             kind="rows of all sizes, a result in fp32",
         ),
         combined(
-            between(rng, 10, 20), 6, 12, odd(rng, 33, 99), dtypes={"out": "fp32"}, kind="a result in fp32"
+            between(rng, 30, 40), 6, 6, odd(rng, 133, 199), dtypes={"out": "fp32"}, kind="a result in fp32"
         ),
         combined(
             between(rng, 10, 20), 3, 6, odd(rng, 33, 99), layout=spread(rng, *names), kind="no stride of 1"

@@ -187,7 +187,7 @@ def hidden(rng: np.random.Generator) -> list[Case]:
     fp32 = {"dtypes": {"q": "fp32"}}
     names = ("x", "lens", "table", "turns", "q", "k", "v")
     return [
-        case(rows(), 4, 2, 64, between(rng, 3, 20), 3, "bf16", kind="pages of any size"),
+        case(8 * rows(), 4, 2, 64, between(rng, 3, 20), 3, "bf16", kind="pages of any size"),
         case(3 * rows(), 2, 1, 16, rng.choice(UNEVEN), 3, kind="pages of any size"),
         case(rows(), 6, 2, 64, **fp32, values="heads of all sizes", kind="heads of all sizes, q in fp32"),
         case(rows(), 6, 3, 2 * between(rng, 9, 15), 8, 2, **fp32, kind="heads that fill no block"),
