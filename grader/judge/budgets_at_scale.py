@@ -353,7 +353,8 @@ def of_whole_tiles(evidence: KernelEvidence, run: Run, purpose: int) -> Run | No
         programs = sampled.chosen(evidence, purpose)
         by = [run.outcome.arrays[f"by:{p.spec.name}"] for p in run.placed if p.spec.role != "in"]
         wrote = np.array([sum(np.count_nonzero(who == program) for who in by) for program in programs])
-        if not wrote.max() or len(programs) == 1 and at_an_end(evidence, run, programs[0]):
+        storing = [program for program, count in zip(programs, wrote, strict=True) if count]
+        if not storing or len(storing) == 1 and at_an_end(evidence, run, storing[0]):
             return None
         most = [program for program, count in zip(programs, wrote, strict=True) if count == wrote.max()]
         outcome = evidence.interpret(purpose, run.placed, programs=[most], counting="full")
@@ -363,13 +364,13 @@ def of_whole_tiles(evidence: KernelEvidence, run: Run, purpose: int) -> Run | No
 
 
 def at_an_end(evidence: KernelEvidence, run: Run, program: int) -> bool:
-    """Return whether this program of a corner stores less than the first one, since its tile is cut."""
-    both = sorted({0, program})
-    found = sampled.stores(evidence, run, programs=[both], seconds=sampled.FAR_S).arrays
+    """Return whether this program of a corner stores less than the first one or its neighbour, since its tile is cut."""
+    others = sorted({0, max(0, program - 1), program})
+    found = sampled.stores(evidence, run, programs=[others], seconds=sampled.FAR_S).arrays
     by = sum(
         found[f"by:{p.spec.name}"] for p in run.placed if p.spec.role != "in" and f"by:{p.spec.name}" in found
     )
-    return bool(np.size(by) > 1 and by[both.index(program)] < by[0])
+    return bool(np.size(by) > 1 and by[others.index(program)] < max(by))
 
 
 def lanes(run: Run, budget: Budget) -> float:

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -360,3 +361,19 @@ def test_a_program_whose_tile_is_cut_tells_nothing_about_the_share_of_all():
     for program, cut in ((last, True), (1, False)):
         run = evidence._run(FAR, programs=[[program]], counting="values")
         assert budgets_at_scale.at_an_end(evidence, run, program) == cut
+
+
+@pytest.mark.parametrize("stored, cut", [((0, 5, 3), True), ((0, 3, 3), False), ((5, 3, 3), True)])
+def test_a_cut_tile_is_told_by_its_neighbour_too_where_the_first_program_has_nothing_to_store(
+    monkeypatch, stored, cut
+):
+    placed = SimpleNamespace(spec=SimpleNamespace(role="out", name="y"))
+    asked = []
+
+    def stores(evidence, run, programs, seconds):
+        asked.extend(programs)
+        return SimpleNamespace(arrays={"by:y": np.array(stored)})
+
+    monkeypatch.setattr(budgets_at_scale.sampled, "stores", stores)
+    assert budgets_at_scale.at_an_end(None, SimpleNamespace(placed=[placed]), 9) == cut
+    assert asked == [[0, 8, 9]]
