@@ -4,7 +4,7 @@ from grader.box import warm
 from grader.compiler import host as compiler
 from grader.judge.diagnose import from_error, in_full
 from grader.judge.failed import Failed, Refusal, Waits
-from grader.judge.kernel_evidence import COMPILED, KernelEvidence, is_hidden
+from grader.judge.kernel_evidence import COMPILED, METERED, KernelEvidence, is_hidden
 from grader.judge.record import PartResult
 from grader.questions import Part
 
@@ -12,6 +12,8 @@ SHARED_LIMIT = {80: 166912, 86: 101376, 89: 101376, 90: 232448, 100: 232448, 120
 OLDER = 101376
 SPILLS = 1536  # bytes, at odd strides too, where right attention in tiles of 128 keys spills 1,120
 LANES, REGISTERS = 32, 256  # of a warp, and of a lane
+USUAL_WARPS = 4  # of a launch that names no number
+SHARING = 4  # threads, of more warps than these, for each element of the largest block
 
 
 def judge(evidence: KernelEvidence, part: Part, result: PartResult) -> None:
@@ -47,6 +49,7 @@ def judge(evidence: KernelEvidence, part: Part, result: PartResult) -> None:
             )
             raise Failed(f"{row.kernel} for sm_{row.target}: {said}", found[1], told=said, **result.facts)
     judge_lanes(evidence)
+    judge_threads(evidence)
     if missing := missing_instruction(question, large):
         look = "do the products go through tl.dot, in a dtype and tile that tensor cores take?"
         raise Failed(missing, look, told=missing, **result.facts)
@@ -73,6 +76,19 @@ def judge_lanes(evidence: KernelEvidence) -> None:
                 )
 
 
+def judge_threads(evidence: KernelEvidence) -> None:
+    """Raise Failed for a block that many more threads share than it has elements: several threads compute each of them, which
+    a count by elements doesn't show."""
+    for purpose in (METERED, COMPILED):
+        for step, (each, kernel) in zip(evidence.steps(purpose), lanes(evidence, purpose), strict=True):
+            if each * SHARING < 1 and step.num_warps > USUAL_WARPS:
+                raise Failed(
+                    f"{kernel}, {in_full(evidence.cases[purpose])}: {1 / each:.3g} threads for each element of its largest block",
+                    "num_warps: threads beyond the elements of a block compute them again",
+                    told="more threads than a block has elements",
+                )
+
+
 def lanes(evidence: KernelEvidence, purpose: int) -> list[tuple[float, str]]:
     """Return (numbers of the largest block for each lane, kernel) of each launch of a case."""
     found = []
@@ -89,6 +105,9 @@ def limits_in_words(question, names: str) -> str:
     )
     said += [f"{word} in the code for sm_{target}" for target, word in question.instruction.items()]
     said.append(f"blocks of at most {REGISTERS} elements per thread in every case")
+    said.append(
+        f"at most {SHARING} threads for each element of the largest block, with more than {USUAL_WARPS} warps"
+    )
     return "; ".join(said)
 
 

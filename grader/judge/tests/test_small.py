@@ -21,7 +21,8 @@ from grader.judge import (
     statistics,
 )
 from grader.judge.compare import difference
-from grader.questions import Call, Mistake
+from grader.judge.failed import Failed
+from grader.questions import Call, Case, Mistake
 from grader.questions.memory import strides
 from grader.questions.model import Speed
 from grader.tools.progress import Progress
@@ -249,3 +250,17 @@ def test_a_mistake_whose_formula_breaks_down_gives_no_output(trouble):
     meeting = SimpleNamespace(case=SimpleNamespace(each=()), results=[])
     assert not numpy_values._gives(None, mistake, Call((1,)), {}, {})
     assert not diagnose._gives(None, breaks, run) and not rank_values._gives(None, mistake, meeting)
+
+
+@pytest.mark.parametrize("elements, warps, fails", [(128, 32, True), (256, 32, False), (64, 4, False)])
+def test_many_threads_for_each_element_of_a_block_fail(elements, warps, fails):
+    step = SimpleNamespace(name="scaled", num_warps=warps)
+    evidence = SimpleNamespace(
+        steps=lambda purpose: (step,),
+        blocks=lambda step: {"8x": 8, f"{elements}x": elements},
+        cases={compiled.METERED: Case({"N": 9}), compiled.COMPILED: Case({"N": 9})},
+    )
+    if not fails:
+        return compiled.judge_threads(evidence)
+    with pytest.raises(Failed, match="8 threads for each element of its largest block"):
+        compiled.judge_threads(evidence)

@@ -171,6 +171,7 @@ def order(case: Case, block: int = 64, reads: float = 2, kept: int = 0, work: fl
     return {
         ("topk_ids", "load", "dedup"): reads * pairs,
         ("topk_ids", "load", "programs"): blocks,
+        ("sorted_token_ids", "store", "programs"): blocks,
         ("scratch", "any", "dedup"): 4 * lanes * blocks * (1 + blocks) + kept * t * k,
         ("all", "atomic", "dedup"): 0,
         ("sorted_token_ids", "store", "dedup"): 4 * rooms * case.sizes["TILE"] + pairs,

@@ -252,6 +252,12 @@ WASTEFUL = {
         lambda c: spent.order(c, reads=3),
         "read of the choices",
     ),
+    "order: one program clears": (
+        ORDER,
+        "speed",
+        lambda c: spent.order(c) | {("sorted_token_ids", "store", "programs"): 1},
+        "programs that store sorted_token_ids",
+    ),
     "order: blocks of 32": (
         ORDER,
         "traffic",

@@ -108,6 +108,7 @@ def hidden_order(rng: np.random.Generator) -> list[Case]:
 BLOCK = 64  # tokens of a block whose counts may go through memory
 NOBODYS = "{} behind the end hold -1, which somebody has to write: clear the whole table first"
 PROGRAM = 128  # most tokens that one program orders alone
+ALONE = 2048  # most rows of a table that one program writes alone
 WORK = (
     24  # operations on whole numbers for each pair and expert, where a one-hot row and its scan take some 10
 )
@@ -228,6 +229,13 @@ def side(case: Case) -> list[Budget]:
             "load",
             math.ceil(t / PROGRAM),
             f"one for every {PROGRAM} of {t} tokens",
+        ),
+        side_by_side(
+            "store sorted_token_ids",
+            "sorted_token_ids",
+            "store",
+            min(math.ceil(rows(case.sizes) / ALONE), math.ceil(t / PROGRAM)),
+            f"one for every {ALONE:,} of {rows(case.sizes):,} rows, cleared ones among them, or for every {PROGRAM} tokens",
         ),
         Budget(
             what="operations of every kind",

@@ -6,6 +6,7 @@ import numpy as np
 
 from grader.questions import Budget, Case
 from grader.questions.draws import between, odd, spread
+from grader.questions.min_programs import side_by_side
 from grader.questions.timed import timed
 from grader.questions.work import filled, work
 from grader.topics.quantization_layouts.shared import (
@@ -13,6 +14,7 @@ from grader.topics.quantization_layouts.shared import (
     EXACT,
     FP32,
     NEIGHBOURS,
+    SMALL_SCALES,
     beside_dot,
     groups_of,
     in_dot,
@@ -40,6 +42,7 @@ from kernels.quantization_layouts import cost
 LESSON = "course/02_quantization_layouts"
 GAPS = 16 / 15  # thirty bits of a word in use: ten codes of three bits, six of five
 UNPACKING = 11  # on whole numbers, a weight: fields of whole bits take 4 to 9, planes 12, 16 and 20
+WIDEST = 64  # rows of W that a program may have to itself
 CYCLES = 10  # of a lane, a weight, and each tile of rows of X: right answers take 4 to 6
 LAYOUT = (
     "how many shifts, ANDs and ORs a code takes: which layout puts whole codes, or most of one, side by side?"
@@ -123,6 +126,7 @@ def hidden(rng: np.random.Generator) -> list[Case]:
         case(few(), between(rng, 4200, 4700), 1, kind="many rows of W"),
         *(Case(sizes(one, 256, 256, few()), kind=f"whole tiles of codes of {one} bits") for one in (2, 3)),
         case(few(), any_n(), 8, "bf16", values="beyond fp16", kind="numbers beyond fp16"),
+        case(few(), any_n(), 8, values=SMALL_SCALES, kind=SMALL_SCALES),
         case(few(), any_n(), 4, values="a NaN", kind="a NaN"),
         *(case(few(), any_n(), 2, kind=kind) for kind in (ONE_CODE, ONE_SCALE)),
         *(
@@ -200,4 +204,11 @@ def unpacking(c: Case) -> list[Budget]:
         beside_dot(OPERATIONS, times * n, k),
         work(ALL_WORK, times * n * k, f"{n} x {k} weights"),
         timed(CYCLES, times * n * k, "weight"),
+        side_by_side(
+            "store Y",
+            "y",
+            "store",
+            min(c.sm_count, math.ceil(n / WIDEST)),
+            f"one for every {WIDEST} of {n} rows of W, or for each of {c.sm_count} multiprocessors",
+        ),
     ]

@@ -32,6 +32,7 @@ def spent_by(
     scales: int = 1,
     dots: int = 1,
     used: float = 1.0,
+    programs: int = 0,
 ) -> dict:
     """`used` is the share of a sector of codes that a load wants; of a sector of scales it is half."""
     n, k, m = (case.sizes[s] for s in "NKM")
@@ -41,6 +42,7 @@ def spent_by(
         ("packed", "load", "dedup"): made(case, bits_a_code) + (scales - 1) * 2 * n * k // 32,
         ("x", "load", "dedup"): 2 * m * k * math.ceil(n / rows),
         ("y", "store", "dedup"): 2 * m * n,
+        ("y", "store", "programs"): programs or math.ceil(n / rows),
         ("scratch", "any", "dedup"): 0,
         ("all", "load", "dot"): 2 * 16 * n * k * dots,
         ("all", "load", "operations"): 3.1 * n * k,
@@ -70,6 +72,7 @@ def test_waste_is_over_its_budget():
         assert over(case, "unpacking", spent_by(case, bits, integers=4 * bits)) == [
             "operations on whole numbers"
         ]
+        assert over(case, "unpacking", spent_by(case, bits, programs=2)) == ["programs that store Y"]
 
 
 @pytest.mark.parametrize("bits, wide", [(3, 4), (4, 8), (5, 8), (2, 4), (3, 16)])
