@@ -23,6 +23,7 @@ EXACTLY = 2.0**11, 2.0**6  # factors on exact fp16 numbers, with which an fp32 y
 LARGE = 4000.0, 1 / 16  # factors on x and scales: fp16 holds x and y, not a group's bare sum
 PLAIN = 1.0, 1.0
 SMALL = "small numbers in x"
+SMALL_SCALES = "small scales"  # most of them subnormal in fp16
 BOTH_SIGNS = "scales of both signs"
 NANS = ("a NaN", "a NaN in the middle", "a NaN near the end")  # in a third of K each
 EQUAL = 1 / 8  # of all words and groups repeat one code, as padding and saturated weights do
@@ -127,7 +128,11 @@ def factors(values: str, dtype: str, groups: int) -> tuple[np.ndarray, np.ndarra
         small, large = BEYOND_FP16
         odd = np.arange(groups) % 2
         return np.where(odd, large, small), np.where(odd, small, large)
-    of_x, of_scales = {"large": LARGE, EXACT: EXACTLY if dtype == "fp16" else PLAIN}.get(values, PLAIN)
+    of_x, of_scales = {
+        "large": LARGE,
+        SMALL_SCALES: (1.0, 2.0**-11),
+        EXACT: EXACTLY if dtype == "fp16" else PLAIN,
+    }.get(values, PLAIN)
     return of_x * ones, of_scales * ones
 
 

@@ -136,9 +136,10 @@ LARGEST = 0.999 * 2.0**128
 SPECIAL = np.array([0.0, np.inf, np.nan, 2.0**-149, 2.0**127, LARGEST])
 SMALLEST = 2.0**-149
 UNDERFLOW = 2.0**-125  # of terms that are smaller than fp32 holds well
-ENDLESS = "infinities"  # one in most rows, anywhere, both in some, and nothing but minus infinity in another
+ENDLESS = "infinities"  # one in most rows but the first, anywhere, both in some, and nothing but minus infinity in another
 SUMMED = 2.4e37  # times ten and the length of a row, at most, so that fp32 holds the row's sum
 INFINITE = "an infinity first"
+A_RUN = "a run of infinities"
 
 
 def normal(inputs: list[Tensor], case: Case, rng: np.random.Generator) -> dict:
@@ -153,13 +154,16 @@ def normal(inputs: list[Tensor], case: Case, rng: np.random.Generator) -> dict:
     for values in found.values():
         if case.values == INFINITE:
             values.flat[0] = np.inf
+        if case.values == A_RUN:
+            values.flat[values.size // 3 :] = np.inf
         if case.values == ALL_KINDS:
             values[...] = all_kinds(values.shape, rng)
         if case.values == ENDLESS:
-            for row in values:
+            for row in values[1:]:
                 places = rng.integers(row.size, size=rng.integers(3))
                 row[places] = rng.choice([np.inf, -np.inf], places.size)
             values[len(values) // 2] = -np.inf
+            values[-1][[0, -1]] = np.inf, -np.inf
     return found
 
 

@@ -5,7 +5,7 @@ import numpy as np
 from grader.box.serve.frames import DTYPES
 from grader.questions import Case
 from grader.questions.draws import between
-from kernels.sampling_fusion import philox, reference
+from kernels.sampling_fusion import cost, philox, reference
 from kernels.sampling_fusion.requests import Requests
 
 FP32 = 2.0**-20  # of a score, for a few roundings to fp32
@@ -31,12 +31,15 @@ A_BIT_APART = "neighbours among the numbers of fp32"
 ANYWHERE, AGAIN, STRONG = "borders anywhere", "one token again and again", "strong penalties"
 FIRST_BANNED = 0.7  # in "mostly banned" rows, where fewer tokens are left than top-k asks for
 BANNED = 0.3
+FAR_BELOW = 0.995
 SMALL_SEEDS = 1 / 4
 SPECIAL_SEEDS = 1 / 2  # half of them are ones in the low bits
 MANY_EQUAL = "hundreds of equal logits at the border"
 TINY = "tiny"  # logits next to zero
 OUTNUMBERED = "a best token that many low ones outnumber"
 RISING = "logits that rise along the row"
+MOST_FAR_BELOW = "most logits far below the others"
+BLOCKS_FAR_BELOW = "whole blocks far below zero"
 USUAL = 1 / 6  # of the rows have a temperature of exactly 1, the commonest one
 
 
@@ -101,6 +104,11 @@ def logits_for(case: Case, rng: np.random.Generator) -> np.ndarray:
     if case.values == "far below zero":
         x = -np.exp(rng.uniform(np.log(1e31), np.log(1e37), (b, v)))
         x[1::2] = LOWEST
+    if case.values == MOST_FAR_BELOW:
+        x[rng.random((b, v)) < FAR_BELOW] = -1e9
+    if case.values == BLOCKS_FAR_BELOW:
+        below = rng.random((b, -(-v // cost.GROUP))) < 1 / 2
+        x[np.repeat(below, cost.GROUP, axis=1)[:, :v]] = LOWEST
     if case.values == TINY:
         x = rng.choice([-1, 1], (b, v)) * np.exp(rng.uniform(np.log(1e-36), np.log(1e-30), (b, v)))
     if case.values == "last bits":  # the best token is the last bit of its word of the mask
@@ -159,6 +167,7 @@ TEMPERATURES = {
     "hot close calls": (10.0, 1000.0),
     ANYWHERE: (0.05, 10.0),
     STRONG: (0.05, 10.0),
+    MOST_FAR_BELOW: (9.0, 10.0),  # where weights of what is cut off too early add up
 }
 PENALISED = (AGAIN, STRONG)  # logits before penalties are rounded more coarsely than scores
 CLOSE_CALLS = ("close calls", "cold close calls", "hot close calls", *PENALISED)

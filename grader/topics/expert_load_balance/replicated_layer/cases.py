@@ -53,6 +53,8 @@ FEW_EACH = "two copies of each of many experts, for two tokens of a rank"
 SHAPES[FEW_EACH] = lambda rng: ([2, experts := 2 * between(rng, 55, 75), experts, 3], experts, experts, 0.0)
 ONCE_EACH = "two copies of each of many experts, for one token of each rank"
 SHAPES[ONCE_EACH] = lambda rng: ([experts := 2 * between(rng, 55, 75)] * 4, experts, experts, 0.0)
+ONE_PROMPT, ONE_PROMPTS = "tokens of a hot expert that come one after another", 0.4
+SHAPES[ONE_PROMPT] = lambda rng: ([between(rng, 200, 240) for _ in range(4)], 8, 1, 0.0)
 SHAPES["hundreds of tokens"] = lambda rng: ([between(rng, 600, MOST_TOKENS), 3], 5, 1, 0.0)
 SHAPES[LONGER] = lambda rng: ([between(rng, 5, 9), between(rng, 60, 90), 6], between(rng, 20, 24), 3, 0.3)
 HOTTEST = 4  # experts that share the hot tokens of drawn sizes
@@ -81,11 +83,17 @@ def drawn(rng, kind, numbers=()):
     free = kind in (DRAWN, NEAR)
     top_k, columns = (between(rng, 3, 5), between(rng, 40, 60)) if kind == LONGER else (2, HIDDEN_SIZE)
     top_k = (
-        between(rng, 1, min(4, experts)) if free else 1 if kind in (EVEN_OUT, MOST_FOR_ONE, FULL) else top_k
+        between(rng, 1, min(4, experts))
+        if free
+        else 1
+        if kind in (EVEN_OUT, MOST_FOR_ONE, FULL, ONE_PROMPT)
+        else top_k
     )
     found = tokens_of(rng, tokens, experts, top_k, 0.0 if free or kind == FULL else hot, columns=columns)
     if kind == ONCE_EACH:
         found = [(x, rng.permutation(experts)[: len(x), None], w[:, :1]) for x, _, w in found]
+    if kind == ONE_PROMPT:
+        found = [of_one_prompt(experts, *one) for one in found]
     if kind == FEW_EACH:
         found = [(x, twice_each(rng, experts)[: len(x)], w) for x, _, w in found]
     if free or kind == FULL:
@@ -113,6 +121,12 @@ def drawn(rng, kind, numbers=()):
         tuple((*one, holders, *(w[holders[:, rank]] for w in weights)) for rank, one in enumerate(found)),
         kind,
     )
+
+
+def of_one_prompt(experts: int, x, topk_ids, w) -> tuple:
+    """Let the first tokens of a rank choose one expert, as those of one prompt may, and the others all others in turn."""
+    first = int(ONE_PROMPTS * len(x))
+    return x, np.concatenate([[0] * first, np.resize(np.arange(1, experts), len(x) - first)])[:, None], w
 
 
 def twice_each(rng, experts: int) -> np.ndarray:

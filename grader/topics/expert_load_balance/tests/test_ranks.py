@@ -15,7 +15,7 @@ from grader.proofs import wrong as zoo
 from grader.proofs.honest import unusual
 from grader.proofs.right import edited, right
 from grader.topics.expert_load_balance.fixed_dispatch.cases import by_pairs
-from grader.topics.expert_load_balance.replicated_layer.cases import most_received
+from grader.topics.expert_load_balance.replicated_layer.cases import ONE_PROMPT, most_received
 from grader.topics.expert_load_balance.shared import OWN, bytes_between, row_bytes
 
 if not (ROOT / "solutions").exists():
@@ -100,18 +100,36 @@ def test_copies_in_turn_are_allowed_and_the_first_copy_is_not(seed):
     over = 0
     for case in REPLICATED.hidden(np.random.default_rng(seed)):
         most = most_received(case.each)
-        assert (received(case.each, turns=True) <= most).all()
-        over += (received(case.each, turns=False) > most).any()
+        assert (received(case.each, by_number) <= most).all()
+        over += (received(case.each, first) > most).any()
     assert over
 
 
-def received(each, turns: bool) -> np.ndarray:
-    """Bytes that each rank receives where the first copy is always chosen, or one by the token's number."""
+def test_a_part_of_the_batch_for_each_copy_is_no_turn():
+    """Tokens of one prompt that choose alike all go to one copy then."""
+    case = next(c for c in REPLICATED.hidden(np.random.default_rng(5)) if c.kind == ONE_PROMPT)
+    assert (received(case.each, in_parts) > most_received(case.each)).any()
+
+
+def first(number: int, tokens: int, copies: int) -> int:
+    return 0
+
+
+def by_number(number: int, tokens: int, copies: int) -> int:
+    return number % copies
+
+
+def in_parts(number: int, tokens: int, copies: int) -> int:
+    return number * copies // tokens
+
+
+def received(each, choose) -> np.ndarray:
+    """Bytes that each rank receives where `choose` tells which copy a token goes to."""
     table = np.zeros((len(each), len(each)), int)
     for rank, (_, topk_ids, _, holders, *_) in enumerate(each):
         for number, token in enumerate(topk_ids):
             copies = [np.flatnonzero(holders[e]) for e in token if not holders[e, rank]]
-            for place in {int(c[number % len(c) if turns else 0]) for c in copies}:
+            for place in {int(c[choose(number, len(topk_ids), len(c))]) for c in copies}:
                 table[rank, place] += 1
     width, top_k = each[0][0].shape[1], each[0][1].shape[1]
     return table.sum(axis=0) * (4 * width + 12 * top_k) + table.sum(axis=1) * 4 * width + 8 * (len(each) - 1)

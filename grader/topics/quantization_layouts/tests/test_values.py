@@ -5,7 +5,7 @@ import pytest
 
 from grader import questions
 from grader.topics.quantization_layouts.own_layout.cases import ONE_CODE
-from grader.topics.quantization_layouts.shared import NANS, equal_words
+from grader.topics.quantization_layouts.shared import NANS, SMALL_SCALES, equal_words
 
 
 def plain(case) -> bool:
@@ -79,3 +79,11 @@ def test_a_result_in_fp32_is_beyond_fp16(name):
     question = questions.find(f"quantization_layouts.{name}")
     for case, inputs in drawn(name, lambda case: case.values.startswith("exact") and case.dtype == "fp16"):
         assert np.abs(question.reference(inputs, case)["y"]).max() > 65504
+
+
+@pytest.mark.parametrize("name", ["w4a16_gemv", "w4a16_gemm", "kbit_gemm", "own_layout"])
+def test_fp16_scales_are_subnormal_somewhere(name):
+    for case, inputs in drawn(name, lambda case: case.values == SMALL_SCALES):
+        scales = inputs["scales" if name == "own_layout" else "s"]
+        subnormal = (scales > 0) & (scales < np.finfo(np.float16).tiny)
+        assert case.dtype == "fp16" and subnormal.mean() > 0.5

@@ -15,6 +15,7 @@ from grader.topics.quantization_layouts.shared import (
     GROUP,
     NANS,
     SCALES,
+    SMALL_SCALES,
     TILE,
     flow,
     in_dot,
@@ -93,6 +94,7 @@ def hidden_gemm(rng: np.random.Generator) -> list[Case]:
         ),
         case(few(), between(rng, 4200, 4700), 1, 32, kind="many rows of W"),
         case(few(), any_n(), 4, 64, "bf16", values="beyond fp16", kind="numbers beyond fp16"),
+        case(few(), any_n(), 4, 64, values=SMALL_SCALES, kind=SMALL_SCALES),
         *(case(few(), between(rng, 3, 9), between(rng, 130, 150), 32, values=at, kind=at) for at in NANS),
         case(few(), any_n(), odd(rng, 3, 9), some_group(rng), values="large", kind="large numbers in fp16"),
         *(

@@ -17,6 +17,7 @@ from grader.topics.quantization_layouts.shared import (
     NANS,
     ROWS,
     SMALL,
+    SMALL_SCALES,
     flow,
     nkgm,
     sizes,
@@ -76,6 +77,7 @@ def hidden_gemv(rng: np.random.Generator) -> list[Case]:
         ),
         case(between(rng, 4200, 4700), 1, 32, kind="many rows"),
         case(any_n(), 4, 64, "bf16", values="beyond fp16", kind="numbers beyond fp16"),
+        case(any_n(), 4, 64, values=SMALL_SCALES, kind=SMALL_SCALES),
         *(
             case(between(rng, 1, 3), between(rng, 960, 1024), 32, values=at, kind=f"{at} of a long x")
             for at in NANS

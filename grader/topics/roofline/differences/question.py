@@ -6,7 +6,7 @@ from grader.questions import Free, UpTo
 from grader.questions.draws import between, odd
 from grader.topics.roofline.differences import cases
 from grader.topics.roofline.differences.mistakes import MISTAKES
-from grader.topics.roofline.shared import INFINITE, PROGRAMS, case, each_moved_once, rung
+from grader.topics.roofline.shared import A_RUN, INFINITE, PROGRAMS, case, each_moved_once, rung
 
 QUESTION = rung(
     id="roofline.differences",
@@ -21,6 +21,7 @@ QUESTION = rung(
         case(N=between(rng, 42000, 50000), kind="many programs"),
         case(N=between(rng, 65, 127), values="far from zero", kind="numbers far from zero"),
         case(N=between(rng, 65, 127), values=INFINITE, kind=INFINITE),
+        case(N=between(rng, 9000, 12000), values=A_RUN, kind=A_RUN),
     ],
     alike=("x",),
     free={"x": Free(1.7e38, 1.7e38)},

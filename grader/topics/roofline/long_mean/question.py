@@ -21,6 +21,7 @@ QUESTION = rung(
         case(M=between(rng, 30, 60), N=between(rng, 2, 9), kind="rows shorter than a piece"),
         case(M=4, N=256 * between(rng, 3, 5) + 1, values="far from zero", kind="one more than whole pieces"),
         case(M=between(rng, 20, 40), N=odd(rng, 129, 399), values=ENDLESS, kind="infinities in a row"),
+        case(M=3, N=between(rng, 9000, 12000), values=ENDLESS, kind="infinities in a long row"),
     ],
     rows="M",
     alike=("x",),

@@ -2,7 +2,7 @@
 
 from grader.questions import Free, UpTo
 from grader.questions.draws import between, odd, spread
-from grader.topics.roofline.shared import PROGRAMS, case, each_moved_once, rung
+from grader.topics.roofline.shared import A_RUN, PROGRAMS, case, each_moved_once, rung
 from grader.topics.roofline.subtracted.mistakes import MISTAKES
 
 QUESTION = rung(
@@ -21,6 +21,7 @@ QUESTION = rung(
             M=between(rng, 17, 90), N=between(rng, 17, 90), layout=spread(rng, *"xzy"), kind="no stride of 1"
         ),
         case(M=1, N=between(rng, 1100, 1500), kind="a single row"),
+        case(M=between(rng, 70, 90), N=between(rng, 140, 190), values=A_RUN, kind=A_RUN),
         case(M=between(rng, 1100, 1500), N=1, kind="a single column"),
         case(
             M=odd(rng, 65, 129),

@@ -12,6 +12,7 @@ from grader.topics.sampling_fusion.shared_rows import (
     BORDER,
     MANY_EQUAL,
     MARGIN,
+    MOST_FAR_BELOW,
     TINY,
     TRIES,
     factors,
@@ -47,6 +48,7 @@ def hidden_filtered(rng: np.random.Generator) -> list[Case]:
             size(8, between(rng, 20, 40)), "fp32", values="one low value", kind="equal logits far below zero"
         ),
         Case(size(8, between(rng, 60, 90)), "fp32", values="far below zero", kind="logits far below zero"),
+        Case(size(16, between(rng, 1500, 2048)), "fp32", values=MOST_FAR_BELOW, kind=MOST_FAR_BELOW),
         Case(size(32, 16), "fp32", values="zeros", kind="zeros of both signs"),
         Case(size(2, 2048), "fp32", values="many kept", kind="the largest vocabulary"),
         Case(size(9, between(rng, 1100, 2000)), "fp32", values=LAST_BITS, kind="borders between many tokens"),
@@ -232,6 +234,8 @@ def filtered_inputs(case: Case, rng: np.random.Generator) -> dict:
         }
     if case.values == "a heavy tail":
         columns = {"top_k": np.zeros(b), "top_p": rng.uniform(0.5, 0.8, b), "min_p": rng.uniform(0.2, 0.4, b)}
+    if case.values == MOST_FAR_BELOW:
+        columns = {"top_k": np.zeros(b), "top_p": rng.uniform(0.4, 0.9, b), "min_p": np.zeros(b)}
     if case.values == "the last one wins":
         columns = {"top_k": np.zeros(b), "top_p": np.ones(b), "min_p": np.zeros(b)}
     if case.values == MANY_EQUAL:
@@ -284,6 +288,7 @@ def filtered_inputs(case: Case, rng: np.random.Generator) -> dict:
             *BORDERS,
             A_BIT_APART,
             MANY_EQUAL,
+            MOST_FAR_BELOW,
             TINY,
             "mostly banned",
             "a heavy tail",

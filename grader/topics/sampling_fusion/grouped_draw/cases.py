@@ -11,6 +11,7 @@ from grader.questions.work import work
 from grader.topics.sampling_fusion.shared import ALL_WORK, LEFT, NEIGHBOURS, WORK, compulsory, size, useful
 from grader.topics.sampling_fusion.shared_rows import (
     A_BIT_APART,
+    BLOCKS_FAR_BELOW,
     RISING,
     TINY,
     in_turn,
@@ -67,6 +68,8 @@ def inputs(case: Case, rng: np.random.Generator) -> dict:
         k = rng.integers(1, 4, b)
     if case.values == "apart":
         k[0] = 1  # so few groups are enough for no other row
+    if case.values == BLOCKS_FAR_BELOW:
+        k = rng.integers(1, 4, b)
     if case.values == A_BIT_APART:  # few of the groups, whose maxima are as close
         drawn["logits"] = neighbours(rng, b, v).astype(drawn["logits"].dtype)
         k = rng.integers(1, 4, b)
@@ -102,6 +105,7 @@ def hidden(rng: np.random.Generator) -> list[Case]:
         Case(size(6, between(rng, 20, 50)), "fp32", values="fewer", kind="fewer tokens than top-k asks for"),
         Case(size(16, between(rng, 6000, 7000)), "fp32", values="apart", kind="the best far apart"),
         Case(size(12, odd(rng, 5001, 7001)), "fp32", values=BELOW, kind="many negative logits"),
+        Case(size(12, between(rng, 5000, 7000)), "fp32", values=BLOCKS_FAR_BELOW, kind=BLOCKS_FAR_BELOW),
         Case(size(8, between(rng, 4098, 4160)), "fp32", values="crowded", kind="the best side by side"),
         Case(size(16, between(rng, 300, 500)), "fp32", values="steps", kind="equal logits at the border"),
         Case(size(12, between(rng, 300, 500)), "fp32", values="zeros", kind="zeros of both signs"),

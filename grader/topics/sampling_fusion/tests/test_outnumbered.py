@@ -1,6 +1,7 @@
 """Hidden cases in which what is unlikely wins: far more than rounding separates it from what is likely."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,6 +9,9 @@ import pytest
 from grader import questions
 from grader.topics.sampling_fusion.masked_draw.cases import LIFTED
 from grader.topics.sampling_fusion.shared_rows import (
+    BLOCKS_FAR_BELOW,
+    LOWEST,
+    MOST_FAR_BELOW,
     OUTNUMBERED,
     RISING,
     gumbel_of,
@@ -15,8 +19,10 @@ from grader.topics.sampling_fusion.shared_rows import (
     rounding,
     row_scores,
     the_last_wins,
+    tokens_wanted,
     uniform,
 )
+from kernels.sampling_fusion.cost import GROUP
 
 
 def drawn(name: str, values: str, **sizes: int):
@@ -59,6 +65,21 @@ def test_where_logits_rise_one_of_the_last_wins_and_many_programs_may_share_the_
     inputs = question.inputs(case, np.random.default_rng(6))
     late = [np.argmax(row_scores(inputs, i)) / case.sizes["V"] for i in range(case.sizes["B"])]
     assert min(late) > 0.99 and case.sm_count >= 150
+
+
+def test_many_tokens_far_below_weigh_nothing_even_where_all_is_warm():
+    """A bound on x - max before the division by T would keep some of their weight."""
+    inputs = drawn("filtered_draw", MOST_FAR_BELOW)
+    x = inputs["logits"].astype(np.float64)
+    bounded = inputs | {"logits": np.maximum(x - x.max(1, keepdims=True), -80).astype(np.float32)}
+    case = SimpleNamespace(sizes={"B": len(x)})
+    assert (tokens_wanted(bounded, case)["token"] != tokens_wanted(inputs, case)["token"]).any()
+
+
+def test_whole_blocks_lie_so_far_below_that_no_halving_of_floats_tells_the_others_apart():
+    for row in drawn("grouped_draw", BLOCKS_FAR_BELOW)["logits"]:
+        blocks = {bool((row[at : at + GROUP] == LOWEST).all()) for at in range(0, len(row), GROUP)}
+        assert blocks == {True, False} and row.max() - row.min() > 2.0**64 * np.ptp(row[row > LOWEST])
 
 
 def test_seeds_with_which_the_last_token_wins_are_those_of_a_whole_search():
