@@ -3,8 +3,10 @@
 import gc
 import importlib.util
 import os
+import re
 import shutil
 import subprocess
+from collections import Counter
 from functools import cache
 from pathlib import Path
 
@@ -109,16 +111,22 @@ def long_first(item) -> int:
 def named_as_slow(config, items) -> None:
     """Mark the tests that LEFT names. A line for a file that is collected must name a test of it."""
     lines = LEFT.read_text(encoding="utf-8").splitlines()
-    rows = {line for line in lines if line and not line.startswith("#")}
-    met = set()
+    rows = {}  # a test, or one of its cases -> of how many cases one stays, or 0 if none does
+    for line in lines:
+        if line and not line.startswith("#"):
+            few = re.match(r"1 of (\d+) (.*)", line)
+            rows[few[2] if few else line] = int(few[1]) if few else 0
+    seen = Counter()
     for item in items:
-        if found := rows & {item.nodeid, item.nodeid.partition("[")[0]}:
-            item.add_marker(pytest.mark.slow)
-            met |= found
+        test = item.nodeid.partition("[")[0]
+        for name in {item.nodeid, test} & rows.keys():
+            seen[name] += 1
+            if not rows[name] or seen[name] % rows[name] != 1:
+                item.add_marker(pytest.mark.slow)
     files = {item.nodeid.partition("::")[0] for item in items}
     if any("::" in str(one) for one in config.args):
         return  # some tests of a file
-    if lost := sorted(row for row in rows - met if row.partition("::")[0] in files):
+    if lost := sorted(row for row in rows.keys() - seen if row.partition("::")[0] in files):
         raise pytest.UsageError(
             f"{LEFT.name} must name tests that there are, got {lost[0]!r}; bring it up to date"
         )

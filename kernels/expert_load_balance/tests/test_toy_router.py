@@ -1,5 +1,7 @@
 """A router that really trains: its gradients are slopes, it learns, and balancing evens what it would pile up."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -7,12 +9,12 @@ from kernels.expert_load_balance import toy_router
 from kernels.expert_load_balance.toy_router import WAYS, Layer, forward, gradients, train
 from kernels.tests.figures import REFUSAL
 
-SEEDS = (0, 1)
+SEEDS = (0, pytest.param(1, marks=pytest.mark.slow))
 
 
-@pytest.fixture(scope="module")
-def trained():
-    return {(way, seed): train(way, seed=seed) for way in WAYS for seed in SEEDS}
+@cache
+def trained(way, seed):
+    return train(way, seed=seed)
 
 
 def test_gradients_are_slopes():
@@ -38,15 +40,15 @@ def test_gradients_are_slopes():
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("seed", SEEDS)
-def test_it_learns(trained, way, seed):
-    one = trained[way, seed]
+def test_it_learns(way, seed):
+    one = trained(way, seed)
     assert one.losses[0] > 1.0 and one.fresh_loss < 0.25 * one.losses[0]
     assert (one.loads.sum(axis=1) == 512 * 2).all() and one.loads.shape == (400, 8)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_balancing_evens_the_loads_and_costs_the_task_nothing(trained, seed):
-    none, auxiliary, bias = (trained[way, seed] for way in WAYS)
+def test_balancing_evens_the_loads_and_costs_the_task_nothing(seed):
+    none, auxiliary, bias = (trained(way, seed) for way in WAYS)
     assert none.imbalance > 1.75 and (none.fresh_loads < 0.1 * none.fresh_loads.mean()).any()
     assert max(auxiliary.imbalance, bias.imbalance) < min(1.6, none.imbalance - 0.3)
     assert auxiliary.fresh_loss < none.fresh_loss and bias.fresh_loss < none.fresh_loss

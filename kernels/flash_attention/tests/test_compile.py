@@ -16,8 +16,8 @@ PER_TILE = {
 
 
 NAMED = (
-    *("hopper 128 causal", "backward hopper 128 causal"),
-    *("portable 80", "portable 90", "portable 100", "decode 80"),
+    *("hopper 128 causal", "decode 80"),
+    *("portable 80", "portable 90", "portable 100"),
 )
 
 
