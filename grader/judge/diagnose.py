@@ -185,7 +185,7 @@ def in_full(case) -> str:
 
 WAITING, WAIT = "Waiting", "wait for each other in a loop"  # a kind of OverLimit, and its words
 WHERE_TO_LOOK = {
-    "OutOfBounds": "what its index is made of (the program's own part, the strides), and its mask",
+    "OutOfBounds": "what its index is made of (the program's own part, the strides, what earlier lines compute or load), and its mask",
     "Deadlock": "which program does what the others wait for, and whether it ever gets there: programs run in any order",
     "OverLimit": "how much it does: how often its loops run, whether one never ends, how large its blocks and its grid are",
     WAITING: "the loop in which a program waits for another one: a GPU runs only as many programs at a time as it has room "
@@ -418,8 +418,10 @@ def _misses(misses, run: Run) -> bool:
 
 def _explains(question, output, runs: list[Run]) -> bool:
     """Return whether the wrong elements are far nearer to the mistake than to the right values. A mistake that barely shows
-    in this case, or that leaves some wrong elements open, explains nothing."""
+    in this case, or that leaves some wrong elements open, explains nothing, and neither does one that gives zeros alone, as
+    many others do."""
     explained = wrong = 0
+    shows = False
     for run in runs:
         with np.errstate(all="ignore"):
             would = output(run.inputs, run.case)
@@ -429,12 +431,13 @@ def _explains(question, output, runs: list[Run]) -> bool:
                     for a in (run.output(name), np.asarray(would[name]), np.asarray(run.want[name]))
                 )
                 bad = _off(question, run, name, came, want)
+                shows |= bool((mistaken != 0).any())
                 to_mistake, to_right = (
                     np.where(_alike(came, to), 0.0, np.abs(came - to)) for to in (mistaken, want)
                 )
                 wrong += int(bad.sum())
                 explained += int((bad & ~(to_mistake >= EXPLAINED * to_right)).sum())
-    return wrong > 0 and explained >= NEARLY_ALL * wrong
+    return shows and wrong > 0 and explained >= NEARLY_ALL * wrong
 
 
 def _alike(a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -14,7 +14,7 @@ from grader.jail.protocol import Plan
 from grader.judge import repair
 from grader.judge.diagnose import LANES, RACE
 from grader.judge.failed import Failed
-from grader.judge.kernel_changes import changes, of_plans
+from grader.judge.kernel_changes import changes, launches, of_plans
 from grader.judge.kernel_evidence import KernelEvidence
 from grader.judge.other_launch import OutOfTime, Trial, given, others
 from grader.judge.repair import Change
@@ -58,7 +58,7 @@ def of_kernels(evidence: KernelEvidence, purpose: int, failed: Failed) -> str:
             for number in trial.right_texts([change.source for change in some], first):
                 change, rest = some[number], rest or list(others(evidence, purpose, most=None))
                 if trial.of_source(change.source, rest):
-                    return said(change, 1 + len(rest))
+                    return said(change, 1 + len(rest), of_plan(evidence.source, change.line))
     except (JailTrouble, OutOfTime, SyntaxError, RecursionError):
         pass
     return ""
@@ -71,7 +71,7 @@ def of_packing(evidence: KernelEvidence, purpose: int) -> str:
     try:
         for change in islice(repair.changes(evidence.source, asks.entry, alone=True), MOST_PACKINGS):
             if all(right_packed(trial, change.source, one) for one in cases):
-                return said(change, len(cases))
+                return said(change, len(cases), False)
     except (JailTrouble, OutOfTime, SyntaxError, RecursionError):
         pass
     return ""
@@ -95,8 +95,14 @@ def right_packed(trial: Trial, source: str, purpose: int) -> bool:
     return trial.right_on(case, plan, evidence.texts(purpose), inputs, [*kept, *packed])
 
 
-def said(change: Change, cases: int) -> str:
-    return f"line {change.line} of the cell: {change.words} makes all {cases} cases right that were tried"
+def of_plan(source: str, line: int) -> bool:
+    return any(one.lineno <= line <= one.end_lineno for one in launches(source))
+
+
+def said(change: Change, cases: int, planned: bool) -> str:
+    """Say what was changed. Another plan may also keep away from a line of the kernel that is wrong for this one."""
+    right = f"line {change.line} of the cell: {change.words} makes all {cases} cases right that were tried"
+    return right + planned * "; or else the kernel is wrong where it depends on this"
 
 
 def mostly_off(came: str) -> bool:

@@ -181,7 +181,7 @@ class Pattern:
         if self.wrong.sum() < ENOUGH or (share[share > 0] < WHOLE_ROW).any():
             return ""
         came, want = (a.reshape(rows.shape)[rows.any(-1)] for a in (self.came, self.want))
-        if len(came) < 2:
+        if len(came) < 2 or not np.ptp(np.nan_to_num(want), axis=-1).any():  # of equal numbers, all are so
             return ""
         for kind, apart in (("factor", _ratios), ("number", np.subtract)):
             each = apart(came, want)

@@ -96,7 +96,11 @@ def test_a_step_is_to_blame_rather_than_the_only_use_of_a_width():
 def test_a_launch_that_rounds_down_is_told_even_if_it_plans_no_program():
     source = answer(TURNED, ("triton.cdiv(p.M, 32)", "p.M // 32"))
     line = next(n for n, text in enumerate(source.splitlines(), 1) if "p.M // 32" in text)
-    assert said(TURNED, source).startswith(f"line {line} of the cell: another rounding of `p.M // 32`")
+    told = said(TURNED, source)
+    assert told.startswith(f"line {line} of the cell: another rounding of `p.M // 32`")
+    assert told.endswith("; or else the kernel is wrong where it depends on this"), (
+        "a plan may keep away from it"
+    )
 
 
 KERNEL = """@triton.jit

@@ -118,3 +118,9 @@ def test_a_nan_that_is_wanted_too_is_no_cause():
     came[7] = 99.0
     said = Pattern("y", came, want, ~np.isclose(came, want, equal_nan=True)).sentence()
     assert "NaN" not in said and "other places" not in said, said
+
+
+def test_rows_of_equal_numbers_have_no_factor_of_their_own():
+    """Counts that are the same all along a row would have one whatever is wrong."""
+    came, want = (np.repeat([rows], 12, 0).T for rows in ([4.0, 9.0, 25.0], [3.0, 5.0, 7.0]))
+    assert "each row" not in difference("y", came, want, 1e-9).pattern.sentence()

@@ -264,3 +264,17 @@ def test_many_threads_for_each_element_of_a_block_fail(elements, warps, fails):
         return compiled.judge_threads(evidence)
     with pytest.raises(Failed, match="8 threads for each element of its largest block"):
         compiled.judge_threads(evidence)
+
+
+@pytest.mark.parametrize("made, explains", [(lambda x: 2 * x, True), (np.zeros_like, False)])
+def test_a_mistake_that_gives_zeros_alone_explains_nothing(made, explains):
+    want = np.arange(1.0, 9.0)
+    run = SimpleNamespace(
+        inputs=want,
+        case=None,
+        want={"y": want},
+        outcome=SimpleNamespace(header={}),
+        output=lambda name: made(want),
+    )
+    question = SimpleNamespace(agree=None, tolerance=lambda inputs, case, want: {"y": 1e-6})
+    assert diagnose._explains(question, lambda inputs, case: {"y": made(inputs)}, [run]) == explains

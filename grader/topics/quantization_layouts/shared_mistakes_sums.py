@@ -93,7 +93,7 @@ SUMS = (
     ),
     family(
         "one block of K",
-        "this is the sum over only the first block of K: does the loop run to the end of K?",
+        "this is the sum over only the first block of K: does the loop run to the end of K, and does each step take its own words, x and scales?",
         *(part(lambda k, b=b: min(k, b)) for b in BLOCKS),
     ),
     family(

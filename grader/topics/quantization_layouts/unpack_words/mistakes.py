@@ -19,7 +19,7 @@ MISTAKES = in_cells(
             "return np.concatenate([words >> np.uint32(4 * j) & np.uint32(15) for j in range(8)], axis=1)",
         ),
         "eight bits kept": (
-            "& 255 keeps two codes: four bits are & 15",
+            "eight bits are kept, the next code's above each code's own: four bits are & 15",
             "each = words[..., None] >> (4 * np.arange(8, dtype=np.uint32)) & np.uint32(255)\nreturn each.reshape(len(words), -1)",
         ),
         "four codes a word": (
