@@ -312,7 +312,7 @@ class Programs:
 @cache
 def width() -> int:
     """Return how many programs of one worker run in parallel, because jail, machine and compiler share the cores."""
-    return max(1, min(8, cores() // 2))
+    return max(min(2, cores()), min(8, cores() // 2))
 
 
 def cores() -> int:

@@ -14,7 +14,8 @@ from functools import cached_property, partial
 import numpy as np
 
 from grader.bench import gpu
-from grader.box.warm import ENDLESS, Outcome, width
+from grader.box.systems import has_processes
+from grader.box.warm import ENDLESS, Outcome, cores
 from grader.compiler import host as compiler
 from grader.compiler.protocol import Compiled, Request
 from grader.jail import host as jail
@@ -460,9 +461,11 @@ class KernelEvidence(Evidence):
         return "\n".join(filter(None, [said.strip(), *map(print_line, run.outcome.header.get("prints", []))]))
 
     def run_ahead(self, purposes: list[int]) -> None:
-        """Start cases in parallel, if there are enough cores and boxes."""
-        if self.eager and width() > 1:
-            self.ahead |= {p: background_pool().submit(self._run, p) for p in purposes if p not in self.runs}
+        """Start cases in parallel, if there are cores for them, and processes: this one does one task at a time."""
+        if self.eager and cores() > 1 and has_processes():
+            for purpose in purposes:
+                if purpose not in self.runs and purpose not in self.ahead:
+                    self.ahead[purpose] = background_pool().submit(self._run, purpose)
 
     def _run(self, purpose: int, **how) -> Run:
         plan, case, hidden = self.plan(purpose), self.case(purpose), is_hidden(purpose) and not self.shown

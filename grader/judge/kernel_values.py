@@ -73,7 +73,8 @@ def hidden_failures(evidence: KernelEvidence, runs: list[Run]) -> Iterator[Hidde
     for purpose in (*IN_PART, *WHOLE, WAITING, EVERY_PROGRAM):
         if purpose not in (*alone, *whole):
             more.pop(purpose, None)
-    evidence.run_ahead(hidden + [one for one in more if one not in (*alone, *WHOLE[1:], EVERY_PROGRAM)])
+    ahead = [one for one in more if one not in (*alone, *WHOLE[1:], EVERY_PROGRAM)]
+    evidence.run_ahead([*(one for one in ahead if one in WHOLE), *hidden, *ahead])  # the longest first
     for number, purpose in enumerate([*hidden, *more]):
         evidence.say(f"running {more.get(purpose) or f'{len(hidden)} hidden cases … {number}/{len(hidden)}'}")
         if purpose in hidden:
