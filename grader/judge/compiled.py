@@ -11,7 +11,7 @@ from grader.questions import Part
 SHARED_LIMIT = {80: 166912, 86: 101376, 89: 101376, 90: 232448, 100: 232448, 120: 101376}
 OLDER = 101376
 SPILLS = 1536  # bytes, at odd strides too, where right attention in tiles of 128 keys spills 1,120
-LANES, REGISTERS = 32, 256  # of a warp, and of a lane
+LANES, REGISTERS = 32, 255  # of a warp, and of a lane
 USUAL_WARPS = 4  # of a launch that names no number
 SHARING = 4  # threads, of more warps than these, for each element of the largest block
 
@@ -69,8 +69,8 @@ def judge_lanes(evidence: KernelEvidence) -> None:
             if each > allowed:
                 where = f"a hidden case ({case.kind})" if is_hidden(purpose) else in_full(case)
                 raise Failed(
-                    f"{kernel}, {where}: {each / REGISTERS:.3g} times as many numbers for each lane of its largest block as a lane "
-                    f"has registers ({REGISTERS})",
+                    f"{kernel}, {where}: {each:,.0f} numbers for each lane of its largest block, where a lane has {REGISTERS} "
+                    "registers",
                     "num_warps, or the size of the block, where launch(p) chooses them by the case",
                     told=f"more numbers for each lane than it has registers in {where}",
                 )

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
+from grader.box.serve.frames import DTYPES
 from grader.judge import by_line, only_here, traffic
 from grader.judge.diagnose import in_full
 from grader.judge.failed import Failed
@@ -145,6 +146,12 @@ def spent(
             bytes_of = replace(budget, count="dedup", look=look)
             free = 0 if budget.access == "store" else free_of(own, tensors, run.case) if own else FREE_OF_ALL
             yield bytes_of, traffic.spent(run, bytes_of), more * most + free
+            if budget.tensor == "scratch" and run.plan is not None:
+                yield (
+                    replace(bytes_of, what=f"{budget.what}, all that is asked for"),
+                    asked_for(run),
+                    more * most + free,
+                )
         if own and budget.count == "sectors" and own.name in together:
             times = in_sectors(own, run.case)
             if math.isfinite(times):
@@ -156,6 +163,12 @@ def spent(
         elif budget.count in FREE_OF:
             most = budget.most if budget.exact else for_work * max(budget.most, of_blocks[budget.count])
             yield budget, amount(run, budget), most + FREE_OF[budget.count]
+
+
+def asked_for(run: Run) -> int:
+    """Return the bytes of a plan's scratch, all of which is filled before each call."""
+    scratch = run.plan.scratch.values()
+    return sum(math.prod(one["shape"]) * DTYPES[one["dtype"]].itemsize for one in scratch)
 
 
 def of_bytes(budget: Budget, run: Run, own: Tensor) -> float:

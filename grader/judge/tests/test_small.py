@@ -12,6 +12,7 @@ from grader.judge import (
     answer,
     compiled,
     diagnose,
+    every_case,
     numpy_values,
     rank_values,
     record,
@@ -264,6 +265,11 @@ def test_many_threads_for_each_element_of_a_block_fail(elements, warps, fails):
         return compiled.judge_threads(evidence)
     with pytest.raises(Failed, match="8 threads for each element of its largest block"):
         compiled.judge_threads(evidence)
+
+
+def test_scratch_costs_what_is_asked_for_even_where_no_kernel_touches_it():
+    scratch = {"part": {"shape": (4, 700), "dtype": "fp32"}, "flags": {"shape": (9,), "dtype": "i32"}}
+    assert every_case.asked_for(SimpleNamespace(plan=SimpleNamespace(scratch=scratch))) == 4 * (4 * 700 + 9)
 
 
 @pytest.mark.parametrize("made, explains", [(lambda x: 2 * x, True), (np.zeros_like, False)])

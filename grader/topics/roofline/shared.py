@@ -140,6 +140,7 @@ ENDLESS = "infinities"  # one in most rows but the first, anywhere, both in some
 SUMMED = 2.4e37  # times ten and the length of a row, at most, so that fp32 holds the row's sum
 INFINITE = "an infinity first"
 A_RUN = "a run of infinities"
+TOO_LARGE = "numbers whose sum fp32 does not hold"  # in all rows but the first
 
 
 def normal(inputs: list[Tensor], case: Case, rng: np.random.Generator) -> dict:
@@ -154,6 +155,9 @@ def normal(inputs: list[Tensor], case: Case, rng: np.random.Generator) -> dict:
     for values in found.values():
         if case.values == INFINITE:
             values.flat[0] = np.inf
+        if case.values == TOO_LARGE:
+            values[...] = LARGEST * rng.uniform(0.3, 1, values.shape)
+            values[0] *= 1e-9
         if case.values == A_RUN:
             values.flat[values.size // 3 :] = np.inf
         if case.values == ALL_KINDS:

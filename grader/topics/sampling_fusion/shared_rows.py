@@ -40,6 +40,8 @@ OUTNUMBERED = "a best token that many low ones outnumber"
 RISING = "logits that rise along the row"
 MOST_FAR_BELOW = "most logits far below the others"
 BLOCKS_FAR_BELOW = "whole blocks far below zero"
+MANY_TIED = "many blocks that tie before better ones"
+TIED, BETTER = 70, 5  # blocks
 USUAL = 1 / 6  # of the rows have a temperature of exactly 1, the commonest one
 
 
@@ -106,6 +108,10 @@ def logits_for(case: Case, rng: np.random.Generator) -> np.ndarray:
         x[1::2] = LOWEST
     if case.values == MOST_FAR_BELOW:
         x[rng.random((b, v)) < FAR_BELOW] = -1e9
+    if case.values == MANY_TIED:
+        x = -np.abs(x)
+        first = cost.GROUP * np.arange(TIED + BETTER)
+        x[:, first] = np.where(np.arange(TIED + BETTER) < TIED, 5.0, 5.5)
     if case.values == BLOCKS_FAR_BELOW:
         below = rng.random((b, -(-v // cost.GROUP))) < 1 / 2
         x[np.repeat(below, cost.GROUP, axis=1)[:, :v]] = LOWEST

@@ -12,7 +12,7 @@ from grader.proofs.wasteful_ranks import longest
 from grader.questions import UpTo
 from grader.questions.criteria_text import table
 from grader.questions.reach import CROSSED, NEAR, crossings, ends, hidden, pool, unreached, words
-from grader.topics.roofline.shared import ENDLESS
+from grader.topics.roofline.shared import ENDLESS, TOO_LARGE
 
 KERNELS = [question for question in questions.load().values() if question.compiles]
 # sizes of a fixed set, and rows of attention, which the compiled case has in full
@@ -97,13 +97,13 @@ def test_kinds_of_values_share_a_case():
         last = 0
         for part in case.parts:
             rows, last = x[last : last + part.sizes["M"]], last + part.sizes["M"]
-            below = part.values not in ("normal", ENDLESS)
+            below = part.values not in ("normal", ENDLESS, TOO_LARGE)
             assert (rows.max() < -1) == below and (np.isfinite(rows).all() or part.values == ENDLESS), (
                 part.values
             )
         assert last == len(x) == case.sizes["M"]
     assert {case.kind for case in shared} == {"M large", "N large"}
-    assert all(len(case.parts) == 5 for case in shared)
+    assert all(len(case.parts) == 6 for case in shared)
 
 
 def test_an_end_is_long_along_one_axis():

@@ -86,6 +86,7 @@ def hidden_experts(rng: np.random.Generator) -> list[Case]:
             n=between(rng, 3, 9),
             kind="many experts",
         ),
+        case([1] * between(rng, 48, 64), 1, n=between(rng, 3, 9), kind="a row for each of many experts"),
         case(some(3), 32 * between(rng, 4, 6) + 1, n=between(rng, 3, 9), kind="a word more than whole steps"),
         long_sum("fp16", "a long sum"),
         long_sum("bf16", "a long sum in bf16"),

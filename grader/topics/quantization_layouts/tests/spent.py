@@ -22,6 +22,7 @@ def layer(
         ("z", "load", "dedup"): scales // 2,
         ("x", "load", "dedup"): 2 * m * k * programs,
         ("y", "store", "dedup"): 2 * m * n,
+        ("y", "store", "programs"): programs * times,
         ("scratch", "any", "dedup"): 8 * parts * m * n * (parts > 1) + 2 * wide * n * k,
         ("all", "load", "dot"): 2 * 16 * math.ceil(m / 16) * n * k if "M" in case.sizes else 0,
         ("all", "load", "operations"): work * programs * rows * math.ceil(k / step) * step,

@@ -6,6 +6,7 @@ import numpy as np
 
 from grader.questions import Budget, Case
 from grader.questions.draws import between, odd, spread
+from grader.questions.min_programs import side_by_side
 from grader.questions.timed import timed
 from grader.questions.work import work
 from grader.topics.quantization_layouts.shared import (
@@ -95,6 +96,7 @@ def hidden_gemv(rng: np.random.Generator) -> list[Case]:
 # cycles of a lane a weight: 13 without conversions, 23 if each number is converted, and a last step that K does not
 # fill counts whole
 GEMV_CYCLES = 34
+ALONE = 1024  # most rows of y that one program stores
 
 
 def metered_gemv(rng: np.random.Generator) -> Case:
@@ -125,6 +127,13 @@ def gemv_flow(c: Case) -> list[Budget]:
     n, k, _, _ = nkgm(c)
     return [
         *flow(c),
+        side_by_side(
+            "store y",
+            "y",
+            "store",
+            min(c.sm_count, math.ceil(n / ALONE)),
+            f"one for every {ALONE:,} of {n:,} rows, or for each of {c.sm_count} multiprocessors",
+        ),
         work(GEMV_ALL, n * k, f"{n} x {k} weights"),
         timed(GEMV_CYCLES, n * k, "weight"),
     ]

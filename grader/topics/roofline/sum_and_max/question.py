@@ -4,7 +4,7 @@ import numpy as np
 
 from grader.questions import Free, UpTo
 from grader.questions.draws import between, odd
-from grader.topics.roofline.shared import ENDLESS, FUSION, case, each_moved_once, rung
+from grader.topics.roofline.shared import ENDLESS, FUSION, TOO_LARGE, case, each_moved_once, rung
 from grader.topics.roofline.sum_and_max.mistakes import MISTAKES
 
 QUESTION = rung(
@@ -26,6 +26,7 @@ QUESTION = rung(
         case(M=between(rng, 3, 9), N=between(rng, 520, 1000), kind="long rows"),
         case(M=between(rng, 100, 200), N=1, values="the lowest", kind="rows of one number"),
         case(M=3, N=1024, kind="the longest row"),
+        case(M=between(rng, 3, 9), N=odd(rng, 65, 199), values=TOO_LARGE, kind=TOO_LARGE),
         case(M=between(rng, 20, 40), N=odd(rng, 65, 199), values=ENDLESS, kind="infinities in a row"),
     ],
     rows="M",

@@ -11,8 +11,11 @@ from grader.questions.work import work
 from grader.topics.sampling_fusion.shared import ALL_WORK, LEFT, NEIGHBOURS, WORK, compulsory, size, useful
 from grader.topics.sampling_fusion.shared_rows import (
     A_BIT_APART,
+    BETTER,
     BLOCKS_FAR_BELOW,
+    MANY_TIED,
     RISING,
+    TIED,
     TINY,
     in_turn,
     neighbours,
@@ -68,6 +71,8 @@ def inputs(case: Case, rng: np.random.Generator) -> dict:
         k = rng.integers(1, 4, b)
     if case.values == "apart":
         k[0] = 1  # so few groups are enough for no other row
+    if case.values == MANY_TIED:  # some of them stay
+        k = rng.integers(8, 13, b)
     if case.values == BLOCKS_FAR_BELOW:
         k = rng.integers(1, 4, b)
     if case.values == A_BIT_APART:  # few of the groups, whose maxima are as close
@@ -94,7 +99,8 @@ def lifted(logits: np.ndarray, rng: np.random.Generator, apart: int) -> np.ndarr
 
 def crossed(c: Case) -> Case | None:
     """Leave out best tokens far apart where a vocabulary has no room for 80."""
-    return None if c.sizes["V"] <= 80 * APART.get(c.values, 0) else c
+    tied = cost.GROUP * (TIED + BETTER) if c.values == MANY_TIED else 0
+    return None if c.sizes["V"] <= max(80 * APART.get(c.values, 0), tied) else c
 
 
 def hidden(rng: np.random.Generator) -> list[Case]:
@@ -106,6 +112,7 @@ def hidden(rng: np.random.Generator) -> list[Case]:
         Case(size(16, between(rng, 6000, 7000)), "fp32", values="apart", kind="the best far apart"),
         Case(size(12, odd(rng, 5001, 7001)), "fp32", values=BELOW, kind="many negative logits"),
         Case(size(12, between(rng, 5000, 7000)), "fp32", values=BLOCKS_FAR_BELOW, kind=BLOCKS_FAR_BELOW),
+        Case(size(12, between(rng, 4900, 5900)), "fp32", values=MANY_TIED, kind=MANY_TIED),
         Case(size(8, between(rng, 4098, 4160)), "fp32", values="crowded", kind="the best side by side"),
         Case(size(16, between(rng, 300, 500)), "fp32", values="steps", kind="equal logits at the border"),
         Case(size(12, between(rng, 300, 500)), "fp32", values="zeros", kind="zeros of both signs"),

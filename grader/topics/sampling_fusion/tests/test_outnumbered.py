@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 
 from grader import questions
+from grader.topics.sampling_fusion.grouped_draw.cases import MOST
 from grader.topics.sampling_fusion.masked_draw.cases import LIFTED
 from grader.topics.sampling_fusion.shared_rows import (
     BLOCKS_FAR_BELOW,
     LOWEST,
+    MANY_TIED,
     MOST_FAR_BELOW,
     OUTNUMBERED,
     RISING,
@@ -80,6 +82,16 @@ def test_whole_blocks_lie_so_far_below_that_no_halving_of_floats_tells_the_other
     for row in drawn("grouped_draw", BLOCKS_FAR_BELOW)["logits"]:
         blocks = {bool((row[at : at + GROUP] == LOWEST).all()) for at in range(0, len(row), GROUP)}
         assert blocks == {True, False} and row.max() - row.min() > 2.0**64 * np.ptp(row[row > LOWEST])
+
+
+def test_more_groups_tie_than_are_read_again_before_better_ones():
+    inputs = drawn("grouped_draw", MANY_TIED)
+    wanted = tokens_wanted(inputs, SimpleNamespace(sizes={"B": len(inputs["logits"])}))["token"]
+    for row, k in zip(inputs["logits"], inputs["top_k"], strict=True):
+        largest = np.array([row[at : at + GROUP].max() for at in range(0, len(row), GROUP)])
+        border = np.sort(largest)[-k]
+        assert (largest >= border).sum() > MOST and largest[:MOST].max() == border < largest.max()
+    assert (wanted >= MOST * GROUP).any()
 
 
 def test_seeds_with_which_the_last_token_wins_are_those_of_a_whole_search():
