@@ -146,7 +146,7 @@ def spent(
             bytes_of = replace(budget, count="dedup", look=look)
             free = 0 if budget.access == "store" else free_of(own, tensors, run.case) if own else FREE_OF_ALL
             yield bytes_of, traffic.spent(run, bytes_of), more * most + free
-            if budget.tensor == "scratch" and run.plan is not None:
+            if (budget.tensor, budget.access) == ("scratch", "any") and run.plan is not None:
                 yield (
                     replace(bytes_of, what=f"{budget.what}, all that is asked for"),
                     asked_for(run),
