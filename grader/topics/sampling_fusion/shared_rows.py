@@ -110,8 +110,8 @@ def logits_for(case: Case, rng: np.random.Generator) -> np.ndarray:
         x[rng.random((b, v)) < FAR_BELOW] = -1e9
     if case.values == MANY_TIED:
         x = -np.abs(x)
-        first = cost.GROUP * np.arange(TIED + BETTER)
-        x[:, first] = np.where(np.arange(TIED + BETTER) < TIED, 5.0, 5.5)
+        blocks = np.arange(min(TIED + BETTER, -(-v // cost.GROUP)))
+        x[:, cost.GROUP * blocks] = np.where(blocks < TIED, 5.0, 5.5)
     if case.values == BLOCKS_FAR_BELOW:
         below = rng.random((b, -(-v // cost.GROUP))) < 1 / 2
         x[np.repeat(below, cost.GROUP, axis=1)[:, :v]] = LOWEST

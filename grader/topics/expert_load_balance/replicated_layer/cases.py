@@ -61,6 +61,7 @@ HOTTEST = 4  # experts that share the hot tokens of drawn sizes
 MOST_FOR_ONE = "as many tokens as there may be, for an expert with three copies"
 SHAPES[MOST_FOR_ONE] = lambda rng: ([between(rng, 670, MOST_TOKENS) for _ in range(4)], 4, 2, 1.0)
 SHAPES[FULL] = lambda rng: ([MOST_TOKENS] * 4, MOST_EXPERTS, between(rng, 2, 3), 0.95)
+ONE_CHOICE = EVEN_OUT, MOST_FOR_ONE, FULL, ONE_PROMPT  # of a token
 SHAPES["a rank alone"] = lambda rng: ([between(rng, 5, 12)], between(rng, 2, 5), 0, 0.0)
 SHAPES[NANS] = lambda rng: ([between(rng, 20, 30) for _ in range(3)], 6, 2, 0.3)
 SHAPES[ALIKE] = lambda rng: ([between(rng, 20, 30) for _ in range(4)], 8, 4, 0.4)
@@ -82,13 +83,7 @@ def drawn(rng, kind, numbers=()):
     tokens, experts, spare, hot = drawn_shape(rng, numbers) if kind == NEAR else SHAPES[kind](rng)
     free = kind in (DRAWN, NEAR)
     top_k, columns = (between(rng, 3, 5), between(rng, 40, 60)) if kind == LONGER else (2, HIDDEN_SIZE)
-    top_k = (
-        between(rng, 1, min(4, experts))
-        if free
-        else 1
-        if kind in (EVEN_OUT, MOST_FOR_ONE, FULL, ONE_PROMPT)
-        else top_k
-    )
+    top_k = between(rng, 1, min(4, experts)) if free else 1 if kind in ONE_CHOICE else top_k
     found = tokens_of(rng, tokens, experts, top_k, 0.0 if free or kind == FULL else hot, columns=columns)
     if kind == ONCE_EACH:
         found = [(x, rng.permutation(experts)[: len(x), None], w[:, :1]) for x, _, w in found]
