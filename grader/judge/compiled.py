@@ -11,7 +11,7 @@ from grader.questions import Part
 SHARED_LIMIT = {80: 166912, 86: 101376, 89: 101376, 90: 232448, 100: 232448, 120: 101376}
 OLDER = 101376
 SPILLS = 1536  # bytes, at odd strides too, where right attention in tiles of 128 keys spills 1,120
-LANES, REGISTERS = 32, 255  # of a warp, and of a lane
+LANES, REGISTERS = 32, 256  # of a warp, and of a lane; two numbers of 16 bits share one
 USUAL_WARPS = 4  # of a launch that names no number
 SHARING = 4  # threads, of more warps than these, for each element of the largest block
 
