@@ -66,6 +66,9 @@ class RankCase:
     ranks: int
     arguments: list[dict]
     replies: list[dict]  # the result of each earlier exchange
+    first: (
+        dict | None
+    )  # the arguments and replies of a call that ended, made in the same process before this one
 
 
 @dataclass(frozen=True)
@@ -81,19 +84,21 @@ class TurnRequest:
         return {**vars(self), "cases": [dict(vars(case)) for case in self.cases]}
 
 
-def request(
-    source: str, entry: str, rank: int, cases: list[tuple[int, tuple, list]]
-) -> tuple[TurnRequest, dict]:
-    """Return (request, its arrays). A case is (ranks, arguments, the result of each earlier exchange)."""
+def request(source: str, entry: str, rank: int, cases: list[tuple]) -> tuple[TurnRequest, dict]:
+    """Return (request, its arrays). A case is (ranks, arguments, the result of each earlier exchange), and perhaps (arguments,
+    results of all exchanges) of a call that comes before it."""
     rows, arrays = [], {}
 
     def named(array: np.ndarray) -> dict:
         arrays[f"a{len(arrays)}"] = array
         return {"array": f"a{len(arrays) - 1}"}
 
-    for ranks, arguments, replies in cases:
+    def told(arguments: tuple, replies: list) -> dict:
         given = [named(one) if isinstance(one, np.ndarray) else {"value": one} for one in arguments]
-        rows.append(RankCase(ranks, given, [named(one) for one in replies]))
+        return {"arguments": given, "replies": [named(one) for one in replies]}
+
+    for ranks, arguments, replies, *first in cases:
+        rows.append(RankCase(ranks, **told(arguments, replies), first=told(*first[0]) if first else None))
     return TurnRequest(source, entry, rank, rows), arrays
 
 

@@ -16,6 +16,9 @@ from grader.questions import NO_OUTPUT, Part
 NOT_KNOWN = "what of it the receiver does not need, has already, or could be sent in fewer bits"
 SENT_HOME = "this sends a result home for each row too many that it receives: "
 BUSY = "which copy a token goes to: its own rank's if that has one, and otherwise neither all ranks nor all tokens of a rank may choose the same one"
+KEPT = (
+    "what the cell keeps from one call, in variables outside the function: the next call brings other tokens"
+)
 RAISED = "Error: "  # as a line's exception is told
 COUNTS_ALONE = (
     "the rows alone are within the limit, so look at exchange_counts: it carries 8 bytes for each number in counts. What does "
@@ -120,7 +123,7 @@ def hidden_failures(evidence: RanksEvidence, hidden: list[Meeting]) -> Iterator[
     question, public = evidence.question, evidence.meetings(False)
     for one in hidden:
         if failed := trouble(question, one):
-            known = known_mistake(question, [*public, one])
+            known = KEPT if one.before else known_mistake(question, [*public, one])
             yield HiddenFailure(one.case.kind, failed, partial(drawn_anew, evidence, one.case.kind), known)
 
 

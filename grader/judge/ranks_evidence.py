@@ -26,6 +26,7 @@ MOST_ASLEEP_S, HURRIED_S = (
     2.0,
 )  # of one check, after which each remaining turn gets this long
 ORDINALS = ("1st", "2nd", "3rd")
+TWICE = "a second call in the same process, its tokens in another order"
 AGAIN = (
     "each rank runs from its start for each exchange, with what it received: what it draws must come from a seed that is set, "
     "and nothing from a clock"
@@ -66,6 +67,7 @@ class Meeting:
 
     case: Together
     hidden: bool
+    before: "Meeting | None" = None  # of the same ranks, whose processes made this call first
     replies: list[list] = field(default_factory=list)  # by rank, the result of each exchange
     asked: list[tuple] = field(default_factory=list)  # by rank, digests of what it asked
     sent: list[np.ndarray] = field(default_factory=list)  # by exchange, bytes from rank to rank
@@ -100,6 +102,11 @@ class Meeting:
         """Return the bytes of rows that each rank sent to others, without counts."""
         rows = [table for call, table in zip(self.calls, self.sent, strict=True) if call == exchange.ROWS]
         return sum((table.sum(axis=1) for table in rows), np.zeros(self.ranks, np.int64))
+
+    def given(self, rank: int) -> tuple:
+        """Return what a rank's next turn takes."""
+        own = self.ranks, self.case.each[rank], self.replies[rank]
+        return (*own, (self.before.case.each[rank], self.before.replies[rank])) if self.before else own
 
     def lines(self) -> list[str]:
         """Return the exchanges, a line each."""
@@ -218,11 +225,28 @@ class RanksEvidence(Evidence):
         """Run every public case, or every hidden one, to its end, once."""
         if hidden not in self.met:
             cases = self.hidden_cases() if hidden else list(self.question.public)
-            self.met[hidden] = self.meet(cases, hidden)
+            found = [Meeting(case, hidden) for case in cases]
+            self.met[hidden] = self.finish([*found, *self.again()] if hidden else found, hidden)
         return self.met[hidden]
 
+    def again(self) -> list[Meeting]:
+        """Return a public case that ended, to be called once more in the same processes with its tokens in another order: what
+        an answer keeps in its module from one call must not serve the next."""
+        ended = [one for one in self.meetings(False) if one.results]
+        if not ended:
+            return []
+        first = max(ended, key=lambda one: min(len(given[0]) for given in one.case.each))
+        count = self.question.of_tokens
+        each = tuple(
+            (*(np.roll(one, 1, axis=0) for one in given[:count]), *given[count:]) for given in first.case.each
+        )
+        return [Meeting(Together(each, TWICE), True, before=first)]
+
     def meet(self, cases: list[Together], hidden: bool) -> list[Meeting]:
-        found = [Meeting(case, hidden) for case in cases]
+        return self.finish([Meeting(case, hidden) for case in cases], hidden)
+
+    def finish(self, found: list[Meeting], hidden: bool) -> list[Meeting]:
+        """Run these cases to their end."""
         printed = {}
         while going := [one for one in found if one.open]:
             turns: dict[int, list[Turn]] = {id(one): [] for one in going}
@@ -243,7 +267,7 @@ class RanksEvidence(Evidence):
         halving."""
         if not meetings:
             return []
-        given = [(one.ranks, one.case.each[rank], one.replies[rank]) for one in meetings]
+        given = [one.given(rank) for one in meetings]
         outcome, turns = host.turn_of(
             self.source, self.question.entry, rank, given, self.level, self.limits()
         )

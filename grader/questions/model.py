@@ -370,6 +370,7 @@ class RanksQuestion(Question):
     # name -> (sentence, each -> the bytes of rows that each rank sends by that habit), to explain why a rank sends
     # too much
     habits: dict = field(default_factory=dict)
+    of_tokens: int  # the first arguments of a rank, which have a row for each token
     # (rng, whole numbers of an answer's cell) -> a case whose sizes may be near such numbers
     near: Callable | None = None
     # (rng, all numbers of an answer's cell) -> a case whose rows hold such numbers

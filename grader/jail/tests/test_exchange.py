@@ -72,6 +72,11 @@ def test_a_request_holds_one_ranks_arrays_alone():
     request, arrays = exchange.request("cell", "f", 1, [(2, (np.ones(3), 7), [np.zeros(2)])])
     task = request.task()
     assert task["rank"] == 1 and task["cases"] == [
-        {"ranks": 2, "arguments": [{"array": "a0"}, {"value": 7}], "replies": [{"array": "a1"}]}
+        {
+            "ranks": 2,
+            "arguments": [{"array": "a0"}, {"value": 7}],
+            "replies": [{"array": "a1"}],
+            "first": None,
+        }
     ]
     assert [a.tolist() for a in arrays.values()] == [[1, 1, 1], [0, 0]]

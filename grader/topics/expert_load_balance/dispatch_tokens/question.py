@@ -48,6 +48,7 @@ QUESTION = RanksQuestion(
     hidden=lambda rng: [cases.dispatched(rng, kind) for kind in HIDDEN],
     near=lambda rng, numbers: cases.dispatched(rng, NEAR, numbers),
     holding=cases.with_own,
+    of_tokens=2,
     most_bytes=cases.most_of_dispatch,
     model=f"for each token and each rank that has one of its experts, a row of x and a row of topk_ids; {OF_COUNTS}",
     most_exchanges=3,

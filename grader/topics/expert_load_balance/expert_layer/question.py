@@ -49,6 +49,7 @@ QUESTION = RanksQuestion(
     public=tuple(cases.layered(np.random.default_rng(50 + i), kind) for i, kind in enumerate(PUBLIC)),
     hidden=lambda rng: [cases.layered(rng, kind) for kind in HIDDEN],
     near=lambda rng, numbers: cases.layered(rng, NEAR, numbers),
+    of_tokens=3,
     most_bytes=cases.most_of_layer,
     model=f"for each token and each rank that has one of its experts, a row of x, of topk_ids and of topk_weights, and one result row for each that came; {OF_COUNTS}",
     most_exchanges=5,

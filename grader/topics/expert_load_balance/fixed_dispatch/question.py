@@ -36,6 +36,7 @@ QUESTION = RanksQuestion(
     hidden=lambda rng: [cases.fixed(rng, kind) for kind in HIDDEN],
     near=lambda rng, numbers: cases.fixed(rng, NEAR, numbers),
     holding=cases.with_own,
+    of_tokens=2,
     most_bytes=cases.most_of_slots,
     model="for each other rank `room` slots, each a row of x and a row of topk_ids in float32",
     most_exchanges=1,
