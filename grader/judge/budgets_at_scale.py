@@ -24,6 +24,7 @@ from grader.judge.kernel_evidence import (
     BETWEEN,
     COMPILED,
     IN_PART,
+    LIMITED_IN_PART,
     METERED,
     MIRRORED,
     STRETCHED,
@@ -47,14 +48,14 @@ AT_LEAST = ("dot", "programs")
 def judge(evidence: KernelEvidence, part: Part) -> None:
     """Check the part's budgets in both large cases. If a case ran whole, check all budgets, else the share for the output
     that the drawn programs wrote."""
-    for purpose in IN_PART:
+    for purpose in LIMITED_IN_PART:
         if few := too_few(evidence, purpose).get(part.name):
             said = f"{few.what}, a hidden case ({evidence.cases[purpose].kind})"
             raise Failed(f"{said}: less than half of those that could share the work", few.look, told=said)
         ran = evidence.runs.get(purpose)
         if purpose in evidence.cases and sampled.depends(evidence, purpose) and not (ran and ran.whole):
             judge_estimated(evidence, part, purpose)
-    for purpose in (COMPILED, *IN_PART):
+    for purpose in (COMPILED, *LIMITED_IN_PART):
         run = evidence.runs.get(purpose)
         if run is not None and not run.outcome.error and (purpose == COMPILED or not run.whole):
             judge_run(evidence, part, purpose, run)

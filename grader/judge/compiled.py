@@ -12,6 +12,7 @@ SHARED_LIMIT = {80: 166912, 86: 101376, 89: 101376, 90: 232448, 100: 232448, 120
 OLDER = 101376
 SPILLS = 1536  # bytes, at odd strides too, where right attention in tiles of 128 keys spills 1,120
 LANES, REGISTERS = 32, 256  # of a warp, and of a lane; two numbers of 16 bits share one
+CARRIED = 255 * 32  # bits of a lane's registers
 USUAL_WARPS = 4  # of a launch that names no number
 SHARING = 4  # threads, of more warps than these, for each element of the largest block
 
@@ -49,6 +50,7 @@ def judge(evidence: KernelEvidence, part: Part, result: PartResult) -> None:
             )
             raise Failed(f"{row.kernel} for sm_{row.target}: {said}", found[1], told=said, **result.facts)
     judge_lanes(evidence)
+    judge_carried(evidence)
     judge_threads(evidence)
     if missing := missing_instruction(question, large):
         look = "do the products go through tl.dot, in a dtype and tile that tensor cores take?"
@@ -73,6 +75,22 @@ def judge_lanes(evidence: KernelEvidence) -> None:
                     "registers",
                     "num_warps, or the size of the block, where launch(p) chooses them by the case",
                     told=f"more numbers for each lane than it has registers in {where}",
+                )
+
+
+def judge_carried(evidence: KernelEvidence) -> None:
+    """Raise Failed for a case with a loop that carries more numbers from turn to turn than registers hold: they spill,
+    whatever the compiler does, and at the compiled size alone it shows them."""
+    for purpose, case in evidence.cases.items():
+        for step in evidence.steps(purpose):
+            each = evidence.carried(step) / (LANES * step.num_warps)
+            if each > CARRIED:
+                where = f"a hidden case ({case.kind})" if is_hidden(purpose) else in_full(case)
+                raise Failed(
+                    f"{step.name}, {where}: a loop carries {each / 32:,.0f} registers of numbers for each lane, which has "
+                    f"{CARRIED // 32}",
+                    "num_warps, or the size of the sums that the loop adds up, where launch(p) chooses them by the case",
+                    told=f"a loop carries more numbers than a lane has registers in {where}",
                 )
 
 
@@ -105,6 +123,7 @@ def limits_in_words(question, names: str) -> str:
     )
     said += [f"{word} in the code for sm_{target}" for target, word in question.instruction.items()]
     said.append(f"blocks of at most {REGISTERS} elements per thread in every case")
+    said.append(f"loops that carry at most {CARRIED // 32} registers of 32 bits per thread")
     said.append(
         f"at most {SHARING} threads for each element of the largest block, with more than {USUAL_WARPS} warps"
     )

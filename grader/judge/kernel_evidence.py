@@ -6,7 +6,7 @@ The jail that runs the answer's Python replies before any input is drawn, and is
 import math
 import re
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -35,19 +35,21 @@ STRETCHED = 352  # longer along one axis than any other
 MOST_ALIGNED = 3  # of the largest cases, compiled as if their sizes were whole blocks
 WHOLE = 371, 372  # smaller corners
 FAR = 373  # a larger one, whose inputs repeat what is drawn
+PAIRS = 367, 368, 369  # two axes at their ends, judged by values alone
 WAITING = 374  # one for programs that wait for one another in loops, which run one by one
 ON_CONDITION = 375, 376, 377, 382, 383  # at sizes that conditions of the cell name, or beyond its numbers
 EVERY_PROGRAM = 378  # one that runs whole, for answers of whose other corners drawn programs run
 AT_NUMBER = 379, 380, 381  # at numbers of the cell that no case comes near
 NOT_LIMITED = (  # in all that they spend
-    *(*WHOLE, FAR, WAITING, EVERY_PROGRAM),
+    *(*WHOLE, *PAIRS, FAR, WAITING, EVERY_PROGRAM),
     *(BETWEEN, MIRRORED, STRETCHED, *range(ALIGNED, ALIGNED + 1 + MOST_ALIGNED)),
 )
 OWN_NUMBERS = 384  # one whose inputs are near numbers of the cell
 OWN_SCALARS = 385, 386  # with a scalar between numbers of the cell
-CORNERS = CORNER, FAR
-HOLDING = range(CORNER, OWN_NUMBERS + 1)  # corners and others that have such inputs too
-IN_PART = *CORNERS, *ON_CONDITION  # of which drawn programs run, if they don't depend on one another
+FARS = *PAIRS, FAR  # whose inputs may repeat what is drawn
+HOLDING = range(min(PAIRS), OWN_NUMBERS + 1)  # corners and others that have such inputs too
+LIMITED_IN_PART = CORNER, FAR, *ON_CONDITION
+IN_PART = *LIMITED_IN_PART, *PAIRS  # of which drawn programs run, if they don't depend on one another
 FEW_LIMITED, A_PART = (
     3,
     150,
@@ -58,6 +60,8 @@ MOST_SEED = 1 << 31
 UNWRITTEN = 902  # the purpose that draws what memory holds before anything is written
 WRITERS_S = 10.0  # of processor time, to find out who stores what
 BLOCK = re.compile(r"tensor<((?:\d+x)+)")
+NUMBERS = re.compile(r"tensor<((?:\d+x)+)[a-zA-Z]+(\d+)\w*>")  # not of pointers, which the compiler splits
+LOOPS = "scf.for", "scf.while"
 KNOBS = 1  # the purpose that draws what no case names
 # multiprocessors of GPUs, from a T4 on
 CHIPS = (40, 46, 58, 68, 72, 84, 108, 114, 128, 132, 142, 148, 170, 188)
@@ -138,6 +142,28 @@ def stretched(question: KernelQuestion, small: Case, large: Case, rng: np.random
 def numbers(question: KernelQuestion, case: Case) -> int:
     """Return the numbers of all tensors of a case."""
     return sum(math.prod(tensor.sizes(case.sizes)) for tensor in question.tensors)
+
+
+def results_of_loops(text: str) -> Iterator[str]:
+    """Yield the types that each loop of a kernel's text yields, which it carries from turn to turn."""
+    opened: list[str] = []
+    for line in map(str.strip, text.splitlines()):
+        if line.endswith("({"):
+            opened.append(line)
+        elif line.startswith("})"):
+            loop = opened.pop()
+            if any(f'"{one}"' in loop for one in LOOPS):
+                yield line.rpartition("->")[2]
+
+
+def product(shape: str) -> int:
+    """Return the numbers of a block such as "64x32x"."""
+    return math.prod(map(int, shape.rstrip("x").split("x")))
+
+
+def bits_of(types: str) -> int:
+    """Return the bits of all blocks of numbers among these types."""
+    return sum(int(bits) * product(shape) for shape, bits in NUMBERS.findall(types))
 
 
 def print_line(row: dict) -> str:
@@ -253,6 +279,8 @@ class KernelEvidence(Evidence):
                 found[purpose] = corner.corner(question, self.known.get(METERED), most, self.rng(purpose))
         if question.far and question.in_corners:
             found[FAR] = corner.far(question, self.known.get(METERED), self.rng(FAR))
+        if question.in_corners:
+            found |= dict(zip(PAIRS, corner.pairs(question, self.rng(PAIRS[0])), strict=False))
         return {purpose: replace(case, sm_count=told) for purpose, case in found.items() if case}
 
     def on_condition(self, cell: branches.Reader, numbers: list[int], told: int) -> dict[int, Case]:
@@ -436,7 +464,7 @@ class KernelEvidence(Evidence):
         drawn = self.question.drawn_inputs
         if purpose in HOLDING and self.question.free:
             drawn = self.with_own_numbers
-        inputs = corner.repeated(self.question, case, rng, drawn) if purpose == FAR else drawn(case, rng)
+        inputs = corner.repeated(self.question, case, rng, drawn) if purpose in FARS else drawn(case, rng)
         made = [as_placed(name, array) for name, array in self.made.get(purpose, {}).items()]
         return self.weights.get(purpose, {}) | inputs, [*place(self.question, case, inputs), *made]
 
@@ -598,7 +626,11 @@ class KernelEvidence(Evidence):
     def blocks(self, step: Kernel) -> dict[str, int]:
         """Return the shapes of all blocks of a kernel, with their numbers."""
         shapes = BLOCK.findall(self.printed_text(step.text).get("text", ""))
-        return {shape: math.prod(map(int, shape.rstrip("x").split("x"))) for shape in shapes}
+        return {shape: product(shape) for shape in shapes}
+
+    def carried(self, step: Kernel) -> float:
+        """Return the most bits of numbers that a loop of a kernel carries from turn to turn."""
+        return max(map(bits_of, results_of_loops(self.printed_text(step.text).get("text", ""))), default=0)
 
     def other_forms(self) -> list[Kernel]:
         """Return, of the kernels to which launch(p) gives other blocks, warps or stages than at the compiled size, the one

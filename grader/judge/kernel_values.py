@@ -17,12 +17,13 @@ from grader.judge.kernel_evidence import (
     COMPILED,
     CORNER,
     EVERY_PROGRAM,
-    FAR,
+    FARS,
     IN_PART,
     METERED,
     ON_CONDITION,
     OWN_NUMBERS,
     OWN_SCALARS,
+    PAIRS,
     WAITING,
     WHOLE,
     KernelEvidence,
@@ -32,14 +33,14 @@ from grader.judge.other_launch import launch_to_blame
 from grader.judge.record import PartResult
 from grader.questions import Case, Part, reach
 
-A_WHILE_S = 5.0  # of processor time, after which one whole corner is enough
+A_WHILE_S = 3.0  # of processor time, after which one whole corner is enough
 SEARCHED = 16  # public seeds that are looked through for a case of a kind
 MORE = {
     OWN_NUMBERS: "a case with inputs near numbers of the cell",
     **dict.fromkeys(OWN_SCALARS, "a case with a scalar between numbers of the cell"),
     METERED: "the metered case",
     CORNER: "programs of a large case",
-    FAR: "programs of a case that is larger than memory",
+    **dict.fromkeys(FARS, "programs of a case that is larger than memory"),
     **dict.fromkeys((*WHOLE, WAITING, EVERY_PROGRAM), "a case with several axes long"),
     **dict.fromkeys(AT_NUMBER, "a case at a number of the cell"),
     **dict.fromkeys(ON_CONDITION, "a case that a condition of the cell names"),
@@ -101,7 +102,7 @@ def judge_one(evidence: KernelEvidence, purpose: int, others: list[Run]) -> None
     ):
         return
     if purpose in IN_PART and sampled.affordable(evidence, purpose):
-        if not too_few(evidence, purpose):
+        if purpose in PAIRS or not too_few(evidence, purpose):
             sampled.judge_drawn(evidence, purpose)
     else:
         judge_case(evidence.question, evidence.run(purpose), others, evidence)

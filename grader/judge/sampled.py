@@ -24,10 +24,11 @@ from grader.judge.failed import Failed, Unclear
 from grader.judge.kernel_evidence import (
     COMPILED,
     CORNER,
-    FAR,
+    FARS,
     IN_PART,
     METERED,
     ON_CONDITION,
+    PAIRS,
     WAITING,
     WHOLE,
     KernelEvidence,
@@ -39,7 +40,11 @@ from grader.questions.far import Whole, Written
 from tilescope.machine.run import MOST_PROGRAMS
 
 PROGRAMS_OF_EACH = 8  # launch, of programs that need one another
-PROGRAMS = {COMPILED: 24, CORNER: 6, FAR: 4}  # drawn ones, in addition to the corners of the grid
+PROGRAMS = {
+    COMPILED: 24,
+    CORNER: 6,
+    **dict.fromkeys(FARS, 4),
+}  # drawn ones, in addition to the corners of the grid
 FEWEST, SHARE = 3, 8  # but of a small grid no more than an eighth, since each then has much of the work
 # numbers of one program of a far corner, of which one runs then, or of all that run of another corner
 A_LOT = 1 << 21
@@ -86,10 +91,11 @@ def judge_drawn(evidence: KernelEvidence, purpose: int) -> None:
     """Judge what programs drawn from the grid of a large case store, and whether all of them store everything."""
     if isinstance(evidence.plan(purpose), dict):
         refuse_error(evidence.run(purpose))
-    programs, in_part = chosen(evidence, purpose), purpose == FAR and work_of_one(evidence) > TOO_MUCH
-    more = {"seconds": PART_S if in_part else FAR_S} if purpose == FAR else {}
+    programs, far = chosen(evidence, purpose), purpose in FARS
+    in_part = far and work_of_one(evidence, purpose) > TOO_MUCH
+    more = {"seconds": PART_S if in_part else FAR_S} if far else {}
     run = evidence.run(purpose, programs=[programs], counting="values", **more)
-    no_room = purpose == FAR and ran_out_of(run.outcome, "bytes")
+    no_room = far and ran_out_of(run.outcome, "bytes")
     if no_room and not run.outcome.arrays:
         return None
     cut_short = (in_part or no_room) and is_over(run.outcome)  # what it wrote until then is judged
@@ -189,16 +195,17 @@ def purpose_of(evidence: KernelEvidence, run: Run) -> int:
 def chosen(evidence: KernelEvidence, purpose: int) -> list[int]:
     drawn = evidence.rng(DRAWN if purpose == COMPILED else DRAWN + purpose)
     grid = evidence.plan(purpose).steps[0].grid
-    if purpose == FAR and work_of_one(evidence) > A_LOT:
-        return [int(drawn.integers(math.prod(grid)))]
+    last = [math.prod(grid) - 1] * (purpose in PAIRS)  # where a product of both sizes is largest
+    if purpose in FARS and work_of_one(evidence, purpose) > A_LOT:
+        return last or [int(drawn.integers(math.prod(grid)))]
     found = programs(grid, drawn, PROGRAMS.get(purpose, PROGRAMS[CORNER]))
     if purpose in IN_PART and len(found) > (most := max(2, int(A_LOT // work_of_one(evidence, purpose)))):
-        found = drawn.choice(found, most, replace=False).tolist()
+        found = [*drawn.choice(found, most, replace=False).tolist(), *last]
     telling = (ids for ids in evidence.telling.get(purpose, []) if all(map(operator.lt, ids, grid)))
     return sorted({*found, *(linear(ids, grid) for ids in telling)})
 
 
-def work_of_one(evidence: KernelEvidence, purpose: int = FAR) -> float:
+def work_of_one(evidence: KernelEvidence, purpose: int) -> float:
     """Return the share of one program in a corner: numbers of all tensors, and FLOP."""
     question, case = evidence.question, evidence.cases[purpose]
     useful = question.useful(case) if question.useful else 0
@@ -289,9 +296,10 @@ def judge_places(evidence: KernelEvidence, run: Run, purpose: int) -> None:
     """All programs of the grid, so that none can be left out. Of the largest corners some, by whose stores all are judged."""
     whole = {p.spec.name: math.prod(p.shape) for p in run.placed if p.spec.role != "in"}
     grid = math.prod(run.plan.steps[0].grid)
-    if purpose == FAR and (sum(whole.values()) > ALL_STORES or grid > MOST_PROGRAMS):
+    if purpose in FARS and (sum(whole.values()) > ALL_STORES or grid > MOST_PROGRAMS):
         return judge_some_places(evidence, run, whole, grid)
-    how = {COMPILED: {"waves_of": run.case.sm_count}, FAR: {"seconds": FAR_S}}.get(purpose, {})
+    how = {"waves_of": run.case.sm_count} if purpose == COMPILED else {}
+    how |= {"seconds": FAR_S} if purpose in FARS else {}
     outcome = evidence.places[purpose] = stores(evidence, run, **how)
     if outcome.error:  # all are too many
         return judge_some_places(evidence, run, whole, grid)

@@ -6,6 +6,7 @@ there alone. A large corner is judged by programs drawn from its grid, a small o
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -15,7 +16,7 @@ import numpy as np
 from grader.questions.draws import log_uniform
 from grader.questions.far import Repeated
 from grader.questions.model import Case, KernelQuestion, UpTo
-from grader.questions.reach import sized
+from grader.questions.reach import sized, stepped
 
 UNEVEN = 1.2  # at most this factor more or less of each axis, so that a corner's shape can't be known
 ALIKE = 2 / 3  # of the corners have long axes of about the same size, as far as each goes
@@ -26,6 +27,8 @@ STEPS = 50  # of the way to the largest sizes
 KIND = "several axes long"
 FAR_KIND = "several axes very long"
 LONG = 3  # axes at most: of many axes, drawn ones
+SHORTER = 0.9  # times two axes that are too long together
+PAIRS = 3  # of axes that go to their ends together, in a check
 TRIES = 12  # axes that are too long together where they are known are drawn again
 
 
@@ -96,6 +99,41 @@ def far(question: KernelQuestion, metered: Case | None, rng: np.random.Generator
     found = corner(question, metered, most, rng)
     large = found and max(math.prod(t.sizes(found.sizes)) for t in question.tensors) > LARGE.numbers
     return replace(found, kind=FAR_KIND) if large else None
+
+
+def pairs(question: KernelQuestion, rng: np.random.Generator) -> list[Case]:
+    """Return cases in which two axes go to their ends together while the others stay short, those of one tensor first: a
+    product of just these two sizes is largest there."""
+    axes = {axis: one for axis, one in question.up_to.items() if isinstance(one, UpTo)}
+    if len(axes) < LONG:
+        return []
+    shapes = [t.shape for t in question.tensors if not callable(t.shape)]
+    every = [pair for pair in itertools.combinations(axes, 2)]
+    apart = [not any(set(pair) <= set(shape) for shape in shapes) for pair in every]
+    chosen = sorted(rng.permutation(len(every)), key=lambda number: apart[number])[:PAIRS]
+    found = (_at_ends(question, axes, every[number], rng) for number in chosen)
+    return [case for case in found if case is not None]
+
+
+def _at_ends(
+    question: KernelQuestion, axes: dict[str, UpTo], pair: tuple[str, str], rng: np.random.Generator
+) -> Case | None:
+    """Return a case in which both axes are as long as the limits of a check let them be, or None."""
+    fixed = {axis: one[rng.integers(len(one))] for axis, one in question.up_to.items() if axis not in axes}
+    short = fixed | {axis: one.least for axis, one in axes.items()}
+    long = {axis: axes[axis].drawn(rng) for axis in pair}
+    base = question.public[rng.integers(len(question.public))]
+    most = (
+        WHOLE if question.prepare else FAR if question.far else LARGE
+    )  # of weights that the answer packs itself
+    while all(size > axes[axis].least for axis, size in long.items()):
+        case = sized(question, short | long)
+        if most.holds(question, case):
+            large = max(math.prod(t.sizes(case.sizes)) for t in question.tensors) > LARGE.numbers
+            kind = FAR_KIND if large else KIND
+            return replace(case, kind=kind, dtype=base.dtype, dtypes=base.dtypes)
+        long = {axis: stepped(axes[axis], SHORTER * size) for axis, size in long.items()}
+    return None
 
 
 def repeated(

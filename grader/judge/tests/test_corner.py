@@ -10,7 +10,7 @@ import pytest
 from grader import questions
 from grader.judge import budgets_at_scale, referee, sampled
 from grader.judge.failed import Failed
-from grader.judge.kernel_evidence import CORNER, FAR, METERED, WAITING, WHOLE, KernelEvidence
+from grader.judge.kernel_evidence import CORNER, FAR, METERED, PAIRS, WAITING, WHOLE, KernelEvidence
 from grader.judge.record import PASS
 from grader.proofs import closed, honest
 from grader.proofs.right import edited, inward, right
@@ -216,6 +216,18 @@ def test_what_few_programs_write_beyond_the_size_of_memory_is_judged_in_part():
     assert sampled.affordable(evidence, FAR) and not sampled.runs_in_part(evidence, FAR)
     with pytest.raises(Failed, match="elements are off"):
         sampled.judge_drawn(evidence, FAR)
+
+
+def test_a_product_of_two_long_axes_beyond_31_bits_fails():
+    gemm = questions.find("quantization_layouts.w4a16_gemm")
+    edit = "offs_n[:, None] * stride_wn", "offs_n[:, None] * K // K * stride_wn"
+    evidence = KernelEvidence(gemm, edited(right(gemm.id), [edit]), 1)
+    evidence.cases = {purpose: evidence.known[purpose] for purpose in PAIRS}
+    purpose = next(
+        one for one, case in evidence.cases.items() if case.sizes["N"] * case.sizes["K"] >= 1 << 31
+    )
+    with pytest.raises(Failed, match="several axes very long"):
+        sampled.judge_drawn(evidence, purpose)
 
 
 def test_scratch_may_grow_with_the_tensors():
