@@ -371,13 +371,13 @@ def keys(c: Case, look: str) -> list[Budget]:
     ]
 
 
-def heads_side_by_side(c: Case, tensor: str, size: str, what: str) -> Budget:
+def heads_side_by_side(c: Case, tensor: str, size: str, what: str, access: str = "store") -> Budget:
     heads, tiles = c.sizes["B"] * c.sizes["H"], math.ceil(c.sizes[size] / HIGHEST)
     least = min(heads * tiles, c.sm_count)
     return side_by_side(
-        f"store {tensor}",
+        f"{access} {tensor}",
         tensor,
-        "store",
+        access,
         least,
         f"one for every {HIGHEST} {what} of {heads} heads, {least} of them at least",
     )

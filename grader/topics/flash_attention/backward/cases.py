@@ -267,6 +267,7 @@ def backward_reuse(c: Case) -> list[Budget]:
         timed(CYCLES, c.sizes["B"] * c.sizes["H"] * cost.pairs(shape_of(c)), "pair that is seen"),
         heads_side_by_side(c, "dk", "N", "keys"),
         heads_side_by_side(c, "dq", "M", "rows"),
+        heads_side_by_side(c, "o", "M", "rows", "load"),
     ]
 
 

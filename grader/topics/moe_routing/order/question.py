@@ -20,7 +20,7 @@ QUESTION = KernelQuestion(
             "traffic",
             2,
             "traffic",
-            asks=f"in at most {{launches}}, without atomics, the choices are loaded at most twice, and tables are written at most twice. Scratch holds counts for blocks of {cases.BLOCK} tokens, not lists of pairs",
+            asks=f"in at most {{launches}}, without atomics, the choices are loaded at most twice, and tables are written at most twice. Scratch takes no more than counts for blocks of {cases.BLOCK} tokens do",
         ),
         Part(
             "compiled",
