@@ -37,7 +37,8 @@ def ends(numbers: list[float]) -> np.ndarray:
     plain = {abs(float(n)) for n in numbers if n and abs(n) < 2.0**127}
     roots = {math.sqrt(n) for n in plain if n > 1}
     whole = [int(n) for n in plain if n == n // 1 and BITS[0] <= n < BITS[1]]
-    bits = np.abs(np.array(whole, np.uint32).view(np.float32)).astype(float)
+    with np.errstate(invalid="ignore"):  # the bits of a NaN
+        bits = np.abs(np.array(whole, np.uint32).view(np.float32)).astype(float)
     return np.array(sorted(plain | roots | set(bits[np.isfinite(bits) & (bits > 0)].tolist())))
 
 

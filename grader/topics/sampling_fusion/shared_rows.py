@@ -5,7 +5,8 @@ import numpy as np
 from grader.box.serve.frames import DTYPES
 from grader.questions import Case
 from grader.questions.draws import between
-from kernels.sampling_fusion import cost, philox, reference
+from grader.topics.sampling_fusion.shared_logits import MANY_EQUAL, MOST_FAR_BELOW, RISING, of_kind
+from kernels.sampling_fusion import philox, reference
 from kernels.sampling_fusion.requests import Requests
 
 FP32 = 2.0**-20  # of a score, for a few roundings to fp32
@@ -26,22 +27,11 @@ FIRST_LOOK = 8  # tokens
 FEW_TRIES = 32  # the same for large vocabularies
 EARLY = 16  # of a row, the part that has its best token
 JUST = 0.1  # between scores that no rounding of noise turns round
-LOWEST = float(np.finfo(np.float32).min)  # a score that some libraries ban a token with, low and yet a logit
 A_BIT_APART = "neighbours among the numbers of fp32"
 ANYWHERE, AGAIN, STRONG = "borders anywhere", "one token again and again", "strong penalties"
-FIRST_BANNED = 0.7  # in "mostly banned" rows, where fewer tokens are left than top-k asks for
-BANNED = 0.3
-FAR_BELOW = 0.995
 SMALL_SEEDS = 1 / 4
 SPECIAL_SEEDS = 1 / 2  # half of them are ones in the low bits
-MANY_EQUAL = "hundreds of equal logits at the border"
-TINY = "tiny"  # logits next to zero
 OUTNUMBERED = "a best token that many low ones outnumber"
-RISING = "logits that rise along the row"
-MOST_FAR_BELOW = "most logits far below the others"
-BLOCKS_FAR_BELOW = "whole blocks far below zero"
-MANY_TIED = "many blocks that tie before better ones"
-TIED, BETTER = 70, 5  # blocks
 USUAL = 1 / 6  # of the rows have a temperature of exactly 1, the commonest one
 
 
@@ -83,67 +73,9 @@ def sometimes(rng: np.random.Generator, values: np.ndarray, off: float, each: in
 
 
 def logits_for(case: Case, rng: np.random.Generator) -> np.ndarray:
-    b, v = case.sizes["B"], case.sizes["V"]
-    x = 3 * rng.standard_normal((b, v))
-    if case.values == "large":
-        x = x * 50 + 200
-    if case.values == "few tokens":  # each rule changes what wins, and often all logits are negative
-        x = x / 3 - 3 * rng.integers(0, 2, (b, 1))
-    if case.values in ("many kept", "near min-p"):
-        x = x / 3
-    if case.values == "fine":
-        x = x / 3 + 3000
-    if case.values == "equal":  # rows of one value, and rows of two
-        x = np.where(np.arange(b)[:, None] % 2, rng.integers(1, 3, (b, v)), 1.0)
-    if case.values == MANY_EQUAL:
-        x = np.full((b, v), 1.0) * rng.integers(-4, 5, (b, 1))
-    if case.values == "one value":  # so large that bf16 has no halves between
-        x = np.full((b, v), 100.0)
-    if case.values == "exact borders":  # rows of one value, and rows whose best is not the first
-        x = np.full((b, v), 1.0) * rng.integers(-4, 5, (b, 1))
-        best = rng.integers(1, v, b)
-        x = np.where((np.arange(b) // 2 % 2 == 1)[:, None], x - (np.arange(v) != best[:, None]), x)
-    if case.values == "far below zero":
-        x = -np.exp(rng.uniform(np.log(1e31), np.log(1e37), (b, v)))
-        x[1::2] = LOWEST
-    if case.values == MOST_FAR_BELOW:
-        x[rng.random((b, v)) < FAR_BELOW] = -1e9
-    if case.values == MANY_TIED:
-        x = -np.abs(x)
-        blocks = np.arange(min(TIED + BETTER, -(-v // cost.GROUP)))
-        x[:, cost.GROUP * blocks] = np.where(blocks < TIED, 5.0, 5.5)
-    if case.values == BLOCKS_FAR_BELOW:
-        below = rng.random((b, -(-v // cost.GROUP))) < 1 / 2
-        x[np.repeat(below, cost.GROUP, axis=1)[:, :v]] = LOWEST
-    if case.values == TINY:
-        x = rng.choice([-1, 1], (b, v)) * np.exp(rng.uniform(np.log(1e-36), np.log(1e-30), (b, v)))
-    if case.values == "last bits":  # the best token is the last bit of its word of the mask
-        x[:, 31::32] += 40
-    if case.values == "a warm tail":  # the best token's id needs more than 16 bits
-        x[:, 1 << 16 :] += 40
-    if case.values == RISING:
-        x = np.sort(3 * x, axis=1)
-    if case.values == "zeros":  # of both signs, and some lower
-        x = rng.choice([0.0, -0.0, -0.0, -1.0], (b, v))
-    if case.values == "one low value":
-        x = np.full((b, v), -(2.0 ** between(rng, 32, 34)))
-    if case.values in ("levels", "near borders"):
-        level, below = rng.uniform(0.4, 0.6, (b, 1)), rng.uniform(2, 4, (b, 1)) * rng.integers(0, 2, (b, 1))
-        x = rng.integers(0, 3, (b, v)) * level - below
-    if case.values == "pairs":  # the largest twice, far apart, and the first of them rarely in the lower lane
-        for row in x:
-            row[rng.choice(v, 2, replace=False)] = row.max() + 1
-    if case.values == "a heavy tail":  # some tokens near the best one, and a crowd that min-p rules out
-        head = rng.random((b, v)) < 0.15
-        x = np.where(head, rng.uniform(2.6, 3.0, (b, v)), rng.uniform(0.6, 1.1, (b, v)))
-    if case.values == "mostly banned":
-        x[rng.random((b, v)) < FIRST_BANNED] = -np.inf
-        x[:, v // 2] = 0.0
-    if case.values in ("banned", "a row banned"):
-        x[rng.random((b, v)) < BANNED] = -np.inf
-    if case.values == "a row banned":
-        x[0] = -np.inf
-    return x.astype(np.float32).astype(DTYPES[case.dtype])
+    """Return a case's logits, rounded to their dtype."""
+    found = of_kind(case.values, case.sizes["B"], case.sizes["V"], rng)
+    return found.astype(np.float32).astype(DTYPES[case.dtype])
 
 
 COLD = {OUTNUMBERED: (0,), "equal": (1,), "pairs": (1,), "far below zero": (1,)} | dict.fromkeys(

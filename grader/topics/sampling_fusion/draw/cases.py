@@ -18,7 +18,8 @@ from grader.topics.sampling_fusion.shared import (
     size,
     useful,
 )
-from grader.topics.sampling_fusion.shared_rows import OUTNUMBERED, TINY, rising
+from grader.topics.sampling_fusion.shared_logits import TINY
+from grader.topics.sampling_fusion.shared_rows import OUTNUMBERED, rising
 
 
 def hidden_plain(rng: np.random.Generator) -> list[Case]:

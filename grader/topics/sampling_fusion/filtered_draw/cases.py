@@ -6,14 +6,12 @@ from grader.questions import Budget, Case
 from grader.questions.draws import between, odd, spread
 from grader.questions.work import work
 from grader.topics.sampling_fusion.shared import SECTOR, row_by_row, size
+from grader.topics.sampling_fusion.shared_logits import MANY_EQUAL, MOST_FAR_BELOW, TINY
 from grader.topics.sampling_fusion.shared_rows import (
     A_BIT_APART,
     ANYWHERE,
     BORDER,
-    MANY_EQUAL,
     MARGIN,
-    MOST_FAR_BELOW,
-    TINY,
     TRIES,
     factors,
     in_turn,

@@ -9,14 +9,16 @@ from grader.questions.min_programs import side_by_side
 from grader.questions.timed import timed
 from grader.questions.work import work
 from grader.topics.sampling_fusion.shared import ALL_WORK, LEFT, NEIGHBOURS, WORK, compulsory, size, useful
-from grader.topics.sampling_fusion.shared_rows import (
-    A_BIT_APART,
+from grader.topics.sampling_fusion.shared_logits import (
     BETTER,
     BLOCKS_FAR_BELOW,
     MANY_TIED,
     RISING,
     TIED,
     TINY,
+)
+from grader.topics.sampling_fusion.shared_rows import (
+    A_BIT_APART,
     in_turn,
     neighbours,
     plain_inputs,
@@ -51,6 +53,9 @@ TOLD = (
 )  # their seeds are chosen to tell
 
 
+FEW_GROUPS = BELOW, BLOCKS_FAR_BELOW, A_BIT_APART  # stay
+
+
 def inputs(case: Case, rng: np.random.Generator) -> dict:
     b, v = case.sizes["B"], case.sizes["V"]
     drawn = plain_inputs(case, rng)
@@ -68,15 +73,13 @@ def inputs(case: Case, rng: np.random.Generator) -> dict:
         k[in_turn(rng, np.arange(b), b)[: -(-b // 2)]] = MOST
     if case.values == BELOW:  # a group that is chosen in error leaves no room for the best one
         drawn["logits"] = (drawn["logits"].astype(np.float32) - LOW).astype(drawn["logits"].dtype)
-        k = rng.integers(1, 4, b)
     if case.values == "apart":
         k[0] = 1  # so few groups are enough for no other row
     if case.values == MANY_TIED:  # some of them stay
         k = rng.integers(8, 13, b)
-    if case.values == BLOCKS_FAR_BELOW:
-        k = rng.integers(1, 4, b)
     if case.values == A_BIT_APART:  # few of the groups, whose maxima are as close
         drawn["logits"] = neighbours(rng, b, v).astype(drawn["logits"].dtype)
+    if case.values in FEW_GROUPS:
         k = rng.integers(1, 4, b)
     drawn["top_k"] = k.astype(np.int32)
     return telling_seeds(drawn, rng) if case.values in TOLD else drawn

@@ -8,9 +8,9 @@ from grader.questions import Budget, Case
 from grader.questions.draws import between, odd, spread
 from grader.questions.work import work
 from grader.topics.sampling_fusion.shared import SECTOR, row_by_row, size
+from grader.topics.sampling_fusion.shared_logits import BANNED
 from grader.topics.sampling_fusion.shared_rows import (
     AGAIN,
-    BANNED,
     CLOSE_CALLS,
     JUST,
     OUTNUMBERED,

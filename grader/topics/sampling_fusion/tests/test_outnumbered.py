@@ -9,13 +9,15 @@ import pytest
 from grader import questions
 from grader.topics.sampling_fusion.grouped_draw.cases import MOST
 from grader.topics.sampling_fusion.masked_draw.cases import LIFTED
-from grader.topics.sampling_fusion.shared_rows import (
+from grader.topics.sampling_fusion.shared_logits import (
     BLOCKS_FAR_BELOW,
     LOWEST,
     MANY_TIED,
     MOST_FAR_BELOW,
-    OUTNUMBERED,
     RISING,
+)
+from grader.topics.sampling_fusion.shared_rows import (
+    OUTNUMBERED,
     gumbel_of,
     noise,
     rounding,
