@@ -28,6 +28,7 @@ from grader.judge.kernel_evidence import (
     METERED,
     MIRRORED,
     STRETCHED,
+    TURNED,
     KernelEvidence,
     Run,
 )
@@ -81,7 +82,7 @@ def judge_run(evidence: KernelEvidence, part: Part, purpose: int, run: Run) -> N
     ):
         places = replace(run, outcome=evidence.places.get(COMPILED, run.outcome))
         judge_waves(places, budgets, question.most_launches, AT_COMPILED)
-        for size in [one for one in (BETWEEN, MIRRORED, STRETCHED) if one in evidence.known]:
+        for size in [one for one in (BETWEEN, MIRRORED, STRETCHED, *TURNED) if one in evidence.known]:
             judge_between(evidence, part, size)
     for budget in budgets:
         if budget.count == "programs" and not whole:

@@ -28,9 +28,11 @@ from grader.questions import Case, KernelQuestion, corner, on_condition, own_num
 from grader.questions.account import in_blocks, in_whole_sectors, neighbours
 from grader.questions.draws import log_uniform
 from grader.questions.memory import Placed, as_placed, place, shape_only
+from grader.questions.model import TRANSPOSED
 
 PUBLIC, HIDDEN, METERED, BETWEEN, ALIGNED, CORNER, COMPILED, TIMED = 100, 200, 300, 350, 360, 370, 400, 500
 MIRRORED = 351  # another size between two, long along the other axis
+TURNED = {353: BETWEEN, 354: MIRRORED}  # these two with their tensors transposed
 STRETCHED = 352  # longer along one axis than any other
 MOST_ALIGNED = 3  # of the largest cases, compiled as if their sizes were whole blocks
 WHOLE = 371, 372  # smaller corners
@@ -42,7 +44,7 @@ EVERY_PROGRAM = 378  # one that runs whole, for answers of whose other corners d
 AT_NUMBER = 379, 380, 381  # at numbers of the cell that no case comes near
 NOT_LIMITED = (  # in all that they spend
     *(*WHOLE, *PAIRS, FAR, WAITING, EVERY_PROGRAM),
-    *(BETWEEN, MIRRORED, STRETCHED, *range(ALIGNED, ALIGNED + 1 + MOST_ALIGNED)),
+    *(BETWEEN, MIRRORED, STRETCHED, *TURNED, *range(ALIGNED, ALIGNED + 1 + MOST_ALIGNED)),
 )
 OWN_NUMBERS = 384  # one whose inputs are near numbers of the cell
 OWN_SCALARS = 385, 386  # with a scalar between numbers of the cell
@@ -221,7 +223,10 @@ class KernelEvidence(Evidence):
         if COMPILED in cases and METERED in cases and self.budgets_waves():
             small, large = self.known[METERED], self.known[COMPILED]
             wide = self.known[BETWEEN] = between(small, large, self.rng(BETWEEN))
-            self.known[MIRRORED] = mirrored(between(small, large, self.rng(MIRRORED)), wide)
+            other = mirrored(between(small, large, self.rng(MIRRORED)), wide)
+            self.known[MIRRORED] = other
+            turned = {tensor.name: TRANSPOSED for tensor in question.tensors if len(tensor.axes) > 1}
+            self.known |= {one: replace(self.known[of], layout=turned) for one, of in TURNED.items()}
             if {"M", "N"} <= set(question.up_to):
                 self.known[STRETCHED] = stretched(question, small, large, self.rng(STRETCHED))
         if COMPILED in cases and METERED in cases and question.prepare is None:

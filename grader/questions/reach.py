@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -41,6 +42,10 @@ WITH_GAPS = 1 / 2  # of the cases with transposed tensors
 MANY_ALIKE = 1 << 17  # numbers of the largest tensor of a case whose inputs coincide
 FEWEST = 2  # along each axis of these inputs
 SPREAD, FAR_APART, FEW = "spread ", (256, 700), 1 << 13  # the most numbers of a tensor that lie so far apart
+HARD_TO_DIVIDE_BY = 41, 47, 55, 61  # n times fl(1 / n) is less than 1, also for 2 n, 4 n and so on
+TILES = 128, 64, 32  # lengths
+OF_MANY_TILES = 1 << 20  # numbers of the largest tensor
+OTHERWISE = 2 / 3  # of the tensors of a case of the metered size have a layout
 AS_IT_IS = 1 / 2  # of the crossings have a layout of another case
 ALL_AXES = 1 / 2  # of the inputs with a stride of 0 are one number, expanded to a tensor
 
@@ -76,6 +81,8 @@ def hidden(question: Question, rng: np.random.Generator) -> list:
         *coinciding(question, drawn, rng),
         *ends(question, rng),
         *crossings(question, drawn, rng),
+        *metered_otherwise(question, drawn, rng),
+        *many_tiles(question, rng),
     ]
 
 
@@ -115,6 +122,59 @@ def _holds_some(question: KernelQuestion, case: Case) -> bool:
     shapes = {tensor.name: tensor.sizes(case.sizes) for tensor in question.tensors}
     short = min(min(shapes[name]) for name in question.alike if name in shapes)
     return short >= FEWEST and max(map(math.prod, shapes.values())) <= MANY_ALIKE
+
+
+def metered_otherwise(question: KernelQuestion, drawn: list[Case], rng: np.random.Generator) -> list[Case]:
+    """Return a case of about the metered size in a dtype and a layout of other cases, which are mostly too small for an
+    account of what a kernel spends on these alone."""
+    ways: dict[str, list[str]] = {}
+    for case in drawn:
+        for name, how in case.layout.items():
+            if not how.startswith(REPEATED):
+                ways.setdefault(name, []).append(how)
+    usual = question.public[0]
+    kinds = {(c.dtype, str(c.dtypes)): c for c in [*question.public, *drawn] if c.values == usual.values}
+    if not question.metered or (not ways and len(kinds) < 2):
+        return []
+    layouts = [
+        {name: how[rng.integers(len(how))] for name, how in ways.items() if rng.random() < OTHERWISE},
+        {name: TRANSPOSED for name, how in ways.items() if any(one.startswith(TRANSPOSED) for one in how)},
+    ]
+    found = []
+    for layout in layouts[: 1 + bool(layouts[1])]:
+        base = list(kinds.values())[rng.integers(len(kinds))]
+        case = replace(question.metered(rng), layout=layout, dtype=base.dtype, dtypes=base.dtypes)
+        found.append(replace(case, sm_count=0, kind="about the metered size, with another dtype or layout"))
+    return found
+
+
+def many_tiles(question: KernelQuestion, rng: np.random.Generator) -> list[Case]:
+    """Return cases with numbers of tiles along an axis by which no fp32 reciprocal divides exactly, whatever power of two a
+    tile is, and some tiles along the others, so that a program's number is divided by them."""
+    stored = {axis for t in question.tensors if t.role != "in" and not callable(t.shape) for axis in t.shape}
+    axes = [a for a in question.blocks if a in stored and isinstance(question.up_to.get(a), UpTo)]
+    short = {axis: one.least if isinstance(one, UpTo) else one[0] for axis, one in question.up_to.items()}
+    found = []
+    for axis in axes if len(axes) > 1 else ():
+        sizes = short | {other: few_tiles(question, other, rng) for other in axes if other != axis}
+        tiles = int(rng.choice(HARD_TO_DIVIDE_BY))
+        tried = (sized(question, sizes | {axis: tiles * tile}) for tile in TILES)
+        found += [*filter(partial(affordable, question), tried)][:1]
+    return [replace(case, kind="many tiles along an axis", crossed=True) for case in found]
+
+
+def affordable(question: KernelQuestion, case: Case) -> bool:
+    """Return whether no axis is too long, and a check can afford a case of many tiles."""
+    limits = {axis: one.most for axis, one in question.up_to.items() if isinstance(one, UpTo)}
+    numbers = max(math.prod(tensor.sizes(case.sizes)) for tensor in question.tensors)
+    fits = all(case.sizes[axis] <= most for axis, most in limits.items()) and numbers <= OF_MANY_TILES
+    return fits and (question.useful is None or question.useful(case) <= FLOP)
+
+
+def few_tiles(question: KernelQuestion, axis: str, rng: np.random.Generator) -> int:
+    """Return a size of two tiles along an axis, of the largest that are usual."""
+    one = question.up_to[axis]
+    return stepped(one, min(one.most, TILES[0] + one.step * int(rng.integers(1, TILES[1]))))
 
 
 def stride_of_0(question: KernelQuestion, drawn: list[Case], rng: np.random.Generator) -> list[Case]:

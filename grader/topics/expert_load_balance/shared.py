@@ -161,6 +161,7 @@ FULL = "as many tokens and experts as there may be"
 SHAPES[FULL] = lambda rng: ([MOST_TOKENS] * 4, MOST_EXPERTS // 4, between(rng, 5, 8), 0.2)
 TO_ONE = GATHERED, FULL
 SHAPES["a rank alone"] = lambda rng: ([between(rng, 5, 12)], between(rng, 2, 5), 1, 0.0)
+SHAPES["hundreds of experts on a rank alone"] = lambda rng: ([between(rng, 30, 60)], MOST_EXPERTS, 8, 0.0)
 ALIKE = "rows of zeros, rows that begin with 0, and equal rows"
 SHAPES[ALIKE] = lambda rng: ([between(rng, 20, 30) for _ in range(4)], between(rng, 2, 4), 2, 0.2)
 ALIKE_ALONE = "rows of zeros, and one expert for each token"

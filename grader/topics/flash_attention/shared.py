@@ -38,7 +38,8 @@ LIGHT = "a part of small weight and large values"
 FALLS = 7.5, 9.3  # of its scores below those of the others, so that fp16 holds the weight of each key well
 LARGEST_VALUE = 55_000.0
 ABOVE = "one key far above thousands"
-GAP = 9.6, 10.8  # of its score above theirs, which weigh little each and much together
+FAINT = "one key so far above thousands that each weighs less than 2**-16"
+GAP = {ABOVE: (9.6, 10.8), FAINT: (11.3, 12)}  # of its score above theirs, which weigh much together
 FIRST = 40  # keys that it is one of
 TIED = "equal scores of hundreds of millions, many of them early"
 EARLY, RARE = 1 / 4, 37  # of the keys, and one of so many of the others, have such a score
@@ -81,7 +82,7 @@ def queries(rng, shape, c: Case) -> np.ndarray:
     usual |= {"extreme scores": LOUD, "far below zero": 0.5, "flat": 0.02}
     if c.values in (TIED, BRINK):
         return draw(rng, shape, c, 0.0, QUERY if c.values == TIED else 1.0)
-    if c.values in (LIGHT, ABOVE, SATURATED):
+    if c.values in (LIGHT, *GAP, SATURATED):
         return draw(rng, shape, c, 0.01 if c.values == SATURATED else 0.1, 1.0)
     return draw(rng, shape, c, usual.get(c.values, 1.0), FAR if c.values == "far below zero" else 0.0)
 
@@ -109,8 +110,8 @@ def keys_of(rng, shape, c: Case) -> np.ndarray:
     if c.values == SATURATED:
         times = np.where(light(shape[-2]), rng.uniform(*BEYOND), rng.uniform(*BEFORE))[:, None]
         return draw(rng, shape, c, 0.0, c.scalars["softcap"] / (c.scalars["scale"] * shape[-1]) * times)
-    if c.values == ABOVE:
-        away = rng.uniform(*GAP) / (2 * c.scalars["scale"] * shape[-1])
+    if c.values in GAP:
+        away = rng.uniform(*GAP[c.values]) / (2 * c.scalars["scale"] * shape[-1])
         at = rng.integers(min(FIRST, shape[-2]))
         return draw(rng, shape, c, away / 20, np.where(np.arange(shape[-2]) == at, away, -away)[:, None])
     scale = {"extreme scores": LOUD, "far below zero": 0.5}.get(c.values, 1.0)
@@ -128,7 +129,7 @@ def values(rng, shape, c: Case) -> np.ndarray:
         return draw(rng, shape, c, 0.1, np.where(early(shape[-2]), 1.0, -1.0)[:, None])
     if c.values == SATURATED:
         return draw(rng, shape, c, 0.1, np.where(light(shape[-2]), 8.0, 1.0)[:, None])
-    found = draw(rng, shape, c, large, 3.0 if c.values in (ANY_SCALE, ABOVE, "flat") else 0.0)
+    found = draw(rng, shape, c, large, 3.0 if c.values in (ANY_SCALE, *GAP, "flat") else 0.0)
     if c.values == ZEROS:
         found[..., : shape[-2] // 2, :] = 0
     return found

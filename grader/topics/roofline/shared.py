@@ -139,6 +139,7 @@ UNDERFLOW = 2.0**-125  # of terms that are smaller than fp32 holds well
 ENDLESS = "infinities"  # one in most rows but the first, anywhere, both in some, and nothing but minus infinity in another
 SUMMED = 2.4e37  # times ten and the length of a row, at most, so that fp32 holds the row's sum
 INFINITE = "an infinity first"
+OF_ZEROS = "a row of zeros, and an infinity first"
 A_RUN = "a run of infinities"
 TOO_LARGE = "numbers whose sum fp32 does not hold"  # in all rows but the first
 
@@ -153,8 +154,10 @@ def normal(inputs: list[Tensor], case: Case, rng: np.random.Generator) -> dict:
         for spec in inputs
     }
     for values in found.values():
-        if case.values == INFINITE:
+        if case.values in (INFINITE, OF_ZEROS):
             values.flat[0] = np.inf
+        if case.values == OF_ZEROS:
+            values[-1] = 0
         if case.values == TOO_LARGE:
             values[...] = LARGEST * rng.uniform(0.3, 1, values.shape)
             values[0] *= 1e-9

@@ -31,6 +31,38 @@ A_BIT_APART = "neighbours among the numbers of fp32"
 ANYWHERE, AGAIN, STRONG = "borders anywhere", "one token again and again", "strong penalties"
 SMALL_SEEDS = 1 / 4
 SPECIAL_SEEDS = 1 / 2  # half of them are ones in the low bits
+TIED_BY_NOISE = "tokens of equal logits and equal noise"
+BLOCKS = 256, 1024, 4096  # of lanes: in one of them the second token has the lower lane
+HELD_UP = 40  # temperatures above the others
+FAINT_TAIL = "a tail of weights that are next to nothing one by one"
+LOW_NOISE = "a token of the lowest noise"
+# seeds, each with the token, 0 or 1, whose uniform number is below 1e-7: one seed in five million has one
+LOWEST_NOISE = (
+    (-1190724034, 1),
+    (-101705870, 0),
+    (1991355068, 1),
+    (-1138344082, 1),
+    (1523300669, 1),
+    (1105369958, 0),
+    (229272552, 1),
+    (911628970, 0),
+    (-2118050206, 1),
+    (-321550726, 1),
+    (1841899879, 1),
+    (-1978145893, 1),
+    (-1551795536, 1),
+    (-1023533726, 1),
+    (-965029586, 1),
+    (289166980, 1),
+    (1373841739, 0),
+    (-1237458937, 0),
+    (320829272, 1),
+    (475686690, 1),
+    (1841899879, 1),
+    (-1865567144, 0),
+    (-1134154293, 1),
+    (1005403724, 0),
+)
 OUTNUMBERED = "a best token that many low ones outnumber"
 USUAL = 1 / 6  # of the rows have a temperature of exactly 1, the commonest one
 
@@ -96,6 +128,9 @@ COLD = {OUTNUMBERED: (0,), "equal": (1,), "pairs": (1,), "far below zero": (1,)}
         "the last bits",
         A_BIT_APART,
         ANYWHERE,
+        TIED_BY_NOISE,
+        LOW_NOISE,
+        FAINT_TAIL,
     ),
     (0,),
 )
@@ -126,7 +161,8 @@ def plain_inputs(case: Case, rng: np.random.Generator) -> dict:
     }
     if case.values in CLOSE_CALLS:
         return close_calls(inputs, rng, MARGIN if case.values in PENALISED else CLOSE)
-    return outnumbered(inputs, rng) if case.values == OUTNUMBERED else inputs
+    special = {OUTNUMBERED: outnumbered, TIED_BY_NOISE: tied_by_noise, LOW_NOISE: low_noise}
+    return special[case.values](inputs, rng) if case.values in special else inputs
 
 
 def rising(sizes: dict, rng: np.random.Generator) -> Case:
@@ -147,6 +183,41 @@ def outnumbered(inputs: dict, rng: np.random.Generator) -> dict:
         less = others - own - JUST - UNIFORM * np.exp(others)
         row[at], told[i] = float(inputs["temperature"][i]) * less, tries[chosen]
     return inputs | {"logits": x.astype(np.float32).astype(inputs["logits"].dtype), "seed": told}
+
+
+def tied_by_noise(inputs: dict, rng: np.random.Generator) -> dict:
+    """Let two tokens of each row win together: equal logits, and a seed with which their uniform numbers are equal."""
+    x, told = inputs["logits"].copy(), inputs["seed"].copy()
+    for i, row in enumerate(x):
+        lanes, pair = BLOCKS[i % len(BLOCKS)], None
+        while pair is None:
+            seed = rng.integers(-(2**31), 2**31)
+            pair = next(
+                (two for two in equal_numbers(seed, row.size) if two[1] % lanes < two[0] % lanes), None
+            )
+        row[list(pair)], told[i] = HELD_UP * inputs["temperature"][i], seed
+    return inputs | {"logits": x, "seed": told}
+
+
+def equal_numbers(seed: int, vocabulary: int) -> list[tuple[int, int]]:
+    """Return the pairs of tokens, the lower first, with the same uniform number."""
+    numbers = uniform(seed, np.arange(vocabulary))
+    order = np.argsort(numbers, kind="stable")
+    equal = np.flatnonzero(np.diff(numbers[order]) == 0)
+    return [(int(order[at]), int(order[at + 1])) for at in equal]
+
+
+def low_noise(inputs: dict, rng: np.random.Generator) -> dict:
+    """Let the token win by a little that does not have the lowest noise, in rows of two tokens."""
+    x, rows = (
+        np.zeros(inputs["logits"].shape),
+        in_turn(rng, np.arange(len(LOWEST_NOISE)), len(inputs["seed"])),
+    )
+    seed, low = np.array(LOWEST_NOISE)[rows].T
+    numbers = np.array([noise(int(one), 2) for one in seed])
+    other, row = 1 - low, np.arange(len(seed))
+    x[row, other] = inputs["temperature"] * (numbers[row, low] + JUST / 2 - numbers[row, other])
+    return inputs | {"logits": x.astype(inputs["logits"].dtype), "seed": seed.astype(np.int32)}
 
 
 def parted(numbers: np.ndarray, at: int) -> tuple[float, float]:

@@ -4,7 +4,7 @@ import numpy as np
 
 from grader.questions import Free, UpTo
 from grader.questions.draws import between
-from grader.topics.roofline.shared import INFINITE, each_moved_once, halves, rung
+from grader.topics.roofline.shared import INFINITE, OF_ZEROS, each_moved_once, halves, rung
 from grader.topics.roofline.small_product import cases
 from grader.topics.roofline.small_product.mistakes import MISTAKES
 
@@ -38,6 +38,13 @@ QUESTION = rung(
             K=between(rng, 2, 31),
             values=INFINITE,
             kind="an infinity first, in A and in B",
+        ),
+        halves(
+            M=between(rng, 2, 15),
+            N=between(rng, 17, 31),
+            K=between(rng, 2, 31),
+            values=OF_ZEROS,
+            kind="zeros that meet an infinity",
         ),
     ],
     rows="M",

@@ -19,7 +19,7 @@ from grader.topics.sampling_fusion.shared import (
     useful,
 )
 from grader.topics.sampling_fusion.shared_logits import TINY
-from grader.topics.sampling_fusion.shared_rows import OUTNUMBERED, rising
+from grader.topics.sampling_fusion.shared_rows import LOW_NOISE, OUTNUMBERED, TIED_BY_NOISE, rising
 
 
 def hidden_plain(rng: np.random.Generator) -> list[Case]:
@@ -61,6 +61,8 @@ def hidden_plain(rng: np.random.Generator) -> list[Case]:
             size(2, between(rng, 128_300, 136_000)), "fp32", values="a warm tail", kind="a large vocabulary"
         ),
         Case(size(2, between(rng, 200_000, 256_000)), "fp32", values=OUTNUMBERED, kind=OUTNUMBERED),
+        Case(size(3, between(rng, 5000, 7000)), "fp32", values=TIED_BY_NOISE, kind=TIED_BY_NOISE),
+        Case(size(12, 2), "fp32", values=LOW_NOISE, kind=LOW_NOISE),
         rising(size(1, between(rng, 40_000, 60_000)), rng),
     ]
 

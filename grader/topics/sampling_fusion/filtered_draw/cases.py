@@ -1,5 +1,7 @@
 """Draw the inputs of *filtered draw*, and set its budgets."""
 
+from functools import partial
+
 import numpy as np
 
 from grader.questions import Budget, Case
@@ -11,9 +13,12 @@ from grader.topics.sampling_fusion.shared_rows import (
     A_BIT_APART,
     ANYWHERE,
     BORDER,
+    FAINT_TAIL,
+    JUST,
     MARGIN,
     TRIES,
     factors,
+    gumbel_of,
     in_turn,
     neighbours,
     noise,
@@ -22,6 +27,7 @@ from grader.topics.sampling_fusion.shared_rows import (
     seeds,
     sometimes,
     telling_seeds,
+    uniform,
 )
 from kernels.sampling_fusion import reference
 
@@ -47,6 +53,7 @@ def hidden_filtered(rng: np.random.Generator) -> list[Case]:
         ),
         Case(size(8, between(rng, 60, 90)), "fp32", values="far below zero", kind="logits far below zero"),
         Case(size(16, between(rng, 1500, 2048)), "fp32", values=MOST_FAR_BELOW, kind=MOST_FAR_BELOW),
+        Case(size(6, between(rng, 1900, 2048)), "fp32", values=FAINT_TAIL, kind=FAINT_TAIL),
         Case(size(32, 16), "fp32", values="zeros", kind="zeros of both signs"),
         Case(size(2, 2048), "fp32", values="many kept", kind="the largest vocabulary"),
         Case(size(9, between(rng, 1100, 2000)), "fp32", values=LAST_BITS, kind="borders between many tokens"),
@@ -119,6 +126,43 @@ def last_one_wins(inputs: dict, rng: np.random.Generator) -> dict:
     return inputs | {"seed": chosen, "logits": (t * (scores - g)).astype(np.float32)}
 
 
+FAINT = 12.0  # below the best token's score, where a weight is less than half of 2**-16
+
+
+def faint_tail(inputs: dict, rng: np.random.Generator) -> dict:
+    """Rows of one likely token and thousands whose weights add up to a hundredth, of which a top-p keeps about half. The
+    noise lets one of these win, which stays in every other row."""
+    b, v = inputs["logits"].shape
+    x, told, top_p = np.empty((b, v)), np.empty(b, np.int32), np.empty(b)
+    for i, t in enumerate(inputs["temperature"].astype(np.float64)):
+        best = rng.integers(v)
+        tries = rng.integers(-(2**31), 2**31, LOOKED_AT).astype(np.int32)
+        tries = tries[np.argsort(gumbel_of(uniform(tries, best)))]
+        told[i], wins, second = next(filter(None, map(partial(tail_noise, v, best), tries)))
+        scores = -FAINT - SPREAD * rng.random(v)
+        scores[best], scores[wins], scores[second] = 0, -FAINT - SPREAD / 2, -FAINT
+        x[i] = t * scores
+        ranking = reference.Ranking.of(x[i].astype(np.float32).astype(np.float64), t)
+        share = ranking.before / ranking.weight.sum()
+        place = int(np.flatnonzero(ranking.token == wins)[0])
+        top_p[i] = share[place] + (NEAR if i % 2 else -NEAR)
+    off = {"top_k": np.zeros(b, np.int32), "min_p": np.zeros(b, np.float32)}
+    return inputs | off | {"logits": x.astype(np.float32), "seed": told, "top_p": top_p.astype(np.float32)}
+
+
+def tail_noise(vocabulary: int, best: int, seed: int) -> tuple[int, int, int] | None:
+    """Return (seed, the faint tokens of most noise) if the first of these wins by far, and if without it the next does."""
+    scores = noise(int(seed), vocabulary) - FAINT
+    scores[best] += FAINT
+    first, second, third = np.argsort(scores)[:-4:-1]
+    if first == best or min(-np.diff(scores[[first, second, third]])) < 2 * JUST:
+        return None
+    faint = third if second == best else second
+    return int(seed), int(first), int(faint)
+
+
+SPREAD = 0.02  # of the faint tokens' scores
+LOOKED_AT = 1 << 16  # seeds, those with the least noise of the best token first
 LAST_BITS = "the last bits"  # three kinds of rows, in turn: see below
 AHEAD = 2.0  # of the best token, whose score nothing comes near
 
@@ -270,6 +314,8 @@ def filtered_inputs(case: Case, rng: np.random.Generator) -> dict:
         return last_one_wins(inputs, rng)
     if case.values == ANYWHERE:
         return anywhere(inputs, rng)
+    if case.values == FAINT_TAIL:
+        return faint_tail(inputs, rng)
     if case.values == LAST_BITS:
         return last_bits(inputs, rng)
     if case.values == A_BIT_APART:
