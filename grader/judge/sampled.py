@@ -51,7 +51,7 @@ A_LOT = 1 << 21
 TOO_MUCH = 1 << 24  # and a part of it, until its time is up
 A_NUMBER = 256  # FLOP that take as long as one number
 FAR_S = 12  # of processor time, since a program that does too much there could run for minutes
-PART_S = 4  # for a part of one
+PART_S, PAIR_S = 4, 2  # for a part of one
 EVERY_S = 8  # for all programs of a corner, of which drawn ones are judged in any case
 WHOLE_S = 90  # of processor time, where programs depend on one another and all must run
 DRAWN = 901  # the purpose of the drawing
@@ -92,8 +92,8 @@ def judge_drawn(evidence: KernelEvidence, purpose: int) -> None:
     if isinstance(evidence.plan(purpose), dict):
         refuse_error(evidence.run(purpose))
     programs, far = chosen(evidence, purpose), purpose in FARS
-    in_part = far and work_of_one(evidence, purpose) > TOO_MUCH
-    more = {"seconds": PART_S if in_part else FAR_S} if far else {}
+    in_part = far and work_of_one(evidence, purpose) > (A_LOT if purpose in PAIRS else TOO_MUCH)
+    more = {"seconds": (PAIR_S if purpose in PAIRS else PART_S) if in_part else FAR_S} if far else {}
     run = evidence.run(purpose, programs=[programs], counting="values", **more)
     no_room = far and ran_out_of(run.outcome, "bytes")
     if no_room and not run.outcome.arrays:

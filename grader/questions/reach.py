@@ -145,7 +145,7 @@ def metered_otherwise(question: KernelQuestion, drawn: list[Case], rng: np.rando
         base = list(kinds.values())[rng.integers(len(kinds))]
         case = replace(question.metered(rng), layout=layout, dtype=base.dtype, dtypes=base.dtypes)
         found.append(replace(case, sm_count=0, kind="about the metered size, with another dtype or layout"))
-    return found
+    return [with_gaps(case, rng) for case in found]
 
 
 def many_tiles(question: KernelQuestion, rng: np.random.Generator) -> list[Case]:

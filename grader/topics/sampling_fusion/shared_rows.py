@@ -32,7 +32,7 @@ ANYWHERE, AGAIN, STRONG = "borders anywhere", "one token again and again", "stro
 SMALL_SEEDS = 1 / 4
 SPECIAL_SEEDS = 1 / 2  # half of them are ones in the low bits
 TIED_BY_NOISE = "tokens of equal logits and equal noise"
-BLOCKS = 256, 1024, 4096  # of lanes: in one of them the second token has the lower lane
+BLOCKS = 256, 512, 1024  # of lanes: in one of them the second token has the lower lane
 HELD_UP = 40  # temperatures above the others
 FAINT_TAIL = "a tail of weights that are next to nothing one by one"
 LOW_NOISE = "a token of the lowest noise"
@@ -63,6 +63,7 @@ LOWEST_NOISE = (
     (-1134154293, 1),
     (1005403724, 0),
 )
+OF_OWN_SIZES = TIED_BY_NOISE, FAINT_TAIL, LOW_NOISE  # which take long to find at others
 OUTNUMBERED = "a best token that many low ones outnumber"
 USUAL = 1 / 6  # of the rows have a temperature of exactly 1, the commonest one
 
@@ -163,6 +164,11 @@ def plain_inputs(case: Case, rng: np.random.Generator) -> dict:
         return close_calls(inputs, rng, MARGIN if case.values in PENALISED else CLOSE)
     special = {OUTNUMBERED: outnumbered, TIED_BY_NOISE: tied_by_noise, LOW_NOISE: low_noise}
     return special[case.values](inputs, rng) if case.values in special else inputs
+
+
+def uncrossed(case: Case) -> Case | None:
+    """Leave out inputs that are made for the sizes of their own case."""
+    return None if case.values in OF_OWN_SIZES else case
 
 
 def rising(sizes: dict, rng: np.random.Generator) -> Case:

@@ -128,6 +128,7 @@ def backward(case: Case, bm: int, bn: int, atomics=False, skips=True, products: 
         ("all", "store", "dedup"): out + 4 * heads * s["M"],
         ("dk", "store", "programs"): heads * math.ceil(s["N"] / bn),
         ("dq", "store", "programs"): heads * math.ceil(s["M"] / bm),
+        ("o", "load", "programs"): heads * math.ceil(s["M"] / bm),
     }
 
 

@@ -349,6 +349,12 @@ WASTEFUL = {
         lambda c: spent.backward(c, 64, 64) | {("dq", "store", "programs"): 2},
         "programs that store dq",
     ),
+    "backward: a program a head for delta": (
+        BACKWARD,
+        "speed",
+        lambda c: spent.backward(c, 64, 64) | {("o", "load", "programs"): 2},
+        "programs that load o",
+    ),
     "order: compared as floats": (
         ORDER,
         "speed",

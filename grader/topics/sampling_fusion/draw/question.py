@@ -14,7 +14,15 @@ from grader.topics.sampling_fusion.shared import (
     size,
     useful,
 )
-from grader.topics.sampling_fusion.shared_rows import agree, exact, plain_inputs, tokens_wanted
+from grader.topics.sampling_fusion.shared_rows import (
+    LOW_NOISE,
+    TIED_BY_NOISE,
+    agree,
+    exact,
+    plain_inputs,
+    tokens_wanted,
+    uncrossed,
+)
 
 QUESTION = KernelQuestion(
     id="sampling_fusion.draw",
@@ -59,6 +67,8 @@ QUESTION = KernelQuestion(
     far="B",
     alike=("logits",),
     free={"logits": Free(3e4, 3e4, "B"), "temperature": Free(1000, 1000, "B", least=0.002)},
+    alone=(TIED_BY_NOISE, LOW_NOISE),
+    crossed=uncrossed,
     up_to={"B": UpTo(128), "V": UpTo(262_144)},
     metered=cases.metered_plain,
     blocks={"V": 1024},

@@ -12,7 +12,14 @@ from grader.topics.sampling_fusion.shared import (
     size,
     useful,
 )
-from grader.topics.sampling_fusion.shared_rows import BORDER, agree, exact, tokens_wanted
+from grader.topics.sampling_fusion.shared_rows import (
+    BORDER,
+    FAINT_TAIL,
+    agree,
+    exact,
+    tokens_wanted,
+    uncrossed,
+)
 
 QUESTION = KernelQuestion(
     id="sampling_fusion.filtered_draw",
@@ -52,6 +59,8 @@ QUESTION = KernelQuestion(
         "top_p": Free(0.9995, 0.9995, "B", least=0.0005),
         "min_p": Free(1, 1, "B", least=0.001),
     },
+    alone=(FAINT_TAIL,),
+    crossed=uncrossed,
     up_to={"B": UpTo(2048), "V": UpTo(2048, 8)},
     metered=cases.metered_filtered,
     blocks={"V": 2048},
