@@ -359,7 +359,9 @@ def of_whole_tiles(evidence: KernelEvidence, run: Run, purpose: int) -> Run | No
         if not storing or len(storing) == 1 and at_an_end(evidence, run, storing[0]):
             return None
         most = [program for program, count in zip(programs, wrote, strict=True) if count == wrote.max()]
-        outcome = evidence.interpret(purpose, run.placed, programs=[most], counting="full")
+        outcome = run.outcome
+        if not sampled.runs_once(purpose, programs):
+            outcome = evidence.interpret(purpose, run.placed, programs=[most], counting="full")
         evidence.corner_runs[purpose] = replace(run, outcome=outcome)
     found = evidence.corner_runs[purpose]
     return None if found.outcome.error else found

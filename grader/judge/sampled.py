@@ -26,6 +26,7 @@ from grader.judge.kernel_evidence import (
     CORNER,
     FARS,
     IN_PART,
+    LIMITED_IN_PART,
     METERED,
     ON_CONDITION,
     PAIRS,
@@ -94,7 +95,8 @@ def judge_drawn(evidence: KernelEvidence, purpose: int) -> None:
     programs, far = chosen(evidence, purpose), purpose in FARS
     in_part = far and work_of_one(evidence, purpose) > (A_LOT if purpose in PAIRS else TOO_MUCH)
     more = {"seconds": (PAIR_S if purpose in PAIRS else PART_S) if in_part else FAR_S} if far else {}
-    run = evidence.run(purpose, programs=[programs], counting="values", **more)
+    counting = "full" if runs_once(purpose, programs) else "values"
+    run = evidence.run(purpose, programs=[programs], counting=counting, **more)
     no_room = far and ran_out_of(run.outcome, "bytes")
     if no_room and not run.outcome.arrays:
         return None
@@ -106,6 +108,11 @@ def judge_drawn(evidence: KernelEvidence, purpose: int) -> None:
     if not cut_short:
         judge_lanes(evidence, run, whole=False)
     return judge_places(evidence, run, purpose)
+
+
+def runs_once(purpose: int, programs: list[int]) -> bool:
+    """Return whether a corner's programs are counted in full at once: one that does much, not a few that do little."""
+    return len(programs) == 1 and purpose in LIMITED_IN_PART and purpose not in FARS
 
 
 def is_over(outcome: Outcome) -> bool:
@@ -199,7 +206,7 @@ def chosen(evidence: KernelEvidence, purpose: int) -> list[int]:
     if purpose in FARS and work_of_one(evidence, purpose) > A_LOT:
         return last or [int(drawn.integers(math.prod(grid)))]
     found = programs(grid, drawn, PROGRAMS.get(purpose, PROGRAMS[CORNER]))
-    if purpose in IN_PART and len(found) > (most := max(2, int(A_LOT // work_of_one(evidence, purpose)))):
+    if purpose in IN_PART and len(found) > (most := max(1, int(A_LOT // work_of_one(evidence, purpose)))):
         found = [*drawn.choice(found, most, replace=False).tolist(), *last]
     telling = (ids for ids in evidence.telling.get(purpose, []) if all(map(operator.lt, ids, grid)))
     return sorted({*found, *(linear(ids, grid) for ids in telling)})
@@ -282,7 +289,7 @@ def stores(evidence: KernelEvidence, run: Run, **how) -> Outcome:
     if (
         is_over(outcome)
         and how.get("programs")
-        or run.case.kind == corner.FAR_KIND
+        or purpose_of(evidence, run) in FARS
         and ran_out_of(outcome, "bytes", "seconds")
     ):
         return outcome
@@ -299,8 +306,10 @@ def judge_places(evidence: KernelEvidence, run: Run, purpose: int) -> None:
     if purpose in FARS and (sum(whole.values()) > ALL_STORES or grid > MOST_PROGRAMS):
         return judge_some_places(evidence, run, whole, grid)
     how = {"waves_of": run.case.sm_count} if purpose == COMPILED else {}
-    how |= {"seconds": FAR_S} if purpose in FARS else {}
+    how |= {"seconds": PAIR_S if purpose in PAIRS else FAR_S} if purpose in FARS else {}
     outcome = evidence.places[purpose] = stores(evidence, run, **how)
+    if outcome.error and purpose in PAIRS:
+        return None
     if outcome.error:  # all are too many
         return judge_some_places(evidence, run, whole, grid)
     for name, missing in outcome.header["unwritten"].items():

@@ -122,8 +122,11 @@ def bit_planes(codes: np.ndarray, bits: int) -> np.ndarray:
 def from_bit_planes(planes: np.ndarray) -> np.ndarray:
     """Return the codes again, uint8 (N, K)."""
     n, words, bits = planes.shape
-    each = planes[:, :, None, :] >> np.arange(32, dtype=np.uint32)[:, None] & 1
-    return (each << np.arange(bits, dtype=np.uint32)).sum(-1).astype(np.uint8).reshape(n, 32 * words)
+    codes = np.zeros((n, 32 * words), np.uint8)
+    for bit in range(bits):
+        plane = np.ascontiguousarray(planes[:, :, bit], "<u4").view(np.uint8)  # lowest byte first, as its bits
+        codes |= np.unpackbits(plane, axis=1, bitorder="little") << bit
+    return codes
 
 
 def quantize_int8(w: np.ndarray) -> Scaled:

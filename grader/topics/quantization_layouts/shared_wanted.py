@@ -57,14 +57,25 @@ def product(inputs: dict, w: np.ndarray, some: slice = slice(None)) -> np.ndarra
     return np.concatenate(found)
 
 
+def of_used_experts(inputs: dict) -> dict:
+    """Leave out the weights of experts that have no row."""
+    if "r" not in inputs:
+        return inputs
+    used = np.flatnonzero(np.diff(inputs["r"]))
+    own = {name: inputs[name][used] for name in ("w", "s")}
+    return inputs | own | {"r": np.append(inputs["r"][used], inputs["r"][-1])}
+
+
 def layer(inputs: dict, case: Case) -> dict:
     """y = x W.T, for one row of x or several."""
+    inputs = of_used_experts(inputs)
     with np.errstate(invalid="ignore"):
         return {"y": product(inputs, weights(inputs, case))}
 
 
 def magnitudes(inputs: dict, case: Case) -> tuple[np.ndarray, np.ndarray]:
     """Return sums of |x w|, and of the terms they may be added up from if codes and zero points are separate."""
+    inputs = of_used_experts(inputs)
     of_x = inputs | {"x": np.abs(inputs["x"].astype(np.float64))}
     terms = product(of_x, np.abs(weights(inputs, case)))
     if "G" not in case.sizes:
