@@ -6,7 +6,7 @@ The jail that runs the answer's Python replies before any input is drawn, and is
 import math
 import re
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -493,12 +493,12 @@ class KernelEvidence(Evidence):
         said = found.printed[self.order.index(purpose)] if isinstance(found, Lowered) else ""
         return "\n".join(filter(None, [said.strip(), *map(print_line, run.outcome.header.get("prints", []))]))
 
-    def run_ahead(self, purposes: list[int]) -> None:
+    def run_ahead(self, purposes: Iterable[int], how: Callable[[int], dict] = lambda purpose: {}) -> None:
         """Start cases in parallel, if there are cores for them, and processes: this one does one task at a time."""
         if self.eager and cores() > 1 and has_processes():
             for purpose in purposes:
                 if purpose not in self.runs and purpose not in self.ahead:
-                    self.ahead[purpose] = background_pool().submit(self._run, purpose)
+                    self.ahead[purpose] = background_pool().submit(self._run, purpose, **how(purpose))
 
     def _run(self, purpose: int, **how) -> Run:
         plan, case, hidden = self.plan(purpose), self.case(purpose), is_hidden(purpose) and not self.shown

@@ -76,6 +76,8 @@ def hidden_failures(evidence: KernelEvidence, runs: list[Run]) -> Iterator[Hidde
             more.pop(purpose, None)
     ahead = [one for one in more if one not in (*alone, *WHOLE[1:], EVERY_PROGRAM)]
     evidence.run_ahead([*(one for one in ahead if one in WHOLE), *hidden, *ahead])  # the longest first
+    drawn = [one for one in alone if not isinstance(evidence.plan(one), dict) and shared(evidence, one)]
+    evidence.run_ahead(drawn, partial(sampled.how_to_run, evidence))
     for number, purpose in enumerate([*hidden, *more]):
         evidence.say(f"running {more.get(purpose) or f'{len(hidden)} hidden cases … {number}/{len(hidden)}'}")
         if purpose in hidden:
@@ -91,6 +93,11 @@ def hidden_failures(evidence: KernelEvidence, runs: list[Run]) -> Iterator[Hidde
             runs[-1].without_counts()
 
 
+def shared(evidence: KernelEvidence, purpose: int) -> bool:
+    """Return whether enough programs share a large case for drawn ones to be tried."""
+    return purpose in PAIRS or not too_few(evidence, purpose)
+
+
 def judge_one(evidence: KernelEvidence, purpose: int, others: list[Run]) -> None:
     """Judge a case whole, and a corner by drawn programs, unless a part's limit on programs fails it."""
     if purpose == EVERY_PROGRAM and sampled.takes_long(evidence, purpose):
@@ -102,7 +109,7 @@ def judge_one(evidence: KernelEvidence, purpose: int, others: list[Run]) -> None
     ):
         return
     if purpose in IN_PART and sampled.affordable(evidence, purpose):
-        if purpose in PAIRS or not too_few(evidence, purpose):
+        if shared(evidence, purpose):
             sampled.judge_drawn(evidence, purpose)
     else:
         judge_case(evidence.question, evidence.run(purpose), others, evidence)

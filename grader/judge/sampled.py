@@ -92,15 +92,13 @@ def judge_drawn(evidence: KernelEvidence, purpose: int) -> None:
     """Judge what programs drawn from the grid of a large case store, and whether all of them store everything."""
     if isinstance(evidence.plan(purpose), dict):
         refuse_error(evidence.run(purpose))
-    programs, far = chosen(evidence, purpose), purpose in FARS
-    in_part = far and work_of_one(evidence, purpose) > (A_LOT if purpose in PAIRS else TOO_MUCH)
-    more = {"seconds": (PAIR_S if purpose in PAIRS else PART_S) if in_part else FAR_S} if far else {}
-    counting = "full" if runs_once(purpose, programs) else "values"
-    run = evidence.run(purpose, programs=[programs], counting=counting, **more)
-    no_room = far and ran_out_of(run.outcome, "bytes")
+    run = evidence.run(purpose, **how_to_run(evidence, purpose))
+    no_room = purpose in FARS and ran_out_of(run.outcome, "bytes")
     if no_room and not run.outcome.arrays:
         return None
-    cut_short = (in_part or no_room) and is_over(run.outcome)  # what it wrote until then is judged
+    cut_short = (in_part(evidence, purpose) or no_room) and is_over(
+        run.outcome
+    )  # what it wrote until then is judged
     if not cut_short:
         refuse_error(run)
     refuse_race(run)
@@ -108,6 +106,21 @@ def judge_drawn(evidence: KernelEvidence, purpose: int) -> None:
     if not cut_short:
         judge_lanes(evidence, run, whole=False)
     return judge_places(evidence, run, purpose)
+
+
+def how_to_run(evidence: KernelEvidence, purpose: int) -> dict:
+    """Return which programs of a large case run, what is counted, and for how long."""
+    programs = chosen(evidence, purpose)
+    how = {"programs": [programs], "counting": "full" if runs_once(purpose, programs) else "values"}
+    if purpose not in FARS:
+        return how
+    short = PAIR_S if purpose in PAIRS else PART_S
+    return how | {"seconds": short if in_part(evidence, purpose) else FAR_S}
+
+
+def in_part(evidence: KernelEvidence, purpose: int) -> bool:
+    """Return whether a program of a far corner does too much for a check, which then judges a part of it."""
+    return purpose in FARS and work_of_one(evidence, purpose) > (A_LOT if purpose in PAIRS else TOO_MUCH)
 
 
 def runs_once(purpose: int, programs: list[int]) -> bool:
