@@ -10,7 +10,6 @@ from grader.questions import Part
 
 SHARED_LIMIT = {80: 166912, 86: 101376, 89: 101376, 90: 232448, 100: 232448, 120: 101376}
 OLDER = 101376
-SPILLS = 1536  # bytes, at odd strides too, where right attention in tiles of 128 keys spills 1,120
 LANES, REGISTERS = 32, 256  # of a warp, and of a lane; two numbers of 16 bits share one
 CARRIED = 255 * 32  # bits of a lane's registers
 USUAL_WARPS = 4  # of a launch that names no number
@@ -44,7 +43,7 @@ def judge(evidence: KernelEvidence, part: Part, result: PartResult) -> None:
                 f"{row.kernel} for sm_{row.target}: {found[0]}", found[1], told=found[0], **result.facts
             )
     for row in others:
-        if found := badly(row, max(question.most_spills, SPILLS)):
+        if found := badly(row, question.most_spills_elsewhere):
             said = (
                 f"{found[0]}, with the tile, num_warps and num_stages that launch(p) chooses for other sizes"
             )
@@ -119,7 +118,7 @@ def lanes(evidence: KernelEvidence, purpose: int) -> list[tuple[float, str]]:
 def limits_in_words(question, names: str) -> str:
     said = [f"compiles for {names}", f"at most {question.most_spills:,} bytes of registers spilled"]
     said.append(
-        f"at most {max(question.most_spills, SPILLS):,} bytes spilled at other sizes, if launch(p) chooses another tile, num_warps or num_stages for them"
+        f"at most {question.most_spills_elsewhere:,} bytes spilled at other sizes, if launch(p) chooses another tile, num_warps or num_stages for them"
     )
     said += [f"{word} in the code for sm_{target}" for target, word in question.instruction.items()]
     said.append(f"blocks of at most {REGISTERS} elements per thread in every case")

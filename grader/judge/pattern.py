@@ -21,6 +21,7 @@ LISTED = 4  # positions listed one by one
 MOSTLY = 0.8  # of a side of the diagonal
 NEARLY = 0.02  # of the largest, since a smaller difference is rounding, not another number
 LEAST_ROUNDING = 1e-12  # of the largest, below which no rounding of fp32 or a sum of it is
+MADE_OF = "0 times an infinity or a NaN makes one, and so do infinity less infinity and 0 / 0"
 EMPTY = 2**31 - 1
 FEW = 3  # fewer agree by chance
 ENOUGH = 8  # elements that a guess about positions has to explain
@@ -114,7 +115,8 @@ class Pattern:
         everywhere = f"each element of {self.name}" if self.wrong.all() else "each of them"
         everywhere = everywhere if self.want.ndim else "it"
         if np.isnan(came).all():
-            return f"what is wrong is NaN ({len(came):,} of {self.want.size:,})"
+            said = f"what is wrong is NaN ({len(came):,} of {self.want.size:,})"
+            return f"{said}: {MADE_OF}" if np.isfinite(want).all() else said
         if (came == EMPTY).all() and self.want.ndim:
             return f"{EMPTY:,} is what the smallest of no numbers gives: no place was found"
         if np.isnan(came).any() and not np.isnan(self.want).any():  # else they may have come from the input
@@ -242,6 +244,8 @@ def _factor(came, want, what: str, few: int = FEW) -> str:
     by = float(np.median(ratio))
     if abs(by - 1) < NEARLY:
         return ""
+    if by == 0:
+        return "nearly all that is wrong is 0"
     return f"{what} is {_named(by)} what it should be"
 
 

@@ -57,7 +57,10 @@ EVERY_S = 8  # for all programs of a corner, of which drawn ones are judged in a
 WHOLE_S = 90  # of processor time, where programs depend on one another and all must run
 DRAWN = 901  # the purpose of the drawing
 AT_COMPILED = "at the size that is compiled"
-STORED = "the grid and the mask of the store at this size: which programs store nothing, or only a part?"
+STORED = (
+    "which part of the output no program stores at this size: the grid, how a program's number becomes its tile, and the mask "
+    "of the store"
+)
 ALL_STORES = (
     1 << 26
 )  # elements of all outputs of a far corner, up to which every program shows where it stores

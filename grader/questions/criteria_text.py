@@ -74,6 +74,10 @@ def numbers(question: Question) -> dict:
     }
     spills = question.most_spills
     found["spills"] = f"at most {spills:,} bytes of registers spilled" if spills else "no register spilled"
+    if question.most_spills_elsewhere > spills:
+        found["spills"] += (
+            f" ({question.most_spills_elsewhere:,} bytes where launch(p) plans otherwise for another size)"
+        )
     if question.compile_case:
         found["compiled"] = question.compile_case.sizes
     if question.speed:

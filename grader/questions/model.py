@@ -379,6 +379,9 @@ class RanksQuestion(Question):
     whence: Callable | None = None
 
 
+SPILLS_ELSEWHERE = 1536  # at odd strides too, where right attention in tiles of 128 keys spills 1,120
+
+
 @dataclass(frozen=True, kw_only=True)
 class KernelQuestion(Question):
     """@triton.jit functions and a launch(p). reference(inputs, case) gives {output: float64 array}."""
@@ -431,6 +434,11 @@ class KernelQuestion(Question):
     repeatable: bool = True
     speed: Speed | None = None
     gap: Gap | None = None  # where a part `gap` is judged, at the metered size
+
+    @property
+    def most_spills_elsewhere(self) -> int:
+        """Return the bytes that may spill with the tile, num_warps or num_stages of other sizes than the compiled one."""
+        return max(self.most_spills, SPILLS_ELSEWHERE)
 
     def drawn(self, case: Case, rng: np.random.Generator) -> dict:
         """Return all that the reference takes of a case: the weights for preparation, and the kernels' inputs."""

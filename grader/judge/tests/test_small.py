@@ -26,7 +26,7 @@ from grader.judge.compare import difference
 from grader.judge.failed import Failed
 from grader.questions import Call, Case, Mistake
 from grader.questions.memory import strides
-from grader.questions.model import Speed
+from grader.questions.model import SPILLS_ELSEWHERE, Speed
 from grader.tools.progress import Progress
 
 
@@ -205,8 +205,8 @@ def test_what_drawn_programs_must_have_written():
 def test_spills_count_at_the_size_that_is_named_alone():
     """Odd sizes and strides cost registers of their own, so other forms may spill a little."""
     spilled = SimpleNamespace(target=90, shared_bytes=0, spilled_bytes=152)
-    assert compiled.badly(spilled, 0) and not compiled.badly(spilled, compiled.SPILLS)
-    assert compiled.badly(SimpleNamespace(target=90, shared_bytes=0, spilled_bytes=2000), compiled.SPILLS)
+    assert compiled.badly(spilled, 0) and not compiled.badly(spilled, SPILLS_ELSEWHERE)
+    assert compiled.badly(SimpleNamespace(target=90, shared_bytes=0, spilled_bytes=2000), SPILLS_ELSEWHERE)
 
 
 def test_of_many_records_there_is_a_newest_and_a_best(tmp_path, monkeypatch):
