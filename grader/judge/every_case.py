@@ -10,7 +10,7 @@ from grader.box.serve.frames import DTYPES
 from grader.judge import by_line, only_here, traffic
 from grader.judge.diagnose import in_full
 from grader.judge.failed import Failed
-from grader.judge.kernel_evidence import METERED, ON_CONDITION, WAITING, WHOLE, KernelEvidence, Run
+from grader.judge.kernel_evidence import AT_SMS, METERED, ON_CONDITION, WAITING, WHOLE, KernelEvidence, Run
 from grader.questions import Budget, Case, KernelQuestion, Part, Tensor, corner, on_condition
 from grader.questions.account import (
     A_FEW,
@@ -50,7 +50,7 @@ IDLE = 256  # programs that may be idle, besides an axis without blocks and one 
 ROWS = 16  # of a tile, all of which may belong to one expert
 WAVES = 8  # programs that a persistent kernel may plan for each multiprocessor, however little work there is
 STORING = ("store", "atomic")
-MANY_LONG = *WHOLE, WAITING, *ON_CONDITION
+MANY_LONG = *WHOLE, WAITING, *ON_CONDITION, *AT_SMS
 LARGE_KINDS = corner.KIND, *on_condition.KINDS
 
 

@@ -47,6 +47,7 @@ NOT_LIMITED = (  # in all that they spend
     *(BETWEEN, MIRRORED, STRETCHED, *TURNED, *range(ALIGNED, ALIGNED + 1 + MOST_ALIGNED)),
 )
 OWN_NUMBERS = 384  # one whose inputs are near numbers of the cell
+AT_SMS = 387, 388, 389  # the metered size at numbers of the cell that multiprocessors may have
 OWN_SCALARS = 385, 386  # with a scalar between numbers of the cell
 FARS = *PAIRS, FAR  # whose inputs may repeat what is drawn
 HOLDING = range(min(PAIRS), OWN_NUMBERS + 1)  # corners and others that have such inputs too
@@ -65,7 +66,8 @@ BLOCK = re.compile(r"tensor<((?:\d+x)+)")
 NUMBERS = re.compile(r"tensor<((?:\d+x)+)[a-zA-Z]+(\d+)\w*>")  # not of pointers, which the compiler splits
 LOOPS = "scf.for", "scf.while"
 KNOBS = 1  # the purpose that draws what no case names
-# multiprocessors of GPUs, from a T4 on
+SMS = 9, 256  # multiprocessors of GPUs that a cell's number may mean
+# and of those that there are, from a T4 on
 CHIPS = (40, 46, 58, 68, 72, 84, 108, 114, 128, 132, 142, 148, 170, 188)
 
 
@@ -253,6 +255,7 @@ class KernelEvidence(Evidence):
                     case = own_numbers.drawn(self.question, known, self.own, rng)
                     self.known[OWN_NUMBERS] = replace(case, sm_count=told)
                 self.known |= self.own_scalars(cell.constants(), told)
+                self.known |= self.at_multiprocessors(named)
         return self.known
 
     @cases.setter
@@ -353,6 +356,18 @@ class KernelEvidence(Evidence):
         asked = (budget for rule in self.question.budgets.values() for budget in rule(case))
         least = min((budget.least for budget in asked if budget.count == "programs"), default=0)
         return 2 * sum(programs) < min(least, case.sm_count)
+
+    def at_multiprocessors(self, numbers: list[int]) -> dict[int, Case]:
+        """Return cases of the metered size with numbers of multiprocessors at or next to a number of the cell."""
+        metered = self.known.get(METERED)
+        named = [n for n in numbers if SMS[0] <= n <= SMS[1]]
+        if metered is None or not named or "sm_count" not in self.source:
+            return {}
+        rng = self.rng(AT_SMS[0])
+        beside = np.unique([n + more for n in named for more in (-1, 0, 1)])
+        chosen = rng.choice(beside, min(len(AT_SMS), len(beside)), replace=False).tolist()
+        kind = "the metered size on another number of multiprocessors"
+        return {one: replace(metered, sm_count=n, kind=kind) for one, n in zip(AT_SMS, chosen, strict=False)}
 
     def at_numbers(self, numbers: list[int], told: int) -> dict[int, Case]:
         """Return cases at numbers of the cell that are no size of another case, nor near one."""

@@ -14,6 +14,7 @@ from grader.judge.failed import Failed, Unclear
 from grader.judge.hidden_failure import HiddenFailure
 from grader.judge.kernel_evidence import (
     AT_NUMBER,
+    AT_SMS,
     COMPILED,
     CORNER,
     EVERY_PROGRAM,
@@ -42,6 +43,7 @@ MORE = {
     CORNER: "programs of a large case",
     **dict.fromkeys(FARS, "programs of a case that is larger than memory"),
     **dict.fromkeys((*WHOLE, WAITING, EVERY_PROGRAM), "a case with several axes long"),
+    **dict.fromkeys(AT_SMS, "the metered case on other numbers of multiprocessors"),
     **dict.fromkeys(AT_NUMBER, "a case at a number of the cell"),
     **dict.fromkeys(ON_CONDITION, "a case that a condition of the cell names"),
 }

@@ -38,6 +38,7 @@ AT_THE_END = 1 / 4  # of the crossings, where a long axis is one of its largest 
 SIDES = 1010, 1200  # of two axes that are long together
 FLOATS = "fp16", "bf16", "fp32"
 FLOP = 1 << 29  # that a crossing needs
+BEYOND_16_BITS = 1 << 17
 WITH_GAPS = 1 / 2  # of the cases with transposed tensors
 MANY_ALIKE = 1 << 17  # numbers of the largest tensor of a case whose inputs coincide
 FEWEST = 2  # along each axis of these inputs
@@ -94,15 +95,18 @@ def with_gaps(case: Case, rng: np.random.Generator) -> Case:
 
 
 def far_apart(question: KernelQuestion, case: Case, rng: np.random.Generator) -> Case:
-    """Return a small case, half the time with tensors whose numbers lie far apart, as in every 300th column."""
-    names = [name for name, how in case.layout.items() if how.startswith(SPREAD)]
-    few = max(math.prod(tensor.sizes(case.sizes)) for tensor in question.tensors) <= FEW
-    if not names or not few or rng.random() < WITH_GAPS:
+    """Return the case, half the time with its spread tensors of few numbers far apart, as in every 300th column, and with the
+    shortest so far that 16 bits don't hold their offsets."""
+    numbers = {tensor.name: math.prod(tensor.sizes(case.sizes)) for tensor in question.tensors}
+    names = [name for name, how in case.layout.items() if how.startswith(SPREAD) and numbers[name] <= FEW]
+    if not names or rng.random() < WITH_GAPS:
         return case
-    far = rng.choice(np.arange(*FAR_APART), len(names), replace=False)
-    return replace(
-        case, layout=case.layout | {name: f"{SPREAD}{n}" for name, n in zip(names, far, strict=True)}
-    )
+    steps: dict[str, str] = {}
+    for name in names:
+        first, last = FAR_APART[0], max(FAR_APART[1], BEYOND_16_BITS // max(1, numbers[name]))
+        taken = [n for n in range(first, last) if f"{SPREAD}{n}" not in steps.values()]
+        steps[name] = f"{SPREAD}{rng.choice(taken)}"
+    return replace(case, layout=case.layout | steps)
 
 
 def coinciding(question: KernelQuestion, drawn: list[Case], rng: np.random.Generator) -> list[Case]:

@@ -34,6 +34,7 @@ ANY_SCALE = "scores of usual size by another scale"
 USUAL = 1.5  # of such scores, the deviation
 LARGE_SUMS = "values whose sums are beyond fp16"
 LARGE = 20_000.0  # each of them, and so their mean
+MIXED = "queries of zeros among loud ones"
 LIGHT = "a part of small weight and large values"
 FALLS = 7.5, 9.3  # of its scores below those of the others, so that fp16 holds the weight of each key well
 LARGEST_VALUE = 55_000.0
@@ -79,12 +80,15 @@ def queries(rng, shape, c: Case) -> np.ndarray:
     if c.values == LOWEST:
         return constant(rng, shape, c, 1.0)
     usual = {ANY_SCALE: USUAL / (c.scalars["scale"] * shape[-1] ** 0.5), LARGE_SUMS: 0.02}
-    usual |= {"extreme scores": LOUD, "far below zero": 0.5, "flat": 0.02}
+    usual |= {"extreme scores": LOUD, "far below zero": 0.5, "flat": 0.02, MIXED: LOUD}
     if c.values in (TIED, BRINK):
         return draw(rng, shape, c, 0.0, QUERY if c.values == TIED else 1.0)
     if c.values in (LIGHT, *GAP, SATURATED):
         return draw(rng, shape, c, 0.01 if c.values == SATURATED else 0.1, 1.0)
-    return draw(rng, shape, c, usual.get(c.values, 1.0), FAR if c.values == "far below zero" else 0.0)
+    found = draw(rng, shape, c, usual.get(c.values, 1.0), FAR if c.values == "far below zero" else 0.0)
+    if c.values == MIXED:
+        found[..., rng.random(shape[-2]) < 1 / 2, :] = 0
+    return found
 
 
 def on_the_brink(shape, c: Case) -> np.ndarray:

@@ -17,6 +17,7 @@ TINY = "tiny"  # logits next to zero
 RISING = "logits that rise along the row"
 MOST_FAR_BELOW = "most logits far below the others"
 BLOCKS_FAR_BELOW = "whole blocks far below zero"
+GREEDY_ZEROS = "zeros of both signs in greedy rows"
 MANY_TIED = "many blocks that tie before better ones"
 
 
@@ -150,6 +151,7 @@ KINDS: dict[str, Callable[[np.ndarray, np.random.Generator], np.ndarray]] = {
     "a warm tail": warm_tail,
     RISING: lambda x, rng: np.sort(3 * x, axis=1),
     "zeros": zeros,
+    GREEDY_ZEROS: zeros,
     "one low value": one_low_value,
     "levels": levels,
     "near borders": levels,

@@ -5,7 +5,13 @@ import numpy as np
 from grader.box.serve.frames import DTYPES
 from grader.questions import Case
 from grader.questions.draws import between
-from grader.topics.sampling_fusion.shared_logits import MANY_EQUAL, MOST_FAR_BELOW, RISING, of_kind
+from grader.topics.sampling_fusion.shared_logits import (
+    GREEDY_ZEROS,
+    MANY_EQUAL,
+    MOST_FAR_BELOW,
+    RISING,
+    of_kind,
+)
 from kernels.sampling_fusion import philox, reference
 from kernels.sampling_fusion.requests import Requests
 
@@ -111,7 +117,13 @@ def logits_for(case: Case, rng: np.random.Generator) -> np.ndarray:
     return found.astype(np.float32).astype(DTYPES[case.dtype])
 
 
-COLD = {OUTNUMBERED: (0,), "equal": (1,), "pairs": (1,), "far below zero": (1,)} | dict.fromkeys(
+COLD = {
+    OUTNUMBERED: (0,),
+    "equal": (1,),
+    "pairs": (1,),
+    "far below zero": (1,),
+    GREEDY_ZEROS: (1,),
+} | dict.fromkeys(
     (
         "levels",
         "a warm tail",

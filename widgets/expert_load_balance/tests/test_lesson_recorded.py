@@ -104,7 +104,7 @@ CLAIMS = {  # sentence: (what the runs say, from, to)
         lambda: max(r["speedup"] for run in (RUN, AGAIN.run) for r in run["rows"] if tabled(r)), 1.065, 1.075),
     "with even loads each of the 256 experts gets just one pair": (
         lambda: cases.loads_of_skew("even", 32, 8, 256) == (1,) * 256, 1, 1),
-    "experts get any pairs, and all of these are on one rank": (lambda: row(DEEPSEEK, 16, "Zipf")["imbalance"], 2, 2),
+    "experts get any pairs, and all these experts are on one rank": (lambda: row(DEEPSEEK, 16, "Zipf")["imbalance"], 2, 2),
     "in the DeepSeek-like layer up to 1024 tokens and in the other two up to 256": (
         lambda: [r["tokens"] for r in TWO.skewed() if r["skew"] == "same few" and TWO.off(r) < 0
                  and r["shape"] != DEEPSEEK and r["placement"] == "contiguous"] == [16, 16, 256, 1024], 1, 1),

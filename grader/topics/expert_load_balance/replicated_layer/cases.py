@@ -49,6 +49,8 @@ EVEN_OUT = "hundreds of tokens for an expert with three copies"
 SHAPES[EVEN_OUT] = lambda rng: ([between(rng, 200, 240) for _ in range(4)], 4, 2, 1.0)
 SHAPES[LARGE] = lambda rng: ([between(rng, 9, 20) for _ in range(3)], 6, 2, 0.5)
 SHAPES["hundreds of experts"] = lambda rng: ([between(rng, 5, 9) for _ in range(3)], 280, 20, 0.0)
+ALL_HELD, ELSEWHERE = "hundreds of experts, all on one rank and some on the next", 10
+SHAPES[ALL_HELD] = lambda rng: ([between(rng, 5, 9) for _ in range(3)], MOST_EXPERTS, 0, 0.0)
 FEW_EACH = "two copies of each of many experts, for two tokens of a rank"
 SHAPES[FEW_EACH] = lambda rng: ([2, experts := 2 * between(rng, 55, 75), experts, 3], experts, experts, 0.0)
 ONCE_EACH = "two copies of each of many experts, for one token of each rank"
@@ -111,6 +113,9 @@ def drawn(rng, kind, numbers=()):
     loads = reference.loads_of(np.concatenate([topk_ids for _, topk_ids, _ in found]), experts)
     placement = cost.replicate(loads.tolist(), len(tokens), spare)
     holders = np.array([[rank in copies for rank in range(len(tokens))] for copies in placement])
+    if kind == ALL_HELD:
+        holders[:] = np.arange(len(tokens)) == 0
+        holders[rng.choice(experts, ELSEWHERE, replace=False), 1] = True
     weights = [np.abs(w) for w in weights] if kind == LARGE else weights
     return Together(
         tuple((*one, holders, *(w[holders[:, rank]] for w in weights)) for rank, one in enumerate(found)),

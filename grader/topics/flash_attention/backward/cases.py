@@ -141,6 +141,16 @@ def hidden_backward(rng: np.random.Generator) -> list[Case]:
         case(1, 2, 2, 60, 70, 32, values=ANY_SCALE, scale=small_scale(rng), kind="a small scale"),
         case(1, 1, 1, 60, 70, 32, values=ANY_SCALE, scale=large_scale(rng), kind="a large scale"),
         case(1, 2, 2, 260, 268, 32, values=CANCELLING, kind=CANCELLING),
+        case(
+            between(rng, 11, 13),
+            100,
+            100,
+            2,
+            3,
+            32,
+            layout=spread(rng, *GRADIENTS),
+            kind="a thousand heads, no stride of 1",
+        ),
         case(1, 2, 2, 60, between(rng, 120, 160), 64, values=TINY_WEIGHTS, kind=TINY_WEIGHTS),
     ]
 

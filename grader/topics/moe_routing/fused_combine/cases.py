@@ -49,6 +49,7 @@ def weighed_rows(case: Case, rng: np.random.Generator) -> dict:
         slots = rng.integers(k, size=len(tokens))
         held[found.inv_permuted_idx[tokens, slots], rng.integers(h)] = INFINITIES
         topk_weights[tokens[:2], slots[:2]] = 0.0
+        topk_weights[tokens[0]] = 0.0
         topk_weights[tokens[2:], slots[2:]] += 0.1
     return {
         "rows": rounded(held, case.dtype),
@@ -115,8 +116,8 @@ def hidden_combine(rng: np.random.Generator) -> list[Case]:
         ),
         combined(
             between(rng, 10, 20),
-            2,
-            6,
+            between(rng, 4, 8),
+            9,
             odd(rng, 33, 99),
             values="infinities",
             kind="infinities, and weights of 0",

@@ -22,6 +22,8 @@ QUESTION = rung(
         case(M=4, N=256 * between(rng, 3, 5) + 1, values="far from zero", kind="one more than whole pieces"),
         case(M=between(rng, 20, 40), N=odd(rng, 129, 399), values=ENDLESS, kind="infinities in a row"),
         case(M=3, N=between(rng, 9000, 12000), values=ENDLESS, kind="infinities in a long row"),
+        case(M=3, N=between(rng, 40_000, 60_000), values=ENDLESS, kind="infinities in a very long row"),
+        case(M=8, N=between(rng, 5000, 9000), values="large", kind="large numbers in long rows"),
     ],
     rows="M",
     alike=("x",),

@@ -18,7 +18,7 @@ from grader.topics.sampling_fusion.shared import (
     size,
     useful,
 )
-from grader.topics.sampling_fusion.shared_logits import TINY
+from grader.topics.sampling_fusion.shared_logits import GREEDY_ZEROS, TINY
 from grader.topics.sampling_fusion.shared_rows import LOW_NOISE, OUTNUMBERED, TIED_BY_NOISE, rising
 
 
@@ -63,6 +63,7 @@ def hidden_plain(rng: np.random.Generator) -> list[Case]:
         Case(size(2, between(rng, 200_000, 256_000)), "fp32", values=OUTNUMBERED, kind=OUTNUMBERED),
         Case(size(3, between(rng, 5000, 7000)), "fp32", values=TIED_BY_NOISE, kind=TIED_BY_NOISE),
         Case(size(12, 2), "fp32", values=LOW_NOISE, kind=LOW_NOISE),
+        Case(size(16, between(rng, 30, 90)), "fp32", values=GREEDY_ZEROS, kind=GREEDY_ZEROS),
         rising(size(1, between(rng, 40_000, 60_000)), rng),
     ]
 

@@ -270,7 +270,7 @@ def filtered_inputs(case: Case, rng: np.random.Generator) -> dict:
         columns["min_p"] = factors(rng, 1e-6, 1e-4, b)
     if case.values == "mostly banned":
         columns = {
-            "top_k": rng.integers(v // 2, v, b),
+            "top_k": np.where(rng.random(b) < 1 / 3, rng.integers(v, 1 << 31, b), rng.integers(v // 2, v, b)),
             "top_p": rng.uniform(0.3, 0.8, b),
             "min_p": np.zeros(b),
         }

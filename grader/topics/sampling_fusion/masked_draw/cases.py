@@ -8,7 +8,7 @@ from grader.questions import Budget, Case
 from grader.questions.draws import between, odd, spread
 from grader.questions.work import work
 from grader.topics.sampling_fusion.shared import SECTOR, row_by_row, size
-from grader.topics.sampling_fusion.shared_logits import BANNED
+from grader.topics.sampling_fusion.shared_logits import BANNED, GREEDY_ZEROS
 from grader.topics.sampling_fusion.shared_rows import (
     AGAIN,
     CLOSE_CALLS,
@@ -47,12 +47,17 @@ def crossed(c: Case) -> Case:
     return replace(c, sizes=c.sizes | ({"L": min(n, most)} if v > n else {"V": min(v, most)}))
 
 
+NONE_LEFT = "rows that ban everything, all but one"
+
+
 def hidden_masked(rng: np.random.Generator) -> list[Case]:
     strided = ("logits", "allowed", "history")
     return [
         Case(size(3, odd(rng, 201, 1201), 9), "fp32", kind="an odd vocabulary"),
         Case(size(4, between(rng, 280, 330), 40), "bf16", kind="bf16 logits"),
         Case(size(3, 128, 5), "fp32", values="all banned", kind="a row that bans everything"),
+        Case(size(8, between(rng, 8000, 9000), 3), "fp32", values=NONE_LEFT, kind=NONE_LEFT),
+        Case(size(16, between(rng, 30, 90), 3), "fp32", values=GREEDY_ZEROS, kind=GREEDY_ZEROS),
         Case(size(2, 33, 3), "fp32", kind="a mask that ends within a word"),
         Case(
             size(4, 500, 16),
@@ -156,6 +161,8 @@ def masked_inputs(case: Case, rng: np.random.Generator) -> dict:
         allowed[np.arange(b), late] = True
     if case.values == "all banned":
         allowed[0] = False
+    if case.values == NONE_LEFT:
+        allowed[1:] = False
     history = rng.integers(0, v, (b, n))
     hole = gaps(rng, b, n)
     history[(rng.random((b, n)) < HISTORY_GAPS) | hole] = -1
