@@ -364,7 +364,8 @@ class KernelEvidence(Evidence):
         if metered is None or not named or "sm_count" not in self.source:
             return {}
         rng = self.rng(AT_SMS[0])
-        beside = np.unique([n + more for n in named for more in (-1, 0, 1)])
+        telling = [n for n in named if n & (n - 1)] or named  # powers of two are mostly sizes of blocks
+        beside = np.unique([n + more for n in telling for more in (-1, 0, 1)])
         chosen = rng.choice(beside, min(len(AT_SMS), len(beside)), replace=False).tolist()
         kind = "the metered size on another number of multiprocessors"
         return {one: replace(metered, sm_count=n, kind=kind) for one, n in zip(AT_SMS, chosen, strict=False)}

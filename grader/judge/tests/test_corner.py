@@ -10,12 +10,13 @@ import pytest
 from grader import questions
 from grader.judge import budgets_at_scale, referee, sampled
 from grader.judge.failed import Failed
-from grader.judge.kernel_evidence import CORNER, FAR, METERED, PAIRS, WAITING, WHOLE, KernelEvidence
+from grader.judge.kernel_evidence import AT_SMS, CORNER, FAR, METERED, PAIRS, WAITING, WHOLE, KernelEvidence
+from grader.judge.kernel_evidence import TURNED as TURNED_CASES
 from grader.judge.record import PASS
 from grader.proofs import closed, honest
 from grader.proofs.right import edited, inward, right
 from grader.proofs.wasteful import WAYS, cell
-from grader.questions import UpTo, corner
+from grader.questions import UpTo, corner, reach
 from grader.questions.far import Repeated, Written, prime
 from grader.questions.reach import hidden
 
@@ -389,3 +390,52 @@ def test_a_cut_tile_is_told_by_its_neighbour_too_where_the_first_program_has_not
     monkeypatch.setattr(budgets_at_scale.sampled, "stores", stores)
     assert budgets_at_scale.at_an_end(None, SimpleNamespace(placed=[placed]), 9) == cut
     assert asked == [[0, 8, 9]]
+
+
+@pytest.mark.parametrize("tiles", reach.HARD_TO_DIVIDE_BY)
+def test_no_fp32_reciprocal_divides_by_a_hard_number_of_tiles(tiles):
+    counts = np.float32(tiles * 2 ** np.arange(8))
+    assert (counts * (np.float32(1) / counts) < 1).all()
+
+
+def test_each_stored_axis_of_blocks_has_a_case_of_many_tiles():
+    gemm = questions.find("gemm_tiling.tiled_gemm")
+    found = reach.many_tiles(gemm, np.random.default_rng(4))
+    long = {axis: case.sizes[axis] for axis, case in zip("MN", found, strict=True)}
+    assert all(any(n / tile in reach.HARD_TO_DIVIDE_BY for tile in reach.TILES) for n in long.values())
+    assert all(min(case.sizes[axis] for axis in "MN") > reach.TILES[0] and case.crossed for case in found)
+
+
+def test_a_case_of_the_metered_size_has_tensors_column_by_column():
+    gemm, rng = questions.find("gemm_tiling.tiled_gemm"), np.random.default_rng(4)
+    found = reach.metered_otherwise(gemm, gemm.hidden(rng), rng)
+    assert len(found) == 2 and {"a", "b", "c"} <= found[1].layout.keys()
+    assert all(how.startswith("transposed") for how in found[1].layout.values()) and not found[1].crossed
+    assert abs(found[1].sizes["M"] / gemm.metered(rng).sizes["M"] - 1) < 0.1
+
+
+@pytest.mark.parametrize("words, tried", [("sm_count >= 156", True), ("M >= 156", False)])
+def test_numbers_of_multiprocessors_in_a_cell_are_tried(words, tried):
+    answer = right(TURNED) + f"\n\ndef more(p):\n    return p.{words}\n"
+    evidence = KernelEvidence(questions.find(TURNED), answer, 1)
+    found = [case for purpose, case in evidence.cases.items() if purpose in AT_SMS]
+    assert {case.sm_count for case in found} == ({155, 156, 157} if tried else set())
+    assert all(case.sizes == evidence.known[METERED].sizes for case in found)
+
+
+def test_waves_are_looked_at_for_transposed_tensors_too():
+    evidence = KernelEvidence(questions.find("gemm_tiling.tiled_gemm"), "", 1)
+    for turned, plain in TURNED_CASES.items():
+        assert evidence.known[turned].sizes == evidence.known[plain].sizes
+        assert set(evidence.known[turned].layout) == {"a", "b", "c"} and not evidence.known[plain].layout
+
+
+def test_far_strides_put_offsets_of_few_numbers_beyond_16_bits():
+    kbit, spread = questions.find("quantization_layouts.kbit_gemm"), set()
+    for seed in range(12):
+        for case in kbit.hidden(np.random.default_rng(seed)):
+            far = reach.far_apart(kbit, case, np.random.default_rng(seed))
+            for name, how in far.layout.items():
+                if how.startswith(reach.SPREAD) and name == "c":
+                    spread.add(int(how.removeprefix(reach.SPREAD)) * (1 << case.sizes["BITS"]))
+    assert max(spread) > 1 << 16

@@ -68,7 +68,7 @@ def hidden_decode(rng: np.random.Generator) -> list[Case]:
         decode_case(1, 8, 2, between(rng, 601, 639), 64, values="far below zero", kind="scores far below zero"),
         decode_case(1, 4, 2, odd(rng, 201, 399), 64, "bf16", values=LOWEST, kind="scores below -1e9"),
         decode_case(1, 20, 1, 150, 64, kind="twenty query heads a key head"),
-        decode_case(1, between(rng, 40, 64), 1, between(rng, 500, 700), 64, kind="dozens of query heads a key head"),
+        decode_case(1, between(rng, 40, 64), 1, between(rng, 500, 700), 64, sm_count=between(rng, 4, 9), kind="dozens of query heads a key head"),
         decode_case(1, 4, 2, between(rng, 601, 639), 32, values=ZEROS, kind=ZEROS),
         decode_case(1, 4, 2, between(rng, 601, 639), 32, values=NAN, kind=NAN),
         decode_case(1, 4, 2, 200, 32, "bf16", values="beyond fp16", kind="values beyond fp16"),
