@@ -41,11 +41,8 @@ from grader.questions.far import Whole, Written
 from tilescope.machine.run import MOST_PROGRAMS
 
 PROGRAMS_OF_EACH = 8  # launch, of programs that need one another
-PROGRAMS = {
-    COMPILED: 24,
-    CORNER: 6,
-    **dict.fromkeys(FARS, 4),
-}  # drawn ones, in addition to the corners of the grid
+# drawn ones, in addition to the corners of the grid
+PROGRAMS = {COMPILED: 24, CORNER: 6, **dict.fromkeys(FARS, 4)}
 FEWEST, SHARE = 3, 8  # but of a small grid no more than an eighth, since each then has much of the work
 # numbers of one program of a far corner, of which one runs then, or of all that run of another corner
 A_LOT = 1 << 21
@@ -99,9 +96,8 @@ def judge_drawn(evidence: KernelEvidence, purpose: int) -> None:
     no_room = purpose in FARS and ran_out_of(run.outcome, "bytes")
     if no_room and not run.outcome.arrays:
         return None
-    cut_short = (in_part(evidence, purpose) or no_room) and is_over(
-        run.outcome
-    )  # what it wrote until then is judged
+    # what it wrote until then is judged
+    cut_short = (in_part(evidence, purpose) or no_room) and is_over(run.outcome)
     if not cut_short:
         refuse_error(run)
     refuse_race(run)

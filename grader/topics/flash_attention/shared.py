@@ -212,6 +212,18 @@ def largest_norm(vectors: np.ndarray) -> np.ndarray:
     return norms.reshape(len(norms), -1).max(1, initial=0)
 
 
+FACTORS = {LOWEST: 0.0, TIED: 0.0, LIGHT: UNEVEN, SATURATED: STEEP}  # times the error of a score
+
+
+def of_each_sequence(case: Case, count: int) -> np.ndarray:
+    """Return by which factor the error of scores counts in each sequence of a batch, whose parts may differ in kind."""
+    if case.kind == own_numbers.KIND:
+        return np.full(count, UNEVEN)
+    parts = case.parts or (replace(case, sizes=case.sizes | {"B": count}),)
+    factors = [FACTORS.get(part.values, 1.0) for part in parts]
+    return np.repeat(factors, [part.sizes["B"] for part in parts])
+
+
 def within(wanted):
     """Allow the rounding of the output and of each weight, in the sum of the weighted values. A score's own error grows
     with its size, the more so where queries are scaled before they are rounded, as some good kernels do. If all
@@ -221,16 +233,8 @@ def within(wanted):
         terms = wanted(inputs | {"v": np.abs(inputs["v"])}, case)["o"]
         norms = [largest_norm(inputs[x]) for x in ("q", "k")]
         unit = WEIGHT_ROUNDING[case.dtype]
-        size = (
-            0
-            if case.values in (LOWEST, TIED)
-            else abs(case.scalars["scale"]) * norms[0] * norms[1] / min(8, case.sizes["D"] ** 0.5)
-        )
-        uneven = case.kind == own_numbers.KIND or LIGHT in (
-            case.values,
-            *(part.values for part in case.parts),
-        )
-        size = UNEVEN * size if uneven else STEEP * size if case.values == SATURATED else size
+        size = abs(case.scalars["scale"]) * norms[0] * norms[1] / min(8, case.sizes["D"] ** 0.5)
+        size = size * of_each_sequence(case, len(size))
         share = unit * (1 + np.reshape(size, (-1, *[1] * (terms.ndim - 1)))) + SUMS
         return {
             name: where_finite(ROUNDING[case.dtype] * (np.abs(w) + share * terms) + share * terms + 1e-6, w)

@@ -108,4 +108,4 @@ def metered_experts(rng: np.random.Generator) -> Case:
     counts = [0, 0, between(rng, TILE + 1, 2 * TILE), *(between(rng, 1, TILE) for _ in range(5))]
     n, k = between(rng, 180, 220), SECTOR * between(rng, 3, 5)
     found = rng.permutation(counts).tolist()
-    return to_experts(some_bits(rng), n, k, found, sm_count=between(rng, 9, 11), kind="the metered size")
+    return to_experts(some_bits(rng), n, k, found, sm_count=between(rng, 7, 9), kind="the metered size")
