@@ -66,9 +66,8 @@ class RankCase:
     ranks: int
     arguments: list[dict]
     replies: list[dict]  # the result of each earlier exchange
-    first: (
-        dict | None
-    )  # the arguments and replies of a call that ended, made in the same process before this one
+    # the arguments and replies of a call that ended, which the same process makes before this one
+    first: dict | None
 
 
 @dataclass(frozen=True)

@@ -66,8 +66,8 @@ BLOCK = re.compile(r"tensor<((?:\d+x)+)")
 NUMBERS = re.compile(r"tensor<((?:\d+x)+)[a-zA-Z]+(\d+)\w*>")  # not of pointers, which the compiler splits
 LOOPS = "scf.for", "scf.while"
 KNOBS = 1  # the purpose that draws what no case names
-SMS = 9, 256  # multiprocessors of GPUs that a cell's number may mean
-# and of those that there are, from a T4 on
+SMS = 9, 256  # numbers of a cell that may mean multiprocessors
+# multiprocessors of GPUs, from a T4 on
 CHIPS = (40, 46, 58, 68, 72, 84, 108, 114, 128, 132, 142, 148, 170, 188)
 
 
@@ -225,8 +225,7 @@ class KernelEvidence(Evidence):
         if COMPILED in cases and METERED in cases and self.budgets_waves():
             small, large = self.known[METERED], self.known[COMPILED]
             wide = self.known[BETWEEN] = between(small, large, self.rng(BETWEEN))
-            other = mirrored(between(small, large, self.rng(MIRRORED)), wide)
-            self.known[MIRRORED] = other
+            self.known[MIRRORED] = mirrored(between(small, large, self.rng(MIRRORED)), wide)
             turned = {tensor.name: TRANSPOSED for tensor in question.tensors if len(tensor.axes) > 1}
             self.known |= {one: replace(self.known[of], layout=turned) for one, of in TURNED.items()}
             if {"M", "N"} <= set(question.up_to):

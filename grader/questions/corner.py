@@ -108,7 +108,7 @@ def pairs(question: KernelQuestion, rng: np.random.Generator) -> list[Case]:
     if len(axes) < LONG or question.prepare:  # an answer would pack weights that are too large
         return []
     shapes = [t.shape for t in question.tensors if not callable(t.shape)]
-    every = [pair for pair in itertools.combinations(axes, 2)]
+    every = list(itertools.combinations(axes, 2))
     apart = [not any(set(pair) <= set(shape) for shape in shapes) for pair in every]
     chosen = sorted(rng.permutation(len(every)), key=lambda number: apart[number])[:PAIRS]
     found = (_at_ends(question, axes, every[number], rng) for number in chosen)

@@ -38,7 +38,7 @@ AT_THE_END = 1 / 4  # of the crossings, where a long axis is one of its largest 
 SIDES = 1010, 1200  # of two axes that are long together
 FLOATS = "fp16", "bf16", "fp32"
 FLOP = 1 << 29  # that a crossing needs
-BEYOND_16_BITS = 1 << 17
+BEYOND_16_BITS = 1 << 17  # elements between the first and the last of a tensor of few numbers, about
 WITH_GAPS = 1 / 2  # of the cases with transposed tensors
 MANY_ALIKE = 1 << 17  # numbers of the largest tensor of a case whose inputs coincide
 FEWEST = 2  # along each axis of these inputs
@@ -101,12 +101,13 @@ def far_apart(question: KernelQuestion, case: Case, rng: np.random.Generator) ->
     names = [name for name, how in case.layout.items() if how.startswith(SPREAD) and numbers[name] <= FEW]
     if not names or rng.random() < WITH_GAPS:
         return case
-    steps: dict[str, str] = {}
+    steps: dict[str, int] = {}
     for name in names:
-        first, last = FAR_APART[0], max(FAR_APART[1], BEYOND_16_BITS // max(1, numbers[name]))
-        taken = [n for n in range(first, last) if f"{SPREAD}{n}" not in steps.values()]
-        steps[name] = f"{SPREAD}{rng.choice(taken)}"
-    return replace(case, layout=case.layout | steps)
+        most = max(FAR_APART[1], BEYOND_16_BITS // max(1, numbers[name]))
+        while (step := int(rng.integers(FAR_APART[0], most))) in steps.values():
+            pass
+        steps[name] = step
+    return replace(case, layout=case.layout | {name: f"{SPREAD}{step}" for name, step in steps.items()})
 
 
 def coinciding(question: KernelQuestion, drawn: list[Case], rng: np.random.Generator) -> list[Case]:
@@ -129,8 +130,8 @@ def _holds_some(question: KernelQuestion, case: Case) -> bool:
 
 
 def metered_otherwise(question: KernelQuestion, drawn: list[Case], rng: np.random.Generator) -> list[Case]:
-    """Return a case of about the metered size in a dtype and a layout of other cases, which are mostly too small for an
-    account of what a kernel spends on these alone."""
+    """Return cases of about the metered size in a dtype and a layout of other cases, which are mostly too small to show what
+    a kernel spends on these alone."""
     ways: dict[str, list[str]] = {}
     for case in drawn:
         for name, how in case.layout.items():
@@ -170,9 +171,8 @@ def many_tiles(question: KernelQuestion, rng: np.random.Generator) -> list[Case]
 def affordable(question: KernelQuestion, case: Case) -> bool:
     """Return whether no axis is too long, and a check can afford a case of many tiles."""
     limits = {axis: one.most for axis, one in question.up_to.items() if isinstance(one, UpTo)}
-    numbers = max(math.prod(tensor.sizes(case.sizes)) for tensor in question.tensors)
-    fits = all(case.sizes[axis] <= most for axis, most in limits.items()) and numbers <= OF_MANY_TILES
-    return fits and (question.useful is None or question.useful(case) <= FLOP)
+    fits = all(case.sizes[axis] <= most for axis, most in limits.items())
+    return fits and _cheap(question, case, OF_MANY_TILES)
 
 
 def few_tiles(question: KernelQuestion, axis: str, rng: np.random.Generator) -> int:
@@ -332,7 +332,7 @@ def _sizes(question: KernelQuestion, crossing: Crossing, base: Case, rng: np.ran
     sizes |= {axis: max(one.least, sizes[axis]) for axis, one in short.items()}
     if question.rows in short and len(crossing.kinds) > 1:
         sizes[question.rows] = 2 * len(crossing.kinds)
-    while alone and not _cheap(question, sizes):
+    while alone and not _cheap(question, sized(question, sizes), LANES):
         less = {axis: stepped(one, sizes[axis] / 2) for axis, one in short.items()}
         if all(less[axis] == sizes[axis] for axis in short):
             less = {axis: min(one) for axis, one in question.up_to.items() if not isinstance(one, UpTo)}
@@ -347,11 +347,10 @@ def stepped(axis: UpTo, size: float) -> int:
     return max(axis.least, int(size) // axis.step * axis.step)
 
 
-def _cheap(question: KernelQuestion, sizes: dict) -> bool:
-    """Return whether a check can afford a case of these sizes."""
-    case = sized(question, sizes)
+def _cheap(question: KernelQuestion, case: Case, most: int) -> bool:
+    """Return whether a check can afford a case, with this many numbers at most in its largest tensor."""
     numbers = max(math.prod(tensor.sizes(case.sizes)) for tensor in question.tensors)
-    return numbers <= LANES and (question.useful is None or question.useful(case) <= FLOP)
+    return numbers <= most and (question.useful is None or question.useful(case) <= FLOP)
 
 
 def sized(question: KernelQuestion, sizes: dict) -> Case:

@@ -124,9 +124,8 @@ def from_bit_planes(planes: np.ndarray) -> np.ndarray:
     n, words, bits = planes.shape
     codes = np.zeros((n, 32 * words), np.uint8)
     for bit in range(bits):
-        plane = np.ascontiguousarray(planes[:, :, bit], "<u4").view(
-            np.uint8
-        )  # lowest byte first, as its bits
+        # the lowest byte first, as its bits
+        plane = np.ascontiguousarray(planes[:, :, bit], "<u4").view(np.uint8)
         codes |= np.unpackbits(plane, axis=1, bitorder="little") << bit
     return codes
 

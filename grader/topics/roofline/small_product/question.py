@@ -25,26 +25,15 @@ QUESTION = rung(
         halves(M=1, N=32, K=32, kind="a single row"),
         halves(M=between(rng, 2, 15), N=1, K=between(rng, 2, 15), kind="a single column"),
         halves(M=32, N=32, K=1, kind="K of one"),
-        halves(
-            M=between(rng, 2, 15),
-            N=between(rng, 17, 31),
-            K=between(rng, 2, 31),
-            values="far from zero",
-            kind="numbers far from zero",
-        ),
-        halves(
-            M=between(rng, 2, 15),
-            N=between(rng, 17, 31),
-            K=between(rng, 2, 31),
-            values=INFINITE,
-            kind="an infinity first, in A and in B",
-        ),
-        halves(
-            M=between(rng, 2, 15),
-            N=between(rng, 17, 31),
-            K=between(rng, 2, 31),
-            values=OF_ZEROS,
-            kind="zeros that meet an infinity",
+        *(
+            halves(
+                M=between(rng, 2, 15), N=between(rng, 17, 31), K=between(rng, 2, 31), values=values, kind=kind
+            )
+            for values, kind in (
+                ("far from zero", "numbers far from zero"),
+                (INFINITE, "an infinity first, in A and in B"),
+                (OF_ZEROS, "zeros that meet an infinity"),
+            )
         ),
     ],
     rows="M",

@@ -126,12 +126,14 @@ def last_one_wins(inputs: dict, rng: np.random.Generator) -> dict:
     return inputs | {"seed": chosen, "logits": (t * (scores - g)).astype(np.float32)}
 
 
+SPREAD = 0.02  # of the faint tokens' scores
+LOOKED_AT = 1 << 16  # seeds, those with the least noise of the best token first
 FAINT = 12.0  # below the best token's score, where a weight is less than half of 2**-16
 
 
 def faint_tail(inputs: dict, rng: np.random.Generator) -> dict:
-    """Rows of one likely token and thousands whose weights add up to a hundredth, of which a top-p keeps about half. The
-    noise lets one of these win, which stays in every other row."""
+    """Draw rows of one likely token and thousands of faint ones, whose weights add up to a hundredth. Noise lets a faint token
+    win. A top-p ends next to it, and keeps it in every other row."""
     b, v = inputs["logits"].shape
     x, told, top_p = np.empty((b, v)), np.empty(b, np.int32), np.empty(b)
     for i, t in enumerate(inputs["temperature"].astype(np.float64)):
@@ -161,8 +163,6 @@ def tail_noise(vocabulary: int, best: int, seed: int) -> tuple[int, int, int] | 
     return int(seed), int(first), int(faint)
 
 
-SPREAD = 0.02  # of the faint tokens' scores
-LOOKED_AT = 1 << 16  # seeds, those with the least noise of the best token first
 LAST_BITS = "the last bits"  # three kinds of rows, in turn: see below
 AHEAD = 2.0  # of the best token, whose score nothing comes near
 
@@ -256,6 +256,15 @@ def traffic(case: Case) -> list[Budget]:
     return [*row_by_row(case), work(ALL_WORK, b * v, f"{b} x {v} logits")]
 
 
+# kinds of values that bring their own logits, filters or seeds
+OF_THEIR_OWN = {
+    "the last one wins": last_one_wins,
+    ANYWHERE: anywhere,
+    FAINT_TAIL: faint_tail,
+    LAST_BITS: last_bits,
+}
+
+
 def filtered_inputs(case: Case, rng: np.random.Generator) -> dict:
     b = case.sizes["B"]
     v = case.sizes["V"]
@@ -310,14 +319,8 @@ def filtered_inputs(case: Case, rng: np.random.Generator) -> dict:
         columns[name][[0, on]] = columns[name][[on, 0]]
     dtypes = {"top_k": np.int32, "top_p": np.float32, "min_p": np.float32}
     inputs = plain_inputs(case, rng) | {name: column.astype(dtypes[name]) for name, column in columns.items()}
-    if case.values == "the last one wins":
-        return last_one_wins(inputs, rng)
-    if case.values == ANYWHERE:
-        return anywhere(inputs, rng)
-    if case.values == FAINT_TAIL:
-        return faint_tail(inputs, rng)
-    if case.values == LAST_BITS:
-        return last_bits(inputs, rng)
+    if case.values in OF_THEIR_OWN:
+        return OF_THEIR_OWN[case.values](inputs, rng)
     if case.values == A_BIT_APART:
         inputs = a_bit_apart(inputs, rng)
     if case.values == "near borders":
