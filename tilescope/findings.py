@@ -4,6 +4,7 @@ import re
 from dataclasses import asdict, dataclass, field
 
 from .machine.bounds import ids
+from .machine.order import NO_BARRIER
 from .machine.tree import BadIR
 from .sources import place_of
 
@@ -125,7 +126,12 @@ def of_race(call, race: dict, other: tuple[list, int] | None, element: str) -> F
         program, line = other
         programs.append(program)
         met = f"program {ids(program, call.grid)} {VERBS[early].format('it')} at line {line}"
-    message = f"program {ids(race['program'], call.grid)} {VERBS[late].format(element)}, {met}, and nothing orders the two"
+    orders = (
+        "no tl.debug_barrier() lets all threads store before one of them does the atomic"
+        if race["how"].endswith(NO_BARRIER)
+        else "nothing orders the two"
+    )
+    message = f"program {ids(race['program'], call.grid)} {VERBS[late].format(element)}, {met}, and {orders}"
     return Finding(
         "race",
         message,

@@ -13,6 +13,7 @@ from grader.judge.kernel_evidence import Run
 from grader.judge.pattern import Pattern
 from grader.judge.source import loop_around, missing_parentheses
 from grader.questions import NO_OUTPUT
+from tilescope.machine.order import NO_BARRIER
 
 UNTOLD = "values that differ"
 HOW = "how that element is computed: which program writes it, and what it reads"
@@ -252,6 +253,11 @@ def _race(run: Run, evidence):
     race = races[0]
     line = f" (line {race['line']})" if race.get("line") else ""
     where = race.get("place") or f"element {race['element']} of {race['tensor']}"
+    if race["how"].endswith(NO_BARRIER):
+        return (
+            f"two programs use {where} ({race['how']}){line}: one thread does the atomic, and others may not have stored yet",
+            "tl.debug_barrier() between that store and the atomic: no thread goes on until all have stored",
+        )
     weak = weak_atomics.to_blame(evidence, run) if evidence else ""
     return (
         f"two programs use {where} ({race['how']}){line}, so the result depends on which is first",

@@ -6,6 +6,9 @@ MOST_PROGRAMS = 2048  # whose clocks are kept
 MOST_BYTES = 64 << 20  # number of clocks that atomics released
 ACQUIRES, RELEASES = {2, 4}, {3, 4}  # an atomic's `sem`: 1 relaxed, 2 acquire, 3 release, 4 both
 NOT_ATOMIC = 0  # in place of these: between programs it is a load and a store
+# One thread does the atomic of a single number. It releases what other threads stored before only if a barrier came in
+# between. Until then their stores have an epoch that is so much later, and a program releases less often in between.
+LATER = 1 << 12
 
 
 class Clocks:
@@ -15,6 +18,18 @@ class Clocks:
         self.now = np.eye(programs + 1, dtype=np.int32)
         self.left = [np.zeros(programs + 1, np.int32)]  # released clocks by number, 0 for the empty one
         self.spare: list[int] = []
+        self.unsettled = np.zeros(programs + 1, bool)  # programs that stored blocks since their last barrier
+
+    def barrier(self, me: np.ndarray) -> None:
+        """Let the next release of these programs cover what all their threads have stored."""
+        me = me[self.unsettled[me]]
+        self.now[me, me] += LATER
+        self.unsettled[me] = False
+
+    def epoch_of_block(self, me: np.ndarray) -> np.ndarray:
+        """Return the epoch of stores that all threads of a program share."""
+        self.unsettled[me] = True
+        return self.now[me, me] + LATER
 
     def epoch(self, me: np.ndarray) -> np.ndarray:
         return self.now[me, me]

@@ -74,7 +74,7 @@ class Launch:
         outer, self.frame = self.frame, frame
         values, size, budget, counts = frame.values, frame.size, self.budget, self.counts
         self.worked[frame.programs] += block.work
-        threads = self.memory.order.threads
+        order = self.memory.order
         try:
             for step in block.steps:
                 budget.ticks += 1
@@ -92,8 +92,8 @@ class Launch:
                     found = step.perform(self, *[frame.get(name) for name in step.operands])
                 else:
                     found = step.perform(*[frame.get(name) for name in step.operands])
-                if step.orders and threads is not None:
-                    threads.barrier(self.memory.order.named(frame.programs))
+                if step.orders:
+                    order.barrier(frame.programs)
                 if type(found) is np.ndarray:
                     values[step.results[0]] = found
                 elif step.results:

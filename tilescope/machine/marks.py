@@ -53,7 +53,9 @@ class LastTouch:
         self.events: list[tuple] = []  # (elements, programs, epochs)
         self.kept, self.lost = 0, False
 
-    def note(self, element: np.ndarray, me: np.ndarray, clocks: Clocks | None) -> None:
+    def note(
+        self, element: np.ndarray, me: np.ndarray, clocks: Clocks | None, by_block: bool = False
+    ) -> None:
         before = self.last[element]
         foreign = (before != NOBODY) & (before != me)
         if clocks is None:
@@ -61,7 +63,7 @@ class LastTouch:
             self.last[element] = me
             self.many[element[self.last[element] != me]] = True
             return
-        now = clocks.epoch(me)
+        now = clocks.epoch_of_block(me) if by_block else clocks.epoch(me)
         if foreign.any():
             apart = foreign & ~clocks.after(me, before, self.at[element])
             self.remember(element[apart], before[apart], self.at[element[apart]])

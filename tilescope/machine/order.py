@@ -2,11 +2,12 @@
 one program writes an element that another reads or writes, and no atomic orders them."""
 
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 
 from .bounds import ids
-from .clocks import MOST_PROGRAMS, NOT_ATOMIC, Clocks
+from .clocks import LATER, MOST_PROGRAMS, NOT_ATOMIC, Clocks
 from .errors import GOING_ON, KernelError, hold
 from .marks import NOBODY, Marks, rank_type
 from .reach import Lanes
@@ -21,6 +22,7 @@ TOO_MANY = (
     "programs of one launch meet in memory and order themselves by atomics, and the grid has {programs} of them; "
     f"the machine follows {MOST_PROGRAMS} at most"
 )
+NO_BARRIER = " without a barrier"  # ends how programs race that order themselves by one thread's atomic
 LOST = "too many reads and atomics of one launch meet without an order for the machine to follow"
 
 
@@ -63,6 +65,13 @@ class Order:
 
     def named(self, programs: np.ndarray) -> np.ndarray:
         return (self.rank[programs] + 1).astype(self.rank_type)
+
+    def barrier(self, programs: np.ndarray) -> None:
+        """Note that all threads of these programs wait for one another."""
+        if self.threads is not None:
+            self.threads.barrier(self.named(programs))
+        if self.clocks is not None:
+            self.clocks.barrier(self.named(programs))
 
     def me(self, frame, lanes: Lanes) -> np.ndarray:
         return lanes.per_element(self.named(frame.programs))
@@ -134,7 +143,8 @@ class Order:
             lane = int(np.flatnonzero(lost & mine)[0])
             self.twice(run, tensor, int(element[lane]), int(me[lane]), line)
         if self.clocks is not None:
-            marks.wrote_at[element] = self.clocks.epoch(marks.writer[element])
+            epoch = self.clocks.epoch_of_block if by_block(lanes) else self.clocks.epoch
+            marks.wrote_at[element] = epoch(marks.writer[element])
             marks.reads.clear(element[changed])  # accesses after this write also come after these reads
 
     def twice(self, run, tensor, element: int, me: int, line: int) -> None:
@@ -162,15 +172,18 @@ class Order:
                 if self.clocks is None:  # lost on the way
                     return
                 mine = np.flatnonzero(me == rank) if lanes.rows > 1 else slice(None)
-                self.meet(run, tensor, marks, element[mine], me[mine], changed[mine], sem, line)
+                self.meet(run, lanes, marks, element[mine], me[mine], changed[mine], sem, line)
         else:
             self.conflicts(run, tensor, marks, element, me, changed, line, sem)
             marks.atomics.note(element[changed], me[changed], None)
 
-    def meet(self, run, tensor, marks: Marks, element, me, changed, sem: int, line: int) -> None:
+    def meet(self, run, lanes: Lanes, marks: Marks, element, me, changed, sem: int, line: int) -> None:
+        tensor = lanes.tensor
+        if by_block(lanes):  # each thread releases what it stored itself
+            self.clocks.barrier(me[:1])
         marks.release[element] = self.clocks.meet(int(me[0]), marks.release[element], sem)
         self.conflicts(run, tensor, marks, element, me, changed, line, sem)
-        marks.atomics.note(element[changed], me[changed], self.clocks)
+        marks.atomics.note(element[changed], me[changed], self.clocks, by_block(lanes))
         self.clocks.tick(int(me[0]), sem)
         if self.clocks.crowded:
             self.clocks.forget(set().union(*(m.release.distinct() for m in self.marks.values())))
@@ -210,13 +223,19 @@ class Order:
             return
         lane = int(np.flatnonzero(bad)[0])
         at = int(element[lane])
-        seen = {"write": marks.writer, "read": marks.reads.last, "atomic": marks.atomics.last}.get(
-            how.split()[-1]
-        )
+        early = how.split()[2]
+        if early == "write" and self.clocks is not None and self.settled_by_barrier(marks, at, int(me[lane])):
+            how += NO_BARRIER
+        seen = {"write": marks.writer, "read": marks.reads.last, "atomic": marks.atomics.last}.get(early)
         other = int(seen[at]) if seen is not None else NOBODY
         ids = self.ids(run, int(me[lane]))
         others = self.ids(run, other) if other not in (NOBODY, int(me[lane])) else None
         self.races.append(Race(self.launch, tensor.name, how, at, ids, others, line))
+
+    def settled_by_barrier(self, marks: Marks, element: int, me: int) -> bool:
+        """Return whether a write would come before the next action of a program if a barrier had followed it."""
+        writer, wrote_at = marks.writer[[element]], marks.wrote_at[[element]]
+        return wrote_at[0] > LATER and bool(self.clocks.after(me, writer, wrote_at - LATER)[0])
 
     def note_threads(self, run, lanes: Lanes, late: str, found: list[Met], line: int) -> None:
         """Note what other threads of the same program did before, once for each pair of lines."""
@@ -232,3 +251,9 @@ class Order:
     def ids(self, run, rank: int) -> list[int]:
         program, (x, y, _) = int(self.program_of[rank - 1]), run.grid
         return [program % x, program // x % y, program // (x * y)]
+
+
+def by_block(lanes: Lanes) -> bool:
+    """Return whether an access is of a block, so that all threads of a program share it."""
+    op = lanes.access.op
+    return op is not None and prod(op.operand_types[0].shape) > 1

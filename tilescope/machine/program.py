@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
 
-from . import dot, hints, joined, reduce, threads
+from . import dot, hints, joined, reduce, shapes, threads
 from .addresses import reaching_memory
 from .kinds import kind_of, known, weighed
 from .meanings import BOUND, PURE
@@ -84,8 +84,11 @@ def prepare(module: Module) -> Program:
     steps = [step for blocks in functions.values() for step in every(blocks)]
     for blocks in functions.values():
         used = {name for block in blocks for name in used_in(block)}
+        ordered = {name for block in blocks for name in used_in(block, ("tt.reduce",))}
         for step in every(blocks):
             step.orders = threads.orders(step.op, used)
+            if shapes.may_reorder(step.op, ordered):
+                step.perform = shapes.reordered(step.perform)
     types = [t for step in steps for t in step.op.result_types]
     peaks = Peaks(module, functions)
     return Program(
@@ -175,12 +178,13 @@ def every(blocks: list[Ready]):
                 yield from every(region)
 
 
-def used_in(block: Ready):
+def used_in(block: Ready, but: tuple[str, ...] = ()):
+    """Yield the values that a block's operations take, but for the operations of these names."""
     for step in [*block.steps, block.end]:
-        yield from step.operands
+        yield from () if step.op.name in but else step.operands
         for region in step.inner:
             for inner in region:
-                yield from used_in(inner)
+                yield from used_in(inner, but)
 
 
 def free_at_last_use(block: Ready, elsewhere: set) -> None:

@@ -102,3 +102,20 @@ def histogram(op: Op):
         return np.bincount(flat, minlength=programs * bins).reshape(programs, bins).astype(np.int32)
 
     return run
+
+
+def may_reorder(op: Op, ordered: set[str]) -> bool:
+    """Return whether the compiler may give the elements of a result any order, and anything depends on it: a sum over all
+    of them doesn't. `ordered` holds the values that operations other than tt.reduce take."""
+    free = op.name == "tt.cat" or op.attributes.get("allow_reorder")
+    return bool(free) and (op.results[0] in ordered or len(op.result_types[0].shape) > 1)
+
+
+def reordered(perform):
+    """Return a function whose result has its elements in reverse: an order that nobody asked for, and that is allowed."""
+
+    def run(*values):
+        found = perform(*values)
+        return np.flip(found, tuple(range(1, found.ndim)))
+
+    return run

@@ -113,6 +113,7 @@ def split(
     EARLY: tl.constexpr,
     SEM: tl.constexpr,
     SCOPE: tl.constexpr,
+    BARRIER: tl.constexpr,
 ):
     t, k, i = tl.program_id(0), tl.program_id(1), tl.arange(0, B)
     v = tl.load(x + (t * SPLITS + k) * B + i)
@@ -121,6 +122,8 @@ def split(
         tl.store(s_part + (t * SPLITS + k) * B + i, v)
     else:
         tl.store(s_part + (t * SPLITS + k) * B + i, v)
+        if BARRIER:
+            tl.debug_barrier()
         done = tl.atomic_add(s_count + t, 1, sem=SEM, scope=SCOPE)
     if done == SPLITS - 1:
         total = tl.zeros((B,), tl.float32)
@@ -145,11 +148,20 @@ def test_split_k_with_a_counter(early, sem, ordered, scope="gpu"):
         "s_count": np.zeros(2, np.int32),
         "o": np.zeros(2 * B, np.float32),
     }
-    report = run(split, (2, 3), tensors, {"SPLITS": 3, "EARLY": early, "SEM": sem, "SCOPE": scope})
+    report = run(
+        split, (2, 3), tensors, {"SPLITS": 3, "EARLY": early, "SEM": sem, "SCOPE": scope, "BARRIER": True}
+    )
     assert hows(report) - {"atomic after atomic"} == (set() if ordered else {"read after write"})
     assert ("atomic after atomic" in hows(report)) == (scope == "cta")
     if ordered:
         np.testing.assert_allclose(tensors["o"].reshape(2, B), X.reshape(2, 3, B).sum(1), rtol=1e-5)
+
+
+def test_one_thread_releases_what_the_others_stored_before_a_barrier():
+    counted = {"s_part": np.zeros(6 * B, np.float32), "s_count": np.zeros(2, np.int32)}
+    how = {"SPLITS": 3, "EARLY": False, "SEM": "acq_rel", "SCOPE": "gpu", "BARRIER": False}
+    report = run(split, (2, 3), {"x": X, **counted, "o": np.zeros(2 * B, np.float32)}, how)
+    assert hows(report) == {"read after write without a barrier"}
 
 
 def test_an_atomic_of_one_block_orders_no_programs():
@@ -227,6 +239,7 @@ def stream(x, s_flag, s_part, o, B: tl.constexpr, ORDER: tl.constexpr):
         tl.store(o + i, v)
     elif ORDER == "store first":
         tl.store(s_part + p * B + i, v)
+        tl.debug_barrier()
         tl.atomic_xchg(s_flag + p, 1)
     else:
         tl.atomic_xchg(s_flag + p, 1)
@@ -274,6 +287,7 @@ def tiles_added(x, s_sum, s_count, o, B: tl.constexpr):
     """The tile itself is added atomically; the last to come reads the sum."""
     i = tl.arange(0, B)
     tl.atomic_add(s_sum + i, tl.load(x + tl.program_id(0) * B + i))
+    tl.debug_barrier()
     if tl.atomic_add(s_count, 1) == tl.num_programs(0) - 1:
         tl.store(o + i, tl.load(s_sum + i))
 
@@ -341,7 +355,12 @@ def test_beyond_what_can_be_followed_nothing_passes_in_silence(monkeypatch):
         "s_count": np.zeros(2, np.int32),
         "o": np.zeros(2 * B, np.float32),
     }
-    report = run(split, (2, 3), tensors, {"SPLITS": 3, "EARLY": False, "SEM": "acq_rel", "SCOPE": "gpu"})
+    report = run(
+        split,
+        (2, 3),
+        tensors,
+        {"SPLITS": 3, "EARLY": False, "SEM": "acq_rel", "SCOPE": "gpu", "BARRIER": True},
+    )
     assert not report.races and "the grid has 6" in report.undecided
     alone = run(overlapping, (4,), {"x": X[0], "o": np.zeros(40, np.float32)}, scalars={"step": 8})
     assert alone.races and not alone.undecided  # without atomics any number is followed
@@ -362,7 +381,12 @@ def test_what_releases_left_is_forgotten_when_nothing_carries_it(monkeypatch):
         "s_count": np.zeros(2, np.int32),
         "o": np.zeros(2 * B, np.float32),
     }
-    report = run(split, (2, 3), tensors, {"SPLITS": 3, "EARLY": False, "SEM": "acq_rel", "SCOPE": "gpu"})
+    report = run(
+        split,
+        (2, 3),
+        tensors,
+        {"SPLITS": 3, "EARLY": False, "SEM": "acq_rel", "SCOPE": "gpu", "BARRIER": True},
+    )
     assert not report.races and not report.undecided
 
 
@@ -374,7 +398,12 @@ def test_more_releases_than_can_be_kept_are_said(monkeypatch):
         "s_count": np.zeros(2, np.int32),
         "o": np.zeros(2 * B, np.float32),
     }
-    report = run(split, (2, 3), tensors, {"SPLITS": 3, "EARLY": False, "SEM": "acq_rel", "SCOPE": "gpu"})
+    report = run(
+        split,
+        (2, 3),
+        tensors,
+        {"SPLITS": 3, "EARLY": False, "SEM": "acq_rel", "SCOPE": "gpu", "BARRIER": True},
+    )
     assert report.error is None and not report.races and "too many" in report.undecided
 
 

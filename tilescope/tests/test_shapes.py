@@ -47,13 +47,34 @@ def test_turned_and_joined():
             v.reshape(4, -1).T.ravel(),
             v.reshape(2, 4, -1).transpose(2, 0, 1).ravel(),
             np.stack([odd, even], -1).ravel(),
-            np.r_[even, odd],
+            np.r_[even, odd][::-1],  # can_reorder=True promises no order, so here is another one
             v[(np.arange(B) * 7 + p) % B],
             v[::-1],
             np.sort(v),
             np.repeat(v.reshape(-1, 4).sum(1), 4),
         ]
         np.testing.assert_allclose(found[p], wanted, rtol=1e-6)
+
+
+@triton.jit
+def in_any_order(x, o, B: tl.constexpr):
+    p, i = tl.program_id(0), tl.arange(0, B)
+    v = tl.load(x + p * B + i)
+    row = o + p * 4 * B + i
+    tl.store(row, tl.reshape(v, (B,), can_reorder=True))
+    sums = tl.sum(tl.reshape(v, (2, B // 2), can_reorder=True), 1)
+    tl.store(row + B, tl.where(i < B // 2, tl.sum(tl.where(tl.arange(0, 2) == 0, sums, 0)), 0))
+    whole = tl.sum(tl.reshape(v, (B,), can_reorder=True)) + tl.sum(tl.reshape(v, (2, B // 2)))
+    tl.store(row + 2 * B, whole + tl.zeros((B,), tl.float32))
+    tl.store(row + 3 * B, v)
+
+
+def test_an_order_that_nobody_promised_is_another_one():
+    x = RNG.standard_normal((PROGRAMS, B)).astype(np.float32)
+    found = run(in_any_order, x, 4)
+    np.testing.assert_array_equal(found[:, 0], x[:, ::-1])
+    np.testing.assert_allclose(found[:, 1, 0], x[:, B // 2 :].sum(1), rtol=1e-5)
+    np.testing.assert_allclose(found[:, 2, 0], 2 * x.sum(1), rtol=1e-5)
 
 
 @triton.jit
