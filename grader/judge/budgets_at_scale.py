@@ -33,7 +33,7 @@ from grader.judge.kernel_evidence import (
     Run,
 )
 from grader.judge.sampled import AT_COMPILED, at
-from grader.questions import Budget, Case, Part
+from grader.questions import Budget, Case, KernelQuestion, Part
 from grader.questions.account import CUT, ONCE, SMALL, account, in_blocks, in_sectors, size
 
 SLACK = 1.5  # drawn programs are not all alike, because rows of causal attention see more keys or fewer
@@ -187,7 +187,7 @@ def limits(evidence: KernelEvidence, part: Part, purpose: int, run: Run) -> list
         return found
     of_blocks = {
         (one.what, one.count, one.tensor): one.most
-        for one in account(question, part.name, in_blocks(question, run.case))
+        for one in account(question, part.name, in_blocks(question, two_blocks(question, run.case)))
     }
     # packed arrays, rows that don't begin with a sector, and small inputs have no limit made for such sizes, nor have
     # sectors of what metered programs may load again and again
@@ -214,6 +214,12 @@ def limits(evidence: KernelEvidence, part: Part, purpose: int, run: Run) -> list
         and (one.count != "sectors" or one.tensor in whole)
         and (one.count != "dedup" or one.tensor not in small)
     ]
+
+
+def two_blocks(question: KernelQuestion, case: Case) -> Case:
+    """Return a case with two blocks along each axis that has less than one, since a tile may be twice as large."""
+    few = {axis: 2 * lanes for axis, lanes in question.blocks.items() if case.sizes[axis] <= lanes}
+    return replace(case, sizes=case.sizes | few)
 
 
 def sharers(evidence: KernelEvidence, part: Part, purpose: int, case: Case) -> list[Budget]:

@@ -2,18 +2,15 @@
 
 from grader.box import warm
 from grader.compiler import host as compiler
+from grader.judge import registers
 from grader.judge.diagnose import from_error, in_full
 from grader.judge.failed import Failed, Refusal, Waits
-from grader.judge.kernel_evidence import COMPILED, METERED, KernelEvidence, is_hidden
+from grader.judge.kernel_evidence import COMPILED, KernelEvidence
 from grader.judge.record import PartResult
 from grader.questions import Part
 
 SHARED_LIMIT = {80: 166912, 86: 101376, 89: 101376, 90: 232448, 100: 232448, 120: 101376}
 OLDER = 101376
-LANES, REGISTERS = 32, 256  # of a warp, and of a lane; two numbers of 16 bits share one
-CARRIED = 255 * 32  # bits of a lane's registers
-USUAL_WARPS = 4  # of a launch that names no number
-SHARING = 4  # threads, of more warps than these, for each element of the largest block
 
 
 def judge(evidence: KernelEvidence, part: Part, result: PartResult) -> None:
@@ -48,9 +45,7 @@ def judge(evidence: KernelEvidence, part: Part, result: PartResult) -> None:
                 f"{found[0]}, with the tile, num_warps and num_stages that launch(p) chooses for other sizes"
             )
             raise Failed(f"{row.kernel} for sm_{row.target}: {said}", found[1], told=said, **result.facts)
-    judge_lanes(evidence)
-    judge_carried(evidence)
-    judge_threads(evidence)
+    registers.judge(evidence)
     if missing := missing_instruction(question, large):
         look = "do the products go through tl.dot, in a dtype and tile that tensor cores take?"
         raise Failed(missing, look, told=missing, **result.facts)
@@ -61,71 +56,13 @@ def judge(evidence: KernelEvidence, part: Part, result: PartResult) -> None:
     )
 
 
-def judge_lanes(evidence: KernelEvidence) -> None:
-    """Raise Failed for a case whose largest block gives each lane more numbers than it has registers: spills are compiled at
-    one size alone, and launch(p) may choose few warps for all others."""
-    allowed = max(REGISTERS, max((row[0] for row in lanes(evidence, COMPILED)), default=0))
-    for purpose, case in evidence.cases.items():
-        for each, kernel in lanes(evidence, purpose):
-            if each > allowed:
-                where = f"a hidden case ({case.kind})" if is_hidden(purpose) else in_full(case)
-                raise Failed(
-                    f"{kernel}, {where}: {each:,.0f} numbers for each lane of its largest block, where a lane has {REGISTERS} "
-                    "registers",
-                    "num_warps, or the size of the block, where launch(p) chooses them by the case",
-                    told=f"more numbers for each lane than it has registers in {where}",
-                )
-
-
-def judge_carried(evidence: KernelEvidence) -> None:
-    """Raise Failed for a case with a loop that carries more numbers from turn to turn than registers hold: they spill,
-    whatever the compiler does, and at the compiled size alone it shows them."""
-    for purpose, case in evidence.cases.items():
-        for step in evidence.steps(purpose):
-            each = evidence.carried(step) / (LANES * step.num_warps)
-            if each > CARRIED:
-                where = f"a hidden case ({case.kind})" if is_hidden(purpose) else in_full(case)
-                raise Failed(
-                    f"{step.name}, {where}: a loop carries {each / 32:,.0f} registers of numbers for each lane, which has "
-                    f"{CARRIED // 32}",
-                    "num_warps, or the size of the sums that the loop adds up, where launch(p) chooses them by the case",
-                    told=f"a loop carries more numbers than a lane has registers in {where}",
-                )
-
-
-def judge_threads(evidence: KernelEvidence) -> None:
-    """Raise Failed for a block that many more threads share than it has elements: several threads compute each of them, which
-    a count by elements doesn't show."""
-    for purpose in (METERED, COMPILED):
-        for step, (each, kernel) in zip(evidence.steps(purpose), lanes(evidence, purpose), strict=True):
-            if each * SHARING < 1 and step.num_warps > USUAL_WARPS:
-                raise Failed(
-                    f"{kernel}, {in_full(evidence.cases[purpose])}: {1 / each:.3g} threads for each element of its largest block",
-                    "num_warps: threads beyond the elements of a block compute them again",
-                    told="more threads than a block has elements",
-                )
-
-
-def lanes(evidence: KernelEvidence, purpose: int) -> list[tuple[float, str]]:
-    """Return (numbers of the largest block for each lane, kernel) of each launch of a case."""
-    found = []
-    for step in evidence.steps(purpose):
-        most = max(evidence.blocks(step).values(), default=1)
-        found.append((most / (LANES * step.num_warps), step.name))
-    return found
-
-
 def limits_in_words(question, names: str) -> str:
     said = [f"compiles for {names}", f"at most {question.most_spills:,} bytes of registers spilled"]
     said.append(
         f"at most {question.most_spills_elsewhere:,} bytes spilled at other sizes, if launch(p) chooses another tile, num_warps or num_stages for them"
     )
     said += [f"{word} in the code for sm_{target}" for target, word in question.instruction.items()]
-    said.append(f"blocks of at most {REGISTERS} elements per thread in every case")
-    said.append(f"loops that carry at most {CARRIED // 32} registers of 32 bits per thread")
-    said.append(
-        f"at most {SHARING} threads for each element of the largest block, with more than {USUAL_WARPS} warps"
-    )
+    said += registers.limits_in_words()
     return "; ".join(said)
 
 

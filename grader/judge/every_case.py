@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from grader.box.serve.frames import DTYPES
-from grader.judge import by_line, only_here, traffic
+from grader.judge import by_line, only_here, registers, traffic
 from grader.judge.diagnose import in_full
 from grader.judge.failed import Failed
 from grader.judge.kernel_evidence import AT_SMS, METERED, ON_CONDITION, WAITING, WHOLE, KernelEvidence, Run
@@ -60,6 +60,8 @@ def judge(evidence: KernelEvidence, part: Part) -> None:
     if METERED not in evidence.cases:
         return
     if part.name == next(iter(question.budgets)):
+        if not any(part.judge == "compiled" for part in question.parts):
+            registers.judge_registers(evidence)
         for run in ran(evidence, *evidence.public, *evidence.hidden, *MANY_LONG, METERED):
             judge_launches(question, run)
         for run in ran(evidence, *evidence.public, *evidence.hidden, METERED):
@@ -222,6 +224,7 @@ def judge_busiest(run: Run, budgets: list[Budget]) -> None:
     """Raise Failed for a program with more than twice its share of the operations, and a little, because programs that share
     the bytes share the operations too. Of several shared tensors, the one that needs the fewest programs sets the share,
     as its programs may be the longest."""
+    budgets = [budget for budget in budgets if budget.of_work]
     if not budgets:
         return
     budget = min(budgets, key=lambda one: one.least)

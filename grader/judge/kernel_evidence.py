@@ -4,9 +4,8 @@ The jail that runs the answer's Python replies before any input is drawn, and is
 """
 
 import math
-import re
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -20,7 +19,7 @@ from grader.compiler import host as compiler
 from grader.compiler.protocol import Compiled, Request
 from grader.jail import host as jail
 from grader.jail.protocol import Kernel, Lowered, LowerRequest, Plan, PlanRequest, ToldCase, joined, nothing
-from grader.judge import branches, weight_packing
+from grader.judge import branches, held, weight_packing
 from grader.judge.evidence import Evidence, background_pool
 from grader.machine import host as machine
 from grader.machine.protocol import TOLD_OF_WRITERS
@@ -62,9 +61,6 @@ SHUFFLED_S = 2.0  # of processor time, of hidden cases that also run with their 
 MOST_SEED = 1 << 31
 UNWRITTEN = 902  # the purpose that draws what memory holds before anything is written
 WRITERS_S = 10.0  # of processor time, to find out who stores what
-BLOCK = re.compile(r"tensor<((?:\d+x)+)")
-NUMBERS = re.compile(r"tensor<((?:\d+x)+)[a-zA-Z]+(\d+)\w*>")  # not of pointers, which the compiler splits
-LOOPS = "scf.for", "scf.while"
 KNOBS = 1  # the purpose that draws what no case names
 SMS = 9, 256  # numbers of a cell that may mean multiprocessors
 # multiprocessors of GPUs, from a T4 on
@@ -146,28 +142,6 @@ def stretched(question: KernelQuestion, small: Case, large: Case, rng: np.random
 def numbers(question: KernelQuestion, case: Case) -> int:
     """Return the numbers of all tensors of a case."""
     return sum(math.prod(tensor.sizes(case.sizes)) for tensor in question.tensors)
-
-
-def results_of_loops(text: str) -> Iterator[str]:
-    """Yield the types that each loop of a kernel's text yields, which it carries from turn to turn."""
-    opened: list[str] = []
-    for line in map(str.strip, text.splitlines()):
-        if line.endswith("({"):
-            opened.append(line)
-        elif line.startswith("})"):
-            loop = opened.pop()
-            if any(f'"{one}"' in loop for one in LOOPS):
-                yield line.rpartition("->")[2]
-
-
-def product(shape: str) -> int:
-    """Return the numbers of a block such as "64x32x"."""
-    return math.prod(map(int, shape.rstrip("x").split("x")))
-
-
-def bits_of(types: str) -> int:
-    """Return the bits of all blocks of numbers among these types."""
-    return sum(int(bits) * product(shape) for shape, bits in NUMBERS.findall(types))
 
 
 def print_line(row: dict) -> str:
@@ -643,24 +617,15 @@ class KernelEvidence(Evidence):
         plan = self.plan(purpose)
         return () if isinstance(plan, dict) else plan.steps
 
-    def blocks(self, step: Kernel) -> dict[str, int]:
-        """Return the shapes of all blocks of a kernel, with their numbers."""
-        shapes = BLOCK.findall(self.printed_text(step.text).get("text", ""))
-        return {shape: product(shape) for shape in shapes}
-
-    def carried(self, step: Kernel) -> float:
-        """Return the most bits of numbers that a loop of a kernel carries from turn to turn."""
-        return max(map(bits_of, results_of_loops(self.printed_text(step.text).get("text", ""))), default=0)
-
     def other_forms(self) -> list[Kernel]:
         """Return, of the kernels to which launch(p) gives other blocks, warps or stages than at the compiled size, the one
         with most numbers for each lane and the one with most in shared memory."""
         forms = {}
         for purpose in sorted(self.cases, key=lambda one: (one != COMPILED, not ALIGNED <= one < CORNER)):
             for step in self.steps(purpose):
-                blocks = self.blocks(step)
-                form = step.name, step.num_warps, step.num_stages, frozenset(blocks)
-                most = max(blocks.values(), default=1)
+                blocks = held.of(self.printed_text(step.text).get("text", ""))
+                form = step.name, step.num_warps, step.num_stages, frozenset(blocks.shapes)
+                most = blocks.largest
                 forms.setdefault(form, (step, most / step.num_warps, most * step.num_stages, purpose))
         others = [row for row in forms.values() if row[3] != COMPILED]
         return [max(others, key=lambda row: row[place])[0] for place in (1, 2)] if others else []

@@ -26,6 +26,7 @@ MOST_ASLEEP_S, HURRIED_S = (
     2.0,
 )  # of one check, after which each remaining turn gets this long
 ORDINALS = ("1st", "2nd", "3rd")
+STAYS = 903  # the purpose that draws whose tokens stay as they are
 TWICE = "a second call in the same process, its tokens in another order"
 AGAIN = (
     "each rank runs from its start for each exchange, with what it received: what it draws must come from a seed that is set, "
@@ -59,6 +60,11 @@ def awaited(call: str, ranks: list[int], gone: list[int], turns: list[Turn]) -> 
         return "the counts"
     rows = [sum(turns[rank].ask.receive[one] for one in gone) for rank in ranks]
     return f"{in_a_row([f'{n:,}' for n in rows])} row{'s' * (rows != [1])}"
+
+
+def tokens(given: tuple) -> int:
+    """Return how many tokens a rank has."""
+    return len(given[0])
 
 
 @dataclass
@@ -225,22 +231,33 @@ class RanksEvidence(Evidence):
         """Run every public case, or every hidden one, to its end, once."""
         if hidden not in self.met:
             cases = self.hidden_cases() if hidden else list(self.question.public)
-            found = [Meeting(case, hidden) for case in cases]
-            self.met[hidden] = self.finish([*found, *self.again()] if hidden else found, hidden)
+            found = self.finish([Meeting(case, hidden) for case in cases], hidden)
+            more = self.finish(self.again(found), hidden) if hidden else []
+            self.met[hidden] = [*found, *more]
         return self.met[hidden]
 
-    def again(self) -> list[Meeting]:
-        """Return a public case that ended, to be called once more in the same processes with its tokens in another order: what
-        an answer keeps in its module from one call must not serve the next."""
-        ended = [one for one in self.meetings(False) if one.results]
-        if not ended:
-            return []
-        first = max(ended, key=lambda one: min(len(given[0]) for given in one.case.each))
-        count = self.question.of_tokens
-        each = tuple(
-            (*(np.roll(one, 1, axis=0) for one in given[:count]), *given[count:]) for given in first.case.each
+    def again(self, hidden: list[Meeting]) -> list[Meeting]:
+        """Return a public case and the hidden one of most tokens, to be called once more in the same processes: what an answer
+        keeps in its module from one call must not serve the next. All ranks but one have other tokens then, of
+        which that one learns from the others alone."""
+        ended = [[one for one in each if one.results] for each in (self.meetings(False), hidden)]
+        chosen = [
+            *(max(ended[0], key=lambda one: min(map(tokens, one.case.each))) for _ in ended[0][:1]),
+            *(max(ended[1], key=lambda one: sum(map(tokens, one.case.each))) for _ in ended[1][:1]),
+        ]
+        return [Meeting(Together(self.turned(one.case.each), TWICE), True, before=one) for one in chosen]
+
+    def turned(self, each: tuple) -> tuple:
+        """Return what the ranks have, where one keeps its tokens, and the others take one another's in another order."""
+        count, stays = self.question.of_tokens, int(self.rng(STAYS).integers(len(each)))
+        moving = [rank for rank in range(len(each)) if rank != stays] or [stays]
+        comes_from = dict(zip(moving, np.roll(moving, 1).tolist(), strict=True))
+        return tuple(
+            (*(np.roll(one, 1, axis=0) for one in each[comes_from[rank]][:count]), *given[count:])
+            if rank in comes_from
+            else given
+            for rank, given in enumerate(each)
         )
-        return [Meeting(Together(each, TWICE), True, before=first)]
 
     def meet(self, cases: list[Together], hidden: bool) -> list[Meeting]:
         return self.finish([Meeting(case, hidden) for case in cases], hidden)

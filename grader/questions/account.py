@@ -19,7 +19,7 @@ from grader.questions.work import filled, work
 SMALL = 0.1  # every program may load an input of less than this share of all bytes, within this share
 A_FEW = 16_384  # bytes that a small input may take in any case, as a codebook that every program loads
 CYCLES = 64  # of a lane, for each element that is moved
-EACH = 32  # operations of every kind for each element that is moved
+EACH = 20  # operations of every kind for each element that is moved
 A_PROGRAM = 65536  # elements of the largest tensor that one program may have to itself
 MOST_LAUNCHES = 4
 MOVED = 3  # times all tensors, for waves that share little, and scratch
@@ -152,6 +152,8 @@ def closing(question: KernelQuestion, case: Case, stated: list[Budget]) -> list[
     if not any(budget.count == "work" for budget in stated):
         elements = sum(math.prod(tensor.sizes(case.sizes)) for tensor in question.tensors)
         found.append(work(EACH, elements, f"{elements:,} elements of all tensors"))
+    if not any(budget.count in ("dot", "wide dot") for budget in stated):
+        found.append(no_wide_dot())
     if not any(budget.count == "programs" for budget in stated):
         found.append(shared_out(question, case))
     if not any(budget.count == "sectors" and budget.tensor == "all" for budget in stated):
@@ -163,6 +165,17 @@ def closing(question: KernelQuestion, case: Case, stated: list[Budget]) -> list[
         )
         found.append(whole_sectors(WHOLE_SECTORS, allowed))
     return found
+
+
+def no_wide_dot() -> Budget:
+    """Return the bound of products of fp32, which tensor cores take at half the rate or not at all, where none is useful."""
+    return Budget(
+        what="FLOP in tl.dot on fp32",
+        count="wide dot",
+        most=0,
+        look="what adds up the numbers: a tl.dot with a matrix of ones multiplies each number many times",
+        model="none: a product with ones takes 16 or more multiply-adds for each number, a sum one addition",
+    )
 
 
 def of_tensor(tensor: Tensor, case: Case, budgets: list[Budget]) -> list[Budget]:

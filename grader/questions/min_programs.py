@@ -6,7 +6,7 @@ from grader.questions.model import Budget
 ALONE = "the grid: programs run side by side, and the rows that one of them walks through alone wait for each other"
 
 
-def side_by_side(what: str, tensor: str, access: str, least: int, model: str) -> Budget:
+def side_by_side(what: str, tensor: str, access: str, least: int, model: str, of_work: bool = True) -> Budget:
     return Budget(
         what=f"programs that {what}",
         tensor=tensor,
@@ -15,4 +15,5 @@ def side_by_side(what: str, tensor: str, access: str, least: int, model: str) ->
         least=least,
         look=ALONE,
         model=model,
+        of_work=of_work,
     )

@@ -189,6 +189,7 @@ class Budget:
     over: str = ""  # where to look above `most`, if `look` speaks of too little
     per: tuple = ()  # for a time, (the number of its units, the name of one unit)
     exact: bool = False  # `most` counts whole blocks at these very sizes, so that no case needs more room
+    of_work: bool = True  # of programs: whether those that share the bytes share the operations too
     share: Callable | None = None  # of `most`: takes the indices that drawn programs wrote, by output
 
     @property

@@ -52,9 +52,10 @@ ALL_AXES = 1 / 2  # of the inputs with a stride of 0 are one number, expanded to
 
 
 def ends(question: KernelQuestion, rng: np.random.Generator) -> list[Case]:
-    """Return a case for each axis that has a largest size: this axis is long, and all others are short."""
+    """Return a case for each axis that has a largest size: this axis is long, and all others are short, or drawn from their set."""
     axes = question.up_to.items()
-    short = {axis: one.least if isinstance(one, UpTo) else one[0] for axis, one in axes}
+    short = {axis: one.least for axis, one in axes if isinstance(one, UpTo)}
+    of_a_set = [(axis, one) for axis, one in axes if not isinstance(one, UpTo)]
     there = (
         question.compile_case.sizes if question.compile_case else {}
     )  # this case is judged in every check too
@@ -63,9 +64,10 @@ def ends(question: KernelQuestion, rng: np.random.Generator) -> list[Case]:
         for axis, one in axes
         if isinstance(one, UpTo) and max(one.least, there.get(axis, 0)) < one.most
     }
+    drawn = [{other: one[rng.integers(len(one))] for other, one in of_a_set} for _ in long]
     return [
-        replace(sized(question, short | {axis: n}), kind=f"{axis} as large as it may be")
-        for axis, n in long.items()
+        replace(sized(question, short | some | {axis: n}), kind=f"{axis} as large as it may be")
+        for some, (axis, n) in zip(drawn, long.items(), strict=True)
     ]
 
 

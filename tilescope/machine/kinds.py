@@ -26,9 +26,8 @@ INTEGER = {"tt.addptr", "tt.histogram", "tt.gather", "tt.mulhiui", "arith.cmpi"}
 # what costs more than one operation of its kind. A T4 does 1/32 as many operations in fp64 as in fp32, most GPUs of a desk
 # 1/64, an H200 half as many
 IN_FP64 = 32
-DIVIDED = (
-    64  # a division of 64-bit whole numbers by one that only the run knows: a GPU has no instruction for it
-)
+# a division of whole numbers by one that only the run knows: a GPU has no instruction for it, and takes about so many
+DIVIDED = {"i64": 64, "i32": 16}
 BARRIER = 512  # whole numbers: every thread of four warps waits as long as four operations take
 PRINTED = 8192  # the same, for each number that tl.device_print sends to the CPU, which formats it
 BARRIERS = {"gpu.barrier", "ttg.barrier"}
@@ -44,11 +43,16 @@ def weighed(op: Op, counts: tuple[tuple[str, int], ...], fixed: set[str]) -> tup
         return (("int", PRINTED * sum(prod(type.shape) for type in op.operand_types)),)
     scalars = {type.scalar for type in (*op.operand_types, *op.result_types)}
     times = 1
-    if op.name in DIVISIONS and "i64" in scalars and op.operands[1] not in fixed:
-        times = DIVIDED
+    if divides(op, fixed):
+        times = DIVIDED["i64" if "i64" in scalars else "i32"]
     elif "f64" in scalars:
         times = IN_FP64
     return tuple((kind, number if kind.startswith("dot") else times * number) for kind, number in counts)
+
+
+def divides(op: Op, fixed: set[str]) -> bool:
+    """Return whether an operation divides whole numbers by one that the compiler doesn't know."""
+    return op.name in DIVISIONS and op.operands[1] not in fixed
 
 
 def known(function: Function) -> set[str]:

@@ -8,7 +8,7 @@ from math import prod
 
 from . import dot, hints, joined, reduce, shapes, threads
 from .addresses import reaching_memory
-from .kinds import kind_of, known, weighed
+from .kinds import divides, kind_of, known, weighed
 from .meanings import BOUND, PURE
 from .numbers_of import integer
 from .tree import BadIR, Block, Function, Module, Op, Type
@@ -140,7 +140,7 @@ def step_of(op: Op, stored: set[str], fixed: set[str]) -> Step:
         raise BadIR(f"the operation {op.name[:60]} is not one of those that a kernel may use here", op.line)
     if perform is not None and op.result_types and any(name in op.attributes for name in hints.WORDS):
         perform, bound = hints.checked(perform, op, bound), True
-    counts = counts_of(op, stored)
+    counts = counts_of(op, stored, fixed)
     weight = max(1, sum(n for _, n in counts), *(elements(t) for t in [*op.operand_types, *op.result_types]))
     shares = op.name in WAITING or op.attributes.get("isVolatile") is True
     counts = weighed(op, counts, fixed)
@@ -158,16 +158,22 @@ def step_of(op: Op, stored: set[str], fixed: set[str]) -> Step:
     )
 
 
-def counts_of(op: Op, stored: set[str]) -> tuple[tuple[str, int], ...]:
+def counts_of(op: Op, stored: set[str], fixed: set[str]) -> tuple[tuple[str, int], ...]:
     if op.name == "tt.dot":
         return ((f"dot {dot.operand_kind(op)}", dot.flop(op)),)
     if op.name in reduce.COMBINING:
         region = reduce.region_weight(op)
         return tuple((kind, n) for inner, n in region if (kind := kind_of(inner)))
     kind = kind_of(op)
-    if kind == "int" and not any(name in stored for name in op.results):
+    in_address = not any(name in stored for name in op.results) and not divides_block(op, fixed)
+    if kind == "int" and in_address:
         kind = "address"
     return ((kind, elements((op.result_types or op.operand_types)[0])),) if kind else ()
+
+
+def divides_block(op: Op, fixed: set[str]) -> bool:
+    """Return whether an operation is dear even where it only makes an address, because a block's every lane divides."""
+    return divides(op, fixed) and elements(op.result_types[0]) > 1
 
 
 def every(blocks: list[Ready]):

@@ -12,6 +12,7 @@ from math import prod
 import numpy as np
 
 from .marks import NOBODY, Marks, Zeros
+from .numbers_of import integer
 from .reach import Lanes
 from .tree import Op
 
@@ -21,15 +22,22 @@ MOST_ACCESSES = 1 << (32 - LANE_BITS)
 MOST_CODES = (1 << 31) - 1
 MOST_WAITING, MOST_EVENTS = 1 << 20, 64  # elements of accesses that wait, and accesses
 BARRIERS = {"gpu.barrier", "ttg.barrier"}
-# lanes exchange what they hold, for which compiled code has a barrier as a rule
-EXCHANGES = {"tt.reduce", "tt.scan", "tt.dot", "tt.gather", "tt.histogram", "tt.trans"}
-EXCHANGES |= {f"tt.descriptor_{what}" for what in ("load", "store", "reduce", "gather", "scatter")}
+# lanes exchange what they hold through shared memory, for which compiled code has a barrier as a rule
+EXCHANGES = {"tt.dot", "tt.histogram"} | {
+    f"tt.descriptor_{what}" for what in ("load", "store", "reduce", "gather", "scatter")
+}
+ALONG_AN_AXIS = {"tt.reduce", "tt.scan"}
+OF_A_WARP = (
+    256  # numbers of an axis that one warp may hold, eight for each lane, and needs no barrier to add up
+)
 ATOMICS = {"tt.atomic_rmw", "tt.atomic_cas"}  # their result reaches all threads through shared memory
 
 
 def orders(op: Op, used: set[str]) -> bool:
     """Return whether all threads of a program wait for one another at this operation. `used` holds the values that
     something needs."""
+    if op.name in ALONG_AN_AXIS:
+        return op.operand_types[0].shape[integer(op, "axis")] > OF_A_WARP
     return op.name in BARRIERS | EXCHANGES or (op.name in ATOMICS and op.results[0] in used)
 
 

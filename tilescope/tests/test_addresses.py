@@ -74,7 +74,20 @@ def spent(kernel, dtype=np.int32, scalars=None, **constants) -> dict:
 
 def test_a_division_of_64_bits_by_what_only_the_run_knows_counts_as_many():
     found = spent(divided, scalars={"N": 5})
-    assert DIVIDED * 32 < found["int"] < (DIVIDED + 12) * 32
+    both = sum(DIVIDED.values()) * 32
+    assert both < found["int"] < both + 12 * 32
+
+
+@triton.jit
+def apart(w, o, N, B: tl.constexpr, BY: tl.constexpr):
+    offs = tl.arange(0, B)
+    by = N if BY == 0 else BY
+    tl.store(o + offs, tl.load(w + offs // by))
+
+
+def test_a_division_of_each_lane_isnt_free_in_an_address_either():
+    assert spent(apart, scalars={"N": 5}, BY=0)["int"] == DIVIDED["i32"] * 32
+    assert not spent(apart, scalars={"N": 5}, BY=5).get("int")
 
 
 def test_fp64_counts_as_on_most_gpus():

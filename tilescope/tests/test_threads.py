@@ -33,6 +33,8 @@ def reversed_by(x, s, o, B: tl.constexpr, HOW: tl.constexpr):
         tl.debug_barrier()
     elif HOW == "sum":
         v += tl.sum(v, 0)
+    elif HOW == "long sum":
+        v += tl.sum(tl.reshape(tl.broadcast_to(v[:, None], (B, 8)), (8 * B,)), 0)
     elif HOW == "ticket":
         v += tl.atomic_add(o + row, 1.0)
     elif HOW == "unused atomic":
@@ -45,12 +47,12 @@ def reversed_by(x, s, o, B: tl.constexpr, HOW: tl.constexpr):
     tl.store(o + row + i, back + v)
 
 
-@pytest.mark.parametrize("how", ["barrier", "sum", "ticket"])
+@pytest.mark.parametrize("how", ["barrier", "long sum", "ticket"])
 def test_what_lets_all_threads_wait_orders_a_store_and_a_load(how):
     assert not races(reversed_by, how)
 
 
-@pytest.mark.parametrize("how", ["nothing", "unused atomic", "reshaped", "another load"])
+@pytest.mark.parametrize("how", ["nothing", "sum", "unused atomic", "reshaped", "another load"])
 def test_a_load_of_what_another_lane_stored_needs_a_barrier(how):
     found = races(reversed_by, how)
     race = next(race for race in found if race["tensor"] == "s")

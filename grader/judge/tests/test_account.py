@@ -286,7 +286,7 @@ def test_one_program_may_not_do_most_operations():
     with pytest.raises(Failed, match="30% of all operations, where 8 could"):
         judged(1.2e6)
     question = questions.find("flash_attention.split_decode")
-    (asked,) = every_case.sharing(
+    asked, _ = every_case.sharing(
         SimpleNamespace(question=question, **vars(evidence)),
         question.parts[1],
         replace(question.compile_case, sm_count=148),

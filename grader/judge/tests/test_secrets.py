@@ -54,7 +54,7 @@ def test_feedback_holds_no_size_of_the_metered_case(edits):
     assert any(one in str(verdict) for one in sizes)
     for words in (told._repr_html_(), str(told)):
         assert not {one for one in sizes if re.search(rf"(?<![\d.,]){re.escape(one)}(?![\d.,])", words)}
-    assert ("at most what the model says" if edits else "all 8 limits kept") in str(told)
+    assert ("at most what the model says" if edits else "all 9 limits kept") in str(told)
 
 
 def test_answers_of_one_round_meet_hidden_cases_of_their_own():

@@ -13,7 +13,6 @@ from grader.judge import (
     compiled,
     diagnose,
     every_case,
-    kernel_evidence,
     numpy_values,
     rank_values,
     record,
@@ -23,8 +22,7 @@ from grader.judge import (
     statistics,
 )
 from grader.judge.compare import difference
-from grader.judge.failed import Failed
-from grader.questions import Call, Case, Mistake
+from grader.questions import Call, Mistake
 from grader.questions.memory import strides
 from grader.questions.model import SPILLS_ELSEWHERE, Speed
 from grader.tools.progress import Progress
@@ -252,43 +250,6 @@ def test_a_mistake_whose_formula_breaks_down_gives_no_output(trouble):
     meeting = SimpleNamespace(case=SimpleNamespace(each=()), results=[])
     assert not numpy_values._gives(None, mistake, Call((1,)), {}, {})
     assert not diagnose._gives(None, breaks, run) and not rank_values._gives(None, mistake, meeting)
-
-
-TILE = """
-    %1 = "scf.for"(%0, %5, %2, %acc) ({
-      %7 = "tt.reduce"(%6) ({
-      }) : (tensor<256x64xf32>) -> tensor<256xf32>
-    }) : (i32, i32, i32, tensor<256x256xf32>) -> (tensor<256x256xf32>, tensor<64x!tt.ptr<f16>>) loc("<answer>":9:1)
-"""
-
-
-@pytest.mark.parametrize("warps, fails", [(8, True), (16, False)])
-def test_a_loop_that_carries_more_numbers_than_registers_fails(warps, fails):
-    assert list(map(kernel_evidence.bits_of, kernel_evidence.results_of_loops(TILE))) == [32 * 256 * 256]
-    step = SimpleNamespace(name="gemm", num_warps=warps)
-    evidence = SimpleNamespace(
-        steps=lambda purpose: (step,),
-        carried=lambda step: 32 * 256 * 256,
-        cases={compiled.METERED: Case({"N": 9})},
-    )
-    if not fails:
-        return compiled.judge_carried(evidence)
-    with pytest.raises(Failed, match="a loop carries 256 registers of numbers for each lane, which has 255"):
-        compiled.judge_carried(evidence)
-
-
-@pytest.mark.parametrize("elements, warps, fails", [(128, 32, True), (256, 32, False), (64, 4, False)])
-def test_many_threads_for_each_element_of_a_block_fail(elements, warps, fails):
-    step = SimpleNamespace(name="scaled", num_warps=warps)
-    evidence = SimpleNamespace(
-        steps=lambda purpose: (step,),
-        blocks=lambda step: {"8x": 8, f"{elements}x": elements},
-        cases={compiled.METERED: Case({"N": 9}), compiled.COMPILED: Case({"N": 9})},
-    )
-    if not fails:
-        return compiled.judge_threads(evidence)
-    with pytest.raises(Failed, match="8 threads for each element of its largest block"):
-        compiled.judge_threads(evidence)
 
 
 def test_scratch_costs_what_is_asked_for_even_where_no_kernel_touches_it():

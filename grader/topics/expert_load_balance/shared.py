@@ -168,6 +168,8 @@ ALIKE_ALONE = "rows of zeros, and one expert for each token"
 SHAPES[ALIKE_ALONE] = lambda rng: ([between(rng, 20, 30) for _ in range(4)], between(rng, 1, 2), 1, 0.0)
 NANS = "a NaN in some tokens, and weights of 0"
 SHAPES[NANS] = lambda rng: ([between(rng, 20, 30) for _ in range(3)], 2, 2, 0.0)
+SHUT = "gates that let nothing through, and tokens of very different size"
+SHAPES[SHUT] = lambda rng: ([between(rng, 20, 30) for _ in range(4)], 2, 1, 0.0)
 DRAWN, TIMES = "sizes drawn from all that there may be", 4
 FEW_CHOICES, ALL_CHOICES = 3, 8
 
@@ -242,6 +244,18 @@ def put_first(rng, topk_ids, hottest, share=1.0):
 
 
 SIZES = -6, 6  # powers of ten
+SHUT_BY = 1, 8  # of tokens
+
+
+def with_shut_gates(rng, found):
+    """Make of half of the tokens some of very different size, of one sign, for experts without negative numbers, so that sums
+    cancel nothing. Negative ones have negative gates alone, which let nothing through, however large the token is."""
+    each = []
+    for x, ids, weights in found:
+        half, sign = rng.random((len(x), 1)) < 0.5, np.where(rng.random((len(x), 1)) < 0.7, -1, 1)
+        large = sign * rng.uniform(0.5, 1, x.shape) * 10.0 ** rng.uniform(*SHUT_BY, (len(x), 1))
+        each.append((np.where(half, large, x).astype(np.float32), ids, weights))
+    return each
 
 
 def of_any_size(rng, found, experts):

@@ -109,7 +109,7 @@ SCALES = "a word of a plane covers 32 columns, and so does a scale: one belongs 
 IDLE = "which weights are read although no row needs them, and which once more for rows that share a tile"
 TILE = 16  # rows of X that tensor cores take as one
 OPERATIONS = 6  # outside tl.dot, a weight, where a good kernel takes about 3
-ALL_WORK = 40  # of every kind, a weight, plus four for each of its levels
+ALL_WORK = 24  # of every kind, a weight, plus four for each of its levels
 SECTOR = 256  # columns whose bits of one plane fill a sector
 
 

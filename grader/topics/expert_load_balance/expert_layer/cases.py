@@ -22,7 +22,9 @@ def layered(rng, kind, numbers=()):
     experts = weights_of(rng, len(tokens) * per, tokens[0][0].shape[1])
     if kind in SIZED and rng.random() < 0.7:
         tokens, experts = shared.of_any_size(rng, tokens, experts)
-    if kind == shared.LARGE:
+    if kind == shared.SHUT:
+        tokens = shared.with_shut_gates(rng, tokens)
+    if kind in (shared.LARGE, shared.SHUT):
         experts = [np.abs(w) for w in experts]
     if kind == UNUSED:  # experts that no token chose, for which zero times the output is NaN
         unused = np.setdiff1d(np.arange(len(experts[0])), np.concatenate([one[1].ravel() for one in tokens]))

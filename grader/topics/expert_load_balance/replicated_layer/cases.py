@@ -15,6 +15,7 @@ from grader.topics.expert_load_balance.shared import (
     MOST_TOKENS,
     NANS,
     NEAR,
+    SHUT,
     TIMES,
     alike,
     beyond_fp16,
@@ -28,6 +29,7 @@ from grader.topics.expert_load_balance.shared import (
     tokens_of,
     weights_of,
     with_nan,
+    with_shut_gates,
 )
 from kernels.expert_load_balance import cost, reference
 
@@ -63,7 +65,8 @@ HOTTEST = 4  # experts that share the hot tokens of drawn sizes
 MOST_FOR_ONE = "as many tokens as there may be, for an expert with three copies"
 SHAPES[MOST_FOR_ONE] = lambda rng: ([between(rng, 670, MOST_TOKENS) for _ in range(4)], 4, 2, 1.0)
 SHAPES[FULL] = lambda rng: ([MOST_TOKENS] * 4, MOST_EXPERTS, between(rng, 2, 3), 0.95)
-ONE_CHOICE = EVEN_OUT, MOST_FOR_ONE, FULL, ONE_PROMPT  # of a token
+SHAPES[SHUT] = lambda rng: ([between(rng, 20, 30) for _ in range(3)], 6, 2, 0.3)
+ONE_CHOICE = EVEN_OUT, MOST_FOR_ONE, FULL, ONE_PROMPT, SHUT  # of a token
 SHAPES["a rank alone"] = lambda rng: ([between(rng, 5, 12)], between(rng, 2, 5), 0, 0.0)
 SHAPES[NANS] = lambda rng: ([between(rng, 20, 30) for _ in range(3)], 6, 2, 0.3)
 SHAPES[ALIKE] = lambda rng: ([between(rng, 20, 30) for _ in range(4)], 8, 4, 0.4)
@@ -108,6 +111,8 @@ def drawn(rng, kind, numbers=()):
     if kind == LARGE:
         found = [(beyond_fp16(rng, x), *more) for x, *more in found]
     weights = weights_of(rng, experts, columns)
+    if kind == SHUT:
+        found = with_shut_gates(rng, found)
     if free and rng.random() < 0.5:
         found, weights = of_any_size(rng, found, weights)
     loads = reference.loads_of(np.concatenate([topk_ids for _, topk_ids, _ in found]), experts)
@@ -116,7 +121,7 @@ def drawn(rng, kind, numbers=()):
     if kind == ALL_HELD:
         holders[:] = np.arange(len(tokens)) == 0
         holders[rng.choice(experts, ELSEWHERE, replace=False), 1] = True
-    weights = [np.abs(w) for w in weights] if kind == LARGE else weights
+    weights = [np.abs(w) for w in weights] if kind in (LARGE, SHUT) else weights
     return Together(
         tuple((*one, holders, *(w[holders[:, rank]] for w in weights)) for rank, one in enumerate(found)),
         kind,

@@ -6,6 +6,7 @@ import numpy as np
 
 from grader.questions import Budget, Case
 from grader.questions.draws import between, odd, spread
+from grader.questions.min_programs import side_by_side
 from grader.questions.timed import timed
 from grader.questions.work import filled
 from grader.questions.work import work as every_kind
@@ -68,7 +69,7 @@ def hidden_decode(rng: np.random.Generator) -> list[Case]:
         decode_case(1, 8, 2, between(rng, 601, 639), 64, values="far below zero", kind="scores far below zero"),
         decode_case(1, 4, 2, odd(rng, 201, 399), 64, "bf16", values=LOWEST, kind="scores below -1e9"),
         decode_case(1, 20, 1, 150, 64, kind="twenty query heads a key head"),
-        decode_case(1, between(rng, 40, 64), 1, between(rng, 500, 700), 64, sm_count=between(rng, 4, 9), kind="dozens of query heads a key head"),
+        decode_case(1, between(rng, 40, 64), 1, between(rng, 500, 700), 64, sm_count=between(rng, 9, 12), kind="dozens of query heads a key head"),
         decode_case(1, 4, 2, between(rng, 601, 639), 32, values=ZEROS, kind=ZEROS),
         decode_case(1, 4, 2, between(rng, 601, 639), 32, values=NAN, kind=NAN),
         decode_case(1, 4, 2, 200, 32, "bf16", values="beyond fp16", kind="values beyond fp16"),
@@ -133,6 +134,14 @@ def decode(c: Case) -> list[Budget]:
             look=SPLIT,
             model=f"one at least for each of {c.sm_count} multiprocessors, or for every {HIGHEST} keys: {least}",
         ),
+        side_by_side(
+            "store the output",
+            "o",
+            "store",
+            min(c.sm_count, s["B"] * s["G"]),
+            f"one for each of {s['B']} x {s['G']} key heads, or for each multiprocessor",
+            of_work=False,
+        ),
         Budget(
             what="write of the output",
             tensor="o",
@@ -145,11 +154,11 @@ def decode(c: Case) -> list[Budget]:
     ]
 
 
-CACHED = 24  # operations of every kind for a number of K, with its number of V and sixteen heads, so many as a tile has
+CACHED = 16  # operations of every kind for a number of K, with its number of V and sixteen heads, so many as a tile has
 
 
 LEAST_KEYS = 16  # of a split that fills a machine
-CYCLES = 250  # of a lane, a pair: a tile of sixteen rows may hold one query alone
+CYCLES = 160  # of a lane, a pair: a tile of sixteen rows may hold one query alone
 
 
 def decode_moved(c: Case) -> list[Budget]:

@@ -151,6 +151,13 @@ def hidden_products(rng: np.random.Generator) -> list[Case]:
             values="infinity and NaN",
             kind="an infinity and a NaN in bf16",
         ),
+        Case(
+            sizes(40, 50, odd(rng, 65, 199)),
+            "bf16",
+            {"c": "fp32"},
+            values="infinity and NaN",
+            kind="an infinity and a NaN, C in fp32",
+        ),
         Case(sizes(50, 40, between(rng, 513, 600)), values=AMONG_ZEROS, kind=AMONG_ZEROS),
         Case(
             sizes(between(rng, 300, 400), between(rng, 200, 300), 64),

@@ -212,7 +212,7 @@ def combine_flow(c: Case) -> list[Budget]:
             model=f"{SUMMED} for each of {t} x {k} rows of {lanes} lanes",
         ),
         work(COMBINE_ALL, t * k * lanes, f"{t} x {k} rows of {lanes} lanes"),
-        timed(8, t * k * lanes, "number of a row"),
+        timed(4, t * k * lanes, "number of a row"),
         side_by_side(
             "read the rows", "rows", "load", math.ceil(t / TOKENS), f"one for every {TOKENS} of {t} tokens"
         ),

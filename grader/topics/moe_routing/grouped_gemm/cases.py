@@ -282,7 +282,7 @@ def gemm_flow(c: Case) -> list[Budget]:
             model="every operand of at most 16 bits",
         ),
         work(GEMM_ALL, tiles * tile * n * h, f"{tiles} x {tile} x {n} x {h} products"),
-        timed(0.25, tiles * tile * n * h, "product"),
+        timed(0.15, tiles * tile * n * h, "product"),
         Budget(
             what="operations outside tl.dot",
             count="operations",

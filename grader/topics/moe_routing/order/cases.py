@@ -110,7 +110,7 @@ NOBODYS = "{} behind the end hold -1, which somebody has to write: clear the who
 PROGRAM = 128  # most tokens that one program orders alone
 ALONE = 2048  # most rows of a table that one program writes alone
 WORK = (
-    24  # operations on whole numbers for each pair and expert, where a one-hot row and its scan take some 10
+    18  # operations on whole numbers for each pair and expert, where a one-hot row and its scan take some 10
 )
 TWICE = "how often the choices come from memory: once to count, and once to place"
 LEFT = "what goes through memory between launches: a count for each expert and each block of 64 tokens is enough; smaller blocks make more of them, and each block reads those of all"
@@ -244,7 +244,7 @@ def side(case: Case) -> list[Budget]:
             look="what is done for every token and every expert, though it concerns one of them",
             model=f"{WORK} for each of {t} x {k} pairs and {lanes} lanes of experts",
         ),
-        timed(40, t * k * lanes, "pair and lane of experts"),
+        timed(30, t * k * lanes, "pair and lane of experts"),
     ]
 
 

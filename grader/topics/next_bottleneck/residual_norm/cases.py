@@ -138,7 +138,7 @@ HALF = 2  # bytes of an element
 EDGES = 1.02
 ROWS = 4  # rows a program at most, because a step has few
 WORK = 40  # operations an element, where a kernel as it should be takes some 12
-CYCLES = 120  # of a lane, an element: four conversions take most of them
+CYCLES = 85  # of a lane, an element: four conversions take most of them
 FLOP = 6.0  # an element: the addition, the square and its sum, two products
 
 

@@ -248,7 +248,7 @@ HALF, INT32, FP32 = 2, 4, 4  # bytes
 EDGES = 1.02
 HEADS = 16  # of q a program at most, because a step of one row would leave most of a GPU idle
 WORK = 64  # operations for a number of x, where a kernel as it should be takes some 20
-CYCLES = 160  # of a lane, a number of x
+CYCLES = 48  # of a lane, a number of x
 FLOP = 7.0  # a number of q or k: the square and its sum, the norm, the turn
 
 

@@ -112,7 +112,7 @@ KEPT = "where h is between its two uses, the maximum and the division: in regist
 NEIGHBOURS = "which neighbouring lanes load neighbouring addresses: a sector is 32 bytes, used or not"
 HALF = 2  # bytes of an element of g and u
 WORK = 40  # operations an element, where a kernel as it should be takes some 15
-CYCLES = 110  # of a lane, an element: an exponential, a quotient and three conversions take most of them
+CYCLES = 72  # of a lane, an element: an exponential, a quotient and three conversions take most of them
 A_PROGRAM = 4096  # elements, a whole row of a small model
 
 

@@ -3,7 +3,6 @@
 from grader.questions import Budget, Case
 
 LANES = "what is done with each number, and how many lanes of the last piece are masked: they take instructions all the same"
-SUMS = "what adds up the numbers: a tl.dot with a matrix of ones multiplies each number many times"
 # operations a number, within which pieces of 128 or 256 stay, but not a single block for 1,100 numbers
 PIECES = 1.6
 
@@ -17,12 +16,5 @@ def few_idle_lanes(c: Case) -> list[Budget]:
             most=PIECES * m * n,
             look=LANES,
             model=f"{PIECES} for each of {m} x {n} numbers",
-        ),
-        Budget(
-            what="FLOP in tl.dot on fp32",
-            count="wide dot",
-            most=0,
-            look=SUMS,
-            model="none: a product with ones takes 16 or more multiply-adds for each number, a sum one addition",
         ),
     ]

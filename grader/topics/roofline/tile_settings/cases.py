@@ -3,7 +3,7 @@
 from grader.questions import Budget, Case
 from grader.questions.work import work
 
-EACH = 32  # operations of every kind for a number of C
+EACH = 20  # operations of every kind for a number of C
 PRODUCT = 0.3  # and for each of its products, of which tl.dot takes an eighth and addresses take less
 TILES = "the sides of the tile: each program loads a band of A as high as its tile and a band of B as wide"
 

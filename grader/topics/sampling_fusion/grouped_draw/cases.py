@@ -161,6 +161,9 @@ def metered(rng: np.random.Generator) -> Case:
     return Case(size(2, SECTOR * between(rng, 4000, 4200)), "fp32", kind="the metered size")
 
 
+ALONE = 1 << 16  # logits that one program may read alone
+
+
 def read_again(case: Case) -> list[Budget]:
     b, v = case.sizes["B"], case.sizes["V"]
     groups, item = -(-v // cost.GROUP), DTYPES[case.dtype].itemsize
@@ -215,7 +218,14 @@ def by_sectors(case: Case) -> list[Budget]:
         ),
         work(ALL_WORK, b * (v + AGAIN), f"{b} x ({v} + {AGAIN}) logits"),
         timed(120, b * (v + AGAIN), "logit"),
-        side_by_side("read the logits", "logits", "load", b, f"one for each of {b} rows"),
+        side_by_side(
+            "read the logits",
+            "logits",
+            "load",
+            min(b * -(-v // ALONE), max(b, case.sm_count)),
+            f"one for every {ALONE:,} of {v} logits in each of {b} rows, or for each multiprocessor",
+            of_work=False,
+        ),
     ]
 
 

@@ -104,7 +104,7 @@ def metered_masked(rng: np.random.Generator) -> Case:
     )
 
 
-ALL_WORK = 400  # of every kind, a logit: its noise, its bit of the mask and its place in the history
+ALL_WORK = 260  # of every kind, a logit: its noise, its bit of the mask and its place in the history
 LEAST_ALLOWED = 0.5  # of the logits in a metered case: a kernel may leave out those that the mask forbids
 A_PLACE = 4  # of these for each place of a history: the token there, compared and counted
 

@@ -4,7 +4,7 @@
 
 FORMS = {
         "sixty-four halvings": ((), [("range(32)", "range(64)")]),
-        "one program a row for the maxima": ((), [('"TILE": 64', '"TILE": triton.next_power_of_2(groups)'), ("triton.cdiv(groups, 64), p.B", "1, p.B")]),
+        "one program a row for the maxima": (("speed",), [('"TILE": 64', '"TILE": triton.next_power_of_2(groups)'), ("triton.cdiv(groups, 64), p.B", "1, p.B")]),
         "sixteen groups a program": ((), [('"TILE": 64', '"TILE": 16'), ("triton.cdiv(groups, 64), p.B", "triton.cdiv(groups, 16), p.B")]),
         "64 groups for everybody": ((), [("tl.minimum(tl.load(top_k_ptr + b), GROUPS)", "tl.minimum(64, GROUPS)")]),
         "ties by a count from the end": ((), [("tl.cumsum(tie.to(tl.int32), 0) <= room", "tl.sum(tie.to(tl.int32), 0) - tl.cumsum(tie.to(tl.int32), 0, reverse=True) < room")]),

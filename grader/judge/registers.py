@@ -1,0 +1,91 @@
+"""Judge what no single compilation shows: whether in each case the blocks and loops of a kernel fit the registers of the
+warps that launch(p) chooses."""
+
+from grader.jail.protocol import Kernel
+from grader.judge.diagnose import in_full
+from grader.judge.failed import Failed
+from grader.judge.held import Held, of
+from grader.judge.kernel_evidence import COMPILED, METERED, KernelEvidence, is_hidden
+
+LANES, ELEMENTS = 32, 256  # of a warp, and of a lane; two numbers of 16 bits share a register
+REGISTERS, BITS = 255, 32  # of a lane, each
+USUAL_WARPS = 4  # of a launch that names no number
+SHARING = 4  # threads, of more warps than these, for each element of the largest block
+
+
+def judge(evidence: KernelEvidence) -> None:
+    """Raise Failed for the first case whose blocks or loops don't fit, because spills are compiled at one size alone, and
+    launch(p) may choose few warps for all others."""
+    judge_lanes(evidence)
+    judge_registers(evidence)
+    judge_threads(evidence)
+
+
+def limits_in_words() -> list[str]:
+    return [
+        f"blocks of at most {ELEMENTS} elements per thread in every case",
+        f"blocks and loops that hold at most {REGISTERS} registers of 32 bits per thread",
+        f"at most {SHARING} threads for each element of the largest block, with more than {USUAL_WARPS} warps",
+    ]
+
+
+def judge_lanes(evidence: KernelEvidence) -> None:
+    """Raise Failed for a case whose largest block has more elements for each lane than a lane has registers."""
+    allowed = max(ELEMENTS, max((elements(*row) for row in kernels(evidence, COMPILED)), default=0))
+    for purpose in evidence.cases:
+        for step, held in kernels(evidence, purpose):
+            each = elements(step, held)
+            if each > allowed:
+                where = place(evidence, purpose)
+                raise Failed(
+                    f"{step.name}, {where}: {each:,.0f} numbers for each lane of its largest block, where a lane has {ELEMENTS} "
+                    "registers",
+                    "num_warps, or the size of the block, where launch(p) chooses them by the case",
+                    told=f"more numbers for each lane than it has registers in {where}",
+                )
+
+
+def judge_registers(evidence: KernelEvidence) -> None:
+    """Raise Failed for a case with a block, or a loop, that needs more registers than a lane has: they spill, whatever the
+    compiler does."""
+    for purpose in evidence.cases:
+        for step, held in kernels(evidence, purpose):
+            for what, bits in (("a block", held.by_a_block), ("a loop", held.by_a_loop)):
+                each = bits / (BITS * LANES * step.num_warps)
+                if each > REGISTERS:
+                    where = place(evidence, purpose)
+                    raise Failed(
+                        f"{step.name}, {where}: {what} holds {each:,.0f} registers of numbers for each lane, which has {REGISTERS}",
+                        "num_warps, or the size of the blocks that are loaded or added up, where launch(p) chooses them by the case",
+                        told=f"{what} holds more numbers than a lane has registers in {where}",
+                    )
+
+
+def judge_threads(evidence: KernelEvidence) -> None:
+    """Raise Failed for a block that many more threads share than it has elements: several threads compute each of them, which
+    a count by elements doesn't show."""
+    for purpose in (METERED, COMPILED):
+        for step, held in kernels(evidence, purpose):
+            each = elements(step, held)
+            if each * SHARING < 1 and step.num_warps > USUAL_WARPS:
+                raise Failed(
+                    f"{step.name}, {in_full(evidence.cases[purpose])}: {1 / each:.3g} threads for each element of its largest block",
+                    "num_warps: threads beyond the elements of a block compute them again",
+                    told="more threads than a block has elements",
+                )
+
+
+def kernels(evidence: KernelEvidence, purpose: int) -> list[tuple[Kernel, Held]]:
+    """Return each kernel of a case, with what it holds."""
+    steps = evidence.steps(purpose) if purpose in evidence.cases else ()
+    return [(step, of(evidence.printed_text(step.text).get("text", ""))) for step in steps]
+
+
+def elements(step: Kernel, held: Held) -> float:
+    """Return the elements of a kernel's largest block for each lane."""
+    return held.largest / (LANES * step.num_warps)
+
+
+def place(evidence: KernelEvidence, purpose: int) -> str:
+    case = evidence.cases[purpose]
+    return f"a hidden case ({case.kind})" if is_hidden(purpose) else in_full(case)

@@ -1,0 +1,52 @@
+"""Find addresses that come from a division of whole numbers as floats. A GPU's division of fp32 is off by up to two units in
+the last place, so a quotient that is whole may fall below its number and lead to the place before."""
+
+from grader.judge.failed import Failed
+from grader.judge.kernel_evidence import METERED, KernelEvidence
+from grader.judge.printed import Value, functions, read
+
+TO_FLOAT, TO_WHOLE = ("arith.sitofp", "arith.uitofp"), ("arith.fptosi", "arith.fptoui")
+INEXACT = "arith.divf", "math.rsqrt"
+FARTHEST = "tt.load", "tt.descriptor_load", "tt.reduce", "tt.dot"  # what comes before them is another number
+
+
+def judge(evidence: KernelEvidence) -> None:
+    """Raise Failed for an address that such a division makes."""
+    purpose = METERED if METERED in evidence.cases else evidence.public[0]
+    for step in evidence.steps(purpose):
+        for line in lines(evidence.printed_text(step.text).get("text", "")):
+            raise Failed(
+                f"line {line} divides whole numbers as floats, and an address is made of the quotient",
+                "// and % on whole numbers: a GPU's division of floats isn't exact, so 41 / 41 may give less than 1",
+                told="an address made of a division of floats",
+            )
+
+
+def lines(text: str) -> list[int]:
+    """Return the lines of the cell that divide such numbers."""
+    found = set()
+    for function in functions(text):
+        values, _ = read(function)
+        for value in values.values():
+            if value.op == "tt.addptr":
+                found |= divided(values, value.operands[1:])
+    return sorted(found)
+
+
+def divided(values: dict[str, Value], names: tuple[str, ...]) -> set[int]:
+    """Return the lines of inexact operations between a conversion to floats and one back, in what these values are made of."""
+    found, left, seen = set(), [(name, False, 0) for name in names], set()
+    while left:
+        name, in_floats, line = left.pop()
+        value = values.get(name)
+        if value is None or (name, in_floats, line) in seen:
+            continue
+        seen.add((name, in_floats, line))
+        if in_floats and value.op in TO_FLOAT and line:
+            found.add(line)
+        if value.op in FARTHEST:
+            continue
+        in_floats = in_floats and value.op not in TO_FLOAT or value.op in TO_WHOLE
+        line = (value.line if value.op in INEXACT and in_floats else line) if in_floats else 0
+        left += [(one, in_floats, line) for one in value.operands]
+    return found

@@ -1,0 +1,79 @@
+"""What blocks and loops hold at a time, from the text of a kernel, and the limits on it."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from grader.judge import held, registers
+from grader.judge.failed import Failed
+from grader.judge.kernel_evidence import COMPILED, METERED
+from grader.questions import Case
+
+CARRIES = """
+    "tt.func"() ({
+    ^bb0(%0: !tt.ptr<f32>, %5: i32):
+    %1 = "scf.for"(%5, %5, %5, %3) ({
+    ^bb1(%2: i32, %4: tensor<256x256xf32>):
+      %7 = "tt.reduce"(%6) ({
+      }) : (tensor<256x64xf32>) -> tensor<256xf32> loc("<answer>":9:1)
+    }) : (i32, i32, i32, tensor<256x256xf32>) -> (tensor<256x256xf32>, tensor<64x!tt.ptr<f16>>) loc("<answer>":9:1)
+"""
+KEEPS = """
+    "tt.func"() ({
+    ^bb0(%0: !tt.ptr<f32>, %1: i32):
+    %2 = "tt.make_range"() <{end = 4096 : i32, start = 0 : i32}> : () -> tensor<4096xi32> loc("<answer>":1:1)
+    %3 = "tt.splat"(%0) : (!tt.ptr<f32>) -> tensor<4096x!tt.ptr<f32>> loc("<answer>":2:1)
+    %4 = "tt.addptr"(%3, %2) : (tensor<4096x!tt.ptr<f32>>, tensor<4096xi32>) -> tensor<4096x!tt.ptr<f32>> loc("<answer>":2:1)
+    %5 = "tt.load"(%4) <{cache = 1 : i32}> : (tensor<4096x!tt.ptr<f32>>) -> tensor<4096xf32> loc("<answer>":2:1)
+    %6 = "tt.bitcast"(%5) : (tensor<4096xf32>) -> tensor<4096xi32> loc("<answer>":3:1)
+    %7 = "math.exp"(%5) : (tensor<4096xf32>) -> tensor<4096xf32> loc("<answer>":4:1)
+    %8 = "scf.for"(%1, %1, %1, %1) ({
+    ^bb1(%9: i32, %10: i32):
+      %11 = "arith.addi"(%6, %2) : (tensor<4096xi32>, tensor<4096xi32>) -> tensor<4096xi32> loc("<answer>":5:1)
+      "scf.yield"(%9) : (i32) -> () loc("<answer>":5:1)
+    }) : (i32, i32, i32, i32) -> i32 loc("<answer>":5:1)
+    %12 = "arith.addf"(AFTER, AFTER) : (tensor<4096xf32>, tensor<4096xf32>) -> tensor<4096xf32> loc("<answer>":6:1)
+"""
+BLOCK = 32 * 4096
+
+
+def test_a_loop_holds_what_it_carries():
+    assert held.of(CARRIES).by_a_loop == 32 * 256 * 256
+
+
+@pytest.mark.parametrize("after, blocks", [("%5", 1), ("%7", 2), ("%2", 1)])
+def test_a_loop_holds_what_was_loaded_before_it_and_is_needed_later(after, blocks):
+    """A bitcast shares the registers of its block, and a range is made anew."""
+    found = held.of(KEEPS.replace("AFTER", after))
+    assert (found.by_a_loop, found.by_a_block) == (blocks * BLOCK, BLOCK)
+
+
+def test_what_tensor_cores_alone_take_may_stay_in_shared_memory():
+    dot = KEEPS.replace("AFTER", "%2").replace('"arith.addi"(%6', '"tt.dot"(%5')
+    assert held.of(dot).by_a_loop == 0
+
+
+def evidence(text: str, warps: int):
+    step = SimpleNamespace(name="scaled", num_warps=warps, text=0)
+    return SimpleNamespace(
+        steps=lambda purpose: (step,),
+        printed_text=lambda number: {"text": text},
+        cases={METERED: Case({"N": 9}), COMPILED: Case({"N": 9})},
+    )
+
+
+@pytest.mark.parametrize("warps, fails", [(8, True), (16, False)])
+def test_a_loop_that_holds_more_than_the_registers_fails(warps, fails):
+    if not fails:
+        return registers.judge_registers(evidence(CARRIES, warps))
+    with pytest.raises(Failed, match="holds 256 registers of numbers for each lane, which has 255"):
+        registers.judge_registers(evidence(CARRIES, warps))
+
+
+@pytest.mark.parametrize("elements, warps, fails", [(128, 32, True), (256, 32, False), (64, 4, False)])
+def test_many_threads_for_each_element_of_a_block_fail(elements, warps, fails):
+    text = f"(tensor<8xf32>, tensor<{elements}xf32>)"
+    if not fails:
+        return registers.judge_threads(evidence(text, warps))
+    with pytest.raises(Failed, match="8 threads for each element of its largest block"):
+        registers.judge_threads(evidence(text, warps))
