@@ -23,6 +23,7 @@ from grader.judge.failed import Failed
 from grader.judge.kernel_evidence import (
     BETWEEN,
     COMPILED,
+    DEEP,
     IN_PART,
     LIMITED_IN_PART,
     METERED,
@@ -82,7 +83,7 @@ def judge_run(evidence: KernelEvidence, part: Part, purpose: int, run: Run) -> N
     ):
         places = replace(run, outcome=evidence.places.get(COMPILED, run.outcome))
         judge_waves(places, budgets, question.most_launches, AT_COMPILED)
-        for size in [one for one in (BETWEEN, MIRRORED, STRETCHED, *TURNED) if one in evidence.known]:
+        for size in [one for one in (BETWEEN, MIRRORED, STRETCHED, DEEP, *TURNED) if one in evidence.known]:
             judge_between(evidence, part, size)
     for budget in budgets:
         if budget.count == "programs" and not whole:

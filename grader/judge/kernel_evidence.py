@@ -27,12 +27,16 @@ from grader.questions import Case, KernelQuestion, corner, on_condition, own_num
 from grader.questions.account import in_blocks, in_whole_sectors, neighbours
 from grader.questions.draws import log_uniform
 from grader.questions.memory import Placed, as_placed, place, shape_only
-from grader.questions.model import TRANSPOSED
+from grader.questions.model import TRANSPOSED, UpTo
 
 PUBLIC, HIDDEN, METERED, BETWEEN, ALIGNED, CORNER, COMPILED, TIMED = 100, 200, 300, 350, 360, 370, 400, 500
 MIRRORED = 351  # another size between two, long along the other axis
 TURNED = {353: BETWEEN, 354: MIRRORED}  # these two with their tensors transposed
 STRETCHED = 352  # longer along one axis than any other
+DEEP, WIDE = (
+    355,
+    2,
+)  # times as wide as the metered case, with the axes at their ends that no program is chosen by
 MOST_ALIGNED = 3  # of the largest cases, compiled as if their sizes were whole blocks
 WHOLE = 371, 372  # smaller corners
 FAR = 373  # a larger one, whose inputs repeat what is drawn
@@ -43,7 +47,7 @@ EVERY_PROGRAM = 378  # one that runs whole, for answers of whose other corners d
 AT_NUMBER = 379, 380, 381  # at numbers of the cell that no case comes near
 NOT_LIMITED = (  # in all that they spend
     *(*WHOLE, *PAIRS, FAR, WAITING, EVERY_PROGRAM),
-    *(BETWEEN, MIRRORED, STRETCHED, *TURNED, *range(ALIGNED, ALIGNED + 1 + MOST_ALIGNED)),
+    *(BETWEEN, MIRRORED, STRETCHED, DEEP, *TURNED, *range(ALIGNED, ALIGNED + 1 + MOST_ALIGNED)),
 )
 OWN_NUMBERS = 384  # one whose inputs are near numbers of the cell
 AT_SMS = 387, 388, 389  # the metered size at numbers of the cell that multiprocessors may have
@@ -139,6 +143,14 @@ def stretched(question: KernelQuestion, small: Case, large: Case, rng: np.random
     return replace(small, sizes=small.sizes | {axes[0]: long, axes[1]: short}, kind=kind)
 
 
+def deep(question: KernelQuestion, small: Case, rng: np.random.Generator) -> Case:
+    """Return a case of long rows of tiles, whose other axes are at their ends."""
+    m, n = small.sizes["M"], WIDE * small.sizes["N"]
+    ends = {axis: one.drawn(rng) for axis, one in question.up_to.items() if isinstance(one, UpTo)}
+    kind = "a size with all other axes as long as they may be"
+    return replace(small, sizes=small.sizes | ends | {"M": m, "N": n}, kind=kind)
+
+
 def numbers(question: KernelQuestion, case: Case) -> int:
     """Return the numbers of all tensors of a case."""
     return sum(math.prod(tensor.sizes(case.sizes)) for tensor in question.tensors)
@@ -204,6 +216,7 @@ class KernelEvidence(Evidence):
             self.known |= {one: replace(self.known[of], layout=turned) for one, of in TURNED.items()}
             if {"M", "N"} <= set(question.up_to):
                 self.known[STRETCHED] = stretched(question, small, large, self.rng(STRETCHED))
+                self.known[DEEP] = deep(question, small, self.rng(DEEP))
         if COMPILED in cases and METERED in cases and question.prepare is None:
             held = [purpose for purpose in hidden if not cases[purpose].crossed]  # whose spending is limited
             largest = sorted(held, key=lambda purpose: -numbers(question, cases[purpose]))[:MOST_ALIGNED]
@@ -458,7 +471,9 @@ class KernelEvidence(Evidence):
         drawn = self.question.drawn_inputs
         if purpose in HOLDING and self.question.free:
             drawn = self.with_own_numbers
-        inputs = corner.repeated(self.question, case, rng, drawn) if purpose in FARS else drawn(case, rng)
+        inputs = (
+            corner.repeated(self.question, case, rng, drawn) if purpose in (*FARS, DEEP) else drawn(case, rng)
+        )
         made = [as_placed(name, array) for name, array in self.made.get(purpose, {}).items()]
         return self.weights.get(purpose, {}) | inputs, [*place(self.question, case, inputs), *made]
 
