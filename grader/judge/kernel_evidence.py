@@ -38,6 +38,7 @@ DEEP, WIDE = (
     2,
 )  # times as wide as the metered case, with the axes at their ends that no program is chosen by
 MOST_ALIGNED = 3  # of the largest cases, compiled as if their sizes were whole blocks
+ALIGNED_ONES = range(ALIGNED, ALIGNED + 1 + MOST_ALIGNED)
 WHOLE = 371, 372  # smaller corners
 FAR = 373  # a larger one, whose inputs repeat what is drawn
 PAIRS = 367, 368, 369  # two axes at their ends, judged by values alone
@@ -47,7 +48,7 @@ EVERY_PROGRAM = 378  # one that runs whole, for answers of whose other corners d
 AT_NUMBER = 379, 380, 381  # at numbers of the cell that no case comes near
 NOT_LIMITED = (  # in all that they spend
     *(*WHOLE, *PAIRS, FAR, WAITING, EVERY_PROGRAM),
-    *(BETWEEN, MIRRORED, STRETCHED, DEEP, *TURNED, *range(ALIGNED, ALIGNED + 1 + MOST_ALIGNED)),
+    *(BETWEEN, MIRRORED, STRETCHED, DEEP, *TURNED, *ALIGNED_ONES),
 )
 OWN_NUMBERS = 384  # one whose inputs are near numbers of the cell
 AT_SMS = 387, 388, 389  # the metered size at numbers of the cell that multiprocessors may have
@@ -636,7 +637,7 @@ class KernelEvidence(Evidence):
         """Return, of the kernels to which launch(p) gives other blocks, warps or stages than at the compiled size, the one
         with most numbers for each lane and the one with most in shared memory."""
         forms = {}
-        for purpose in sorted(self.cases, key=lambda one: (one != COMPILED, not ALIGNED <= one < CORNER)):
+        for purpose in sorted(self.cases, key=lambda one: (one != COMPILED, one not in ALIGNED_ONES)):
             for step in self.steps(purpose):
                 blocks = held.of(self.printed_text(step.text).get("text", ""))
                 form = step.name, step.num_warps, step.num_stages, frozenset(blocks.shapes)

@@ -59,7 +59,7 @@ STORED = (
     "of the store"
 )
 ALL_STORES = (
-    1 << 26
+    (1 << 26) // corner.PART** 2
 )  # elements of all outputs of a far corner, up to which every program shows where it stores
 SOME_STORES = (
     1 << 22,
@@ -338,7 +338,7 @@ def judge_some_places(evidence: KernelEvidence, run: Run, whole: dict[str, int],
     """Judge by drawn programs whether all together store every element: enough of them tell what one stores on average."""
     if sum(whole.values()) > MOST_OF_ONE * grid:
         return
-    for many in SOME_STORES:
+    for many in (most // corner.PART**2 for most in SOME_STORES):
         count = min(MOST_DRAWN, max(1, many * grid // sum(whole.values())))
         drawn = evidence.rng(DRAWN + 3).integers(0, grid, count)
         chosen = np.unique([0, grid - 1, *drawn])

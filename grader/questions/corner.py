@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from grader.box.systems import has_processes
 from grader.questions.draws import log_uniform
 from grader.questions.far import Repeated
 from grader.questions.model import Case, KernelQuestion, UpTo
@@ -66,7 +67,9 @@ class Far(Most):
         return drawn(question, in_small(question, case)) <= self.drawn and super().holds(question, case)
 
 
-LARGE = Most(24_000_000, 12_000_000, 1 << 38)  # where a few programs run
+# The memory of a browser's tab grows to what its largest case takes, and never shrinks.
+PART = 1 if has_processes() else 3
+LARGE = Most(24_000_000, 12_000_000, 1 << 38).less(PART)  # where a few programs run
 WHOLE = Most(1 << 22, 1 << 22, 1 << 29)
 FEW = Most(1 << 21, 1 << 21, 1 << 28)  # where programs run one by one
 EVERY = Most(1 << 22, 1 << 22, 1 << 30)  # where each program is judged by its values alone

@@ -455,7 +455,7 @@ def _takeaway(r: Result) -> str:
     if r.layers > 1:
         saved = units.si_bytes(r.intermediate_traffic_bytes)
         return f"Every layer writes its intermediates and reads them again. Fused, {r.layers} layers save {saved}."
-    return f"What is never written need not be read. With W counted, one kernel moves {units.times(r.ratio_with_weights)} fewer bytes."
+    return f"What is never written need not be read. With W counted: {units.times(r.ratio_with_weights)} fewer bytes."
 
 
 def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[Scene]:
@@ -470,7 +470,7 @@ def frames(r: Result, measured: dict | None = None, width: int = WIDE) -> list[S
         "intermediates",
     )
     fewer = r.ratio_with_weights >= 1.005
-    label = "fewer bytes with one kernel" if fewer else f"the bytes, {_saved(r)} saved"
+    label = "fewer bytes if fused" if fewer else f"the bytes, {_saved(r)} saved"
     whole = figure(label, r.ratio_with_weights, _ratio, "useful" if fewer else "ink", "fewer")
     arithmetic = figure("of arithmetic either way", r.arithmetic_s, units.seconds, "primary")
     saved = figure(f"saved on {r.machine} at best", r.saved_s, units.seconds)

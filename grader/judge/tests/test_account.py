@@ -10,7 +10,7 @@ import pytest
 from grader import questions
 from grader.judge import every_case, only_here, referee, traffic
 from grader.judge.failed import Failed
-from grader.judge.kernel_evidence import ALIGNED, CORNER, METERED, KernelEvidence
+from grader.judge.kernel_evidence import ALIGNED_ONES, METERED, KernelEvidence
 from grader.judge.record import FAIL, PASS
 from grader.proofs.right import edited, kernel_questions, right
 from grader.questions import Budget, Case, account
@@ -264,7 +264,7 @@ def test_the_forms_of_other_sizes_are_compiled_as_if_these_were_whole_blocks():
     own = KernelEvidence(questions.find("roofline.tile_settings"), right("roofline.tile_settings"), seed=3)
     assert own.other_forms() == []
     gemm = KernelEvidence(questions.find("gemm_tiling.tiled_gemm"), "", seed=3)
-    aligned = [case for purpose, case in gemm.cases.items() if ALIGNED <= purpose < CORNER]
+    aligned = [case for purpose, case in gemm.cases.items() if purpose in ALIGNED_ONES]
     assert aligned and all(
         case.sizes[axis] % 64 == 0 and not case.layout for case in aligned for axis in "MNK"
     )

@@ -362,7 +362,7 @@ TOO_MUCH = {  # a quantity beyond the model at every size: question, edits, the 
         "moe_routing.order",
         [("    if block == 0:\n", "    if block >= 0:\n")],
         "traffic",
-        "write of the offsets",
+        "write of expert_offsets",
     ),
     "each product twice": (
         "gemm_tiling.tiled_gemm",

@@ -230,7 +230,7 @@ def within(wanted):
     scores are one power of two, the score is exact."""
 
     def limits(inputs: dict, case: Case, want: dict) -> dict:
-        terms = wanted(inputs | {"v": np.abs(inputs["v"])}, case)["o"]
+        terms = wanted(inputs | {"v": np.abs(inputs["v"].astype(np.float64))}, case)["o"]
         norms = [largest_norm(inputs[x]) for x in ("q", "k")]
         unit = WEIGHT_ROUNDING[case.dtype]
         size = abs(case.scalars["scale"]) * norms[0] * norms[1] / min(8, case.sizes["D"] ** 0.5)

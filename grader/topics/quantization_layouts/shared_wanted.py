@@ -57,25 +57,34 @@ def product(inputs: dict, w: np.ndarray, some: slice = slice(None)) -> np.ndarra
     return np.concatenate(found)
 
 
-def of_used_experts(inputs: dict) -> dict:
-    """Leave out the weights of experts that have no row."""
+def by_expert(inputs: dict) -> list[dict]:
+    """Return the inputs of each expert that has rows, since the weights of all experts together are many."""
     if "r" not in inputs:
-        return inputs
-    used = np.flatnonzero(np.diff(inputs["r"]))
-    own = {name: inputs[name][used] for name in ("w", "s")}
-    return inputs | own | {"r": np.append(inputs["r"][used], inputs["r"][-1])}
+        return [inputs]
+    rows = enumerate(pairwise(inputs["r"].tolist()))
+    rest = {name: value for name, value in inputs.items() if name != "r"}
+    used = [
+        rest | {"x": inputs["x"][a:b], "w": inputs["w"][e], "s": inputs["s"][e]}
+        for e, (a, b) in rows
+        if a < b
+    ]
+    return used or [rest | {"w": inputs["w"][0], "s": inputs["s"][0]}]
 
 
 def layer(inputs: dict, case: Case) -> dict:
     """y = x W.T, for one row of x or several."""
-    inputs = of_used_experts(inputs)
     with np.errstate(invalid="ignore"):
-        return {"y": product(inputs, weights(inputs, case))}
+        return {"y": np.concatenate([product(one, weights(one, case)) for one in by_expert(inputs)])}
 
 
 def magnitudes(inputs: dict, case: Case) -> tuple[np.ndarray, np.ndarray]:
     """Return sums of |x w|, and of the terms they may be added up from if codes and zero points are separate."""
-    inputs = of_used_experts(inputs)
+    each = [_magnitudes(one, case) for one in by_expert(inputs)]
+    terms, apart = map(np.concatenate, zip(*each, strict=True))
+    return terms, apart
+
+
+def _magnitudes(inputs: dict, case: Case) -> tuple[np.ndarray, np.ndarray]:
     of_x = inputs | {"x": np.abs(inputs["x"].astype(np.float64))}
     terms = product(of_x, np.abs(weights(inputs, case)))
     if "G" not in case.sizes:

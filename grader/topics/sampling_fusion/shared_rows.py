@@ -287,6 +287,9 @@ def ranks(keys: np.ndarray) -> np.ndarray:
     return np.argsort(np.argsort(keys, axis=1), axis=1)
 
 
+LOOKED_AT_TOGETHER = 128  # rows
+
+
 def telling_seeds(inputs: dict, rng: np.random.Generator) -> dict:
     """Seeds with which, row by row in turn, the last token that stays wins, or the first that goes would have won."""
     rows, tries = [], []
@@ -299,7 +302,9 @@ def telling_seeds(inputs: dict, rng: np.random.Generator) -> dict:
             last += 1
         tries.append(seeds(rng, TRIES))
         rows.append((order[: last + 1], x[order[: last + 1]] / (t or 1.0)))
-    wins = the_last_wins(rows, np.array(tries))
+    parts = range(0, len(rows), LOOKED_AT_TOGETHER)
+    each = [slice(at, at + LOOKED_AT_TOGETHER) for at in parts]
+    wins = np.concatenate([the_last_wins(rows[part], np.array(tries[part])) for part in each])
     return inputs | {"seed": np.array(tries)[np.arange(len(rows)), wins.argmax(1)]}
 
 

@@ -114,7 +114,7 @@ def test_the_answer_is_measured_off_beside_the_shorter_bar():
     assert (more["x"], more["x2"]) == (hatched["x"], pytest.approx(hatched["x"] + hatched["w"], abs=0.02))
     assert marks["more-name"]["s"].startswith("168")
     labels = {one.label: one.text for one in FUSION.scenes(r)[-1].figures}
-    assert labels["fewer bytes with one kernel"] == "3.5×" and "3.5×" in FUSION.scenes(r)[-1].takeaway
+    assert labels["fewer bytes if fused"] == "3.5×" and "3.5×" in FUSION.scenes(r)[-1].takeaway
     assert FUSION.scenes(r)[-1].formula[-1][1].endswith("{fewer:3.5×}")
 
 
