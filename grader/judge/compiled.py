@@ -9,9 +9,6 @@ from grader.judge.kernel_evidence import COMPILED, KernelEvidence
 from grader.judge.record import PartResult
 from grader.questions import Part
 
-SHARED_LIMIT = {80: 166912, 86: 101376, 89: 101376, 90: 232448, 100: 232448, 120: 101376}
-OLDER = 101376
-
 
 def judge(evidence: KernelEvidence, part: Part, result: PartResult) -> None:
     if not compiler.is_here():
@@ -35,12 +32,12 @@ def judge(evidence: KernelEvidence, part: Part, result: PartResult) -> None:
         raise from_error({**error, "message": f"does not compile {where}: {error['message']}"}, "")
     result.facts = {"compiled": [vars(row) for row in (*large, *others)]}
     for row in large:
-        if found := badly(row, question.most_spills):
+        if found := registers.badly(row, question.most_spills):
             raise Failed(
                 f"{row.kernel} for sm_{row.target}: {found[0]}", found[1], told=found[0], **result.facts
             )
     for row in others:
-        if found := badly(row, question.most_spills_elsewhere):
+        if found := registers.badly(row, question.most_spills_elsewhere):
             said = (
                 f"{found[0]}, with the tile, num_warps and num_stages that launch(p) chooses for other sizes"
             )
@@ -64,21 +61,6 @@ def limits_in_words(question, names: str) -> str:
     said += [f"{word} in the code for sm_{target}" for target, word in question.instruction.items()]
     said += registers.limits_in_words()
     return "; ".join(said)
-
-
-def badly(row, most_spills: int):
-    limit = SHARED_LIMIT.get(row.target, OLDER)
-    if row.shared_bytes > limit:
-        return (
-            f"needs {row.shared_bytes:,} bytes of shared memory, a block may have {limit:,}",
-            "smaller tiles or fewer num_stages",
-        )
-    if row.spilled_bytes > most_spills:
-        return (
-            f"spills {row.spilled_bytes:,} bytes of registers, allowed {most_spills:,}",
-            "a smaller tile or one of another shape, or more num_warps to share it",
-        )
-    return None
 
 
 def missing_instruction(question, rows: list) -> str:

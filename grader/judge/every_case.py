@@ -32,6 +32,7 @@ MORE_IN_CORNERS = 1.5  # times that where several axes are long, which limits sa
 MORE_WORK = 2  # and of operations, since lanes beyond the last element may be many there
 MORE_ALONE = 5  # and of those of one program, as a sum over all counts grows with two axes
 FREE = 2048  # loaded bytes of a tensor too few to look at (A_FEW for a tensor that is small in its case)
+TABLE = 256  # bytes, as of a codebook
 FREE_OF_ALL = 32_768  # and of all tensors or scratch
 FREE_WORK = 16_384  # and operations: some blocks of a thousand lanes
 FREE_OF = {
@@ -61,7 +62,7 @@ def judge(evidence: KernelEvidence, part: Part) -> None:
         return
     if part.name == next(iter(question.budgets)):
         if not any(part.judge == "compiled" for part in question.parts):
-            registers.judge_registers(evidence)
+            registers.judge_uncompiled(evidence)
         for run in ran(evidence, *evidence.public, *evidence.hidden, *MANY_LONG, METERED):
             judge_launches(question, run)
         for run in ran(evidence, *evidence.public, *evidence.hidden, METERED):
@@ -146,7 +147,7 @@ def spent(
             more = 1 if budget.exact else room
             look = budget.look_above if budget.count == "dedup" else by_line.spare(budget)
             bytes_of = replace(budget, count="dedup", look=look)
-            free = 0 if budget.access == "store" else free_of(own, tensors, run.case) if own else FREE_OF_ALL
+            free = 0 if budget.access == "store" else free_of(own, tensors, run) if own else FREE_OF_ALL
             yield bytes_of, traffic.spent(run, bytes_of), more * most + free
             if (budget.tensor, budget.access) == ("scratch", "any") and run.plan is not None:
                 yield (
@@ -161,7 +162,7 @@ def spent(
                 allowed = room * most
                 if in_corner and times == CUT:  # the room is for bytes, and each is worth a sector here
                     allowed = min(allowed, max(most, of_bytes(budget, run, own)))
-                yield budget, traffic.spent(run, budget), allowed + free_of(own, tensors, run.case)
+                yield budget, traffic.spent(run, budget), allowed + free_of(own, tensors, run)
         elif budget.count in FREE_OF:
             most = budget.most if budget.exact else for_work * max(budget.most, of_blocks[budget.count])
             yield budget, amount(run, budget), most + FREE_OF[budget.count]
@@ -185,21 +186,29 @@ def amount(run: Run, budget: Budget) -> float:
 
 
 def lane_by_lane(question: KernelQuestion, part: Part, run: Run) -> Iterator[tuple[Budget, float, float]]:
-    """Yield the limits of large inputs of floats once more, by what all lanes ask for: an address that several lanes of a
+    """Yield the limits of large inputs of floats and of outputs once more, by what all lanes ask for: an address that several lanes of a
     load share counts once as a byte, and is still loaded for each of them. A word may hold codes for several lanes."""
     total = sum(size(tensor, run.case) for tensor in question.tensors)
     floats = [t for t in question.tensors if t.role == "in" and run.case.dtype_of(t).startswith(("fp", "bf"))]
     large = {t.name: t for t in floats if size(t, run.case) >= LARGE * total}
+    large |= {t.name: t for t in question.tensors if t.role != "in"}
     for budget in account(question, part.name, run.case):
-        if budget.count == "dedup" and budget.access == "load" and (own := large.get(budget.tensor)):
+        if (
+            budget.count == "dedup"
+            and budget.access in ("load", "store")
+            and (own := large.get(budget.tensor))
+        ):
             budget = replace(budget, what=f"{budget.what}, lane by lane", count="requested")
             yield budget, traffic.spent(run, budget), ASKED * max(budget.most, size(own, run.case)) + A_FEW
 
 
-def free_of(own: Tensor, tensors: dict[str, Tensor], case: Case) -> int:
-    """Return the bytes of a tensor that are too few to look at: every program may look something up in a small one."""
-    small = size(own, case) < SMALL * sum(size(one, case) for one in tensors.values())
-    return A_FEW if small else FREE
+def free_of(own: Tensor, tensors: dict[str, Tensor], run: Run) -> int:
+    """Return the bytes of a tensor that are too few to look at: every program may look something up in a small one, and load
+    a table of a few numbers."""
+    small = size(own, run.case) < SMALL * sum(size(one, run.case) for one in tensors.values())
+    table = own.role == "in" and size(own, run.case) <= TABLE
+    programs = sum(launch["programs"] for launch in run.launches) if table else 0
+    return max(A_FEW if small else FREE, programs * size(own, run.case))
 
 
 def computing(run: Run) -> float:

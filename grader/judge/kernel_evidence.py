@@ -590,7 +590,7 @@ class KernelEvidence(Evidence):
 
     def go_on(self) -> None:
         """Compile what only an answer needs whose public cases are right."""
-        if COMPILED in self.known and compiler.is_here():
+        if compiler.is_here():
             self.compiling_others = self.compiling_others or background_pool().submit(self._compile_others)
 
     def compiled(self) -> tuple[Outcome, list[Compiled], list[Compiled]]:
@@ -606,6 +606,14 @@ class KernelEvidence(Evidence):
         if other.end == ENDLESS:  # large blocks take LLVM long, and nothing is known of their spills
             return outcome, rows, []
         return self.count(other), rows, others
+
+    def compiled_elsewhere(self) -> list[Compiled]:
+        """Return what the compiler said of the forms of the largest blocks, for a question that compiles nothing else."""
+        if not compiler.is_here():
+            return []
+        self.go_on()
+        outcome, rows = self.compiling_others.result()
+        return [] if outcome.error else rows
 
     def _compile(self) -> tuple[Outcome, list[Compiled]]:
         plan = self.plan(COMPILED)

@@ -67,6 +67,18 @@ def tokens(given: tuple) -> int:
     return len(given[0])
 
 
+def moved(each: tuple, rank: int, comes_from: dict[int, int]) -> tuple:
+    """Return what another rank has, in another order, or a rank's own."""
+    return (
+        tuple(np.roll(one, 1, axis=0) for one in each[comes_from[rank]]) if rank in comes_from else each[rank]
+    )
+
+
+def negated(one):
+    """Return an array of floats with all signs turned, such as another layer's weights, and anything else as it is."""
+    return -one if isinstance(one, np.ndarray) and one.dtype.kind == "f" else one
+
+
 @dataclass
 class Meeting:
     """Hold one case, with the exchanges of its ranks so far, and how it ended."""
@@ -253,9 +265,7 @@ class RanksEvidence(Evidence):
         moving = [rank for rank in range(len(each)) if rank != stays] or [stays]
         comes_from = dict(zip(moving, np.roll(moving, 1).tolist(), strict=True))
         return tuple(
-            (*(np.roll(one, 1, axis=0) for one in each[comes_from[rank]][:count]), *given[count:])
-            if rank in comes_from
-            else given
+            (*(moved(each, rank, comes_from)[:count]), *map(negated, given[count:]))
             for rank, given in enumerate(each)
         )
 

@@ -10,6 +10,8 @@ from grader.judge.kernel_evidence import COMPILED, METERED, KernelEvidence, is_h
 LANES, ELEMENTS = 32, 256  # of a warp, and of a lane; two numbers of 16 bits share a register
 REGISTERS, BITS = 255, 32  # of a lane, each
 USUAL_WARPS = 4  # of a launch that names no number
+SHARED_LIMIT = {80: 166912, 86: 101376, 89: 101376, 90: 232448, 100: 232448, 120: 101376}
+OLDER = 101376
 SHARING = 4  # threads, of more warps than these, for each element of the largest block
 
 
@@ -19,6 +21,14 @@ def judge(evidence: KernelEvidence) -> None:
     judge_lanes(evidence)
     judge_registers(evidence)
     judge_threads(evidence)
+
+
+def judge_uncompiled(evidence: KernelEvidence) -> None:
+    """Raise Failed for kernels of a question without the part `compiled` that keep more than registers hold."""
+    judge_registers(evidence)
+    for row in evidence.compiled_elsewhere():
+        if found := badly(row, evidence.question.most_spills_elsewhere):
+            raise Failed(f"{row.kernel} for sm_{row.target}: {found[0]}", found[1], told=found[0])
 
 
 def limits_in_words() -> list[str]:
@@ -89,3 +99,18 @@ def elements(step: Kernel, held: Held) -> float:
 def place(evidence: KernelEvidence, purpose: int) -> str:
     case = evidence.cases[purpose]
     return f"a hidden case ({case.kind})" if is_hidden(purpose) else in_full(case)
+
+
+def badly(row, most_spills: int):
+    limit = SHARED_LIMIT.get(row.target, OLDER)
+    if row.shared_bytes > limit:
+        return (
+            f"needs {row.shared_bytes:,} bytes of shared memory, a block may have {limit:,}",
+            "smaller tiles or fewer num_stages",
+        )
+    if row.spilled_bytes > most_spills:
+        return (
+            f"spills {row.spilled_bytes:,} bytes of registers, allowed {most_spills:,}",
+            "a smaller tile or one of another shape, or more num_warps to share it",
+        )
+    return None

@@ -89,10 +89,11 @@ def combined(
 
 
 def rounds(index: np.ndarray) -> list:
-    """Split lanes into sets without a repeated element: the first of every element, the second, and so on."""
+    """Split lanes into sets without a repeated element: the last of every element, the last but one, and so on, since a GPU
+    takes lanes in an order of its own."""
     if (index[1:] > index[:-1]).all():
         return [slice(None)]
-    by_element = np.argsort(index, kind="stable")
+    by_element = len(index) - 1 - np.argsort(index[::-1], kind="stable")
     ordered = index[by_element]
     starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
     turn = np.arange(len(index)) - np.repeat(starts, np.diff(np.r_[starts, len(index)]))

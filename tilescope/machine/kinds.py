@@ -29,6 +29,9 @@ IN_FP64 = 32
 # a division of whole numbers by one that only the run knows: a GPU has no instruction for it, and takes about so many
 DIVIDED = {"i64": 64, "i32": 16}
 BARRIER = 512  # whole numbers: every thread of four warps waits as long as four operations take
+EXCHANGED = 256  # whole numbers: what a warp or several exchange in a reduction or a scan, step by step, as long as so many take
+SLOWLY = {"math.sin", "math.cos", "math.tan"}  # large angles are first brought down in a hundred steps
+IN_STEPS = 32
 PRINTED = 8192  # the same, for each number that tl.device_print sends to the CPU, which formats it
 BARRIERS = {"gpu.barrier", "ttg.barrier"}
 DIVISIONS = {"arith.divsi", "arith.divui", "arith.remsi", "arith.remui"}
@@ -47,6 +50,8 @@ def weighed(op: Op, counts: tuple[tuple[str, int], ...], fixed: set[str]) -> tup
         times = DIVIDED["i64" if "i64" in scalars else "i32"]
     elif "f64" in scalars:
         times = IN_FP64
+    elif op.name in SLOWLY:
+        times = IN_STEPS
     return tuple((kind, number if kind.startswith("dot") else times * number) for kind, number in counts)
 
 

@@ -8,7 +8,7 @@ from math import prod
 
 from . import dot, hints, joined, reduce, shapes, threads
 from .addresses import reaching_memory
-from .kinds import divides, kind_of, known, weighed
+from .kinds import EXCHANGED, divides, kind_of, known, weighed
 from .meanings import BOUND, PURE
 from .numbers_of import integer
 from .tree import BadIR, Block, Function, Module, Op, Type
@@ -163,7 +163,8 @@ def counts_of(op: Op, stored: set[str], fixed: set[str]) -> tuple[tuple[str, int
         return ((f"dot {dot.operand_kind(op)}", dot.flop(op)),)
     if op.name in reduce.COMBINING:
         region = reduce.region_weight(op)
-        return tuple((kind, n) for inner, n in region if (kind := kind_of(inner)))
+        combined = tuple((kind, n) for inner, n in region if (kind := kind_of(inner)))
+        return (*combined, ("int", EXCHANGED))
     kind = kind_of(op)
     in_address = not any(name in stored for name in op.results) and not divides_block(op, fixed)
     if kind == "int" and in_address:

@@ -110,7 +110,7 @@ NOBODYS = "{} behind the end hold -1, which somebody has to write: clear the who
 PROGRAM = 128  # most tokens that one program orders alone
 ALONE = 2048  # most rows of a table that one program writes alone
 WORK = (
-    18  # operations on whole numbers for each pair and expert, where a one-hot row and its scan take some 10
+    22  # operations on whole numbers for each pair and expert, where a one-hot row and its scan take some 10
 )
 TWICE = "how often the choices come from memory: once to count, and once to place"
 LEFT = "what goes through memory between launches: a count for each expert and each block of 64 tokens is enough; smaller blocks make more of them, and each block reads those of all"
