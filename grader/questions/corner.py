@@ -67,13 +67,14 @@ class Far(Most):
         return drawn(question, in_small(question, case)) <= self.drawn and super().holds(question, case)
 
 
-# The memory of a browser's tab grows to what its largest case takes, and never shrinks.
-PART = 1 if has_processes() else 3
+# The memory of a tab grows to what its largest case takes, and never shrinks. What nobody touches takes memory there, so no
+# corner is larger than memory.
+PART, OF_FAR = (1, 1) if has_processes() else (3, 256)
 LARGE = Most(24_000_000, 12_000_000, 1 << 38).less(PART)  # where a few programs run
 WHOLE = Most(1 << 22, 1 << 22, 1 << 29)
 FEW = Most(1 << 21, 1 << 21, 1 << 28)  # where programs run one by one
 EVERY = Most(1 << 22, 1 << 22, 1 << 30)  # where each program is judged by its values alone
-FAR = Far(1 << 30, 1 << 31, 1 << 44, drawn=1 << 23)  # where inputs repeat what is drawn
+FAR = Far(1 << 30, 1 << 31, 1 << 44, drawn=1 << 23).less(OF_FAR)  # where inputs repeat what is drawn
 # of each axis of `far`, in the case whose numbers are repeated: odd, so that an offset that wraps round meets others
 SMALL = 1021, 253, 61, 13, 3, 1
 POOL = 1 << 21  # numbers of that case, if it can be so small
@@ -95,7 +96,9 @@ def drawn(question: KernelQuestion, case: Case) -> int:
 
 
 def far(question: KernelQuestion, metered: Case | None, rng: np.random.Generator) -> Case | None:
-    """Return a corner that is larger than memory."""
+    """Return a corner that is larger than memory, where there can be any."""
+    if FAR.numbers <= LARGE.numbers:
+        return None
     most = FAR
     if rng.random() < LESS:
         most = replace(FAR, numbers=int(log_uniform(rng, LARGE.numbers, FAR.numbers)))

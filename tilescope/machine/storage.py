@@ -104,7 +104,8 @@ class Paged(Storage):
     def __init__(
         self, name: str, number: int, pool: np.ndarray, role: str, shape, strides, axes="", page=PAGE, room=0
     ):
-        room, self.page = room or (ROOM if role == "in" else ROOM_OF_OUTPUTS), page
+        pages = -(-prod(shape) // page)
+        room, self.page = min(room or (ROOM if role == "in" else ROOM_OF_OUTPUTS), pages * page), page
         super().__init__(name, number, np.zeros(room, pool.dtype), role, shape, strides, axes)
         self.pool, self.whole = pool, prod(shape)
         self.places = np.zeros(

@@ -47,6 +47,9 @@ EARLY, RARE = 1 / 4, 37  # of the keys, and one of so many of the others, have s
 QUERY, KEY = 2.0**12, 2.0**13  # their numbers: fp32 has no room for the logarithm of a sum beside such scores
 BRINK = "late scores almost 16 powers of two above early ones"
 FURTHER = 15.99985 * math.log(2)  # a weight that fp16 rounds to infinity
+RISING = "scores that rise from block to block of keys"
+STEEPLY = "scores that rise so far from block to block of keys that earlier ones weigh nothing"
+STEPS, LENGTHS = {RISING: (11.1, 11.5), STEEPLY: (120, 250)}, (16, 100)  # by so much, and of so many keys
 SATURATED = "scores several times as large as a large cap"
 BEFORE, BEYOND = (3.6, 4.6), (6.0, 9.0)  # times the cap, of which half of the keys have the one or the other
 STEEP = 0.01  # of a score's error is left where its tanh is so flat
@@ -81,7 +84,7 @@ def queries(rng, shape, c: Case) -> np.ndarray:
         return constant(rng, shape, c, 1.0)
     usual = {ANY_SCALE: USUAL / (c.scalars["scale"] * shape[-1] ** 0.5), LARGE_SUMS: 0.02}
     usual |= {"extreme scores": LOUD, "far below zero": 0.5, "flat": 0.02, MIXED: LOUD}
-    if c.values in (TIED, BRINK):
+    if c.values in (TIED, BRINK, *STEPS):
         return draw(rng, shape, c, 0.0, QUERY if c.values == TIED else 1.0)
     if c.values in (LIGHT, *GAP, SATURATED):
         return draw(rng, shape, c, 0.01 if c.values == SATURATED else 0.1, 1.0)
@@ -101,6 +104,12 @@ def on_the_brink(shape, c: Case) -> np.ndarray:
     return keys.astype(np.float32).astype(DTYPES[c.dtype])
 
 
+def ends_of_blocks(rng, keys: int) -> np.ndarray:
+    """Return where blocks of keys end whose scores are alike, the last one with all that are left."""
+    ends = np.cumsum(rng.integers(*LENGTHS, size=1 + keys // LENGTHS[0]))
+    return ends[ends < keys][:4]
+
+
 def keys_of(rng, shape, c: Case) -> np.ndarray:
     if c.values == LOWEST:
         return constant(rng, shape, c, -1.0)
@@ -111,6 +120,11 @@ def keys_of(rng, shape, c: Case) -> np.ndarray:
         return draw(rng, shape, c, 0.0, np.where(tied(shape[-2]), KEY, -KEY)[:, None])
     if c.values == BRINK:
         return on_the_brink(shape, c)
+    if c.values in STEPS:
+        level = rng.uniform(*STEPS[c.values]) * np.searchsorted(
+            ends_of_blocks(rng, shape[-2]), np.arange(shape[-2]), "right"
+        )
+        return draw(rng, shape, c, 0.0, level[:, None] / (c.scalars["scale"] * shape[-1]))
     if c.values == SATURATED:
         times = np.where(light(shape[-2]), rng.uniform(*BEYOND), rng.uniform(*BEFORE))[:, None]
         return draw(rng, shape, c, 0.0, c.scalars["softcap"] / (c.scalars["scale"] * shape[-1]) * times)

@@ -245,18 +245,22 @@ def beside_dot(each: int, n: int, k: int, times: int | None = None) -> Budget:
 
 
 WIDEST = 32  # rows of W that a program may have to itself
+TALLEST = 128  # rows of X that it may walk through
 
 
-def programs(words: str, multiprocessors: int, rows: int) -> Budget:
-    """Limit from below the programs that read the words, under whatever name, for this number of rows."""
-    count = min(multiprocessors, math.ceil(rows / WIDEST))
+def programs(words: str, multiprocessors: int, rows: int, tiles: int = 1) -> Budget:
+    """Limit from below the programs that read the words, under whatever name, for this number of rows, and of tiles of rows
+    of X."""
+    count = min(multiprocessors, math.ceil(rows / WIDEST) * tiles)
     return Budget(
         what=f"programs that read the {words}",
         tensor="w",
         count="programs",
         least=count,
         look=FILL,
-        model=f"one at least for each of {multiprocessors} multiprocessors, or for every {WIDEST} rows: {count}",
+        model=f"one at least for each of {multiprocessors} multiprocessors, or for every {WIDEST} rows"
+        + f" and each of {tiles} times {TALLEST} rows of X" * (tiles > 1)
+        + f": {count}",
     )
 
 
@@ -303,7 +307,7 @@ def flow(c: Case, times: int = 1) -> list[Budget]:
             look=NEIGHBOURS,
             model=f"{n} rows of {k // 64} sectors of 32 bytes{f', {times} times' * (times > 1)} + 2%",
         ),
-        programs("words", c.sm_count, n),
+        programs("words", c.sm_count, n, max(1, m // TALLEST)),
     ]
 
 

@@ -14,6 +14,7 @@ from grader.topics.quantization_layouts.shared import (
     EXACT,
     NEIGHBOURS,
     ONCE,
+    TALLEST,
     beside_dot,
     factors,
     groups_of,
@@ -63,12 +64,16 @@ def scales(case: Case, rng: np.random.Generator, shape: tuple) -> np.ndarray:
     return rounded(of_scales * 2.0 ** powers(case, rng, -8, -3, shape), case.dtype)
 
 
+NAN_AMONG_ZEROS = "a NaN among zeros"
+
+
 def rows_of_x(case: Case, rng: np.random.Generator) -> np.ndarray:
     values, (m, k) = drawn_as(case), (case.sizes[s] for s in "MK")
     x = rng.standard_normal((m, k))
     x = np.abs(x) + 0.5 if values in ("positive", EXACT) else x
     x = x * np.repeat(factors(values, case.dtype, groups_of(k, BLOCK))[0], BLOCK)
-    if values == "a NaN":
+    if values in ("a NaN", NAN_AMONG_ZEROS):
+        x = x * (values != NAN_AMONG_ZEROS)
         x[:, rng.integers(k)] = np.nan
     return rounded(x, case.dtype)
 
@@ -194,7 +199,7 @@ def flow(c: Case) -> list[Budget]:
             look=NEIGHBOURS,
             model=f"{read} times {bits} planes of {n} rows of {k // SECTOR} sectors of 32 bytes + 2%",
         ),
-        programs("planes", c.sm_count, needed * n),
+        programs("planes", c.sm_count, needed * n, 1 if "E" in c.sizes else max(1, m // TALLEST)),
     ]
 
 

@@ -9,6 +9,7 @@ from grader.topics.flash_attention.shared import (
     LARGE_SUMS,
     LIGHT,
     LOWEST,
+    RISING,
     SATURATED,
     case,
     dots,
@@ -52,6 +53,7 @@ def hidden_window(rng: np.random.Generator) -> list[Case]:
         case(1, 2, 1, 20, between(rng, 150, 300), 32, w=between(rng, 63, 140), softcap=cap(), values=LARGE_SUMS, kind=LARGE_SUMS),
         case(1, 2, 1, 9, between(rng, 300, 400), 32, w=400, softcap=cap(300, 900), values=LIGHT, kind=LIGHT),
         case(1, 2, 1, 9, between(rng, 120, 200), 64, w=400, softcap=cap(600, 900), values=SATURATED, kind=SATURATED),
+        case(1, 1, 1, between(rng, 100, 190), 250, 64, w=between(rng, 100, 200), softcap=cap(900, 2000), values=RISING, kind=RISING),
         case(1, 2, 1, 40, 50, 64, w=between(rng, 0, 20), softcap=cap(13.5, 15), values="far below zero", kind="low scores under a small cap"),
         case(1, 2, 1, 40, 50, 64, "bf16", w=between(rng, 0, 20), softcap=cap(43, 60), values="far below zero", kind="low scores under a larger cap"),
     ]  # fmt: skip

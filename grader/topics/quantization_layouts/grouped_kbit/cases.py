@@ -5,7 +5,15 @@ import numpy as np
 from grader.questions import Case
 from grader.questions.draws import between, log_uniform, odd, spread
 from grader.topics.quantization_layouts.shared import EXACT, FP32
-from grader.topics.quantization_layouts.shared_kbit import ROWS, SECTOR, TILE, every_width, sizes, some_bits
+from grader.topics.quantization_layouts.shared_kbit import (
+    NAN_AMONG_ZEROS,
+    ROWS,
+    SECTOR,
+    TILE,
+    every_width,
+    sizes,
+    some_bits,
+)
 from grader.topics.quantization_layouts.shared_wanted import BLOCK
 
 TILES = 1 << 30  # experts times M times N, so that a program for every tile there may be is allowed
@@ -96,6 +104,7 @@ def hidden_experts(rng: np.random.Generator) -> list[Case]:
         case([2, 0, 3], 1, n=between(rng, 4200, 4700), kind="many rows of W"),
         case(some(3), 8, "bf16", values="beyond fp16", kind="numbers beyond fp16"),
         case(some(3), 4, values="a NaN", kind="a NaN"),
+        case(some(3), 4, values=NAN_AMONG_ZEROS, kind=NAN_AMONG_ZEROS),
         *(
             case(some(3), 2, dtype, **FP32, values=EXACT, kind="a result in fp32")
             for dtype in ("fp16", "bf16")

@@ -5,7 +5,15 @@ import numpy as np
 from grader.questions import Case
 from grader.questions.draws import between, odd, spread
 from grader.topics.quantization_layouts.shared import EXACT, FP32, SMALL_SCALES, sizes_at_random
-from grader.topics.quantization_layouts.shared_kbit import BITS, SECTOR, TILE, every_width, sizes, some_bits
+from grader.topics.quantization_layouts.shared_kbit import (
+    BITS,
+    NAN_AMONG_ZEROS,
+    SECTOR,
+    TILE,
+    every_width,
+    sizes,
+    some_bits,
+)
 from grader.topics.quantization_layouts.shared_wanted import BLOCK
 
 
@@ -67,6 +75,7 @@ def hidden_kbit(rng: np.random.Generator) -> list[Case]:
         case(bits(), few(), any_n(), 8, "bf16", values="beyond fp16", kind="numbers beyond fp16"),
         case(bits(), few(), any_n(), 8, values=SMALL_SCALES, kind=SMALL_SCALES),
         case(bits(), few(), any_n(), 4, values="a NaN", kind="a NaN"),
+        case(bits(), few(), any_n(), 4, values=NAN_AMONG_ZEROS, kind=NAN_AMONG_ZEROS),
         *(
             case(bits(), few(), odd(rng, 17, 69), 2, dtype, **FP32, values=EXACT, kind="a result in fp32")
             for dtype in ("fp16", "bf16")

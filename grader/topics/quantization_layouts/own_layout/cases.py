@@ -15,6 +15,7 @@ from grader.topics.quantization_layouts.shared import (
     FP32,
     NEIGHBOURS,
     SMALL_SCALES,
+    TALLEST,
     beside_dot,
     groups_of,
     in_dot,
@@ -26,6 +27,7 @@ from grader.topics.quantization_layouts.shared import (
 from grader.topics.quantization_layouts.shared_kbit import (
     ALL_WORK,
     BITS,
+    NAN_AMONG_ZEROS,
     OPERATIONS,
     TILE,
     codebook,
@@ -128,6 +130,7 @@ def hidden(rng: np.random.Generator) -> list[Case]:
         case(few(), any_n(), 8, "bf16", values="beyond fp16", kind="numbers beyond fp16"),
         case(few(), any_n(), 8, values=SMALL_SCALES, kind=SMALL_SCALES),
         case(few(), any_n(), 4, values="a NaN", kind="a NaN"),
+        case(few(), any_n(), 4, values=NAN_AMONG_ZEROS, kind=NAN_AMONG_ZEROS),
         *(case(few(), any_n(), 2, kind=kind) for kind in (ONE_CODE, ONE_SCALE)),
         *(
             case(few(), odd(rng, 17, 69), 2, dtype, **FP32, values=EXACT, kind="a result in fp32")
@@ -193,6 +196,7 @@ def sectors(c: Case) -> list[Budget]:
 def unpacking(c: Case) -> list[Budget]:
     """Limit the instructions between a word and a number, a layout's concern once bytes are minimal."""
     n, k, times = c.sizes["N"], c.sizes["K"], math.ceil(c.sizes["M"] / TILE)
+    tiles = max(1, c.sizes["M"] // TALLEST)
     return [
         Budget(
             what="operations on whole numbers",
@@ -208,7 +212,9 @@ def unpacking(c: Case) -> list[Budget]:
             "store Y",
             "y",
             "store",
-            min(c.sm_count, math.ceil(n / WIDEST)),
-            f"one for every {WIDEST} of {n} rows of W, or for each of {c.sm_count} multiprocessors",
+            min(c.sm_count, math.ceil(n / WIDEST) * tiles),
+            f"one for every {WIDEST} of {n} rows of W"
+            + f" and each of {tiles} times {TALLEST} rows of X" * (tiles > 1)
+            + f", or for each of {c.sm_count} multiprocessors",
         ),
     ]

@@ -14,6 +14,7 @@ from kernels.roofline import cost, reference
 CANCELLED = 2.0**-23  # of x, where 1 + erf is next to 0, which shows if all GELUs of a row are
 FP32_STEPS = 2.0**-19  # of the row's largest GELU, after scaling, for fp32 sums in any order
 
+SMALL_ONE = "one small number among large ones"
 EACH_COLUMN = "a large number in each column"  # of another row, since any of them may be a row's own zero
 
 
@@ -30,6 +31,9 @@ def operands(case: Case, rng: np.random.Generator) -> dict:
         x = x * 8
     if case.values == "a large number in each row":
         x[np.arange(rows), rng.integers(0, cols, rows)] = 30_000.0
+    if case.values == SMALL_ONE:
+        x = 20_000.0 + rng.normal(0, 40, (rows, cols))
+        x[np.arange(rows), rng.integers(0, cols, rows)] = rng.choice([-2.0, 0.0, 3.0], rows)
     if case.values == EACH_COLUMN:
         np.fill_diagonal(x, 30_000.0)
     if case.values == "infinities and a NaN":
@@ -87,6 +91,7 @@ def hidden(rng: np.random.Generator) -> list[Case]:
             values="a large number in each row",
             kind="a large number in each row",
         ),
+        case(3, between(rng, 12_000, 16_000), **fp32, values=SMALL_ONE, kind=SMALL_ONE),
         case(n := between(rng, 380, 420), n, **fp32, values=EACH_COLUMN, kind=EACH_COLUMN),
         case(4, between(rng, 70, 120), **fp32, values="tails", kind="large values"),
         case(3, between(rng, 40, 60), **fp32, values="constant rows", kind="constant rows"),

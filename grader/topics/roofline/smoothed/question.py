@@ -40,6 +40,13 @@ QUESTION = rung(
         ),
         cases.paced(1.0, T=between(rng, 5, 9), M=70, values=ENDLESS, kind="infinities at an alpha of 1"),
         cases.paced(
+            1 - log_uniform(rng, 1e-6, 1e-3),
+            T=between(rng, 40, 150),
+            M=70,
+            values=ENDLESS,
+            kind="infinities at an alpha of nearly 1",
+        ),
+        cases.paced(
             rng.uniform(0.05, 0.95),
             T=between(rng, 9, 20),
             M=between(rng, 65, 199),

@@ -32,6 +32,7 @@ AGAIN = MOST * cost.GROUP
 SECTOR = 8  # fp32 logits
 LOW = 50.0  # below zero
 BELOW = "apart, below zero"
+BESIDE_FAR = "neighbours among the numbers of fp32, beside numbers far below"
 APART = {
     "apart": cost.GROUP,
     BELOW: cost.GROUP,
@@ -50,10 +51,11 @@ TOLD = (
     "mostly banned",
     TINY,
     A_BIT_APART,
+    BESIDE_FAR,
 )  # their seeds are chosen to tell
 
 
-FEW_GROUPS = BELOW, BLOCKS_FAR_BELOW, A_BIT_APART  # stay
+FEW_GROUPS = BELOW, BLOCKS_FAR_BELOW, A_BIT_APART, BESIDE_FAR  # stay
 
 
 def inputs(case: Case, rng: np.random.Generator) -> dict:
@@ -79,6 +81,9 @@ def inputs(case: Case, rng: np.random.Generator) -> dict:
         k = rng.integers(8, 13, b)
     if case.values == A_BIT_APART:  # few of the groups, whose maxima are as close
         drawn["logits"] = neighbours(rng, b, v).astype(drawn["logits"].dtype)
+    if case.values == BESIDE_FAR:
+        drawn["logits"] = neighbours(rng, b, v)
+        drawn["logits"][:, -cost.GROUP :] = -(10.0 ** rng.uniform(0, 30, (b, 1)))
     if case.values in FEW_GROUPS:
         k = rng.integers(1, 4, b)
     drawn["top_k"] = k.astype(np.int32)
@@ -138,6 +143,12 @@ def hidden(rng: np.random.Generator) -> list[Case]:
         Case(size(12, between(rng, 300, 700)), "fp32", values=TINY, kind="logits next to zero"),
         Case(size(24, 200), "fp32", values="fine", kind="logits that fp16 cannot tell apart"),
         Case(size(16, between(rng, 600, 900)), "fp32", values=A_BIT_APART, kind="logits one bit apart"),
+        Case(
+            size(16, between(rng, 400, 700)),
+            "fp32",
+            values=BESIDE_FAR,
+            kind="logits one bit apart, and far ones",
+        ),
         Case(size(6, between(rng, 300, 700)), "fp32", values="far below zero", kind="logits far below zero"),
         Case(
             size(96, between(rng, 80, 160)),
