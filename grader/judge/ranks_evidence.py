@@ -67,7 +67,7 @@ def tokens(given: tuple) -> int:
     return len(given[0])
 
 
-def moved(each: tuple, rank: int, comes_from: dict[int, int]) -> tuple:
+def moved(each: list, rank: int, comes_from: dict[int, int]) -> tuple:
     """Return what another rank has, in another order, or a rank's own."""
     return (
         tuple(np.roll(one, 1, axis=0) for one in each[comes_from[rank]]) if rank in comes_from else each[rank]
@@ -265,7 +265,7 @@ class RanksEvidence(Evidence):
         moving = [rank for rank in range(len(each)) if rank != stays] or [stays]
         comes_from = dict(zip(moving, np.roll(moving, 1).tolist(), strict=True))
         return tuple(
-            (*(moved(each, rank, comes_from)[:count]), *map(negated, given[count:]))
+            (*moved([one[:count] for one in each], rank, comes_from), *map(negated, given[count:]))
             for rank, given in enumerate(each)
         )
 

@@ -226,7 +226,15 @@ def largest_norm(vectors: np.ndarray) -> np.ndarray:
     return norms.reshape(len(norms), -1).max(1, initial=0)
 
 
-FACTORS = {LOWEST: 0.0, TIED: 0.0, LIGHT: UNEVEN, SATURATED: STEEP}  # times the error of a score
+ALL_ALIKE = 1.3  # where all keys point one way, and so do the errors of their scores
+LARGEST_OF_MANY = 1.5  # times a usual error of a score, since every output counts
+FACTORS = {
+    LOWEST: 0.0,
+    TIED: 0.0,
+    LIGHT: UNEVEN,
+    SATURATED: STEEP,
+    **dict.fromkeys(GAP, ALL_ALIKE),
+}  # times the error of a score
 
 
 def of_each_sequence(case: Case, count: int) -> np.ndarray:
@@ -247,7 +255,8 @@ def within(wanted):
         terms = wanted(inputs | {"v": np.abs(inputs["v"].astype(np.float64))}, case)["o"]
         norms = [largest_norm(inputs[x]) for x in ("q", "k")]
         unit = WEIGHT_ROUNDING[case.dtype]
-        size = abs(case.scalars["scale"]) * norms[0] * norms[1] / min(8, case.sizes["D"] ** 0.5)
+        size = LARGEST_OF_MANY * abs(case.scalars["scale"]) * norms[0] * norms[1]
+        size = size / min(8, case.sizes["D"] ** 0.5)
         size = size * of_each_sequence(case, len(size))
         share = unit * (1 + np.reshape(size, (-1, *[1] * (terms.ndim - 1)))) + SUMS
         return {
