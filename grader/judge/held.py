@@ -35,6 +35,7 @@ class Held:
 
 @lru_cache(maxsize=KEPT)
 def of(text: str) -> Held:
+    """Return what a kernel's printed text says of it."""
     shapes = {shape: product(shape) for shape in BLOCK.findall(text)}
     each = [of_function(lines) for lines in functions(text)]
     return Held(shapes, *(max(most) for most in zip(*each, strict=True)))

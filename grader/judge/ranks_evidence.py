@@ -27,7 +27,7 @@ MOST_ASLEEP_S, HURRIED_S = (
 )  # of one check, after which each remaining turn gets this long
 ORDINALS = ("1st", "2nd", "3rd")
 STAYS = 903  # the purpose that draws whose tokens stay as they are
-TWICE = "a second call in the same process, its tokens in another order"
+TWICE = "a second call in the same process, with other tokens and weights"
 AGAIN = (
     "each rank runs from its start for each exchange, with what it received: what it draws must come from a seed that is set, "
     "and nothing from a clock"

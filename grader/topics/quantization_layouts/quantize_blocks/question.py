@@ -16,7 +16,7 @@ QUESTION = KernelQuestion(
             "values",
             3,
             "values",
-            asks="right for {public} that you can see and more that you can't: long rows, many rows, less than a block, one column beyond a block, blocks of zeros, blocks of gates down to −41, loud columns, numbers small and beyond fp16, any strides",
+            asks="right for {public} that you can see and more that you can't: long rows, many rows, less than a block, one column beyond a block, blocks of zeros, blocks of gates down to −75, loud columns, numbers small and beyond fp16, any strides",
         ),
         Part(
             "traffic",
