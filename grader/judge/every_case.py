@@ -186,8 +186,9 @@ def amount(run: Run, budget: Budget) -> float:
 
 
 def lane_by_lane(question: KernelQuestion, part: Part, run: Run) -> Iterator[tuple[Budget, float, float]]:
-    """Yield the limits of large inputs of floats and of outputs once more, by what all lanes ask for: an address that several lanes of a
-    load share counts once as a byte, and is still loaded for each of them. A word may hold codes for several lanes."""
+    """Yield the limits of large inputs of floats and of outputs once more, by what all lanes ask for: an address that
+    several lanes of an access share counts once as a byte, and each of them still asks for it. A word may hold codes for
+    several lanes."""
     total = sum(size(tensor, run.case) for tensor in question.tensors)
     floats = [t for t in question.tensors if t.role == "in" and run.case.dtype_of(t).startswith(("fp", "bf"))]
     large = {t.name: t for t in floats if size(t, run.case) >= LARGE * total}

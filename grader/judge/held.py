@@ -20,9 +20,9 @@ KEPT = 64  # texts
 
 @dataclass(frozen=True)
 class Held:
-    """Hold, of one kernel, the elements of its blocks by shape, the most bits of a block whose elements all live at a time, as
-    tl.dot and scans make them, and the most bits of numbers that a loop keeps from turn to turn: what it carries, and what was made before it
-    and is needed in it or after it."""
+    """Hold, of one kernel, the elements of its blocks by shape, the most bits of a block whose elements all live at a time,
+    as tl.dot and scans make them, and the most bits that a loop keeps: what it carries from turn to turn, and what was made
+    before it and is needed in it or after it."""
 
     shapes: dict[str, int]
     by_a_block: int

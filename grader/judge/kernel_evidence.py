@@ -33,10 +33,8 @@ PUBLIC, HIDDEN, METERED, BETWEEN, ALIGNED, CORNER, COMPILED, TIMED = 100, 200, 3
 MIRRORED = 351  # another size between two, long along the other axis
 TURNED = {353: BETWEEN, 354: MIRRORED}  # these two with their tensors transposed
 STRETCHED = 352  # longer along one axis than any other
-DEEP, WIDE = (
-    355,
-    2,
-)  # times as wide as the metered case, with the axes at their ends that no program is chosen by
+DEEP = 355  # with the axes at their ends that no program is chosen by
+WIDE = 2  # times as wide as the metered case
 MOST_ALIGNED = 3  # of the largest cases, compiled as if their sizes were whole blocks
 ALIGNED_ONES = range(ALIGNED, ALIGNED + 1 + MOST_ALIGNED)
 WHOLE = 371, 372  # smaller corners

@@ -29,7 +29,7 @@ from grader.questions.model import (
 )
 
 SEEDS = 4
-CROSSED = 8  # crossings of a check
+CROSSED = 9  # crossings of a check
 COUNTS = re.compile(r"( \d+)+$")  # numbers at the end of a kind of values, which go with the sizes
 LONG = 1 / 12  # of the largest size, the least of a long axis
 BY_BLOCKS = 3  # times as often: along an axis of blocks, where kernels have other tiles for large sizes

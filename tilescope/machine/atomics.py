@@ -61,7 +61,7 @@ def atomic_rmw(op: Op):
                 continue
             there = lanes.tensor.view(of_bits)
             where = lanes.active if lanes.active is not None else np.ones(shape, bool)
-            old, changed = combined(there, lanes.index, value[where].view(of_bits), kind)
+            old, changed = combined(there, lanes, value[where].view(of_bits), kind)
             finish(run, lanes, changed, sem, kind == FADD, access.line, reads=kind != XCHG, call=CALLS[kind])
             found[where] = old.view(dtype)
         return found
@@ -69,31 +69,29 @@ def atomic_rmw(op: Op):
     return run
 
 
-def combined(
-    there: np.ndarray, index: np.ndarray, new: np.ndarray, kind: int
-) -> tuple[np.ndarray, np.ndarray]:
+def combined(there: np.ndarray, lanes: Lanes, new: np.ndarray, kind: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the value that each lane finds, and whether the lane changes it.
     Lanes at one element follow each other."""
-    old, changed = np.empty_like(new), np.zeros(len(index), bool)
-    for lanes in rounds(index):
-        at, given = index[lanes], new[lanes]
+    old, changed = np.empty_like(new), np.zeros(len(lanes.index), bool)
+    for together in rounds(lanes.index, lanes.per_element(np.arange(lanes.rows))[:: lanes.wide]):
+        at, given = lanes.index[together], new[together]
         found = there[at]
         if kind == XCHG:
             after = given
         else:
             after = converted(COMBINE[kind](widened(found), widened(given)), there.dtype)
         there[at] = after
-        old[lanes] = found
-        changed[lanes] = bits(found) != bits(np.ascontiguousarray(after))
+        old[together] = found
+        changed[together] = bits(found) != bits(np.ascontiguousarray(after))
     return old, changed
 
 
-def rounds(index: np.ndarray) -> list:
-    """Split lanes into sets without a repeated element: the last of every element, the last but one, and so on, since a GPU
-    takes lanes in an order of its own."""
+def rounds(index: np.ndarray, row: np.ndarray) -> list:
+    """Split lanes into sets without a repeated element. Programs come one after the other, and in each, the last lane at an
+    element comes first, since a GPU takes lanes in an order of its own."""
     if (index[1:] > index[:-1]).all():
         return [slice(None)]
-    by_element = len(index) - 1 - np.argsort(index[::-1], kind="stable")
+    by_element = np.lexsort((-np.arange(len(index)), row, index))
     ordered = index[by_element]
     starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
     turn = np.arange(len(index)) - np.repeat(starts, np.diff(np.r_[starts, len(index)]))

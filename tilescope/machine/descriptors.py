@@ -143,7 +143,7 @@ def descriptor_store(op: Op):
                 run.memory.stored(run, lanes, new, op.line, id(op))
                 continue
             how = KINDS[integer(op, "kind")]
-            _, changed = combined(lanes.tensor.view(new.dtype), lanes.index, new, how)
+            _, changed = combined(lanes.tensor.view(new.dtype), lanes, new, how)
             finish(run, lanes, changed, 1, how == ADD and new.dtype.kind not in "iu", op.line)
         return ()
 

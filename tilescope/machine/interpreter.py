@@ -94,6 +94,8 @@ class Launch:
                     found = step.perform(*[frame.get(name) for name in step.operands])
                 if step.orders:
                     order.barrier(frame.programs)
+                elif step.loaded and order.threads is not None:
+                    order.threads.loaded(order.named(frame.programs))
                 if type(found) is np.ndarray:
                     values[step.results[0]] = found
                 elif step.results:

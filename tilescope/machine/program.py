@@ -34,6 +34,7 @@ class Step:
     inner: list[list["Ready"]]
     frees: tuple[str, ...] = ()
     orders: bool = False  # all threads of a program wait for one another here
+    loaded: bool = False  # lanes exchange what they hold here, and so have loaded it
     shares: bool = False  # an atomic or volatile access, where programs that take turns may switch
 
 
@@ -86,7 +87,7 @@ def prepare(module: Module) -> Program:
         used = {name for block in blocks for name in used_in(block)}
         ordered = {name for block in blocks for name in used_in(block, ("tt.reduce",))}
         for step in every(blocks):
-            step.orders = threads.orders(step.op, used)
+            step.orders, step.loaded = threads.orders(step.op, used), threads.within_a_warp(step.op)
             if shapes.may_reorder(step.op, ordered):
                 step.perform = shapes.reordered(step.perform)
     types = [t for step in steps for t in step.op.result_types]

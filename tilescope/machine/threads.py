@@ -6,7 +6,7 @@ lane 0 of every block. One thread stores a single number, and all threads load i
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 import numpy as np
@@ -37,8 +37,14 @@ def orders(op: Op, used: set[str]) -> bool:
     """Return whether all threads of a program wait for one another at this operation. `used` holds the values that
     something needs."""
     if op.name in ALONG_AN_AXIS:
-        return op.operand_types[0].shape[integer(op, "axis")] > OF_A_WARP
+        return not within_a_warp(op)
     return op.name in BARRIERS | EXCHANGES or (op.name in ATOMICS and op.results[0] in used)
+
+
+def within_a_warp(op: Op) -> bool:
+    """Return whether the lanes of one warp may exchange what they hold here: each has loaded its number by then, but none sees
+    what another one stored."""
+    return op.name in ALONG_AN_AXIS and op.operand_types[0].shape[integer(op, "axis")] <= OF_A_WARP
 
 
 @dataclass(frozen=True)
@@ -130,6 +136,7 @@ class Threads:
 
     def begin(self) -> None:
         self.code, self.following = np.arange(self.programs + 1, dtype=np.int32), self.programs + 1
+        self.read_code = self.code.copy()  # the same, of what it loaded
         self.touched = np.zeros(self.programs + 1, bool)  # since its last barrier
         self.writes = {name: Touched(extent) for name, extent in self.extents.items()}
         self.reads = {name: Touched(extent) for name, extent in self.extents.items()}
@@ -142,10 +149,20 @@ class Threads:
             self.begin()
             return
         self.code[ranks] = np.arange(self.following, self.following + ranks.size)
-        self.following += ranks.size
         self.touched[ranks] = False
-        for touched in (*self.writes.values(), *self.reads.values()):
+        for touched in self.writes.values():
             touched.drop_old(self.code)
+        self.loaded(ranks)
+
+    def loaded(self, ranks: np.ndarray) -> None:
+        """Note that all lanes of these programs have what they loaded."""
+        if self.following > MOST_CODES - ranks.size:
+            self.begin()
+            return
+        self.read_code[ranks] = np.arange(self.following, self.following + ranks.size)
+        self.following += ranks.size
+        for touched in self.reads.values():
+            touched.drop_old(self.read_code)
 
     def read(self, marks: Marks, lanes: Lanes, ranks: np.ndarray, me: np.ndarray | None) -> list[Met]:
         """Return what other threads did before. `me` has the rank for each element, and is None if all these programs reach
@@ -155,7 +172,7 @@ class Threads:
             return []
         found = self.met("write", event, me, (marks.writer, marks.atomics.last))
         if me is not None:
-            self.keep(self.reads[lanes.tensor.name], event)
+            self.keep(self.reads[lanes.tensor.name], replace(event, codes=self.read_code[ranks]))
         return found
 
     def write(self, marks: Marks, lanes: Lanes, ranks: np.ndarray, me: np.ndarray, changed) -> list[Met]:
@@ -167,7 +184,8 @@ class Threads:
             found += self.met("write", event, me, (marks.writer,))
         else:
             found += self.met("write", event, me, (marks.writer, marks.atomics.last), changed)
-            found += self.met("read", event, me, (marks.reads.last,), changed)
+            early = replace(event, codes=self.read_code[ranks])
+            found += self.met("read", early, me, (marks.reads.last,), changed)
         event.changed = None if changed.all() else changed
         self.keep(self.writes[lanes.tensor.name], event)
         return found

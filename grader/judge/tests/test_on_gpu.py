@@ -157,7 +157,8 @@ def test_a_kernel_that_wastes_in_another_case_loses_speed_whatever_the_clock_say
     source = right(GEMM).replace("acc = tl.dot(a, b, acc)", wide)
     verdict = judge(replace(small, metered=questions.find(GEMM).metered), source)
     assert [part.name for part in verdict.parts if part.state == FAIL] == ["speed"], str(verdict)
-    assert "widened to fp32" in str(verdict) and len(bench.said) == len(small.public) + 2
+    hidden = 2 + 1  # the third is of about the metered size
+    assert "widened to fp32" in str(verdict) and len(bench.said) == len(small.public) + hidden
 
 
 def test_a_question_without_a_speed_part_runs_on_the_gpu_too(bench, rows):

@@ -45,7 +45,12 @@ def test_a_loop_holds_what_it_carries():
 def test_a_loop_holds_what_was_loaded_before_it_and_is_needed_later(after, blocks):
     """A bitcast shares the registers of its block, and a range is made anew."""
     found = held.of(KEEPS.replace("AFTER", after))
-    assert (found.by_a_loop, found.by_a_block) == (blocks * BLOCK, BLOCK)
+    assert (found.by_a_loop, found.by_a_block) == (blocks * BLOCK, 0)
+
+
+def test_the_elements_of_a_scan_live_at_once():
+    scan = KEEPS.replace("AFTER", "%5").replace('"math.exp"(%5)', '"tt.scan"(%5)')
+    assert held.of(scan).by_a_block == BLOCK
 
 
 def test_what_tensor_cores_alone_take_may_stay_in_shared_memory():

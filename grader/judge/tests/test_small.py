@@ -10,12 +10,12 @@ import pytest
 
 from grader.judge import (
     answer,
-    compiled,
     diagnose,
     every_case,
     numpy_values,
     rank_values,
     record,
+    registers,
     returned,
     sampled,
     source,
@@ -203,8 +203,8 @@ def test_what_drawn_programs_must_have_written():
 def test_spills_count_at_the_size_that_is_named_alone():
     """Odd sizes and strides cost registers of their own, so other forms may spill a little."""
     spilled = SimpleNamespace(target=90, shared_bytes=0, spilled_bytes=152)
-    assert compiled.badly(spilled, 0) and not compiled.badly(spilled, SPILLS_ELSEWHERE)
-    assert compiled.badly(SimpleNamespace(target=90, shared_bytes=0, spilled_bytes=2000), SPILLS_ELSEWHERE)
+    assert registers.badly(spilled, 0) and not registers.badly(spilled, SPILLS_ELSEWHERE)
+    assert registers.badly(SimpleNamespace(target=90, shared_bytes=0, spilled_bytes=2000), SPILLS_ELSEWHERE)
 
 
 def test_of_many_records_there_is_a_newest_and_a_best(tmp_path, monkeypatch):

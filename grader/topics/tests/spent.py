@@ -106,6 +106,7 @@ def decode(case: Case, bn: int, chunk: int = 0, readers: int = 1) -> dict:
         ("v", "load", "dedup"): cache,
         ("k", "load", "programs"): splits * s["B"] * s["G"] * readers,
         ("o", "store", "dedup"): ends,
+        ("o", "store", "programs"): s["B"] * s["G"],
         ("all", "any", "dedup"): 2 * cache + ends * (splits + 1) + scratch,
     }
 

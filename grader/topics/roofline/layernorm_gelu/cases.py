@@ -128,7 +128,7 @@ NEIGHBOURS = "which neighbouring lanes read neighbouring addresses: a sector is 
 SECTOR = 16  # elements of 2 bytes in rows of whole sectors, so that no row shares a sector with the next
 EDGES = 1.02
 ROWS = 8  # the most rows for one program
-WORK = 64  # operations an element, where a kernel as it should be takes some 15
+WORK = 96  # operations an element, where a kernel as it should be takes some 15
 FLOP = 20.0  # an element, for GELU, two sums and the norm
 
 
