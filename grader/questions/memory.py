@@ -61,7 +61,7 @@ class Placed:
 def strides(shape: tuple[int, ...], layout: str) -> tuple[int, ...]:
     """Return the distance in elements from one index to the next, by axis. "spread 3" puts neighbours 3 apart, and no
     other stride is a multiple of 3."""
-    if layout in (TRANSPOSED, TRANSPOSED_PADDED) and len(shape) >= 2:
+    if layout.startswith(TRANSPOSED) and len(shape) >= 2:
         inner = strides((*shape[:-2], shape[-1], shape[-2]), layout.removeprefix(TRANSPOSED).strip())
         return (*inner[:-2], inner[-1], inner[-2])
     if layout.startswith("spread "):

@@ -90,9 +90,10 @@ def hidden(question: Question, rng: np.random.Generator) -> list:
 
 
 def with_gaps(case: Case, rng: np.random.Generator) -> Case:
-    """Return the case, half the time with gaps between the columns of its transposed tensors, because a kernel may take the
-    number of rows for the distance of two columns."""
-    gaps = {name: TRANSPOSED_PADDED for name, how in case.layout.items() if how == TRANSPOSED}
+    """Return the case, half the time with gaps between the columns of its transposed tensors, or between all their numbers,
+    because a kernel may take the number of rows for the distance of two columns, or a short step for one."""
+    how = TRANSPOSED_PADDED if rng.random() < WITH_GAPS else f"{TRANSPOSED} {SPREAD}{rng.integers(2, 6)}"
+    gaps = {name: how for name, lies in case.layout.items() if lies == TRANSPOSED}
     return replace(case, layout=case.layout | gaps) if gaps and rng.random() < WITH_GAPS else case
 
 

@@ -222,8 +222,9 @@ def tokens(rng, kind, numbers=()):
     if kind in (FULL, *FREE):
         columns = min(between(rng, 4, 40), max(2, MOST_NUMBERS // (per * len(each) * max(each))))
     found = tokens_of(rng, each, len(each) * per, top_k, hot, shunned, columns)
-    if kind == FULL:  # one rank gets all tokens of all ranks
-        hottest = per * rng.integers(len(each)) + np.arange(per)
+    if kind == FULL:  # one rank gets all tokens of all ranks, half the time for one expert
+        some = np.arange(per) if rng.random() < 0.5 else rng.integers(per, size=1)
+        hottest = per * rng.integers(len(each)) + some
         for _, topk_ids, _ in found:
             put_first(rng, topk_ids, hottest)
     if kind in FREE:
