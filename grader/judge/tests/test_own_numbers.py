@@ -41,12 +41,11 @@ def test_a_band_of_values_between_numbers_of_the_cell_is_met(question, line, mor
     assert "values" in parts and own_numbers.KIND in said, said
 
 
-def test_a_band_of_a_scalar_between_numbers_of_the_cell_is_met(monkeypatch):
-    edit = "/ N + eps)", "/ N + tl.where((eps > 3.0) & (eps < 3.3), eps * 1.1, eps))"
+def test_a_band_of_a_scalar_between_numbers_of_the_cell_is_met():
+    """By a case with such a scalar, or by the one that draws it from all that it may be."""
+    edit = "/ N + eps)", "/ N + tl.where((eps > 3.0) & (eps < 9.0), eps * 1.1, eps))"
     parts, said = lost(NORM, edit)
-    assert "values" in parts and own_scalars.KIND in said, said
-    monkeypatch.setattr(own_scalars, "MOST", 0)
-    assert lost(NORM, edit)[0] == []
+    assert "values" in parts and (own_scalars.KIND in said or "another eps" in said), said
 
 
 @pytest.mark.slow
