@@ -175,7 +175,12 @@ def in_float64(array: np.ndarray) -> np.ndarray:
 
 def describe(run: Run) -> str:
     """Describe a public case in full, a hidden one only by its kind."""
-    return f"a hidden case ({run.case.kind})" if run.hidden else in_full(run.case)
+    return named(run.case, run.hidden)
+
+
+def named(case, hidden: bool) -> str:
+    """Describe a case in full, or only by its kind."""
+    return f"a hidden case ({case.kind})" if hidden else in_full(case)
 
 
 def in_full(case) -> str:

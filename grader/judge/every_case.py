@@ -8,7 +8,7 @@ from functools import partial
 
 from grader.box.serve.frames import DTYPES
 from grader.judge import by_line, only_here, registers, traffic
-from grader.judge.diagnose import in_full
+from grader.judge.diagnose import describe
 from grader.judge.failed import Failed
 from grader.judge.kernel_evidence import AT_SMS, METERED, ON_CONDITION, WAITING, WHOLE, KernelEvidence, Run
 from grader.questions import Budget, Case, KernelQuestion, Part, Tensor, corner, on_condition
@@ -61,7 +61,7 @@ def judge(evidence: KernelEvidence, part: Part) -> None:
     if METERED not in evidence.cases:
         return
     if part.name == next(iter(question.budgets)):
-        if not any(part.judge == "compiled" for part in question.parts):
+        if not question.compiled_part:
             registers.judge_uncompiled(evidence)
         for run in ran(evidence, *evidence.public, *evidence.hidden, *MANY_LONG, METERED):
             judge_launches(question, run)
@@ -72,8 +72,8 @@ def judge(evidence: KernelEvidence, part: Part) -> None:
     for run in ran(evidence, *evidence.public, *evidence.hidden, *MANY_LONG):
         for number, (budget, found, most) in enumerate(spent(question, part, evidence.cases[METERED], run)):
             if found > most:
-                said = f"{budget.what}, {place(run)}: {traffic.times(found / max(most, 1e-12), 1)} the limit there"
-                told = f"{budget.what}: more than the limit in {place(run)}"
+                said = f"{budget.what}, {describe(run)}: {traffic.times(found / max(most, 1e-12), 1)} the limit there"
+                told = f"{budget.what}: more than the limit in {describe(run)}"
                 keeps = partial(keeps_limit, question, part, evidence.cases[METERED], number)
                 there = share_when_metered(evidence, part, run, budget)
                 shares = there, found / max(budget.most, 1e-12), found / max(most, 1e-12)
@@ -90,7 +90,7 @@ def judge(evidence: KernelEvidence, part: Part) -> None:
         for budget, found, most in lane_by_lane(question, part, run):
             if found > most:
                 raise Failed(
-                    f"{budget.what}, {place(run)}: {traffic.times(found / most, 1)} what it allows",
+                    f"{budget.what}, {describe(run)}: {traffic.times(found / most, 1)} what it allows",
                     by_line.look(evidence, run, budget, ASK_ONCE),
                     told=budget.what,
                 )
@@ -224,9 +224,9 @@ def judge_side_by_side(run: Run, budget: Budget) -> None:
     found = traffic.spent(run, budget)
     if SIDE_BY_SIDE * found < least:
         raise Failed(
-            f"{budget.what}, {place(run)}: less than half of those that could share the work",
+            f"{budget.what}, {describe(run)}: less than half of those that could share the work",
             budget.look,
-            told=f"{budget.what}: less than it takes in {place(run)}",
+            told=f"{budget.what}: less than it takes in {describe(run)}",
         )
 
 
@@ -244,10 +244,10 @@ def judge_busiest(run: Run, budgets: list[Budget]) -> None:
     more = MORE_ALONE if run.case.kind in LARGE_KINDS else 1
     if busiest > more * (SIDE_BY_SIDE * whole / least + ALONE):
         raise Failed(
-            f"{budget.what}, {place(run)}: one of them does {busiest / whole:.0%} of all operations, where {least:,.0f} could "
+            f"{budget.what}, {describe(run)}: one of them does {busiest / whole:.0%} of all operations, where {least:,.0f} could "
             "share them",
             "what one program does alone while all others wait, such as a loop in the first one",
-            told=f"one program does most operations in {place(run)}",
+            told=f"one program does most operations in {describe(run)}",
         )
 
 
@@ -256,7 +256,7 @@ def judge_touching(run: Run) -> None:
     for launch in run.launches:
         if not any(one["dedup"] for kinds in launch["tensors"].values() for one in kinds.values()):
             raise Failed(
-                f"{place(run)}: {launch['kernel']} loads and stores nothing",
+                f"{describe(run)}: {launch['kernel']} loads and stores nothing",
                 "the steps of launch(p): a launch that has nothing to do still has to start",
                 told="a launch that loads and stores nothing",
             )
@@ -267,9 +267,9 @@ def judge_launches(question: KernelQuestion, run: Run) -> None:
     allowed = max(question.most_launches, MOST_LAUNCHES)
     if len(run.launches) > allowed:
         raise Failed(
-            f"{place(run)}: {len(run.launches)} launches, at most {allowed} in any case",
+            f"{describe(run)}: {len(run.launches)} launches, at most {allowed} in any case",
             "fuse the steps of launch(p)",
-            told=f"too many launches in {place(run)}",
+            told=f"too many launches in {describe(run)}",
         )
 
 
@@ -285,12 +285,8 @@ def judge_idle(question: KernelQuestion, run: Run) -> None:
         storing = sum(one[how]["programs"] for one in kinds for how in STORING if how in one)
         if launch["programs"] > 2 * storing + idle:
             raise Failed(
-                f"{place(run)}: {launch['kernel']} has {launch['programs'] / max(1, storing):,.0f} programs for each that stores "
+                f"{describe(run)}: {launch['kernel']} has {launch['programs'] / max(1, storing):,.0f} programs for each that stores "
                 "anything",
                 "the grid: a program that has nothing to do still has to start",
-                told=f"idle programs in {place(run)}",
+                told=f"idle programs in {describe(run)}",
             )
-
-
-def place(run: Run) -> str:
-    return f"a hidden case ({run.case.kind})" if run.hidden else in_full(run.case)

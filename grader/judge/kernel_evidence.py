@@ -577,6 +577,10 @@ class KernelEvidence(Evidence):
                 self._printed += machine.print_texts(texts[len(self._printed) :], self.level)
         return self._printed[number]
 
+    def ir_of(self, step: Kernel) -> str:
+        """Return a kernel's text as the machine prints it, or an empty one if it can't be printed."""
+        return self.printed_text(step.text).get("text", "")
+
     # ---- from the compiler
 
     def begin(self) -> None:
@@ -645,7 +649,7 @@ class KernelEvidence(Evidence):
         forms = {}
         for purpose in sorted(self.cases, key=lambda one: (one != COMPILED, one not in ALIGNED_ONES)):
             for step in self.steps(purpose):
-                blocks = held.of(self.printed_text(step.text).get("text", ""))
+                blocks = held.of(self.ir_of(step))
                 form = step.name, step.num_warps, step.num_stages, frozenset(blocks.shapes)
                 most = blocks.largest
                 forms.setdefault(form, (step, most / step.num_warps, most * step.num_stages, purpose))

@@ -252,11 +252,10 @@ class RanksEvidence(Evidence):
         """Return a public case and the hidden one of most tokens, to be called once more in the same processes: what an answer
         keeps in its module from one call must not serve the next. All ranks but one have other tokens then, of
         which that one learns from the others alone."""
-        ended = [[one for one in each if one.results] for each in (self.meetings(False), hidden)]
-        chosen = [
-            *(max(ended[0], key=lambda one: min(map(tokens, one.case.each))) for _ in ended[0][:1]),
-            *(max(ended[1], key=lambda one: sum(map(tokens, one.case.each))) for _ in ended[1][:1]),
-        ]
+        chosen = []
+        for meetings, of_ranks in ((self.meetings(False), min), (hidden, sum)):
+            if ended := [one for one in meetings if one.results]:
+                chosen.append(max(ended, key=lambda one: of_ranks(map(tokens, one.case.each))))  # noqa: B023
         return [Meeting(Together(self.turned(one.case.each), TWICE), True, before=one) for one in chosen]
 
     def turned(self, each: tuple) -> tuple:

@@ -2,7 +2,7 @@
 warps that launch(p) chooses."""
 
 from grader.jail.protocol import Kernel
-from grader.judge.diagnose import in_full
+from grader.judge.diagnose import in_full, named
 from grader.judge.failed import Failed
 from grader.judge.held import Held, of
 from grader.judge.kernel_evidence import COMPILED, METERED, KernelEvidence, is_hidden
@@ -46,7 +46,7 @@ def judge_lanes(evidence: KernelEvidence) -> None:
         for step, held in kernels(evidence, purpose):
             each = elements(step, held)
             if each > allowed:
-                where = place(evidence, purpose)
+                where = named(evidence.cases[purpose], is_hidden(purpose))
                 raise Failed(
                     f"{step.name}, {where}: {each:,.0f} numbers for each lane of its largest block, where a lane has {ELEMENTS} "
                     "registers",
@@ -63,7 +63,7 @@ def judge_registers(evidence: KernelEvidence) -> None:
             for what, bits in (("a block", held.by_a_block), ("a loop", held.by_a_loop)):
                 each = bits / (BITS * LANES * step.num_warps)
                 if each > REGISTERS:
-                    where = place(evidence, purpose)
+                    where = named(evidence.cases[purpose], is_hidden(purpose))
                     raise Failed(
                         f"{step.name}, {where}: {what} holds {each:,.0f} registers of numbers for each lane, which has {REGISTERS}",
                         "num_warps, or the size of the blocks that are loaded or added up, where launch(p) chooses them by the case",
@@ -88,17 +88,12 @@ def judge_threads(evidence: KernelEvidence) -> None:
 def kernels(evidence: KernelEvidence, purpose: int) -> list[tuple[Kernel, Held]]:
     """Return each kernel of a case, with what it holds."""
     steps = evidence.steps(purpose) if purpose in evidence.cases else ()
-    return [(step, of(evidence.printed_text(step.text).get("text", ""))) for step in steps]
+    return [(step, of(evidence.ir_of(step))) for step in steps]
 
 
 def elements(step: Kernel, held: Held) -> float:
     """Return the elements of a kernel's largest block for each lane."""
     return held.largest / (LANES * step.num_warps)
-
-
-def place(evidence: KernelEvidence, purpose: int) -> str:
-    case = evidence.cases[purpose]
-    return f"a hidden case ({case.kind})" if is_hidden(purpose) else in_full(case)
 
 
 def badly(row, most_spills: int):

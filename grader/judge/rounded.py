@@ -14,7 +14,7 @@ def judge(evidence: KernelEvidence) -> None:
     """Raise Failed for an address that such a division makes."""
     purpose = METERED if METERED in evidence.cases else evidence.public[0]
     for step in evidence.steps(purpose):
-        for line in lines(evidence.printed_text(step.text).get("text", "")):
+        for line in lines(evidence.ir_of(step)):
             raise Failed(
                 f"line {line} divides whole numbers as floats, and an address is made of the quotient",
                 "// and % on whole numbers: a GPU's division of floats isn't exact, so 41 / 41 may give less than 1",

@@ -186,9 +186,7 @@ def waits(evidence: KernelEvidence, purpose: int) -> bool:
     if purpose not in evidence.cases:
         return True
     plan = evidence.plan(purpose)
-    texts = (
-        () if isinstance(plan, dict) else [evidence.printed_text(s.text).get("text", "") for s in plan.steps]
-    )
+    texts = () if isinstance(plan, dict) else map(evidence.ir_of, plan.steps)
     return any("scf.while" in text and "tt.atomic" in text for text in texts)
 
 
@@ -203,7 +201,7 @@ def judge_lanes(evidence: KernelEvidence, run: Run, whole: bool) -> None:
 
 def uses_atomics(evidence: KernelEvidence, purpose: int) -> bool:
     """Search the machine's own print for atomics, because the jail's text can't be trusted."""
-    printed = (evidence.printed_text(step.text).get("text", "") for step in evidence.plan(purpose).steps)
+    printed = map(evidence.ir_of, evidence.plan(purpose).steps)
     return any(word in text for text in printed for word in ("tt.atomic", "tt.descriptor_reduce"))
 
 

@@ -60,7 +60,7 @@ def counted(question: Question, part: Part) -> list[str]:
     limits = [f"{b.what}: {b.model}" for b in account(question, part.name, one_size(question))]
     if part.name == next(iter(question.budgets)):
         limits.append(f"{launches(question.most_launches)} at most")
-        if not any(other.judge == "compiled" for other in question.parts):
+        if not question.compiled_part:
             limits.append(f"registers: at most {question.most_spills_elsewhere:,} bytes spilled")
     return [f"- *{part.name}*" + ", without a GPU" * bool(part.gpu), *(f"  - {one}" for one in limits)]
 

@@ -333,6 +333,11 @@ class Question:
         return self.id.split(".")[1]
 
     @property
+    def compiled_part(self) -> bool:
+        """Return whether a part judges what the compiler says."""
+        return any(part.judge == "compiled" for part in self.parts)
+
+    @property
     def points(self) -> float:
         return sum(part.points for part in self.parts)
 

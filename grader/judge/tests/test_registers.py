@@ -62,7 +62,7 @@ def evidence(text: str, warps: int):
     step = SimpleNamespace(name="scaled", num_warps=warps, text=0)
     return SimpleNamespace(
         steps=lambda purpose: (step,),
-        printed_text=lambda number: {"text": text},
+        ir_of=lambda step: text,
         cases={METERED: Case({"N": 9}), COMPILED: Case({"N": 9})},
     )
 
