@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from grader.box.serve.frames import DTYPES
-from grader.judge import by_line, only_here, registers, traffic
+from grader.judge import by_line, narrow, only_here, registers, traffic
 from grader.judge.diagnose import describe
 from grader.judge.failed import Failed
 from grader.judge.kernel_evidence import AT_SMS, METERED, ON_CONDITION, WAITING, WHOLE, KernelEvidence, Run
@@ -63,6 +63,7 @@ def judge(evidence: KernelEvidence, part: Part) -> None:
     if part.name == next(iter(question.budgets)):
         if not question.compiled_part:
             registers.judge_uncompiled(evidence)
+        narrow.judge(evidence)
         for run in ran(evidence, *evidence.public, *evidence.hidden, *MANY_LONG, METERED):
             judge_launches(question, run)
         for run in ran(evidence, *evidence.public, *evidence.hidden, METERED):

@@ -35,7 +35,7 @@ TURNED = {353: BETWEEN, 354: MIRRORED}  # these two with their tensors transpose
 STRETCHED = 352  # longer along one axis than any other
 DEEP = 355  # with the axes at their ends that no program is chosen by
 WIDE = 2  # times as wide as the metered case
-MOST_ALIGNED = 3  # of the largest cases, compiled as if their sizes were whole blocks
+MOST_ALIGNED = 3  # of the largest cases, compiled as if their sizes were whole blocks, as the metered one
 ALIGNED_ONES = range(ALIGNED, ALIGNED + 1 + MOST_ALIGNED)
 WHOLE = 371, 372  # smaller corners
 FAR = 373  # a larger one, whose inputs repeat what is drawn
@@ -216,11 +216,13 @@ class KernelEvidence(Evidence):
             if {"M", "N"} <= set(question.up_to):
                 self.known[STRETCHED] = stretched(question, small, large, self.rng(STRETCHED))
                 self.known[DEEP] = deep(question, small, self.rng(DEEP))
-        if COMPILED in cases and METERED in cases and question.prepare is None:
+        if METERED in cases and question.prepare is None:
             held = [purpose for purpose in hidden if not cases[purpose].crossed]  # whose spending is limited
             largest = sorted(held, key=lambda purpose: -numbers(question, cases[purpose]))[:MOST_ALIGNED]
-            for place, purpose in enumerate([METERED, *largest]):
-                self.known[ALIGNED + place] = replace(in_blocks(question, self.known[purpose]), layout={})
+            for place, purpose in enumerate([METERED, *largest] if COMPILED in cases else [METERED]):
+                self.known[ALIGNED + place] = replace(
+                    in_blocks(question, self.known[purpose]), layout={}, kind="sizes that are whole blocks"
+                )
         self.told_of_large = int(drawn.choice([number, *self.chips()]))
         self.known |= self.corners(self.told_of_large)
 
@@ -548,9 +550,11 @@ class KernelEvidence(Evidence):
         purpose = next((p for p, one in self.known.items() if one is run.case), None)
         if purpose is None:
             return []
-        how = {"programs": [programs]} if programs else {}
+        return self.lines_of(purpose, run.placed, **({"programs": [programs]} if programs else {}))
+
+    def lines_of(self, purpose: int, placed: list[Placed], **how) -> list[dict]:
         found = self.interpret(
-            purpose, run.placed, operation="lines", counting="values", seconds=WRITERS_S, **how
+            purpose, placed, operation="lines", counting="values", seconds=WRITERS_S, **how
         )
         return [] if found.error else found.header["lines"]
 
@@ -570,7 +574,8 @@ class KernelEvidence(Evidence):
         return replace(run, outcome=self.count(outcome))
 
     def printed_text(self, number: int) -> dict:
-        """Return a text as the machine prints it, for the compiler and the bench: {"text"} or {"error"}."""
+        """Return a text as the machine prints it, for the compiler and the bench, with its accesses: {"text", "accesses"} or
+        {"error"}."""
         with self.lock:
             if number >= len(self._printed):
                 texts = (self._lowered or self._shown).texts
@@ -634,7 +639,11 @@ class KernelEvidence(Evidence):
             if "error" in row:
                 return Outcome(header={"error": row["error"]}), []
             settings = {"num_warps": step.num_warps, "num_stages": step.num_stages}
-            known[step.name, step.text, *settings.values()] = {"name": step.name, **row, **settings}
+            known[step.name, step.text, *settings.values()] = {
+                "name": step.name,
+                "text": row["text"],
+                **settings,
+            }
         if not known:
             return Outcome(), []
         return compiler.compile_kernels(Request((*known.values(),), targets), self.level)

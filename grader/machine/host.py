@@ -62,14 +62,18 @@ def arguments(step, values: dict) -> list:
 
 
 def print_texts(texts: list[str], level: int | None = None) -> list[dict]:
-    """Return each text in the machine's print of its own tree, {"text"}, or {"error"} if no answer may hold this text."""
+    """Return each text in the machine's print of its own tree with its accesses, {"text", "accesses"}, or {"error"} if no
+    answer may hold this text."""
     request = protocol.PrintRequest(list(texts))
     outcome = warm.programs(MACHINE, level).ask(request.task(), {}, LIMITS)
     if outcome.error:
         return [{"error": outcome.error}] * len(request.texts)
-    rows, _ = protocol.print_reply(request, outcome.header)
+    rows, seen = protocol.print_reply(request, outcome.header)
     return [
-        {"text": row} if isinstance(row, str) else {"error": warm.clean_error(row["error"])} for row in rows
+        {"text": row, "accesses": accesses}
+        if isinstance(row, str)
+        else {"error": warm.clean_error(row["error"])}
+        for row, accesses in zip(rows, seen, strict=True)
     ]
 
 

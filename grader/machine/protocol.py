@@ -6,6 +6,7 @@ from math import prod
 
 import numpy as np
 
+from tilescope.machine.contiguity import Access
 from tilescope.machine.report import LaunchReport, Report
 
 TOLD_OF_WRITERS = ("program", "line", "launch")  # of each element of an output, -1 where nothing stores it
@@ -82,10 +83,13 @@ class RunRequest:
         return expected
 
 
+# of a line: the bytes that lanes ask for, that they ask for once, of accesses that begin at an even place, and of sectors
+OF_LINES = "bytes", "distinct", "even", "sectors"
+
+
 @dataclass(frozen=True)
 class PrintRequest:
     texts: list[str]
-    num_warps: list[int] = field(default_factory=list)  # for each text, to report a hopeless tile
 
     def task(self) -> dict:
         return {"operation": "print", **vars(self)}
@@ -134,8 +138,11 @@ def writers_reply(request: RunRequest, arrays: dict[str, np.ndarray], name_of) -
 
 
 def lines_reply(request: RunRequest, header: dict, arrays: dict) -> None:
-    """Raise BadReply if a reply about lines isn't a list of tensors, kinds of access, lines and bytes."""
-    rows, types = header.get("lines"), {"tensor": str, "kind": str, "line": int, "bytes": int}
+    """Raise BadReply if a reply about lines isn't a list of tensors, kinds of access, lines and counts of bytes."""
+    rows, types = (
+        header.get("lines"),
+        {"tensor": str, "kind": str, "line": int} | dict.fromkeys(OF_LINES, int),
+    )
     if arrays or not isinstance(rows, list):
         raise BadReply("no list of lines")
     for row in rows:
@@ -152,16 +159,26 @@ def poison_reply(header: dict) -> list[dict]:
     return found
 
 
-def print_reply(request: PrintRequest, header: dict) -> tuple[list, list]:
-    """Return for each text its print, or {"error": ...}, and the facts of each."""
-    texts, facts = header.get("texts"), header.get("facts", [])
+def print_reply(request: PrintRequest, header: dict) -> tuple[list, list[list[Access]]]:
+    """Return for each text its print, or {"error": ...}, and its accesses."""
+    texts, seen = header.get("texts"), header.get("accesses")
     if (
         not isinstance(texts, list)
-        or not isinstance(facts, list)
-        or {len(texts), len(facts)} != {len(request.texts)}
+        or not isinstance(seen, list)
+        or {len(texts), len(seen)} != {len(request.texts)}
     ):
         raise BadReply("another number of texts than was asked for")
     for text in texts:
         if not isinstance(text, str) and not (isinstance(text, dict) and isinstance(text.get("error"), dict)):
             raise BadReply("neither a text nor an error")
-    return texts, facts
+    return texts, [accesses_of(rows) for rows in seen]
+
+
+def accesses_of(rows) -> list[Access]:
+    """Return the accesses of a text. Raise BadReply if one is none."""
+    types = [str, *[int] * 5]
+    if not isinstance(rows, list) or not all(
+        isinstance(row, list) and [*map(type, row)] == types for row in rows
+    ):
+        raise BadReply("an access that is none")
+    return [Access(*row) for row in rows]

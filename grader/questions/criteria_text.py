@@ -9,6 +9,7 @@ from grader.questions.account import account
 from grader.questions.model import Case, KernelQuestion, Part, Question
 from grader.questions.reach import sizes_in_words
 
+WIDE_ENOUGH = "neighbours in memory: {} bytes or more by one instruction, so the compiler must see that they are neighbours"
 COUNTED = (
     "The grader counts these quantities in every case, and each has a limit. You needn't plan for them one by one: if a "
     "kernel breaks a limit, the report of a check names it, with its number and where to look. The numbers below "
@@ -60,6 +61,7 @@ def counted(question: Question, part: Part) -> list[str]:
     limits = [f"{b.what}: {b.model}" for b in account(question, part.name, one_size(question))]
     if part.name == next(iter(question.budgets)):
         limits.append(f"{launches(question.most_launches)} at most")
+        limits.append(WIDE_ENOUGH.format(question.vector // 8))
         if not question.compiled_part:
             limits.append(f"registers: at most {question.most_spills_elsewhere:,} bytes spilled")
     return [f"- *{part.name}*" + ", without a GPU" * bool(part.gpu), *(f"  - {one}" for one in limits)]

@@ -437,6 +437,7 @@ class KernelQuestion(Question):
     targets: tuple[int, ...] = (90,)
     instruction: dict = field(default_factory=dict)  # target -> instruction that must be in use
     most_spills: int = 0
+    vector: int = 64  # bits that one instruction of a load or a store must move, where its lanes are neighbours in memory
     repeatable: bool = True
     speed: Speed | None = None
     gap: Gap | None = None  # where a part `gap` is judged, at the metered size

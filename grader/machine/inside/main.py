@@ -8,9 +8,9 @@ from math import prod
 import numpy as np
 import numpy.ma  # noqa: F401  np.isin imports it when it first runs, which would be in every child
 
+from tilescope.machine.contiguity import accesses
 from tilescope.machine.dtypes import DTYPES
 from tilescope.machine.limits import Limits
-from tilescope.machine.module_size import hopeless, module_size
 from tilescope.machine.narrow import converted
 from tilescope.machine.poisoned import reaching
 from tilescope.machine.read import read
@@ -21,7 +21,6 @@ from tilescope.machine.storage import ROOM_OF_OUTPUTS, Paged, Storage, contiguou
 from tilescope.machine.stores_alone import stores_alone
 from tilescope.machine.tree import BadIR, Block, Module
 from tilescope.machine.verify import verify
-from tilescope.machine.words_of_types import spelled
 from tilescope.machine.write import write
 from tilescope.machine.written_by_waves import indices_by_wave
 
@@ -170,33 +169,18 @@ def find_lines(task: dict, arrays: dict) -> tuple[dict, dict]:
 
 
 def print_texts(task: dict, arrays: dict) -> tuple[dict, dict]:
-    """Return the input of compiler and bench, which is the print of the text's tree, never the text itself, and the facts
-    known about the text.
-
-    `num_warps`, one for each text, lets a tile that no thread could hold be reported before LLVM meets it.
-    """
-    texts, known = [], []
-    warps = task.get("num_warps") or [None] * len(task["texts"])
-    for text, num_warps in zip(task["texts"], warps, strict=True):
+    """Return the input of compiler and bench, which is the print of the text's tree, never the text itself, and the loads
+    and stores of blocks in each text, as a compiler sees their addresses."""
+    texts, seen = [], []
+    for text in task["texts"]:
         try:
             module = parsed(text)
             texts.append(write(module))
-            known.append(facts_of(module, num_warps))
+            seen.append([list(vars(one).values()) for one in accesses(module)])
         except BadIR as error:
             texts.append({"error": bad_text(error)})
-            known.append({})
-    return {"texts": texts, "facts": known}, {}
-
-
-def facts_of(module: Module, num_warps: int | None) -> dict:
-    found = module_size(module)
-    return {
-        "kernel": module.kernel.name,
-        "operations": found.operations,
-        "largest": spelled(found.largest),
-        "carried": [spelled(type) for type in found.carried],
-        "hopeless": hopeless(module, num_warps) if num_warps else "",
-    }
+            seen.append([])
+    return {"texts": texts, "accesses": seen}, {}
 
 
 def run_task(task: dict, modules: list[Module], tensors: list[Storage], **more) -> Report:

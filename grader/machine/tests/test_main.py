@@ -154,10 +154,10 @@ def test_which_masked_loads_reach_a_result():
 
 
 def test_prints_are_what_the_compiler_takes():
-    ask = PrintRequest([request().texts[0], "nonsense"], [4, 4])
-    texts, facts = print_reply(ask, main.run(ask.task(), {})[0])
+    ask = PrintRequest([request().texts[0], "nonsense"])
+    texts, seen = print_reply(ask, main.run(ask.task(), {})[0])
     assert "scaled" in compiled(texts[0], 90) and texts[1]["error"]["stage"] == "text"
-    assert facts[0]["kernel"] == "scaled" and facts[0]["operations"] > 10 and not facts[0]["hopeless"]
+    assert {one.kind for one in seen[0]} == {"load", "store"} and seen[1] == []
 
 
 @pytest.mark.parametrize(

@@ -80,6 +80,7 @@ QUESTION = KernelQuestion(
     sized=cases.sized,
     metered=cases.metered_experts,
     blocks={"M": 32, "N": 64, "K": 128},
+    vector=32,  # a lane may take a word of codes
     budgets={"traffic": traffic, "flow": flow},
     useful=useful,
     most_launches=2,

@@ -78,6 +78,7 @@ QUESTION = KernelQuestion(
     up_to={"BITS": BITS, "N": UpTo(32_768), "K": UpTo(16_384, 32, 32), "M": UpTo(8192)},
     metered=cases.metered_kbit,
     blocks={"M": 32, "N": 64, "K": 128},
+    vector=32,  # a lane may take a word of codes
     budgets={"traffic": traffic, "flow": flow},
     useful=useful,
     most_launches=2,

@@ -76,6 +76,7 @@ QUESTION = KernelQuestion(
     sized=sized,
     metered=cases.metered_gemv,
     blocks={"N": 64, "K": 1024},
+    vector=32,  # a lane may take a word of codes
     budgets={"traffic": cases.gemv, "speed": cases.gemv_flow},
     useful=useful,
     most_launches=2,

@@ -1,0 +1,73 @@
+"""Find loads and stores that move few bytes by one instruction although their lanes ask for neighbours in memory, because the
+address hides it from the compiler. Bytes and sectors don't show it."""
+
+from dataclasses import dataclass
+
+from grader.judge.diagnose import named
+from grader.judge.failed import Failed
+from grader.judge.kernel_evidence import ALIGNED, METERED, KernelEvidence, is_hidden
+
+FULL = 1.25  # times the bytes that lanes ask for, in whole sectors, where neighbours stand together
+REPEATED = 1.5  # times its bytes, from where lanes share numbers more than they have neighbours
+EVENLY = 0.75  # of its bytes, from where accesses begin where one instruction may move several numbers
+SHARE = 0.02  # of all bytes of a case, which a line must move to matter
+
+
+@dataclass(frozen=True)
+class Narrow:
+    """Hold the access of a tensor in a line, and the bits that one instruction moves."""
+
+    tensor: str
+    kind: str
+    line: int
+    bits: int
+
+
+def judge(evidence: KernelEvidence) -> None:
+    """Raise Failed for such an access, at sizes that are whole blocks, where rows begin with a sector."""
+    purpose = ALIGNED if ALIGNED in evidence.cases else METERED
+    suspected = {
+        (one.tensor, one.kind, one.line): one
+        for step in evidence.steps(purpose)
+        for one in narrow(evidence, step)
+    }
+    if not suspected:
+        return
+    _, placed = evidence.draw(purpose)
+    rows = evidence.lines_of(purpose, placed)
+    least = SHARE * sum(row["distinct"] for row in rows)
+    for row in sorted(rows, key=lambda row: row["line"]):
+        one = suspected.get((row["tensor"], row["kind"], row["line"]))
+        if one and row["distinct"] > least and neighbours(row):
+            verb = {"load": "loads", "store": "stores"}[one.kind]
+            said = f"line {one.line} {verb} {one.tensor} {bytes_of(one.bits)} at a time, though its lanes are neighbours in memory"
+            raise Failed(
+                f"{said}, {named(evidence.cases[purpose], is_hidden(purpose))}",
+                "how the address is made, and the mask: the compiler knows neighbours by tl.arange, sums and constant factors, and "
+                "equal masks by comparing them with a size. An xor, a remainder or a reversed order of lanes hides neighbours, "
+                "and a GPU then moves each number by an instruction of its own",
+                told=said,
+            )
+
+
+def narrow(evidence: KernelEvidence, step) -> list[Narrow]:
+    """Return the accesses of a kernel that one instruction moves few bits of."""
+    found = []
+    for access in evidence.printed_text(step.text).get("accesses", ()):
+        moved = access.bits * access.neighbours
+        if moved < min(evidence.question.vector, access.bits * access.side) and access.parameter < len(
+            step.arguments
+        ):
+            tensor = step.arguments[access.parameter].removesuffix("_ptr")
+            found.append(Narrow(tensor, access.kind, access.line, moved))
+    return found
+
+
+def neighbours(row: dict) -> bool:
+    """Return whether the lanes of a line ask for whole sectors, each number once, from even places on."""
+    once = row["distinct"]
+    return row["sectors"] <= FULL * once and row["bytes"] <= REPEATED * once and row["even"] >= EVENLY * once
+
+
+def bytes_of(bits: int) -> str:
+    return f"{bits // 8} byte{'s' * (bits > 8)}"
