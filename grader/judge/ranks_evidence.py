@@ -259,14 +259,17 @@ class RanksEvidence(Evidence):
         return [Meeting(Together(self.turned(one.case.each), TWICE), True, before=one) for one in chosen]
 
     def turned(self, each: tuple) -> tuple:
-        """Return what the ranks have, where one keeps its tokens, and the others take one another's in another order."""
-        count, stays = self.question.of_tokens, int(self.rng(STAYS).integers(len(each)))
+        """Return what the ranks have, where one keeps its tokens, the others take one another's in another order, and experts
+        may have moved."""
+        rng, count = self.rng(STAYS), self.question.of_tokens
+        stays = int(rng.integers(len(each)))
         moving = [rank for rank in range(len(each)) if rank != stays] or [stays]
         comes_from = dict(zip(moving, np.roll(moving, 1).tolist(), strict=True))
-        return tuple(
+        found = tuple(
             (*moved([one[:count] for one in each], rank, comes_from), *map(negated, given[count:]))
             for rank, given in enumerate(each)
         )
+        return self.question.moved(rng, found) if self.question.moved else found
 
     def meet(self, cases: list[Together], hidden: bool) -> list[Meeting]:
         return self.finish([Meeting(case, hidden) for case in cases], hidden)

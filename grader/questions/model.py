@@ -377,6 +377,8 @@ class RanksQuestion(Question):
     # too much
     habits: dict = field(default_factory=dict)
     of_tokens: int  # the first arguments of a rank, which have a row for each token
+    # (rng, each) -> the same experts in other places, for the second call of a case
+    moved: Callable | None = None
     # (rng, whole numbers of an answer's cell) -> a case whose sizes may be near such numbers
     near: Callable | None = None
     # (rng, all numbers of an answer's cell) -> a case whose rows hold such numbers

@@ -128,6 +128,30 @@ def drawn(rng, kind, numbers=()):
     )
 
 
+def swapped(rng, each: tuple) -> tuple:
+    """Return the same with two experts in each other's places, with as many copies as each other if any two have, so that
+    no expert and no rank has more copies than before."""
+    holders = each[0][3]
+    pairs = np.argwhere((holders[:, None] != holders).any(axis=2))
+    alike = pairs[holders[pairs[:, 0]].sum(axis=1) == holders[pairs[:, 1]].sum(axis=1)]
+    if not len(pairs):
+        return each
+    one, other = rng.choice(alike if len(alike) else pairs)
+    was = np.arange(len(holders))
+    was[[one, other]] = other, one
+    return tuple(
+        (
+            *given[:3],
+            holders[was],
+            *(
+                w[np.searchsorted(np.flatnonzero(holders[:, rank]), was[holders[was, rank]])]
+                for w in given[4:]
+            ),
+        )
+        for rank, given in enumerate(each)
+    )
+
+
 def of_one_prompt(experts: int, x, topk_ids, w) -> tuple:
     """Let the first tokens of a rank choose one expert, as those of one prompt may, and the others all others in turn."""
     first = int(ONE_PROMPTS * len(x))

@@ -35,6 +35,7 @@ QUESTION = RanksQuestion(
     hidden=lambda rng: [cases.drawn(rng, kind) for kind in cases.HIDDEN],
     near=lambda rng, numbers: cases.drawn(rng, NEAR, numbers),
     of_tokens=3,
+    moved=cases.swapped,
     most_bytes=cases.most_bytes,
     model=f"for each choice without a copy at home, a row of x, of topk_ids and of topk_weights; a result row for each row that a rank may receive; {OF_COUNTS}",
     most_exchanges=5,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from grader import questions
-from grader.judge.ranks_evidence import RanksEvidence
+from grader.judge.ranks_evidence import TWICE, RanksEvidence
 from grader.judge.record import PASS
 from grader.paths import ROOT
 from grader.proofs import wrong as zoo
@@ -50,6 +50,17 @@ def test_results_that_are_nearly_right_are_told_so():
     """And not by the ranks of a token's experts, which is where wrong sums come from."""
     values = zoo.judged(LAYER, zoo.source(LAYER, zoo.table(LAYER)["in 16 bits"])).parts[0]
     assert values.state == "FAIL" and "rounded on its way" in values.look, values.look
+
+
+def test_a_plan_kept_by_how_many_copies_there_are_serves_no_other_placement():
+    """In a second call two experts have changed places, so that every expert and every rank has as many copies."""
+    first = "    place = np.full(topk_ids.shape, comm.rank)\n"
+    by_sums = "    key = (holders.shape, holders.sum(0).tobytes(), holders.sum(1).tobytes())\n"
+    kept = edited(
+        right(REPLICATED.id), [(first, f"{by_sums}    holders = PLANS.setdefault(key, holders)\n{first}")]
+    )
+    lost = zoo.judged(REPLICATED, f"PLANS = {{}}\n\n\n{kept}").parts[0]
+    assert lost.state == "FAIL" and lost.came.startswith(f"a hidden case ({TWICE})"), lost
 
 
 @pytest.mark.parametrize("question, name", sampled(unusual))
