@@ -14,7 +14,7 @@ QUESTION = rung(
     reads=("x tm",),
     writes=("y tm",),
     formula=lambda t, c: cases.smoothed(t["x"], c.scalars["alpha"]),
-    size_of_terms=lambda t, c: np.maximum.accumulate(np.abs(t["x"])),
+    size_of_terms=lambda t, c: cases.largest(t["x"], c.scalars["alpha"]),
     public=(
         cases.paced(0.5, T=4, M=64),
         cases.paced(0.25, T=10, M=100, kind="a last piece that is not full"),
@@ -27,6 +27,7 @@ QUESTION = rung(
             rng.uniform(0.05, 0.95), T=1, M=between(rng, 4200, 4500), kind="a single step of many columns"
         ),
         cases.paced(log_uniform(rng, 1e-3, 1e-2), T=between(rng, 5, 9), M=70, kind="a small alpha"),
+        cases.paced(log_uniform(rng, 1e-8, 1e-6), T=between(rng, 5, 40), M=70, kind="a tiny alpha"),
         cases.paced(1.0, T=between(rng, 5, 9), M=70, kind="an alpha of 1"),
         cases.paced(
             rng.uniform(0.6, 0.9), T=between(rng, 150, 200), M=3, values="far from zero", kind="many steps"
