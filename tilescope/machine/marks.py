@@ -121,5 +121,6 @@ class Marks:
         rank = rank_type(programs)
         self.writer, self.wrote_at = Zeros(extent, rank), Epochs(extent)
         self.reads, self.atomics = LastTouch(extent, rank), LastTouch(extent, rank)
+        self.told = LastTouch(extent, rank)  # by atomics whose own program needs nothing of them
         self.adder = Zeros(extent, rank)  # of floats, atomically
         self.release = Zeros(extent, np.int32)  # number of the clock released there

@@ -50,6 +50,7 @@ class Order:
         atomics: bool,
         repeatable: bool,
         threads: Threads | None = None,
+        telling: frozenset[int] = frozenset(),
     ):
         self.launch, self.rank, self.repeatable = launch, rank, repeatable
         self.rank_type = rank_type(count)
@@ -61,6 +62,9 @@ class Order:
         self.marks = {t.name: Marks(t.extent, count) for t in tensors if t.shared}
         self.races: list[Race] = []
         self.threads = threads  # of one program, where it may meet itself in memory
+        self.telling = (
+            telling  # atomics that change memory for others, because nothing needs what they find, by id
+        )
         self.undecided = ""
 
     def named(self, programs: np.ndarray) -> np.ndarray:
@@ -183,6 +187,11 @@ class Order:
             self.clocks.barrier(me[:1])
         marks.release[element] = self.clocks.meet(int(me[0]), marks.release[element], sem)
         self.conflicts(run, tensor, marks, element, me, changed, line, sem)
+        if lanes.access.op is not None and id(lanes.access.op) in self.telling:
+            marks.told.note(element[changed], me[changed], self.clocks, by_block(lanes))
+        else:  # what it finds depends on whether the others have come so far
+            apart = marks.told.apart(element, me, self.clocks)
+            self.note(run, tensor, "atomic after atomic", element, me, apart, marks, line)
         marks.atomics.note(element[changed], me[changed], self.clocks, by_block(lanes))
         self.clocks.tick(int(me[0]), sem)
         if self.clocks.crowded:

@@ -58,6 +58,7 @@ class Program:
     peak_bytes: int  # most that the values of one program can take at a time
     waits: bool  # whether a program may wait in a loop for what another does
     atomics: bool
+    telling: frozenset[int]  # atomics of which nothing needs what they find, by the id of their operation
     ids_read: tuple[int, ...]  # axes of the grid on which programs ask their index
     module: Module
 
@@ -83,11 +84,14 @@ def prepare(module: Module) -> Program:
         for name, function in module.functions.items()
     }
     steps = [step for blocks in functions.values() for step in every(blocks)]
+    telling = set()
     for blocks in functions.values():
         used = {name for block in blocks for name in used_in(block)}
         ordered = {name for block in blocks for name in used_in(block, ("tt.reduce",))}
         for step in every(blocks):
             step.orders, step.loaded = threads.orders(step.op, used), threads.within_a_warp(step.op)
+            if step.op.name in threads.ATOMICS and step.op.results[0] not in used:
+                telling.add(id(step.op))
             if shapes.may_reorder(step.op, ordered):
                 step.perform = shapes.reordered(step.perform)
     types = [t for step in steps for t in step.op.result_types]
@@ -99,6 +103,7 @@ def prepare(module: Module) -> Program:
         peak_bytes=peaks.of(module.kernel.name),
         waits=waits(functions, functions[module.kernel.name], False, ()),
         atomics=any(step.shares or step.op.name == "tt.descriptor_reduce" for step in steps),
+        telling=frozenset(telling),
         ids_read=tuple(sorted({integer(s.op, "axis") for s in steps if s.op.name == "tt.get_program_id"})),
         module=module,
     )

@@ -242,6 +242,7 @@ class OnePass:
             self.program.atomics,
             run.repeatable,
             self.threads(len(programs)),
+            self.program.telling,
         )
         printed = Prints(0) if quietly else run.printed
         made = Launch if quietly else run.launch

@@ -164,6 +164,30 @@ def test_one_thread_releases_what_the_others_stored_before_a_barrier():
     assert hows(report) == {"read after write without a barrier"}
 
 
+@triton.jit
+def published(x, s_best, s_count, o, SEM: tl.constexpr, TICKET: tl.constexpr):
+    tl.atomic_max(s_best, tl.load(x + tl.program_id(0)), sem=SEM)
+    if tl.atomic_add(s_count, 1, sem=TICKET) == tl.num_programs(0) - 1:
+        tl.store(o, tl.atomic_max(s_best, 0, sem=SEM))
+
+
+@pytest.mark.parametrize(
+    "sem, ticket, ordered",
+    [
+        ("acq_rel", "relaxed", True),
+        ("relaxed", "acq_rel", True),
+        ("relaxed", "relaxed", False),
+        ("relaxed", "release", False),
+    ],
+)
+def test_what_relaxed_atomics_publish_is_not_there_yet(sem, ticket, ordered):
+    """The count says that all have come, but relaxed atomics of other places may still be on their way."""
+    tensors = {"x": np.arange(6, dtype=np.int32)}
+    tensors |= {name: np.zeros(1, np.int32) for name in ("s_best", "s_count", "o")}
+    report = on_machine(published, (6,), tensors, {"SEM": sem, "TICKET": ticket}).report
+    assert hows(report) == (set() if ordered else {"atomic after atomic"})
+
+
 def test_an_atomic_of_one_block_orders_no_programs():
     test_split_k_with_a_counter(False, "acq_rel", False, "cta")
 
