@@ -10,6 +10,15 @@ from grader.box.serve.frames import DTYPES
 ROUNDING = {"fp16": 2.0**-11, "bf16": 2.0**-8, "fp32": 2.0**-24}
 SMALLEST = {"fp16": 2.0**-24, "bf16": 1e-30, "fp32": 1e-30}  # fp16's smallest steps are absolute
 
+# Of the sum of magnitudes: an fp32 sum in any order, and what each term may lose besides, since a tensor core cuts off where
+# fp32 rounds (an H200 loses 6.6e-9 a term of one sign).
+FP32_SUM, CUT_OFF = 2.0**-16, 2.0**-26
+
+
+def sum_off(terms: int) -> float:
+    """Return by how much an fp32 sum of products may be off, relative to the sum of their magnitudes."""
+    return FP32_SUM + CUT_OFF * terms
+
 
 def between(rng: np.random.Generator, low: int, high: int) -> int:
     """Draw a whole number, both ends included."""

@@ -5,12 +5,9 @@ from itertools import pairwise
 import numpy as np
 
 from grader.questions import Case
-from grader.questions.draws import ROUNDING, SMALLEST, where_finite
+from grader.questions.draws import ROUNDING, SMALLEST, sum_off, where_finite
 from grader.topics.quantization_layouts.shared import EXACT
 from kernels.quantization_layouts import reference
-
-FP32_SUM = 2.0**-16  # of the sum of magnitudes, for an fp32 sum in any order, zero points apart or not
-
 
 SHIFTS = 4 * np.arange(8, dtype=np.uint32)
 BLOCK = 32  # columns of a codebook's scale, and of a word of a bit plane
@@ -101,7 +98,7 @@ def within(inputs: dict, case: Case, want: dict) -> dict:
     of_weights = 0.0 if case.values.startswith(EXACT) else ROUNDING[case.dtype]
     with np.errstate(invalid="ignore"):
         terms, apart = magnitudes(inputs, case)
-        allowed = out * np.abs(want["y"]) + of_weights * terms + FP32_SUM * apart
+        allowed = out * np.abs(want["y"]) + of_weights * terms + sum_off(case.sizes["K"]) * apart
         if of_weights:  # a weight near 0 is rounded to a multiple of the smallest number
             allowed += SMALLEST[case.dtype] * np.abs(inputs["x"].astype(np.float64)).sum(-1)[..., None]
     return {"y": where_finite(allowed + SMALLEST[case.dtypes.get("y", case.dtype)], want["y"])}

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from grader.questions import Budget, Case
-from grader.questions.draws import ROUNDING, SMALLEST, between, odd, rounded, spread, where_finite
+from grader.questions.draws import ROUNDING, SMALLEST, between, odd, rounded, spread, sum_off, where_finite
 from grader.questions.timed import timed
 from grader.topics.gemm_tiling.shared import (
     CYCLES,
@@ -19,9 +19,6 @@ from grader.topics.gemm_tiling.shared import (
     sizes,
 )
 from kernels.gemm_tiling import cost, reference
-
-FP32_SUM = 2.0**-16  # of the sum of |a||b|, within which any order of an fp32 sum stays, but not a 16-bit sum
-
 
 LARGEST_BLOCK = 256  # no tile is wider, and 256 j + 1 is one more than a multiple of every block
 
@@ -72,7 +69,9 @@ def within(inputs: dict, case: Case, want: dict) -> dict:
         terms = np.abs(inputs["a"].astype(np.float64)) @ np.abs(inputs["b"].astype(np.float64))
         out = case.dtypes.get("c", case.dtype)
         allowed = (
-            ROUNDING[out] * np.abs(want["c"]) + FP32_SUM * (1 + 2 * ROUNDING[out]) * terms + SMALLEST[out]
+            ROUNDING[out] * np.abs(want["c"])
+            + sum_off(case.sizes["K"]) * (1 + 2 * ROUNDING[out]) * terms
+            + SMALLEST[out]
         )
     return {"c": where_finite(allowed, want["c"])}
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from grader.box.serve.frames import DTYPES
 from grader.questions import Budget, Case
-from grader.questions.draws import ROUNDING, SMALLEST, between, odd, rounded, spread, where_finite
+from grader.questions.draws import ROUNDING, SMALLEST, between, odd, rounded, spread, sum_off, where_finite
 from grader.questions.min_programs import side_by_side
 from grader.questions.timed import timed
 from grader.questions.work import WHOLE_BLOCKS, filled, work
@@ -342,10 +342,6 @@ def gated(gate: np.ndarray, up: np.ndarray) -> np.ndarray:
         return reference.silu(gate) * up
 
 
-FP32_SUM = 2.0**-16  # of the sum of magnitudes: an fp32 sum in any order
-
-
-CUT_OFF = 2.0**-27  # of the same a term, because a tensor core cuts off where fp32 rounds (an H200 lost 5e-9)
 STEEPEST = 1.1  # how much SiLU changes at most where its argument does
 FLAT = -20.0  # below, by how much it changes falls with each number
 FUNCTIONS = 2.0**-18  # of h: an exponential, a division and two products in fp32
@@ -371,7 +367,7 @@ def within(inputs: dict, case: Case, want: dict) -> dict:
     _, of_gate, of_up = products_of(inputs | size, case)
     out, allowed = case.dtypes.get("h", case.dtype), np.zeros(want["h"].shape)
     with np.errstate(invalid="ignore", over="ignore"):
-        off = FP32_SUM + CUT_OFF * case.sizes["H"]
+        off = sum_off(case.sizes["H"])
         off_gate, off_up = off * of_gate, off * of_up
         sums = (
             steepest(gate + off_gate) * off_gate * (np.abs(up) + off_up)
