@@ -8,11 +8,15 @@ import numpy as np
 from .dtypes import NAMES
 from .floats import tf32
 from .meanings import pure
-from .narrow import BF16, converted, widened
+from .narrow import BF16, E4M3, E5M2, converted, widened
 from .numbers_of import integer
 from .tree import Op
 from .values import full
 
+AT_ONCE, FP8_BITS = (
+    32,
+    14,
+)  # products that an FP8 tensor core adds up at a time, and the bits that its sums keep
 TF32, TF32X3, IEEE, BF16X3, BF16X6 = range(5)
 PRECISION = {TF32: "tf32", TF32X3: "tf32x3", IEEE: "ieee", BF16X3: "bf16x3", BF16X6: "bf16x6"}
 
@@ -45,6 +49,25 @@ def integer_product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.matmul(a.astype(np.float64), b.astype(np.float64)).astype(np.int64).astype(np.int32)
 
 
+def added_in_fp8_cores(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
+    """Add products of FP8 numbers to what was there before, as tensor cores of sm_89 and sm_90 do: of each they keep as many
+    bits as the largest of all leaves them."""
+    total = np.broadcast_to(c, (*a.shape[:-1], b.shape[-1])).astype(np.float64)
+    for first in range(0, a.shape[-1], AT_ONCE):
+        left, right = a[..., first : first + AT_ONCE], b[..., first : first + AT_ONCE, :]
+        with np.errstate(invalid="ignore", over="ignore"):
+            largest = np.maximum(
+                np.abs(total), np.abs(left).max(-1)[..., None] * np.abs(right).max(-2)[..., None, :]
+            )
+            unit = np.ldexp(1.0, np.frexp(np.where(np.isfinite(largest), largest, 0.0))[1] - FP8_BITS)
+            total = np.trunc(total / unit) * unit
+            for k in range(left.shape[-1]):
+                total += (
+                    np.trunc(left[..., k, None].astype(np.float64) * right[..., k, None, :] / unit) * unit
+                )
+    return total.astype(np.float32)
+
+
 @pure("tt.dot")
 def dot(op: Op):
     shapes = [type.shape for type in op.operand_types[:2]]
@@ -61,6 +84,8 @@ def dot(op: Op):
             a, b = tf32(a), tf32(b)
         elif of.itemsize < 4:
             a, b = (widened(x).astype(np.float32, copy=False) for x in (a, b))
+        if of in (E4M3, E5M2) and to == np.float32 and np.any(c):
+            return added_in_fp8_cores(a, b, c)
         kind = np.promote_types(a.dtype, to)
         return (np.matmul(a, b, dtype=kind) + c).astype(to, copy=False)
 

@@ -88,3 +88,25 @@ def test_a_batch_is_added_to_what_is_there():
     ran = on_machine(batched, (1,), {"a": a, "b": b, "c": c, "o": o}, {"K": 16})
     np.testing.assert_allclose(o, a.astype(float) @ b.astype(float) + c, rtol=1e-5, atol=1e-5)
     assert ran.launch.flops == 2 * 2 * 16**3
+
+
+@triton.jit
+def carried(a, b, o, STEPS: tl.constexpr, ONCE: tl.constexpr):
+    i, k = tl.arange(0, 16), tl.arange(0, 32)
+    x, y = tl.load(a + i[:, None] * 32 + k[None, :]), tl.load(b + k[:, None] * 16 + i[None, :])
+    sums = tl.zeros((16, 16), tl.float32)
+    for _ in range(STEPS):
+        sums = sums + tl.dot(x, y) if ONCE else tl.dot(x, y, sums)
+    tl.store(o + i[:, None] * 16 + i[None, :], sums)
+
+
+@pytest.mark.parametrize("once, most", [(True, 1e-6), (False, 0.1)])
+def test_sums_that_stay_in_fp8_tensor_cores_lose_bits(once, most):
+    """An H200 loses 7% of 4,096 positive products so, and next to nothing if fp32 adds up each step."""
+    a, b = np.full((16, 32), 1.125).astype(E4M3), np.full((32, 16), 1.125).astype(E4M3)
+    o = np.zeros((16, 16), np.float32)
+    assert (
+        on_machine(carried, (1,), {"a": a, "b": b, "o": o}, {"STEPS": 128, "ONCE": once}).report.error is None
+    )
+    lost = 1 - o / (128 * 32 * 1.125**2)
+    assert (lost <= most).all() and (lost > most / 4).all() == (not once)
