@@ -3,8 +3,9 @@
 As in Triton's analysis of axes, a block has a contiguity, a divisibility and a constancy along each of its axes.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from math import gcd
+from math import gcd, prod
 
 import numpy as np
 
@@ -16,7 +17,13 @@ MOST = 1 << 30  # what divides 0
 PASSES = 16  # over a function, until what loops carry no longer changes
 VECTOR = 128  # bits that one instruction of a lane moves at most
 PROMISES = {"contiguity": "tt.contiguity", "divisibility": "tt.divisibility", "constancy": "tt.constancy"}
-MASKS = {"tt.load": 1, "tt.store": 2}  # the operand that is the mask
+THREADS = 128  # of a program, as launches have if they name no number of warps
+MASKS = {
+    "tt.load": 1,
+    "tt.store": 2,
+    "tt.atomic_rmw": 2,
+    "tt.atomic_cas": 3,
+}  # the operand that is the mask, if there is one
 FROM_MEMORY = "tt.load", "tt.atomic_rmw", "tt.atomic_cas", "tt.descriptor_load", "tt.gather", "tt.call"
 
 
@@ -63,37 +70,65 @@ class Access:
 
 def accesses(module: Module) -> list[Access]:
     """Return the loads and stores of blocks whose addresses don't come from memory, in the order of the text."""
-    return [one for function in module.functions.values() for one in of_function(function)]
-
-
-def of_function(function: Function) -> list[Access]:
-    known, found = Known(function), []
-    for op in every_op(function.blocks):
-        if op.name in MASKS and op.operand_types[0].element and op.operand_types[0].shape:
-            address, *others = map(known.of, op.operands, op.operand_types)
-            neighbours = in_sight(op, address, *others)
-            if neighbours and address.parameter is not None:
-                kind, size = op.name.removeprefix("tt."), bits(Type(op.operand_types[0].element))
-                side = max(op.operand_types[0].shape)
-                found.append(Access(kind, op.line, address.parameter, size, neighbours, side))
+    found = []
+    for op, address, mask in blocks_moved(module):
+        size, open_axes = size_of(op), [not loaded for loaded in address.loaded]
+        if op.name in ("tt.load", "tt.store") and address.parameter is not None:
+            along = in_sight(op, address, mask)
+            best = [
+                run
+                for run, side, free in zip(along, shape_of(op), open_axes, strict=True)
+                if side > 1 and free
+            ]
+            if best:
+                kind = op.name.removeprefix("tt.")
+                found.append(Access(kind, op.line, address.parameter, size, max(best), max(shape_of(op))))
     return found
 
 
-def in_sight(op: Op, address: Axes, *others: Axes) -> int:
-    """Return how many neighbours an instruction of a load or a store may move, along the best axis that memory's contents
-    don't decide, and 0 if they decide all."""
-    type, place = op.operand_types[0], MASKS[op.name] - 1
-    mask = others[place] if len(others) > place else nothing(type)
-    size, best = bits(Type(type.element)), 0
-    for axis, side in enumerate(type.shape):
-        if side > 1 and not address.loaded[axis]:
-            run = address.contiguity[axis]
-            if not address.begins:
-                run = min(run, max(1, 8 * address.divisibility[axis] // size))
-            if len(others) > place and not mask.loaded[axis]:
-                run = min(run, mask.constancy[axis])
-            best = max(best, run)
-    return min(best, VECTOR // size)
+def dealt_out(module: Module) -> dict[int, tuple[int, int]]:
+    """Return along which axis the compiler deals out a block to threads, and how many numbers in a row to each, by the id of
+    the operation that loads or stores it."""
+    found = {}
+    for op, address, mask in blocks_moved(module):
+        # here what memory holds may be anything
+        along = in_sight(
+            op, replace(address, begins=False), mask and replace(mask, loaded=(False,) * len(mask.loaded))
+        )
+        axis = max(range(len(along)), key=lambda one: (along[one], one))
+        found[id(op)] = axis, min(along[axis], max(1, prod(shape_of(op)) // THREADS))
+    return found
+
+
+def blocks_moved(module: Module) -> Iterator[tuple[Op, Axes, Axes | None]]:
+    """Yield each operation that moves a block, with what is known of its addresses and of its mask."""
+    for function in module.functions.values():
+        known = Known(function)
+        for op in every_op(function.blocks):
+            if op.name in MASKS and op.operand_types[0].element and op.operand_types[0].shape:
+                each, place = [*map(known.of, op.operands, op.operand_types)], MASKS[op.name]
+                yield op, each[0], each[place] if len(each) > place else None
+
+
+def shape_of(op: Op) -> tuple[int, ...]:
+    return op.operand_types[0].shape
+
+
+def size_of(op: Op) -> int:
+    """Return the bits of a number that is moved."""
+    return bits(Type(op.operand_types[0].element))
+
+
+def in_sight(op: Op, address: Axes, mask: Axes | None) -> list[int]:
+    """Return for each axis how many neighbours one instruction may move."""
+    size, found = size_of(op), []
+    for axis, run in enumerate(address.contiguity):
+        if not address.begins:
+            run = min(run, max(1, 8 * address.divisibility[axis] // size))
+        if mask is not None and not mask.loaded[axis]:
+            run = min(run, mask.constancy[axis])
+        found.append(min(run, VECTOR // size))
+    return found
 
 
 class Known:

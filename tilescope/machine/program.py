@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
 
-from . import dot, hints, joined, reduce, shapes, threads
+from . import contiguity, dot, hints, joined, reduce, shapes, threads
 from .addresses import reaching_memory
 from .kinds import EXCHANGED, divides, kind_of, known, weighed
 from .meanings import BOUND, PURE
+from .module_size import every_op
 from .numbers_of import integer
 from .tree import BadIR, Block, Function, Module, Op, Type
 
@@ -71,6 +72,17 @@ class Program:
     def spreading(self) -> frozenset[int]:
         """Return the loads of one number that all threads need, by the id of their operation."""
         return joined.spreading(self.module)
+
+    @cached_property
+    def of_one_layout(self) -> bool:
+        """Return whether nothing in the kernel makes the compiler deal out a block otherwise than a load or a store does."""
+        blocks = [block for function in self.module.functions.values() for block in function.blocks]
+        return not any(op.name in threads.RELAID for op in every_op(blocks))
+
+    @cached_property
+    def dealt_out(self) -> dict[int, tuple[int, int]]:
+        """Return how the compiler deals out blocks to threads, by the id of the operation."""
+        return contiguity.dealt_out(self.module)
 
 
 def elements(type: Type) -> int:

@@ -175,7 +175,8 @@ class Run:
         before.back(after)
         for name, kinds in launch.tensors.items():
             for kind, counts in kinds.items():
-                counts["wave"] = again.tensors[name].get(kind, counts)["wave"]
+                other = again.tensors[name].get(kind, counts)
+                counts["wave"], counts["pairs"] = other["wave"], other["pairs"]
 
     def bound_arguments(self, program: Program, given: list) -> list:
         types = program.kernel.argument_types
@@ -278,7 +279,7 @@ class OnePass:
                     writes[tensor.name] += reached.writes
         twice = {name for name, count in writes.items() if count and count + reads[name] > 1}
         extents = {tensor.name: tensor.extent for tensor in self.run.tensors if tensor.name in twice}
-        return Threads(extents, programs, lambda: self.program.spreading) if extents else None
+        return Threads(extents, programs, self.program) if extents else None
 
     def tell(self, order: Order) -> None:
         report = self.run.report

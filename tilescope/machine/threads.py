@@ -1,11 +1,12 @@
 """Find races among the threads of one program. They run in step here. On a GPU they don't, and only a barrier lets one
 thread see what another stored.
 
-Which thread has which lane is the compiler's choice. The same lane of blocks of one shape counts as one thread, and so does
-lane 0 of every block. One thread stores a single number, and all threads load it.
+Which thread has which lane is the compiler's choice. The same lane of blocks of one shape counts as one thread, if the
+compiler sees as many neighbours in both and so deals them out alike. That isn't so for a load after a store in a kernel with
+operations of another layout, such as tl.dot or a reduction. Lane 0 of every block is one thread, too. One thread stores a
+single number, and all threads load it.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -30,6 +31,11 @@ ALONG_AN_AXIS = {"tt.reduce", "tt.scan"}
 OF_A_WARP = (
     256  # numbers of an axis that one warp may hold, eight for each lane, and needs no barrier to add up
 )
+# operations with a layout of their own, in which the compiler may also load what they take
+RELAID = ALONG_AN_AXIS | {
+    f"tt.{what}"
+    for what in ("dot", "trans", "reshape", "expand_dims", "join", "split", "cat", "gather", "histogram")
+}
 ATOMICS = {"tt.atomic_rmw", "tt.atomic_cas"}  # their result reaches all threads through shared memory
 
 
@@ -53,11 +59,12 @@ class Numbered:
 
     number: int
     line: int
-    sort: int  # of its block's shape
+    sort: int  # of its block's shape, and of how it is dealt out to threads
     lanes: np.ndarray  # the block's lane for each lane of the machine
     single: bool  # whether each of these is one lane of the block, not all along an axis
     atomic: bool
     by_all: bool  # whether all threads load a single number and need it
+    one: bool  # whether it is of a single number
 
 
 @dataclass
@@ -127,8 +134,8 @@ class Touched:
 class Threads:
     """Of one launch of a number of programs, by rank from 1 on."""
 
-    def __init__(self, tensors: dict[str, int], programs: int, spreading: Callable[[], frozenset[int]]):
-        self.extents, self.programs, self.spreading = tensors, programs, spreading
+    def __init__(self, tensors: dict[str, int], programs: int, program):
+        self.extents, self.programs, self.program = tensors, programs, program
         self.rows: list[Numbered] = []
         self.known: dict[tuple, Numbered | None] = {}
         self.sorts: dict[tuple, int] = {}
@@ -170,7 +177,8 @@ class Threads:
         event = self.event(lanes, ranks)
         if event is None:
             return []
-        found = self.met("write", event, me, (marks.writer, marks.atomics.last))
+        anyhow = not self.program.of_one_layout
+        found = self.met("write", event, me, (marks.writer, marks.atomics.last), anyhow=anyhow)
         if me is not None:
             self.keep(self.reads[lanes.tensor.name], replace(event, codes=self.read_code[ranks]))
         return found
@@ -212,12 +220,14 @@ class Threads:
 
     def added(self, op: Op, laid: tuple) -> Numbered:
         shape = op.operand_types[0].shape
-        sort = self.sorts.setdefault((shape, laid), len(self.sorts))
+        sort = self.sorts.setdefault((shape, laid, self.program.dealt_out.get(id(op))), len(self.sorts))
         all_lanes = np.arange(prod(shape), dtype=np.uint32).reshape(shape)
         own = all_lanes[tuple(slice(side) for side in laid)]
         single = prod(laid) == prod(shape)
-        by_all = op.name == "tt.load" and prod(shape) == 1 and id(op) in self.spreading()
-        row = Numbered(len(self.rows), op.line, sort, own, single, op.name in ATOMICS, by_all)
+        by_all = op.name == "tt.load" and prod(shape) == 1 and id(op) in self.program.spreading
+        row = Numbered(
+            len(self.rows), op.line, sort, own, single, op.name in ATOMICS, by_all, prod(shape) == 1
+        )
         self.rows.append(row)
         self.single = np.array([one.single for one in self.rows])
         self.sort = np.array([one.sort for one in self.rows])
@@ -246,20 +256,25 @@ class Threads:
 
     # ---- what is found
 
-    def apart(self, early: np.ndarray, late: np.ndarray, row: Numbered) -> np.ndarray:
-        """Return where another thread did what the keys `early` tell."""
+    def apart(self, early: np.ndarray, late: np.ndarray, row: Numbered, anyhow: bool = False) -> np.ndarray:
+        """Return where another thread did what the keys `early` tell. `anyhow` says that the compiler may deal out this block
+        otherwise than the one before."""
         access, lane, mine = early >> LANE_BITS, early & MANY, late & MANY
         same = (self.sort[access] == row.sort) & (lane == mine)
+        if anyhow and not row.one:
+            same &= False
         if row.single:
             same |= (lane == 0) & (mine == 0) & self.single[access]
         return ~same | self.by_all[access] | row.by_all
 
-    def met(self, kind: str, event: Event, me, last: tuple[Zeros, ...], which=None) -> list[Met]:
+    def met(
+        self, kind: str, event: Event, me, last: tuple[Zeros, ...], which=None, anyhow: bool = False
+    ) -> list[Met]:
         """Return the first place where another thread of the same program came before. `last` has the last program at each
-        element, and `which` the elements that count, if not all."""
+        element, and `which` the elements that count, if not all. `anyhow` is as in `apart`."""
         lanes, row = event.lanes, event.row
         touched = (self.writes if kind == "write" else self.reads)[lanes.tensor.name]
-        if touched.code.array is None and all(map(event.like, touched.waiting)):
+        if not anyhow and touched.code.array is None and all(map(event.like, touched.waiting)):
             return []
         if not any(by(one, event, me) for one in last):
             return []
@@ -273,7 +288,7 @@ class Threads:
         if not here.size:
             return []
         early = touched.key[element[here]]
-        bad = self.apart(early, event.keys()[here], row)
+        bad = self.apart(early, event.keys()[here], row, anyhow)
         if row.atomic:
             bad &= ~self.atomic[early >> LANE_BITS]
         if not bad.any():

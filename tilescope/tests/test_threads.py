@@ -81,6 +81,39 @@ def test_a_lane_may_use_again_what_it_stored_itself():
 
 
 @triton.jit
+def again_for_a_sum(x, s, o, B: tl.constexpr, BARRIER: tl.constexpr):
+    i = tl.arange(0, B)
+    at = s + tl.program_id(0) * B + i
+    tl.store(at, tl.load(x + i))
+    if BARRIER:
+        tl.debug_barrier()
+    tl.store(o + tl.program_id(0) * B + i, tl.load(at) - tl.sum(tl.load(x + i)))
+
+
+@pytest.mark.parametrize("barrier", [False, True])
+def test_another_lane_may_load_it_where_a_sum_has_its_own_layout(barrier):
+    found = races(again_for_a_sum, BARRIER=barrier)
+    assert {race["how"] for race in found} == (set() if barrier else {"read after write by another lane"})
+
+
+@triton.jit
+def wider_than_stored(x, s, o, n, B: tl.constexpr):
+    i, row = tl.arange(0, B), tl.program_id(0) * B
+    tl.store(s + row + i, tl.load(x + i), mask=i < n)
+    tl.store(o + row + i, tl.load(s + row + i))
+
+
+def test_another_lane_may_load_it_where_the_compiler_sees_more_neighbours():
+    """The mask is of a size that nothing divides, so the store has one number for each thread, and the load four."""
+    tensors = {name: np.ones(2048, np.float32) * (name == "x") for name in "xso"}
+    aligned = {"attributes": {(place,): [["tt.divisibility", 16]] for place in range(3)}}
+    report = on_machine(
+        wider_than_stored, (2,), tensors, {"B": 1024}, scalars={"n": 1021}, options=aligned
+    ).report
+    assert {race["how"] for race in report.races} == {"read after write by another lane"}
+
+
+@triton.jit
 def in_place(x, s, o, B: tl.constexpr, HOW: tl.constexpr):
     i = tl.arange(0, B)
     row = s + tl.program_id(0) * B
