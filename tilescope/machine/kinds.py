@@ -32,6 +32,12 @@ BARRIER = 512  # whole numbers: every thread of four warps waits as long as four
 EXCHANGED = 256  # whole numbers: what a warp or several exchange in a reduction or a scan, step by step, as long as so many take
 SLOWLY = {"math.sin", "math.cos", "math.tan"}  # large angles are first brought down in a hundred steps
 IN_STEPS = 32
+PRECISE = {
+    "tt.precise_divf",
+    "tt.precise_sqrt",
+    "arith.remf",
+}  # a first guess, then corrections up to the last bit
+CORRECTED = 16
 PRINTED = 8192  # the same, for each number that tl.device_print sends to the CPU, which formats it
 BARRIERS = {"gpu.barrier", "ttg.barrier"}
 DIVISIONS = {"arith.divsi", "arith.divui", "arith.remsi", "arith.remui"}
@@ -52,6 +58,8 @@ def weighed(op: Op, counts: tuple[tuple[str, int], ...], fixed: set[str]) -> tup
         times = IN_FP64
     elif op.name in SLOWLY:
         times = IN_STEPS
+    elif op.name in PRECISE:
+        times = CORRECTED
     return tuple((kind, number if kind.startswith("dot") else times * number) for kind, number in counts)
 
 

@@ -1,5 +1,6 @@
 """Count what one launch moves, for every tensor and kind of access: the bytes asked for, without duplicates
-inside an access, in 32-byte sectors, unique within a wave of programs, and unique over the launch."""
+inside an access, in 32-byte sectors, unique within a wave of programs (alone and in pairs of sectors, which memory
+moves together), and unique over the launch."""
 
 from dataclasses import dataclass, field
 from itertools import permutations
@@ -11,6 +12,7 @@ from .storage import SPAN
 
 KINDS = ("load", "store", "atomic")
 SECTOR_SHIFT = 5  # 32 bytes
+PAIR = 64  # bytes of two sectors
 WARP = 32  # lanes that load at the same time
 MOST_AXES = 3  # of a block whose orders are tried
 MOST_MARKS = 1 << 26  # elements times waves that are marked at a time
@@ -24,6 +26,7 @@ class Counts:
     dedup: int = 0
     sectors: int = 0
     wave: int = 0
+    pairs: int = 0  # the same in whole pairs of sectors
     unique: int = 0
     accesses: int = 0
     programs: int = 0  # that touched the tensor so
@@ -99,12 +102,15 @@ class Traffic:
                 if not (row.seen or row.listed):
                     continue
                 ever = self.ever.setdefault(tensor.name, np.zeros(tensor.extent, np.uint8))
+                in_a_pair = max(1, PAIR // tensor.itemsize)
                 for seen in row.seen.values():
                     row.counts.wave += int(np.count_nonzero(seen)) * tensor.itemsize
+                    row.counts.pairs += in_pairs(seen.reshape(-1, tensor.extent), in_a_pair) * PAIR
                     ever |= seen.reshape(-1, tensor.extent).any(0).view(np.uint8) << bit
                 for listed in row.listed.values():
                     numbers = listed.distinct()
                     row.counts.wave += numbers.size * tensor.itemsize
+                    row.counts.pairs += in_pairs_of_lists(numbers, tensor.extent, in_a_pair) * PAIR
                     ever[numbers % tensor.extent if self.waves > 1 else numbers] |= 1 << bit
                 row.seen, row.listed = {}, {}
 
@@ -188,6 +194,19 @@ class Traffic:
         elif self.stored[programs].any():
             self.turn[programs] += self.stored[programs]
             self.stored[programs] = False
+
+
+def in_pairs(seen: np.ndarray, size: int) -> int:
+    """Count the groups of so many neighbours that have a flag, row by row."""
+    short = -seen.shape[1] % size
+    return int(sum(np.count_nonzero(np.pad(row, (0, short)).reshape(-1, size).any(1)) for row in seen))
+
+
+def in_pairs_of_lists(numbers: np.ndarray, extent: int, size: int) -> int:
+    """Count the same of the sorted numbers of elements, row by row."""
+    wave, element = np.divmod(numbers, extent)
+    groups = wave * (extent // size + 1) + element // size
+    return int(np.count_nonzero(np.diff(groups, prepend=-1)))
 
 
 def having(flags: np.ndarray, bit: int) -> int:
