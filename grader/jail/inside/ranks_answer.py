@@ -16,6 +16,7 @@ from .communicator import Communicator
 from .numpy_answer import encode
 
 STACK_BYTES = 16 << 20
+OVERWRITTEN = "a second call changes what the first one returned: each call must return an array of its own"
 
 
 def prepare() -> None:
@@ -39,6 +40,13 @@ def run(task: dict, arrays: dict) -> tuple[dict, dict]:
             out[turn["array"]] = array
         turns.append({**turn, "before": one.asked})
     return {"turns": turns}, out
+
+
+def digest(value) -> str:
+    """Return the digest of what a call returned."""
+    arrays: dict = {}
+    said = repr(encode(value, arrays)).encode()
+    return hashlib.sha256(said + b"".join(one.tobytes() for one in arrays.values())).hexdigest()
 
 
 class Rank:
@@ -66,9 +74,14 @@ class Rank:
             raise AnswerError(
                 "load", f"the cell defines no function {self.task['entry']}", kind="MissingFunction"
             )
-        if first := self.case["first"]:
-            self.call(entry, first)
-        return self.call(entry, self.case)
+        if not (first := self.case["first"]):
+            return self.call(entry, self.case)
+        kept = self.call(entry, first)
+        before = digest(kept)
+        value = self.call(entry, self.case)
+        if digest(kept) != before:
+            raise AnswerError("call", OVERWRITTEN, kind="Overwritten")
+        return value
 
     def call(self, entry, case: dict):
         self.asked, self.replies = [], case["replies"]

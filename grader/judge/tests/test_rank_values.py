@@ -520,6 +520,18 @@ def test_what_the_first_call_leaves_in_the_module_serves_no_second_one():
     assert lost.look == rank_values.KEPT
 
 
+def test_a_buffer_that_the_second_call_fills_anew_is_no_result_of_the_first():
+    body = [
+        "rows, ids = honest(comm, x, topk_ids, experts)",
+        "kept = BUFFER[: len(rows), : rows.shape[1]]",
+        "kept[...] = rows",
+        "return kept, ids",
+    ]
+    verdict = judged(cell(*body) + "\n\nBUFFER = np.empty((1 << 14, 64), np.float32)\n")
+    lost = verdict.parts[0]
+    assert lost.state == FAIL and f"a hidden case ({ranks_evidence.TWICE})" in lost.came, verdict
+
+
 def test_nothing_is_left_of_a_check():
     def mine():
         return {int(p) for p in os.listdir("/proc") if p.isdigit()} if os.path.isdir("/proc") else set()

@@ -170,6 +170,8 @@ NANS = "a NaN in some tokens, and weights of 0"
 SHAPES[NANS] = lambda rng: ([between(rng, 20, 30) for _ in range(3)], 2, 2, 0.0)
 SHUT = "gates that let nothing through, and tokens of very different size"
 SHAPES[SHUT] = lambda rng: ([between(rng, 20, 30) for _ in range(4)], 2, 1, 0.0)
+AT_HOME = "a rank whose tokens stay at home, and that nobody sends to"
+SHAPES[AT_HOME] = lambda rng: ([between(rng, 5, 12) for _ in range(4)], between(rng, 3, 5), 2, 0.0)
 DRAWN, TIMES = "sizes drawn from all that there may be", 4
 FEW_CHOICES, ALL_CHOICES = 3, 8
 
@@ -233,7 +235,18 @@ def tokens(rng, kind, numbers=()):
         found = [alike(rng, *one) for one in found]
     if kind == NANS:
         found = [with_nan(rng, *one) for one in found]
+    if kind == AT_HOME:
+        holders = np.arange(len(each)) == np.arange(per * len(each))[:, None] // per
+        keep_at_home(rng, found, holders, rng.integers(len(each)))
     return [(beyond_fp16(rng, x) if kind == LARGE else x, *more) for x, *more in found], per
+
+
+def keep_at_home(rng, found, holders, home: int) -> None:
+    """Let the tokens of one rank choose its own experts alone, and those of all others the experts that it lacks."""
+    for rank, (_, topk_ids, _) in enumerate(found):
+        chosen = np.flatnonzero(holders[:, home] == (rank == home))
+        for token in topk_ids:
+            token[:] = rng.choice(chosen, len(token), replace=False)
 
 
 def put_first(rng, topk_ids, hottest, share=1.0):

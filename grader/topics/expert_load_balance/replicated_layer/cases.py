@@ -6,6 +6,7 @@ from grader.questions import Together
 from grader.questions.draws import between
 from grader.topics.expert_load_balance.shared import (
     ALIKE,
+    AT_HOME,
     DRAWN,
     FULL,
     HIDDEN_SIZE,
@@ -20,6 +21,7 @@ from grader.topics.expert_load_balance.shared import (
     alike,
     beyond_fp16,
     counts,
+    keep_at_home,
     of_any_size,
     of_any_weight,
     put_first,
@@ -71,6 +73,8 @@ SHAPES["a rank alone"] = lambda rng: ([between(rng, 5, 12)], between(rng, 2, 5),
 SHAPES[NANS] = lambda rng: ([between(rng, 20, 30) for _ in range(3)], 6, 2, 0.3)
 SHAPES[ALIKE] = lambda rng: ([between(rng, 20, 30) for _ in range(4)], 8, 4, 0.4)
 
+SHAPES[AT_HOME] = lambda rng: ([between(rng, 5, 12) for _ in range(3)], between(rng, 9, 12), 0, 0.0)
+
 
 def drawn_shape(rng, numbers=()):
     ranks = between(rng, 2, 4)
@@ -121,6 +125,8 @@ def drawn(rng, kind, numbers=()):
     if kind == ALL_HELD:
         holders[:] = np.arange(len(tokens)) == 0
         holders[rng.choice(experts, ELSEWHERE, replace=False), 1] = True
+    if kind == AT_HOME:
+        keep_at_home(rng, found, holders, rng.integers(len(tokens)))
     weights = [np.abs(w) for w in weights] if kind in (LARGE, SHUT) else weights
     return Together(
         tuple((*one, holders, *(w[holders[:, rank]] for w in weights)) for rank, one in enumerate(found)),
