@@ -49,6 +49,8 @@ ASKED = 2  # times the bytes of a large input that all lanes together may ask fo
 ASK_ONCE = "which addresses of one load are the same: each lane that asks for a number takes its turn"
 IDLE = 256  # programs that may be idle, besides an axis without blocks and one for each storing program
 ROWS = 16  # of a tile, all of which may belong to one expert
+IN_PAIRS = 1.4  # times the bytes of a large tensor that the programs of a wave use, in 64 bytes at a time
+LONG_ROW = 512  # bytes
 WAVES = 8  # programs that a persistent kernel may plan for each multiprocessor, however little work there is
 STORING = ("store", "atomic")
 MANY_LONG = *WHOLE, WAITING, *ON_CONDITION, *AT_SMS
@@ -70,6 +72,7 @@ def judge(evidence: KernelEvidence, part: Part) -> None:
             judge_idle(question, run)
         for run in ran(evidence, METERED):
             judge_touching(run)
+            judge_pairs(run)
     for run in ran(evidence, *evidence.public, *evidence.hidden, *MANY_LONG):
         for number, (budget, found, most) in enumerate(spent(question, part, evidence.cases[METERED], run)):
             if found > most:
@@ -260,6 +263,32 @@ def judge_touching(run: Run) -> None:
                 f"{describe(run)}: {launch['kernel']} loads and stores nothing",
                 "the steps of launch(p): a launch that has nothing to do still has to start",
                 told="a launch that loads and stores nothing",
+            )
+
+
+def judge_pairs(run: Run) -> None:
+    """Raise Failed for a large tensor with long rows of which the programs of a wave use one sector of each two, because
+    memory moves two sectors together, and the other one comes again later. Counts of sectors don't show it."""
+    long = {
+        one.spec.name
+        for one in run.placed
+        if one.shape[-1] * one.storage.itemsize >= LONG_ROW and not run.case.layout.get(one.spec.name)
+    }
+    found = [
+        (launch["kernel"], name, counts)
+        for launch in run.launches
+        for name, kinds in launch["tensors"].items()
+        for counts in kinds.values()
+    ]
+    least = LARGE * sum(counts["wave"] for _, _, counts in found)
+    for kernel, name, counts in found:
+        if name in long and counts["wave"] > least and counts["pairs"] > IN_PAIRS * counts["wave"]:
+            times = counts["pairs"] / counts["wave"]
+            raise Failed(
+                f"{describe(run)}: {kernel} moves {times:.3g} times the bytes of {name} that it uses, in 64 bytes at a time",
+                "which programs run at the same time: memory moves 64 bytes together, so those that use the two halves should be "
+                "neighbours in the grid, or one program",
+                told=f"half-used pairs of sectors of {name}",
             )
 
 

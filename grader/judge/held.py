@@ -8,6 +8,9 @@ from functools import lru_cache
 from grader.judge.printed import LOOPS, Value, functions, product, read
 
 BLOCK = re.compile(r"tensor<((?:\d+x)+)")
+DOT = re.compile(
+    r'"tt\.dot"\([^)]*\).*? : \(tensor<(?:\d+x)?(\d+)x\d+x[a-zA-Z]+(\d+)\w*>, tensor<(?:\d+x)?\d+x(\d+)x'
+)
 # of which every lane makes its number anew where it needs one
 FROM_NOTHING = "arith.constant", "tt.make_range", "tt.get_program_id", "tt.get_num_programs"
 LOADS = "tt.load", "tt.descriptor_load", "tt.gather", "tt.atomic_rmw", "tt.atomic_cas", "tt.call"
@@ -27,6 +30,9 @@ class Held:
     shapes: dict[str, int]
     by_a_block: int
     by_a_loop: int
+    dots: tuple[
+        tuple[int, int, int], ...
+    ] = ()  # of each tl.dot, its rows, its columns and the bits of an operand
 
     @property
     def largest(self) -> int:
@@ -38,7 +44,8 @@ def of(text: str) -> Held:
     """Return what a kernel's printed text says of it."""
     shapes = {shape: product(shape) for shape in BLOCK.findall(text)}
     each = [of_function(lines) for lines in functions(text)]
-    return Held(shapes, *(max(most) for most in zip(*each, strict=True)))
+    dots = tuple((int(rows), int(columns), int(size)) for rows, size, columns in DOT.findall(text))
+    return Held(shapes, *(max(most) for most in zip(*each, strict=True)), dots)
 
 
 def of_function(lines: list[str]) -> tuple[int, int]:

@@ -12,7 +12,16 @@ REGISTERS, BITS = 255, 32  # of a lane, each
 USUAL_WARPS = 4  # of a launch that names no number
 SHARED_LIMIT = {80: 166912, 86: 101376, 89: 101376, 90: 232448, 100: 232448, 120: 101376}
 OLDER = 101376
-SHARING = 4  # threads, of more warps than these, for each element of the largest block
+ALONE = 2  # elements of the largest block that each thread has, with more warps than these
+MANY_WARPS, OF_A_DOT = (
+    8,
+    1024,
+)  # with more warps than so many, each has so many numbers of the largest result of tl.dot
+ROWS, WARPGROUP, NARROW = (
+    64,
+    4,
+    16,
+)  # that wgmma multiplies, warps that do it together, bits of its operands at most
 
 
 def judge(evidence: KernelEvidence) -> None:
@@ -21,11 +30,14 @@ def judge(evidence: KernelEvidence) -> None:
     judge_lanes(evidence)
     judge_registers(evidence)
     judge_threads(evidence)
+    judge_warpgroups(evidence)
 
 
 def judge_uncompiled(evidence: KernelEvidence) -> None:
-    """Raise Failed for kernels of a question without the part `compiled` that keep more than registers hold."""
+    """Raise Failed for kernels of a question without the part `compiled` that keep more than registers hold, or have more
+    threads than work."""
     judge_registers(evidence)
+    judge_threads(evidence)
     for row in evidence.compiled_elsewhere():
         if found := badly(row, evidence.question.most_spills_elsewhere):
             raise Failed(f"{row.kernel} for sm_{row.target}: {found[0]}", found[1], told=found[0])
@@ -35,7 +47,9 @@ def limits_in_words() -> list[str]:
     return [
         f"blocks of at most {ELEMENTS} elements per thread in every case",
         f"blocks and loops that hold at most {REGISTERS} registers of 32 bits per thread",
-        f"at most {SHARING} threads for each element of the largest block, with more than {USUAL_WARPS} warps",
+        f"at least {ALONE} elements of the largest block for each thread, with more than {USUAL_WARPS} warps",
+        f"at least {OF_A_DOT:,} numbers of a tl.dot's result for each warp, with more than {MANY_WARPS}",
+        f"whole groups of {WARPGROUP} warps where tl.dot has {ROWS} rows or more",
     ]
 
 
@@ -72,16 +86,39 @@ def judge_registers(evidence: KernelEvidence) -> None:
 
 
 def judge_threads(evidence: KernelEvidence) -> None:
-    """Raise Failed for a block that many more threads share than it has elements: several threads compute each of them, which
-    a count by elements doesn't show."""
+    """Raise Failed for a kernel with more threads than its blocks have work for. Several threads then compute one element,
+    or each has so little that it mostly waits, and no count by elements shows it."""
     for purpose in (METERED, COMPILED):
         for step, held in kernels(evidence, purpose):
-            each = elements(step, held)
-            if each * SHARING < 1 and step.num_warps > USUAL_WARPS:
+            each, of_dots = elements(step, held), max((m * n for m, n, _ in held.dots), default=0)
+            few = each < ALONE and step.num_warps > USUAL_WARPS
+            split = of_dots and of_dots < OF_A_DOT * step.num_warps and step.num_warps > MANY_WARPS
+            if few or split:
+                said = f"{each:.3g} elements of its largest block for each thread"
+                if not few:
+                    said = f"{of_dots / step.num_warps:,.0f} numbers of a tl.dot's result for each warp"
                 raise Failed(
-                    f"{step.name}, {in_full(evidence.cases[purpose])}: {1 / each:.3g} threads for each element of its largest block",
-                    "num_warps: threads beyond the elements of a block compute them again",
-                    told="more threads than a block has elements",
+                    f"{step.name}, {in_full(evidence.cases[purpose])}, {step.num_warps} warps: {said}",
+                    "num_warps: threads beyond the elements of a block compute them again, and a row that many threads share is "
+                    "mostly waited for",
+                    told="more threads than a block has work for",
+                )
+
+
+def judge_warpgroups(evidence: KernelEvidence) -> None:
+    """Raise Failed for a tl.dot that wgmma could do, but for the number of warps, in any case: the compiler then takes the
+    slower mma.sync."""
+    if not evidence.question.instruction:
+        return
+    for purpose in evidence.cases:
+        for step, held in kernels(evidence, purpose):
+            fits = any(rows >= ROWS and size <= NARROW for rows, _, size in held.dots)
+            if fits and step.num_warps % WARPGROUP:
+                where = named(evidence.cases[purpose], is_hidden(purpose))
+                raise Failed(
+                    f"{step.name}, {where}: {step.num_warps} warps for a tl.dot of {ROWS} rows or more",
+                    f"num_warps: wgmma needs whole groups of {WARPGROUP} warps",
+                    told=f"too few warps for wgmma in {where}",
                 )
 
 

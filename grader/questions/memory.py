@@ -17,7 +17,9 @@ from grader.questions.model import (
 )
 
 POISON = 0xFF  # NaN in every float type, -1 in every integer type
-PAD = 24  # extra elements between rows of a padded layout
+PAD = (
+    25  # extra elements between rows of a padded layout, so that rows of 8 or 16 numbers each begin anywhere
+)
 
 
 @dataclass

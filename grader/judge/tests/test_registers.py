@@ -75,10 +75,39 @@ def test_a_loop_that_holds_more_than_the_registers_fails(warps, fails):
         registers.judge_registers(evidence(CARRIES, warps))
 
 
-@pytest.mark.parametrize("elements, warps, fails", [(128, 32, True), (256, 32, False), (64, 4, False)])
-def test_many_threads_for_each_element_of_a_block_fail(elements, warps, fails):
+@pytest.mark.parametrize(
+    "elements, warps, fails", [(128, 8, True), (256, 8, True), (512, 8, False), (64, 4, False)]
+)
+def test_more_threads_than_a_block_has_work_for_fail(elements, warps, fails):
     text = f"(tensor<8xf32>, tensor<{elements}xf32>)"
     if not fails:
         return registers.judge_threads(evidence(text, warps))
-    with pytest.raises(Failed, match="8 threads for each element of its largest block"):
+    with pytest.raises(Failed, match="elements of its largest block for each thread"):
         registers.judge_threads(evidence(text, warps))
+
+
+DOT = (
+    '%3 = "tt.dot"(%1, %2, %0) <{inputPrecision = 0 : i32}> : (tensor<64x128xf16>, tensor<128x128xf16>, tensor<64x128xf32>)'
+    " -> tensor<64x128xf32>"
+)
+
+
+@pytest.mark.parametrize("warps, fails", [(8, False), (16, True)])
+def test_many_warps_for_a_small_product_fail(warps, fails):
+    assert held.of(DOT).dots == ((64, 128, 16),)
+    if not fails:
+        return registers.judge_threads(evidence(DOT, warps))
+    with pytest.raises(Failed, match="512 numbers of a tl.dot's result for each warp"):
+        registers.judge_threads(evidence(DOT, warps))
+
+
+@pytest.mark.parametrize(
+    "text, warps, fails", [(DOT, 2, True), (DOT, 4, False), (DOT.replace("<64x", "<32x"), 2, False)]
+)
+def test_too_few_warps_for_wgmma_fail(text, warps, fails):
+    judged = evidence(text, warps)
+    judged.question = SimpleNamespace(instruction={90: "wgmma"})
+    if not fails:
+        return registers.judge_warpgroups(judged)
+    with pytest.raises(Failed, match="2 warps for a tl.dot of 64 rows or more"):
+        registers.judge_warpgroups(judged)

@@ -10,7 +10,7 @@ def anyhow(kernel: str, line: str) -> dict:
             (),
             [(f'"kernel": {kernel},', f'"kernel": {kernel}, "num_warps": 1, "num_stages": 1,')],
         ),
-        "eight warps": ((), [(f'"kernel": {kernel},', f'"kernel": {kernel}, "num_warps": 8,')]),
+        "two warps": ((), [(f'"kernel": {kernel},', f'"kernel": {kernel}, "num_warps": 2,')]),
         "a print on the device": (
             (),
             [(line, f'if {ID} == 0:\n        tl.device_print("program", {ID})\n    {line}')],

@@ -1,7 +1,5 @@
 """Ask *smoothed*, and weigh its parts."""
 
-import numpy as np
-
 from grader.questions import Free, UpTo
 from grader.questions.draws import between, log_uniform
 from grader.topics.roofline.shared import ENDLESS, PROGRAMS, each_moved_once, rung

@@ -6,7 +6,7 @@ from grader.topics.roofline.shared_answers import tile
 FORMS = (
 anyhow("turned", "offs_m =")
     | {
-        "tiles of 8 by 8": ((), tile(8, 8, (32, 16))),
+        "tiles of 8 by 8": (("traffic",), tile(8, 8, (32, 16))),
         "tiles of 64 by 64": ((), tile(64, 64, (32, 16))),
         "turned on the chip": (
             (),
