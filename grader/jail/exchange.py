@@ -66,7 +66,8 @@ class RankCase:
     ranks: int
     arguments: list[dict]
     replies: list[dict]  # the result of each earlier exchange
-    # the arguments and replies of a call that ended, which the same process makes before this one
+    # the arguments and replies of a call that ended, which the same process makes before this one, and whether its arrays are
+    # filled anew for this one
     first: dict | None
 
 
@@ -85,7 +86,7 @@ class TurnRequest:
 
 def request(source: str, entry: str, rank: int, cases: list[tuple]) -> tuple[TurnRequest, dict]:
     """Return (request, its arrays). A case is (ranks, arguments, the result of each earlier exchange), and perhaps (arguments,
-    results of all exchanges) of a call that comes before it."""
+    results of all exchanges, whether its arrays are filled anew) of a call that comes before it."""
     rows, arrays = [], {}
 
     def named(array: np.ndarray) -> dict:
@@ -96,8 +97,10 @@ def request(source: str, entry: str, rank: int, cases: list[tuple]) -> tuple[Tur
         given = [named(one) if isinstance(one, np.ndarray) else {"value": one} for one in arguments]
         return {"arguments": given, "replies": [named(one) for one in replies]}
 
-    for ranks, arguments, replies, *first in cases:
-        rows.append(RankCase(ranks, **told(arguments, replies), first=told(*first[0]) if first else None))
+    for ranks, arguments, replies, *before in cases:
+        row = told(arguments, replies)
+        first = {**told(*before[0][:2]), "refilled": before[0][2]} if before else None
+        rows.append(RankCase(ranks, **row, first=first))
     return TurnRequest(source, entry, rank, rows), arrays
 
 

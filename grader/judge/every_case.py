@@ -66,13 +66,14 @@ def judge(evidence: KernelEvidence, part: Part) -> None:
         if not question.compiled_part:
             registers.judge_uncompiled(evidence)
         narrow.judge(evidence)
+        narrow.judge_uncached(evidence)
         for run in ran(evidence, *evidence.public, *evidence.hidden, *MANY_LONG, METERED):
             judge_launches(question, run)
         for run in ran(evidence, *evidence.public, *evidence.hidden, METERED):
             judge_idle(question, run)
         for run in ran(evidence, METERED):
             judge_touching(run)
-            judge_pairs(run)
+            judge_pairs(evidence, run)
     for run in ran(evidence, *evidence.public, *evidence.hidden, *MANY_LONG):
         for number, (budget, found, most) in enumerate(spent(question, part, evidence.cases[METERED], run)):
             if found > most:
@@ -266,14 +267,16 @@ def judge_touching(run: Run) -> None:
             )
 
 
-def judge_pairs(run: Run) -> None:
+def judge_pairs(evidence: KernelEvidence, run: Run) -> None:
     """Raise Failed for a large tensor with long rows of which the programs of a wave use one sector of each two, because
-    memory moves two sectors together, and the other one comes again later. Counts of sectors don't show it."""
+    memory moves two sectors together, and the other one comes again later. Counts of sectors don't show it. What a loaded
+    mask leaves out may be any sector."""
+    plain = {name for step in evidence.steps(METERED) for name, _ in narrow.moved(evidence, step)}
     long = {
         one.spec.name
         for one in run.placed
         if one.shape[-1] * one.storage.itemsize >= LONG_ROW and not run.case.layout.get(one.spec.name)
-    }
+    } & plain
     found = [
         (launch["kernel"], name, counts)
         for launch in run.launches

@@ -1,16 +1,25 @@
 """Find loads and stores that move few bytes by one instruction although their lanes ask for neighbours in memory, because the
 address hides it from the compiler. Bytes and sectors don't show it."""
 
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
+from grader.jail.protocol import Kernel
 from grader.judge.diagnose import named
 from grader.judge.failed import Failed
 from grader.judge.kernel_evidence import ALIGNED, METERED, KernelEvidence, is_hidden
+from grader.judge.printed import functions, read
+from tilescope.machine.contiguity import Access
 
 FULL = 1.25  # times the bytes that lanes ask for, in whole sectors, where neighbours stand together
 REPEATED = 1.5  # times its bytes, from where lanes share numbers more than they have neighbours
 EVENLY = 0.75  # of its bytes, from where accesses begin where one instruction may move several numbers
 SHARE = 0.02  # of all bytes of a case, which a line must move to matter
+
+
+# as Triton's IR spells loads that pass by the L1 cache: volatile=True and cache_modifier=".cv"
+UNCACHED = re.compile(r"isVolatile = true|\bcache = 7 :")
 
 
 @dataclass(frozen=True)
@@ -50,17 +59,49 @@ def judge(evidence: KernelEvidence) -> None:
             )
 
 
-def narrow(evidence: KernelEvidence, step) -> list[Narrow]:
+def narrow(evidence: KernelEvidence, step: Kernel) -> list[Narrow]:
     """Return the accesses of a kernel that one instruction moves few bits of."""
     found = []
-    for access in evidence.printed_text(step.text).get("accesses", ()):
-        moved = access.bits * access.neighbours
-        if moved < min(evidence.question.vector, access.bits * access.side) and access.parameter < len(
-            step.arguments
-        ):
-            tensor = step.arguments[access.parameter].removesuffix("_ptr")
-            found.append(Narrow(tensor, access.kind, access.line, moved))
+    for tensor, access in moved(evidence, step):
+        bits = access.bits * access.neighbours
+        if bits < min(evidence.question.vector, access.bits * access.side):
+            found.append(Narrow(tensor, access.kind, access.line, bits))
     return found
+
+
+def moved(evidence: KernelEvidence, step: Kernel) -> Iterator[tuple[str, Access]]:
+    """Yield the loads and stores of a kernel's blocks whose addresses and masks don't come from memory, with their tensors."""
+    for access in evidence.printed_text(step.text).get("accesses", ()):
+        if access.parameter < len(step.arguments):
+            yield step.arguments[access.parameter].removesuffix("_ptr"), access
+
+
+def judge_uncached(evidence: KernelEvidence) -> None:
+    """Raise Failed for a load of an input, which never changes, that asks memory each time."""
+    inputs = {tensor.name for tensor in evidence.question.tensors if tensor.role == "in"}
+    for step in evidence.steps(METERED):
+        lines = next(
+            function for function in functions(evidence.ir_of(step)) if function and "tt.func" in function[0]
+        )
+        values, _ = read(lines)
+        parameters = [name for name, value in values.items() if value.op == "an argument" and value.at == 1]
+        for value in values.values():
+            if value.op == "tt.load" and UNCACHED.search(lines[value.at]):
+                root = value
+                while root.operands and root.op != "an argument":
+                    name = root.operands[0]
+                    root = values[name]
+                place = parameters.index(name) if root.op == "an argument" and name in parameters else -1
+                tensor = (
+                    step.arguments[place].removesuffix("_ptr") if 0 <= place < len(step.arguments) else ""
+                )
+                if tensor in inputs:
+                    said = f"line {value.line} loads {tensor} past the caches"
+                    raise Failed(
+                        said,
+                        'volatile=True and cache_modifier=".cv" are for numbers that other programs change while this one waits',
+                        told=said,
+                    )
 
 
 def neighbours(row: dict) -> bool:

@@ -86,6 +86,7 @@ class Meeting:
     case: Together
     hidden: bool
     before: "Meeting | None" = None  # of the same ranks, whose processes made this call first
+    refilled: bool = False  # whether its arrays are filled anew for this one
     replies: list[list] = field(default_factory=list)  # by rank, the result of each exchange
     asked: list[tuple] = field(default_factory=list)  # by rank, digests of what it asked
     sent: list[np.ndarray] = field(default_factory=list)  # by exchange, bytes from rank to rank
@@ -124,7 +125,9 @@ class Meeting:
     def given(self, rank: int) -> tuple:
         """Return what a rank's next turn takes."""
         own = self.ranks, self.case.each[rank], self.replies[rank]
-        return (*own, (self.before.case.each[rank], self.before.replies[rank])) if self.before else own
+        if self.before is None:
+            return own
+        return *own, (self.before.case.each[rank], self.before.replies[rank], self.refilled)
 
     def lines(self) -> list[str]:
         """Return the exchanges, a line each."""
@@ -251,12 +254,16 @@ class RanksEvidence(Evidence):
     def again(self, hidden: list[Meeting]) -> list[Meeting]:
         """Return a public case and the hidden one of most tokens, to be called once more in the same processes: what an answer
         keeps in its module from one call must not serve the next. All ranks but one have other tokens then, of
-        which that one learns from the others alone."""
+        which that one learns from the others alone. They come in arrays of their own, and in those of the first call."""
         chosen = []
         for meetings, of_ranks in ((self.meetings(False), min), (hidden, sum)):
             if ended := [one for one in meetings if one.results]:
                 chosen.append(max(ended, key=lambda one: of_ranks(map(tokens, one.case.each))))  # noqa: B023
-        return [Meeting(Together(self.turned(one.case.each), TWICE), True, before=one) for one in chosen]
+        return [
+            Meeting(Together(self.turned(one.case.each), TWICE), True, before=one, refilled=refilled)
+            for one in chosen
+            for refilled in (False, True)
+        ]
 
     def turned(self, each: tuple) -> tuple:
         """Return what the ranks have, where one keeps its tokens, the others take one another's in another order, and experts

@@ -1,9 +1,9 @@
-"""Find addresses that come from a division of whole numbers as floats. A GPU's division of fp32 is off by up to two units in
+"""Find addresses and comparisons that depend on a division of whole numbers as floats. A GPU's division of fp32 is off by up to two units in
 the last place, so a quotient that is whole may fall below its number and lead to the place before."""
 
 from grader.judge.failed import Failed
 from grader.judge.kernel_evidence import METERED, KernelEvidence
-from grader.judge.printed import Value, functions, read
+from grader.judge.printed import LOOPS, Value, functions, read
 
 TO_FLOAT, TO_WHOLE = ("arith.sitofp", "arith.uitofp"), ("arith.fptosi", "arith.fptoui")
 INEXACT = "arith.divf", "math.rsqrt"
@@ -16,21 +16,39 @@ def judge(evidence: KernelEvidence) -> None:
     for step in evidence.steps(purpose):
         for line in lines(evidence.ir_of(step)):
             raise Failed(
-                f"line {line} divides whole numbers as floats, and an address is made of the quotient",
+                f"line {line} divides whole numbers as floats, and an address or a comparison depends on the quotient",
                 "// and % on whole numbers: a GPU's division of floats isn't exact, so 41 / 41 may give less than 1",
-                told="an address made of a division of floats",
+                told="an address or a comparison of a quotient of floats",
             )
 
 
 def lines(text: str) -> list[int]:
-    """Return the lines of the cell that divide such numbers."""
+    """Return the lines of the cell that divide such numbers for an address, or compare their quotient."""
     found = set()
     for function in functions(text):
         values, _ = read(function)
         for value in values.values():
             if value.op == "tt.addptr":
                 found |= divided(values, value.operands[1:])
+            if value.op == "arith.cmpf":
+                for name in value.operands:
+                    found |= compared(values, name) or set()
     return sorted(found)
+
+
+def compared(values: dict[str, Value], name: str) -> set[int] | None:
+    """Return the lines of inexact operations in what a float is made of, if it is made of whole numbers and constants alone,
+    else None."""
+    value = values.get(name)
+    if value is None or value.op in (*FARTHEST, "an argument", *LOOPS):
+        return None
+    if value.op in TO_FLOAT:
+        return set()
+    each = [compared(values, one) for one in value.operands]
+    if any(one is None for one in each):
+        return None
+    found = set().union(*each)
+    return found | {value.line} if value.op in INEXACT and value.operands else found
 
 
 def divided(values: dict[str, Value], names: tuple[str, ...]) -> set[int]:

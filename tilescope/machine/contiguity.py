@@ -69,11 +69,13 @@ class Access:
 
 
 def accesses(module: Module) -> list[Access]:
-    """Return the loads and stores of blocks whose addresses don't come from memory, in the order of the text."""
+    """Return the loads and stores of blocks, in the order of the text, without those whose addresses or masks come from
+    memory."""
     found = []
     for op, address, mask in blocks_moved(module):
         size, open_axes = size_of(op), [not loaded for loaded in address.loaded]
-        if op.name in ("tt.load", "tt.store") and address.parameter is not None:
+        picked = mask is not None and any(mask.loaded)
+        if op.name in ("tt.load", "tt.store") and address.parameter is not None and not picked:
             along = in_sight(op, address, mask)
             best = [
                 run

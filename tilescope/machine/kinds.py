@@ -32,11 +32,8 @@ BARRIER = 512  # whole numbers: every thread of four warps waits as long as four
 EXCHANGED = 256  # whole numbers: what a warp or several exchange in a reduction or a scan, step by step, as long as so many take
 SLOWLY = {"math.sin", "math.cos", "math.tan"}  # large angles are first brought down in a hundred steps
 IN_STEPS = 32
-PRECISE = {
-    "tt.precise_divf",
-    "tt.precise_sqrt",
-    "arith.remf",
-}  # a first guess, then corrections up to the last bit
+# a first guess, then corrections up to the last bit; and the functions of NVIDIA's library, polynomials by range
+PRECISE = {"tt.precise_divf", "tt.precise_sqrt", "arith.remf", "math.erf", "tt.extern_elementwise"}
 CORRECTED = 16
 PRINTED = 8192  # the same, for each number that tl.device_print sends to the CPU, which formats it
 BARRIERS = {"gpu.barrier", "ttg.barrier"}

@@ -100,8 +100,9 @@ def prepare(module: Module) -> Program:
     for blocks in functions.values():
         used = {name for block in blocks for name in used_in(block)}
         ordered = {name for block in blocks for name in used_in(block, ("tt.reduce",))}
+        fresh = threads.made_anew(step.op for step in every(blocks))
         for step in every(blocks):
-            step.orders, step.loaded = threads.orders(step.op, used), threads.within_a_warp(step.op)
+            step.orders, step.loaded = threads.orders(step.op, used, fresh), threads.within_a_warp(step.op)
             if step.op.name in threads.ATOMICS and step.op.results[0] not in used:
                 telling.add(id(step.op))
             if shapes.may_reorder(step.op, ordered):

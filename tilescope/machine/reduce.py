@@ -126,13 +126,14 @@ def reduce(op: Op):
         return (fold.reduce(x, axis=axis, **keeping_type(fold, x)),)
 
     def halved(*xs):
-        """Fold halves onto each other, whatever the region computes. Its sides are powers of two."""
+        """Fold halves onto each other, whatever the region computes. Its sides are powers of two. Either half comes first in
+        turn, since a GPU promises no order."""
         xs = aligned(xs, op.operand_types)
         while xs[0].shape[axis] > 1:
             half = xs[0].shape[axis] // 2
             low = [x.take(range(half), axis) for x in xs]
             high = [x.take(range(half, 2 * half), axis) for x in xs]
-            xs = combine(*low, *high)
+            xs = combine(*low, *high) if half.bit_length() % 2 else combine(*high, *low)
         return tuple(x.squeeze(axis) for x in xs)
 
     return folded if fold is not None else halved

@@ -7,6 +7,7 @@ operations of another layout, such as tl.dot or a reduction. Lane 0 of every blo
 single number, and all threads load it.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -31,6 +32,14 @@ ALONG_AN_AXIS = {"tt.reduce", "tt.scan"}
 OF_A_WARP = (
     256  # numbers of an axis that one warp may hold, eight for each lane, and needs no barrier to add up
 )
+FROM_MEMORY = {
+    "tt.load",
+    "tt.atomic_rmw",
+    "tt.atomic_cas",
+    "tt.descriptor_load",
+    "tt.descriptor_gather",
+    "tt.call",
+}
 # operations with a layout of their own, in which the compiler may also load what they take
 RELAID = ALONG_AN_AXIS | {
     f"tt.{what}"
@@ -39,12 +48,28 @@ RELAID = ALONG_AN_AXIS | {
 ATOMICS = {"tt.atomic_rmw", "tt.atomic_cas"}  # their result reaches all threads through shared memory
 
 
-def orders(op: Op, used: set[str]) -> bool:
+def orders(op: Op, used: set[str], fresh: set[str]) -> bool:
     """Return whether all threads of a program wait for one another at this operation. `used` holds the values that
-    something needs."""
-    if op.name in ALONG_AN_AXIS:
-        return not within_a_warp(op)
-    return op.name in BARRIERS | EXCHANGES or (op.name in ATOMICS and op.results[0] in used)
+    something needs, and `fresh` those that each thread makes for itself, of which no others are exchanged."""
+    if op.name in BARRIERS:
+        return True
+    if op.name in ATOMICS:
+        return op.results[0] in used
+    if op.operands and all(name in fresh for name in op.operands[:2]):
+        return False
+    return not within_a_warp(op) if op.name in ALONG_AN_AXIS else op.name in EXCHANGES
+
+
+def made_anew(ops: Iterable[Op]) -> set[str]:
+    """Return the values that depend on no block from memory and on nothing that a loop or a branch hands on. All threads
+    load a single number. Operations come in the order of the text."""
+    found: set[str] = set()
+    for op in ops:
+        single = op.name == "tt.load" and not op.result_types[0].shape
+        alone = op.name not in FROM_MEMORY and all(name in found for name in op.operands)
+        if not op.regions and (single or alone):
+            found.update(op.results)
+    return found
 
 
 def within_a_warp(op: Op) -> bool:

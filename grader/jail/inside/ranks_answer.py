@@ -7,6 +7,7 @@ result is unknown. The process ends with its reply, and the threads end with the
 import hashlib
 import queue
 import threading
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -40,6 +41,13 @@ def run(task: dict, arrays: dict) -> tuple[dict, dict]:
             out[turn["array"]] = array
         turns.append({**turn, "before": one.asked})
     return {"turns": turns}, out
+
+
+def arrays_of(value) -> list[np.ndarray]:
+    """Return the arrays in tuples and lists."""
+    if isinstance(value, tuple | list):
+        return [array for one in value for array in arrays_of(one)]
+    return [value] if isinstance(value, np.ndarray) else []
 
 
 def digest(value) -> str:
@@ -76,18 +84,33 @@ class Rank:
             )
         if not (first := self.case["first"]):
             return self.call(entry, self.case)
-        kept = self.call(entry, first)
+        given = [*map(self.given, first["arguments"])]
+        kept = self.call(entry, first, given)
         before = digest(kept)
-        value = self.call(entry, self.case)
-        if digest(kept) != before:
+        own = not any(
+            np.may_share_memory(one, other) for one in arrays_of(given) for other in arrays_of(kept)
+        )
+        again = map(self.given_again, given, self.case["arguments"]) if first["refilled"] else None
+        value = self.call(entry, self.case, again)
+        if own and digest(kept) != before:
             raise AnswerError("call", OVERWRITTEN, kind="Overwritten")
         return value
 
-    def call(self, entry, case: dict):
+    def given_again(self, before, row: dict):
+        """Return what a second call takes, in the array of the first call if it fits, as a program that runs for long fills
+        its buffers anew."""
+        now = self.given(row)
+        if all(isinstance(one, np.ndarray) for one in (before, now)):
+            if (before.shape, before.dtype) == (now.shape, now.dtype) and before.flags.writeable:
+                before[...] = now
+                return before
+        return now
+
+    def call(self, entry, case: dict, given: Iterable | None = None):
         self.asked, self.replies = [], case["replies"]
         comm = Communicator(self.task["rank"], self.case["ranks"], self.exchange)
         with blame("call"):
-            value = entry(comm, *map(self.given, case["arguments"]))
+            value = entry(comm, *(map(self.given, case["arguments"]) if given is None else given))
             encode(value, {})  # what cannot be sent is the answer's error, with its line
         return value
 

@@ -170,6 +170,8 @@ NANS = "a NaN in some tokens, and weights of 0"
 SHAPES[NANS] = lambda rng: ([between(rng, 20, 30) for _ in range(3)], 2, 2, 0.0)
 SHUT = "gates that let nothing through, and tokens of very different size"
 SHAPES[SHUT] = lambda rng: ([between(rng, 20, 30) for _ in range(4)], 2, 1, 0.0)
+OUTLIER = "a column of large numbers that no expert reads"
+SHAPES[OUTLIER] = lambda rng: ([between(rng, 9, 20) for _ in range(4)], 2, 2, 0.0)
 AT_HOME = "a rank whose tokens stay at home, and that nobody sends to"
 SHAPES[AT_HOME] = lambda rng: ([between(rng, 5, 12) for _ in range(4)], between(rng, 3, 5), 2, 0.0)
 DRAWN, TIMES = "sizes drawn from all that there may be", 4
@@ -255,6 +257,22 @@ def put_first(rng, topk_ids, hottest, share=1.0):
         expert = rng.choice(hottest)
         topk_ids[token, topk_ids[token] == expert] = topk_ids[token, 0]
         topk_ids[token, 0] = expert
+
+
+LARGE_BY = 3, 6  # powers of ten
+
+
+def with_an_outlier(rng, found, experts):
+    """Give each token one large number, and experts that ignore it, so that the others must keep all their bits."""
+    gate, up, down = (one.copy() for one in experts)
+    column = rng.integers(gate.shape[1])
+    gate[:, column], up[:, column] = 0, 0
+    each = []
+    for x, ids, weights in found:
+        x = x.copy()
+        x[:, column] = 10.0 ** rng.uniform(*LARGE_BY, len(x))
+        each.append((x, ids, weights))
+    return each, [gate, up, down]
 
 
 SIZES = -6, 6  # powers of ten

@@ -20,7 +20,7 @@ DOT = "do the products go through tl.dot, in a dtype and a tile that tensor core
 LOADED_WIDE = "operands go into tl.dot as they were loaded: widened to fp32 they take twice the registers and run at half the rate"
 ALL_WORK = 0.8  # of every kind, per multiply-add, most of it for addresses and masks outside tl.dot
 CYCLES = 0.4  # of a lane, per multiply-add, about 0.15 where sums are scaled every 32 steps
-OUTSIDE = 0.1  # operations per multiply-add, 1/16 if a dot is added to the sum after every 16 steps
+OUTSIDE = 0.25  # operations per multiply-add, 1/16 if a dot is added to the sum after every 16 steps
 
 
 def mnk(case: Case) -> tuple[int, int, int]:

@@ -24,6 +24,8 @@ def layered(rng, kind, numbers=()):
         tokens, experts = shared.of_any_size(rng, tokens, experts)
     if kind == shared.SHUT:
         tokens = shared.with_shut_gates(rng, tokens)
+    if kind == shared.OUTLIER:
+        tokens, experts = shared.with_an_outlier(rng, tokens, experts)
     if kind in (shared.LARGE, shared.SHUT):
         experts = [np.abs(w) for w in experts]
     if kind == UNUSED:  # experts that no token chose, for which zero times the output is NaN

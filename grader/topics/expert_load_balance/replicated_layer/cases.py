@@ -16,6 +16,7 @@ from grader.topics.expert_load_balance.shared import (
     MOST_TOKENS,
     NANS,
     NEAR,
+    OUTLIER,
     SHUT,
     TIMES,
     alike,
@@ -30,6 +31,7 @@ from grader.topics.expert_load_balance.shared import (
     there_and_back,
     tokens_of,
     weights_of,
+    with_an_outlier,
     with_nan,
     with_shut_gates,
 )
@@ -73,6 +75,7 @@ SHAPES["a rank alone"] = lambda rng: ([between(rng, 5, 12)], between(rng, 2, 5),
 SHAPES[NANS] = lambda rng: ([between(rng, 20, 30) for _ in range(3)], 6, 2, 0.3)
 SHAPES[ALIKE] = lambda rng: ([between(rng, 20, 30) for _ in range(4)], 8, 4, 0.4)
 
+SHAPES[OUTLIER] = lambda rng: ([between(rng, 9, 20) for _ in range(3)], 6, 2, 0.3)
 SHAPES[AT_HOME] = lambda rng: ([between(rng, 5, 12) for _ in range(3)], between(rng, 9, 12), 0, 0.0)
 
 
@@ -117,6 +120,8 @@ def drawn(rng, kind, numbers=()):
     weights = weights_of(rng, experts, columns)
     if kind == SHUT:
         found = with_shut_gates(rng, found)
+    if kind == OUTLIER:
+        found, weights = with_an_outlier(rng, found, weights)
     if free and rng.random() < 0.5:
         found, weights = of_any_size(rng, found, weights)
     loads = reference.loads_of(np.concatenate([topk_ids for _, topk_ids, _ in found]), experts)

@@ -55,6 +55,7 @@ QUESTION = KernelQuestion(
     up_to={"B": UpTo(2048), "V": UpTo(131_072), "L": UpTo(4096)},
     metered=cases.metered_masked,
     blocks={"V": 2048},
+    vector=32,  # a lane may take a word of the mask
     budgets={"traffic": cases.one_read_masked},
     useful=useful,
     most_launches=2,
