@@ -290,3 +290,20 @@ def test_a_program_may_wait_for_its_own_flag_too():
     tensors = {"x": X, "s": np.zeros(2, np.float32), "o": np.zeros((2, B), np.float32)}
     report = on_machine(waiting, (2,), tensors, {"B": B}).report
     assert not [race for race in report.races if race["earlier"] is not None], report.races
+
+
+@triton.jit
+def dot_between(x, s, o, B: tl.constexpr, LOADED: tl.constexpr):
+    i, row = tl.arange(0, 16), tl.program_id(0) * B
+    tile = tl.load(x + i[:, None] * 0 + i[None, :]) if LOADED else tl.zeros((16, 16), tl.float32) + tl.load(x)
+    tl.store(s + row + tl.arange(0, B), tl.load(x + tl.arange(0, B)))
+    sums = tl.dot(tile, tile)
+    tl.store(
+        o + row + tl.arange(0, B), tl.load(s + row + B - 1 - tl.arange(0, B)) + tl.max(tl.max(sums, 0), 0)
+    )
+
+
+@pytest.mark.parametrize("loaded", [True, False])
+def test_a_product_of_what_each_thread_makes_for_itself_is_no_barrier(loaded):
+    found = {race["how"] for race in races(dot_between, LOADED=loaded)}
+    assert found == (set() if loaded else {"read after write by another lane"})

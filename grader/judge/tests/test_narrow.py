@@ -39,3 +39,12 @@ def test_addresses_that_begin_at_an_odd_place_pass():
     asked = evidence(MOVED)
     assert [one.line for step in asked.steps(narrow.ALIGNED) for one in narrow.narrow(asked, step)] == [7]
     narrow.judge(asked)
+
+
+@pytest.mark.parametrize("how", ["volatile=True", 'cache_modifier=".cv"'])
+def test_an_input_that_is_loaded_past_the_caches_fails(how):
+    with pytest.raises(Failed, match="line 9 loads x past the caches"):
+        narrow.judge_uncached(
+            evidence(NORM, ("offs * stride_xn, mask=mask", f"offs * stride_xn, {how}, mask=mask"))
+        )
+    narrow.judge_uncached(evidence(NORM))
