@@ -7,7 +7,7 @@ from itertools import islice
 
 import numpy as np
 
-from grader.judge import hidden_failure, kernel_repair, on_gpu, rounded, sampled
+from grader.judge import hidden_failure, kernel_repair, on_gpu, pipelined, rounded, sampled
 from grader.judge.budgets_at_scale import too_few
 from grader.judge.diagnose import in_full, judge_case
 from grader.judge.failed import Failed, Unclear
@@ -62,6 +62,7 @@ def judge(evidence: KernelEvidence, part: Part, result: PartResult) -> None:
     if evidence.on_gpu is not None:
         on_gpu.judge_runs(evidence, runs, result)
     rounded.judge(evidence)
+    pipelined.judge(evidence)
     if evidence.doubt is not None:  # said once nothing is wrong that can be seen
         raise evidence.doubt
     result.came = f"{len(public)} public and {len(hidden)} hidden cases agree with the reference"

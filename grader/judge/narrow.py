@@ -9,7 +9,7 @@ from grader.jail.protocol import Kernel
 from grader.judge.diagnose import named
 from grader.judge.failed import Failed
 from grader.judge.kernel_evidence import ALIGNED, METERED, KernelEvidence, is_hidden
-from grader.judge.printed import functions, read
+from grader.judge.printed import functions, parameters, read, root_of
 from tilescope.machine.contiguity import Access
 
 FULL = 1.25  # times the bytes that lanes ask for, in whole sectors, where neighbours stand together
@@ -80,22 +80,12 @@ def judge_uncached(evidence: KernelEvidence) -> None:
     """Raise Failed for a load of an input, which never changes, that asks memory each time."""
     inputs = {tensor.name for tensor in evidence.question.tensors if tensor.role == "in"}
     for step in evidence.steps(METERED):
-        lines = next(
-            function for function in functions(evidence.ir_of(step)) if function and "tt.func" in function[0]
-        )
-        values, _ = read(lines)
-        parameters = [name for name, value in values.items() if value.op == "an argument" and value.at == 1]
-        for value in values.values():
-            if value.op == "tt.load" and UNCACHED.search(lines[value.at]):
-                root = value
-                while root.operands and root.op != "an argument":
-                    name = root.operands[0]
-                    root = values[name]
-                place = parameters.index(name) if root.op == "an argument" and name in parameters else -1
-                tensor = (
-                    step.arguments[place].removesuffix("_ptr") if 0 <= place < len(step.arguments) else ""
-                )
-                if tensor in inputs:
+        for lines in functions(evidence.ir_of(step)):
+            values, _ = read(lines)
+            given = dict(zip(parameters(values), step.arguments, strict=False))
+            for name, value in values.items():
+                tensor = given.get(root_of(values, name), "").removesuffix("_ptr")
+                if value.op == "tt.load" and tensor in inputs and UNCACHED.search(lines[value.at]):
                     said = f"line {value.line} loads {tensor} past the caches"
                     raise Failed(
                         said,

@@ -92,3 +92,15 @@ def bits_of(type: str) -> int:
 def product(shape: str) -> int:
     """Return the numbers of a block such as "64x32x"."""
     return math.prod(map(int, shape.rstrip("x").split("x")))
+
+
+def root_of(values: dict[str, Value], name: str) -> str:
+    """Return the argument from which an address is made, of the kernel or of a loop."""
+    while name in values and values[name].operands:
+        name = values[name].operands[0]
+    return name
+
+
+def parameters(values: dict[str, Value]) -> list[str]:
+    """Return the names of a kernel's parameters."""
+    return [name for name, value in values.items() if value.op == "an argument" and value.at == 1]

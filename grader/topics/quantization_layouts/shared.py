@@ -105,8 +105,9 @@ def packed(case: Case, rng: np.random.Generator) -> dict:
     scales = of_scales * 2.0 ** powers(case, rng, -9, -4, (n, groups_of(k, group)))
     if case.values == BOTH_SIGNS:
         scales = scales * rng.choice([-1, 1], scales.shape)
-    if case.values in NANS:  # zero times a NaN is a NaN
+    if case.values in NANS:  # zero times a NaN is a NaN, also where a whole column of groups is 0
         scales[rng.random(scales.shape) < EQUAL] = 0
+        scales[:, np.isnan(x.reshape(-1, k)).any(0).reshape(-1, group).any(1) & (rng.random() < 0.5)] = 0
     low = 9 if positive else 0
     w = words(rng, (n, k // 8), low)
     saturated = np.repeat(rng.random((n, k // group)) < EQUAL, group // 8, axis=1)

@@ -65,6 +65,7 @@ def scales(case: Case, rng: np.random.Generator, shape: tuple) -> np.ndarray:
 
 
 NAN_AMONG_ZEROS = "a NaN among zeros"
+NAN_FOR_NOTHING = 0.5  # of the cases with a NaN, where all scales of its columns are 0
 
 
 def rows_of_x(case: Case, rng: np.random.Generator) -> np.ndarray:
@@ -90,6 +91,9 @@ def planes(case: Case, rng: np.random.Generator) -> dict:
         "c": codebook(case, rng),
         "x": rows_of_x(case, rng),
     }
+    spare = np.isnan(found["x"].astype(np.float32)).any(axis=0).reshape(blocks, BLOCK).any(axis=1)
+    if rng.random() < NAN_FOR_NOTHING:  # zero times a NaN is a NaN
+        found["s"][..., spare] = 0
     return found | ({"r": np.cumsum([0, *routed(case, rng)]).astype(np.int32)} if many else {})
 
 

@@ -82,8 +82,9 @@ def places(case: Case, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray
         return np.arange(last - t + 1, last + 1), np.tile(drawn[:columns], (t, 1))
     lens = rng.integers(1, columns * s + 1, t)
     if t > 1:
-        first = 1 + s * rng.integers(columns, size=t)  # keys of which the last is a page's first
-        lens = np.where(rng.random(t) < 0.5, first, lens)
+        page = s * rng.integers(columns, size=t)
+        first, last = 1 + page, s + page  # keys of which the last is a page's first or last
+        lens = np.choose(rng.choice(3, t, p=(0.4, 0.4, 0.2)), (first, last, lens))
         lens[rng.permutation(t)[:2]] = 1, columns * s
     if pages > t * columns:
         table = drawn[: t * columns].reshape(t, columns)
