@@ -30,9 +30,7 @@ class Held:
     shapes: dict[str, int]
     by_a_block: int
     by_a_loop: int
-    dots: tuple[
-        tuple[int, int, int], ...
-    ] = ()  # of each tl.dot, its rows, its columns and the bits of an operand
+    dots: tuple = ()  # of each tl.dot (rows, columns, bits of an operand)
 
     @property
     def largest(self) -> int:

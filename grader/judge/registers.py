@@ -13,15 +13,10 @@ USUAL_WARPS = 4  # of a launch that names no number
 SHARED_LIMIT = {80: 166912, 86: 101376, 89: 101376, 90: 232448, 100: 232448, 120: 101376}
 OLDER = 101376
 ALONE = 2  # elements of the largest block that each thread has, with more warps than these
-MANY_WARPS, OF_A_DOT = (
-    8,
-    1024,
-)  # with more warps than so many, each has so many numbers of the largest result of tl.dot
-ROWS, WARPGROUP, NARROW = (
-    64,
-    4,
-    16,
-)  # that wgmma multiplies, warps that do it together, bits of its operands at most
+# with more warps than so many, each has so many numbers of the largest result of tl.dot
+MANY_WARPS, OF_A_DOT = 8, 1024
+# that wgmma multiplies, warps that do it together, bits of its operands at most
+ROWS, WARPGROUP, NARROW = 64, 4, 16
 
 
 def judge(evidence: KernelEvidence) -> None:

@@ -1,5 +1,5 @@
-"""Find addresses and comparisons that depend on a division of whole numbers as floats. A GPU's division of fp32 is off by up to two units in
-the last place, so a quotient that is whole may fall below its number and lead to the place before."""
+"""Find addresses and comparisons that depend on a division of whole numbers as floats. A GPU's division of fp32 is off by up
+to two units in the last place, so a quotient that is whole may fall below its number and lead to the place before."""
 
 from grader.judge.failed import Failed
 from grader.judge.kernel_evidence import METERED, KernelEvidence
@@ -27,28 +27,28 @@ def lines(text: str) -> list[int]:
     found = set()
     for function in functions(text):
         values, _ = read(function)
+        whole = of_whole_numbers(values)
         for value in values.values():
             if value.op == "tt.addptr":
                 found |= divided(values, value.operands[1:])
             if value.op == "arith.cmpf":
-                for name in value.operands:
-                    found |= compared(values, name) or set()
+                found |= set().union(*(whole.get(one, ()) for one in value.operands))
     return sorted(found)
 
 
-def compared(values: dict[str, Value], name: str) -> set[int] | None:
-    """Return the lines of inexact operations in what a float is made of, if it is made of whole numbers and constants alone,
-    else None."""
-    value = values.get(name)
-    if value is None or value.op in (*FARTHEST, "an argument", *LOOPS):
-        return None
-    if value.op in TO_FLOAT:
-        return set()
-    each = [compared(values, one) for one in value.operands]
-    if any(one is None for one in each):
-        return None
-    found = set().union(*each)
-    return found | {value.line} if value.op in INEXACT and value.operands else found
+def of_whole_numbers(values: dict[str, Value]) -> dict[str, set[int]]:
+    """Return the values that are made of whole numbers and constants alone by way of floats, with the lines of the inexact
+    operations in each. Operands come before what needs them."""
+    found: dict[str, set[int]] = {}
+    for name, value in values.items():
+        if value.op in TO_FLOAT:
+            found[name] = set()
+        elif value.op not in (*FARTHEST, "an argument", *LOOPS) and all(
+            one in found for one in value.operands
+        ):
+            inexact = {value.line} if value.op in INEXACT else set()
+            found[name] = inexact.union(*(found[one] for one in value.operands))
+    return found
 
 
 def divided(values: dict[str, Value], names: tuple[str, ...]) -> set[int]:

@@ -18,12 +18,8 @@ PASSES = 16  # over a function, until what loops carry no longer changes
 VECTOR = 128  # bits that one instruction of a lane moves at most
 PROMISES = {"contiguity": "tt.contiguity", "divisibility": "tt.divisibility", "constancy": "tt.constancy"}
 THREADS = 128  # of a program, as launches have if they name no number of warps
-MASKS = {
-    "tt.load": 1,
-    "tt.store": 2,
-    "tt.atomic_rmw": 2,
-    "tt.atomic_cas": 3,
-}  # the operand that is the mask, if there is one
+# the operand that is the mask, if there is one
+MASKS = {"tt.load": 1, "tt.store": 2, "tt.atomic_rmw": 2, "tt.atomic_cas": 3}
 FROM_MEMORY = "tt.load", "tt.atomic_rmw", "tt.atomic_cas", "tt.descriptor_load", "tt.gather", "tt.call"
 
 
