@@ -18,7 +18,7 @@ FREE = frozenset(
     ).split()
 )
 CHEAP = {"math.absf", "math.absi", "math.floor", "math.ceil", "math.fma"}
-SPECIAL = {"arith.divf", "arith.remf", "tt.precise_divf", "tt.precise_sqrt", "tt.extern_elementwise"}
+SPECIAL = {"arith.divf"}
 CONVERT = {"arith.sitofp", "arith.uitofp", "arith.fptosi", "arith.fptoui"}
 INTEGER = {"tt.addptr", "tt.histogram", "tt.gather", "tt.mulhiui", "arith.cmpi"}
 
@@ -84,6 +84,8 @@ def _constants(blocks: list[Block], found: set[str]) -> None:
 def kind_of(op: Op) -> str | None:
     if op.name in FREE:
         return None
+    if op.name in PRECISE:
+        return "float"
     if op.name in SPECIAL or (op.name.startswith("math.") and op.name not in CHEAP):
         return "special"
     if op.name in CONVERT:

@@ -169,7 +169,7 @@ def test_an_operation_that_is_not_named_is_no_request(operation):
 
 
 RAN = Ran(gpu="a stand-in", sms=132, torch="2", triton="3", changed=[], repeats=None)
-BYTES = {"c": np.zeros(4 * (39 * 48 + 24), np.uint8)}
+BYTES = {"c": np.zeros(4 * (39 * 49 + 24), np.uint8)}
 REPLIES = {
     "nothing": ({}, BYTES, "no reply"),
     "a reply of its own": ({"reply": "Won"}, BYTES, "no reply: 'Won'"),

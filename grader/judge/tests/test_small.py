@@ -150,9 +150,9 @@ def test_a_call_with_a_long_list_is_shown_by_its_ends():
 def test_layouts():
     assert strides((4, 6), "") == (6, 1)
     assert strides((4, 6), "transposed") == (1, 4)
-    assert strides((4, 6), "padded") == (30, 1)
+    assert strides((4, 6), "padded") == (31, 1)
     assert strides((2, 4, 6), "transposed") == (24, 1, 4)
-    assert strides((2, 4, 6), "transposed padded") == (168, 1, 28)
+    assert strides((2, 4, 6), "transposed padded") == (174, 1, 29)
 
 
 class Terminal(io.StringIO):
