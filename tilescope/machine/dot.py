@@ -13,10 +13,8 @@ from .numbers_of import integer
 from .tree import Op
 from .values import full
 
-AT_ONCE, FP8_BITS = (
-    32,
-    14,
-)  # products that an FP8 tensor core adds up at a time, and the bits that its sums keep
+# products that an FP8 tensor core adds up at a time, and the bits that its sums keep
+AT_ONCE, FP8_BITS = 32, 14
 TF32, TF32X3, IEEE, BF16X3, BF16X6 = range(5)
 PRECISION = {TF32: "tf32", TF32X3: "tf32x3", IEEE: "ieee", BF16X3: "bf16x3", BF16X6: "bf16x6"}
 

@@ -62,9 +62,7 @@ class Order:
         self.marks = {t.name: Marks(t.extent, count) for t in tensors if t.shared}
         self.races: list[Race] = []
         self.threads = threads  # of one program, where it may meet itself in memory
-        self.telling = (
-            telling  # atomics that change memory for others, because nothing needs what they find, by id
-        )
+        self.telling = telling  # by id, atomics that tell others, because nothing needs what they find
         self.undecided = ""
 
     def named(self, programs: np.ndarray) -> np.ndarray:

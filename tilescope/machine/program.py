@@ -97,10 +97,11 @@ def prepare(module: Module) -> Program:
     }
     steps = [step for blocks in functions.values() for step in every(blocks)]
     telling = set()
-    for blocks in functions.values():
+    for name, blocks in functions.items():
+        given = module.functions[name].blocks[0].arguments if module.functions[name].public else ()
         used = {name for block in blocks for name in used_in(block)}
         ordered = {name for block in blocks for name in used_in(block, ("tt.reduce",))}
-        fresh = threads.made_anew(step.op for step in every(blocks))
+        fresh = threads.made_anew((step.op for step in every(blocks)), given)
         for step in every(blocks):
             step.orders, step.loaded = threads.orders(step.op, used, fresh), threads.within_a_warp(step.op)
             if step.op.name in threads.ATOMICS and step.op.results[0] not in used:

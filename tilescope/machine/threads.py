@@ -29,6 +29,7 @@ EXCHANGES = {"tt.dot", "tt.histogram"} | {
     f"tt.descriptor_{what}" for what in ("load", "store", "reduce", "gather", "scatter")
 }
 ALONG_AN_AXIS = {"tt.reduce", "tt.scan"}
+COMPUTED = ALONG_AN_AXIS | {"tt.dot", "tt.histogram"}  # from blocks alone
 OF_A_WARP = (
     256  # numbers of an axis that one warp may hold, eight for each lane, and needs no barrier to add up
 )
@@ -55,15 +56,15 @@ def orders(op: Op, used: set[str], fresh: set[str]) -> bool:
         return True
     if op.name in ATOMICS:
         return op.results[0] in used
-    if op.operands and all(name in fresh for name in op.operands[:2]):
+    if op.name in COMPUTED and all(name in fresh for name in op.operands[:2]):
         return False
     return not within_a_warp(op) if op.name in ALONG_AN_AXIS else op.name in EXCHANGES
 
 
-def made_anew(ops: Iterable[Op]) -> set[str]:
+def made_anew(ops: Iterable[Op], parameters: Iterable[str]) -> set[str]:
     """Return the values that depend on no block from memory and on nothing that a loop or a branch hands on. All threads
-    load a single number. Operations come in the order of the text."""
-    found: set[str] = set()
+    have the kernel's parameters, and load a single number. Operations come in the order of the text."""
+    found = set(parameters)
     for op in ops:
         single = op.name == "tt.load" and not op.result_types[0].shape
         alone = op.name not in FROM_MEMORY and all(name in found for name in op.operands)
