@@ -11,7 +11,7 @@ from grader.judge import by_line, narrow, only_here, registers, traffic
 from grader.judge.diagnose import describe
 from grader.judge.failed import Failed
 from grader.judge.kernel_evidence import AT_SMS, METERED, ON_CONDITION, WAITING, WHOLE, KernelEvidence, Run
-from grader.questions import Budget, Case, KernelQuestion, Part, Tensor, corner, on_condition
+from grader.questions import Budget, Case, KernelQuestion, Part, Tensor, corner, on_condition, reach
 from grader.questions.account import (
     A_FEW,
     CUT,
@@ -30,7 +30,7 @@ from kernels import machines
 ROOM = 1.25  # times a limit, at sizes that no limit was made for
 MORE_IN_CORNERS = 1.5  # times that where several axes are long, which limits say least of
 MORE_WORK = 2  # and of operations, since lanes beyond the last element may be many there
-MORE_ALONE = 5  # and of those of one program, as a sum over all counts grows with two axes
+MORE_ALONE = 5  # and of those of one program there, or where an axis ends, as a sum over all counts grows with two axes
 FREE = 2048  # loaded bytes of a tensor too few to look at (A_FEW for a tensor that is small in its case)
 TABLE = 256  # bytes, as of a codebook
 FREE_OF_ALL = 32_768  # and of all tensors or scratch
@@ -247,7 +247,7 @@ def judge_busiest(run: Run, budgets: list[Budget]) -> None:
     least = max(1, min(budget.least, run.case.sm_count))
     whole = traffic.spent(run, replace(budget, count="work"))
     busiest = sum(launch["busiest"] for launch in run.launches)
-    more = MORE_ALONE if run.case.kind in LARGE_KINDS else 1
+    more = MORE_ALONE if run.case.kind in LARGE_KINDS or run.case.kind.endswith(reach.AT_END) else 1
     if busiest > more * (SIDE_BY_SIDE * whole / least + ALONE):
         raise Failed(
             f"{budget.what}, {describe(run)}: one of them does {busiest / whole:.0%} of all operations, where {least:,.0f} could "

@@ -32,6 +32,7 @@ SEEDS = 4
 CROSSED = 9  # crossings of a check
 COUNTS = re.compile(r"( \d+)+$")  # numbers at the end of a kind of values, which go with the sizes
 LONG = 1 / 12  # of the largest size, the least of a long axis
+AT_END = "as large as it may be"  # ends the kind of a case with one such axis
 BY_BLOCKS = 3  # times as often: along an axis of blocks, where kernels have other tiles for large sizes
 LANES = 1 << 18  # elements of the largest tensor of a crossing
 AT_THE_END = 1 / 4  # of the crossings, where a long axis is one of its largest sizes
@@ -66,7 +67,7 @@ def ends(question: KernelQuestion, rng: np.random.Generator) -> list[Case]:
     }
     drawn = [{other: one[rng.integers(len(one))] for other, one in of_a_set} for _ in long]
     return [
-        replace(sized(question, short | some | {axis: n}), kind=f"{axis} as large as it may be")
+        replace(sized(question, short | some | {axis: n}), kind=f"{axis} {AT_END}")
         for some, (axis, n) in zip(drawn, long.items(), strict=True)
     ]
 

@@ -109,9 +109,8 @@ BLOCK = 64  # tokens of a block whose counts may go through memory
 NOBODYS = "{} behind the end hold -1, which somebody has to write: clear the whole table first"
 PROGRAM = 128  # most tokens that one program orders alone
 ALONE = 2048  # most rows of a table that one program writes alone
-WORK = (
-    22  # operations on whole numbers for each pair and expert, where a one-hot row and its scan take some 10
-)
+# operations on whole numbers for each pair and expert, where a one-hot row and its scan take some 10
+WORK = 24
 TWICE = "how often the choices come from memory: once to count, and once to place"
 LEFT = "what goes through memory between launches: a count for each expert and each block of 64 tokens is enough; smaller blocks make more of them, and each block reads those of all"
 CLEARED = "how often a table is written: once to clear it, and once more where there is something"
@@ -244,7 +243,7 @@ def side(case: Case) -> list[Budget]:
             look="what is done for every token and every expert, though it concerns one of them",
             model=f"{WORK} for each of {t} x {k} pairs and {lanes} lanes of experts",
         ),
-        timed(30, t * k * lanes, "pair and lane of experts"),
+        timed(34, t * k * lanes, "pair and lane of experts"),
     ]
 
 
