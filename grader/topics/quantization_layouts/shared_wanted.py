@@ -87,7 +87,7 @@ def _magnitudes(inputs: dict, case: Case) -> tuple[np.ndarray, np.ndarray]:
     if "G" not in case.sizes:
         return terms, terms
     q = int4(inputs, case)
-    apart = (q.codes.astype(np.float64) + 15) * reference.along_k(q.scales, q.group)
+    apart = (q.codes.astype(np.float64) + 15) * np.abs(reference.along_k(q.scales, q.group))
     return terms, product(of_x, apart)
 
 

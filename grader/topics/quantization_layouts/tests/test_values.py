@@ -32,6 +32,18 @@ def test_words_and_whole_groups_repeat_each_end_of_the_codes(name):
     assert (equal_words(np.random.default_rng(0), (99,), 9).view(np.uint32) & 15 >= 9).all()
 
 
+@pytest.mark.parametrize("name", ["w4a16_gemv", "w4a16_gemm", "kbit_gemm"])
+def test_negative_scales_make_no_tolerance_smaller(name):
+    question = questions.find(f"quantization_layouts.{name}")
+    for case, inputs in drawn(name, plain)[:9]:
+        of_signs = [
+            question.tolerance(some, case, question.reference(some, case))["y"]
+            for some in (inputs, inputs | {"s": -inputs["s"]})
+        ]
+        np.testing.assert_allclose(*of_signs, rtol=1e-9)
+        assert (of_signs[0] >= 0).all()
+
+
 @pytest.mark.parametrize("name", ["kbit_gemm", "grouped_kbit"])
 def test_blocks_of_planes_repeat_one_code(name):
     for case, inputs in drawn(name, plain):
