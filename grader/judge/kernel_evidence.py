@@ -5,7 +5,7 @@ The jail that runs the answer's Python replies before any input is drawn, and is
 
 import math
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -585,6 +585,11 @@ class KernelEvidence(Evidence):
     def ir_of(self, step: Kernel) -> str:
         """Return a kernel's text as the machine prints it, or an empty one if it can't be printed."""
         return self.printed_text(step.text).get("text", "")
+
+    def lines_found(self, find: Callable[[str], list[int]]) -> Iterator[int]:
+        """Yield the lines of the cell that `find` returns for the kernels' texts of the metered case, or of a public one."""
+        for step in self.steps(METERED if METERED in self.cases else self.public[0]):
+            yield from find(self.ir_of(step))
 
     # ---- from the compiler
 

@@ -4,7 +4,7 @@ first, whatever barriers say, and an interpreter that runs the turns in order se
 import re
 
 from grader.judge.failed import Failed
-from grader.judge.kernel_evidence import METERED, KernelEvidence
+from grader.judge.kernel_evidence import KernelEvidence
 from grader.judge.printed import LINE, OPERATION, functions, read, root_of
 
 STAGES = re.compile(r"tt\.num_stages = (\d+)")
@@ -13,14 +13,12 @@ MOVES = {"tt.load": "load", "tt.store": "store", "tt.atomic_rmw": "store", "tt.a
 
 def judge(evidence: KernelEvidence) -> None:
     """Raise Failed for such a loop."""
-    purpose = METERED if METERED in evidence.cases else evidence.public[0]
-    for step in evidence.steps(purpose):
-        for line in lines(evidence.ir_of(step)):
-            raise Failed(
-                f"line {line} loads what an earlier turn of its loop may store, and tl.range(num_stages=...) lets turns overlap",
-                "range(...) without num_stages there: a pipelined loop loads for later turns before this one stores",
-                told="a pipelined loop that loads what it stores",
-            )
+    for line in evidence.lines_found(lines):
+        raise Failed(
+            f"line {line} loads what an earlier turn of its loop may store, and tl.range(num_stages=...) lets turns overlap",
+            "range(...) without num_stages there: a pipelined loop loads for later turns before this one stores",
+            told="a pipelined loop that loads what it stores",
+        )
 
 
 def lines(text: str) -> list[int]:

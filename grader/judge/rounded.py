@@ -2,7 +2,7 @@
 to two units in the last place, so a quotient that is whole may fall below its number and lead to the place before."""
 
 from grader.judge.failed import Failed
-from grader.judge.kernel_evidence import METERED, KernelEvidence
+from grader.judge.kernel_evidence import KernelEvidence
 from grader.judge.printed import LOOPS, Value, functions, read
 
 TO_FLOAT, TO_WHOLE = ("arith.sitofp", "arith.uitofp"), ("arith.fptosi", "arith.fptoui")
@@ -11,15 +11,13 @@ FARTHEST = "tt.load", "tt.descriptor_load", "tt.reduce", "tt.dot"  # what comes 
 
 
 def judge(evidence: KernelEvidence) -> None:
-    """Raise Failed for an address that such a division makes."""
-    purpose = METERED if METERED in evidence.cases else evidence.public[0]
-    for step in evidence.steps(purpose):
-        for line in lines(evidence.ir_of(step)):
-            raise Failed(
-                f"line {line} divides whole numbers as floats, and an address or a comparison depends on the quotient",
-                "// and % on whole numbers: a GPU's division of floats isn't exact, so 41 / 41 may give less than 1",
-                told="an address or a comparison of a quotient of floats",
-            )
+    """Raise Failed for an address that such a division makes, or a comparison."""
+    for line in evidence.lines_found(lines):
+        raise Failed(
+            f"line {line} divides whole numbers as floats, and an address or a comparison depends on the quotient",
+            "// and % on whole numbers: a GPU's division of floats isn't exact, so 41 / 41 may give less than 1",
+            told="an address or a comparison of a quotient of floats",
+        )
 
 
 def lines(text: str) -> list[int]:

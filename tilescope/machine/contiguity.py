@@ -167,26 +167,12 @@ class Known:
                 for block in region:
                     self.read(block.ops)
             for name, type in zip(op.results, op.result_types, strict=True):
-                known = promised(op, self.made(op, type))
+                operands = [*map(self.of, op.operands, op.operand_types)]
+                known = promised(op, made(op, type, operands))
                 if type.element:
-                    whose = (
-                        self.of(*pair).parameter for pair in zip(op.operands, op.operand_types, strict=True)
-                    )
-                    known = replace(known, parameter=only(*(one for one in whose if one is not None)))
+                    whose = (one.parameter for one in operands if one.parameter is not None)
+                    known = replace(known, parameter=only(*whose))
                 self.values[name] = known
-
-    def made(self, op: Op, type: Type) -> Axes:
-        operands = [*map(self.of, op.operands, op.operand_types)]
-        if op.name in SHAPED:
-            return SHAPED[op.name](op, type, *operands)
-        found = RULES[op.name](op, type, *operands) if op.name in RULES else nothing(type)
-        rank = len(found.contiguity)
-        if op.name in RULES and all(len(one.contiguity) == rank for one in operands):
-            loaded, begins = memory(*operands) if operands else ((), False)
-        else:
-            begins = op.name in FROM_MEMORY or any(one.begins for one in operands)
-            loaded = (begins,) * rank
-        return replace(found, loaded=loaded, begins=begins)
 
     def hand(self, names: list[str], given: list[str]) -> None:
         """Let values be any of those that are handed to them."""
@@ -223,6 +209,20 @@ class Known:
             self.read(block.ops)
             if op.results:
                 self.hand(op.results, block.ops[-1].operands)
+
+
+def made(op: Op, type: Type, operands: list[Axes]) -> Axes:
+    """Return what is known of an operation's result."""
+    if op.name in SHAPED:
+        return SHAPED[op.name](op, type, *operands)
+    found = RULES[op.name](op, type, *operands) if op.name in RULES else nothing(type)
+    rank = len(found.contiguity)
+    if op.name in RULES and all(len(one.contiguity) == rank for one in operands):
+        loaded, begins = memory(*operands) if operands else ((), False)
+    else:
+        begins = op.name in FROM_MEMORY or any(one.begins for one in operands)
+        loaded = (begins,) * rank
+    return replace(found, loaded=loaded, begins=begins)
 
 
 REGIONS = {"scf.for": Known.loop, "scf.while": Known.while_loop, "scf.if": Known.branch}

@@ -287,8 +287,7 @@ class Threads:
         otherwise than the one before."""
         access, lane, mine = early >> LANE_BITS, early & MANY, late & MANY
         same = (self.sort[access] == row.sort) & (lane == mine)
-        if anyhow and not row.one:
-            same &= False
+        same &= row.one or not anyhow
         if row.single:
             same |= (lane == 0) & (mine == 0) & self.single[access]
         return ~same | self.by_all[access] | row.by_all
