@@ -19,7 +19,7 @@ from grader.box.pipes import read_exactly
 from grader.box.serve import frames
 from grader.box.warm import JailTrouble, cores
 
-BUILD_S = 600  # more than the processor time that all kernels of a request may take
+BUILD_S = 1000  # more than the processor time that all kernels of a request may take
 START_S = 240  # to load torch and triton
 BENCH_S = 240
 COMPUTED = 0.5  # of that time, because waiting for a GPU computes, and a starved process isn't to blame

@@ -77,10 +77,11 @@ def moved(evidence: KernelEvidence, step: Kernel) -> Iterator[tuple[str, Access]
 
 
 def judge_uncached(evidence: KernelEvidence) -> None:
-    """Raise Failed for a load of an input, which never changes, that asks memory each time."""
+    """Raise Failed for a load of an input, which never changes, that asks memory each time, in any case."""
     inputs = {tensor.name for tensor in evidence.question.tensors if tensor.role == "in"}
-    for step in evidence.steps(METERED):
-        for lines in functions(evidence.ir_of(step)):
+    each = {step.text: step for purpose in evidence.cases for step in evidence.steps(purpose)}
+    for step in each.values():
+        for lines in functions(evidence.ir_of(step)) if UNCACHED.search(evidence.ir_of(step)) else ():
             values, _ = read(lines)
             given = dict(zip(parameters(values), step.arguments, strict=False))
             for name, value in values.items():

@@ -14,7 +14,7 @@ import math
 from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -39,12 +39,14 @@ SEED = 2026
 CORNERS_DRAWN = 6  # checks whose corners say where corners are
 DRAWS = 40  # of the metered case, to learn between which sizes it is drawn
 EVERYWHERE, COMPILED, ELSEWHERE = "everywhere", "at the compiled size", "where no program looks"
-BYTES = ("every load twice", "every store twice", "outputs read back", "scratch")  # bounded in every case
+LOADS = "every load twice"
+OFTEN = 4  # times instead, where drawn programs stand for all: limits there allow tiles of half the sides
+BYTES = (LOADS, "every store twice", "outputs read back", "scratch")  # bounded in every case
 ALONE = ("one program after the other", "idle programs")
 IN_CORNERS, FAR = "where several axes are long", "beyond the size of memory"
 BEYOND = "beyond every known "  # and the name of an axis
 ALONE_FOR = "for one property alone: "  # and an expression of `p`
-OF_A_PROPERTY = ("every load twice", "whole numbers", "dots", *ALONE)
+OF_A_PROPERTY = (LOADS, "whole numbers", "dots", *ALONE)
 WRONG = tuple(useless.RESULTS)
 LIVES, DIES, NOT_MADE = "lives", "dies", "not made"
 # axes of a fixed set of sizes, and those that no hidden case can take further
@@ -274,7 +276,9 @@ def made(question, way: str, where: str) -> str:
         return cell(source, question.entry, useless.OF_KERNELS[way], told)
     if way in ALONE and not many(question, where):
         raise NotMade("one program may do it all")
-    return cell(source, question.entry, WAYS[way], told, limit(question, way, where))
+    often = way == LOADS and where in (COMPILED, FAR)
+    how = partial(WAYS[way], times=OFTEN) if often else WAYS[way]
+    return cell(source, question.entry, how, told, limit(question, way, where))
 
 
 def judge(question_id: str, way: str, where: str) -> str:

@@ -10,10 +10,11 @@ from functools import partial
 
 LANES = 1024
 A_TURN, A_DOT = 2 * LANES, 2 * 64**3  # operations of a turn below, and FLOP
+ALWAYS = 1 << 25  # programs, more than a grid may have
 AGAIN = """
 @triton.jit
 def again(first, second):
-    return tl.where(tl.program_id(0) < 1000000, first, second)
+    return tl.where(tl.program_id(0) < 16777216, first, second)
 """
 SPENT = f"""
     waste = tl.arange(0, {LANES})
@@ -116,18 +117,35 @@ def is_call(node: ast.AST, name: str) -> bool:
     return isinstance(node, ast.Call) and ast.unparse(node.func) == f"tl.{name}"
 
 
-class LoadsTwice(ast.NodeTransformer):
-    count = 0
+class LoadsAgain(ast.NodeTransformer):
+    """Each load is done several times, with masks that always hold and yet keep the compiler from loading once."""
+
+    def __init__(self, times: int):
+        self.times, self.count = times, 0
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
         if not is_call(node, "load"):
             return node
         self.count += 1
-        second = copy.deepcopy(node)
-        second.keywords = [k for k in second.keywords if k.arg != "volatile"]
-        second.keywords.append(ast.keyword("volatile", ast.Constant(True)))
-        return ast.Call(ast.Name("again", ast.Load()), [node, second], [])
+        loaded = node
+        for number in range(1, self.times):
+            more = copy.deepcopy(node)
+            masked(more, f"tl.program_id(0) < {ALWAYS + number}", 1)
+            loaded = ast.Call(ast.Name("again", ast.Load()), [loaded, more], [])
+        return loaded
+
+
+def masked(call: ast.Call, condition: str, place: int) -> None:
+    """Give a load or a store, whose mask stands in this place, one more condition."""
+    more = ast.parse(condition, mode="eval").body
+    given = next((k for k in call.keywords if k.arg == "mask"), None)
+    if given:
+        given.value = ast.BinOp(given.value, ast.BitAnd(), more)
+    elif len(call.args) > place:
+        call.args[place] = ast.BinOp(call.args[place], ast.BitAnd(), more)
+    else:
+        call.keywords.append(ast.keyword("mask", more))
 
 
 class Stores(ast.NodeTransformer):
@@ -143,8 +161,8 @@ class Stores(ast.NodeTransformer):
         return self.change(node)
 
 
-def every_load(copies: dict, tops: list[str]) -> More:
-    loads = LoadsTwice()
+def every_load(copies: dict, tops: list[str], times: int = 2) -> More:
+    loads = LoadsAgain(times)
     for node in copies.values():
         loads.visit(node)
     return made(loads.count)
@@ -188,7 +206,7 @@ def spending(words: str, a_turn: int) -> Callable:
         count = 0
         for name in tops:
             node = copies[name]
-            stores = Stores(masked)
+            stores = Stores(kept)
             stores.visit(node)
             count += stores.count
             node.args.args.append(ast.arg("TURNS", ast.parse("tl.constexpr", mode="eval").body))
@@ -203,16 +221,8 @@ def spending(words: str, a_turn: int) -> Callable:
     return way
 
 
-def masked(node: ast.Expr) -> ast.Expr:
-    call = node.value
-    given = next((k for k in call.keywords if k.arg == "mask"), None)
-    kept = ast.Name("kept", ast.Load())
-    if given:
-        given.value = ast.BinOp(given.value, ast.BitAnd(), kept)
-    elif len(call.args) > 2:
-        call.args[2] = ast.BinOp(call.args[2], ast.BitAnd(), kept)
-    else:
-        call.keywords.append(ast.keyword("mask", kept))
+def kept(node: ast.Expr) -> ast.Expr:
+    masked(node.value, "kept", 2)
     return node
 
 

@@ -66,8 +66,10 @@ def many_tied(x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 def blocks_far_below(x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """One block at least stays, because a row of nothing else, divided by a temperature below 1, is a row of -inf."""
     b, v = x.shape
     below = rng.random((b, -(-v // cost.GROUP))) < 1 / 2
+    below[np.arange(b), rng.integers(0, below.shape[1], b)] = False
     return np.where(np.repeat(below, cost.GROUP, axis=1)[:, :v], LOWEST, x)
 
 

@@ -26,7 +26,9 @@ from grader.topics.flash_attention.shared import (
     kept,
     keys,
     large_scale,
+    loaded_for,
     narrow,
+    of_tiles,
     scale,
     shape_of,
     small_scale,
@@ -104,13 +106,20 @@ def forward(c: Case) -> list[Budget]:
 CYCLES = 60  # of a lane, a pair: 16 for each that is computed, 22 where a row is normalised at every step
 
 
+def all_loaded_for(s: cost.Shape, tiling: cost.Tiling, row: int) -> float:
+    """Return the rows of Q, K and V that are loaded for a row."""
+    return 1 + 2 * loaded_for(s, tiling, row)
+
+
 def forward_reuse(c: Case) -> list[Budget]:
     """Limit, where no clock is, the loads to those of row tiles of 64."""
     tiling = cost.Tiling(64, 256)
     most = cost.tiled_traffic(shape_of(c), tiling).loads + 16 * c.sizes["B"] * c.sizes["H"] * c.sizes["M"]
     model = f"{c.sizes['H']} heads, {cost.tile_counts(shape_of(c), tiling)[0]} tiles of 64 rows, each with its keys in tiles of 256"
     return [
-        Budget(what="all loads", most=most, look=ROWS, model=model),
+        Budget(
+            what="all loads", most=most, look=ROWS, model=model, share=of_tiles(c, (tiling,), all_loaded_for)
+        ),
         narrow(),
         timed(CYCLES, c.sizes["B"] * c.sizes["H"] * cost.pairs(shape_of(c)), "pair that is seen"),
         heads_side_by_side(c, "o", "M", "rows"),

@@ -15,6 +15,7 @@ from grader.topics.sampling_fusion.shared_logits import (
     MANY_TIED,
     MOST_FAR_BELOW,
     RISING,
+    of_kind,
 )
 from grader.topics.sampling_fusion.shared_rows import (
     OUTNUMBERED,
@@ -84,6 +85,10 @@ def test_whole_blocks_lie_so_far_below_that_no_halving_of_floats_tells_the_other
     for row in drawn("grouped_draw", BLOCKS_FAR_BELOW)["logits"]:
         blocks = {bool((row[at : at + GROUP] == LOWEST).all()) for at in range(0, len(row), GROUP)}
         assert blocks == {True, False} and row.max() - row.min() > 2.0**64 * np.ptp(row[row > LOWEST])
+
+
+def test_no_row_is_all_so_far_below_that_a_temperature_below_1_makes_it_a_row_of_inf():
+    assert (of_kind(BLOCKS_FAR_BELOW, 500, 100, np.random.default_rng(5)).max(1) > LOWEST).all()
 
 
 def test_more_groups_tie_than_are_read_again_before_better_ones():
