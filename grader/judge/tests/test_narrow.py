@@ -41,7 +41,7 @@ def test_addresses_that_begin_at_an_odd_place_pass():
     narrow.judge(asked)
 
 
-@pytest.mark.parametrize("how", ["volatile=True", 'cache_modifier=".cv"'])
+@pytest.mark.parametrize("how", ["volatile=True", 'cache_modifier=".cv"', "volatile=BLOCK > 8192"])
 def test_an_input_that_is_loaded_past_the_caches_fails(how):
     with pytest.raises(Failed, match="line 9 loads x past the caches"):
         narrow.judge_uncached(
