@@ -208,7 +208,11 @@ WHERE_TO_LOOK = {
     warm.CRASHED: "what reaches below Python, such as ctypes or a signal to itself, and calls that nest without an end",
     warm.EXITED: "what ends the process, such as os._exit: an answer returns, also where it finds something amiss",
     warm.FORGED: "what it writes to files and pipes that it has not opened itself",
-    "ModuleNotFoundError": "what it imports: an answer has numpy and Python's own modules, and nothing of the course",
+    **dict.fromkeys(
+        ("ModuleNotFoundError", "ImportError"),
+        "leave this import out. An answer has numpy, Triton where the question is about a kernel, and Python's own modules; "
+        "the lab's other cells import what belongs to the course",
+    ),
 }
 PLACES = {  # where no line is to blame
     "launch": "your launch function, and what it names",
