@@ -5,7 +5,7 @@ A kernel's copy does so everywhere, or beyond the largest public size. For a fun
 
 import ast
 
-from grader.proofs.wasteful import More, NotMade, Stores, made, masked
+from grader.proofs.wasteful import More, NotMade, Stores, kept, made
 
 ZEROS, MEAN, LAST = "zeros", "the mean", "the last case's output"
 INSTEAD = {
@@ -48,7 +48,7 @@ def keeps(copies: dict, tops: list[str]) -> More:
     """Store nothing, so that memory holds what it held."""
     count = 0
     for node in copies.values():
-        found = Stores(masked)
+        found = Stores(kept)
         found.visit(node)
         count += found.count
         if found.count:
