@@ -24,12 +24,14 @@ KEPT = 64  # texts
 @dataclass(frozen=True)
 class Held:
     """Hold, of one kernel, the elements of its blocks by shape, the most bits of a block whose elements all live at a time,
-    as tl.dot and scans make them, and the most bits that a loop keeps: what it carries from turn to turn, and what was made
-    before it and is needed in it or after it."""
+    as tl.dot and scans make them, the most bits that a loop keeps: what it carries from turn to turn, and what was made
+    before it and is needed in it or after it, and the most bits that live at a time in the order of the text, which the
+    compiler may change."""
 
     shapes: dict[str, int]
     by_a_block: int
     by_a_loop: int
+    as_written: int
     dots: tuple = ()  # of each tl.dot (rows, columns, bits of an operand)
 
     @property
@@ -46,8 +48,9 @@ def of(text: str) -> Held:
     return Held(shapes, *(max(most) for most in zip(*each, strict=True)), dots)
 
 
-def of_function(lines: list[str]) -> tuple[int, int]:
-    """Return the most bits of a block of a function, and the most that one of its loops keeps."""
+def of_function(lines: list[str]) -> tuple[int, int, int]:
+    """Return the most bits of a block of a function, the most that one of its loops keeps, and the most that live at a
+    time."""
     values, loops = read(lines)
     forward(values)
     cheap = made_anew(values)
@@ -62,7 +65,18 @@ def of_function(lines: list[str]) -> tuple[int, int]:
                 in_registers = any(op not in OPERANDS for op in inside) or len(inside) < len(later)
                 kept += value.bits if in_registers else 0
         most = max(most, carried + kept)
-    return max((one.bits for one in stay if one.op in AT_ONCE), default=0), most
+    return max((one.bits for one in stay if one.op in AT_ONCE), default=0), most, most_alive(stay)
+
+
+def most_alive(values: list[Value]) -> int:
+    """Return the most bits of values that are made and still needed."""
+    changes = [(one.at, one.bits) for one in values]
+    changes += [(max(at for at, _ in one.needed), -one.bits) for one in values if one.needed]
+    alive = most = 0
+    for _, bits in sorted(changes):  # at one place operands end before the result begins
+        alive += bits
+        most = max(most, alive)
+    return most
 
 
 def forward(values: dict[str, Value]) -> None:

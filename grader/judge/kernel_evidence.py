@@ -659,16 +659,18 @@ class KernelEvidence(Evidence):
 
     def other_forms(self) -> list[Kernel]:
         """Return, of the kernels to which launch(p) gives other blocks, warps or stages than at the compiled size, the one
-        with most numbers for each lane and the one with most in shared memory."""
+        with most numbers for each lane, the one with most in shared memory, and the one of whose blocks most live at a
+        time."""
         forms = {}
         for purpose in sorted(self.cases, key=lambda one: (one != COMPILED, one not in ALIGNED_ONES)):
             for step in self.steps(purpose):
                 blocks = held.of(self.ir_of(step))
                 form = step.name, step.num_warps, step.num_stages, frozenset(blocks.shapes)
                 most = blocks.largest
-                forms.setdefault(form, (step, most / step.num_warps, most * step.num_stages, purpose))
-        others = [row for row in forms.values() if row[3] != COMPILED]
-        return [max(others, key=lambda row: row[place])[0] for place in (1, 2)] if others else []
+                amounts = most / step.num_warps, most * step.num_stages, blocks.as_written / step.num_warps
+                forms.setdefault(form, (purpose, step, amounts))
+        others = [(step, amounts) for purpose, step, amounts in forms.values() if purpose != COMPILED]
+        return [max(others, key=lambda row: row[1][place])[0] for place in range(3)] if others else []
 
     def in_flight(self) -> list[Future]:
         return [*filter(None, (self.compiling, self.compiling_others)), *self.ahead.values()]

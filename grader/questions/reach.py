@@ -81,6 +81,7 @@ def hidden(question: Question, rng: np.random.Generator) -> list:
     drawn = [with_gaps(case, rng) for case in drawn]
     return [
         *(far_apart(question, case, rng) for case in drawn),
+        *rows_apart(question, drawn, rng),
         *stride_of_0(question, drawn, rng),
         *coinciding(question, drawn, rng),
         *ends(question, rng),
@@ -183,6 +184,23 @@ def few_tiles(question: KernelQuestion, axis: str, rng: np.random.Generator) -> 
     """Return a size of two tiles along an axis, of the largest that are usual."""
     one = question.up_to[axis]
     return stepped(one, min(one.most, TILES[0] + one.step * int(rng.integers(1, TILES[1]))))
+
+
+def rows_apart(question: KernelQuestion, drawn: list[Case], rng: np.random.Generator) -> list[Case]:
+    """Return a case in which all tensors with strides have gaps between their rows and none between neighbours, because a
+    kernel may have a path of its own for such neighbours."""
+    strided = {name for case in drawn for name, how in case.layout.items() if not how.startswith(REPEATED)}
+    layout = {t.name: "padded" for t in question.tensors if t.name in strided and len(t.axes) > 1}
+    plain = [
+        case
+        for case in (*question.public, *drawn)
+        if not case.layout and words(case) == words(question.public[0])
+    ]
+    if not layout or not plain:
+        return []
+    return [
+        replace(plain[rng.integers(len(plain))], layout=layout, crossed=True, kind="gaps between all rows")
+    ]
 
 
 def stride_of_0(question: KernelQuestion, drawn: list[Case], rng: np.random.Generator) -> list[Case]:

@@ -88,16 +88,21 @@ def gather(op: Op):
     return run
 
 
-@pure("tt.histogram")
+@bound("tt.histogram")
 def histogram(op: Op):
+    """Compiled code counts by the low bits of a number, so one beyond the bins would count in another bin."""
     bins = op.result_types[0].shape[0]
 
-    def run(x, mask=None):
+    def run(run, x, mask=None):
         programs = max(len(x), len(mask) if mask is not None else 1)
         x = full(x, op.operand_types[0].shape, programs)
-        counted = (x >= 0) & (x < bins)
-        if mask is not None:
-            counted = counted & mask
+        counted = np.ones(x.shape, bool) if mask is None else np.broadcast_to(mask, x.shape)
+        bad = counted & ((x < 0) | (x >= bins))
+        if bad.any():
+            program = run.frame.first(bad)
+            where = f"which is none of its {bins} bins, in program {ids(program, run.grid)}"
+            text = f"tl.histogram counts {int(x[bad][0])}, {where}. A GPU counts it in another bin"
+            raise KernelError("HistogramRange", text, op.line, program=program)
         flat = (np.arange(programs)[:, None] * bins + x)[counted]
         return np.bincount(flat, minlength=programs * bins).reshape(programs, bins).astype(np.int32)
 

@@ -398,9 +398,23 @@ def keys(c: Case, look: str) -> list[Budget]:
     model = f"{c.sizes['H']} heads, {tiles} tiles of 16 rows, each with the tiles of 256 keys that it sees"
     tight = {"exact": True, "share": of_tiles(c, (SMALLEST_ROWS,), loaded_for)}
     return [
-        Budget(what=f"read of {x.upper()}", tensor=x, most=most, look=look, model=model, **tight)
-        for x in "kv"
+        *(
+            Budget(what=f"read of {x.upper()}", tensor=x, most=most, look=look, model=model, **tight)
+            for x in "kv"
+        ),
+        rows_of_queries(c),
     ]
+
+
+def rows_of_queries(c: Case) -> Budget:
+    rows, d = c.sizes["B"] * c.sizes["H"] * c.sizes["M"], c.sizes["D"]
+    return Budget(
+        what="read of Q",
+        tensor="q",
+        most=2 * rows * d,
+        look="whether a tile's queries are loaded once, before the loop over keys",
+        model=f"{rows:,} rows of {d} numbers of 2 bytes, once",
+    )
 
 
 def heads_side_by_side(c: Case, tensor: str, size: str, what: str, access: str = "store") -> Budget:

@@ -19,6 +19,7 @@ MOST_FAR_BELOW = "most logits far below the others"
 BLOCKS_FAR_BELOW = "whole blocks far below zero"
 GREEDY_ZEROS = "zeros of both signs in greedy rows"
 MANY_TIED = "many blocks that tie before better ones"
+CLOSE_AND_FAR = "close logits far from zero"
 
 
 def of_kind(values: str, b: int, v: int, rng: np.random.Generator) -> np.ndarray:
@@ -140,6 +141,7 @@ KINDS: dict[str, Callable[[np.ndarray, np.random.Generator], np.ndarray]] = {
     "many kept": lambda x, rng: x / 3,
     "near min-p": lambda x, rng: x / 3,
     "fine": lambda x, rng: x / 3 + 3000,
+    CLOSE_AND_FAR: lambda x, rng: x / 3 + rng.choice([-1e5, 1e5], (len(x), 1)),
     "equal": equal,
     MANY_EQUAL: many_equal,
     "one value": lambda x, rng: np.full(x.shape, 100.0),  # so large that bf16 has no halves between

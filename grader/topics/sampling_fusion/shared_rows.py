@@ -18,7 +18,7 @@ from kernels.sampling_fusion.requests import Requests
 FP32 = 2.0**-20  # of a score, for a few roundings to fp32
 
 
-UNIFORM = 2.0**-22  # of a uniform number near 1, where its logarithm is small and its rounding is not
+UNIFORM = 2.0**-24  # of a uniform number near 1, where its logarithm is small and its rounding is not
 BORDER = 1e-4  # of the kept mass, within which a token at top-p's edge may be in or out
 STEP = 4.6566127342e-10  # Triton's, a little less than 2**-31, so that no uniform number is 1
 MARGIN = (

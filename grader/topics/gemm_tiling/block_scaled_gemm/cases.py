@@ -28,6 +28,9 @@ WHOLE = "small whole numbers"  # which no tensor core rounds, so the only losses
 SMALL_CODES, SMALL_CODE = "small codes and large scales", -6  # a power of two, of the smallest normal number
 NANS = "a NaN in some rows of A and columns of B"
 ZEROS = 1 / 8  # of the scales, beside NaNs
+FOR_NOTHING = (
+    1 / 2
+)  # of the cases, in which all scales of A are 0 in a block with a NaN, else all of B, either's NaN
 FEW = 6  # one of so many rows or columns, so that most of C is a number
 
 
@@ -73,6 +76,11 @@ def scaled_operands(case: Case, rng: np.random.Generator) -> dict:
         sa, sb = sa * 2.0**-SMALL_CODE, sb * 2.0**-SMALL_CODE
     if case.values == NANS:  # zero times a NaN is a NaN
         sa[rng.random(sa.shape) < ZEROS], sb[rng.random(sb.shape) < ZEROS] = 0, 0
+        name, axis = (
+            ("a", 0) if rng.random() < FOR_NOTHING else ("b", 1)
+        )  # also where a block of zeros meets no other
+        block = rng.choice(np.flatnonzero(np.isnan(codes[name]).any(axis))) // SCALE_BLOCK
+        sa[:, block], sb[block] = (0, sb[block]) if rng.random() < FOR_NOTHING else (sa[:, block], 0)
     if (
         case.values == "scales far apart"
     ):  # products of 2**-28, 2**-4, 2**-2 and 2**22, each in elements of its own

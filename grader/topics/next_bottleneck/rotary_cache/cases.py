@@ -353,6 +353,17 @@ def flow(c: Case) -> list[Budget]:
             t * -(-h // HEADS),
             f"one for every {HEADS} of {h} heads in each of {t} rows",
         ),
+        *(
+            side_by_side(
+                f"store {name}",
+                name,
+                "store",
+                t * -(-g // HEADS),
+                f"one for every {HEADS} of {g} heads in each of {t} rows",
+                of_work=False,
+            )
+            for name in "kv"
+        ),
     ]
 
 

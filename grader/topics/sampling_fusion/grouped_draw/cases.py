@@ -12,6 +12,7 @@ from grader.topics.sampling_fusion.shared import ALL_WORK, LEFT, NEIGHBOURS, WOR
 from grader.topics.sampling_fusion.shared_logits import (
     BETTER,
     BLOCKS_FAR_BELOW,
+    CLOSE_AND_FAR,
     MANY_TIED,
     RISING,
     TIED,
@@ -52,6 +53,7 @@ TOLD = (
     TINY,
     A_BIT_APART,
     BESIDE_FAR,
+    CLOSE_AND_FAR,
 )  # their seeds are chosen to tell
 
 
@@ -69,7 +71,7 @@ def inputs(case: Case, rng: np.random.Generator) -> dict:
     k = rng.integers(2, 6, b) if case.values == "zeros" else rng.integers(1, min(MOST, v) + 1, b)
     if case.values == "crowded":  # as many groups as tokens are read again: no row has most of them
         k = rng.integers(MOST // 4, MOST + 1, b)
-    if case.values in ("all warm", RISING):  # the largest k in every row
+    if case.values in ("all warm", RISING, CLOSE_AND_FAR):  # the largest k in every row
         k[:] = MOST
     if case.values in ("apart", "fewer", "close calls"):
         k[in_turn(rng, np.arange(b), b)[: -(-b // 2)]] = MOST
@@ -142,6 +144,7 @@ def hidden(rng: np.random.Generator) -> list[Case]:
         Case(size(6, between(rng, 500, 900)), "fp32", layout=spread(rng, "logits"), kind="no stride of 1"),
         Case(size(12, between(rng, 300, 700)), "fp32", values=TINY, kind="logits next to zero"),
         Case(size(24, 200), "fp32", values="fine", kind="logits that fp16 cannot tell apart"),
+        Case(size(12, between(rng, 6000, 8000)), "fp32", values=CLOSE_AND_FAR, kind=CLOSE_AND_FAR),
         Case(size(16, between(rng, 600, 900)), "fp32", values=A_BIT_APART, kind="logits one bit apart"),
         Case(
             size(16, between(rng, 400, 700)),
@@ -163,6 +166,12 @@ def hidden(rng: np.random.Generator) -> list[Case]:
             kind="temperatures from cold to hot",
         ),
         Case(size(4, between(rng, 128_300, 134_000)), "fp32", values="all warm", kind="a large vocabulary"),
+        Case(
+            size(6, between(rng, 100_000, 130_000)),
+            "fp32",
+            values="apart",
+            kind="a large vocabulary whose best tokens lie together",
+        ),
         rising(size(2, between(rng, 33_000, 36_000)), rng),
     ]
 
