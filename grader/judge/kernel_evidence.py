@@ -39,21 +39,24 @@ MOST_ALIGNED = 3  # of the largest cases, compiled as if their sizes were whole 
 ALIGNED_ONES = range(ALIGNED, ALIGNED + 1 + MOST_ALIGNED)
 WHOLE = 371, 372  # smaller corners
 FAR = 373  # a larger one, whose inputs repeat what is drawn
+LESS_FAR = (
+    366  # one of any size between these two, because an answer may end at a size that the largest is beyond
+)
 PAIRS = 367, 368, 369  # two axes at their ends, judged by values alone
 WAITING = 374  # one for programs that wait for one another in loops, which run one by one
 ON_CONDITION = 375, 376, 377, 382, 383  # at sizes that conditions of the cell name, or beyond its numbers
 EVERY_PROGRAM = 378  # one that runs whole, for answers of whose other corners drawn programs run
 AT_NUMBER = 379, 380, 381  # at numbers of the cell that no case comes near
 NOT_LIMITED = (  # in all that they spend
-    *(*WHOLE, *PAIRS, FAR, WAITING, EVERY_PROGRAM),
+    *(*WHOLE, *PAIRS, FAR, LESS_FAR, WAITING, EVERY_PROGRAM),
     *(BETWEEN, MIRRORED, STRETCHED, DEEP, *TURNED, *ALIGNED_ONES),
 )
 OWN_NUMBERS = 384  # one whose inputs are near numbers of the cell
 AT_SMS = 387, 388, 389  # the metered size at numbers of the cell that multiprocessors may have
 OWN_SCALARS = 385, 386  # with a scalar between numbers of the cell
-FARS = *PAIRS, FAR  # whose inputs may repeat what is drawn
-HOLDING = range(min(PAIRS), OWN_NUMBERS + 1)  # corners and others that have such inputs too
-LIMITED_IN_PART = CORNER, FAR, *ON_CONDITION
+FARS = *PAIRS, FAR, LESS_FAR  # whose inputs may repeat what is drawn
+HOLDING = range(LESS_FAR, OWN_NUMBERS + 1)  # corners and others that have such inputs too
+LIMITED_IN_PART = CORNER, FAR, LESS_FAR, *ON_CONDITION
 IN_PART = *LIMITED_IN_PART, *PAIRS  # of which drawn programs run, if they don't depend on one another
 FEW_LIMITED, A_PART = (
     3,
@@ -273,7 +276,8 @@ class KernelEvidence(Evidence):
             if purpose not in (CORNER, EVERY_PROGRAM) or question.in_corners:
                 found[purpose] = corner.corner(question, self.known.get(METERED), most, self.rng(purpose))
         if question.far and question.in_corners:
-            found[FAR] = corner.far(question, self.known.get(METERED), self.rng(FAR))
+            for purpose, most in ((FAR, corner.FAR), (LESS_FAR, corner.less_far(self.rng(KNOBS)))):
+                found[purpose] = corner.far(question, self.known.get(METERED), most, self.rng(purpose))
         if question.in_corners:
             found |= dict(zip(PAIRS, corner.pairs(question, self.rng(PAIRS[0])), strict=False))
         return {purpose: replace(case, sm_count=told) for purpose, case in found.items() if case}

@@ -74,9 +74,16 @@ def moved(each: list, rank: int, comes_from: dict[int, int]) -> tuple:
     )
 
 
-def negated(one):
-    """Return an array of floats with all signs turned, such as another layer's weights, and anything else as it is."""
-    return -one if isinstance(one, np.ndarray) and one.dtype.kind == "f" else one
+def negated(one, place: float | None = None):
+    """Return an array of floats with all signs turned, such as another layer's weights, and anything else as it is. With a
+    place only the row there of each of its matrices is turned, and a cache that looks at a few numbers misses it."""
+    if not (isinstance(one, np.ndarray) and one.dtype.kind == "f"):
+        return one
+    if place is None or one.ndim < 2:
+        return -one
+    found, row = one.copy(), int(place * one.shape[-2])
+    found[..., row : row + 1, :] *= -1
+    return found
 
 
 @dataclass
@@ -260,20 +267,26 @@ class RanksEvidence(Evidence):
             if ended := [one for one in meetings if one.results]:
                 chosen.append(max(ended, key=lambda one: of_ranks(map(tokens, one.case.each))))  # noqa: B023
         return [
-            Meeting(Together(self.turned(one.case.each), TWICE), True, before=one, refilled=refilled)
+            Meeting(
+                Together(self.turned(one.case.each, refilled), TWICE), True, before=one, refilled=refilled
+            )
             for one in chosen
             for refilled in (False, True)
         ]
 
-    def turned(self, each: tuple) -> tuple:
-        """Return what the ranks have, where one keeps its tokens, the others take one another's in another order, and experts
-        may have moved."""
+    def turned(self, each: tuple, in_part: bool = False) -> tuple:
+        """Return what the ranks have, where one keeps its tokens, the others take one another's in another order, all weights
+        or some of them are others, and experts may have moved."""
         rng, count = self.rng(STAYS), self.question.of_tokens
+        place = rng.random() if in_part else None  # the same on all ranks, which may have copies of an expert
         stays = int(rng.integers(len(each)))
         moving = [rank for rank in range(len(each)) if rank != stays] or [stays]
         comes_from = dict(zip(moving, np.roll(moving, 1).tolist(), strict=True))
         found = tuple(
-            (*moved([one[:count] for one in each], rank, comes_from), *map(negated, given[count:]))
+            (
+                *moved([one[:count] for one in each], rank, comes_from),
+                *(negated(one, place) for one in given[count:]),
+            )
             for rank, given in enumerate(each)
         )
         return self.question.moved(rng, found) if self.question.moved else found

@@ -78,7 +78,6 @@ FAR = Far(1 << 30, 1 << 31, 1 << 44, drawn=1 << 23).less(OF_FAR)  # where inputs
 # of each axis of `far`, in the case whose numbers are repeated: odd, so that an offset that wraps round meets others
 SMALL = 1021, 253, 61, 13, 3, 1
 POOL = 1 << 21  # numbers of that case, if it can be so small
-LESS = 1 / 2  # of far corners are smaller: any size between those of the large corner and the largest
 
 
 def in_small(question: KernelQuestion, case: Case) -> Case:
@@ -95,13 +94,15 @@ def drawn(question: KernelQuestion, case: Case) -> int:
     return sum(math.prod(t.sizes(case.sizes)) for t in question.tensors if t.role != "out")
 
 
-def far(question: KernelQuestion, metered: Case | None, rng: np.random.Generator) -> Case | None:
+def less_far(rng: np.random.Generator) -> Far:
+    """Return limits of any size between those of the large corner and of the far one."""
+    return replace(FAR, numbers=int(log_uniform(rng, LARGE.numbers, max(LARGE.numbers, FAR.numbers))))
+
+
+def far(question: KernelQuestion, metered: Case | None, most: Far, rng: np.random.Generator) -> Case | None:
     """Return a corner that is larger than memory, where there can be any."""
     if FAR.numbers <= LARGE.numbers:
         return None
-    most = FAR
-    if rng.random() < LESS:
-        most = replace(FAR, numbers=int(log_uniform(rng, LARGE.numbers, FAR.numbers)))
     found = corner(question, metered, most, rng)
     large = found and max(math.prod(t.sizes(found.sizes)) for t in question.tensors) > LARGE.numbers
     return replace(found, kind=FAR_KIND) if large else None
