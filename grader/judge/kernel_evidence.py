@@ -24,7 +24,7 @@ from grader.judge.evidence import Evidence, background_pool
 from grader.machine import host as machine
 from grader.machine.protocol import TOLD_OF_WRITERS
 from grader.questions import Case, KernelQuestion, corner, on_condition, own_numbers, own_scalars
-from grader.questions.account import in_blocks, in_whole_sectors, neighbours
+from grader.questions.account import aligned, in_whole_sectors, neighbours
 from grader.questions.draws import log_uniform
 from grader.questions.memory import Placed, as_placed, place, shape_only
 from grader.questions.model import TRANSPOSED, UpTo
@@ -224,7 +224,7 @@ class KernelEvidence(Evidence):
             largest = sorted(held, key=lambda purpose: -numbers(question, cases[purpose]))[:MOST_ALIGNED]
             for place, purpose in enumerate([METERED, *largest] if COMPILED in cases else [METERED]):
                 self.known[ALIGNED + place] = replace(
-                    in_blocks(question, self.known[purpose]), layout={}, kind="sizes that are whole blocks"
+                    aligned(question, self.known[purpose]), layout={}, kind="sizes that are whole blocks"
                 )
         self.told_of_large = int(drawn.choice([number, *self.chips()]))
         self.known |= self.corners(self.told_of_large)

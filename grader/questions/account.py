@@ -12,7 +12,7 @@ import numpy as np
 
 from grader.box.serve.frames import DTYPES
 from grader.questions.min_programs import side_by_side
-from grader.questions.model import Budget, Case, KernelQuestion, Tensor
+from grader.questions.model import Budget, Case, KernelQuestion, Tensor, UpTo
 from grader.questions.timed import CHIP, timed
 from grader.questions.work import filled, work
 
@@ -24,6 +24,7 @@ A_PROGRAM = 65536  # elements of the largest tensor that one program may have to
 MOST_LAUNCHES = 4
 MOVED = 3  # times all tensors, for waves that share little, and scratch
 WHOLE_SECTORS = 2  # bytes in whole sectors, over the bytes that the budgets allow
+ALIGNED = 16  # elements, of which Triton looks whether a size is a multiple
 LARGE = 0.25  # a tensor of so large a share of all bytes has a limit of sectors of its own, if it is moved but once
 ONCE = 1.25  # times its bytes
 SECTOR, SHORT = (
@@ -75,6 +76,19 @@ def in_its_dtypes(budget: Budget, question: KernelQuestion, case: Case) -> Budge
 def in_blocks(question: KernelQuestion, case: Case) -> Case:
     """Return a case with its sizes rounded up to whole blocks: lanes beyond the last element compute too."""
     whole = {axis: filled((max(case.sizes[axis], 1), lanes)) for axis, lanes in question.blocks.items()}
+    return replace(case, sizes=case.sizes | whole)
+
+
+def aligned(question: KernelQuestion, case: Case) -> Case:
+    """Return a case in whole blocks, at whose ends the compiler sees that neighbours have one mask. A question that names no
+    blocks has multiples of 16."""
+    if question.blocks:
+        return in_blocks(question, case)
+    whole = {
+        axis: min(filled((max(case.sizes[axis], 1), ALIGNED)), one.most)
+        for axis, one in question.up_to.items()
+        if isinstance(one, UpTo)
+    }
     return replace(case, sizes=case.sizes | whole)
 
 
