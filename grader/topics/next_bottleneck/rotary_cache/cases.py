@@ -84,7 +84,8 @@ def places(case: Case, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray
     if t > 1:
         page = s * rng.integers(columns, size=t)
         first, last = 1 + page, s + page  # keys of which the last is a page's first or last
-        lens = np.choose(rng.choice(3, t, p=(0.4, 0.4, 0.2)), (first, last, lens))
+        kind = rng.choice(3, t, p=(0.4, 0.4, 0.2))  # np.choose takes no int64 in a tab
+        lens = np.where(kind == 0, first, np.where(kind == 1, last, lens))
         lens[rng.permutation(t)[:2]] = 1, columns * s
     if pages > t * columns:
         table = drawn[: t * columns].reshape(t, columns)
