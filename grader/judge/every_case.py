@@ -26,6 +26,7 @@ from grader.questions.account import (
 )
 from grader.questions.timed import CHIP
 from kernels import machines
+from tilescope.machine.traffic import PAIR
 
 ROOM = 1.25  # times a limit, at sizes that no limit was made for
 MORE_IN_CORNERS = 1.5  # times that where several axes are long, which limits say least of
@@ -271,12 +272,14 @@ def judge_touching(run: Run) -> None:
 def judge_pairs(evidence: KernelEvidence, run: Run) -> None:
     """Raise Failed for a large tensor with long rows of which the programs of a wave use one sector of each two, because
     memory moves two sectors together, and the other one comes again later. Counts of sectors don't show it. What a loaded
-    mask leaves out may be any sector."""
+    mask leaves out may be any sector, and where rows begin between two sectors that belong together, so do their pieces."""
     plain = {name for step in evidence.steps(METERED) for name, _ in narrow.moved(evidence, step)}
     long = {
         one.spec.name
         for one in run.placed
-        if one.shape[-1] * one.storage.itemsize >= LONG_ROW and not run.case.layout.get(one.spec.name)
+        if (row := one.shape[-1] * one.storage.itemsize) >= LONG_ROW
+        and row % PAIR == 0
+        and not run.case.layout.get(one.spec.name)
     } & plain
     found = [
         (launch["kernel"], name, counts)
