@@ -10,7 +10,17 @@ import pytest
 from grader import questions
 from grader.judge import budgets_at_scale, referee, sampled
 from grader.judge.failed import Failed
-from grader.judge.kernel_evidence import AT_SMS, CORNER, FAR, METERED, PAIRS, WAITING, WHOLE, KernelEvidence
+from grader.judge.kernel_evidence import (
+    AT_SMS,
+    CORNER,
+    FAR,
+    LESS_FAR,
+    METERED,
+    PAIRS,
+    WAITING,
+    WHOLE,
+    KernelEvidence,
+)
 from grader.judge.kernel_evidence import TURNED as TURNED_CASES
 from grader.judge.record import PASS
 from grader.proofs import closed, honest
@@ -325,12 +335,33 @@ def test_transposed_tensors_have_gaps_in_half_of_the_hidden_cases(question):
 
 def test_a_far_corner_repeats_numbers_that_fit_into_memory():
     question = questions.find(TURNED)
-    case = corner.far(question, question.metered(np.random.default_rng(0)), np.random.default_rng(1))
+    metered = question.metered(np.random.default_rng(0))
+    case = corner.far(question, metered, corner.FAR, np.random.default_rng(1))
     x = corner.repeated(question, case, np.random.default_rng(2))["x"]
     assert np.prod(x.shape) > corner.LARGE.numbers > 8 * x.pool.size == 8 * prime(x.pool.size)
     rows, columns = np.array([0, 5, case.sizes["M"] - 1]), np.array([3, case.sizes["N"] - 1])
     flat = rows[:, None] * case.sizes["N"] + columns
     assert np.array_equal(x[rows, columns], x.pool[flat % x.pool.size])
+
+
+def test_two_corners_are_larger_than_memory_and_one_of_them_is_of_any_size():
+    question = questions.find(TURNED)
+    sizes = {FAR: [], LESS_FAR: []}
+    for seed in range(40):
+        known = KernelEvidence(question, "", seed).known
+        for one in sizes:
+            sizes[one] += [math.prod(known[one].sizes.values())] if one in known else []
+    assert min(sizes[FAR]) > 2 * np.median(sizes[LESS_FAR]) and len(sizes[LESS_FAR]) > 30
+    assert min(sizes[LESS_FAR]) < 8 * corner.LARGE.numbers and len(sizes[FAR]) == 40
+
+
+def test_all_rows_have_gaps_in_a_hidden_case_of_questions_with_strides():
+    """A kernel may have a path of its own where all neighbours stand side by side."""
+    question = questions.find("flash_attention.forward")
+    case = next(c for c in hidden(question, np.random.default_rng(2)) if c.kind == "gaps between all rows")
+    assert case.layout == dict.fromkeys("qkvo", "padded")
+    plain = questions.find("roofline.doubled")
+    assert not any(c.kind == "gaps between all rows" for c in hidden(plain, np.random.default_rng(2)))
 
 
 def test_what_programs_wrote_is_found_by_its_indices():

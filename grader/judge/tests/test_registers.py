@@ -4,9 +4,11 @@ from types import SimpleNamespace
 
 import pytest
 
+from grader import questions
 from grader.judge import held, registers
 from grader.judge.failed import Failed
-from grader.judge.kernel_evidence import COMPILED, METERED
+from grader.judge.kernel_evidence import COMPILED, METERED, KernelEvidence
+from grader.proofs.right import right
 from grader.questions import Case
 
 CARRIES = """
@@ -51,6 +53,46 @@ def test_a_loop_holds_what_was_loaded_before_it_and_is_needed_later(after, block
 def test_the_elements_of_a_scan_live_at_once():
     scan = KEEPS.replace("AFTER", "%5").replace('"math.exp"(%5)', '"tt.scan"(%5)')
     assert held.of(scan).by_a_block == BLOCK
+
+
+def test_blocks_that_wait_for_their_use_live_at_once_as_written():
+    """An unrolled loop that loads all before it uses any carries nothing and has small blocks."""
+    load = '%{0} = "tt.load"(%4) <{{cache = 1 : i32}}> : (tensor<4096x!tt.ptr<f32>>) -> tensor<4096xf32> loc("<answer>":2:1)'
+    use = '"tt.store"(%4, %{0}) <{{cache = 1 : i32}}> : (tensor<4096x!tt.ptr<f32>>, tensor<4096xf32>) -> () loc("<answer>":3:1)'
+    head = KEEPS[: KEEPS.index("    %5 =")]
+    names = range(20, 28)
+    first = head + "\n".join([*(load.format(n) for n in names), *(use.format(n) for n in names)])
+    turns = head + "\n".join(line.format(n) for n in names for line in (load, use))
+    assert (held.of(first).as_written, held.of(turns).as_written) == (8 * BLOCK, BLOCK)
+    assert held.of(first).by_a_loop == held.of(first).by_a_block == 0
+
+
+@pytest.mark.slow
+def test_a_form_that_spills_is_compiled_beside_harmless_larger_ones():
+    unrolled = """
+@triton.jit
+def ahead(x_ptr, y_ptr, T, M, alpha, BLOCK: tl.constexpr, DEPTH: tl.constexpr):
+    offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    steps = tl.where(offs < M, T, 0)
+    h = tl.zeros((BLOCK,), tl.float32)
+    for start in range(0, T, DEPTH):
+        rows = ()
+        for k in tl.static_range(DEPTH):
+            rows = rows + (tl.load(x_ptr + (start + k) * M + offs, mask=start + k < steps, other=0.0),)
+        for k in tl.static_range(DEPTH):
+            h = (1 - alpha) * h + alpha * rows[k]
+            tl.store(y_ptr + (start + k) * M + offs, h, mask=start + k < steps)
+
+
+def launch_smoothed(p):
+    if p.T > 64:
+        return {"steps": [{"kernel": ahead, "grid": (triton.cdiv(p.M, 128),), "constexprs": {"BLOCK": 128, "DEPTH": 96}, "num_warps": 1}]}
+    return right_launch(p)
+"""
+    question = questions.find("roofline.smoothed")
+    cell = right(question.id).replace("def launch_smoothed", "def right_launch")
+    evidence = KernelEvidence(question, cell + unrolled, 5)
+    assert "ahead" in {step.name for step in evidence.other_forms()}
 
 
 def test_what_tensor_cores_alone_take_may_stay_in_shared_memory():
