@@ -284,7 +284,9 @@ def _lanes(run: Run, evidence):
     return (
         f"line {race['line']} {does} element {race['element']} of {race['tensor']}, which another lane of the same program {did} "
         f"at line {race['earlier']}, and no barrier is between",
-        "tl.debug_barrier() between the two: until all lanes have come there, none goes on, and each then sees what all have stored",
+        "tl.debug_barrier() between the two: until all lanes have come there, none goes on, and each then sees what all have stored"
+        + "; or use the block that was stored, which the program still has, and load nothing"
+        * (late == "read" and early == "write"),
     )
 
 

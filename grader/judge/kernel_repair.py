@@ -102,7 +102,11 @@ def of_plan(source: str, line: int) -> bool:
 def said(change: Change, cases: int, planned: bool) -> str:
     """Say what was changed. Another plan may also keep away from a line of the kernel that is wrong for this one."""
     right = f"line {change.line} of the cell: {change.words} makes all {cases} cases right that were tried"
-    return right + planned * "; or else the kernel is wrong where it depends on this"
+    return (
+        right
+        + planned
+        * "; or else the kernel is wrong where it depends on this, so look there first if the plan is meant"
+    )
 
 
 def mostly_off(came: str) -> bool:

@@ -39,6 +39,9 @@ def through(worker: warm.Worker, heard: list):
 
     def run(*arguments, **more):
         outcome = run_case(*arguments, **more)
+        if more.get("seconds"):  # a busy machine decides how far it comes
+            heard.append(None)
+            return outcome
         header = {name: value for name, value in outcome.header.items() if name not in OF_A_RUN}
         arrays = {
             name: hashlib.sha256(array.tobytes()).hexdigest()[:12] for name, array in outcome.arrays.items()

@@ -98,9 +98,7 @@ def test_a_launch_that_rounds_down_is_told_even_if_it_plans_no_program():
     line = next(n for n, text in enumerate(source.splitlines(), 1) if "p.M // 32" in text)
     told = said(TURNED, source)
     assert told.startswith(f"line {line} of the cell: another rounding of `p.M // 32`")
-    assert told.endswith("; or else the kernel is wrong where it depends on this"), (
-        "a plan may keep away from it"
-    )
+    assert told.endswith("so look there first if the plan is meant"), "a plan may keep away from it"
 
 
 KERNEL = """@triton.jit

@@ -75,7 +75,7 @@ BROKEN = {
     "the tuned kernel": (
         "BLOCK_M, BLOCK_N",
         "import kernels.gemm_tiling.tiled_gemm\nBLOCK_M, BLOCK_N",
-        "nothing of the course",
+        "leave this import out",
     ),
     "writes its input": (
         "tl.store(c_ptr",
