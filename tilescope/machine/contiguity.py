@@ -11,6 +11,7 @@ import numpy as np
 
 from .module_size import every_op
 from .rules_of_numbers import bits
+from .threads import FROM_MEMORY
 from .tree import Function, Module, Op, Type
 
 MOST = 1 << 30  # what divides 0
@@ -20,7 +21,7 @@ PROMISES = {"contiguity": "tt.contiguity", "divisibility": "tt.divisibility", "c
 THREADS = 128  # of a program, as launches have if they name no number of warps
 # the operand that is the mask, if there is one
 MASKS = {"tt.load": 1, "tt.store": 2, "tt.atomic_rmw": 2, "tt.atomic_cas": 3}
-FROM_MEMORY = "tt.load", "tt.atomic_rmw", "tt.atomic_cas", "tt.descriptor_load", "tt.gather", "tt.call"
+ANYTHING = FROM_MEMORY | {"tt.gather"}  # whose results the text doesn't tell
 
 
 @dataclass(frozen=True)
@@ -220,7 +221,7 @@ def made(op: Op, type: Type, operands: list[Axes]) -> Axes:
     if op.name in RULES and all(len(one.contiguity) == rank for one in operands):
         loaded, begins = memory(*operands) if operands else ((), False)
     else:
-        begins = op.name in FROM_MEMORY or any(one.begins for one in operands)
+        begins = op.name in ANYTHING or any(one.begins for one in operands)
         loaded = (begins,) * rank
     return replace(found, loaded=loaded, begins=begins)
 
