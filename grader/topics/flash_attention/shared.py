@@ -24,7 +24,9 @@ BEYOND_FP16 = 2.0**24  # factor on the values of "beyond fp16", which bf16 holds
 FAR = 8.0  # of each number of a query and, with the other sign, of a key, for scores near -64 times D and the scale
 LOUD = 12.0
 LOWEST = "one score, lower than any number but minus infinity should stand for"
-DEEP, BEFORE_A_CAP = (
+DEEPEST = "one score, almost the lowest that fp32 holds"
+AT_THE_END, DEEP, BEFORE_A_CAP = (
+    (57, 59),
     (19, 50),
     (19, 22),
 )  # powers of two, so that all sums of such scores are exact in any order
@@ -70,9 +72,8 @@ def light(keys: int) -> np.ndarray:
 
 
 def constant(rng: np.random.Generator, shape, c: Case, sign: float) -> np.ndarray:
-    return np.full(
-        shape, sign * 2.0 ** between(rng, *(BEFORE_A_CAP if "W" in c.sizes else DEEP)), np.float32
-    ).astype(DTYPES[c.dtype])
+    ends = AT_THE_END if c.values == DEEPEST else BEFORE_A_CAP if "W" in c.sizes else DEEP
+    return np.full(shape, sign * 2.0 ** between(rng, *ends), np.float32).astype(DTYPES[c.dtype])
 
 
 def draw(rng: np.random.Generator, shape, case: Case, scale=1.0, shift=0.0) -> np.ndarray:
@@ -80,7 +81,7 @@ def draw(rng: np.random.Generator, shape, case: Case, scale=1.0, shift=0.0) -> n
 
 
 def queries(rng, shape, c: Case) -> np.ndarray:
-    if c.values == LOWEST:
+    if c.values in (LOWEST, DEEPEST):
         return constant(rng, shape, c, 1.0)
     usual = {ANY_SCALE: USUAL / (c.scalars["scale"] * shape[-1] ** 0.5), LARGE_SUMS: 0.02}
     usual |= {"extreme scores": LOUD, "far below zero": 0.5, "flat": 0.02, MIXED: LOUD}
@@ -111,7 +112,7 @@ def ends_of_blocks(rng, keys: int) -> np.ndarray:
 
 
 def keys_of(rng, shape, c: Case) -> np.ndarray:
-    if c.values == LOWEST:
+    if c.values in (LOWEST, DEEPEST):
         return constant(rng, shape, c, -1.0)
     if c.values == LIGHT:
         away = rng.uniform(*FALLS) / (2 * c.scalars["scale"] * shape[-1])  # q is near 1
@@ -230,6 +231,7 @@ ALL_ALIKE = 1.3  # where all keys point one way, and so do the errors of their s
 LARGEST_OF_MANY = 1.5  # times a usual error of a score, since every output counts
 FACTORS = {
     LOWEST: 0.0,
+    DEEPEST: 0.0,
     TIED: 0.0,
     LIGHT: UNEVEN,
     SATURATED: STEEP,

@@ -4,6 +4,7 @@ from grader.questions import Free, KernelQuestion, Part, Speed, UpTo, samples
 from grader.topics.flash_attention.forward import cases
 from grader.topics.flash_attention.forward.mistakes import MISTAKES
 from grader.topics.flash_attention.shared import (
+    DEEPEST,
     LESSON,
     LOWEST,
     QKV,
@@ -58,7 +59,7 @@ QUESTION = KernelQuestion(
     hidden=cases.hidden_forward,
     rows="B",
     crossed=few_pairs(1 << 22),
-    alone=(LOWEST,),
+    alone=(LOWEST, DEEPEST),
     any_scalar=("scale",),
     alike=("q", "k", "v"),
     free={"v": Free(30_000, 1e15, "D", anywhere=False, least=1e-4)},

@@ -13,6 +13,7 @@ from grader.questions.work import work as every_kind
 from grader.topics.flash_attention.shared import (
     ABOVE,
     ANY_SCALE,
+    DEEPEST,
     FAINT,
     HIGHEST,
     LARGE_SUMS,
@@ -69,6 +70,7 @@ def hidden_decode(rng: np.random.Generator) -> list[Case]:
         # 601 to 639 keys aren't a power of two of tiles of 32 to 256, so the join has slots without a split
         decode_case(1, 8, 2, between(rng, 601, 639), 64, values="far below zero", kind="scores far below zero"),
         decode_case(1, 4, 2, odd(rng, 201, 399), 64, "bf16", values=LOWEST, kind="scores below -1e9"),
+        decode_case(1, 4, 2, odd(rng, 201, 399), 64, "bf16", values=DEEPEST, kind=DEEPEST),
         decode_case(1, 20, 1, 150, 64, kind="twenty query heads a key head"),
         decode_case(1, between(rng, 40, 64), 1, between(rng, 500, 700), 64, sm_count=between(rng, 9, 12), kind="dozens of query heads a key head"),
         decode_case(1, 4, 2, between(rng, 601, 639), 32, values=ZEROS, kind=ZEROS),

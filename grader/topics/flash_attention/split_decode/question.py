@@ -1,7 +1,7 @@
 """Ask *split decode*, and weigh its parts."""
 
 from grader.questions import Free, KernelQuestion, Part, Speed, Tensor, UpTo, samples
-from grader.topics.flash_attention.shared import LESSON, LOWEST, within
+from grader.topics.flash_attention.shared import DEEPEST, LESSON, LOWEST, within
 from grader.topics.flash_attention.split_decode import cases
 from grader.topics.flash_attention.split_decode.mistakes import MISTAKES
 
@@ -53,7 +53,7 @@ QUESTION = KernelQuestion(
     ),
     hidden=cases.hidden_decode,
     rows="B",
-    alone=(LOWEST,),
+    alone=(LOWEST, DEEPEST),
     any_scalar=("scale",),
     alike=("q", "k", "v"),
     free={"v": Free(30_000, 1e15, "D", anywhere=False, least=1e-4)},
