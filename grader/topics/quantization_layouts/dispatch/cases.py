@@ -6,6 +6,8 @@ from grader.questions import Call
 from grader.questions.draws import between
 
 LESSON = "course/02_quantization_layouts"
+SLOW = 10.0**7  # times, which are microseconds
+MANY = 600  # measured numbers of rows
 KERNELS = ("gemv", "gemm", "unpack + library", "dense")
 
 
@@ -85,4 +87,9 @@ def hidden(rng: np.random.Generator) -> list[Call]:
         table = _shuffled(rng, _table(rng, ["gemm", "gemm", "gemm", "unpack + library"]))
         rows = max(table)[0] + between(rng, 1, 999)
         found.append(Call((rows, table, 4, False), "a table in no order"))
+    table = _table(rng, ["gemm", "gemm", "gemm", "gemm"])
+    slow = [(m, name, round(SLOW * time, 2)) for m, name, time in table]
+    found.append(Call((_between(rng, table, 0), slow, 64, False), "times of minutes"))
+    long = [(m, name, float(rng.uniform(5, 500))) for m in range(1, MANY + 1) for name in KERNELS]
+    found.append(Call((between(rng, MANY // 2, MANY), long, 4, False), "a table of thousands of rows"))
     return found
