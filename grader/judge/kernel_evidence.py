@@ -39,9 +39,7 @@ MOST_ALIGNED = 3  # of the largest cases, compiled as if their sizes were whole 
 ALIGNED_ONES = range(ALIGNED, ALIGNED + 1 + MOST_ALIGNED)
 WHOLE = 371, 372  # smaller corners
 FAR = 373  # a larger one, whose inputs repeat what is drawn
-LESS_FAR = (
-    366  # one of any size between these two, because an answer may end at a size that the largest is beyond
-)
+LESS_FAR = 366  # one of any size between these two, where an answer may do what it doesn't at the largest
 PAIRS = 367, 368, 369  # two axes at their ends, judged by values alone
 WAITING = 374  # one for programs that wait for one another in loops, which run one by one
 ON_CONDITION = 375, 376, 377, 382, 383  # at sizes that conditions of the cell name, or beyond its numbers

@@ -11,10 +11,10 @@ from functools import partial
 LANES = 1024
 A_TURN, A_DOT = 2 * LANES, 2 * 64**3  # operations of a turn below, and FLOP
 ALWAYS = 1 << 25  # programs, more than a grid may have
-AGAIN = """
+AGAIN = f"""
 @triton.jit
 def again(first, second):
-    return tl.where(tl.program_id(0) < 16777216, first, second)
+    return tl.where(tl.program_id(0) < {ALWAYS}, first, second)
 """
 SPENT = f"""
     waste = tl.arange(0, {LANES})

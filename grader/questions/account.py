@@ -85,7 +85,7 @@ def aligned(question: KernelQuestion, case: Case) -> Case:
     if question.blocks:
         return in_blocks(question, case)
     whole = {
-        axis: min(filled((max(case.sizes[axis], 1), ALIGNED)), one.most)
+        axis: min(filled((max(case.sizes[axis], 1), math.lcm(ALIGNED, one.step))), one.most)
         for axis, one in question.up_to.items()
         if isinstance(one, UpTo)
     }
