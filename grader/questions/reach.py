@@ -81,13 +81,13 @@ def hidden(question: Question, rng: np.random.Generator) -> list:
     drawn = [with_gaps(case, rng) for case in drawn]
     return [
         *(far_apart(question, case, rng) for case in drawn),
-        *rows_apart(question, drawn, rng),
         *stride_of_0(question, drawn, rng),
         *coinciding(question, drawn, rng),
         *ends(question, rng),
         *crossings(question, drawn, rng),
         *metered_otherwise(question, drawn, rng),
         *many_tiles(question, rng),
+        *rows_apart(question, drawn, rng),
     ]
 
 

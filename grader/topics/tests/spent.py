@@ -82,6 +82,7 @@ def attention(
     moved, pairs = attention_cost.tiled_traffic(shape, tiling), attention_cost.tiled_pairs(shape, tiling)
     heads = s["B"] * s["H"]
     return {
+        ("q", "load", "dedup"): moved.q,
         ("k", "load", "dedup"): moved.k,
         ("v", "load", "dedup"): moved.v,
         ("o", "store", "dedup"): moved.out,

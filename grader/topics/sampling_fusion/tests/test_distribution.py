@@ -194,7 +194,7 @@ def test_the_smallest_bias_seen_for_sure():
 
 
 def test_what_the_tokens_see_and_what_they_cannot():
-    """Noise of 16 bits changes a token in every check, of 20 in some, of 22 in none: it moves no score by a thousandth."""
-    bits = {n: planted.tokens_of_bits(n) for n in (16, 20, 22)}
+    """Noise of 16 bits changes a token in every check, of 20 in nearly all, of 24 in none: fp32 has no more."""
+    bits = {n: planted.tokens_of_bits(n) for n in (16, 20, 24)}
     found = {n: sum(one.differs(seed) for seed in range(6)) for n, one in bits.items()}
-    assert found[16] == 6 and 0 < found[20] < 6 and found[22] == 0
+    assert found[16] == 6 and found[20] > 3 and found[24] == 0
