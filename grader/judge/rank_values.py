@@ -19,6 +19,8 @@ BUSY = "which copy a token goes to: its own rank's if that has one, and otherwis
 KEPT = (
     "what the cell keeps from one call, in variables outside the function: the next call brings other tokens"
 )
+OVERWRITTEN = "Overwritten"  # a kind of error, of a result that a later call changes
+OWN = "what the cell keeps outside the function: each call returns arrays of its own, and a later one changes none of them"
 RAISED = "Error: "  # as a line's exception is told
 COUNTS_ALONE = (
     "the rows alone are within the limit, so look at exchange_counts: it carries 8 bytes for each number in counts. What does "
@@ -123,7 +125,9 @@ def hidden_failures(evidence: RanksEvidence, hidden: list[Meeting]) -> Iterator[
     question, public = evidence.question, evidence.meetings(False)
     for one in hidden:
         if failed := trouble(question, one):
-            known = KEPT if one.before else known_mistake(question, [*public, one])
+            overwritten = (failed.facts.get("error") or {}).get("kind") == OVERWRITTEN
+            kept = OWN if overwritten else KEPT
+            known = kept if one.before else known_mistake(question, [*public, one])
             yield HiddenFailure(one.case.kind, failed, partial(drawn_anew, evidence, one.case.kind), known)
 
 

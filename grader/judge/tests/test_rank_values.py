@@ -51,7 +51,7 @@ RIGHT = cell("return honest(comm, x, topk_ids, experts)")
 def test_a_right_answer_has_all_points_and_says_what_was_counted():
     verdict = judged(RIGHT)
     assert verdict.verdict == PASS and verdict.points == verdict.of == 8, verdict
-    assert "3 public and 35 hidden" in verdict.parts[0].came and "3 exchanges" in verdict.parts[2].came
+    assert "3 public and 41 hidden" in verdict.parts[0].came and "3 exchanges" in verdict.parts[2].came
 
 
 # (the body of the answer, the part that is lost, words of what came, words of where to look)
@@ -542,6 +542,7 @@ def test_a_buffer_that_a_later_call_fills_anew_is_no_result_of_an_earlier_one(bu
     verdict = judged(cell(*body) + f"\n\n{made}\n")
     lost = verdict.parts[0]
     assert lost.state == FAIL and f"a hidden case ({ranks_evidence.TWICE})" in lost.came, verdict
+    assert lost.look == rank_values.OWN
 
 
 def test_nothing_is_left_of_a_check():
