@@ -259,15 +259,13 @@ class RanksEvidence(Evidence):
         return self.met[hidden]
 
     def again(self, hidden: list[Meeting]) -> list[Meeting]:
-        """Return the public cases and the hidden ones of most and of fewest tokens, to be called once more in the same
-        processes: what an answer keeps in its module from one call must not serve the next. All ranks but one have other
-        tokens then, of which that one learns from the others alone. They come in arrays of their own, and in those of the
-        first call."""
-        chosen = [one for one in self.meetings(False) if one.results]
-        ended = [one for one in hidden if one.results and all(map(tokens, one.case.each))]
-        if ended:
-            by_tokens = sorted(ended, key=lambda one: sum(map(tokens, one.case.each)))
-            chosen += [by_tokens[-1], by_tokens[0]]
+        """Return a public case and the hidden one of most tokens, to be called once more in the same processes: what an answer
+        keeps in its module from one call must not serve the next. All ranks but one have other tokens then, of
+        which that one learns from the others alone. They come in arrays of their own, and in those of the first call."""
+        chosen = []
+        for meetings, of_ranks in ((self.meetings(False), min), (hidden, sum)):
+            if ended := [one for one in meetings if one.results]:
+                chosen.append(max(ended, key=lambda one: of_ranks(map(tokens, one.case.each))))  # noqa: B023
         return [
             Meeting(
                 Together(self.turned(one.case.each, refilled), TWICE), True, before=one, refilled=refilled

@@ -7,7 +7,7 @@ result is unknown. The process ends with its reply, and the threads end with the
 import hashlib
 import queue
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -17,7 +17,6 @@ from .communicator import Communicator
 from .numpy_answer import encode
 
 STACK_BYTES = 16 << 20
-RING, MOST_KEPT = 12, 4 << 20  # calls before the second one, and the bytes that they may return together
 OVERWRITTEN = "a second call changes what the first one returned: each call must return an array of its own"
 
 
@@ -63,7 +62,7 @@ class Rank:
 
     def __init__(self, task: dict, case: dict, arrays: dict, ended: queue.SimpleQueue):
         self.task, self.case, self.arrays, self.ended = task, case, arrays, ended
-        self.asked, self.replies, self.repeating = [], [], False
+        self.asked, self.replies = [], []
 
     def given(self, row: dict):
         return self.arrays[row["array"]].copy() if "array" in row else row["value"]
@@ -86,26 +85,16 @@ class Rank:
         if not (first := self.case["first"]):
             return self.call(entry, self.case)
         given = [*map(self.given, first["arguments"])]
-        kept = [self.call(entry, first, given)]
+        kept = self.call(entry, first, given)
+        before = digest(kept)
         own = not any(
             np.may_share_memory(one, other) for one in arrays_of(given) for other in arrays_of(kept)
         )
-        if own and not first["refilled"]:
-            kept += self.repeated(entry, first, kept[0])
-        before = [*map(digest, kept)]
         again = map(self.given_again, given, self.case["arguments"]) if first["refilled"] else None
         value = self.call(entry, self.case, again)
-        if own and [*map(digest, kept)] != before:
+        if own and digest(kept) != before:
             raise AnswerError("call", OVERWRITTEN, kind="Overwritten")
         return value
-
-    def repeated(self, entry, first: dict, kept) -> Iterator:
-        """Yield what more such calls return, of which a ring of buffers overwrites one in the next call."""
-        most = MOST_KEPT // max(1, sum(one.nbytes for one in arrays_of(kept)))
-        self.repeating = True
-        for _ in range(min(RING, most)):
-            yield self.call(entry, first, [*map(self.given, first["arguments"])])
-        self.repeating = False
 
     def given_again(self, before, row: dict):
         """Return what a second call takes, in the array of the first call if it fits, as a program that runs for long fills
@@ -141,7 +130,5 @@ class Rank:
         self.asked.append(hashlib.sha256(what + array.tobytes()).hexdigest())
         if number < len(replies):
             return self.given(replies[number])
-        if self.repeating:
-            raise RuntimeError(f"a call with the same arguments enters one exchange more, {call}")
         self.ended.put(({"call": call, "send": send, "receive": receive}, np.ascontiguousarray(array)))
         threading.Event().wait()  # for ever, until the process ends
