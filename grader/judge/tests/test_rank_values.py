@@ -528,16 +528,14 @@ def test_a_second_call_has_other_weights_in_one_row_of_each_matrix():
     assert (one[:, [0, 2]] == w[:, [0, 2]]).all() and (ranks_evidence.negated(w) == -w).all()
 
 
-def test_a_buffer_that_a_later_call_fills_anew_is_no_result_of_an_earlier_one():
+def test_a_buffer_that_the_second_call_fills_anew_is_no_result_of_the_first():
     body = [
         "rows, ids = honest(comm, x, topk_ids, experts)",
-        "BUFFERS.append(BUFFERS.pop(0))",
-        "kept = BUFFERS[0][: len(rows), : rows.shape[1]]",
+        "kept = BUFFER[: len(rows), : rows.shape[1]]",
         "kept[...] = rows",
         "return kept, ids",
     ]
-    made = "BUFFERS = [np.empty((1 << 14, 64), np.float32) for _ in range(1)]"
-    verdict = judged(cell(*body) + f"\n\n{made}\n")
+    verdict = judged(cell(*body) + "\n\nBUFFER = np.empty((1 << 14, 64), np.float32)\n")
     lost = verdict.parts[0]
     assert lost.state == FAIL and f"a hidden case ({ranks_evidence.TWICE})" in lost.came, verdict
     assert lost.look == rank_values.OWN
