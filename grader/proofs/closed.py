@@ -22,7 +22,7 @@ import numpy as np
 
 from grader import questions
 from grader.judge import kernel_evidence, referee
-from grader.judge.budgets_at_scale import SLACK
+from grader.judge.budgets_at_scale import SLACK, two_blocks
 from grader.judge.every_case import FREE_OF, FREE_OF_ALL
 from grader.judge.every_case import ROOM as NO_MODEL
 from grader.judge.kernel_evidence import CORNER, WHOLE, KernelEvidence
@@ -198,7 +198,7 @@ def limit(question, way: str, where: str) -> int:
     if where == ELSEWHERE:
         cases = [*question.public, *question.hidden(np.random.default_rng(SEED))]
     if where in (IN_CORNERS, FAR):
-        cases = corners_of(question.id)[where == FAR]
+        cases = [two_blocks(question, case) for case in corners_of(question.id)[where == FAR]]
     if where.startswith(ALONE_FOR):
         cases = properties(question)[where.removeprefix(ALONE_FOR)]
     if where in (ELSEWHERE, IN_CORNERS, FAR) or where.startswith(ALONE_FOR):

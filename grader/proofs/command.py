@@ -43,6 +43,7 @@ def main(argv: list[str]) -> int:
         metavar="FILE",
         help="of the suites closed and front-ends, kept so that the next run resumes",
     )
+    parser.add_argument("--seeds", type=int, metavar="N", help="of honest: each right answer in N checks")
     parser.add_argument("--answers-each", type=int, metavar="N", help="of a question, in front-ends --all")
     wants = parser.parse_args(argv)
     if unknown := set(wants.suites) - set(SUITES):
@@ -52,7 +53,7 @@ def main(argv: list[str]) -> int:
         started = time.monotonic()
         suite = importlib.import_module(f"grader.proofs.{SUITES[name]}")
         taken = inspect.signature(suite.run).parameters
-        given = ("jobs", "students", "record", "answers_each")
+        given = ("jobs", "students", "record", "answers_each", "seeds")
         more = {name: getattr(wants, name) for name in given if name in taken}
         rows, broken = suite.run(wants.all, _say(wants.json, suite), wants.question, **more)
         warm.stop_all()

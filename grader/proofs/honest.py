@@ -1,6 +1,7 @@
 """Check that unusual right answers get full points, or lose exactly their honest costs."""
 
 import ast
+from random import SystemRandom
 
 from grader import questions
 from grader.judge import referee
@@ -34,11 +35,11 @@ def source(question, name: str) -> str:
     return edited(right(question.id), change)
 
 
-def judge(question_id: str, name: str) -> dict:
+def judge(question_id: str, name: str, seed: int = SEED) -> dict:
     """Return a row with the verdict and the broken parts of the promise."""
     question = questions.find(question_id)
     try:
-        verdict = referee.grade_one(source(question, name), question, seed=SEED, eager=False)
+        verdict = referee.grade_one(source(question, name), question, seed=seed, eager=False)
     except (NoSuchWords, OSError) as error:
         return {
             "question": question_id,
@@ -64,14 +65,20 @@ def judge(question_id: str, name: str) -> dict:
     return row | {"seconds": verdict.seconds, "broken": why}
 
 
-def run(everything: bool, say, question: str | None = None, jobs: int = 1) -> tuple[list[dict], list[str]]:
-    """(a row for each form, every broken promise)."""
+def run(
+    everything: bool, say, question: str | None = None, jobs: int = 1, seeds: int | None = None
+) -> tuple[list[dict], list[str]]:
+    """Return (a row for each form, every broken promise). With `seeds`, judge each right answer as it stands, as often
+    as that, because some cases are drawn in one check of thirty."""
     chosen = [one for one in kernel_questions() if question in (None, one.id)]
     broken = [trouble for one in chosen for trouble in misfits(one)]
     tasks = [(one.id, name) for one in chosen for name in (forms(one) if everything else sampled(one))]
+    if seeds:
+        drawn = [SystemRandom().getrandbits(64) for _ in range(seeds)]
+        tasks = [(one.id, AS_IT_STANDS, seed) for seed in drawn for one in chosen]
     rows = []
     for task, row in pool.with_signs_of_life(pool.judged(judge, tasks, jobs), tasks):
-        broken += [f"{', '.join(task)}: {row['broken']}"] if row["broken"] else []
+        broken += [f"{', '.join(map(str, task))}: {row['broken']}"] if row["broken"] else []
         rows.append(row)
         say(row)
     return rows, broken

@@ -79,6 +79,20 @@ def test_a_form_that_lies_is_found(monkeypatch, lie):
     assert [row["form"] for row in rows] == ["a form"]
 
 
+def test_a_right_answer_is_judged_at_several_seeds(monkeypatch):
+    tried = []
+
+    def judged(name, form, seed):
+        tried.append((name, form, seed))
+        return {"question": name, "form": form, "broken": "lost a point" if len(tried) == 2 else ""}
+
+    monkeypatch.setattr(honest, "judge", judged)
+    _, broken = honest.run(False, lambda row: None, NORM.id, seeds=3)
+    assert {(name, form) for name, form, _ in tried} == {(NORM.id, honest.AS_IT_STANDS)}
+    assert len({seed for _, _, seed in tried}) == 3
+    assert broken == [f"{NORM.id}, {honest.AS_IT_STANDS}, {tried[1][2]}: lost a point"]
+
+
 @pytest.mark.parametrize("lie", SEEN)
 def test_a_form_that_does_not_fit_is_found(monkeypatch, lie):
     lost, change, found = SEEN[lie]
