@@ -66,8 +66,8 @@ class RankCase:
     ranks: int
     arguments: list[dict]
     replies: list[dict]  # the result of each earlier exchange
-    # the arguments and replies of a call that ended, which the same process makes before this one, and whether its arrays are
-    # filled anew for this one
+    # the arguments and replies of a call that ended, which the same process makes before this one, whether its arrays are
+    # filled anew for this one, and how often it is repeated
     first: dict | None
 
 
@@ -86,7 +86,7 @@ class TurnRequest:
 
 def request(source: str, entry: str, rank: int, cases: list[tuple]) -> tuple[TurnRequest, dict]:
     """Return (request, its arrays). A case is (ranks, arguments, the result of each earlier exchange), and perhaps (arguments,
-    results of all exchanges, whether its arrays are filled anew) of a call that comes before it."""
+    results of all exchanges, whether its arrays are filled anew, how often it is repeated) of a call that comes before it."""
     rows, arrays = [], {}
 
     def named(array: np.ndarray) -> dict:
@@ -99,7 +99,10 @@ def request(source: str, entry: str, rank: int, cases: list[tuple]) -> tuple[Tur
 
     for ranks, arguments, replies, *before in cases:
         row = told(arguments, replies)
-        first = {**told(*before[0][:2]), "refilled": before[0][2]} if before else None
+        first = None
+        if before:
+            *call, refilled, repeats = before[0]
+            first = {**told(*call), "refilled": refilled, "repeats": repeats}
         rows.append(RankCase(ranks, **row, first=first))
     return TurnRequest(source, entry, rank, rows), arrays
 

@@ -45,6 +45,7 @@ ESTIMATED = ("dedup", "dot", "wide dot", "operations", "work")  # of programs th
 BESIDE_DOTS = ("operations", "integers", "work", "time")
 COUNTED = ("dedup", "sectors")  # of drawn programs in a second run, where lanes alone are too many
 AT_LEAST = ("dot", "programs")
+A_FEW = 3  # drawn programs, all of which may be at an end of the grid
 
 
 def judge(evidence: KernelEvidence, part: Part) -> None:
@@ -224,11 +225,13 @@ def two_blocks(question: KernelQuestion, case: Case) -> Case:
 
 
 def sharers(evidence: KernelEvidence, part: Part, purpose: int, case: Case) -> list[Budget]:
-    """Return the limits on programs. A corner asks for no more than every other hidden case does."""
+    """Return the limits on programs: half of those that could share the work of a large case on its own GPU, and in the
+    compiled case as many as the metered one's small GPU asks for."""
     found = sharing(evidence, part, case)
+    half = [min(one.least, case.sm_count) / SIDE_BY_SIDE for one in sharing(evidence, part, case, own=True)]
     if purpose == COMPILED:
-        return found
-    return [replace(one, least=min(one.least, case.sm_count) / SIDE_BY_SIDE) for one in found]
+        half = [max(one.least, least) for one, least in zip(found, half, strict=True)]
+    return [replace(one, least=least) for one, least in zip(found, half, strict=True)]
 
 
 def too_few(evidence: KernelEvidence, purpose: int) -> dict[str, Budget]:
@@ -363,9 +366,9 @@ def of_whole_tiles(evidence: KernelEvidence, run: Run, purpose: int) -> Run | No
         by = [run.outcome.arrays[f"by:{p.spec.name}"] for p in run.placed if p.spec.role != "in"]
         wrote = np.array([sum(np.count_nonzero(who == program) for who in by) for program in programs])
         storing = [program for program, count in zip(programs, wrote, strict=True) if count]
-        if not storing or len(storing) == 1 and at_an_end(evidence, run, storing[0]):
-            return None
         most = [program for program, count in zip(programs, wrote, strict=True) if count == wrote.max()]
+        if not storing or len(storing) <= A_FEW and all(at_an_end(evidence, run, one) for one in most):
+            return None
         outcome = run.outcome
         if not sampled.runs_once(purpose, programs):
             outcome = evidence.interpret(purpose, run.placed, programs=[most], counting="full")

@@ -87,7 +87,7 @@ def judge(evidence: KernelEvidence, part: Part) -> None:
                 look = only_here.look(evidence, run, usual, keeps, shares, named)
                 asked = f"{budget.what}: in each case at most the limit for its sizes"
                 raise Failed(said, look, told=told, asked=asked)
-        for budget in sharing(evidence, part, run.case):
+        for budget in sharing(evidence, part, run.case, own=True):
             judge_side_by_side(run, budget)
     for run in ran(evidence, *evidence.public, *evidence.hidden, *MANY_LONG, METERED):
         judge_busiest(run, sharing(evidence, part, run.case))
@@ -121,10 +121,10 @@ def share_when_metered(evidence: KernelEvidence, part: Part, run: Run, budget: B
     return amount(metered, replace(limit, count=budget.count)) / limit.most
 
 
-def sharing(evidence: KernelEvidence, part: Part, case: Case) -> list[Budget]:
-    """Return the limits on programs of a case for the metered case's multiprocessors, because a real GPU may have more than
-    a small case can fill."""
-    few = min(case.sm_count, evidence.cases.get(METERED, case).sm_count)
+def sharing(evidence: KernelEvidence, part: Part, case: Case, own: bool = False) -> list[Budget]:
+    """Return the limits on programs of a case, for its own multiprocessors, or for the metered case's if it has fewer, because
+    a real GPU may have more than a small case can fill."""
+    few = case.sm_count if own else min(case.sm_count, evidence.cases.get(METERED, case).sm_count)
     found = account(evidence.question, part.name, replace(case, sm_count=few))
     return [budget for budget in found if budget.count == "programs"]
 
@@ -228,7 +228,7 @@ def computing(run: Run) -> float:
 def judge_side_by_side(run: Run, budget: Budget) -> None:
     """Raise Failed for fewer programs than half of a limit, which is never more than the multiprocessors."""
     least = min(budget.least, run.case.sm_count)
-    found = traffic.spent(run, budget)
+    found = max(traffic.spent(run, budget), traffic.of_all_launches(run, budget))
     if SIDE_BY_SIDE * found < least:
         raise Failed(
             f"{budget.what}, {describe(run)}: less than half of those that could share the work",

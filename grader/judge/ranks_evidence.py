@@ -27,6 +27,7 @@ MOST_ASLEEP_S, HURRIED_S = (
 )  # of one check, after which each remaining turn gets this long
 ORDINALS = ("1st", "2nd", "3rd")
 STAYS = 903  # the purpose that draws whose tokens stay as they are
+REPEATS = 9  # of a call in the smallest case
 TWICE = "a second call in the same process, with other tokens and weights"
 AGAIN = (
     "each rank runs from its start for each exchange, with what it received: what it draws must come from a seed that is set, "
@@ -94,6 +95,7 @@ class Meeting:
     hidden: bool
     before: "Meeting | None" = None  # of the same ranks, whose processes made this call first
     refilled: bool = False  # whether its arrays are filled anew for this one
+    repeats: int = 0  # how often rank 0 makes that call again before this one
     replies: list[list] = field(default_factory=list)  # by rank, the result of each exchange
     asked: list[tuple] = field(default_factory=list)  # by rank, digests of what it asked
     sent: list[np.ndarray] = field(default_factory=list)  # by exchange, bytes from rank to rank
@@ -134,7 +136,8 @@ class Meeting:
         own = self.ranks, self.case.each[rank], self.replies[rank]
         if self.before is None:
             return own
-        return *own, (self.before.case.each[rank], self.before.replies[rank], self.refilled)
+        repeats = self.repeats if rank == 0 else 0
+        return *own, (self.before.case.each[rank], self.before.replies[rank], self.refilled, repeats)
 
     def lines(self) -> list[str]:
         """Return the exchanges, a line each."""
@@ -261,17 +264,20 @@ class RanksEvidence(Evidence):
     def again(self, hidden: list[Meeting]) -> list[Meeting]:
         """Return a public case and the hidden one of most tokens, to be called once more in the same processes: what an answer
         keeps in its module from one call must not serve the next. All ranks but one have other tokens then, of
-        which that one learns from the others alone. They come in arrays of their own, and in those of the first call."""
+        which that one learns from the others alone. They come in arrays of their own, and in those of the first call.
+        The hidden case of fewest tokens is called many times, as buffers may take turns and may be small."""
         chosen = []
         for meetings, of_ranks in ((self.meetings(False), min), (hidden, sum)):
             if ended := [one for one in meetings if one.results]:
                 chosen.append(max(ended, key=lambda one: of_ranks(map(tokens, one.case.each))))  # noqa: B023
+        how = [(one, refilled, 0) for one in chosen for refilled in (False, True)]
+        # of two ranks or of a token or two a rank may get the same again
+        several = [one for one in hidden if one.ranks > 2 and min(map(tokens, one.case.each)) > 2]
+        if ended := [one for one in several if one.results]:
+            how.append((min(ended, key=lambda one: sum(map(tokens, one.case.each))), False, REPEATS))
         return [
-            Meeting(
-                Together(self.turned(one.case.each, refilled), TWICE), True, before=one, refilled=refilled
-            )
-            for one in chosen
-            for refilled in (False, True)
+            Meeting(Together(self.turned(one.case.each, refilled), TWICE), True, one, refilled, repeats)
+            for one, refilled, repeats in how
         ]
 
     def turned(self, each: tuple, in_part: bool = False) -> tuple:

@@ -176,6 +176,14 @@ def spent(run: Run, budget: Budget) -> float:
     return sum(row.get(budget.count, 0) for row in rows)
 
 
+def of_all_launches(run: Run, budget: Budget) -> int:
+    """Return how many programs would move the bytes of all launches in the same time, since the rows of a short second
+    launch may differ by what its inputs ask for."""
+    rows = counted(run, budget)
+    busiest = sum(row.get("busiest", 0) for row in working(rows))
+    return math.ceil(sum(row["dedup"] for row in rows) / busiest) if busiest else 0
+
+
 def working(rows: list[dict]) -> list[dict]:
     """Return the launches that do a good part of the work, so that an idle one with many programs earns nothing."""
     whole = sum(row["dedup"] for row in rows)

@@ -94,7 +94,7 @@ def dealt_out(module: Module) -> dict[int, tuple[int, int]]:
         along = in_sight(
             op, replace(address, begins=False), mask and replace(mask, loaded=(False,) * len(mask.loaded))
         )
-        axis = max(range(len(along)), key=lambda one: (along[one], one))
+        axis = max(range(len(along)), key=lambda one: (address.contiguity[one], one))
         found[id(op)] = axis, min(along[axis], max(1, prod(shape_of(op)) // THREADS))
     return found
 

@@ -234,7 +234,7 @@ class OnePass:
         run, memory, count = self.run, self.run.memory, prod(self.grid)
         rank = np.full(count, -1, np.int64)
         rank[programs] = np.arange(len(programs))
-        memory.traffic = Traffic(run.tensors, run.wave, count, rank, full, not quietly)
+        memory.traffic = Traffic(run.tensors, run.wave, count, rank, full, not quietly, self.program)
         memory.order = Order(
             self.number,
             run.tensors,

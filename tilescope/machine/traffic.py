@@ -70,10 +70,13 @@ class Listed:
 
 
 class Traffic:
-    """The counts of one launch. `rank` gives a program's index in the order that fills the waves."""
+    """The counts of one launch. `rank` gives a program's index in the order that fills the waves, and `program` is its
+    kernel."""
 
-    def __init__(self, tensors, wave: int, programs: int, rank: np.ndarray, full: bool, touching: bool):
-        self.tensors, self.wave, self.rank = tensors, wave, rank
+    def __init__(
+        self, tensors, wave: int, programs: int, rank: np.ndarray, full: bool, touching: bool, program
+    ):
+        self.tensors, self.wave, self.rank, self.program = tensors, wave, rank, program
         self.full, self.touching = (
             full,
             touching,
@@ -150,7 +153,7 @@ class Traffic:
         key = distinct(lanes)
         counts.dedup += key.size * size * lanes.times
         row.moved[frame.programs] += of_each_row(key, lanes) * size
-        counts.sectors += sectors(lanes, key) * lanes.times << SECTOR_SHIFT
+        counts.sectors += sectors(lanes, key, self.program) * lanes.times << SECTOR_SHIFT
         first = (key & ((1 << SPAN) - 1)) >> (tensor.itemsize.bit_length() - 1)
         element = covered(first, lanes.wide)
         if self.touching and tensor.remembers:
@@ -228,7 +231,7 @@ def distinct(lanes: Lanes) -> np.ndarray:
     return key[first]
 
 
-def sectors(lanes: Lanes, key: np.ndarray) -> int:
+def sectors(lanes: Lanes, key: np.ndarray, program) -> int:
     """Count the sectors of an access. Each counts once for a program, unless its warps go back and forth."""
     sector = key >> SECTOR_SHIFT
     once = 1 + int(np.count_nonzero(sector[1:] != sector[:-1]))
@@ -240,12 +243,13 @@ def sectors(lanes: Lanes, key: np.ndarray) -> int:
         falls.size < lanes.rows and np.isin(falls, np.cumsum(lanes.counts) - 1).all()
     ):  # from program to program
         return once
-    return max(once, by_warps(lanes, once))
+    along = None if lanes.access.op is None else program.dealt_out.get(id(lanes.access.op))
+    return max(once, by_warps(lanes, once, along and along[0] + 1))
 
 
-def by_warps(lanes: Lanes, once: int) -> int:
-    """Count the sectors of each 32 lanes in a row. A compiler deals out a block along the axis that suits its addresses
-    best, but it keeps the order of an axis."""
+def by_warps(lanes: Lanes, once: int, along: int | None) -> int:
+    """Count the sectors of each 32 lanes in a row. A compiler deals out a block along the axis on which it sees
+    neighbours, or along the last one, and it keeps the order of an axis."""
     place = np.full(lanes.shape, -1, np.int64)
     place[slice(None) if lanes.active is None else lanes.active] = (
         lanes.offset.reshape(lanes.shape) if lanes.active is None else lanes.offset
@@ -256,6 +260,8 @@ def by_warps(lanes: Lanes, once: int) -> int:
     rest = [axis for axis in range(1, place.ndim) if axis not in axes]
     best = None
     for order in permutations(axes):
+        if along in axes and order[-1] != along:
+            continue
         found = of_warps(place.transpose(0, *rest, *order).reshape(lanes.rows, -1))
         best = found if best is None else min(best, found)
         if best <= once:

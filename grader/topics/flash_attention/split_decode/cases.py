@@ -89,8 +89,8 @@ def hidden_decode(rng: np.random.Generator) -> list[Case]:
         decode_case(1, 2, 1, between(rng, 150, 300), 64, scale=large_scale(rng), values=ANY_SCALE, kind="a large scale"),
         decode_case(1, 4, 2, between(rng, 300, 500), 32, values=LARGE_SUMS, kind=LARGE_SUMS),
         decode_case(1, 4, 2, between(rng, 601, 639), 64, values=LIGHT, kind=LIGHT),
-        decode_case(1, 2, 1, between(rng, 6000, 8000), 32, values=ABOVE, sm_count=between(rng, 150, 190), kind=ABOVE),
-        decode_case(1, 2, 1, between(rng, 6000, 8000), 32, "bf16", values=FAINT, sm_count=1, kind=FAINT),
+        decode_case(1, 2, 1, between(rng, 6000, 30_000), 32, values=ABOVE, sm_count=between(rng, 150, 190), kind=ABOVE),
+        decode_case(1, 2, 1, between(rng, 6000, 30_000), 32, "bf16", values=FAINT, sm_count=1, kind=FAINT),
         decode_case(1, 2, 1, between(rng, 2000, 3000), 64, values=TIED, kind=TIED),
     ]  # fmt: skip
 

@@ -94,7 +94,7 @@ def hidden_masked(rng: np.random.Generator) -> list[Case]:
         Case(size(2, between(rng, 8300, 9500), 4), "fp32", kind="a large vocabulary"),
         rising(size(1, between(rng, 12_000, 16_000), 4), rng),
         Case(size(2, between(rng, 8300, 9500), 2), "fp32", values=OUTNUMBERED, kind=OUTNUMBERED),
-        Case(size(4, between(rng, 2000, 3000), between(rng, 60, 90)), "fp32", values=LIFTED, kind=LIFTED),
+        Case(size(8, between(rng, 2000, 3000), between(rng, 60, 90)), "fp32", values=LIFTED, kind=LIFTED),
     ]
 
 
@@ -138,7 +138,11 @@ def one_read_masked(case: Case) -> list[Budget]:
 
 
 HISTORY_GAPS = 0.3
-LIFTED, RAISED = "a late token that its own history lifts", (1.0, 2.0)  # a logit for each time
+LIFTED = "a late token that its own history lifts"
+STRENGTHS = ("repetition", "frequency", "presence")
+RAISED = ((0.3, 0.7), (-2.0, -1.0), (-2.0, -1.0))  # the strengths that lift it
+BY = ("frequency", "presence", "repetition above 0", "repetition below 0")
+FAR_FROM_0 = (20.0, 60.0)  # of a logit that a repetition lifts
 LOW = 100.0  # of logits beside it, below the others
 
 
@@ -187,22 +191,26 @@ def masked_inputs(case: Case, rng: np.random.Generator) -> dict:
 
 
 def lifted(inputs: dict, late: np.ndarray, rng: np.random.Generator) -> dict:
-    """Let a late token of each row just win, by its frequency alone, which raises its logit for each time it came."""
+    """Let a late token of each row just win, by one penalty alone: a frequency or a presence below 0, or a repetition
+    below 1, which raises a logit of either sign."""
     x, (b, n) = inputs["logits"].astype(np.float64), inputs["history"].shape
-    frequency = -rng.uniform(*RAISED, b).astype(np.float32)
     x[:, x.shape[1] // 2 :] -= LOW
+    way, found = in_turn(rng, BY, b), {}
+    for name, (low, high), none in zip(STRENGTHS, RAISED, (1.0, 0.0, 0.0), strict=True):
+        found[name] = np.where([name in one for one in way], rng.uniform(low, high, b), none).astype(
+            np.float32
+        )
     for i, token in enumerate(late):
         t = float(inputs["temperature"][i])
         own, others = parted(x[i] if t == 0 else x[i] / t + noise(int(inputs["seed"][i]), x.shape[1]), token)
-        x[i, token] += (t or 1.0) * (others - own + JUST) + n * frequency[i]
-    ones, none = np.ones(b, np.float32), np.zeros(b, np.float32)
-    return inputs | {
-        "logits": x.astype(np.float32).astype(inputs["logits"].dtype),
-        "history": np.repeat(late[:, None], n, 1).astype(np.int32),
-        "repetition": ones,
-        "frequency": frequency,
-        "presence": none,
-    }
+        wanted = x[i, token] + (t or 1.0) * (others - own + JUST)
+        if "repetition" in way[i]:  # a shift changes no draw
+            x[i] += rng.uniform(*FAR_FROM_0) * (-1 if way[i] == BY[-1] else 1) - wanted
+            wanted = x[i, token] + (t or 1.0) * (others - own + JUST)
+        wanted += n * float(found["frequency"][i]) + float(found["presence"][i])
+        x[i, token] = wanted * float(found["repetition"][i]) ** np.sign(wanted)
+    logits = x.astype(np.float32).astype(inputs["logits"].dtype)
+    return inputs | found | {"logits": logits, "history": np.repeat(late[:, None], n, 1).astype(np.int32)}
 
 
 def before_penalties(inputs: dict) -> dict:
