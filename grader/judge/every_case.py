@@ -87,7 +87,7 @@ def judge(evidence: KernelEvidence, part: Part) -> None:
                 look = only_here.look(evidence, run, usual, keeps, shares, named)
                 asked = f"{budget.what}: in each case at most the limit for its sizes"
                 raise Failed(said, look, told=told, asked=asked)
-        for budget in sharing(evidence, part, run.case, own=True):
+        for budget in sharing(evidence, part, run.case):
             judge_side_by_side(run, budget)
     for run in ran(evidence, *evidence.public, *evidence.hidden, *MANY_LONG, METERED):
         judge_busiest(run, sharing(evidence, part, run.case))
@@ -121,12 +121,15 @@ def share_when_metered(evidence: KernelEvidence, part: Part, run: Run, budget: B
     return amount(metered, replace(limit, count=budget.count)) / limit.most
 
 
-def sharing(evidence: KernelEvidence, part: Part, case: Case, own: bool = False) -> list[Budget]:
-    """Return the limits on programs of a case, for its own multiprocessors, or for the metered case's if it has fewer, because
-    a real GPU may have more than a small case can fill."""
-    few = case.sm_count if own else min(case.sm_count, evidence.cases.get(METERED, case).sm_count)
-    found = account(evidence.question, part.name, replace(case, sm_count=few))
-    return [budget for budget in found if budget.count == "programs"]
+def sharing(evidence: KernelEvidence, part: Part, case: Case) -> list[Budget]:
+    """Return the limits on programs of a case for the metered case's multiprocessors, because a real GPU may have more than
+    a small case can fill, unless a limit says that none has."""
+    few = min(case.sm_count, evidence.cases.get(METERED, case).sm_count)
+    on_few, on_own = (
+        account(evidence.question, part.name, replace(case, sm_count=n)) for n in (few, case.sm_count)
+    )
+    both = [(one, own) for one, own in zip(on_few, on_own, strict=True) if one.count == "programs"]
+    return [own if own.on_any_gpu else one for one, own in both]
 
 
 def ran(evidence: KernelEvidence, *purposes: int) -> Iterator[Run]:

@@ -190,6 +190,7 @@ class Budget:
     per: tuple = ()  # for a time, (the number of its units, the name of one unit)
     exact: bool = False  # `most` counts whole blocks at these very sizes, so that no case needs more room
     of_work: bool = True  # of programs: whether those that share the bytes share the operations too
+    on_any_gpu: bool = False  # and whether each case asks for half of its own GPU, however large that is
     share: Callable | None = None  # of `most`: takes the indices that drawn programs wrote, by output
 
     @property

@@ -136,6 +136,7 @@ def decode(c: Case) -> list[Budget]:
             count="programs",
             least=least,
             look=SPLIT,
+            on_any_gpu=True,
             model=f"one at least for each of {c.sm_count} multiprocessors, or for every {HIGHEST} keys: {least}",
         ),
         side_by_side(

@@ -243,7 +243,7 @@ def side(case: Case) -> list[Budget]:
             look="what is done for every token and every expert, though it concerns one of them",
             model=f"{WORK} for each of {t} x {k} pairs and {lanes} lanes of experts",
         ),
-        timed(34, t * k * lanes, "pair and lane of experts"),
+        timed(40, t * k * lanes, "pair and lane of experts"),
     ]
 
 

@@ -5,7 +5,7 @@
 FORMS = {
         "splits of 16 keys that fill the machine": ((), "short_splits"),
         "tiles of keys of 128": ((), [("block_n = 64", "block_n = 128")]),
-        "tiles of keys of 256 for small heads": ((), [("block_n = 64", "block_n = 256 if p.D < 128 else 64")]),
+        "tiles of keys of 256 for small heads": ((), [("block_n = 64", "block_n = 256 if p.D < 128 and p.H <= 32 * p.G else 64")]),
         "a split without keys": ((), [("splits = triton.cdiv(p.N, chunk)", "splits = triton.cdiv(p.N, chunk) + 1")]),
         "queries scaled before the loop": ((), [("    k_base = k_ptr", "    q = (q.to(tl.float32) * scale).to(k_ptr.dtype.element_ty)\n    k_base = k_ptr"), ("tl.dot(q, k) * scale", "tl.dot(q, k)")]),
         "base two throughout": ((), [("tl.exp(", "tl.exp2("), ("tl.dot(q, k) * scale", "tl.dot(q, k) * (scale * 1.4426950408889634)")]),

@@ -84,7 +84,8 @@ def launch(p):
     shared = {"TOP_K": p.K, "EP": experts, "BLOCK_T": block}
     tables = {"TILES": most_tiles(p), "ROWS": most_tiles(p) * p.TILE}
     count = {"kernel": count_pairs, "grid": (blocks,), "constexprs": shared | tables, "num_warps": 8}
-    place = {"kernel": place_pairs, "grid": (blocks,), "constexprs": shared, "num_warps": 8}
+    warps = 32 if experts >= 256 else 8  # a thread has registers for few experts of 64 tokens
+    place = {"kernel": place_pairs, "grid": (blocks,), "constexprs": shared, "num_warps": warps}
     scan = {"kernel": scan_counts, "grid": (1,), "constexprs": {"BLOCKS": blocks, "EP": experts}, "num_warps": 4}
     rows = ((blocks, experts), "i32", 0)
     return {"scratch": {"counts": rows, "before": rows}, "steps": [count, scan, place]}
