@@ -24,7 +24,9 @@ from grader.judge.kernel_evidence import (
     BETWEEN,
     COMPILED,
     DEEP,
+    FAR,
     IN_PART,
+    LESS_FAR,
     LIMITED_IN_PART,
     METERED,
     MIRRORED,
@@ -62,6 +64,8 @@ def judge(evidence: KernelEvidence, part: Part) -> None:
         run = evidence.runs.get(purpose)
         if run is not None and not run.outcome.error and (purpose == COMPILED or not run.whole):
             judge_run(evidence, part, purpose, run)
+            if purpose in (FAR, LESS_FAR):
+                judge_drawn_waves(evidence, part, purpose, run)
 
 
 def judge_run(evidence: KernelEvidence, part: Part, purpose: int, run: Run) -> None:
@@ -314,6 +318,30 @@ def judge_waves(run: Run, budgets: list[Budget], most_launches: int, where: str)
                 budget.look,
                 told=f"{budget.what} {where}",
             )
+
+
+def judge_drawn_waves(evidence: KernelEvidence, part: Part, purpose: int, run: Run) -> None:
+    """Check what drawn waves of a corner need, from their programs' stores. The best of them stands for all, since a wave
+    may go from one patch to the next."""
+    budgets = [
+        one
+        for one in evidence.question.budgets.get(part.name, lambda case: [])(run.case)
+        if one.count == "wave"
+    ]
+    if not budgets or len(run.plan.steps) > 1:
+        return
+    grid, wide = math.prod(run.plan.steps[0].grid), run.case.sm_count
+    waves, reads = math.ceil(grid / wide), []
+    for wave in evidence.rng(sampled.WAVES).integers(0, max(1, waves - 1), A_FEW).tolist():
+        programs = [*range(wave * wide, min(grid, (wave + 1) * wide))]
+        found = sampled.stores(evidence, run, programs=[programs], seconds=sampled.PART_S, waves_of=wide)
+        if found.error:
+            return
+        reads.append(needed(run, found.header["written_by_waves"]))
+    for budget in budgets:
+        if (found := waves * min(reads)) > SIDE_BY_SIDE * budget.most:
+            said = f"{budget.what}, {at(run)}: about {traffic.times(found / budget.most, 1)} the limit there"
+            raise Failed(said, budget.look, told=f"{budget.what}, {told(run)}")
 
 
 def needed(run: Run, by_waves: dict[str, list[int]]) -> int:

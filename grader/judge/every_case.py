@@ -52,6 +52,7 @@ IDLE = 256  # programs that may be idle, besides an axis without blocks and one 
 ROWS = 16  # of a tile, all of which may belong to one expert
 IN_PAIRS = 1.4  # times the bytes of a large tensor that the programs of a wave use, in 64 bytes at a time
 LONG_ROW = 512  # bytes
+MEETING = 4096  # bytes of lanes that find their address taken by another lane of the same atomic
 WAVES = 8  # programs that a persistent kernel may plan for each multiprocessor, however little work there is
 STORING = ("store", "atomic")
 MANY_LONG = *WHOLE, WAITING, *ON_CONDITION, *AT_SMS
@@ -71,6 +72,7 @@ def judge(evidence: KernelEvidence, part: Part) -> None:
             judge_launches(question, run)
         for run in ran(evidence, *evidence.public, *evidence.hidden, METERED):
             judge_idle(question, run)
+            judge_meeting(run)
         for run in ran(evidence, METERED):
             judge_touching(run)
             judge_pairs(evidence, run)
@@ -270,6 +272,19 @@ def judge_touching(run: Run) -> None:
                 "the steps of launch(p): a launch that has nothing to do still has to start",
                 told="a launch that loads and stores nothing",
             )
+
+
+def judge_meeting(run: Run) -> None:
+    """Raise Failed for atomics of which many lanes meet at an address, because a GPU does one after the other."""
+    for launch in run.launches:
+        for name, kinds in launch["tensors"].items():
+            row = kinds.get("atomic")
+            if row and row["requested"] - row["dedup"] > MEETING:
+                raise Failed(
+                    f"{describe(run)}: lanes of an atomic on {name} meet at one address, {launch['kernel']}",
+                    "add up the lanes of a block first (tl.sum), and let one atomic add the sum",
+                    told=f"lanes of an atomic on {name} meet at one address",
+                )
 
 
 def judge_pairs(evidence: KernelEvidence, run: Run) -> None:

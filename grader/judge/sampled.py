@@ -53,6 +53,7 @@ PART_S, PAIR_S = 4, 2  # for a part of one
 EVERY_S = 8  # for all programs of a corner, of which drawn ones are judged in any case
 WHOLE_S = 90  # of processor time, where programs depend on one another and all must run
 DRAWN = 901  # the purpose of the drawing
+WAVES = 900  # and of drawing waves of a far corner
 AT_COMPILED = "at the size that is compiled"
 STORED = (
     "which part of the output no program stores at this size: the grid, how a program's number becomes its tile, and the mask "

@@ -34,6 +34,15 @@ def log_uniform(rng: np.random.Generator, low: float, high: float) -> float:
     return float(math.exp(rng.uniform(math.log(low), math.log(high))))
 
 
+OVERSHADOWED = "small numbers between large ones of weight 0"
+
+
+def overshadowed(count: int, wide: int) -> np.ndarray:
+    """Return factors of large and of small numbers in turn, in stretches: beside a large one's terms no small one's count,
+    unless the large one's weight is 0."""
+    return np.where(np.arange(count) // wide % 2 == 0, 2.0**14, 2.0**-14)
+
+
 def spread(rng: np.random.Generator, *names: str) -> dict:
     """Draw a layout for each tensor. No stride is 1, and no two tensors share their strides."""
     chosen = rng.permutation(np.arange(2, 3 + len(names)))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .storage import Storage
+from .storage import Paged, Storage
 
 MOST_TURNS = 1 << 24  # number for all programs, where later ones count with the last
 
@@ -18,9 +18,13 @@ def in_turns(tensor: Storage) -> np.ndarray:
 
 
 def indices_by_wave(tensor: Storage, wave: int) -> list[int]:
-    """For each axis, how many of its indices a wave of writing programs reaches, summed over all waves."""
+    """For each axis, how many of its indices a wave of writing programs reaches, summed over all waves. Of a tensor larger
+    than memory one wave runs."""
     if not (tensor.writer >= 0).any():
         return [0] * len(tensor.shape)
+    if isinstance(tensor, Paged):
+        element = tensor.numbered(np.flatnonzero(tensor.writer >= 0))
+        return [np.unique(index).size for index in np.unravel_index(element, tensor.shape)]
     order = in_turns(tensor)
     who = order[order >= 0]
     writes = np.zeros(int(who.max()) + 2, bool)  # one more for -1, which means unwritten

@@ -165,6 +165,16 @@ ONE_ALONE = {  # a right answer that wastes for one property: the question, the 
         ["compiled", "speed"],
         "of all operations, where",
     ),
+    "atomics that meet": (
+        "gemm_tiling.tiled_gemm",
+        [
+            ("c_ptr, M, N, K,", "c_ptr, count_ptr, M, N, K,"),
+            ("    acc = tl.zeros", "    tl.atomic_add(count_ptr + 0 * tl.arange(0, 256), 1)\n    acc = tl.zeros"),
+            ('{"steps": [', '{"scratch": {"count": ((1,), "i32", 0)}, "steps": ['),
+        ],
+        ["traffic"],
+        "lanes of an atomic on count meet at one address",
+    ),
     "idle programs": (
         "roofline.differences",
         [

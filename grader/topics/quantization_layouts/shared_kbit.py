@@ -7,7 +7,7 @@ from itertools import cycle
 import numpy as np
 
 from grader.questions import Budget, Case, Tensor
-from grader.questions.draws import between, rounded
+from grader.questions.draws import OVERSHADOWED, between, overshadowed, rounded
 from grader.questions.work import filled, work
 from grader.topics.quantization_layouts.shared import (
     EQUAL,
@@ -65,6 +65,8 @@ def scales(case: Case, rng: np.random.Generator, shape: tuple) -> np.ndarray:
 
 
 NAN_AMONG_ZEROS = "a NaN among zeros"
+NAN_OF_NOTHING = "a NaN where all scales are 0"
+STEP = 8  # blocks of 32 columns that a wide step of a kernel takes
 NAN_FOR_NOTHING = 0.5  # of the cases with a NaN, where all scales of its columns are 0
 
 
@@ -73,10 +75,21 @@ def rows_of_x(case: Case, rng: np.random.Generator) -> np.ndarray:
     x = rng.standard_normal((m, k))
     x = np.abs(x) + 0.5 if values in ("positive", EXACT) else x
     x = x * np.repeat(factors(values, case.dtype, groups_of(k, BLOCK))[0], BLOCK)
-    if values in ("a NaN", NAN_AMONG_ZEROS):
+    if values == OVERSHADOWED:
+        x = x * overshadowed(k, STEP * BLOCK)
+    if values in ("a NaN", NAN_AMONG_ZEROS, NAN_OF_NOTHING):
         x = x * (values != NAN_AMONG_ZEROS)
-        x[:, rng.integers(k)] = np.nan
+        first = np.repeat(weightless(case), BLOCK).argmax()
+        x[:, rng.integers(first, k)] = np.nan
     return rounded(x, case.dtype)
+
+
+def weightless(case: Case) -> np.ndarray:
+    """Return of which blocks of 32 columns all scales are 0: the last step's, or every other step's."""
+    blocks = groups_of(case.sizes["K"], BLOCK)
+    if drawn_as(case) == NAN_OF_NOTHING:
+        return np.arange(blocks) // STEP == (blocks - 1) // STEP
+    return (drawn_as(case) == OVERSHADOWED) & (overshadowed(blocks, STEP) > 1)
 
 
 def planes(case: Case, rng: np.random.Generator) -> dict:
@@ -94,6 +107,7 @@ def planes(case: Case, rng: np.random.Generator) -> dict:
     spare = np.isnan(found["x"].astype(np.float32)).any(axis=0).reshape(blocks, BLOCK).any(axis=1)
     if rng.random() < NAN_FOR_NOTHING:  # zero times a NaN is a NaN
         found["s"][..., spare] = 0
+    found["s"][..., weightless(case)] = 0
     return found | ({"r": np.cumsum([0, *routed(case, rng)]).astype(np.int32)} if many else {})
 
 

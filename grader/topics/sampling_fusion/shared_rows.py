@@ -40,6 +40,7 @@ SPECIAL_SEEDS = 1 / 2  # half of them are ones in the low bits
 TIED_BY_NOISE = "tokens of equal logits and equal noise"
 BLOCKS = 256, 512, 1024  # of lanes: in one of them the second token has the lower lane
 HELD_UP = 40  # temperatures above the others
+CROWDED = "a winner next to a border, among thousands of like tokens"
 FAINT_TAIL = "a tail of weights that are next to nothing one by one"
 LOW_NOISE = "a token of the lowest noise"
 # seeds, each with the token, 0 or 1, whose uniform number is below 1e-7: one seed in five million has one
@@ -68,7 +69,7 @@ LOWEST_NOISE = (
     (-1134154293, 1),
     (1005403724, 0),
 )
-OF_OWN_SIZES = TIED_BY_NOISE, FAINT_TAIL, LOW_NOISE  # which take long to find at others
+OF_OWN_SIZES = TIED_BY_NOISE, FAINT_TAIL, CROWDED, LOW_NOISE  # which take long to find at others
 OUTNUMBERED = "a best token that many low ones outnumber"
 USUAL = 1 / 6  # of the rows have a temperature of exactly 1, the commonest one
 
@@ -143,6 +144,7 @@ COLD = {
         TIED_BY_NOISE,
         LOW_NOISE,
         FAINT_TAIL,
+        CROWDED,
     ),
     (0,),
 )

@@ -56,6 +56,7 @@ def hidden_window(rng: np.random.Generator) -> list[Case]:
         case(1, 1, 1, between(rng, 100, 190), 250, 64, w=between(rng, 100, 200), softcap=cap(900, 2000), values=RISING, kind=RISING),
         case(1, 2, 1, 40, 50, 64, w=between(rng, 0, 20), softcap=cap(13.5, 15), values="far below zero", kind="low scores under a small cap"),
         case(1, 2, 1, 40, 50, 64, "bf16", w=between(rng, 0, 20), softcap=cap(43, 60), values="far below zero", kind="low scores under a larger cap"),
+        case(1, 1, 1, 40, 130, 64, w=between(rng, 60, 100), softcap=cap(5000, 20_000), values="extreme scores", kind="extreme scores far below the cap"),
     ]  # fmt: skip
 
 

@@ -8,7 +8,18 @@ import numpy as np
 
 from grader.box.serve.frames import DTYPES
 from grader.questions import Budget, Case
-from grader.questions.draws import ROUNDING, SMALLEST, between, odd, rounded, spread, sum_off, where_finite
+from grader.questions.draws import (
+    OVERSHADOWED,
+    ROUNDING,
+    SMALLEST,
+    between,
+    odd,
+    overshadowed,
+    rounded,
+    spread,
+    sum_off,
+    where_finite,
+)
 from grader.questions.min_programs import side_by_side
 from grader.questions.timed import timed
 from grader.questions.work import WHOLE_BLOCKS, filled, work
@@ -57,6 +68,9 @@ def products(case: Case, rng: np.random.Generator) -> dict:
         x, w = np.abs(x) + 0.5, np.abs(w) + 0.5 / h**0.5
     if values == "beyond fp16":
         x = x * 2.0**20
+    if values == OVERSHADOWED:
+        of_x = overshadowed(h, WIDE)
+        x, w = x * of_x, np.where(of_x > 1, 0, w)
     if values == "a NaN" and t:
         x[rng.integers(t), rng.integers(h)] = np.nan
     picked, found = ordered(case, rng)
@@ -190,6 +204,7 @@ def hidden_gemm(rng: np.random.Generator) -> list[Case]:
             tile=16,
             kind="more experts than any size that is named",
         ),
+        case([4, 0, 3], 1, WIDE * between(rng, 3, 4), dtype="bf16", values=OVERSHADOWED, kind=OVERSHADOWED),
     ]
 
 

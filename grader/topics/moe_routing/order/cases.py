@@ -102,6 +102,14 @@ def hidden_order(rng: np.random.Generator) -> list[Case]:
         ),
         case(between(rng, 4200, 5200), 1, 2, 64, kind="more tokens than any size that is named"),
         case(between(rng, 9, 20), between(rng, 9, 12), 14, kind="more experts a token than are usual"),
+        case(
+            between(rng, 300, 500),
+            1,
+            between(rng, 300, 512),
+            16,
+            values="the same experts",
+            kind="all tokens on one of hundreds of experts",
+        ),
     ]
 
 

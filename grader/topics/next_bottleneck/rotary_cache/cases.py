@@ -54,6 +54,8 @@ def operands(case: Case, rng: np.random.Generator) -> dict:
     v = x[:, (h + g) * d :]
     v[rng.random(v.shape) < NEGATIVE_ZEROS] = -0.0
     lens, table = places(case, rng)
+    if case.values == "a NaN and an infinity":  # also where nothing turns
+        x[lens.argmin(), rng.integers((h + g) * d)] = np.inf
     turns = reference.turns(columns * s, d, THETA)
     found = {
         "x": rounded(x, case.dtype),

@@ -3,10 +3,11 @@
 import numpy as np
 
 from grader.questions import Case
-from grader.questions.draws import between, log_uniform, odd, spread
+from grader.questions.draws import OVERSHADOWED, between, log_uniform, odd, spread
 from grader.topics.quantization_layouts.shared import EXACT, FP32
 from grader.topics.quantization_layouts.shared_kbit import (
     NAN_AMONG_ZEROS,
+    NAN_OF_NOTHING,
     ROWS,
     SECTOR,
     TILE,
@@ -109,6 +110,8 @@ def hidden_experts(rng: np.random.Generator) -> list[Case]:
             case(some(3), 2, dtype, **FP32, values=EXACT, kind="a result in fp32")
             for dtype in ("fp16", "bf16")
         ),
+        case(some(3), 24, values=NAN_OF_NOTHING, kind=NAN_OF_NOTHING),
+        case(some(3), 24, "bf16", values=OVERSHADOWED, kind=OVERSHADOWED),
     ]
 
 

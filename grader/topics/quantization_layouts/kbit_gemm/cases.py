@@ -3,11 +3,12 @@
 import numpy as np
 
 from grader.questions import Case
-from grader.questions.draws import between, odd, spread
+from grader.questions.draws import OVERSHADOWED, between, odd, spread
 from grader.topics.quantization_layouts.shared import EXACT, FP32, SMALL_SCALES, sizes_at_random
 from grader.topics.quantization_layouts.shared_kbit import (
     BITS,
     NAN_AMONG_ZEROS,
+    NAN_OF_NOTHING,
     SECTOR,
     TILE,
     every_width,
@@ -80,6 +81,8 @@ def hidden_kbit(rng: np.random.Generator) -> list[Case]:
             case(bits(), few(), odd(rng, 17, 69), 2, dtype, **FP32, values=EXACT, kind="a result in fp32")
             for dtype in ("fp16", "bf16")
         ),
+        case(bits(), few(), any_n(), 24, values=NAN_OF_NOTHING, kind=NAN_OF_NOTHING),
+        case(bits(), few(), any_n(), 24, "bf16", values=OVERSHADOWED, kind=OVERSHADOWED),
     ]
 
 

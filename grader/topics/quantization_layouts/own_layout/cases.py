@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from grader.questions import Budget, Case
-from grader.questions.draws import between, odd, spread
+from grader.questions.draws import OVERSHADOWED, between, odd, spread
 from grader.questions.min_programs import side_by_side
 from grader.questions.timed import timed
 from grader.questions.work import filled, work
@@ -28,6 +28,7 @@ from grader.topics.quantization_layouts.shared_kbit import (
     ALL_WORK,
     BITS,
     NAN_AMONG_ZEROS,
+    NAN_OF_NOTHING,
     OPERATIONS,
     TILE,
     codebook,
@@ -36,6 +37,7 @@ from grader.topics.quantization_layouts.shared_kbit import (
     scales,
     sizes,
     useful,
+    weightless,
 )
 from grader.topics.quantization_layouts.shared_wanted import BLOCK
 from kernels import require
@@ -65,6 +67,7 @@ def bare(case: Case, rng: np.random.Generator) -> dict:
     one = np.repeat(one_code(rng, blocks, 0, 2**bits - 1), BLOCK, axis=1)
     drawn = np.where(equal, one, rng.integers(0, 2**bits, codes)).astype(np.uint8)
     each = scales(case, rng, blocks)
+    each[:, weightless(case)] = 0
     if case.kind in (ONE_CODE, ONE_SCALE):
         drawn[:] = drawn[0, 0] if case.kind == ONE_CODE else drawn
         each[:] = each[0, 0]
@@ -136,6 +139,8 @@ def hidden(rng: np.random.Generator) -> list[Case]:
             case(few(), odd(rng, 17, 69), 2, dtype, **FP32, values=EXACT, kind="a result in fp32")
             for dtype in ("fp16", "bf16")
         ),
+        case(few(), any_n(), 24, values=NAN_OF_NOTHING, kind=NAN_OF_NOTHING),
+        case(few(), any_n(), 24, "bf16", values=OVERSHADOWED, kind=OVERSHADOWED),
     ]
 
 

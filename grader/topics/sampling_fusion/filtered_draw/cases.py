@@ -13,6 +13,7 @@ from grader.topics.sampling_fusion.shared_rows import (
     A_BIT_APART,
     ANYWHERE,
     BORDER,
+    CROWDED,
     FAINT_TAIL,
     JUST,
     MARGIN,
@@ -68,6 +69,7 @@ def hidden_filtered(rng: np.random.Generator) -> list[Case]:
         Case(size(128, 24), "fp32", values="near min-p", kind="a weight close to min-p"),
         Case(size(6, between(rng, 200, 400)), "fp32", values="equal", kind="equal logits"),
         Case(size(6, between(rng, 1500, 2048)), "fp32", values=MANY_EQUAL, kind=MANY_EQUAL),
+        Case(size(16, between(rng, 1500, 2048)), "fp32", values=CROWDED, kind=CROWDED),
     ]
 
 
@@ -147,6 +149,28 @@ def faint_tail(inputs: dict, rng: np.random.Generator) -> dict:
         ranking = reference.Ranking.of(x[i].astype(np.float32).astype(np.float64), t)
         share = ranking.before / ranking.weight.sum()
         place = int(np.flatnonzero(ranking.token == wins)[0])
+        top_p[i] = share[place] + (NEAR if i % 2 else -NEAR)
+    off = {"top_k": np.zeros(b, np.int32), "min_p": np.zeros(b, np.float32)}
+    return inputs | off | {"logits": x.astype(np.float32), "seed": told, "top_p": top_p.astype(np.float32)}
+
+
+def crowded(inputs: dict, rng: np.random.Generator) -> dict:
+    """Draw rows of tokens of nearly one weight. A top-p ends next to the one that noise lets win, and keeps it in every other
+    row, so that one token more or less shows."""
+    b, v = inputs["logits"].shape
+    x, told, top_p = np.empty((b, v)), np.empty(b, np.int32), np.empty(b)
+    for i, t in enumerate(inputs["temperature"].astype(np.float64)):
+        for seed in seeds(rng, TRIES):
+            g = noise(int(seed), v)
+            first, second, third = np.argsort(g)[:-4:-1]
+            if min(-np.diff(g[[first, second, third]])) > 2 * JUST:
+                break
+        scores = SPREAD * rng.random(v)
+        scores[first] = SPREAD * rng.uniform(0.2, 0.8)
+        x[i], told[i] = t * scores, seed
+        ranking = reference.Ranking.of(x[i].astype(np.float32).astype(np.float64), t)
+        share = ranking.before / ranking.weight.sum()
+        place = int(np.flatnonzero(ranking.token == first)[0])
         top_p[i] = share[place] + (NEAR if i % 2 else -NEAR)
     off = {"top_k": np.zeros(b, np.int32), "min_p": np.zeros(b, np.float32)}
     return inputs | off | {"logits": x.astype(np.float32), "seed": told, "top_p": top_p.astype(np.float32)}
@@ -261,6 +285,7 @@ OF_THEIR_OWN = {
     "the last one wins": last_one_wins,
     ANYWHERE: anywhere,
     FAINT_TAIL: faint_tail,
+    CROWDED: crowded,
     LAST_BITS: last_bits,
 }
 
