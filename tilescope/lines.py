@@ -78,9 +78,11 @@ class Lines:
         self.kernel, self.file = kernel, file
         self.rows: dict[tuple[int, str], Line] = {}
         self.blocks: dict[int, list] = {}
+        self.program = None  # of the launch
 
-    def launch(self, *given) -> Launch:
-        return Counting(self.blocks, *given)
+    def launch(self, number: int, program, *given) -> Launch:
+        self.program = program
+        return Counting(self.blocks, number, program, *given)
 
     def work(self) -> dict[int, Work]:
         """Return the arithmetic of each line."""
@@ -102,4 +104,4 @@ class Lines:
         row.lanes_off += (count - lanes.offset.size) * often
         row.requested += lanes.offset.size * lanes.size * often
         row.needed += key.size * lanes.size * lanes.times
-        row.fetched += sectors(lanes, key) * lanes.times << SECTOR_SHIFT
+        row.fetched += sectors(lanes, key, self.program) * lanes.times << SECTOR_SHIFT

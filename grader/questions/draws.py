@@ -40,7 +40,7 @@ OVERSHADOWED = "small numbers between large ones of weight 0"
 def overshadowed(count: int, wide: int) -> np.ndarray:
     """Return factors of large and of small numbers in turn, in stretches: beside a large one's terms no small one's count,
     unless the large one's weight is 0."""
-    return np.where(np.arange(count) // wide % 2 == 0, 2.0**14, 2.0**-14)
+    return np.where(np.arange(count) // wide % 2 == 0, 2.0**13, 2.0**-14)
 
 
 def spread(rng: np.random.Generator, *names: str) -> dict:

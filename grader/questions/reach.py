@@ -248,7 +248,7 @@ class Crossing:
 def crossings(question: KernelQuestion, drawn: list[Case], rng: np.random.Generator) -> list[Case]:
     """Return cases of CROSSED crossings of the pool, each with a layout that the question has, or with none.
 
-    A check has all crossings of most questions, and at least a quarter (test_sizes.py holds that). The seed draws them,
+    A check has all crossings of most questions, and at least a fifth (test_sizes.py holds that). The seed draws them,
     and it is drawn once an answer is fixed and salted with its text, so no answer chooses its crossings."""
     layouts = [{}, *({tuple(sorted(case.layout)): case.layout for case in drawn if case.layout}.values())]
     found = pool(question, [*question.public, *drawn])

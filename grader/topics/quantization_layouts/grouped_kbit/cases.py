@@ -111,7 +111,7 @@ def hidden_experts(rng: np.random.Generator) -> list[Case]:
             for dtype in ("fp16", "bf16")
         ),
         case(some(3), 24, values=NAN_OF_NOTHING, kind=NAN_OF_NOTHING),
-        case(some(3), 24, "bf16", values=OVERSHADOWED, kind=OVERSHADOWED),
+        case(some(3), 24, values=OVERSHADOWED, kind=OVERSHADOWED),
     ]
 
 

@@ -47,14 +47,26 @@ def drawn(name: str, values: str, **sizes: int):
 )
 def test_a_token_wins_that_a_bound_on_noise_or_on_penalties_would_skip(name, values, sizes):
     inputs = drawn(name, values, **sizes)
+    plain = inputs | ({"history": np.full_like(inputs["history"], -1)} if values == LIFTED else {})
     for i, logits in enumerate(inputs["logits"]):
         scores = row_scores(inputs, i)
-        first, likely = int(np.argmax(scores)), int(np.argmax(logits))
+        first = int(np.argmax(scores))
+        likely = int(np.argmax(row_scores(plain, i) if values == LIFTED else logits))
         assert first > likely and scores[first] - scores[likely] > rounding(inputs, i, scores, first, likely)
         if values == OUTNUMBERED:
             assert noise(int(inputs["seed"][i]), logits.size)[first] > 9
         else:
-            assert set(inputs["history"][i]) == {first} and inputs["frequency"][i] < 0
+            assert set(inputs["history"][i]) == {first} and len(lifting(inputs, i)) == 1
+    assert (
+        values != LIFTED or len(set().union(*(lifting(inputs, i) for i in range(len(inputs["logits"]))))) == 4
+    )
+
+
+def lifting(inputs: dict, i: int) -> set[str]:
+    """Return the penalties that raise a row's token."""
+    found = {name for name in ("frequency", "presence") if inputs[name][i] < 0}
+    sign = "above" if inputs["logits"][i, inputs["history"][i, 0]] > 0 else "below"
+    return found | ({f"repetition {sign} 0"} if inputs["repetition"][i] < 1 else set())
 
 
 @pytest.mark.parametrize("values", [OUTNUMBERED, LIFTED])
