@@ -186,11 +186,11 @@ def masked_inputs(case: Case, rng: np.random.Generator) -> dict:
         "presence": sometimes(rng, rng.uniform(*once, b), 0.0).astype(np.float32),
     }
     if case.values == LIFTED:
-        return lifted(inputs, late, rng)
+        return lifted(inputs, allowed, late, rng)
     return before_penalties(inputs) if case.values in CLOSE_CALLS else inputs
 
 
-def lifted(inputs: dict, late: np.ndarray, rng: np.random.Generator) -> dict:
+def lifted(inputs: dict, allowed: np.ndarray, late: np.ndarray, rng: np.random.Generator) -> dict:
     """Let a late token of each row just win, by one penalty alone: a frequency or a presence below 0, or a repetition
     below 1, which raises a logit of either sign."""
     x, (b, n) = inputs["logits"].astype(np.float64), inputs["history"].shape
@@ -202,7 +202,8 @@ def lifted(inputs: dict, late: np.ndarray, rng: np.random.Generator) -> dict:
         )
     for i, token in enumerate(late):
         t = float(inputs["temperature"][i])
-        own, others = parted(x[i] if t == 0 else x[i] / t + noise(int(inputs["seed"][i]), x.shape[1]), token)
+        scores = x[i] if t == 0 else x[i] / t + noise(int(inputs["seed"][i]), x.shape[1])
+        own, others = parted(np.where(allowed[i], scores, -np.inf), token)
         wanted = x[i, token] + (t or 1.0) * (others - own + JUST)
         if "repetition" in way[i]:  # a shift changes no draw
             x[i] += rng.uniform(*FAR_FROM_0) * (-1 if way[i] == BY[-1] else 1) - wanted
