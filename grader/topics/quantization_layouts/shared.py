@@ -107,7 +107,8 @@ def packed(case: Case, rng: np.random.Generator) -> dict:
         scales = scales * rng.choice([-1, 1], scales.shape)
     if case.values in NANS:  # zero times a NaN is a NaN, also where a whole column of groups is 0
         scales[rng.random(scales.shape) < EQUAL] = 0
-        scales[:, np.isnan(x.reshape(-1, k)).any(0).reshape(-1, group).any(1) & (rng.random() < 0.5)] = 0
+        whole = rng.random() < 0.5 or case.values == NANS[1]
+        scales[:, np.isnan(x.reshape(-1, k)).any(0).reshape(-1, group).any(1) & whole] = 0
     low = 9 if positive else 0
     w = words(rng, (n, k // 8), low)
     saturated = np.repeat(rng.random((n, k // group)) < EQUAL, group // 8, axis=1)

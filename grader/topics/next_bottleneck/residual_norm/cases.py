@@ -54,6 +54,8 @@ def operands(case: Case, rng: np.random.Generator) -> dict:
     w = rng.choice([-1, 1], n, p=[0.1, 0.9]) * rng.uniform(0.3, 2, n)
     if case.values == "beyond fp16":
         w *= 2.0**20
+    if case.values == "rows of zeros":  # zero times an infinity is a NaN
+        w[rng.permutation(n)[:2]] = (np.inf, np.nan)[:n]
     return {"x": rounded(x, case.dtype), "r": rounded(r, case.dtype), "w": rounded(w, case.dtype)}
 
 
