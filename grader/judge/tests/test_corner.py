@@ -218,7 +218,7 @@ def test_what_few_programs_write_beyond_the_size_of_memory_is_judged_in_part():
         [
             (
                 "tl.zeros((BM, BN), tl.float32)",
-                "tl.zeros((BM, BN), tl.float32) + tl.where(M * N > 24_000_000, 1.0, 0.0)",
+                "tl.zeros((BM, BN), tl.float32) + tl.where(M * N > 24_000_000, 100.0, 0.0)",
             )
         ],
     )
@@ -293,10 +293,13 @@ def test_drawn_programs_of_a_grid_of_millions_fit_one_request():
     """Seven million programs, of which most have nothing to do."""
     question = questions.find("quantization_layouts.grouped_kbit")
     answer = honest.source(question, "a program for every tile there may be")
-    evidence = KernelEvidence(question, answer, 21)
-    evidence.cases = {FAR: evidence.known[FAR]}
-    grid = math.prod(evidence.plan(FAR).steps[0].grid)
-    assert grid > 1 << 21
+    for seed in range(60):  # not every check has such a case
+        evidence = KernelEvidence(question, answer, seed)
+        evidence.cases = {purpose: case for purpose, case in evidence.known.items() if purpose == FAR}
+        if evidence.cases and math.prod(evidence.plan(FAR).steps[0].grid) > 1 << 21:
+            break
+    else:
+        pytest.fail("no check has millions of programs")
     sampled.judge_drawn(evidence, FAR)
 
 
