@@ -37,7 +37,7 @@ def scan_counts(
     first = (tl.cumsum(tiles, 0) - tiles) * TILE
     tl.store(expert_offsets_ptr + offs_e * stride_expert_offsetse, first, mask=offs_e < E)
     tl.store(expert_offsets_ptr + E * stride_expert_offsetse, tl.sum(tiles, 0) * TILE)
-    for j in range(0, tl.cdiv(T, TILE)):
+    for j in range(0, tl.max(tiles, 0)):
         tl.store(expert_ids_ptr + (first // TILE + j) * stride_expert_idsi, offs_e, mask=j < tiles)
     at = first
     for b in range(0, BLOCKS):
