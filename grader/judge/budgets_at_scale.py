@@ -47,7 +47,8 @@ ESTIMATED = ("dedup", "dot", "wide dot", "operations", "work")  # of programs th
 BESIDE_DOTS = ("operations", "integers", "work", "time")
 COUNTED = ("dedup", "sectors")  # of drawn programs in a second run, where lanes alone are too many
 AT_LEAST = ("dot", "programs")
-A_FEW = 3  # drawn programs, all of which may be at an end of the grid
+FEW_DRAWN = 3  # programs, all of which may be at an end of the grid
+WAVES_DRAWN = 3
 
 
 def judge(evidence: KernelEvidence, part: Part) -> None:
@@ -323,16 +324,12 @@ def judge_waves(run: Run, budgets: list[Budget], most_launches: int, where: str)
 def judge_drawn_waves(evidence: KernelEvidence, part: Part, purpose: int, run: Run) -> None:
     """Check what drawn waves of a corner need, from their programs' stores. The best of them stands for all, since a wave
     may go from one patch to the next."""
-    budgets = [
-        one
-        for one in evidence.question.budgets.get(part.name, lambda case: [])(run.case)
-        if one.count == "wave"
-    ]
+    budgets = [one for one in account(evidence.question, part.name, run.case) if one.count == "wave"]
     if not budgets or len(run.plan.steps) > 1:
         return
     grid, wide = math.prod(run.plan.steps[0].grid), run.case.sm_count
     waves, reads = math.ceil(grid / wide), []
-    for wave in evidence.rng(sampled.WAVES).integers(0, max(1, waves - 1), A_FEW).tolist():
+    for wave in evidence.rng(sampled.WAVES).integers(0, max(1, waves - 1), WAVES_DRAWN).tolist():
         programs = [*range(wave * wide, min(grid, (wave + 1) * wide))]
         found = sampled.stores(evidence, run, programs=[programs], seconds=sampled.PART_S, waves_of=wide)
         if found.error:
@@ -393,7 +390,7 @@ def of_whole_tiles(evidence: KernelEvidence, run: Run, purpose: int) -> Run | No
         wrote = np.array([sum(np.count_nonzero(who == program) for who in by) for program in programs])
         storing = [program for program, count in zip(programs, wrote, strict=True) if count]
         most = [program for program, count in zip(programs, wrote, strict=True) if count == wrote.max()]
-        if not storing or len(storing) <= A_FEW and all(at_an_end(evidence, run, one) for one in most):
+        if not storing or len(storing) <= FEW_DRAWN and all(at_an_end(evidence, run, one) for one in most):
             return None
         outcome = run.outcome
         if not sampled.runs_once(purpose, programs):

@@ -125,7 +125,7 @@ def share_when_metered(evidence: KernelEvidence, part: Part, run: Run, budget: B
 
 def sharing(evidence: KernelEvidence, part: Part, case: Case) -> list[Budget]:
     """Return the limits on programs of a case for the metered case's multiprocessors, because a real GPU may have more than
-    a small case can fill, unless a limit says that none has."""
+    a small case can fill. A limit that is `on_any_gpu` asks for the case's own multiprocessors."""
     few = min(case.sm_count, evidence.cases.get(METERED, case).sm_count)
     on_few, on_own = (
         account(evidence.question, part.name, replace(case, sm_count=n)) for n in (few, case.sm_count)

@@ -38,8 +38,8 @@ OVERSHADOWED = "small numbers between large ones of weight 0"
 
 
 def overshadowed(count: int, wide: int) -> np.ndarray:
-    """Return factors of large and of small numbers in turn, in stretches: beside a large one's terms no small one's count,
-    unless the large one's weight is 0."""
+    """Return factors that make stretches of large and of small numbers alternate. The small ones matter only where the large
+    ones have the weight 0."""
     return np.where(np.arange(count) // wide % 2 == 0, 2.0**13, 2.0**-14)
 
 

@@ -146,12 +146,16 @@ def faint_tail(inputs: dict, rng: np.random.Generator) -> dict:
         scores = -FAINT - SPREAD * rng.random(v)
         scores[best], scores[wins], scores[second] = 0, -FAINT - SPREAD / 2, -FAINT
         x[i] = t * scores
-        ranking = reference.Ranking.of(x[i].astype(np.float32).astype(np.float64), t)
-        share = ranking.before / ranking.weight.sum()
-        place = int(np.flatnonzero(ranking.token == wins)[0])
-        top_p[i] = share[place] + (NEAR if i % 2 else -NEAR)
+        top_p[i] = top_p_next_to(x[i], t, wins, i % 2 == 1)
     off = {"top_k": np.zeros(b, np.int32), "min_p": np.zeros(b, np.float32)}
     return inputs | off | {"logits": x.astype(np.float32), "seed": told, "top_p": top_p.astype(np.float32)}
+
+
+def top_p_next_to(logits: np.ndarray, t: float, token: int, stays: bool) -> float:
+    """Return a top-p a hair above or below the share of mass before a token, which then stays or goes."""
+    ranking = reference.Ranking.of(logits.astype(np.float32).astype(np.float64), t)
+    share = ranking.before / ranking.weight.sum()
+    return share[int(np.flatnonzero(ranking.token == token)[0])] + (NEAR if stays else -NEAR)
 
 
 def crowded(inputs: dict, rng: np.random.Generator) -> dict:
@@ -168,10 +172,7 @@ def crowded(inputs: dict, rng: np.random.Generator) -> dict:
         scores = SPREAD * rng.random(v)
         scores[first] = SPREAD * rng.uniform(0.2, 0.8)
         x[i], told[i] = t * scores, seed
-        ranking = reference.Ranking.of(x[i].astype(np.float32).astype(np.float64), t)
-        share = ranking.before / ranking.weight.sum()
-        place = int(np.flatnonzero(ranking.token == first)[0])
-        top_p[i] = share[place] + (NEAR if i % 2 else -NEAR)
+        top_p[i] = top_p_next_to(x[i], t, first, i % 2 == 1)
     off = {"top_k": np.zeros(b, np.int32), "min_p": np.zeros(b, np.float32)}
     return inputs | off | {"logits": x.astype(np.float32), "seed": told, "top_p": top_p.astype(np.float32)}
 
