@@ -44,6 +44,7 @@ SLACK = 1.5  # drawn programs are not all alike, because rows of causal attentio
 SHARED_OUT = ("dedup", "sectors", "dot", "wide dot", "operations", "integers", "work", "time")
 WHOLE = (*SHARED_OUT, "requested", "unique", "programs")
 ESTIMATED = ("dedup", "dot", "wide dot", "operations", "work")  # of programs that need one another
+OFF = 1 + 2.0**-30  # a share is a quotient of floats, and a limit may be spent to its last byte
 BESIDE_DOTS = ("operations", "integers", "work", "time")
 COUNTED = ("dedup", "sectors")  # of drawn programs in a second run, where lanes alone are too many
 AT_LEAST = ("dot", "programs")
@@ -98,7 +99,7 @@ def judge_run(evidence: KernelEvidence, part: Part, purpose: int, run: Run) -> N
             continue
         share, slack = on_average, slack_on_average
         if budget.share and not whole:
-            share = budget.share(indices(run))
+            share = OFF * budget.share(indices(run))
             slack = ROOM if purpose in IN_PART and budget.count in BESIDE_DOTS else 1.0
         most, least = budget.most * share * slack, budget.least * share / slack
         own = next((t for t in question.tensors if t.name == budget.tensor), None)

@@ -68,6 +68,9 @@ class Case:
     parts: tuple[
         Case, ...
     ] = ()  # whose inputs are joined along the question's `rows`, where kinds of values share a case
+    scaled: dict = field(
+        default_factory=dict
+    )  # by input, 1 where it is made larger and -1 where smaller (balanced.py)
     sm_count: int = 0  # SMs: every case of a check gets the metered case's number, or a drawn one
 
     def dtype_of(self, tensor: Tensor) -> str:
@@ -419,6 +422,7 @@ class KernelQuestion(Question):
     # scalars that may have any value between those of hidden cases (own_scalars.py)
     any_scalar: tuple[str, ...] = ()
     alike: tuple[str, ...] = ()  # inputs whose numbers may coincide in any way (coincidences.py)
+    balanced: tuple[dict[str, int], ...] = ()  # inputs that may be large where others are faint (balanced.py)
     repeats: bool = True  # whether any input may be the same all along an axis, with a stride of 0 there
     # (a case with a long axis) -> the case that is tried, or None where such sizes and values don't go together
     crossed: Callable | None = None
@@ -460,8 +464,10 @@ class KernelQuestion(Question):
         other tensors."""
         import numpy as np
 
-        from grader.questions import coincidences
+        from grader.questions import balanced, coincidences
 
+        if case.scaled:
+            return balanced.scaled(case, self.inputs(case, rng), rng)
         if case.kind in coincidences.KINDS:
             return coincidences.applied(case.kind, self.alike, self.inputs(case, rng), rng)
         if not case.parts:

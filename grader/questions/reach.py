@@ -14,7 +14,7 @@ from functools import partial
 
 import numpy as np
 
-from grader.questions import coincidences
+from grader.questions import balanced, coincidences
 from grader.questions.draws import log_uniform
 from grader.questions.model import (
     NEAR,
@@ -88,6 +88,7 @@ def hidden(question: Question, rng: np.random.Generator) -> list:
         *metered_otherwise(question, drawn, rng),
         *many_tiles(question, rng),
         *rows_apart(question, drawn, rng),
+        *balanced.cases(question, plain_ones(question, drawn), rng),
     ]
 
 
@@ -119,18 +120,23 @@ def coinciding(question: KernelQuestion, drawn: list[Case], rng: np.random.Gener
     """Return a case for each way in which inputs may coincide, in place of the numbers of a plain hidden case."""
     if not question.alike:
         return []
-    usual = question.public[0]
-    plain = [case for case in drawn if not case.layout and case.values == usual.values]
-    plain = [case for case in plain if _holds_some(question, case)] or [usual]
+    plain = plain_ones(question, drawn)
     kinds = [kind for kind, way in coincidences.KINDS.items() if way or len(question.alike) > 1]
     chosen = rng.choice(len(plain), len(kinds), replace=len(kinds) > len(plain))
     return [replace(plain[i], kind=kind, crossed=True) for i, kind in zip(chosen, kinds, strict=True)]
 
 
+def plain_ones(question: KernelQuestion, drawn: list[Case]) -> list[Case]:
+    """Return the hidden cases of usual numbers, sizes and strides, or a public case if there are none."""
+    usual = question.public[0]
+    plain = [case for case in drawn if not case.layout and case.values == usual.values]
+    return [case for case in plain if _holds_some(question, case)] or [usual]
+
+
 def _holds_some(question: KernelQuestion, case: Case) -> bool:
     """Return whether no such input is short along an axis, and no tensor is large."""
     shapes = {tensor.name: tensor.sizes(case.sizes) for tensor in question.tensors}
-    short = min(min(shapes[name]) for name in question.alike if name in shapes)
+    short = min((min(shapes[name]) for name in question.alike if name in shapes), default=FEWEST)
     return short >= FEWEST and max(map(math.prod, shapes.values())) <= MANY_ALIKE
 
 

@@ -59,6 +59,7 @@ def small():
     few = {
         "up_to": {},
         "alike": (),
+        "balanced": (),
         "public": question.public[:2],
         "hidden": lambda rng: question.hidden(rng)[:2],
     }
@@ -72,6 +73,7 @@ def rows():
     few = {
         "up_to": {},
         "alike": (),
+        "balanced": (),
         "public": question.public[:1],
         "hidden": lambda rng: question.hidden(rng)[:1],
     }

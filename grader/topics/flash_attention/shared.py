@@ -38,8 +38,11 @@ LARGE_SUMS = "values whose sums are beyond fp16"
 LARGE = 20_000.0  # each of them, and so their mean
 MIXED = "queries of zeros among loud ones"
 LIGHT = "a part of small weight and large values"
-FALLS = 7.5, 9.3  # of its scores below those of the others, so that fp16 holds the weight of each key well
-LARGEST_VALUE = 55_000.0
+DIM = "a part of faint weight and enormous values"
+DIM_EARLY = "a first part of faint weight and enormous values"
+# of its scores below those of the others, the first such that fp16 holds the weight of each key well
+FALLS = {LIGHT: (7.5, 9.3), DIM: (14, 27), DIM_EARLY: (14, 27)}
+LARGEST_VALUE = {LIGHT: 55_000.0, DIM: 4 * math.exp(27), DIM_EARLY: 4 * math.exp(27)}
 ABOVE = "one key far above thousands"
 FAINT = "one key so far above thousands that each weighs less than 2**-16"
 GAP = {ABOVE: (9.6, 10.8), FAINT: (11.3, 12)}  # of its score above theirs, which weigh much together
@@ -71,6 +74,11 @@ def light(keys: int) -> np.ndarray:
     return np.arange(keys) >= keys // 2
 
 
+def light_in(c: Case, keys: int) -> np.ndarray:
+    """Return which keys of a case are of small weight: those of one half or the other."""
+    return light(keys) ^ (c.values == DIM_EARLY)
+
+
 def constant(rng: np.random.Generator, shape, c: Case, sign: float) -> np.ndarray:
     ends = AT_THE_END if c.values == DEEPEST else BEFORE_A_CAP if "W" in c.sizes else DEEP
     return np.full(shape, sign * 2.0 ** between(rng, *ends), np.float32).astype(DTYPES[c.dtype])
@@ -87,7 +95,7 @@ def queries(rng, shape, c: Case) -> np.ndarray:
     usual |= {"extreme scores": LOUD, "far below zero": 0.5, "flat": 0.02, MIXED: LOUD}
     if c.values in (TIED, BRINK, *STEPS):
         return draw(rng, shape, c, 0.0, QUERY if c.values == TIED else 1.0)
-    if c.values in (LIGHT, *GAP, SATURATED):
+    if c.values in (*FALLS, *GAP, SATURATED):
         return draw(rng, shape, c, 0.01 if c.values == SATURATED else 0.1, 1.0)
     found = draw(rng, shape, c, usual.get(c.values, 1.0), FAR if c.values == "far below zero" else 0.0)
     if c.values == MIXED:
@@ -114,9 +122,9 @@ def ends_of_blocks(rng, keys: int) -> np.ndarray:
 def keys_of(rng, shape, c: Case) -> np.ndarray:
     if c.values in (LOWEST, DEEPEST):
         return constant(rng, shape, c, -1.0)
-    if c.values == LIGHT:
-        away = rng.uniform(*FALLS) / (2 * c.scalars["scale"] * shape[-1])  # q is near 1
-        return draw(rng, shape, c, away / 5, np.where(light(shape[-2]), -away, away)[:, None])
+    if c.values in FALLS:
+        away = rng.uniform(*FALLS[c.values]) / (2 * c.scalars["scale"] * shape[-1])  # q is near 1
+        return draw(rng, shape, c, away / 5, np.where(light_in(c, shape[-2]), -away, away)[:, None])
     if c.values == TIED:
         return draw(rng, shape, c, 0.0, np.where(tied(shape[-2]), KEY, -KEY)[:, None])
     if c.values == BRINK:
@@ -140,8 +148,8 @@ def keys_of(rng, shape, c: Case) -> np.ndarray:
 def values(rng, shape, c: Case) -> np.ndarray:
     if c.values == LARGE_SUMS:
         return draw(rng, shape, c, LARGE / 10, LARGE)
-    if c.values == LIGHT:
-        size = np.where(light(shape[-2]), LARGEST_VALUE, 1.0)[:, None]
+    if c.values in FALLS:
+        size = np.where(light_in(c, shape[-2]), LARGEST_VALUE[c.values], 1.0)[:, None]
         return draw(rng, shape, c, 0.02 * size, size)
     large = BEYOND_FP16 if c.values == "beyond fp16" else 1.0
     if c.values == TIED:
@@ -233,7 +241,7 @@ FACTORS = {
     LOWEST: 0.0,
     DEEPEST: 0.0,
     TIED: 0.0,
-    LIGHT: UNEVEN,
+    **dict.fromkeys(FALLS, UNEVEN),
     SATURATED: STEEP,
     **dict.fromkeys(GAP, ALL_ALIKE),
 }  # times the error of a score

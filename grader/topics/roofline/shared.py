@@ -140,6 +140,7 @@ ENDLESS = "infinities"  # one in most rows but the first, anywhere, both in some
 SUMMED = 2.4e37  # times ten and the length of a row, at most, so that fp32 holds the row's sum
 INFINITE = "an infinity first"
 OF_ZEROS = "a row of zeros, and an infinity first"
+MEETING = "infinities in A and in B that meet nothing but zeros"
 A_RUN = "a run of infinities"
 TOO_LARGE = "numbers whose sum fp32 does not hold"  # in all rows but the first
 
@@ -153,6 +154,10 @@ def normal(inputs: list[Tensor], case: Case, rng: np.random.Generator) -> dict:
         spec.name: rounded((rng.standard_normal(spec.sizes(case.sizes)) + moved) * scale, case.dtype_of(spec))
         for spec in inputs
     }
+    if case.values == MEETING:
+        a, b = found["a"], found["b"]
+        a[:, 0], b[-1] = 0, 0
+        b[0, 0], a[-1, -1] = np.inf, -np.inf
     for values in found.values():
         if case.values in (INFINITE, OF_ZEROS):
             values.flat[0] = np.inf

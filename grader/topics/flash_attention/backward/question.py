@@ -59,6 +59,7 @@ QUESTION = KernelQuestion(
     crossed=cases.crossed,
     any_scalar=("scale",),
     alike=("do",),
+    balanced=({"q": 1, "k": -1}, {"v": 1, "o": 1, "do": -1}, {"do": 1}),
     free={"do": Free(100, 1e4, "B", anywhere=False, least=1e-3)},
     up_to={"B": UpTo(128), "H": UpTo(128), "G": UpTo(128), "M": UpTo(2048), "N": UpTo(8192), "D": (32, 64)},
     repeats=False,  # o and lse are results of the other inputs

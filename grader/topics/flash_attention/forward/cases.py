@@ -10,6 +10,8 @@ from grader.topics.flash_attention.shared import (
     ANY_SCALE,
     BRINK,
     DEEPEST,
+    DIM,
+    DIM_EARLY,
     FAINT,
     LARGE_SUMS,
     LIGHT,
@@ -83,6 +85,10 @@ def hidden_forward(rng: np.random.Generator) -> list[Case]:
         case(1, 2, 1, between(rng, 300, 400), between(rng, 1500, 1700), 64, values=MIXED, kind=MIXED),
         case(1, 2, 1, 3, between(rng, 1000, 2000), 64, values=TIED, kind=TIED),
         case(1, 2, 1, 9, between(rng, 500, 700), 64, values=BRINK, kind=BRINK),
+        # rows that fill tiles, since the weights of rows that don't exist aren't faint
+        case(1, 1, 1, 256, between(rng, 4000, 6000), 32, "bf16", values=FAINT, kind=f"{FAINT}, for whole tiles of rows"),
+        case(1, 1, 1, 128, between(rng, 300, 500), 32, "bf16", values=DIM, kind=DIM),
+        case(1, 1, 1, 128, between(rng, 300, 500), 32, "bf16", values=DIM_EARLY, kind=DIM_EARLY),
     ]  # fmt: skip
 
 

@@ -62,6 +62,7 @@ QUESTION = KernelQuestion(
     alone=(LOWEST, DEEPEST),
     any_scalar=("scale",),
     alike=("q", "k", "v"),
+    balanced=({"q": 1, "k": -1}, {"v": 1}),
     free={"v": Free(30_000, 1e15, "D", anywhere=False, least=1e-4)},
     up_to={
         "B": UpTo(128),

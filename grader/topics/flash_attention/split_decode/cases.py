@@ -14,6 +14,8 @@ from grader.topics.flash_attention.shared import (
     ABOVE,
     ANY_SCALE,
     DEEPEST,
+    DIM,
+    DIM_EARLY,
     FAINT,
     HIGHEST,
     LARGE_SUMS,
@@ -92,6 +94,11 @@ def hidden_decode(rng: np.random.Generator) -> list[Case]:
         decode_case(1, 2, 1, between(rng, 6000, 30_000), 32, values=ABOVE, sm_count=between(rng, 150, 190), kind=ABOVE),
         decode_case(1, 2, 1, between(rng, 6000, 30_000), 32, "bf16", values=FAINT, sm_count=1, kind=FAINT),
         decode_case(1, 2, 1, between(rng, 2000, 3000), 64, values=TIED, kind=TIED),
+        # heads that fill a tile, since the weights of heads that don't exist are neither 0 nor faint
+        decode_case(1, 32, 1, between(rng, 601, 639), 32, values=NAN, sm_count=1, kind=f"{NAN}, many query heads a key head"),
+        decode_case(1, 32, 1, between(rng, 6000, 15_000), 32, "bf16", values=FAINT, sm_count=1, kind=f"{FAINT}, for many heads"),
+        decode_case(1, 32, 1, between(rng, 300, 500), 32, "bf16", values=DIM, sm_count=between(rng, 1, 9), kind=DIM),
+        decode_case(1, 32, 1, between(rng, 300, 500), 32, "bf16", values=DIM_EARLY, sm_count=1, kind=DIM_EARLY),
     ]  # fmt: skip
 
 

@@ -6,6 +6,8 @@ from grader.questions import Budget, Case
 from grader.questions.draws import between, log_uniform, odd, spread
 from grader.topics.flash_attention.shared import (
     ANY_SCALE,
+    DIM,
+    DIM_EARLY,
     LARGE_SUMS,
     LIGHT,
     LOWEST,
@@ -57,6 +59,8 @@ def hidden_window(rng: np.random.Generator) -> list[Case]:
         case(1, 2, 1, 40, 50, 64, w=between(rng, 0, 20), softcap=cap(13.5, 15), values="far below zero", kind="low scores under a small cap"),
         case(1, 2, 1, 40, 50, 64, "bf16", w=between(rng, 0, 20), softcap=cap(43, 60), values="far below zero", kind="low scores under a larger cap"),
         case(1, 1, 1, 40, 130, 64, w=between(rng, 60, 100), softcap=cap(5000, 20_000), values="extreme scores", kind="extreme scores far below the cap"),
+        case(1, 1, 1, 128, between(rng, 300, 400), 32, "bf16", w=400, softcap=cap(300, 900), values=DIM, kind=DIM),
+        case(1, 1, 1, 128, between(rng, 300, 400), 32, "bf16", w=400, softcap=cap(300, 900), values=DIM_EARLY, kind=DIM_EARLY),
     ]  # fmt: skip
 
 

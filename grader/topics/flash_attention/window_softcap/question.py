@@ -51,6 +51,7 @@ QUESTION = KernelQuestion(
     far="BHG",
     any_scalar=("scale",),
     alike=("q", "k", "v"),
+    balanced=({"q": 1, "k": -1}, {"v": 1}),
     free={"v": Free(30_000, 1e15, "D", anywhere=False, least=1e-4)},
     up_to={
         "B": UpTo(128),

@@ -63,6 +63,7 @@ QUESTION = KernelQuestion(
     rows="M",
     alone=(cases.WHOLE,),  # sums of such numbers are exact
     alike=("a", "b", "sa", "sb"),
+    balanced=({"sa": 1, "sb": -1},),
     free={"a": Free(448, 448, "M"), "sa": Free(1e10, 1e10, "M"), "sb": Free(1e10, 1e10, "N")},
     up_to={"M": UpTo(70_000), "N": UpTo(70_000), "K": UpTo(32_768)},
     metered=cases.metered_scaled,

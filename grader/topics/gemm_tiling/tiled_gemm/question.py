@@ -60,6 +60,7 @@ QUESTION = KernelQuestion(
     rows="M",
     # not where C is in fp16, which holds no such sums
     alike=("a", "b"),
+    balanced=({"a": 1, "b": -1},),
     free={"a": Free(60_000, 1e15, "M", anywhere=False), "b": Free(60_000, 1e15, "N", anywhere=False)},
     up_to={"M": UpTo(100_000), "N": UpTo(100_000), "K": UpTo(32_768)},
     metered=cases.metered_product,

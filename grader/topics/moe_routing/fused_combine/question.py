@@ -62,6 +62,7 @@ QUESTION = KernelQuestion(
     hidden=cases.hidden_combine,
     in_corners=samples.rows("T"),
     alike=("rows",),  # no weight is negative
+    balanced=({"rows": 1, "topk_weights": -1},),
     free={"rows": Free(20_000, 1e30, "H"), "topk_weights": Free(100, 100)},
     up_to={"T": UpTo(32_768), "K": UpTo(16), "E": UpTo(512), "TILE": (16, 64), "H": UpTo(16_384)},
     sized=cases.sized,

@@ -65,6 +65,7 @@ QUESTION = KernelQuestion(
     rows="T",
     joined=("x",),
     alike=("x", "w"),
+    balanced=({"x": 1, "w": -1},),
     free={
         "x": Free(100, 1e4, "T", anywhere=False, least=1e-4),
         "w": Free(10, 1e4, "N", anywhere=False, least=1e-4),

@@ -63,6 +63,7 @@ QUESTION = KernelQuestion(
     hidden=cases.hidden,
     rows="M",
     alike=("x", "r", "w"),
+    balanced=({"w": 1},),
     free={"x": Free(30_000, 1e15, "M"), "r": Free(30_000, 1e15, "M"), "w": Free(30_000, 1e15)},
     in_corners=samples.rows("M"),
     far="M",

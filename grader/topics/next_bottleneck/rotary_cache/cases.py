@@ -56,6 +56,7 @@ def operands(case: Case, rng: np.random.Generator) -> dict:
     lens, table = places(case, rng)
     if case.values == "a NaN and an infinity":  # also where nothing turns
         x[lens.argmin(), rng.integers((h + g) * d)] = np.inf
+        x[-1, rng.integers(h + g) * d + rng.integers(d // 2, d)] = np.nan  # in a second half
     turns = reference.turns(columns * s, d, THETA)
     found = {
         "x": rounded(x, case.dtype),

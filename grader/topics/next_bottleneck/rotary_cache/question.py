@@ -1,6 +1,6 @@
 """Ask *rotary cache*, and weigh its parts."""
 
-from grader.questions import Gap, KernelQuestion, Part, Speed, Tensor, UpTo
+from grader.questions import WHOLE, Free, Gap, KernelQuestion, Part, Speed, Tensor, UpTo
 from grader.topics.next_bottleneck.rotary_cache import cases
 from grader.topics.next_bottleneck.rotary_cache.mistakes import MISTAKES
 from grader.topics.next_bottleneck.shared import LESSON
@@ -73,6 +73,8 @@ QUESTION = KernelQuestion(
     crossed=cases.crossed,
     any_scalar=("eps",),
     alike=("x", "wq", "wk"),
+    balanced=({"wq": 1}, {"wk": 1}),
+    free=dict.fromkeys(("wq", "wk"), Free(1000, 1e12, WHOLE, anywhere=False, least=1e-3)),
     up_to={
         "T": UpTo(4096, 1),
         "H": UpTo(256),

@@ -55,6 +55,7 @@ QUESTION = KernelQuestion(
     hidden=cases.hidden,
     rows="M",
     alike=("x", "w", "b"),
+    balanced=({"w": 1, "b": 1},),
     free={"x": Free(60_000, 1e15, "M"), "w": Free(1e4, 1e4), "b": Free(1e4, 1e4)},
     any_scalar=("eps",),
     up_to={"M": UpTo(100_000), "N": UpTo(16_384)},

@@ -4,7 +4,7 @@ import numpy as np
 
 from grader.questions import Free, UpTo
 from grader.questions.draws import between
-from grader.topics.roofline.shared import INFINITE, OF_ZEROS, each_moved_once, halves, rung
+from grader.topics.roofline.shared import INFINITE, MEETING, OF_ZEROS, each_moved_once, halves, rung
 from grader.topics.roofline.small_product import cases
 from grader.topics.roofline.small_product.mistakes import MISTAKES
 
@@ -33,11 +33,13 @@ QUESTION = rung(
                 ("far from zero", "numbers far from zero"),
                 (INFINITE, "an infinity first, in A and in B"),
                 (OF_ZEROS, "zeros that meet an infinity"),
+                (MEETING, MEETING),
             )
         ),
     ],
     rows="M",
     alike=("a", "b"),
+    balanced=({"a": 1, "b": -1},),
     free={"a": Free(60_000, 1e15, "M"), "b": Free(60_000, 1e15, "N")},
     up_to=dict.fromkeys("MNK", UpTo(32)),
     metered=lambda rng: halves(

@@ -4,7 +4,7 @@ import numpy as np
 
 from grader.questions import Part, UpTo
 from grader.questions.draws import between
-from grader.topics.roofline.shared import LESSON, each_moved_once, halves, rung
+from grader.topics.roofline.shared import INFINITE, LESSON, MEETING, each_moved_once, halves, rung
 from grader.topics.roofline.tile_settings import cases
 from grader.topics.roofline.tile_settings.mistakes import MISTAKES
 
@@ -37,7 +37,10 @@ QUESTION = rung(
         halves(M=768, N=256, K=256, kind="more rows than any size that is named"),
         halves(M=256, N=768, K=256, kind="more columns than any size that is named"),
         halves(M=256, N=256, K=768, kind="a longer sum than any that is named"),
+        halves(M=256, N=512, K=256, values=INFINITE, kind="an infinity first, in A and in B"),
+        halves(M=512, N=256, K=256, values=MEETING, kind=MEETING),
     ],
+    balanced=({"a": 1, "b": -1},),
     up_to={"M": UpTo(4096, 256, 256), "N": UpTo(4096, 256, 256), "K": UpTo(1024, 256, 256)},
     metered=lambda rng: halves(
         M=256 * between(rng, 1, 2), N=512, K=256 * between(rng, 1, 2), kind="the metered size"
