@@ -5,15 +5,10 @@ Each kernel question's right answer is made to spend more in each way of `wastef
 one alone, at secret sizes, or for one dtype, stride or ratio of sizes that is neither metered nor compiled. Its
 results stay right, so only evidence can tell. Answers about ranks send too much, and all questions get useless
 answers: zeros, the mean, the last case's output, and output that is wrong beyond every known size.
-
-A suite resumes where it ended, because a record (--record FILE) keeps each answer's result, and when.
 """
 
-import json
 import math
-from collections import Counter
 from dataclasses import replace
-from datetime import UTC, datetime
 from functools import cache, partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -27,7 +22,8 @@ from grader.judge.every_case import FREE_OF, FREE_OF_ALL
 from grader.judge.every_case import ROOM as NO_MODEL
 from grader.judge.kernel_evidence import CORNER, WHOLE, KernelEvidence
 from grader.judge.record import FAIL, REFUSED, Record
-from grader.proofs import pool, useless, wasteful_ranks
+from grader.proofs import resumed, useless, wasteful_ranks
+from grader.proofs.resumed import DIES, LIVES, NOT_MADE
 from grader.proofs.right import kernel_questions, right
 from grader.proofs.wasteful import WAYS, NotMade, cell
 from grader.proofs.wrong import sample, soonest_of_topic
@@ -48,7 +44,6 @@ BEYOND = "beyond every known "  # and the name of an axis
 ALONE_FOR = "for one property alone: "  # and an expression of `p`
 OF_A_PROPERTY = (LOADS, "whole numbers", "dots", *ALONE)
 WRONG = tuple(useless.RESULTS)
-LIVES, DIES, NOT_MADE = "lives", "dies", "not made"
 # axes of a fixed set of sizes, and those that no hidden case can take further
 CANNOT_BE_MADE = (
     "CompilationError",
@@ -318,58 +313,9 @@ def tasks(everything: bool, question: str | None = None) -> list[tuple[str, str,
 TASK = ("question", "way", "where")
 
 
-def rows_of(record: Path) -> list[dict]:
-    """Return what a record has of answers that are still asked."""
-    if not record.exists():
-        return []
-    found = json.loads(record.read_text(encoding="utf-8"))["rows"]
-    asked = set(tasks(everything=True))
-    return [row for row in found if tuple(row[name] for name in TASK) in asked]
-
-
-def keep(rows: list[dict], record: Path) -> None:
-    """Write all rows, and of each question the share that dies."""
-    shares = {}
-    for name in dict.fromkeys(row["question"] for row in rows):
-        found = Counter(row["found"] for row in rows if row["question"] == name)
-        shares[name] = {"die": found[DIES], "of": found[DIES] + found[LIVES], "not made": found[NOT_MADE]}
-    data = {"date": datetime.now(UTC).isoformat("T", "seconds"), "shares": shares, "rows": rows}
-    record.parent.mkdir(parents=True, exist_ok=True)
-    there = record.with_suffix(".new")
-    there.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
-    there.replace(record)
-
-
 def run(
     everything: bool, say, question: str | None = None, jobs: int = 1, record: Path | None = None
 ) -> tuple[list[dict], list[str]]:
-    """Return (a row for each answer that was made, the survivors). Answers already in a record aren't judged again."""
-    before = rows_of(record) if record else []
-    done = {tuple(row[name] for name in TASK) for row in before}
-    asked = [task for task in tasks(everything, question) if task not in done]
-    if record:  # what is there when it ends speaks of all questions
-        of_name = {": ".join(task): task for task in asked}
-        asked = [of_name[name] for name in sample(list(of_name), len(of_name))]
-    rows = list(before)
-    for task, found in pool.with_signs_of_life(pool.judged(judge, asked, jobs), asked):
-        date = datetime.now(UTC).isoformat("T", "seconds")
-        rows.append(dict(zip(TASK, task, strict=True), found=found, date=date))
-        say({name: value for name, value in rows[-1].items() if name != "date"})
-        if record:
-            keep(rows, record)
-    broken = [
-        f"{', '.join(row[name] for name in TASK)}: lives with all its points"
-        for row in rows
-        if row["found"] == LIVES
-    ]
-    made = [row for row in rows if row["found"] != NOT_MADE]
-    died = sum(row["found"] == DIES for row in made)
-    say(
-        {
-            "question": "all",
-            "way": f"{died} of {len(made)} die",
-            "where": f"{len(rows) - len(made)} not made",
-            "found": f"{died / max(1, len(made)):.1%}",
-        }
-    )
-    return rows, broken
+    """Return (a row for each answer that was made, the survivors)."""
+    asked = tasks(everything, question)
+    return resumed.run(TASK, asked, tasks(everything=True) if record else asked, judge, say, jobs, record)

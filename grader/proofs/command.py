@@ -20,6 +20,7 @@ SUITES = {
     "honest": "honest",
     "class": "classes",
     "closed": "closed",
+    "skips": "skips",
     "scale": "scale",
     "front-ends": "front_ends",
 }
@@ -41,7 +42,7 @@ def main(argv: list[str]) -> int:
         "--record",
         type=Path,
         metavar="FILE",
-        help="of the suites closed and front-ends, kept so that the next run resumes",
+        help="of the suites closed, skips and front-ends, kept so that the next run resumes",
     )
     parser.add_argument("--seeds", type=int, metavar="N", help="of honest: each right answer in N checks")
     parser.add_argument("--answers-each", type=int, metavar="N", help="of a question, in front-ends --all")

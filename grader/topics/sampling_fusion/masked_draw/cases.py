@@ -95,6 +95,10 @@ def hidden_masked(rng: np.random.Generator) -> list[Case]:
         rising(size(1, between(rng, 12_000, 16_000), 4), rng),
         Case(size(2, between(rng, 8300, 9500), 2), "fp32", values=OUTNUMBERED, kind=OUTNUMBERED),
         Case(size(8, between(rng, 2000, 3000), between(rng, 60, 90)), "fp32", values=LIFTED, kind=LIFTED),
+        Case(size(8, between(rng, 60, 200), 9), "fp32", values="a row banned", kind="logits of -inf"),
+        Case(
+            size(3, between(rng, 66_000, 90_000), 4), "fp32", values=LIFTED, kind="tokens beyond 16 bits, lifted"
+        ),
     ]
 
 
