@@ -38,7 +38,7 @@ def prepare(evidence, found: Lowered, purposes: list[int]) -> Lowered:
         return found
     evidence.say(f"preparing the weights of {len(places)} cases")
     for purpose in (order[one] for one in places):
-        drawn = asks.weights(evidence.case(purpose), evidence.rng(WEIGHTS + purpose))
+        drawn = evidence.question.drawn_weights(evidence.case(purpose), evidence.rng(WEIGHTS + purpose))
         evidence.weights[purpose] = drawn
     given = [evidence.weights[order[one]] for one in places]
     asked = [plans[one] for one in places]

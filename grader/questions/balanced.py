@@ -6,7 +6,6 @@ up for them, or if all are alike.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -16,27 +15,43 @@ from grader.box.serve.frames import DTYPES
 from grader.questions.model import Case, KernelQuestion
 
 KIND = "faint or large numbers"
-POWERS = {"fp16": (13, 13), "": (14, 20)}  # of two, of inputs with and without fp16
-LARGEST = {"fp16": 2.0**15.9, "fp8e4nv": 2.0**8.8, "": 2.0**100}
-SOME = 1 / 2  # of the indices along the last axis
+POWERS = {True: (13, 13), False: (14, 20)}  # of two, of a case in fp16 and in a wider dtype
+LARGEST = {"fp16": 60_000.0, "fp8e4nv": 448.0}
+SOME, FEW = 1 / 2, 1 / 32  # of an input's elements
+OUTLYING = 10  # power of two of a few that lie far above all others
 
 
 def cases(question: KernelQuestion, plain: list[Case], rng: np.random.Generator) -> Iterator[Case]:
     """Yield for each group of inputs a case in which it is large, and one in which it is faint, in fp16 and in a wider dtype.
-    An input on its own is also faint for some indices alone."""
+    An input on its own also has some faint elements, and a few large ones."""
     for group in question.balanced:
         for narrow in (True, False):
             for way in (1, -1):
+                power = way * int(rng.integers(POWERS[narrow][0], POWERS[narrow][1] + 1))
                 fitting = [
                     c for c in plain if (c.dtype == "fp16") == narrow and fits(question, c, group, way)
                 ]
-                if fitting:
-                    case = fitting[rng.integers(len(fitting))]
-                    scaled = {name: way * sign for name, sign in group.items()}
-                    yield replace(case, kind=KIND, crossed=True, scaled=scaled)
+                yield from scaled(fitting, {name: (power * sign, 1.0) for name, sign in group.items()}, rng)
         if len(group) == 1:
-            case = plain[rng.integers(len(plain))]
-            yield replace(case, kind=KIND, crossed=True, scaled=dict.fromkeys(group, SOME))
+            yield from scaled(plain, dict.fromkeys(group, (-POWERS[True][0], SOME)), rng)
+            fitting = [case for case in plain if fits(question, case, group, 1)]
+            yield from scaled(fitting, dict.fromkeys(group, (OUTLYING, FEW)), rng)
+
+
+def metered(question: KernelQuestion, rng: np.random.Generator) -> Iterator[Case]:
+    """Yield a case of about the metered size for each input that changes results alone, all of whose numbers are large, since a
+    kernel may treat large results in a second pass."""
+    for group in question.balanced if question.metered else ():
+        case = replace(question.metered(rng), dtype="bf16", sm_count=0)
+        if len(group) == 1 and fits(question, case, group, 1):
+            large = scaled([case], dict.fromkeys(group, (POWERS[False][1], 1.0)), rng)
+            yield from (replace(one, crossed=False, kind=f"about the metered size: {KIND}") for one in large)
+
+
+def scaled(fitting: list[Case], powers: dict, rng: np.random.Generator) -> Iterator[Case]:
+    """Yield one of these cases, if there are any, with such powers of two for shares of the elements of inputs."""
+    if fitting:
+        yield replace(fitting[rng.integers(len(fitting))], kind=KIND, crossed=True, scaled=powers)
 
 
 def fits(question: KernelQuestion, case: Case, group: dict, way: int) -> bool:
@@ -45,29 +60,15 @@ def fits(question: KernelQuestion, case: Case, group: dict, way: int) -> bool:
     return "fp16" not in outputs or way * min(group.values()) < 0
 
 
-def scaled(case: Case, inputs: dict, rng: np.random.Generator) -> dict:
-    """Return the inputs, each times a power of two or divided by it, as the case says."""
-    names = [name for name in case.scaled if name in inputs]
-    narrow = any(inputs[name].dtype == DTYPES["fp16"] for name in names)
-    low, high = POWERS["fp16" if narrow else ""]
-    power = int(rng.integers(low, high + 1))
-    power = min([power, *(room(inputs[name]) for name in names if case.scaled[name] == 1)])
+def made(case: Case, inputs: dict, rng: np.random.Generator) -> dict:
+    """Return the inputs, or weights, with elements times powers of two as the case says."""
     found = dict(inputs)
-    for name in names:
-        way, value = case.scaled[name], inputs[name]
-        if way == SOME:
-            factor = 2.0 ** -(power * (rng.random(value.shape[-1]) < SOME))
-        else:
-            factor = 2.0 ** (power * way)
-        found[name] = (value.astype(np.float32) * np.float32(factor)).astype(value.dtype)
+    for name in case.scaled.keys() & inputs.keys():
+        (power, share), value = case.scaled[name], inputs[name]
+        chosen = rng.random(value.shape) < share
+        wide = np.where(chosen, value.astype(np.float64) * 2.0**power, value.astype(np.float64))
+        for dtype, most in LARGEST.items():
+            if value.dtype == DTYPES[dtype]:
+                wide = np.clip(wide, -most, most)
+        found[name] = wide.astype(np.float32).astype(value.dtype)
     return found
-
-
-def room(value: np.ndarray) -> int:
-    """Return the largest power of two by which all finite numbers may grow."""
-    wide = np.abs(value.astype(np.float64))
-    largest = wide[np.isfinite(wide)].max(initial=0)
-    most = next(
-        (most for dtype, most in LARGEST.items() if dtype and value.dtype == DTYPES[dtype]), LARGEST[""]
-    )
-    return max(0, math.floor(math.log2(most / largest))) if largest else 0

@@ -456,8 +456,14 @@ class KernelQuestion(Question):
 
     def drawn(self, case: Case, rng: np.random.Generator) -> dict:
         """Return all that the reference takes of a case: the weights for preparation, and the kernels' inputs."""
-        weights = self.prepare.weights(case, rng) if self.prepare else {}
+        weights = self.drawn_weights(case, rng) if self.prepare else {}
         return weights | self.drawn_inputs(case, rng)
+
+    def drawn_weights(self, case: Case, rng: np.random.Generator) -> dict:
+        """Return the weights of a case for preparation."""
+        from grader.questions import balanced
+
+        return balanced.made(case, self.prepare.weights(case, rng), rng)
 
     def drawn_inputs(self, case: Case, rng: np.random.Generator) -> dict:
         """Return the kernels' inputs of a case. Parts of a case are joined along its rows, and share the first one's
@@ -467,7 +473,7 @@ class KernelQuestion(Question):
         from grader.questions import balanced, coincidences
 
         if case.scaled:
-            return balanced.scaled(case, self.inputs(case, rng), rng)
+            return balanced.made(case, self.inputs(case, rng), rng)
         if case.kind in coincidences.KINDS:
             return coincidences.applied(case.kind, self.alike, self.inputs(case, rng), rng)
         if not case.parts:

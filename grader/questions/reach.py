@@ -49,6 +49,8 @@ TILES = 128, 64, 32  # lengths
 OF_MANY_TILES = 1 << 20  # numbers of the largest tensor
 OTHERWISE = 2 / 3  # of the tensors of a case of the metered size have a layout
 AS_IT_IS = 1 / 2  # of the crossings have a layout of another case
+UNUSUAL = 4  # kinds of values that are also drawn at about the metered size
+BEYOND = 2.0**15
 ALL_AXES = 1 / 2  # of the inputs with a stride of 0 are one number, expanded to a tensor
 
 
@@ -89,6 +91,8 @@ def hidden(question: Question, rng: np.random.Generator) -> list:
         *many_tiles(question, rng),
         *rows_apart(question, drawn, rng),
         *balanced.cases(question, plain_ones(question, drawn), rng),
+        *metered_unusual(question, drawn, rng),
+        *balanced.metered(question, rng),
     ]
 
 
@@ -162,6 +166,45 @@ def metered_otherwise(question: KernelQuestion, drawn: list[Case], rng: np.rando
         case = replace(question.metered(rng), layout=layout, dtype=base.dtype, dtypes=base.dtypes)
         found.append(replace(case, sm_count=0, kind="about the metered size, with another dtype or layout"))
     return [with_gaps(case, rng) for case in found]
+
+
+def metered_unusual(question: KernelQuestion, drawn: list[Case], rng: np.random.Generator) -> list[Case]:
+    """Return cases of about the metered size with unusual values of other cases, which are mostly too small to show what a
+    kernel spends on these alone."""
+    usual = words(question.public[0])
+    bases = list({words(case): case for case in drawn if words(case) != usual}.values())
+    bases = [bases[i] for i in rng.permutation(len(bases))] if question.metered else []
+    found = []
+    for base in sorted(bases, key=lambda case: not extreme(question, case)):
+        case = question.metered(rng)
+        counts = case.values[len(words(case)) :]
+        if words(base) != base.values and not counts:
+            continue
+        case = replace(
+            case,
+            dtype=base.dtype,
+            dtypes=base.dtypes,
+            scalars=case.scalars | base.scalars,
+            values=words(base) + counts,
+            sm_count=0,
+            kind=f"about the metered size: {base.kind}",
+        )
+        found.append(question.crossed(case) if question.crossed else case)
+    return [case for case in found if case is not None][:UNUSUAL]
+
+
+EXTREME: dict[tuple, bool] = {}  # by question, kind of values and dtype
+
+
+def extreme(question: KernelQuestion, case: Case) -> bool:
+    """Return whether inputs of a case's kind hold numbers beyond fp16, or what isn't finite, which a kernel may treat in a
+    second pass. This is found once, from inputs that no check has."""
+    kind = question.id, words(case), case.dtype
+    if kind not in EXTREME:
+        inputs = question.drawn_inputs(case, np.random.default_rng(0)).values()
+        floats = [np.abs(one.astype(np.float64)) for one in inputs if one.dtype.kind not in "iub"]
+        EXTREME[kind] = any(one.size and not one.max() <= BEYOND for one in floats)
+    return EXTREME[kind]
 
 
 def many_tiles(question: KernelQuestion, rng: np.random.Generator) -> list[Case]:

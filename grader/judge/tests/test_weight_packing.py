@@ -11,6 +11,7 @@ from grader.jail import host
 from grader.judge.diagnose import judge_case
 from grader.judge.kernel_evidence import HIDDEN, METERED, PUBLIC, KernelEvidence
 from grader.proofs.right import right
+from grader.questions import reach
 
 OWN = questions.find("quantization_layouts.own_layout")
 RIGHT = right(OWN.id)
@@ -56,6 +57,7 @@ def test_weights_are_drawn_once_texts_are_fixed_and_all_else_once_they_are_packe
         return lambda case, rng: (order.append(what), draw(case, rng))[1]
 
     prepare = replace(OWN.prepare, weights=noted("weights", OWN.prepare.weights))
+    reach.hidden(OWN, np.random.default_rng(0))  # learns of which kinds its values are, once
     evidence = gathered(question=replace(OWN, prepare=prepare, inputs=noted("inputs", OWN.inputs)))
     for purpose in (PUBLIC + 1, HIDDEN):
         judge_case(OWN, evidence.run(purpose))

@@ -216,6 +216,21 @@ PUBLIC = ("four ranks", "six of sixteen experts a token", "a rank without tokens
 FREE = (DRAWN, NEAR, *DRAWN_ON)
 WEIGHTS = -8, 3  # powers of ten
 HIDDEN = (*SHAPES, "four ranks")
+ZEROS = "one expert for each token, and rows of 0 or -0.0 last for each rank, or all of a rank's"
+SHAPES[ZEROS] = lambda rng: (  # a row of zeros is no empty slot
+    [between(rng, 9, 16) for _ in range(between(rng, 2, 4))],
+    between(rng, 1, 3),
+    1,
+    0.0,
+)
+TWINS = "equal rows, also on several ranks, that share an expert, but not all experts and weights"
+SHAPES[TWINS] = lambda rng: (  # equal rows are no single row
+    [between(rng, 9, 16) for _ in range(between(rng, 2, 4))],
+    between(rng, 2, 4),
+    2,
+    0.0,
+)
+HIDDEN = (*HIDDEN, ZEROS, TWINS)  # last, so that the others stay as they were drawn
 
 
 def tokens(rng, kind, numbers=()):
@@ -237,6 +252,10 @@ def tokens(rng, kind, numbers=()):
         found = [alike(rng, *one) for one in found]
     if kind == NANS:
         found = [with_nan(rng, *one) for one in found]
+    if kind == ZEROS:
+        found = with_zeros(rng, found, per)
+    if kind == TWINS:
+        found = with_twins(rng, found, per * len(each))
     if kind == AT_HOME:
         holders = np.arange(len(each)) == np.arange(per * len(each))[:, None] // per
         keep_at_home(rng, found, holders, rng.integers(len(each)))
@@ -332,6 +351,54 @@ def alike(rng, x, topk_ids, topk_weights):
     return x, topk_ids, topk_weights
 
 
+def signed_zeros(rng, shape):
+    """Draw rows of 0 and rows of -0.0."""
+    return np.broadcast_to(np.where(rng.random((shape[0], 1)) < 0.5, 0.0, -0.0), shape)
+
+
+def with_zeros(rng, found, per: int):
+    """Let each rank end with a row of zeros for the first expert of every rank. Of one, all rows for the first rank are
+    zeros that chose its first expert, of another one all rows are zeros."""
+    first_ranks, all_ranks = rng.permutation(len(found))[:2]
+    each = []
+    for rank, (x, topk_ids, topk_weights) in enumerate(found):
+        topk_ids = topk_ids.copy()
+        topk_ids[-len(found) :, 0] = per * rng.permutation(len(found))
+        for_first = topk_ids[:, 0] < per
+        if rank == first_ranks:
+            topk_ids[for_first] = 0
+        empty = rng.random(len(x)) < 0.2
+        empty[-len(found) :] = True
+        empty |= (rank == all_ranks) | (for_first & (rank == first_ranks))
+        each.append(
+            (np.where(empty[:, None], signed_zeros(rng, x.shape), x).astype(x.dtype), topk_ids, topk_weights)
+        )
+    return each
+
+
+OF_TWINS = 0.6  # of the tokens
+
+
+def with_twins(rng, found, experts: int):
+    """Give most tokens one of four rows, of which two are 0 and -0.0, and one of two first experts that go with this row.
+    Half of these have the same second expert too. Their weights differ."""
+    columns = found[0][0].shape[1]
+    rows = np.stack([*rng.standard_normal((2, columns)), np.zeros(columns), -np.zeros(columns)])
+    chosen = np.array([[rng.permutation(experts)[:2] for _ in range(2)] for _ in rows])
+    each = []
+    for x, topk_ids, topk_weights in found:
+        x, topk_ids = x.copy(), topk_ids.copy()
+        for token in np.flatnonzero(rng.random(len(x)) < OF_TWINS):
+            row = rng.integers(len(rows))
+            x[token] = rows[row]
+            own = chosen[row, rng.integers(2)]
+            put_first(rng, topk_ids[token : token + 1], own[:1])
+            if rng.random() < 0.5:
+                topk_ids[token, 1] = own[1]
+        each.append((x, topk_ids, topk_weights))
+    return each
+
+
 def beyond_fp16(rng, x):
     """Draw positive numbers too large for fp16, so that sums of their products cancel nothing."""
     return rng.uniform(1e5, 3e5, x.shape).astype(np.float32)
@@ -358,6 +425,8 @@ SPECIAL = np.array(
 def handed_on(rng, kind, x):
     """Draw rows that are handed on as they are, so that they may hold all that fp32 can: some hold a special number at
     an end, some hold several, and some nothing else."""
+    if kind in (ZEROS, TWINS):  # whose rows are equal and zero as they are
+        return x
     x = of_every_size(rng, x) if kind in (LARGE, FULL) else x
     special, sort = rng.choice(SPECIAL, x.shape), rng.random((len(x), 1))
     at_an_end = np.arange(x.shape[1]) == rng.choice([0, x.shape[1] - 1], (len(x), 1))

@@ -34,6 +34,7 @@ AT_THE_END, DEEP, BEFORE_A_CAP = (
 
 ANY_SCALE = "scores of usual size by another scale"
 USUAL = 1.5  # of such scores, the deviation
+LOUD_SCALE, LOUDER = "extreme scores by another scale", 50.0  # and their deviation
 LARGE_SUMS = "values whose sums are beyond fp16"
 LARGE = 20_000.0  # each of them, and so their mean
 MIXED = "queries of zeros among loud ones"
@@ -91,7 +92,8 @@ def draw(rng: np.random.Generator, shape, case: Case, scale=1.0, shift=0.0) -> n
 def queries(rng, shape, c: Case) -> np.ndarray:
     if c.values in (LOWEST, DEEPEST):
         return constant(rng, shape, c, 1.0)
-    usual = {ANY_SCALE: USUAL / (c.scalars["scale"] * shape[-1] ** 0.5), LARGE_SUMS: 0.02}
+    of_scale = 1 / (c.scalars["scale"] * shape[-1] ** 0.5)
+    usual = {ANY_SCALE: USUAL * of_scale, LOUD_SCALE: LOUDER * of_scale, LARGE_SUMS: 0.02}
     usual |= {"extreme scores": LOUD, "far below zero": 0.5, "flat": 0.02, MIXED: LOUD}
     if c.values in (TIED, BRINK, *STEPS):
         return draw(rng, shape, c, 0.0, QUERY if c.values == TIED else 1.0)
@@ -236,6 +238,7 @@ def largest_norm(vectors: np.ndarray) -> np.ndarray:
 
 
 ALL_ALIKE = 1.3  # where all keys point one way, and so do the errors of their scores
+TANH = 2.0**-22  # of a cap: so far a tanh may be off that is made of exp, where it is next to 0
 LARGEST_OF_MANY = 1.5  # times a usual error of a score, since every output counts
 FACTORS = {
     LOWEST: 0.0,
@@ -266,7 +269,7 @@ def within(wanted):
         norms = [largest_norm(inputs[x]) for x in ("q", "k")]
         unit = WEIGHT_ROUNDING[case.dtype]
         size = LARGEST_OF_MANY * abs(case.scalars["scale"]) * norms[0] * norms[1]
-        size = size / min(8, case.sizes["D"] ** 0.5)
+        size = size / min(8, case.sizes["D"] ** 0.5) + case.scalars.get("softcap", 0.0) * TANH / unit
         size = size * of_each_sequence(case, len(size))
         share = unit * (1 + np.reshape(size, (-1, *[1] * (terms.ndim - 1)))) + SUMS
         return {

@@ -140,6 +140,8 @@ ENDLESS = "infinities"  # one in most rows but the first, anywhere, both in some
 SUMMED = 2.4e37  # times ten and the length of a row, at most, so that fp32 holds the row's sum
 INFINITE = "an infinity first"
 OF_ZEROS = "a row of zeros, and an infinity first"
+HUGE_FIRST = "an infinity and a huge number first"
+HUGE = 1e30
 MEETING = "infinities in A and in B that meet nothing but zeros"
 A_RUN = "a run of infinities"
 TOO_LARGE = "numbers whose sum fp32 does not hold"  # in all rows but the first
@@ -159,7 +161,9 @@ def normal(inputs: list[Tensor], case: Case, rng: np.random.Generator) -> dict:
         a[:, 0], b[-1] = 0, 0
         b[0, 0], a[-1, -1] = np.inf, -np.inf
     for values in found.values():
-        if case.values in (INFINITE, OF_ZEROS):
+        if case.values == HUGE_FIRST:
+            values.flat[1] = HUGE
+        if case.values in (INFINITE, OF_ZEROS, HUGE_FIRST):
             values.flat[0] = np.inf
         if case.values == OF_ZEROS:
             values[-1] = 0

@@ -69,6 +69,32 @@ LOWEST_NOISE = (
     (-1134154293, 1),
     (1005403724, 0),
 )
+LATE_NOISE = "a late token of the largest noise"
+# seeds, each with the token from 1024 to 4095 whose uniform number fp32 rounds to its largest below 1: one in 30 million
+LARGEST_NOISE = (
+    (2030799739, 3101),
+    (-1763617967, 3531),
+    (1396086460, 2339),
+    (-999498227, 2572),
+    (1433680659, 2474),
+    (503306904, 2288),
+    (-1207749160, 2511),
+    (962844087, 2140),
+    (1328151517, 3058),
+    (-1367387334, 1365),
+    (-1056913125, 2957),
+    (763012938, 1444),
+    (-1754714454, 2438),
+    (-343824983, 3863),
+    (-627648125, 1643),
+    (580679292, 2966),
+    (1429357063, 1940),
+)
+EXACT_TEMPERATURE = "two scores that a temperature of half precision swaps"
+BY_TEMPERATURE = 2.0**-12  # between them
+PRECISE_NOISE = 5.0  # at most, so that fp32 computes scores to about 2**-16
+EARLY_TOKENS = 64
+COLD_LIFTED = "a late token that its own history lifts, in cold rows"
 OF_OWN_SIZES = TIED_BY_NOISE, FAINT_TAIL, CROWDED, LOW_NOISE  # which take long to find at others
 OUTNUMBERED = "a best token that many low ones outnumber"
 USUAL = 1 / 6  # of the rows have a temperature of exactly 1, the commonest one
@@ -143,6 +169,9 @@ COLD = {
         ANYWHERE,
         TIED_BY_NOISE,
         LOW_NOISE,
+        LATE_NOISE,
+        EXACT_TEMPERATURE,
+        COLD_LIFTED,
         FAINT_TAIL,
         CROWDED,
     ),
@@ -154,6 +183,9 @@ TEMPERATURES = {
     "hot close calls": (10.0, 1000.0),
     ANYWHERE: (0.05, 10.0),
     STRONG: (0.05, 10.0),
+    LATE_NOISE: (0.05, 10.0),
+    EXACT_TEMPERATURE: (0.055, 9.5),
+    COLD_LIFTED: (0.05, 0.07),  # where a presence below 0 lifts by more than noise reaches
     MOST_FAR_BELOW: (9.0, 10.0),  # where weights of what is cut off too early add up
 }
 PENALISED = (AGAIN, STRONG)  # logits before penalties are rounded more coarsely than scores
@@ -175,7 +207,13 @@ def plain_inputs(case: Case, rng: np.random.Generator) -> dict:
     }
     if case.values in CLOSE_CALLS:
         return close_calls(inputs, rng, MARGIN if case.values in PENALISED else CLOSE)
-    special = {OUTNUMBERED: outnumbered, TIED_BY_NOISE: tied_by_noise, LOW_NOISE: low_noise}
+    special = {
+        OUTNUMBERED: outnumbered,
+        TIED_BY_NOISE: tied_by_noise,
+        LOW_NOISE: low_noise,
+        LATE_NOISE: late_noise,
+        EXACT_TEMPERATURE: exact_temperature,
+    }
     return special[case.values](inputs, rng) if case.values in special else inputs
 
 
@@ -235,6 +273,39 @@ def low_noise(inputs: dict, rng: np.random.Generator) -> dict:
     other, row = 1 - low, np.arange(len(seed))
     x[row, other] = inputs["temperature"] * (numbers[row, low] + JUST / 2 - numbers[row, other])
     return inputs | {"logits": x.astype(inputs["logits"].dtype), "seed": seed.astype(np.int32)}
+
+
+def late_noise(inputs: dict, rng: np.random.Generator) -> dict:
+    """Give a late token of each row the largest noise, which fp32 rounds by up to 1, and let it win by little more against an
+    early one. So a block may not be skipped for being 15 or 16 behind. A row that is too short for the token stays as it is."""
+    x, told = inputs["logits"].astype(np.float64), inputs["seed"].copy()
+    for i, number in enumerate(in_turn(rng, np.arange(len(LARGEST_NOISE)), len(x))):
+        seed, late = LARGEST_NOISE[number]
+        if late >= x.shape[1]:
+            continue
+        early, told[i] = rng.integers(EARLY_TOKENS), seed
+        own, others = gumbel_of(uniform(seed, np.array([early, late])))
+        scores = np.full(x.shape[1], -float(HELD_UP))
+        scores[late], scores[early] = 0, others - own - JUST - 1
+        x[i] = float(inputs["temperature"][i]) * scores
+    return inputs | {"logits": x.astype(np.float32).astype(inputs["logits"].dtype), "seed": told}
+
+
+def exact_temperature(inputs: dict, rng: np.random.Generator) -> dict:
+    """Choose each row's temperature so that two tokens far above the others have almost the same score: the one with less
+    noise has the larger logit. A temperature that is off by a two-thousandth often swaps them."""
+    x, t, told = inputs["logits"].astype(np.float64), inputs["temperature"].copy(), inputs["seed"].copy()
+    signs = in_turn(rng, (-1, 1), len(x))
+    for i, row in enumerate(x if x.shape[1] > 1 else ()):
+        two, tries = rng.choice(row.size, 2, replace=False), seeds(rng, TRIES)
+        numbers = gumbel_of(uniform(tries[:, None], two))
+        apart = np.where(numbers.max(1) < PRECISE_NOISE, numbers[:, 1] - numbers[:, 0], 0.0)
+        told[i], apart = tries[apart.argmax()], apart.max()
+        higher = float(np.float64(t[i] * apart).astype(inputs["logits"].dtype))
+        t[i] = higher / (apart + signs[i] * BY_TEMPERATURE)
+        row[:] = -HELD_UP * t[i]
+        row[two] = higher, 0
+    return inputs | {"logits": x.astype(inputs["logits"].dtype), "temperature": t, "seed": told}
 
 
 def parted(numbers: np.ndarray, at: int) -> tuple[float, float]:

@@ -19,6 +19,7 @@ from grader.topics.expert_load_balance.shared import (
     OUTLIER,
     SHUT,
     TIMES,
+    TWINS,
     alike,
     beyond_fp16,
     counts,
@@ -34,6 +35,7 @@ from grader.topics.expert_load_balance.shared import (
     with_an_outlier,
     with_nan,
     with_shut_gates,
+    with_twins,
 )
 from kernels.expert_load_balance import cost, reference
 
@@ -89,6 +91,37 @@ def drawn_shape(rng, numbers=()):
 SHAPES[DRAWN] = drawn_shape
 PUBLIC = ("four ranks", "a hot expert", "no spare copy")
 HIDDEN = (*SHAPES, "a hot expert", *["nearly all tokens on one rank"] * 3, *[DRAWN] * (TIMES - 1))
+# Turns of many tokens leave such a batch to one copy. The other ranks have a token or two.
+FEW = 2  # tokens of a rank that sends no batch
+BATCH = "a batch of one rank, nearly all of it for an expert with copies on all other ranks"
+SHAPES[BATCH] = lambda rng: (
+    with_few(rng, between(rng, 24, 32), between(rng, 2, 3)),
+    between(rng, 3, 6),
+    0,
+    0.9,
+)
+SMALL_BATCH = "a small batch of one rank, all of it for an expert with copies on all other ranks"
+SHAPES[SMALL_BATCH] = lambda rng: (
+    with_few(rng, between(rng, 16, 18), between(rng, 2, 3)),
+    between(rng, 3, 6),
+    0,
+    1.0,
+)
+TWO_BATCHES = "small batches of two ranks, all for an expert with copies on the other two"
+SHAPES[TWO_BATCHES] = lambda rng: (  # of every other rank, which begin at the same copy
+    np.roll([between(rng, 8, 10), between(rng, 1, FEW)] * 2, between(rng, 0, 1)).tolist(),
+    between(rng, 3, 6),
+    0,
+    1.0,
+)
+BATCHES = BATCH, SMALL_BATCH, TWO_BATCHES
+SHAPES[TWINS] = lambda rng: ([between(rng, 9, 16) for _ in range(4)], between(rng, 8, 12), 3, 0.0)
+HIDDEN = (*HIDDEN, *BATCHES, TWINS)  # last, so that the others stay as they were drawn
+
+
+def with_few(rng, tokens: int, others: int) -> list[int]:
+    """Return the tokens of each rank: of one as many as this, and of each other a token or two."""
+    return rng.permutation([tokens, *(between(rng, 1, FEW) for _ in range(others))]).tolist()
 
 
 def drawn(rng, kind, numbers=()):
@@ -96,7 +129,8 @@ def drawn(rng, kind, numbers=()):
     free = kind in (DRAWN, NEAR)
     top_k, columns = (between(rng, 3, 5), between(rng, 40, 60)) if kind == LONGER else (2, HIDDEN_SIZE)
     top_k = between(rng, 1, min(4, experts)) if free else 1 if kind in ONE_CHOICE else top_k
-    found = tokens_of(rng, tokens, experts, top_k, 0.0 if free or kind == FULL else hot, columns=columns)
+    later = free or kind == FULL or kind in BATCHES  # whose hot experts are others
+    found = tokens_of(rng, tokens, experts, top_k, 0.0 if later else hot, columns=columns)
     if kind == ONCE_EACH:
         found = [(x, rng.permutation(experts)[: len(x), None], w[:, :1]) for x, _, w in found]
     if kind == ONE_PROMPT:
@@ -115,6 +149,8 @@ def drawn(rng, kind, numbers=()):
         found = [of_any_weight(rng, *one) for one in found]
     if kind == ALIKE or (free and rng.random() < 0.5):
         found = [alike(rng, *one) for one in found]
+    if kind == TWINS:
+        found = with_twins(rng, found, experts)
     if kind == LARGE:
         found = [(beyond_fp16(rng, x), *more) for x, *more in found]
     weights = weights_of(rng, experts, columns)
@@ -132,11 +168,28 @@ def drawn(rng, kind, numbers=()):
         holders[rng.choice(experts, ELSEWHERE, replace=False), 1] = True
     if kind == AT_HOME:
         keep_at_home(rng, found, holders, rng.integers(len(tokens)))
+    if kind in BATCHES:
+        send_away(rng, found, holders, hot)
     weights = [np.abs(w) for w in weights] if kind in (LARGE, SHUT) else weights
     return Together(
         tuple((*one, holders, *(w[holders[:, rank]] for w in weights)) for rank, one in enumerate(found)),
         kind,
     )
+
+
+def send_away(rng, found, holders, share: float) -> None:
+    """Let a share of the tokens of the ranks with more than a few choose an expert that all other ranks hold, and these
+    tokens alone travel: all else that the ranks need they hold."""
+    sends = np.array([len(topk_ids) > FEW for _, topk_ids, _ in found])
+    away = rng.integers(len(holders))
+    holders[:] = sends | (rng.random(holders.shape) < 0.5)
+    holders[away] = ~sends
+    for rank, (_, topk_ids, _) in enumerate(found):
+        if sends[rank]:
+            put_first(rng, topk_ids, [away], share)
+            topk_ids[:] = rng.permuted(topk_ids, axis=1)
+        else:
+            holders[topk_ids, rank] = True
 
 
 def swapped(rng, each: tuple) -> tuple:

@@ -15,6 +15,7 @@ from grader.topics.flash_attention.shared import (
     FAINT,
     LARGE_SUMS,
     LIGHT,
+    LOUD_SCALE,
     LOWEST,
     MIXED,
     NAN,
@@ -89,6 +90,7 @@ def hidden_forward(rng: np.random.Generator) -> list[Case]:
         case(1, 1, 1, 256, between(rng, 4000, 6000), 32, "bf16", values=FAINT, kind=f"{FAINT}, for whole tiles of rows"),
         case(1, 1, 1, 128, between(rng, 300, 500), 32, "bf16", values=DIM, kind=DIM),
         case(1, 1, 1, 128, between(rng, 300, 500), 32, "bf16", values=DIM_EARLY, kind=DIM_EARLY),
+        case(1, 2, 1, 60, between(rng, 60, 150), 64, values=LOUD_SCALE, scale=small_scale(rng), kind=f"{LOUD_SCALE}, a small one"),
     ]  # fmt: skip
 
 

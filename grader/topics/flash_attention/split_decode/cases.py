@@ -20,6 +20,7 @@ from grader.topics.flash_attention.shared import (
     HIGHEST,
     LARGE_SUMS,
     LIGHT,
+    LOUD_SCALE,
     LOWEST,
     NAN,
     OUTPUT,
@@ -99,6 +100,7 @@ def hidden_decode(rng: np.random.Generator) -> list[Case]:
         decode_case(1, 32, 1, between(rng, 6000, 15_000), 32, "bf16", values=FAINT, sm_count=1, kind=f"{FAINT}, for many heads"),
         decode_case(1, 32, 1, between(rng, 300, 500), 32, "bf16", values=DIM, sm_count=between(rng, 1, 9), kind=DIM),
         decode_case(1, 32, 1, between(rng, 300, 500), 32, "bf16", values=DIM_EARLY, sm_count=1, kind=DIM_EARLY),
+        decode_case(1, 4, 2, between(rng, 300, 500), 64, values=LOUD_SCALE, scale=small_scale(rng), kind=f"{LOUD_SCALE}, a small one"),
     ]  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from grader.topics.flash_attention.shared import (
     DIM_EARLY,
     LARGE_SUMS,
     LIGHT,
+    LOUD_SCALE,
     LOWEST,
     RISING,
     SATURATED,
@@ -61,6 +62,7 @@ def hidden_window(rng: np.random.Generator) -> list[Case]:
         case(1, 1, 1, 40, 130, 64, w=between(rng, 60, 100), softcap=cap(5000, 20_000), values="extreme scores", kind="extreme scores far below the cap"),
         case(1, 1, 1, 128, between(rng, 300, 400), 32, "bf16", w=400, softcap=cap(300, 900), values=DIM, kind=DIM),
         case(1, 1, 1, 128, between(rng, 300, 400), 32, "bf16", w=400, softcap=cap(300, 900), values=DIM_EARLY, kind=DIM_EARLY),
+        case(1, 2, 1, 60, between(rng, 60, 150), 64, w=200, softcap=cap(100, 300), values=LOUD_SCALE, scale=small_scale(rng), kind=f"{LOUD_SCALE}, a small one"),
     ]  # fmt: skip
 
 

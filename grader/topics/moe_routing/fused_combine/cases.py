@@ -28,6 +28,7 @@ from kernels.moe_routing import reference
 from kernels.moe_routing.cost_traffic import combine_traffic
 
 BEYOND_FP16 = 20, 110  # powers of two
+MANY, STEP = 64, 64  # tokens, and columns
 INFINITIES = np.inf, -np.inf, np.inf, -np.inf  # of one number of a row each, the first two with weights of 0
 
 
@@ -51,6 +52,8 @@ def weighed_rows(case: Case, rng: np.random.Generator) -> dict:
         topk_weights[tokens[:2], slots[:2]] = 0.0
         topk_weights[tokens[0]] = 0.0
         topk_weights[tokens[2:], slots[2:]] += 0.1
+        if t >= MANY:  # in every strip of a row, so that a second pass over such rows shows in what is loaded
+            held[found.inv_permuted_idx[:, 0], ::STEP] = np.inf
     return {
         "rows": rounded(held, case.dtype),
         "inv_permuted_idx": found.inv_permuted_idx.astype(np.int32),

@@ -51,6 +51,8 @@ def with_products(loads: list[int], k: int, tile: int, h: int, n: int, dtype="fp
     return replace(case, sizes=case.sizes | {"H": int(h), "N": int(n)}, values=drawn + " " + case.values)
 
 
+CLOSED, OPENED = "closed gates beside enormous numbers", 1e10
+GATES = 18.0, 30.0  # below 0
 ANY_NEGATIVE = "any negative number for an unused tile"
 LONG = {"dtypes": {"h": "fp32"}, "values": "positive"}
 
@@ -68,6 +70,10 @@ def products(case: Case, rng: np.random.Generator) -> dict:
         x, w = np.abs(x) + 0.5, np.abs(w) + 0.5 / h**0.5
     if values == "beyond fp16":
         x = x * 2.0**20
+    if values == CLOSED:
+        x = 1 + 0.05 * x
+        w[:, :n] = -rng.uniform(*GATES, (e, n, 1)) / h
+        w[:, n:] *= OPENED
     if values == OVERSHADOWED:
         of_x = overshadowed(h, WIDE)
         x, w = x * of_x, np.where(of_x > 1, 0, w)
@@ -205,6 +211,7 @@ def hidden_gemm(rng: np.random.Generator) -> list[Case]:
             kind="more experts than any size that is named",
         ),
         case([4, 0, 3], 1, WIDE * between(rng, 3, 4), dtype="bf16", values=OVERSHADOWED, kind=OVERSHADOWED),
+        case([4, 0, 17], 1, any_h(), between(rng, 40, 70), dtype="bf16", values=CLOSED, kind=CLOSED),
     ]
 
 

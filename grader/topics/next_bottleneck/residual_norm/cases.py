@@ -50,6 +50,7 @@ def operands(case: Case, rng: np.random.Generator) -> dict:
         x[1 % m, rng.integers(n)], r[2 % m, rng.integers(n)] = np.nan, np.inf
         x[3 % m, rng.integers(n)], r[4 % m, rng.integers(n)] = np.inf, -np.inf
         x[5 % m, rng.integers(n)] = -np.inf
+        x[MANY:, rng.integers(n)] = np.inf  # so that a second pass over such rows shows in what is loaded
         r[6 % m, rng.integers(n)] = np.nan
     w = rng.choice([-1, 1], n, p=[0.1, 0.9]) * rng.uniform(0.3, 2, n)
     if case.values == "beyond fp16":
@@ -78,6 +79,7 @@ def case(m: int, n: int, dtype: str = "fp16", *, eps: float = USUAL, **more) -> 
 
 
 METERED = "the metered size"
+MANY = 8  # rows of a small case
 ANY_EPS = PLAIN, "large", "beyond fp16", "infinities and a NaN"
 
 

@@ -1,5 +1,7 @@
 """Draw the inputs of *grouped kbit*, and set its budgets."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from grader.questions import Case
@@ -65,6 +67,7 @@ def hidden_experts(rng: np.random.Generator) -> list[Case]:
     turned = {"w": "transposed", "x": "transposed", "s": "padded"}
     turned_too = {"w": "padded", "x": "padded", "s": "transposed", "y": "transposed"}
     more = TILE * between(rng, 2, 3)
+    all_on_one = rng.permutation([between(rng, 1500, 2500), *[0] * between(rng, 40, 80)]).tolist()
     one_of = rng.permutation([between(rng, 40, 60), 0, 0, 0]).tolist()
     return [
         case(some(5), odd(rng, 5, 9), kind="rows for every expert"),
@@ -112,6 +115,10 @@ def hidden_experts(rng: np.random.Generator) -> list[Case]:
         ),
         case(some(3), 24, values=NAN_OF_NOTHING, kind=NAN_OF_NOTHING),
         case(some(3), 24, values=OVERSHADOWED, kind=OVERSHADOWED),
+        replace(  # judged by its values, since whatever the answer, programs of all other experts are idle
+            case(all_on_one, 2, n=between(rng, 17, 40), kind="one expert of dozens has all of many rows"),
+            crossed=True,
+        ),
     ]
 
 

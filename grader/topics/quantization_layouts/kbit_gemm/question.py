@@ -71,7 +71,7 @@ QUESTION = KernelQuestion(
     alone=(EXACT,),  # its scales are of a size for its x, whose y only fp32 holds
     crossed=few_weights,
     alike=("s", "c", "x"),
-    balanced=({"s": 1, "x": -1}, {"c": 1, "x": -1}),
+    balanced=({"s": 1, "x": -1}, {"c": 1, "x": -1}, {"s": 1}),
     free={
         "s": Free(16, 1e6, "N", anywhere=False, least=1e-6),
         "x": Free(1000, 1e6, "M", anywhere=False, least=1e-6),

@@ -74,7 +74,7 @@ QUESTION = KernelQuestion(
     crossed=few_weights,
     in_corners=samples.rows("M"),
     alike=("c", "x"),
-    balanced=({"c": 1, "x": -1},),
+    balanced=({"c": 1, "x": -1}, {"scales": 1, "x": -1}, {"scales": 1}),
     free={"x": Free(1000, 1e6, "M", anywhere=False, least=1e-6)},
     up_to={"BITS": BITS, "N": UpTo(32_768), "K": UpTo(16_384, 32, 32), "M": UpTo(8192)},
     metered=cases.metered,

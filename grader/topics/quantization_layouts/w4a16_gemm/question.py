@@ -74,7 +74,7 @@ QUESTION = KernelQuestion(
     alone=("large", EXACT),  # their scales are of a size for their x, whose y fp16 holds, or fp32 alone
     crossed=few_weights,
     alike=("s", "z", "x"),
-    balanced=({"s": 1, "x": -1},),
+    balanced=({"s": 1, "x": -1}, {"s": 1}),
     free={
         "s": Free(16, 1e6, "N", anywhere=False, least=1e-6),
         "x": Free(1000, 1e6, "M", anywhere=False, least=1e-6),

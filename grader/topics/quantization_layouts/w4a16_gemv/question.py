@@ -68,7 +68,7 @@ QUESTION = KernelQuestion(
     rows="N",
     alone=("large", EXACT, *NANS),  # all rows have one x, and weights as exact as each other
     alike=("s", "x"),
-    balanced=({"s": 1, "x": -1},),
+    balanced=({"s": 1, "x": -1}, {"s": 1}),
     free={
         "s": Free(16, 1e6, "N", anywhere=False, least=1e-6),
         "x": Free(1000, 1e6, WHOLE, anywhere=False, least=1e-6),

@@ -18,6 +18,9 @@ SMALL_ONE = "one small number among large ones"
 EACH_COLUMN = "a large number in each column"  # of another row, since any of them may be a row's own zero
 
 
+MANY = 8  # rows of a small case
+
+
 def operands(case: Case, rng: np.random.Generator) -> dict:
     rows, cols = case.sizes["M"], case.sizes["N"]
     x = rng.standard_normal((rows, cols))
@@ -39,6 +42,7 @@ def operands(case: Case, rng: np.random.Generator) -> dict:
     if case.values == "infinities and a NaN":
         for row, special in enumerate((np.nan, np.inf, -np.inf)[:rows], 1):  # each in a row of its own
             x[row % rows, rng.integers(cols)] = special
+        x[MANY:, rng.integers(cols)] = np.inf  # so that a second pass over such rows shows in what is loaded
     return {
         "x": rounded(x, case.dtype),
         "w": (1 + 0.5 * rng.standard_normal(cols)).astype(np.float32),

@@ -2,7 +2,7 @@
 
 from grader.questions import Free, UpTo
 from grader.questions.draws import between, log_uniform
-from grader.topics.roofline.shared import ENDLESS, PROGRAMS, each_moved_once, rung
+from grader.topics.roofline.shared import ENDLESS, HUGE_FIRST, PROGRAMS, each_moved_once, rung
 from grader.topics.roofline.smoothed import cases
 from grader.topics.roofline.smoothed.mistakes import MISTAKES
 
@@ -51,6 +51,9 @@ QUESTION = rung(
             M=between(rng, 65, 199),
             values="next to zero",
             kind="numbers next to zero",
+        ),
+        cases.paced(
+            rng.uniform(0.03, 0.9), T=between(rng, 700, 990), M=7, values=HUGE_FIRST, kind=HUGE_FIRST
         ),
     ],
     rows="M",

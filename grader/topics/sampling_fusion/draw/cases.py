@@ -19,7 +19,14 @@ from grader.topics.sampling_fusion.shared import (
     useful,
 )
 from grader.topics.sampling_fusion.shared_logits import GREEDY_ZEROS, TINY
-from grader.topics.sampling_fusion.shared_rows import LOW_NOISE, OUTNUMBERED, TIED_BY_NOISE, rising
+from grader.topics.sampling_fusion.shared_rows import (
+    EXACT_TEMPERATURE,
+    LATE_NOISE,
+    LOW_NOISE,
+    OUTNUMBERED,
+    TIED_BY_NOISE,
+    rising,
+)
 
 
 def hidden_plain(rng: np.random.Generator) -> list[Case]:
@@ -65,6 +72,8 @@ def hidden_plain(rng: np.random.Generator) -> list[Case]:
         Case(size(12, 2), "fp32", values=LOW_NOISE, kind=LOW_NOISE),
         Case(size(16, between(rng, 30, 90)), "fp32", values=GREEDY_ZEROS, kind=GREEDY_ZEROS),
         rising(size(1, between(rng, 40_000, 60_000)), rng),
+        Case(size(12, between(rng, 4100, 5000)), "fp32", values=LATE_NOISE, kind=LATE_NOISE),
+        Case(size(64, between(rng, 8, 40)), "bf16", values=EXACT_TEMPERATURE, kind=EXACT_TEMPERATURE),
     ]
 
 

@@ -33,6 +33,8 @@ AGAIN = MOST * cost.GROUP
 SECTOR = 8  # fp32 logits
 LOW = 50.0  # below zero
 BELOW = "apart, below zero"
+ZERO_MAXIMA = "groups whose largest logits are zeros of both signs"
+FEW = 1 / 4  # of these zeros have one sign, the first ones among them
 BESIDE_FAR = "neighbours among the numbers of fp32, beside numbers far below"
 APART = {
     "apart": cost.GROUP,
@@ -88,8 +90,21 @@ def inputs(case: Case, rng: np.random.Generator) -> dict:
         drawn["logits"][:, -cost.GROUP :] = -(10.0 ** rng.uniform(0, 30, (b, 1)))
     if case.values in FEW_GROUPS:
         k = rng.integers(1, 4, b)
+    if case.values == ZERO_MAXIMA:  # of equals the first groups stay, whatever their signs
+        k = rng.integers(1, 5, b)
+        drawn["logits"] = zero_maxima(drawn["logits"], k, rng)
     drawn["top_k"] = k.astype(np.int32)
     return telling_seeds(drawn, rng) if case.values in TOLD else drawn
+
+
+def zero_maxima(logits: np.ndarray, k: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Let each group's largest logit be a zero. The first k have the sign that few have, in every other row the minus."""
+    x, starts = -np.abs(logits) - 1, np.arange(0, logits.shape[1], cost.GROUP)
+    for row, stay, sign in zip(x, k, in_turn(rng, (-1, 1), len(x)), strict=True):
+        at = rng.integers(starts, np.minimum(starts + cost.GROUP, row.size))
+        few = (rng.random(starts.size) < FEW) | (np.arange(starts.size) < stay)
+        row[at] = np.where(few, sign * 0.0, sign * -0.0)
+    return x
 
 
 def lifted(logits: np.ndarray, rng: np.random.Generator, apart: int) -> np.ndarray:
@@ -173,6 +188,7 @@ def hidden(rng: np.random.Generator) -> list[Case]:
             kind="a large vocabulary whose best tokens lie together",
         ),
         rising(size(2, between(rng, 33_000, 36_000)), rng),
+        Case(size(12, between(rng, 6600, 8000)), "fp32", values=ZERO_MAXIMA, kind=ZERO_MAXIMA),
     ]
 
 

@@ -12,6 +12,7 @@ from grader.topics.sampling_fusion.shared_logits import BANNED, GREEDY_ZEROS
 from grader.topics.sampling_fusion.shared_rows import (
     AGAIN,
     CLOSE_CALLS,
+    COLD_LIFTED,
     JUST,
     OUTNUMBERED,
     STRONG,
@@ -97,7 +98,16 @@ def hidden_masked(rng: np.random.Generator) -> list[Case]:
         Case(size(8, between(rng, 2000, 3000), between(rng, 60, 90)), "fp32", values=LIFTED, kind=LIFTED),
         Case(size(8, between(rng, 60, 200), 9), "fp32", values="a row banned", kind="logits of -inf"),
         Case(
-            size(3, between(rng, 66_000, 90_000), 4), "fp32", values=LIFTED, kind="tokens beyond 16 bits, lifted"
+            size(3, between(rng, 66_000, 90_000), 4),
+            "fp32",
+            values=LIFTED,
+            kind="tokens beyond 16 bits, lifted",
+        ),
+        Case(
+            size(24, between(rng, 2100, 2500), between(rng, 3, 9)),
+            "fp32",
+            values=COLD_LIFTED,
+            kind=COLD_LIFTED,
         ),
     ]
 
@@ -143,6 +153,7 @@ def one_read_masked(case: Case) -> list[Budget]:
 
 HISTORY_GAPS = 0.3
 LIFTED = "a late token that its own history lifts"
+LIFTING = LIFTED, COLD_LIFTED
 STRENGTHS = ("repetition", "frequency", "presence")
 RAISED = ((0.3, 0.7), (-2.0, -1.0), (-2.0, -1.0))  # the strengths that lift it
 BY = ("frequency", "presence", "repetition above 0", "repetition below 0")
@@ -165,7 +176,7 @@ def masked_inputs(case: Case, rng: np.random.Generator) -> dict:
     late = rng.integers(3 * v // 4, v, b)
     if case.values == OUTNUMBERED:
         allowed[:] = True
-    if case.values == LIFTED:
+    if case.values in LIFTING:
         allowed[np.arange(b), late] = True
     if case.values == "all banned":
         allowed[0] = False
@@ -189,7 +200,7 @@ def masked_inputs(case: Case, rng: np.random.Generator) -> dict:
         "frequency": sometimes(rng, rng.uniform(*adds, b), 0.0).astype(np.float32),
         "presence": sometimes(rng, rng.uniform(*once, b), 0.0).astype(np.float32),
     }
-    if case.values == LIFTED:
+    if case.values in LIFTING:
         return lifted(inputs, allowed, late, rng)
     return before_penalties(inputs) if case.values in CLOSE_CALLS else inputs
 
