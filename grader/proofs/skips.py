@@ -64,11 +64,11 @@ OF_DOTS = {
     ),
     "a faint first block is left out": (
         0,
-        "tl.where(largest(first) < 0.0009765625, 0.0, first).to(first.dtype)",
+        "tl.where(largest(first) < 0.001953125, 0.0, first).to(first.dtype)",
     ),
     "a faint second block is left out": (
         1,
-        "tl.where(largest(second) < 0.0009765625, 0.0, second).to(second.dtype)",
+        "tl.where(largest(second) < 0.001953125, 0.0, second).to(second.dtype)",
     ),
 }
 OF_PRODUCTS = {"0 times anything is 0": "tl.where((first == 0) | (second == 0), 0.0, first * second)"}

@@ -15,7 +15,7 @@ from grader.box.serve.frames import DTYPES
 from grader.questions.model import Case, KernelQuestion
 
 KIND = "faint or large numbers"
-POWERS = {True: (13, 13), False: (14, 20)}  # of two, of a case in fp16 and in a wider dtype
+POWERS = {True: (12, 12), False: (14, 20)}  # of two, of a case in fp16 and in a wider dtype
 LARGEST = {"fp16": 60_000.0, "fp8e4nv": 448.0}
 SOME, FEW = 1 / 2, 1 / 32  # of an input's elements
 OUTLYING = 10  # power of two of a few that lie far above all others
@@ -57,7 +57,7 @@ def scaled(fitting: list[Case], powers: dict, rng: np.random.Generator) -> Itera
 def fits(question: KernelQuestion, case: Case, group: dict, way: int) -> bool:
     """Return whether outputs hold the results. Those in fp16 don't if all inputs of a group are large."""
     outputs = {case.dtype_of(tensor) for tensor in question.tensors if tensor.role != "in"}
-    return "fp16" not in outputs or way * min(group.values()) < 0
+    return "fp16" not in outputs or min(way * sign for sign in group.values()) < 0
 
 
 def made(case: Case, inputs: dict, rng: np.random.Generator) -> dict:

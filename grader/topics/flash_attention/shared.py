@@ -244,7 +244,8 @@ FACTORS = {
     LOWEST: 0.0,
     DEEPEST: 0.0,
     TIED: 0.0,
-    **dict.fromkeys(FALLS, UNEVEN),
+    LIGHT: UNEVEN,
+    **dict.fromkeys((DIM, DIM_EARLY), 6.0),  # scores further apart, of which roundings to bf16 point one way
     SATURATED: STEEP,
     **dict.fromkeys(GAP, ALL_ALIKE),
 }  # times the error of a score
