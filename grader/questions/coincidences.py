@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+ALL_ROWS = 1 / 4
 ZEROS = 1 / 2  # of the numbers of an input, and of its rows
 
 
@@ -47,11 +48,23 @@ def zeros(value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return found if value.dtype.kind in "iu" else found * rng.choice([-1, 1], value.shape).astype(value.dtype)
 
 
+def zeros_first(value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Make three quarters of each row zeros, those that come first, or in some draws of all rows."""
+    found = value.copy()
+    if value.ndim > 1 and rng.random() < ALL_ROWS:
+        found[: 3 * len(value) // 4] = 0
+    else:
+        found[..., : 3 * value.shape[-1] // 4] = 0
+    return found
+
+
+FIRST = "zeros first"
 KINDS: dict[str, Callable | None] = {
     "equal numbers": equal,
     "numbers that cancel": cancelling,
     "rows that begin alike and end as they begin": beginning_alike,
     "many zeros": zeros,
+    FIRST: zeros_first,
     "inputs that are copies of one another": None,
 }
 

@@ -127,7 +127,12 @@ def coinciding(question: KernelQuestion, drawn: list[Case], rng: np.random.Gener
     plain = plain_ones(question, drawn)
     kinds = [kind for kind, way in coincidences.KINDS.items() if way or len(question.alike) > 1]
     chosen = rng.choice(len(plain), len(kinds), replace=len(kinds) > len(plain))
-    return [replace(plain[i], kind=kind, crossed=True) for i, kind in zip(chosen, kinds, strict=True)]
+    found = [replace(plain[i], kind=kind, crossed=True) for i, kind in zip(chosen, kinds, strict=True)]
+    longest = max(plain, key=lambda case: max(case.sizes.values()))  # with whole blocks of zeros
+    return [
+        replace(longest, kind=case.kind, crossed=True) if case.kind == coincidences.FIRST else case
+        for case in found
+    ]
 
 
 def plain_ones(question: KernelQuestion, drawn: list[Case]) -> list[Case]:
