@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-ALL_ROWS = 1 / 4
+ALL_ROWS, OF_BLOCKS = 1 / 4, 1 / 3
+BLOCKS = 128, 256  # numbers of a row
 ZEROS = 1 / 2  # of the numbers of an input, and of its rows
 
 
@@ -31,10 +32,11 @@ def cancelling(value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 def beginning_alike(value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Make the first half of all rows the same, and each end as it begins, along the last two axes."""
+    """Make the first half of all rows and their last quarter the same, and each end as it begins, along the last two axes."""
     found = value.copy()
     if value.ndim > 1:
         found[..., : value.shape[-1] // 2] = value[..., :1, : value.shape[-1] // 2]
+        found[..., 3 * value.shape[-1] // 4 :] = value[..., :1, 3 * value.shape[-1] // 4 :]
         found[..., -1, :] = found[..., 0, :]
         found[..., -1] = found[..., 0]
     return found
@@ -49,9 +51,12 @@ def zeros(value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 def zeros_first(value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Make three quarters of each row zeros, those that come first, or in some draws of all rows."""
+    """Make three quarters of each row zeros, those that come first, or in some draws of all rows, or the first half of each
+    block."""
     found = value.copy()
-    if value.ndim > 1 and rng.random() < ALL_ROWS:
+    if rng.random() < OF_BLOCKS:
+        found[..., np.arange(value.shape[-1]) % rng.choice(BLOCKS) < min(BLOCKS) // 2] = 0
+    elif value.ndim > 1 and rng.random() < ALL_ROWS:
         found[: 3 * len(value) // 4] = 0
     else:
         found[..., : 3 * value.shape[-1] // 4] = 0
@@ -59,10 +64,12 @@ def zeros_first(value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 FIRST = "zeros first"
+ALIKE = "rows that begin alike and end as they begin"
+LONG = FIRST, ALIKE  # in long rows
 KINDS: dict[str, Callable | None] = {
     "equal numbers": equal,
     "numbers that cancel": cancelling,
-    "rows that begin alike and end as they begin": beginning_alike,
+    ALIKE: beginning_alike,
     "many zeros": zeros,
     FIRST: zeros_first,
     "inputs that are copies of one another": None,

@@ -128,9 +128,9 @@ def coinciding(question: KernelQuestion, drawn: list[Case], rng: np.random.Gener
     kinds = [kind for kind, way in coincidences.KINDS.items() if way or len(question.alike) > 1]
     chosen = rng.choice(len(plain), len(kinds), replace=len(kinds) > len(plain))
     found = [replace(plain[i], kind=kind, crossed=True) for i, kind in zip(chosen, kinds, strict=True)]
-    longest = max(plain, key=lambda case: max(case.sizes.values()))  # with whole blocks of zeros
+    longest = max(plain, key=lambda case: max(case.sizes.values()))  # with whole blocks
     return [
-        replace(longest, kind=case.kind, crossed=True) if case.kind == coincidences.FIRST else case
+        replace(longest, kind=case.kind, crossed=True) if case.kind in coincidences.LONG else case
         for case in found
     ]
 

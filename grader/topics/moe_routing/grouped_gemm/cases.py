@@ -53,6 +53,7 @@ def with_products(loads: list[int], k: int, tile: int, h: int, n: int, dtype="fp
 
 CLOSED, OPENED = "closed gates beside enormous numbers", 1e10
 GATES = 18.0, 30.0  # below 0
+AMONG_ZEROS = "a NaN among zeros"
 ANY_NEGATIVE = "any negative number for an unused tile"
 LONG = {"dtypes": {"h": "fp32"}, "values": "positive"}
 
@@ -77,7 +78,9 @@ def products(case: Case, rng: np.random.Generator) -> dict:
     if values == OVERSHADOWED:
         of_x = overshadowed(h, WIDE)
         x, w = x * of_x, np.where(of_x > 1, 0, w)
-    if values == "a NaN" and t:
+    if values == AMONG_ZEROS:
+        x = x * 0
+    if values in ("a NaN", AMONG_ZEROS) and t:
         x[rng.integers(t), rng.integers(h)] = np.nan
     picked, found = ordered(case, rng)
     if values == "a NaN":
@@ -212,6 +215,7 @@ def hidden_gemm(rng: np.random.Generator) -> list[Case]:
         ),
         case([4, 0, 3], 1, WIDE * between(rng, 3, 4), dtype="bf16", values=OVERSHADOWED, kind=OVERSHADOWED),
         case([4, 0, 17], 1, any_h(), between(rng, 40, 70), dtype="bf16", values=CLOSED, kind=CLOSED),
+        case([3, 0, 2], 1, between(rng, 129, 300), values=AMONG_ZEROS, kind=AMONG_ZEROS),
     ]
 
 
