@@ -11,12 +11,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from grader.box.serve.frames import DTYPES
 from grader.questions.model import Case, KernelQuestion
 
 KIND = "faint or large numbers"
 POWERS = {True: (12, 12), False: (14, 20)}  # of two, of a case in fp16 and in a wider dtype
-LARGEST = {"fp16": 60_000.0, "fp8e4nv": 448.0}
 SOME, FEW = 1 / 2, 1 / 32  # of an input's elements
 OUTLYING = 10  # power of two of a few that lie far above all others
 
@@ -58,17 +56,3 @@ def fits(question: KernelQuestion, case: Case, group: dict, way: int) -> bool:
     """Return whether outputs hold the results. Those in fp16 don't if all inputs of a group are large."""
     outputs = {case.dtype_of(tensor) for tensor in question.tensors if tensor.role != "in"}
     return "fp16" not in outputs or min(way * sign for sign in group.values()) < 0
-
-
-def made(case: Case, inputs: dict, rng: np.random.Generator) -> dict:
-    """Return the inputs, or weights, with elements times powers of two as the case says."""
-    found = dict(inputs)
-    for name in case.scaled.keys() & inputs.keys():
-        (power, share), value = case.scaled[name], inputs[name]
-        chosen = rng.random(value.shape) < share
-        wide = np.where(chosen, value.astype(np.float64) * 2.0**power, value.astype(np.float64))
-        for dtype, most in LARGEST.items():
-            if value.dtype == DTYPES[dtype]:
-                wide = np.clip(wide, -most, most)
-        found[name] = wide.astype(np.float32).astype(value.dtype)
-    return found

@@ -68,9 +68,8 @@ class Case:
     parts: tuple[
         Case, ...
     ] = ()  # whose inputs are joined along the question's `rows`, where kinds of values share a case
-    scaled: dict = field(
-        default_factory=dict
-    )  # by input, 1 where it is made larger and -1 where smaller (balanced.py)
+    # by input, the power of two that a share of its elements is multiplied by, and the share (balanced.py)
+    scaled: dict = field(default_factory=dict)
     sm_count: int = 0  # SMs: every case of a check gets the metered case's number, or a drawn one
 
     def dtype_of(self, tensor: Tensor) -> str:
@@ -461,19 +460,19 @@ class KernelQuestion(Question):
 
     def drawn_weights(self, case: Case, rng: np.random.Generator) -> dict:
         """Return the weights of a case for preparation."""
-        from grader.questions import balanced
+        from grader.questions import powers
 
-        return balanced.made(case, self.prepare.weights(case, rng), rng)
+        return powers.applied(case.scaled, self.prepare.weights(case, rng), rng)
 
     def drawn_inputs(self, case: Case, rng: np.random.Generator) -> dict:
         """Return the kernels' inputs of a case. Parts of a case are joined along its rows, and share the first one's
         other tensors."""
         import numpy as np
 
-        from grader.questions import balanced, coincidences
+        from grader.questions import coincidences, powers
 
         if case.scaled:
-            return balanced.made(case, self.inputs(case, rng), rng)
+            return powers.applied(case.scaled, self.inputs(case, rng), rng)
         if case.kind in coincidences.KINDS:
             return coincidences.applied(case.kind, self.alike, self.inputs(case, rng), rng)
         if not case.parts:

@@ -50,7 +50,7 @@ OF_MANY_TILES = 1 << 20  # numbers of the largest tensor
 OTHERWISE = 2 / 3  # of the tensors of a case of the metered size have a layout
 AS_IT_IS = 1 / 2  # of the crossings have a layout of another case
 UNUSUAL = 4  # kinds of values that are also drawn at about the metered size
-BEYOND = 2.0**15
+BEYOND = 2.0**15  # of a number that such a kind holds, or one that isn't finite
 ALL_AXES = 1 / 2  # of the inputs with a stride of 0 are one number, expanded to a tensor
 
 
