@@ -7,7 +7,6 @@ no promise of the lab are listed with the reason in skips.json.
 
 import ast
 import copy
-import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -24,7 +23,7 @@ from grader.proofs.closed import CANNOT_BE_MADE, SEED
 from grader.proofs.resumed import DIES, LIVES, NOT_MADE
 from grader.proofs.right import kernel_questions, right
 from grader.proofs.wasteful import is_call, jitted
-from grader.proofs.wrong import sample
+from grader.proofs.wrong import reasons_of, sample
 
 HARMLESS = Path(__file__).with_name("skips.json")
 QUICK = (
@@ -234,10 +233,7 @@ def judge(question_id: str, name: str) -> str:
 @cache
 def harmless() -> dict[str, dict[str, str]]:
     """Return the skips that break no promise, as question -> skip -> reason."""
-    found = json.loads(HARMLESS.read_text(encoding="utf-8"))
-    return {
-        q: {name: why for why, names in reasons.items() for name in names} for q, reasons in found.items()
-    }
+    return reasons_of(HARMLESS)
 
 
 @cache

@@ -44,9 +44,14 @@ def sentence(question, row: Mistake) -> str:
 @cache
 def survivors() -> dict[str, dict[str, str]]:
     """Return the mutants equivalent to the right answer, as question -> mutant -> reason."""
-    found = json.loads(SURVIVORS.read_text(encoding="utf-8"))
+    return reasons_of(SURVIVORS)
+
+
+def reasons_of(path: Path) -> dict[str, dict[str, str]]:
+    """Return a table of question -> reason -> names as question -> name -> reason."""
+    found = json.loads(path.read_text(encoding="utf-8"))
     return {
-        question: {mutant: why for why, mutants in reasons.items() for mutant in mutants}
+        question: {name: why for why, names in reasons.items() for name in names}
         for question, reasons in found.items()
     }
 

@@ -181,20 +181,9 @@ def metered_unusual(question: KernelQuestion, drawn: list[Case], rng: np.random.
     bases = [bases[i] for i in rng.permutation(len(bases))] if question.metered else []
     found = []
     for base in sorted(bases, key=lambda case: not extreme(question, case)):
-        case = question.metered(rng)
-        counts = case.values[len(words(case)) :]
-        if words(base) != base.values and not counts:
-            continue
-        case = replace(
-            case,
-            dtype=base.dtype,
-            dtypes=base.dtypes,
-            scalars=case.scalars | base.scalars,
-            values=words(base) + counts,
-            sm_count=0,
-            kind=f"about the metered size: {base.kind}",
-        )
-        found.append(question.crossed(case) if question.crossed else case)
+        if case := like(base, question.metered(rng)):
+            case = replace(case, sm_count=0, kind=f"about the metered size: {base.kind}")
+            found.append(question.crossed(case) if question.crossed else case)
     return [case for case in found if case is not None][:UNUSUAL]
 
 
@@ -349,27 +338,32 @@ def words(case: Case) -> str:
     return COUNTS.sub("", case.values)
 
 
+def counts(case: Case) -> str:
+    """Return the numbers at the end of a case's kind of values, which go with its sizes."""
+    return case.values[len(words(case)) :]
+
+
+def like(base: Case, case: Case) -> Case | None:
+    """Return a case with the dtypes, scalars and kind of values of another one, or None where its own values lack the counts
+    that this kind needs."""
+    if counts(base) and not counts(case):
+        return None
+    scalars, values = case.scalars | base.scalars, words(base) + counts(case)
+    return replace(case, dtype=base.dtype, dtypes=base.dtypes, scalars=scalars, values=values)
+
+
 def _crossed(
     question: KernelQuestion, crossing: Crossing, layout: dict, rng: np.random.Generator
 ) -> Case | None:
     """Return a case of a crossing, or None where the question says that sizes and values don't go together."""
     base = crossing.kinds[rng.integers(len(crossing.kinds))]
-    case = sized(question, _sizes(question, crossing, base, rng))
-    counts = case.values[len(words(case)) :]
-    if words(base) != base.values and not counts:
+    case = like(base, sized(question, _sizes(question, crossing, base, rng)))
+    if case is None:
         return None
     long, plain = " and ".join(crossing.long), words(question.public[0])
     special = len(crossing.kinds) == 1 and words(base) != plain
-    case = replace(
-        case,
-        dtype=base.dtype,
-        dtypes=base.dtypes,
-        layout=layout,
-        scalars=case.scalars | base.scalars,
-        values=words(base) + counts,
-        kind=f"{base.kind}, with {long} large" if special else f"{long} large",
-        crossed=True,
-    )
+    kind = f"{base.kind}, with {long} large" if special else f"{long} large"
+    case = replace(case, layout=layout, kind=kind, crossed=True)
     case = question.crossed(case) if question.crossed else case
     return (
         case if case is None or len(crossing.kinds) == 1 else _of_parts(question, case, crossing.kinds, rng)
@@ -387,9 +381,8 @@ def _of_parts(
     parts = []
     for one, (start, end) in zip(chosen, itertools.pairwise(ends), strict=True):
         part = sized(question, case.sizes | {question.rows: end - start})
-        values = words(one) + part.values[len(words(part)) :]
-        parts.append(replace(case, sizes=part.sizes, values=values, layout={}))
-    return replace(case, values=words(chosen[0]) + case.values[len(words(case)) :], parts=tuple(parts))
+        parts.append(replace(case, sizes=part.sizes, values=words(one) + counts(part), layout={}))
+    return replace(case, values=words(chosen[0]) + counts(case), parts=tuple(parts))
 
 
 def _sizes(question: KernelQuestion, crossing: Crossing, base: Case, rng: np.random.Generator) -> dict:
