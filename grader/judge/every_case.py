@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from grader.box.serve.frames import DTYPES
-from grader.judge import by_line, narrow, only_here, registers, traffic
+from grader.judge import by_line, narrow, only_here, registers, steering, traffic
 from grader.judge.diagnose import describe
 from grader.judge.failed import Failed
 from grader.judge.kernel_evidence import AT_SMS, METERED, ON_CONDITION, WAITING, WHOLE, KernelEvidence, Run
@@ -65,6 +65,7 @@ def judge(evidence: KernelEvidence, part: Part) -> None:
     if METERED not in evidence.cases:
         return
     if part.name == next(iter(question.budgets)):
+        steering.judge(evidence)
         if not question.compiled_part:
             registers.judge_uncompiled(evidence)
         narrow.judge(evidence)

@@ -576,8 +576,8 @@ class KernelEvidence(Evidence):
         return replace(run, outcome=self.count(outcome))
 
     def printed_text(self, number: int) -> dict:
-        """Return a text as the machine prints it, for the compiler and the bench, with its accesses: {"text", "accesses"} or
-        {"error"}."""
+        """Return a text as the machine prints it, for the compiler and the bench, with its accesses and what steers them:
+        {"text", "accesses", "steers", "content"} or {"error"}."""
         with self.lock:
             if number >= len(self._printed):
                 texts = (self._lowered or self._shown).texts

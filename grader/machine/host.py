@@ -62,18 +62,15 @@ def arguments(step, values: dict) -> list:
 
 
 def print_texts(texts: list[str], level: int | None = None) -> list[dict]:
-    """Return each text in the machine's print of its own tree with its accesses, {"text", "accesses"}, or {"error"} if no
+    """Return each text in the machine's print of its own tree with its accesses and what steers them, or {"error"} if no
     answer may hold this text."""
     request = protocol.PrintRequest(list(texts))
     outcome = warm.programs(MACHINE, level).ask(request.task(), {}, LIMITS)
     if outcome.error:
         return [{"error": outcome.error}] * len(request.texts)
-    rows, seen = protocol.print_reply(request, outcome.header)
     return [
-        {"text": row, "accesses": accesses}
-        if isinstance(row, str)
-        else {"error": warm.clean_error(row["error"])}
-        for row, accesses in zip(rows, seen, strict=True)
+        row if isinstance(row["text"], str) else {"error": warm.clean_error(row["text"]["error"])}
+        for row in protocol.print_reply(request, outcome.header)
     ]
 
 

@@ -1,12 +1,13 @@
 """Type the messages between referee and machine on both sides. Nothing is pickled: a header of plain data, and arrays
 whose size the asking side knows beforehand."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from math import prod
 
 import numpy as np
 
 from tilescope.machine.contiguity import Access
+from tilescope.machine.influence import Content, Steer
 from tilescope.machine.report import LaunchReport, Report
 
 TOLD_OF_WRITERS = ("program", "line", "launch")  # of each element of an output, -1 where nothing stores it
@@ -159,26 +160,35 @@ def poison_reply(header: dict) -> list[dict]:
     return found
 
 
-def print_reply(request: PrintRequest, header: dict) -> tuple[list, list[list[Access]]]:
-    """Return for each text its print, or {"error": ...}, and its accesses."""
-    texts, seen = header.get("texts"), header.get("accesses")
-    if (
-        not isinstance(texts, list)
-        or not isinstance(seen, list)
-        or {len(texts), len(seen)} != {len(request.texts)}
-    ):
+def print_reply(request: PrintRequest, header: dict) -> list[dict]:
+    """Return for each text its print, or {"error": ...}, its accesses, and what steers them: {"text", "accesses", "steers",
+    "content"}."""
+    columns = texts, seen, steered = [header.get(name) for name in ("texts", "accesses", "steers")]
+    if any(not isinstance(column, list) or len(column) != len(request.texts) for column in columns):
         raise BadReply("another number of texts than was asked for")
     for text in texts:
         if not isinstance(text, str) and not (isinstance(text, dict) and isinstance(text.get("error"), dict)):
             raise BadReply("neither a text nor an error")
-    return texts, [accesses_of(rows) for rows in seen]
+    found = []
+    for text, accesses, steers in zip(texts, seen, steered, strict=True):
+        if not isinstance(steers, list) or len(steers) != 2:
+            raise BadReply("no list of what steers a text, and of what its tensors hold")
+        found.append(
+            {
+                "text": text,
+                "accesses": rows_of(Access, accesses),
+                "steers": rows_of(Steer, steers[0]),
+                "content": rows_of(Content, steers[1]),
+            }
+        )
+    return found
 
 
-def accesses_of(rows) -> list[Access]:
-    """Return the accesses of a text. Raise BadReply if one is none."""
-    types = [str, *[int] * 5]
+def rows_of(kind: type, rows) -> list:
+    """Return rows of one kind, by its types. Raise BadReply if a row is none."""
+    types = [field.type for field in fields(kind)]
     if not isinstance(rows, list) or not all(
         isinstance(row, list) and [*map(type, row)] == types for row in rows
     ):
-        raise BadReply("an access that is none")
-    return [Access(*row) for row in rows]
+        raise BadReply(f"a row that is no {kind.__name__}")
+    return [kind(*row) for row in rows]

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from grader.questions.account import account
-from grader.questions.model import Case, KernelQuestion, Part, Question
+from grader.questions.model import DOT, SCRATCH, WEIGHTS, Case, KernelQuestion, Part, Question, Steers
 from grader.questions.reach import sizes_in_words
 
 WIDE_ENOUGH = "neighbours in memory: {} bytes or more by one instruction, so the compiler must see that they are neighbours"
@@ -16,6 +16,8 @@ COUNTED = (
     "belong to one of the sizes that a check may draw, {sizes}."
 )
 
+NOTHING_STEERS = "Numbers in tensors don't decide what is loaded"
+OTHERS = {SCRATCH: "scratch", WEIGHTS: "the prepared arrays", DOT: "`tl.dot`"}
 OFFSETS = "Every tensor has fewer than 2^31 elements, so offsets fit into 32 bits"
 
 
@@ -23,7 +25,7 @@ def table(question: Question) -> str:
     """Return a Markdown table with a row per part. A number of the question is never written twice."""
     points = "bonus points" if question.bonus else "points"
     rows = [
-        f"| {part.name} | {part.points:g} | {part.asks.format(**numbers(question))}{sizes(question, part)} |"
+        f"| {part.name} | {part.points:g} | {part.asks.format(**numbers(question))}{sizes(question, part)}{steering(question, part)} |"
         for part in question.parts
     ]
     return "\n".join([f"| part | {points} | asks |", "|---|---|---|", *rows])
@@ -44,6 +46,28 @@ def one_size(question: KernelQuestion) -> Case:
     """Return one of the cases whose traffic is counted."""
     case = question.metered(np.random.default_rng(0))
     return replace(case, sm_count=case.sm_count or 32)
+
+
+def steering(question: Question, part: Part) -> str:
+    """Say in the first part with limits which numbers may decide what a kernel loads."""
+    first = isinstance(question, KernelQuestion) and part.name == next(iter(question.budgets), "")
+    return f". {steered(question)}" if first else ""
+
+
+def steered(question: KernelQuestion) -> str:
+    """Say which numbers may decide what a kernel loads."""
+    found = [b for rule in question.budgets.values() for b in rule(one_size(question))]
+    rule = NOTHING_STEERS + " or multiplied by `tl.dot`" * any(budget.count == "dot" for budget in found)
+    return (
+        f"{rule}, except those of {listed([*map(exception, question.steered)])}" if question.steered else rule
+    )
+
+
+def exception(row: Steers) -> str:
+    """Say what the numbers of one input may decide."""
+    by = "the prepared arrays" if row.by == WEIGHTS else f"`{row.by}`"
+    of = listed([OTHERS.get(one, f"`{one}`") for one in row.of]) if row.of else "everything"
+    return f"{by} ({'' if row.whether else 'which elements of '}{of})"
 
 
 def sizes(question: Question, part: Part) -> str:

@@ -272,6 +272,17 @@ class Free:
 
 
 WHOLE = "*"  # the axis of an input whose numbers all matter for every result
+SCRATCH, WEIGHTS, DOT = "scratch", "weights", "tl.dot"  # names beside those of tensors, as `Steers` uses them
+
+
+@dataclass(frozen=True)
+class Steers:
+    """Say that numbers of an input may choose which elements of some tensors are loaded, by an address or a mask, and if
+    `whether`, also by a branch or a loop. Numbers of all other inputs steer no load and no tl.dot."""
+
+    by: str  # an input, or WEIGHTS: the arrays that an answer prepares
+    of: tuple[str, ...] = ()  # tensors, SCRATCH, WEIGHTS or DOT, or all if it names none
+    whether: bool = False
 
 
 @dataclass(frozen=True)
@@ -443,6 +454,7 @@ class KernelQuestion(Question):
     targets: tuple[int, ...] = (90,)
     instruction: dict = field(default_factory=dict)  # target -> instruction that must be in use
     most_spills: int = 0
+    steered: tuple[Steers, ...] = ()  # by numbers of inputs, where sizes and program ids don't steer all
     vector: int = 64  # bits that one instruction of a load or a store must move, where its lanes are neighbours in memory
     repeatable: bool = True
     speed: Speed | None = None

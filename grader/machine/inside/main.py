@@ -10,6 +10,7 @@ import numpy.ma  # noqa: F401  np.isin imports it when it first runs, which woul
 
 from tilescope.machine.contiguity import accesses
 from tilescope.machine.dtypes import DTYPES
+from tilescope.machine.influence import steers
 from tilescope.machine.limits import Limits
 from tilescope.machine.narrow import converted
 from tilescope.machine.poisoned import reaching
@@ -169,18 +170,21 @@ def find_lines(task: dict, arrays: dict) -> tuple[dict, dict]:
 
 
 def print_texts(task: dict, arrays: dict) -> tuple[dict, dict]:
-    """Return the input of compiler and bench, which is the print of the text's tree, never the text itself, and the loads
-    and stores of blocks in each text, as a compiler sees their addresses."""
-    texts, seen = [], []
+    """Return the input of compiler and bench, which is the print of the text's tree, never the text itself. Also return the
+    loads and stores of blocks in each text, as a compiler sees their addresses, and what steers them."""
+    texts, seen, steered = [], [], []
     for text in task["texts"]:
         try:
             module = parsed(text)
             texts.append(write(module))
             seen.append([list(vars(one).values()) for one in accesses(module)])
+            found, content = steers(module)
+            steered.append([[list(vars(one).values()) for one in rows] for rows in (found, content)])
         except BadIR as error:
             texts.append({"error": bad_text(error)})
             seen.append([])
-    return {"texts": texts, "accesses": seen}, {}
+            steered.append([[], []])
+    return {"texts": texts, "accesses": seen, "steers": steered}, {}
 
 
 def run_task(task: dict, modules: list[Module], tensors: list[Storage], **more) -> Report:

@@ -155,9 +155,10 @@ def test_which_masked_loads_reach_a_result():
 
 def test_prints_are_what_the_compiler_takes():
     ask = PrintRequest([request().texts[0], "nonsense"])
-    texts, seen = print_reply(ask, main.run(ask.task(), {})[0])
-    assert "scaled" in compiled(texts[0], 90) and texts[1]["error"]["stage"] == "text"
-    assert {one.kind for one in seen[0]} == {"load", "store"} and seen[1] == []
+    first, second = print_reply(ask, main.run(ask.task(), {})[0])
+    assert "scaled" in compiled(first["text"], 90) and second["text"]["error"]["stage"] == "text"
+    assert {one.kind for one in first["accesses"]} == {"load", "store"} and second["accesses"] == []
+    assert first["steers"] == [] and {one.tensor for one in first["content"]} == {1}
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """Ask *fused combine*, and weigh its parts."""
 
-from grader.questions import Free, KernelQuestion, Part, Speed, Tensor, UpTo, samples
+from grader.questions import Free, KernelQuestion, Part, Speed, Steers, Tensor, UpTo, samples
 from grader.topics.moe_routing.fused_combine import cases
 from grader.topics.moe_routing.fused_combine.mistakes import MISTAKES
 from grader.topics.moe_routing.shared import LESSON, rows
@@ -68,6 +68,7 @@ QUESTION = KernelQuestion(
     sized=cases.sized,
     metered=cases.metered_combine,
     blocks={"H": 64},
+    steered=(Steers("inv_permuted_idx", ("rows",)),),
     budgets={"traffic": cases.combine, "speed": cases.combine_flow},
     useful=cases.useful_combine,
     most_launches=1,

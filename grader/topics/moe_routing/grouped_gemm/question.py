@@ -1,6 +1,6 @@
 """Ask *grouped gemm*, and weigh its parts."""
 
-from grader.questions import Free, KernelQuestion, Part, Speed, Tensor, UpTo
+from grader.questions import Free, KernelQuestion, Part, Speed, Steers, Tensor, UpTo
 from grader.topics.moe_routing.grouped_gemm import cases
 from grader.topics.moe_routing.grouped_gemm.mistakes import MISTAKES
 from grader.topics.moe_routing.shared import LESSON, rooms, rows
@@ -81,6 +81,7 @@ QUESTION = KernelQuestion(
     sized=cases.sized,
     metered=cases.metered_gemm,
     blocks={"H": 64, "N": 128},
+    steered=(Steers("sorted_token_ids", whether=True), Steers("expert_ids", whether=True)),
     budgets={"traffic": cases.gemm, "speed": cases.gemm_flow},
     useful=cases.useful_gemm,
     most_launches=1,

@@ -1,6 +1,6 @@
 """Ask *order*, and weigh its parts."""
 
-from grader.questions import Case, KernelQuestion, Part, Speed, Tensor, UpTo
+from grader.questions import SCRATCH, Case, KernelQuestion, Part, Speed, Steers, Tensor, UpTo
 from grader.topics.moe_routing.order import cases
 from grader.topics.moe_routing.order.mistakes import MISTAKES
 from grader.topics.moe_routing.shared import LESSON, rooms, rows, size, with_loads
@@ -74,6 +74,7 @@ QUESTION = KernelQuestion(
     sized=cases.sized,
     metered=cases.metered,
     blocks={"T": 128, "E": 64},
+    steered=(Steers("topk_ids", (SCRATCH, "expert_offsets")),),
     budgets={"traffic": cases.traffic, "speed": cases.side},
     most_launches=3,
     compile_case=Case(size(512, 8, 128, 16), sm_count=132),

@@ -1,6 +1,6 @@
 """Ask *rotary cache*, and weigh its parts."""
 
-from grader.questions import WHOLE, Free, Gap, KernelQuestion, Part, Speed, Tensor, UpTo
+from grader.questions import WHOLE, Free, Gap, KernelQuestion, Part, Speed, Steers, Tensor, UpTo
 from grader.topics.next_bottleneck.rotary_cache import cases
 from grader.topics.next_bottleneck.rotary_cache.mistakes import MISTAKES
 from grader.topics.next_bottleneck.shared import LESSON
@@ -87,6 +87,7 @@ QUESTION = KernelQuestion(
     sized=cases.sized,
     metered=cases.metered,
     blocks={"D": 16, "H": cases.HEADS},
+    steered=(Steers("lens", ("table", "turns")),),
     budgets={"traffic": cases.in_and_out, "speed": cases.flow},
     useful=cases.useful,
     gap=Gap(cases.plain_spends, cases.least_spent, "plain PyTorch"),

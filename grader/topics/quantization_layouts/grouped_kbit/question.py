@@ -1,6 +1,6 @@
 """Ask *grouped kbit*, and weigh its parts."""
 
-from grader.questions import Free, KernelQuestion, Part, Tensor, UpTo, samples
+from grader.questions import Free, KernelQuestion, Part, Steers, Tensor, UpTo, samples
 from grader.topics.quantization_layouts.grouped_kbit import cases
 from grader.topics.quantization_layouts.grouped_kbit.mistakes import MISTAKES
 from grader.topics.quantization_layouts.shared import LESSON
@@ -82,6 +82,7 @@ QUESTION = KernelQuestion(
     metered=cases.metered_experts,
     blocks={"M": 32, "N": 64, "K": 128},
     vector=32,  # a lane may take a word of codes
+    steered=(Steers("r", whether=True), Steers("w", ("c",))),
     budgets={"traffic": traffic, "flow": flow},
     useful=useful,
     most_launches=2,

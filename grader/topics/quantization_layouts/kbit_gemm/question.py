@@ -1,6 +1,6 @@
 """Ask *kbit gemm*, and weigh its parts."""
 
-from grader.questions import Case, Free, KernelQuestion, Part, Tensor, UpTo, samples
+from grader.questions import Case, Free, KernelQuestion, Part, Steers, Tensor, UpTo, samples
 from grader.topics.quantization_layouts.kbit_gemm import cases
 from grader.topics.quantization_layouts.kbit_gemm.mistakes import MISTAKES
 from grader.topics.quantization_layouts.shared import EXACT, LESSON, few_weights
@@ -79,6 +79,7 @@ QUESTION = KernelQuestion(
     up_to={"BITS": BITS, "N": UpTo(32_768), "K": UpTo(16_384, 32, 32), "M": UpTo(8192)},
     metered=cases.metered_kbit,
     blocks={"M": 32, "N": 64, "K": 128},
+    steered=(Steers("w", ("c",)),),
     vector=32,  # a lane may take a word of codes
     budgets={"traffic": traffic, "flow": flow},
     useful=useful,

@@ -1,6 +1,6 @@
 """Ask *own layout*, and weigh its parts."""
 
-from grader.questions import Case, Free, KernelQuestion, Part, Prepare, Speed, UpTo, samples
+from grader.questions import WEIGHTS, Case, Free, KernelQuestion, Part, Prepare, Speed, Steers, UpTo, samples
 from grader.topics.quantization_layouts.own_layout import cases
 from grader.topics.quantization_layouts.own_layout.mistakes import MISTAKES
 from grader.topics.quantization_layouts.shared import EXACT, few_weights
@@ -80,6 +80,7 @@ QUESTION = KernelQuestion(
     metered=cases.metered,
     blocks={"M": 32, "N": 64, "K": 128},
     vector=32,  # a lane may take a word of codes
+    steered=(Steers(WEIGHTS, ("c", WEIGHTS)),),
     budgets={"traffic": cases.traffic, "sectors": cases.sectors, "unpacking": cases.unpacking},
     useful=useful,
     most_launches=2,

@@ -1,6 +1,6 @@
 """Ask *draw*, and weigh its parts."""
 
-from grader.questions import Case, Free, KernelQuestion, Part, Speed, UpTo, samples
+from grader.questions import SCRATCH, Case, Free, KernelQuestion, Part, Speed, Steers, UpTo, samples
 from grader.topics.sampling_fusion.draw import cases
 from grader.topics.sampling_fusion.draw.mistakes import MISTAKES
 from grader.topics.sampling_fusion.shared import (
@@ -72,6 +72,10 @@ QUESTION = KernelQuestion(
     up_to={"B": UpTo(128), "V": UpTo(262_144)},
     metered=cases.metered_plain,
     blocks={"V": 1024},
+    steered=(
+        Steers("temperature", whether=True),
+        *(Steers(name, (SCRATCH,)) for name in ("logits", "seed")),
+    ),
     budgets={"traffic": one_read, "speed": cases.by_sectors},
     useful=useful,
     most_launches=2,

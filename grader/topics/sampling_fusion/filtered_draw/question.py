@@ -1,6 +1,6 @@
 """Ask *filtered draw*, and weigh its parts."""
 
-from grader.questions import Case, Free, KernelQuestion, Part, UpTo, samples
+from grader.questions import Case, Free, KernelQuestion, Part, Steers, UpTo, samples
 from grader.topics.sampling_fusion.filtered_draw import cases
 from grader.topics.sampling_fusion.filtered_draw.mistakes import MISTAKES
 from grader.topics.sampling_fusion.shared import (
@@ -64,6 +64,7 @@ QUESTION = KernelQuestion(
     up_to={"B": UpTo(2048), "V": UpTo(2048, 8)},
     metered=cases.metered_filtered,
     blocks={"V": 2048},
+    steered=(Steers("temperature", whether=True),),
     budgets={"traffic": cases.traffic},
     useful=useful,
     most_launches=1,

@@ -1,6 +1,6 @@
 """Ask *grouped draw*, and weigh its parts."""
 
-from grader.questions import Case, Free, KernelQuestion, Part, Speed, Tensor, UpTo, samples
+from grader.questions import Case, Free, KernelQuestion, Part, Speed, Steers, Tensor, UpTo, samples
 from grader.topics.sampling_fusion.grouped_draw import cases
 from grader.topics.sampling_fusion.grouped_draw.mistakes import MISTAKES
 from grader.topics.sampling_fusion.shared import WORK, size, useful
@@ -57,6 +57,7 @@ QUESTION = KernelQuestion(
     up_to={"B": UpTo(1024), "V": UpTo(262_144, 70)},
     metered=cases.metered,
     blocks={"V": 16384},
+    steered=tuple(Steers(name, whether=True) for name in ("logits", "temperature", "top_k")),
     budgets={"traffic": cases.read_again, "speed": cases.by_sectors},
     useful=useful,
     most_launches=4,

@@ -1,6 +1,6 @@
 """Ask *masked draw*, and weigh its parts."""
 
-from grader.questions import Case, Free, KernelQuestion, Part, Tensor, UpTo, samples
+from grader.questions import Case, Free, KernelQuestion, Part, Steers, Tensor, UpTo, samples
 from grader.topics.sampling_fusion.masked_draw import cases
 from grader.topics.sampling_fusion.masked_draw.mistakes import MISTAKES
 from grader.topics.sampling_fusion.shared import LESSON, LOGITS, ROWS, TOKEN, columns, size, useful
@@ -56,6 +56,11 @@ QUESTION = KernelQuestion(
     metered=cases.metered_masked,
     blocks={"V": 2048},
     vector=32,  # a lane may take a word of the mask
+    steered=(
+        Steers("temperature", whether=True),
+        Steers("allowed", ("logits",), whether=True),
+        *(Steers(name, ("history",), whether=True) for name in ("repetition", "frequency", "presence")),
+    ),
     budgets={"traffic": cases.one_read_masked},
     useful=useful,
     most_launches=2,
