@@ -213,13 +213,17 @@ def last_bits(inputs: dict, rng: np.random.Generator) -> dict:
 
 def a_bit_apart(inputs: dict, rng: np.random.Generator) -> dict:
     """Rows of neighbouring fp32 numbers, each twice and in any order, of which top-k or top-p keeps some: a search that
-    leaves out one bit takes four of them for equal. Top-p ends in the middle of a token's mass, far from any rounding."""
+    leaves out one bit takes four of them for equal. Top-p ends in the middle of a token's mass, far from any rounding. In half
+    of the rows a token lies far below all others, so that a search begins far away."""
     b, v = inputs["logits"].shape
     stay, by_mass = rng.integers(2, v - 2, b), in_turn(rng, (0, 1), b) == 1
+    x, far = neighbours(rng, b, v), in_turn(rng, (0, 1), b)
+    at = np.flatnonzero(far)
+    x[at, rng.integers(v, size=at.size)] = -(10.0 ** rng.uniform(3, 30, at.size))
     return inputs | {
-        "logits": neighbours(rng, b, v),
+        "logits": x,
         "top_k": np.where(by_mass, 0, stay).astype(np.int32),
-        "top_p": np.where(by_mass, (stay - 0.5) / v, 1.0).astype(np.float32),
+        "top_p": np.where(by_mass, (stay - 0.5) / (v - far), 1.0).astype(np.float32),
         "min_p": np.zeros(b, np.float32),
     }
 
