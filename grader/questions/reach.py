@@ -93,6 +93,7 @@ def hidden(question: Question, rng: np.random.Generator) -> list:
         *balanced.cases(question, plain_ones(question, drawn), rng),
         *metered_unusual(question, drawn, rng),
         *balanced.metered(question, rng),
+        *turned_apart(question, drawn, rng),
     ]
 
 
@@ -102,6 +103,19 @@ def with_gaps(case: Case, rng: np.random.Generator) -> Case:
     how = TRANSPOSED_PADDED if rng.random() < WITH_GAPS else f"{TRANSPOSED} {SPREAD}{rng.integers(2, 6)}"
     gaps = {name: how for name, lies in case.layout.items() if lies == TRANSPOSED}
     return replace(case, layout=case.layout | gaps) if gaps and rng.random() < WITH_GAPS else case
+
+
+def turned_apart(question: KernelQuestion, drawn: list[Case], rng: np.random.Generator) -> list[Case]:
+    """Return a plain case whose matrices all lie column by column with gaps between all their numbers, of those tensors that
+    lie so in some case, because a kernel may take a step of 1 for granted where all are transposed."""
+    turned = {name for c in (*question.public, *drawn) for name, how in c.layout.items() if TRANSPOSED in how}
+    names = [t.name for t in question.tensors if t.name in turned]
+    if not names:
+        return []
+    plain = plain_ones(question, drawn)
+    case = plain[rng.integers(len(plain))]
+    layout = {name: f"{TRANSPOSED} {SPREAD}{rng.integers(2, 6)}" for name in names}
+    return [replace(case, layout=layout, kind="matrices column by column, with gaps", crossed=True)]
 
 
 def far_apart(question: KernelQuestion, case: Case, rng: np.random.Generator) -> Case:

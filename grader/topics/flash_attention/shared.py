@@ -58,6 +58,9 @@ STEEPLY = "scores that rise so far from block to block of keys that earlier ones
 STEPS, LENGTHS = {RISING: (11.1, 11.5), STEEPLY: (120, 250)}, (16, 100)  # by so much, and of so many keys
 SATURATED = "scores several times as large as a large cap"
 BEFORE, BEYOND = (3.6, 4.6), (6.0, 9.0)  # times the cap, of which half of the keys have the one or the other
+CLUSTERED = "scores of about one share of the cap"
+SHARES, LOWEST_SHARES = (0.02, 0.9), (0.94, 0.985)  # of the cap, and of a small one
+SCORES_APART = 1.5  # from their middle
 STEEP = 0.01  # of a score's error is left where its tanh is so flat
 
 
@@ -97,6 +100,8 @@ def queries(rng, shape, c: Case) -> np.ndarray:
     usual |= {"extreme scores": LOUD, "far below zero": 0.5, "flat": 0.02, MIXED: LOUD}
     if c.values in (TIED, BRINK, *STEPS):
         return draw(rng, shape, c, 0.0, QUERY if c.values == TIED else 1.0)
+    if c.values == CLUSTERED:
+        return draw(rng, shape, c, 0.0, 1.0)
     if c.values in (*FALLS, *GAP, SATURATED):
         return draw(rng, shape, c, 0.01 if c.values == SATURATED else 0.1, 1.0)
     found = draw(rng, shape, c, usual.get(c.values, 1.0), FAR if c.values == "far below zero" else 0.0)
@@ -139,12 +144,29 @@ def keys_of(rng, shape, c: Case) -> np.ndarray:
     if c.values == SATURATED:
         times = np.where(light(shape[-2]), rng.uniform(*BEYOND), rng.uniform(*BEFORE))[:, None]
         return draw(rng, shape, c, 0.0, c.scalars["softcap"] / (c.scalars["scale"] * shape[-1]) * times)
+    if c.values == CLUSTERED:
+        return draw(
+            rng, shape, c, 0.0, clustered(rng, shape[:-1], c)[..., None] / (c.scalars["scale"] * shape[-1])
+        )
     if c.values in GAP:
         away = rng.uniform(*GAP[c.values]) / (2 * c.scalars["scale"] * shape[-1])
         at = rng.integers(min(FIRST, shape[-2]))
         return draw(rng, shape, c, away / 20, np.where(np.arange(shape[-2]) == at, away, -away)[:, None])
     scale = {"extreme scores": LOUD, "far below zero": 0.5}.get(c.values, 1.0)
     return draw(rng, shape, c, scale, -FAR if c.values == "far below zero" else 0.0)
+
+
+def clustered(rng: np.random.Generator, shape, c: Case) -> np.ndarray:
+    """Return scores that are close together once a cap bounds them. Those of a head are about one share of the cap, which all
+    heads together go through, of either sign. Under a small cap all are far below zero."""
+    cap, heads = c.scalars["softcap"], (*shape[:2], 1)
+    small = cap < 10 * SCORES_APART
+    share = rng.permutation(np.linspace(*(LOWEST_SHARES if small else SHARES), math.prod(heads))).reshape(
+        heads
+    )
+    share *= -1 if small else rng.choice([-1, 1], heads)
+    apart = min(SCORES_APART / cap, 0.12)
+    return cap * np.arctanh(np.clip(share + rng.uniform(-apart, apart, shape), -0.999, 0.999))
 
 
 def values(rng, shape, c: Case) -> np.ndarray:
@@ -247,6 +269,7 @@ FACTORS = {
     LIGHT: UNEVEN,
     **dict.fromkeys((DIM, DIM_EARLY), 6.0),  # scores further apart, of which roundings to bf16 point one way
     SATURATED: STEEP,
+    CLUSTERED: 5 * STEEP,  # an error of a factor of all scores cancels
     **dict.fromkeys(GAP, ALL_ALIKE),
 }  # times the error of a score
 

@@ -19,6 +19,8 @@ MOST_FAR_BELOW = "most logits far below the others"
 BLOCKS_FAR_BELOW = "whole blocks far below zero"
 GREEDY_ZEROS = "zeros of both signs in greedy rows"
 MANY_TIED = "many blocks that tie before better ones"
+STRADDLED = "two equal best logits on both sides of a block's end"
+LARGEST_BLOCK, BESIDE = 14, 3  # as a power of two, and tokens from its end
 CLOSE_AND_FAR = "close logits far from zero"
 
 
@@ -63,6 +65,18 @@ def many_tied(x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     x = -np.abs(x)
     blocks = np.arange(min(TIED + BETTER, -(-x.shape[1] // cost.GROUP)))
     x[:, cost.GROUP * blocks] = np.where(blocks < TIED, 5.0, 5.5)
+    return x
+
+
+def straddled(x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Put the second of two best tokens into a lower lane than the first, for blocks of any length up to a largest one."""
+    v = x.shape[1]
+    for i, row in enumerate(x):
+        most = max(1, int(np.log2(max(2, v - BESIDE))) - 1)
+        lanes = 1 << max(1, min(LARGEST_BLOCK, most) - i // 2)
+        end = lanes * between(rng, 1, max(1, (v - BESIDE) // lanes))
+        two = np.array([end - between(rng, 1, min(BESIDE, end)), end + between(rng, 0, BESIDE - 1)])
+        row[np.minimum(two, v - 1)] = row.max() + 1
     return x
 
 
@@ -156,6 +170,7 @@ KINDS: dict[str, Callable[[np.ndarray, np.random.Generator], np.ndarray]] = {
     RISING: lambda x, rng: np.sort(3 * x, axis=1),
     "zeros": zeros,
     GREEDY_ZEROS: zeros,
+    STRADDLED: straddled,
     "one low value": one_low_value,
     "levels": levels,
     "near borders": levels,

@@ -10,6 +10,7 @@ from grader.topics.sampling_fusion.shared_logits import (
     MANY_EQUAL,
     MOST_FAR_BELOW,
     RISING,
+    STRADDLED,
     of_kind,
 )
 from kernels.sampling_fusion import philox, reference
@@ -149,6 +150,7 @@ COLD = {
     "pairs": (1,),
     "far below zero": (1,),
     GREEDY_ZEROS: (1,),
+    STRADDLED: (1,),
 } | dict.fromkeys(
     (
         "levels",

@@ -91,6 +91,8 @@ def hidden_forward(rng: np.random.Generator) -> list[Case]:
         case(1, 1, 1, 128, between(rng, 300, 500), 32, "bf16", values=DIM, kind=DIM),
         case(1, 1, 1, 128, between(rng, 300, 500), 32, "bf16", values=DIM_EARLY, kind=DIM_EARLY),
         case(1, 2, 1, 60, between(rng, 60, 150), 64, values=LOUD_SCALE, scale=small_scale(rng), kind=f"{LOUD_SCALE}, a small one"),
+        # one query of each sequence, on a GPU that has fewer multiprocessors than there are key heads
+        case(between(rng, 12, 16), 128, 1, 1, between(rng, 20, 60), 32, kind="all heads on one key head", sm_count=between(rng, 6, 12)),
     ]  # fmt: skip
 
 

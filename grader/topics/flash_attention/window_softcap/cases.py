@@ -6,6 +6,7 @@ from grader.questions import Budget, Case
 from grader.questions.draws import between, log_uniform, odd, spread
 from grader.topics.flash_attention.shared import (
     ANY_SCALE,
+    CLUSTERED,
     DIM,
     DIM_EARLY,
     LARGE_SUMS,
@@ -64,6 +65,8 @@ def hidden_window(rng: np.random.Generator) -> list[Case]:
         case(1, 1, 1, 128, between(rng, 300, 400), 32, "bf16", w=400, softcap=cap(300, 900), values=DIM_EARLY, kind=DIM_EARLY),
         case(1, 2, 1, 60, between(rng, 60, 150), 64, w=200, softcap=cap(100, 300), values=LOUD_SCALE, scale=small_scale(rng), kind=f"{LOUD_SCALE}, a small one"),
         case(1, 1, 1, 60, 90, 32, w=between(rng, 20, 60), softcap=cap(11.15, 11.8), values="extreme scores", kind="scores near a cap whose exp fp16 does not hold"),
+        case(16, 16, 16, 1, between(rng, 20, 30), 32, w=200, softcap=cap(300, 900), values=CLUSTERED, kind=CLUSTERED),
+        case(2, 8, 8, 30, 40, 32, w=between(rng, 1, 3), softcap=cap(6.5, 8), values=CLUSTERED, kind=f"{CLUSTERED}, a small one"),
     ]  # fmt: skip
 
 

@@ -121,7 +121,7 @@ def hidden_gemm(rng: np.random.Generator) -> list[Case]:
     def any_h() -> int:
         return odd(rng, 33, 99)
 
-    many, k = between(rng, 9, 15), int(rng.choice([11, 13, 15]))
+    many, k = between(rng, 9, 15), int(rng.choice([11, 13, 14, 15]))
     names = ("x", "w", "sorted_token_ids", "expert_ids", "h")
     one_of = rng.permutation([between(rng, 40, 60), 0, 0, 0]).tolist()
     return [
@@ -159,10 +159,13 @@ def hidden_gemm(rng: np.random.Generator) -> list[Case]:
             kind="many experts",
         ),
         case(some(3), 1, between(rng, 7, 13), kind="few numbers along H"),
-        replace(
-            sized(T=16_384 - between(rng, 0, 99), K=k, E=k + between(rng, 0, 4), TILE=64, H=2, N=2),
-            kind="many pairs of a token",
-            crossed=True,
+        *(
+            replace(
+                sized(T=16_384 - between(rng, 0, 99), K=each, E=each + between(rng, 0, 4), TILE=64, H=2, N=2),
+                kind="many pairs of a token",
+                crossed=True,
+            )
+            for each in (k, 16)
         ),
         case([2, 0, 3], 1, between(rng, 17, 40), between(rng, 1100, 1300), tile=16, kind="many columns"),
         case([2, 0, 3], 1, between(rng, 8500, 9400), between(rng, 5, 9), tile=16, **LONG, kind="a long sum"),

@@ -20,6 +20,9 @@ QUESTION = rung(
         case(
             M=between(rng, 17, 90), N=between(rng, 17, 90), layout=spread(rng, *"xzy"), kind="no stride of 1"
         ),
+        case(
+            M=odd(rng, 33, 99), N=odd(rng, 33, 99), layout=dict.fromkeys("xzy", "transposed"), kind="columns"
+        ),
         case(M=1, N=between(rng, 1100, 1500), kind="a single row"),
         case(M=between(rng, 70, 90), N=between(rng, 140, 190), values=A_RUN, kind=A_RUN),
         case(M=between(rng, 1100, 1500), N=1, kind="a single column"),

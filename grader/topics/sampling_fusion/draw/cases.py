@@ -18,7 +18,7 @@ from grader.topics.sampling_fusion.shared import (
     size,
     useful,
 )
-from grader.topics.sampling_fusion.shared_logits import GREEDY_ZEROS, TINY
+from grader.topics.sampling_fusion.shared_logits import GREEDY_ZEROS, STRADDLED, TINY
 from grader.topics.sampling_fusion.shared_rows import (
     EXACT_TEMPERATURE,
     LATE_NOISE,
@@ -74,6 +74,7 @@ def hidden_plain(rng: np.random.Generator) -> list[Case]:
         rising(size(1, between(rng, 40_000, 60_000)), rng),
         Case(size(12, between(rng, 4100, 5000)), "fp32", values=LATE_NOISE, kind=LATE_NOISE),
         Case(size(64, between(rng, 8, 40)), "bf16", values=EXACT_TEMPERATURE, kind=EXACT_TEMPERATURE),
+        Case(size(10, between(rng, 34_000, 50_000)), "fp32", values=STRADDLED, kind=STRADDLED),
     ]
 
 

@@ -20,11 +20,16 @@ from grader.topics.sampling_fusion.shared_logits import (
 )
 from grader.topics.sampling_fusion.shared_rows import (
     A_BIT_APART,
+    HELD_UP,
+    JUST,
+    gumbel_of,
     in_turn,
     neighbours,
     plain_inputs,
     rising,
+    seeds,
     telling_seeds,
+    uniform,
 )
 from kernels.sampling_fusion import cost
 
@@ -34,8 +39,10 @@ SECTOR = 8  # fp32 logits
 LOW = 50.0  # below zero
 BELOW = "apart, below zero"
 ZERO_MAXIMA = "groups whose largest logits are zeros of both signs"
+MANY_TRIES = 1000  # seeds
 FEW = 1 / 4  # of these zeros have one sign, the first ones among them
 BESIDE_FAR = "neighbours among the numbers of fp32, beside numbers far below"
+OUTNUMBERED_GROUPS = "a best group that many low ones outnumber"
 APART = {
     "apart": cost.GROUP,
     BELOW: cost.GROUP,
@@ -93,8 +100,28 @@ def inputs(case: Case, rng: np.random.Generator) -> dict:
     if case.values == ZERO_MAXIMA:  # of equals the first groups stay, whatever their signs
         k = rng.integers(1, 5, b)
         drawn["logits"] = zero_maxima(drawn["logits"], k, rng)
+    if case.values == OUTNUMBERED_GROUPS:
+        return outnumbered_groups(drawn, rng)
     drawn["top_k"] = k.astype(np.int32)
     return telling_seeds(drawn, rng) if case.values in TOLD else drawn
+
+
+def outnumbered_groups(drawn: dict, rng: np.random.Generator) -> dict:
+    """Let a token far below the best one win by its noise, in one of as many groups as may be read again. All other tokens are
+    lower still."""
+    b, v = drawn["logits"].shape
+    x, told = np.full((b, v), -float(HELD_UP)), drawn["seed"].copy()
+    for i in range(b):
+        groups = rng.permutation(-(-v // cost.GROUP))[:MOST]
+        at = np.minimum(v - 1, cost.GROUP * groups + rng.integers(cost.GROUP, size=groups.size))
+        tries = seeds(rng, MANY_TRIES)
+        numbers = gumbel_of(uniform(tries[:, None], at))
+        ahead = numbers[:, 1:].max(1, initial=-np.inf) - numbers[:, 0]
+        told[i], most = tries[ahead.argmax()], ahead.max()
+        x[i, at], x[i, at[0]] = 0.0, max(0.0, most - JUST)
+    t = drawn["temperature"].astype(np.float64)[:, None]
+    logits = (x * t).astype(np.float32).astype(drawn["logits"].dtype)
+    return drawn | {"logits": logits, "seed": told, "top_k": np.full(b, MOST, np.int32)}
 
 
 def zero_maxima(logits: np.ndarray, k: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -189,6 +216,7 @@ def hidden(rng: np.random.Generator) -> list[Case]:
         ),
         rising(size(2, between(rng, 33_000, 36_000)), rng),
         Case(size(12, between(rng, 6600, 8000)), "fp32", values=ZERO_MAXIMA, kind=ZERO_MAXIMA),
+        Case(size(12, between(rng, 4200, 5000)), "fp32", values=OUTNUMBERED_GROUPS, kind=OUTNUMBERED_GROUPS),
     ]
 
 

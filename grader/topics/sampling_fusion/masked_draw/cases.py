@@ -8,7 +8,7 @@ from grader.questions import Budget, Case
 from grader.questions.draws import between, odd, spread
 from grader.questions.work import work
 from grader.topics.sampling_fusion.shared import SECTOR, row_by_row, size
-from grader.topics.sampling_fusion.shared_logits import BANNED, GREEDY_ZEROS
+from grader.topics.sampling_fusion.shared_logits import BANNED, GREEDY_ZEROS, STRADDLED
 from grader.topics.sampling_fusion.shared_rows import (
     AGAIN,
     CLOSE_CALLS,
@@ -109,6 +109,8 @@ def hidden_masked(rng: np.random.Generator) -> list[Case]:
             values=COLD_LIFTED,
             kind=COLD_LIFTED,
         ),
+        Case(size(10, between(rng, 34_000, 50_000), 2), "fp32", values=STRADDLED, kind=STRADDLED),
+        Case(size(64, between(rng, 8, 20), between(rng, 9, 30)), "fp32", values=CANCELLED, kind=CANCELLED),
     ]
 
 
@@ -154,6 +156,7 @@ def one_read_masked(case: Case) -> list[Budget]:
 HISTORY_GAPS = 0.3
 LIFTED = "a late token that its own history lifts"
 LIFTING = LIFTED, COLD_LIFTED
+CANCELLED = "penalties that cancel for tokens of one count"
 STRENGTHS = ("repetition", "frequency", "presence")
 RAISED = ((0.3, 0.7), (-2.0, -1.0), (-2.0, -1.0))  # the strengths that lift it
 BY = ("frequency", "presence", "repetition above 0", "repetition below 0")
@@ -202,6 +205,8 @@ def masked_inputs(case: Case, rng: np.random.Generator) -> dict:
     }
     if case.values in LIFTING:
         return lifted(inputs, allowed, late, rng)
+    if case.values == CANCELLED:
+        return cancelled(inputs, rng)
     return before_penalties(inputs) if case.values in CLOSE_CALLS else inputs
 
 
@@ -227,6 +232,18 @@ def lifted(inputs: dict, allowed: np.ndarray, late: np.ndarray, rng: np.random.G
         x[i, token] = wanted * float(found["repetition"][i]) ** np.sign(wanted)
     logits = x.astype(np.float32).astype(inputs["logits"].dtype)
     return inputs | found | {"logits": logits, "history": np.repeat(late[:, None], n, 1).astype(np.int32)}
+
+
+def cancelled(inputs: dict, rng: np.random.Generator) -> dict:
+    """Let frequency and presence cancel for tokens that came once, or twice, and matter for all others."""
+    b = len(inputs["seed"])
+    frequency = (rng.uniform(0.5, 2, b) * in_turn(rng, (-1, 1), b)).astype(np.float32)
+    return inputs | {
+        "logits": (inputs["logits"] / 8).astype(inputs["logits"].dtype),
+        "repetition": np.ones(b, np.float32),
+        "frequency": frequency,
+        "presence": -frequency * in_turn(rng, np.array([1, 1, 2], np.float32), b),
+    }
 
 
 def before_penalties(inputs: dict) -> dict:
