@@ -13,6 +13,7 @@ from grader.box.serve.printed import parted
 from grader.box.warm import Limits, Outcome
 from grader.jail import exchange, host
 from grader.jail.exchange import Mismatch, Turn
+from grader.judge import one_new
 from grader.judge.diagnose import from_error
 from grader.judge.evidence import Evidence
 from grader.judge.failed import Failed
@@ -27,6 +28,7 @@ MOST_ASLEEP_S, HURRIED_S = (
 )  # of one check, after which each remaining turn gets this long
 ORDINALS = ("1st", "2nd", "3rd")
 STAYS = 903  # the purpose that draws whose tokens stay as they are
+ONE_NEW = 904  # the purpose that draws calls in which one argument alone is new
 REPEATS = 9  # of a call in the smallest case
 TWICE = "a second call in the same process, with other tokens and weights"
 AGAIN = (
@@ -265,7 +267,8 @@ class RanksEvidence(Evidence):
         """Return a public case and the hidden one of most tokens, to be called once more in the same processes: what an answer
         keeps in its module from one call must not serve the next. All ranks but one have other tokens then, of
         which that one learns from the others alone. They come in arrays of their own, and in those of the first call.
-        The hidden case of fewest tokens is called many times, as buffers may take turns and may be small."""
+        The hidden case of fewest tokens is called many times, as buffers may take turns and may be small. Some small ones
+        are called once more with one argument alone new, as what is kept may be told apart by another one."""
         chosen = []
         for meetings, of_ranks in ((self.meetings(False), min), (hidden, sum)):
             if ended := [one for one in meetings if one.results]:
@@ -275,10 +278,12 @@ class RanksEvidence(Evidence):
         several = [one for one in hidden if one.ranks > 2 and min(map(tokens, one.case.each)) > 2]
         if ended := [one for one in several if one.results]:
             how.append((min(ended, key=lambda one: sum(map(tokens, one.case.each))), False, REPEATS))
-        return [
+        found = [
             Meeting(Together(self.turned(one.case.each, refilled), TWICE), True, one, refilled, repeats)
             for one, refilled, repeats in how
         ]
+        of_one = one_new.calls(self.question, [one.case for one in ended], self.rng(ONE_NEW))
+        return [*found, *(Meeting(case, True, ended[i], refilled) for i, case, refilled in of_one)]
 
     def turned(self, each: tuple, in_part: bool = False) -> tuple:
         """Return what the ranks have, where one keeps its tokens, the others take one another's in another order, all weights

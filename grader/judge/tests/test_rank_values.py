@@ -51,7 +51,7 @@ RIGHT = cell("return honest(comm, x, topk_ids, experts)")
 def test_a_right_answer_has_all_points_and_says_what_was_counted():
     verdict = judged(RIGHT)
     assert verdict.verdict == PASS and verdict.points == verdict.of == 8, verdict
-    assert "3 public and 38 hidden" in verdict.parts[0].came and "3 exchanges" in verdict.parts[2].came
+    assert "3 public and 44 hidden" in verdict.parts[0].came and "3 exchanges" in verdict.parts[2].came
 
 
 # (the body of the answer, the part that is lost, words of what came, words of where to look)
