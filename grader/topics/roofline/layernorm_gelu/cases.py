@@ -16,7 +16,7 @@ FP32_STEPS = 2.0**-19  # of the row's largest GELU, after scaling, for fp32 sums
 
 SMALL_ONE = "one small number among large ones"
 EACH_COLUMN = "a large number in each column"  # of another row, since any of them may be a row's own zero
-
+LARGE_WEIGHT = "a column of large numbers with a large weight"  # whose results fp16 doesn't hold
 
 MANY = 8  # rows of a small case
 
@@ -43,9 +43,13 @@ def operands(case: Case, rng: np.random.Generator) -> dict:
         for row, special in enumerate((np.nan, np.inf, -np.inf)[:rows], 1):  # each in a row of its own
             x[row % rows, rng.integers(cols)] = special
         x[MANY:, rng.integers(cols)] = np.inf  # so that a second pass over such rows shows in what is loaded
+    w = 1 + 0.5 * rng.standard_normal(cols)
+    if case.values == LARGE_WEIGHT:
+        column = rng.integers(cols)
+        x[:, column], w[column] = rng.uniform(20, 40, rows), 1e6
     return {
         "x": rounded(x, case.dtype),
-        "w": (1 + 0.5 * rng.standard_normal(cols)).astype(np.float32),
+        "w": w.astype(np.float32),
         "b": rng.standard_normal(cols).astype(np.float32),
     }
 
@@ -124,6 +128,8 @@ def hidden(rng: np.random.Generator) -> list[Case]:
             kind="infinities and a NaN in a single column",
         ),
         case(between(rng, 16400, 16900), 3, "bf16", kind="more rows than any size that is named"),
+        case(7, any_size(), dtypes={"y": "bf16"}, values=LARGE_WEIGHT, kind="x in fp16, and y in bf16"),
+        case(7, any_size(), "bf16", dtypes={"y": "fp16"}, kind="x in bf16, and y in fp16"),
     ]
 
 

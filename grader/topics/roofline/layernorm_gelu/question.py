@@ -54,6 +54,7 @@ QUESTION = KernelQuestion(
     ),
     hidden=cases.hidden,
     rows="M",
+    alone=(cases.LARGE_WEIGHT,),
     alike=("x", "w", "b"),
     balanced=({"w": 1, "b": 1},),
     free={"x": Free(60_000, 1e15, "M"), "w": Free(1e4, 1e4), "b": Free(1e4, 1e4)},
