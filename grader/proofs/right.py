@@ -24,7 +24,7 @@ def cell(question_id: str, name: str) -> Path:
 
 def inward(question: Question, **more) -> Question:
     """Return a question without corners and without cases at an answer's own sizes, for tests that ask nothing of these."""
-    more = {"free": {}, "any_scalar": (), "alike": (), "balanced": ()} | more
+    more = {"free": {}, "any_scalar": (), "alike": (), "regular": {}, "balanced": ()} | more
     return replace(question, in_corners=None, far="", up_to={}, **more)
 
 

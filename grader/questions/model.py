@@ -432,6 +432,9 @@ class KernelQuestion(Question):
     # scalars that may have any value between those of hidden cases (own_scalars.py)
     any_scalar: tuple[str, ...] = ()
     alike: tuple[str, ...] = ()  # inputs whose numbers may coincide in any way (coincidences.py)
+    # more inputs that may be regular but for one place (regular.py): of their "numbers", or of their "rows" as a whole
+    regular: dict[str, str] = field(default_factory=dict)
+    regular_case: Callable | None = None  # rng -> a case for these, if no plain hidden one has long rows
     balanced: tuple[dict[str, int], ...] = ()  # inputs that may be large where others are faint (balanced.py)
     repeats: bool = True  # whether any input may be the same all along an axis, with a stride of 0 there
     # (a case with a long axis) -> the case that is tried, or None where such sizes and values don't go together
@@ -470,6 +473,11 @@ class KernelQuestion(Question):
         weights = self.drawn_weights(case, rng) if self.prepare else {}
         return weights | self.drawn_inputs(case, rng)
 
+    @property
+    def may_be_regular(self) -> dict[str, str]:
+        """Return the inputs that may be regular but for one place, by name, and in which way."""
+        return dict.fromkeys(self.alike, "numbers") | self.regular
+
     def drawn_weights(self, case: Case, rng: np.random.Generator) -> dict:
         """Return the weights of a case for preparation."""
         from grader.questions import powers
@@ -481,12 +489,14 @@ class KernelQuestion(Question):
         other tensors."""
         import numpy as np
 
-        from grader.questions import coincidences, powers
+        from grader.questions import coincidences, powers, regular
 
         if case.scaled:
             return powers.applied(case.scaled, self.inputs(case, rng), rng)
         if case.kind in coincidences.KINDS:
             return coincidences.applied(case.kind, self.alike, self.inputs(case, rng), rng)
+        if case.kind in regular.KINDS:
+            return regular.applied(case.kind, self.may_be_regular, self.inputs(case, rng), rng)
         if not case.parts:
             return repeated(self.inputs(case, rng), case)
         each = [self.inputs(part, rng) for part in case.parts]

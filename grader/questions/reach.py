@@ -14,7 +14,7 @@ from functools import partial
 
 import numpy as np
 
-from grader.questions import balanced, coincidences
+from grader.questions import balanced, coincidences, regular
 from grader.questions.draws import log_uniform
 from grader.questions.model import (
     NEAR,
@@ -94,6 +94,7 @@ def hidden(question: Question, rng: np.random.Generator) -> list:
         *metered_unusual(question, drawn, rng),
         *balanced.metered(question, rng),
         *turned_apart(question, drawn, rng),
+        *but_for_one(question, plain_ones(question, drawn), rng),
     ]
 
 
@@ -147,6 +148,20 @@ def coinciding(question: KernelQuestion, drawn: list[Case], rng: np.random.Gener
         replace(longest, kind=case.kind, crossed=True) if case.kind in coincidences.LONG else case
         for case in found
     ]
+
+
+def but_for_one(question: KernelQuestion, plain: list[Case], rng: np.random.Generator) -> list[Case]:
+    """Return a case for each way in which rows may be regular but for one place, in place of the numbers of the plain case whose
+    inputs have the longest rows, or of one that the question draws for it."""
+    tensors = [tensor for tensor in question.tensors if tensor.name in question.may_be_regular]
+
+    def shortest(case: Case) -> list[int]:
+        return sorted(tensor.sizes(case.sizes)[-1] for tensor in tensors)
+
+    if not tensors:
+        return []
+    base = question.regular_case(rng) if question.regular_case else max(plain, key=shortest)
+    return [replace(base, kind=kind, crossed=True) for kind in regular.KINDS]
 
 
 def plain_ones(question: KernelQuestion, drawn: list[Case]) -> list[Case]:

@@ -59,6 +59,7 @@ def small():
     few = {
         "up_to": {},
         "alike": (),
+        "regular": {},
         "balanced": (),
         "public": question.public[:2],
         "hidden": lambda rng: question.hidden(rng)[:2],
@@ -73,6 +74,7 @@ def rows():
     few = {
         "up_to": {},
         "alike": (),
+        "regular": {},
         "balanced": (),
         "public": question.public[:1],
         "hidden": lambda rng: question.hidden(rng)[:1],

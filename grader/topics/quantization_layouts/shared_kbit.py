@@ -47,6 +47,12 @@ def every_width(rng: np.random.Generator) -> Callable[[], int]:
     return cycle(rng.permutation(BITS).tolist()).__next__
 
 
+def long_rows(rng: np.random.Generator) -> Case:
+    """Draw many levels and many words of a row, for inputs that are regular but for one place."""
+    n, words = between(rng, 17, 69), between(rng, 17, 33)
+    return Case(sizes(between(rng, *BITS[-2:]), n, BLOCK * words, between(rng, 5, TILE)))
+
+
 def drawn_as(case: Case) -> str:
     """Return how numbers are drawn, without the rows of experts."""
     return case.values.partition(ROWS)[0]

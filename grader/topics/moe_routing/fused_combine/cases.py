@@ -145,6 +145,11 @@ def hidden_combine(rng: np.random.Generator) -> list[Case]:
     ]
 
 
+def many_wide_rows(rng: np.random.Generator) -> Case:
+    """Draw a few tokens with many experts each, and wide rows."""
+    return combined(between(rng, 6, 12), between(rng, 5, 8), between(rng, 9, 16), between(rng, 520, 1100))
+
+
 STRIP = 256  # columns of out that a program owns at least
 COMBINE_ALL = 16  # of every kind, a number of a row
 SUMMED = 6  # operations on a number of a row, where a product and a sum take 2

@@ -114,6 +114,14 @@ def hidden_order(rng: np.random.Generator) -> list[Case]:
 
 
 BLOCK = 64  # tokens of a block whose counts may go through memory
+
+
+def whole_blocks(rng: np.random.Generator) -> Case:
+    """Draw whole blocks of tokens, which can have equal counts."""
+    tokens = BLOCK * between(rng, 5, 8)
+    return Case(size(tokens, between(rng, 4, 6), between(rng, 16, 30), some_tile(rng)))
+
+
 NOBODYS = "{} behind the end hold -1, which somebody has to write: clear the whole table first"
 PROGRAM = 128  # most tokens that one program orders alone
 ALONE = 2048  # most rows of a table that one program writes alone

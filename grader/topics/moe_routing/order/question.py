@@ -69,6 +69,8 @@ QUESTION = KernelQuestion(
         Case(size(0, 2, 4, 16), kind="no tokens"),
     ),
     hidden=cases.hidden_order,
+    regular={"topk_ids": "rows"},
+    regular_case=cases.whole_blocks,
     # a little more than int16 holds, also of the last eight
     up_to={"T": UpTo(32_776), "K": UpTo(16), "E": UpTo(512), "TILE": (16, 32, 64, 1, 2, 4)},
     sized=cases.sized,

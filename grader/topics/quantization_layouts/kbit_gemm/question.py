@@ -13,6 +13,7 @@ from grader.topics.quantization_layouts.shared_kbit import (
     X,
     Y,
     flow,
+    long_rows,
     planes,
     sizes,
     traffic,
@@ -71,6 +72,7 @@ QUESTION = KernelQuestion(
     alone=(EXACT,),  # its scales are of a size for its x, whose y only fp32 holds
     crossed=few_weights,
     alike=("s", "c", "x"),
+    regular_case=long_rows,
     balanced=({"s": 1, "x": -1}, {"c": 1, "x": -1}, {"s": 1}),
     free={
         "s": Free(16, 1e6, "N", anywhere=False, least=1e-6),

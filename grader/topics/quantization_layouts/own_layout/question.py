@@ -11,6 +11,7 @@ from grader.topics.quantization_layouts.shared_kbit import (
     SHOWN,
     X,
     Y,
+    long_rows,
     sizes,
     useful,
 )
@@ -74,6 +75,7 @@ QUESTION = KernelQuestion(
     crossed=few_weights,
     in_corners=samples.rows("M"),
     alike=("c", "x"),
+    regular_case=long_rows,
     balanced=({"c": 1, "x": -1}, {"scales": 1, "x": -1}, {"scales": 1}),
     free={"x": Free(1000, 1e6, "M", anywhere=False, least=1e-6)},
     up_to={"BITS": BITS, "N": UpTo(32_768), "K": UpTo(16_384, 32, 32), "M": UpTo(8192)},
