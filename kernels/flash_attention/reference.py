@@ -55,7 +55,7 @@ def scores(q, k, scale=None, softcap=0.0) -> np.ndarray:
 
 def attention(q, k, v, *, causal=False, scale=None, window=None, softcap=0.0):
     """-> output like q, log-sum-exp (batch, heads, length)."""
-    q, k, v = (x.astype(np.float64) for x in (q, k, v))
+    q, k, v = (x.astype(np.float64, copy=False) for x in (q, k, v))
     seen = visible(q.shape[2], k.shape[2], causal, window)
     out, lse = np.zeros((*q.shape[:3], v.shape[3])), np.zeros(q.shape[:3])
     for one, kv in heads(q, k):

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -255,7 +256,7 @@ SUMS = 2.0**-15  # fp32 in tiles: sums, the factors between maxima and the divis
 
 def largest_norm(vectors: np.ndarray) -> np.ndarray:
     """Return the largest norm of all vectors of each sequence of a batch, (B,)."""
-    norms = np.linalg.norm(vectors.astype(np.float64), axis=-1)
+    norms = np.linalg.norm(vectors.astype(np.float64, copy=False), axis=-1)
     return norms.reshape(len(norms), -1).max(1, initial=0)
 
 
@@ -289,7 +290,7 @@ def within(wanted):
     scores are one power of two, the score is exact."""
 
     def limits(inputs: dict, case: Case, want: dict) -> dict:
-        terms = wanted(inputs | {"v": np.abs(inputs["v"].astype(np.float64))}, case)["o"]
+        terms = wanted(inputs | {"v": np.abs(inputs["v"].astype(np.float64, copy=False))}, case)["o"]
         norms = [largest_norm(inputs[x]) for x in ("q", "k")]
         unit = WEIGHT_ROUNDING[case.dtype]
         size = LARGEST_OF_MANY * abs(case.scalars["scale"]) * norms[0] * norms[1]
@@ -341,10 +342,16 @@ def of_tiles(c: Case, tilings: tuple[cost.Tiling, ...], each: Callable) -> Calla
         rows, elements = np.unique(written["o"][:, 2], return_counts=True)
         s = shape_of(c)
         of_rows = [elements @ [each(s, tiling, int(row)) for row in rows] for tiling in tilings]
-        of_all = [sum(each(s, tiling, row) for row in range(s.length)) for tiling in tilings]
+        of_all = [of_all_rows(s, tiling, each) for tiling in tilings]
         return max(of_rows) / (max(of_all) * c.sizes["B"] * c.sizes["H"] * c.sizes["D"])
 
     return share
+
+
+@lru_cache(maxsize=64)
+def of_all_rows(s: cost.Shape, tiling: cost.Tiling, each: Callable) -> float:
+    """Return what tiles compute or load for all rows of a head."""
+    return sum(each(s, tiling, row) for row in range(s.length))
 
 
 def loaded_for(s: cost.Shape, tiling: cost.Tiling, row: int) -> float:
