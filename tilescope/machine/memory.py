@@ -58,12 +58,18 @@ class Memory:
 
     def placed(self, lanes: Lanes, programs: np.ndarray, place: int) -> None:
         """Notes who stores where, in which turn of this store, and whether another program does so too."""
-        writer, mine = lanes.tensor.writer, lanes.per_element(programs)
-        before = writer[lanes.element]
+        tensor, element = lanes.tensor, lanes.element
+        mine = lanes.per_element(programs.astype(tensor.writer.dtype))
+        before = tensor.writer[element]
         turn = self.executed.setdefault(place, np.zeros(len(self.traffic.active), np.int32))
-        lanes.tensor.wrote(lanes, programs, turn)
+        tensor.wrote(lanes, programs, turn, mine)
         turn[programs] += 1
-        others = np.where((before >= 0) & (before != mine), before, writer[lanes.element])
+        after = tensor.writer[element]
+        if before.max() < 0 and np.array_equal(
+            after, mine
+        ):  # as in most stores, each element has one program
+            return
+        others = np.where((before >= 0) & (before != mine), before, after)
         met = np.flatnonzero(others != mine)
         if met.size:
             pairs = np.unique(np.stack([mine[met], others[met]], 1), axis=0)
@@ -167,7 +173,9 @@ def store(op: Op):
         for lanes in reach(run, access, np.broadcast_to(pointer, shape), mask):
             if not may_write(run, access, lanes):
                 continue
-            new = np.ascontiguousarray(value).reshape(-1) if lanes.active is None else value[lanes.active]
+            new = value
+            if not run.memory.places_alone:  # which asks for no value
+                new = np.ascontiguousarray(value).reshape(-1) if lanes.active is None else value[lanes.active]
             run.memory.stored(run, lanes, new, access.line, id(access))
         return ()
 

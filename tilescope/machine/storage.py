@@ -67,9 +67,10 @@ class Storage:
         np.lib.stride_tricks.as_strided(owned, self.shape, self.strides)[...] = True
         return owned
 
-    def wrote(self, lanes, programs: np.ndarray, turn: np.ndarray) -> None:
-        """Notes which program writes these lanes, and in which of its turns."""
-        self.writer[lanes.element] = lanes.per_element(programs)
+    def wrote(self, lanes, programs: np.ndarray, turn: np.ndarray, of_each: np.ndarray | None = None) -> None:
+        """Notes which program writes these lanes, and in which of its turns. `of_each` is each element's program, if it is
+        known."""
+        self.writer[lanes.element] = lanes.per_element(programs) if of_each is None else of_each
         turns = turn[programs]
         if self.turn is None and turns.any():
             self.turn = np.zeros(self.extent, np.int32)

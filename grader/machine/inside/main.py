@@ -33,7 +33,7 @@ SHORT_PAGE = (
 )
 LEAST_PLACES, MOST_PLACES = 1 << 22, 1 << 27
 SPARE_PLACES = 8  # times those that programs store to, in whole pages
-PART = 1 << 22  # elements at a time, which saves a tab the memory of all
+IN_CACHE = 1 << 16  # elements that are counted at a time: a core's cache holds them, and a tab has the memory
 
 
 def prepare() -> None:
@@ -120,9 +120,10 @@ def by_program(tensor: Storage, programs: list[int]) -> np.ndarray:
 def share(tensor: Storage) -> list[int]:
     """Of an output, how many elements were written, and how many by the program that wrote most."""
     each = np.zeros(int(tensor.writer.max(initial=-1)) + 1, np.int64)
-    for first in range(0, tensor.extent, PART):
-        who = tensor.writer[first : first + PART]
-        each += np.bincount(who[who >= 0], minlength=each.size)
+    part = max(IN_CACHE, each.size)
+    for first in range(0, tensor.extent, part):
+        who = tensor.writer[first : first + part]
+        each += np.bincount(who + 1, minlength=each.size + 1)[1:]  # -1 is nobody
     return [int(each.sum()), int(each.max(initial=0))]
 
 
