@@ -2,11 +2,13 @@
 
 import math
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from grader.box.warm import Outcome
-from grader.judge import by_line, only_here, sampled, traffic
+from grader.judge import ahead, by_line, only_here, sampled, traffic
+from grader.judge.accounts import account
 from grader.judge.diagnose import describe, from_error, in_full
 from grader.judge.every_case import (
     FREE_OF,
@@ -37,7 +39,7 @@ from grader.judge.kernel_evidence import (
 )
 from grader.judge.sampled import AT_COMPILED, at
 from grader.questions import Budget, Case, KernelQuestion, Part
-from grader.questions.account import CUT, ONCE, SMALL, account, in_blocks, in_sectors, size
+from grader.questions.account import CUT, ONCE, SMALL, in_blocks, in_sectors, size
 
 SLACK = 1.5  # drawn programs are not all alike, because rows of causal attention see more keys or fewer
 # counts split over all programs, with programs that share the work as well if all ran
@@ -382,23 +384,37 @@ def indices(run: Run) -> dict[str, np.ndarray]:
     }
 
 
+def begin(evidence: KernelEvidence) -> None:
+    """Run whole tiles of the corners ahead, as far as their drawn programs ran."""
+    for purpose in LIMITED_IN_PART:
+        run = evidence.runs.get(purpose)
+        if run is not None and not run.outcome.error and not run.whole:
+            ahead.begin(evidence, ("whole tiles", purpose), partial(whole_tiles, evidence, run, purpose))
+
+
 def of_whole_tiles(evidence: KernelEvidence, run: Run, purpose: int) -> Run | None:
+    """Return what programs of whole tiles spend, or None if none was drawn or they didn't end. They run once."""
+    if purpose not in evidence.corner_runs:
+        work = partial(whole_tiles, evidence, run, purpose)
+        evidence.corner_runs[purpose] = ahead.result(evidence, ("whole tiles", purpose), work)
+    found = evidence.corner_runs[purpose]
+    return None if found is None or found.outcome.error else found
+
+
+def whole_tiles(evidence: KernelEvidence, run: Run, purpose: int) -> Run | None:
     """Run those of a corner's drawn programs that store most once more, with all counts. The others, at the ends of the
     grid, may compute whole tiles and store little."""
-    if purpose not in evidence.corner_runs:
-        programs = sampled.chosen(evidence, purpose)
-        by = [run.outcome.arrays[f"by:{p.spec.name}"] for p in run.placed if p.spec.role != "in"]
-        wrote = np.array([sum(np.count_nonzero(who == program) for who in by) for program in programs])
-        storing = [program for program, count in zip(programs, wrote, strict=True) if count]
-        most = [program for program, count in zip(programs, wrote, strict=True) if count == wrote.max()]
-        if not storing or len(storing) <= FEW_DRAWN and all(at_an_end(evidence, run, one) for one in most):
-            return None
-        outcome = run.outcome
-        if not sampled.runs_once(purpose, programs):
-            outcome = evidence.interpret(purpose, run.placed, programs=[most], counting="full")
-        evidence.corner_runs[purpose] = replace(run, outcome=outcome)
-    found = evidence.corner_runs[purpose]
-    return None if found.outcome.error else found
+    programs = sampled.chosen(evidence, purpose)
+    by = [run.outcome.arrays[f"by:{p.spec.name}"] for p in run.placed if p.spec.role != "in"]
+    wrote = np.array([sum(np.count_nonzero(who == program) for who in by) for program in programs])
+    storing = [program for program, count in zip(programs, wrote, strict=True) if count]
+    most = [program for program, count in zip(programs, wrote, strict=True) if count == wrote.max()]
+    if not storing or len(storing) <= FEW_DRAWN and all(at_an_end(evidence, run, one) for one in most):
+        return None
+    if sampled.runs_once(purpose, programs):
+        return run
+    outcome = evidence.interpret(purpose, run.placed, programs=[most], counting="full")
+    return replace(run, outcome=outcome)
 
 
 def at_an_end(evidence: KernelEvidence, run: Run, program: int) -> bool:

@@ -8,6 +8,7 @@ from functools import partial
 
 from grader.box.serve.frames import DTYPES
 from grader.judge import by_line, narrow, only_here, registers, steering, traffic
+from grader.judge.accounts import account
 from grader.judge.diagnose import describe
 from grader.judge.failed import Failed
 from grader.judge.kernel_evidence import AT_SMS, METERED, ON_CONDITION, WAITING, WHOLE, KernelEvidence, Run
@@ -18,7 +19,6 @@ from grader.questions.account import (
     LARGE,
     MOST_LAUNCHES,
     SMALL,
-    account,
     in_blocks,
     in_sectors,
     neighbours,
@@ -128,9 +128,10 @@ def sharing(evidence: KernelEvidence, part: Part, case: Case) -> list[Budget]:
     """Return the limits on programs of a case for the metered case's multiprocessors, because a real GPU may have more than
     a small case can fill. A limit that is `on_any_gpu` asks for the case's own multiprocessors."""
     few = min(case.sm_count, evidence.cases.get(METERED, case).sm_count)
-    on_few, on_own = (
-        account(evidence.question, part.name, replace(case, sm_count=n)) for n in (few, case.sm_count)
-    )
+    on_few = account(evidence.question, part.name, replace(case, sm_count=few))
+    if few == case.sm_count or not any(one.on_any_gpu for one in on_few):
+        return [one for one in on_few if one.count == "programs"]
+    on_own = account(evidence.question, part.name, case)
     both = [(one, own) for one, own in zip(on_few, on_own, strict=True) if one.count == "programs"]
     return [own if own.on_any_gpu else one for one, own in both]
 

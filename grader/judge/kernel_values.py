@@ -7,8 +7,7 @@ from itertools import islice
 
 import numpy as np
 
-from grader.judge import hidden_failure, kernel_repair, on_gpu, pipelined, rounded, sampled
-from grader.judge.budgets_at_scale import too_few
+from grader.judge import budgets_at_scale, hidden_failure, kernel_repair, on_gpu, pipelined, rounded, sampled
 from grader.judge.diagnose import in_full, judge_case
 from grader.judge.failed import Failed, Unclear
 from grader.judge.hidden_failure import HiddenFailure
@@ -56,6 +55,7 @@ def judge(evidence: KernelEvidence, part: Part, result: PartResult) -> None:
     if evidence.eager:
         evidence.go_on()
     hidden_failure.raise_what_can_be_shown(hidden_failures(evidence, runs))
+    budgets_at_scale.begin(evidence)
     if COMPILED in evidence.cases:
         evidence.say("running the compiled case")
         sampled.judge_compiled_case(evidence)
@@ -80,8 +80,7 @@ def hidden_failures(evidence: KernelEvidence, runs: list[Run]) -> Iterator[Hidde
             more.pop(purpose, None)
     ahead = [one for one in more if one not in (*alone, *WHOLE[1:], EVERY_PROGRAM)]
     evidence.run_ahead([*(one for one in ahead if one in WHOLE), *hidden, *ahead])  # the longest first
-    drawn = [one for one in alone if not isinstance(evidence.plan(one), dict) and shared(evidence, one)]
-    evidence.run_ahead(drawn, partial(sampled.how_to_run, evidence))
+    sampled.begin(evidence, [one for one in alone if shared(evidence, one)])
     for number, purpose in enumerate([*hidden, *more]):
         evidence.say(f"running {more.get(purpose) or f'{len(hidden)} hidden cases … {number}/{len(hidden)}'}")
         if purpose in hidden:
@@ -99,7 +98,7 @@ def hidden_failures(evidence: KernelEvidence, runs: list[Run]) -> Iterator[Hidde
 
 def shared(evidence: KernelEvidence, purpose: int) -> bool:
     """Return whether enough programs share a large case for drawn ones to be tried."""
-    return purpose in PAIRS or not too_few(evidence, purpose)
+    return purpose in PAIRS or not budgets_at_scale.too_few(evidence, purpose)
 
 
 def judge_one(evidence: KernelEvidence, purpose: int, others: list[Run]) -> None:

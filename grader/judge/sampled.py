@@ -6,10 +6,12 @@ import itertools
 import math
 import operator
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from grader.box.warm import Outcome
+from grader.judge import ahead
 from grader.judge.diagnose import (
     UNTOLD,
     UNWRITTEN,
@@ -78,7 +80,7 @@ def judge_compiled_case(evidence: KernelEvidence) -> None:
     if isinstance(plan, dict) or question.sampled is None:
         return judge_case(question, evidence.run(COMPILED), [], evidence)
     if depends(evidence, COMPILED):
-        run = evidence.run(COMPILED, seconds=WHOLE_S, waves_of=evidence.cases[COMPILED].sm_count)
+        run = evidence.run(COMPILED, **how_to_run(evidence, COMPILED))
         try:
             judge_effects(run)
         except Unclear:
@@ -110,6 +112,8 @@ def judge_drawn(evidence: KernelEvidence, purpose: int) -> None:
 
 def how_to_run(evidence: KernelEvidence, purpose: int) -> dict:
     """Return which programs of a large case run, what is counted, and for how long."""
+    if purpose == COMPILED and depends(evidence, COMPILED):
+        return {"seconds": WHOLE_S, "waves_of": evidence.cases[COMPILED].sm_count}
     programs = chosen(evidence, purpose)
     how = {"programs": [programs], "counting": "full" if runs_once(purpose, programs) else "values"}
     if purpose not in FARS:
@@ -295,8 +299,17 @@ def at(run: Run) -> str:
 
 def stores(evidence: KernelEvidence, run: Run, **how) -> Outcome:
     """Return the stores of all programs of a case, or of some, addresses only, without computing any value."""
+    return judged_stores(evidence, run, launch_stores(evidence, run, **how), **how)
+
+
+def launch_stores(evidence: KernelEvidence, run: Run, **how) -> Outcome:
     how = {"operation": "stores", "seconds": WHOLE_S, **how}
-    outcome = evidence.count(evidence.launch(run.case, run.plan, evidence.lowered().texts, run.placed, **how))
+    return evidence.launch(run.case, run.plan, evidence.lowered().texts, run.placed, **how)
+
+
+def judged_stores(evidence: KernelEvidence, run: Run, outcome: Outcome, **how) -> Outcome:
+    """Return the stores that the machine found. Raise what is wrong with them, unless the machine had no room."""
+    evidence.count(outcome)
     if (
         is_over(outcome)
         and how.get("programs")
@@ -312,13 +325,13 @@ def stores(evidence: KernelEvidence, run: Run, **how) -> Outcome:
 
 def judge_places(evidence: KernelEvidence, run: Run, purpose: int) -> None:
     """All programs of the grid, so that none can be left out. Of the largest corners some, by whose stores all are judged."""
-    whole = {p.spec.name: math.prod(p.shape) for p in run.placed if p.spec.role != "in"}
-    grid = math.prod(run.plan.steps[0].grid)
-    if purpose in FARS and (sum(whole.values()) > ALL_STORES or grid > MOST_PROGRAMS):
+    whole, grid = stored(run), math.prod(run.plan.steps[0].grid)
+    if not all_show(run, purpose):
         return judge_some_places(evidence, run, whole, grid)
-    how = {"waves_of": run.case.sm_count} if purpose == COMPILED else {}
-    how |= {"seconds": PAIR_S if purpose in PAIRS else FAR_S} if purpose in FARS else {}
-    outcome = evidence.places[purpose] = stores(evidence, run, **how)
+    how = how_all_show(run, purpose)
+    launch = partial(launch_stores, evidence, run, **how)
+    outcome = ahead.result(evidence, ("stores", purpose), launch) or launch()
+    evidence.places[purpose] = judged_stores(evidence, run, outcome, **how)
     if outcome.error and purpose in PAIRS:
         return None
     if outcome.error:  # all are too many
@@ -331,6 +344,40 @@ def judge_places(evidence: KernelEvidence, run: Run, purpose: int) -> None:
         judge_met(
             evidence, run, purpose, pairs if purpose == COMPILED else pairs[:: max(1, len(pairs) // MOST_MET)]
         )
+
+
+def stored(run: Run) -> dict[str, int]:
+    """Return the elements of each output."""
+    return {p.spec.name: math.prod(p.shape) for p in run.placed if p.spec.role != "in"}
+
+
+def all_show(run: Run, purpose: int) -> bool:
+    """Return whether the machine has room for the stores of all programs of a case."""
+    programs = math.prod(run.plan.steps[0].grid)
+    return purpose not in FARS or sum(stored(run).values()) <= ALL_STORES and programs <= MOST_PROGRAMS
+
+
+def how_all_show(run: Run, purpose: int) -> dict:
+    """Return what is asked of the stores of all programs, and for how long."""
+    how = {"waves_of": run.case.sm_count} if purpose == COMPILED else {}
+    return how | ({"seconds": PAIR_S if purpose in PAIRS else FAR_S} if purpose in FARS else {})
+
+
+def begin(evidence: KernelEvidence, purposes: list[int]) -> None:
+    """Run these large cases ahead, and the compiled one, and then show where all their programs store."""
+    there = [one for one in purposes if not isinstance(evidence.plan(one), dict)]
+    if COMPILED in evidence.cases and not isinstance(evidence.plan(COMPILED), dict):
+        if evidence.question.sampled is None:
+            evidence.run_ahead([COMPILED])
+        else:
+            there.append(COMPILED)
+    evidence.run_ahead(there, partial(how_to_run, evidence))
+    alone = [one for one in there if not depends(evidence, one)]
+    ahead.after_runs(evidence, "stores", alone, partial(stores_ahead, evidence))
+
+
+def stores_ahead(evidence: KernelEvidence, purpose: int, run: Run) -> Outcome | None:
+    return launch_stores(evidence, run, **how_all_show(run, purpose)) if all_show(run, purpose) else None
 
 
 def judge_some_places(evidence: KernelEvidence, run: Run, whole: dict[str, int], grid: int) -> None:
