@@ -135,6 +135,8 @@ class Known:
 
     def __init__(self, function: Function):
         self.values: dict[str, Axes] = {}
+        # of each operation, what was known of its operands when it was last read, and of its result: it may be read again
+        self.found: dict[tuple, tuple] = {}
         first, *others = function.blocks
         promises = function.argument_attributes or [{}] * len(first.arguments)
         for place, (name, type) in enumerate(zip(first.arguments, first.types, strict=True)):
@@ -169,10 +171,13 @@ class Known:
                     self.read(block.ops)
             for name, type in zip(op.results, op.result_types, strict=True):
                 operands = [*map(self.of, op.operands, op.operand_types)]
-                known = promised(op, made(op, type, operands))
-                if type.element:
-                    whose = (one.parameter for one in operands if one.parameter is not None)
-                    known = replace(known, parameter=only(*whose))
+                before, known = self.found.get((id(op), name), (None, None))
+                if before != operands:
+                    known = promised(op, made(op, type, operands))
+                    if type.element:
+                        whose = (one.parameter for one in operands if one.parameter is not None)
+                        known = replace(known, parameter=only(*whose))
+                    self.found[id(op), name] = operands, known
                 self.values[name] = known
 
     def hand(self, names: list[str], given: list[str]) -> None:
