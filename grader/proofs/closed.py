@@ -76,13 +76,20 @@ def condition(question, where: str) -> str:
     }[where]
 
 
+class OfCorners(KernelEvidence):
+    """Draw a check's corners, which depend on no hidden case, and none of these."""
+
+    def hidden_cases(self) -> list:
+        return []
+
+
 @cache
 def corners_of(question_id: str) -> tuple[list, list]:
     """Return what corners and far corners some checks have."""
     question = questions.find(question_id)
     found: tuple[list, list] = [], []
     for seed in range(CORNERS_DRAWN):
-        evidence = KernelEvidence(question, "", seed)
+        evidence = OfCorners(question, "", seed)
         for kind, purposes in zip(found, ((CORNER, *WHOLE), (kernel_evidence.FAR,)), strict=True):
             kind += [evidence.known[one] for one in purposes if one in evidence.known]
     return found
