@@ -92,7 +92,7 @@ def judge_run(evidence: KernelEvidence, part: Part, purpose: int, run: Run) -> N
     ):
         places = replace(run, outcome=evidence.places.get(COMPILED, run.outcome))
         judge_waves(places, budgets, question.most_launches, AT_COMPILED)
-        for size in [one for one in (BETWEEN, MIRRORED, STRETCHED, DEEP, *TURNED) if one in evidence.known]:
+        for size in of_waves(evidence):
             judge_between(evidence, part, size)
     for budget in budgets:
         if budget.count == "programs" and not whole:
@@ -300,11 +300,20 @@ def judge_between(evidence: KernelEvidence, part: Part, purpose: int) -> None:
     case, plan = evidence.cases[purpose], evidence.plan(purpose)
     if isinstance(plan, dict):
         raise from_error(plan, f"a hidden case ({case.kind})")
-    inputs, placed = evidence.draw(purpose)
-    run = Run(case, True, plan, placed, inputs, {}, Outcome())
-    places = replace(run, outcome=sampled.stores(evidence, run, waves_of=run.case.sm_count))
+    run = ahead.result(evidence, ("waves", purpose), partial(waves_between, evidence, purpose))
+    sampled.judged_stores(evidence, run, run.outcome, waves_of=case.sm_count)
     budgets = evidence.question.budgets[part.name](case)
-    judge_waves(places, budgets, evidence.question.most_launches, f"at {case.kind}")
+    judge_waves(run, budgets, evidence.question.most_launches, f"at {case.kind}")
+
+
+def waves_between(evidence: KernelEvidence, purpose: int) -> Run:
+    """Return where all programs of such a size store, without what its tensors hold, which may be large."""
+    case = evidence.cases[purpose]
+    inputs, placed = evidence.draw(purpose)
+    run = Run(case, True, evidence.plan(purpose), placed, inputs, {}, Outcome())
+    outcome = sampled.launch_stores(evidence, run, waves_of=case.sm_count)
+    hollow = [replace(one, storage=one.storage[:0].copy()) for one in placed]
+    return replace(run, placed=hollow, inputs={}, outcome=outcome)
 
 
 def judge_waves(run: Run, budgets: list[Budget], most_launches: int, where: str) -> None:
@@ -385,11 +394,19 @@ def indices(run: Run) -> dict[str, np.ndarray]:
 
 
 def begin(evidence: KernelEvidence) -> None:
-    """Run whole tiles of the corners ahead, as far as their drawn programs ran."""
+    """Run ahead whole tiles of the corners, as far as their drawn programs ran, and the sizes whose waves are limited."""
     for purpose in LIMITED_IN_PART:
         run = evidence.runs.get(purpose)
         if run is not None and not run.outcome.error and not run.whole:
             ahead.begin(evidence, ("whole tiles", purpose), partial(whole_tiles, evidence, run, purpose))
+    for purpose in of_waves(evidence) if evidence.question.sampled is not None else ():
+        if not isinstance(evidence.plan(purpose), dict):
+            ahead.begin(evidence, ("waves", purpose), partial(waves_between, evidence, purpose))
+
+
+def of_waves(evidence: KernelEvidence) -> list[int]:
+    """Return the secret sizes at which only waves are looked at."""
+    return [one for one in (BETWEEN, MIRRORED, STRETCHED, DEEP, *TURNED) if one in evidence.known]
 
 
 def of_whole_tiles(evidence: KernelEvidence, run: Run, purpose: int) -> Run | None:
