@@ -28,6 +28,7 @@ from grader.questions.account import aligned, in_whole_sectors, neighbours
 from grader.questions.draws import log_uniform
 from grader.questions.memory import Placed, as_placed, place, shape_only
 from grader.questions.model import TRANSPOSED, UpTo
+from grader.questions.reach import sized, stepped
 
 PUBLIC, HIDDEN, METERED, BETWEEN, ALIGNED, CORNER, COMPILED, TIMED = 100, 200, 300, 350, 360, 370, 400, 500
 MIRRORED = 351  # another size between two, long along the other axis
@@ -42,7 +43,14 @@ FAR = 373  # a larger one, whose inputs repeat what is drawn
 LESS_FAR = 366  # one of any size between these two, where an answer may do what it doesn't at the largest
 PAIRS = 367, 368, 369  # two axes at their ends, judged by values alone
 WAITING = 374  # one for programs that wait for one another in loops, which run one by one
-ON_CONDITION = 375, 376, 377, 382, 383  # at sizes that conditions of the cell name, or beyond its numbers
+ON_CONDITION = (
+    375,
+    376,
+    377,
+    382,
+    383,
+    *range(390, 394),
+)  # at sizes that conditions of the cell name, or beyond its numbers
 EVERY_PROGRAM = 378  # one that runs whole, for answers of whose other corners drawn programs run
 AT_NUMBER = 379, 380, 381  # at numbers of the cell that no case comes near
 NOT_LIMITED = (  # in all that they spend
@@ -347,17 +355,23 @@ class KernelEvidence(Evidence):
         return 2 * sum(programs) < min(least, case.sm_count)
 
     def at_multiprocessors(self, numbers: list[int]) -> dict[int, Case]:
-        """Return cases of the metered size with numbers of multiprocessors at or next to a number of the cell."""
+        """Return cases of the metered size for a cell that asks for the number of multiprocessors, with numbers at or next to a
+        number of the cell. One more has half of the size, and the largest number."""
         metered = self.known.get(METERED)
         named = [n for n in numbers if SMS[0] <= n <= SMS[1]]
-        if metered is None or not named or "sm_count" not in self.source:
+        if metered is None or "sm_count" not in self.source:
             return {}
         rng = self.rng(AT_SMS[0])
         telling = [n for n in named if n & (n - 1)] or named  # powers of two are mostly sizes of blocks
-        beside = np.unique([n + more for n in telling for more in (-1, 0, 1)])
-        chosen = rng.choice(beside, min(len(AT_SMS), len(beside)), replace=False).tolist()
+        beside = np.unique([n + more for n in telling for more in (-1, 0, 1)]).astype(int)
+        most = min(len(AT_SMS) - 1, len(beside))
+        chosen = rng.choice(beside, most, replace=False).tolist()
         kind = "the metered size on another number of multiprocessors"
-        return {one: replace(metered, sm_count=n, kind=kind) for one, n in zip(AT_SMS, chosen, strict=False)}
+        axes = {axis: one for axis, one in self.question.up_to.items() if isinstance(one, UpTo)}
+        half = {axis: stepped(one, metered.sizes[axis] / 2) for axis, one in axes.items()}
+        half = sized(self.question, metered.sizes | half)
+        cases = [*(replace(metered, sm_count=n) for n in chosen), replace(half, sm_count=max(CHIPS))]
+        return {one: replace(case, kind=kind) for one, case in zip(AT_SMS, cases, strict=False)}
 
     def at_numbers(self, numbers: list[int], told: int) -> dict[int, Case]:
         """Return cases at numbers of the cell that are no size of another case, nor near one."""

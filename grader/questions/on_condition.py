@@ -36,9 +36,10 @@ CHANGED = 0.6  # of the cases are cases that went a new way, changed
 NEARBY = 0.4  # of those change a size by a factor of two at most
 LANES, IN_SECTORS = 16, 0.5  # divide the sizes of so many cases
 FEW = 6  # values of an expression that are ways; one with more of them is a size
+FEW_IN_PLANS = 10  # the same of what plans hold, as a table of block sizes does
 USUAL = 0.5  # of the cases have a value, which is a way then, and any other value another way
-MOST = 4  # cases of a check
-OF_PLANS = 2  # of them are those at which plans differ most
+MOST = 8  # cases of a check
+OF_PLANS = 5  # of them are those at which plans differ most
 AT_NUMBERS = 3  # cases at numbers of the cell
 PLAN = "plan"  # begins the place of a way that a plan tells
 SECTORS = "in sectors"  # ends the place of a way that a case goes whose sectors are limited
@@ -139,13 +140,14 @@ def in_few(each: list[dict]) -> list[dict]:
     values: dict = defaultdict(dict)
     for (place, value), cases in cases_of.items():
         values[place][value] = cases
+    few = {place: len(of) <= (FEW_IN_PLANS if place[0] == PLAN else FEW) for place, of in values.items()}
     usual = {
         place: max(of, key=of.get)
         for place, of in values.items()
-        if len(of) > FEW and max(of.values()) >= USUAL * len(each)
+        if not few[place] and max(of.values()) >= USUAL * len(each)
     }
     return [
-        {(p, v): program for (p, v), program in one.items() if len(values[p]) <= FEW}
+        {(p, v): program for (p, v), program in one.items() if few[p]}
         | {((*p, "usual"), usual[p] == v): program for (p, v), program in one.items() if p in usual}
         for one in each
     ]

@@ -94,6 +94,7 @@ def hidden(question: Question, rng: np.random.Generator) -> list:
         *metered_unusual(question, drawn, rng),
         *balanced.metered(question, rng),
         *turned_apart(question, drawn, rng),
+        *one_apart(question, drawn, rng),
         *but_for_one(question, plain_ones(question, drawn), rng),
     ]
 
@@ -272,6 +273,18 @@ def rows_apart(question: KernelQuestion, drawn: list[Case], rng: np.random.Gener
         return []
     return [
         replace(plain[rng.integers(len(plain))], layout=layout, crossed=True, kind="gaps between all rows")
+    ]
+
+
+def one_apart(question: KernelQuestion, drawn: list[Case], rng: np.random.Generator) -> list[Case]:
+    """Return a case for each matrix with strides that alone has gaps between its rows, because a kernel may tell by another one
+    whether all are without."""
+    (together,) = rows_apart(question, drawn, rng) or (None,)
+    layout = together.layout if together else {}
+    return [
+        replace(together, layout={name: how}, kind=f"gaps between the rows of {name} alone")
+        for name, how in layout.items()
+        if len(layout) > 1
     ]
 
 

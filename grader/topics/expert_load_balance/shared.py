@@ -230,7 +230,11 @@ SHAPES[TWINS] = lambda rng: (  # equal rows are no single row
     2,
     0.0,
 )
-HIDDEN = (*HIDDEN, ZEROS, TWINS)  # last, so that the others stay as they were drawn
+FAINT = "rows of whole numbers with a faint one each"
+SHAPES[FAINT] = lambda rng: ([between(rng, 5, 12) for _ in range(4)], 2, 2, 0.0)
+CROWD = "one expert that all tokens of all ranks choose"
+SHAPES[CROWD] = lambda rng: ([between(rng, 600, MOST_TOKENS) for _ in range(4)], between(rng, 1, 2), 1, 1.0)
+HIDDEN = (*HIDDEN, ZEROS, TWINS, FAINT, CROWD)  # last, so that the others stay as they were drawn
 
 
 def tokens(rng, kind, numbers=()):
@@ -238,7 +242,7 @@ def tokens(rng, kind, numbers=()):
     each, per, top_k, hot = drawn_shape(rng, numbers) if kind == NEAR else SHAPES[kind](rng)
     shunned = np.arange(per) + per * IDLE[kind] if kind in IDLE else ()
     columns = between(rng, 40, 60) if kind == LONGER else HIDDEN_SIZE
-    if kind in (FULL, *FREE):
+    if kind in (FULL, CROWD, *FREE):
         columns = min(between(rng, 4, 40), max(2, MOST_NUMBERS // (per * len(each) * max(each))))
     found = tokens_of(rng, each, len(each) * per, top_k, hot, shunned, columns)
     if kind == FULL:  # one rank gets all tokens of all ranks, half the time for one expert
@@ -256,10 +260,19 @@ def tokens(rng, kind, numbers=()):
         found = with_zeros(rng, found, per)
     if kind == TWINS:
         found = with_twins(rng, found, per * len(each))
+    if kind == FAINT:  # which a narrower type holds but for the faint ones
+        found = [(with_faint(rng, x.shape), *more) for x, *more in found]
     if kind == AT_HOME:
         holders = np.arange(len(each)) == np.arange(per * len(each))[:, None] // per
         keep_at_home(rng, found, holders, rng.integers(len(each)))
     return [(beyond_fp16(rng, x) if kind == LARGE else x, *more) for x, *more in found], per
+
+
+def with_faint(rng, shape):
+    """Draw rows of small whole numbers, with a number of about a billionth at one place of each."""
+    x = rng.integers(-8, 9, shape).astype(np.float32)
+    x[np.arange(shape[0]), rng.integers(shape[1], size=shape[0])] = 10.0 ** rng.uniform(-10, -8, shape[0])
+    return x
 
 
 def keep_at_home(rng, found, holders, home: int) -> None:
@@ -425,7 +438,7 @@ SPECIAL = np.array(
 def handed_on(rng, kind, x):
     """Draw rows that are handed on as they are, so that they may hold all that fp32 can: some hold a special number at
     an end, some hold several, and some nothing else."""
-    if kind in (ZEROS, TWINS):  # whose rows are equal and zero as they are
+    if kind in (ZEROS, TWINS, FAINT):  # whose rows are equal and zero as they are
         return x
     x = of_every_size(rng, x) if kind in (LARGE, FULL) else x
     special, sort = rng.choice(SPECIAL, x.shape), rng.random((len(x), 1))

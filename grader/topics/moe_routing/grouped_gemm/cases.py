@@ -219,6 +219,14 @@ def hidden_gemm(rng: np.random.Generator) -> list[Case]:
         case([4, 0, 3], 1, WIDE * between(rng, 3, 4), dtype="bf16", values=OVERSHADOWED, kind=OVERSHADOWED),
         case([4, 0, 17], 1, any_h(), between(rng, 40, 70), dtype="bf16", values=CLOSED, kind=CLOSED),
         case([3, 0, 2], 1, between(rng, 129, 300), values=AMONG_ZEROS, kind=AMONG_ZEROS),
+        case(
+            [1] * between(rng, 16, 40),
+            1,
+            between(rng, 17, 40),
+            between(rng, 3, 9),
+            tile=16,
+            kind="a token for each expert",
+        ),
     ]
 
 

@@ -55,6 +55,13 @@ QUESTION = rung(
         cases.paced(
             rng.uniform(0.03, 0.9), T=between(rng, 700, 990), M=7, values=HUGE_FIRST, kind=HUGE_FIRST
         ),
+        cases.paced(
+            rng.uniform(0.9, 0.995),
+            T=between(rng, 700, 990),
+            M=70,
+            values=ENDLESS,
+            kind="infinities long before the end",
+        ),
     ],
     rows="M",
     sized=cases.sized,
