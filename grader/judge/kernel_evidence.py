@@ -58,7 +58,12 @@ NOT_LIMITED = (  # in all that they spend
     *(BETWEEN, MIRRORED, STRETCHED, DEEP, *TURNED, *ALIGNED_ONES),
 )
 OWN_NUMBERS = 384  # one whose inputs are near numbers of the cell
-AT_SMS = 387, 388, 389  # the metered size at numbers of the cell that multiprocessors may have
+AT_SMS = (
+    387,
+    388,
+    389,
+    394,
+)  # the metered size at numbers of the cell that multiprocessors may have, and half of it
 OWN_SCALARS = 385, 386  # with a scalar between numbers of the cell
 FARS = *PAIRS, FAR, LESS_FAR  # whose inputs may repeat what is drawn
 HOLDING = range(LESS_FAR, OWN_NUMBERS + 1)  # corners and others that have such inputs too

@@ -12,6 +12,7 @@ from grader.judge import budgets_at_scale, referee, sampled
 from grader.judge.failed import Failed
 from grader.judge.kernel_evidence import (
     AT_SMS,
+    CHIPS,
     CORNER,
     FAR,
     LESS_FAR,
@@ -454,8 +455,10 @@ def test_numbers_of_multiprocessors_in_a_cell_are_tried(words, tried):
     answer = right(TURNED) + f"\n\ndef more(p):\n    return p.{words}\n"
     evidence = KernelEvidence(questions.find(TURNED), answer, 1)
     found = [case for purpose, case in evidence.cases.items() if purpose in AT_SMS]
-    assert {case.sm_count for case in found} == ({155, 156, 157} if tried else set())
-    assert all(case.sizes == evidence.known[METERED].sizes for case in found)
+    assert {case.sm_count for case in found} == ({155, 156, 157, max(CHIPS)} if tried else set())
+    metered = evidence.known[METERED].sizes
+    assert all(case.sizes == metered for case in found if case.sm_count != max(CHIPS))
+    assert all(2 * size <= metered[axis] for case in found[3:] for axis, size in case.sizes.items())
 
 
 def test_waves_are_looked_at_for_transposed_tensors_too():
