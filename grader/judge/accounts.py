@@ -14,8 +14,6 @@ def account(question: KernelQuestion, part: str, case: Case) -> list[Budget]:
     if found is None:
         if len(_kept) >= MOST_KEPT:
             _kept.clear()
-        found = _kept[key] = (
-            question,
-            closed.account(question, part, case),
-        )  # the question stays, and so its id
+        # the question stays, and so its id
+        found = _kept[key] = question, closed.account(question, part, case)
     return found[1]

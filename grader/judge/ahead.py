@@ -5,15 +5,14 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from functools import partial
 
-from grader.box.systems import has_processes
-from grader.box.warm import Outcome, cores
+from grader.box.warm import Outcome
 from grader.judge.evidence import background_pool
 from grader.judge.kernel_evidence import KernelEvidence, Run
 
 
 def begin(evidence: KernelEvidence, name: tuple, work: Callable) -> None:
     """Do some work of a check in the background, if there are cores for it. It is dropped with the cases that run ahead."""
-    if evidence.eager and cores() > 1 and has_processes():
+    if evidence.has_room_ahead:
         evidence.ahead[name] = background_pool().submit(work)
 
 

@@ -43,14 +43,8 @@ FAR = 373  # a larger one, whose inputs repeat what is drawn
 LESS_FAR = 366  # one of any size between these two, where an answer may do what it doesn't at the largest
 PAIRS = 367, 368, 369  # two axes at their ends, judged by values alone
 WAITING = 374  # one for programs that wait for one another in loops, which run one by one
-ON_CONDITION = (
-    375,
-    376,
-    377,
-    382,
-    383,
-    *range(390, 394),
-)  # at sizes that conditions of the cell name, or beyond its numbers
+# at sizes that conditions of the cell name, or beyond its numbers
+ON_CONDITION = 375, 376, 377, 382, 383, *range(390, 394)
 EVERY_PROGRAM = 378  # one that runs whole, for answers of whose other corners drawn programs run
 AT_NUMBER = 379, 380, 381  # at numbers of the cell that no case comes near
 NOT_LIMITED = (  # in all that they spend
@@ -58,12 +52,8 @@ NOT_LIMITED = (  # in all that they spend
     *(BETWEEN, MIRRORED, STRETCHED, DEEP, *TURNED, *ALIGNED_ONES),
 )
 OWN_NUMBERS = 384  # one whose inputs are near numbers of the cell
-AT_SMS = (
-    387,
-    388,
-    389,
-    394,
-)  # the metered size at numbers of the cell that multiprocessors may have, and half of it
+# the metered size at numbers of the cell that multiprocessors may have, and half of it
+AT_SMS = 387, 388, 389, 394
 OWN_SCALARS = 385, 386  # with a scalar between numbers of the cell
 FARS = *PAIRS, FAR, LESS_FAR  # whose inputs may repeat what is drawn
 HOLDING = range(LESS_FAR, OWN_NUMBERS + 1)  # corners and others that have such inputs too
@@ -519,9 +509,14 @@ class KernelEvidence(Evidence):
         said = found.printed[self.order.index(purpose)] if isinstance(found, Lowered) else ""
         return "\n".join(filter(None, [said.strip(), *map(print_line, run.outcome.header.get("prints", []))]))
 
+    @property
+    def has_room_ahead(self) -> bool:
+        """Return whether work may run in the background: a process does one task at a time."""
+        return self.eager and cores() > 1 and has_processes()
+
     def run_ahead(self, purposes: Iterable[int], how: Callable[[int], dict] = lambda purpose: {}) -> None:
-        """Start cases in parallel, if there are cores for them, and processes: this one does one task at a time."""
-        if self.eager and cores() > 1 and has_processes():
+        """Start cases in parallel, if there are cores for them, and processes."""
+        if self.has_room_ahead:
             for purpose in purposes:
                 if purpose not in self.runs and purpose not in self.ahead:
                     self.ahead[purpose] = background_pool().submit(self._run, purpose, **how(purpose))

@@ -28,9 +28,8 @@ PLANNED = 1500  # these and more, whose plans are looked at
 DRAWN = 4 * PLANNED  # because many are too large
 HALVED = 8  # sizes of one that is
 NAMED, SHORT = 0.5, 0.2  # of the sizes are near a number of the cell, and as short as may be
-OF_THREE = np.cumsum(
-    [NAMED, SHORT, 1 - NAMED - SHORT]
-)  # as rng.choice(..., p=...) draws, which takes a search long
+# as rng.choice(..., p=...) draws, which takes a search long
+OF_THREE = np.cumsum([NAMED, SHORT, 1 - NAMED - SHORT])
 AS_IT_IS = 0.4  # of the cases have the dtypes and layouts of a hidden case
 CHANGED = 0.6  # of the cases are cases that went a new way, changed
 NEARBY = 0.4  # of those change a size by a factor of two at most

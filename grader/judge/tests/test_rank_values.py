@@ -1,7 +1,6 @@
 """Several ranks of one answer: right ones pass, each way to fail has its sentence, and no way round the referee pays."""
 
 import os
-import re
 import time
 from dataclasses import replace
 
@@ -52,9 +51,7 @@ RIGHT = cell("return honest(comm, x, topk_ids, experts)")
 def test_a_right_answer_has_all_points_and_says_what_was_counted():
     verdict = judged(RIGHT)
     assert verdict.verdict == PASS and verdict.points == verdict.of == 8, verdict
-    hidden = len(list(questions.find(verdict.question).hidden(np.random.default_rng(1))))
-    twice = re.search(r"3 public and (\d+) hidden", verdict.parts[0].came)
-    assert twice and int(twice[1]) >= hidden and "3 exchanges" in verdict.parts[2].came
+    assert "3 public and 46 hidden" in verdict.parts[0].came and "3 exchanges" in verdict.parts[2].came
 
 
 # (the body of the answer, the part that is lost, words of what came, words of where to look)
