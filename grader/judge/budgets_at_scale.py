@@ -199,13 +199,14 @@ def limits(evidence: KernelEvidence, part: Part, purpose: int, run: Run) -> list
         (one.what, one.count, one.tensor): one.most
         for one in account(question, part.name, in_blocks(question, two_blocks(question, run.case)))
     }
-    # packed arrays, rows that don't begin with a sector, and small inputs have no limit made for such sizes, nor have
-    # sectors of what metered programs may load again and again
+    # packed arrays, rows that don't begin with a sector, and small inputs have no limit made for such sizes, unless the
+    # question states one that isn't small, nor have sectors of what metered programs may load again and again
     metered = account(question, part.name, evidence.known.get(METERED, run.case))
     limited = {one.tensor for one in metered if one.count == "sectors"}
     whole = {t.name for t in question.tensors if t.name in limited and in_sectors(t, run.case) == CUT}
     total = sum(size(t, run.case) for t in question.tensors)
     small = {t.name for t in question.tensors if t.role == "in" and size(t, run.case) < SMALL * total}
+    stated = {one.what for one in question.budgets.get(part.name, lambda case: [])(run.case)}
     named = {t.name: t for t in question.tensors}
     bytes_of = []
     for one in found:
@@ -222,7 +223,12 @@ def limits(evidence: KernelEvidence, part: Part, purpose: int, run: Run) -> list
         for one in found
         if one.tensor != "packed"
         and (one.count != "sectors" or one.tensor in whole)
-        and (one.count != "dedup" or one.tensor not in small)
+        and (
+            one.count != "dedup"
+            or one.tensor not in small
+            or one.what in stated
+            and one.most >= SMALL * total
+        )
     ]
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from grader.box.serve.frames import DTYPES
-from grader.judge import by_line, narrow, only_here, registers, steering, traffic
+from grader.judge import by_line, comparing, narrow, only_here, registers, steering, traffic
 from grader.judge.accounts import account
 from grader.judge.diagnose import describe
 from grader.judge.failed import Failed
@@ -66,6 +66,7 @@ def judge(evidence: KernelEvidence, part: Part) -> None:
         return
     if part.name == next(iter(question.budgets)):
         steering.judge(evidence)
+        comparing.judge(evidence)
         if not question.compiled_part:
             registers.judge_uncompiled(evidence)
         narrow.judge(evidence)

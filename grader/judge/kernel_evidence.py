@@ -24,7 +24,7 @@ from grader.judge.evidence import Evidence, background_pool
 from grader.machine import host as machine
 from grader.machine.protocol import TOLD_OF_WRITERS
 from grader.questions import Case, KernelQuestion, corner, on_condition, own_numbers, own_scalars
-from grader.questions.account import aligned, in_whole_sectors, neighbours
+from grader.questions.account import aligned, in_whole_sectors, neighbours, tight
 from grader.questions.draws import log_uniform
 from grader.questions.memory import Placed, as_placed, place, shape_only
 from grader.questions.model import TRANSPOSED, UpTo
@@ -294,6 +294,8 @@ class KernelEvidence(Evidence):
             case for purpose, case in self.known.items() if purpose not in NOT_LIMITED and not case.crossed
         ]
         strict = partial(in_whole_sectors, self.question, neighbours(self.question, self.known.get(METERED)))
+        axes = [axis for axis, one in self.question.up_to.items() if isinstance(one, UpTo)]
+        marks = {f"tight along {axis}": partial(tight, self.question, axis) for axis in axes}
 
         in_part = [self.known[one] for one in (CORNER, COMPILED) if one in self.known]
 
@@ -308,7 +310,9 @@ class KernelEvidence(Evidence):
             ways = partial(ways, programs=no_programs)  # no condition of the cell depends on the program
         most = on_condition.LARGE if self.question.in_corners else corner.WHOLE
         plans = partial(self.ways_of_plans, told=told, rng=rng)
-        found = on_condition.search(self.question, numbers, ways, plans, limited, strict, most, rng)
+        found = on_condition.search(
+            self.question, numbers, ways, plans, limited, {on_condition.SECTORS: strict, **marks}, most, rng
+        )
         known = [*limited, *(one.case for one in found)]
         more = on_condition.beyond(self.question, cell.numbers_of_kernels(), known, rng)
         found += [on_condition.Telling(more, [])] if more else []

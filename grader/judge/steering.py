@@ -44,6 +44,12 @@ def judge(evidence: KernelEvidence) -> None:
 
 def every(evidence: KernelEvidence) -> Iterator[Found]:
     """Yield what numbers steer in each plan of this check. Plans alike are looked at once."""
+    for plan in plans(evidence):
+        yield from of_plan(evidence, plan)
+
+
+def plans(evidence: KernelEvidence) -> Iterator[Plan]:
+    """Yield the plans of a check, those with the same kernels and arguments once."""
     seen = set()
     for purpose in evidence.cases:
         plan = evidence.plan(purpose)
@@ -51,7 +57,7 @@ def every(evidence: KernelEvidence) -> Iterator[Found]:
             steps = tuple((step.text, step.arguments) for step in plan.steps)
             if steps not in seen:
                 seen.add(steps)
-                yield from of_plan(evidence, plan)
+                yield plan
 
 
 def of_plan(evidence: KernelEvidence, plan: Plan) -> Iterator[Found]:
@@ -59,17 +65,22 @@ def of_plan(evidence: KernelEvidence, plan: Plan) -> Iterator[Found]:
     were made of."""
     read = {one.name for one in evidence.question.tensors if one.role in ("in", "inout")} | set(plan.packed)
     told = dict.fromkeys(plan.scratch, SCRATCH) | dict.fromkeys(plan.packed, WEIGHTS)
-    steps = [(step, evidence.printed_text(step.text)) for step in plan.steps]
-    made_of: dict[str, set[str]] = {}
-    for step, text in steps:
-        for one in text.get("content", ()):
-            made_of.setdefault(name(step, one.tensor), set()).add(name(step, one.source))
-    for step, text in steps:
-        for one in text.get("steers", ()):
+    made_of = contents(evidence, plan)
+    for step in plan.steps:
+        for one in evidence.printed_text(step.text).get("steers", ()):
             target = name(step, one.target)
             for source in origins(name(step, one.source), made_of) & read:
                 named = told.get(target, target), told.get(source, source)
                 yield Found(one.line, *named, one.by == "branch")
+
+
+def contents(evidence: KernelEvidence, plan: Plan) -> dict[str, set[str]]:
+    """Return for each tensor that a plan's kernels store the tensors and scalars that its numbers depend on."""
+    made_of: dict[str, set[str]] = {}
+    for step in plan.steps:
+        for one in evidence.printed_text(step.text).get("content", ()):
+            made_of.setdefault(name(step, one.tensor), set()).add(name(step, one.source))
+    return made_of
 
 
 def name(step: Kernel, place: int) -> str:

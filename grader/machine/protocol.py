@@ -6,6 +6,7 @@ from math import prod
 
 import numpy as np
 
+from tilescope.machine.comparisons import Comparison
 from tilescope.machine.contiguity import Access
 from tilescope.machine.influence import Content, Steer
 from tilescope.machine.report import LaunchReport, Report
@@ -162,7 +163,7 @@ def poison_reply(header: dict) -> list[dict]:
 
 def print_reply(request: PrintRequest, header: dict) -> list[dict]:
     """Return for each text its print, or {"error": ...}, its accesses, and what steers them: {"text", "accesses", "steers",
-    "content"}."""
+    "content", "compared"}."""
     columns = texts, seen, steered = [header.get(name) for name in ("texts", "accesses", "steers")]
     if any(not isinstance(column, list) or len(column) != len(request.texts) for column in columns):
         raise BadReply("another number of texts than was asked for")
@@ -171,14 +172,17 @@ def print_reply(request: PrintRequest, header: dict) -> list[dict]:
             raise BadReply("neither a text nor an error")
     found = []
     for text, accesses, steers in zip(texts, seen, steered, strict=True):
-        if not isinstance(steers, list) or len(steers) != 2:
-            raise BadReply("no list of what steers a text, and of what its tensors hold")
+        if not isinstance(steers, list) or len(steers) != 3:
+            raise BadReply(
+                "no lists of what steers a text, of what its tensors hold, and of what it compares"
+            )
         found.append(
             {
                 "text": text,
                 "accesses": rows_of(Access, accesses),
                 "steers": rows_of(Steer, steers[0]),
                 "content": rows_of(Content, steers[1]),
+                "compared": rows_of(Comparison, steers[2]),
             }
         )
     return found

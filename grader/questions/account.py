@@ -18,6 +18,8 @@ from grader.questions.work import filled, work
 
 SMALL = 0.1  # every program may load an input of less than this share of all bytes, within this share
 A_FEW = 16_384  # bytes that a small input may take in any case, as a codebook that every program loads
+TIGHT = 1 << 19  # bytes of all tensors, from where the few kB more of a small case hardly matter
+LONG = 256  # elements of an axis, or a quarter of those that it may have
 CYCLES = 64  # of a lane, for each element that is moved
 EACH = 20  # operations of every kind for each element that is moved
 A_PROGRAM = 65536  # elements of the largest tensor that one program may have to itself
@@ -236,6 +238,12 @@ def neighbours(question: KernelQuestion, metered: Case | None, parts: tuple[str,
 def in_whole_sectors(question: KernelQuestion, names: set[str], case: Case) -> bool:
     """Return whether the rows of all these tensors begin with a sector in a case, where limits are strictest."""
     return bool(names) and all(in_sectors(t, case) == CUT for t in question.tensors if t.name in names)
+
+
+def tight(question: KernelQuestion, axis: str, case: Case) -> bool:
+    """Return whether a case is so large, and so long along an axis, that what small sizes may spend more hardly matters."""
+    long = case.sizes[axis] >= min(LONG, question.up_to[axis].most // 4)
+    return long and sum(size(tensor, case) for tensor in question.tensors) >= TIGHT
 
 
 def whole_sectors(times: float, allowed: float) -> Budget:

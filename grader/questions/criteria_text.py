@@ -6,7 +6,17 @@ from dataclasses import replace
 import numpy as np
 
 from grader.questions.account import account
-from grader.questions.model import DOT, SCRATCH, WEIGHTS, Case, KernelQuestion, Part, Question, Steers
+from grader.questions.model import (
+    ANYTHING,
+    DOT,
+    SCRATCH,
+    WEIGHTS,
+    Case,
+    KernelQuestion,
+    Part,
+    Question,
+    Steers,
+)
 from grader.questions.reach import sizes_in_words
 
 WIDE_ENOUGH = "neighbours in memory: {} bytes or more by one instruction, so the compiler must see that they are neighbours"
@@ -49,9 +59,9 @@ def one_size(question: KernelQuestion) -> Case:
 
 
 def steering(question: Question, part: Part) -> str:
-    """Say in the first part with limits which numbers may decide what a kernel loads."""
+    """Say in the first part with limits which numbers may decide what a kernel loads, and which it may compare."""
     first = isinstance(question, KernelQuestion) and part.name == next(iter(question.budgets), "")
-    return f". {steered(question)}" if first else ""
+    return "".join(f". {rule}" for rule in (steered(question), compared(question)) if rule) if first else ""
 
 
 def steered(question: KernelQuestion) -> str:
@@ -61,6 +71,13 @@ def steered(question: KernelQuestion) -> str:
     return (
         f"{rule}, except those of {listed([*map(exception, question.steered)])}" if question.steered else rule
     )
+
+
+def compared(question: KernelQuestion) -> str:
+    """Say which constants numbers may be compared with, or nothing if all may."""
+    if ANYTHING in question.compared:
+        return ""
+    return f"Floats are compared only with {listed(['one another', '0', 'infinities', *question.compared])}"
 
 
 def exception(row: Steers) -> str:

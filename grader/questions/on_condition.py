@@ -65,12 +65,13 @@ def search(
     ways: Ways,
     plans: Plans,
     limited: list[Case],
-    strict: Callable[[Case], bool],
+    marks: dict[str, Callable[[Case], bool]],
     most: corner.Most,
     rng: np.random.Generator,
 ) -> list[Telling]:
     """Return the cases that go ways which no limited case goes: each time the one that goes most of them. A way of a case
-    whose sectors are limited is a way of its own, since a case without this limit may hide what it wastes."""
+    with a mark, such as one whose sectors are limited, is a way of its own, since a case without it may hide what it
+    wastes."""
     question = in_part(question)
     plain = words(question.public[0])
     usual = [*question.public, *question.hidden(rng)]
@@ -111,7 +112,13 @@ def search(
     each = [*first, *(way for _, way in found)]
     each = in_few([one | more for one, more in zip(each, plans(limited, cases), strict=True)])
     each = [
-        one | ({((*place, SECTORS), v): p for (place, v), p in one.items()} if strict(case) else {})
+        one
+        | {
+            ((*place, mark), v): p
+            for mark, holds in marks.items()
+            if holds(case)
+            for (place, v), p in one.items()
+        }
         for case, one in zip([*limited, *cases], each, strict=True)
     ]
     gone = set().union(*each[: len(limited)])

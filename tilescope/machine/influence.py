@@ -8,6 +8,7 @@ scalars steer most kernels, so that they take as long for any numbers.
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from .comparisons import Comparison, Comparisons, constant_of
 from .tree import Block, Function, Module, Op
 
 LOADS = ("tt.load", "tt.descriptor_load", "tt.descriptor_gather")
@@ -16,6 +17,7 @@ CHANGES = (
     *("tt.descriptor_store", "tt.descriptor_reduce", "tt.descriptor_scatter"),
 )
 MASK, OTHER = 1, 2  # the places of a load's mask, and of what fills the lanes that it switches off
+FLOATS = ("f16", "bf16", "f32", "f64")
 DOT = -1  # stands for tl.dot, where a tensor's place among the parameters stands else
 
 
@@ -38,10 +40,12 @@ class Content:
 
 
 class Fact(NamedTuple):
-    """Say of a value which tensors' numbers it depends on, and into which tensors it points."""
+    """Say of a value which tensors' numbers it depends on, and into which tensors it points. A scalar of floats is a source,
+    too. A constant that it is, or that was added to it last, is known as text."""
 
     sources: frozenset[int] = frozenset()
     tensors: frozenset[int] = frozenset()
+    constant: str = ""
 
 
 NOTHING = Fact()
@@ -50,20 +54,25 @@ NOTHING = Fact()
 def union(facts) -> Fact:
     facts = list(facts)
     return Fact(
-        frozenset().union(*(one.sources for one in facts)), frozenset().union(*(one.tensors for one in facts))
+        frozenset().union(*(one.sources for one in facts)),
+        frozenset().union(*(one.tensors for one in facts)),
+        facts[0].constant if len(facts) == 1 else "",
     )
 
 
-def steers(module: Module) -> tuple[list[Steer], list[Content]]:
-    """Return what steers the kernel, and on what the content of its tensors depends."""
+def steers(module: Module) -> tuple[list[Steer], list[Content], list[Comparison]]:
+    """Return what steers the kernel, on what the content of its tensors depends, and with which constants it compares
+    numbers."""
     walk = Walk(module)
     kernel = module.kernel
     types = kernel.argument_types
+    places = [frozenset([place]) for place in range(len(types))]
     facts = [
-        Fact(tensors=frozenset([place]) if type.element else frozenset()) for place, type in enumerate(types)
+        Fact(tensors=place) if type.element else Fact(place) if type.scalar in FLOATS else NOTHING
+        for place, type in zip(places, types, strict=True)
     ]
     walk.function(kernel, facts, frozenset())
-    return sorted(walk.found), sorted(walk.content)
+    return sorted(walk.found), sorted(walk.content), walk.comparisons.rows()
 
 
 class Walk:
@@ -73,6 +82,7 @@ class Walk:
         self.module = module
         self.found: set[Steer] = set()
         self.content: set[Content] = set()
+        self.comparisons = Comparisons()
         self.loops: dict[int, list[Fact]] = {}  # by operation, what is carried from turn to turn
         self.known: dict = {}  # by function, arguments and conditions around the call: its results
 
@@ -124,6 +134,7 @@ class Walk:
         return [values.get(name, NOTHING) for name in block.ops[-1].operands] if block.ops else []
 
     def operation(self, op: Op, facts: list[Fact], values: dict, around: frozenset) -> list[Fact]:
+        self.comparisons.note(op, facts)
         if op.name in LOADS:
             return [self.load(op, facts, around)]
         if op.name in CHANGES:
@@ -139,7 +150,16 @@ class Walk:
             return self.function(callee, facts, around)
         if op.name == "tt.dot":
             self.note(op, {"branch": around}, frozenset([DOT]))
-        return [union(facts)] * len(op.results)
+        if op.regions:
+            self.combine(op, facts, values, around)
+        return [union(facts)._replace(constant=constant_of(op, facts))] * len(op.results)
+
+    def combine(self, op: Op, facts: list[Fact], values: dict, around: frozenset) -> None:
+        """Follow how a reduction or a scan combines two numbers of each of its operands."""
+        for body in (block for region in op.regions for block in region):
+            count = len(body.arguments)
+            values.update(zip(body.arguments, (facts * count)[:count], strict=True))
+            self.block(body, values, around)
 
     def load(self, op: Op, facts: list[Fact], around: frozenset) -> Fact:
         """Note what steers a load, and return what its result depends on."""

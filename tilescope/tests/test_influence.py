@@ -88,7 +88,7 @@ def moved(x, ids, y, scratch, n, WAY: tl.constexpr):
 
 def found(way: str) -> tuple[set, set]:
     types = {"x": "*fp32", "ids": "*i32", "y": "*fp32", "scratch": "*i32", "n": "i32"}
-    rows, content = steers(read(text_of(moved, types, {"WAY": way})))
+    rows, content, _ = steers(read(text_of(moved, types, {"WAY": way})))
     ways = {(NAMES[one.source], one.by, "dot" if one.target == DOT else NAMES[one.target]) for one in rows}
     return ways, {(NAMES[one.tensor], NAMES[one.source]) for one in content}
 

@@ -105,4 +105,4 @@ def test_the_table_says_what_may_steer():
         questions.find(GROUPED)
     )
     assert "`w` (which elements of `c`)" in table(questions.find("quantization_layouts.kbit_gemm"))
-    assert "decide what is loaded |" in table(questions.find(NORM))
+    assert "decide what is loaded. Floats" in table(questions.find(NORM))

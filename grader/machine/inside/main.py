@@ -179,12 +179,11 @@ def print_texts(task: dict, arrays: dict) -> tuple[dict, dict]:
             module = parsed(text)
             texts.append(write(module))
             seen.append([list(vars(one).values()) for one in accesses(module)])
-            found, content = steers(module)
-            steered.append([[list(vars(one).values()) for one in rows] for rows in (found, content)])
+            steered.append([[list(vars(one).values()) for one in rows] for rows in steers(module)])
         except BadIR as error:
             texts.append({"error": bad_text(error)})
             seen.append([])
-            steered.append([[], []])
+            steered.append([[], [], []])
     return {"texts": texts, "accesses": seen, "steers": steered}, {}
 
 

@@ -1,6 +1,7 @@
 """Ask *draw*, and weigh its parts."""
 
 from grader.questions import SCRATCH, Case, Free, KernelQuestion, Part, Speed, Steers, UpTo, samples
+from grader.questions.model import ANYTHING
 from grader.topics.sampling_fusion.draw import cases
 from grader.topics.sampling_fusion.draw.mistakes import MISTAKES
 from grader.topics.sampling_fusion.shared import (
@@ -72,6 +73,7 @@ QUESTION = KernelQuestion(
     up_to={"B": UpTo(128), "V": UpTo(262_144)},
     metered=cases.metered_plain,
     blocks={"V": 1024},
+    compared=(ANYTHING,),
     steered=(
         Steers("temperature", whether=True),
         *(Steers(name, (SCRATCH,)) for name in ("logits", "seed")),

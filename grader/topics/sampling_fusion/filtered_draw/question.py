@@ -1,6 +1,7 @@
 """Ask *filtered draw*, and weigh its parts."""
 
 from grader.questions import Case, Free, KernelQuestion, Part, Steers, UpTo, samples
+from grader.questions.model import ANYTHING
 from grader.topics.sampling_fusion.filtered_draw import cases
 from grader.topics.sampling_fusion.filtered_draw.mistakes import MISTAKES
 from grader.topics.sampling_fusion.shared import (
@@ -64,6 +65,7 @@ QUESTION = KernelQuestion(
     up_to={"B": UpTo(2048), "V": UpTo(2048, 8)},
     metered=cases.metered_filtered,
     blocks={"V": 2048},
+    compared=(ANYTHING,),
     steered=(Steers("temperature", whether=True),),
     budgets={"traffic": cases.traffic},
     useful=useful,

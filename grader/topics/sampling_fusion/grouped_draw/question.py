@@ -1,6 +1,7 @@
 """Ask *grouped draw*, and weigh its parts."""
 
 from grader.questions import Case, Free, KernelQuestion, Part, Speed, Steers, Tensor, UpTo, samples
+from grader.questions.model import ANYTHING
 from grader.topics.sampling_fusion.grouped_draw import cases
 from grader.topics.sampling_fusion.grouped_draw.mistakes import MISTAKES
 from grader.topics.sampling_fusion.shared import WORK, size, useful
@@ -57,6 +58,7 @@ QUESTION = KernelQuestion(
     up_to={"B": UpTo(1024), "V": UpTo(262_144, 70)},
     metered=cases.metered,
     blocks={"V": 16384},
+    compared=(ANYTHING,),
     steered=tuple(Steers(name, whether=True) for name in ("logits", "temperature", "top_k")),
     budgets={"traffic": cases.read_again, "speed": cases.by_sectors},
     useful=useful,

@@ -1,6 +1,7 @@
 """Ask *masked draw*, and weigh its parts."""
 
 from grader.questions import Case, Free, KernelQuestion, Part, Steers, Tensor, UpTo, samples
+from grader.questions.model import ANYTHING
 from grader.topics.sampling_fusion.masked_draw import cases
 from grader.topics.sampling_fusion.masked_draw.mistakes import MISTAKES
 from grader.topics.sampling_fusion.shared import LESSON, LOGITS, ROWS, TOKEN, columns, size, useful
@@ -56,6 +57,7 @@ QUESTION = KernelQuestion(
     metered=cases.metered_masked,
     blocks={"V": 2048},
     vector=32,  # a lane may take a word of the mask
+    compared=(ANYTHING,),
     steered=(
         Steers("temperature", whether=True),
         Steers("allowed", ("logits",), whether=True),

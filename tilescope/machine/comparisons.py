@@ -1,0 +1,103 @@
+"""Find the constants that a kernel compares numbers with.
+
+A cut-off, a clamp and a special case all look like this: a number from memory is compared with one that the text of the
+kernel holds. A number that a constant was added to counts as compared with this constant, whatever stands on the
+other side.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from .tree import Op
+
+BETWEEN_TWO = (
+    "cmpf",
+    "cmpi",
+    "maxsi",
+    "minsi",
+    "maxui",
+    "minui",
+    "maximumf",
+    "minimumf",
+    "maxnumf",
+    "minnumf",
+)
+COMPARING = {"tt.clampf", *(f"arith.{name}" for name in BETWEEN_TWO)}
+OF_A_LIBRARY = ("fmax", "fmin", "fdim")
+SHIFTING = {f"arith.{name}" for name in ("addf", "subf", "addi", "subi")}
+# hands a number on, in another shape or format
+KEEPING = {
+    *(
+        f"tt.{name}"
+        for name in ("splat", "broadcast", "expand_dims", "reshape", "trans", "bitcast", "fp_to_fp")
+    ),
+    *(
+        f"arith.{name}"
+        for name in ("extf", "truncf", "sitofp", "uitofp", "bitcast", "extsi", "extui", "trunci")
+    ),
+}
+UNKNOWN = "another number"
+
+
+@dataclass(frozen=True, order=True)
+class Comparison:
+    """Say that numbers of a tensor, or a scalar, are compared with a constant. `source` is a place among the parameters."""
+
+    line: int
+    source: int
+    constant: str
+
+
+def of_constant(op: Op) -> str:
+    """Return what an arith.constant holds, as text, or nothing for unlike numbers."""
+    held = np.atleast_1d(np.asarray(op.attributes.get("value"))).astype(np.float64).ravel()
+    first = held[0]
+    if math.isnan(first):
+        return "nan" if np.isnan(held).all() else ""
+    return f"{first + 0.0:g}" if (held == first).all() else ""
+
+
+class Comparisons:
+    """Collect the comparisons of a module. What a loop carries is known only in the end, so each operation adds to what it
+    is known to compare, and is looked at when all are."""
+
+    def __init__(self):
+        self.known: dict[int, tuple[Op, list]] = {}
+
+    def note(self, op: Op, facts: list) -> None:
+        """Add what an operation's operands depend on, if it compares them."""
+        if op.name in COMPARING or self.of_a_library(op):
+            before = self.known.get(id(op), (op, [(frozenset(), frozenset())] * len(facts)))[1]
+            now = [(one.sources, frozenset({one.constant} - {""})) for one in facts]
+            both = [
+                tuple(a | b for a, b in zip(*pair, strict=True)) for pair in zip(before, now, strict=True)
+            ]
+            self.known[id(op)] = op, both
+
+    def of_a_library(self, op: Op) -> bool:
+        symbol = str(op.attributes.get("symbol", "")) if op.name == "tt.extern_elementwise" else ""
+        return any(name in symbol for name in OF_A_LIBRARY)
+
+    def rows(self) -> list[Comparison]:
+        """Return all comparisons of numbers with constants."""
+        found = set()
+        for op, operands in self.known.values():
+            sources = frozenset().union(*(of for of, _ in operands))
+            constants = frozenset().union(*(each for _, each in operands))
+            if any(not of and not each for of, each in operands):
+                constants |= {UNKNOWN}
+            found |= {Comparison(op.line, one, constant) for one in sources for constant in constants}
+        return sorted(found)
+
+
+def constant_of(op: Op, facts: list) -> str:
+    """Return the constant that a result is, or that was added to it, or nothing."""
+    if op.name == "arith.constant":
+        return of_constant(op)
+    if op.name in KEEPING and len(facts) == 1:
+        return facts[0].constant
+    if op.name in SHIFTING and sum(bool(one.sources) for one in facts) == 1:
+        return next(one.constant for one in facts if not one.sources)
+    return ""
