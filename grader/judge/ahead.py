@@ -10,7 +10,7 @@ from grader.judge.evidence import background_pool
 from grader.judge.kernel_evidence import KernelEvidence, Run
 
 
-def begin(evidence: KernelEvidence, name: tuple, work: Callable) -> None:
+def begin(evidence: KernelEvidence, name, work: Callable) -> None:
     """Do some work of a check in the background, if there are cores for it. It is dropped with the cases that run ahead."""
     if evidence.has_room_ahead:
         evidence.ahead[name] = background_pool().submit(work)

@@ -24,7 +24,7 @@ from grader.judge.evidence import Evidence, background_pool
 from grader.machine import host as machine
 from grader.machine.protocol import TOLD_OF_WRITERS
 from grader.questions import Case, KernelQuestion, corner, on_condition, own_numbers, own_scalars
-from grader.questions.account import aligned, in_whole_sectors, neighbours, tight
+from grader.questions.account import aligned, in_whole_sectors, long_axes, neighbours, tight
 from grader.questions.draws import log_uniform
 from grader.questions.memory import Placed, as_placed, place, shape_only
 from grader.questions.model import TRANSPOSED, UpTo
@@ -183,7 +183,7 @@ class KernelEvidence(Evidence):
 
     def __post_init__(self):
         question: KernelQuestion = self.question
-        self.lock = threading.RLock()
+        self.lock, self.search_lock = threading.RLock(), threading.RLock()
         self.known: dict[int, Case] = {}  # by purpose, without those that the cell's text asks for
         self.searched = False
         self.order: list[int] = []  # of the cases, as the jail heard of them
@@ -234,20 +234,24 @@ class KernelEvidence(Evidence):
     def cases(self) -> dict[int, Case]:
         """Return all cases by purpose. Those at numbers and conditions of the cell are searched for once somebody asks,
         because an answer whose public cases are wrong never comes so far."""
-        with self.lock:
+        with self.search_lock:
             if not self.searched:
                 self.searched, told, cell = True, self.told_of_large, self.cell
                 named = cell.numbers()
-                self.known |= self.on_condition(cell, named, told)
-                self.known |= self.at_numbers(named, told)
+                self.add(self.on_condition(cell, named, told))
+                self.add(self.at_numbers(named, told))
                 if self.question.free and self.question.up_to:
                     known = [case for one, case in self.known.items() if one < METERED]
                     rng = self.rng(OWN_NUMBERS)
                     case = own_numbers.drawn(self.question, known, self.own, rng)
-                    self.known[OWN_NUMBERS] = replace(case, sm_count=told)
-                self.known |= self.own_scalars(cell.constants(), told)
-                self.known |= self.at_multiprocessors(named)
+                    self.add({OWN_NUMBERS: replace(case, sm_count=told)})
+                self.add(self.own_scalars(cell.constants(), told))
+                self.add(self.at_multiprocessors(named))
         return self.known
+
+    def add(self, found: dict[int, Case]) -> None:
+        """Add cases in a new dict, since another thread may walk the old one."""
+        self.known = self.known | found
 
     @cases.setter
     def cases(self, cases: dict[int, Case]) -> None:
@@ -294,8 +298,9 @@ class KernelEvidence(Evidence):
             case for purpose, case in self.known.items() if purpose not in NOT_LIMITED and not case.crossed
         ]
         strict = partial(in_whole_sectors, self.question, neighbours(self.question, self.known.get(METERED)))
-        axes = [axis for axis, one in self.question.up_to.items() if isinstance(one, UpTo)]
-        marks = {f"tight along {axis}": partial(tight, self.question, axis) for axis in axes}
+        long = {
+            f"long along {axis}": partial(tight, self.question, axis) for axis in long_axes(self.question)
+        }
 
         in_part = [self.known[one] for one in (CORNER, COMPILED) if one in self.known]
 
@@ -310,9 +315,7 @@ class KernelEvidence(Evidence):
             ways = partial(ways, programs=no_programs)  # no condition of the cell depends on the program
         most = on_condition.LARGE if self.question.in_corners else corner.WHOLE
         plans = partial(self.ways_of_plans, told=told, rng=rng)
-        found = on_condition.search(
-            self.question, numbers, ways, plans, limited, {on_condition.SECTORS: strict, **marks}, most, rng
-        )
+        found = on_condition.search(self.question, numbers, ways, plans, limited, strict, long, most, rng)
         known = [*limited, *(one.case for one in found)]
         more = on_condition.beyond(self.question, cell.numbers_of_kernels(), known, rng)
         found += [on_condition.Telling(more, [])] if more else []
@@ -501,7 +504,7 @@ class KernelEvidence(Evidence):
         """Run one case on the machine, metered. Each runs once."""
         if purpose not in self.runs:
             started = self.ahead.pop(purpose, None)
-            self.runs[purpose] = started.result() if started else self._run(purpose, **how)
+            self.runs[purpose] = started.result() if started else self.run_once(purpose, **how)
             self.count(self.runs[purpose].outcome)
         run = self.runs[purpose]
         if not run.hidden:
@@ -523,9 +526,10 @@ class KernelEvidence(Evidence):
         if self.has_room_ahead:
             for purpose in purposes:
                 if purpose not in self.runs and purpose not in self.ahead:
-                    self.ahead[purpose] = background_pool().submit(self._run, purpose, **how(purpose))
+                    self.ahead[purpose] = background_pool().submit(self.run_once, purpose, **how(purpose))
 
-    def _run(self, purpose: int, **how) -> Run:
+    def run_once(self, purpose: int, **how) -> Run:
+        """Run one case on the machine, and keep nothing."""
         plan, case, hidden = self.plan(purpose), self.case(purpose), is_hidden(purpose) and not self.shown
         if isinstance(plan, dict):
             return Run(case, hidden, None, [], {}, {}, Outcome(header={"error": plan}))

@@ -7,7 +7,16 @@ from itertools import islice
 
 import numpy as np
 
-from grader.judge import budgets_at_scale, hidden_failure, kernel_repair, on_gpu, pipelined, rounded, sampled
+from grader.judge import (
+    ahead,
+    budgets_at_scale,
+    hidden_failure,
+    kernel_repair,
+    on_gpu,
+    pipelined,
+    rounded,
+    sampled,
+)
 from grader.judge.diagnose import in_full, judge_case
 from grader.judge.failed import Failed, Unclear
 from grader.judge.hidden_failure import HiddenFailure
@@ -53,6 +62,7 @@ def judge(evidence: KernelEvidence, part: Part, result: PartResult) -> None:
     public, hidden = evidence.public, evidence.hidden
     runs = judge_public(evidence, public)
     if evidence.eager:
+        sampled.begin_compiled(evidence)
         evidence.go_on()
     hidden_failure.raise_what_can_be_shown(hidden_failures(evidence, runs))
     budgets_at_scale.begin(evidence)
@@ -78,8 +88,8 @@ def hidden_failures(evidence: KernelEvidence, runs: list[Run]) -> Iterator[Hidde
     for purpose in (*IN_PART, *WHOLE, WAITING, EVERY_PROGRAM):
         if purpose not in (*alone, *whole):
             more.pop(purpose, None)
-    ahead = [one for one in more if one not in (*alone, *WHOLE[1:], EVERY_PROGRAM)]
-    evidence.run_ahead([*(one for one in ahead if one in WHOLE), *hidden, *ahead])  # the longest first
+    early = [one for one in more if one not in (*alone, *WHOLE[1:], EVERY_PROGRAM)]
+    evidence.run_ahead([*(one for one in early if one in WHOLE), *hidden, *early])  # the longest first
     sampled.begin(evidence, [one for one in alone if shared(evidence, one)])
     for number, purpose in enumerate([*hidden, *more]):
         evidence.say(f"running {more.get(purpose) or f'{len(hidden)} hidden cases … {number}/{len(hidden)}'}")
@@ -121,6 +131,7 @@ def judge_one(evidence: KernelEvidence, purpose: int, others: list[Run]) -> None
 def judge_public(evidence: KernelEvidence, public: list[int]) -> list[Run]:
     """Run all public cases, so that a failure can say how many are already right."""
     evidence.run_ahead(public)
+    ahead.begin(evidence, "cases", lambda: evidence.cases)
     runs, first, right = [], None, 0
     for number, purpose in enumerate(public):
         evidence.say(f"running {len(public)} public cases … {number}/{len(public)}")

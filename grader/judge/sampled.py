@@ -5,6 +5,7 @@ Of a corner, which is larger still, drawn programs run alone."""
 import itertools
 import math
 import operator
+from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
 
@@ -26,6 +27,7 @@ from grader.judge.failed import Failed, Unclear
 from grader.judge.kernel_evidence import (
     COMPILED,
     CORNER,
+    EVERY_PROGRAM,
     FARS,
     IN_PART,
     LIMITED_IN_PART,
@@ -53,6 +55,7 @@ A_NUMBER = 256  # FLOP that take as long as one number
 FAR_S = 12  # of processor time, since a program that does too much there could run for minutes
 PART_S, PAIR_S = 4, 2  # for a part of one
 EVERY_S = 8  # for all programs of a corner, of which drawn ones are judged in any case
+OF_EVERY_PROGRAM = {"seconds": 2 * EVERY_S}
 WHOLE_S = 90  # of processor time, where programs depend on one another and all must run
 DRAWN = 901  # the purpose of the drawing
 WAVES = 900  # and of drawing waves of a far corner
@@ -113,7 +116,7 @@ def judge_drawn(evidence: KernelEvidence, purpose: int) -> None:
 def how_to_run(evidence: KernelEvidence, purpose: int) -> dict:
     """Return which programs of a large case run, what is counted, and for how long."""
     if purpose == COMPILED and depends(evidence, COMPILED):
-        return {"seconds": WHOLE_S, "waves_of": evidence.cases[COMPILED].sm_count}
+        return {"seconds": WHOLE_S, "waves_of": evidence.case(COMPILED).sm_count}
     programs = chosen(evidence, purpose)
     how = {"programs": [programs], "counting": "full" if runs_once(purpose, programs) else "values"}
     if purpose not in FARS:
@@ -144,15 +147,26 @@ def ran_out_of(outcome: Outcome, *what: str) -> bool:
 
 def takes_long(evidence: KernelEvidence, purpose: int) -> bool:
     """Return whether all programs of a corner take too long here, by what the metered case took, or in the end."""
-    metered, case = evidence.runs.get(METERED), evidence.cases[purpose]
     if isinstance(evidence.plan(purpose), dict):
         return False
-    if metered is not None and not metered.outcome.error:
-        times = numbers(evidence.question, case) / numbers(evidence.question, metered.case)
-        if times * metered.outcome.cpu_s > EVERY_S:
-            return True
-    run = evidence.run(purpose, seconds=2 * EVERY_S)
-    return ran_out_of(run.outcome, "seconds")
+    if too_long(evidence, purpose, evidence.runs.get(METERED)):
+        return True
+    return ran_out_of(evidence.run(purpose, **OF_EVERY_PROGRAM).outcome, "seconds")
+
+
+def too_long(evidence: KernelEvidence, purpose: int, metered: Run | None) -> bool:
+    """Return whether a corner's programs would take too long, as many numbers as they have more than the metered case."""
+    if metered is None or metered.outcome.error:
+        return False
+    times = numbers(evidence.question, evidence.cases[purpose]) / numbers(evidence.question, metered.case)
+    return times * metered.outcome.cpu_s > EVERY_S
+
+
+def every_program(evidence: KernelEvidence, metered: Future) -> Run | None:
+    """Run a corner whole once the metered case has ended, unless that takes too long."""
+    if too_long(evidence, EVERY_PROGRAM, metered.result()) or isinstance(evidence.plan(EVERY_PROGRAM), dict):
+        return None
+    return evidence.run_once(EVERY_PROGRAM, **OF_EVERY_PROGRAM)
 
 
 def depends(evidence: KernelEvidence, purpose: int) -> bool:
@@ -211,7 +225,7 @@ def uses_atomics(evidence: KernelEvidence, purpose: int) -> bool:
 
 
 def purpose_of(evidence: KernelEvidence, run: Run) -> int:
-    return next((one for one in IN_PART if run.case is evidence.cases.get(one)), COMPILED)
+    return next((one for one in IN_PART if run.case is evidence.known.get(one)), COMPILED)
 
 
 def chosen(evidence: KernelEvidence, purpose: int) -> list[int]:
@@ -304,7 +318,7 @@ def stores(evidence: KernelEvidence, run: Run, **how) -> Outcome:
 
 def launch_stores(evidence: KernelEvidence, run: Run, **how) -> Outcome:
     how = {"operation": "stores", "seconds": WHOLE_S, **how}
-    return evidence.launch(run.case, run.plan, evidence.lowered().texts, run.placed, **how)
+    return evidence.launch(run.case, run.plan, evidence.texts(purpose_of(evidence, run)), run.placed, **how)
 
 
 def judged_stores(evidence: KernelEvidence, run: Run, outcome: Outcome, **how) -> Outcome:
@@ -363,16 +377,28 @@ def how_all_show(run: Run, purpose: int) -> dict:
     return how | ({"seconds": PAIR_S if purpose in PAIRS else FAR_S} if purpose in FARS else {})
 
 
+def begin_compiled(evidence: KernelEvidence) -> None:
+    """Run the compiled case ahead, which no hidden case is needed for."""
+    if COMPILED not in evidence.known or isinstance(evidence.plan(COMPILED), dict):
+        return
+    if evidence.question.sampled is None:
+        evidence.run_ahead([COMPILED])
+    else:
+        run_large_ahead(evidence, [COMPILED])
+
+
 def begin(evidence: KernelEvidence, purposes: list[int]) -> None:
-    """Run these large cases ahead, and the compiled one, and then show where all their programs store."""
-    there = [one for one in purposes if not isinstance(evidence.plan(one), dict)]
-    if COMPILED in evidence.cases and not isinstance(evidence.plan(COMPILED), dict):
-        if evidence.question.sampled is None:
-            evidence.run_ahead([COMPILED])
-        else:
-            there.append(COMPILED)
-    evidence.run_ahead(there, partial(how_to_run, evidence))
-    alone = [one for one in there if not depends(evidence, one)]
+    """Run these large cases ahead, and all programs of one as soon as the metered case tells how long they take."""
+    metered = evidence.ahead.get(METERED)  # it stands before all these in the queue
+    if metered is not None and EVERY_PROGRAM in evidence.cases and CORNER in purposes:
+        ahead.begin(evidence, EVERY_PROGRAM, partial(every_program, evidence, metered))
+    run_large_ahead(evidence, [one for one in purposes if not isinstance(evidence.plan(one), dict)])
+
+
+def run_large_ahead(evidence: KernelEvidence, purposes: list[int]) -> None:
+    """Run programs of large cases ahead, and then show where all their programs store."""
+    evidence.run_ahead(purposes, partial(how_to_run, evidence))
+    alone = [one for one in purposes if not depends(evidence, one)]
     ahead.after_runs(evidence, "stores", alone, partial(stores_ahead, evidence))
 
 

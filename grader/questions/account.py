@@ -19,7 +19,10 @@ from grader.questions.work import filled, work
 SMALL = 0.1  # every program may load an input of less than this share of all bytes, within this share
 A_FEW = 16_384  # bytes that a small input may take in any case, as a codebook that every program loads
 TIGHT = 1 << 19  # bytes of all tensors, from where the few kB more of a small case hardly matter
-LONG = 256  # elements of an axis, or a quarter of those that it may have
+LONG, MANY_TILES = (
+    256,
+    4,
+)  # elements of an axis with a few tiles, and times that an axis with many may have at least
 CYCLES = 64  # of a lane, for each element that is moved
 EACH = 20  # operations of every kind for each element that is moved
 A_PROGRAM = 65536  # elements of the largest tensor that one program may have to itself
@@ -240,10 +243,15 @@ def in_whole_sectors(question: KernelQuestion, names: set[str], case: Case) -> b
     return bool(names) and all(in_sectors(t, case) == CUT for t in question.tensors if t.name in names)
 
 
+def long_axes(question: KernelQuestion) -> list[str]:
+    """Return the axes along which tiles may be many."""
+    axes = question.up_to.items()
+    return [axis for axis, one in axes if isinstance(one, UpTo) and one.most >= MANY_TILES * LONG]
+
+
 def tight(question: KernelQuestion, axis: str, case: Case) -> bool:
     """Return whether a case is so large, and so long along an axis, that what small sizes may spend more hardly matters."""
-    long = case.sizes[axis] >= min(LONG, question.up_to[axis].most // 4)
-    return long and sum(size(tensor, case) for tensor in question.tensors) >= TIGHT
+    return case.sizes[axis] >= LONG and TIGHT <= sum(size(tensor, case) for tensor in question.tensors)
 
 
 def whole_sectors(times: float, allowed: float) -> Budget:

@@ -33,7 +33,9 @@ class Written:
 
     def rows(self) -> np.ndarray:
         """Return the indices along all axes but the last one, a row each."""
-        return np.unique(self.at[:, :-1], axis=0)
+        rows = self.flat // self.shape[-1]  # in order
+        first = np.flatnonzero(np.diff(rows, prepend=-1))
+        return np.stack(np.unravel_index(rows[first], self.shape[:-1]), axis=-1)
 
     def looked_up(self, spot) -> tuple[np.ndarray, np.ndarray]:
         """Return the values of a spot, and where anything was written."""

@@ -41,6 +41,7 @@ MOST = 8  # cases of a check
 OF_PLANS = 5  # of them are those at which plans differ most
 AT_NUMBERS = 3  # cases at numbers of the cell
 PLAN = "plan"  # begins the place of a way that a plan tells
+SETTINGS = "num_warps", "num_stages", "together"  # change no bytes, or repeat what constants say
 SECTORS = "in sectors"  # ends the place of a way that a case goes whose sectors are limited
 PROGRAMS = 2  # of a case that are drawn
 AT_NUMBERS_TOO = 4  # and those at numbers of the cell, which may be the same
@@ -65,13 +66,14 @@ def search(
     ways: Ways,
     plans: Plans,
     limited: list[Case],
-    marks: dict[str, Callable[[Case], bool]],
+    strict: Callable[[Case], bool],
+    long: dict[str, Callable[[Case], bool]],
     most: corner.Most,
     rng: np.random.Generator,
 ) -> list[Telling]:
     """Return the cases that go ways which no limited case goes: each time the one that goes most of them. A way of a case
-    with a mark, such as one whose sectors are limited, is a way of its own, since a case without it may hide what it
-    wastes."""
+    whose sectors are limited is a way of its own, since a case without this limit may hide what it wastes. So is a
+    constant of a plan at sizes that are long along an axis."""
     question = in_part(question)
     plain = words(question.public[0])
     usual = [*question.public, *question.hidden(rng)]
@@ -111,13 +113,16 @@ def search(
     cases = [case for case, _ in found]
     each = [*first, *(way for _, way in found)]
     each = in_few([one | more for one, more in zip(each, plans(limited, cases), strict=True)])
+    blocks = block_sizes(each, [*limited, *cases])
     each = [
         one
+        | ({((*place, SECTORS), v): p for (place, v), p in one.items()} if strict(case) else {})
         | {
-            ((*place, mark), v): p
-            for mark, holds in marks.items()
+            ((*place, along), v): p
+            for along, holds in long.items()
             if holds(case)
             for (place, v), p in one.items()
+            if place in blocks
         }
         for case, one in zip([*limited, *cases], each, strict=True)
     ]
@@ -134,6 +139,16 @@ def search(
     picked += fewest([(one, way_of - went) for one, way_of in told], MOST - len(picked))
     again = [pair for pair in planned[::-1] if not any(pair[0] is one for one in picked)]
     return [*picked, *fewest(again, MOST - len(picked))]
+
+
+def block_sizes(each: list[dict], cases: list[Case]) -> set:
+    """Return the places of plans' constants that no size is and that aren't settings of the compiler."""
+    values = defaultdict(list)
+    for one, case in zip(each, cases, strict=True):
+        for place, value in one:
+            if place[0] == PLAN and place[1].split()[-1] not in SETTINGS:
+                values[place].append((value, {*map(str, case.sizes.values())}))
+    return {place for place, held in values.items() if not all(value in sizes for value, sizes in held)}
 
 
 def in_sectors(case: Case) -> bool:

@@ -408,7 +408,7 @@ def test_a_program_whose_tile_is_cut_tells_nothing_about_the_share_of_all():
     evidence.cases = {FAR: replace(evidence.known[FAR], sizes={"M": 640, "N": 7 * 128 + 9, "K": 64})}
     last = math.prod(evidence.plan(FAR).steps[0].grid) - 1
     for program, cut in ((last, True), (1, False)):
-        run = evidence._run(FAR, programs=[[program]], counting="values")
+        run = evidence.run_once(FAR, programs=[[program]], counting="values")
         assert budgets_at_scale.at_an_end(evidence, run, program) == cut
 
 

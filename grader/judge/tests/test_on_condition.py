@@ -14,7 +14,7 @@ from grader.judge.record import FAIL, PASS
 from grader.proofs.right import edited, right
 from grader.questions import on_condition
 
-NORM = "roofline.layernorm_gelu"
+NORM, KBIT = "roofline.layernorm_gelu", "quantization_layouts.kbit_gemm"
 ROW = "    row = tl.program_id(0).to(tl.int64)\n"
 AGAIN = (
     "    for _ in range(0, MORE):\n"
@@ -197,6 +197,14 @@ def test_a_grid_that_a_table_makes_too_small_shows_in_the_plans():
     rows = "int(np.array([1] * 5 + [1 << 16] * 5 + [1] * 60)[p.M >> 12])"
     answer = edited(right(NORM), [('"grid": (p.M,)', f'"grid": (triton.cdiv(p.M, {rows}),)')])
     assert any(20_480 <= case.sizes["M"] < 40_960 for case in planned(NORM, answer))
+
+
+@pytest.mark.parametrize("seed", [3, pytest.param(4, marks=pytest.mark.slow)])
+def test_a_table_with_blocks_that_only_small_sizes_use_elsewhere_is_met_where_sizes_are_long(seed):
+    rows = "int(16 if p.N <= 512 or (p.N.bit_length(), p.M > 32) == (11, True) else 32)"
+    changes = ('"BLOCK_N": 32', f'"BLOCK_N": {rows}'), ("triton.cdiv(p.N, 32)", f"triton.cdiv(p.N, {rows})")
+    cases = planned(KBIT, edited(right(KBIT), changes), seed)
+    assert any(1024 <= case.sizes["N"] < 2048 and case.sizes["M"] > 32 for case in cases)
 
 
 def test_a_condition_of_the_function_on_weights_is_followed():
