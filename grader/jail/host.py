@@ -57,14 +57,14 @@ def plan(request: protocol.PlanRequest, level: int | None = None):
 
 
 def prepare(source: str, entry: str, plans: list, weights: list[dict], level: int | None = None):
-    """Return (Outcome, a Made for each plan) from the answer's own function on weights."""
+    """Return (Outcome, a Made for each plan) from the answer's own function on weights. Arrays keep their strides."""
     arrays, cases = {}, []
     for plan, given in zip(plans, weights, strict=True):
         arguments = []
         for value in given.values():
             name = f"a{len(arrays)}"
             is_array = hasattr(value, "dtype")
-            arguments.append({"array": name} if is_array else {"value": value})
+            arguments.append({"array": name, **in_memory(value)} if is_array else {"value": value})
             arrays |= {name: value} if is_array else {}
         cases.append(protocol.PackCase(arguments, plan.packed))
     request = protocol.PackRequest(source, entry, cases)
@@ -76,6 +76,13 @@ def prepare(source: str, entry: str, plans: list, weights: list[dict], level: in
     except protocol.BadReply:
         forged = _forged(outcome)
         return forged, [protocol.Made(error=forged.error)] * len(plans)
+
+
+def in_memory(array) -> dict:
+    """Return {"strides"} in elements of an array that isn't row by row in memory, since only its numbers travel."""
+    if array.flags.c_contiguous:
+        return {}
+    return {"strides": [step // array.itemsize for step in array.strides]}
 
 
 def call(

@@ -57,11 +57,14 @@ class Lowered:
 
 @dataclass(frozen=True)
 class Made:
-    """Hold the arrays that the answer's own function made of one case's weights, under its plan's names, or an error."""
+    """Hold the arrays that the answer's own function made of one case's weights, under its plan's names, or an error.
+    `changed` lists the arguments that it changed in place, by number, and `line` is where, if that is known."""
 
     arrays: dict = field(default_factory=dict)
     error: dict | None = None
     printed: str = ""
+    changed: tuple[int, ...] = ()
+    line: int | None = None
 
 
 def joined(parts: list[Lowered]) -> Lowered:
@@ -162,7 +165,8 @@ class Planned:
 
 @dataclass(frozen=True)
 class PackCase:
-    """Weights as arguments, {"array": name} or {"value": plain}, and the arrays that the plan announces."""
+    """Weights as arguments, {"array": name} or {"value": plain}, and the arrays that the plan announces. An array that
+    isn't row by row in memory has "strides" in elements."""
 
     arguments: list[dict]
     packed: dict  # name -> {"shape", "dtype"}
@@ -242,6 +246,7 @@ class Returned:
     names: tuple[tuple[str, str], ...] = ()
 
 
+MOST_ARGUMENTS = 16  # of the function on weights
 MOST_NAMES, LONGEST_NUMBER = 5, 24
 
 
@@ -393,8 +398,15 @@ def prepared(header: dict, arrays: dict, plans: list[Plan], dtypes: dict) -> lis
             wanted = plan.packed[key]
             of_shape = array is not None and list(array.shape) == wanted["shape"]
             need(of_shape and array.dtype == dtypes[wanted["dtype"]], "arrays as the plan names them")
-        found.append(Made(made, printed=printed))
+        found.append(Made(made, None, printed, *_changed(row)))
     return found
+
+
+def _changed(row: dict) -> tuple[tuple[int, ...], int | None]:
+    changed, line = row.get("changed", []), row.get("line")
+    need(isinstance(changed, list) and len(changed) <= MOST_ARGUMENTS, "a list of changed arguments")
+    numbers = tuple(whole_number(one, 0, MOST_ARGUMENTS) for one in changed)
+    return numbers, None if line is None else whole_number(line, 1, 1_000_000)
 
 
 def planned(header: dict, cases: list[ToldCase]) -> list[Planned]:

@@ -77,6 +77,7 @@ METHODS = (
     *("bit_length", "get", "keys", "values", "items", "index", "count", "startswith", "endswith", "find"),
     *("zfill", "rjust", "ljust", "strip", "lstrip", "rstrip", "split", "join", "upper", "lower", "isdigit"),
 )
+MEETING = "min", "max", "minimum", "maximum", "cdiv"
 FOLLOWED = {"program_id", "num_programs", "to", "arange", *METHODS, *CALLS}
 WIDE = "zfill", "rjust", "ljust"  # make a text as long as a number says
 RAISED = (
@@ -157,6 +158,13 @@ class Reader:
         if told.packs:
             walk.prepare(told.packs.entry, weights)
         return walk.found
+
+    def gaps(self, told: ToldCase) -> dict:
+        """Return by place how far apart numbers are that launch(p) and its kernels compare in their first and last programs,
+        and the remainders of divisions."""
+        walk = Walk(self, lambda grid: grid and sorted({(0, 0, 0), tuple(n - 1 for n in grid)}) or ())
+        walk.through(Facts(launch_facts(**told.plain())))
+        return walk.gaps
 
     def branches_of_rank(self, rank: int, ranks: int, arguments: tuple) -> Branches:
         """Return the way that each condition goes on one rank, by its number and the shapes of its arguments."""
@@ -307,6 +315,7 @@ class Walk:
         self.named, self.constants = reader.named, set()
         self.programs, self.program, self.grid = programs, None, None
         self.found: dict = {}  # way -> program
+        self.gaps: dict = {}  # place -> how far apart numbers are that are compared, and 0, or a remainder and its divisor
         self.globals: dict = {}
         self.left, self.depth, self.failed = STEPS, 0, 0
         self.truths = 0  # values of conditions so far
@@ -514,6 +523,14 @@ class Walk:
             self.found.setdefault(way, self.program)
             self.truths += isinstance(value, bool)
 
+    def meet(self, node: ast.expr, left, right, divides: bool = False) -> None:
+        """Keep how far apart two whole numbers are, or the remainder of their division."""
+        whole = type(left) is int and type(right) is int
+        if whole and not self.turning and (right > 1 or not divides):
+            pair = (left % right, right) if divides else (left - right, 0)
+            place = node.lineno, node.col_offset, node.end_col_offset, divides
+            self.gaps.setdefault(place, set()).add(pair)
+
     def record_look_up(self, node: ast.expr, held, at) -> None:
         """Keep whether a table holds an element, and which one it is."""
         there = at in held if isinstance(held, dict) else isinstance(at, int) and -len(held) <= at < len(held)
@@ -595,6 +612,12 @@ class Walk:
             self.record_look_up(node, held, at)
         return held[at]
 
+    def computed(self, node: ast.BinOp, names: dict):
+        left, right = self.value(node.left, names), self.value(node.right, names)
+        if type(node.op) in (ast.FloorDiv, ast.Mod):
+            self.meet(node, left, right, divides=True)
+        return self.binary(node.op, left, right)
+
     def tried(self, op: ast.operator, left, right):
         try:
             return self.binary(op, left, right)
@@ -643,6 +666,7 @@ class Walk:
                 continue
             if UNKNOWN in (left, right):
                 return UNKNOWN
+            self.meet(node, left, right)
             if isinstance(op, ast.In | ast.NotIn):
                 there = list(right)
                 if isinstance(left, PLAIN) and left in there:
@@ -712,6 +736,8 @@ class Walk:
                 values = [*given, *named.values()]
                 whole = not any(UNKNOWN in one for one in values if isinstance(one, list | tuple))
                 whole = whole and not any(isinstance(one, range) and len(one) > LENGTH for one in values)
+                if name in MEETING and len(values) == 2:
+                    self.meet(node, *values, divides=name == "cdiv")
                 return CALLS[name](*given, **named) if whole and UNKNOWN not in values else UNKNOWN
         self.value(node.func, names) if not isinstance(node.func, ast.Name) else None
         return UNKNOWN
@@ -736,9 +762,7 @@ class Walk:
 
 VALUE_OF = {
     ast.Constant: lambda walk, node, names: node.value,
-    ast.BinOp: lambda walk, node, names: walk.binary(
-        node.op, walk.value(node.left, names), walk.value(node.right, names)
-    ),
+    ast.BinOp: Walk.computed,
     ast.Call: Walk.called,
     ast.Attribute: Walk.attribute,
     ast.UnaryOp: Walk.unary,

@@ -10,6 +10,7 @@ from grader.judge.failed import Failed
 from grader.judge.kernel_evidence import KernelEvidence
 from grader.questions import Case, criteria_text
 from grader.questions.model import ANYTHING, ORDINARY, WEIGHTS
+from tilescope.machine.comparisons import WHOLE
 
 LOOK = (
     "what the formula does with numbers on both sides of {}. {}. A number that the lab doesn't name is where a shortcut "
@@ -38,7 +39,8 @@ def judge(evidence: KernelEvidence) -> None:
         first, rule = min(found), criteria_text.compared(question)
         alike = [one for one in found if (one.line, one.constant) == (first.line, first.constant)]
         sources = criteria_text.listed(sorted({one.source for one in alike}))
-        said = f"line {first.line} compares numbers of {sources} with {first.constant}"
+        does = "rounds numbers of {} to {}" if first.constant == WHOLE else "compares numbers of {} with {}"
+        said = f"line {first.line} {does.format(sources, first.constant)}"
         raise Failed(said, LOOK.format(first.constant, rule), asked=rule, told=said)
 
 

@@ -158,7 +158,7 @@ def spent(
     for budget in account(question, part.name, run.case):
         own = tensors.get(budget.tensor)
         if budget.count == "dedup" or own and budget.count == "sectors":
-            most = max(budget.most, size(own, run.case)) if own else budget.most
+            most = budget.most
             more = 1 if budget.exact else room
             look = budget.look_above if budget.count == "dedup" else by_line.spare(budget)
             bytes_of = replace(budget, count="dedup", look=look)

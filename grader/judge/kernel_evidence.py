@@ -23,7 +23,7 @@ from grader.judge import branches, held, weight_packing
 from grader.judge.evidence import Evidence, background_pool
 from grader.machine import host as machine
 from grader.machine.protocol import TOLD_OF_WRITERS
-from grader.questions import Case, KernelQuestion, corner, on_condition, own_numbers, own_scalars
+from grader.questions import Case, KernelQuestion, corner, on_condition, on_edge, own_numbers, own_scalars
 from grader.questions.account import aligned, in_whole_sectors, long_axes, neighbours, tight
 from grader.questions.draws import log_uniform
 from grader.questions.memory import Placed, as_placed, place, shape_only
@@ -51,6 +51,7 @@ NOT_LIMITED = (  # in all that they spend
     *(*WHOLE, *PAIRS, FAR, LESS_FAR, WAITING, EVERY_PROGRAM),
     *(BETWEEN, MIRRORED, STRETCHED, DEEP, *TURNED, *ALIGNED_ONES),
 )
+ON_EDGE = range(310, 316)  # where comparisons and divisions of the cell are just even
 OWN_NUMBERS = 384  # one whose inputs are near numbers of the cell
 # the metered size at numbers of the cell that multiprocessors may have, and half of it
 AT_SMS = 387, 388, 389, 394
@@ -191,6 +192,7 @@ class KernelEvidence(Evidence):
         self._lowered: Lowered | Outcome | None = None
         self.weights: dict[int, dict] = {}  # by purpose, where the answer prepares some
         self.made: dict[int, dict] = {}  # and the arrays that it made from them
+        self.changed: dict[int, tuple] = {}  # names of the weights that it changed in place, and the line
         self._printed: list[dict] = []
         drawn = self.rng(KNOBS)
         cases = {PUBLIC + i: case for i, case in enumerate(question.public)}
@@ -240,6 +242,7 @@ class KernelEvidence(Evidence):
                 named = cell.numbers()
                 self.add(self.on_condition(cell, named, told))
                 self.add(self.at_numbers(named, told))
+                self.add(self.on_edge(told))
                 if self.question.free and self.question.up_to:
                     known = [case for one, case in self.known.items() if one < METERED]
                     rng = self.rng(OWN_NUMBERS)
@@ -382,6 +385,18 @@ class KernelEvidence(Evidence):
         return {
             purpose: replace(case, sm_count=told) for purpose, case in zip(AT_NUMBER, found, strict=False)
         }
+
+    def on_edge(self, told: int) -> dict[int, Case]:
+        """Return small cases at which comparisons of the cell are just even, or one beside it."""
+        if not self.cell.functions or not self.question.up_to:
+            return {}
+        known = [case for purpose, case in self.known.items() if purpose < METERED]
+
+        def gaps(case: Case) -> dict:
+            return self.cell.gaps(self.told(replace(case, sm_count=case.sm_count or told)))
+
+        found = on_edge.search(self.question, gaps, known, self.rng(ON_EDGE[0]))
+        return {purpose: replace(case, sm_count=told) for purpose, case in zip(ON_EDGE, found, strict=False)}
 
     def own_scalars(self, constants: list[float], told: int) -> dict[int, Case]:
         """Return cases with a scalar between numbers of the cell."""

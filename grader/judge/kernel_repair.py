@@ -11,7 +11,7 @@ from itertools import islice
 from grader.box.warm import JailTrouble
 from grader.jail import host as jail
 from grader.jail.protocol import Plan
-from grader.judge import repair
+from grader.judge import repair, weight_packing
 from grader.judge.diagnose import LANES, RACE
 from grader.judge.failed import Failed
 from grader.judge.kernel_changes import changes, launches, of_plans
@@ -26,6 +26,10 @@ MOST_PACKINGS = 600  # changes of the function that packs weights
 AT_ONCE = 12  # that are lowered together
 NEARLY_ALL = 0.9
 OFF = re.compile(r"([\d,]+) of ([\d,]+) elements are off")
+IN_ROWS = (
+    "with {0} stored row by row this case is right: does {1} read its arguments by index, and never in the order of "
+    "memory?"
+)
 LINES = re.compile(r"\blines? (\d+)")
 
 
@@ -40,9 +44,11 @@ def sentence(evidence: KernelEvidence, purpose: int, failed: Failed) -> str:
         return ""
     if failed.told in (RACE, LANES) or "need an other=" in failed.look or "another plan for" in failed.came:
         return ""  # the report names the cause of a race, of lanes that a mask switches off, and of a plan by chance
-    asks = evidence.question.prepare
-    return of_kernels(evidence, purpose, failed) or (
-        of_packing(evidence, purpose) if asks and planned else ""
+    asks = evidence.question.prepare and planned
+    return (
+        (of_memory(evidence, purpose) if asks else "")
+        or of_kernels(evidence, purpose, failed)
+        or (of_packing(evidence, purpose) if asks else "")
     )
 
 
@@ -64,6 +70,19 @@ def of_kernels(evidence: KernelEvidence, purpose: int, failed: Failed) -> str:
     return ""
 
 
+def of_memory(evidence: KernelEvidence, purpose: int) -> str:
+    """Say that the case is right if all weights are stored row by row."""
+    weights = evidence.weights.get(purpose, {})
+    names = " and ".join(weight_packing.laid_out(weights))
+    try:
+        trial, rows = Trial(evidence, purpose, most_s=MOST_S), weight_packing.in_rows(weights)
+        if names and right_packed(trial, evidence.source, purpose, rows):
+            return IN_ROWS.format(names, evidence.question.prepare.entry)
+    except (JailTrouble, OutOfTime):
+        pass
+    return ""
+
+
 def of_packing(evidence: KernelEvidence, purpose: int) -> str:
     """Name a change of the function that prepares weights, by packing them anew for the same kernel."""
     asks, trial = evidence.question.prepare, Trial(evidence, purpose, most_s=MOST_S)
@@ -77,10 +96,11 @@ def of_packing(evidence: KernelEvidence, purpose: int) -> str:
     return ""
 
 
-def right_packed(trial: Trial, source: str, purpose: int) -> bool:
-    """Return whether a case is right with the arrays that another text of the cell packs."""
+def right_packed(trial: Trial, source: str, purpose: int, weights: dict | None = None) -> bool:
+    """Return whether a case is right with the arrays that another text of the cell packs, or the same text from these
+    weights."""
     evidence, plan = trial.evidence, trial.evidence.plan(purpose)
-    weights = evidence.weights.get(purpose)
+    weights = weights or evidence.weights.get(purpose)
     if not isinstance(plan, Plan) or weights is None:
         return False
     outcome, (made,) = jail.prepare(

@@ -16,8 +16,9 @@ from grader.judge import (
     pipelined,
     rounded,
     sampled,
+    weight_packing,
 )
-from grader.judge.diagnose import in_full, judge_case
+from grader.judge.diagnose import in_full, judge_case, named
 from grader.judge.failed import Failed, Unclear
 from grader.judge.hidden_failure import HiddenFailure
 from grader.judge.kernel_evidence import (
@@ -30,6 +31,7 @@ from grader.judge.kernel_evidence import (
     IN_PART,
     METERED,
     ON_CONDITION,
+    ON_EDGE,
     OWN_NUMBERS,
     OWN_SCALARS,
     PAIRS,
@@ -37,6 +39,7 @@ from grader.judge.kernel_evidence import (
     WHOLE,
     KernelEvidence,
     Run,
+    is_hidden,
 )
 from grader.judge.other_launch import launch_to_blame
 from grader.judge.record import PartResult
@@ -52,6 +55,7 @@ MORE = {
     **dict.fromkeys(FARS, "programs of a case that is larger than memory"),
     **dict.fromkeys((*WHOLE, WAITING, EVERY_PROGRAM), "a case with several axes long"),
     **dict.fromkeys(AT_SMS, "the metered case on other numbers of multiprocessors"),
+    **dict.fromkeys(ON_EDGE, "a case at which numbers of the cell meet"),
     **dict.fromkeys(AT_NUMBER, "a case at a number of the cell"),
     **dict.fromkeys(ON_CONDITION, "a case that a condition of the cell names"),
 }
@@ -121,11 +125,17 @@ def judge_one(evidence: KernelEvidence, purpose: int, others: list[Run]) -> None
         and evidence.runs[WHOLE[0]].outcome.cpu_s > A_WHILE_S
     ):
         return
+    refuse_changed(evidence, purpose)
     if purpose in IN_PART and sampled.affordable(evidence, purpose):
         if shared(evidence, purpose):
             sampled.judge_drawn(evidence, purpose)
     else:
         judge_case(evidence.question, evidence.run(purpose), others, evidence)
+
+
+def refuse_changed(evidence: KernelEvidence, purpose: int) -> None:
+    hidden = is_hidden(purpose) and not evidence.shown
+    weight_packing.refuse_changed(evidence, purpose, named(evidence.case(purpose), hidden))
 
 
 def judge_public(evidence: KernelEvidence, public: list[int]) -> list[Run]:
@@ -138,6 +148,7 @@ def judge_public(evidence: KernelEvidence, public: list[int]) -> list[Run]:
         runs.append(evidence.run(purpose))
     for purpose, run in zip(public, runs, strict=True):
         try:
+            refuse_changed(evidence, purpose)
             judge_case(evidence.question, run, runs, evidence)
             right += 1
         except Failed as failed:
@@ -173,6 +184,7 @@ def drawn_anew(evidence: KernelEvidence, purpose: int, public: list[Run]) -> Fai
                     or failed.look
                 )
             failed.came += f"; p.sm_count is {told} there" * ("sm_count" in evidence.source)
+            failed.came += weight_packing.said(again, purpose)
             return failed
         except Unclear:
             continue

@@ -1,25 +1,26 @@
 """Draw second calls of ranks in which one argument alone is new, mostly the same numbers in another order.
 
-What an answer keeps from one call may be found again by a part of the arguments, or by what they add up to. Then it also
-serves a call to which it doesn't belong.
+What an answer keeps from one call may be found again by a part of the arguments, by what they add up to, or by a rank's
+own. Then it also serves a call to which it doesn't belong.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
 from grader.questions import RanksQuestion, Together
 
 KIND = "a second call in the same process, in which only {} is new"
+OF_ONE_RANK = "{} of one rank"
 TRIED = 20
 SEEN = 1e-3  # the least difference of results
 
 
 def calls(question: RanksQuestion, cases: list[Together], rng: np.random.Generator) -> Iterator[tuple]:
     """Yield (a case's index, the same case with one argument new, whether it comes in the arrays of the first call) for each
-    argument. Once all numbers take other places, and once two rows or columns do. The cases are of a public one's kind,
-    because others hold numbers that go together."""
+    argument. Once all numbers take other places, once two rows or columns do, and once all numbers of one rank alone. The
+    cases are of a public one's kind, because others hold numbers that go together."""
     kinds = {case.kind for case in question.public}
     plain = [i for i, case in enumerate(cases) if case.kind in kinds]
     for at, name in enumerate(arguments(question)):
@@ -27,9 +28,36 @@ def calls(question: RanksQuestion, cases: list[Together], rng: np.random.Generat
             for i in rng.choice(plain, TRIED) if plain else ():
                 each = cases[i].each
                 new = with_new(question, each, at, in_part=refilled, rng=rng)
-                if usual(cases, new, at) and differ(question.reference(each), question.reference(new)):
+                if usual(cases, new, at) and ranks_told(question, each, new):
                     yield i, Together(new, KIND.format(name)), refilled
                     break
+    turn = int(rng.integers(12))
+    for at, name in enumerate(arguments(question)):
+        if plain and of_a_rank(cases[plain[0]].each[0][at]):
+            turn += 1  # so that each rank keeps all of its own in one call or more
+            if found := on_one_rank(question, [(i, cases[i].each) for i in plain], at, turn, rng):
+                i, new = found
+                yield i, Together(new, KIND.format(OF_ONE_RANK.format(name))), True
+
+
+def on_one_rank(question: RanksQuestion, tried: list[tuple], at: int, turn: int, rng: np.random.Generator):
+    """Return (a case's index, what its ranks have with one argument of one rank new), of the case in which most other ranks
+    have other results, or None."""
+    found, most = None, -1
+    for i, each in (tried[place] for place in rng.permutation(len(tried))):
+        rank = turn % len(each)
+        new = with_new_on(question, each, at, rank, rng)
+        told = ranks_told(question, each, new)
+        if told and len(told - {rank}) > most:
+            found, most = (i, new), len(told - {rank})
+        if most == len(each) - 1:
+            break
+    return found
+
+
+def of_a_rank(argument) -> bool:
+    """Return whether each rank has this argument of its own: not a number, nor where experts are."""
+    return isinstance(argument, np.ndarray) and argument.dtype.kind != "b"
 
 
 def arguments(question: RanksQuestion) -> list[str]:
@@ -60,6 +88,32 @@ def with_new(question: RanksQuestion, each: tuple, at: int, *, in_part: bool, rn
     return tuple(found)
 
 
+def with_new_on(question: RanksQuestion, each: tuple, at: int, rank: int, rng: np.random.Generator) -> tuple:
+    """Return what the ranks have, with one argument of one rank new. Of matrices only those change of which no other rank
+    has a copy."""
+    own = each[rank][at]
+    if at < question.of_tokens:
+        own = own[rng.permutation(len(own))]
+    else:
+        others = matrices([given for other, given in enumerate(each) if other != rank])
+        axis, alone = int(rng.choice([-2, -1])), not_among(others, own)
+        own = own.copy()
+        own[alone] = own[alone].take(rng.permutation(own.shape[axis]), axis)
+    given = (*each[rank][:at], own, *each[rank][at + 1 :])
+    return (*each[:rank], given, *each[rank + 1 :])
+
+
+def matrices(each: Iterable[tuple]) -> frozenset[bytes]:
+    """Return all matrices that these ranks have."""
+    stacks = [one for given in each for one in given if isinstance(one, np.ndarray) and one.ndim == 3]
+    return frozenset(matrix.tobytes() for stack in stacks for matrix in stack)
+
+
+def not_among(known: frozenset[bytes], stack: np.ndarray) -> np.ndarray:
+    """Return for each matrix whether it is none of those known."""
+    return np.array([matrix.tobytes() not in known for matrix in stack], bool)
+
+
 def order(count: int, in_part: bool, rng: np.random.Generator) -> np.ndarray:
     """Draw an order of all rows, or one in which two have changed places."""
     if not in_part:
@@ -75,15 +129,16 @@ def usual(cases: list[Together], each: tuple, at: int) -> bool:
     return not isinstance(each[0][at], int) or each[0][at] <= max(case.each[0][at] for case in cases)
 
 
-def differ(results: list, others: list) -> bool:
-    """Return whether any rank's results differ by more than rounding."""
-    pairs = zip(map(as_tuple, results), map(as_tuple, others), strict=True)
+def ranks_told(question: RanksQuestion, each: tuple, new: tuple) -> set[int]:
+    """Return the ranks whose results differ by more than rounding."""
+    results, others = question.reference(each), question.reference(new)
     with np.errstate(over="ignore"):  # between numbers of any size, which are handed on
-        return any(
-            one.shape != other.shape or not np.allclose(one, other, SEEN, SEEN, equal_nan=True)
-            for here, there in pairs
-            for one, other in zip(here, there, strict=True)
-        )
+        return {
+            rank
+            for rank, (here, there) in enumerate(zip(results, others, strict=True))
+            for one, other in zip(as_tuple(here), as_tuple(there), strict=True)
+            if one.shape != other.shape or not np.allclose(one, other, SEEN, SEEN, equal_nan=True)
+        }
 
 
 def as_tuple(result) -> tuple:

@@ -18,7 +18,7 @@ SENT_HOME = "this sends a result home for each row too many that it receives: "
 BUSY = "which copy a token goes to: its own rank's if that has one, and otherwise neither all ranks nor all tokens of a rank may choose the same one"
 KEPT = (
     "what the cell keeps from one call, in variables outside the function: the next call brings other tokens, or another "
-    "argument alone"
+    "argument alone, or one of another rank alone"
 )
 OVERWRITTEN = "Overwritten"  # a kind of error, of a result that a later call changes
 OWN = "what the cell keeps outside the function: each call returns arrays of its own, and a later one changes none of them"

@@ -29,7 +29,7 @@ MOST_ASLEEP_S, HURRIED_S = (
 ORDINALS = ("1st", "2nd", "3rd")
 STAYS = 903  # the purpose that draws whose tokens stay as they are
 ONE_NEW = 904  # the purpose that draws calls in which one argument alone is new
-REPEATS = 9  # of a call in the smallest case
+REPEATS, OF_LARGEST = 9, 3  # of a call in the smallest case, and in the largest
 TWICE = "a second call in the same process, with other tokens and weights"
 AGAIN = (
     "each rank runs from its start for each exchange, with what it received: what it draws must come from a seed that is set, "
@@ -77,15 +77,16 @@ def moved(each: list, rank: int, comes_from: dict[int, int]) -> tuple:
     )
 
 
-def negated(one, place: float | None = None):
+def negated(one, place: float | None = None, kept: frozenset[bytes] = frozenset()):
     """Return an array of floats with all signs turned, such as another layer's weights, and anything else as it is. With a
-    place only the row there of each of its matrices is turned, and a cache that looks at a few numbers misses it."""
+    place only the row there of each of its matrices is turned, and a cache that looks at a few numbers misses it. Matrices
+    to be kept stay as they are then."""
     if not (isinstance(one, np.ndarray) and one.dtype.kind == "f"):
         return one
-    if place is None or one.ndim < 2:
+    if place is None or one.ndim < 3:
         return -one
     found, row = one.copy(), int(place * one.shape[-2])
-    found[..., row : row + 1, :] *= -1
+    found[one_new.not_among(kept, one), row : row + 1] *= -1
     return found
 
 
@@ -267,13 +268,18 @@ class RanksEvidence(Evidence):
         """Return a public case and the hidden one of most tokens, to be called once more in the same processes: what an answer
         keeps in its module from one call must not serve the next. All ranks but one have other tokens then, of
         which that one learns from the others alone. They come in arrays of their own, and in those of the first call.
-        The hidden case of fewest tokens is called many times, as buffers may take turns and may be small. Some small ones
-        are called once more with one argument alone new, as what is kept may be told apart by another one."""
+        The hidden cases of most and of fewest tokens are called many times, as buffers may take turns and may be small or
+        large. Some small ones are called once more with one argument alone new, as what is kept may be told apart by
+        another one."""
         chosen = []
         for meetings, of_ranks in ((self.meetings(False), min), (hidden, sum)):
             if ended := [one for one in meetings if one.results]:
                 chosen.append(max(ended, key=lambda one: of_ranks(map(tokens, one.case.each))))  # noqa: B023
-        how = [(one, refilled, 0) for one in chosen for refilled in (False, True)]
+        how = [
+            (one, refilled, OF_LARGEST if one.hidden and not refilled else 0)
+            for one in chosen
+            for refilled in (False, True)
+        ]
         # of two ranks or of a token or two a rank may get the same again
         several = [one for one in hidden if one.ranks > 2 and min(map(tokens, one.case.each)) > 2]
         if ended := [one for one in several if one.results]:
@@ -286,21 +292,23 @@ class RanksEvidence(Evidence):
         return [*found, *(Meeting(case, True, ended[i], refilled) for i, case, refilled in of_one)]
 
     def turned(self, each: tuple, in_part: bool = False) -> tuple:
-        """Return what the ranks have, where one keeps its tokens, the others take one another's in another order, all weights
-        or some of them are others, and experts may have moved."""
+        """Return what the ranks have, where one keeps its tokens and the others take one another's in another order. All
+        weights are others and experts may have moved, or in part: the one rank keeps all else too, and of the others' weights
+        some are others."""
         rng, count = self.rng(STAYS), self.question.of_tokens
         place = rng.random() if in_part else None  # the same on all ranks, which may have copies of an expert
         stays = int(rng.integers(len(each)))
         moving = [rank for rank in range(len(each)) if rank != stays] or [stays]
         comes_from = dict(zip(moving, np.roll(moving, 1).tolist(), strict=True))
+        kept = one_new.matrices(each[stays : stays + 1]) if in_part else frozenset()
         found = tuple(
             (
                 *moved([one[:count] for one in each], rank, comes_from),
-                *(negated(one, place) for one in given[count:]),
+                *(negated(one, place, kept) for one in given[count:]),
             )
             for rank, given in enumerate(each)
         )
-        return self.question.moved(rng, found) if self.question.moved else found
+        return self.question.moved(rng, found) if self.question.moved and not in_part else found
 
     def meet(self, cases: list[Together], hidden: bool) -> list[Meeting]:
         return self.finish([Meeting(case, hidden) for case in cases], hidden)

@@ -77,7 +77,8 @@ def compared(question: KernelQuestion) -> str:
     """Say which constants numbers may be compared with, or nothing if all may."""
     if ANYTHING in question.compared:
         return ""
-    return f"Floats are compared only with {listed(['one another', '0', 'infinities', *question.compared])}"
+    others = listed(["one another", "0", "infinities", *question.compared])
+    return f"Floats are compared only with {others}, and not rounded to whole numbers"
 
 
 def exception(row: Steers) -> str:

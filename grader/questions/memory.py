@@ -10,6 +10,7 @@ from grader.questions.model import (
     REPEATED,
     TRANSPOSED,
     TRANSPOSED_PADDED,
+    WIDE,
     Case,
     KernelQuestion,
     Tensor,
@@ -70,7 +71,8 @@ def strides(shape: tuple[int, ...], layout: str) -> tuple[int, ...]:
         return _spread(shape, int(layout.split()[1]))
     if layout.startswith(REPEATED):
         axes = repeated_axes(layout)
-        inner = strides(tuple(1 if axis in axes else size for axis, size in enumerate(shape)), "")
+        once = shape if layout.endswith(WIDE) else [1 if n in axes else size for n, size in enumerate(shape)]
+        inner = strides(tuple(once), "")
         return tuple(0 if axis in axes else step for axis, step in enumerate(inner))
     if layout not in ("", "padded", TRANSPOSED, TRANSPOSED_PADDED):
         raise ValueError(

@@ -148,12 +148,13 @@ def computed_by(cell: str) -> Callable:
 
 
 REPEATED = "repeated "  # and the numbers of axes
+WIDE = " wide"  # ends a repeated layout whose other strides are those of the whole tensor, as one column of it has them
 TRANSPOSED = "transposed"
 TRANSPOSED_PADDED = f"{TRANSPOSED} padded"  # with gaps between its columns
 
 
 def repeated_axes(layout: str) -> list[int]:
-    return [int(axis) for axis in layout.removeprefix(REPEATED).split()]
+    return [int(axis) for axis in layout.removeprefix(REPEATED).removesuffix(WIDE).split()]
 
 
 def repeated(inputs: dict, case: Case) -> dict:

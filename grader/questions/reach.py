@@ -21,6 +21,7 @@ from grader.questions.model import (
     REPEATED,
     TRANSPOSED,
     TRANSPOSED_PADDED,
+    WIDE,
     Case,
     KernelQuestion,
     Question,
@@ -96,6 +97,7 @@ def hidden(question: Question, rng: np.random.Generator) -> list:
         *turned_apart(question, drawn, rng),
         *one_apart(question, drawn, rng),
         *but_for_one(question, plain_ones(question, drawn), rng),
+        *one_column(question, drawn, rng),
     ]
 
 
@@ -293,17 +295,34 @@ def stride_of_0(question: KernelQuestion, drawn: list[Case], rng: np.random.Gene
     strides."""
     plain = [case for case in drawn if case.layout and words(case) == words(question.public[0])]
     found = [
-        (case, t.name, len(t.axes))
+        (case, t)
         for case in plain or question.public[:1]
         for t in repeating(question, drawn)
         if case.dtype_of(t) in FLOATS
     ]
     if not found:
         return []
-    case, name, axes = found[rng.integers(len(found))]
+    case, tensor = found[rng.integers(len(found))]
+    name, axes = tensor.name, len(tensor.axes)
     chosen = range(axes) if rng.random() < ALL_AXES else [rng.integers(axes - 1)]
     layout = REPEATED + " ".join(map(str, chosen))
     return [replace(case, layout={name: layout}, kind="an input with a stride of 0")]
+
+
+def one_column(question: KernelQuestion, drawn: list[Case], rng: np.random.Generator) -> list[Case]:
+    """Return a case for each such input that is one column of a matrix throughout: its rows are as far apart as ever, so that
+    their stride alone doesn't tell."""
+    plain = plain_ones(question, drawn) or question.public[:1]
+    base = replace(plain[rng.integers(len(plain))], layout={}, crossed=True)
+    return [
+        replace(
+            base,
+            layout={t.name: f"{REPEATED}{len(t.axes) - 1}{WIDE}"},
+            kind=f"one column of {t.name} throughout",
+        )
+        for t in repeating(question, drawn)
+        if base.dtype_of(t) in FLOATS
+    ]
 
 
 def repeating(question: KernelQuestion, drawn: list[Case]) -> list[Tensor]:

@@ -2,7 +2,7 @@
 
 A cut-off, a clamp and a special case all look like this: a number from memory is compared with one that the text of the
 kernel holds. A number that a constant was added to counts as compared with this constant, whatever stands on the
-other side.
+other side. Rounding to whole numbers compares, too.
 """
 
 import math
@@ -26,6 +26,22 @@ BETWEEN_TWO = (
 )
 COMPARING = {"tt.clampf", *(f"arith.{name}" for name in BETWEEN_TWO)}
 OF_A_LIBRARY = ("fmax", "fmin", "fdim")
+ROUNDING = {
+    *(f"math.{name}" for name in ("floor", "ceil", "trunc", "rint", "round", "roundeven")),
+    *("arith.fptosi", "arith.fptoui"),
+}
+ROUNDING_OF_A_LIBRARY = (
+    "floor",
+    "ceil",
+    "trunc",
+    "rint",
+    "round",
+    "nearbyint",
+    "2int",
+    "2uint",
+    "2ll",
+    "2ull",
+)
 SHIFTING = {f"arith.{name}" for name in ("addf", "subf", "addi", "subi")}
 # hands a number on, in another shape or format
 KEEPING = {
@@ -39,6 +55,7 @@ KEEPING = {
     ),
 }
 UNKNOWN = "another number"
+WHOLE = "whole numbers"  # with which rounding compares a number
 
 
 @dataclass(frozen=True, order=True)
@@ -68,7 +85,7 @@ class Comparisons:
 
     def note(self, op: Op, facts: list) -> None:
         """Add what an operation's operands depend on, if it compares them."""
-        if op.name in COMPARING or self.of_a_library(op):
+        if op.name in COMPARING | ROUNDING or of_a_library(op, (*OF_A_LIBRARY, *ROUNDING_OF_A_LIBRARY)):
             before = self.known.get(id(op), (op, [(frozenset(), frozenset())] * len(facts)))[1]
             now = [(one.sources, frozenset({one.constant} - {""})) for one in facts]
             both = [
@@ -76,20 +93,24 @@ class Comparisons:
             ]
             self.known[id(op)] = op, both
 
-    def of_a_library(self, op: Op) -> bool:
-        symbol = str(op.attributes.get("symbol", "")) if op.name == "tt.extern_elementwise" else ""
-        return any(name in symbol for name in OF_A_LIBRARY)
-
     def rows(self) -> list[Comparison]:
         """Return all comparisons of numbers with constants."""
         found = set()
         for op, operands in self.known.values():
             sources = frozenset().union(*(of for of, _ in operands))
             constants = frozenset().union(*(each for _, each in operands))
-            if any(not of and not each for of, each in operands):
+            if op.name in ROUNDING or of_a_library(op, ROUNDING_OF_A_LIBRARY):
+                constants = frozenset([WHOLE])
+            elif any(not of and not each for of, each in operands):
                 constants |= {UNKNOWN}
             found |= {Comparison(op.line, one, constant) for one in sources for constant in constants}
         return sorted(found)
+
+
+def of_a_library(op: Op, names: tuple[str, ...]) -> bool:
+    """Return whether an operation calls one of these functions of NVIDIA's library."""
+    symbol = str(op.attributes.get("symbol", "")) if op.name == "tt.extern_elementwise" else ""
+    return any(name in symbol for name in names)
 
 
 def constant_of(op: Op, facts: list) -> str:

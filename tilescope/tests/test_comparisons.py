@@ -5,7 +5,7 @@ import triton
 import triton.language as tl
 
 from tilescope.lowering import text_of
-from tilescope.machine.comparisons import UNKNOWN
+from tilescope.machine.comparisons import UNKNOWN, WHOLE
 from tilescope.machine.influence import steers
 from tilescope.machine.read import read
 
@@ -52,6 +52,8 @@ def compared(x, ids, y, n, scale, WAY: tl.constexpr):
         block = tl.where(block > n.to(tl.float32), 0.0, block)
     if WAY == "zero and no number":
         block = tl.where((block != block) | (block > 0), 0.0, tl.where(block == float("inf"), 1.0, block))
+    if WAY == "a step":
+        block = tl.where(tl.floor(block * 0.1) > 0, 0.0, block)
     if WAY == "a reduction of its own":
         block = block - tl.reduce(block, 0, least_of_five)
     tl.store(y + i, block)
@@ -77,6 +79,7 @@ WAYS = {
     "a scalar": {("scale", "1")},
     "a size": {("x", UNKNOWN)},
     "zero and no number": {("x", "0"), ("x", "inf")},
+    "a step": {("x", WHOLE), ("x", "0")},
     "a reduction of its own": {("x", "5")},
 }
 

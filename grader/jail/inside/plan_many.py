@@ -27,12 +27,13 @@ def planned(module, task: dict, arrays: dict) -> tuple[dict, dict]:
 
 
 def facts(plan: Plan) -> dict[str, str]:
-    """Return what a plan says besides its grids, each under a name of its own, and all of a step together."""
+    """Return what a plan says, each under a name of its own, and all constants of a step together."""
     found = {"kernels": " ".join(step["kernel"] for step in plan.steps)}
     for number, step in enumerate(plan.steps):
         settings = {"num_warps": step["num_warps"], "num_stages": step["num_stages"], **step["constexprs"]}
         found |= {f"{number} {name}": str(value) for name, value in settings.items()}
         found[f"{number} together"] = " ".join(map(str, settings.values()))
+        found |= {f"{number} grid {axis}": str(size) for axis, size in enumerate(step["grid"])}
     for kind in ("scratch", "packed"):
         arrays = getattr(plan, kind)
         found |= {f"{kind} {name}": f"{row['dtype']} {row['shape']}" for name, row in arrays.items()}

@@ -205,6 +205,8 @@ MADE = {"0:words": np.zeros((4, 2), np.int32), "0:more": np.zeros(8, np.uint8)}
 def test_what_was_made_is_taken_by_the_plans_names():
     (made,) = protocol.prepared({"cases": [{"printed": "hello"}]}, MADE, [of_own()], DTYPES)
     assert set(made.arrays) == {"words", "more"} and made.error is None and made.printed == "hello"
+    (made,) = protocol.prepared({"cases": [{"changed": [1], "line": 4}]}, MADE, [of_own()], DTYPES)
+    assert (made.changed, made.line) == ((1,), 4)
     wild = {"cases": [{"error": {"message": ["<b>"], "line": "12"}}]}
     (failed,) = protocol.prepared(wild, {}, [of_own()], DTYPES)
     assert failed.arrays == {} and failed.error["line"] is None
@@ -216,6 +218,10 @@ MADE_LIES = {
     "a row that is none": ({"cases": [1]}, MADE),
     "an array that is missing": ({"cases": [{}]}, {"0:words": MADE["0:words"]}),
     "another shape": ({"cases": [{}]}, {**MADE, "0:more": np.zeros((2, 4), np.uint8)}),
+    "changes that are no list": ({"cases": [{"changed": 1}]}, MADE),
+    "a change of no argument": ({"cases": [{"changed": ["codes"]}]}, MADE),
+    "more changes than arguments": ({"cases": [{"changed": [0] * 1000}]}, MADE),
+    "a line that is none": ({"cases": [{"changed": [0], "line": "4"}]}, MADE),
     "a wider dtype": ({"cases": [{}]}, {**MADE, "0:words": np.zeros((4, 2), np.int64)}),
 }
 

@@ -40,6 +40,11 @@ COMPARED = {
         ("wide * wide", "tl.maximum(wide * wide, 1e-9)"),
         "numbers of r and x with 1e-09",
     ),
+    "a floor of another kind": (
+        NORM,
+        ("wide * wide", "wide * wide * tl.exp2(-tl.floor(wide * 0.1))"),
+        "rounds numbers of r and x to whole numbers",
+    ),
     "a far maximum": (ATTENTION, (RESCALED, FEWER.format(12.0)), "numbers of k, q and scale with 12"),
     "faint splits, as scratch tells": (
         DECODE,
@@ -76,5 +81,8 @@ def test_each_exception_is_a_number_of_its_question():
 
 
 def test_the_table_says_what_numbers_are_compared_with():
-    assert "compared only with one another, 0, infinities, 448 and -448" in table(questions.find(BLOCKS))
+    assert (
+        "compared only with one another, 0, infinities, 448 and -448, and not rounded to whole numbers"
+        in table(questions.find(BLOCKS))
+    )
     assert "Floats are compared" not in table(questions.find("sampling_fusion.draw"))

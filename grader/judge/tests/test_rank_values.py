@@ -11,7 +11,7 @@ from grader import questions, trial
 from grader.box import warm
 from grader.jail import exchange, host
 from grader.jail.exchange import COUNTS, ROWS, Ask, Mismatch
-from grader.judge import parts, rank_values, ranks_evidence, referee
+from grader.judge import one_new, parts, rank_values, ranks_evidence, referee
 from grader.judge.rank_values import times_over
 from grader.judge.ranks_evidence import RanksEvidence
 from grader.judge.record import FAIL, INCONCLUSIVE, PASS
@@ -51,7 +51,7 @@ RIGHT = cell("return honest(comm, x, topk_ids, experts)")
 def test_a_right_answer_has_all_points_and_says_what_was_counted():
     verdict = judged(RIGHT)
     assert verdict.verdict == PASS and verdict.points == verdict.of == 8, verdict
-    assert "3 public and 46 hidden" in verdict.parts[0].came and "3 exchanges" in verdict.parts[2].came
+    assert "3 public and 48 hidden" in verdict.parts[0].came and "3 exchanges" in verdict.parts[2].came
 
 
 # (the body of the answer, the part that is lost, words of what came, words of where to look)
@@ -526,14 +526,18 @@ def test_a_second_call_has_other_weights_in_one_row_of_each_matrix():
     (one, other) = (ranks_evidence.negated(w, 0.5) for _ in range(2))
     assert (one == other).all() and (one[:, 1] == -w[:, 1]).all()
     assert (one[:, [0, 2]] == w[:, [0, 2]]).all() and (ranks_evidence.negated(w) == -w).all()
+    own = one_new.matrices([(w[:1],)])  # of the rank that keeps its own
+    assert (ranks_evidence.negated(w, 0.5, own) == [w[0], one[1]]).all()
 
 
-@pytest.mark.parametrize("buffers, most", [(1, 1 << 14), (8, 1 << 14), (1, 40)])
-def test_a_buffer_that_a_later_call_fills_anew_is_no_result_of_an_earlier_one(buffers, most):
-    """Buffers may take turns, or be there for few rows alone."""
+@pytest.mark.parametrize(
+    "buffers, least, most", [(1, 0, 1 << 14), (8, 0, 1 << 14), (1, 0, 40), (3, 65, 1 << 14)]
+)
+def test_a_buffer_that_a_later_call_fills_anew_is_no_result_of_an_earlier_one(buffers, least, most):
+    """Buffers may take turns, or be there for few rows or many alone."""
     body = [
         "rows, ids = honest(comm, x, topk_ids, experts)",
-        "if len(rows) > len(BUFFERS[0]):",
+        f"if not {least} <= len(rows) <= {most}:",
         "    return rows, ids",
         "BUFFERS.append(BUFFERS.pop(0))",
         "kept = BUFFERS[0][: len(rows), : rows.shape[1]]",

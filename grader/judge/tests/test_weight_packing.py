@@ -8,7 +8,9 @@ import pytest
 from grader import questions
 from grader.box import warm
 from grader.jail import host
+from grader.judge import hidden_failure, kernel_repair, kernel_values, weight_packing
 from grader.judge.diagnose import judge_case
+from grader.judge.failed import Failed
 from grader.judge.kernel_evidence import HIDDEN, METERED, PUBLIC, KernelEvidence
 from grader.proofs.right import right
 from grader.questions import reach
@@ -125,6 +127,83 @@ def test_a_pack_that_ends_its_process_fails_its_cases(lines, monkeypatch):
     evidence = gathered(with_lines(*lines))
     assert all(isinstance(evidence.plan(purpose), dict) for purpose in evidence.cases)
     assert evidence.run(PUBLIC).outcome.error["stage"] in ("process", "memory")
+
+
+def test_hidden_weights_are_stored_in_every_order_and_public_ones_in_rows():
+    evidence = KernelEvidence(OWN, RIGHT, seed=3)
+    orders = {"codes": set(), "scales": set()}
+    for purpose in (*evidence.public, *evidence.hidden[:12]):
+        drawn = OWN.drawn_weights(evidence.case(purpose), evidence.rng(purpose))
+        stored = weight_packing.stored(evidence, purpose, drawn)
+        assert stored["bits"] == drawn["bits"]
+        for name, seen in orders.items():
+            assert (stored[name] == drawn[name]).all()
+            if purpose in evidence.public:
+                assert stored[name] is drawn[name]
+            elif min(drawn[name].shape) > 1:
+                flags = stored[name].flags
+                seen.add((flags.c_contiguous, flags.f_contiguous))
+    assert orders == dict.fromkeys(orders, {(True, False), (False, True), (False, False)})
+
+
+def test_a_case_drawn_for_the_learner_has_every_order_too():
+    for purpose in range(HIDDEN, HIDDEN + 3):
+        found = set()
+        for draw in range(hidden_failure.SHOWN_DRAWS):
+            again = KernelEvidence(OWN, RIGHT, hidden_failure.SHOWN_SEED + draw)
+            stored = weight_packing.stored(again, purpose, {"codes": np.zeros((3, 64), np.uint8)})
+            found.add(stored["codes"].strides)
+        assert {(1, 3), (129, 2)} <= found
+
+
+IN_MEMORY_ORDER = 'codes = codes.ravel(order="K").reshape(codes.shape)'
+PAST_ITS_VIEW = "codes = np.lib.stride_tricks.as_strided(codes, codes.shape, (codes.shape[1], 1))"
+
+
+@pytest.mark.parametrize("line", [IN_MEMORY_ORDER, PAST_ITS_VIEW])
+def test_a_pack_that_reads_in_the_order_of_memory_is_wrong_in_hidden_cases(line):
+    evidence = gathered(with_lines(line), hidden=3)
+    judge_case(OWN, evidence.run(PUBLIC))
+    evidence.shown = True
+    failures = {}
+    for purpose in evidence.hidden:
+        try:
+            judge_case(OWN, evidence.run(purpose))
+        except Failed as failed:
+            failures[purpose] = failed
+    assert failures
+    for purpose, failed in failures.items():
+        said = weight_packing.said(evidence, purpose)
+        assert "codes" in said and ("column by column" in said or "with gaps" in said)
+        look = kernel_repair.sentence(evidence, purpose, failed)
+        assert "codes" in look and "stored row by row this case is right" in look
+
+
+@pytest.mark.parametrize(
+    "name, line", [("codes", "codes[-1] ^= 1"), ("scales", "np.negative(scales, out=scales)")]
+)
+def test_a_pack_that_changes_its_arguments_fails_and_hears_which_and_where(name, line):
+    evidence = gathered(with_lines("kept = codes.copy()", line), hidden=3)
+    evidence.run(PUBLIC)
+    for purpose in evidence.cases:
+        with pytest.raises(Failed) as failed:
+            kernel_values.judge_one(evidence, purpose, [])
+        assert f"pack changes {name} in place, in line 4 of the cell" in failed.value.came
+        assert failed.value.look == f"change a copy: {name} = {name}.copy()"
+        assert failed.value.came.startswith("a hidden case (") == (purpose >= HIDDEN)
+
+
+def test_a_pack_that_turns_its_argument_into_another_shape_changes_it():
+    evidence = gathered(with_lines("scales.shape = -1", "scales = scales.reshape(len(codes), -1)"), hidden=0)
+    with pytest.raises(Failed, match="pack changes scales in place. The"):
+        kernel_values.judge_public(evidence, evidence.public)
+
+
+def test_a_pack_may_change_a_copy_and_return_an_argument():
+    evidence = gathered(with_lines("codes = codes.copy()", "codes[:] = codes"), hidden=3)
+    for purpose in evidence.cases:
+        kernel_values.judge_one(evidence, purpose, [])
+    assert evidence.changed == dict.fromkeys(evidence.cases, ([], None))
 
 
 def test_the_metered_case_counts_what_was_made_as_one():

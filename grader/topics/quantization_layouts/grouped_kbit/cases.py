@@ -119,6 +119,12 @@ def hidden_experts(rng: np.random.Generator) -> list[Case]:
             case(all_on_one, 2, n=between(rng, 17, 40), kind="one expert of dozens has all of many rows"),
             crossed=True,
         ),
+        case(
+            rng.permutation([1] * 8 + [0] * between(rng, 200, 300)).tolist(),
+            between(rng, 8, 12),
+            n=between(rng, 65, 100),
+            kind="hundreds of experts of which few have a row",
+        ),
     ]
 
 

@@ -40,7 +40,7 @@ QUESTION = rung(
         cases.paced(1.0, T=between(rng, 5, 9), M=70, values=ENDLESS, kind="infinities at an alpha of 1"),
         cases.paced(
             1 - log_uniform(rng, 1e-6, 1e-3),
-            T=between(rng, 40, 150),
+            T=between(rng, 200, 600),
             M=70,
             values=ENDLESS,
             kind="infinities at an alpha of nearly 1",
