@@ -129,8 +129,10 @@ def judge_one(evidence: KernelEvidence, purpose: int, others: list[Run]) -> None
     if purpose in IN_PART and sampled.affordable(evidence, purpose):
         if shared(evidence, purpose):
             sampled.judge_drawn(evidence, purpose)
-    else:
-        judge_case(evidence.question, evidence.run(purpose), others, evidence)
+        return
+    run = evidence.run(purpose)
+    if purpose not in ON_CONDITION or not sampled.ran_out_of(run.outcome, "bytes"):
+        judge_case(evidence.question, run, others, evidence)
 
 
 def refuse_changed(evidence: KernelEvidence, purpose: int) -> None:

@@ -142,13 +142,15 @@ def search(
 
 
 def block_sizes(each: list[dict], cases: list[Case]) -> set:
-    """Return the places of plans' constants that no size is and that aren't settings of the compiler."""
+    """Return the places of plans' constants that aren't settings of the compiler, nor mostly a size or the next power of
+    two."""
     values = defaultdict(list)
     for one, case in zip(each, cases, strict=True):
+        sizes = {str(n) for size in case.sizes.values() for n in (size, 1 << max(0, size - 1).bit_length())}
         for place, value in one:
-            if place[0] == PLAN and place[1].split()[-1] not in SETTINGS:
-                values[place].append((value, {*map(str, case.sizes.values())}))
-    return {place for place, held in values.items() if not all(value in sizes for value, sizes in held)}
+            if place[0] == PLAN and len(place) == 2 and place[1].split()[-1] not in SETTINGS:
+                values[place].append(value in sizes)
+    return {place for place, like_sizes in values.items() if sum(like_sizes) < USUAL * len(like_sizes)}
 
 
 def in_sectors(case: Case) -> bool:

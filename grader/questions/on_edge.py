@@ -4,6 +4,7 @@ A condition that is off by one goes the right way at nearly all sizes. So sizes 
 comparison are equal, or one apart, and until each division leaves no remainder, or the largest one.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import islice
@@ -18,6 +19,7 @@ from grader.questions.reach import sized, words
 KIND = "sizes at which numbers of yours meet"
 MOST = 6  # cases of a check
 TRIED = 120  # changed sizes
+OFTEN = 3  # known cases at an edge, where one may be right for another reason
 BASES = 6  # cases whose sizes are changed
 EVEN, LAST = "even", "last"  # a division's remainder
 Gaps = Callable[
@@ -26,12 +28,13 @@ Gaps = Callable[
 
 
 def search(question: KernelQuestion, gaps: Gaps, known: list[Case], rng: np.random.Generator) -> list[Case]:
-    """Return small cases at edges that no known case is at."""
+    """Return small cases at edges that few known cases are at."""
     each = [(case, gaps(case)) for case in known]
     plain = words(question.public[0])
     few = [pair for pair in each if words(pair[0]) == plain and is_small(question, pair[0].sizes)]
     bases = [Base(question, gaps, *few[i]) for i in rng.permutation(len(few))[:BASES]]
-    gone = set().union(*(edges(one) for _, one in each))
+    at = Counter(edge for _, one in each for edge in edges(one))
+    gone = {edge for edge, cases in at.items() if cases >= OFTEN}
     found: list[tuple[Case, set]] = []
     tried = (
         (case, (place, edge))
@@ -104,7 +107,7 @@ def edges(gaps: dict) -> set:
 
 
 def wanted(each: list[dict], gone: set, rng: np.random.Generator) -> list[tuple]:
-    """Return the edges that no case is at, of all that differ by case: comparisons first."""
+    """Return the edges that few cases are at, of all that differ by case: comparisons first."""
     values: dict = {}
     for one in each:
         for place, pairs in one.items():

@@ -47,5 +47,5 @@ def test_a_remainder_is_solved_for():
     def gaps(case: Case) -> dict:
         return {(1, 0, 0, True): {((case.sizes["N"] - case.sizes["M"]) % 128, 128)}}
 
-    (found, *_) = on_edge.search(question, gaps, list(question.public), np.random.default_rng(0))
-    assert (found.sizes["N"] - found.sizes["M"]) % 128 == 127
+    found = on_edge.search(question, gaps, list(question.public), np.random.default_rng(0))
+    assert any((case.sizes["N"] - case.sizes["M"]) % 128 == 127 for case in found)

@@ -93,7 +93,7 @@ def near_borders(inputs: dict, rng: np.random.Generator) -> dict:
             inputs["logits"][i].astype(np.float64), float(inputs["temperature"][i])
         )
         share = ranking.before / ranking.weight.sum()
-        top_p[i] = share[between(rng, 2, share.size - 2)] + (NEAR if i // 2 % 2 else -NEAR)
+        top_p[i] = beside(share[between(rng, 2, share.size - 2)], above=bool(i // 2 % 2))
     off = {"top_k": np.zeros(b, np.int32), "min_p": np.zeros(b, np.float32)}
     return inputs | off | {"top_p": top_p.astype(np.float32)}
 
@@ -155,7 +155,12 @@ def top_p_next_to(logits: np.ndarray, t: float, token: int, stays: bool) -> floa
     """Return a top-p a hair above or below the share of mass before a token, which then stays or goes."""
     ranking = reference.Ranking.of(logits.astype(np.float32).astype(np.float64), t)
     share = ranking.before / ranking.weight.sum()
-    return share[int(np.flatnonzero(ranking.token == token)[0])] + (NEAR if stays else -NEAR)
+    return beside(share[int(np.flatnonzero(ranking.token == token)[0])], above=stays)
+
+
+def beside(share: float, above: bool) -> float:
+    """Return a top-p next to a share of the mass, but never one below 0."""
+    return share + NEAR if above or share <= NEAR else share - NEAR
 
 
 def crowded(inputs: dict, rng: np.random.Generator) -> dict:
