@@ -19,13 +19,19 @@ SEEN = 1e-3  # the least difference of results
 
 def calls(question: RanksQuestion, cases: list[Together], rng: np.random.Generator) -> Iterator[tuple]:
     """Yield (a case's index, the same case with one argument new, whether it comes in the arrays of the first call) for each
-    argument. Once all numbers take other places, once two rows or columns do, and once all numbers of one rank alone. The
-    cases are of a public one's kind, because others hold numbers that go together."""
+    argument. Once all numbers take other places, once two rows or columns do, once two rows of many tokens, and once all
+    numbers of one rank alone. The cases are of a public one's kind, because others hold numbers that go together. A kind
+    that begins with a public one's differs in its sizes alone."""
     kinds = {case.kind for case in question.public}
     plain = [i for i, case in enumerate(cases) if case.kind in kinds]
+    like = [i for i, case in enumerate(cases) if case.kind.startswith(tuple(kinds))]
+    most = sorted(like, key=lambda i: sum(len(given[0]) for given in cases[i].each))[-1:]
     for at, name in enumerate(arguments(question)):
-        for refilled in (False, True):
-            for i in rng.choice(plain, TRIED) if plain else ():
+        ways = [(plain, False), (plain, True)]
+        if at < question.of_tokens:  # a few rows that are probed tell a few tokens apart, and not many
+            ways.append((most, True))
+        for among, refilled in ways:
+            for i in rng.choice(among, TRIED) if among else ():
                 each = cases[i].each
                 new = with_new(question, each, at, in_part=refilled, rng=rng)
                 if usual(cases, new, at) and ranks_told(question, each, new):
@@ -76,14 +82,14 @@ def with_new(question: RanksQuestion, each: tuple, at: int, *, in_part: bool, rn
         return question.moved(rng, each) if question.moved else each
     stays, of_token = int(rng.integers(len(each))), at < question.of_tokens
     axis = int(rng.choice([-2, -1]))
-    alike = None if of_token else order(first.shape[axis], in_part, rng)
+    alike = None if of_token else order(np.arange(first.shape[axis])[:, None], in_part, rng)
     found = []
     for rank, given in enumerate(each):
         own = given[at]
         if not of_token:
             own = own.take(alike, axis)
         elif rank != stays:
-            own = own[order(len(own), in_part, rng)]
+            own = own[order(own, in_part, rng)]
         found.append((*given[:at], own, *given[at + 1 :]))
     return tuple(found)
 
@@ -114,12 +120,14 @@ def not_among(known: frozenset[bytes], stack: np.ndarray) -> np.ndarray:
     return np.array([matrix.tobytes() not in known for matrix in stack], bool)
 
 
-def order(count: int, in_part: bool, rng: np.random.Generator) -> np.ndarray:
-    """Draw an order of all rows, or one in which two have changed places."""
-    if not in_part:
-        return rng.permutation(count)
-    found = np.arange(count)
-    pair = rng.choice(count, min(2, count), replace=False)
+def order(rows: np.ndarray, in_part: bool, rng: np.random.Generator) -> np.ndarray:
+    """Draw an order of all rows, or one in which two have changed places, with few numbers in common or none, so that
+    tokens go to other ranks."""
+    if not in_part or len(rows) < 2:
+        return rng.permutation(len(rows))
+    pairs = [rng.choice(len(rows), 2, replace=False) for _ in range(TRIED)]
+    pair = min(pairs, key=lambda two: np.isin(*rows[two]).sum())
+    found = np.arange(len(rows))
     found[pair] = pair[::-1]
     return found
 

@@ -260,17 +260,18 @@ class RanksEvidence(Evidence):
         if hidden not in self.met:
             cases = self.hidden_cases() if hidden else list(self.question.public)
             found = self.finish([Meeting(case, hidden) for case in cases], hidden)
-            more = self.finish(self.again(found), hidden) if hidden else []
+            # in two parts, as the processes of a box are few
+            more = [one for part in self.again(found) for one in self.finish(part, hidden)] if hidden else []
             self.met[hidden] = [*found, *more]
         return self.met[hidden]
 
-    def again(self, hidden: list[Meeting]) -> list[Meeting]:
+    def again(self, hidden: list[Meeting]) -> tuple[list[Meeting], list[Meeting]]:
         """Return a public case and the hidden one of most tokens, to be called once more in the same processes: what an answer
         keeps in its module from one call must not serve the next. All ranks but one have other tokens then, of
         which that one learns from the others alone. They come in arrays of their own, and in those of the first call.
         The hidden cases of most and of fewest tokens are called many times, as buffers may take turns and may be small or
-        large. Some small ones are called once more with one argument alone new, as what is kept may be told apart by
-        another one."""
+        large. One rank alone is called both ways too. Some small cases and one of many tokens are called
+        once more with one argument alone new, as what is kept may be told apart by another one."""
         chosen = []
         for meetings, of_ranks in ((self.meetings(False), min), (hidden, sum)):
             if ended := [one for one in meetings if one.results]:
@@ -284,12 +285,16 @@ class RanksEvidence(Evidence):
         several = [one for one in hidden if one.ranks > 2 and min(map(tokens, one.case.each)) > 2]
         if ended := [one for one in several if one.results]:
             how.append((min(ended, key=lambda one: sum(map(tokens, one.case.each))), False, REPEATS))
+        alone = [one for one in hidden if one.ranks == 1 and one.results]
+        if alone:  # where nothing travels answers often take a way of their own
+            longest = max(alone, key=lambda one: tokens(one.case.each[0]))
+            how += [(longest, refilled, 0) for refilled in (False, True)]
         found = [
             Meeting(Together(self.turned(one.case.each, refilled), TWICE), True, one, refilled, repeats)
             for one, refilled, repeats in how
         ]
         of_one = one_new.calls(self.question, [one.case for one in ended], self.rng(ONE_NEW))
-        return [*found, *(Meeting(case, True, ended[i], refilled) for i, case, refilled in of_one)]
+        return found, [Meeting(case, True, ended[i], refilled) for i, case, refilled in of_one]
 
     def turned(self, each: tuple, in_part: bool = False) -> tuple:
         """Return what the ranks have, where one keeps its tokens and the others take one another's in another order. All

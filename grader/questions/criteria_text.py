@@ -1,6 +1,7 @@
 """Describe a question's judging for its lab: its parts, their points, the numbers of its row, and all limits of its
 account."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -9,6 +10,7 @@ from grader.questions.account import account
 from grader.questions.model import (
     ANYTHING,
     DOT,
+    ONE_ANOTHER,
     SCRATCH,
     WEIGHTS,
     Case,
@@ -77,8 +79,17 @@ def compared(question: KernelQuestion) -> str:
     """Say which constants numbers may be compared with, or nothing if all may."""
     if ANYTHING in question.compared:
         return ""
-    others = listed(["one another", "0", "infinities", *question.compared])
-    return f"Floats are compared only with {others}, and not rounded to whole numbers"
+    single = dict.fromkeys([ONE_ANOTHER, "0", "inf", *question.compared])
+    rule = f"Floats are compared only with {of_constants(single)}, and not rounded to whole numbers"
+    if ONE_ANOTHER in question.compared:
+        return rule
+    many = f"only with {of_constants(question.compared)}" if question.compared else "with nothing"
+    return f"{rule}. Maxima, sums and products of many numbers are compared {many}"
+
+
+def of_constants(constants: Iterable[str]) -> str:
+    """List what numbers may be compared with. Infinities stand for both signs."""
+    return listed(list(dict.fromkeys("infinities" if "inf" in one else one for one in constants)))
 
 
 def exception(row: Steers) -> str:

@@ -18,6 +18,7 @@ from grader.questions.model import (
 )
 
 POISON = 0xFF  # NaN in every float type, -1 in every integer type
+APART = "apart "  # before a number of elements
 PAD = (
     25  # extra elements between rows of a padded layout, so that rows of 8 or 16 numbers each begin anywhere
 )
@@ -63,12 +64,14 @@ class Placed:
 
 def strides(shape: tuple[int, ...], layout: str) -> tuple[int, ...]:
     """Return the distance in elements from one index to the next, by axis. "spread 3" puts neighbours 3 apart, and no
-    other stride is a multiple of 3."""
+    other stride is a multiple of 3. "apart 100" puts the last of the outermost axis about 100 from its first."""
     if layout.startswith(TRANSPOSED) and len(shape) >= 2:
         inner = strides((*shape[:-2], shape[-1], shape[-2]), layout.removeprefix(TRANSPOSED).strip())
         return (*inner[:-2], inner[-1], inner[-2])
     if layout.startswith("spread "):
         return _spread(shape, int(layout.split()[1]))
+    if layout.startswith(APART):
+        return _apart(shape, int(layout.removeprefix(APART)))
     if layout.startswith(REPEATED):
         axes = repeated_axes(layout)
         once = shape if layout.endswith(WIDE) else [1 if n in axes else size for n, size in enumerate(shape)]
@@ -76,7 +79,7 @@ def strides(shape: tuple[int, ...], layout: str) -> tuple[int, ...]:
         return tuple(0 if axis in axes else step for axis, step in enumerate(inner))
     if layout not in ("", "padded", TRANSPOSED, TRANSPOSED_PADDED):
         raise ValueError(
-            "layout must be padded, transposed, transposed padded, spread with a number or repeated along an axis, "
+            "layout must be padded, transposed, transposed padded, spread or apart with a number, or repeated along an axis, "
             f"got {layout!r}"
         )
     steps, step = [], 1
@@ -94,6 +97,12 @@ def _spread(shape: tuple[int, ...], inner: int) -> tuple[int, ...]:
     for size in reversed(shape[1:]):
         steps.append(steps[-1] * max(1, size) + 1)
     return tuple(reversed(steps))
+
+
+def _apart(shape: tuple[int, ...], whole: int) -> tuple[int, ...]:
+    """Step the outermost axis as far as fits into so many elements, or past all of the axes within it."""
+    first, *inner = strides(shape, "")
+    return max(first, whole // max(1, shape[0] - 1)), *inner
 
 
 def place(question: KernelQuestion, case: Case, values: dict[str, np.ndarray]) -> list[Placed]:

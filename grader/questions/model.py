@@ -275,6 +275,7 @@ class Free:
 WHOLE = "*"  # the axis of an input whose numbers all matter for every result
 ORDINARY = "0", "inf", "-inf", "nan"  # constants that numbers may be compared with in any question
 ANYTHING = "anything"  # stands for all others
+ONE_ANOTHER = "one another"  # stands for numbers that no text holds
 SCRATCH, WEIGHTS, DOT = "scratch", "weights", "tl.dot"  # names beside those of tensors, as `Steers` uses them
 
 
@@ -461,7 +462,9 @@ class KernelQuestion(Question):
     instruction: dict = field(default_factory=dict)  # target -> instruction that must be in use
     most_spills: int = 0
     steered: tuple[Steers, ...] = ()  # by numbers of inputs, where sizes and program ids don't steer all
-    compared: tuple[str, ...] = ()  # constants that numbers may be compared with, beside ORDINARY ones
+    compared: tuple[
+        str, ...
+    ] = ()  # what numbers may be compared with beside ORDINARY ones, and maxima and sums of many at all
     vector: int = 64  # bits that one instruction of a load or a store must move, where its lanes are neighbours in memory
     repeatable: bool = True
     speed: Speed | None = None

@@ -14,8 +14,10 @@ from functools import partial
 
 import numpy as np
 
+from grader.box.serve.frames import DTYPES
 from grader.questions import balanced, coincidences, regular
 from grader.questions.draws import log_uniform
+from grader.questions.memory import APART
 from grader.questions.model import (
     NEAR,
     REPEATED,
@@ -45,6 +47,9 @@ WITH_GAPS = 1 / 2  # of the cases with transposed tensors
 MANY_ALIKE = 1 << 17  # numbers of the largest tensor of a case whose inputs coincide
 FEWEST = 2  # along each axis of these inputs
 SPREAD, FAR_APART, FEW = "spread ", (256, 700), 1 << 13  # the most numbers of a tensor that lie so far apart
+BEYOND_24_BITS, AT_RANDOM = 1 << 24, 1 << 12  # elements from one index to the next, and at most so many more
+SOMETIMES = 1 / 3  # of the checks, because a machine is sent all that lies between
+MOST_APART = 72_000_000  # bytes of such a tensor, with what lies between
 HARD_TO_DIVIDE_BY = 41, 47, 55, 61  # n times fl(1 / n) is less than 1, also for 2 n, 4 n and so on
 TILES = 128, 64, 32  # lengths
 OF_MANY_TILES = 1 << 20  # numbers of the largest tensor
@@ -98,6 +103,7 @@ def hidden(question: Question, rng: np.random.Generator) -> list:
         *one_apart(question, drawn, rng),
         *but_for_one(question, plain_ones(question, drawn), rng),
         *one_column(question, drawn, rng),
+        *views_of_larger(question, drawn, rng),
     ]
 
 
@@ -136,6 +142,44 @@ def far_apart(question: KernelQuestion, case: Case, rng: np.random.Generator) ->
             pass
         steps[name] = step
     return replace(case, layout=case.layout | {name: f"{SPREAD}{step}" for name, step in steps.items()})
+
+
+def views_of_larger(question: KernelQuestion, drawn: list[Case], rng: np.random.Generator) -> list[Case]:
+    """Return a case whose tensors are views of larger ones, with offsets beyond 16 bits, because a kernel may take fewer bits for
+    them. In some checks the stride of an input of few matrices is beyond 24 bits."""
+    strided = {name for c in drawn for name, how in c.layout.items() if not how.startswith(REPEATED)}
+    tensors = [t for t in question.tensors if t.name in strided]
+    if not tensors:
+        return []
+    of_matrices = [t for t in tensors if t.role == "in" and len(t.axes) > 2]
+    of_matrices = of_matrices if rng.random() < SOMETIMES else []
+    few = [(t, _of_few(question, t, drawn)) for t in of_matrices]
+    few = [(t, case) for t, case in few if case is not None]
+    layout = {t.name: f"{APART}{rng.integers(BEYOND_16_BITS // 2, 2 * BEYOND_16_BITS)}" for t in tensors}
+    base = sized(question, question.public[0].sizes)
+    if few:
+        tensor, base = few[rng.integers(len(few))]
+        step = BEYOND_24_BITS + int(rng.integers(1, AT_RANDOM))
+        layout[tensor.name] = f"{APART}{step * (tensor.sizes(base.sizes)[0] - 1)}"
+    return [replace(base, layout=layout, kind="tensors that are parts of larger ones", crossed=True)]
+
+
+def _of_few(question: KernelQuestion, tensor: Tensor, drawn: list[Case]) -> Case | None:
+    """Return a case in which a tensor whose outermost stride is beyond 24 bits takes so many bytes at most, or None."""
+    usual = question.public[0]
+    fewer = [
+        {axis: max(FEWEST, one.least, one.step) if isinstance(one, UpTo) else min(one)}
+        for axis, one in question.up_to.items()
+    ]
+    tried = (sized(question, usual.sizes | some) for some in fewer)
+    plain = (case for case in drawn if words(case) == words(usual))
+    cases = (replace(case, layout={}) for case in itertools.chain(tried, plain))
+    return next((case for case in cases if 0 < _beyond_24_bits(case, tensor) <= MOST_APART), None)
+
+
+def _beyond_24_bits(case: Case, tensor: Tensor) -> int:
+    """Return how many bytes a tensor takes whose outermost stride is beyond 24 bits."""
+    return (tensor.sizes(case.sizes)[0] - 1) * BEYOND_24_BITS * DTYPES[case.dtype_of(tensor)].itemsize
 
 
 def coinciding(question: KernelQuestion, drawn: list[Case], rng: np.random.Generator) -> list[Case]:

@@ -54,6 +54,7 @@ KEEPING = {
         for name in ("extf", "truncf", "sitofp", "uitofp", "bitcast", "extsi", "extui", "trunci")
     ),
 }
+TELLING = "arith.cmpf", "arith.cmpi"  # decide something, where a maximum of two only is one of them
 UNKNOWN = "another number"
 WHOLE = "whole numbers"  # with which rounding compares a number
 
@@ -64,7 +65,8 @@ class Comparison:
 
     line: int
     source: int
-    constant: str
+    constant: str  # or nothing, where numbers from memory are compared with one another
+    reduced: bool = False  # whether a maximum, a sum or a product of many numbers is compared
 
 
 def of_constant(op: Op) -> str:
@@ -86,8 +88,11 @@ class Comparisons:
     def note(self, op: Op, facts: list) -> None:
         """Add what an operation's operands depend on, if it compares them."""
         if op.name in COMPARING | ROUNDING or of_a_library(op, (*OF_A_LIBRARY, *ROUNDING_OF_A_LIBRARY)):
-            before = self.known.get(id(op), (op, [(frozenset(), frozenset())] * len(facts)))[1]
-            now = [(one.sources, frozenset({one.constant} - {""})) for one in facts]
+            before = self.known.get(id(op), (op, [(frozenset(),) * 3] * len(facts)))[1]
+            now = [
+                (one.sources, frozenset({one.constant} - {""}), frozenset([True] * one.reduced))
+                for one in facts
+            ]
             both = [
                 tuple(a | b for a, b in zip(*pair, strict=True)) for pair in zip(before, now, strict=True)
             ]
@@ -97,13 +102,15 @@ class Comparisons:
         """Return all comparisons of numbers with constants."""
         found = set()
         for op, operands in self.known.values():
-            sources = frozenset().union(*(of for of, _ in operands))
-            constants = frozenset().union(*(each for _, each in operands))
+            sources, constants, reduced = (frozenset().union(*each) for each in zip(*operands, strict=True))
             if op.name in ROUNDING or of_a_library(op, ROUNDING_OF_A_LIBRARY):
                 constants = frozenset([WHOLE])
-            elif any(not of and not each for of, each in operands):
+            elif any(not of and not each for of, each, _ in operands):
                 constants |= {UNKNOWN}
-            found |= {Comparison(op.line, one, constant) for one in sources for constant in constants}
+            elif op.name in TELLING and not constants:
+                constants = frozenset([""])
+            many = bool(reduced) and op.name in TELLING
+            found |= {Comparison(op.line, one, constant, many) for one in sources for constant in constants}
         return sorted(found)
 
 

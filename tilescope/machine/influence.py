@@ -17,6 +17,7 @@ CHANGES = (
     *("tt.descriptor_store", "tt.descriptor_reduce", "tt.descriptor_scatter"),
 )
 MASK, OTHER = 1, 2  # the places of a load's mask, and of what fills the lanes that it switches off
+REDUCING = "tt.reduce", "tt.scan", "tt.dot"
 FLOATS = ("f16", "bf16", "f32", "f64")
 DOT = -1  # stands for tl.dot, where a tensor's place among the parameters stands else
 
@@ -46,6 +47,7 @@ class Fact(NamedTuple):
     sources: frozenset[int] = frozenset()
     tensors: frozenset[int] = frozenset()
     constant: str = ""
+    reduced: bool = False  # whether a maximum, a sum or a product of many numbers is in it
 
 
 NOTHING = Fact()
@@ -57,6 +59,7 @@ def union(facts) -> Fact:
         frozenset().union(*(one.sources for one in facts)),
         frozenset().union(*(one.tensors for one in facts)),
         facts[0].constant if len(facts) == 1 else "",
+        any(one.reduced for one in facts),
     )
 
 
@@ -152,7 +155,9 @@ class Walk:
             self.note(op, {"branch": around}, frozenset([DOT]))
         if op.regions:
             self.combine(op, facts, values, around)
-        return [union(facts)._replace(constant=constant_of(op, facts))] * len(op.results)
+        both = union(facts)
+        both = both._replace(constant=constant_of(op, facts), reduced=both.reduced or op.name in REDUCING)
+        return [both] * len(op.results)
 
     def combine(self, op: Op, facts: list[Fact], values: dict, around: frozenset) -> None:
         """Follow how a reduction or a scan combines two numbers of each of its operands."""

@@ -39,6 +39,8 @@ def compared(x, ids, y, n, scale, WAY: tl.constexpr):
     if WAY == "a maximum in a branch":
         if tl.max(block, 0) > 7.0:
             block = block * 2
+    if WAY == "a block of one number":
+        block = tl.where(tl.max(block, 0) == tl.min(block, 0), 1.0, block)
     if WAY == "a clamp":
         block = tl.clamp(block, -2.0, 4.0)
     if WAY == "bits":
@@ -62,9 +64,11 @@ def compared(x, ids, y, n, scale, WAY: tl.constexpr):
 def found(way: str) -> set:
     types = {"x": "*fp32", "ids": "*i32", "y": "*fp32", "n": "i32", "scale": "fp32"}
     _, _, rows = steers(read(text_of(compared, types, {"WAY": way})))
+    assert {one.reduced for one in rows} == ({way in OF_MANY} if rows else set())
     return {(NAMES[one.source], one.constant) for one in rows}
 
 
+OF_MANY = "a maximum in a branch", "a block of one number"
 WAYS = {
     "nothing": set(),
     "the larger of two": set(),
@@ -73,12 +77,13 @@ WAYS = {
     "a difference": {("x", "30")},
     "a difference of more than nothing": {("x", "30"), ("x", "0")},
     "a maximum in a branch": {("x", "7")},
+    "a block of one number": {("x", "")},
     "a clamp": {("x", "-2"), ("x", "4")},
     "bits": {("x", "77")},
     "whole numbers": {("ids", "77")},
     "a scalar": {("scale", "1")},
     "a size": {("x", UNKNOWN)},
-    "zero and no number": {("x", "0"), ("x", "inf")},
+    "zero and no number": {("x", ""), ("x", "0"), ("x", "inf")},
     "a step": {("x", WHOLE), ("x", "0")},
     "a reduction of its own": {("x", "5")},
 }

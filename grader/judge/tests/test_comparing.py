@@ -8,14 +8,15 @@ from grader.judge.failed import Failed
 from grader.judge.kernel_evidence import KernelEvidence
 from grader.proofs.right import edited, right
 from grader.questions.criteria_text import compared, table
-from grader.questions.model import ANYTHING, KernelQuestion
+from grader.questions.model import ANYTHING, ONE_ANOTHER, KernelQuestion
 
-SMOOTHED, NORM, ATTENTION, DECODE, BLOCKS = (
+SMOOTHED, NORM, ATTENTION, DECODE, BLOCKS, GEMV = (
     "roofline.smoothed",
     "next_bottleneck.residual_norm",
     "flash_attention.forward",
     "flash_attention.split_decode",
     "quantization_layouts.quantize_blocks",
+    "quantization_layouts.w4a16_gemv",
 )
 
 
@@ -45,11 +46,29 @@ COMPARED = {
         ("wide * wide", "wide * wide * tl.exp2(-tl.floor(wide * 0.1))"),
         "rounds numbers of r and x to whole numbers",
     ),
-    "a far maximum": (ATTENTION, (RESCALED, FEWER.format(12.0)), "numbers of k, q and scale with 12"),
+    "a block whose largest magnitude is 0": (
+        NORM,
+        ("    y = wide", "    if tl.max(tl.abs(wide), 0) == 0:\n        wide = wide * 0\n    y = wide"),
+        "a maximum, a sum or a product of many numbers of r and x with 0",
+    ),
+    "a block of one number": (
+        NORM,
+        ("    y = wide", "    wide = tl.where(tl.max(wide, 0) == tl.min(wide, 0), 1.0, wide)\n    y = wide"),
+        "many numbers of r and x with other numbers",
+    ),
+    "a tile of one code": (
+        GEMV,
+        (
+            "        value = ",
+            "        if tl.max(tl.max(w, 1), 0) == 7:\n            acc = acc * 2\n        value = ",
+        ),
+        "many numbers of w with 7",
+    ),
+    "a far maximum": (ATTENTION, (RESCALED, FEWER.format(12.0)), "many numbers of k, q and scale with 12"),
     "faint splits, as scratch tells": (
         DECODE,
         ("    parts = ", "    weight = tl.where(weight < 1e-20, 0.0, weight)\n    parts = "),
-        "numbers of k, q and scale with 1e-20",
+        "many numbers of k, q and scale with 1e-20",
     ),
 }
 
@@ -75,9 +94,8 @@ def test_each_exception_is_a_number_of_its_question():
     asked = [one for one in questions.load().values() if isinstance(one, KernelQuestion) and one.compared]
     assert len(asked) > 5
     for question in asked:
-        assert question.compared == (ANYTHING,) or [f"{float(one):g}" for one in question.compared] == [
-            *question.compared
-        ]
+        numbers = [one for one in question.compared if one not in (ANYTHING, ONE_ANOTHER)]
+        assert numbers == [f"{float(one):g}" for one in numbers], question.id
 
 
 def test_the_table_says_what_numbers_are_compared_with():

@@ -85,6 +85,17 @@ def test_an_argument_that_is_kept_by_all_others_serves_no_other(question, name):
     assert lost.look == rank_values.KEPT
 
 
+@pytest.mark.skipif(not (ROOT / "solutions").exists(), reason="solutions/, which is not handed out")
+def test_what_a_few_probed_rows_find_again_serves_no_call_in_which_two_others_are_swapped():
+    question = questions.find("expert_load_balance.dispatch_tokens")
+    probed = stale(question, "topk_ids").replace(
+        "np.sort(topk_ids, axis=None)", "topk_ids[:: max(1, len(topk_ids) // 8)]"
+    )
+    lost = referee.grade_one(probed, question, seed=502, eager=False).parts[0]
+    assert lost.state == FAIL and lost.came.startswith(SECOND_CALL), lost
+    assert lost.look == rank_values.KEPT
+
+
 def by_own() -> list:
     """Return rows of a question and the body of an answer that keeps something by a rank's own arguments. Some wait for
     `make proofs`."""
@@ -123,7 +134,9 @@ def test_each_argument_is_new_alone_and_holds_the_same_numbers(question, seed):
     cases, found = drawn(question, seed)
     names = one_new.arguments(question)
     of_a_rank = [name for name, one in zip(names, cases[0].each[0], strict=True) if one_new.of_a_rank(one)]
-    kinds = [name for name in names for _ in range(2)] + [OF_ONE_RANK.format(name) for name in of_a_rank]
+    ways = [3 if at < question.of_tokens else 2 for at in range(len(names))]
+    kinds = [name for name, count in zip(names, ways, strict=True) for _ in range(count)]
+    kinds += [OF_ONE_RANK.format(name) for name in of_a_rank]
     assert [case.kind for _, case, _ in found] == [KIND.format(kind) for kind in kinds]
     for (i, case, _), kind in zip(found, kinds, strict=True):
         for was, now in zip(cases[i].each, case.each, strict=True):

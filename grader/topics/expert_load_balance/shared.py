@@ -234,7 +234,9 @@ FAINT = "rows of whole numbers with a faint one each"
 SHAPES[FAINT] = lambda rng: ([between(rng, 5, 12) for _ in range(4)], 2, 2, 0.0)
 CROWD = "one expert that all tokens of all ranks choose"
 SHAPES[CROWD] = lambda rng: ([between(rng, 600, MOST_TOKENS) for _ in range(4)], between(rng, 1, 2), 1, 1.0)
-HIDDEN = (*HIDDEN, ZEROS, TWINS, FAINT, CROWD)  # last, so that the others stay as they were drawn
+MANY = "four ranks, with hundreds of tokens each"  # as the public kind whose name it begins with
+SHAPES[MANY] = lambda rng: ([between(rng, 200, 240) for _ in range(4)], 2, 2, 0.0)
+HIDDEN = (*HIDDEN, ZEROS, TWINS, FAINT, CROWD, MANY)  # last, so that the others stay as they were drawn
 
 
 def tokens(rng, kind, numbers=()):

@@ -57,6 +57,8 @@ FURTHER = 15.99985 * math.log(2)  # a weight that fp16 rounds to infinity
 RISING = "scores that rise from block to block of keys"
 STEEPLY = "scores that rise so far from block to block of keys that earlier ones weigh nothing"
 STEPS, LENGTHS = {RISING: (11.1, 11.5), STEEPLY: (120, 250)}, (16, 100)  # by so much, and of so many keys
+CREEPING = "scores that rise a little with every tile of keys"
+SLOPE = 0.65 / 64, 0.9 / 64  # a key: less than 1 for a tile of 64, and far beyond fp16's range over 1500 keys
 SATURATED = "scores several times as large as a large cap"
 BEFORE, BEYOND = (3.6, 4.6), (6.0, 9.0)  # times the cap, of which half of the keys have the one or the other
 CLUSTERED = "scores of about one share of the cap"
@@ -99,7 +101,7 @@ def queries(rng, shape, c: Case) -> np.ndarray:
     of_scale = 1 / (c.scalars["scale"] * shape[-1] ** 0.5)
     usual = {ANY_SCALE: USUAL * of_scale, LOUD_SCALE: LOUDER * of_scale, LARGE_SUMS: 0.02}
     usual |= {"extreme scores": LOUD, "far below zero": 0.5, "flat": 0.02, MIXED: LOUD}
-    if c.values in (TIED, BRINK, *STEPS):
+    if c.values in (TIED, BRINK, CREEPING, *STEPS):
         return draw(rng, shape, c, 0.0, QUERY if c.values == TIED else 1.0)
     if c.values == CLUSTERED:
         return draw(rng, shape, c, 0.0, 1.0)
@@ -141,6 +143,9 @@ def keys_of(rng, shape, c: Case) -> np.ndarray:
         level = rng.uniform(*STEPS[c.values]) * np.searchsorted(
             ends_of_blocks(rng, shape[-2]), np.arange(shape[-2]), "right"
         )
+        return draw(rng, shape, c, 0.0, level[:, None] / (c.scalars["scale"] * shape[-1]))
+    if c.values == CREEPING:
+        level = rng.uniform(*SLOPE) * np.arange(shape[-2])
         return draw(rng, shape, c, 0.0, level[:, None] / (c.scalars["scale"] * shape[-1]))
     if c.values == SATURATED:
         times = np.where(light(shape[-2]), rng.uniform(*BEYOND), rng.uniform(*BEFORE))[:, None]

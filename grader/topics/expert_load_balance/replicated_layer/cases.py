@@ -12,6 +12,7 @@ from grader.topics.expert_load_balance.shared import (
     HIDDEN_SIZE,
     LARGE,
     LONGER,
+    MANY,
     MOST_EXPERTS,
     MOST_TOKENS,
     NANS,
@@ -116,7 +117,8 @@ SHAPES[TWO_BATCHES] = lambda rng: (  # of every other rank, which begin at the s
 )
 BATCHES = BATCH, SMALL_BATCH, TWO_BATCHES
 SHAPES[TWINS] = lambda rng: ([between(rng, 9, 16) for _ in range(4)], between(rng, 8, 12), 3, 0.0)
-HIDDEN = (*HIDDEN, *BATCHES, TWINS)  # last, so that the others stay as they were drawn
+SHAPES[MANY] = lambda rng: ([between(rng, 200, 240) for _ in range(4)], 8, 4, 0.0)
+HIDDEN = (*HIDDEN, *BATCHES, TWINS, MANY)  # last, so that the others stay as they were drawn
 
 
 def with_few(rng, tokens: int, others: int) -> list[int]:

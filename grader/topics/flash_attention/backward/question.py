@@ -1,6 +1,7 @@
 """Ask *backward*, and weigh its parts."""
 
 from grader.questions import Free, KernelQuestion, Part, Speed, Tensor, UpTo, samples
+from grader.questions.model import ONE_ANOTHER
 from grader.topics.flash_attention.backward import cases
 from grader.topics.flash_attention.backward.mistakes import MISTAKES
 from grader.topics.flash_attention.shared import LESSON, case
@@ -66,6 +67,7 @@ QUESTION = KernelQuestion(
     sized=cases.sized,
     metered=cases.metered_backward,
     blocks={"M": 128, "N": 128},
+    compared=(ONE_ANOTHER, "0", "inf", "-inf"),
     budgets={"traffic": cases.backward, "speed": cases.backward_reuse},
     useful=cases.backward_useful,
     most_launches=4,

@@ -9,6 +9,7 @@ from grader.topics.flash_attention.shared import (
     ABOVE,
     ANY_SCALE,
     BRINK,
+    CREEPING,
     DEEPEST,
     DIM,
     DIM_EARLY,
@@ -93,6 +94,7 @@ def hidden_forward(rng: np.random.Generator) -> list[Case]:
         case(1, 2, 1, 60, between(rng, 60, 150), 64, values=LOUD_SCALE, scale=small_scale(rng), kind=f"{LOUD_SCALE}, a small one"),
         # one query of each sequence, on a GPU that has fewer multiprocessors than there are key heads
         case(between(rng, 12, 16), 128, 1, 1, between(rng, 20, 60), 32, kind="all heads on one key head", sm_count=between(rng, 6, 12)),
+        case(1, 2, 1, between(rng, 3, 9), between(rng, 1500, 2500), 64, values=CREEPING, kind=CREEPING),
     ]  # fmt: skip
 
 

@@ -1,6 +1,7 @@
 """Ask *forward*, and weigh its parts."""
 
 from grader.questions import Free, KernelQuestion, Part, Speed, UpTo, samples
+from grader.questions.model import ONE_ANOTHER
 from grader.topics.flash_attention.forward import cases
 from grader.topics.flash_attention.forward.mistakes import MISTAKES
 from grader.topics.flash_attention.shared import (
@@ -8,6 +9,7 @@ from grader.topics.flash_attention.shared import (
     LESSON,
     LOWEST,
     QKV,
+    TIED,
     O,
     case,
     few_pairs,
@@ -59,7 +61,7 @@ QUESTION = KernelQuestion(
     hidden=cases.hidden_forward,
     rows="B",
     crossed=few_pairs(1 << 22),
-    alone=(LOWEST, DEEPEST),
+    alone=(LOWEST, DEEPEST, TIED),
     any_scalar=("scale",),
     alike=("q", "k", "v"),
     balanced=({"q": 1, "k": -1}, {"v": 1}),
@@ -75,7 +77,20 @@ QUESTION = KernelQuestion(
     sized=cases.sized,
     metered=cases.metered_forward,
     blocks={"M": 128, "N": 256},
-    compared=("1", "2", "3", "4", "5", "6", "7", "8"),  # by which a maximum may grow before sums are rescaled
+    compared=(
+        ONE_ANOTHER,
+        "0",
+        "inf",
+        "-inf",
+        "1",
+        "2",
+        "3",
+        "4",
+        "5",
+        "6",
+        "7",
+        "8",
+    ),  # by which a maximum may grow before sums are rescaled
     budgets={"traffic": cases.forward, "speed": cases.forward_reuse},
     useful=useful,
     compile_case=case(1, 8, 2, 4096, 4096, 128, "bf16", sm_count=132),

@@ -1,7 +1,8 @@
 """Ask *split decode*, and weigh its parts."""
 
 from grader.questions import Free, KernelQuestion, Part, Speed, Tensor, UpTo, samples
-from grader.topics.flash_attention.shared import DEEPEST, LESSON, LOWEST, within
+from grader.questions.model import ONE_ANOTHER
+from grader.topics.flash_attention.shared import DEEPEST, LESSON, LOWEST, TIED, within
 from grader.topics.flash_attention.split_decode import cases
 from grader.topics.flash_attention.split_decode.mistakes import MISTAKES
 
@@ -53,7 +54,7 @@ QUESTION = KernelQuestion(
     ),
     hidden=cases.hidden_decode,
     rows="B",
-    alone=(LOWEST, DEEPEST),
+    alone=(LOWEST, DEEPEST, TIED),
     any_scalar=("scale",),
     alike=("q", "k", "v"),
     balanced=({"q": 1, "k": -1}, {"v": 1}),
@@ -62,6 +63,7 @@ QUESTION = KernelQuestion(
     sized=cases.sized,
     metered=cases.metered_decode,
     blocks={"N": 256},
+    compared=(ONE_ANOTHER, "0", "inf", "-inf"),
     budgets={"traffic": cases.decode, "speed": cases.decode_moved},
     useful=cases.decode_useful,
     most_launches=2,

@@ -1,6 +1,7 @@
 """Ask *window softcap*, and weigh its parts."""
 
 from grader.questions import Free, KernelQuestion, Part, UpTo, samples
+from grader.questions.model import ONE_ANOTHER
 from grader.topics.flash_attention.shared import (
     LESSON,
     LOWEST,
@@ -65,6 +66,7 @@ QUESTION = KernelQuestion(
     sized=cases.sized,
     metered=cases.metered_window,
     blocks={"M": 128, "N": 256},
+    compared=(ONE_ANOTHER, "0", "inf", "-inf"),
     budgets={"traffic": cases.window},
     useful=useful,
     where=f'{LESSON}/c_decode.ipynb, "What else a mask can be"',

@@ -68,6 +68,8 @@ def bare(case: Case, rng: np.random.Generator) -> dict:
     drawn = np.where(equal, one, rng.integers(0, 2**bits, codes)).astype(np.uint8)
     each = scales(case, rng, blocks)
     each[:, weightless(case)] = 0
+    if case.values in (NAN_AMONG_ZEROS, NAN_OF_NOTHING):  # and whole rows of W, which a kernel may skip
+        each[rng.integers(len(each)) :] = 0
     if case.kind in (ONE_CODE, ONE_SCALE):
         drawn[:] = drawn[0, 0] if case.kind == ONE_CODE else drawn
         each[:] = each[0, 0]

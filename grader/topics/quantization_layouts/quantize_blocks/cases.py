@@ -23,7 +23,8 @@ def operands(case: Case, rng: np.random.Generator) -> dict:
         u[:, rng.integers(k, size=max(1, k // 100))] *= 60
     if case.values == "small":
         g, u = g / 64, u / 4096
-    if case.values == "tiny":
+    if case.values == "tiny":  # but no block whose scale fp32 holds with few bits
+        g, u = (np.copysign(np.maximum(np.abs(one), 1 / 8), one) for one in (g, u))
         g, u = g * 2.0**-45, u * 2.0 ** -rng.uniform(40, 66, (m, 1))
     if case.values == "beyond fp16":
         u *= 2.0**20

@@ -68,7 +68,7 @@ QUESTION = KernelQuestion(
     up_to={"M": UpTo(100_000, 1), "K": UpTo(65_536, 1)},
     metered=cases.metered,
     blocks={"M": 16, "K": 128},
-    compared=("448", "-448"),
+    compared=("0", "448", "-448"),
     budgets={"traffic": cases.one_pass, "flow": cases.flow},
     useful=cases.useful,
     compile_case=cases.case(64, 4096, sm_count=132),
