@@ -56,6 +56,7 @@ KEEPING = {
 }
 TELLING = "arith.cmpf", "arith.cmpi"  # decide something, where a maximum of two only is one of them
 UNKNOWN = "another number"
+SCALAR = "a scalar"  # or what is made of scalars and constants alone, such as 5 * softcap
 WHOLE = "whole numbers"  # with which rounding compares a number
 
 
@@ -82,8 +83,9 @@ class Comparisons:
     """Collect the comparisons of a module. What a loop carries is known only in the end, so each operation adds to what it
     is known to compare, and is looked at when all are."""
 
-    def __init__(self):
+    def __init__(self, scalars: frozenset[int] = frozenset()):
         self.known: dict[int, tuple[Op, list]] = {}
+        self.scalars = scalars
 
     def note(self, op: Op, facts: list) -> None:
         """Add what an operation's operands depend on, if it compares them."""
@@ -107,6 +109,8 @@ class Comparisons:
                 constants = frozenset([WHOLE])
             elif any(not of and not each for of, each, _ in operands):
                 constants |= {UNKNOWN}
+            elif any(of and of <= self.scalars for of, _, _ in operands) and not sources <= self.scalars:
+                constants |= {SCALAR}
             elif op.name in TELLING and not constants:
                 constants = frozenset([""])
             many = bool(reduced) and op.name in TELLING

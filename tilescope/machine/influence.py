@@ -85,7 +85,8 @@ class Walk:
         self.module = module
         self.found: set[Steer] = set()
         self.content: set[Content] = set()
-        self.comparisons = Comparisons()
+        types = module.kernel.argument_types
+        self.comparisons = Comparisons(frozenset(n for n, type in enumerate(types) if not type.element))
         self.loops: dict[int, list[Fact]] = {}  # by operation, what is carried from turn to turn
         self.known: dict = {}  # by function, arguments and conditions around the call: its results
 

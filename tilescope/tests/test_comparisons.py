@@ -5,7 +5,7 @@ import triton
 import triton.language as tl
 
 from tilescope.lowering import text_of
-from tilescope.machine.comparisons import UNKNOWN, WHOLE
+from tilescope.machine.comparisons import SCALAR, UNKNOWN, WHOLE
 from tilescope.machine.influence import steers
 from tilescope.machine.read import read
 
@@ -50,6 +50,8 @@ def compared(x, ids, y, n, scale, WAY: tl.constexpr):
     if WAY == "a scalar":
         if scale == 1.0:
             block = block * 2
+    if WAY == "a multiple of a scalar":
+        block = tl.minimum(block, 5.0 * scale)
     if WAY == "a size":
         block = tl.where(block > n.to(tl.float32), 0.0, block)
     if WAY == "zero and no number":
@@ -82,6 +84,7 @@ WAYS = {
     "bits": {("x", "77")},
     "whole numbers": {("ids", "77")},
     "a scalar": {("scale", "1")},
+    "a multiple of a scalar": {("x", SCALAR), ("scale", SCALAR)},
     "a size": {("x", UNKNOWN)},
     "zero and no number": {("x", ""), ("x", "0"), ("x", "inf")},
     "a step": {("x", WHOLE), ("x", "0")},

@@ -9,6 +9,7 @@ from grader import questions
 from grader.judge import referee
 from grader.proofs.right import edited, right
 from grader.questions import coincidences, reach
+from grader.questions.model import ANYTHING
 
 VALUE = np.arange(1.0, 13.0).reshape(3, 4)
 
@@ -49,6 +50,6 @@ def test_a_kernel_that_singles_out_equal_numbers_fails():
     question = questions.find("roofline.doubled")
     trap = [("2 * x", "tl.where(tl.max(x, 0) == tl.min(x, 0), 1, 2) * x")]
     source = edited(right(question.id), trap)
-    plain = replace(question, in_corners=None, free={})
+    plain = replace(question, in_corners=None, free={}, compared=(ANYTHING,))
     assert referee.grade_one(source, plain, seed=5).points == 0
     assert referee.grade_one(source, replace(plain, alike=()), seed=5).points == question.points
