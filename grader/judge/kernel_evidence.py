@@ -238,19 +238,26 @@ class KernelEvidence(Evidence):
         because an answer whose public cases are wrong never comes so far."""
         with self.search_lock:
             if not self.searched:
-                self.searched, told, cell = True, self.told_of_large, self.cell
-                named = cell.numbers()
-                self.add(self.on_condition(cell, named, told))
-                self.add(self.at_numbers(named, told))
-                self.add(self.on_edge(told))
-                if self.question.free and self.question.up_to:
-                    known = [case for one, case in self.known.items() if one < METERED]
-                    rng = self.rng(OWN_NUMBERS)
-                    case = own_numbers.drawn(self.question, known, self.own, rng)
-                    self.add({OWN_NUMBERS: replace(case, sm_count=told)})
-                self.add(self.own_scalars(cell.constants(), told))
-                self.add(self.at_multiprocessors(named))
+                self.searched = True
+                try:
+                    self.search(self.cell, self.told_of_large)
+                except BaseException:  # it may run ahead, and whoever asks next has to hear of it
+                    self.searched = False
+                    raise
         return self.known
+
+    def search(self, cell: branches.Reader, told: int) -> None:
+        """Add the cases that the cell's text asks for."""
+        named = cell.numbers()
+        self.add(self.on_condition(cell, named, told))
+        self.add(self.at_numbers(named, told))
+        self.add(self.on_edge(told))
+        if self.question.free and self.question.up_to:
+            known = [case for one, case in self.known.items() if one < METERED]
+            case = own_numbers.drawn(self.question, known, self.own, self.rng(OWN_NUMBERS))
+            self.add({OWN_NUMBERS: replace(case, sm_count=told)})
+        self.add(self.own_scalars(cell.constants(), told))
+        self.add(self.at_multiprocessors(named))
 
     def add(self, found: dict[int, Case]) -> None:
         """Add cases in a new dict, since another thread may walk the old one."""

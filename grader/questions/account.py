@@ -19,10 +19,8 @@ from grader.questions.work import filled, work
 SMALL = 0.1  # every program may load an input of less than this share of all bytes, within this share
 A_FEW = 16_384  # bytes that a small input may take in any case, as a codebook that every program loads
 TIGHT = 1 << 19  # bytes of all tensors, from where the few kB more of a small case hardly matter
-LONG, MANY_TILES = (
-    256,
-    4,
-)  # elements of an axis with a few tiles, and times that an axis with many may have at least
+LONG = 256  # elements of an axis with a few tiles
+MANY_TILES = 4  # times that, which an axis with many may have
 CYCLES = 64  # of a lane, for each element that is moved
 EACH = 20  # operations of every kind for each element that is moved
 A_PROGRAM = 65536  # elements of the largest tensor that one program may have to itself
