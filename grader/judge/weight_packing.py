@@ -15,7 +15,7 @@ from grader.jail.protocol import Lowered, Packs, Plan
 from grader.judge.branches import array_of
 from grader.judge.failed import Failed
 from grader.questions import Case
-from grader.questions.memory import strides
+from grader.questions.memory import extent, strides
 from grader.questions.model import TRANSPOSED, Prepare
 
 WEIGHTS = 10_000  # and a case's purpose, because weights are drawn apart from their activations
@@ -79,8 +79,7 @@ def stored(evidence, purpose: int, weights: dict) -> dict:
 def placed(array: np.ndarray, layout: str) -> np.ndarray:
     """Return the same numbers in a layout that a tensor of a case may have."""
     steps = strides(array.shape, layout)
-    extent = 1 + sum((n - 1) * step for n, step in zip(array.shape, steps, strict=True))
-    storage = np.zeros(max(0, extent), array.dtype)
+    storage = np.zeros(extent(array.shape, steps), array.dtype)
     steps = [step * array.itemsize for step in steps]
     view = np.lib.stride_tricks.as_strided(storage, array.shape, steps)
     view[...] = array

@@ -91,6 +91,11 @@ def strides(shape: tuple[int, ...], layout: str) -> tuple[int, ...]:
     return tuple(reversed(steps))
 
 
+def extent(shape: tuple[int, ...], steps: tuple[int, ...]) -> int:
+    """Return the elements of memory from the first element of a tensor to its last one."""
+    return 0 if 0 in shape else 1 + sum((n - 1) * s for n, s in zip(shape, steps, strict=True))
+
+
 def _spread(shape: tuple[int, ...], inner: int) -> tuple[int, ...]:
     """Step each axis past all of the axis within it, and a little further, so that no two strides agree."""
     steps = [inner]
@@ -135,8 +140,7 @@ def paged(spec: Tensor, case: Case, value: np.ndarray | Repeated | None) -> Plac
 def _place(spec: Tensor, case: Case, value: np.ndarray | None) -> Placed:
     shape, dtype = spec.sizes(case.sizes), case.dtype_of(spec)
     steps = strides(shape, case.layout.get(spec.name, ""))
-    extent = 0 if 0 in shape else 1 + sum((n - 1) * s for n, s in zip(shape, steps, strict=True))
-    storage = np.full(extent * DTYPES[dtype].itemsize, POISON, np.uint8).view(DTYPES[dtype])
+    storage = np.full(extent(shape, steps) * DTYPES[dtype].itemsize, POISON, np.uint8).view(DTYPES[dtype])
     placed = Placed(spec, dtype, shape, steps, storage)
     if spec.role != "out":
         if value is None or value.shape != shape or value.dtype != DTYPES[dtype]:

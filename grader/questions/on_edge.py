@@ -31,7 +31,7 @@ def search(question: KernelQuestion, gaps: Gaps, known: list[Case], rng: np.rand
     """Return small cases at edges that few known cases are at."""
     each = [(case, gaps(case)) for case in known]
     plain = words(question.public[0])
-    few = [pair for pair in each if words(pair[0]) == plain and is_small(question, pair[0].sizes)]
+    few = [pair for pair in each if words(pair[0]) == plain and small(question, pair[0].sizes)]
     bases = [Base(question, gaps, *few[i]) for i in rng.permutation(len(few))[:BASES]]
     at = Counter(edge for _, one in each for edge in edges(one))
     gone = {edge for edge, cases in at.items() if cases >= OFTEN}
@@ -50,10 +50,10 @@ def search(question: KernelQuestion, gaps: Gaps, known: list[Case], rng: np.rand
     return fewest([(case, now - gone) for case, now in found], MOST)
 
 
-def is_small(question: KernelQuestion, sizes: dict) -> bool:
-    """Return whether a check can afford a plain case of these sizes beside all others, and the sizes go together."""
+def small(question: KernelQuestion, sizes: dict) -> Case | None:
+    """Return the plain case of these sizes, or None if a check can't afford it beside all others, or they don't go together."""
     case = sized(question, sizes)
-    return case.sizes == sizes and corner.FEW.holds(question, case)
+    return case if case.sizes == sizes and corner.FEW.holds(question, case) else None
 
 
 class Base:
@@ -65,9 +65,8 @@ class Base:
         self.slopes: dict[str, dict] = {}
         self.axes = {axis: one for axis, one in question.up_to.items() if isinstance(one, UpTo)}
         for axis, one in self.axes.items():
-            sizes = self.sizes | {axis: self.sizes[axis] + one.step}
-            if is_small(question, sizes):
-                there = gaps(sized(question, sizes)).items()
+            if longer := small(question, self.sizes | {axis: self.sizes[axis] + one.step}):
+                there = gaps(longer).items()
                 self.slopes[axis] = {
                     place: nearest(pairs)[0] - self.pairs[place][0]
                     for place, pairs in there
@@ -84,9 +83,11 @@ class Base:
             slope, one = slopes.get(place, 0), self.axes[axis]
             for way in (target - gap, target - gap + of, target - gap - of) if of else (target - gap,):
                 by = way // slope * one.step if slope and way % slope == 0 else 0
-                sizes = self.sizes | {axis: self.sizes[axis] + by}
-                if by and one.least <= sizes[axis] <= one.most and is_small(self.question, sizes):
-                    yield replace(sized(self.question, sizes), kind=KIND, crossed=True)
+                size = self.sizes[axis] + by
+                if not by or not one.least <= size <= one.most:
+                    continue
+                if case := small(self.question, self.sizes | {axis: size}):
+                    yield replace(case, kind=KIND, crossed=True)
 
 
 def nearest(pairs: set) -> tuple[int, int]:

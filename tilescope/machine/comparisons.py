@@ -43,6 +43,8 @@ ROUNDING_OF_A_LIBRARY = (
     "2ull",
 )
 SHIFTING = {f"arith.{name}" for name in ("addf", "subf", "addi", "subi")}
+NOTED = COMPARING | ROUNDING
+NOTED_OF_A_LIBRARY = *OF_A_LIBRARY, *ROUNDING_OF_A_LIBRARY
 # hands a number on, in another shape or format
 KEEPING = {
     *(
@@ -89,7 +91,7 @@ class Comparisons:
 
     def note(self, op: Op, facts: list) -> None:
         """Add what an operation's operands depend on, if it compares them."""
-        if op.name in COMPARING | ROUNDING or of_a_library(op, (*OF_A_LIBRARY, *ROUNDING_OF_A_LIBRARY)):
+        if op.name in NOTED or of_a_library(op, NOTED_OF_A_LIBRARY):
             before = self.known.get(id(op), (op, [(frozenset(),) * 3] * len(facts)))[1]
             now = [
                 (one.sources, frozenset({one.constant} - {""}), frozenset([True] * one.reduced))
